@@ -5,19 +5,6 @@
 
 static __thread unsigned int call_depth __attribute__((tls_model("initial-exec")));
 
-static void rename_id(const char *name, size_t namelen)
-{
-    struct rip_slot *slot = rip__thread.slot;
-
-    if (slot != NULL)
-        rip__rename(slot, rip_load_relaxed(&slot->id), name, namelen);
-}
-
-static bool is_traced(void)
-{
-    return rip__thread.slot != NULL;
-}
-
 /* The kinds of waits for work that ring.h calls so. */
 static bool is_idle(enum rip_call call)
 {
@@ -72,31 +59,11 @@ static enum rip_descriptor descriptor_of(int fd)
 const struct rip_runtime *rip_runtime_get(void)
 {
     static const struct rip_runtime runtime = {
-        .size_bytes = sizeof(runtime),
-        .create_ring = rip_create_ring,
-        .init = rip_init,
-        .exit = rip_exit,
-        .snap_at = rip_snap_at,
-        .idle = rip_idle,
-        .deadline_ms = rip_deadline_ms,
-        .note = rip_note,
-        .wait_begin = rip_wait_begin,
-        .wait_look = rip_wait_look,
-        .wait_end = rip_wait_end,
-        .flush = rip_flush,
-        .context_init = rip_context_init,
-        .context_exit = rip_context_exit,
-        .context_switch = rip_switch,
-        .script = rip_script_enter,
-        .script_epoch = rip_script_epoch,
-        .rename = rename_id,
-        .is_traced = is_traced,
-        .call_begin = call_begin,
-        .call_end = call_end,
-        .set_place = set_place,
-        .set_interpreter_lock = set_interpreter_lock,
-        .watch_begin = watch_begin,
-        .watch_end = watch_end,
+        RIP__RUNTIME_OF_BOTH,           .size_bytes = sizeof(runtime),
+        .create_ring = rip_create_ring, .init = rip_init,
+        .call_begin = call_begin,       .call_end = call_end,
+        .set_place = set_place,         .set_interpreter_lock = set_interpreter_lock,
+        .watch_begin = watch_begin,     .watch_end = watch_end,
         .descriptor = descriptor_of,
     };
 

@@ -343,6 +343,19 @@ void rip_context_exit(struct rip_context *context)
     rip__unlock(&guard);
 }
 
+void rip__rename_own(const char *name, size_t name_bytes)
+{
+    struct rip_slot *slot = rip__thread.slot;
+
+    if (slot != NULL)
+        rip__rename(slot, rip_load_relaxed(&slot->id), name, name_bytes);
+}
+
+bool rip__is_traced(void)
+{
+    return rip__thread.slot != NULL;
+}
+
 /* Thresholds ------------------------------------------------------------------------------------------------------ */
 
 void rip_deadline_ms(uint32_t ms)

@@ -286,7 +286,9 @@ enum rip_call {
     RIP_CALL_SHARED = 12,  /* waits for a mutex that processes may share */
     RIP_CALL_READY = 13,   /* as WORK, for what a descriptor brings: a connection, or readiness */
     RIP_CALL_INTERPRETER =
-        14, /* outside of all other calls, and waits for the lock of its interpreter: it wants to run */
+        14,                 /* outside of all other calls, and waits for the lock of its interpreter: it wants to run */
+    RIP_CALL_COMPUTES = 15, /* outside of all calls, and has waited for that lock since the last: as OUTSIDE, but that
+                               its sleeps may have been such waits */
 };
 
 /* Flags of a wait for a lock. A reader takes no wait for certain that has a flag it does not know. */

@@ -67,15 +67,16 @@ struct rip_runtime {
 
     /*
      * place() says where in a script the calling thread is, as rip_snap_at() takes it, 0 if in none or if that cannot
-     * be said now. It is called at each wrapped call that can block, on any thread, in signal handlers too, before the
-     * call; the breadcrumb is there then, and at the call's own address otherwise. It must be async-signal-safe, keep
-     * errno, and make no wrapped call. Set once, for good; NULL is refused.
+     * be said now. It is called before each wrapped call that can block, and after one that waited for work, on any
+     * thread, in signal handlers too; the breadcrumb is there then, and at the call's own address otherwise. Threads
+     * that made such calls before the first set_place(), other than the caller, keep those addresses. It must be
+     * async-signal-safe, keep errno, and make no wrapped call. Set once, for good; NULL is refused.
      */
     void (*set_place)(uint64_t (*place)(void));
     /*
      * The mutex with which threads wait for the interpreter's lock lies in [start, start + bytes). Waits for it, and
-     * for conditions with it, leave no breadcrumb and are RIP_CALL_INTERPRETER. holder says which thread has the
-     * interpreter's lock (a tid of this process, 0 = none); it may be NULL.
+     * for conditions with it, leave no breadcrumb and are RIP_CALL_INTERPRETER, also within a call_begin(). holder says
+     * which thread has the interpreter's lock (a tid of this process, 0 = none); it may be NULL.
      */
     void (*set_interpreter_lock)(const void *start, size_t bytes, const uint32_t *holder);
     /* The mutex that this thread locks next and last until watch_end(), for bindings that cannot know its address. */

@@ -28,6 +28,7 @@
  */
 #include <errno.h>
 #include <limits.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -240,16 +241,24 @@ static bool may_report(void)
 }
 
 /* In one write, past the wrappers. */
+void preload_report(const char *format, ...)
+{
+    va_list arguments;
+
+    if (!may_report())
+        return;
+    va_start(arguments, format);
+    vdprintf(STDERR_FILENO, format, arguments);
+    va_end(arguments);
+}
+
 static void report(bool made, const char *path, int error)
 {
-    if (error == 0 || !may_report())
-        return;
-    if (made)
-        dprintf(STDERR_FILENO, "rip: what stands at the ring's name cannot be replaced (%s): its name is %s\n",
-                strerror(error), path);
-    else
-        dprintf(STDERR_FILENO, "rip: no ring can be made in %s (%s): the program is not traced\n", ring_dir(),
-                strerror(error));
+    if (error != 0 && made)
+        preload_report("rip: what stands at the ring's name cannot be replaced (%s): its name is %s\n", strerror(error),
+                       path);
+    else if (error != 0)
+        preload_report("rip: no ring can be made in %s (%s): the program is not traced\n", ring_dir(), strerror(error));
 }
 
 /* Why the program cannot be traced, whatever ring there is; NULL if it can. */
@@ -354,6 +363,7 @@ static void open_first_ring(void)
         wanted = (int)limit.rlim_cur - !is_raised;
     }
     rip__set_preloaded(wanted);
+    rip__writer.interprets = preload_is_interpreter();
     open_ring();
     if (is_raised)
         setrlimit(RLIMIT_NOFILE, &limit);
@@ -368,8 +378,7 @@ static void start(void)
     if (rip__is_disabled())
         return;
     if (reason != NULL) {
-        if (may_report())
-            (void)!write(STDERR_FILENO, reason, strlen(reason));
+        preload_report("%s", reason);
         return;
     }
     preload_thread.tried = true;
@@ -380,6 +389,7 @@ static void start(void)
     on_exit(leave_at_exit, NULL);
     at_quick_exit(preload_leave);
     preload_thread_enter();
+    preload_binding_setup();
 }
 
 void preload_start(void)

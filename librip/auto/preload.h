@@ -6,7 +6,8 @@
  * those that wait for a lock with an owner, preload_thread.c gives threads their slots and names, preload_process.c
  * follows the process through fork, exec and a change of user, preload_shield.c keeps the ring's descriptor open,
  * preload_pages.c notices modules that were loaded late, preload_filter.c the program's seccomp filters,
- * preload_sanitizer.c that it is built with a sanitizer, and preload_symbols.c finds the wrapped functions.
+ * preload_sanitizer.c that it is built with a sanitizer, preload_symbols.c finds the wrapped functions,
+ * preload_binding.c loads the binding of an interpreter, and preload_runtime.c is what that works with.
  *
  * Guarantees
  *   A. A wrapper has the return value, the errno and the side effects of the function it wraps.
@@ -76,6 +77,8 @@ static inline void *preload_function(enum preload_call call)
 void *preload_symbol_find(const char *name);
 /* The C library's own function, whatever stands before it; NULL if it is no plain one. Async-signal-safe. */
 void *preload_symbol_of_libc(const char *name);
+/* The same of the program itself. */
+void *preload_symbol_of_program(const char *name);
 
 /* --- preload.c ---------------------------------------------------------------------------------------------------- */
 
@@ -100,6 +103,8 @@ void preload_start(void);
 void preload_leave(void);
 /* The same before an exec, after which readers may still look at what the process was doing. */
 void preload_leave_to_exec(void);
+/* Reports this line on standard error, if the program was started by `rip run` and nothing was reported yet. */
+void preload_report(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* Makes a new ring after these, for a process that stays after all, and registers this thread. Keeps errno.
  */
 void preload_return(void);
@@ -245,8 +250,12 @@ struct preload_thread {
     uintptr_t frame; /* of the call that this thread is in, and that it announces; 0 = none */
     bool tried;      /* to register, with whatever result */
     bool forking;    /* in fork(), between the handlers: the library's mutex is ours, but cannot be taken again */
-    bool vforked;    /* it has called vfork(): this may be the child, in its parent's memory */
+    uint8_t special; /* PRELOAD_*: what makes its calls other than those of most threads */
 };
+#define PRELOAD_VFORKED 1u /* it has called vfork(): this may be the child, in its parent's memory */
+#define PRELOAD_SCRIPT 2u  /* a thread of an interpreter: preload_runtime.c knows where it is */
+#define PRELOAD_INSIDE 4u  /* in a call that the interpreter has announced itself */
+#define PRELOAD_WATCHED 8u /* the mutexes that it locks are noted */
 extern __thread struct preload_thread preload_thread __attribute__((tls_model("initial-exec")));
 
 /*
@@ -275,8 +284,12 @@ struct preload_outer {
 void preload_untraced(const void *return_address);
 /* A thread whose slot is gone: the process has left the ring, and perhaps made another one. */
 void preload_stale(const void *return_address);
-/* Whether this is the child of a vfork(), which must not write into its parent's slot; asked if thread->vforked. */
+/* Whether this is the child of a vfork(), which must not write into its parent's slot; asked if PRELOAD_VFORKED. */
 bool preload_is_vfork_child(void);
+static inline bool preload_in_vfork_child(void)
+{
+    return (preload_thread.special & PRELOAD_VFORKED) != 0 && preload_is_vfork_child();
+}
 
 /* rip__record() with the unlocked increment of rip_snap(), see there; without the globals, which nobody reads here. */
 static inline void preload_record(struct rip_slot *slot, uintptr_t address)
@@ -303,38 +316,34 @@ static inline bool preload_declares(uint8_t call)
 }
 
 /*
- * The begin of a call, for the wrapper whose frame is given: a breadcrumb at the caller, and the kind of the call. The
- * address is that of the call's last byte: a return address may belong to the next line, or after a call that does not
- * return to the next function.
- *
- * A signal handler gets here in the middle of another call, which the kernel restarts without us. So what is announced
- * of that one comes back when this one is done. A frame that is not above ours was left by longjmp().
+ * A breadcrumb at address, for the call that returns to return_address. The slot; NULL = the thread is not traced. The
+ * ring knows the modules of machine code, and not those of scripts.
  */
-static inline struct preload_outer preload_begin(const void *return_address, const void *frame, uint8_t call)
+static inline struct rip_slot *preload_pass_at(const void *return_address, uintptr_t address)
 {
     struct rip_slot *slot = rip__thread.slot;
+
+    preload_record(slot, address);
+    preload_visit(address);
+    if (__builtin_expect(rip_load_relaxed(&slot->generation) == 0, 0)) { /* see detach_mapping() */
+        preload_stale(return_address);
+        slot = rip__thread.slot;
+    }
+    return slot;
+}
+
+/*
+ * Announces the call of the wrapper whose frame is given. A signal handler gets here in the middle of another call,
+ * which the kernel restarts without us. So what is announced of that one comes back when this one is done. A frame that
+ * is not above ours was left by longjmp().
+ */
+static inline struct preload_outer preload_announce(struct rip_slot *slot, uintptr_t frame, uint8_t call)
+{
     struct preload_outer outer = {0, RIP_CALL_OUTSIDE};
 
-    if (__builtin_expect(preload_thread.vforked, 0) && preload_is_vfork_child())
-        return outer;
-    if (__builtin_expect(slot == NULL, 0)) {
-        preload_untraced(return_address);
-        slot = rip__thread.slot;
-        if (slot == NULL)
-            return outer;
-    } else {
-        preload_record(slot, (uintptr_t)return_address - 1);
-        preload_visit((uintptr_t)return_address - 1);
-        if (__builtin_expect(rip_load_relaxed(&slot->generation) == 0, 0)) { /* see detach_mapping() */
-            preload_stale(return_address);
-            slot = rip__thread.slot;
-            if (slot == NULL)
-                return outer;
-        }
-    }
-    if (__builtin_expect(preload_thread.frame > (uintptr_t)frame, 0))
+    if (__builtin_expect(preload_thread.frame > frame, 0))
         outer = (struct preload_outer){preload_thread.frame, slot->call};
-    preload_thread.frame = (uintptr_t)frame;
+    preload_thread.frame = frame;
     rip_signal_fence(); /* a handler has to know that it interrupts this call */
     rip_store_relaxed(&slot->call, call);
     if (preload_declares(call))
@@ -342,41 +351,101 @@ static inline struct preload_outer preload_begin(const void *return_address, con
     return outer;
 }
 
+/* preload_runtime.c: begin and end of a call of a special thread. */
+struct preload_outer preload_begin_special(const void *return_address, const void *frame, uint8_t call);
+void preload_end_special(const void *return_address, const void *frame, uint8_t call, struct preload_outer outer);
+
+/*
+ * The begin of a call, for the wrapper whose frame is given: a breadcrumb at the caller, and the kind of the call. The
+ * address is that of the call's last byte: a return address may belong to the next line, or after a call that does not
+ * return to the next function.
+ */
+static inline struct preload_outer preload_begin(const void *return_address, const void *frame, uint8_t call)
+{
+    struct rip_slot *slot = rip__thread.slot;
+
+    if (__builtin_expect(preload_thread.special != 0, 0))
+        return preload_begin_special(return_address, frame, call);
+    if (__builtin_expect(slot == NULL, 0)) {
+        preload_untraced(return_address);
+        slot = rip__thread.slot;
+    } else
+        slot = preload_pass_at(return_address, (uintptr_t)return_address - 1);
+    if (__builtin_expect(slot == NULL, 0))
+        return (struct preload_outer){0, RIP_CALL_OUTSIDE};
+    return preload_announce(slot, (uintptr_t)frame, call);
+}
+
 /* True on a traced thread outside of every announced call; in a signal handler there may be an outer one. */
 static inline bool preload_may_pass(void)
 {
     return __builtin_expect(rip__thread.slot != NULL, 1) && __builtin_expect(preload_thread.frame == 0, 1) &&
-           __builtin_expect(!preload_thread.vforked, 1);
+           __builtin_expect(preload_thread.special == 0, 1);
 }
 
 /* A call that has not waited, if preload_may_pass(): a breadcrumb is all. */
 static inline void preload_pass(const void *return_address)
 {
-    struct rip_slot *slot = rip__thread.slot;
+    preload_pass_at(return_address, (uintptr_t)return_address - 1);
+}
 
-    preload_record(slot, (uintptr_t)return_address - 1);
-    preload_visit((uintptr_t)return_address - 1);
-    if (__builtin_expect(rip_load_relaxed(&slot->generation) == 0, 0)) /* see detach_mapping() */
-        preload_stale(return_address);
+/* What was announced before comes back. */
+static inline void preload_resume(struct rip_slot *slot, struct preload_outer outer)
+{
+    preload_thread.frame = outer.frame;
+    rip_store_relaxed(&slot->call, outer.call);
+    rip_signal_fence(); /* no handler may declare idleness after what the caller does next */
 }
 
 /*
  * The end of a call. After one that was idle comes a second snap: it makes a loop that never gets here again a stall.
- * Without it, it would be idle for ever.
+ * Without it, it would be idle for ever. What a special thread announces has another frame, so this costs others
+ * nothing.
  */
 static inline void preload_end(const void *return_address, const void *frame, uint8_t call, struct preload_outer outer)
 {
     struct rip_slot *slot = rip__thread.slot;
 
-    if (__builtin_expect(slot == NULL || preload_thread.frame != (uintptr_t)frame, 0))
-        return; /* it was not announced */
-    preload_thread.frame = outer.frame;
-    rip_store_relaxed(&slot->call, outer.call);
-    rip_signal_fence(); /* no handler may declare idleness after this snap */
+    if (__builtin_expect(slot == NULL || preload_thread.frame != (uintptr_t)frame, 0)) {
+        preload_end_special(return_address, frame, call, outer);
+        return;
+    }
+    preload_resume(slot, outer);
     if (preload_declares(call))
         preload_record(slot, (uintptr_t)return_address - 1);
     if (__builtin_expect(preload_declares(outer.call), 0))
         rip_idle();
 }
+
+/* True if a lock that this thread waits for is not marked: it is not traced, or its binding does that. */
+static inline bool preload_marks_none(void)
+{
+    return rip__thread.slot == NULL || (preload_thread.special & PRELOAD_INSIDE) != 0;
+}
+
+/* --- preload_runtime.c -------------------------------------------------------------------------------------------- */
+
+/* Where a thread is that calls from return_address, as an entry of the ring has it. Async-signal-safe. */
+uintptr_t preload_place(const void *return_address);
+/* A thread has registered. */
+void preload_runtime_enter(void);
+/* Whether the mutex is that of the interpreter's lock; asked by special threads. */
+bool preload_is_interpreter_lock(const void *mutex);
+/* Notes a mutex that this thread locks; asked by special threads. */
+void preload_watch(const void *mutex);
+
+/* The kind of a wait for a condition with that mutex. */
+static inline uint8_t preload_call_with(const void *mutex, uint8_t call)
+{
+    return __builtin_expect(preload_thread.special != 0, 0) && preload_is_interpreter_lock(mutex) ? RIP_CALL_INTERPRETER
+                                                                                                  : call;
+}
+
+/* --- preload_binding.c -------------------------------------------------------------------------------------------- */
+
+/* From the constructor: true if the program is the interpreter of a known language. */
+bool preload_is_interpreter(void);
+/* From the constructor, with a ring: the binding is loaded before the interpreter runs a program. */
+void preload_binding_setup(void);
 
 #endif

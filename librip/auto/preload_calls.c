@@ -99,7 +99,7 @@ void preload_untraced(const void *return_address)
         return;
     preload_thread_enter();
     if (rip__thread.slot != NULL)
-        preload_record(rip__thread.slot, (uintptr_t)return_address - 1);
+        preload_record(rip__thread.slot, preload_place(return_address));
     preload_visit((uintptr_t)return_address - 1);
 }
 
@@ -116,7 +116,7 @@ bool preload_is_vfork_child(void)
         return false; /* nothing may be asked any more */
     if (getpid() != preload_state.pid)
         return true;
-    preload_thread.vforked = false;
+    preload_thread.special &= (uint8_t)~PRELOAD_VFORKED;
     return false;
 }
 

@@ -69,12 +69,12 @@ READY(int, epoll_pwait2,
       (int fd, struct epoll_event *events, int max, const struct timespec *timeout, const sigset_t *mask),
       (fd, events, max, timeout, mask), RIP_CALL_READY)
 READY(int, pthread_cond_wait, (pthread_cond_t * condition, pthread_mutex_t *mutex), (condition, mutex),
-      preload_call_condition(condition))
-IDLE(int, pthread_cond_timedwait, (pthread_cond_t * condition, pthread_mutex_t *mutex, const struct timespec *until),
-     (condition, mutex, until))
-IDLE(int, pthread_cond_clockwait,
-     (pthread_cond_t * condition, pthread_mutex_t *mutex, clockid_t clock, const struct timespec *until),
-     (condition, mutex, clock, until))
+      preload_call_with(mutex, preload_call_condition(condition)))
+READY(int, pthread_cond_timedwait, (pthread_cond_t * condition, pthread_mutex_t *mutex, const struct timespec *until),
+      (condition, mutex, until), preload_call_with(mutex, RIP_CALL_WORK))
+READY(int, pthread_cond_clockwait,
+      (pthread_cond_t * condition, pthread_mutex_t *mutex, clockid_t clock, const struct timespec *until),
+      (condition, mutex, clock, until), preload_call_with(mutex, RIP_CALL_WORK))
 READY(int, cnd_wait, (cnd_t * condition, mtx_t *mutex), (condition, mutex),
       preload_call_condition((const pthread_cond_t *)(const void *)condition))
 IDLE(int, cnd_timedwait, (cnd_t * condition, mtx_t *mutex, const struct timespec *until), (condition, mutex, until))
@@ -292,6 +292,7 @@ OWN(setuid)
 OWN(seteuid)
 OWN(setreuid)
 OWN(setresuid)
+OWN(ruby_run_node) /* preload_binding.c */
 
 /* --- not wrapped -------------------------------------------------------------------------------------------------- */
 

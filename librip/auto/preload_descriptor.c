@@ -67,7 +67,7 @@ static void set_kind(int fd, uint8_t kind)
 /* A vfork() child has descriptors of its own, but its parent's table. */
 static bool is_own_table(void)
 {
-    return !preload_thread.vforked || !preload_is_vfork_child();
+    return !preload_in_vfork_child();
 }
 
 void preload_descriptor_forget(int fd)

@@ -132,23 +132,28 @@ static int wait_until_clock(const struct lock_wait *wait, clock_function *lock, 
 /* --- wrappers ----------------------------------------------------------------------------------------------------- */
 
 /*
- * attempt: how it is tried; wait: what is done when that says EBUSY; left_alone: neither, but only the wrapped call.
- * What waits stands apart: most locks are free, and the code for that is short.
+ * kind: what kind of call it is; attempt: how it is tried; wait: what is done when that says EBUSY; left_alone:
+ * neither, but only the wrapped call. What waits stands apart: most locks are free, and the code for that is short.
+ * Taking the lock of an interpreter is no call: a wait for it is announced, and nothing else.
  */
-#define LOCK(name, parameters, arguments, left_alone, attempt, wait)                                                   \
+#define LOCK(name, parameters, arguments, kind, left_alone, attempt, wait)                                             \
     static __attribute__((noinline)) int announced_##name(const void *return_address, LISTED parameters)               \
     {                                                                                                                  \
-        struct preload_outer outer = preload_begin(return_address, __builtin_frame_address(0), RIP_CALL_LOCK);         \
-        int outcome;                                                                                                   \
+        const uint8_t call = kind;                                                                                     \
+        int outcome = call == RIP_CALL_INTERPRETER ? attempt : EBUSY;                                                  \
+        struct preload_outer outer;                                                                                    \
                                                                                                                        \
-        if (rip__thread.slot == NULL || (left_alone)) {                                                                \
+        if (outcome != EBUSY)                                                                                          \
+            return outcome;                                                                                            \
+        outer = preload_begin(return_address, __builtin_frame_address(0), call);                                       \
+        if (preload_marks_none() || call == RIP_CALL_INTERPRETER || (left_alone)) {                                    \
             outcome = PRELOAD_REAL(int, name, parameters) arguments;                                                   \
         } else {                                                                                                       \
             outcome = attempt;                                                                                         \
             if (outcome == EBUSY)                                                                                      \
                 outcome = wait;                                                                                        \
         }                                                                                                              \
-        preload_end(return_address, __builtin_frame_address(0), RIP_CALL_LOCK, outer);                                 \
+        preload_end(return_address, __builtin_frame_address(0), call, outer);                                          \
         return outcome;                                                                                                \
     }                                                                                                                  \
                                                                                                                        \
@@ -167,14 +172,23 @@ static int wait_until_clock(const struct lock_wait *wait, clock_function *lock, 
 
 /* A ceiling makes even trying change the thread's priority. */
 #define MUTEX(name, parameters, arguments, left_alone, wait)                                                           \
-    LOCK(name, parameters, arguments, (mutex->__data.__kind & MUTEX_PROTECTS_PRIORITY) != 0 || (left_alone),           \
+    LOCK(name, parameters, arguments, mutex_call(mutex),                                                               \
+         (mutex->__data.__kind & MUTEX_PROTECTS_PRIORITY) != 0 || (left_alone),                                        \
          PRELOAD_REAL(int, pthread_mutex_trylock, (pthread_mutex_t *))(mutex), wait)
 #define READ_LOCK(name, parameters, arguments, left_alone, wait)                                                       \
-    LOCK(name, parameters, arguments, left_alone,                                                                      \
+    LOCK(name, parameters, arguments, RIP_CALL_LOCK, left_alone,                                                       \
          PRELOAD_REAL(int, pthread_rwlock_tryrdlock, (pthread_rwlock_t *))(lock), wait)
 #define WRITE_LOCK(name, parameters, arguments, left_alone, wait)                                                      \
-    LOCK(name, parameters, arguments, left_alone,                                                                      \
+    LOCK(name, parameters, arguments, RIP_CALL_LOCK, left_alone,                                                       \
          PRELOAD_REAL(int, pthread_rwlock_trywrlock, (pthread_rwlock_t *))(lock), wait)
+
+static uint8_t mutex_call(const pthread_mutex_t *mutex)
+{
+    if (__builtin_expect(preload_thread.special == 0, 1))
+        return RIP_CALL_LOCK;
+    preload_watch(mutex);
+    return preload_call_with(mutex, RIP_CALL_LOCK);
+}
 
 /* What glibc looks at before it tries the lock. It does so for rwlocks, and of mutexes for the clock only. */
 static bool is_clock(clockid_t clock)
@@ -201,7 +215,7 @@ static struct lock_wait mutex_wait(pthread_mutex_t *mutex)
 {
     const bool is_shared = (mutex->__data.__kind & MUTEX_IS_SHARED) != 0;
 
-    if (is_shared && !preload_thread.vforked)
+    if (is_shared && (preload_thread.special & PRELOAD_VFORKED) == 0)
         rip_store_relaxed(&rip__thread.slot->call, RIP_CALL_SHARED);
     return (struct lock_wait){
         .lock = mutex,
@@ -267,7 +281,7 @@ static int c11_outcome(int outcome)
             preload_begin(__builtin_return_address(0), __builtin_frame_address(0), RIP_CALL_LOCK);                     \
         int outcome;                                                                                                   \
                                                                                                                        \
-        if (__builtin_expect(rip__thread.slot == NULL, 0)) {                                                           \
+        if (__builtin_expect(preload_marks_none(), 0)) {                                                               \
             outcome = PRELOAD_REAL(int, name, parameters) arguments;                                                   \
         } else {                                                                                                       \
             outcome = PRELOAD_REAL(int, pthread_mutex_trylock, (pthread_mutex_t *))((pthread_mutex_t *)(void *)mutex); \
@@ -348,7 +362,7 @@ PRELOAD_WRAPPER(void, flockfile, (FILE * file))
 {
     struct preload_outer outer = preload_begin(__builtin_return_address(0), __builtin_frame_address(0), RIP_CALL_LOCK);
 
-    if (__builtin_expect(rip__thread.slot == NULL, 0))
+    if (__builtin_expect(preload_marks_none(), 0))
         PRELOAD_REAL(void, flockfile, (FILE *))(file);
     else if (PRELOAD_REAL(int, ftrylockfile, (FILE *))(file) != 0)
         file_wait_for(file);

@@ -17,7 +17,7 @@ void preload_new_page(uintptr_t address)
 {
     const uintptr_t page = address >> PRELOAD_PAGE_SHIFT;
 
-    if (preload_is_free() && rip__modules_learn(address))
+    if ((address & RIP_PLACE_SCRIPT) == 0 && preload_is_free() && rip__modules_learn(address))
         rip_store_relaxed(&preload_pages[page % PRELOAD_PAGES], page);
 }
 

@@ -141,11 +141,13 @@ PRELOAD_WRAPPER(pid_t, _Fork, (void))
 __attribute__((used)) static void *before_vfork(const void *return_address) __asm__("preload_before_vfork");
 static void *before_vfork(const void *return_address)
 {
-    if (rip__thread.slot != NULL && !(preload_thread.vforked && preload_is_vfork_child())) {
-        preload_record(rip__thread.slot, (uintptr_t)return_address - 1);
-        preload_visit((uintptr_t)return_address - 1);
-        rip_store_relaxed(&rip__thread.slot->call, RIP_CALL_VFORK);
-        preload_thread.vforked = true;
+    struct rip_slot *slot = NULL;
+
+    if (rip__thread.slot != NULL && !preload_in_vfork_child())
+        slot = preload_pass_at(return_address, preload_place(return_address));
+    if (slot != NULL) {
+        rip_store_relaxed(&slot->call, RIP_CALL_VFORK);
+        preload_thread.special |= PRELOAD_VFORKED;
     }
     return preload_function(CALL_vfork);
 }

@@ -193,12 +193,25 @@ void *preload_symbol_find(const char *name)
     return function;
 }
 
-void *preload_symbol_of_libc(const char *name)
+static void *symbol_of(const struct link_map *map, const char *name)
 {
-    const struct link_map *map = map_of((const void *)gnu_get_libc_version);
     void *function = NULL;
 
     if (map != NULL)
         search(map, name, &function);
     return function;
+}
+
+void *preload_symbol_of_libc(const char *name)
+{
+    return symbol_of(map_of((const void *)gnu_get_libc_version), name);
+}
+
+void *preload_symbol_of_program(const char *name)
+{
+    const struct link_map *map = map_of((const void *)preload_symbol_find);
+
+    while (map != NULL && map->l_prev != NULL)
+        map = map->l_prev;
+    return symbol_of(map, name);
 }

@@ -48,10 +48,25 @@ static void print_processes(const struct rip_view *view, uint32_t count)
     putchar(']');
 }
 
-/* "PATH+0xOFFSET" of the module that the address lies in. */
+static void print_script(const struct rip_script_info *script)
+{
+    char text[RIP_SCRIPT_FILE_BYTES + RIP_SCRIPT_FUNCTION_BYTES + 32];
+    int bytes = snprintf(text, sizeof(text), "%.*s:%u %.*s", (int)script->file_bytes, (const char *)script->file,
+                         script->line, (int)script->function_bytes, (const char *)script->function);
+
+    print_string((const uint8_t *)text, (size_t)bytes);
+}
+
+/* "PATH+0xOFFSET" of the module that the address lies in, "FILE:LINE FUNCTION" in a script. */
 static void print_address(const struct rip_view *view, uint16_t process, uint64_t address)
 {
     struct rip_module_info module;
+    struct rip_script_info script;
+
+    if (rip_view_script(view, address, &script) == RIP_OK) {
+        print_script(&script);
+        return;
+    }
 
     for (uint32_t nth = 0; rip_view_module(view, process, nth, &module) == RIP_OK; nth++) {
         if (address >= module.start && address < module.end) {
@@ -66,6 +81,14 @@ static void print_address(const struct rip_view *view, uint16_t process, uint64_
     printf("\"0x%llx\"", (unsigned long long)address);
 }
 
+static void print_holder(const struct rip_view *view, uint32_t slot)
+{
+    struct rip_wait_info wait;
+
+    if (rip_view_wait(view, slot, &wait) == RIP_OK)
+        printf("\"holder\":%u,", wait.owner);
+}
+
 static void print_id(const struct rip_view *view, const struct rip_sample *sample)
 {
     struct rip_id_info info;
@@ -75,8 +98,10 @@ static void print_id(const struct rip_view *view, const struct rip_sample *sampl
     if (rip_view_id(view, sample->slot, &info) != RIP_OK)
         return;
     (void)rip_view_trail(view, sample->slot, entries, &count);
-    printf("{\"slot\":%u,\"id\":%u,\"tid\":%u,\"process\":%u,\"idle\":%u,\"progress\":%llu,\"name\":", info.slot,
-           info.id, info.tid, info.process, info.idle, (unsigned long long)info.progress);
+    printf("{\"slot\":%u,\"id\":%u,\"tid\":%u,\"process\":%u,\"idle\":%u,\"call\":%u,\"progress\":%llu,", info.slot,
+           info.id, info.tid, info.process, info.idle, info.call, (unsigned long long)info.progress);
+    print_holder(view, sample->slot);
+    fputs("\"name\":", stdout);
     print_string(info.name, info.name_bytes);
     fputs(",\"trail\":[", stdout);
     for (size_t i = 0; i < count; i++) {

@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * preload_binding.c - loads the binding of the language that the program interprets, right before it runs a script.
+ *
+ * Bindings lie beside this library, in librip/LANGUAGE.VERSION/. Python has a hook for what it is about to do, which
+ * may be set before it is initialized; Ruby calls a function of its library, which is wrapped here.
+ *
+ * Guarantees
+ *   A. A program that is no such interpreter pays for the look into a few hash tables of symbols.
+ *   B. Without a binding for its version the interpreter is traced as any other program, and `rip run` says so.
+ *   C. A program that only embeds an interpreter is left alone unless it runs a script as the interpreter itself does.
+ *   D. Nothing is loaded into a process without a ring.
+ */
+#include <dlfcn.h>
+#include <errno.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "preload.h"
+
+/* As Python declares them. */
+typedef int python_hook(const char *event, void *arguments, void *context);
+typedef int python_add_hook(python_hook *hook, void *context);
+typedef const char *python_version(void);
+
+#define PYTHON_RUNS "cpython.run_" /* what it is to run: _command, _file, _module, _stdin */
+
+static void *find(const char *name)
+{
+    void *function = preload_symbol_of_program(name);
+
+    return function != NULL ? function : preload_symbol_find(name);
+}
+
+bool preload_is_interpreter(void)
+{
+    return find("Py_BytesMain") != NULL || find("ruby_run_node") != NULL;
+}
+
+/* DIRECTORY/librip/LANGUAGE3.11/FILE, of "3.11.2 (main ...". */
+static bool format_path(char ret_path[PATH_MAX], const char *language, const char *version, const char *file)
+{
+    const char *minor = strchr(version, '.');
+    const size_t version_bytes = minor != NULL ? (size_t)(minor - version) + 1 + strspn(minor + 1, "0123456789") : 0;
+    const char *slash;
+    Dl_info info;
+    int bytes;
+
+    if (minor == NULL || dladdr((const void *)format_path, &info) == 0)
+        return false;
+    slash = strrchr(info.dli_fname, '/');
+    if (slash == NULL)
+        return false;
+    bytes = snprintf(ret_path, PATH_MAX, "%.*s/librip/%s%.*s/%s", (int)(slash - info.dli_fname), info.dli_fname,
+                     language, (int)version_bytes, version, file);
+    return bytes > 0 && bytes < PATH_MAX;
+}
+
+/* False, and said so, if there is none. */
+static bool has_binding(const char *path, const char *language, const char *version)
+{
+    if (access(path, R_OK) == 0)
+        return true;
+    preload_report("rip: there is no binding for %s %.*s: no script is traced, but the interpreter's own calls\n",
+                   language, (int)strcspn(version, " "), version);
+    return false;
+}
+
+static void load(const char *path, const char *entry)
+{
+    void *binding = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    void (*start)(void) = binding != NULL ? (void (*)(void))dlsym(binding, entry) : NULL;
+
+    if (start != NULL)
+        start();
+    else
+        preload_report("rip: %s\n", dlerror());
+}
+
+/* --- Python ------------------------------------------------------------------------------------------------------- */
+
+static char python_path[PATH_MAX];
+static bool python_started;
+
+/* With the interpreter's lock. */
+static int before_python_runs(const char *event, void *arguments, void *context)
+{
+    (void)arguments;
+    (void)context;
+    if (!python_started && strncmp(event, PYTHON_RUNS, sizeof(PYTHON_RUNS) - 1) == 0) {
+        python_started = true;
+        if (preload_is_free())
+            load(python_path, "rip_python_start");
+    }
+    return 0;
+}
+
+void preload_binding_setup(void)
+{
+    python_add_hook *add_hook = (python_add_hook *)find("PySys_AddAuditHook");
+    python_version *version = (python_version *)find("Py_GetVersion");
+
+    if (add_hook != NULL && version != NULL && format_path(python_path, "python", version(), "_rip.so") &&
+        has_binding(python_path, "Python", version()))
+        add_hook(before_python_runs, NULL);
+}
+
+/* --- Ruby --------------------------------------------------------------------------------------------------------- */
+
+static void start_ruby(void)
+{
+    const char *version = dlsym(RTLD_DEFAULT, "ruby_version");
+    char path[PATH_MAX];
+
+    if (preload_is_free() && version != NULL && format_path(path, "ruby", version, "rip.so") &&
+        has_binding(path, "Ruby", version))
+        load(path, "rip_ruby_start");
+}
+
+PRELOAD_WRAPPER(int, ruby_run_node, (void *script))
+{
+    int saved_errno = errno;
+
+    start_ruby();
+    errno = saved_errno;
+    return PRELOAD_REAL(int, ruby_run_node, (void *))(script);
+}
