@@ -37,7 +37,7 @@ PyMODINIT_FUNC PyInit__rip(void)
 
 static int start(void)
 {
-    if (binding_place_start() != 0 || binding_threads_start() != 0)
+    if (binding_place_start() != 0 || binding_threads_start() != 0 || binding_locks_start() != 0)
         return -1;
     return 0;
 }

@@ -16,7 +16,8 @@
 
 __thread struct binding_thread *binding_thread BINDING_TLS;
 
-static uint32_t forks; /* of this process's ancestors, since the binding is there */
+static __thread uint64_t ended BINDING_TLS; /* number of this thread's last thread state that went, + 1 */
+static uint32_t forks;                      /* of this process's ancestors, since the binding is there */
 static PyCFunction real_set_sentinel;
 static PyObject *set_name; /* of threading.Thread, before ours; owned for good */
 
@@ -31,6 +32,7 @@ static void forget_thread(PyObject *capsule)
     struct binding_thread *thread = PyCapsule_GetPointer(capsule, NULL);
 
     if (thread == binding_thread) {
+        ended = thread->tstate->id + 1;
         binding_thread = NULL;
         PyMem_RawFree(thread);
         return;
@@ -58,11 +60,13 @@ static int remember(struct binding_thread *thread)
 struct binding_thread *binding_thread_enter(void)
 {
     PyObject *type, *value, *traceback;
-    struct binding_thread *thread = PyMem_RawCalloc(1, sizeof(*thread));
+    PyThreadState *tstate = PyThreadState_Get();
+    /* What the end of its objects runs would find no capsule that waits for it. */
+    struct binding_thread *thread = tstate->id + 1 == ended ? NULL : PyMem_RawCalloc(1, sizeof(*thread));
 
     if (thread == NULL)
         return NULL;
-    thread->tstate = PyThreadState_Get();
+    thread->tstate = tstate;
     thread->tid = (uint32_t)gettid();
     thread->forks = forks;
     PyErr_Fetch(&type, &value, &traceback);
