@@ -14,7 +14,10 @@
  *   3. Who waits for a lock of another thread is marked as such, and reads the holder again after 1, 2, 4 ... seconds.
  *      Who waits for what another thread will hand to it (Condition, Event, Queue, join) waits for work.
  */
-#include "binding.h"
+#include "locks.h"
+#include "methods.h"
+#include "place.h"
+#include "threads.h"
 
 #include <semaphore.h>
 #include <string.h>
