@@ -14,6 +14,11 @@ ctest_unsteady() { # BUILD: what the last ctest of it names as failed, a line ea
     sed 's/^[0-9]*://' "$1/Testing/Temporary/LastTestsFailed.log"
 }
 
+# What a script runs in the background ignores SIGINT, with all that comes of it, and tests end programs with it.
+ctest_here() { # BUILD CTEST-ARGS...
+    (cd "$1" && env --default-signal=INT,QUIT ctest --output-on-failure "${@:2}")
+}
+
 ctest_run() {
     local build output failed count
     build=$(cd "$1" && pwd)
@@ -22,8 +27,7 @@ ctest_run() {
     mkdir -p "$build/Testing"
     rm -f "$build/Testing/Temporary/LastTestsFailed.log"
     if (set -o pipefail
-        cd "$build"
-        ctest -j "$ctest_jobs" --output-on-failure --no-tests=error "$@" 2>&1 | tee "$output"); then
+        ctest_here "$build" -j "$ctest_jobs" --no-tests=error "$@" 2>&1 | tee "$output"); then
         return 0
     fi
     [ -s "$build/Testing/Temporary/LastTestsFailed.log" ] || return 8
@@ -35,6 +39,6 @@ ctest_run() {
     fi
     [ "$count" -le "$ctest_retries_max" ] || return 8
     echo "Once more, alone:" $failed
-    (cd "$build" && ctest --rerun-failed --output-on-failure) || return 8
+    ctest_here "$build" --rerun-failed || return 8
     echo "Unsteady (failed beside other tests, passed alone):" $failed
 }
