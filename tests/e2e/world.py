@@ -230,11 +230,12 @@ def run(tests, make_world=World):
     chosen = [test for test in tests if len(sys.argv) < 2 or test.__name__ in sys.argv[1:]]
     failed = skipped = 0
     for test in chosen:
+        begin = time.monotonic()
         world = make_world()
         try:
             test(world)
             world.end_well()
-            print(f"ok      {test.__name__}")
+            print(f"ok      {test.__name__} ({time.monotonic() - begin:.1f} s)")
         except Skip as reason:
             skipped += 1
             print(f"skipped {test.__name__}: {reason}")
