@@ -33,7 +33,7 @@
 #define ACCEPT(type, name, parameters, arguments)                                                                      \
     ANNOUNCED(type, name, parameters, arguments, RIP_CALL_READY, preload_descriptor_accepted(outcome))
 #define RECEIVE(type, name, parameters, arguments, fd)                                                                 \
-    ANNOUNCED(type, name, parameters, arguments, preload_call_receive(fd), preload_received(fd))
+    ANNOUNCED(type, name, parameters, arguments, preload_call_receive(fd), outcome < 0 ? (void)0 : preload_received(fd))
 #define SEND(type, name, parameters, arguments, fd)                                                                    \
     ANNOUNCED(type, name, parameters, arguments, RIP_CALL_BLOCK, preload_sent(fd))
 #define CONNECT(type, name, parameters, arguments, fd)                                                                 \

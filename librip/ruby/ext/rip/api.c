@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* api.c - Rip.snap, note, idle, deadline_ms, name: what a program says of itself. Nothing raises but wrong arguments.
+ */
+#include "binding.h"
+#include "note.h"
+
+#include <string.h>
+
+static const void *caller(void)
+{
+    const uint64_t place = place_of_caller();
+
+    return place == 0 ? __builtin_return_address(0) : (const void *)(uintptr_t)place;
+}
+
+/*
+ * Rip.snap
+ *
+ * Leaves a breadcrumb at the caller's file, line and method.
+ */
+static VALUE rip_s_snap(VALUE module)
+{
+    (void)module;
+    binding_runtime->snap_at(caller());
+    return Qnil;
+}
+
+/* Notes ------------------------------------------------------------------------------------------------------------ */
+
+void note_set(const char *text, size_t bytes)
+{
+    struct note *note = thread_note();
+
+    if (bytes == 0 && note->bytes == 0)
+        return;
+    note->bytes = bytes > sizeof(note->text) ? sizeof(note->text) : bytes;
+    if (note->bytes != 0)
+        memcpy(note->text, text, note->bytes);
+    binding_runtime->note(note->text, note->bytes);
+}
+
+static VALUE note_restore(VALUE before)
+{
+    const struct note *note = (const void *)before;
+
+    note_set(note->text, note->bytes);
+    return Qnil;
+}
+
+/*
+ * Rip.note(text)
+ * Rip.note(text) { ... }
+ *
+ * What this thread or fiber does, for people: "GET /orders". nil takes it back. With a block: while that runs.
+ */
+static VALUE rip_s_note(VALUE module, VALUE text)
+{
+    struct note before;
+
+    (void)module;
+    if (!NIL_P(text))
+        StringValue(text);
+    before = *thread_note();
+    note_set(NIL_P(text) ? NULL : RSTRING_PTR(text), NIL_P(text) ? 0 : (size_t)RSTRING_LEN(text));
+    return rb_block_given_p() ? rb_ensure(rb_yield, Qundef, note_restore, (VALUE)&before) : Qnil;
+}
+
+/* ------------------------------------------------------------------------------------------------------------------ */
+
+static VALUE idle_end(VALUE unused)
+{
+    binding_runtime->call_end();
+    return unused;
+}
+
+/*
+ * Rip.idle
+ * Rip.idle { ... }
+ *
+ * This thread waits for work: until its next breadcrumb, or while the block runs.
+ */
+static VALUE rip_s_idle(VALUE module)
+{
+    (void)module;
+    if (!rb_block_given_p()) {
+        binding_runtime->idle();
+        return Qnil;
+    }
+    binding_runtime->call_begin(caller(), RIP_CALL_WORK);
+    return rb_ensure(rb_yield, Qundef, idle_end, Qnil);
+}
+
+/*
+ * Rip.deadline_ms(ms)
+ *
+ * After how long without a breadcrumb this thread or fiber is stalled; 0 = what ripd has for all.
+ */
+static VALUE rip_s_deadline_ms(VALUE module, VALUE ms)
+{
+    (void)module;
+    binding_runtime->deadline_ms(NUM2UINT(ms));
+    return Qnil;
+}
+
+/*
+ * Rip.start(file = nil, max_ids: 0)
+ *
+ * Makes the process's ring, if it has none: `rip run` has made one. true if there is one now.
+ */
+static VALUE rip_s_start(int argc, VALUE *argv, VALUE module)
+{
+    static ID keyword;
+    VALUE file, options, max_ids = Qundef;
+    bool made;
+
+    if (keyword == 0)
+        keyword = rb_intern("max_ids");
+    (rb_scan_args)(argc, argv, "01:", &file, &options);
+    if (!NIL_P(options))
+        rb_get_kwargs(options, &keyword, 0, 1, &max_ids);
+    if (NIL_P(file))
+        file = rb_sprintf("/dev/shm/ruby.%d", (int)getpid());
+    made = binding_runtime->create_ring(StringValueCStr(file), max_ids == Qundef ? 0 : NUM2UINT(max_ids));
+    if (made && !binding_runtime->is_traced())
+        binding_runtime->init(0, "main", 4, 0, 0);
+    (void)module;
+    return made ? Qtrue : Qfalse;
+}
+
+/*
+ * Rip.traced?
+ *
+ * Whether this thread or fiber has an id.
+ */
+static VALUE rip_s_is_traced(VALUE module)
+{
+    (void)module;
+    return binding_runtime->is_traced() ? Qtrue : Qfalse;
+}
+
+void api_define(VALUE module)
+{
+    rb_define_singleton_method(module, "snap", rip_s_snap, 0);
+    rb_define_singleton_method(module, "note", rip_s_note, 1);
+    rb_define_singleton_method(module, "idle", rip_s_idle, 0);
+    rb_define_singleton_method(module, "deadline_ms", rip_s_deadline_ms, 1);
+    rb_define_singleton_method(module, "start", rip_s_start, -1);
+    rb_define_singleton_method(module, "traced?", rip_s_is_traced, 0);
+}

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * binding.c - how the binding gets into a process: by `require "rip"`, or loaded by `rip run` before the program's code
+ * runs. In the second case the module has no name until the program asks for it.
+ */
+#include "binding.h"
+
+#include <stdio.h>
+
+#define BINDING_API __attribute__((visibility("default")))
+
+BINDING_API void Init_rip(void);
+BINDING_API void rip_ruby_start(void);
+
+const struct rip_runtime *binding_runtime;
+
+static void warn_of_version(void)
+{
+    fprintf(stderr, "rip: places of Ruby %s are not known: they are shown as those of the interpreter\n", ruby_version);
+}
+
+/* Replacing a method of Ruby's own must not warn the program, whatever its -w. */
+static void start_hooks(void)
+{
+    VALUE *verbose = rb_ruby_verbose_ptr();
+    const VALUE saved_verbose = *verbose;
+
+    *verbose = Qnil;
+    if (place_start()) {
+        class_start();
+        thread_start();
+        mutex_start();
+    } else {
+        warn_of_version();
+    }
+    *verbose = saved_verbose;
+}
+
+VALUE binding_module(void)
+{
+    const ID hidden = rb_intern("__rip_module__"); /* no program can write it: it begins with no @ */
+    VALUE module;
+
+    if (rb_ivar_defined(rb_mKernel, hidden))
+        return rb_ivar_get(rb_mKernel, hidden);
+    binding_runtime = rip_runtime_get();
+    module = rb_module_new();
+    rb_ivar_set(rb_mKernel, hidden, module);
+    start_hooks();
+    api_define(module);
+    trace_define(module);
+    return module;
+}
+
+void Init_rip(void)
+{
+    const VALUE module = binding_module();
+
+    if (!rb_const_defined(rb_cObject, rb_intern("Rip")))
+        rb_define_const(rb_cObject, "Rip", module);
+}
+
+static VALUE start(VALUE unused)
+{
+    binding_module();
+    return unused;
+}
+
+void rip_ruby_start(void)
+{
+    int state = 0;
+
+    rb_protect(start, Qnil, &state);
+    if (state == 0)
+        return;
+    rb_set_errinfo(Qnil);
+    fprintf(stderr, "rip: the Ruby binding did not start: places are those of the interpreter\n");
+}

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* note.h - what a thread or fiber has said that it does. */
+#ifndef RIP_RUBY_NOTE_H
+#define RIP_RUBY_NOTE_H
+
+#include <rip/rip.h>
+
+struct note {
+    size_t bytes;
+    char text[RIP_NOTE_BYTES];
+};
+
+#endif

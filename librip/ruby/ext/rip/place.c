@@ -1,0 +1,470 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * place.c - where in its script a thread is, from the thread's own control frames.
+ *
+ * Guarantees
+ *   1. Nothing is allocated, no Ruby code runs, no lock of Ruby's is taken, and the frames read are those of the
+ * calling
+ *      thread: nobody else changes them.
+ *   2. A frame is complete once it can be seen, but for a signal handler that came while it was made. With the GVL a
+ *      place is therefore only given while a method in C is the innermost: then no frame is being made.
+ *   3. Code that frames refer to moves in memory only in a compaction, and none runs while a thread without the GVL
+ *      reads it (with_code_at_rest()).
+ */
+#include "binding.h"
+#include "version.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <ruby/thread.h>
+#include <sched.h>
+#include <string.h>
+
+enum {
+    FUNCTIONS = 4096, /* places of the cache */
+    FRAMES_MAX = 1000,
+    LIBRARY_FOLDERS = 2, /* of scripts, and of what the machine's kind matters to */
+    NAME_BYTES = RIP_SCRIPT_FUNCTION_BYTES,
+};
+
+/* Whose code it is, best first. */
+enum origin {
+    ORIGIN_PROGRAM = 0,
+    ORIGIN_GEM = 1,
+    ORIGIN_RUBY = 2, /* the library that comes with the interpreter */
+    ORIGIN_COUNT = 3,
+};
+
+/* What is known of an iseq. */
+struct function {
+    struct version version;
+    uint32_t origin;
+    uint64_t key;
+    uint64_t check;
+    uint64_t script; /* 0 = not asked for yet */
+};
+
+static struct function functions[FUNCTIONS];
+static const struct gvl {
+    const struct layout_thread *owner;
+    pthread_mutex_t mutex;
+} * gvl;
+static bool is_known; /* layout_check() held */
+static struct {
+    size_t bytes;
+    char path[256]; /* with the slash behind it */
+} library[LIBRARY_FOLDERS];
+static const char *const gem_folders[] = {"/gems/", "/vendor_ruby/", "/site_ruby/"};
+static uint32_t readers;      /* threads without the GVL that read code now */
+static uint32_t is_compacted; /* code may move */
+static bool compacts_always;
+static __thread bool has_ended;
+
+/* Names ------------------------------------------------------------------------------------------------------------ */
+
+struct name {
+    size_t bytes;
+    char text[NAME_BYTES];
+};
+
+static void append(struct name *name, const char *text, size_t bytes)
+{
+    if (bytes > sizeof(name->text) - name->bytes)
+        bytes = sizeof(name->text) - name->bytes;
+    memcpy(name->text + name->bytes, text, bytes);
+    name->bytes += bytes;
+}
+
+/* The method that a frame is in, NULL if in none: as rb_vm_frame_method_entry(). */
+static const struct layout_entry *entry_of(const struct layout_frame *frame)
+{
+    const VALUE *environment = frame->ep;
+    VALUE object;
+
+    while ((environment[0] & LAYOUT_IS_LOCAL) == 0)
+        environment = (const VALUE *)(environment[-1] & ~(VALUE)3); /* of the enclosing block or method */
+    object = environment[-2];
+    if (layout_is(object, LAYOUT_VARIABLES))
+        object = ((const VALUE *)object)[1];
+    return layout_is(object, LAYOUT_METHOD_ENTRY) ? (const struct layout_entry *)object : NULL;
+}
+
+/* "Order#" or "Order.", nothing outside of classes. False if the class may get a name later. */
+static bool append_class(struct name *name, const struct layout_frame *frame)
+{
+    const struct layout_entry *entry = entry_of(frame);
+    bool is_singleton;
+    size_t bytes;
+    VALUE class;
+
+    if (entry == NULL || entry->owner == rb_cObject)
+        return true;
+    is_singleton = RB_FL_TEST_RAW(entry->owner, RUBY_FL_SINGLETON) != 0;
+    class = is_singleton ? frame->self : entry->owner;
+    if (RB_SPECIAL_CONST_P(class) ||
+        (RB_BUILTIN_TYPE(class) != RUBY_T_CLASS && RB_BUILTIN_TYPE(class) != RUBY_T_MODULE))
+        return true; /* a method of a single object */
+    bytes = class_name(class, name->text + name->bytes, sizeof(name->text) - name->bytes);
+    name->bytes += bytes;
+    if (bytes != 0)
+        append(name, is_singleton ? "." : "#", 1);
+    return bytes != 0;
+}
+
+/* "block in Order#place": Ruby's own label, with the class of the method. False if it is not to be kept. */
+static bool name_frame(struct name *ret_name, const struct layout_frame *frame)
+{
+    const struct layout_body *body = frame->iseq->body;
+    const VALUE label = body->label, base = body->base_label;
+    bool is_final;
+
+    ret_name->bytes = 0;
+    if (body->local == NULL || body->local->body->type != LAYOUT_METHOD || RSTRING_LEN(label) < RSTRING_LEN(base)) {
+        append(ret_name, RSTRING_PTR(label), (size_t)RSTRING_LEN(label));
+        return true;
+    }
+    append(ret_name, RSTRING_PTR(label), (size_t)(RSTRING_LEN(label) - RSTRING_LEN(base))); /* "block in " */
+    is_final = append_class(ret_name, frame);
+    append(ret_name, RSTRING_PTR(base), (size_t)RSTRING_LEN(base));
+    return is_final;
+}
+
+static uint64_t enter_function(const struct layout_iseq *code, const char *name, size_t name_bytes)
+{
+    const VALUE path = rb_iseq_path(code);
+
+    return binding_runtime->script(RSTRING_PTR(path), (size_t)RSTRING_LEN(path), name, name_bytes,
+                                   (uint32_t)FIX2LONG(code->body->first_line));
+}
+
+/* What is known of code ------------------------------------------------------------------------------------------ */
+
+static enum origin origin_of(VALUE path)
+{
+    const char *text = RSTRING_PTR(path);
+    const size_t bytes = (size_t)RSTRING_LEN(path);
+
+    if (bytes >= 10 && memcmp(text, "<internal:", 10) == 0)
+        return ORIGIN_RUBY;
+    for (size_t i = 0; i < LIBRARY_FOLDERS; i++) {
+        if (library[i].bytes != 0 && bytes > library[i].bytes && memcmp(text, library[i].path, library[i].bytes) == 0)
+            return ORIGIN_RUBY;
+    }
+    for (size_t i = 0; i < sizeof(gem_folders) / sizeof(gem_folders[0]); i++) {
+        if (memmem(text, bytes, gem_folders[i], strlen(gem_folders[i])) != NULL)
+            return ORIGIN_GEM;
+    }
+    return ORIGIN_PROGRAM;
+}
+
+/* Changes when the memory of an iseq becomes another's, or the process gets another ring. */
+static uint64_t check_of(const struct layout_iseq *code)
+{
+    const struct layout_body *body = code->body;
+    const uint64_t words[] = {
+        (uint64_t)(uintptr_t)body,      body->path, body->label, body->first_line, (uint64_t)(uintptr_t)body->code,
+        binding_runtime->script_epoch()};
+    uint64_t check = 0;
+
+    for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
+        check = (check ^ words[i]) * UINT64_C(0x9e3779b97f4a7c15);
+        check ^= check >> 32;
+    }
+    return check;
+}
+
+static struct function *cached(const struct layout_iseq *code)
+{
+    return &functions[((uintptr_t)code / sizeof(VALUE) * 0x9e3779b1u >> 7) % FUNCTIONS];
+}
+
+static bool read_function(const struct layout_iseq *code, uint64_t check, struct function *ret_function)
+{
+    struct function *function = cached(code);
+    const uint32_t version = version_read(&function->version);
+
+    ret_function->origin = rip_load_relaxed(&function->origin);
+    ret_function->key = rip_load_relaxed(&function->key);
+    ret_function->check = rip_load_relaxed(&function->check);
+    ret_function->script = rip_load_relaxed(&function->script);
+    return version_is(&function->version, version) && ret_function->key == (uint64_t)(uintptr_t)code &&
+           ret_function->check == check;
+}
+
+static void write_function(const struct layout_iseq *code, const struct function *with)
+{
+    struct function *function = cached(code);
+
+    if (!version_begin(&function->version))
+        return;
+    rip_store_relaxed(&function->origin, with->origin);
+    rip_store_relaxed(&function->key, with->key);
+    rip_store_relaxed(&function->check, with->check);
+    rip_store_relaxed(&function->script, with->script);
+    version_end(&function->version);
+}
+
+static enum origin find_function(const struct layout_iseq *code, struct function *ret_function)
+{
+    const uint64_t check = check_of(code);
+
+    if (!read_function(code, check, ret_function)) {
+        *ret_function = (struct function){
+            .origin = (uint32_t)origin_of(rb_iseq_path(code)), .key = (uint64_t)(uintptr_t)code, .check = check};
+        write_function(code, ret_function);
+    }
+    return (enum origin)ret_function->origin;
+}
+
+/* Frames ----------------------------------------------------------------------------------------------------------- */
+
+static bool is_of_c(const struct layout_frame *frame)
+{
+    return (frame->ep[0] & LAYOUT_FRAME_IS_C) != 0;
+}
+
+static bool is_of_ruby(const struct layout_frame *frame)
+{
+    return frame->iseq != NULL && frame->pc != NULL && !is_of_c(frame);
+}
+
+static uint64_t place_in(const struct layout_frame *frame)
+{
+    const struct layout_iseq *code = frame->iseq;
+    size_t position = (size_t)(frame->pc - code->body->code);
+    struct function function;
+    struct name name;
+
+    find_function(code, &function);
+    if (function.script == 0) {
+        const bool is_final = name_frame(&name, frame);
+
+        function.script = enter_function(code, name.text, name.bytes);
+        if (function.script == 0)
+            return 0;
+        if (is_final)
+            write_function(code, &function);
+    }
+    if (position > 0)
+        position--; /* pc is behind the instruction that calls */
+    return function.script | (rb_iseq_line_no(code, position) & RIP_PLACE_LINE_MASK);
+}
+
+static const struct layout_frame *end_of(const struct layout_context *context)
+{
+    return (const struct layout_frame *)(const void *)(context->stack + context->stack_words);
+}
+
+/* The innermost frame of the program's own code; else of a gem, else of Ruby's library. */
+static uint64_t place_on(const struct layout_context *context)
+{
+    const struct layout_frame *best[ORIGIN_COUNT] = {NULL};
+    const struct layout_frame *frame = context->frame, *end = end_of(context);
+
+    for (int i = 0; i < FRAMES_MAX && frame < end && best[ORIGIN_PROGRAM] == NULL; i++, frame++) {
+        struct function function;
+
+        if (!is_of_ruby(frame))
+            continue;
+        find_function(frame->iseq, &function);
+        if (best[function.origin] == NULL)
+            best[function.origin] = frame;
+    }
+    for (int origin = 0; origin < ORIGIN_COUNT; origin++) {
+        if (best[origin] != NULL)
+            return place_in(best[origin]);
+    }
+    return 0;
+}
+
+static bool has_gvl(const struct layout_context *context)
+{
+    return gvl != NULL && rip_load_relaxed(&gvl->owner) == context->thread;
+}
+
+uint64_t place_of_program(void)
+{
+    const struct layout_context *context = ruby_current_ec;
+    const int saved_errno = errno;
+    uint64_t place = 0;
+
+    if (!is_known || has_ended || context == NULL || context->stack == NULL || context->frame == NULL ||
+        context->frame >= end_of(context))
+        return 0;
+    if (has_gvl(context)) {
+        if (is_of_c(context->frame) && !rb_during_gc())
+            place = place_on(context);
+    } else {
+        __atomic_add_fetch(&readers, 1, __ATOMIC_SEQ_CST);
+        if (__atomic_load_n(&is_compacted, __ATOMIC_SEQ_CST) == 0)
+            place = place_on(context);
+        __atomic_sub_fetch(&readers, 1, __ATOMIC_SEQ_CST);
+    }
+    errno = saved_errno;
+    return place;
+}
+
+uint64_t place_of_caller(void)
+{
+    const struct layout_context *context = ruby_current_ec;
+
+    if (!is_known || context == NULL || context->stack == NULL)
+        return 0;
+    for (const struct layout_frame *frame = context->frame; frame < end_of(context); frame++) {
+        if (is_of_ruby(frame))
+            return place_in(frame);
+    }
+    return 0;
+}
+
+uint64_t place_of_method(VALUE method, const char *name, size_t name_length)
+{
+    const VALUE compiler = rb_path2class("RubyVM::InstructionSequence");
+    const VALUE wrapper = rb_funcall(compiler, rb_intern("of"), 1, method);
+    const struct layout_iseq *code;
+    uint64_t function;
+
+    if (!is_known || NIL_P(wrapper))
+        return 0;
+    code = rb_iseqw_to_iseq(wrapper);
+    function = enter_function(code, name, name_length);
+    return function == 0 ? 0 : function | ((uint64_t)FIX2LONG(code->body->first_line) & RIP_PLACE_LINE_MASK);
+}
+
+void place_thread_ended(bool ended)
+{
+    has_ended = ended;
+}
+
+/* Compaction ------------------------------------------------------------------------------------------------------- */
+
+static void wait_for_readers(void)
+{
+    __atomic_store_n(&is_compacted, 1, __ATOMIC_SEQ_CST);
+    while (__atomic_load_n(&readers, __ATOMIC_SEQ_CST) != 0)
+        sched_yield(); /* a reader needs less than a microsecond of CPU time */
+}
+
+static VALUE code_at_rest_no_more(VALUE unused)
+{
+    class_names_renew();
+    __atomic_store_n(&is_compacted, compacts_always, __ATOMIC_SEQ_CST);
+    return unused;
+}
+
+static VALUE call_original(VALUE call)
+{
+    const VALUE *arguments = RARRAY_CONST_PTR(call);
+
+    return rb_method_call_kw((int)RARRAY_LEN(call) - 1, arguments + 1, arguments[0], RB_PASS_CALLED_KEYWORDS);
+}
+
+/* What GC.compact and its like do, while no thread without the GVL reads code. */
+static VALUE with_code_at_rest(int argc, const VALUE *argv, VALUE original)
+{
+    VALUE call = rb_ary_new_from_args(1, original);
+
+    rb_ary_cat(call, argv, argc);
+    wait_for_readers();
+    return rb_ensure(call_original, call, code_at_rest_no_more, Qnil);
+}
+
+static VALUE original_compact, original_verify, original_auto_compact;
+
+static VALUE gc_compact(int argc, VALUE *argv, VALUE self)
+{
+    (void)self;
+    return with_code_at_rest(argc, argv, original_compact);
+}
+
+static VALUE gc_verify(int argc, VALUE *argv, VALUE self)
+{
+    (void)self;
+    return with_code_at_rest(argc, argv, original_verify);
+}
+
+static VALUE gc_auto_compact(int argc, VALUE *argv, VALUE self)
+{
+    (void)self;
+    compacts_always = argc > 0 && RTEST(argv[0]);
+    return with_code_at_rest(argc, argv, original_auto_compact);
+}
+
+static void replace(const char *name, VALUE *ret_original, VALUE (*with)(int, VALUE *, VALUE))
+{
+    if (!rb_obj_respond_to(rb_mGC, rb_intern(name), 0))
+        return;
+    *ret_original = rb_obj_method(rb_mGC, ID2SYM(rb_intern(name)));
+    rb_gc_register_mark_object(*ret_original);
+    rb_define_singleton_method(rb_mGC, name, with, -1);
+}
+
+static void readers_after_fork(void)
+{
+    __atomic_store_n(&readers, 0, __ATOMIC_SEQ_CST); /* they were the parent's threads */
+}
+
+/* Start ------------------------------------------------------------------------------------------------------------ */
+
+static void *first_watch(void *ret_mutex)
+{
+    const void *first;
+
+    binding_runtime->watch_end(&first, (const void **)ret_mutex);
+    binding_runtime->watch_begin();
+    return NULL;
+}
+
+/* The last mutex that is locked to give the GVL away is the first to get it back. */
+static void find_gvl(void)
+{
+    const void *to_give = NULL, *to_get = NULL, *last;
+    const struct gvl *found;
+
+    binding_runtime->watch_begin();
+    rb_thread_call_without_gvl(first_watch, &to_give, NULL, NULL);
+    binding_runtime->watch_end(&to_get, &last);
+    if (to_give == NULL || to_give != to_get)
+        return;
+    found = (const void *)((const char *)to_give - offsetof(struct gvl, mutex));
+    if (found->owner == ruby_current_ec->thread) {
+        gvl = found;
+        binding_runtime->set_interpreter_lock(&found->mutex, sizeof(found->mutex), NULL);
+    }
+}
+
+/* The load path has them, PREFIX/lib/ruby/3.1.0 and that of the machine, whatever else is in it. */
+static void find_library(void)
+{
+    static const char ending[] = "/ruby/3.1.0";
+    const VALUE folders = rb_gv_get("$LOAD_PATH");
+    size_t found = 0;
+
+    for (long i = 0; i < RARRAY_LEN(folders) && found < LIBRARY_FOLDERS; i++) {
+        const VALUE folder = rb_ary_entry(folders, i);
+        const size_t bytes = RB_TYPE_P(folder, T_STRING) ? (size_t)RSTRING_LEN(folder) : 0;
+
+        if (bytes < sizeof(ending) || bytes >= sizeof(library[found].path) ||
+            memcmp(RSTRING_PTR(folder) + bytes - (sizeof(ending) - 1), ending, sizeof(ending) - 1) != 0)
+            continue;
+        memcpy(library[found].path, RSTRING_PTR(folder), bytes);
+        library[found].path[bytes] = '/';
+        library[found++].bytes = bytes + 1;
+    }
+}
+
+bool place_start(void)
+{
+    if (!layout_check())
+        return false;
+    find_library();
+    replace("compact", &original_compact, gc_compact);
+    replace("verify_compaction_references", &original_verify, gc_verify);
+    replace("auto_compact=", &original_auto_compact, gc_auto_compact);
+    pthread_atfork(NULL, NULL, readers_after_fork);
+    find_gvl();
+    is_known = true;
+    if ((binding_runtime->flags & RIP_RUNTIME_PRELOAD) != 0)
+        binding_runtime->set_place(place_of_program);
+    return true;
+}

@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * thread.c - threads under their Ruby names, and fibers as ids of their own.
+ *
+ * Both come from events of the interpreter, which cost nothing between them. A fiber that is switched out waits to be
+ * resumed: its id is idle.
+ */
+#include "binding.h"
+#include "note.h"
+
+#include <string.h>
+
+enum {
+    FIRST_FIBER = 1 << 30, /* ids of fibers: no tid is as large */
+    NAME_BYTES = 63,       /* that a ring keeps */
+};
+
+/* An id that is not on a thread's own stack: in an instance variable of its fiber, with a name that no program can
+   write. */
+struct fiber {
+    struct rip_context context;
+    struct note note;
+    bool is_running;
+};
+
+static __thread struct rip_context own_context; /* of the thread's id, while a fiber has its place */
+static __thread struct note own_note;
+static __thread struct fiber *running; /* NULL = the thread itself */
+static uint32_t fiber_count;
+static ID hidden_fiber;
+static VALUE original_set_name, original_thread_to_s, original_fiber_to_s;
+
+static void fiber_free(void *memory)
+{
+    struct fiber *fiber = memory;
+
+    if (!fiber->is_running)
+        binding_runtime->context_exit(&fiber->context);
+    ruby_xfree(fiber);
+}
+
+static const rb_data_type_t fiber_type = {
+    .wrap_struct_name = "rip/fiber", .function = {.dfree = fiber_free}, .flags = RUBY_TYPED_FREE_IMMEDIATELY};
+
+static VALUE call_unbound(VALUE method, VALUE self, int argc, const VALUE *argv)
+{
+    VALUE arguments[2] = {self, argc > 0 ? argv[0] : Qnil};
+
+    return rb_funcallv(method, rb_intern("bind_call"), argc + 1, arguments);
+}
+
+/* "app.rb:12" of "#<Thread:0x00007f1e app.rb:12 run>"; "" without one. */
+static size_t place_in_text(VALUE text, char ret_name[NAME_BYTES])
+{
+    const char *begin = RSTRING_PTR(text), *end = RSTRING_END(text);
+
+    begin = memchr(begin, ' ', (size_t)(end - begin));
+    end = begin == NULL ? NULL : memrchr(begin, ' ', (size_t)(end - begin));
+    if (end == NULL || ++begin >= end)
+        return 0;
+    if (end - begin > NAME_BYTES)
+        begin = end - NAME_BYTES;
+    memcpy(ret_name, begin, (size_t)(end - begin));
+    return (size_t)(end - begin);
+}
+
+struct note *thread_note(void)
+{
+    return running == NULL ? &own_note : &running->note;
+}
+
+/* Threads ---------------------------------------------------------------------------------------------------------- */
+
+static void rename_thread(VALUE thread)
+{
+    const VALUE name = rb_funcall(thread, rb_intern("name"), 0);
+    char text[NAME_BYTES];
+    size_t bytes;
+
+    if (RB_TYPE_P(name, T_STRING)) {
+        binding_runtime->rename(RSTRING_PTR(name), (size_t)RSTRING_LEN(name));
+        return;
+    }
+    bytes = place_in_text(call_unbound(original_thread_to_s, thread, 0, NULL), text);
+    if (bytes != 0)
+        binding_runtime->rename(text, bytes);
+}
+
+static VALUE thread_set_name(VALUE thread, VALUE name)
+{
+    const VALUE result = call_unbound(original_set_name, thread, 1, &name);
+
+    if (thread == rb_thread_current() && running == NULL)
+        rename_thread(thread);
+    return result;
+}
+
+static VALUE thread_begun(VALUE thread)
+{
+    if ((binding_runtime->flags & RIP_RUNTIME_PRELOAD) == 0)
+        binding_runtime->init(0, "", 0, 0, 0);
+    rename_thread(thread);
+    return Qnil;
+}
+
+static void on_thread(rb_event_flag_t event, VALUE data, VALUE self, ID id, VALUE class)
+{
+    int state;
+
+    (void)data;
+    (void)self;
+    (void)id;
+    (void)class;
+    place_thread_ended(event == RUBY_EVENT_THREAD_END);
+    if (event == RUBY_EVENT_THREAD_BEGIN) {
+        running = NULL;
+        rb_protect(thread_begun, rb_thread_current(), &state);
+        if (state != 0)
+            rb_set_errinfo(Qnil);
+        return;
+    }
+    note_set(NULL, 0); /* Ruby may use the thread again, for another one */
+    if ((binding_runtime->flags & RIP_RUNTIME_PRELOAD) == 0)
+        binding_runtime->exit();
+}
+
+/* Fibers ----------------------------------------------------------------------------------------------------------- */
+
+static VALUE fiber_new(VALUE fiber)
+{
+    struct fiber *made;
+    const VALUE holder = TypedData_Make_Struct(rb_cObject, struct fiber, &fiber_type, made);
+    char name[NAME_BYTES];
+    const size_t bytes = place_in_text(call_unbound(original_fiber_to_s, fiber, 0, NULL), name);
+
+    binding_runtime->context_init(&made->context, FIRST_FIBER + rip_add_relaxed(&fiber_count, 1), name, bytes);
+    rb_ivar_set(fiber, hidden_fiber, holder); /* a frozen fiber raises: it runs as its thread */
+    return holder;
+}
+
+/* NULL: the thread's own, or one that could not be had. */
+static struct fiber *find_fiber(void)
+{
+    VALUE fiber, holder;
+    int state = 0;
+
+    if (ruby_current_ec->fiber == ruby_current_ec->thread->root_fiber)
+        return NULL;
+    fiber = rb_fiber_current();
+    holder =
+        rb_ivar_defined(fiber, hidden_fiber) ? rb_ivar_get(fiber, hidden_fiber) : rb_protect(fiber_new, fiber, &state);
+    if (state != 0)
+        rb_set_errinfo(Qnil);
+    return state != 0 || NIL_P(holder) ? NULL : rb_check_typeddata(holder, &fiber_type);
+}
+
+static void on_fiber_switch(rb_event_flag_t event, VALUE data, VALUE self, ID id, VALUE class)
+{
+    struct fiber *from = running, *to = find_fiber();
+
+    (void)event;
+    (void)data;
+    (void)self;
+    (void)id;
+    (void)class;
+    if (from == to)
+        return;
+    binding_runtime->idle(); /* until it is switched to and makes a breadcrumb */
+    binding_runtime->context_switch(from == NULL ? &own_context : &from->context,
+                                    to == NULL ? &own_context : &to->context);
+    if (from != NULL)
+        from->is_running = false;
+    if (to != NULL)
+        to->is_running = true;
+    running = to;
+}
+
+/* ------------------------------------------------------------------------------------------------------------------ */
+
+static VALUE unbound(VALUE class, const char *name)
+{
+    const VALUE method = rb_funcall(class, rb_intern("instance_method"), 1, ID2SYM(rb_intern(name)));
+
+    rb_gc_register_mark_object(method);
+    return method;
+}
+
+void thread_start(void)
+{
+    hidden_fiber = rb_intern("__rip_fiber__");
+    original_set_name = unbound(rb_cThread, "name=");
+    original_thread_to_s = unbound(rb_cThread, "to_s");
+    original_fiber_to_s = unbound(rb_path2class("Fiber"), "to_s");
+    rb_define_method(rb_cThread, "name=", thread_set_name, 1);
+    rb_add_event_hook(on_thread, RUBY_EVENT_THREAD_BEGIN | RUBY_EVENT_THREAD_END, Qnil);
+    rb_add_event_hook(on_fiber_switch, RUBY_EVENT_FIBER_SWITCH, Qnil);
+    if (rb_thread_current() == rb_thread_main())
+        binding_runtime->rename("main", 4);
+}
