@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* methods.c - functions of the interpreter's own C modules, replaced where they lie: see binding.h. */
-#include "binding.h"
+/* methods.c - functions of the interpreter's own C modules, replaced where they lie: see methods.h. */
+#include "methods.h"
 
 /* The definition that all references to the function share; NULL if it is none that is written in C. */
 static PyMethodDef *definition_of(PyObject *function)

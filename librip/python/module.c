@@ -6,13 +6,196 @@
  * rip_python_start() before the program's code runs; it becomes sys.modules["_rip"]. The other is rip._rip, for
  * programs that are not under `rip run`: package rip takes it if the first is not there, and it starts with the ring.
  */
-#include "binding.h"
+#include "locks.h"
+#include "place.h"
+#include "threads.h"
 
 const struct rip_runtime *binding_runtime;
 
+/* --- start -------------------------------------------------------------------------------------------------------- */
+
+/* What the binding does by itself, once: the second time nothing. */
+static int start(void)
+{
+    static bool started;
+
+    if (started)
+        return 0;
+    started = true;
+    if (binding_place_start() != 0 || binding_threads_start() != 0 || binding_locks_start() != 0)
+        return -1;
+    return 0;
+}
+
 /* --- what Python calls -------------------------------------------------------------------------------------------- */
 
+/* Puts the calling thread into the ring, under its Python name; under `rip run` it is there since its start. */
+static void trace_thread(void)
+{
+    struct binding_thread *thread = binding_runtime->is_traced() ? NULL : binding_thread_get();
+
+    if (thread == NULL)
+        return;
+    if (thread->name_length == 0)
+        binding_thread_find_name(thread);
+    binding_runtime->init(0, thread->name, thread->name_length, 0, 0);
+}
+
+static PyObject *snap(PyObject *module, PyObject *ignored)
+{
+    (void)module;
+    (void)ignored;
+    trace_thread();
+    binding_runtime->snap_at(binding_address(binding_place()));
+    Py_RETURN_NONE;
+}
+
+static PyObject *idle(PyObject *module, PyObject *ignored)
+{
+    PyObject *none = snap(module, ignored);
+
+    binding_runtime->idle();
+    return none;
+}
+
+/* The UTF-8 of a str; NULL, with an exception, if it is none or has no UTF-8. */
+static const char *text_of(PyObject *object, const char *what, Py_ssize_t *ret_length)
+{
+    if (!PyUnicode_Check(object)) {
+        PyErr_Format(PyExc_TypeError, "%s must be str, not %.100s", what, Py_TYPE(object)->tp_name);
+        return NULL;
+    }
+    return PyUnicode_AsUTF8AndSize(object, ret_length);
+}
+
+static PyObject *note(PyObject *module, PyObject *object)
+{
+    Py_ssize_t length = 0;
+    const char *text = object != Py_None ? text_of(object, "a note", &length) : NULL;
+
+    (void)module;
+    if (text == NULL && object != Py_None)
+        return NULL;
+    trace_thread();
+    binding_runtime->note(text, (size_t)length);
+    Py_RETURN_NONE;
+}
+
+static PyObject *name(PyObject *module, PyObject *object)
+{
+    Py_ssize_t length;
+    const char *text = text_of(object, "a name", &length);
+
+    (void)module;
+    if (text == NULL)
+        return NULL;
+    trace_thread();
+    binding_thread_rename(text, (size_t)length);
+    Py_RETURN_NONE;
+}
+
+static PyObject *deadline_ms(PyObject *module, PyObject *object)
+{
+    const unsigned long ms = PyLong_Check(object) ? PyLong_AsUnsignedLong(object) : 0;
+
+    (void)module;
+    if (!PyLong_Check(object) || (ms == (unsigned long)-1 && PyErr_Occurred()) || ms > UINT32_MAX) {
+        PyErr_SetString(PyExc_ValueError, "a deadline is a whole number of milliseconds, 0 to 4294967295");
+        return NULL;
+    }
+    trace_thread();
+    binding_runtime->deadline_ms((uint32_t)ms);
+    Py_RETURN_NONE;
+}
+
+/* A breadcrumb at the first line of a function, found once for each ring. */
+struct entry_point {
+    PyCodeObject *code;
+    uint64_t place;
+    uint32_t epoch;
+};
+
+static void free_entry_point(PyObject *capsule)
+{
+    struct entry_point *point = PyCapsule_GetPointer(capsule, NULL);
+
+    Py_DECREF(point->code);
+    PyMem_Free(point);
+}
+
+static PyObject *snap_at_entry(PyObject *capsule, PyObject *ignored)
+{
+    struct entry_point *point = PyCapsule_GetPointer(capsule, NULL);
+
+    (void)ignored;
+    trace_thread();
+    if (point->place == 0 || point->epoch != binding_runtime->script_epoch()) {
+        point->epoch = binding_runtime->script_epoch();
+        point->place = binding_place_of_code(point->code);
+    }
+    binding_runtime->snap_at(binding_address(point->place));
+    Py_RETURN_NONE;
+}
+
+static PyObject *entry(PyObject *module, PyObject *code)
+{
+    static PyMethodDef entry_definition = {"snap", snap_at_entry, METH_NOARGS, NULL};
+    struct entry_point *point;
+    PyObject *capsule, *function;
+
+    (void)module;
+    if (!PyCode_Check(code)) {
+        PyErr_Format(PyExc_TypeError, "entry() wants code, not %.100s", Py_TYPE(code)->tp_name);
+        return NULL;
+    }
+    point = PyMem_Calloc(1, sizeof(*point));
+    capsule = point != NULL ? PyCapsule_New(point, NULL, free_entry_point) : PyErr_NoMemory();
+    if (capsule == NULL) {
+        PyMem_Free(point);
+        return NULL;
+    }
+    point->code = (PyCodeObject *)(void *)Py_NewRef(code);
+    function = PyCFunction_New(&entry_definition, capsule);
+    Py_DECREF(capsule);
+    return function;
+}
+
+static PyObject *start_ring(PyObject *module, PyObject *arguments)
+{
+    const char *file;
+    unsigned int max_ids;
+    bool made;
+
+    (void)module;
+    if (!PyArg_ParseTuple(arguments, "yI:start", &file, &max_ids))
+        return NULL;
+    made = binding_runtime->create_ring(file, max_ids);
+    if (made && start() != 0)
+        return NULL;
+    return PyBool_FromLong(made);
+}
+
+static PyObject *leave_out(PyObject *module, PyObject *object)
+{
+    Py_ssize_t length;
+    const char *path = text_of(object, "a path", &length);
+
+    (void)module;
+    if (path == NULL)
+        return NULL;
+    binding_leave_out(path, (size_t)length);
+    Py_RETURN_NONE;
+}
+
 static PyMethodDef methods[] = {
+    {"leave_out", leave_out, METH_O, "Code of this file is not where a thread is: its caller is."},
+    {"snap", snap, METH_NOARGS, NULL},
+    {"idle", idle, METH_NOARGS, NULL},
+    {"note", note, METH_O, NULL},
+    {"name", name, METH_O, NULL},
+    {"deadline_ms", deadline_ms, METH_O, NULL},
+    {"entry", entry, METH_O, "The function that leaves a breadcrumb where this code begins."},
+    {"start", start_ring, METH_VARARGS, "Makes a ring: its file, as bytes, and the number of ids in it."},
     {NULL, NULL, 0, NULL},
 };
 
@@ -33,14 +216,7 @@ PyMODINIT_FUNC PyInit__rip(void)
     return PyModule_Create(&definition);
 }
 
-/* --- start -------------------------------------------------------------------------------------------------------- */
-
-static int start(void)
-{
-    if (binding_place_start() != 0 || binding_threads_start() != 0)
-        return -1;
-    return 0;
-}
+/* --- under `rip run` ---------------------------------------------------------------------------------------------- */
 
 /* Into sys.modules, and nowhere else: what is imported as rip stays the program's choice. */
 static int start_module(void)

@@ -8,22 +8,15 @@
  *   2. It takes no lock but that of rip_script_enter(), and never that twice: it is async-signal-safe.
  *   3. It touches no thread state that goes at the interpreter's end: see threads.c.
  */
-#include "binding.h"
+#include "place.h"
+#include "threads.h"
 
 #include <string.h>
 
 enum {
-    FRAMES_MAX = 64,       /* frames that are looked at for one of the program's own */
-    TEXT_MAX = 512,        /* bytes of a text that is no ASCII; the library keeps fewer */
-    LIBRARY_PATH_MAX = 512 /* bytes of the path of the standard library */
-};
-
-/* In the order in which places are preferred. */
-enum origin {
-    ORIGIN_PROGRAM,
-    ORIGIN_PACKAGE,
-    ORIGIN_LIBRARY,
-    ORIGIN_NONE,
+    FRAMES_MAX = 64, /* frames that are looked at for one of the program's own */
+    TEXT_MAX = 512,  /* bytes of a text that is no ASCII; the library keeps fewer */
+    PATH_LENGTH_MAX = 512,
 };
 
 struct text {
@@ -31,8 +24,13 @@ struct text {
     size_t length;
 };
 
-static char library_path[LIBRARY_PATH_MAX]; /* of the standard library, with a slash at its end */
-static size_t library_path_length;
+struct path {
+    char bytes[PATH_LENGTH_MAX];
+    size_t length; /* 0 = none */
+};
+
+static struct path library;  /* the standard library, with a slash at its end */
+static struct path left_out; /* package rip's own file */
 
 static size_t put_utf8(char *to, uint32_t character)
 {
@@ -78,50 +76,55 @@ static bool starts_with(struct text text, const char *start, size_t length)
     return text.length >= length && memcmp(text.bytes, start, length) == 0;
 }
 
-static enum origin origin_of(struct text file)
+static bool starts_with_path(struct text text, const struct path *path)
 {
-    static const char frozen[] = "<frozen ", packages[] = "-packages/";
-    const char *match;
-
-    if (starts_with(file, frozen, sizeof(frozen) - 1))
-        return ORIGIN_LIBRARY;
-    match = memmem(file.bytes, file.length, packages, sizeof(packages) - 1);
-    if (match != NULL) {
-        const size_t before = (size_t)(match - file.bytes);
-
-        if ((before >= 5 && memcmp(match - 5, "/site", 5) == 0) || (before >= 5 && memcmp(match - 5, "/dist", 5) == 0))
-            return ORIGIN_PACKAGE;
-    }
-    return library_path_length != 0 && starts_with(file, library_path, library_path_length) ? ORIGIN_LIBRARY
-                                                                                            : ORIGIN_PROGRAM;
+    return path->length != 0 && starts_with(text, path->bytes, path->length);
 }
 
-/* The number of the frame's function, and its line. */
-static uint64_t enter_frame(const struct _PyInterpreterFrame *frame)
+enum binding_origin binding_origin_of(const PyCodeObject *code)
 {
-    PyCodeObject *code = frame->f_code;
+    static const char frozen[] = "<frozen ", packages[] = "-packages/";
+    char buffer[TEXT_MAX];
+    const struct text file = text_of(code->co_filename, buffer);
+    const char *match;
+
+    if (starts_with(file, frozen, sizeof(frozen) - 1) || starts_with_path(file, &library) ||
+        starts_with_path(file, &left_out))
+        return BINDING_ORIGIN_LIBRARY;
+    match = memmem(file.bytes, file.length, packages, sizeof(packages) - 1);
+    if (match != NULL && match - file.bytes >= 5 &&
+        (memcmp(match - 5, "/site", 5) == 0 || memcmp(match - 5, "/dist", 5) == 0))
+        return BINDING_ORIGIN_PACKAGE;
+    return BINDING_ORIGIN_PROGRAM;
+}
+
+/* The number of the function, and a line in it. */
+static uint64_t enter_line(PyCodeObject *code, int line)
+{
     char file_buffer[TEXT_MAX], function_buffer[TEXT_MAX];
     const struct text file = text_of(code->co_filename, file_buffer);
     const struct text function = text_of(code->co_qualname, function_buffer);
-    const int line = PyCode_Addr2Line(code, _PyInterpreterFrame_LASTI(frame) * (int)sizeof(_Py_CODEUNIT));
     const uint64_t script = binding_runtime->script(file.bytes, file.length, function.bytes, function.length,
                                                     (uint32_t)code->co_firstlineno);
 
-    if (script == 0)
-        return 0;
-    return (uint64_t)(uintptr_t)RIP_SCRIPT_LINE(script, (uint64_t)(line < 0 ? 0 : line));
+    return script == 0 ? 0 : (uint64_t)(uintptr_t)RIP_SCRIPT_LINE(script, (uint64_t)(line < 0 ? 0 : line));
+}
+
+static int line_of(const struct _PyInterpreterFrame *frame)
+{
+    return PyCode_Addr2Line(frame->f_code, _PyInterpreterFrame_LASTI(frame) * (int)sizeof(_Py_CODEUNIT));
 }
 
 static const struct _PyInterpreterFrame *choose_frame(const struct _PyInterpreterFrame *innermost)
 {
     const struct _PyInterpreterFrame *best = NULL;
-    enum origin best_origin = ORIGIN_NONE;
+    enum binding_origin best_origin = BINDING_ORIGIN_NONE;
     int count = 0;
 
-    for (const struct _PyInterpreterFrame *frame = innermost; frame != NULL && count < FRAMES_MAX && best_origin > 0;
+    for (const struct _PyInterpreterFrame *frame = innermost;
+         frame != NULL && count < FRAMES_MAX && best_origin != BINDING_ORIGIN_PROGRAM;
          frame = frame->previous, count++) {
-        char buffer[TEXT_MAX];
-        const enum origin origin = origin_of(text_of(frame->f_code->co_filename, buffer));
+        const enum binding_origin origin = binding_origin_of(frame->f_code);
 
         if (origin < best_origin) {
             best = frame;
@@ -131,35 +134,40 @@ static const struct _PyInterpreterFrame *choose_frame(const struct _PyInterprete
     return best;
 }
 
-/* A handler that interrupts this gets 0: the mutex of the table of functions may be ours. */
-static uint64_t place_of(struct binding_thread *thread, const struct _PyInterpreterFrame *innermost)
+/* A handler that interrupts what is between these two gets 0: the mutex of the table of functions may be ours. */
+static bool begin_placing(struct binding_thread *thread)
 {
-    const struct _PyInterpreterFrame *frame;
-    uint64_t place = 0;
-
-    if (thread->placing)
-        return 0;
+    if (thread == NULL || thread->placing)
+        return false;
     rip_store_relaxed(&thread->placing, true);
     __atomic_thread_fence(__ATOMIC_SEQ_CST); /* pairs with forget_thread(): either it waits, or we see that it came */
-    if (rip_load_relaxed(&thread->tstate) != NULL) {
-        if (innermost == NULL)
-            innermost = thread->tstate->cframe->current_frame;
-        frame = choose_frame(innermost);
-        if (frame != NULL)
-            place = enter_frame(frame);
-    }
+    return true;
+}
+
+static void end_placing(struct binding_thread *thread)
+{
     rip_store_release(&thread->placing, false); /* pairs with forget_thread() */
-    return place;
 }
 
 /* For wrapped calls, on any thread, without the GIL. */
 static uint64_t place(void)
 {
     struct binding_thread *thread = binding_thread;
+    const struct _PyInterpreterFrame *frame = NULL;
+    const PyThreadState *tstate;
+    uint64_t place_now = 0;
 
-    if (thread == NULL || _Py_atomic_load_relaxed(&_PyRuntime.gilstate.tstate_current) == (uintptr_t)thread->tstate)
+    if (thread != NULL && rip_load_relaxed(&thread->name_due))
+        binding_thread_show_name(thread);
+    if (!begin_placing(thread))
         return 0;
-    return place_of(thread, NULL);
+    tstate = rip_load_relaxed(&thread->tstate);
+    if (tstate != NULL && _Py_atomic_load_relaxed(&_PyRuntime.gilstate.tstate_current) != (uintptr_t)tstate)
+        frame = choose_frame(tstate->cframe->current_frame);
+    if (frame != NULL)
+        place_now = enter_line(frame->f_code, line_of(frame));
+    end_placing(thread);
+    return place_now;
 }
 
 struct _PyInterpreterFrame *binding_frame(void)
@@ -167,11 +175,33 @@ struct _PyInterpreterFrame *binding_frame(void)
     return PyThreadState_Get()->cframe->current_frame;
 }
 
-uint64_t binding_place_of(const struct _PyInterpreterFrame *innermost)
+static uint64_t place_at(PyCodeObject *code, int line)
 {
     struct binding_thread *thread = binding_thread_get();
+    uint64_t place_there = 0;
 
-    return thread != NULL && innermost != NULL ? place_of(thread, innermost) : 0;
+    if (begin_placing(thread)) {
+        place_there = enter_line(code, line);
+        end_placing(thread);
+    }
+    return place_there;
+}
+
+uint64_t binding_place_of_code(PyCodeObject *code)
+{
+    return place_at(code, code->co_firstlineno);
+}
+
+uint64_t binding_place_in(const struct _PyInterpreterFrame *frame)
+{
+    return place_at(frame->f_code, line_of(frame));
+}
+
+uint64_t binding_place_of(const struct _PyInterpreterFrame *innermost)
+{
+    const struct _PyInterpreterFrame *frame = choose_frame(innermost);
+
+    return frame != NULL ? binding_place_in(frame) : 0;
 }
 
 uint64_t binding_place(void)
@@ -185,8 +215,25 @@ bool binding_is_library(const PyCodeObject *code, const char *file)
     const struct text text = text_of(code->co_filename, buffer);
     const size_t length = strlen(file);
 
-    return text.length == library_path_length + length && starts_with(text, library_path, library_path_length) &&
-           memcmp(text.bytes + library_path_length, file, length) == 0;
+    return text.length == library.length + length && starts_with_path(text, &library) &&
+           memcmp(text.bytes + library.length, file, length) == 0;
+}
+
+/* One that is too long is none. */
+static void set_path(struct path *path, const char *bytes, size_t length, const char *end)
+{
+    const size_t end_length = strlen(end);
+
+    if (length + end_length > sizeof(path->bytes))
+        return;
+    memcpy(path->bytes, bytes, length);
+    memcpy(path->bytes + length, end, end_length);
+    path->length = length + end_length;
+}
+
+void binding_leave_out(const char *path, size_t length)
+{
+    set_path(&left_out, path, length, "");
 }
 
 int binding_place_start(void)
@@ -196,11 +243,8 @@ int binding_place_start(void)
     const char *bytes = path != NULL && PyUnicode_Check(path) ? PyUnicode_AsUTF8AndSize(path, &length) : NULL;
 
     PyErr_Clear(); /* without it all code is the program's own */
-    if (bytes != NULL && (size_t)length + 2 <= sizeof(library_path)) {
-        memcpy(library_path, bytes, (size_t)length);
-        library_path[length] = '/';
-        library_path_length = (size_t)length + 1;
-    }
+    if (bytes != NULL)
+        set_path(&library, bytes, (size_t)length, "/");
     binding_runtime->set_interpreter_lock(&_PyRuntime.ceval.gil.mutex, sizeof(_PyRuntime.ceval.gil.mutex), NULL);
     binding_runtime->set_place(place);
     return 0;

@@ -7,7 +7,9 @@
  *      has a capsule, which the interpreter lets go of before it frees the thread state, and that waits.
  *   2. A name given by another thread is shown at this thread's next call that can block.
  */
-#include "binding.h"
+#include "threads.h"
+#include "methods.h"
+#include "place.h"
 
 #include <pthread.h>
 #include <sched.h>
@@ -16,7 +18,8 @@
 
 __thread struct binding_thread *binding_thread BINDING_TLS;
 
-static uint32_t forks; /* of this process's ancestors, since the binding is there */
+static __thread uint64_t ended BINDING_TLS; /* number of this thread's last thread state that went, + 1 */
+static uint32_t forks;                      /* of this process's ancestors, since the binding is there */
 static PyCFunction real_set_sentinel;
 static PyObject *set_name; /* of threading.Thread, before ours; owned for good */
 
@@ -31,15 +34,16 @@ static void forget_thread(PyObject *capsule)
     struct binding_thread *thread = PyCapsule_GetPointer(capsule, NULL);
 
     if (thread == binding_thread) {
+        ended = thread->tstate->id + 1;
         binding_thread = NULL;
         PyMem_RawFree(thread);
         return;
     }
     rip_store_relaxed(&thread->tstate, NULL);
-    __atomic_thread_fence(__ATOMIC_SEQ_CST); /* pairs with place_of() */
+    __atomic_thread_fence(__ATOMIC_SEQ_CST); /* pairs with begin_placing() */
     if (thread->forks != forks)
         return; /* a forked child: that thread is not here, and may have been placing when the process was copied */
-    while (rip_load_acquire(&thread->placing)) /* pairs with place_of() */
+    while (rip_load_acquire(&thread->placing)) /* pairs with end_placing() */
         sched_yield();
 }
 
@@ -58,11 +62,13 @@ static int remember(struct binding_thread *thread)
 struct binding_thread *binding_thread_enter(void)
 {
     PyObject *type, *value, *traceback;
-    struct binding_thread *thread = PyMem_RawCalloc(1, sizeof(*thread));
+    PyThreadState *tstate = PyThreadState_Get();
+    /* What the end of its objects runs would find no capsule that waits for it. */
+    struct binding_thread *thread = tstate->id + 1 == ended ? NULL : PyMem_RawCalloc(1, sizeof(*thread));
 
     if (thread == NULL)
         return NULL;
-    thread->tstate = PyThreadState_Get();
+    thread->tstate = tstate;
     thread->tid = (uint32_t)gettid();
     thread->forks = forks;
     PyErr_Fetch(&type, &value, &traceback);
@@ -152,6 +158,20 @@ static void show_name_of(PyObject *object, struct binding_thread *thread)
     PyErr_Clear();
 }
 
+void binding_thread_find_name(struct binding_thread *thread)
+{
+    PyObject *threading = PyDict_GetItemString(PyImport_GetModuleDict(), "threading"); /* borrowed */
+    PyObject *active = threading != NULL ? PyObject_GetAttrString(threading, "_active") : NULL;
+    PyObject *ident = active != NULL ? PyLong_FromUnsignedLong(PyThread_get_thread_ident()) : NULL;
+    PyObject *object = ident != NULL && PyDict_Check(active) ? PyDict_GetItem(active, ident) : NULL; /* borrowed */
+
+    if (object != NULL)
+        show_name_of(object, thread);
+    Py_XDECREF(ident);
+    Py_XDECREF(active);
+    PyErr_Clear();
+}
+
 /* The setter of threading.Thread.name. */
 static PyObject *rename_thread(PyObject *ignored, PyObject *const *arguments, Py_ssize_t count)
 {
@@ -205,18 +225,35 @@ static PyObject *set_sentinel(PyObject *module, PyObject *arguments)
     return lock;
 }
 
+/* Before our time threading may have been imported. */
+static void meet_threading(void)
+{
+    PyObject *threading = PyDict_GetItemString(PyImport_GetModuleDict(), "threading"); /* borrowed */
+    PyObject *thread_class = threading != NULL ? PyObject_GetAttrString(threading, "Thread") : NULL;
+
+    if (thread_class != NULL)
+        watch_names(thread_class);
+    Py_XDECREF(thread_class);
+    PyErr_Clear();
+}
+
 int binding_threads_start(void)
 {
     static const struct binding_method method = {"_set_sentinel", set_sentinel, &real_set_sentinel};
     static const char main_name[] = "MainThread";
     PyObject *module = PyImport_ImportModule("_thread"); /* built in, and there since the interpreter's start */
     const int status = module != NULL ? binding_methods_replace(module, &method, 1) : -1;
+    struct binding_thread *thread = binding_thread_get();
 
     Py_XDECREF(module);
     if (status != 0)
         return -1;
     pthread_atfork(NULL, NULL, after_fork);
+    meet_threading();
+    if (thread == NULL)
+        return 0;
     if (_PyRuntime.main_thread == PyThread_get_thread_ident())
-        binding_thread_rename(main_name, sizeof(main_name) - 1);
+        give_name(thread, main_name, sizeof(main_name) - 1);
+    binding_thread_find_name(thread);
     return 0;
 }

@@ -1,0 +1,342 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * locks.c - who holds a lock of _thread, and who waits for it.
+ *
+ * The interpreter's own methods do all that they did: what stands here takes a free lock, notes who holds it, and calls
+ * the interpreter's method for everything else. The holder's tid is kept in the lock's semaphore: glibc uses 16 of the
+ * 32 bytes of a sem_t. So it needs no table, and goes with the lock.
+ *
+ * Guarantees
+ *   1. Results, exceptions, time limits and signals are those of the interpreter's methods.
+ *   2. The holder is set after the lock is taken and cleared before it is released, with the GIL: a holder that is not
+ * 0
+ *      has the lock.
+ *   3. Who waits for a lock of another thread is marked as such, and reads the holder again after 1, 2, 4 ... seconds.
+ *      Who waits for what another thread will hand to it (Condition, Event, Queue, join) waits for work.
+ */
+#include "locks.h"
+#include "methods.h"
+#include "place.h"
+#include "threads.h"
+
+#include <semaphore.h>
+#include <string.h>
+#include <time.h>
+
+#define HOLDER_OFFSET 16 /* in a sem_t */
+
+_Static_assert(sizeof(sem_t) >= HOLDER_OFFSET + sizeof(uint32_t), "there is room behind the semaphore's own words");
+
+enum {
+    PAUSE_MAX_SECONDS = 60, /* between two looks at the holder */
+};
+
+/* The interpreter's own layouts, which no header has; their sizes are compared at the start. */
+struct lock {
+    PyObject_HEAD sem_t *semaphore;
+    PyObject *weak_references;
+    char locked;
+};
+
+struct rlock {
+    PyObject_HEAD sem_t *semaphore;
+    unsigned long owner; /* as threading.get_ident() has it */
+    unsigned long count;
+    PyObject *weak_references;
+};
+
+/* The two kinds, as far as waiting is concerned. */
+struct wait {
+    PyObject *lock;
+    uint32_t *holder;
+    PyCFunctionWithKeywords acquire; /* the interpreter's */
+    bool is_with;                    /* by a with statement: nobody hands anything over that way */
+};
+
+/* The two types of functions in C: a definition has the first, whatever the function takes. */
+#define METHOD(function) ((PyCFunction)(void (*)(void))(function))
+#define WITH_KEYWORDS(function) ((PyCFunctionWithKeywords)(void (*)(void))(function))
+
+static PyCFunction lock_acquire, lock_release, rlock_acquire, rlock_release, rlock_restore, rlock_save;
+
+static uint32_t *holder_of(sem_t *semaphore)
+{
+    return (uint32_t *)(void *)((char *)semaphore + HOLDER_OFFSET);
+}
+
+static uint32_t own_tid(void)
+{
+    const struct binding_thread *thread = binding_thread_get();
+
+    return thread != NULL ? thread->tid : 0;
+}
+
+/* --- waiting ------------------------------------------------------------------------------------------------------ */
+
+/*
+ * A lock that its own thread holds is one by which another thread will wake it, as threading's conditions do; and so is
+ * the lock that ends with a thread, for those who join it.
+ */
+static bool is_handed_over(const struct wait *wait)
+{
+    const struct _PyInterpreterFrame *frame = binding_frame();
+    const char *function;
+
+    if (wait->is_with)
+        return false;
+    if (*wait->holder == own_tid())
+        return true;
+    if (frame == NULL || !binding_is_library(frame->f_code, "threading.py"))
+        return false;
+    function = PyUnicode_AsUTF8(frame->f_code->co_name);
+    return function != NULL && (strcmp(function, "_wait_for_tstate_lock") == 0 || strcmp(function, "_shutdown") == 0);
+}
+
+/* One wait of at most so many seconds: whether it got the lock; NULL for an exception of a signal's handler. */
+static PyObject *acquire_within(const struct wait *wait, double seconds)
+{
+    PyObject *arguments = Py_BuildValue("(Od)", Py_True, seconds);
+    PyObject *result = arguments != NULL ? wait->acquire(wait->lock, arguments, NULL) : NULL;
+
+    Py_XDECREF(arguments);
+    return result;
+}
+
+static double seconds_now(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
+}
+
+/* Waits for a lock that another thread holds; seconds below 0 = for ever. */
+static PyObject *wait_for_holder(const struct wait *wait, double seconds)
+{
+    const double end = seconds < 0 ? 0 : seconds_now() + seconds;
+    double pause = 1;
+    PyObject *result;
+
+    binding_runtime->call_begin(binding_address(binding_place()), RIP_CALL_LOCK);
+    binding_runtime->wait_begin(wait->lock, wait->holder, seconds < 0 ? 0 : RIP_WAIT_ENDS);
+    for (;;) {
+        const double left = seconds < 0 ? pause : end - seconds_now();
+        const bool is_last = seconds >= 0 && left <= pause;
+
+        result = acquire_within(wait, !is_last ? pause : left > 0 ? left : 0);
+        if (result != Py_False || is_last)
+            break;
+        Py_CLEAR(result);
+        if (PyErr_CheckSignals() != 0) /* one that came between two waits */
+            break;
+        binding_runtime->wait_look(wait->holder);
+        pause = pause * 2 < PAUSE_MAX_SECONDS ? pause * 2 : PAUSE_MAX_SECONDS;
+    }
+    binding_runtime->wait_end();
+    binding_runtime->call_end();
+    return result;
+}
+
+/* The time limit that the arguments set; below 0 = none. False if they say not to wait, or are wrong. */
+static bool parse_wait(PyObject *arguments, PyObject *keywords, double *ret_seconds)
+{
+    static const char *const names[] = {"blocking", "timeout", NULL};
+    int blocking = 1;
+    double seconds = -1;
+    char *list[3];
+
+    memcpy(list, names, sizeof(list));
+    if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "|pd", list, &blocking, &seconds)) {
+        PyErr_Clear();
+        return false;
+    }
+    if (blocking == 0 || !(seconds == -1 || (seconds > 0 && seconds <= (double)(PY_TIMEOUT_MAX / 1000000))))
+        return false;
+    *ret_seconds = seconds;
+    return true;
+}
+
+/* What the interpreter's method returns, for a lock that was not free a moment ago. */
+static PyObject *acquire_slowly(const struct wait *wait, PyObject *arguments, PyObject *keywords)
+{
+    double seconds;
+    PyObject *result;
+
+    if (!parse_wait(arguments, keywords, &seconds))
+        return wait->acquire(wait->lock, arguments, keywords);
+    result = acquire_within(wait, 0);
+    if (result != Py_False)
+        return result;
+    Py_DECREF(result);
+    if (!is_handed_over(wait))
+        return wait_for_holder(wait, seconds);
+    binding_runtime->call_begin(binding_address(binding_place()), seconds < 0 ? RIP_CALL_PRIVATE : RIP_CALL_WORK);
+    result = wait->acquire(wait->lock, arguments, keywords);
+    binding_runtime->call_end();
+    return result;
+}
+
+/* --- _thread.lock ------------------------------------------------------------------------------------------------- */
+
+static bool take_if_free(sem_t *semaphore, PyObject *arguments, PyObject *keywords)
+{
+    return keywords == NULL && PyTuple_GET_SIZE(arguments) == 0 &&
+           PyThread_acquire_lock_timed(semaphore, 0, 0) == PY_LOCK_ACQUIRED;
+}
+
+static PyObject *acquire_lock(PyObject *self, PyObject *arguments, PyObject *keywords, bool is_with)
+{
+    struct lock *lock = (struct lock *)(void *)self;
+    const struct wait wait = {self, holder_of(lock->semaphore), WITH_KEYWORDS(lock_acquire), is_with};
+    PyObject *result = Py_True;
+
+    if (take_if_free(lock->semaphore, arguments, keywords)) {
+        lock->locked = 1;
+        Py_INCREF(result);
+    } else {
+        result = acquire_slowly(&wait, arguments, keywords);
+    }
+    if (result == Py_True)
+        rip_store_relaxed(wait.holder, own_tid());
+    return result;
+}
+
+static PyObject *lock_acquire_method(PyObject *self, PyObject *arguments, PyObject *keywords)
+{
+    return acquire_lock(self, arguments, keywords, false);
+}
+
+static PyObject *lock_enter(PyObject *self, PyObject *arguments, PyObject *keywords)
+{
+    return acquire_lock(self, arguments, keywords, true);
+}
+
+static PyObject *lock_release_method(PyObject *self, PyObject *arguments)
+{
+    rip_store_relaxed(holder_of(((struct lock *)(void *)self)->semaphore), 0);
+    return lock_release(self, arguments);
+}
+
+/* --- _thread.RLock ------------------------------------------------------------------------------------------------ */
+
+static bool is_own(const struct rlock *lock)
+{
+    return lock->count != 0 && lock->owner == PyThread_get_thread_ident();
+}
+
+static PyObject *acquire_rlock(PyObject *self, PyObject *arguments, PyObject *keywords, bool is_with)
+{
+    struct rlock *lock = (struct rlock *)(void *)self;
+    const struct wait wait = {self, holder_of(lock->semaphore), WITH_KEYWORDS(rlock_acquire), is_with};
+    PyObject *result = Py_True;
+
+    if (is_own(lock))
+        return wait.acquire(self, arguments, keywords);
+    if (take_if_free(lock->semaphore, arguments, keywords)) {
+        lock->owner = PyThread_get_thread_ident();
+        lock->count = 1;
+        Py_INCREF(result);
+    } else {
+        result = acquire_slowly(&wait, arguments, keywords);
+    }
+    if (result == Py_True)
+        rip_store_relaxed(wait.holder, own_tid());
+    return result;
+}
+
+static PyObject *rlock_acquire_method(PyObject *self, PyObject *arguments, PyObject *keywords)
+{
+    return acquire_rlock(self, arguments, keywords, false);
+}
+
+static PyObject *rlock_enter(PyObject *self, PyObject *arguments, PyObject *keywords)
+{
+    return acquire_rlock(self, arguments, keywords, true);
+}
+
+static PyObject *rlock_release_method(PyObject *self, PyObject *arguments)
+{
+    struct rlock *lock = (struct rlock *)(void *)self;
+
+    if (is_own(lock) && lock->count == 1)
+        rip_store_relaxed(holder_of(lock->semaphore), 0);
+    return rlock_release(self, arguments);
+}
+
+/* Condition.wait() gives an RLock up at once, and takes it back as it was. */
+static PyObject *rlock_save_method(PyObject *self, PyObject *arguments)
+{
+    struct rlock *lock = (struct rlock *)(void *)self;
+
+    if (is_own(lock))
+        rip_store_relaxed(holder_of(lock->semaphore), 0);
+    return rlock_save(self, arguments);
+}
+
+static PyObject *rlock_restore_method(PyObject *self, PyObject *arguments)
+{
+    struct rlock *lock = (struct rlock *)(void *)self;
+    uint32_t *holder = holder_of(lock->semaphore);
+    const bool is_held = lock->count != 0;
+    PyObject *result;
+
+    if (is_held) {
+        binding_runtime->call_begin(binding_address(binding_place()), RIP_CALL_LOCK);
+        binding_runtime->wait_begin(self, holder, 0);
+    }
+    result = rlock_restore(self, arguments);
+    if (is_held) {
+        binding_runtime->wait_end();
+        binding_runtime->call_end();
+    }
+    if (result != NULL)
+        rip_store_relaxed(holder, own_tid());
+    return result;
+}
+
+/* --- start -------------------------------------------------------------------------------------------------------- */
+
+/* The type of an attribute of _thread, with instances of this size; NULL with an exception. */
+static PyObject *type_of(PyObject *module, const char *name, size_t bytes)
+{
+    PyObject *type = PyObject_GetAttrString(module, name);
+
+    if (type != NULL && (!PyType_Check(type) || ((PyTypeObject *)(void *)type)->tp_basicsize != (Py_ssize_t)bytes)) {
+        PyErr_Format(PyExc_TypeError, "_thread.%s is laid out otherwise than in Python 3.11", name);
+        Py_CLEAR(type);
+    }
+    return type;
+}
+
+int binding_locks_start(void)
+{
+    static const struct binding_method lock_methods[] = {
+        {"acquire", METHOD(lock_acquire_method), &lock_acquire},
+        {"acquire_lock", METHOD(lock_acquire_method), &lock_acquire},
+        {"__enter__", METHOD(lock_enter), &lock_acquire},
+        {"release", lock_release_method, &lock_release},
+        {"release_lock", lock_release_method, &lock_release},
+        {"__exit__", lock_release_method, &lock_release},
+    };
+    static const struct binding_method rlock_methods[] = {
+        {"acquire", METHOD(rlock_acquire_method), &rlock_acquire},
+        {"__enter__", METHOD(rlock_enter), &rlock_acquire},
+        {"release", rlock_release_method, &rlock_release},
+        {"__exit__", rlock_release_method, &rlock_release},
+        {"_release_save", rlock_save_method, &rlock_save},
+        {"_acquire_restore", rlock_restore_method, &rlock_restore},
+    };
+    PyObject *module = PyImport_ImportModule("_thread");
+    PyObject *lock = module != NULL ? type_of(module, "LockType", sizeof(struct lock)) : NULL;
+    PyObject *rlock = lock != NULL ? type_of(module, "RLock", sizeof(struct rlock)) : NULL;
+    int status = -1;
+
+    if (rlock != NULL &&
+        binding_methods_replace(lock, lock_methods, sizeof(lock_methods) / sizeof(lock_methods[0])) == 0 &&
+        binding_methods_replace(rlock, rlock_methods, sizeof(rlock_methods) / sizeof(rlock_methods[0])) == 0)
+        status = 0;
+    Py_XDECREF(rlock);
+    Py_XDECREF(lock);
+    Py_XDECREF(module);
+    return status;
+}
