@@ -9,6 +9,7 @@
 #include "locks.h"
 #include "place.h"
 #include "threads.h"
+#include "tracepoint.h"
 
 const struct rip_runtime *binding_runtime;
 
@@ -208,12 +209,17 @@ static struct PyModuleDef definition = {
 PyMODINIT_FUNC PyInit__rip(void);
 PyMODINIT_FUNC PyInit__rip(void)
 {
+    PyObject *module;
+
     if (PyInterpreterState_Get() != PyInterpreterState_Main()) {
         PyErr_SetString(PyExc_ImportError, "rip works in the main interpreter only, and this is a sub-interpreter");
         return NULL;
     }
     binding_runtime = rip_runtime_get();
-    return PyModule_Create(&definition);
+    module = PyModule_Create(&definition);
+    if (module != NULL && binding_tracepoint_define(module) != 0)
+        Py_CLEAR(module);
+    return module;
 }
 
 /* --- under `rip run` ---------------------------------------------------------------------------------------------- */

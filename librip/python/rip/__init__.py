@@ -10,7 +10,12 @@ breadcrumb with the script's file, line and function, threads have their Python 
         ...
     rip.snap()                              # I move: for loops that make no call
 
-it can say more. A program that runs by itself makes a ring first, with rip.start(); its threads are in it from their
+it can say more. A static tracepoint is for bpftrace, gdb and perf, which find its values while it runs:
+
+    order = rip.Tracepoint("app", "order", int, str)
+    order.fire(lambda: (order_id, customer.name))   # calls the function only while somebody looks
+
+A program that runs by itself makes a ring first, with rip.start(); its threads are in it from their
 first use of this module, and what they do not say by snap() or idle() is a stall after ripd's --stall-after.
 
 Nothing here raises because tracing failed: without a ring all of it does nothing. Wrong arguments raise TypeError and
@@ -28,10 +33,11 @@ if "_rip" in _sys.modules:
 else:
     from . import _rip  # type: ignore[no-redef]
 
-__all__ = ["deadline_ms", "idle", "name", "note", "snap", "start", "trace"]
+__all__ = ["Tracepoint", "deadline_ms", "idle", "name", "note", "snap", "start", "trace"]
 
 _Function = _typing.TypeVar("_Function", bound=_typing.Callable[..., _typing.Any])
 _Path = _typing.Union[str, bytes, "_os.PathLike[str]", "_os.PathLike[bytes]"]
+Tracepoint = _rip.Tracepoint
 _rip.leave_out(__file__)  # who calls this is the place, not what stands here
 _note: "_contextvars.ContextVar[_typing.Optional[str]]" = _contextvars.ContextVar("rip.note", default=None)
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a debugger finds of static tracepoints: those defined at run time, the library's and ripd's own."""
+import glob
 import os
 import re
 import shutil
@@ -11,7 +12,8 @@ import world as w  # noqa: E402
 
 GDB = ["gdb", "-nx", "-batch", "-iex", "set debuginfod enabled off", "-iex", "set auto-load off",
        "-ex", "set pagination off", "-ex", "set startup-with-shell off"]
-MANUAL = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../../ripd/man")
+HERE = os.path.dirname(os.path.abspath(__file__))
+MANUAL = os.path.join(HERE, "../../../ripd/man")
 
 
 def need_debugger():
@@ -23,12 +25,12 @@ def need_debugger():
         raise w.Skip(f"gdb may run nothing here: {done.stderr.strip()[-200:]}")
 
 
-def debug(world, *commands):
-    """The lines that gdb and the program print."""
-    argv = [word for command in commands for word in ("-ex", command)]
-    done = subprocess.run([*GDB, *argv, "--args", f"{w.BIN}/tracepoints", world.ring("app")], capture_output=True,
-                          text=True, check=False, timeout=w.PATIENCE_S,
-                          env={**os.environ, "ASAN_OPTIONS": "detect_leaks=0"})  # which needs ptrace itself
+def debug(world, *commands, argv=None, **environment):
+    """The lines that gdb and the program print: argv, or the program of tracepoints.c."""
+    words = [word for command in commands for word in ("-ex", command)]
+    done = subprocess.run([*GDB, *words, "--args", *(argv or [f"{w.BIN}/tracepoints", world.ring("app")])],
+                          capture_output=True, text=True, check=False, timeout=w.PATIENCE_S,
+                          env={**os.environ, "ASAN_OPTIONS": "detect_leaks=0", **environment})  # they need ptrace, too
     return done.stdout + done.stderr
 
 
@@ -46,6 +48,38 @@ def arguments_are_read_back(world):
     assert 'string: caf\u00e9 "7"\n' in text, text
     assert "order 1 pay 0\n" in text, text  # gdb counts itself in the semaphore of what it looks at
     assert re.search(r"^stap\s+app\s+pay\s.*/proc/\d+/fd/\d+", text, re.M), text
+
+
+# Interpreter, script, and where its binding is without `rip run`.
+LANGUAGES = (
+    ("/usr/bin/python3.11", "order.py", "PYTHONPATH", "python", "rip/_rip.*.so"),
+)
+
+
+def read_back_from_script(world, interpreter, script, *prefix, **environment):
+    text = debug(world, "run", "break -probe-stap app:order", *["continue", "print $_probe_arg0",
+                 'printf "text: %s\\n", (char *) $_probe_arg1', "print/f $_probe_arg2"] * 2, "delete", "continue",
+                 argv=[*prefix, interpreter, f"{HERE}/{script}"], **environment)
+    assert values_of(text) == ["-5", "2.5", "-7", "3"], text
+    assert "text: caf\u00e9\n" in text and "text: seven\n" in text, text
+    assert "evaluated 1\n" in text and "exited normally" in text, text
+
+
+def values_of_scripts_are_read_back(world):
+    """Of each binding that is built: by itself, and under `rip run`."""
+    need_debugger()
+    missing = []
+    for interpreter, script, variable, folder, library in LANGUAGES:
+        path = os.path.abspath(f"{w.BIN}/../lib/{folder}")
+        if not glob.glob(os.path.join(path, library)):
+            missing.append(f"no binding for {interpreter}")
+            continue
+        if not os.environ.get("RIP_TEST_SANITIZED"):  # the interpreter has no sanitizer
+            read_back_from_script(world, interpreter, script, **{variable: path})
+        read_back_from_script(world, interpreter, script, f"{w.BIN}/rip", "run", "--dir", world.dir, "--",
+                              **{variable: path})
+    if missing:
+        raise w.Skip(", ".join(missing))
 
 
 def nobody_looks(world):
@@ -141,4 +175,4 @@ def the_daemon_says(world):
     assert text.count('"worker"\n') == 2 and values_of(text) == ["1", "1"], text
 
 
-w.run([arguments_are_read_back, nobody_looks, slow_paths_have_probes, the_library_says, the_daemon_says])
+w.run([arguments_are_read_back, values_of_scripts_are_read_back, nobody_looks, slow_paths_have_probes, the_library_says, the_daemon_says])
