@@ -13,7 +13,7 @@
 #include "rip/tracepoint.h"
 
 struct tracepoint {
-    PyObject_HEAD struct rip_tracepoint *tracepoint; /* NULL: there can be none, which is nobody's fault here */
+    PyObject_HEAD struct rip_tracepoint *tracepoint; /* NULL: there can be none, and none is enabled */
     uint8_t types[RIP_TRACEPOINT_ARGUMENTS_MAX];
     unsigned count;
 };

@@ -26,11 +26,11 @@ def need_debugger():
 
 
 def debug(world, *commands, argv=None, **environment):
-    """The lines that gdb and the program print: argv, or the program of tracepoints.c."""
+    """The lines that gdb and the program print: argv, or the program of tracepoints.c, whose leaks need ptrace, too."""
     words = [word for command in commands for word in ("-ex", command)]
     done = subprocess.run([*GDB, *words, "--args", *(argv or [f"{w.BIN}/tracepoints", world.ring("app")])],
-                          capture_output=True, text=True, check=False, timeout=w.PATIENCE_S,
-                          env={**os.environ, "ASAN_OPTIONS": "detect_leaks=0", **environment})  # they need ptrace, too
+                          capture_output=True, encoding="utf-8", check=False, timeout=w.PATIENCE_S,
+                          env={**os.environ, "LC_ALL": "C.UTF-8", "ASAN_OPTIONS": "detect_leaks=0", **environment})
     return done.stdout + done.stderr
 
 
@@ -50,9 +50,12 @@ def arguments_are_read_back(world):
     assert re.search(r"^stap\s+app\s+pay\s.*/proc/\d+/fd/\d+", text, re.M), text
 
 
-# Interpreter, script, and where its binding is without `rip run`.
+LIBRARIES = os.path.abspath(f"{w.BIN}/../lib")
+# Interpreter, script, its binding, and what lets it find that without `rip run`.
 LANGUAGES = (
-    ("/usr/bin/python3.11", "order.py", "PYTHONPATH", "python", "rip/_rip.*.so"),
+    ("/usr/bin/python3.11", "order.py", "python/rip/_rip.*.so", {"PYTHONPATH": f"{LIBRARIES}/python"}),
+    ("/usr/bin/ruby3.1", "order.rb", "ruby/rip/rip.so",
+     {"RUBYLIB": f"{os.path.abspath(HERE)}/../../../librip/ruby/lib:{LIBRARIES}/ruby"}),
 )
 
 
@@ -69,15 +72,14 @@ def values_of_scripts_are_read_back(world):
     """Of each binding that is built: by itself, and under `rip run`."""
     need_debugger()
     missing = []
-    for interpreter, script, variable, folder, library in LANGUAGES:
-        path = os.path.abspath(f"{w.BIN}/../lib/{folder}")
-        if not glob.glob(os.path.join(path, library)):
+    for interpreter, script, library, environment in LANGUAGES:
+        if not glob.glob(os.path.join(LIBRARIES, library)):
             missing.append(f"no binding for {interpreter}")
             continue
         if not os.environ.get("RIP_TEST_SANITIZED"):  # the interpreter has no sanitizer
-            read_back_from_script(world, interpreter, script, **{variable: path})
+            read_back_from_script(world, interpreter, script, **environment)
         read_back_from_script(world, interpreter, script, f"{w.BIN}/rip", "run", "--dir", world.dir, "--",
-                              **{variable: path})
+                              **environment)
     if missing:
         raise w.Skip(", ".join(missing))
 
@@ -175,4 +177,5 @@ def the_daemon_says(world):
     assert text.count('"worker"\n') == 2 and values_of(text) == ["1", "1"], text
 
 
-w.run([arguments_are_read_back, values_of_scripts_are_read_back, nobody_looks, slow_paths_have_probes, the_library_says, the_daemon_says])
+w.run([arguments_are_read_back, values_of_scripts_are_read_back, nobody_looks, slow_paths_have_probes,
+       the_library_says, the_daemon_says])

@@ -49,6 +49,7 @@ VALUE binding_module(void)
     start_hooks();
     api_define(module);
     trace_define(module);
+    tracepoint_define(module);
     return module;
 }
 

@@ -48,9 +48,10 @@ struct note *thread_note(void); /* of what runs on this thread: the thread itsel
 /* mutex.c: who waits for whom */
 void mutex_start(void);
 
-/* api.c, trace.c: the methods of the module */
+/* api.c, trace.c, tracepoint.c: the methods and the class of the module */
 void api_define(VALUE module);
 void trace_define(VALUE module);
+void tracepoint_define(VALUE module);
 void note_set(const char *text, size_t bytes);
 
 #endif
