@@ -196,6 +196,8 @@ static void copy_geometry(struct rip_view *view, const struct rip_ring *ring)
     if ((rip_load_relaxed(&ring->compatible_flags) & RIP_RING_HAS_SCRIPTS) == 0)
         return;
     view->script_offset = rip_load_relaxed(&ring->script_offset);
+    if (view->script_offset == 0)
+        return;
     view->script_stride_bytes = rip_load_relaxed(&ring->script_stride_bytes);
     view->script_capacity = rip_load_relaxed(&ring->script_capacity);
 }

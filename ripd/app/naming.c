@@ -130,7 +130,7 @@ static enum asked ask(struct naming *naming, const struct item *item, struct mod
     struct process_facts *process = item == NULL ? NULL : item->process;
     struct lease *ring;
 
-    if (symbol_table_find(&module->symbols, offset) != NULL)
+    if (module->is_scripts || symbol_table_find(&module->symbols, offset) != NULL)
         return ASKED_SETTLED;
     ring = item == NULL || naming->fetch == NULL ? NULL : registry_lease(naming->registry, item->ring);
     if (symbols_want(naming->symbols, ring, process, module, offset))
@@ -219,8 +219,9 @@ bool naming_comes(void *context, const struct item *item)
     uint64_t offset;
     const struct module_facts *module = item_module(item, &offset);
 
-    return naming->symbols != NULL && module != NULL && symbol_table_find(&module->symbols, offset) == NULL &&
-           !symbol_table_is_full(&module->symbols) && !symbols_are_idle(naming->symbols);
+    return naming->symbols != NULL && module != NULL && !module->is_scripts &&
+           symbol_table_find(&module->symbols, offset) == NULL && !symbol_table_is_full(&module->symbols) &&
+           !symbols_are_idle(naming->symbols);
 }
 
 /* Pages ------------------------------------------------------------------------------------------------------------ */

@@ -246,11 +246,11 @@ static void add_begin(struct line *line, const struct event *event)
     if (event->module != NULL) {
         add_known(line, "module", event->module);
         add(line, " offset=0x%" PRIx64, event->offset);
-        add_known(line, "function", event->function);
-        add_known(line, "file", event->file);
-        if (event->line != 0)
-            add(line, " line=%" PRIu32, event->line);
     }
+    add_known(line, "function", event->function);
+    add_known(line, "file", event->file);
+    if (event->line != 0)
+        add(line, " line=%" PRIu32, event->line);
     if (event->syscall != NULL)
         add(line, " syscall=%s", event->syscall);
     add_known(line, "target", event->target);

@@ -42,13 +42,15 @@
 
 /* Sets of what a thread announces. ANY: whatever it is, also nothing. */
 #define ANY 0u
-#define OUTSIDE CALL(OUTSIDE)
+#define OUTSIDE (CALL(OUTSIDE) | CALL(COMPUTES))
+#define IN_INTERPRETER (CALL(INTERPRETER) | CALL(COMPUTES))
 #define IN_WORK (CALL(WORK) | CALL(PRIVATE) | CALL(READY))
 #define IN_RECEIVE (CALL(PIPE) | CALL(UNSURE) | CALL(REPLY))
 #define IN_LOCK (CALL(LOCK) | CALL(SHARED))
 #define IN_WAIT (CALL(BLOCK) | IN_LOCK)
 #define IN_CALL (IN_RECEIVE | IN_WAIT | CALL(SLEEP))
-#define IS_INNOCENT (OUTSIDE | IN_WORK | CALL(INPUT) | CALL(PIPE) | CALL(UNSURE) | CALL(SLEEP) | CALL(VFORK) | IN_LOCK)
+#define IS_INNOCENT                                                                                                    \
+    (OUTSIDE | IN_INTERPRETER | IN_WORK | CALL(INPUT) | CALL(PIPE) | CALL(UNSURE) | CALL(SLEEP) | CALL(VFORK) | IN_LOCK)
 
 struct cause_row {
     unsigned all_of;            /* EVIDENCE_*: each must be there */
@@ -84,6 +86,18 @@ static const struct cause_row cause_rows[] = {
      */
     {EVIDENCE_HOLDER_IDLE, 0, IN_LOCK, "RSD", NULL, {ID_IDLE, CAUSE_DECLARED}},
     {EVIDENCE_HOLDER_SOUGHT, 0, IN_LOCK, "RSD", NULL, {ID_RUNNING, CAUSE_UNSEEN}},
+
+    /*
+     * An interpreter lets one thread run at a time: those that compute sleep in between, and what was seen of one may
+     * be over. They are the ones that get CPU time.
+     */
+    {EVIDENCE_CPU_MOST, 0, IN_INTERPRETER, "RSD", NULL, {ID_STALLED, CAUSE_SPINNING}},
+    {EVIDENCE_CPU_SOME, 0, IN_INTERPRETER, "RSD", NULL, {ID_STALLED, CAUSE_SPINNING}},
+    {EVIDENCE_STEADY_HARDLY, 0, CALL(INTERPRETER), "R", NULL, {ID_STALLED, CAUSE_STARVED}},
+    {0, 0, CALL(INTERPRETER), "R", NULL, {ID_RUNNING, CAUSE_UNSEEN}},
+    {0, 0, CALL(INTERPRETER), "D", NULL, {ID_STALLED, CAUSE_UNINTERRUPTIBLE}},
+    {0, 0, CALL(INTERPRETER), "S", NULL, {ID_STALLED, CAUSE_BLOCKED}},
+    {0, 0, CALL(INTERPRETER), NULL, NULL, {ID_STALLED, CAUSE_UNKNOWN}},
 
     /* Where nothing is announced it may wait in calls that nobody sees: only what uses or wants a CPU is accused. */
     {EVIDENCE_STEADY_MOST, 0, OUTSIDE, "RSD", NULL, {ID_STALLED, CAUSE_SPINNING}},
@@ -150,7 +164,7 @@ static unsigned call_of(const struct evidence *evidence)
 {
     if (evidence->call == RIP_CALL_NONE)
         return 0;
-    if (evidence->call > RIP_CALL_READY)
+    if (evidence->call > RIP_CALL_COMPUTES)
         return CALL(UNSURE);
     if (evidence->call == RIP_CALL_VFORK && evidence->examined && evidence->thread_state != 'D')
         return OUTSIDE; /* its child has executed a program */

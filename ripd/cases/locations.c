@@ -57,34 +57,62 @@ static const char *identity_of(const struct module_facts *module)
     return module->build_id[0] != '\0' ? module->build_id : module->path;
 }
 
-static bool same_module(const struct module_facts *a, const struct module_facts *b)
+static const char *text_of(const char *text)
 {
-    return a == b || (a != NULL && b != NULL && strcmp(identity_of(a), identity_of(b)) == 0);
+    return text != NULL ? text : "";
 }
 
-static uint64_t hash_of(const struct locations *locations, bool snapped, const struct module_facts *module,
-                        uint64_t offset)
+static uint64_t hash_of(const struct locations *locations, const struct location_group *group)
 {
-    const uint64_t parts[] = {module == NULL ? snapped : hash_text(&locations->hash_key, identity_of(module)), offset};
+    const struct hash_key *key = &locations->hash_key;
+    const struct symbol_frame frame = module_place(group->module, group->offset);
+    uint64_t parts[3] = {group->snapped, group->offset, 0};
 
-    return hash_bytes(&locations->hash_key, parts, sizeof(parts));
+    if (group->module != NULL && group->module->is_scripts) {
+        parts[0] = hash_text(key, text_of(frame.function));
+        parts[1] = hash_text(key, text_of(frame.file));
+        parts[2] = frame.line;
+    } else if (group->module != NULL)
+        parts[0] = hash_text(key, identity_of(group->module));
+    return hash_bytes(key, parts, sizeof(parts));
 }
 
-static bool is_same(const struct location_group *a, const struct location_group *b)
+/* In a file of code, in a script, nowhere known, never anywhere. */
+static unsigned kind_of(const struct location_group *group)
 {
-    return a->snapped == b->snapped && a->offset == b->offset && same_module(a->module, b->module);
+    if (group->module == NULL)
+        return group->snapped ? 2 : 3;
+    return group->module->is_scripts ? 1 : 0;
+}
+
+/* 0: it is one location. Rings number the functions of scripts as they come, so these are compared by their text. */
+static int compare_places(const struct location_group *a, const struct location_group *b)
+{
+    const int order = search_order(kind_of(a), kind_of(b));
+    struct symbol_frame of_a, of_b;
+
+    if (order != 0 || a->module == NULL)
+        return order;
+    if (!a->module->is_scripts)
+        return search_order_then(a->module == b->module ? 0 : strcmp(identity_of(a->module), identity_of(b->module)),
+                                 search_order(a->offset, b->offset));
+    of_a = module_place(a->module, a->offset);
+    of_b = module_place(b->module, b->offset);
+    return search_order_then(search_order_then(strcmp(text_of(of_a.function), text_of(of_b.function)),
+                                               strcmp(text_of(of_a.file), text_of(of_b.file))),
+                             search_order(of_a.line, of_b.line));
 }
 
 /* The group of a location, a new one if need be: index + 1. 0: there are too many. Or -ENOMEM. */
 static int64_t find_group(struct locations *locations, bool snapped, struct module_facts *module, uint64_t offset)
 {
     const struct location_group wanted = {.snapped = snapped, .module = module, .offset = offset};
-    const uint64_t hash = hash_of(locations, snapped, module, offset);
+    const uint64_t hash = hash_of(locations, &wanted);
     size_t probe = 0;
     uint32_t number;
 
     while ((number = hash_index_next(&locations->index, hash, &probe)) != 0 &&
-           !is_same(&locations->groups[number - 1], &wanted))
+           compare_places(&locations->groups[number - 1], &wanted) != 0)
         continue;
     if (number != 0)
         return number;
@@ -156,12 +184,8 @@ int locations_add(struct locations *locations, const struct located_id *id)
 static int compare_groups(const void *left, const void *right)
 {
     const struct location_group *a = left, *b = right;
-    int order = search_order_then(search_order_pair(b->count, b->snapped, a->count, a->snapped),
-                                  search_order(b->module != NULL, a->module != NULL));
 
-    if (order == 0 && a->module != NULL)
-        order = strcmp(identity_of(a->module), identity_of(b->module));
-    return search_order_then(order, search_order(a->offset, b->offset));
+    return search_order_then(search_order_pair(b->count, b->snapped, a->count, a->snapped), compare_places(a, b));
 }
 
 void locations_sort(struct locations *locations)

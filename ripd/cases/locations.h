@@ -3,7 +3,8 @@
  * locations.h - ids counted by where their last breadcrumb is. Pure.
  *
  * Two ids are at one location when their modules are the same file (one build id; where there is none, one path) and
- * the offsets in it are the same, whatever process they are of. Ids that never snapped are one group, and those whose
+ * the offsets in it are the same, whatever process they are of; in a script, when function, file and line have the same
+ * text. Ids that never snapped are one group, and those whose
  * address lies in no known module another.
  *
  * Guarantees
@@ -27,7 +28,7 @@
 struct location_group {
     bool snapped;                /* false: the ids that never snapped */
     struct module_facts *module; /* a reference; NULL: not known, or never snapped */
-    uint64_t offset;             /* in its file; 0 without a module */
+    uint64_t offset;             /* in it; 0 without a module */
     uint64_t count;
     uint64_t counts[ID_STATE_COUNT];
     uint64_t longest_ns; /* of its ids that are frozen: neither running nor idle; 0: there is none */

@@ -9,6 +9,7 @@
 #include "cases/snapshot.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "cases/endings.h"
 #include "cases/waits.h"
@@ -35,6 +36,58 @@ struct module_facts *process_facts_module(const struct process_facts *process, u
             return module;
     }
     return NULL;
+}
+
+struct module_facts *module_of_scripts(const struct hash_key *hash_key, uint32_t uid)
+{
+    struct module_facts *module = calloc(1, sizeof(*module));
+
+    if (module == NULL || (module->path = strdup("")) == NULL) {
+        free(module);
+        return NULL;
+    }
+    atomic_init(&module->references, 1);
+    module->start = module->bias = RIP_PLACE_SCRIPT;
+    module->end = RIP_PLACE_SCRIPT + (UINT64_C(1) << 48); /* what lies beyond is no place that is known */
+    module->name = module->path;
+    module->uid = uid;
+    module->is_scripts = true;
+    module->symbols.hash_key = *hash_key;
+    return module;
+}
+
+uint64_t module_script_function(uint64_t offset)
+{
+    return offset & ~RIP_PLACE_LINE_MASK;
+}
+
+/* Bytes of the ring, which need not be text. What follows a NUL is not taken. */
+struct symbol *symbol_of_script(const struct rip_script_info *script)
+{
+    char function[RIP_SCRIPT_FUNCTION_BYTES + 1], file[RIP_SCRIPT_FILE_BYTES + 1];
+
+    memcpy(function, script->function, script->function_bytes);
+    function[script->function_bytes] = '\0';
+    memcpy(file, script->file, script->file_bytes);
+    file[script->file_bytes] = '\0';
+    return symbol_new(&(struct symbol_frame){function[0] != '\0' ? function : NULL, file[0] != '\0' ? file : NULL, 0},
+                      1);
+}
+
+struct symbol_frame module_place(const struct module_facts *module, uint64_t offset)
+{
+    const bool is_script = module != NULL && module->is_scripts;
+    const struct symbol *symbol = NULL;
+    struct symbol_frame frame = {.line = 0};
+
+    if (module != NULL)
+        symbol = symbol_table_find(&module->symbols, is_script ? module_script_function(offset) : offset);
+    if (symbol == NULL || symbol->frame_count == 0)
+        return frame;
+    frame = symbol->frames[symbol_place(symbol)];
+    if (is_script)
+        frame.line = (uint32_t)(offset & RIP_PLACE_LINE_MASK);
+    return frame;
 }
 
 struct module_facts *item_module(const struct item *item, uint64_t *ret_offset)

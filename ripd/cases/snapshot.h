@@ -32,6 +32,7 @@ struct module_facts {
     const char *name;                          /* last component of path */
     char build_id[2 * RIP_BUILD_ID_BYTES + 1]; /* hexadecimal; "" = none */
     uint32_t uid;                              /* owner of the ring that names it: on whose word it is */
+    bool is_scripts;                           /* of a ring: it has no file, and symbols are functions of scripts */
     struct symbol_table symbols;               /* grows while others look: see symbol.h */
 };
 
@@ -66,6 +67,18 @@ struct process_facts {
     bool without_modules; /* they were not read: there was no time */
     bool denial_logged;   /* the scanner's alone: it has logged that the kernel denies it evidence of this process */
 };
+
+/*
+ * The module of all scripts of a ring. An offset is a place in a script without RIP_PLACE_SCRIPT; a name is entered for
+ * the offset of its function, line 0. NULL: no memory.
+ */
+struct module_facts *module_of_scripts(const struct hash_key *hash_key, uint32_t uid);
+uint64_t module_script_function(uint64_t offset);
+/* A name to be entered there: see symbol_new(). */
+struct symbol *symbol_of_script(const struct rip_script_info *script);
+
+/* What an offset is called, as far as that is known: all of it is unknown otherwise. module may be NULL. */
+struct symbol_frame module_place(const struct module_facts *module, uint64_t offset);
 
 /* NULL if the address lies in none of its modules. */
 struct module_facts *process_facts_module(const struct process_facts *process, uint64_t address);

@@ -223,7 +223,7 @@ static bool is_due(const struct detector *detector, const struct table *table, s
 /* Outside of all calls, and due, or on its way there. */
 static bool is_early(const struct detector *detector, const struct table *table, size_t index, uint8_t call)
 {
-    return call == RIP_CALL_OUTSIDE && mark_state(table->marks[index]) == ID_RUNNING &&
+    return detector_is_outside(call) && mark_state(table->marks[index]) == ID_RUNNING &&
            is_beyond(detector, table, index, true);
 }
 
@@ -788,7 +788,7 @@ static __attribute__((noinline)) size_t feed_run(struct detector *detector, cons
             progress[i] = sample->progress;
             marks[i] = now | sample->idle;
         } else if (!sample->idle) {
-            if (UNLIKELY(mark < early && (mark < due || sample->call == RIP_CALL_OUTSIDE)))
+            if (UNLIKELY(mark < early && (mark < due || detector_is_outside(sample->call))))
                 break;
             if (UNLIKELY(mark < oldest))
                 oldest = mark;
@@ -825,7 +825,7 @@ static __attribute__((noinline)) size_t feed_run_rules(struct detector *detector
             marks[i] = mark = now | sample->idle;
         } else if (!sample->idle &&
                    UNLIKELY(mark_stamp(mark) < level->early_count &&
-                            (mark_stamp(mark) < level->due_count || sample->call == RIP_CALL_OUTSIDE))) {
+                            (mark_stamp(mark) < level->due_count || detector_is_outside(sample->call)))) {
             break;
         }
         if (!sample->idle && mark_stamp(mark) < level->oldest_stamp)

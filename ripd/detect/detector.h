@@ -128,8 +128,14 @@ struct detector_unclassified {
  */
 struct detector_unclassified *detector_unclassified(struct detector *detector, size_t *ret_count);
 
+/* Outside of all calls, so that only looks over some time can say what it does: see enum rip_call. */
+static inline bool detector_is_outside(uint8_t call)
+{
+    return call == RIP_CALL_OUTSIDE || call == RIP_CALL_INTERPRETER || call == RIP_CALL_COMPUTES;
+}
+
 /*
- * An id that is frozen beyond its threshold. The caller fills in its verdict. Or one that announces RIP_CALL_OUTSIDE,
+ * An id that is frozen beyond its threshold. The caller fills in its verdict. Or one that is outside of all calls,
  * beyond a quarter of it, on late scans too: so that what takes looks over some time is known when it is due. It stays
  * running until then, whatever the verdict.
  */

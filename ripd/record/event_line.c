@@ -206,14 +206,16 @@ static int parse_where(const json_t *object, struct event *event)
     uint8_t module[MODULE_BYTES_MAX + 1];
     size_t bytes;
 
-    if (json_is_null(location) || json_is_null(json_object_get(location, "module")))
+    if (json_is_null(location))
         return 0;
+    parse_names(location, event);
+    if (json_is_null(json_object_get(location, "module")))
+        return 0; /* in a script, or not known */
     if (parse_bytes(location, "module", module, sizeof(module) - 1, &bytes) != 0 || offset == NULL ||
         strncmp(offset, "0x", 2) != 0 || (end = text_hex(offset + 2, UINT64_MAX, &event->offset)) == NULL ||
         *end != '\0')
         return -EBADMSG;
     event->module = strndup((const char *)module, bytes);
-    parse_names(location, event);
     return event->module != NULL ? 0 : -ENOMEM;
 }
 

@@ -19,6 +19,7 @@
 
 #include "cases/locations.h"
 #include "os/clock.h"
+#include "ring/scripts.h"
 #include "util/array.h"
 
 /* One id ----------------------------------------------------------------------------------------------------------- */
@@ -92,6 +93,9 @@ static struct item *describe_slot(struct registry *registry, struct ring *ring, 
         return NULL;
     item->tid = translate_tid(registry, ring, &info);
     item->process = registry_process_facts(registry, ring, info.process);
+    for (size_t i = 0; i < entry_count; i++)
+        if (scripts_learn(ring, registry_host(registry), entries[i].address) < 0)
+            registry_damage(registry, ring);
     last = entry_count != 0 ? entries[0].address : 0;
     if (item->process != NULL && last != 0 && process_facts_module(item->process, last) == NULL &&
         registry_learn_module(registry, ring, info.process, last)) {
@@ -336,6 +340,8 @@ static int take_location(struct walk *walk, uint32_t slot, uint32_t generation, 
     if (id.snapped) {
         id.address = last.entry.address;
         id.process = facts_of(counting, walk, last.process);
+        if (scripts_learn(walk->ring, registry_host(walk->registry), id.address) < 0)
+            return 0; /* the walk drops the ring */
     }
     return locations_add(counting->locations, &id);
 }

@@ -30,8 +30,8 @@ enum {
     COPY_ATTEMPTS = 8,
 };
 
-/* Parts of a ring, as a small ring of its own: one process record, one module, one note, 64 slots. On the stack, not
- * cleared. */
+/* Parts of a ring, as a small ring of its own: one process record, one module, one note, one script, 64 slots. On the
+ * stack, not cleared. */
 struct copy {
     struct rip_ring header;
     uint64_t summary;
@@ -39,6 +39,7 @@ struct copy {
     struct rip_process process;
     struct rip_module module;
     struct rip_slot_note note; /* of any slot */
+    struct rip_script script;
     uint64_t slots[WORD_BITS * COPIED_STRIDE_MAX / sizeof(uint64_t)];
 };
 
@@ -176,14 +177,30 @@ int mapping_check(struct mapping *mapping)
 
 /* One call of the reader. */
 struct request {
-    enum { READ_INFO, READ_SCAN, READ_ID, READ_WAIT, READ_NOTE, READ_LAST, READ_TRAIL, READ_PROCESS, READ_MODULE } kind;
-    uint32_t index; /* slot or process record */
-    uint32_t nth;
-    void *ret; /* what the kind returns */
+    enum {
+        READ_INFO,
+        READ_SCAN,
+        READ_ID,
+        READ_WAIT,
+        READ_NOTE,
+        READ_LAST,
+        READ_TRAIL,
+        READ_PROCESS,
+        READ_MODULE,
+        READ_SCRIPT
+    } kind;
+    uint32_t index; /* slot, process record or script */
+    uint32_t nth;   /* module, or line of the script */
+    void *ret;      /* what the kind returns */
     struct rip_scan_position *position;
     size_t capacity;
     size_t *ret_count;
 };
+
+static uint64_t place_of(const struct request *request)
+{
+    return RIP_PLACE_SCRIPT | (uint64_t)request->index << RIP_PLACE_INDEX_SHIFT | request->nth;
+}
 
 static enum rip_status call_reader(const struct rip_view *view, const struct request *request)
 {
@@ -205,6 +222,8 @@ static enum rip_status call_reader(const struct rip_view *view, const struct req
         return rip_view_process(view, request->index, request->ret);
     case READ_MODULE:
         return rip_view_module(view, request->index, request->nth, request->ret);
+    case READ_SCRIPT:
+        return rip_view_script(view, place_of(request), request->ret);
     default:
         rip_view_info(view, request->ret);
         return RIP_OK;
@@ -235,6 +254,8 @@ static struct rip_view view_of_copy(const struct mapping *mapping, struct copy *
     view.slot_offset = offsetof(struct copy, slots);
     view.note_offset = offsetof(struct copy, note);
     view.note_stride_bytes = 0; /* the same for all slots */
+    view.script_offset = mapping->view.script_offset != 0 ? offsetof(struct copy, script) : 0;
+    view.script_capacity = 1;
     view.slot_capacity = WORD_BITS;
     view.process_capacity = 1;
     view.module_capacity = 1;
@@ -348,6 +369,22 @@ static int copy_process(struct mapping *mapping, struct copy *copy, uint32_t pro
                       view->module_offset + (uint64_t)module * view->module_stride_bytes);
 }
 
+/* Copies a function of a script. 0; 1: there is none; or -EIO. */
+static int copy_script(struct mapping *mapping, struct copy *copy, uint32_t script)
+{
+    const struct rip_view *view = &mapping->view;
+
+    if (view->script_offset == 0 || script >= view->script_capacity)
+        return 1;
+    if (copy_bytes(mapping, &copy->header, sizeof(copy->header), 0) != 0)
+        return -EIO;
+    if (script >= copy->header.script_high_water)
+        return 1;
+    copy->header.script_high_water = 1;
+    return copy_bytes(mapping, &copy->script, sizeof(copy->script),
+                      view->script_offset + (uint64_t)script * view->script_stride_bytes);
+}
+
 /* The first word from position on that has live slots, with those of them that are left. 0, 1: none is, or -EIO. */
 static int find_live_word(struct mapping *mapping, struct rip_scan_position *position)
 {
@@ -449,6 +486,10 @@ static int read_copies(struct mapping *mapping, const struct request *request)
         result = copy_process(mapping, &copy, request->index, request->kind == READ_MODULE ? request->nth : UINT32_MAX);
         within.index = 0;
         break;
+    case READ_SCRIPT:
+        result = copy_script(mapping, &copy, request->index);
+        within.index = 0;
+        break;
     case READ_NOTE:
         result = copy_note(mapping, &copy, request->index);
         within.index %= WORD_BITS;
@@ -461,7 +502,7 @@ static int read_copies(struct mapping *mapping, const struct request *request)
     if (result == 0)
         result = call_reader(&view, &within) != RIP_OK;
     if (result == 0 && request->kind != READ_TRAIL && request->kind != READ_MODULE)
-        *(uint32_t *)request->ret = request->index; /* slot or index, the first member of all of them */
+        *(uint32_t *)request->ret = request->index; /* slot, index or script, the first member of all of them */
     return result;
 }
 
@@ -560,4 +601,18 @@ int mapping_process(struct mapping *mapping, uint32_t index, struct rip_process_
 int mapping_module(struct mapping *mapping, uint32_t process, uint32_t nth, struct rip_module_info *ret_info)
 {
     return read_mapping(mapping, &(struct request){.kind = READ_MODULE, .index = process, .nth = nth, .ret = ret_info});
+}
+
+int mapping_script(struct mapping *mapping, uint64_t address, struct rip_script_info *ret_info)
+{
+    const struct request request = {
+        .kind = READ_SCRIPT,
+        .index = (uint32_t)(address >> RIP_PLACE_INDEX_SHIFT & RIP_PLACE_INDEX_MASK),
+        .nth = (uint32_t)(address & RIP_PLACE_LINE_MASK),
+        .ret = ret_info,
+    };
+
+    if ((address & RIP_PLACE_SCRIPT) == 0 || (address & RIP_PLACE_UNKNOWN_BITS) != 0)
+        return mapping->damaged ? -EIO : 1;
+    return read_mapping(mapping, &request);
 }

@@ -77,5 +77,6 @@ int mapping_bytes(struct mapping *mapping, uint64_t offset, void *ret_bytes, siz
 int mapping_read(struct mapping *mapping, void (*read)(void *context, const struct rip_view *view), void *context);
 int mapping_process(struct mapping *mapping, uint32_t index, struct rip_process_info *ret_info);
 int mapping_module(struct mapping *mapping, uint32_t process, uint32_t nth, struct rip_module_info *ret_info);
+int mapping_script(struct mapping *mapping, uint64_t address, struct rip_script_info *ret_info);
 
 #endif

@@ -36,6 +36,7 @@
 #include "ring/host.h"
 #include "ring/learnt.h"
 #include "ring/modules.h"
+#include "ring/scripts.h"
 #include "ring/threads.h"
 
 #define EMBRYO_GRACE_NS UINT64_C(1000000000)  /* believed this long, whatever its parent does */
@@ -107,8 +108,8 @@ static struct process_facts *new_facts(const struct ring *ring, const struct rin
 
 /*
  * Reads the process's modules into facts->modules, if that has been allocated, or up to the program itself. What the
- * record names comes last, which is where an address is looked for first: it has a build id, and may have been learnt
- * before the process could name it.
+ * record names comes last, but for scripts, which is where an address is looked for first: it has a build id, and may
+ * have been learnt before the process could name it.
  */
 static int read_modules(struct registry *registry, struct ring *ring, const struct ring_process *process,
                         struct process_facts *facts)
@@ -136,6 +137,10 @@ static int read_modules(struct registry *registry, struct ring *ring, const stru
             modules_add(&ring->modules, registry_host(registry), mapping_owner(&ring->mapping), &module);
         facts->module_count += facts->modules[facts->module_count] != NULL;
     }
+    if (facts->modules == NULL)
+        return 0;
+    facts->modules[facts->module_count] = scripts_module(ring, registry_host(registry));
+    facts->module_count += facts->modules[facts->module_count] != NULL;
     return 0;
 }
 
@@ -143,11 +148,11 @@ static int read_modules(struct registry *registry, struct ring *ring, const stru
 static struct process_facts *make_facts(struct registry *registry, struct ring *ring,
                                         const struct ring_process *process, bool with_modules)
 {
-    const size_t module_count = process->claim.module_count + learnt_count(process->learnt);
+    const size_t module_count = process->claim.module_count + learnt_count(process->learnt) + 1; /* scripts */
     struct process_facts *facts = new_facts(ring, process);
     int result = facts != NULL ? 0 : -ENOMEM;
 
-    if (result == 0 && with_modules && module_count != 0) {
+    if (result == 0 && with_modules) {
         facts->modules = calloc(module_count, sizeof(struct module_facts *));
         if (facts->modules == NULL)
             result = -ENOMEM;

@@ -31,6 +31,7 @@
 #include "ring/leftovers.h"
 #include "ring/modules.h"
 #include "ring/processes.h"
+#include "ring/scripts.h"
 #include "ring/stops.h"
 #include "ring/unreadable.h"
 #include "util/array.h"
@@ -116,6 +117,7 @@ static void free_ring(struct registry *registry, struct ring *ring)
     close_ring(registry, ring);
     processes_done(ring);
     modules_free(ring->modules);
+    scripts_free(ring, &registry->host);
     free(ring->name);
     free(ring->file_name);
     free(ring);

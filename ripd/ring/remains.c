@@ -24,7 +24,8 @@ struct making {
     uint32_t slot_count;
     size_t slot_room;
     uint32_t module_room;
-    uint64_t summary_offset, live_offset, process_offset, module_offset, slot_offset, note_offset;
+    uint32_t script_count; /* entries of the script table, as the ring numbers them: those not used stay empty */
+    uint64_t summary_offset, live_offset, process_offset, module_offset, slot_offset, note_offset, script_offset;
     uint64_t end;
     unsigned char *bytes;
 };
@@ -40,17 +41,30 @@ static int take_slot(struct making *making, uint32_t slot)
 }
 
 /* How many slots fit. */
-static uint32_t slots_max(const struct mapping *mapping)
+static uint32_t slots_max(const struct making *making)
 {
-    const uint64_t fixed = 8 * RIP_PAGE_BYTES + RIP_PROCESS_MODULES * RIP_MODULE_BYTES + REMAINS_BYTES_MAX / 256;
+    const struct rip_view *view = &making->mapping->view;
+    const uint64_t fixed = 9 * RIP_PAGE_BYTES + RIP_PROCESS_MODULES * RIP_MODULE_BYTES + REMAINS_BYTES_MAX / 256 +
+                           (uint64_t)making->script_count * RIP_SCRIPT_BYTES;
 
-    return (uint32_t)((REMAINS_BYTES_MAX - fixed) /
-                      (mapping->view.slot_stride_bytes + mapping->view.note_stride_bytes));
+    return (uint32_t)((REMAINS_BYTES_MAX - fixed) / (view->slot_stride_bytes + view->note_stride_bytes));
+}
+
+static int count_scripts(struct making *making)
+{
+    const struct rip_view *view = &making->mapping->view;
+    struct rip_ring_info info;
+    const int result = mapping_info(making->mapping, &info);
+
+    if (result == 0 && view->script_offset != 0)
+        making->script_count =
+            info.script_high_water < view->script_capacity ? info.script_high_water : view->script_capacity;
+    return result;
 }
 
 static int find_slots(struct making *making, uint32_t *ret_left_out)
 {
-    const uint32_t most = slots_max(making->mapping);
+    const uint32_t most = slots_max(making);
     struct rip_scan_position position = {0};
     struct rip_sample samples[SAMPLES];
     size_t count;
@@ -92,7 +106,7 @@ static int find_ended(struct making *making)
         return result;
     view.base = (const unsigned char *)&ring; /* nothing but the header is read */
     count = rip_view_ended(&view, 0, ended, RIP_ENDED_COUNT, &next);
-    for (size_t i = 0; result == 0 && i < count && making->slot_count < slots_max(making->mapping); i++) {
+    for (size_t i = 0; result == 0 && i < count && making->slot_count < slots_max(making); i++) {
         if (ended[i].slot >= view.slot_capacity)
             continue;
         result = mapping_bytes(making->mapping, view.slot_offset + (uint64_t)ended[i].slot * view.slot_stride_bytes,
@@ -129,6 +143,8 @@ static void lay_out(struct making *making)
     making->module_offset = place(making, (uint64_t)(making->module_room + 1) * RIP_MODULE_BYTES);
     making->slot_offset = place(making, slots * view->slot_stride_bytes);
     making->note_offset = view->note_offset != 0 ? place(making, slots * view->note_stride_bytes) : 0;
+    if (making->script_count != 0)
+        making->script_offset = place(making, (uint64_t)making->script_count * RIP_SCRIPT_BYTES);
 }
 
 static int copy_header(const struct making *making)
@@ -154,12 +170,18 @@ static int copy_header(const struct making *making)
     ring->module_offset = making->module_offset;
     ring->note_offset = making->note_offset;
     ring->note_stride_bytes = making->note_offset != 0 ? view->note_stride_bytes : 0;
-    ring->stamp_offset = ring->deep_offset = ring->script_offset = 0;
+    ring->stamp_offset = ring->deep_offset = 0;
+    ring->script_offset = making->script_offset;
+    ring->script_stride_bytes = RIP_SCRIPT_BYTES;
+    ring->script_capacity = making->script_count;
     ring->process_high_water = 1;
     ring->module_high_water = 0;
     /* Its log names slots that are not in this ring: see log_ended(). */
-    ring->compatible_flags &= ~RIP_RING_COUNTS_ENDED;
+    ring->compatible_flags &= ~(RIP_RING_COUNTS_ENDED | RIP_RING_HAS_SCRIPTS);
     memset(&ring->ended_count, 0, sizeof(*ring) - offsetof(struct rip_ring, ended_count));
+    if (making->script_offset != 0)
+        ring->compatible_flags |= RIP_RING_HAS_SCRIPTS;
+    ring->script_high_water = making->script_count;
     return 0;
 }
 
@@ -221,6 +243,19 @@ static void log_ended(const struct making *making, const struct rip_slot *slot, 
     ring->ended_begun_count++;
 }
 
+/* Of the function that an entry of the process is in. */
+static int copy_script(const struct making *making, uint64_t entry)
+{
+    const uint64_t index = entry >> RIP_PLACE_INDEX_SHIFT & RIP_PLACE_INDEX_MASK;
+    const struct rip_view *view = &making->mapping->view;
+    struct rip_script *script = (void *)(making->bytes + making->script_offset + index * RIP_SCRIPT_BYTES);
+
+    if ((entry & RIP_PLACE_SCRIPT) == 0 || index >= making->script_count || script->published != 0)
+        return 0;
+    return mapping_bytes(making->mapping, view->script_offset + index * view->script_stride_bytes, script,
+                         sizeof(*script));
+}
+
 static int copy_slot(const struct making *making, uint32_t number)
 {
     const struct rip_view *view = &making->mapping->view;
@@ -233,6 +268,8 @@ static int copy_slot(const struct making *making, uint32_t number)
     if (result == 0 && making->note_offset != 0)
         result = mapping_bytes(making->mapping, view->note_offset + making->slots[number] * note_stride,
                                making->bytes + making->note_offset + number * note_stride, note_stride);
+    for (size_t i = 0; result == 0 && i < RIP_ENTRY_COUNT; i++)
+        result = copy_script(making, slot->entry[i]);
     slot->process = 0;
     if (number >= making->live_count) {
         log_ended(making, slot, number);
@@ -269,8 +306,10 @@ int remains_take(struct ring *ring, uint32_t process, struct remains *ret_remain
 
     if (result == 0) {
         making.process = &ring->processes[process];
-        result = find_slots(&making, &remains.left_out_count);
+        result = count_scripts(&making);
     }
+    if (result == 0)
+        result = find_slots(&making, &remains.left_out_count);
     if (result == 0)
         result = find_ended(&making);
     if (result == 0) {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * remains.h - what a process that has ended left in its ring, as a ring of its own: its record, its modules and its
- * live ids, one behind the other, and those that ended last, in the log of such. rip/reader.h reads it as it reads any
+ * live ids, one behind the other, and those that ended last, in the log of such; and the functions of scripts that they
+ * were in. rip/reader.h reads it as it reads any
  * ring.
  *
  * Guarantees

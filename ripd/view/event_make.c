@@ -18,15 +18,11 @@ static char *copy_or_null(const char *text)
 /* What its place is called, as far as that is known by now. */
 static void fill_names(struct event *event, const struct module_facts *module)
 {
-    const struct symbol *symbol = symbol_table_find(&module->symbols, event->offset);
-    const struct symbol_frame *frame;
+    const struct symbol_frame frame = module_place(module, event->offset);
 
-    if (symbol == NULL || symbol->frame_count == 0)
-        return;
-    frame = &symbol->frames[symbol_place(symbol)];
-    event->function = copy_or_null(frame->function);
-    event->file = copy_or_null(frame->file);
-    event->line = frame->line;
+    event->function = copy_or_null(frame.function);
+    event->file = copy_or_null(frame.file);
+    event->line = frame.line;
 }
 
 static void fill_subject(struct event *event, const struct item *item)
@@ -50,10 +46,10 @@ static void fill_subject(struct event *event, const struct item *item)
     module = item_module(item, &event->offset);
     if (module == NULL)
         return;
-    event->module = strdup(module->name);
+    fill_names(event, module);
+    event->module = module->is_scripts ? NULL : strdup(module->name);
     if (event->module == NULL)
         event->offset = 0;
-    fill_names(event, module);
 }
 
 /* What the log calls a node; returns how many bytes. */

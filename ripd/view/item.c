@@ -63,23 +63,21 @@ static void write_frames(struct json_writer *writer, const char *key, const stru
  */
 static void write_source(struct json_writer *writer, const struct module_facts *module, uint64_t offset)
 {
-    static const struct symbol_frame unknown;
     const struct symbol *symbol = module == NULL ? NULL : symbol_table_find(&module->symbols, offset);
+    const struct symbol_frame frame = module_place(module, offset);
     size_t place;
 
-    if (symbol == NULL || symbol->frame_count == 0) {
-        write_frame(writer, &unknown);
+    write_frame(writer, &frame);
+    if (symbol == NULL || symbol->frame_count == 0)
         return;
-    }
     place = symbol_place(symbol);
-    write_frame(writer, &symbol->frames[place]);
     write_frames(writer, "inlined", symbol, 0, place);
     write_frames(writer, "inlined_into", symbol, place + 1, symbol->frame_count);
 }
 
 static void write_offset(struct json_writer *writer, const struct module_facts *module, uint64_t offset)
 {
-    if (module == NULL)
+    if (module == NULL || module->is_scripts)
         json_none(writer, "offset");
     else
         json_hex_number(writer, "offset", offset);
@@ -96,7 +94,7 @@ static void write_location(struct json_writer *writer, const struct module_facts
     write_module(writer, module);
     json_text(writer, "build_id", module == NULL ? NULL : text_or_null(module->build_id));
     write_offset(writer, module, offset);
-    write_source(writer, named ? module : NULL, offset);
+    write_source(writer, named || (module != NULL && module->is_scripts) ? module : NULL, offset);
     json_close(writer);
 }
 

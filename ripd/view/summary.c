@@ -209,19 +209,12 @@ static struct place place_of(const struct item *item)
 {
     struct place place = {.function = NULL};
     const struct module_facts *module = item_module(item, &place.offset);
-    const struct symbol *symbol;
+    const struct symbol_frame frame = module_place(module, place.offset);
 
-    if (module == NULL)
-        return place;
-    place.module = module->name;
-    symbol = symbol_table_find(&module->symbols, place.offset);
-    if (symbol != NULL && symbol->frame_count != 0) {
-        const struct symbol_frame *frame = &symbol->frames[symbol_place(symbol)];
-
-        place.function = frame->function;
-        place.file = frame->file;
-        place.line = frame->line;
-    }
+    place.module = module != NULL && !module->is_scripts ? module->name : NULL;
+    place.function = frame.function;
+    place.file = frame.file;
+    place.line = frame.line;
     return place;
 }
 

@@ -44,6 +44,7 @@
     X(CAPTURE_BYTES, "capture_bytes", UINT64_C(1) << 26, "captures made at once; an eighth more by each scan")         \
     X(SYMBOL_QUERIES, "symbol_queries", 16384, "places that wait for the symbolizer")                                  \
     X(SYMBOL_BYTES, "symbol_bytes", UINT64_C(1) << 28, "memory for names of places")                                   \
+    X(SCRIPT_BYTES, "script_bytes", UINT64_C(1) << 27, "memory for names of places in scripts")                        \
     X(RECORDED_BYTES, "recorded_bytes", UINT64_C(1) << 28, "memory for rings and ids that are recorded")
 
 enum work_limit {

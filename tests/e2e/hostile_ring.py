@@ -6,7 +6,7 @@ import struct
 import time
 
 PAGE = 4096
-SLOT, PROCESS, MODULE = 384, 1024, 512
+SLOT, PROCESS, MODULE, SCRIPT = 384, 1024, 512, 384
 ENTRIES = 32
 LOCK_HOLDER, LOCK_LIFE, LOCK_TAKEOVER = 1 << 60, (1 << 60) + (1 << 32), (1 << 60) + (1 << 33)
 STATE_LIVE = 3
@@ -80,6 +80,20 @@ class Ring:
         self.put("<QQQIHB", at, start, end, bias, flags, len(path), 0)
         self.bytes[at + 64:at + 64 + len(path)] = path
         self.high_water(modules=index + 1)
+
+    def add_scripts(self, count, capacity=64):
+        """A script table behind all else, with so many entries: where it is."""
+        table = self.size
+        self.size += pages(capacity * SCRIPT)
+        self.bytes.close()
+        os.ftruncate(self.fd, self.size)
+        self.bytes = mmap.mmap(self.fd, self.size)
+        self.put("<Q", 24, 2)
+        self.put("<Q", 40, self.size)
+        self.put("<QII", 232, table, SCRIPT, capacity)
+        self.put("<QI", 2640, 0, count)
+        self.bytes[table:table + count * SCRIPT] = bytes(count * SCRIPT)
+        return table
 
     def high_water(self, processes=0, modules=0):
         old = struct.unpack_from("<II", self.bytes, 552)

@@ -13,6 +13,7 @@
  *   end ID, exit ID          its thread ends without, or with, rip_exit
  *   coroutine ID NAME        an id is switched onto the main thread, snaps, and is switched out
  *   resume ID                ... is switched in again, snaps, and out
+ *   script ID HEX HEX LINE   as coroutine, at a line of a script: its file, and the function
  *   close-all                closes every descriptor from 3 up
  *   open-files DIR COUNT     opens COUNT files of its own, each "0123456789"
  *   check-files DIR COUNT    "ok" if they are unchanged
@@ -205,20 +206,29 @@ static int command_deadline(char *const *words)
     return 0;
 }
 
+/* How many bytes there are; "-" is none. */
+static size_t from_hex(const char *hex, char *ret_bytes, size_t capacity)
+{
+    char digits[3] = "";
+    size_t count = 0;
+
+    for (; hex[0] != '-' && hex[0] != '\0' && count < capacity; hex += 2) {
+        memcpy(digits, hex, 2);
+        ret_bytes[count++] = (char)strtoul(digits, NULL, 16);
+    }
+    return count;
+}
+
 static int command_note(char *const *words)
 {
     struct worker *worker = worker_find((uint32_t)strtoul(words[1], NULL, 10));
     struct note *note = calloc(1, sizeof(*note));
-    char digits[3] = "";
 
     if (worker == NULL || note == NULL) {
         free(note);
         return -1;
     }
-    for (const char *hex = words[2]; hex[0] != '-' && hex[0] != '\0' && note->bytes < sizeof(note->text); hex += 2) {
-        memcpy(digits, hex, 2);
-        note->text[note->bytes++] = (char)strtoul(digits, NULL, 16);
-    }
+    note->bytes = from_hex(words[2], note->text, sizeof(note->text));
     free(atomic_exchange(&worker->note, note));
     return 0;
 }
@@ -272,34 +282,50 @@ static int command_exit(char *const *words)
     return end_worker(words[1], 2);
 }
 
-static void coroutine_turn(struct rip_context *context)
+static void coroutine_turn(struct rip_context *context, const void *place)
 {
     struct rip_context scheduler;
 
     rip_switch(&scheduler, context);
-    rip_snap();
+    rip_snap_at(place);
     rip_switch(context, &scheduler);
 }
 
-static int command_coroutine(char *const *words)
+static int make_coroutine(const char *id, const char *name, const void *place)
 {
     struct rip_context *context = &coroutines[coroutine_count];
 
     if (coroutine_count == COROUTINES_MAX)
         return -1;
-    coroutine_ids[coroutine_count] = (uint32_t)strtoul(words[1], NULL, 10);
-    if (!rip_context_init(context, coroutine_ids[coroutine_count], words[2], strlen(words[2])))
+    coroutine_ids[coroutine_count] = (uint32_t)strtoul(id, NULL, 10);
+    if (!rip_context_init(context, coroutine_ids[coroutine_count], name, strlen(name)))
         return -1;
     coroutine_count++;
-    coroutine_turn(context);
+    coroutine_turn(context, place);
     return 0;
+}
+
+static int command_coroutine(char *const *words)
+{
+    return make_coroutine(words[1], words[2], (const void *)command_coroutine);
+}
+
+static int command_script(char *const *words)
+{
+    char file[1024], function[1024];
+    const size_t file_bytes = from_hex(words[2], file, sizeof(file));
+    const uint64_t script =
+        rip_script_enter(file, file_bytes, function, from_hex(words[3], function, sizeof(function)), 1);
+
+    return script != 0 ? make_coroutine(words[1], "scripted", RIP_SCRIPT_LINE(script, strtoul(words[4], NULL, 10)))
+                       : -1;
 }
 
 static int command_resume(char *const *words)
 {
     for (size_t i = 0; i < coroutine_count; i++)
         if (coroutine_ids[i] == strtoul(words[1], NULL, 10)) {
-            coroutine_turn(&coroutines[i]);
+            coroutine_turn(&coroutines[i], (const void *)command_resume);
             return 0;
         }
     return -1;
@@ -430,6 +456,7 @@ static const struct command {
     {"exit", 2, command_exit},
     {"coroutine", 3, command_coroutine},
     {"resume", 2, command_resume},
+    {"script", 5, command_script},
     {"close-all", 1, command_close_all},
     {"open-files", 3, command_open_files},
     {"check-files", 3, command_check_files},

@@ -149,6 +149,26 @@ static const struct verdict spinning = {ID_STALLED, CAUSE_SPINNING}, starved = {
 static const struct verdict in_d = {ID_STALLED, CAUSE_UNINTERRUPTIBLE}, sleeping = {ID_STALLED, CAUSE_SLEEPING};
 static const struct verdict unknown = {ID_STALLED, CAUSE_UNKNOWN}, stopped = {ID_STOPPED, CAUSE_SIGNAL};
 
+static void check_announcements(const struct announcement *rows, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        const struct announcement *row = &rows[i];
+        const struct evidence evidence = {
+            .examined = row->letter != 0,
+            .thread_state = row->letter,
+            .call = (uint8_t)row->call,
+            .wait = row->wait,
+            .cpu = row->cpu,
+            .steady = row->steady,
+            .steady_cpu = row->steady_cpu,
+        };
+        const struct verdict verdict = cause_judge(&evidence);
+
+        if (verdict.state != row->verdict.state || verdict.cause != row->verdict.cause)
+            fail_msg("%s: %s, %s", row->what, id_state_name(verdict.state), id_cause_name(verdict.cause));
+    }
+}
+
 static void what_a_thread_announces_is_judged(void **context)
 {
     const struct announcement announcements[] = {
@@ -200,22 +220,29 @@ static void what_a_thread_announces_is_judged(void **context)
     };
 
     (void)context;
-    for (size_t i = 0; i < sizeof announcements / sizeof announcements[0]; i++) {
-        const struct announcement *row = &announcements[i];
-        const struct evidence evidence = {
-            .examined = row->letter != 0,
-            .thread_state = row->letter,
-            .call = (uint8_t)row->call,
-            .wait = row->wait,
-            .cpu = row->cpu,
-            .steady = row->steady,
-            .steady_cpu = row->steady_cpu,
-        };
-        const struct verdict verdict = cause_judge(&evidence);
+    check_announcements(announcements, sizeof announcements / sizeof announcements[0]);
+}
 
-        if (verdict.state != row->verdict.state || verdict.cause != row->verdict.cause)
-            fail_msg("%s: %s, %s", row->what, id_state_name(verdict.state), id_cause_name(verdict.cause));
-    }
+static void a_thread_of_an_interpreter_is_never_idle(void **context)
+{
+    const struct announcement announcements[] = {
+        {"wants its interpreter, not examined", RIP_CALL_INTERPRETER, 0, 0, 0, false, 0, runs},
+        {"wants its interpreter", RIP_CALL_INTERPRETER, 'S', 0, 0, true, CPU_HARDLY, blocked},
+        {"wants its interpreter, as the kernel says", RIP_CALL_INTERPRETER, 'S', WAIT_OTHERS, 0, false, 0, blocked},
+        {"wants its interpreter for a time", RIP_CALL_INTERPRETER, 'S', WAIT_SLEEP, 0, false, 0, blocked},
+        {"has its interpreter at times", RIP_CALL_INTERPRETER, 'S', WAIT_OTHERS, CPU_SOME, false, 0, spinning},
+        {"has its interpreter mostly", RIP_CALL_INTERPRETER, 'S', 0, CPU_MOST, false, 0, spinning},
+        {"has its interpreter now", RIP_CALL_COMPUTES, 'R', 0, CPU_SOME, false, 0, spinning},
+        {"has just lost its interpreter", RIP_CALL_COMPUTES, 'S', WAIT_OTHERS, CPU_SOME, false, 0, spinning},
+        {"had its interpreter, and sleeps", RIP_CALL_COMPUTES, 'S', WAIT_OTHERS, 0, false, 0, unseen},
+        {"had its interpreter, not examined", RIP_CALL_COMPUTES, 0, 0, 0, false, 0, runs},
+        {"wants its interpreter, just woken", RIP_CALL_INTERPRETER, 'R', 0, CPU_HARDLY, false, 0, runs},
+        {"wants its interpreter and a CPU", RIP_CALL_INTERPRETER, 'R', 0, 0, true, CPU_HARDLY, starved},
+        {"wants its interpreter, stopped", RIP_CALL_INTERPRETER, 'T', 0, 0, false, 0, stopped},
+    };
+
+    (void)context;
+    check_announcements(announcements, sizeof announcements / sizeof announcements[0]);
 }
 
 static void every_evidence_has_its_verdict(void **context)
@@ -288,7 +315,7 @@ static void no_evidence_is_without_a_verdict(void **context)
     (void)context;
     for (unsigned bits = 0; bits < 1024 * WAIT_COUNT * CPU_COUNT; bits++) {
         for (size_t t = 0; t < sizeof letters; t++) {
-            for (unsigned call = 0; call <= RIP_CALL_READY + 1; call++) {
+            for (unsigned call = 0; call <= RIP_CALL_COMPUTES + 1; call++) {
                 struct evidence evidence = {
                     .examined = bits & 1,
                     .on_no_thread = bits & 2,
@@ -320,6 +347,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_evidence_has_its_verdict),
         cmocka_unit_test(what_a_thread_announces_is_judged),
+        cmocka_unit_test(a_thread_of_an_interpreter_is_never_idle),
         cmocka_unit_test(who_waits_for_an_idle_worker_is_idle),
         cmocka_unit_test(no_evidence_is_without_a_verdict),
     };

@@ -3,6 +3,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <string.h>
 
 #include <cmocka.h>
 
@@ -72,6 +73,50 @@ static void test_without_a_build_id_the_path_decides(void **state)
     locations_sort(locations);
     assert_int_equal(locations->count, 2);
     assert_string_equal(locations->groups[0].module->path, "/opt/copy/checkout"); /* a total order */
+    locations_free(locations);
+    process_facts_unref(one);
+    process_facts_unref(two);
+}
+
+static void enter_script(struct module_facts *scripts, uint64_t index, const char *function)
+{
+    struct rip_script_info info = {.file_bytes = 8, .function_bytes = (uint8_t)strlen(function)};
+
+    memcpy(info.file, "order.rb", 8);
+    memcpy(info.function, function, info.function_bytes);
+    assert_int_equal(symbol_table_add(&scripts->symbols, index << RIP_PLACE_INDEX_SHIFT, symbol_of_script(&info)), 0);
+}
+
+static struct process_facts *scripted_process(const char *first, const char *second)
+{
+    struct process_facts *process = sample_process("/usr/bin/ruby", 1);
+
+    module_facts_unref(process->modules[0]);
+    process->modules[0] = module_of_scripts(&key, 1000);
+    assert_non_null(process->modules[0]);
+    enter_script(process->modules[0], 0, first);
+    enter_script(process->modules[0], 1, second);
+    return process;
+}
+
+/* Rings number functions as they come. */
+static void test_scripts_are_one_by_their_text(void **state)
+{
+    struct process_facts *one = scripted_process("place", "pay"), *two = scripted_process("pay", "place");
+    struct locations *locations = locations_new(&key);
+    const uint64_t first = RIP_PLACE_SCRIPT, second = RIP_PLACE_SCRIPT | 1 << RIP_PLACE_INDEX_SHIFT;
+
+    (void)state;
+    add(locations, one, first | 12, ID_RUNNING, 0, 1);
+    add(locations, two, second | 12, ID_RUNNING, 0, 2);
+    add(locations, two, second | 13, ID_RUNNING, 0, 3);
+    add(locations, two, first | 12, ID_RUNNING, 0, 4);
+    locations_sort(locations);
+    assert_int_equal(locations->count, 3);
+    assert_int_equal(locations->groups[0].count, 2);
+    assert_string_equal(module_place(locations->groups[0].module, locations->groups[0].offset).function, "place");
+    assert_string_equal(module_place(locations->groups[1].module, locations->groups[1].offset).function, "pay");
+    assert_int_equal(module_place(locations->groups[2].module, locations->groups[2].offset).line, 13);
     locations_free(locations);
     process_facts_unref(one);
     process_facts_unref(two);
@@ -225,6 +270,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_one_file_in_two_processes),
         cmocka_unit_test(test_without_a_build_id_the_path_decides),
+        cmocka_unit_test(test_scripts_are_one_by_their_text),
         cmocka_unit_test(test_what_is_not_known_is_a_group_of_its_own),
         cmocka_unit_test(test_as_many_as_there_may_be),
         cmocka_unit_test(test_offsets_that_would_collide),

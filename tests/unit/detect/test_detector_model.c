@@ -71,6 +71,10 @@ static uint32_t random_below(uint32_t bound)
     return (uint32_t)(random_state >> 33) % bound;
 }
 
+/* Nothing, or outside of all calls in any of the ways. */
+static const uint8_t calls[] = {RIP_CALL_NONE,    RIP_CALL_NONE,        RIP_CALL_NONE,    RIP_CALL_NONE,
+                                RIP_CALL_OUTSIDE, RIP_CALL_INTERPRETER, RIP_CALL_COMPUTES};
+
 static void world_step_slot(struct world *world, uint32_t ring, uint32_t slot)
 {
     struct rip_sample *sample = &world->samples[ring][slot];
@@ -82,7 +86,7 @@ static void world_step_slot(struct world *world, uint32_t ring, uint32_t slot)
         sample->generation += 2 * random_below(2);
         sample->tid = random_below(1000);
         sample->process = (uint16_t)random_below(3);
-        sample->call = random_below(3) ? RIP_CALL_NONE : RIP_CALL_OUTSIDE;
+        sample->call = calls[random_below(sizeof(calls))];
     }
     if (random_below(1000) < world->deadlines)
         sample->deadline_ms = random_below(3) ? 100 + random_below(9000) : 0;
@@ -148,7 +152,7 @@ static bool model_is_due(const struct model *model, const struct model_id *id)
 /* Outside of all calls for a quarter of its threshold. */
 static bool model_is_early(const struct model *model, const struct model_id *id)
 {
-    return id->state == ID_RUNNING && id->still->call == RIP_CALL_OUTSIDE &&
+    return id->state == ID_RUNNING && id->still->call != RIP_CALL_NONE &&
            model->credit - id->frozen_since >= model_threshold(model, id) / 4;
 }
 

@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Ids whose location is a line of a script: its name comes from the ring."""
+import os
+import subprocess
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+import captures_kit as k  # noqa: E402
+import hostile_ring as h  # noqa: E402
+import world as w  # noqa: E402
+
+ORDER = {"module": None, "build_id": None, "offset": None, "function": "Order#place", "file": "app/order.rb",
+         "line": 12}
+SCRIPT_BYTES = 384
+
+
+def scripted(app, number, file=b"app/order.rb", function=b"Order#place", line=12):
+    app.do(f"script {number} {file.hex()} {function.hex()} {line}")
+
+
+def stuck(world, ring="app"):
+    """A program with an id in a script, which is stalled."""
+    app = world.puppet(ring)
+    scripted(app, 1)
+    world.wait_for(lambda: world.state(1, ring) == "stalled")
+    return app
+
+
+def is_in_every_answer(world):
+    stuck(world)
+    [stall] = world.stalls()
+    assert stall["location"] == ORDER, stall
+    assert stall["summary"].endswith(" in Order#place (app/order.rb:12)"), stall["summary"]
+    assert stall["trail"] == [{"count": 0, "module": None, "offset": None, "function": "Order#place",
+                               "file": "app/order.rb", "line": 12}], stall
+    assert world.get("/threads/app/1")["thread"]["location"] == ORDER
+    [begin] = world.wait_for(lambda: world.get("/events")["events"])
+    assert begin["location"] == ORDER and begin["kind"] == "begin", begin
+    assert 'function="Order#place" file="app/order.rb" line=12' in world.log_text()
+    done = world.rip("stalls", "--url", f"http://127.0.0.1:{world.port}")
+    assert "Order#place, app/order.rb:12" in done.stdout, done
+
+
+def is_counted_by_its_text(world):
+    """Rings number the functions of scripts as they come."""
+    first, second = world.puppet("first"), world.puppet("second")
+    scripted(second, 9, function=b"another")
+    for app in (first, second):
+        scripted(app, 1)
+    scripted(first, 3, line=13)
+    groups = world.wait_for(lambda: [g for g in world.get("/locations")["locations"]
+                                     if g["location"] and g["location"]["function"] == "Order#place"][1:] and
+                            world.get("/locations")["locations"])
+    counts = {(g["location"]["function"], g["location"]["line"]): g["count"] for g in groups if g["location"]}
+    assert counts == {("Order#place", 12): 2, ("Order#place", 13): 1, ("another", 12): 1}, groups
+
+
+def is_in_the_history(world):
+    stuck(world)
+    world.wait_for(lambda: world.get("/events")["events"])
+    assert world.stop() == 0
+    world.start()
+    [begin] = world.wait_for(lambda: world.get("/events")["events"])
+    assert begin["location"] == ORDER, begin
+
+
+def bytes_that_are_no_text(world):
+    app = world.puppet()
+    scripted(app, 1, file=b"a\n\x1b[31m\xff", function=b"f" * 127 + b"\xe2")
+    [stall] = world.wait_for(world.stalls)
+    assert stall["location"]["file"] == "a\n\x1b[31m�" and stall["location"]["file_hex"] == b"a\n\x1b[31m\xff".hex()
+    assert stall["location"]["function"] == "f" * 127 + "�", stall
+    assert "\x1b" not in world.log_text()
+
+
+def a_table_that_lies(world):
+    """Indexes beyond it, lengths beyond the fields, text that is no text, entries that are not there."""
+    ring = h.Ring(world.ring("liar"))
+    table = ring.add_scripts(3)
+    ring.process(0, os.getpid())
+    ring.bytes[table:table + 3 * SCRIPT_BYTES] = b"\xff" * 3 * SCRIPT_BYTES
+    ring.put("<I", table + 2 * SCRIPT_BYTES, 0)
+    for slot, index in enumerate((0, 1, 2, 3, 0xffffff)):
+        ring.slot(slot, address=1 << 55 | index << 24 | 7)
+    ring.slot(5, address=0xff << 48 | 7)
+    ring.publish()
+    stalls = world.wait_for(lambda: len(world.stalls()) == 6 and world.stalls())
+    for stall in sorted(stalls, key=lambda stall: stall["id"]):
+        place = stall["location"]
+        assert (place["line"] == 7) == (stall["id"] < 2), stall
+        assert place["function"] == ("�" * 128 if stall["id"] < 2 else None), stall
+        assert place["module"] is None and place["offset"] is None, stall
+    ring.put("<I", 2648, 0xffffffff)
+    world.wait_scans(2)
+    assert len(world.stalls()) == 6
+    ring.close()
+
+
+if __name__ == "__main__":
+    w.run([is_in_every_answer, is_counted_by_its_text, is_in_the_history, bytes_that_are_no_text,
+           a_table_that_lies], k.CapturingWorld)
