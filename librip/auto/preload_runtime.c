@@ -71,6 +71,12 @@ void preload_watch(const void *mutex)
 
 /* --- calls of special threads ------------------------------------------------------------------------------------- */
 
+/* In an announced call that waits for others, whose mark says more than a wait for the interpreter. */
+static bool is_for_others(void)
+{
+    return (preload_thread.special & PRELOAD_INSIDE) != 0 && !preload_declares(announced.call);
+}
+
 /* Who holds the lock may let go of it at any time, so that the wait is part of no deadlock. */
 static struct preload_outer begin_interpreter(struct rip_slot *slot, uintptr_t frame)
 {
@@ -95,8 +101,9 @@ struct preload_outer preload_begin_special(const void *return_address, const voi
     if (preload_in_vfork_child())
         return (struct preload_outer){0, RIP_CALL_OUTSIDE};
     if (call == RIP_CALL_INTERPRETER) {
-        if (slot != NULL)
+        if (slot != NULL && !is_for_others())
             return begin_interpreter(slot, marked);
+        slot = NULL;
     } else if ((preload_thread.special & PRELOAD_INSIDE) != 0) {
         slot = NULL;
     } else if (slot == NULL) {

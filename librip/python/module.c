@@ -6,6 +6,8 @@
  * rip_python_start() before the program's code runs; it becomes sys.modules["_rip"]. The other is rip._rip, for
  * programs that are not under `rip run`: package rip takes it if the first is not there, and it starts with the ring.
  */
+#include <dlfcn.h>
+
 #include "locks.h"
 #include "place.h"
 #include "threads.h"
@@ -224,6 +226,27 @@ PyMODINIT_FUNC PyInit__rip(void)
 
 /* --- under `rip run` ---------------------------------------------------------------------------------------------- */
 
+/*
+ * The preload library's audit hook has done its work, and would cost at each event; a program that has none sees none.
+ * Its entry is not freed: we are called by that hook, and the interpreter reads the next one from it.
+ */
+static void forget_hook(void)
+{
+    static struct _Py_AuditHookEntry *forgotten; /* so that it is no leak */
+    Dl_info preload, hook;
+
+    if (dladdr(binding_runtime, &preload) == 0)
+        return;
+    for (struct _Py_AuditHookEntry **link = &_PyRuntime.audit_hook_head; *link != NULL; link = &(*link)->next) {
+        if (dladdr((const void *)(uintptr_t)(*link)->hookCFunction, &hook) != 0 &&
+            hook.dli_fbase == preload.dli_fbase) {
+            forgotten = *link;
+            *link = forgotten->next;
+            return;
+        }
+    }
+}
+
 /* Into sys.modules, and nowhere else: what is imported as rip stays the program's choice. */
 static int start_module(void)
 {
@@ -257,5 +280,6 @@ void rip_python_start(void)
     PyErr_Fetch(&type, &value, &traceback);
     if (start_module() != 0)
         say_why();
+    forget_hook();
     PyErr_Restore(type, value, traceback);
 }
