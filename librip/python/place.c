@@ -139,6 +139,8 @@ static bool begin_placing(struct binding_thread *thread)
 {
     if (thread == NULL || thread->placing)
         return false;
+    if (rip_load_relaxed(&thread->name_due))
+        binding_thread_show_name(thread);
     rip_store_relaxed(&thread->placing, true);
     __atomic_thread_fence(__ATOMIC_SEQ_CST); /* pairs with forget_thread(): either it waits, or we see that it came */
     return true;
@@ -157,8 +159,6 @@ static uint64_t place(void)
     const PyThreadState *tstate;
     uint64_t place_now = 0;
 
-    if (thread != NULL && rip_load_relaxed(&thread->name_due))
-        binding_thread_show_name(thread);
     if (!begin_placing(thread))
         return 0;
     tstate = rip_load_relaxed(&thread->tstate);
