@@ -10,6 +10,7 @@
 
 #include "locks.h"
 #include "place.h"
+#include "tasks.h"
 #include "threads.h"
 #include "tracepoint.h"
 
@@ -27,6 +28,7 @@ static int start(void)
     started = true;
     if (binding_place_start() != 0 || binding_threads_start() != 0 || binding_locks_start() != 0)
         return -1;
+    binding_tasks_start();
     return 0;
 }
 
@@ -108,6 +110,7 @@ static PyObject *deadline_ms(PyObject *module, PyObject *object)
     }
     trace_thread();
     binding_runtime->deadline_ms((uint32_t)ms);
+    binding_tasks_deadline((uint32_t)ms);
     Py_RETURN_NONE;
 }
 

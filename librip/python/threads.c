@@ -10,6 +10,7 @@
 #include "threads.h"
 #include "methods.h"
 #include "place.h"
+#include "tasks.h"
 
 #include <pthread.h>
 #include <sched.h>
@@ -96,9 +97,11 @@ static void after_fork(void)
 
 /* --- names -------------------------------------------------------------------------------------------------------- */
 
+/* While a task runs, it is the task's id that is on the thread. */
 void binding_thread_show_name(struct binding_thread *thread)
 {
-    if (binding_runtime->is_traced() && __atomic_exchange_n(&thread->name_due, false, __ATOMIC_ACQUIRE))
+    if (tasks_running() == NULL && binding_runtime->is_traced() &&
+        __atomic_exchange_n(&thread->name_due, false, __ATOMIC_ACQUIRE))
         binding_runtime->rename(thread->name, thread->name_length); /* half of a name that is being given: due again */
 }
 

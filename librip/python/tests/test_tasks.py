@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Programs with asyncio, unchanged, under `rip run`: their tasks as ripd shows them, and what they see of it."""
+import os
+import re
+import socket
+import subprocess
+import tempfile
+import unittest
+
+import world as w
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+APP = f"{HERE}/app_tasks.py"
+PYTHON = os.environ["RIP_PYTHON"]
+# Of each stuck task: its name, cause and function, for whom it waits, and the comment at its line, if that is another.
+STUCK = [
+    ("query", "parked", "ask", [], None),
+    ("socket", "parked", "ask_by_socket", [], None),
+    ("drain", "parked", "send_too_much", [], None),
+    ("waiter", "parked", "Accounts.update", ["holder"], None),
+    ("waiter in time", "parked", "Accounts.update", ["holder"], "waiter"),
+    ("left", "deadlock", "transfer", ["right", "left"], "deadlock"),
+    ("right", "deadlock", "transfer", ["left", "right"], "deadlock"),
+    ("spinner", "spinning", "calculate", [], None),
+]
+IDLE = ["in time", *("main server queue generator condition semaphore sleep future thread child holder keep-alive "
+                     "silent MainThread").split()]
+
+
+def line_of(comment):
+    with open(APP, encoding="utf-8") as file:
+        return next(number for number, line in enumerate(file, 1) if line.endswith(f"# at {comment}\n"))
+
+
+def rip_run(directory, *command):
+    return [f"{w.BIN}/rip", "run", "--dir", directory, "--name", "app", "--", PYTHON, "-I", "-B", *command]
+
+
+class Tasks(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.world = w.World()
+        cls.addClassCleanup(cls.world.close)
+        app = subprocess.Popen(rip_run(cls.world.dir, APP), text=True, stdout=subprocess.PIPE)
+        cls.world.processes.append(app)
+        connection = socket.create_connection(("127.0.0.1", int(app.stdout.readline())))
+        cls.addClassCleanup(connection.close)
+        connection.sendall(b"hello\n")
+        assert connection.recv(100) == b"hello\n"
+
+    def threads(self, query):
+        return {item["name"]: item for item in self.world.get("/threads?ring=app&limit=10000&" + query)["threads"]}
+
+    def test_stuck(self):
+        def is_as_expected():
+            stalls = {item["name"]: item for item in self.world.stalls("?ring=app")}
+            self.assertLessEqual(stalls.keys(), {name for name, *_ in STUCK})
+            return all((stalls[name]["cause"], [other["name"] for other in stalls[name]["waits_for"] or []]) ==
+                       (cause, holders) for name, cause, _, holders, _ in STUCK)
+
+        self.world.wait_for(is_as_expected)
+
+    def test_others_are_idle(self):
+        """For long enough that each would be stalled if it were not."""
+        late = 3 * self.world.STALL_AFTER_MS
+        self.world.wait_for(lambda: self.threads(f"state=idle&min_ms={late}").keys() >= set(IDLE))
+        self.world.wait_for(lambda: len(self.threads(f"state=idle&name=sleeper-*&min_ms={late}")) == 1000)
+        self.assertLessEqual({item["name"] for item in self.world.stalls("?ring=app")}, {name for name, *_ in STUCK})
+
+    def test_the_thread_of_a_task_that_computes(self):
+        """It is the task's that is stalled, on the thread; the thread's own id waits for it."""
+        def spinner():
+            return self.world.stalls("?ring=app&name=spinner")[0]
+
+        self.assertIsNotNone(self.world.wait_for(spinner)["tid"])
+        self.world.wait_for(lambda: self.threads("name=second")["second"]["state"] == "idle")
+
+    def test_program_sees_nothing(self):
+        with tempfile.TemporaryDirectory(prefix="rip-tasks-", dir="/dev/shm") as directory:
+            plain, traced = (subprocess.run(command, capture_output=True, text=True) for command in (
+                [PYTHON, "-I", "-B", f"{HERE}/same_tasks.py"], rip_run(directory, f"{HERE}/same_tasks.py")))
+        seen = [(run.returncode, run.stdout, re.sub("0x[0-9a-f]+", "0x", run.stderr)) for run in (plain, traced)]
+        self.maxDiff = None
+        self.assertEqual(seen[0], seen[1])
+        self.assertEqual(plain.returncode, 3, plain.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
