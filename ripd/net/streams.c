@@ -176,11 +176,14 @@ static void begin(struct stream *stream, const struct last_event *last)
     }
 }
 
-/* What the system buffers for a client that does not read, and for how long. A Unix socket has no such time. */
+/*
+ * What the system buffers for a client that does not read, and for how long: longer than the server waits, so that one
+ * for which more waits here is dropped, and counted, by stream_expire(). A Unix socket has no such time.
+ */
 static void bound_socket(const struct connection *connection)
 {
     int bytes = HTTP_STREAM_SOCKET_BYTES;
-    unsigned timeout_ms = (unsigned)(connection->server->limits.stall_ns / 1000000);
+    unsigned timeout_ms = (unsigned)(2 * connection->server->limits.stall_ns / 1000000);
 
     (void)setsockopt(connection->descriptor, SOL_SOCKET, SO_SNDBUF, &bytes, sizeof(bytes));
     (void)setsockopt(connection->descriptor, IPPROTO_TCP, TCP_USER_TIMEOUT, &timeout_ms, sizeof(timeout_ms));

