@@ -57,7 +57,8 @@ enum rip_event_kind {
     RIP_EVENT_TOTALS = 12,      /* a ring's accounts after a drain on which they changed */
     RIP_EVENT_STALL_BEGIN = 13, /* as ripd published it: where ripd recorded, and of a capture */
     RIP_EVENT_STALL_END = 14,
-    RIP_EVENT_DRAIN = 15, /* a drain is complete: every ring has been looked at */
+    RIP_EVENT_DRAIN = 15,  /* a drain is complete: every ring has been looked at */
+    RIP_EVENT_SCRIPT = 16, /* a function of a script is known, at latest one drain after a SNAP that was in it */
 };
 
 /* Bytes, neither terminated nor valid UTF-8. */
@@ -167,6 +168,7 @@ struct rip_event {
         struct rip_event_id state;
         struct rip_event_snap snap;
         const struct rip_note_info *note;
+        const struct rip_script_info *script; /* of all processes of the ring; line is 0 */
         struct rip_event_exit exit;
         uint64_t flush_count; /* calls since the drain before */
         struct rip_event_totals totals;

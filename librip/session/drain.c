@@ -38,7 +38,7 @@ struct known_process {
     bool is_dead;
 };
 
-enum item_kind { ITEM_ID, ITEM_PROCESS, ITEM_MODULE, ITEM_DEATH };
+enum item_kind { ITEM_ID, ITEM_PROCESS, ITEM_MODULE, ITEM_SCRIPT, ITEM_DEATH };
 
 struct item {
     enum item_kind kind;
@@ -75,6 +75,7 @@ struct drain_batch {
     union {
         struct rip_entry entries[DRAIN_BATCH * RIP_ENTRY_COUNT];
         struct rip_module_info modules[DRAIN_BATCH];
+        struct rip_script_info scripts[DRAIN_BATCH];
     } large;
 };
 
@@ -100,6 +101,8 @@ struct drain {
     struct known_process processes[RIP_PROCESS_MAX];
     uint32_t process; /* that is looked at next; likewise */
     uint32_t module;
+    uint32_t script_count; /* functions of scripts that were looked at in all drains */
+    uint32_t script_drain; /* the drain that found the next one unfinished */
     bool is_open;
     bool has_notes;
     uint32_t entry_count; /* of a slot */
@@ -249,6 +252,28 @@ static bool look_at_module(struct drain *drain, const struct rip_view *view, uin
     return true;
 }
 
+/*
+ * False: there are no more in this drain. One that was being written in an earlier drain and still is belongs to a
+ * writer that was killed.
+ */
+static bool look_at_script(struct drain *drain, const struct rip_view *view, struct drain_batch *batch)
+{
+    const uint64_t address = RIP_PLACE_SCRIPT | (uint64_t)drain->script_count << RIP_PLACE_INDEX_SHIFT;
+
+    if (view->script_offset == 0 || drain->script_count >= view->script_capacity ||
+        drain->script_count >= drain->before_scan.script_high_water)
+        return false;
+    if (rip_view_script(view, address, &batch->large.scripts[batch->count]) == RIP_OK)
+        add_item(batch, ITEM_SCRIPT);
+    else if (drain->script_drain == 0 || drain->script_drain == drain->number) {
+        drain->script_drain = drain->number;
+        return false;
+    }
+    drain->script_count++;
+    drain->script_drain = 0;
+    return true;
+}
+
 bool drain_open(struct drain *drain, const struct rip_view *view, struct drain_batch *ret_batch)
 {
     ret_batch->count = 0;
@@ -279,6 +304,9 @@ bool drain_open(struct drain *drain, const struct rip_view *view, struct drain_b
         drain->process++;
         drain->module = 0;
     }
+    if (drain->process >= drain->before_scan.process_high_water)
+        while (ret_batch->count < DRAIN_BATCH && look_at_script(drain, view, ret_batch))
+            continue;
     return ret_batch->count != 0;
 }
 
@@ -679,6 +707,9 @@ static void emit_process(struct drain *drain, const struct drain_batch *batch, c
     } else if (item->kind == ITEM_MODULE) {
         event.kind = RIP_EVENT_MODULE;
         event.as.module = (struct rip_event_module){item->process, item->nth, &batch->large.modules[place]};
+    } else if (item->kind == ITEM_SCRIPT) {
+        event.kind = RIP_EVENT_SCRIPT;
+        event.as.script = &batch->large.scripts[place];
     } else {
         event.kind = RIP_EVENT_DEATH;
         event.as.death = (struct rip_event_death){

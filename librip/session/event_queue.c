@@ -157,6 +157,9 @@ static bool keep_all(struct event_queue *queue, struct rip_event *event)
     case RIP_EVENT_NOTE:
         event->as.note = keep(queue, event->as.note, sizeof(*event->as.note));
         return event->as.note != NULL;
+    case RIP_EVENT_SCRIPT:
+        event->as.script = keep(queue, event->as.script, sizeof(*event->as.script));
+        return event->as.script != NULL;
     case RIP_EVENT_STALL_BEGIN:
     case RIP_EVENT_STALL_END:
         return keep_text(queue, &event->as.stall.json);

@@ -535,6 +535,7 @@ static int take_what_is_there(void *context, const struct rip_event *event)
     switch (event->kind) {
     case RIP_EVENT_PROCESS:
     case RIP_EVENT_MODULE:
+    case RIP_EVENT_SCRIPT:
     case RIP_EVENT_REGISTER:
     case RIP_EVENT_NOTE:
         return sink->take(sink->context, event);

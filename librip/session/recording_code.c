@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { VARINT_BYTES_MAX = 10, KIND_LAST = RIP_EVENT_DRAIN };
+enum { VARINT_BYTES_MAX = 10, KIND_LAST = RIP_EVENT_SCRIPT };
 
 /* Bytes ------------------------------------------------------------------------------------------------------------ */
 
@@ -242,6 +242,47 @@ static void code_module(struct record_coder *coder, struct rip_event *event)
     info->path_bytes = (uint16_t)path_bytes;
     if (!coder->writes)
         event->as.module.info = info;
+}
+
+static void code_script(struct record_coder *coder, struct rip_script_info *info)
+{
+    uint64_t file_bytes = info->file_bytes, function_bytes = info->function_bytes;
+
+    CODE(coder, info->index);
+    CODE(coder, info->first_line);
+    CODE(coder, info->flags);
+    code_field(coder, info->file, &file_bytes, sizeof(info->file));
+    code_field(coder, info->function, &function_bytes, sizeof(info->function));
+    info->file_bytes = (uint16_t)file_bytes;
+    info->function_bytes = (uint8_t)function_bytes;
+}
+
+/* Kinds for which the tag has no number. A reader passes over the fields of one that it does not know. */
+static void code_further(struct record_coder *coder, struct rip_event *event)
+{
+    struct record_coder fields = {.writes = coder->writes};
+    struct rip_text text = {0};
+
+    CODE(coder, event->kind);
+    if (event->kind <= RECORD_KIND)
+        fail(coder, -EBADMSG);
+    if (coder->writes) {
+        coder->script = *event->as.script;
+        code_script(&fields, &coder->script);
+        text = (struct rip_text){(const char *)fields.bytes, fields.count};
+    }
+    code_text(coder, &text);
+    if (!coder->writes && event->kind == RIP_EVENT_SCRIPT && coder->error == 0) {
+        coder->script = (struct rip_script_info){0};
+        event->as.script = &coder->script;
+        fields.bytes = coder->bytes + coder->position - text.count;
+        fields.count = text.count;
+        code_script(&fields, &coder->script);
+    }
+    if (fields.error != 0)
+        fail(coder, fields.error);
+    if (coder->writes)
+        free(fields.bytes);
 }
 
 static void code_death(struct record_coder *coder, struct rip_event *event)
@@ -478,7 +519,7 @@ static bool has_id(uint32_t kind)
 static bool is_kept(uint32_t kind)
 {
     return kind == RIP_EVENT_RING || kind == RIP_EVENT_PROCESS || kind == RIP_EVENT_MODULE || kind == RIP_EVENT_DEATH ||
-           kind == RIP_EVENT_NOTE;
+           kind == RIP_EVENT_NOTE || kind == RIP_EVENT_SCRIPT;
 }
 
 /* NULL for an event that is of no id. */
@@ -532,8 +573,11 @@ static void code_fields(struct record_coder *coder, struct rip_event *event, str
         CODE(coder, event->generation);
         CODE(coder, event->id);
         break;
-    default:
+    case RIP_EVENT_DRAIN:
         code_drain(coder, event);
+        break;
+    default:
+        code_further(coder, event);
     }
 }
 
@@ -644,7 +688,7 @@ int coder_write(struct record_coder *coder, const struct rip_event *taken)
     struct rip_event event = *taken;
     size_t begin = coder->count;
     struct state_id alone, *id = NULL;
-    unsigned tag = event.kind;
+    unsigned tag = event.kind <= RECORD_KIND ? event.kind : 0;
 
     if (event.kind == 0 || event.kind > KIND_LAST)
         return -EINVAL;
@@ -698,8 +742,6 @@ int coder_read(struct record_coder *coder, struct rip_event *ret_event, bool *re
         return 0;
     tag = coder->bytes[coder->position++];
     event.kind = tag & RECORD_KIND;
-    if (event.kind == 0)
-        return -EBADMSG;
     event.earliest_wall_ns = coder->times.earliest_wall_ns;
     event.latest_wall_ns = coder->times.latest_wall_ns;
     event.earliest_mono_ns = coder->times.earliest_mono_ns;
@@ -841,6 +883,10 @@ int coder_repeat(const struct recording_table *state, const struct record_times 
         struct rip_event event = found_event(RIP_EVENT_RING, ring->number, times);
 
         result = repeat_bytes(&ring->ring, &event, sink);
+        for (uint32_t j = 0; j < ring->script_count && result == 0; j++) {
+            event = found_event(RIP_EVENT_SCRIPT, ring->number, times);
+            result = repeat_bytes(&ring->scripts[j], &event, sink);
+        }
         for (uint32_t j = 0; j < ring->process_count && result == 0; j++)
             result = repeat_process(&ring->processes[j], j, ring->number, times, sink);
         for (uint32_t j = 0; j < ring->id_count && result == 0; j++)

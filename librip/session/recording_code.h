@@ -17,7 +17,7 @@
 
 /* Bits of the first byte of a record, beside its kind. */
 enum {
-    RECORD_KIND = 0x0f,
+    RECORD_KIND = 0x0f, /* 0 = it follows as a number, and then the fields with their length */
     RECORD_HAS_RING = 0x10,
     RECORD_HAS_TIMES = 0x20,
     RECORD_HAS_IDENTITY = 0x40,
@@ -57,6 +57,7 @@ struct record_coder {
     struct rip_id_info id;
     struct rip_process_info process;
     struct rip_module_info module;
+    struct rip_script_info script;
     struct rip_note_info note;
     struct rip_entry entries[RIP_ENTRY_COUNT];
 };

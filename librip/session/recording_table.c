@@ -224,6 +224,10 @@ static void clear_ring(struct recording_table *table, struct state_ring *ring)
     }
     table->used_bytes -= array_bytes(ring->process_count, sizeof(*ring->processes));
     free(ring->processes);
+    for (uint32_t i = 0; i < ring->script_count; i++)
+        drop_bytes(table, &ring->scripts[i]);
+    table->used_bytes -= array_bytes(ring->script_count, sizeof(*ring->scripts));
+    free(ring->scripts);
     drop_bytes(table, &ring->ring);
 }
 
@@ -281,6 +285,22 @@ static int find_module(struct recording_table *table, struct state_process *proc
     return 0;
 }
 
+static int find_script(struct recording_table *table, struct state_ring *ring, uint32_t index,
+                       struct state_bytes **ret_script)
+{
+    if (index >= RIP_SCRIPT_MAX)
+        return -EFBIG;
+    while (ring->script_count <= index) {
+        int result = grow_array(table, &ring->scripts, ring->script_count, sizeof(*ring->scripts));
+
+        if (result != 0)
+            return result;
+        ring->script_count++;
+    }
+    *ret_script = &ring->scripts[index];
+    return 0;
+}
+
 int recording_table_keep(struct recording_table *table, const struct rip_event *event, const unsigned char *bytes,
                          size_t count)
 {
@@ -292,6 +312,8 @@ int recording_table_keep(struct recording_table *table, const struct rip_event *
 
     if (result == 0 && event->kind == RIP_EVENT_RING) {
         target = &ring->ring;
+    } else if (result == 0 && event->kind == RIP_EVENT_SCRIPT) {
+        result = find_script(table, ring, event->as.script->index, &target);
     } else if (result == 0 && event->kind == RIP_EVENT_NOTE) {
         result = recording_table_id(table, event->ring, event->slot, &id);
         target = result == 0 ? &id->note : NULL;

@@ -40,6 +40,8 @@ struct state_ring {
     struct state_bytes ring;
     struct state_process *processes;
     uint32_t process_count;
+    struct state_bytes *scripts; /* by index */
+    uint32_t script_count;
     struct state_id *ids;
     uint32_t id_count;
     uint32_t *places;   /* of a hash table: 1 + an index of ids; 0 = free */
@@ -65,7 +67,7 @@ void recording_table_drop_id(struct recording_table *table, uint32_t ring, uint3
 /* Forgets all of the id but its slot. */
 void recording_table_reset_id(struct recording_table *table, struct state_id *id);
 
-/* The bytes of a RING, PROCESS, MODULE, DEATH or NOTE stand for it from now on. */
+/* The bytes of a RING, PROCESS, MODULE, DEATH, SCRIPT or NOTE stand for it from now on. */
 int recording_table_keep(struct recording_table *table, const struct rip_event *event, const unsigned char *bytes,
                          size_t count);
 

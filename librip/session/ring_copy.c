@@ -2,9 +2,9 @@
 /*
  * ring_copy.c - see ring_copy.h.
  *
- * The order of a copy: records of processes, then the modules that those name, bitmaps, slots, and the header last. An
- * id that ended between bitmap and header is in the log of the header by then, and is taken out of the copied bitmap;
- * one that was registered meanwhile is in the next copy.
+ * The order of a copy: records of processes, then the modules that those name, functions of scripts, bitmaps, slots,
+ * and the header last. An id that ended between bitmap and header is in the log of the header by then, and is taken out
+ * of the copied bitmap; one that was registered meanwhile is in the next copy.
  */
 #include "session/ring_copy.h"
 
@@ -165,6 +165,31 @@ static int check_processes(struct ring_copy *copy, uint32_t count)
     return 0;
 }
 
+static int copy_scripts(struct ring_copy *copy)
+{
+    const struct rip_view *view = &copy->view;
+    const uint64_t stride_bytes = view->script_stride_bytes;
+    struct rip_ring_info info;
+    uint32_t count;
+    int result;
+
+    rip_view_info(view, &info);
+    count = info.script_high_water < view->script_capacity ? info.script_high_water : view->script_capacity;
+    if (view->script_offset == 0 || copy->script_next >= count)
+        return 0;
+    result = copy_range(copy, view->script_offset + copy->script_next * stride_bytes,
+                        (count - copy->script_next) * stride_bytes);
+    while (result == 0 && copy->script_next < count) {
+        const struct rip_script *script =
+            (const void *)(copy->bytes + view->script_offset + copy->script_next * stride_bytes);
+
+        if (script->published == 0)
+            break;
+        copy->script_next++;
+    }
+    return result;
+}
+
 static int copy_processes(struct ring_copy *copy)
 {
     const struct rip_view *view = &copy->view;
@@ -179,7 +204,7 @@ static int copy_processes(struct ring_copy *copy)
         result = check_processes(copy, info.process_high_water);
     if (result == 0)
         result = copy_range(copy, view->module_offset, (uint64_t)info.module_high_water * view->module_stride_bytes);
-    return result;
+    return result == 0 ? copy_scripts(copy) : result;
 }
 
 /* Bitmaps ---------------------------------------------------------------------------------------------------------- */

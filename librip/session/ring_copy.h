@@ -21,7 +21,8 @@ struct ring_copy {
     unsigned char *bytes;
     uint64_t size_bytes; /* of address space; memory is taken for what is copied */
     unsigned char *scratch;
-    uint64_t ended_next; /* ids that ended before are not copied again */
+    uint64_t ended_next;  /* ids that ended before are not copied again */
+    uint32_t script_next; /* functions of scripts before this one never change, and are not copied again */
     uint64_t budget_bytes;
     struct rip_view view; /* of the copy */
     const char *reason;   /* why the last function failed: a static phrase */

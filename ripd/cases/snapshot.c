@@ -29,6 +29,10 @@ const char *ring_health_name(enum ring_health health)
 
 struct module_facts *process_facts_module(const struct process_facts *process, uint64_t address)
 {
+    const struct module_facts *scripts = process->scripts;
+
+    if (scripts != NULL && scripts->start <= address && address < scripts->end)
+        return process->scripts;
     for (size_t i = process->module_count; i-- > 0;) {
         struct module_facts *module = process->modules[i];
 
@@ -142,6 +146,7 @@ void process_facts_unref(struct process_facts *process)
     for (size_t i = 0; i < process->module_count; i++)
         module_facts_unref(process->modules[i]);
     free(process->modules);
+    module_facts_unref(process->scripts);
     process_origin_unref(process->origin);
     free(process->exe);
     free(process);

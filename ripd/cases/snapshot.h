@@ -64,8 +64,9 @@ struct process_facts {
     uint64_t start_time_ticks;     /* of pid, as /proc/PID/stat has it; 0 = not known */
     struct module_facts **modules; /* references; oldest first, the newest wins an overlap */
     size_t module_count;
-    bool without_modules; /* they were not read: there was no time */
-    bool denial_logged;   /* the scanner's alone: it has logged that the kernel denies it evidence of this process */
+    struct module_facts *scripts; /* of its ring: a reference; NULL = none are known */
+    bool without_modules;         /* they were not read: there was no time */
+    bool denial_logged; /* the scanner's alone: it has logged that the kernel denies it evidence of this process */
 };
 
 /*

@@ -35,6 +35,11 @@ struct passed {
     uint64_t count;
 };
 
+struct script {
+    uint32_t ring;
+    struct rip_script_info info;
+};
+
 /* Which id has a slot. */
 struct seat {
     uint32_t ring;
@@ -55,6 +60,9 @@ struct dump_ids {
     struct passed *passed;
     size_t passed_count, passed_capacity;
     struct hash_index by_address;
+    struct script *scripts; /* functions of scripts of all rings */
+    size_t script_count, script_capacity;
+    struct hash_index by_index;
 };
 
 struct dump_ids *dump_ids_new(void)
@@ -74,6 +82,8 @@ void dump_ids_free(struct dump_ids *ids)
     free(ids->by_slot.places);
     free(ids->passed);
     free(ids->by_address.places);
+    free(ids->scripts);
+    free(ids->by_index.places);
     free(ids);
 }
 
@@ -117,11 +127,56 @@ static int take_module(struct dump_ids *ids, const struct rip_event *event)
     return 0;
 }
 
+/* NULL: it is not known. */
+static struct script *find_script(const struct dump_ids *ids, uint32_t ring, uint32_t index)
+{
+    const uint64_t hash = mix(ring, index);
+    uint32_t number;
+    size_t probe = 0;
+
+    while ((number = hash_index_next(&ids->by_index, hash, &probe)) != 0)
+        if (ids->scripts[number - 1].ring == ring && ids->scripts[number - 1].info.index == index)
+            return &ids->scripts[number - 1];
+    return NULL;
+}
+
+static int take_script(struct dump_ids *ids, const struct rip_event *event)
+{
+    struct script *known = find_script(ids, event->ring, event->as.script->index);
+
+    if (known != NULL) {
+        known->info = *event->as.script;
+        return 0;
+    }
+    if (!ARRAY_GROW(ids->scripts, ids->script_count, ids->script_capacity))
+        return -ENOMEM;
+    ids->scripts[ids->script_count++] = (struct script){event->ring, *event->as.script};
+    return hash_index_add(&ids->by_index, mix(event->ring, event->as.script->index), (uint32_t)ids->script_count)
+               ? 0
+               : -ENOMEM;
+}
+
+static json_t *make_script_place(const struct dump_ids *ids, uint32_t ring, uint64_t address)
+{
+    const uint64_t index = address >> RIP_PLACE_INDEX_SHIFT & RIP_PLACE_INDEX_MASK;
+    const struct script *script =
+        (address & RIP_PLACE_UNKNOWN_BITS) == 0 ? find_script(ids, ring, (uint32_t)index) : NULL;
+    struct rip_script_info info;
+
+    if (script == NULL)
+        return ring_json_place(NULL, address);
+    info = script->info;
+    info.line = (uint32_t)(address & RIP_PLACE_LINE_MASK);
+    return ring_json_script(&info);
+}
+
 /* The newest where several overlap. */
 static json_t *make_place(const struct dump_ids *ids, uint32_t process, uint64_t address)
 {
     const struct process *owner = process != 0 ? &ids->processes[process - 1] : NULL;
 
+    if (owner != NULL && (address & RIP_PLACE_SCRIPT) != 0)
+        return make_script_place(ids, owner->ring, address);
     for (size_t i = owner != NULL ? owner->module_count : 0; i > 0; i--)
         if (address >= owner->modules[i - 1].start && address < owner->modules[i - 1].end)
             return ring_json_place(&owner->modules[i - 1], address);
@@ -264,6 +319,8 @@ int dump_ids_take(struct dump_ids *ids, const struct rip_event *event)
         return take_process(ids, event);
     case RIP_EVENT_MODULE:
         return take_module(ids, event);
+    case RIP_EVENT_SCRIPT:
+        return take_script(ids, event);
     case RIP_EVENT_REGISTER:
     case RIP_EVENT_STATE:
         return take_id(ids, event);

@@ -59,12 +59,23 @@ json_t *ring_json_place(const struct rip_module_info *module, uint64_t address)
                      build_id[0] != '\0' ? build_id : NULL, "offset", offset);
 }
 
-/* In a module of its process: the newest where several overlap. */
+json_t *ring_json_script(const struct rip_script_info *script)
+{
+    return json_pack("{s:n, s:n, s:o, s:o, s:o}", "module", "offset", "function",
+                     ring_json_text(script->function, script->function_bytes), "file",
+                     ring_json_text(script->file, script->file_bytes), "line",
+                     script->line != 0 ? json_integer(script->line) : json_null());
+}
+
+/* In a script, or in a module of its process: the newest where several overlap. */
 static json_t *make_place(const struct rip_view *view, uint32_t process, uint64_t address)
 {
     struct rip_module_info module, found;
+    struct rip_script_info script;
     bool is_found = false;
 
+    if (rip_view_script(view, address, &script) == RIP_OK)
+        return ring_json_script(&script);
     for (uint32_t nth = 0; nth < RIP_PROCESS_MODULES && rip_view_module(view, process, nth, &module) == RIP_OK; nth++)
         if (address >= module.start && address < module.end) {
             found = module;

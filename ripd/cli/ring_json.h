@@ -18,6 +18,8 @@ json_t *ring_json_place(const struct rip_module_info *module, uint64_t address);
 void ring_json_path(const struct rip_module_info *module, json_t *paths);
 void ring_json_paths(const struct rip_view *view, uint32_t process, json_t *paths);
 
+/* The same of a line of a script. */
+json_t *ring_json_script(const struct rip_script_info *script);
 /* The breadcrumbs of an id, newest first. */
 json_t *ring_json_trail(const struct rip_view *view, const struct rip_id_info *id);
 

@@ -71,13 +71,22 @@ static void done_id(struct known_id *id)
     free(id->note);
 }
 
+static void done_script(struct known_script *script)
+{
+    free(script->function);
+    free(script->file);
+}
+
 static void done_ring(struct known_ring *ring)
 {
     for (size_t i = 0; i < ring->process_count; i++)
         done_process(&ring->processes[i]);
     for (size_t i = 0; i < ring->id_count; i++)
         done_id(&ring->ids[i]);
+    for (size_t i = 0; i < ring->script_count; i++)
+        done_script(&ring->scripts[i]);
     free(ring->processes);
+    free(ring->scripts);
     free(ring->ids);
     free(ring->name);
 }
@@ -212,7 +221,7 @@ static void format_place(struct known_place *place)
         place->text = NULL;
 }
 
-static struct known_place *make_place(struct known *known, const struct known_module *module, uint64_t offset)
+static struct known_place *new_place(struct known *known)
 {
     struct known_place *place = calloc(1, sizeof(*place));
 
@@ -221,6 +230,15 @@ static struct known_place *make_place(struct known *known, const struct known_mo
         return NULL;
     }
     known->places[known->place_count++] = place;
+    return place;
+}
+
+static struct known_place *make_place(struct known *known, const struct known_module *module, uint64_t offset)
+{
+    struct known_place *place = new_place(known);
+
+    if (place == NULL)
+        return NULL;
     place->module = strdup(module->name);
     place->build_id = strdup(module->build_id);
     place->offset = offset;
@@ -240,6 +258,52 @@ static const struct known_module *find_module(const struct known_process *proces
     return NULL;
 }
 
+static struct known_place *make_script_place(struct known *known, const struct known_script *script, uint32_t line)
+{
+    struct known_place *place = new_place(known);
+
+    if (place == NULL)
+        return NULL;
+    place->function = strdup(script->function);
+    place->file = script->file != NULL ? strdup(script->file) : NULL;
+    place->line = line;
+    if (place->function == NULL || (place->file == NULL && script->file != NULL))
+        return NULL;
+    format_place(place);
+    return place->text != NULL ? place : NULL;
+}
+
+static bool is_script_place(const struct known_place *place, const struct known_script *script, uint32_t line)
+{
+    return place->module == NULL && place->line == line && strcmp(place->function, script->function) == 0 &&
+           (place->file == NULL) == (script->file == NULL) &&
+           (place->file == NULL || strcmp(place->file, script->file) == 0);
+}
+
+static const struct known_place *script_place(struct known *known, const struct known_ring *ring, uint64_t address)
+{
+    const uint64_t index = address >> RIP_PLACE_INDEX_SHIFT & RIP_PLACE_INDEX_MASK;
+    const uint32_t line = (uint32_t)(address & RIP_PLACE_LINE_MASK);
+    const struct known_script *script = ring != NULL && index < ring->script_count ? &ring->scripts[index] : NULL;
+    struct known_place *place;
+    size_t probe = 0;
+    uint32_t number;
+    uint64_t hash;
+
+    if (script == NULL || script->function == NULL || (address & RIP_PLACE_UNKNOWN_BITS) != 0)
+        return &known->nowhere;
+    hash = hash_text(&(struct hash_key){{line, 2}}, script->function);
+    while ((number = hash_index_next(&known->place_index, hash, &probe)) != 0)
+        if (is_script_place(known->places[number - 1], script, line))
+            return known->places[number - 1];
+    if (known->place_count >= KNOWN_PLACES_MAX)
+        return &known->other;
+    place = make_script_place(known, script, line);
+    if (place == NULL || !hash_index_add(&known->place_index, hash, (uint32_t)known->place_count))
+        return NULL;
+    return place;
+}
+
 const struct known_place *known_place(struct known *known, const struct known_ring *ring, uint32_t process,
                                       uint64_t address)
 {
@@ -249,13 +313,15 @@ const struct known_place *known_place(struct known *known, const struct known_ri
     size_t probe = 0;
     uint32_t number;
 
+    if ((address & RIP_PLACE_SCRIPT) != 0)
+        return script_place(known, ring, address);
     if (module == NULL)
         return &known->nowhere;
     hash = hash_text(&(struct hash_key){{offset, 0}}, module->build_id) ^
            hash_text(&(struct hash_key){{offset, 1}}, module->name);
     while ((number = hash_index_next(&known->place_index, hash, &probe)) != 0) {
         place = known->places[number - 1];
-        if (place->offset == offset && strcmp(place->build_id, module->build_id) == 0 &&
+        if (place->module != NULL && place->offset == offset && strcmp(place->build_id, module->build_id) == 0 &&
             strcmp(place->module, module->name) == 0)
             return place;
     }
@@ -284,6 +350,26 @@ static int take_ring(struct known *known, const struct rip_event *event)
     ARRAY_OPEN(known->rings, known->ring_count, at);
     known->rings[at] =
         (struct known_ring){.number = event->ring, .name = name, .preload = event->as.ring_begin.preload};
+    return 0;
+}
+
+static int take_script(struct known_ring *ring, const struct rip_script_info *info)
+{
+    struct known_script script = {NULL, NULL};
+
+    if (info->index >= RIP_SCRIPT_MAX)
+        return 0;
+    while (ring->script_count <= info->index) {
+        if (!ARRAY_GROW(ring->scripts, ring->script_count, ring->script_capacity))
+            return -ENOMEM;
+        ring->scripts[ring->script_count++] = script;
+    }
+    done_script(&ring->scripts[info->index]);
+    if (info->function_bytes != 0)
+        script.function = known_clean(info->function, info->function_bytes);
+    if (info->file_bytes != 0)
+        script.file = known_clean(info->file, info->file_bytes);
+    ring->scripts[info->index] = script;
     return 0;
 }
 
@@ -458,6 +544,8 @@ int known_take(struct known *known, const struct rip_event *event)
         return ring != NULL ? take_process(ring, event) : 0;
     case RIP_EVENT_MODULE:
         return ring != NULL ? take_module(ring, event) : 0;
+    case RIP_EVENT_SCRIPT:
+        return ring != NULL ? take_script(ring, event->as.script) : 0;
     case RIP_EVENT_REGISTER:
         return ring != NULL ? take_register(known, ring, event) : 0;
     case RIP_EVENT_STATE:

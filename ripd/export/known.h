@@ -34,13 +34,19 @@ struct known_module {
 };
 
 struct known_place {
-    const char *module; /* NULL: in no module that is known; then offset is 0 */
+    const char *module; /* NULL: in no module that is known, or in a script; then offset is 0 */
     const char *build_id;
     uint64_t offset;
     char *function; /* NULL = not known; likewise */
     char *file;
     uint32_t line;
     char *text; /* "function (file:line)", "module+0x1234", or "?" */
+};
+
+/* A function of a script. */
+struct known_script {
+    char *function; /* clean; NULL = it has none; likewise */
+    char *file;
 };
 
 struct known_process {
@@ -77,6 +83,9 @@ struct known_ring {
     struct known_process *processes; /* in order of index */
     size_t process_count;
     size_t process_capacity;
+    struct known_script *scripts; /* by index */
+    size_t script_count;
+    size_t script_capacity;
     struct known_id *ids; /* in order of slot */
     size_t id_count;
     size_t id_capacity;

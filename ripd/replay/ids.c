@@ -37,6 +37,7 @@ static void ring_free(struct replay_ring *ring)
         free(ring->ids[i]);
     for (size_t i = 0; i < ring->process_count; i++)
         process_facts_unref(ring->processes[i].facts);
+    module_facts_unref(ring->scripts);
     free(ring->samples);
     free(ring->ids);
     free(ring->processes);
@@ -82,10 +83,12 @@ static int take_ring(struct replay_ids *ids, const struct rip_event *event)
         return -ENOMEM;
     ids->rings = rings;
     ring = calloc(1, sizeof(*ring));
-    if (ring != NULL)
-        ring->name = strndup(begin->name.bytes, begin->name.count);
-    if (ring == NULL || ring->name == NULL) {
-        free(ring);
+    if (ring == NULL)
+        return -ENOMEM;
+    ring->name = strndup(begin->name.bytes, begin->name.count);
+    ring->scripts = module_of_scripts(&(struct hash_key){{0, 0}}, begin->uid);
+    if (ring->name == NULL || ring->scripts == NULL) {
+        ring_free(ring);
         return -ENOMEM;
     }
     ring->number = event->ring;
@@ -112,6 +115,7 @@ static struct process_facts *renew_facts(const struct replay_process *process, s
         *facts = *process->facts;
         facts->exe = NULL;
         facts->origin = NULL;
+        facts->scripts = module_facts_ref(process->facts->scripts);
     }
     atomic_init(&facts->references, 1);
     facts->modules = calloc(count + more_modules + 1, sizeof(struct module_facts *));
@@ -160,6 +164,7 @@ static int take_process(struct replay_ring *ring, uint32_t index, const struct r
     facts->generation = info->generation;
     facts->pid = facts->claimed_pid = info->pid;
     facts->preloaded = ring->preload;
+    facts->scripts = module_facts_ref(ring->scripts);
     memcpy(facts->comm, info->comm, RIP_COMM_BYTES);
     process->facts = facts;
     return 0;
@@ -186,6 +191,14 @@ static struct module_facts *make_module(const struct rip_module_info *info)
     slash = strrchr(module->path, '/');
     module->name = slash != NULL ? slash + 1 : module->path;
     return module;
+}
+
+/* A table that is full stays as it is. */
+static int take_script(struct replay_ring *ring, const struct rip_script_info *script)
+{
+    const uint64_t offset = (uint64_t)script->index << RIP_PLACE_INDEX_SHIFT;
+
+    return symbol_table_add(&ring->scripts->symbols, offset, symbol_of_script(script)) == -ENOMEM ? -ENOMEM : 0;
 }
 
 static int take_module(struct replay_ring *ring, const struct rip_event_module *event)
@@ -379,6 +392,8 @@ int replay_ids_take(struct replay_ids *ids, const struct rip_event *event)
         return take_process(ring, event->process, event->as.process_begin);
     case RIP_EVENT_MODULE:
         return take_module(ring, &event->as.module);
+    case RIP_EVENT_SCRIPT:
+        return take_script(ring, event->as.script);
     case RIP_EVENT_DEATH:
         take_death(ring, event->as.death.process);
         return 0;

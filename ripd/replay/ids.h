@@ -50,6 +50,7 @@ struct replay_ring {
     size_t next; /* behind the id that moved last */
     size_t sample_capacity;
     size_t id_capacity;
+    struct module_facts *scripts; /* a reference */
     uint8_t ring_id[16];
     bool renewed;                     /* since the last DRAIN all that lives in it is said again: what is not goes */
     struct replay_process *processes; /* by index */

@@ -108,8 +108,8 @@ static struct process_facts *new_facts(const struct ring *ring, const struct rin
 
 /*
  * Reads the process's modules into facts->modules, if that has been allocated, or up to the program itself. What the
- * record names comes last, but for scripts, which is where an address is looked for first: it has a build id, and may
- * have been learnt before the process could name it.
+ * record names comes last, which is where an address is looked for first: it has a build id, and may have been learnt
+ * before the process could name it.
  */
 static int read_modules(struct registry *registry, struct ring *ring, const struct ring_process *process,
                         struct process_facts *facts)
@@ -137,10 +137,6 @@ static int read_modules(struct registry *registry, struct ring *ring, const stru
             modules_add(&ring->modules, registry_host(registry), mapping_owner(&ring->mapping), &module);
         facts->module_count += facts->modules[facts->module_count] != NULL;
     }
-    if (facts->modules == NULL)
-        return 0;
-    facts->modules[facts->module_count] = scripts_module(ring, registry_host(registry));
-    facts->module_count += facts->modules[facts->module_count] != NULL;
     return 0;
 }
 
@@ -148,17 +144,18 @@ static int read_modules(struct registry *registry, struct ring *ring, const stru
 static struct process_facts *make_facts(struct registry *registry, struct ring *ring,
                                         const struct ring_process *process, bool with_modules)
 {
-    const size_t module_count = process->claim.module_count + learnt_count(process->learnt) + 1; /* scripts */
+    const size_t module_count = process->claim.module_count + learnt_count(process->learnt);
     struct process_facts *facts = new_facts(ring, process);
     int result = facts != NULL ? 0 : -ENOMEM;
 
-    if (result == 0 && with_modules) {
+    if (result == 0 && with_modules && module_count != 0) {
         facts->modules = calloc(module_count, sizeof(struct module_facts *));
         if (facts->modules == NULL)
             result = -ENOMEM;
     }
     if (result == 0) {
         facts->without_modules = !with_modules;
+        facts->scripts = scripts_module(ring, registry_host(registry));
         result = read_modules(registry, ring, process, facts);
     }
     if (result == -EIO)

@@ -46,6 +46,16 @@ static void take_others(struct taping *taping)
 {
     struct rip_event event = {.kind = RIP_EVENT_STALL_BEGIN, .ring = 1, .slot = 3, .generation = 2, .id = 4000000000};
 
+    const struct rip_script_info script = {.index = 2,
+                                           .first_line = 300,
+                                           .flags = 2,
+                                           .file_bytes = 8,
+                                           .function_bytes = 5,
+                                           .file = "order.rb",
+                                           .function = "place"};
+    struct rip_event known = {.kind = RIP_EVENT_SCRIPT, .ring = 1, .as.script = &script};
+
+    take_event(taping, known);
     event.as.stall.json = (struct rip_text){"{\"event\":\"begin\"}", 17};
     take_event(taping, event);
     assert_int_equal(recording_writer_attach(taping->writer, "example.cpu", "17", 2), 0);

@@ -10,7 +10,7 @@ MASK = (1 << 64) - 1
 STATE, BEGINS = 1, 2
 HAS_RING, HAS_TIMES, HAS_IDENTITY, HAS_DATA = 16, 32, 64, 128
 (RING, RING_END, PROCESS, MODULE, DEATH, REGISTER, STATE_OF, SNAP, NOTE, EXIT, FLUSH, TOTALS, BEGIN, END,
- DRAIN) = range(1, 16)
+ DRAIN, SCRIPT) = range(1, 17)
 OF_AN_ID = (REGISTER, STATE_OF, SNAP, NOTE, EXIT)
 
 
@@ -146,7 +146,16 @@ class Records:
         status = ctypes.c_int32(self.difference(0) & 0xffffffff).value
         return b" death %d %d %d%d%d" % (status, has_status, self.number(), self.number(), self.number())
 
+    def of_further(self):
+        kind, fields = self.number(), Records(self.text(), {}, False)
+        assert kind == SCRIPT, kind
+        index, first_line, flags = fields.number(), fields.number(), fields.number()
+        file, function = fields.text(), fields.text()
+        return b" script %d %s from %d in %s flags %d" % (index, function, first_line, file, flags)
+
     def of_all(self, kind, identity):
+        if kind == 0:
+            return self.of_further()
         if kind == FLUSH:
             return b" flush %d" % self.number()
         if kind == TOTALS:

@@ -93,6 +93,7 @@ static void test_kinds_keep_their_numbers(void **state)
     assert_int_equal(RIP_EVENT_EXIT, 10);
     assert_int_equal(RIP_EVENT_STALL_END, 14);
     assert_int_equal(RIP_EVENT_DRAIN, 15);
+    assert_int_equal(RIP_EVENT_SCRIPT, 16);
     assert_int_equal(RIP_SESSION_RECORDING, 4);
 }
 

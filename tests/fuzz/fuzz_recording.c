@@ -97,7 +97,8 @@ static int copy_file(struct file *source, struct file *target)
         const void *data;
         size_t count;
 
-        need(take_event(writer, event) == 0, "an event that was read cannot be written");
+        need(take_event(writer, event) == 0 || event->kind > RIP_EVENT_SCRIPT,
+             "an event that was read cannot be written");
         for (size_t nth = 0; recording_reader_data(reader, nth, &name, &data, &count); nth++)
             recording_writer_attach(writer, name, data, count);
     }

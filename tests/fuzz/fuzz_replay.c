@@ -29,6 +29,7 @@ struct input {
     struct rip_id_info id;
     struct rip_process_info process;
     struct rip_module_info module;
+    struct rip_script_info script;
     struct rip_note_info note;
     struct rip_entry entry;
 };
@@ -79,7 +80,7 @@ static void make_drain(struct input *input, struct rip_event *event, struct repl
 
 static void make_event(struct input *input, struct rip_event *event, struct replay_data *data)
 {
-    event->kind = take(input) % 16;
+    event->kind = take(input) % 17;
     event->ring = take(input) % 4;
     event->slot = take(input) % 8;
     event->generation = take(input) % 4;
@@ -95,6 +96,9 @@ static void make_event(struct input *input, struct rip_event *event, struct repl
     } else if (event->kind == RIP_EVENT_MODULE) {
         input->module = (struct rip_module_info){.end = UINT64_MAX, .path_bytes = 2, .path = "/m"};
         event->as.module = (struct rip_event_module){event->process, take(input), &input->module};
+    } else if (event->kind == RIP_EVENT_SCRIPT) {
+        input->script = (struct rip_script_info){.index = take(input), .function_bytes = 2, .function = "f"};
+        event->as.script = &input->script;
     } else if (event->kind == RIP_EVENT_DEATH) {
         event->as.death.process = event->process;
     } else if (event->kind == RIP_EVENT_REGISTER || event->kind == RIP_EVENT_STATE) {

@@ -30,6 +30,10 @@ static uint64_t read_event(const struct rip_event *event)
     case RIP_EVENT_MODULE:
         sum += event->as.module.info->path[0];
         break;
+    case RIP_EVENT_SCRIPT:
+        require(event->as.script->file_bytes <= RIP_SCRIPT_FILE_BYTES);
+        sum += event->as.script->file[0];
+        break;
     case RIP_EVENT_REGISTER:
     case RIP_EVENT_STATE:
         sum += event->as.state.info->name[0];

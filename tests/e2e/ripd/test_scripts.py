@@ -64,6 +64,50 @@ def is_in_the_history(world):
     assert begin["location"] == ORDER, begin
 
 
+def is_in_a_capture(world):
+    app = stuck(world)
+    app.kill()
+    capture = world.capture_of("app")
+    [dumped] = [line for line in world.dump(capture["file"]) if line.get("id") == 1]
+    assert dumped["location"]["function"] == "Order#place" and dumped["location"]["line"] == 12, dumped
+
+
+def is_in_a_dump(world):
+    stuck(world)
+    [dumped] = [line for line in world.dump(world.ring()) if line.get("id") == 1]
+    assert {key: dumped["location"][key] for key in ("function", "file", "line")} == \
+        {"function": "Order#place", "file": "app/order.rb", "line": 12}, dumped
+    done = world.rip("dump", world.ring())
+    assert "Order#place" in done.stdout and "app/order.rb:12" in done.stdout, done
+
+
+def is_in_a_recording(world):
+    """Also for who begins in the middle, at a state."""
+    app = world.puppet()
+    app.do("spawn 9 busy snap")  # or nothing happens, and no time passes in the recording
+    scripted(app, 1)
+    path = os.path.join(world.made, "recording")
+    recorder = subprocess.Popen([k.RIP, "record", "--dir", world.dir, "--interval", "50ms", "-o", path],
+                                stderr=subprocess.DEVNULL)
+    world.processes.append(recorder)
+    world.wait_for(lambda: os.path.exists(path))
+    scripted(app, 2, function=b"Order#pay", line=40)
+    world.wait_for(lambda: "Order#pay" in world.rip("dump", path).stdout)
+    world.wait_for(lambda: "Order#place" in world.rip("replay", "--json", "--stall-after", "100ms", path).stdout)
+    recorder.terminate()
+    assert recorder.wait(w.PATIENCE_S) == 0
+    places = {item["id"]: item["location"] for item in world.dump(path) if "location" in item and "id" in item}
+    assert places[1]["function"] == "Order#place" and places[2]["line"] == 40, places
+    done = world.rip("export", "--folded", "-", path)
+    assert "Order#pay (order.rb:40)" in done.stdout, done
+
+
+def is_seen_without_a_ripd(world):
+    stuck(world)
+    done = world.rip("show", "--dir", world.dir, "app", "1")
+    assert "Order#place" in done.stdout and "app/order.rb:12" in done.stdout, done
+
+
 def bytes_that_are_no_text(world):
     app = world.puppet()
     scripted(app, 1, file=b"a\n\x1b[31m\xff", function=b"f" * 127 + b"\xe2")
@@ -97,5 +141,5 @@ def a_table_that_lies(world):
 
 
 if __name__ == "__main__":
-    w.run([is_in_every_answer, is_counted_by_its_text, is_in_the_history, bytes_that_are_no_text,
-           a_table_that_lies], k.CapturingWorld)
+    w.run([is_in_every_answer, is_counted_by_its_text, is_in_the_history, is_in_a_capture, is_in_a_dump,
+           is_in_a_recording, is_seen_without_a_ripd, bytes_that_are_no_text, a_table_that_lies], k.CapturingWorld)

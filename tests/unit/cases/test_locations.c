@@ -91,11 +91,10 @@ static struct process_facts *scripted_process(const char *first, const char *sec
 {
     struct process_facts *process = sample_process("/usr/bin/ruby", 1);
 
-    module_facts_unref(process->modules[0]);
-    process->modules[0] = module_of_scripts(&key, 1000);
-    assert_non_null(process->modules[0]);
-    enter_script(process->modules[0], 0, first);
-    enter_script(process->modules[0], 1, second);
+    process->scripts = module_of_scripts(&key, 1000);
+    assert_non_null(process->scripts);
+    enter_script(process->scripts, 0, first);
+    enter_script(process->scripts, 1, second);
     return process;
 }
 

@@ -93,6 +93,12 @@ static inline void print_fields(struct event_text *text, const struct rip_event 
                     (unsigned long long)event->as.module.info->start, (unsigned long long)event->as.module.info->end,
                     (int)event->as.module.info->path_bytes, (const char *)event->as.module.info->path);
         break;
+    case RIP_EVENT_SCRIPT:
+        text_printf(text, " script %u %.*s from %u in %.*s flags %u", event->as.script->index,
+                    (int)event->as.script->function_bytes, (const char *)event->as.script->function,
+                    event->as.script->first_line, (int)event->as.script->file_bytes,
+                    (const char *)event->as.script->file, event->as.script->flags);
+        break;
     case RIP_EVENT_DEATH:
         text_printf(text, " death %d %d %d%d%d", event->as.death.status, event->as.death.has_status,
                     event->as.death.in_order, event->as.death.core_dumped, event->as.death.replaced);
