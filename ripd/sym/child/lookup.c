@@ -392,10 +392,13 @@ static bool is_ours(const struct symbol_frame *frame)
            (strncmp(frame->function, "rip_", 4) == 0 || strncmp(frame->function, "rip::", 5) == 0);
 }
 
-/* Whether functions may be declared in it, though it has no code of its own. */
-static bool may_hold_functions(Dwarf_Die *die)
+/* Whether functions may be declared in it whose code is elsewhere. In a function: that of a lambda in it. */
+static bool may_hold_functions(Dwarf_Die *die, bool also_functions)
 {
     switch (dwarf_tag(die)) {
+    case DW_TAG_subprogram:
+    case DW_TAG_lexical_block:
+        return also_functions;
     case DW_TAG_namespace:
     case DW_TAG_module:
     case DW_TAG_class_type:
@@ -413,7 +416,7 @@ static bool may_hold_functions(Dwarf_Die *die)
  * The dies around an address, outside in; returns how many. (dwarf_getscopes() finds none where a function of another
  * unit was inlined, as link-time optimization does, and has no bound for the depth.)
  */
-static size_t find_scopes(Dwarf_Die *unit, Dwarf_Addr address, Dwarf_Die path[SCOPES_MAX])
+static size_t find_scopes(Dwarf_Die *unit, Dwarf_Addr address, bool also_functions, Dwarf_Die path[SCOPES_MAX])
 {
     size_t depth = dwarf_child(unit, &path[0]) == 0 ? 1 : 0, found = 0;
 
@@ -422,7 +425,7 @@ static size_t find_scopes(Dwarf_Die *unit, Dwarf_Addr address, Dwarf_Die path[SC
 
         if (is_inside)
             found = depth;
-        if ((is_inside || may_hold_functions(&path[depth - 1])) && depth < SCOPES_MAX &&
+        if ((is_inside || may_hold_functions(&path[depth - 1], also_functions)) && depth < SCOPES_MAX &&
             dwarf_child(&path[depth - 1], &path[depth]) == 0) {
             depth++;
             continue;
@@ -475,13 +478,16 @@ static size_t find_in_dwarf(struct lookup *lookup, Dwarf_Addr address, struct sy
 {
     struct symbol_frame first = {0};
     Dwarf_Die unit, part, scopes[SCOPES_MAX];
-    size_t count;
+    size_t count, depth;
 
     if (!find_unit(lookup, address, &unit))
         return 0;
     take_line(lookup, &unit, address, &first);
     part = part_with_functions(&unit);
-    count = frames_of_scopes(lookup, &unit, scopes, find_scopes(&part, address, scopes), first, ret_frames);
+    depth = find_scopes(&part, address, false, scopes);
+    if (depth == 0) /* every function of the unit is searched only for what is in none */
+        depth = find_scopes(&part, address, true, scopes);
+    count = frames_of_scopes(lookup, &unit, scopes, depth, first, ret_frames);
     if (count == 0 && first.file != NULL && !is_our_file(first.file)) /* a line of no known function */
         ret_frames[count++] = first;
     return count;

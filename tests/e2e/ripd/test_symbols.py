@@ -240,6 +240,7 @@ def names_of_c_plus_plus(world):
     expect(world, "cxx", 2, name)
     expect(world, "cxx-stripped", 2, f"{name}()", lines=False)
     expect(world, "cxx", 3, "store::serve()")
+    expect(world, "cxx", 4, "visit::operator()")
     start(world, builder.program("cxx-fast", "-g", "-O2", compiler="g++", source="target.cc"))
     frames = named_location(world, "cxx-fast", 3)
     assert frames["function"] == "store::serve()" and "rip.hpp" not in str(frames), frames

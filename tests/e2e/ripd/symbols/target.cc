@@ -45,6 +45,17 @@ void serve()
         rip::idle waiting;
     } // MARK store::serve()
 }
+
+// Without optimization its debugging information is inside of visit(), whose code is elsewhere.
+void visit()
+{
+    auto each = [] {
+        rip_init(4, "each", 4, 0, 0);
+        rip_snap(); // MARK visit::operator()
+    };
+
+    each();
+}
 } // namespace store
 
 int main(int count, char **arguments)
@@ -55,6 +66,7 @@ int main(int count, char **arguments)
         return 1;
     store::sweep_all();
     store::serve();
+    store::visit();
     rip_init(1, "main", 4, 0, 0);
     table.scan(count);
     std::puts("ready");
