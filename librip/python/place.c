@@ -238,6 +238,7 @@ void binding_leave_out(const char *path, size_t length)
 
 int binding_place_start(void)
 {
+    const struct _gil_runtime_state *gil = &_PyRuntime.ceval.gil;
     PyObject *path = PySys_GetObject("_stdlib_dir"); /* borrowed */
     Py_ssize_t length;
     const char *bytes = path != NULL && PyUnicode_Check(path) ? PyUnicode_AsUTF8AndSize(path, &length) : NULL;
@@ -245,7 +246,9 @@ int binding_place_start(void)
     PyErr_Clear(); /* without it all code is the program's own */
     if (bytes != NULL)
         set_path(&library, bytes, (size_t)length, "/");
-    binding_runtime->set_interpreter_lock(&_PyRuntime.ceval.gil.mutex, sizeof(_PyRuntime.ceval.gil.mutex), NULL);
+    /* Two mutexes: with the second a thread waits until another one has taken the lock that it gave up. */
+    binding_runtime->set_interpreter_lock(&gil->mutex, (size_t)((const char *)(gil + 1) - (const char *)&gil->mutex),
+                                          NULL);
     binding_runtime->set_place(place);
     return 0;
 }

@@ -165,8 +165,8 @@ static void begin_turn(struct turn *turn, PyObject *object)
     turn->outer_task = running;
     turn->epoch = task->epoch;
     binding_runtime->idle();
-    binding_runtime->context_switch(&turn->outer, &task->context);
     running = task;
+    binding_runtime->context_switch(&turn->outer, &task->context);
     task->runs = true;
     rename_task(task, object);
     if (task->place == 0)
@@ -184,7 +184,6 @@ static void end_turn(struct turn *turn, PyObject *object)
     struct task *task = turn->task;
     const bool done = is_done(object);
 
-    running = turn->outer_task;
     task->runs = false;
     if (turn->epoch == tasks_epoch()) { /* else this is a child that was forked in the step, or the ring is another */
         if (!done) {
@@ -195,6 +194,7 @@ static void end_turn(struct turn *turn, PyObject *object)
         if ((binding_runtime->flags & RIP_RUNTIME_PRELOAD) != 0)
             binding_runtime->snap_at(binding_address(binding_place()));
     }
+    running = turn->outer_task;
     if (done)
         forget_task(object);
 }
@@ -242,9 +242,11 @@ void binding_tasks_deadline(uint32_t ms)
         running->has_deadline = ms != 0;
 }
 
-static void count_fork(void)
+/* In the child: what was on the thread is the parent's. */
+static void after_fork(void)
 {
     fork_count++;
+    running = NULL;
 }
 
 void binding_tasks_start(void)
@@ -252,6 +254,6 @@ void binding_tasks_start(void)
     static const struct tasks_asyncio ours = {.step = step, .wake_up = wake_up, .dealloc = dealloc};
 
     tasks = _Py_hashtable_new(_Py_hashtable_hash_ptr, _Py_hashtable_compare_direct);
-    if (tasks != NULL && pthread_atfork(NULL, NULL, count_fork) == 0)
+    if (tasks != NULL && pthread_atfork(NULL, NULL, after_fork) == 0)
         tasks_find(&ours);
 }

@@ -72,7 +72,7 @@ async def with_semaphore(semaphore):
 
 async def greet(reader, writer):
     asyncio.current_task().set_name("keep-alive")
-    while line := await reader.readline():
+    while line := await reader.readline():  # at keep-alive
         writer.write(line)
 
 

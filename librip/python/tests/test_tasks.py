@@ -33,7 +33,13 @@ def line_of(comment):
 
 
 def rip_run(directory, *command):
-    return [f"{w.BIN}/rip", "run", "--dir", directory, "--name", "app", "--", PYTHON, "-I", "-B", *command]
+    return [f"{w.BIN}/rip", "run", "--dir", directory, "--name", "app", "--", PYTHON, "-B", *command]
+
+
+def shown(item):
+    location = item["location"]
+    return (item["cause"], location["function"], location["file"], location["line"],
+            [other["name"] for other in item["waits_for"] or []])
 
 
 class Tasks(unittest.TestCase):
@@ -41,7 +47,7 @@ class Tasks(unittest.TestCase):
     def setUpClass(cls):
         cls.world = w.World()
         cls.addClassCleanup(cls.world.close)
-        app = subprocess.Popen(rip_run(cls.world.dir, APP), text=True, stdout=subprocess.PIPE)
+        app = subprocess.Popen(rip_run(cls.world.dir, "-I", APP), text=True, stdout=subprocess.PIPE)
         cls.world.processes.append(app)
         connection = socket.create_connection(("127.0.0.1", int(app.stdout.readline())))
         cls.addClassCleanup(connection.close)
@@ -55,8 +61,8 @@ class Tasks(unittest.TestCase):
         def is_as_expected():
             stalls = {item["name"]: item for item in self.world.stalls("?ring=app")}
             self.assertLessEqual(stalls.keys(), {name for name, *_ in STUCK})
-            return all((stalls[name]["cause"], [other["name"] for other in stalls[name]["waits_for"] or []]) ==
-                       (cause, holders) for name, cause, _, holders, _ in STUCK)
+            return all(shown(stalls[name]) == (cause, function, APP, line_of(comment or name), holders)
+                       for name, cause, function, holders, comment in STUCK)
 
         self.world.wait_for(is_as_expected)
 
@@ -66,6 +72,18 @@ class Tasks(unittest.TestCase):
         self.world.wait_for(lambda: self.threads(f"state=idle&min_ms={late}").keys() >= set(IDLE))
         self.world.wait_for(lambda: len(self.threads(f"state=idle&name=sleeper-*&min_ms={late}")) == 1000)
         self.assertLessEqual({item["name"] for item in self.world.stalls("?ring=app")}, {name for name, *_ in STUCK})
+
+    def test_places_of_idle_tasks(self):
+        """The innermost line of the program's own; where there is none, of asyncio's."""
+        def places():
+            return {name: (item["location"]["function"], item["location"]["line"])
+                    for name, item in self.threads("state=idle").items()}
+
+        for name, function, comment in (
+                ("main", "main", "main"), ("generator", "numbers", "generator"), ("holder", "Accounts.hold", "holder"),
+                ("keep-alive", "greet", "keep-alive"), ("MainThread", "<module>", "loop")):
+            self.world.wait_for(lambda: places()[name] == (function, line_of(comment)))
+        self.assertEqual(places()["queue"][0], "Queue.get")
 
     def test_the_thread_of_a_task_that_computes(self):
         """It is the task's that is stalled, on the thread; the thread's own id waits for it."""
@@ -78,11 +96,27 @@ class Tasks(unittest.TestCase):
     def test_program_sees_nothing(self):
         with tempfile.TemporaryDirectory(prefix="rip-tasks-", dir="/dev/shm") as directory:
             plain, traced = (subprocess.run(command, capture_output=True, text=True) for command in (
-                [PYTHON, "-I", "-B", f"{HERE}/same_tasks.py"], rip_run(directory, f"{HERE}/same_tasks.py")))
+                [PYTHON, "-B", "-I", f"{HERE}/same_tasks.py"], rip_run(directory, "-I", f"{HERE}/same_tasks.py")))
         seen = [(run.returncode, run.stdout, re.sub("0x[0-9a-f]+", "0x", run.stderr)) for run in (plain, traced)]
         self.maxDiff = None
         self.assertEqual(seen[0], seen[1])
         self.assertEqual(plain.returncode, 3, plain.stderr)
+
+    def test_notes_and_deadlines(self):
+        for command in (rip_run, lambda *_: [PYTHON, "-B", f"{HERE}/app_noted.py", world.ring("app")]):
+            world = w.World()
+            self.addCleanup(world.close)
+            app = subprocess.Popen(command(world.dir, f"{HERE}/app_noted.py"), stdin=subprocess.PIPE,
+                                   env=os.environ | {"PYTHONPATH": os.environ["RIP_PYTHON_PATH"]})
+            world.processes.append(app)
+
+            def notes(path):
+                items = world.get(f"/{path}?ring=app" + "&state=idle" * (path == "threads"))[path]
+                return {item["name"]: item["note"] for item in items}
+
+            world.wait_for(lambda: notes("stalls") == {"update": "POST /order?id=7", "in_time": None, "compute": "sum"})
+            world.wait_for(lambda: notes("threads").keys() >= {"answer", "without_limit", "hold", "Task-1"})
+            self.assertEqual(notes("threads")["answer"], None)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A threaded program, unchanged under `rip run`, and what ripd shows of it: each stuck thread with its line of script,
+function and holder, and none of those that wait for work."""
+import os
+import subprocess
+import unittest
+
+import world as w
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+APP = f"{HERE}/app_threads.py"
+with open(APP, encoding="utf-8") as source:
+    LINES = {line.rpartition("  # ")[2].strip(): number for number, line in enumerate(source, 1) if "  # " in line}
+# name: cause, function, mark of the line, whom it waits for
+STUCK = {
+    "query": ("blocked", "ask", "query", None),
+    "slow": ("blocked", "ask", "query", None),
+    "rlock": ("blocked", "Order.place", "rlock", "slow"),
+    "timed": ("blocked", "Order.cancel", "timed", "slow"),
+    "first": ("deadlock", "first", "first", "second"),
+    "second": ("deadlock", "second", "second", "first"),
+    "itself": ("deadlock", "itself", "itself", "itself"),
+    "loop 1": ("spinning", "loop", "loop", None),
+    "loop 2": ("spinning", "loop", "loop", None),
+}
+IDLE = {"queue", "simple", "condition", "event", "semaphore", "barrier", "serve", "accept", "pair", "select",
+        "timed event", "pipe", "join", "renamed", "pool_0", "MainThread"}
+
+
+# One that knows of the binding, and takes the one that `rip run` has loaded.
+NOTED = """
+import rip, socket, sys
+assert rip._rip is sys.modules["_rip"] and "rip._rip" not in sys.modules
+silent = socket.create_server(("127.0.0.1", 0))
+@rip.trace
+def handle():
+    with rip.note("GET /order?id=7"):
+        socket.create_connection(silent.getsockname()).recv(1)
+handle()
+"""
+
+
+class Threads(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.world = w.World()
+        cls.addClassCleanup(cls.world.close)
+        cls.app = cls.run_python("app", "-I", APP, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        assert cls.app.stdout.readline() == "ready\n"
+        cls.run_python("noted", "-Bc", NOTED, env=os.environ | {"PYTHONPATH": os.environ["RIP_PYTHON_PATH"]})
+
+    @classmethod
+    def run_python(cls, ring, *arguments, **options):
+        command = [f"{w.BIN}/rip", "run", "--dir", cls.world.dir, "--name", ring, "--", os.environ["RIP_PYTHON"]]
+        cls.world.processes.append(subprocess.Popen([*command, *arguments], **options))
+        return cls.world.processes[-1]
+
+    def items(self):
+        return {item["name"]: item for item in self.world.get("/threads?ring=app&limit=1000")["threads"]}
+
+    def item(self, name, cause):
+        """The thread when it is what it should be: a loop may wait for its turn just now."""
+        def look():
+            item = self.items()[name]
+            return item["cause"] == cause and item
+        return self.world.wait_for(look)
+
+    def test_stuck_threads_have_their_line_and_holder(self):
+        for name, (cause, function, mark, holder) in STUCK.items():
+            with self.subTest(name):
+                item = self.item(name, cause)
+                place = item["location"]
+                self.assertEqual((place["file"], place["line"], place["function"]), (APP, LINES[mark], function))
+                self.assertIn(f" in {function} ({APP}:{LINES[mark]})", item["summary"])
+                self.assertEqual(item["waits_for"][0]["name"] if item["waits_for"] else None, holder)
+
+    def test_who_waits_for_work_is_idle(self):
+        self.world.wait_for(lambda: IDLE <= {name for name, item in self.items().items() if item["state"] == "idle"})
+        self.world.wait_for(lambda: len(self.world.stalls("?ring=app")) >= len(STUCK))
+        self.assertEqual({stall["name"] for stall in self.world.stalls("?ring=app")}, {*STUCK})
+
+    def test_the_note_of_a_program_that_imports_rip(self):
+        stall = self.world.wait_for(lambda: self.world.stalls("?ring=noted"))[0]
+        self.assertEqual((stall["note"], stall["location"]["function"], stall["location"]["line"]),
+                         ("GET /order?id=7", "handle", 8))
+        self.assertIn("handle", [entry["function"] for entry in stall["trail"][1:]])
+
+
+unittest.main()
