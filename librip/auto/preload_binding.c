@@ -28,6 +28,8 @@ typedef const char *python_version(void);
 
 #define PYTHON_RUNS "cpython.run_" /* what it is to run: _command, _file, _module, _stdin */
 
+static bool is_python;
+
 static void *find(const char *name)
 {
     void *function = preload_symbol_of_program(name);
@@ -37,7 +39,8 @@ static void *find(const char *name)
 
 bool preload_is_interpreter(void)
 {
-    return find("Py_BytesMain") != NULL || find("ruby_run_node") != NULL;
+    is_python = find("Py_BytesMain") != NULL;
+    return is_python || preload_symbol_find("ruby_run_node") != NULL;
 }
 
 /* DIRECTORY/librip/LANGUAGE3.11/FILE, of "3.11.2 (main ...". */
@@ -98,7 +101,7 @@ static int before_python_runs(const char *event, void *arguments, void *context)
     return 0;
 }
 
-void preload_binding_setup(void)
+static void setup_python(void)
 {
     python_add_hook *add_hook = (python_add_hook *)find("PySys_AddAuditHook");
     python_version *version = (python_version *)find("Py_GetVersion");
@@ -106,6 +109,12 @@ void preload_binding_setup(void)
     if (add_hook != NULL && version != NULL && format_path(python_path, "python", version(), "_rip.so") &&
         has_binding(python_path, "Python", version()))
         add_hook(before_python_runs, NULL);
+}
+
+void preload_binding_setup(void)
+{
+    if (is_python)
+        setup_python();
 }
 
 /* --- Ruby --------------------------------------------------------------------------------------------------------- */

@@ -559,7 +559,7 @@ static bool weigh(struct probe *probe, const struct process *process, struct sta
     evidence->thread_state = times->state;
     if (stall->first.read_mono_ns == 0)
         stall->first = stall->last = *times;
-    evidence->cpu = kernel_decode_cpu(&stall->last, times, probe->tick_ns);
+    evidence->cpu = kernel_decode_cpu_in(stall->suspect.call, &stall->first, &stall->last, times, probe->tick_ns);
     take_steady(probe, stall, times, evidence);
     take_facts(probe, process, stall, reading, whole);
     if (!is_stopped(process)) /* a stopped one holds up others, but nobody it */

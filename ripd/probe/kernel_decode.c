@@ -17,6 +17,7 @@
 #include <sys/wait.h>
 
 #include "cases/syscalls.h"
+#include "rip/ring.h"
 
 #define MS_NS UINT64_C(1000000)
 
@@ -89,6 +90,15 @@ enum evidence_cpu kernel_decode_cpu(const struct kernel_times *before, const str
     if (cpu_ns >= window_ns / 20)
         return CPU_SOME;
     return kernel_decode_steady(before, after) ? CPU_HARDLY : CPU_UNKNOWN; /* it slept, and is awake just now */
+}
+
+enum evidence_cpu kernel_decode_cpu_in(uint8_t call, const struct kernel_times *first, const struct kernel_times *last,
+                                       const struct kernel_times *now, uint64_t tick_ns)
+{
+    const enum evidence_cpu lately = kernel_decode_cpu(last, now, tick_ns);
+    const enum evidence_cpu in_all = kernel_decode_cpu(first, now, tick_ns);
+
+    return (call == RIP_CALL_INTERPRETER || call == RIP_CALL_COMPUTES) && in_all > lately ? in_all : lately;
 }
 
 /* Words ----------------------------------------------------------------------------------------------------------- */

@@ -15,8 +15,8 @@ export const questionsOfLocations = ({ all, ...filters }) => ({
 function groupRow(group, most) {
   const words = STATES.filter((state) => group.states[state] > 0).map((state) => `${count(group.states[state])} ${state}`);
   const example = group.example;
-  const { build_id: build, module, offset } = group.location || {};
-  return { key: `${build} ${module} ${offset}`, cells: [
+  const { build_id: build, module, offset, function: name, file, line } = group.location || {};
+  return { key: module ? `${build} ${module} ${offset}` : `${name} ${file} ${line}`, cells: [
     h("span", { class: "big" }, count(group.count)),
     [placeOf(group.location), h("div", { class: "share" }, shares(group.states, most))],
     words.join(", "),

@@ -17,6 +17,7 @@
 
 #include "cases/syscalls.h"
 #include "probe/kernel_decode.h"
+#include "rip/ring.h"
 
 #define MS UINT64_C(1000000)
 #define TICK_NS (10 * MS)
@@ -384,6 +385,18 @@ static struct kernel_times times_at(uint64_t mono_ms, uint64_t cpu_ms, uint64_t 
     };
 }
 
+static void test_cpu_time_of_threads_in_turn(void **state)
+{
+    const struct kernel_times first = times_at(1000, 0, 1), last = times_at(5000, 2000, 9),
+                              now = times_at(6000, 2000, 12);
+
+    (void)state;
+    assert_int_equal(kernel_decode_cpu_in(RIP_CALL_INTERPRETER, &first, &last, &now, TICK_NS), CPU_SOME);
+    assert_int_equal(kernel_decode_cpu_in(RIP_CALL_COMPUTES, &first, &last, &now, TICK_NS), CPU_SOME);
+    assert_int_equal(kernel_decode_cpu_in(RIP_CALL_LOCK, &first, &last, &now, TICK_NS), CPU_UNKNOWN);
+    assert_int_equal(kernel_decode_cpu_in(RIP_CALL_INTERPRETER, &last, &last, &now, TICK_NS), CPU_UNKNOWN);
+}
+
 static void test_cpu_time(void **state)
 {
     struct kernel_times before = times_at(1000, 70, 3), after;
@@ -523,6 +536,7 @@ int main(void)
         cmocka_unit_test(test_waits),
         cmocka_unit_test(test_waits_by_kernel_function),
         cmocka_unit_test(test_cpu_time),
+        cmocka_unit_test(test_cpu_time_of_threads_in_turn),
         cmocka_unit_test(test_has_not_run),
         cmocka_unit_test(test_window),
         cmocka_unit_test(test_names),
