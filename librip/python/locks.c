@@ -77,9 +77,8 @@ static uint32_t own_tid(void)
  * A lock that its own thread holds is one by which another thread will wake it, as threading's conditions do; and so is
  * the lock that ends with a thread, for those who join it.
  */
-static bool is_handed_over(const struct wait *wait)
+static bool is_handed_over(const struct wait *wait, const struct _PyInterpreterFrame *frame)
 {
-    const struct _PyInterpreterFrame *frame = binding_frame();
     const char *function;
 
     if (wait->is_with)
@@ -90,6 +89,25 @@ static bool is_handed_over(const struct wait *wait)
         return false;
     function = PyUnicode_AsUTF8(frame->f_code->co_name);
     return function != NULL && (strcmp(function, "_wait_for_tstate_lock") == 0 || strcmp(function, "_shutdown") == 0);
+}
+
+/*
+ * Who imports a module that another thread imports waits for what that thread will hand over, too, but it is held up:
+ * the lock of the module, a Python object whose method calls us, says by whom. 0 if this is no such wait.
+ */
+static uint32_t tid_of_importer(const struct _PyInterpreterFrame *frame)
+{
+    PyObject *self = frame != NULL && frame->f_code->co_argcount == 1 ? frame->localsplus[0] : NULL;
+    PyObject *owner;
+    uint32_t tid;
+
+    if (self == NULL || strcmp(Py_TYPE(self)->tp_name, "_ModuleLock") != 0)
+        return 0;
+    owner = PyObject_GetAttrString(self, "owner");
+    tid = owner != NULL && PyLong_Check(owner) ? binding_thread_tid_of(PyLong_AsUnsignedLong(owner)) : 0;
+    Py_XDECREF(owner);
+    PyErr_Clear();
+    return tid;
 }
 
 /* One wait of at most so many seconds: whether it got the lock; NULL for an exception of a signal's handler. */
@@ -159,6 +177,8 @@ static bool parse_wait(PyObject *arguments, PyObject *keywords, double *ret_seco
 /* What the interpreter's method returns, for a lock that was not free a moment ago. */
 static PyObject *acquire_slowly(const struct wait *wait, PyObject *arguments, PyObject *keywords)
 {
+    const struct _PyInterpreterFrame *frame = binding_frame();
+    uint32_t importer;
     double seconds;
     PyObject *result;
 
@@ -168,7 +188,10 @@ static PyObject *acquire_slowly(const struct wait *wait, PyObject *arguments, Py
     if (result != Py_False)
         return result;
     Py_DECREF(result);
-    if (!is_handed_over(wait))
+    importer = tid_of_importer(frame);
+    if (importer != 0)
+        return wait_for_holder(&(struct wait){wait->lock, &importer, wait->acquire, false}, seconds);
+    if (!is_handed_over(wait, frame))
         return wait_for_holder(wait, seconds);
     binding_runtime->call_begin(binding_address(binding_place()), seconds < 0 ? RIP_CALL_PRIVATE : RIP_CALL_WORK);
     result = wait->acquire(wait->lock, arguments, keywords);

@@ -236,6 +236,17 @@ void binding_leave_out(const char *path, size_t length)
     set_path(&left_out, path, length, "");
 }
 
+/* Private headers are of one minor version of Python, but no promise holds for them: what can be compared is. */
+static bool is_as_in_headers(const PyThreadState *tstate)
+{
+    const struct _gil_runtime_state *gil = &_PyRuntime.ceval.gil;
+
+    return _Py_atomic_load_relaxed(&_PyRuntime.gilstate.tstate_current) == (uintptr_t)tstate &&
+           _Py_atomic_load_relaxed(&gil->last_holder) == (uintptr_t)tstate &&
+           _Py_atomic_load_relaxed(&gil->locked) == 1 && tstate->thread_id == PyThread_get_thread_ident() &&
+           tstate->native_thread_id == PyThread_get_thread_native_id();
+}
+
 int binding_place_start(void)
 {
     const struct _gil_runtime_state *gil = &_PyRuntime.ceval.gil;
@@ -243,6 +254,10 @@ int binding_place_start(void)
     Py_ssize_t length;
     const char *bytes = path != NULL && PyUnicode_Check(path) ? PyUnicode_AsUTF8AndSize(path, &length) : NULL;
 
+    if (!is_as_in_headers(PyThreadState_Get())) {
+        PyErr_SetString(PyExc_RuntimeError, "this Python is laid out otherwise than its version 3.11 of Debian 12");
+        return -1;
+    }
     PyErr_Clear(); /* without it all code is the program's own */
     if (bytes != NULL)
         set_path(&library, bytes, (size_t)length, "/");

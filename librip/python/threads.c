@@ -138,6 +138,13 @@ static struct binding_thread *record_of(unsigned long ident)
     return NULL;
 }
 
+uint32_t binding_thread_tid_of(unsigned long ident)
+{
+    const struct binding_thread *thread = record_of(ident);
+
+    return thread != NULL ? thread->tid : 0;
+}
+
 /* The record of the thread that a threading.Thread stands for; NULL if it has not started. */
 static struct binding_thread *record_of_object(PyObject *object)
 {

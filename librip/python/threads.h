@@ -29,6 +29,8 @@ static inline struct binding_thread *binding_thread_get(void)
     return __builtin_expect(thread != NULL, 1) ? thread : binding_thread_enter();
 }
 
+/* The kernel's number of the thread that threading.get_ident() calls so; 0 if it is not known. */
+uint32_t binding_thread_tid_of(unsigned long ident);
 /* Gives the calling thread's id the name that is due. Async-signal-safe, without the GIL. */
 void binding_thread_show_name(struct binding_thread *thread);
 /* Gives the thread the name that threading has for the calling one, if any. */

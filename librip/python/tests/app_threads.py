@@ -64,6 +64,10 @@ def loop():
         pass
 
 
+def import_it():
+    import stuck_import  # noqa: F401  # import
+
+
 def wait_for_condition():
     with condition:
         condition.wait()
@@ -79,13 +83,14 @@ def serve():
     connection.recv(100)
 
 
+sys.path.append(os.path.dirname(__file__))
 silent, server, unused = (socket.create_server(("127.0.0.1", 0)) for _ in range(3))
 lock_a, lock_b, rlock = threading.Lock(), threading.Lock(), threading.RLock()
 condition, held, both = threading.Condition(), threading.Event(), threading.Barrier(2)
 pipe, pair = os.pipe(), socket.socketpair()
 kept = socket.create_connection(server.getsockname())
 stuck = {"query": query, "slow": slow_query, "rlock": Order().place, "timed": Order().cancel, "first": first,
-         "second": second, "itself": itself, "loop 1": loop, "loop 2": loop}
+         "second": second, "itself": itself, "import 1": import_it, "import 2": import_it, "import 3": import_it, "loop 1": loop, "loop 2": loop}
 idle = {"queue": queue.Queue().get, "simple": queue.SimpleQueue().get, "condition": wait_for_condition,
         "event": threading.Event().wait, "semaphore": threading.Semaphore(0).acquire,
         "barrier": threading.Barrier(2).wait, "serve": serve, "accept": unused.accept, "pair": lambda: pair[0].recv(1),
@@ -100,6 +105,9 @@ for thread in threads:
     elif thread.name == "old":
         renamed = thread
     thread.start()
+    if thread.name == "import 1":
+        while "stuck_import" not in sys.modules:
+            time.sleep(0.01)
 pool = concurrent.futures.ThreadPoolExecutor(2, thread_name_prefix="pool")
 pool.submit(len, "").result()
 print("ready", flush=True)
