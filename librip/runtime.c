@@ -50,6 +50,11 @@ static void watch_end(const void **ret_first_mutex, const void **ret_last_mutex)
     *ret_last_mutex = NULL;
 }
 
+static void set_own_descriptors(bool (*is_own)(int fd))
+{
+    (void)is_own;
+}
+
 static enum rip_descriptor descriptor_of(int fd)
 {
     (void)fd;
@@ -65,6 +70,7 @@ const struct rip_runtime *rip_runtime_get(void)
         .set_place = set_place,         .set_interpreter_lock = set_interpreter_lock,
         .watch_begin = watch_begin,     .watch_end = watch_end,
         .descriptor = descriptor_of,
+        .set_own_descriptors = set_own_descriptors,
     };
 
     return &runtime;

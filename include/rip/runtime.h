@@ -83,8 +83,13 @@ struct rip_runtime {
     void (*watch_begin)(void);
     void (*watch_end)(const void **ret_first_mutex, const void **ret_last_mutex);
     enum rip_descriptor (*descriptor)(int fd);
+    /*
+     * is_own() says whether a descriptor is the runtime's own, by which threads wake each other up: who polls it beside
+     * one connection waits for that connection. Async-signal-safe; set once, for good.
+     */
+    void (*set_own_descriptors)(bool (*is_own)(int fd));
 
-    void *reserved[8];
+    void *reserved[7];
 };
 
 /* Never NULL. The table is constant and lasts as long as the process. Thread-safe. */

@@ -214,6 +214,8 @@ static inline uint8_t preload_call_receive(int fd)
     return __builtin_expect(preload_may_ask(kind), 0) ? preload_call_receive_asked(fd) : kind;
 }
 
+/* Which descriptors are an interpreter's own: see rip/runtime.h. */
+void preload_set_own_descriptors(bool (*is_own)(int fd));
 /* The same of poll() and select(); in is an fd_set. */
 uint8_t preload_call_poll(const struct pollfd *fds, unsigned long count);
 uint8_t preload_call_select(int count, const void *in);

@@ -40,6 +40,7 @@
 
 struct preload_descriptor preload_descriptors[PRELOAD_DESCRIPTORS];
 static bool any_connected; /* as long as there is none, no poll waits for a reply */
+static bool (*is_own)(int fd);
 
 /* --- the table ---------------------------------------------------------------------------------------------------- */
 
@@ -300,14 +301,27 @@ static bool copy_argument(void *to, const void *from, size_t size)
     return copied;
 }
 
+void preload_set_own_descriptors(bool (*function)(int fd))
+{
+    rip_store_release(&is_own, function); /* pairs with is_of_interpreter() */
+}
+
+static bool is_of_interpreter(int fd)
+{
+    bool (*own)(int) = rip_load_acquire(&is_own); /* pairs with preload_set_own_descriptors() */
+
+    return own != NULL && own(fd);
+}
+
 uint8_t preload_call_poll(const struct pollfd *fds, unsigned long count)
 {
-    struct pollfd only;
+    struct pollfd copy[2]; /* an interpreter's own comes second */
 
-    if (!rip_load_relaxed(&any_connected) || count != 1 || !copy_argument(&only, fds, sizeof(only)) ||
-        (only.events & POLLIN) == 0)
+    if (!rip_load_relaxed(&any_connected) || count < 1 || count > 2 ||
+        !copy_argument(copy, fds, count * sizeof(copy[0])) || (copy[0].events & POLLIN) == 0 ||
+        (count == 2 && !is_of_interpreter(copy[1].fd)))
         return RIP_CALL_READY;
-    return call_ready(only.fd);
+    return call_ready(copy[0].fd);
 }
 
 uint8_t preload_call_select(int count, const void *in)
@@ -320,7 +334,7 @@ uint8_t preload_call_select(int count, const void *in)
         !copy_argument(words, in, ((unsigned int)count + word_bits - 1) / word_bits * sizeof(long)))
         return RIP_CALL_READY;
     for (int fd = 0; fd < count; fd++) {
-        if ((words[(unsigned int)fd / word_bits] >> ((unsigned int)fd % word_bits) & 1) == 0)
+        if ((words[(unsigned int)fd / word_bits] >> ((unsigned int)fd % word_bits) & 1) == 0 || is_of_interpreter(fd))
             continue;
         if (only >= 0)
             return RIP_CALL_READY;

@@ -240,6 +240,7 @@ PRELOAD_EXPORT const struct rip_runtime *rip_runtime_get(void)
         .watch_begin = watch_begin,
         .watch_end = watch_end,
         .descriptor = descriptor_of,
+        .set_own_descriptors = preload_set_own_descriptors,
     };
 
     return &runtime;

@@ -19,6 +19,11 @@ static void warn_of_version(void)
     fprintf(stderr, "rip: places of Ruby %s are not known: they are shown as those of the interpreter\n", ruby_version);
 }
 
+static bool is_own_descriptor(int fd)
+{
+    return rb_reserved_fd_p(fd) != 0;
+}
+
 /* Replacing a method of Ruby's own must not warn the program, whatever its -w. */
 static void start_hooks(void)
 {
@@ -26,6 +31,7 @@ static void start_hooks(void)
     const VALUE saved_verbose = *verbose;
 
     *verbose = Qnil;
+    binding_runtime->set_own_descriptors(is_own_descriptor);
     if (place_start()) {
         class_start();
         thread_start();
