@@ -69,8 +69,7 @@ const struct rip_runtime *rip_runtime_get(void)
         .call_begin = call_begin,       .call_end = call_end,
         .set_place = set_place,         .set_interpreter_lock = set_interpreter_lock,
         .watch_begin = watch_begin,     .watch_end = watch_end,
-        .descriptor = descriptor_of,
-        .set_own_descriptors = set_own_descriptors,
+        .descriptor = descriptor_of,    .set_own_descriptors = set_own_descriptors,
     };
 
     return &runtime;

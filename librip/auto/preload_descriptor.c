@@ -250,6 +250,13 @@ static uint8_t kind_asked(int fd)
     return file_kind(fd, &status);
 }
 
+static bool is_of_interpreter(int fd)
+{
+    bool (*own)(int) = rip_load_acquire(&is_own); /* pairs with preload_set_own_descriptors() */
+
+    return own != NULL && own(fd);
+}
+
 static __attribute__((noinline)) uint8_t find_kind(int fd)
 {
     int saved_errno = errno;
@@ -257,7 +264,7 @@ static __attribute__((noinline)) uint8_t find_kind(int fd)
 
     if (preload_filtered())
         return RIP_CALL_UNSURE;
-    kind = kind_asked(fd);
+    kind = is_of_interpreter(fd) ? RIP_CALL_INTERPRETER : kind_asked(fd);
     errno = saved_errno;
     if (kind == RIP_CALL_NONE)
         return RIP_CALL_UNSURE; /* it is not open */
@@ -304,13 +311,6 @@ static bool copy_argument(void *to, const void *from, size_t size)
 void preload_set_own_descriptors(bool (*function)(int fd))
 {
     rip_store_release(&is_own, function); /* pairs with is_of_interpreter() */
-}
-
-static bool is_of_interpreter(int fd)
-{
-    bool (*own)(int) = rip_load_acquire(&is_own); /* pairs with preload_set_own_descriptors() */
-
-    return own != NULL && own(fd);
 }
 
 uint8_t preload_call_poll(const struct pollfd *fds, unsigned long count)

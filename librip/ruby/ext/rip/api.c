@@ -3,6 +3,7 @@
  */
 #include "binding.h"
 #include "note.h"
+#include "place.h"
 
 #include <string.h>
 
@@ -48,20 +49,26 @@ static VALUE note_restore(VALUE before)
 }
 
 /*
+ * Rip.note -> text or nil
  * Rip.note(text)
  * Rip.note(text) { ... }
  *
  * What this thread or fiber does, for people: "GET /orders". nil takes it back. With a block: while that runs.
  */
-static VALUE rip_s_note(VALUE module, VALUE text)
+static VALUE rip_s_note(int argc, VALUE *argv, VALUE module)
 {
-    struct note before;
+    const struct note before = *thread_note();
 
     (void)module;
-    if (!NIL_P(text))
-        StringValue(text);
-    before = *thread_note();
-    note_set(NIL_P(text) ? NULL : RSTRING_PTR(text), NIL_P(text) ? 0 : (size_t)RSTRING_LEN(text));
+    rb_check_arity(argc, 0, 1);
+    if (argc == 0)
+        return before.bytes == 0 ? Qnil : rb_utf8_str_new(before.text, (long)before.bytes);
+    if (NIL_P(argv[0])) {
+        note_set(NULL, 0);
+    } else {
+        StringValue(argv[0]);
+        note_set(RSTRING_PTR(argv[0]), (size_t)RSTRING_LEN(argv[0]));
+    }
     return rb_block_given_p() ? rb_ensure(rb_yield, Qundef, note_restore, (VALUE)&before) : Qnil;
 }
 
@@ -141,7 +148,7 @@ static VALUE rip_s_is_traced(VALUE module)
 void api_define(VALUE module)
 {
     rb_define_singleton_method(module, "snap", rip_s_snap, 0);
-    rb_define_singleton_method(module, "note", rip_s_note, 1);
+    rb_define_singleton_method(module, "note", rip_s_note, -1);
     rb_define_singleton_method(module, "idle", rip_s_idle, 0);
     rb_define_singleton_method(module, "deadline_ms", rip_s_deadline_ms, 1);
     rb_define_singleton_method(module, "start", rip_s_start, -1);

@@ -4,6 +4,7 @@
  * runs. In the second case the module has no name until the program asks for it.
  */
 #include "binding.h"
+#include "place.h"
 
 #include <stdio.h>
 
@@ -63,6 +64,7 @@ void Init_rip(void)
 {
     const VALUE module = binding_module();
 
+    web_define(module);
     if (!rb_const_defined(rb_cObject, rb_intern("Rip")))
         rb_define_const(rb_cObject, "Rip", module);
 }

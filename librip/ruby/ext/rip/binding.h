@@ -25,20 +25,6 @@ void class_names_renew(void); /* classes have moved in memory */
 /* Bytes of the name that were written; 0 = not known. Without the GVL, too. */
 size_t class_name(VALUE class, char *ret_text, size_t size_bytes);
 
-/* place.c: where a thread is */
-
-/* Starts to say where threads are, if this Ruby is known. */
-bool place_start(void);
-/* The innermost place of the program's own code, as rip_snap_at() takes it, or 0. Without the GVL, too; safe in a
- * signal handler. */
-uint64_t place_of_program(void);
-/* The place that called the method of C code that runs now; 0 if that cannot be said. */
-uint64_t place_of_caller(void);
-/* The function of a method's first line, named name; 0 if the method is not in Ruby. */
-uint64_t place_of_method(VALUE method, const char *name, size_t name_length);
-/* This thread runs Ruby code no more, or does again. */
-void place_thread_ended(bool ended);
-
 /* thread.c: names of threads, and fibers */
 
 void thread_start(void);
@@ -47,6 +33,10 @@ struct note *thread_note(void); /* of what runs on this thread: the thread itsel
 
 /* mutex.c: who waits for whom */
 void mutex_start(void);
+
+/* web.c: notes of requests and queries. name is of a class whose body has ended. */
+void web_define(VALUE module);
+void web_class_ended(VALUE name);
 
 /* api.c, trace.c, tracepoint.c: the methods and the class of the module */
 void api_define(VALUE module);

@@ -65,22 +65,23 @@ static void write_entry(struct class_name *entry, VALUE class, const char *text,
 }
 
 /* The last probe's entry gives way: a name that is missing is only not shown. */
-static void enter_class(VALUE class)
+static VALUE enter_class(VALUE class)
 {
     const VALUE name = rb_mod_name(class);
     size_t bytes;
 
     if (!RB_TYPE_P(name, T_STRING))
-        return;
+        return Qnil;
     bytes = (size_t)RSTRING_LEN(name);
     for (size_t probe = 0; probe < PROBES; probe++) {
         struct class_name *entry = entry_of(class, probe);
 
         if (entry->class == class || entry->bytes == 0 || probe + 1 == PROBES) {
             write_entry(entry, class, RSTRING_PTR(name), bytes > NAME_BYTES ? NAME_BYTES : bytes);
-            return;
+            break;
         }
     }
+    return name;
 }
 
 static VALUE enter_each(RB_BLOCK_CALL_FUNC_ARGLIST(class, unused))
@@ -105,12 +106,17 @@ void class_names_renew(void)
 
 static void on_class_end(rb_event_flag_t event, VALUE data, VALUE self, ID id, VALUE class)
 {
+    VALUE name;
+
     (void)event;
     (void)data;
     (void)id;
     (void)class;
-    if (!RB_FL_TEST_RAW(self, RUBY_FL_SINGLETON))
-        enter_class(self);
+    if (RB_FL_TEST_RAW(self, RUBY_FL_SINGLETON))
+        return;
+    name = enter_class(self);
+    if (!NIL_P(name))
+        web_class_ended(name);
 }
 
 void class_start(void)

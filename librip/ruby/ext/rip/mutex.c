@@ -6,6 +6,7 @@
  * it is a lock, and which thread holds it.
  */
 #include "binding.h"
+#include "place.h"
 
 #include <ruby/fiber/scheduler.h>
 

@@ -11,6 +11,7 @@
  *   3. Code that frames refer to moves in memory only in a compaction, and none runs while a thread without the GVL
  *      reads it (with_code_at_rest()).
  */
+#include "place.h"
 #include "binding.h"
 #include "version.h"
 

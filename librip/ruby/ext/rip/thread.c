@@ -7,6 +7,7 @@
  */
 #include "binding.h"
 #include "note.h"
+#include "place.h"
 
 #include <string.h>
 

@@ -6,6 +6,7 @@
  * disabled: a method that is not traced runs as if there were no tracepoints.
  */
 #include "binding.h"
+#include "place.h"
 
 static VALUE traced; /* { [class, name] => tracepoint } */
 

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* place.h - where a thread is in its script. With the GVL, but where it says otherwise. */
+#ifndef RIP_RUBY_PLACE_H
+#define RIP_RUBY_PLACE_H
+
+#include "layout.h"
+
+/* Starts to say where threads are, if this Ruby is known. */
+bool place_start(void);
+/* The innermost place of the program's own code, as rip_snap_at() takes it, or 0. Without the GVL, too; safe in a
+ * signal handler. */
+uint64_t place_of_program(void);
+/* The place that called the method of C code that runs now; 0 if that cannot be said. */
+uint64_t place_of_caller(void);
+/* The function of a method's first line, named name; 0 if the method is not in Ruby. */
+uint64_t place_of_method(VALUE method, const char *name, size_t name_length);
+/* This thread runs Ruby code no more, or does again. */
+void place_thread_ended(bool ended);
+
+#endif

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * web.c - notes of requests and queries: lib/rip/web.rb, which lies in the folder of this library's own file.
+ *
+ * Under `rip run` puma and Rails get them as soon as the class is there that they hook into; otherwise the program says
+ * so.
+ */
+#include "binding.h"
+
+#include <dlfcn.h>
+#include <string.h>
+
+/* The class whose body has ended, and what hooks into it. */
+static const struct {
+    const char *class;
+    const char *part;
+} hooks[] = {
+    {"Puma::Request", "Puma"},
+    {"ActiveSupport::Notifications", "Notifications"},
+};
+
+static VALUE path_of_script(void)
+{
+    const char *slash;
+    Dl_info info;
+
+    if (dladdr((const void *)path_of_script, &info) == 0 || (slash = strrchr(info.dli_fname, '/')) == NULL)
+        rb_raise(rb_eLoadError, "rip: where is rip.so?");
+    return rb_sprintf("%.*s/web.rb", (int)(slash - info.dli_fname), info.dli_fname);
+}
+
+void web_define(VALUE module)
+{
+    const VALUE path = path_of_script();
+    VALUE arguments[2];
+
+    if (rb_const_defined_at(module, rb_intern("RIP")))
+        return;
+    arguments[0] = rb_funcall(rb_cFile, rb_intern("read"), 1, path);
+    arguments[1] = path;
+    rb_funcallv(module, rb_intern("module_eval"), 2, arguments);
+}
+
+static VALUE attach(VALUE part)
+{
+    const VALUE module = binding_module();
+
+    web_define(module);
+    return rb_funcall(rb_const_get(module, rb_intern((const char *)part)), rb_intern("attach"), 0);
+}
+
+void web_class_ended(VALUE name)
+{
+    int state = 0;
+
+    if ((binding_runtime->flags & RIP_RUNTIME_PRELOAD) == 0)
+        return;
+    for (size_t i = 0; i < sizeof(hooks) / sizeof(hooks[0]); i++) {
+        if (strcmp(StringValueCStr(name), hooks[i].class) == 0)
+            rb_protect(attach, (VALUE)hooks[i].part, &state);
+    }
+    if (state != 0)
+        rb_set_errinfo(Qnil); /* another version of theirs: no notes */
+}
