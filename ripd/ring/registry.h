@@ -244,10 +244,10 @@ bool registry_is_gone(const struct registry *registry, const struct ring *ring, 
 
 /*
  * Finds the process of the thread that a process calls tid: itself, or another of the same user. All of them must be
- * attested and live in our own pid namespace, where a tid means the same to each. 0; -ESRCH: none of these has it;
- * -EAGAIN: not found out before deadline_mono_ns.
+ * attested, and a tid must mean the same to each: they live in our own pid namespace, or they share a ring and say that
+ * they are in the same one. 0; -ESRCH: none of these has it; -EAGAIN: not found out before deadline_mono_ns.
  */
-int registry_find_holder(struct registry *registry, const struct ring *ring, uint32_t process, uint32_t tid,
+int registry_find_holder(struct registry *registry, struct ring *ring, uint32_t process, uint32_t tid,
                          uint64_t deadline_mono_ns, uint32_t *ret_ring, uint32_t *ret_process);
 
 /* The number in our namespace that registry_find_thread() gave belongs to no thread. */

@@ -242,11 +242,20 @@ bool registry_is_gone(const struct registry *registry, const struct ring *ring, 
 /* Holders -----------------------------------------------------------------------------------------------------------
  */
 
-static bool shares_tids(const struct ring *ring, uint32_t process)
+/*
+ * Whether a tid means the same to both: in our own pid namespace, or in another one, where both have entered themselves
+ * in one ring with the same namespace. A process that lies about its namespace misleads only about its own ring.
+ */
+static bool shares_tids(const struct ring *ring, uint32_t process, const struct ring *other, uint32_t other_process)
 {
-    const struct ring_process *known = process < ring->process_count ? &ring->processes[process] : NULL;
+    const struct ring_process *one = process < ring->process_count ? &ring->processes[process] : NULL;
+    const struct ring_process *two = other_process < other->process_count ? &other->processes[other_process] : NULL;
 
-    return known != NULL && known->verdict == PROCESS_ATTESTED && known->own_pid_namespace;
+    if (one == NULL || two == NULL || one->verdict != PROCESS_ATTESTED || two->verdict != PROCESS_ATTESTED)
+        return false;
+    if (one->own_pid_namespace || two->own_pid_namespace)
+        return one->own_pid_namespace && two->own_pid_namespace;
+    return ring == other && one->claim.pid_namespace != 0 && one->claim.pid_namespace == two->claim.pid_namespace;
 }
 
 /* Of root's rings processes of any user are attested. */
@@ -263,42 +272,46 @@ static bool is_of_the_same_user(const struct registry *registry, const struct ri
             one.uid_real == two.uid_real && one.uid_effective == two.uid_effective && one.uid_saved == two.uid_saved);
 }
 
-static bool has_holder(const struct registry *registry, const struct ring *ring, uint32_t process, uint32_t tid)
+static bool has_holder(struct registry *registry, struct ring *ring, uint32_t process, uint32_t tid,
+                       uint64_t deadline_mono_ns)
 {
-    return shares_tids(ring, process) && registry_has_thread(registry, ring, process, tid) &&
-           registry_process_holds(registry, ring, process);
+    uint32_t our_tid;
+
+    return registry_find_thread(registry, ring, process, tid, deadline_mono_ns, &our_tid) == 0 &&
+           registry_has_thread(registry, ring, process, our_tid) && registry_process_holds(registry, ring, process);
 }
 
 /* The one of a ring's processes that it is; process_count: none, or the time is over. */
-static uint32_t find_among(struct registry *registry, const struct ring *ring, uint32_t process,
-                           const struct ring *other, uint32_t tid, uint64_t deadline_mono_ns)
+static uint32_t find_among(struct registry *registry, const struct ring *ring, uint32_t process, struct ring *other,
+                           uint32_t tid, uint64_t deadline_mono_ns)
 {
     uint32_t at = 0;
 
     while (at < other->process_count && clock_mono_ns() < deadline_mono_ns) {
-        if (has_holder(registry, other, at, tid) && is_of_the_same_user(registry, ring, process, other, at))
+        if (shares_tids(ring, process, other, at) && has_holder(registry, other, at, tid, deadline_mono_ns) &&
+            is_of_the_same_user(registry, ring, process, other, at))
             return at;
         at++;
     }
     return (uint32_t)other->process_count;
 }
 
-int registry_find_holder(struct registry *registry, const struct ring *ring, uint32_t process, uint32_t tid,
+int registry_find_holder(struct registry *registry, struct ring *ring, uint32_t process, uint32_t tid,
                          uint64_t deadline_mono_ns, uint32_t *ret_ring, uint32_t *ret_process)
 {
     struct ring **rings;
     size_t count;
 
-    if (!shares_tids(ring, process))
+    if (!shares_tids(ring, process, ring, process))
         return -ESRCH;
-    if (has_holder(registry, ring, process, tid)) {
+    if (has_holder(registry, ring, process, tid, deadline_mono_ns)) {
         *ret_ring = ring->serial;
         *ret_process = process;
         return 0;
     }
     rings = registry_rings(registry, &count);
     for (size_t i = 0; i < count && clock_mono_ns() < deadline_mono_ns; i++) {
-        const struct ring *other = rings[i];
+        struct ring *other = rings[i];
         const uint32_t found = find_among(registry, ring, process, other, tid, deadline_mono_ns);
 
         if (found == other->process_count)

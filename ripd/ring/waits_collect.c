@@ -297,7 +297,7 @@ struct shared_holder {
 static void find_shared_holder(struct registry *registry, const struct waits_node *node, uint64_t deadline_mono_ns,
                                struct shared_holder *known)
 {
-    const struct ring *ring;
+    struct ring *ring;
 
     if (known->ring == node->ring && known->process == node->process && known->tid == waits_held_by(node))
         return;
@@ -309,8 +309,8 @@ static void find_shared_holder(struct registry *registry, const struct waits_nod
 }
 
 /*
- * What is not found out in time is unknown, and tried again on the next scan. In another pid namespace all are unknown:
- * a process that shares the lock may have written the number that it has in a third one.
+ * What is not found out in time is unknown, and tried again on the next scan. In another pid namespace so is who has no
+ * ring in common with who waits: a process that shares the lock may have written the number that it has in a third one.
  */
 static void find_shared_holders(struct waits *waits, struct registry *registry)
 {

@@ -67,11 +67,14 @@ def prepare(world):
 
 
 def copied(world, *names):
-    """A folder with files of a build tree, which other users may not be able to read."""
+    """A folder with files of a build tree, which other users may not be able to read. Each is copied once: a program of
+    which another copy took the place has none any more."""
     folder = os.path.join(world.made, "programs")
     os.makedirs(folder, exist_ok=True)
     os.chmod(folder, 0o755)
     for name in names:
+        if os.path.exists(os.path.join(folder, os.path.basename(name))):
+            continue
         subprocess.run(["install", "-m", "755", os.path.join(w.BIN, name), folder], check=True)
     return folder
 
@@ -111,13 +114,34 @@ def what_they_wait_for(world):
     assert place["function"] == "lock_in_a_circle", place
 
 
+def traced(world, ring, command):
+    folder = copied(world, "rip", "../lib/librip-preload.so", "caller")
+    world.contain(f"env RIP_PRELOAD_LIBRARY={folder}/librip-preload.so {folder}/rip run --dir {INSIDE} "
+                  f"--name {ring} -- {command.format(folder=folder)}")
+
+
+def workers_that_take_turns(world):
+    """Who waits for the lock of a worker that waits for a client is idle, who does for one that sleeps is not."""
+    prepare(world)
+    for kind in ("accept_mutex", "shared_mutex"):
+        traced(world, kind, "{folder}/caller " + kind)
+    stall = world.settled("shared_mutex", lambda stall: stall["waits_for"])
+    assert stall["cause"] == "blocked" and stall["id"] == 1, stall
+    holder, = stall["waits_for"]
+    assert holder["id"] != 1 and holder["ring"] == "shared_mutex" and holder["state"] == "stalled", stall
+    idle = world.wait_for(lambda: [item for item in world.get("/threads?ring=accept_mutex&state=idle")["threads"]
+                                   if item["id"] == 1][0])
+    assert idle["reason"] == "declared", idle
+    world.wait_scans(12)  # longer than a holder is sought
+    assert world.state(1, "accept_mutex") == "idle"
+    assert world.get("/events?ring=accept_mutex")["events"] == []
+
+
 def an_unchanged_program(world):
     """`rip run` in a container, and a name that another container has too."""
     prepare(world)
     for ring in ("first", "second"):
-        folder = copied(world, "rip", "../lib/librip-preload.so")
-        world.contain(f"env RIP_PRELOAD_LIBRARY={folder}/librip-preload.so {folder}/rip run --dir {INSIDE} "
-                      f"--name {ring} -- sleep 3600")
+        traced(world, ring, "sleep 3600")
     for ring in ("first", "second"):
         stall = world.settled(ring, lambda stall: stall["cause"] == "sleeping")
         assert stall["name"] == "sleep" and stall["process"]["attested"], stall
@@ -135,4 +159,5 @@ def when_they_are_gone(world):
     world.wait_for(lambda: [event["kind"] for event in world.get("/events?ring=gone")["events"]].count("end") == 2)
 
 
-w.run([who_they_are, what_they_wait_for, an_unchanged_program, when_they_are_gone], ContainerWorld)
+w.run([who_they_are, what_they_wait_for, workers_that_take_turns, an_unchanged_program, when_they_are_gone],
+      ContainerWorld)

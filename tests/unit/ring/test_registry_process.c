@@ -687,6 +687,22 @@ static void open_ring_in_a_namespace(void *context)
         usleep(1000);
 }
 
+/* The holder of a lock is found by its number inside the namespace, but not where the record names no namespace. */
+static void check_holder_inside(struct scene *scene, struct ring *ring, uint32_t tid)
+{
+    struct ring_process *process = &ring->processes[0];
+    const uint64_t claimed = process->claim.pid_namespace;
+    uint32_t serial = 0, found = 1;
+
+    assert_int_equal(registry_find_holder(scene->registry, ring, 0, tid, UINT64_MAX, &serial, &found), 0);
+    assert_int_equal(serial, ring->serial);
+    assert_int_equal(found, 0);
+    assert_int_equal(registry_find_holder(scene->registry, ring, 0, 4000000, UINT64_MAX, &serial, &found), -ESRCH);
+    process->claim.pid_namespace = 0;
+    assert_int_equal(registry_find_holder(scene->registry, ring, 0, tid, UINT64_MAX, &serial, &found), -ESRCH);
+    process->claim.pid_namespace = claimed;
+}
+
 static void test_another_pid_namespace(void **state)
 {
     struct scene *scene = *state;
@@ -718,6 +734,7 @@ static void test_another_pid_namespace(void **state)
     assert_int_equal(registry_find_thread(scene->registry, ring, 0, (uint32_t)word->tid, deadline_ns, &thread), 0);
     assert_int_not_equal(thread, word->tid);
     assert_int_equal(registry_find_thread(scene->registry, ring, 0, 4000000, deadline_ns, &none), -ESRCH);
+    check_holder_inside(scene, ring, (uint32_t)word->tid);
     registry_forget_thread(ring, 0, thread);
     usleep(600000); /* listed again */
     assert_int_equal(registry_find_thread(scene->registry, ring, 0, (uint32_t)word->tid, 0, &none), -EAGAIN);
