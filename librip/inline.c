@@ -29,29 +29,12 @@ WEAK RIP_EARLY struct rip_ring *rip_ring;
 __thread struct rip_thread rip__thread INITIAL_EXEC;
 RIP_EARLY uint32_t rip__epoch;
 
-/* One operation, so that a signal handler cannot split it; only this thread counts. */
-static inline uint64_t count_one(struct rip_slot *slot)
-{
-#ifdef RIP_PORTABLE_SNAP
-    return rip_add_relaxed(&slot->count, 1) + 1;
-#else
-    __asm__ volatile("incq %0" : "+m"(slot->count) : : "cc");
-    return rip_load_relaxed(&slot->count);
-#endif
-}
-
 void rip_snap_at(const void *address)
 {
     struct rip_slot *slot = rip__thread.slot;
-    uint64_t count;
 
-    if (slot == NULL)
-        return;
-    count = count_one(slot);
-    rip__idx = (uint8_t)(count + slot->index_bias);
-    rip__ctr = (uint8_t)count;
-    rip_store_relaxed(&slot->entry[count % RIP_ENTRY_COUNT],
-                      count << RIP_ENTRY_TAG_SHIFT | ((uintptr_t)address & RIP_ENTRY_ADDRESS_MASK));
+    if (slot != NULL)
+        rip__record(slot, (uintptr_t)address);
 }
 
 RIP_API void rip_snap(void);

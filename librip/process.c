@@ -460,7 +460,7 @@ static int enter_once(void)
         return result;
     process = rip__process_at(index);
     rip_store_relaxed(&process->flags, 0); /* of the record's last owner */
-    flags = writer->preloaded ? RIP_PROCESS_PRELOADED : 0;
+    flags = writer->preloaded ? RIP_PROCESS_PRELOADED : writer->compiled ? RIP_PROCESS_COMPILED : 0;
     if (rip__process_take_life(index))
         flags |= RIP_PROCESS_HAS_LIFE_LOCK;
     fill_record(process);

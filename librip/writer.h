@@ -97,6 +97,7 @@ struct rip_writer {
     bool execing;           /* it has left the record EXECING, and the slots as they are */
     uint64_t pid_namespace; /* of this process; 0 = not asked yet */
     bool preloaded;         /* RIP_PROCESS_PRELOADED for records of this process */
+    bool compiled;          /* RIP_PROCESS_COMPILED, the same */
     bool interprets;       /* the preload library knows the program as an interpreter: its ring has notes and scripts */
     int descriptor_wanted; /* the ring's descriptor gets this number, or one behind it, if it can; 0 = any high one */
     bool filtered;         /* see rip__is_filtered() */
@@ -268,6 +269,21 @@ void rip__forget_ring(void);
 void rip__move_ring_fd(void);
 /* Records of this process say RIP_PROCESS_PRELOADED. Call before the ring is made. */
 void rip__set_preloaded(int descriptor_wanted);
+
+/* --- own_ring.c: the ring of a program that makes none itself ---------------------------------------------------- */
+
+/* Where it is made. */
+const char *rip__own_ring_dir(void);
+/* The first name that can be had. *ret_error is the error of the first that was no live ring; 0 = none. */
+bool rip__own_ring_make(char ret_path[PATH_MAX], int *ret_error);
+/* After rip__leave(): private memory is in the place of the ring, at one stroke. By slots of 0 other threads notice. */
+void rip__detach_mapping(void);
+/*
+ * For librip-compiled, which is a library of its own. True: the process had no ring, and has one now, whose record says
+ * RIP_PROCESS_COMPILED; then it is to be ended at exit. Call it once. Both keep errno.
+ */
+RIP_API bool rip__compiled_begin(void);
+RIP_API void rip__compiled_end(void);
 
 /* --- slot.c: all locked ------------------------------------------------------------------------------------------ */
 

@@ -205,6 +205,7 @@ enum rip_process_state {
 #define RIP_PROCESS_HAS_LIFE_LOCK 2u   /* it took its LIFE byte: without the lock it is gone */
 #define RIP_PROCESS_PRELOADED 4u       /* traced by the preload library */
 #define RIP_PROCESS_EXITING 8u         /* it called exit(), or returned from main() */
+#define RIP_PROCESS_COMPILED 16u       /* traced by what its compiler put in (librip-compiled) */
 
 struct rip_process {
     uint32_t state;            /* enum rip_process_state */

@@ -32,8 +32,6 @@
 
 #include "rip/rip.h"
 
-#define RIP_PRELOAD_CAPACITY 65536u /* ids of a ring, unless RIP_MAX says otherwise */
-
 #define PRELOAD_EXPORT __attribute__((visibility("default")))
 
 /*

@@ -266,7 +266,7 @@ static void app_describe_waits(struct app *app, struct waits *waits)
     waits_describe(waits, &source);
 }
 
-/* Rings whose preload library does not see all that their threads wait in. */
+/* Rings of programs that do not announce all that their threads wait in. */
 static void app_notice_unseen(struct app *app, const struct detector_update *update)
 {
     uint32_t ring = 0;

@@ -55,6 +55,7 @@ struct process_facts {
     bool attested;
     bool dead;
     bool preloaded; /* traced by the preload library, not by its own calls */
+    bool compiled;  /* ... by what its compiler put in */
     char comm[RIP_COMM_BYTES + 1];
     char *exe;                     /* NULL = not known */
     struct process_origin *origin; /* a reference; NULL = not known, or not the owner's own */
@@ -163,8 +164,10 @@ const char *ring_health_name(enum ring_health health);
     X(refused_process_count, "processes")
 
 /* Where the breadcrumbs of a process come from: the word for it. */
-#define SOURCE_LIBRARY "library"
-#define SOURCE_PRELOAD "preload"
+static inline const char *process_source(const struct process_facts *process)
+{
+    return process->compiled ? "compiled" : process->preloaded ? "preload" : "library";
+}
 
 /* One line of /rings. */
 struct ring_facts {

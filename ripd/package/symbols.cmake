@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-# deb-symbols(5) from a linker's version script: LIBRIP_1.2 { ... } came with version 1.2.0.
-function(write_symbols library map output)
+# deb-symbols(5) from a linker's version script: LIBRIP_1.2 { ... } came with version 1.2.0. Appends to the output.
+function(write_symbols library package map output)
   file(STRINGS ${map} lines)
-  set(text "${library}.so.${PROJECT_VERSION_MAJOR} ${library}${PROJECT_VERSION_MAJOR} #MINVER#\n")
+  set(text "${library}.so.${PROJECT_VERSION_MAJOR} ${package} #MINVER#\n")
   set(names "")
   foreach(line ${lines})
-    if(line MATCHES "^(LIBRIP_(SESSION_)?([0-9.]+)) {")
+    if(line MATCHES "^(LIBRIP_(SESSION_|COMPILED_)?([0-9.]+)) {")
       set(node ${CMAKE_MATCH_1})
       set(version ${CMAKE_MATCH_3})
       list(APPEND names "${node}@${node} ${version}.0")
@@ -16,5 +16,5 @@ function(write_symbols library map output)
   list(SORT names)
   list(JOIN names "\n " names)
   string(REPLACE "#MINVER#\n" "#MINVER#\n ${names}\n" text "${text}")
-  file(WRITE ${output} "${text}")
+  file(APPEND ${output} "${text}")
 endfunction()

@@ -165,6 +165,7 @@ static int take_process(struct replay_ring *ring, uint32_t index, const struct r
     facts->pid = facts->claimed_pid = info->pid;
     facts->preloaded = ring->preload;
     facts->scripts = module_facts_ref(ring->scripts);
+    facts->compiled = (info->flags & RIP_PROCESS_COMPILED) != 0;
     memcpy(facts->comm, info->comm, RIP_COMM_BYTES);
     process->facts = facts;
     return 0;

@@ -64,7 +64,7 @@ int leftover_remove(int directory, const struct ring *ring)
 
 /* What nobody needs ------------------------------------------------------------------------------------------------ */
 
-/* Whether the preload library made it, and every process has left it in order. */
+/* Every process has left it in order. */
 static bool has_ended(const struct ring *ring)
 {
     for (size_t i = 0; i < ring->process_count; i++)
@@ -73,10 +73,11 @@ static bool has_ended(const struct ring *ring)
     return true;
 }
 
-static bool is_preloaded(const struct ring *ring)
+/* The preload library made it, or librip-compiled: no process asked for it. */
+static bool is_unasked(const struct ring *ring)
 {
     for (size_t i = 0; i < ring->process_count; i++)
-        if ((ring->processes[i].claim.flags & RIP_PROCESS_PRELOADED) == 0)
+        if ((ring->processes[i].claim.flags & (RIP_PROCESS_PRELOADED | RIP_PROCESS_COMPILED)) == 0)
             return false;
     return true;
 }
@@ -164,7 +165,7 @@ void leftovers_remove(struct registry *registry, uint64_t now_mono_ns)
     for (size_t i = 0; crashed != NULL && i < ring_count; i++) {
         struct leftover leftover = {rings[i], stem_bytes(rings[i])};
 
-        if (!is_certain(rings[i]) || !is_preloaded(rings[i]))
+        if (!is_certain(rings[i]) || !is_unasked(rings[i]))
             continue;
         if (has_ended(rings[i]))
             remove_one(registry, rings[i], &removed);

@@ -94,6 +94,7 @@ static struct process_facts *new_facts(const struct ring *ring, const struct rin
     facts->claimed_pid = claim->pid;
     facts->attested = process->verdict == PROCESS_ATTESTED;
     facts->preloaded = (process->claim.flags & RIP_PROCESS_PRELOADED) != 0;
+    facts->compiled = (process->claim.flags & RIP_PROCESS_COMPILED) != 0;
     facts->dead = process->verdict == PROCESS_DEAD;
     memcpy(facts->comm, claim->comm, RIP_COMM_BYTES);
     facts->started_wall_ns = started_wall_ns(ring, process);
@@ -622,7 +623,8 @@ bool registry_is_preloaded(struct registry *registry, uint32_t serial, uint32_t 
 
     if (ring == NULL || ring->process_count == 0)
         return false;
-    return (ring->processes[process < ring->process_count ? process : 0].claim.flags & RIP_PROCESS_PRELOADED) != 0;
+    return (ring->processes[process < ring->process_count ? process : 0].claim.flags &
+            (RIP_PROCESS_PRELOADED | RIP_PROCESS_COMPILED)) != 0;
 }
 
 bool processes_live(const struct ring *ring)

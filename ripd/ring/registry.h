@@ -199,7 +199,8 @@ struct lease *registry_lease(struct registry *registry, uint32_t serial);
 /* The directory of that number, from 0 on. False: it is missing now, or there is none. */
 bool registry_directory(const struct registry *registry, size_t number, uint64_t *ret_device, uint64_t *ret_inode);
 
-/* Whether a process of a ring is traced by the preload library; for one that is not known, whether its first one is. */
+/* Whether a process of a ring is traced without calls of its own; of one that is not known, whether the first one is.
+ */
 bool registry_is_preloaded(struct registry *registry, uint32_t serial, uint32_t process);
 
 /* A ring whose mapping is damaged is unmapped, and stays in the list of rings with the reason. */

@@ -71,7 +71,7 @@ int document_capture(const struct capture_facts *facts, const struct snapshot *m
     json_text(&writer, "schema", "ripd/capture/1");
     json_time(&writer, "ended_at", facts->ended_wall_ns);
     json_name(&writer, "ring", facts->ring_name);
-    json_text(&writer, "source", facts->process->preloaded ? SOURCE_PRELOAD : SOURCE_LIBRARY);
+    json_text(&writer, "source", process_source(facts->process));
     json_open(&writer, "process", '{');
     item_write_process(&writer, facts->process);
     json_close(&writer);

@@ -264,9 +264,7 @@ static void write_processes(struct json_writer *writer, const struct ring_facts 
 /* The processes of a ring are of one program: the first speaks for all. */
 static const char *source_of(const struct ring_facts *ring)
 {
-    if (ring->process_count == 0)
-        return NULL;
-    return ring->processes[0]->preloaded ? SOURCE_PRELOAD : SOURCE_LIBRARY;
+    return ring->process_count != 0 ? process_source(ring->processes[0]) : NULL;
 }
 
 /* Whether all that its threads wait in can be judged. */

@@ -295,9 +295,7 @@ static void write_name(struct json_writer *writer, const struct item *item)
 
 static const char *source_of(const struct item *item)
 {
-    if (item == NULL || item->process == NULL)
-        return NULL;
-    return item->process->preloaded ? SOURCE_PRELOAD : SOURCE_LIBRARY;
+    return item != NULL && item->process != NULL ? process_source(item->process) : NULL;
 }
 
 void item_write_who(struct json_writer *writer, const struct item *item)

@@ -314,7 +314,7 @@ const struct metric metrics[] = {
      write_stall_causes, offsetof(struct health, longest_ns_by_cause)},
     {GAUGE("ripd_stuck"), "cause",
      "Of ripd_stalls, those that are certainly stuck: not sleeping, unknown or unexamined, nor spinning in a program "
-     "that is traced by the preload library.",
+     "that is traced without calls of its own.",
      write_stall_causes, offsetof(struct health, stuck_by_cause)},
     {SECONDS("ripd_stuck_longest_seconds"), "cause", "For how long the longest of these has been observed.",
      write_stall_causes, offsetof(struct health, stuck_longest_ns_by_cause)},

@@ -132,7 +132,8 @@ def plugin_with_its_own_copy(folder):
     report("plugin with its own copy can be unloaded", result.returncode == 0, f"{result.returncode} {result.stdout}")
 
 
-LIBRARIES = {"librip": "librip.map", "librip-session": "session/librip-session.map"}
+LIBRARIES = {"librip": "librip.map", "librip-session": "session/librip-session.map",
+             "librip-compiled": "auto/compiled.map"}
 
 
 def exported_symbols(library):

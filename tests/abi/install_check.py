@@ -25,9 +25,12 @@ def run(argv, **options):
 def check_files(prefix):
     for pattern in ("bin/rip", "sbin/ripd", "libexec/ripd/ripd-symbolizer", "libexec/ripd/ripd-probe",
                     "libexec/rip/rip-client", "include/librip.h", "include/rip/rip.h",
-                    "include/rip/reader.h", "include/rip/rip.hpp", "include/rip/boost_fiber.hpp",
+                    "include/rip/reader.h",
+                    "include/rip/rip.hpp", "include/rip/boost_fiber.hpp",
                     "lib*/**/librip.so.1", "lib*/**/librip.a", "lib*/**/librip-preload.so", "lib*/**/librip.pc",
-                    "lib*/**/librip-config.cmake", "include/rip/session.h", "lib*/**/librip-session.so.1",
+                    "lib*/**/librip-config.cmake",
+                    "lib*/**/librip-compiled.so.1", "lib*/**/librip-compiled.a", "lib*/**/librip-compiled.pc",
+                    "include/rip/session.h", "lib*/**/librip-session.so.1",
                     "lib*/**/librip-session.a", "lib*/**/librip-session.pc", "lib*/**/librip-session-config.cmake",
                     "share/ripd/alerts.yml", "share/ripd/dashboard.json",
                     "share/ripd/ripd.json",
@@ -67,7 +70,8 @@ def build_by_pkg_config(prefix, folder, library, source):
 
 def build_by_package(prefix, folder, package, source):
     """Shared and static, as C and as C++."""
-    names = {"librip": ("rip", "rip_static"), "librip-session": ("session", "session_static")}[package]
+    names = {"librip": ("rip", "rip_static", "compiled", "compiled_static"),
+             "librip-session": ("session", "session_static")}[package]
     tree = os.path.join(folder, f"cmake-{package}")
     os.mkdir(tree)
     for suffix in ("c", "cc"):
@@ -103,6 +107,25 @@ def build_and_run(prefix, folder):
     if needed != {"libc.so.6", "libzstd.so.1", "libjansson.so.4"}:
         print(f"FAILED: librip-session needs {needed}")
         sys.exit(1)
+
+
+def check_compiled_in(prefix, folder):
+    """A program that is compiled for it, shared and static, has a ring as long as it runs."""
+    source, program = os.path.join(folder, "traced.c"), os.path.join(folder, "traced")
+    with open(source, "w", encoding="utf-8") as file:
+        file.write('#include <stdlib.h>\nint main(void) { return system("ls $RIP_DIR"); }\n')
+    pc_file = glob.glob(f"{prefix}/lib*/**/librip-compiled.pc", recursive=True)[0]
+    libraries = os.path.dirname(os.path.dirname(pc_file))
+    flags = run(["pkg-config", "--cflags", "--libs", "librip-compiled"],
+                env={**os.environ, "PKG_CONFIG_PATH": os.path.dirname(pc_file)}).split()
+    for how in (flags, [f"{libraries}/librip-compiled.a", f"{libraries}/librip.a"]):
+        run(["cc", *WARNINGS, "-finstrument-functions", source, "-o", program, "-pthread", *how])
+        with tempfile.TemporaryDirectory(dir="/dev/shm") as rings:
+            kept = {key: value for key, value in os.environ.items() if not key.startswith("RIP_")}
+            seen = run([program], env={**kept, "LD_LIBRARY_PATH": libraries, "RIP_DIR": rings})
+            if not re.fullmatch(r"traced\.\d+\n", seen) or os.listdir(rings):
+                print(f"FAILED: {how}: rings {seen!r} while it ran, {os.listdir(rings)} afterwards")
+                sys.exit(1)
 
 
 def check_symbolizer_is_found(prefix, folder):
@@ -147,9 +170,10 @@ def main():
         check_files(prefix)
         check_configuration_is_kept(prefix)
         build_and_run(prefix, folder)
+        check_compiled_in(prefix, folder)
         check_symbolizer_is_found(prefix, folder)
         check_rip(prefix)
-    print("installed tree: its files, two libraries built against in each way, a traced program: all right")
+    print("installed tree: its files, the libraries built against in each way, a traced program: all right")
 
 
 main()
