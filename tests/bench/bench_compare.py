@@ -16,7 +16,8 @@ import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 TOP = os.path.abspath(os.path.join(HERE, "../.."))
-LIBRARY = os.path.join(os.environ.get("RIP_TEST_BIN", os.path.join(TOP, "build/bin")), "../lib/librip.a")
+LIBRARIES = os.path.abspath(os.path.join(os.environ.get("RIP_TEST_BIN", os.path.join(TOP, "build/bin")), "../lib"))
+LIBRARY = f"{LIBRARIES}/librip.a"
 PAGE = os.path.join(TOP, "ripd/man/librip.3.in")
 MARKS = ('.\\" Costs: written by tests/bench/bench_compare.py --manual\n', '.\\" End of costs\n')
 TIMEOUT_S = 120
@@ -46,10 +47,11 @@ class Parts:
         subprocess.run(["cc", *objects, LIBRARY, *flags, "-o", program], check=True)
         return program
 
-    def run(self, argv, count):
+    def run(self, argv, count, **environment):
         """{name: ns}"""
         done = subprocess.run([*argv, str(count), f"/dev/shm/rip-compare.{os.getpid()}"], capture_output=True,
-                              text=True, check=False, cwd=self.folder, timeout=TIMEOUT_S)
+                              text=True, check=False, cwd=self.folder, timeout=TIMEOUT_S,
+                              env={**os.environ, **environment})
         rows = re.findall(r"^  (\w+) +([0-9.]+) +[0-9.]+$", done.stdout, re.M)
         if done.returncode != 0 or not rows:
             raise Missing((done.stderr.strip().splitlines() or ["it does not run"])[-1])
@@ -111,6 +113,18 @@ class Parts:
         program = self.build("uftraced", "-DFUNCTIONS", "-pg")
         return self.run(["uftrace", "record", "--no-libcall", "-d", f"{self.folder}/uftrace", program], 50000)
 
+    def python(self):
+        if not os.path.exists(f"{LIBRARIES}/python"):
+            raise Missing("the binding is not built")
+        return self.run(["/usr/bin/python3.11", f"{HERE}/compare/compare.py"], 100000,
+                        PYTHONPATH=f"{LIBRARIES}/python")
+
+    def ruby(self):
+        if not os.path.exists(f"{LIBRARIES}/ruby"):
+            raise Missing("the binding is not built")
+        return self.run(["/usr/bin/ruby3.1", f"{HERE}/compare/compare.rb"], 100000,
+                        RUBYLIB=f"{TOP}/librip/ruby/lib:{LIBRARIES}/ruby")
+
 
 # What is looked at, the variant, its row, and the row whose time is not counted.
 ROWS = (
@@ -125,6 +139,15 @@ ROWS = (
     ("function with -finstrument-functions, empty hooks", "empty_hooks", "call", None),
     ("function with -pg (gprof)", "profiled", "call", None),
     ("function with -pg under uftrace record", "uftrace", "call", None),
+    ("Python: rip.snap()", "python", "snap", "nothing"),
+    ("Python: Tracepoint.fire(), nobody looks", "python", "fire", "nothing"),
+    ("Python: function with @rip.trace", "python", "traced", "call"),
+    ("Python: function under an empty sys.setprofile", "python", "profile", "call"),
+    ("Ruby: Rip.snap", "ruby", "snap", "nothing"),
+    ("Ruby: Tracepoint#fire, nobody looks", "ruby", "fire", "nothing"),
+    ("Ruby: method with Rip.trace", "ruby", "traced", "call"),
+    ("Ruby: method under an empty TracePoint", "ruby", "empty", "call"),
+    ("Ruby: TracePoint reads path, line, method", "ruby", "reading", "call"),
 )
 
 
