@@ -120,7 +120,23 @@ static PyObject *first_attribute_of(PyObject *object, const char *name, const ch
     return value != NULL ? value : attribute_of(object, otherwise);
 }
 
-/* The descriptor of asyncio's own transports; -1 if it is another one. Takes the reference. */
+/* A transport of uvloop, whose fields are not Python's. */
+static int descriptor_of_uvloop(PyObject *transport)
+{
+    static const char prefix[] = "uvloop.";
+    PyObject *socket = NULL;
+    int fd = -1;
+
+    if (strncmp(Py_TYPE(transport)->tp_name, prefix, sizeof(prefix) - 1) == 0)
+        socket = PyObject_CallMethod(transport, "get_extra_info", "s", "socket");
+    if (socket != NULL && socket != Py_None)
+        fd = PyObject_AsFileDescriptor(socket);
+    PyErr_Clear();
+    Py_XDECREF(socket);
+    return fd;
+}
+
+/* The descriptor of a transport of asyncio or uvloop; -1 if it is another one. Takes the reference. */
 static int descriptor_of_transport(PyObject *transport)
 {
     int fd = -1;
@@ -129,8 +145,7 @@ static int descriptor_of_transport(PyObject *transport)
         PyObject *number = attribute_of(transport, "_sock_fd");
         PyObject *tls = number == NULL ? attribute_of(transport, "_ssl_protocol") : NULL;
 
-        if (number != NULL && PyLong_CheckExact(number))
-            fd = _PyLong_AsInt(number);
+        fd = number != NULL && PyLong_CheckExact(number) ? _PyLong_AsInt(number) : descriptor_of_uvloop(transport);
         Py_XDECREF(number);
         Py_SETREF(transport, tls != NULL ? attribute_of(tls, "_transport") : NULL);
         Py_XDECREF(tls);

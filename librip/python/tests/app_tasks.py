@@ -3,6 +3,7 @@
 that a test wants to find again has a comment "at NAME"."""
 import asyncio
 import contextlib
+import sys
 import threading
 
 SLEEPERS = 1000
@@ -143,4 +144,7 @@ async def main():
 
 
 if __name__ == "__main__":
+    if sys.argv[1:] == ["uvloop"]:
+        import uvloop
+        uvloop.install()
     asyncio.run(main())  # at loop
