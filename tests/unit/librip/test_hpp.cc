@@ -19,6 +19,7 @@ bool may_allocate = true;
 
 } // namespace
 
+#ifndef SANITIZED // clang's sanitizers have these themselves, and cannot be linked with others
 void *operator new(std::size_t bytes)
 {
     CHECK(may_allocate);
@@ -35,6 +36,7 @@ void operator delete(void *memory, std::size_t) noexcept
 {
     std::free(memory);
 }
+#endif
 
 namespace
 {
