@@ -32,7 +32,7 @@ static struct _PyInterpreterFrame *frame_of(PyObject *object)
 /* What a suspended frame awaits; borrowed, NULL if nothing. */
 static PyObject *awaited_by(const struct _PyInterpreterFrame *frame)
 {
-    const PyCodeObject *code = frame->f_code;
+    PyCodeObject *code = frame->f_code; /* CPython's macros drop a const */
     _Py_CODEUNIT next;
 
     if (frame->prev_instr < _PyCode_CODE(code) || frame->stacktop <= code->co_nlocalsplus)
@@ -103,7 +103,7 @@ static PyObject *attribute_of(PyObject *object, const char *name)
     PyObject *value = NULL;
 
     if (key != NULL && !PyType_Check(object)) {
-        const PyObject *of_class = _PyType_Lookup(Py_TYPE(object), key);
+        PyObject *of_class = _PyType_Lookup(Py_TYPE(object), key);
 
         if (of_class == NULL || Py_TYPE(of_class)->tp_descr_get == NULL || Py_IS_TYPE(of_class, &PyMemberDescr_Type))
             value = _PyObject_GenericGetAttrWithDict(object, key, NULL, 1);
