@@ -39,7 +39,7 @@ struct copy {
     struct rip_process process;
     struct rip_module module;
     struct rip_slot_note note; /* of any slot */
-    struct rip_script script;
+    _Alignas(uint64_t) struct rip_script script;
     uint64_t slots[WORD_BITS * COPIED_STRIDE_MAX / sizeof(uint64_t)];
 };
 

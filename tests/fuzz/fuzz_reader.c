@@ -32,6 +32,7 @@ size_t fuzz_seed(size_t number, uint8_t *ret_bytes, size_t capacity_bytes)
         {.slot_capacity = 8, .process_capacity = 3, .module_capacity = 3, .process_stride_bytes = 1032},
         {.slot_capacity = 6, .slot_stride_bytes = 640, .entry_offset_bytes = 384, .process_capacity = 1},
         {.slot_capacity = 9, .entry_count = 8, .process_capacity = 1, .module_capacity = 1},
+        {.slot_capacity = 3, .process_capacity = 1, .module_capacity = 1, .script_capacity = 4},
     };
     struct ring_builder builder;
     size_t size_bytes = 0;
@@ -44,6 +45,8 @@ size_t fuzz_seed(size_t number, uint8_t *ret_bytes, size_t capacity_bytes)
         ring_builder_new(&builder, &geometries[number - 1]);
         ring_builder_add_process(&builder, 0, 1, 1, "seed");
         ring_builder_link_module(&builder, 0, ring_builder_add_module(&builder, 4096, 8192, 0, "/a", "id", 2));
+        for (uint32_t i = 0; i < geometries[number - 1].script_capacity; i++)
+            ring_builder_add_script(&builder, "order.rb", "place");
         for (uint32_t slot = 0; slot < geometries[number - 1].slot_capacity; slot++) {
             ring_builder_add_id(&builder, slot, slot, slot, 0, "seed");
             ring_builder_run_to(&builder, slot, 7 * slot);

@@ -20,6 +20,7 @@ struct layout {
     uint64_t module_offset;
     uint64_t slot_offset;
     uint64_t note_offset;
+    uint64_t script_offset;
     uint64_t file_bytes;
 };
 
@@ -57,8 +58,9 @@ static struct layout lay_out(const struct ring_geometry *wanted)
         after_section(layout.module_offset, (uint64_t)geometry->module_capacity * geometry->module_stride_bytes);
     layout.note_offset =
         after_section(layout.slot_offset, (uint64_t)geometry->slot_capacity * geometry->slot_stride_bytes);
-    layout.file_bytes =
+    layout.script_offset =
         after_section(layout.note_offset, (uint64_t)geometry->slot_capacity * geometry->note_stride_bytes);
+    layout.file_bytes = after_section(layout.script_offset, (uint64_t)geometry->script_capacity * RIP_SCRIPT_BYTES);
     return layout;
 }
 
@@ -92,6 +94,12 @@ void ring_builder_init(struct ring_builder *builder, void *zeroed, const struct 
     if (layout.geometry.note_stride_bytes != 0) {
         ring->note_offset = layout.note_offset;
         ring->note_stride_bytes = layout.geometry.note_stride_bytes;
+    }
+    if (layout.geometry.script_capacity != 0) {
+        ring->compatible_flags |= RIP_RING_HAS_SCRIPTS;
+        ring->script_offset = layout.script_offset;
+        ring->script_stride_bytes = RIP_SCRIPT_BYTES;
+        ring->script_capacity = layout.geometry.script_capacity;
     }
     ring->process_capacity = layout.geometry.process_capacity;
     ring->process_stride_bytes = layout.geometry.process_stride_bytes;
@@ -252,6 +260,26 @@ void ring_builder_note(struct ring_builder *builder, uint32_t slot, const void *
         check ^= check >> 32;
     }
     note->check = check;
+}
+
+struct rip_script *ring_builder_script_at(const struct ring_builder *builder, uint32_t script)
+{
+    return (void *)(builder->bytes + builder->ring->script_offset + (uint64_t)script * RIP_SCRIPT_BYTES);
+}
+
+uint32_t ring_builder_add_script(struct ring_builder *builder, const char *file, const char *function)
+{
+    struct rip_script *script = ring_builder_script_at(builder, builder->ring->script_high_water);
+
+    *script = (struct rip_script){
+        .published = 1,
+        .first_line = 7,
+        .file_bytes = (uint16_t)strlen(file),
+        .function_bytes = (uint8_t)strlen(function),
+    };
+    memcpy(script->file, file, script->file_bytes);
+    memcpy(script->function, function, script->function_bytes);
+    return builder->ring->script_high_water++;
 }
 
 void ring_builder_idle(struct ring_builder *builder, uint32_t slot)

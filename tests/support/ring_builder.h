@@ -28,6 +28,7 @@ struct ring_geometry {
     uint32_t module_capacity; /* 0 = 64 */
     uint32_t module_stride_bytes;
     uint32_t note_stride_bytes; /* 0 = it has no notes, as those of the preload library */
+    uint32_t script_capacity;   /* 0 = it has no script table */
 };
 
 struct ring_builder {
@@ -73,6 +74,10 @@ uint64_t ring_builder_address(uint64_t count);
 /* A whole note, in a ring that has notes. */
 struct rip_slot_note *ring_builder_note_at(const struct ring_builder *builder, uint32_t slot);
 void ring_builder_note(struct ring_builder *builder, uint32_t slot, const void *text, uint8_t bytes);
+
+/* Appends a function of a script, in a ring that has a table of them. Texts end with NUL. Returns its index. */
+struct rip_script *ring_builder_script_at(const struct ring_builder *builder, uint32_t script);
+uint32_t ring_builder_add_script(struct ring_builder *builder, const char *file, const char *function);
 
 /* Declares the id idle, as it stands. */
 void ring_builder_idle(struct ring_builder *builder, uint32_t slot);

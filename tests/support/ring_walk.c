@@ -222,6 +222,24 @@ static void walk_processes(const struct rip_view *view, struct ring_walk *walk)
     }
 }
 
+static void walk_scripts(const struct rip_view *view, struct ring_walk *walk)
+{
+    static const uint64_t far[] = {RIP_SCRIPT_MAX - 1, RIP_SCRIPT_MAX, RIP_PLACE_INDEX_MASK};
+
+    for (uint64_t i = 0; i < 64 + sizeof(far) / sizeof(far[0]); i++) {
+        const uint64_t index = i < 64 ? i : far[i - 64], place = RIP_PLACE_SCRIPT | index << RIP_PLACE_INDEX_SHIFT | 12;
+        struct rip_script_info script;
+
+        PROMISE(rip_view_script(view, place ^ RIP_PLACE_SCRIPT, &script) == RIP_NOT_LIVE);
+        PROMISE(rip_view_script(view, place | RIP_PLACE_UNKNOWN_BITS, &script) == RIP_NOT_LIVE);
+        if (rip_view_script(view, place, &script) != RIP_OK)
+            continue;
+        PROMISE(script.index == index && index < view->script_capacity && script.line == 12);
+        PROMISE(script.file_bytes <= RIP_SCRIPT_FILE_BYTES && script.function_bytes <= RIP_SCRIPT_FUNCTION_BYTES);
+        walk->scripts++;
+    }
+}
+
 enum rip_status ring_walk(const void *bytes, uint64_t size_bytes, struct ring_walk *ret_walk)
 {
     struct ring_walk walk = {0};
@@ -237,6 +255,7 @@ enum rip_status ring_walk(const void *bytes, uint64_t size_bytes, struct ring_wa
         walk_ended(&view, info.slot_capacity, 0, &walk);
         walk_ended(&view, info.slot_capacity, UINT64_MAX, &walk);
         walk_processes(&view, &walk);
+        walk_scripts(&view, &walk);
     }
     *ret_walk = walk;
     return status;

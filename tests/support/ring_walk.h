@@ -20,6 +20,7 @@ struct ring_walk {
     size_t processes;
     size_t modules;
     size_t ended;
+    size_t scripts;
 };
 
 /* Opens the bytes (aligned to 8) and, if that is RIP_OK, reads all there is. The status of rip_view_open(). */

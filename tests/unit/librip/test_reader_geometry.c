@@ -33,8 +33,13 @@ static const struct field {
     FIELD(module_capacity),    FIELD(module_stride_bytes),  FIELD(module_offset),        FIELD(lock_holder_offset),
     FIELD(lock_life_offset),   FIELD(lock_takeover_offset), FIELD(process_high_water),   FIELD(module_high_water),
     FIELD(refused_full_count), FIELD(note_offset),          FIELD(note_stride_bytes),    FIELD(ended_count),
+    FIELD(script_offset),      FIELD(script_stride_bytes),  FIELD(script_capacity),      FIELD(script_high_water),
+    FIELD(compatible_flags),
 };
-enum { GEOMETRY_FIELDS = sizeof(geometry_fields) / sizeof(geometry_fields[0]) };
+enum {
+    GEOMETRY_FIELDS = sizeof(geometry_fields) / sizeof(geometry_fields[0]),
+    SCRIPT_FIELDS_FIRST = GEOMETRY_FIELDS - 5
+};
 
 static enum rip_status open_bytes(const void *bytes, uint64_t size_bytes)
 {
@@ -68,12 +73,24 @@ static void new_noted(struct ring_builder *builder)
     }
 }
 
-static void check_each_field(void (*make)(struct ring_builder *builder))
+/* With a full table of functions up to the last byte of the file but one page's rest. */
+static void new_scripted(struct ring_builder *builder)
+{
+    const struct ring_geometry geometry = {
+        .slot_capacity = 10, .process_capacity = 4, .module_capacity = 8, .script_capacity = 10};
+
+    ring_builder_new(builder, &geometry);
+    for (uint32_t i = 0; i < geometry.script_capacity; i++)
+        assert_int_equal(ring_builder_add_script(builder, "order.rb", "place"), i);
+}
+
+/* From the field of that number on. */
+static void check_each_field(void (*make)(struct ring_builder *builder), size_t first)
 {
     struct ring_builder builder;
 
     make(&builder);
-    for (size_t i = 0; i < GEOMETRY_FIELDS; i++) {
+    for (size_t i = first; i < GEOMETRY_FIELDS; i++) {
         const struct field *field = &geometry_fields[i];
         uint64_t value = 0;
 
@@ -92,8 +109,39 @@ static void check_each_field(void (*make)(struct ring_builder *builder))
 static void test_no_header_field_leads_astray(void **state)
 {
     (void)state;
-    check_each_field(ring_builder_new_sample);
-    check_each_field(new_noted);
+    check_each_field(ring_builder_new_sample, 0);
+    check_each_field(new_noted, 0);
+    check_each_field(new_scripted, SCRIPT_FIELDS_FIRST);
+}
+
+/* What an entry says of its lengths, and whether it is there. */
+static void test_an_entry_of_a_script_leads_nowhere(void **state)
+{
+    struct rip_script_info info;
+    struct ring_builder builder;
+    struct guarded_copy copy;
+    struct rip_script *last;
+    struct ring_walk walk;
+    struct rip_view view;
+
+    (void)state;
+    new_scripted(&builder);
+    last = ring_builder_script_at(&builder, 9);
+    memset(last, 0xff, sizeof(*last));
+    ring_builder_script_at(&builder, 3)->published = 0;
+    ring_builder_script_at(&builder, 4)->file_bytes = 3;
+    guarded_copy_new(&copy, builder.bytes, builder.size_bytes);
+    assert_int_equal(ring_walk(copy.bytes, builder.size_bytes, &walk), RIP_OK);
+    assert_int_equal(walk.scripts, 9);
+    assert_int_equal(rip_view_open(&view, copy.bytes, builder.size_bytes), RIP_OK);
+    assert_int_equal(rip_view_script(&view, RIP_PLACE_SCRIPT | UINT64_C(9) << 24, &info), RIP_OK);
+    assert_int_equal(info.file_bytes, RIP_SCRIPT_FILE_BYTES);
+    assert_int_equal(info.function_bytes, RIP_SCRIPT_FUNCTION_BYTES);
+    assert_int_equal(rip_view_script(&view, RIP_PLACE_SCRIPT | UINT64_C(4) << 24, &info), RIP_OK);
+    assert_memory_equal(info.file, "ord\0\0", 5);
+    assert_int_equal(rip_view_script(&view, RIP_PLACE_SCRIPT | UINT64_C(10) << 24, &info), RIP_NOT_LIVE);
+    guarded_copy_free(&copy);
+    ring_builder_free(&builder);
 }
 
 /* The log may name any slot, of any generation and lap, and as many as it likes. */
@@ -263,9 +311,9 @@ static void test_lock_ranges_may_not_wrap_or_meet(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_no_header_field_leads_astray),       cmocka_unit_test(test_header_fields_one_by_one),
-        cmocka_unit_test(test_the_log_of_ended_ids_leads_nowhere), cmocka_unit_test(test_the_section_of_notes),
-        cmocka_unit_test(test_lock_ranges_may_not_wrap_or_meet),
+        cmocka_unit_test(test_no_header_field_leads_astray), cmocka_unit_test(test_an_entry_of_a_script_leads_nowhere),
+        cmocka_unit_test(test_header_fields_one_by_one),     cmocka_unit_test(test_the_log_of_ended_ids_leads_nowhere),
+        cmocka_unit_test(test_the_section_of_notes),         cmocka_unit_test(test_lock_ranges_may_not_wrap_or_meet),
     };
 
     return cmocka_run_group_tests_name("reader_geometry", tests, NULL, NULL);

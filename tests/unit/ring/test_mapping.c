@@ -18,13 +18,16 @@
 
 enum { SLOTS = 1024 };
 
+#define PLACE(index) (RIP_PLACE_SCRIPT | UINT64_C(index) << RIP_PLACE_INDEX_SHIFT | 12)
+
 static struct ring_stage stage;
 static struct ring_builder ring;
 static enum mapping_method method; /* each test runs with both */
 
 static int set_up(void **state)
 {
-    const struct ring_geometry geometry = {.slot_capacity = SLOTS, .note_stride_bytes = RIP_SLOT_NOTE_BYTES};
+    const struct ring_geometry geometry = {
+        .slot_capacity = SLOTS, .note_stride_bytes = RIP_SLOT_NOTE_BYTES, .script_capacity = 4};
 
     if (state != NULL)
         method = *(const enum mapping_method *)*state;
@@ -97,6 +100,7 @@ static void test_everything_is_read(void **state)
     struct rip_last_info last;
     struct rip_wait_info wait;
     struct rip_note_info note;
+    struct rip_script_info script;
     struct rip_ring_info info;
     struct rip_id_info id;
     struct mapping mapping;
@@ -145,6 +149,15 @@ static void test_everything_is_read(void **state)
     assert_memory_equal(note.text, "GET /", 5);
     assert_int_equal(mapping_note(&mapping, 5, &note), 1);
     assert_int_equal(mapping_note(&mapping, SLOTS, &note), 1);
+    ring_builder_add_script(&ring, "order.rb", "place");
+    ring_builder_add_script(&ring, "order.rb", "pay");
+    assert_int_equal(mapping_script(&mapping, PLACE(1), &script), 0);
+    assert_int_equal(script.index, 1);
+    assert_int_equal(script.line, 12);
+    assert_memory_equal(script.function, "pay", 4);
+    assert_int_equal(mapping_script(&mapping, PLACE(2), &script), 1);
+    assert_int_equal(mapping_script(&mapping, PLACE(4), &script), 1);
+    assert_int_equal(mapping_script(&mapping, 4096, &script), 1);
     assert_int_equal(mapping_process(&mapping, 0, &process), 0);
     assert_int_equal(process.pid, 4690);
     assert_int_equal(mapping_process(&mapping, 1, &process), 1);
