@@ -50,6 +50,13 @@ def late_ms(world, number):
     return begin["frozen_for_max_ms"] - world.STALL_AFTER_MS
 
 
+def only_named_stall(world):
+    """The one stall, once the names of its location and of its last two entries are known; they come later."""
+    stall = only_stall(world)
+    places = [stall["location"], *stall["trail"][:2]]
+    return stall if all(place["function"] for place in places) else None
+
+
 def one_of_many_is_found(world):
     crowd = Crowd(world)
     used = os.stat(world.ring("crowd")).st_blocks * 512 / COUNT
@@ -63,7 +70,7 @@ def one_of_many_is_found(world):
         stall = world.wait_for(lambda: only_stall(world))
         assert (stall["id"], stall["name"], stall["cause"]) == (FIRST_ID + number, f"request {number}", "parked"), stall
         late.append(late_ms(world, number))
-        stall = world.wait_for(lambda: only_stall(world)["location"]["function"] and only_stall(world))
+        stall = world.wait_for(lambda: only_named_stall(world))
         assert (os.path.basename(stall["location"]["file"]), stall["location"]["line"]) == \
             ("coroutine_crowd.cc", line_of("lost")), stall["location"]
         functions = [entry["function"] for entry in stall["trail"]]
