@@ -19,8 +19,8 @@ def names(machine):
 def test_a_command_for_each_stall(machine):
     machine.run("mkdir", "-p", "/etc/ripd/events")
     machine.write("/etc/ripd/events/pager.conf", "TOKEN=secret\n"
-                  "COMMAND=cat >>$STATE_DIRECTORY/out; readlink /proc/self/ns/net >$STATE_DIRECTORY/net; "
-                  "echo \"$TOKEN $RIPD_EVENT\" >>$STATE_DIRECTORY/said\n")
+                  "COMMAND=readlink /proc/self/ns/net >$STATE_DIRECTORY/net; "
+                  "echo \"$TOKEN $RIPD_EVENT\" >>$STATE_DIRECTORY/said; cat >>$STATE_DIRECTORY/out\n")
     machine.run("systemctl", "start", "rip-events@pager")
     machine.wait_for("its place", lambda: machine.text("cat", "/var/lib/private/rip-events/pager/last"))
     start_sleeper(machine, "paged", "/run/librip/paged", b"paged", "-p", "DynamicUser=yes", "-p",
