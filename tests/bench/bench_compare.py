@@ -34,7 +34,7 @@ class Parts:
         self.folder = folder
         self.results = {}
 
-    def build(self, name, *flags):
+    def build(self, name, *flags, libraries=(LIBRARY,)):
         program = os.path.join(self.folder, name)
         objects = []
         for source in ("compare/compare.c", "bench.c"):  # only the first as the variant says
@@ -44,7 +44,7 @@ class Parts:
                                    f"{HERE}/{source}", "-o", objects[-1]], capture_output=True, text=True, check=False)
             if done.returncode != 0:
                 raise Missing((re.findall(r"error: (.*)", done.stderr) or ["it does not compile"])[0])
-        subprocess.run(["cc", *objects, LIBRARY, *flags, "-o", program], check=True)
+        subprocess.run(["cc", *objects, *flags, *libraries, "-o", program], check=True)
         return program
 
     def run(self, argv, count, **environment):
@@ -70,6 +70,14 @@ class Parts:
 
     def plain(self):
         return self.run([self.build("plain")], 2000000)
+
+    def switch(self):
+        done = subprocess.run([f"{LIBRARIES}/../bin/bench_switch"], capture_output=True, text=True, check=False,
+                              timeout=TIMEOUT_S)
+        found = [float(ns) for ns in re.findall(r"^  (?:rip_switch\(\)|empty loop) +([0-9.]+)", done.stdout, re.M)]
+        if len(found) != 3:
+            raise Missing((done.stderr.strip().splitlines() or ["it does not run"])[-1])
+        return dict(zip(("hot", "nothing", "cold"), found))
 
     def lttng_program(self):
         return self.build("lttng", "-DLTTNG", "-Wl,--no-as-needed", "-llttng-ust", "-ldl")
@@ -101,8 +109,26 @@ class Parts:
             daemon.terminate()
             daemon.wait()
 
-    def empty_hooks(self):
-        return self.run([self.build("hooks", "-DFUNCTIONS", "-DEMPTY_HOOKS", "-finstrument-functions")], 2000000)
+    def hooks(self, name, flag):
+        """What the flag puts in calls hooks that do nothing."""
+        return self.run([self.build(name, "-DFUNCTIONS", "-DEMPTY_HOOKS", flag)], 2000000)
+
+    def compiled(self, name, flag):
+        """What the flag puts in calls librip-compiled, linked as by its .pc file."""
+        libraries = (f"-L{LIBRARIES}", f"-Wl,-rpath,{LIBRARIES}", "-lrip-compiled", "-lrip")
+        return self.run([self.build(name, "-DFUNCTIONS", flag, libraries=libraries)], 2000000, RIP_DIR=self.folder)
+
+    def functions_empty(self):
+        return self.hooks("functions-empty", "-finstrument-functions")
+
+    def functions_traced(self):
+        return self.compiled("functions-traced", "-finstrument-functions")
+
+    def edges_empty(self):
+        return self.hooks("edges-empty", "-fsanitize-coverage=trace-pc")
+
+    def edges_traced(self):
+        return self.compiled("edges-traced", "-fsanitize-coverage=trace-pc")
 
     def profiled(self):
         return self.run([self.build("profiled", "-DFUNCTIONS", "-pg")], 2000000)
@@ -129,6 +155,8 @@ class Parts:
 # What is looked at, the variant, its row, and the row whose time is not counted.
 ROWS = (
     ("rip_snap()", "plain", "snap", "nothing"),
+    ("rip_switch(), eight coroutines in turn", "switch", "hot", "nothing"),
+    ("rip_switch(), coroutines that no cache holds", "switch", "cold", "nothing"),
     ("USDT, nobody looks", "plain", "usdt", "nothing"),
     ("rip_tracepoint_enabled(), nobody looks", "plain", "defined", "nothing"),
     ("LTTng-UST tracepoint, disabled", "lttng_off", "lttng", "nothing"),
@@ -136,7 +164,10 @@ ROWS = (
     ("time stamp counter (rdtsc)", "plain", "time_stamp", "nothing"),
     ("clock_gettime(CLOCK_MONOTONIC)", "plain", "get_time", "nothing"),
     ("system call (getppid)", "plain", "system_call", "nothing"),
-    ("function with -finstrument-functions, empty hooks", "empty_hooks", "call", None),
+    ("-finstrument-functions, empty hooks", "functions_empty", "call", None),
+    ("-finstrument-functions, librip-compiled", "functions_traced", "call", None),
+    ("-fsanitize-coverage=trace-pc, empty hooks", "edges_empty", "call", None),
+    ("-fsanitize-coverage=trace-pc, librip-compiled", "edges_traced", "call", None),
     ("function with -pg (gprof)", "profiled", "call", None),
     ("function with -pg under uftrace record", "uftrace", "call", None),
     ("Python: rip.snap()", "python", "snap", "nothing"),
