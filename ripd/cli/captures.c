@@ -33,8 +33,8 @@ struct settings {
 };
 
 static const struct cli_flag flags[] = {
-    {"--state-dir", "DIR", offsetof(struct settings, state_dir), "ripd's (default: " STATE_DIRECTORY ")", false},
-    {"--json", NULL, offsetof(struct settings, json), "a JSON object for each capture", false},
+    CLI_FLAG("--state-dir", "DIR", CLI_TEXT, state_dir, "ripd's (default: " STATE_DIRECTORY ")"),
+    CLI_FLAG("--json", NULL, CLI_SWITCH, json, "a JSON object for each capture"),
 };
 
 const struct cli_syntax cli_captures_syntax = {
@@ -47,8 +47,7 @@ const struct cli_syntax cli_captures_syntax = {
     .notes = "\n"
              "exit status: 0, with captures or without; 1 the directory cannot be read; 2 wrong flag; 4 output could\n"
              "not be written\n",
-    .flags = flags,
-    .flags_count = sizeof(flags) / sizeof(flags[0]),
+    CLI_FLAGS(flags),
 };
 
 enum column { ENDED, PROCESS, HOW, IDS, STALLED, FILE_NAME };

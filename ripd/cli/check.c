@@ -19,12 +19,12 @@
 #include "cli/item.h"
 #include "cli/table.h"
 #include "util/array.h"
-#include "util/duration.h"
 #include "view/query_parse.h"
 
 #define NS_PER_MS 1000000u
 #define DETAIL_BYTES 1024u
 #define CAUSE_DEFAULT "!sleeping"
+#define CRITICAL_NS UINT64_C(60000000000)
 #define PARAMETERS                                                                                                     \
     (PARAMETER_RING | PARAMETER_PID | PARAMETER_NAME | PARAMETER_CAUSE | PARAMETER_MIN_MS | PARAMETER_LIMIT |          \
      PARAMETER_TRAIL | PARAMETER_UNIT | PARAMETER_CONTAINER)
@@ -35,18 +35,17 @@ static const char *const severity_names[] = {"OK", "WARNING", "CRITICAL", "UNKNO
 struct settings {
     struct hosts_options hosts;
     struct filters filters;
-    const char *warning;
-    const char *critical;
+    uint64_t warning_ns;
+    uint64_t critical_ns;
 };
 
 static const struct cli_flag flags[] = {
-    {"--warning", "DUR", offsetof(struct settings, warning),
-     "WARNING if anything is stalled for so long (default 0ms: anything that ripd calls stalled)", false},
-    {"--critical", "DUR", offsetof(struct settings, critical), "CRITICAL if so (default 1m)", false},
-    HOSTS_FLAGS(struct settings),
-#define X(name, flag, value, parameter, help) FILTER_FLAG(struct settings, name, flag, value, help),
-    FILTER_TABLE(X)
-#undef X
+    CLI_BETWEEN("--warning", "DUR", CLI_DURATION, warning_ns, 0, DURATION_SETTING_MAX_NS,
+                "WARNING if anything is stalled for so long (default 0ms: anything that ripd calls stalled)"),
+    CLI_BETWEEN("--critical", "DUR", CLI_DURATION, critical_ns, 0, DURATION_SETTING_MAX_NS,
+                "CRITICAL if so (default 1m)"),
+    HOSTS_FLAGS,
+    FILTERS_FLAGS,
 };
 
 static const char values[] = FILTER_VALUES;
@@ -63,12 +62,13 @@ const struct cli_syntax cli_check_syntax = {
         "\n"
         "exit status: 0 OK; 1 WARNING; 2 CRITICAL; 3 UNKNOWN: ripd does not answer or does not scan, or a flag is\n"
         "wrong\n",
-    .flags = flags,
-    .flags_count = ARRAY_COUNT(flags),
+    CLI_FLAGS(flags),
 };
 
-/* What was found on all hosts together. */
+/* What was found on all hosts together, and from when on it is what. */
 struct finding {
+    long long warning_ms;
+    long long critical_ms;
     long long stalled; /* that the filters select */
     long long longest_ms;
     const json_t *longest; /* NULL: none is stalled */
@@ -78,22 +78,6 @@ struct finding {
     size_t silent;
     char detail[DETAIL_BYTES]; /* of the first that is UNKNOWN */
 };
-
-/* A duration as milliseconds, or the default. False after an error message. */
-static bool take_duration(const char *flag, const char *text, long long default_ms, long long *ret_ms)
-{
-    uint64_t ns;
-
-    *ret_ms = default_ms;
-    if (text == NULL)
-        return true;
-    if (duration_parse(text, &ns) != 0) {
-        cli_error("check: %s: '%.64s': expected a duration, such as 500ms, 5s, 2m or 1h", flag, text);
-        return false;
-    }
-    *ret_ms = (long long)(ns / NS_PER_MS);
-    return true;
-}
 
 static void look_at(struct finding *finding, const struct hosts *hosts, size_t i)
 {
@@ -122,13 +106,13 @@ static void look_at(struct finding *finding, const struct hosts *hosts, size_t i
     }
 }
 
-static enum severity judge(const struct finding *finding, long long warning_ms, long long critical_ms)
+static enum severity judge(const struct finding *finding)
 {
-    if (finding->longest != NULL && finding->longest_ms >= critical_ms)
+    if (finding->longest != NULL && finding->longest_ms >= finding->critical_ms)
         return SEVERITY_CRITICAL;
     if (finding->silent != 0 || (finding->unreadable != 0 && finding->longest == NULL))
         return SEVERITY_UNKNOWN;
-    if (finding->longest != NULL && (finding->longest_ms >= warning_ms || warning_ms == 0))
+    if (finding->longest != NULL && (finding->longest_ms >= finding->warning_ms || finding->warning_ms == 0))
         return SEVERITY_WARNING;
     return SEVERITY_OK;
 }
@@ -159,8 +143,7 @@ static void print_longest(const struct hosts *hosts, const struct finding *findi
 }
 
 /* U stands for a value that is not known: https://www.monitoring-plugins.org/doc/guidelines.html */
-static void print_perfdata(const struct finding *finding, size_t host_count, long long warning_ms,
-                           long long critical_ms)
+static void print_perfdata(const struct finding *finding, size_t host_count)
 {
     long long ms = finding->longest_ms > 0 ? finding->longest_ms : 0;
 
@@ -168,14 +151,12 @@ static void print_perfdata(const struct finding *finding, size_t host_count, lon
         puts(" | stalled=U longest=U unreadable_rings=U");
     else
         printf(" | stalled=%lld;;;0 longest=%lld.%03llds;%lld.%03lld;%lld.%03lld;0 unreadable_rings=%lld;;;0\n",
-               finding->stalled, ms / 1000, ms % 1000, warning_ms / 1000, warning_ms % 1000, critical_ms / 1000,
-               critical_ms % 1000, finding->unreadable);
+               finding->stalled, ms / 1000, ms % 1000, finding->warning_ms / 1000, finding->warning_ms % 1000,
+               finding->critical_ms / 1000, finding->critical_ms % 1000, finding->unreadable);
 }
 
-static int print_finding(const struct hosts *hosts, const struct finding *finding, long long warning_ms,
-                         long long critical_ms)
+static void print_finding(const struct hosts *hosts, enum severity severity, const struct finding *finding)
 {
-    enum severity severity = judge(finding, warning_ms, critical_ms);
     size_t host_count = hosts_count(hosts);
     long long ms = finding->longest_ms > 0 ? finding->longest_ms : 0;
 
@@ -196,8 +177,7 @@ static int print_finding(const struct hosts *hosts, const struct finding *findin
             printf("%zu of %zu hosts: ", finding->silent, host_count);
         print_text(finding->detail, strlen(finding->detail));
     }
-    print_perfdata(finding, host_count, warning_ms, critical_ms);
-    return (int)severity;
+    print_perfdata(finding, host_count);
 }
 
 static void print_finding_json(const struct hosts *hosts, enum severity severity, const struct finding *finding)
@@ -224,45 +204,43 @@ static int unknown(void)
     return SEVERITY_UNKNOWN;
 }
 
-static int check(struct hosts *hosts, const struct settings *settings, const char *target, long long warning_ms,
-                 long long critical_ms)
+static int check(struct hosts *hosts, const struct settings *settings, const char *target)
 {
-    struct finding finding = {.longest_ms = ITEM_UNKNOWN};
+    struct finding finding = {.warning_ms = (long long)(settings->warning_ns / NS_PER_MS),
+                              .critical_ms = (long long)(settings->critical_ns / NS_PER_MS),
+                              .longest_ms = ITEM_UNKNOWN};
+    enum severity severity;
 
     hosts_get(hosts, target, "ripd/stalls/1", "stalls");
     for (size_t i = 0; i < hosts_count(hosts); i++)
         look_at(&finding, hosts, i);
-    if (settings->hosts.json) {
-        enum severity severity = judge(&finding, warning_ms, critical_ms);
-
+    severity = judge(&finding);
+    if (settings->hosts.json)
         print_finding_json(hosts, severity, &finding);
-        return (int)severity;
-    }
-    return print_finding(hosts, &finding, warning_ms, critical_ms);
+    else
+        print_finding(hosts, severity, &finding);
+    return (int)severity;
 }
 
 int cli_check(int argc, char **argv)
 {
-    static struct settings settings = {.filters.values[FILTER_CAUSE] = CAUSE_DEFAULT};
+    static struct settings settings = {.critical_ns = CRITICAL_NS, .filters.values[FILTER_CAUSE] = CAUSE_DEFAULT};
     char target[FILTERS_TARGET_BYTES];
-    long long warning_ms, critical_ms;
     struct hosts *hosts = NULL;
     size_t count = 0;
     int status;
 
     if (!cli_parse_words(&cli_check_syntax, argc, argv, &settings, NULL, 0, &count, &status))
         return status == CLI_OK ? status : unknown();
-    if (!take_duration("--warning", settings.warning, 0, &warning_ms) ||
-        !take_duration("--critical", settings.critical, 60000, &critical_ms) ||
-        !filters_target(&settings.filters, "check", "/stalls?trail=0&limit=1", PARAMETERS, target))
+    if (!filters_target(&settings.filters, "check", "/stalls?trail=0&limit=1", PARAMETERS, target))
         return unknown();
-    if (warning_ms > critical_ms) {
+    if (settings.warning_ns > settings.critical_ns) {
         cli_error("check: --warning: expected no longer than --critical");
         return unknown();
     }
     if (hosts_open(&hosts, &settings.hosts, "check") != CLI_OK)
         return unknown();
-    status = check(hosts, &settings, target, warning_ms, critical_ms);
+    status = check(hosts, &settings, target);
     hosts_close(hosts);
     return status;
 }

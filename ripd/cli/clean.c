@@ -31,10 +31,10 @@ struct settings {
 };
 
 static const struct cli_flag flags[] = {
-    {"--dir", "DIR", offsetof(struct settings, dirs),
-     "a directory of rings; can be given several times (default: $RIP_DIR, else /run/librip and /dev/shm)", true},
-    {"--dry-run", NULL, offsetof(struct settings, dry_run), "list what would be removed, and remove nothing", false},
-    {"--json", NULL, offsetof(struct settings, json), "a JSON object for each ring", false},
+    CLI_FLAG("--dir", "DIR", CLI_LIST, dirs,
+             "a directory of rings; can be given several times (default: $RIP_DIR, else /run/librip and /dev/shm)"),
+    CLI_FLAG("--dry-run", NULL, CLI_SWITCH, dry_run, "list what would be removed, and remove nothing"),
+    CLI_FLAG("--json", NULL, CLI_SWITCH, json, "a JSON object for each ring"),
 };
 
 const struct cli_syntax cli_clean_syntax = {
@@ -47,8 +47,7 @@ const struct cli_syntax cli_clean_syntax = {
         "\n"
         "exit status: 0, with rings or without; 1 a ring could not be removed, or a directory not be read; 2 wrong\n"
         "flag; 4 output could not be written\n",
-    .flags = flags,
-    .flags_count = ARRAY_COUNT(flags),
+    CLI_FLAGS(flags),
 };
 
 static void take_directories(struct settings *settings)

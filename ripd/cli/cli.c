@@ -3,6 +3,7 @@
 #include "cli/cli.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -10,6 +11,9 @@
 #include <string.h>
 #include <sys/auxv.h>
 #include <unistd.h>
+
+#include "util/duration.h"
+#include "util/text.h"
 
 #define ERROR_BYTES 8192u
 
@@ -55,6 +59,76 @@ static bool add_to_list(const struct cli_syntax *syntax, const struct cli_flag *
     return true;
 }
 
+/* Of the units that a number may have the first in which it is whole. */
+static void format_number(char text[32], enum cli_kind kind, uint64_t number)
+{
+    static const struct {
+        enum cli_kind kind;
+        const char *name;
+        uint64_t size;
+    } units[] = {
+        {CLI_DURATION, "h", UINT64_C(3600000000000)}, {CLI_DURATION, "s", UINT64_C(1000000000)},
+        {CLI_DURATION, "ms", UINT64_C(1000000)},      {CLI_SIZE, "G", UINT64_C(1) << 30},
+        {CLI_SIZE, "K", UINT64_C(1) << 10},           {CLI_NUMBER, "", 1},
+    };
+    size_t i = 0;
+
+    while (units[i].kind != kind || number % units[i].size != 0)
+        i++;
+    snprintf(text, 32, "%" PRIu64 "%s", number / units[i].size, units[i].name);
+}
+
+/* A number of bytes, or one with K, M or G. */
+static bool parse_size(const char *text, uint64_t *ret_bytes)
+{
+    static const char units[] = "KMG";
+    const char *end = text_decimal(text, UINT64_MAX >> 30, ret_bytes);
+    const char *unit = end != NULL && *end != '\0' ? strchr(units, *end) : NULL;
+
+    if (unit != NULL) {
+        *ret_bytes <<= 10 * (unit - units + 1);
+        end++;
+    }
+    return end != NULL && *end == '\0';
+}
+
+/* False after an error message. */
+static bool take_number(const struct cli_syntax *syntax, const struct cli_flag *flag, const char *text,
+                        uint64_t *number)
+{
+    static const char *const expected[] = {
+        [CLI_NUMBER] = "whole number", [CLI_DURATION] = "duration", [CLI_SIZE] = "size"};
+    char least[32], most[32];
+    bool parsed = flag->kind == CLI_NUMBER     ? text_number(text, 0, UINT64_MAX, number)
+                  : flag->kind == CLI_DURATION ? duration_parse(text, number) == 0
+                                               : parse_size(text, number);
+
+    if (parsed && *number >= flag->least && *number <= flag->most)
+        return true;
+    format_number(least, flag->kind, flag->least);
+    format_number(most, flag->kind, flag->most);
+    cli_error("%s: %s: '%.100s': expected a %s from %s to %s", syntax->name, flag->name, text, expected[flag->kind],
+              least, most);
+    return false;
+}
+
+/* False after an error message. */
+static bool take_value(const struct cli_syntax *syntax, const struct cli_flag *flag, const char *value, void *field)
+{
+    switch (flag->kind) {
+    case CLI_SWITCH:
+        *(bool *)field = true;
+        return true;
+    case CLI_TEXT:
+        *(const char **)field = value;
+        return true;
+    case CLI_LIST:
+        return add_to_list(syntax, flag, field, value);
+    default:
+        return take_number(syntax, flag, value, field);
+    }
+}
+
 /* How many words of argv the flag at argv[0] takes: 1 or 2; 0 after an error message. */
 static int take_flag(const struct cli_syntax *syntax, int argc, char **argv, void *settings)
 {
@@ -63,7 +137,6 @@ static int take_flag(const struct cli_syntax *syntax, int argc, char **argv, voi
 
     for (size_t i = 0; i < syntax->flags_count; i++) {
         const struct cli_flag *flag = &syntax->flags[i];
-        char *field = (char *)settings + flag->offset;
         const char *value = equals != NULL ? equals + 1 : argc > 1 ? argv[1] : NULL;
 
         if (strlen(flag->name) != length || memcmp(flag->name, argv[0], length) != 0)
@@ -76,12 +149,8 @@ static int take_flag(const struct cli_syntax *syntax, int argc, char **argv, voi
             cli_error("%s: %s: expected a value: %s %s", syntax->name, flag->name, flag->name, flag->value);
             return 0;
         }
-        if (flag->list && !add_to_list(syntax, flag, (struct cli_list *)(void *)field, value))
+        if (!take_value(syntax, flag, value, (char *)settings + flag->offset))
             return 0;
-        if (flag->value == NULL)
-            *(bool *)field = true;
-        else if (!flag->list)
-            memcpy(field, &value, sizeof(value));
         return flag->value != NULL && equals == NULL ? 2 : 1;
     }
     cli_error("%s: %.*s: unknown flag; `rip %s --help` lists them", syntax->name, (int)(length < 100 ? length : 100),

@@ -16,6 +16,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 /* Exit statuses common to all subcommands; those of one subcommand are in its help text. */
 enum cli_status {
@@ -57,13 +58,35 @@ CLIENT_COMMAND_TABLE(X)
 /* Writes one line to stderr: "rip: ", the text with what is not printable ASCII replaced, a newline. */
 __attribute__((format(printf, 1, 2))) void cli_error(const char *format, ...);
 
+/* The value of a flag, and what keeps it in the settings: all zero where the flag is not given. */
+enum cli_kind {
+    CLI_SWITCH,   /* none: a bool */
+    CLI_TEXT,     /* a const char * */
+    CLI_LIST,     /* several, each a text: a struct cli_list */
+    CLI_NUMBER,   /* a uint64_t; likewise */
+    CLI_DURATION, /* in nanoseconds */
+    CLI_SIZE,     /* in bytes */
+};
+
 struct cli_flag {
     const char *name;
-    const char *value; /* what the help calls it; NULL: the flag takes none */
-    size_t offset;     /* in the settings: of a bool if the flag takes no value, else of a const char * */
+    const char *value; /* what the help calls it; NULL: a switch */
+    enum cli_kind kind;
+    size_t offset; /* in the settings */
     const char *help;
-    bool list; /* it can be given several times; at offset is a struct cli_list */
+    uint64_t least; /* of what is a uint64_t; likewise */
+    uint64_t most;
 };
+
+/* Rows of a table of flags, whose values are in a `struct settings`. */
+#define CLI_FLAG(name, value, kind, field, help)                                                                       \
+    {                                                                                                                  \
+        name, value, kind, offsetof(struct settings, field), help, 0, 0                                                \
+    }
+#define CLI_BETWEEN(name, value, kind, field, least, most, help)                                                       \
+    {                                                                                                                  \
+        name, value, kind, offsetof(struct settings, field), help, least, most                                         \
+    }
 
 #define CLI_LIST_MAX 1000u
 
@@ -81,6 +104,7 @@ struct cli_syntax {
     const struct cli_flag *flags;
     size_t flags_count;
 };
+#define CLI_FLAGS(table) .flags = (table), .flags_count = sizeof(table) / sizeof((table)[0])
 
 /*
  * Reads flags into settings up to "--" or the first word that is not a flag; *ret_next is the index of the word after

@@ -33,10 +33,10 @@ struct settings {
 };
 
 static const struct cli_flag flags[] = {
-    {"--files", "DIR", offsetof(struct settings, files),
-     "programs, libraries or debug files of another machine: by build id, path or name", false},
-    {"--json", NULL, offsetof(struct settings, json), "a JSON object for each id, after one for a capture", false},
-    {"--markdown", NULL, offsetof(struct settings, markdown), "as a report to paste into a ticket", false},
+    CLI_FLAG("--files", "DIR", CLI_TEXT, files,
+             "programs, libraries or debug files of another machine: by build id, path or name"),
+    CLI_FLAG("--json", NULL, CLI_SWITCH, json, "a JSON object for each id, after one for a capture"),
+    CLI_FLAG("--markdown", NULL, CLI_SWITCH, markdown, "as a report to paste into a ticket"),
 };
 
 const struct cli_syntax cli_dump_syntax = {
@@ -51,8 +51,7 @@ const struct cli_syntax cli_dump_syntax = {
         "\n"
         "exit status: 0; 1 FILE cannot be read, not to its end, or is none of these; 2 wrong flag; 4 output could\n"
         "not be written\n",
-    .flags = flags,
-    .flags_count = sizeof(flags) / sizeof(flags[0]),
+    CLI_FLAGS(flags),
 };
 
 /* What is in the file. */

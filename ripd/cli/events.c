@@ -42,21 +42,21 @@ struct settings {
     bool follow;
 };
 
-#define IN(field) offsetof(struct settings, field)
 static const struct cli_flag flags[] = {
-    HOSTS_URL_FLAGS(struct settings),
-    HOSTS_JSON_FLAG(struct settings),
-    {"--limit", "N", IN(limit), "at most the newest N (default 100, at most 10000); not with --follow", false},
-    {"--since", "TIME", IN(since), "since then, or for so long: 2026-11-20T09:00:00Z, 10m; not with --follow", false},
-    {"--follow", NULL, IN(follow), "events as they happen, from now on or after --since-id; reconnects", false},
-    {"--since-id", "ID", IN(since_id), "only events after EPOCH-SEQUENCE; of one host", false},
-    {"--exec", "CMD", IN(command), "with --follow: run by /bin/sh for each event, its JSON on standard input", false},
-    {"--state", "FILE", IN(state),
-     "with --follow: keeps the last ID there, and continues after it when run again; of one host", false},
-    {"--kind", "KIND", IN(kind), "begin or end", false},
-#define X(name, flag, value, parameter, help) FILTER_FLAG(struct settings, name, flag, value, help),
-    FILTER_TABLE(X)
-#undef X
+    HOSTS_URL_FLAGS,
+    HOSTS_JSON_FLAG,
+    CLI_FLAG("--limit", "N", CLI_TEXT, limit, "at most the newest N (default 100, at most 10000); not with --follow"),
+    CLI_FLAG("--since", "TIME", CLI_TEXT, since,
+             "since then, or for so long: 2026-11-20T09:00:00Z, 10m; not with --follow"),
+    CLI_FLAG("--follow", NULL, CLI_SWITCH, follow,
+             "events as they happen, from now on or after --since-id; reconnects"),
+    CLI_FLAG("--since-id", "ID", CLI_TEXT, since_id, "only events after EPOCH-SEQUENCE; of one host"),
+    CLI_FLAG("--exec", "CMD", CLI_TEXT, command,
+             "with --follow: run by /bin/sh for each event, its JSON on standard input"),
+    CLI_FLAG("--state", "FILE", CLI_TEXT, state,
+             "with --follow: keeps the last ID there, and continues after it when run again; of one host"),
+    CLI_FLAG("--kind", "KIND", CLI_TEXT, kind, "begin or end"),
+    FILTERS_FLAGS,
 };
 
 static const char values[] = FILTER_VALUES "KIND is one of:" EVENT_KIND_TABLE(FILTER_WORD) "\n";
@@ -72,8 +72,7 @@ const struct cli_syntax cli_events_syntax = {
         "\n"
         "exit status: 0, also when stopped by a signal; 1 a ripd does not answer; 2 wrong flag, or a request that\n"
         "ripd refuses; 3 an answer is not one of ripd's; 4 output or state could not be written\n",
-    .flags = flags,
-    .flags_count = ARRAY_COUNT(flags),
+    CLI_FLAGS(flags),
 };
 
 /* False after an error message: a flag's value is wrong, or flags contradict each other. */

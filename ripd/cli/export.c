@@ -27,27 +27,29 @@
 
 #define OUTPUT_BYTES (256u << 10)
 #define PATH_BYTES 4096u
+#define NS_PER_MS UINT64_C(1000000)
 
 struct settings {
     const char *ctf;
     const char *chrome;
     const char *folded;
-    const char *duration;
-    const char *interval;
+    uint64_t duration_ns;
+    uint64_t interval_ns;
     const char *files;
 };
 
 static const struct cli_flag flags[] = {
-    {"--ctf", "DIR", offsetof(struct settings, ctf), "Common Trace Format, for babeltrace2 and Trace Compass", false},
-    {"--chrome", "FILE", offsetof(struct settings, chrome),
-     "JSON for speedscope, Perfetto and chrome://tracing (- for standard output)", false},
-    {"--folded", "FILE", offsetof(struct settings, folded),
-     "stacks of breadcrumbs, for flamegraph.pl and speedscope (-: likewise)", false},
-    {"--duration", "DUR", offsetof(struct settings, duration),
-     "of live rings: follow them for so long (default: one look)", false},
-    {"--interval", "DUR", offsetof(struct settings, interval), "between two looks at live rings (default: 1s)", false},
-    {"--files", "DIR", offsetof(struct settings, files),
-     "programs, libraries or debug files of another machine: by build id, path or name", false},
+    CLI_FLAG("--ctf", "DIR", CLI_TEXT, ctf, "Common Trace Format, for babeltrace2 and Trace Compass"),
+    CLI_FLAG("--chrome", "FILE", CLI_TEXT, chrome,
+             "JSON for speedscope, Perfetto and chrome://tracing (- for standard output)"),
+    CLI_FLAG("--folded", "FILE", CLI_TEXT, folded,
+             "stacks of breadcrumbs, for flamegraph.pl and speedscope (-: likewise)"),
+    CLI_BETWEEN("--duration", "DUR", CLI_DURATION, duration_ns, NS_PER_MS, DURATION_SETTING_MAX_NS,
+                "of live rings: follow them for so long (default: one look)"),
+    CLI_BETWEEN("--interval", "DUR", CLI_DURATION, interval_ns, NS_PER_MS, DURATION_SETTING_MAX_NS,
+                "between two looks at live rings (default: 1s)"),
+    CLI_FLAG("--files", "DIR", CLI_TEXT, files,
+             "programs, libraries or debug files of another machine: by build id, path or name"),
 };
 
 const struct cli_syntax cli_export_syntax = {
@@ -60,8 +62,7 @@ const struct cli_syntax cli_export_syntax = {
     .notes =
         "\n"
         "exit status: 0; 1 SOURCE cannot be read, or not to its end; 2 wrong flag; 4 output could not be written\n",
-    .flags = flags,
-    .flags_count = ARRAY_COUNT(flags),
+    CLI_FLAGS(flags),
 };
 
 /* Output ----------------------------------------------------------------------------------------------------------- */
@@ -230,17 +231,8 @@ static int run(struct export *export)
                                       : report_source(export, result);
 }
 
-static bool parse_time(const char *flag, const char *text, uint64_t *ret_ns)
-{
-    if (text == NULL || duration_parse(text, ret_ns) == 0)
-        return true;
-    cli_error("export: %s: \"%s\" is no duration such as 250ms, 5s or 2m", flag, text);
-    return false;
-}
-
 /* False after an error message. */
-static bool check_settings(const struct settings *settings, size_t word_count, struct rip_session_options *options,
-                           uint64_t *ret_duration_ns)
+static bool check_settings(const struct settings *settings, size_t word_count)
 {
     int formats = (settings->ctf != NULL) + (settings->chrome != NULL) + (settings->folded != NULL);
 
@@ -252,9 +244,7 @@ static bool check_settings(const struct settings *settings, size_t word_count, s
         cli_error("export: which recording, capture, ring or directory of rings?");
         return false;
     }
-    options->once = settings->duration == NULL;
-    return parse_time("--duration", settings->duration, ret_duration_ns) &&
-           parse_time("--interval", settings->interval, &options->interval_ns);
+    return true;
 }
 
 static int export_to(struct export *export, const struct settings *settings)
@@ -282,7 +272,6 @@ int cli_export(int argc, char **argv)
     struct rip_session_options options = {.size_bytes = sizeof(options)};
     struct settings settings = {0};
     struct export export = {0};
-    uint64_t duration_ns = 0;
     const char *path;
     char *error = NULL;
     size_t count;
@@ -290,14 +279,16 @@ int cli_export(int argc, char **argv)
 
     if (!cli_parse_words(&cli_export_syntax, argc, argv, &settings, &path, 1, &count, &status))
         return status;
-    if (!check_settings(&settings, count, &options, &duration_ns))
+    if (!check_settings(&settings, count))
         return CLI_USAGE;
+    options.once = settings.duration_ns == 0;
+    options.interval_ns = settings.interval_ns;
     if (rip_session_open(&export.session, path, &options, &error) != 0) {
         cli_error("export: %s", error != NULL ? error : "out of memory");
         free(error);
         return CLI_UNREACHABLE;
     }
-    export.end_mono_ns = duration_ns != 0 ? clock_mono_ns() + duration_ns : 0;
+    export.end_mono_ns = options.once ? 0 : clock_mono_ns() + settings.duration_ns;
     status = export_to(&export, &settings);
     rip_session_close(export.session);
     return status;

@@ -9,7 +9,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "cli/cli.h"
 #include "detect/state.h"
+#include "util/duration.h"
 
 #define FILTERS_TARGET_BYTES 4096u
 
@@ -20,8 +22,7 @@
     X(NAME, "--name", "GLOB", "name", "of ids whose name matches")                                                     \
     X(UNIT, "--unit", "GLOB", "unit", "of processes of such a systemd unit")                                           \
     X(CONTAINER, "--container", "GLOB", "container", "of processes of such a container")                               \
-    X(CAUSE, "--cause", "CAUSE", "cause", "of this cause; with a leading '!', of any other")                           \
-    X(MIN, "--min", "DUR", "min_ms", "that have not moved for so long: 500ms, 5s, 2m, 1h")
+    X(CAUSE, "--cause", "CAUSE", "cause", "of this cause; with a leading '!', of any other")
 
 enum filter {
 #define X(name, flag, value, parameter, help) FILTER_##name,
@@ -30,16 +31,19 @@ enum filter {
         FILTER_COUNT
 };
 
-/* NULL: not given. */
+/* All zero: not given. */
 struct filters {
     const char *values[FILTER_COUNT];
+    uint64_t min_ns;
 };
 
-/* A row of a flag table, for settings of this type with a member `filters`. */
-#define FILTER_FLAG(type, name, flag, value, help)                                                                     \
-    {                                                                                                                  \
-        flag, value, offsetof(type, filters.values[FILTER_##name]), help, false                                        \
-    }
+/* Rows of a table of flags, for settings with a member `filters`. */
+#define FILTER_ROW(name, flag, value, parameter, help)                                                                 \
+    CLI_FLAG(flag, value, CLI_TEXT, filters.values[FILTER_##name], help),
+#define FILTERS_FLAGS                                                                                                  \
+    FILTER_TABLE(FILTER_ROW)                                                                                           \
+    CLI_BETWEEN("--min", "DUR", CLI_DURATION, filters.min_ns, 0, DURATION_SETTING_MAX_NS,                              \
+                "that have not moved for so long: 500ms, 5s, 2m, 1h")
 
 /* The words of a table, as help lists them; and those of --cause. */
 #define FILTER_WORD(name, text, meaning) " " text

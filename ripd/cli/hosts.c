@@ -10,10 +10,7 @@
 #include "cli/local.h"
 #include "cli/table.h"
 #include "util/array.h"
-#include "util/duration.h"
 
-#define TIMEOUT_MIN_NS UINT64_C(10000000)
-#define TIMEOUT_MAX_NS UINT64_C(3600000000000)
 #define NS_PER_MS 1000000u
 #define URL_BYTES 512u
 #define QUERY_BYTES 512u
@@ -54,20 +51,6 @@ static int add_host(struct hosts *hosts, const char *url)
     else
         cli_error("%s: %s", hosts->command, client_error());
     return hosts_status(result);
-}
-
-static bool set_timeout(struct hosts *hosts, const char *text)
-{
-    uint64_t ns;
-
-    if (text == NULL)
-        text = HOSTS_TIMEOUT_DEFAULT;
-    if (duration_parse(text, &ns) == 0 && ns >= TIMEOUT_MIN_NS && ns <= TIMEOUT_MAX_NS) {
-        hosts->answer_ms = (long)(ns / NS_PER_MS);
-        return true;
-    }
-    cli_error("%s: --timeout: '%.64s': expected a duration from 10ms to 1h, such as 500ms or 5s", hosts->command, text);
-    return false;
 }
 
 /* The label "instance" of each series of an answer of Prometheus. */
@@ -205,6 +188,7 @@ int hosts_open(struct hosts **ret_hosts, const struct hosts_options *options, co
     }
     signal(SIGPIPE, SIG_IGN); /* a write to a reader that has gone is an error instead */
     hosts->command = command;
+    hosts->answer_ms = (long)((options->timeout_ns != 0 ? options->timeout_ns : HOSTS_TIMEOUT_NS) / NS_PER_MS);
     hosts->directories = &options->directories;
     hosts->reads_rings = options->reads_rings && options->urls.count == 0 && options->prometheus == NULL;
     status = CLI_USAGE;
@@ -212,7 +196,7 @@ int hosts_open(struct hosts **ret_hosts, const struct hosts_options *options, co
         cli_error("%s: --dir: expected without --url and --prometheus", command);
     else if (options->prometheus != NULL && options->urls.count != 0)
         cli_error("%s: --prometheus: expected without --url", command);
-    else if (set_timeout(hosts, options->timeout))
+    else
         status = find_hosts(hosts, options);
     if (status == CLI_OK && options->directories.count != 0)
         status = read_rings(hosts);

@@ -18,44 +18,36 @@
 #include "cli/cli.h"
 #include "cli/client.h"
 
-#define HOSTS_TIMEOUT_DEFAULT "10s"
-
-/* NULL: not given. */
+/* All zero: not given. */
 struct hosts_options {
     struct cli_list urls;
     const char *prometheus;
-    const char *timeout;
+    uint64_t timeout_ns;
     struct cli_list directories; /* of rings, which are read instead of a ripd */
     bool reads_rings;            /* the command reads the rings itself where no ripd was named and none is there */
     bool json;
 };
 
-/* A row of a flag table, for the commands that read rings. */
-#define HOSTS_DIR_FLAG(type)                                                                                           \
-    {                                                                                                                  \
-        "--dir", "DIR", offsetof(type, hosts.directories),                                                             \
-            "reads the rings of this directory and asks no ripd; several times for several", true                      \
-    }
+/* Rows of a table of flags, for settings with a member `hosts`: rings; whom to ask; how to print what they say. */
+#define HOSTS_DIR_FLAG                                                                                                 \
+    CLI_FLAG("--dir", "DIR", CLI_LIST, hosts.directories,                                                              \
+             "reads the rings of this directory and asks no ripd; several times for several")
+#define HOSTS_URL_FLAGS                                                                                                \
+    CLI_FLAG("--url", "URL", CLI_LIST, hosts.urls,                                                                     \
+             "http://HOST:PORT or unix:/PATH, several times for several hosts; else $RIPD_URL, "                       \
+             "else " CLIENT_URL_DEFAULT),                                                                              \
+        CLI_BETWEEN("--timeout", "DUR", CLI_DURATION, hosts.timeout_ns, HOSTS_TIMEOUT_MIN_NS, HOSTS_TIMEOUT_MAX_NS,    \
+                    "how long a host may take to answer (default 10s)")
+#define HOSTS_JSON_FLAG CLI_FLAG("--json", NULL, CLI_SWITCH, hosts.json, "one JSON object a line, as ripd has it")
+#define HOSTS_FLAGS                                                                                                    \
+    HOSTS_URL_FLAGS,                                                                                                   \
+        CLI_FLAG("--prometheus", "URL", CLI_TEXT, hosts.prometheus,                                                    \
+                 "asks this Prometheus which hosts report stalls, and then those"),                                    \
+        HOSTS_JSON_FLAG
 
-/* Rows of a flag table, for settings of this type with a member `hosts`: whom to ask, and how to print what they say.
- */
-#define HOSTS_URL_FLAGS(type)                                                                                          \
-    {"--url", "URL", offsetof(type, hosts.urls),                                                                       \
-     "http://HOST:PORT or unix:/PATH, several times for several hosts; else $RIPD_URL, else " CLIENT_URL_DEFAULT,      \
-     true},                                                                                                            \
-    {                                                                                                                  \
-        "--timeout", "DUR", offsetof(type, hosts.timeout),                                                             \
-            "how long a host may take to answer (default " HOSTS_TIMEOUT_DEFAULT ")", false                            \
-    }
-#define HOSTS_JSON_FLAG(type)                                                                                          \
-    {                                                                                                                  \
-        "--json", NULL, offsetof(type, hosts.json), "one JSON object a line, as ripd has it", false                    \
-    }
-#define HOSTS_FLAGS(type)                                                                                              \
-    HOSTS_URL_FLAGS(type),                                                                                             \
-        {"--prometheus", "URL", offsetof(type, hosts.prometheus),                                                      \
-         "asks this Prometheus which hosts report stalls, and then those", false},                                     \
-        HOSTS_JSON_FLAG(type)
+#define HOSTS_TIMEOUT_MIN_NS UINT64_C(10000000)
+#define HOSTS_TIMEOUT_MAX_NS UINT64_C(3600000000000)
+#define HOSTS_TIMEOUT_NS UINT64_C(10000000000) /* unless another is given */
 
 struct hosts;
 

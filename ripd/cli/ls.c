@@ -29,10 +29,10 @@ struct settings {
 };
 
 static const struct cli_flag flags[] = {
-    HOSTS_FLAGS(struct settings),
-    HOSTS_DIR_FLAG(struct settings),
-    {"--ring", "RING", offsetof(struct settings, filters.values[FILTER_RING]), "this ring", false},
-    {"--pid", "PID", offsetof(struct settings, filters.values[FILTER_PID]), "rings of this process", false},
+    HOSTS_FLAGS,
+    HOSTS_DIR_FLAG,
+    CLI_FLAG("--ring", "RING", CLI_TEXT, filters.values[FILTER_RING], "this ring"),
+    CLI_FLAG("--pid", "PID", CLI_TEXT, filters.values[FILTER_PID], "rings of this process"),
 };
 
 const struct cli_syntax cli_ls_syntax = {
@@ -44,8 +44,7 @@ const struct cli_syntax cli_ls_syntax = {
     .notes = "\n"
              "exit status: 0; 1 a ripd does not answer; 2 wrong flag, or a request that ripd refuses; 3 an answer is\n"
              "not one of ripd's; 4 output could not be written\n",
-    .flags = flags,
-    .flags_count = ARRAY_COUNT(flags),
+    CLI_FLAGS(flags),
 };
 
 enum column { RING, PROCESS, RUNNING, IDLE, STALLED, STOPPED, ENDED, REMARKS };

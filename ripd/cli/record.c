@@ -33,6 +33,7 @@
 #include "rip/session.h"
 #include "util/array.h"
 #include "util/duration.h"
+#include "util/text.h"
 
 #define NS_PER_MS UINT64_C(1000000)
 #define NS_PER_S UINT64_C(1000000000)
@@ -43,6 +44,7 @@
 #define REPORT_NS (200 * NS_PER_MS)   /* between reports of progress */
 #define ERROR_REST_NS (60 * NS_PER_S) /* without a failure, before one is reported again */
 #define BYTES_MIN 65536u              /* of a segment, and of what a flight recorder holds */
+#define BYTES_MAX (UINT64_C(1) << 40)
 #define FLIGHT_FILES_MAX 10000
 #define STALL_REST_NS (10 * NS_PER_S) /* between two files because of stalls */
 #define WORDS_MAX 256u
@@ -57,36 +59,37 @@
 struct settings {
     const char *output;
     const char *dir;
-    const char *interval;
-    const char *duration;
-    const char *segment_bytes;
-    const char *segment_time;
-    const char *keep;
-    const char *flight;
-    const char *on_stall;
-    const char *trigger;
+    uint64_t interval_ns;
+    uint64_t duration_ns;
+    uint64_t segment_bytes;
+    uint64_t segment_ns;
+    uint64_t keep;
+    uint64_t flight_bytes;
+    uint64_t stall_ns;
+    uint64_t trigger;
     bool json;
 };
 
 static const struct cli_flag flags[] = {
-    {"--output", "FILE", offsetof(struct settings, output), "where to (default: NAME-DATE.riprec, of what is recorded)",
-     false},
-    {"-o", "FILE", offsetof(struct settings, output), "the same", false},
-    {"--dir", "DIR", offsetof(struct settings, dir),
-     "directory of rings (default: $RIP_DIR, else /run/librip or /dev/shm)", false},
-    {"--interval", "DUR", offsetof(struct settings, interval), "between two drains (default: 100ms)", false},
-    {"--duration", "DUR", offsetof(struct settings, duration), "ends after so long", false},
-    {"--segment-bytes", "SIZE", offsetof(struct settings, segment_bytes),
-     "FILE is a directory, with a new file in it when one has so many", false},
-    {"--segment-time", "DUR", offsetof(struct settings, segment_time), "... or is so old", false},
-    {"--keep", "N", offsetof(struct settings, keep), "so many of those files; the oldest are removed", false},
-    {"--flight", "SIZE", offsetof(struct settings, flight),
-     "keeps the newest in memory, and writes them on SIGUSR1: to FILE, then FILE.2 and so on", false},
-    {"--trigger-on-stall", "DUR", offsetof(struct settings, on_stall),
-     "with --flight: writes them, too, when an id that should move has stood still for so long", false},
-    {"--trigger", "PID", offsetof(struct settings, trigger), "has the flight recorder of that pid write, and ends",
-     false},
-    {"--json", NULL, offsetof(struct settings, json), "progress and totals as JSON, an object a line", false},
+    CLI_FLAG("--output", "FILE", CLI_TEXT, output, "where to (default: NAME-DATE.riprec, of what is recorded)"),
+    CLI_FLAG("-o", "FILE", CLI_TEXT, output, "the same"),
+    CLI_FLAG("--dir", "DIR", CLI_TEXT, dir, "directory of rings (default: $RIP_DIR, else /run/librip or /dev/shm)"),
+    CLI_BETWEEN("--interval", "DUR", CLI_DURATION, interval_ns, INTERVAL_MIN_NS, INTERVAL_MAX_NS,
+                "between two drains (default: 100ms)"),
+    CLI_BETWEEN("--duration", "DUR", CLI_DURATION, duration_ns, NS_PER_MS, DURATION_SETTING_MAX_NS,
+                "ends after so long"),
+    CLI_BETWEEN("--segment-bytes", "SIZE", CLI_SIZE, segment_bytes, BYTES_MIN, BYTES_MAX,
+                "FILE is a directory, with a new file in it when one has so many"),
+    CLI_BETWEEN("--segment-time", "DUR", CLI_DURATION, segment_ns, NS_PER_S, DURATION_SETTING_MAX_NS,
+                "... or is so old"),
+    CLI_BETWEEN("--keep", "N", CLI_NUMBER, keep, 1, 1000000, "so many of those files; the oldest are removed"),
+    CLI_BETWEEN("--flight", "SIZE", CLI_SIZE, flight_bytes, BYTES_MIN, BYTES_MAX,
+                "keeps the newest in memory, and writes them on SIGUSR1: to FILE, then FILE.2 and so on"),
+    CLI_BETWEEN("--trigger-on-stall", "DUR", CLI_DURATION, stall_ns, DURATION_SETTING_MIN_NS, DURATION_SETTING_MAX_NS,
+                "with --flight: writes them, too, when an id that should move has stood still for so long"),
+    CLI_BETWEEN("--trigger", "PID", CLI_NUMBER, trigger, 1, INT32_MAX,
+                "has the flight recorder of that pid write, and ends"),
+    CLI_FLAG("--json", NULL, CLI_SWITCH, json, "progress and totals as JSON, an object a line"),
 };
 
 const struct cli_syntax cli_record_syntax = {
@@ -104,8 +107,7 @@ const struct cli_syntax cli_record_syntax = {
         "\n"
         "exit status: 0; 1 there is no such ring or process, or rip itself failed; 2 wrong flag; 4 not everything\n"
         "could be written. With a command: that of it, 128 plus the signal that killed it, or 125 rip failed\n",
-    .flags = flags,
-    .flags_count = ARRAY_COUNT(flags),
+    CLI_FLAGS(flags),
 };
 
 /* What is to be done. */
@@ -157,56 +159,6 @@ struct recorder {
 
 /* Flags ------------------------------------------------------------------------------------------------------------ */
 
-static bool take_duration(const char *flag, const char *text, uint64_t least_ns, uint64_t most_ns, uint64_t *ns)
-{
-    if (text == NULL)
-        return true;
-    if (duration_parse(text, ns) == 0 && *ns >= least_ns && *ns <= most_ns)
-        return true;
-    cli_error("record: %s: '%.100s' is no such duration; expected %" PRIu64 "ms to %" PRIu64
-              "h, such as 250ms, 5s or 1h",
-              flag, text, least_ns / NS_PER_MS, most_ns / (3600 * NS_PER_S));
-    return false;
-}
-
-static bool take_size(const char *flag, const char *text, uint64_t least, uint64_t *bytes)
-{
-    static const char units[] = "KMG";
-    const char *unit;
-    char *end;
-
-    if (text == NULL)
-        return true;
-    errno = 0;
-    *bytes = strtoull(text, &end, 10);
-    unit = *end != '\0' ? strchr(units, *end) : NULL;
-    if (unit != NULL && *bytes <= UINT64_MAX >> 30) {
-        *bytes <<= 10 * (unit - units + 1);
-        end++;
-    }
-    if (text[0] >= '0' && text[0] <= '9' && *end == '\0' && errno == 0 && *bytes >= least && *bytes <= INT64_MAX)
-        return true;
-    cli_error("record: %s: '%.100s' is no such size; expected at least %" PRIu64 "K, such as 64M", flag, text,
-              least >> 10);
-    return false;
-}
-
-static bool take_keep(const char *text, uint32_t *kept)
-{
-    char *end;
-    unsigned long value;
-
-    if (text == NULL)
-        return true;
-    errno = 0;
-    value = strtoul(text, &end, 10);
-    *kept = (uint32_t)value;
-    if (text[0] >= '0' && text[0] <= '9' && *end == '\0' && errno == 0 && value >= 1 && value <= 1000000)
-        return true;
-    cli_error("record: --keep: '%.100s' is not a number of files; expected 1 to 1000000", text);
-    return false;
-}
-
 /* Where `rip run` would put a command's ring, or where it may have put those that are there. */
 static void choose_sources(struct plan *plan, const char *given)
 {
@@ -226,20 +178,17 @@ static void choose_sources(struct plan *plan, const char *given)
 /* A word that is a number is a pid. False after an error message. */
 static bool take_word(struct plan *plan, const char *word)
 {
-    char *end;
-    long pid;
+    uint64_t pid;
 
     if (strchr(word, '/') != NULL) {
         cli_error("record: %.200s: a path stands alone; expected names of rings in --dir, or pids", word);
         return false;
     }
-    errno = 0;
-    pid = strtol(word, &end, 10);
-    if (word[0] < '0' || word[0] > '9' || *end != '\0') {
+    if (strspn(word, "0123456789") != strlen(word)) {
         plan->names[plan->session.name_count++] = word;
         return true;
     }
-    if (errno != 0 || pid < 1 || pid > INT32_MAX) {
+    if (!text_number(word, 1, INT32_MAX, &pid)) {
         cli_error("record: %.100s: no such pid; expected one of a process, or the name of a ring", word);
         return false;
     }
@@ -282,34 +231,36 @@ static bool take_words(struct plan *plan, const struct settings *settings, const
 
 static bool make_plan(struct plan *plan, const struct settings *settings, const char **words, size_t count)
 {
-    const uint64_t most_ns = DURATION_SETTING_MAX_NS;
-    bool segments = settings->segment_bytes != NULL || settings->segment_time != NULL;
+    bool segments = settings->segment_bytes != 0 || settings->segment_ns != 0;
 
     plan->session = (struct rip_session_options){
-        .size_bytes = sizeof(plan->session), .interval_ns = INTERVAL_NS, .pids = plan->pids, .names = plan->names};
-    plan->recording.size_bytes = sizeof(plan->recording);
+        .size_bytes = sizeof(plan->session),
+        .interval_ns = settings->interval_ns != 0 ? settings->interval_ns : INTERVAL_NS,
+        .pids = plan->pids,
+        .names = plan->names,
+    };
+    plan->recording = (struct rip_recording_options){
+        .size_bytes = sizeof(plan->recording),
+        .segment_bytes = settings->segment_bytes,
+        .segment_ns = settings->segment_ns,
+        .segments_kept = (uint32_t)settings->keep,
+        .flight_bytes = settings->flight_bytes,
+    };
+    plan->duration_ns = settings->duration_ns;
+    plan->stall_ns = settings->stall_ns;
     plan->output = settings->output;
     plan->json = settings->json;
-    if (!take_duration("--interval", settings->interval, INTERVAL_MIN_NS, INTERVAL_MAX_NS,
-                       &plan->session.interval_ns) ||
-        !take_duration("--duration", settings->duration, NS_PER_MS, most_ns, &plan->duration_ns) ||
-        !take_size("--segment-bytes", settings->segment_bytes, BYTES_MIN, &plan->recording.segment_bytes) ||
-        !take_duration("--segment-time", settings->segment_time, NS_PER_S, most_ns, &plan->recording.segment_ns) ||
-        !take_keep(settings->keep, &plan->recording.segments_kept) ||
-        !take_size("--flight", settings->flight, BYTES_MIN, &plan->recording.flight_bytes) ||
-        !take_duration("--trigger-on-stall", settings->on_stall, DURATION_SETTING_MIN_NS, most_ns, &plan->stall_ns))
-        return false;
-    if (settings->on_stall != NULL && settings->flight == NULL) {
+    if (settings->stall_ns != 0 && settings->flight_bytes == 0) {
         cli_error("record: --trigger-on-stall: nothing is kept in memory; expected --flight with it");
         return false;
     }
-    if (settings->keep != NULL && !segments) {
+    if (settings->keep != 0 && !segments) {
         cli_error("record: --keep: there is one file; expected --segment-bytes or --segment-time with it");
         return false;
     }
-    if (settings->flight != NULL && segments) {
+    if (settings->flight_bytes != 0 && segments) {
         cli_error("record: --flight: keeps in memory what %s would write; expected one of them",
-                  settings->segment_bytes != NULL ? "--segment-bytes" : "--segment-time");
+                  settings->segment_bytes != 0 ? "--segment-bytes" : "--segment-time");
         return false;
     }
     return take_words(plan, settings, words, count);
@@ -850,28 +801,20 @@ static bool is_flight_recorder(int proc, uint32_t pid)
            strcmp(words + strlen(words) + 1, "record") == 0;
 }
 
-static int trigger(const char *text)
+static int trigger(uint32_t pid)
 {
-    int proc = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC), process, status = CLI_UNREACHABLE;
-    uint64_t pid = 0;
-    char *end;
+    int proc = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC), process = pidfd_of(pid), status = CLI_UNREACHABLE;
 
-    errno = 0;
-    pid = strtoull(text, &end, 10);
-    if (text[0] < '0' || text[0] > '9' || *end != '\0' || errno != 0 || pid == 0 || pid > INT32_MAX) {
-        cli_error("record: --trigger: '%.100s' is not a pid", text);
-        status = CLI_USAGE;
-    } else if ((process = pidfd_of((uint32_t)pid)) < 0) {
-        cli_error("record: --trigger: %s: %s", text, strerror(-process));
-    } else {
-        if (!is_flight_recorder(proc, (uint32_t)pid))
-            cli_error("record: --trigger: %s is not a `rip record --flight` of yours", text);
-        else if (syscall(SYS_pidfd_send_signal, process, SIGUSR1, NULL, 0u) != 0)
-            cli_error("record: --trigger: %s: %s", text, strerror(errno));
-        else
-            status = CLI_OK;
+    if (process < 0)
+        cli_error("record: --trigger: %u: %s", pid, strerror(-process));
+    else if (!is_flight_recorder(proc, pid))
+        cli_error("record: --trigger: %u is not a `rip record --flight` of yours", pid);
+    else if (syscall(SYS_pidfd_send_signal, process, SIGUSR1, NULL, 0u) != 0)
+        cli_error("record: --trigger: %u: %s", pid, strerror(errno));
+    else
+        status = CLI_OK;
+    if (process >= 0)
         close(process);
-    }
     if (proc >= 0)
         close(proc);
     return status;
@@ -889,8 +832,8 @@ int cli_record(int argc, char **argv)
         own++;
     if (!cli_parse_words(&cli_record_syntax, own, argv, &settings, words, WORDS_MAX - 4, &count, &status))
         return status;
-    if (settings.trigger != NULL)
-        return trigger(settings.trigger);
+    if (settings.trigger != 0)
+        return trigger((uint32_t)settings.trigger);
     if (own + 1 < argc)
         plan.command = argv + own + 1;
     if (own + 1 == argc) {

@@ -26,21 +26,22 @@
 
 struct settings {
     bool json;
-    const char *stall_after;
+    uint64_t stall_after_ns;
     const char *assert_file;
     const char *files;
     struct cli_list rules;
 };
 
-#define IN(field) offsetof(struct settings, field)
 static const struct cli_flag flags[] = {
-    {"--stall-after", "DUR", IN(stall_after), "by this threshold, and not the one that was in force", false},
-    {"--rule", "GLOB=DUR", IN(rules), "another threshold for ids of such a name; repeatable; the first that matches",
-     true},
-    {"--assert", "FILE", IN(assert_file), "compare with these events: of --json, or an answer of /events", false},
-    {"--files", "DIR", IN(files), "programs, libraries or debug files of another machine: by build id, path or name",
-     false},
-    {"--json", NULL, IN(json), "the begins and ends as JSON, an event a line", false},
+    CLI_BETWEEN("--stall-after", "DUR", CLI_DURATION, stall_after_ns, DURATION_SETTING_MIN_NS, DURATION_SETTING_MAX_NS,
+                "by this threshold, and not the one that was in force"),
+    CLI_FLAG("--rule", "GLOB=DUR", CLI_LIST, rules,
+             "another threshold for ids of such a name; repeatable; the first that matches"),
+    CLI_FLAG("--assert", "FILE", CLI_TEXT, assert_file,
+             "compare with these events: of --json, or an answer of /events"),
+    CLI_FLAG("--files", "DIR", CLI_TEXT, files,
+             "programs, libraries or debug files of another machine: by build id, path or name"),
+    CLI_FLAG("--json", NULL, CLI_SWITCH, json, "the begins and ends as JSON, an event a line"),
 };
 
 const struct cli_syntax cli_replay_syntax = {
@@ -57,8 +58,7 @@ const struct cli_syntax cli_replay_syntax = {
     .notes = "\n"
              "exit status: 0; 1 FILE cannot be read or is damaged, or the events are not those of --assert; 2 wrong\n"
              "flag; 4 output could not be written\n",
-    .flags = flags,
-    .flags_count = sizeof(flags) / sizeof(flags[0]),
+    CLI_FLAGS(flags),
 };
 
 struct player {
@@ -82,15 +82,6 @@ struct player {
 /* False after an error message. */
 static bool take_settings(struct player *player, const struct settings *settings)
 {
-    uint64_t *stall_after_ns = &player->request.stall_after_ns;
-
-    if (settings->stall_after != NULL &&
-        (duration_parse(settings->stall_after, stall_after_ns) != 0 || *stall_after_ns < DURATION_SETTING_MIN_NS ||
-         *stall_after_ns > DURATION_SETTING_MAX_NS)) {
-        cli_error("replay: --stall-after: '%.64s': expected a duration from 10ms to a year, such as 250ms, 5s, 2m, 1h",
-                  settings->stall_after);
-        return false;
-    }
     for (size_t i = 0; i < settings->rules.count; i++) {
         const char *expected;
 
@@ -101,6 +92,7 @@ static bool take_settings(struct player *player, const struct settings *settings
     }
     if (settings->rules.count != 0)
         player->request.rules = &player->rules;
+    player->request.stall_after_ns = settings->stall_after_ns;
     player->json = settings->json;
     player->files = settings->files;
     player->wants_names = settings->json || settings->assert_file == NULL; /* --assert leaves them aside */

@@ -17,6 +17,7 @@
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <linux/magic.h>
 #include <signal.h>
@@ -44,19 +45,19 @@ enum run_status {
     RUN_NOT_FOUND = 127,
 };
 
-/* NULL: not given. */
+/* All zero: not given. */
 struct settings {
     const char *dir;
     const char *name;
-    const char *max;
+    uint64_t max;
 };
 
 static const struct cli_flag flags[] = {
-    {"--dir", "DIR", offsetof(struct settings, dir),
-     "directory of the ring, on tmpfs; else $RIP_DIR, else /run/librip, else /dev/shm", false},
-    {"--name", "NAME", offsetof(struct settings, name),
-     "file name of the ring; a further process of the same tree gets NAME.PID (default: COMM.PID)", false},
-    {"--max", "N", offsetof(struct settings, max), "ids alive at once (default: 65536)", false},
+    CLI_FLAG("--dir", "DIR", CLI_TEXT, dir,
+             "directory of the ring, on tmpfs; else $RIP_DIR, else /run/librip, else /dev/shm"),
+    CLI_FLAG("--name", "NAME", CLI_TEXT, name,
+             "file name of the ring; a further process of the same tree gets NAME.PID (default: COMM.PID)"),
+    CLI_BETWEEN("--max", "N", CLI_NUMBER, max, 1, RIP_CAPACITY_MAX, "ids alive at once (default: 65536)"),
 };
 
 static const struct cli_syntax syntax = {
@@ -68,8 +69,7 @@ static const struct cli_syntax syntax = {
     .notes = "\n"
              "exit status: that of COMMAND; 2 wrong flag, 125 rip itself failed, 126 COMMAND cannot be executed,\n"
              "127 COMMAND was not found\n",
-    .flags = flags,
-    .flags_count = ARRAY_COUNT(flags),
+    CLI_FLAGS(flags),
 };
 
 static const char *why_not_a_ring_dir(const char *dir)
@@ -118,22 +118,6 @@ static bool check_name(const char *name)
         return true;
     cli_error("run: --name: '%.*s' cannot name a ring; expected 1 to %d bytes without '/'", NAME_BYTES_MAX, name,
               NAME_BYTES_MAX);
-    return false;
-}
-
-/* False after an error message. */
-static bool check_max(const char *max)
-{
-    char *end;
-    unsigned long value;
-
-    if (max == NULL)
-        return true;
-    errno = 0;
-    value = strtoul(max, &end, 10);
-    if (max[0] >= '0' && max[0] <= '9' && *end == '\0' && errno == 0 && value >= 1 && value <= RIP_CAPACITY_MAX)
-        return true;
-    cli_error("run: --max: '%s' is not a number of ids; expected 1 to %u", max, RIP_CAPACITY_MAX);
     return false;
 }
 
@@ -319,13 +303,15 @@ static int execute(char **command)
 
 static int execute_traced(const struct settings *settings, const char *dir, char **command)
 {
-    char library[PATH_MAX], pid[16];
+    char library[PATH_MAX], pid[16], max[32];
 
     if (!find_library(library))
         return RUN_FAILED;
     snprintf(pid, sizeof(pid), "%d", (int)getpid());
+    snprintf(max, sizeof(max), "%" PRIu64, settings->max);
     if (set_preload(library) != 0 || setenv("RIP_DIR", dir, 1) != 0 || setenv("RIP_RUN_PID", pid, 1) != 0 ||
-        set_or_unset("RIP_NAME", settings->name) != 0 || set_or_unset("RIP_MAX", settings->max) != 0) {
+        set_or_unset("RIP_NAME", settings->name) != 0 ||
+        set_or_unset("RIP_MAX", settings->max != 0 ? max : NULL) != 0) {
         cli_error("run: cannot set the environment: %s", strerror(errno));
         return RUN_FAILED;
     }
@@ -347,7 +333,7 @@ int cli_run(int argc, char **argv)
     }
     if (is_disabled())
         return execute(argv + next);
-    if (!check_name(settings.name) || !check_max(settings.max) || !check_dir(settings.dir, dir))
+    if (!check_name(settings.name) || !check_dir(settings.dir, dir))
         return CLI_USAGE;
     return execute_traced(&settings, dir, argv + next);
 }

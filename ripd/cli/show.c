@@ -37,11 +37,10 @@ struct settings {
 };
 
 static const struct cli_flag flags[] = {
-    {"--markdown", NULL, offsetof(struct settings, markdown), "as a report to paste into a ticket", false},
-    {"--all", NULL, offsetof(struct settings, all), "a line a thread, also of those that do the same at one place",
-     false},
-    HOSTS_FLAGS(struct settings),
-    HOSTS_DIR_FLAG(struct settings),
+    CLI_FLAG("--markdown", NULL, CLI_SWITCH, markdown, "as a report to paste into a ticket"),
+    CLI_FLAG("--all", NULL, CLI_SWITCH, all, "a line a thread, also of those that do the same at one place"),
+    HOSTS_FLAGS,
+    HOSTS_DIR_FLAG,
 };
 
 const struct cli_syntax cli_show_syntax = {
@@ -53,8 +52,7 @@ const struct cli_syntax cli_show_syntax = {
     .notes = "\n"
              "exit status: 0; 1 a ripd does not answer, or there is no such process, unit, ring or id; 2 wrong flag;\n"
              "3 an answer is not one of ripd's; 4 output could not be written\n",
-    .flags = flags,
-    .flags_count = ARRAY_COUNT(flags),
+    CLI_FLAGS(flags),
 };
 
 /* What the words name: one parameter of the lists. */

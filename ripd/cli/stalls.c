@@ -20,7 +20,6 @@
 #include "cli/item.h"
 #include "cli/table.h"
 #include "util/array.h"
-#include "util/text.h"
 #include "view/query_parse.h"
 
 #define LINES_DEFAULT 100u
@@ -36,21 +35,19 @@ struct settings {
     struct hosts_options hosts;
     struct filters filters;
     const char *group;
-    const char *limit;
+    uint64_t limit;
     bool all;
     bool watch;
 };
 
 static const struct cli_flag flags[] = {
-    HOSTS_FLAGS(struct settings),
-    HOSTS_DIR_FLAG(struct settings),
-    {"--group", "WAY", offsetof(struct settings, group), "counted by location, or by root: who holds them up", false},
-    {"--all", NULL, offsetof(struct settings, all), "a line a stall, also of those that wait for one another", false},
-    {"--limit", "N", offsetof(struct settings, limit), "at most N lines (default 100, at most 10000)", false},
-    {"--watch", NULL, offsetof(struct settings, watch), "again every 2 s, until it is interrupted", false},
-#define X(name, flag, value, parameter, help) FILTER_FLAG(struct settings, name, flag, value, help),
-    FILTER_TABLE(X)
-#undef X
+    HOSTS_FLAGS,
+    HOSTS_DIR_FLAG,
+    CLI_FLAG("--group", "WAY", CLI_TEXT, group, "counted by location, or by root: who holds them up"),
+    CLI_FLAG("--all", NULL, CLI_SWITCH, all, "a line a stall, also of those that wait for one another"),
+    CLI_BETWEEN("--limit", "N", CLI_NUMBER, limit, 1, LINES_MAX, "at most N lines (default 100, at most 10000)"),
+    CLI_FLAG("--watch", NULL, CLI_SWITCH, watch, "again every 2 s, until it is interrupted"),
+    FILTERS_FLAGS,
 };
 
 static const char values[] = FILTER_VALUES "WAY is one of: location root\n";
@@ -65,8 +62,7 @@ const struct cli_syntax cli_stalls_syntax = {
     .notes = "\n"
              "exit status: 0, with stalls or without; 1 a ripd does not answer; 2 wrong flag, or a request that ripd\n"
              "refuses; 3 an answer is not one of ripd's; 4 output could not be written\n",
-    .flags = flags,
-    .flags_count = ARRAY_COUNT(flags),
+    CLI_FLAGS(flags),
 };
 
 /* One line to come: an incident, or a group that ripd made. */
@@ -143,21 +139,6 @@ static bool take_way(const struct settings *settings, enum way *ret_way)
     else if (settings->all)
         cli_error("stalls: --all: expected without --group");
     return *ret_way != WAY_INCIDENTS && !settings->all;
-}
-
-static bool take_limit(const struct settings *settings, size_t *ret_limit)
-{
-    uint64_t limit;
-
-    *ret_limit = settings->hosts.json ? LINES_MAX : LINES_DEFAULT;
-    if (settings->limit == NULL)
-        return true;
-    if (!text_number(settings->limit, 1, LINES_MAX, &limit)) {
-        cli_error("stalls: --limit: '%.64s': expected a whole number from 1 to %u", settings->limit, LINES_MAX);
-        return false;
-    }
-    *ret_limit = limit;
-    return true;
 }
 
 /* ---- from answers to lines ---- */
@@ -397,15 +378,15 @@ int cli_stalls(int argc, char **argv)
     static struct settings settings = {.hosts.reads_rings = true};
     char target[FILTERS_TARGET_BYTES];
     struct hosts *hosts = NULL;
-    size_t limit = 0, count = 0;
+    size_t limit, count = 0;
     enum way way;
     int status;
 
     if (!cli_parse_words(&cli_stalls_syntax, argc, argv, &settings, NULL, 0, &count, &status))
         return status;
-    if (!take_way(&settings, &way) || !take_limit(&settings, &limit) ||
-        !filters_target(&settings.filters, "stalls", ways[way].path, PARAMETERS, target))
+    if (!take_way(&settings, &way) || !filters_target(&settings.filters, "stalls", ways[way].path, PARAMETERS, target))
         return CLI_USAGE;
+    limit = settings.limit != 0 ? settings.limit : settings.hosts.json ? LINES_MAX : LINES_DEFAULT;
     status = hosts_open(&hosts, &settings.hosts, "stalls");
     if (status != CLI_OK)
         return status;

@@ -43,7 +43,7 @@ struct settings {
 };
 
 static const struct cli_flag flags[] = {
-    HOSTS_URL_FLAGS(struct settings),
+    HOSTS_URL_FLAGS,
 };
 
 const struct cli_syntax cli_top_syntax = {
@@ -58,8 +58,7 @@ const struct cli_syntax cli_top_syntax = {
              "state; s sorts; / filters by name as it is typed; f freezes; q ends\n"
              "\n"
              "exit status: 0; 1 it cannot run; 2 wrong flag, or no terminal\n",
-    .flags = flags,
-    .flags_count = ARRAY_COUNT(flags),
+    CLI_FLAGS(flags),
 };
 
 /* HOST is left out where there is one host. */
