@@ -8,11 +8,6 @@
 #include "view/item.h"
 #include "view/summary.h"
 
-static uint64_t ms_of(uint64_t ns)
-{
-    return ns == EVENT_UNKNOWN_NS ? JSON_UNKNOWN : ns / ITEM_NS_PER_MS;
-}
-
 static void write_head(struct json_writer *writer, const struct event *event)
 {
     bool end = event->kind == EVENT_END;
@@ -26,8 +21,8 @@ static void write_head(struct json_writer *writer, const struct event *event)
     json_uint(writer, "incident", event->incident);
     json_uint(writer, "waiting_count", end ? JSON_UNKNOWN : event->waiting_count);
     json_text(writer, "reason", end ? event_reason_name(event->reason) : NULL);
-    json_uint(writer, "lasted_ms", end ? ms_of(event->duration_ns) : JSON_UNKNOWN);
-    json_uint(writer, "lasted_max_ms", end ? ms_of(event->duration_max_ns) : JSON_UNKNOWN);
+    json_ms(writer, "lasted_ms", end ? event->duration_ns : JSON_UNKNOWN);
+    json_ms(writer, "lasted_max_ms", end ? event->duration_max_ns : JSON_UNKNOWN);
     json_uint(writer, "stalls", end ? event->stall_count : JSON_UNKNOWN);
 }
 
@@ -40,12 +35,11 @@ static void write_summary(struct json_writer *writer, struct event *event, const
 }
 
 /* The fields that a begin and its end have in common, as another event has them, with its last brace. */
-static size_t copy_subject(struct json_writer *writer, const struct event *from)
+static int finish_with_subject(struct json_writer *writer, struct event *event, const struct event *from)
 {
-    const size_t subject_at = writer->length + 1; /* behind the comma */
-
+    event->subject_at = writer->length + 1; /* behind the comma */
     json_raw(writer, NULL, from->text + from->subject_at, from->text_bytes - from->subject_at);
-    return subject_at;
+    return json_finish(writer, &event->text, &event->text_bytes);
 }
 
 /*
@@ -87,39 +81,28 @@ static void copy_summary(struct json_writer *writer, const struct sighting *sigh
 static int write_seen(struct event *event, const struct sighting *sighting, const struct event *seen)
 {
     struct json_writer writer;
-    size_t subject_at;
-    int status;
 
     write_head(&writer, event);
     copy_summary(&writer, sighting, seen);
     item_write_verdict(&writer, sighting);
-    subject_at = copy_subject(&writer, seen);
-    status = json_finish(&writer, &event->text, &event->text_bytes);
-    if (status == 0)
-        event->subject_at = subject_at;
-    return status;
+    return finish_with_subject(&writer, event, seen);
 }
 
 static int write_begin(struct event *event, const struct sighting *sighting, bool named)
 {
     char summary[SUMMARY_BYTES];
     struct json_writer writer;
-    size_t subject_at;
-    int status;
 
     summary_of_id(sighting, summary);
     write_head(&writer, event);
     write_summary(&writer, event, summary);
     item_write_verdict(&writer, sighting);
-    subject_at = writer.length + 1; /* behind the comma */
+    event->subject_at = writer.length + 1; /* behind the comma */
     item_write_who(&writer, sighting->item);
     item_write_where(&writer, sighting, named);
     item_write_root(&writer, sighting);
     json_close(&writer);
-    status = json_finish(&writer, &event->text, &event->text_bytes);
-    if (status == 0)
-        event->subject_at = subject_at;
-    return status;
+    return json_finish(&writer, &event->text, &event->text_bytes);
 }
 
 int document_event_begin(struct event *event, const struct sighting *sighting, const struct event *seen)
@@ -137,8 +120,6 @@ int document_event_end(struct event *event, const struct event *begin)
 {
     char summary[SUMMARY_BYTES];
     struct json_writer writer;
-    size_t subject_at;
-    int status;
 
     summary_of_end(event, summary);
     write_head(&writer, event);
@@ -149,10 +130,6 @@ int document_event_end(struct event *event, const struct event *begin)
     json_time(&writer, "since", event->since_wall_ns);
     json_none(&writer, "frozen_for_ms");
     json_none(&writer, "frozen_for_max_ms");
-    json_uint(&writer, "threshold_ms", ms_of(event->threshold_ns));
-    subject_at = copy_subject(&writer, begin);
-    status = json_finish(&writer, &event->text, &event->text_bytes);
-    if (status == 0)
-        event->subject_at = subject_at;
-    return status;
+    json_ms(&writer, "threshold_ms", event->threshold_ns);
+    return finish_with_subject(&writer, event, begin);
 }

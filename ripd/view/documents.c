@@ -57,8 +57,8 @@ int document_head(const struct document_frame *frame, uint64_t now_wall_ns, uint
     json_time(&writer, "generated_at", now_wall_ns);
     json_open(&writer, "scan", '{');
     json_uint(&writer, "sequence", frame->sequence);
-    json_uint(&writer, "age_ms", now_mono_ns > scanned_ns ? (now_mono_ns - scanned_ns) / ITEM_NS_PER_MS : 0);
-    json_uint(&writer, "interval_ms", frame->interval_ns / ITEM_NS_PER_MS);
+    json_ms(&writer, "age_ms", now_mono_ns > scanned_ns ? now_mono_ns - scanned_ns : 0);
+    json_ms(&writer, "interval_ms", frame->interval_ns);
     json_close(&writer);
     write_counts(&writer, frame->counts);
     json_uint(&writer, "unreadable_rings", frame->unreadable_ring_count);

@@ -8,11 +8,6 @@
 #include "cases/waits.h"
 #include "view/summary.h"
 
-static uint64_t ms_of(uint64_t ns)
-{
-    return ns == JSON_UNKNOWN ? JSON_UNKNOWN : ns / ITEM_NS_PER_MS;
-}
-
 /* What a process without /proc does not know is empty in its ring. */
 static const char *text_or_null(const char *text)
 {
@@ -160,12 +155,12 @@ static void write_kernel(struct json_writer *writer, const struct kernel_facts *
     json_uint(writer, "fd", (uint64_t)kernel->descriptor);
     json_name(writer, "target", text_or_null(kernel->target));
     write_holder(writer, kernel);
-    json_uint(writer, "asked_ms", ms_of(kernel->asked_ns));
+    json_ms(writer, "asked_ms", kernel->asked_ns);
     json_text(writer, "wchan", text_or_null(kernel->wchan));
     json_text(writer, "mode", modes[kernel->mode]);
-    json_uint(writer, "window_ms", ms_of(kernel->window_ns));
-    json_uint(writer, "cpu_ms", ms_of(kernel->cpu_ns));
-    json_uint(writer, "wait_ms", ms_of(kernel->wait_ns));
+    json_ms(writer, "window_ms", kernel->window_ns);
+    json_ms(writer, "cpu_ms", kernel->cpu_ns);
+    json_ms(writer, "wait_ms", kernel->wait_ns);
     json_uint(writer, "voluntary_switches", kernel->voluntary);
     json_uint(writer, "involuntary_switches", kernel->involuntary);
     json_open(writer, "denied", '[');
@@ -190,6 +185,14 @@ static void write_node(struct json_writer *writer, const struct waits_node *node
     json_text(writer, "state", node->has_state ? id_state_name(node->state) : NULL);
 }
 
+static void write_member(struct json_writer *writer, const struct waits_node *node, bool certain)
+{
+    json_open(writer, NULL, '{');
+    write_node(writer, node);
+    json_bool(writer, "certain", certain);
+    json_close(writer);
+}
+
 /*
  * The chain from a node on, and how many are left out of it; both null if waits is NULL. certain: of the step to a node
  * from the one before; of the last one only if all are named.
@@ -201,19 +204,13 @@ static void write_chain(struct json_writer *writer, const char *key, const char 
     uint32_t left_out = 0;
     size_t count;
 
-    if (waits == NULL) {
-        json_none(writer, key);
+    if (!json_open_known(writer, key, '[', waits != NULL)) {
         json_none(writer, left_out_key);
         return;
     }
     count = waits_chain(waits, node, chain, &left_out);
-    json_open(writer, key, '[');
-    for (size_t i = 0; i < count; node = chain[i++]) {
-        json_open(writer, NULL, '{');
-        write_node(writer, &waits->nodes[chain[i]]);
-        json_bool(writer, "certain", (left_out == 0 || i + 1 < count) && waits->nodes[node].certain);
-        json_close(writer);
-    }
+    for (size_t i = 0; i < count; node = chain[i++])
+        write_member(writer, &waits->nodes[chain[i]], (left_out == 0 || i + 1 < count) && waits->nodes[node].certain);
     json_close(writer);
     json_uint(writer, left_out_key, left_out);
 }
@@ -247,18 +244,12 @@ static const char *idle_reason(const struct sighting *sighting)
 /* On whom it waited when it ended; both null if that is not known. */
 static void write_last_chain(struct json_writer *writer, const struct wait_chain *chain)
 {
-    if (chain == NULL) {
-        json_none(writer, "waits_for");
+    if (!json_open_known(writer, "waits_for", '[', chain != NULL)) {
         json_none(writer, "waits_for_left_out");
         return;
     }
-    json_open(writer, "waits_for", '[');
-    for (size_t i = 0; i < chain->count; i++) {
-        json_open(writer, NULL, '{');
-        write_node(writer, &chain->members[i]);
-        json_bool(writer, "certain", chain->members[i].certain);
-        json_close(writer);
-    }
+    for (size_t i = 0; i < chain->count; i++)
+        write_member(writer, &chain->members[i], chain->members[i].certain);
     json_close(writer);
     json_uint(writer, "waits_for_left_out", chain->left_out);
 }
@@ -271,7 +262,7 @@ static void write_last(struct json_writer *writer, const struct sighting_last *l
     json_text(writer, "state", id_state_name(last->state));
     item_write_cause(writer, last->cause);
     json_time(writer, "since", last->since_wall_ns);
-    json_uint(writer, "frozen_for_ms", last->since_wall_ns != 0 ? ms_of(last->frozen_for_ns) : JSON_UNKNOWN);
+    json_ms(writer, "frozen_for_ms", last->since_wall_ns != 0 ? last->frozen_for_ns : JSON_UNKNOWN);
     write_last_chain(writer, last->chain);
     json_close(writer);
 }
@@ -283,9 +274,9 @@ void item_write_verdict(struct json_writer *writer, const struct sighting *sight
     json_text(writer, "state", id_state_name(sighting->state));
     item_write_cause(writer, sighting->cause);
     json_time(writer, "since", sighting->since_wall_ns);
-    json_uint(writer, "frozen_for_ms", frozen ? ms_of(sighting->frozen_for_ns) : JSON_UNKNOWN);
-    json_uint(writer, "frozen_for_max_ms", frozen ? ms_of(sighting->frozen_for_max_ns) : JSON_UNKNOWN);
-    json_uint(writer, "threshold_ms", ms_of(sighting->threshold_ns));
+    json_ms(writer, "frozen_for_ms", frozen ? sighting->frozen_for_ns : JSON_UNKNOWN);
+    json_ms(writer, "frozen_for_max_ms", frozen ? sighting->frozen_for_max_ns : JSON_UNKNOWN);
+    json_ms(writer, "threshold_ms", sighting->threshold_ns);
 }
 
 static void write_name(struct json_writer *writer, const struct item *item)
@@ -362,7 +353,7 @@ void item_write_location_group(struct json_writer *writer, const struct location
     for (int state = 0; state < ID_STATE_COUNT; state++)
         json_uint(writer, id_state_name((enum id_state)state), group->counts[state]);
     json_close(writer);
-    json_uint(writer, "longest_ms", ms_of(json_nonzero(group->longest_ns)));
+    json_ms(writer, "longest_ms", json_nonzero(group->longest_ns));
     if (group->snapped)
         write_location(writer, group->module, group->offset, true);
     else
@@ -377,7 +368,7 @@ static void write_root(struct json_writer *writer, const struct waits_node *root
         return;
     write_node(writer, root);
     item_write_cause(writer, root->has_state ? root->cause : CAUSE_NONE);
-    json_uint(writer, "frozen_for_ms", ms_of(json_nonzero(root->frozen_for_ns)));
+    json_ms(writer, "frozen_for_ms", json_nonzero(root->frozen_for_ns));
     write_last_location(writer, root->item, true);
     write_kernel(writer, group->stalled != NULL ? group->stalled->kernel : NULL);
     json_close(writer);
@@ -390,7 +381,7 @@ void item_write_root_group(struct json_writer *writer, const struct waits *waits
 
     json_open(writer, NULL, '{');
     json_uint(writer, "count", group->count);
-    json_uint(writer, "longest_ms", ms_of(group->longest_ns));
+    json_ms(writer, "longest_ms", group->longest_ns);
     write_root(writer, root, group);
     /* the members of the deadlock that all of the group hang on; null where it hangs on none */
     write_chain(writer, "deadlock", "deadlock_left_out", root != NULL && root->deadlocked ? waits : NULL, group->root);

@@ -20,8 +20,6 @@
 #include "cases/snapshot.h"
 #include "view/json_writer.h"
 
-#define ITEM_NS_PER_MS 1000000u
-
 /* One id: an item of /stalls and /threads, with at most trail_count breadcrumbs. */
 void item_write(struct json_writer *writer, const char *key, const struct sighting *sighting, uint32_t trail_count);
 

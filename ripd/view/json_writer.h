@@ -64,4 +64,10 @@ static inline uint64_t json_nonzero(uint64_t value)
     return value == 0 ? JSON_UNKNOWN : value;
 }
 
+/* Whole milliseconds; JSON_UNKNOWN is null. */
+static inline void json_ms(struct json_writer *writer, const char *key, uint64_t ns)
+{
+    json_uint(writer, key, ns == JSON_UNKNOWN ? JSON_UNKNOWN : ns / 1000000);
+}
+
 #endif
