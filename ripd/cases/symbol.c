@@ -90,6 +90,13 @@ static _Atomic(struct symbol *) *bucket_of(const struct symbol_table *table, str
     return &buckets->first[hash_bytes(&table->hash_key, &offset, sizeof(offset)) % BUCKETS];
 }
 
+void symbol_charge_end(struct symbol_charge *charge)
+{
+    /* acq_rel: pairs with itself, so that the later one frees after all that the other did */
+    if (atomic_fetch_add_explicit(&charge->end_count, 1, memory_order_acq_rel) == 1)
+        free(charge);
+}
+
 void symbol_table_done(struct symbol_table *table)
 {
     struct symbol_buckets *buckets = atomic_load_explicit(&table->buckets, memory_order_relaxed);
@@ -111,13 +118,6 @@ void symbol_table_done(struct symbol_table *table)
     atomic_store_explicit(&table->full, false, memory_order_relaxed);
     table->charge = NULL;
     table->count = table->bytes = 0;
-}
-
-void symbol_charge_end(struct symbol_charge *charge)
-{
-    /* acq_rel: pairs with itself, so that the later one frees after all that the other did */
-    if (atomic_fetch_add_explicit(&charge->end_count, 1, memory_order_acq_rel) == 1)
-        free(charge);
 }
 
 size_t symbol_table_cost(const struct symbol_table *table, const struct symbol *symbol)

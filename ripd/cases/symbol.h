@@ -50,17 +50,14 @@ size_t symbol_place(const struct symbol *symbol);
 /* A copy in one piece, for free(). NULL: no memory. Frames and texts beyond the limits are cut. */
 struct symbol *symbol_new(const struct symbol_frame *frames, size_t frame_count);
 
-/*
- * What a table takes, for the one who adds to it and accounts for it by user: both have it, and it goes with the later
- * one. The first three are his.
- */
+/* For symbol_charges.c: of one table. It and its charges both have it, and it goes with the later one. */
 struct symbol_charge {
     struct symbol_charge *next;
     uint32_t user;
     uint64_t bytes;
-    atomic_uint end_count; /* 1: the table is gone, and its bytes are free, or he is */
+    atomic_uint end_count; /* 1: the table is gone, or the charges are */
 };
-void symbol_charge_end(struct symbol_charge *charge); /* by him */
+void symbol_charge_end(struct symbol_charge *charge);
 
 struct symbol_buckets; /* private */
 
@@ -70,7 +67,7 @@ struct symbol_table {
     atomic_bool full;             /* for good: nothing is ever taken out */
     size_t count;                 /* this and the rest are the adding thread's */
     size_t bytes;                 /* of its own, and of what is in it */
-    struct symbol_charge *charge; /* set by the adding thread, if it wants one; NULL = none */
+    struct symbol_charge *charge; /* of symbol_charges_add(); NULL = none */
 };
 
 /* All zero is an empty table. */

@@ -35,6 +35,7 @@ int host_init(struct ring_host *host, const struct registry_options *options)
     host->is_first = true;
     host->owns_work = options->work == NULL;
     host->work = host->owns_work ? work_new() : options->work;
+    host->script_charges = (struct symbol_charges){.work = host->work, .limit = WORK_SCRIPT_BYTES};
     if (host->work == NULL)
         return -ENOMEM;
     if (host->proc < 0)
@@ -63,6 +64,7 @@ void host_done(struct ring_host *host)
     drop_notices(host, host->notice_count);
     free(host->notices);
     free(host->users);
+    symbol_charges_done(&host->script_charges);
     if (host->owns_work)
         work_free(host->work);
     if (host->proc >= 0)
@@ -97,6 +99,7 @@ void host_begin(struct ring_host *host)
 {
     drop_notices(host, host->notices_returned);
     host->notices_returned = 0;
+    symbol_charges_settle(&host->script_charges);
     for (size_t i = 0; i < TURN_COUNT; i++)
         work_reset(host->work, time_limits[i]);
 }

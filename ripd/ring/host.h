@@ -11,6 +11,7 @@
 #ifndef RIPD_RING_HOST_H
 #define RIPD_RING_HOST_H
 
+#include "cases/symbol_charges.h"
 #include "ring/registry.h"
 #include "work/work.h"
 
@@ -52,6 +53,7 @@ struct ring_host {
     struct ends *ends; /* NULL = ends are not noticed */
     struct work *work;
     bool owns_work;
+    struct symbol_charges script_charges;
     bool is_first;           /* refresh: whatever was open when ripd stopped has to be read on it */
     struct host_user *users; /* ascending */
     size_t user_count;

@@ -117,7 +117,7 @@ static void free_ring(struct registry *registry, struct ring *ring)
     close_ring(registry, ring);
     processes_done(ring);
     modules_free(ring->modules);
-    scripts_free(ring, &registry->host);
+    module_facts_unref(ring->scripts);
     free(ring->name);
     free(ring->file_name);
     free(ring);

@@ -123,7 +123,6 @@ struct ring {
     uint32_t next_record;         /* the next one to be judged */
     struct module_table *modules; /* of its processes, shared; NULL = none asked for yet */
     struct module_facts *scripts; /* a reference to the module of its scripts; NULL = none asked for yet, or none */
-    uint64_t script_bytes;        /* of its user's WORK_SCRIPT_BYTES */
     struct lease *lease;          /* of its file's descriptor; NULL = none asked for yet */
 };
 

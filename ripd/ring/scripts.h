@@ -7,8 +7,8 @@
  *
  * Guarantees
  *   A. A ring has at most RIP_SCRIPT_MAX names of functions, whatever it says from one scan to the next.
- *   B. Their memory is on the account of the ring's user (WORK_SCRIPT_BYTES) as long as the ring is there. What he may
- *      not have stays unnamed.
+ *   B. Their memory is on the account of the ring's user (WORK_SCRIPT_BYTES) until it is free: a stall that waits to be
+ *      published keeps the names of a ring that is gone. What he may not have stays unnamed.
  */
 #ifndef RIPD_RING_SCRIPTS_H
 #define RIPD_RING_SCRIPTS_H
@@ -19,6 +19,5 @@
 struct module_facts *scripts_module(struct ring *ring, const struct ring_host *host);
 /* Has a name for the function that an address is in, if it is in one. 0, or -EIO: the mapping is damaged. */
 int scripts_learn(struct ring *ring, struct ring_host *host, uint64_t address);
-void scripts_free(struct ring *ring, struct ring_host *host);
 
 #endif

@@ -16,6 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "cases/symbol_charges.h"
 #include "os/clock.h"
 #include "sym/protocol.h"
 #include "util/text.h"
@@ -53,7 +54,7 @@ struct symbols {
     uint32_t buckets[BUCKETS]; /* first query of each */
     uint32_t first_free;
     uint64_t number;
-    struct symbol_charge *charges; /* of tables that hold names */
+    struct symbol_charges charges;
     struct symbols_counters counters;
     bool idle;
     bool stopping;
@@ -135,26 +136,6 @@ static void drop_job(void *context, uint32_t user, const struct work_job *job)
     drop_query(context, job->subject);
 }
 
-/* Takes back what tables held that are gone; or what all hold. */
-static void settle_charges(struct symbols *symbols, bool all)
-{
-    struct symbol_charge **link = &symbols->charges;
-
-    while (*link != NULL) {
-        struct symbol_charge *charge = *link;
-
-        /* acquire: pairs with the release in symbol_charge_end() */
-        if (!all && atomic_load_explicit(&charge->end_count, memory_order_acquire) == 0) {
-            link = &charge->next;
-            continue;
-        }
-        work_give(symbols->work, charge->user, WORK_SYMBOL_BYTES, charge->bytes);
-        symbols->counters.kept_bytes -= charge->bytes;
-        *link = charge->next;
-        symbol_charge_end(charge);
-    }
-}
-
 /* Whether the answer could not be kept, whatever it is. */
 static bool has_no_room(struct symbols *symbols, const struct module_facts *module)
 {
@@ -164,50 +145,11 @@ static bool has_no_room(struct symbols *symbols, const struct module_facts *modu
         return true;
     if (work_has_room(symbols->work, user, WORK_SYMBOL_BYTES, SYM_PACKET_BYTES))
         return false;
-    settle_charges(symbols, false);
+    symbol_charges_settle(&symbols->charges);
     if (work_has_room(symbols->work, user, WORK_SYMBOL_BYTES, SYM_PACKET_BYTES))
         return false;
     work_refuse(symbols->work, user, WORK_SYMBOL_BYTES, 1);
     return true;
-}
-
-/* The account of a module's names. NULL: no memory. By the thread. */
-static struct symbol_charge *charge_of(struct symbols *symbols, struct module_facts *module)
-{
-    struct symbol_charge *charge = module->symbols.charge;
-
-    if (charge != NULL)
-        return charge;
-    charge = calloc(1, sizeof(*charge));
-    if (charge == NULL)
-        return NULL;
-    charge->user = work_user(symbols->work, module->uid);
-    charge->next = symbols->charges;
-    symbols->charges = module->symbols.charge = charge;
-    return charge;
-}
-
-/* Takes symbol over. 0; -ENOSPC; -ENOMEM. By the thread. */
-static int keep_symbol(struct symbols *symbols, const struct query *query, struct symbol *symbol)
-{
-    struct symbol_charge *charge = charge_of(symbols, query->module);
-    uint64_t bytes = symbol_table_cost(&query->module->symbols, symbol);
-    int result = charge == NULL ? -ENOMEM : 0;
-
-    if (result == 0 && !work_take(symbols->work, charge->user, WORK_SYMBOL_BYTES, bytes))
-        result = -ENOSPC;
-    if (result != 0) {
-        free(symbol);
-        return result;
-    }
-    result = symbol_table_add(&query->module->symbols, query->offset, symbol);
-    if (result != 0) {
-        work_give(symbols->work, charge->user, WORK_SYMBOL_BYTES, bytes);
-        return result;
-    }
-    charge->bytes += bytes;
-    symbols->counters.kept_bytes += bytes;
-    return 0;
 }
 
 bool symbols_want(struct symbols *symbols, struct lease *ring, struct process_facts *process,
@@ -494,7 +436,7 @@ static void answer(struct symbols *symbols, uint32_t at)
     }
     if (result == 0) {
         named = symbol->frame_count != 0;
-        result = keep_symbol(symbols, query, symbol);
+        result = symbol_charges_add(&symbols->charges, query->user, &query->module->symbols, query->offset, symbol);
     }
     symbols->counters.named_count += result == 0 && named;
     symbols->counters.unnamed_count += result == 0 && !named;
@@ -576,6 +518,7 @@ static void init_condition(pthread_cond_t *condition)
 static int init_queries(struct symbols *symbols)
 {
     symbols->work = work_new();
+    symbols->charges = (struct symbol_charges){.work = symbols->work, .limit = WORK_SYMBOL_BYTES};
     symbols->queries = calloc(SYMBOLS_QUERIES_MAX, sizeof(*symbols->queries));
     if (symbols->work == NULL || symbols->queries == NULL)
         return -ENOMEM;
@@ -629,7 +572,7 @@ void symbols_free(struct symbols *symbols)
         pthread_join(symbols->thread, NULL);
     if (symbols->work != NULL)
         work_clear(symbols->work, drop_job, symbols);
-    settle_charges(symbols, true);
+    symbol_charges_done(&symbols->charges);
     child_free(symbols->child);
     if (symbols->stop >= 0)
         close(symbols->stop);
@@ -653,8 +596,9 @@ bool symbols_are_idle(struct symbols *symbols)
 void symbols_count(struct symbols *symbols, struct symbols_counters *ret_counters)
 {
     pthread_mutex_lock(&symbols->mutex);
-    settle_charges(symbols, false);
+    symbol_charges_settle(&symbols->charges);
     *ret_counters = symbols->counters;
+    ret_counters->kept_bytes = symbols->charges.bytes;
     pthread_mutex_unlock(&symbols->mutex);
     child_count(symbols->child, &ret_counters->symbolizers);
 }

@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_scripts.c - what names of functions of scripts cost, and for how long: ripd/ring/scripts.c. */
+#include "unit/registry_test.h"
+
+#include "ring/describe.h"
+#include "work/work.h"
+
+enum { IDS = 16, FUNCTIONS = IDS * RIP_ENTRY_COUNT, BYTES = 64 << 10 };
+
+/* Each id has been in other functions than all others. Nobody lives in the ring. */
+static void populate(const struct ring_stage *stage, struct ring_builder *ring)
+{
+    const struct ring_geometry geometry = {.slot_capacity = IDS, .script_capacity = FUNCTIONS};
+    char function[RIP_SCRIPT_FUNCTION_BYTES + 1];
+
+    ring_stage_build(stage, "ring", &geometry, ring);
+    ring_builder_add_process(ring, 0, (uint32_t)getpid(), 1, "script"); /* a pid that was used again */
+    ring_builder_process(ring, 0)->flags = 0;
+    ring_builder_process(ring, 0)->pid_namespace = ring_stage_pid_namespace();
+    for (uint32_t slot = 0; slot < IDS; slot++)
+        ring_builder_add_id(ring, slot, slot + 1, 0, 0, "id");
+    for (uint64_t i = 0; i < FUNCTIONS; i++) {
+        snprintf(function, sizeof(function), "%0*u", RIP_SCRIPT_FUNCTION_BYTES, (unsigned)i);
+        ring_builder_add_script(ring, "app.rb", function);
+        ring_builder_snap(ring, (uint32_t)i / RIP_ENTRY_COUNT, RIP_PLACE_SCRIPT | i << RIP_PLACE_INDEX_SHIFT);
+    }
+}
+
+static struct item *described(struct scene *scene, uint32_t slot)
+{
+    struct item *item = describe_id(scene->registry, serial_of(scene, "ring"), slot, 2);
+
+    assert_non_null(item);
+    assert_non_null(item->process);
+    return item;
+}
+
+static struct symbol_frame place_of(const struct item *item)
+{
+    return module_place(item->process->scripts, item->entries[0].address - RIP_PLACE_SCRIPT);
+}
+
+/* A user's names take half of what there is, and are counted until the last who can show them has let go of them. */
+static void test_names_are_on_their_users_account(void **state)
+{
+    struct scene *scene = *state;
+    const char *directory = ring_stage_path(&scene->stage, "");
+    struct work *work = work_new();
+    const struct registry_options options = {
+        .directories = &directory, .directory_count = 1, .proc_path = "/proc", .work = work};
+    struct item *items[IDS];
+    struct ring_builder ring;
+    uint64_t held;
+
+    work_set_total(work, WORK_SCRIPT_BYTES, BYTES);
+    scene_options(scene, &options);
+    populate(&scene->stage, &ring);
+    scene_refresh(scene);
+    for (uint32_t slot = 0; slot < IDS; slot++)
+        items[slot] = described(scene, slot);
+    held = work_held(work, getuid(), WORK_SCRIPT_BYTES);
+    assert_in_range(held, BYTES / 2 - 512, BYTES / 2);
+    assert_true(work_refused_count(work, WORK_SCRIPT_BYTES) > 0);
+    assert_non_null(place_of(items[0]).function);
+    assert_null(place_of(items[IDS - 1]).function);
+    unlink(ring_stage_path(&scene->stage, "ring"));
+    scene_rescan(scene);
+    scene_rescan(scene); /* an end is shown once */
+    assert_int_equal(ring_count(scene), 0);
+    for (uint32_t slot = 0; slot < IDS; slot++) {
+        assert_int_equal(work_held(work, getuid(), WORK_SCRIPT_BYTES), held);
+        item_unref(items[slot]);
+        scene_refresh(scene);
+    }
+    assert_int_equal(work_held(work, getuid(), WORK_SCRIPT_BYTES), 0);
+    ring_stage_release(&ring);
+    registry_free(scene->registry);
+    scene->registry = NULL;
+    work_free(work);
+}
+
+/* Who shows a name may do so for longer than ripd watches rings. */
+static void test_names_outlive_the_registry(void **state)
+{
+    struct scene *scene = *state;
+    struct ring_builder ring;
+    struct item *item;
+
+    populate(&scene->stage, &ring);
+    scene_refresh(scene);
+    item = described(scene, 1);
+    registry_free(scene->registry);
+    scene->registry = NULL;
+    assert_string_equal(place_of(item).file, "app.rb");
+    item_unref(item);
+    ring_stage_release(&ring);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_names_are_on_their_users_account, scene_open, scene_close),
+        cmocka_unit_test_setup_teardown(test_names_outlive_the_registry, scene_open, scene_close),
+    };
+
+    return cmocka_run_group_tests_name("scripts", tests, NULL, NULL);
+}
