@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <malloc.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
@@ -38,7 +39,6 @@
 #include "net/http.h"
 #include "os/clock.h"
 #include "os/journal.h"
-#include "os/memory.h"
 #include "os/random.h"
 #include "os/sigbus.h"
 #include "os/subuid.h"
@@ -227,7 +227,7 @@ static void app_give_back(struct app *app)
         app->described_most = count;
     if (app->described_most < GIVE_BACK_STALLS || count > app->described_most / 2)
         return;
-    memory_give_back();
+    (void)malloc_trim(0);
     app->described_most = count;
 }
 
@@ -488,7 +488,7 @@ static struct timespec app_next_timeout(struct app *app)
 
     for (size_t i = 0; i < ARRAY_COUNT(waits_ns); i++)
         wait_ns = waits_ns[i] < wait_ns ? waits_ns[i] : wait_ns;
-    return (struct timespec){.tv_sec = (time_t)(wait_ns / 1000000000), .tv_nsec = (long)(wait_ns % 1000000000)};
+    return clock_timespec(wait_ns);
 }
 
 /* Waits for the next scan, answering questions and running commands meanwhile. False: asked to stop. */

@@ -8,7 +8,6 @@
 
 #include <errno.h>
 #include <limits.h>
-#include <poll.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
@@ -16,6 +15,7 @@
 #include "app/log.h"
 #include "cases/waits.h"
 #include "os/clock.h"
+#include "os/packet.h"
 #include "os/spawn.h"
 #include "util/array.h"
 #include "util/time_limit.h"
@@ -172,14 +172,10 @@ static bool ask_trail(struct naming *naming, const struct item *item, bool *ret_
 static void wait_idle(struct naming *naming, uint64_t limit_ns)
 {
     uint64_t until_ns = clock_mono_ns() + limit_ns;
-    struct pollfd descriptor = {.fd = naming->descriptor, .events = POLLIN};
     eventfd_t value;
 
     while (!symbols_are_idle(naming->symbols)) {
-        uint64_t now_ns = clock_mono_ns(), left_ns = time_left_ns(until_ns, now_ns);
-        struct timespec left = {(time_t)(left_ns / 1000000000), (long)(left_ns % 1000000000)};
-
-        if (left_ns == 0 || ppoll(&descriptor, 1, &left, NULL) == 0)
+        if (!packet_await(naming->descriptor, until_ns))
             return;
         (void)eventfd_read(naming->descriptor, &value);
     }

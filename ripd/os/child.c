@@ -94,19 +94,12 @@ uint64_t child_died_count(const struct child_counters *counters)
 
 /* Ending ----------------------------------------------------------------------------------------------------------- */
 
-static bool is_readable(int socket)
-{
-    struct pollfd descriptor = {.fd = socket, .events = POLLIN};
-
-    return poll(&descriptor, 1, 0) > 0;
-}
-
 static bool is_gone(const struct leaving *leaving)
 {
     pid_t reaped;
 
     if (leaving->pid == 0)
-        return is_readable(leaving->socket);
+        return packet_await(leaving->socket, 0);
     reaped = waitpid(leaving->pid, NULL, WNOHANG);
     return reaped == leaving->pid || (reaped < 0 && errno == ECHILD);
 }
@@ -255,7 +248,7 @@ void child_drop(struct child *child, enum child_end end, uint32_t user, uint64_t
 
 void child_check(struct child *child)
 {
-    if (child_runs(child) && is_readable(child->socket))
+    if (child_runs(child) && packet_await(child->socket, 0))
         child_drop(child, CHILD_IDLE, 0, 0);
 }
 
@@ -320,22 +313,16 @@ int child_send(struct child *child, const void *bytes, size_t count, int descrip
 /* Whether the process has used CPU time since *used_ns. */
 static bool has_moved(const struct child *child, uint64_t *used_ns)
 {
-    struct timespec used;
-    uint64_t now_ns;
+    const uint64_t before_ns = *used_ns;
 
-    if (clock_gettime(child->clock, &used) != 0)
-        return false; /* it has ended: the socket shows it */
-    now_ns = (uint64_t)used.tv_sec * 1000000000 + (uint64_t)used.tv_nsec;
-    if (now_ns == *used_ns)
-        return false;
-    *used_ns = now_ns;
-    return true;
+    *used_ns = clock_read_ns(child->clock);
+    return *used_ns != before_ns;
 }
 
 /* 1: something can be received; 0: not for so long; -ECANCELED. */
 static int wait_slice(const struct child *child, uint64_t slice_ns, int cancel)
 {
-    struct timespec slice = {(time_t)(slice_ns / 1000000000), (long)(slice_ns % 1000000000)};
+    struct timespec slice = clock_timespec(slice_ns);
     struct pollfd descriptors[] = {{.fd = child->socket, .events = POLLIN}, {.fd = cancel, .events = POLLIN}};
     int ready = ppoll(descriptors, 2, &slice, NULL);
 

@@ -7,7 +7,6 @@
  */
 #include "os/clock.h"
 
-#include <time.h>
 #include <unistd.h>
 
 enum {
@@ -15,12 +14,17 @@ enum {
     TICKS_FALLBACK = 100, /* USER_HZ everywhere that Linux runs today */
 };
 
-static uint64_t clock_read_ns(clockid_t clock)
+uint64_t clock_read_ns(clockid_t clock)
 {
     struct timespec now = {0};
 
     clock_gettime(clock, &now);
     return (uint64_t)now.tv_sec * SECOND_NS + (uint64_t)now.tv_nsec;
+}
+
+struct timespec clock_timespec(uint64_t ns)
+{
+    return (struct timespec){.tv_sec = (time_t)(ns / SECOND_NS), .tv_nsec = (long)(ns % SECOND_NS)};
 }
 
 uint64_t clock_mono_ns(void)

@@ -4,12 +4,17 @@
 #define RIPD_OS_CLOCK_H
 
 #include <stdint.h>
+#include <time.h>
 
-uint64_t clock_mono_ns(void); /* CLOCK_MONOTONIC */
-uint64_t clock_wall_ns(void); /* CLOCK_REALTIME */
-uint64_t clock_boot_ns(void); /* CLOCK_BOOTTIME: runs while the machine is suspended */
+uint64_t clock_read_ns(clockid_t clock); /* 0 if there is no such clock */
+uint64_t clock_mono_ns(void);            /* CLOCK_MONOTONIC */
+uint64_t clock_wall_ns(void);            /* CLOCK_REALTIME */
+uint64_t clock_boot_ns(void);            /* CLOCK_BOOTTIME: runs while the machine is suspended */
 
 uint64_t clock_cpu_ns(void); /* CLOCK_PROCESS_CPUTIME_ID: what all threads of this process have used */
+
+/* A time or a duration, as system calls take it. */
+struct timespec clock_timespec(uint64_t ns);
 
 /* Clock ticks per second of /proc start times. */
 uint64_t clock_ticks_per_second(void);

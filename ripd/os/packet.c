@@ -96,8 +96,7 @@ ssize_t packet_receive(int socket, void *buffer, size_t capacity, bool wait, int
 bool packet_await(int socket, uint64_t deadline_mono_ns)
 {
     for (;;) {
-        uint64_t now_ns = clock_mono_ns(), left_ns = time_left_ns(deadline_mono_ns, now_ns);
-        struct timespec left = {(time_t)(left_ns / 1000000000), (long)(left_ns % 1000000000)};
+        struct timespec left = clock_timespec(time_left_ns(deadline_mono_ns, clock_mono_ns()));
         struct pollfd descriptor = {.fd = socket, .events = POLLIN};
         int ready = ppoll(&descriptor, 1, &left, NULL);
 

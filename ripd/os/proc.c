@@ -244,14 +244,9 @@ int proc_boot_id(int proc, uint8_t ret_id[16])
     if (length < 0)
         return (int)length;
     for (size_t i = 0; i < sizeof(id); i++) {
-        char digits[3] = "";
-        uint64_t byte;
-
         next += *next == '-';
-        strncpy(digits, next, 2);
-        if (text_hex(digits, UINT8_MAX, &byte) != digits + 2)
+        if (!text_hex_bytes(next, &id[i], 1))
             return -EINVAL;
-        id[i] = (uint8_t)byte;
         next += 2;
     }
     memcpy(ret_id, id, sizeof(id));

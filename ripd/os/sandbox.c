@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "os/capability.h"
+#include "util/array.h"
 
 int sandbox_die_with_parent(pid_t parent)
 {
@@ -72,8 +73,6 @@ static const struct sandbox_condition common_conditions[] = {
     {SCMP_SYS(fcntl), 1, F_DUPFD_CLOEXEC},
 };
 
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
-
 static int add_calls(scmp_filter_ctx filter, const int *calls, size_t call_count,
                      const struct sandbox_condition *conditions, size_t condition_count)
 {
@@ -103,7 +102,7 @@ static int add_masked_calls(scmp_filter_ctx filter)
     };
     int result = 0;
 
-    for (size_t i = 0; i < COUNT(masked) && result == 0; i++)
+    for (size_t i = 0; i < ARRAY_COUNT(masked) && result == 0; i++)
         result = seccomp_rule_add(filter, SCMP_ACT_ALLOW, masked[i].number, 1, masked[i].condition);
     return result;
 }
@@ -118,7 +117,8 @@ int sandbox_filter(const int *calls, size_t call_count, const struct sandbox_con
         return -ENOMEM;
     result = add_masked_calls(filter);
     if (result == 0)
-        result = add_calls(filter, common_calls, COUNT(common_calls), common_conditions, COUNT(common_conditions));
+        result = add_calls(filter, common_calls, ARRAY_COUNT(common_calls), common_conditions,
+                           ARRAY_COUNT(common_conditions));
     if (result == 0)
         result = add_calls(filter, calls, call_count, conditions, condition_count);
     if (result == 0)

@@ -766,7 +766,7 @@ static void run_job(struct probe *probe, const struct work_job *job, uint32_t us
 
 static void sleep_until(uint64_t mono_ns)
 {
-    struct timespec until = {.tv_sec = (time_t)(mono_ns / SECOND_NS), .tv_nsec = (long)(mono_ns % SECOND_NS)};
+    struct timespec until = clock_timespec(mono_ns);
 
     while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL) == EINTR)
         ;

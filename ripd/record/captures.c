@@ -357,7 +357,7 @@ int captures_open(struct captures **ret_captures, const char *state_directory, c
 void captures_close(struct captures *captures)
 {
     const uint64_t until_ns = clock_wall_ns() + CAPTURES_CLOSE_NS;
-    const struct timespec until = {.tv_sec = (time_t)(until_ns / SECOND_NS), .tv_nsec = (long)(until_ns % SECOND_NS)};
+    const struct timespec until = clock_timespec(until_ns);
     bool stopped;
     int error = 0;
 

@@ -43,7 +43,7 @@ static struct timespec time_in(uint64_t ns)
 {
     const uint64_t until_ns = clock_wall_ns() + ns;
 
-    return (struct timespec){.tv_sec = (time_t)(until_ns / SECOND_NS), .tv_nsec = (long)(until_ns % SECOND_NS)};
+    return clock_timespec(until_ns);
 }
 
 /* The lock is held. */

@@ -449,7 +449,7 @@ static void answer(struct symbols *symbols, uint32_t at)
 /* Until something is asked, or a pause is over. Under the mutex. */
 static void rest(struct symbols *symbols, uint64_t until_ns)
 {
-    struct timespec until = {(time_t)(until_ns / 1000000000), (long)(until_ns % 1000000000)};
+    struct timespec until = clock_timespec(until_ns);
 
     if (!symbols->idle) {
         symbols->idle = true;
