@@ -22,6 +22,11 @@ struct file_identity {
     bool others_write; /* its mode lets others than its owner write to it */
 };
 
+static inline bool file_is_same(const struct file_identity *a, const struct file_identity *b)
+{
+    return a->device == b->device && a->inode == b->inode;
+}
+
 int file_open_directory(const char *path);
 
 /* How many descriptors this process may have. */

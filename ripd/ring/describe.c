@@ -46,7 +46,7 @@ static struct item *new_item(const struct ring *ring, const struct rip_id_info *
     if (item == NULL)
         return NULL;
     atomic_init(&item->references, 1);
-    item->ring_name = strdup(ring->name != NULL ? ring->name : ring->file_name);
+    item->ring_name = strdup(ring_name(ring));
     if (item->ring_name == NULL) {
         free(item);
         return NULL;

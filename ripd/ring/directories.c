@@ -23,11 +23,9 @@ enum { EVENT_BUFFER_BYTES = 65536 };
 
 struct directory {
     char *path;
-    int descriptor; /* -1 = missing */
-    int watch;      /* -1 = none */
-    uint64_t device;
-    uint64_t inode;
-    uint64_t changed_ns; /* as of the last listing; without a watch, a change means list again */
+    int descriptor;            /* -1 = missing */
+    int watch;                 /* -1 = none */
+    struct file_identity file; /* changed_ns: as of the last listing; without a watch, a change means list again */
     bool reported_missing;
 };
 
@@ -89,9 +87,8 @@ static void watch_directory(struct directories *directories, struct directory *d
 
 static void open_directory(struct directories *directories, struct directory *directory)
 {
-    struct file_identity identity;
     int descriptor = file_open_directory(directory->path);
-    int result = descriptor >= 0 ? file_identify(descriptor, &identity) : descriptor;
+    int result = descriptor >= 0 ? file_identify(descriptor, &directory->file) : descriptor;
 
     if (result != 0) {
         if (descriptor >= 0)
@@ -100,9 +97,7 @@ static void open_directory(struct directories *directories, struct directory *di
         return;
     }
     directory->descriptor = descriptor;
-    directory->device = identity.device;
-    directory->inode = identity.inode;
-    directory->changed_ns = 0;
+    directory->file.changed_ns = 0;
     watch_directory(directories, directory);
     if (directory->reported_missing)
         host_notice(directories->host, NOTICE_DIRECTORY_FOUND, directory->path, NULL);
@@ -115,8 +110,8 @@ static bool is_still_there(const struct directory *directory)
 {
     struct stat status;
 
-    return stat(directory->path, &status) == 0 && status.st_dev == directory->device &&
-           status.st_ino == directory->inode;
+    return stat(directory->path, &status) == 0 && status.st_dev == directory->file.device &&
+           status.st_ino == directory->file.inode;
 }
 
 static void check_directory(struct directories *directories, struct directory *directory)
@@ -135,8 +130,7 @@ static bool is_duplicate(const struct directories *directories, size_t index)
     const struct directory *directory = &directories->list[index];
 
     for (size_t i = 0; i < index; i++)
-        if (directories->list[i].descriptor >= 0 && directories->list[i].device == directory->device &&
-            directories->list[i].inode == directory->inode)
+        if (directories->list[i].descriptor >= 0 && file_is_same(&directories->list[i].file, &directory->file))
             return true;
     return false;
 }
@@ -172,7 +166,7 @@ static void list_directory(struct directories *directories, uint32_t number)
     if (directory->descriptor < 0 || is_duplicate(directories, number))
         return;
     if (file_identify(directory->descriptor, &identity) == 0)
-        directory->changed_ns = identity.changed_ns;
+        directory->file.changed_ns = identity.changed_ns;
     if (file_list(directory->descriptor, REGISTRY_FILES_MAX, visit_name, &listing) == -EOVERFLOW) {
         directories->host->counters.files_over_limit++;
         host_notice_limit(directories->host, LIMIT_FILES, "a directory holds more files than are looked at");
@@ -188,7 +182,7 @@ static void list_unwatched(struct directories *directories)
 
         if (directory->descriptor < 0 || directory->watch >= 0)
             continue;
-        if (file_identify(directory->descriptor, &identity) == 0 && identity.changed_ns != directory->changed_ns) {
+        if (file_identify(directory->descriptor, &identity) == 0 && identity.changed_ns != directory->file.changed_ns) {
             list_directory(directories, (uint32_t)i);
             directories->name_lost = true;
         }
@@ -295,8 +289,8 @@ bool directories_identify(const struct directories *directories, size_t number, 
 {
     if (number >= directories->count || directories->list[number].descriptor < 0)
         return false;
-    *ret_device = directories->list[number].device;
-    *ret_inode = directories->list[number].inode;
+    *ret_device = directories->list[number].file.device;
+    *ret_inode = directories->list[number].file.inode;
     return true;
 }
 
@@ -366,11 +360,10 @@ static uint32_t take_along(struct directory *old, struct directory *fresh, size_
     return DIRECTORIES_NOWHERE;
 }
 
-static uint32_t find_directory(const struct directories *directories, uint64_t device, uint64_t inode)
+static uint32_t find_directory(const struct directories *directories, const struct file_identity *file)
 {
     for (size_t i = 0; i < directories->count; i++)
-        if (directories->list[i].descriptor >= 0 && directories->list[i].device == device &&
-            directories->list[i].inode == inode)
+        if (directories->list[i].descriptor >= 0 && file_is_same(&directories->list[i].file, file))
             return (uint32_t)i;
     return DIRECTORIES_NOWHERE;
 }
@@ -396,7 +389,7 @@ int directories_set(struct directories *directories, const char *const *paths, s
         check_directory(directories, &directories->list[i]);
     for (size_t i = 0; i < old_count; i++)
         if (ret_places[i] == DIRECTORIES_NOWHERE) { /* by another path, perhaps */
-            ret_places[i] = find_directory(directories, old[i].device, old[i].inode);
+            ret_places[i] = find_directory(directories, &old[i].file);
             free(old[i].path);
         }
     directories->listing_due = true;

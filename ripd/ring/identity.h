@@ -25,7 +25,6 @@ struct identity_facts {
     uint32_t claimed_pid;
     uint64_t claimed_start_time_ticks; /* 0 = not known, or not yet: then when it entered the ring bounds it */
     uint64_t claimed_entered_ticks;    /* 0 = nor that, or it may have been before the process was started */
-    bool claims_holder_lock;
     bool claims_life_lock;
     bool same_boot;          /* the ring's boot id is this boot's, or not known */
     bool same_pid_namespace; /* the record's namespace is the reader's, or not known */

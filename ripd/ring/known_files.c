@@ -16,14 +16,14 @@ static uint64_t hash_of(const struct known_files *known, uint64_t device, uint64
     return hash_bytes(&known->hash_key, parts, sizeof(parts));
 }
 
-struct known_file *known_files_find(const struct known_files *known, uint64_t device, uint64_t inode)
+struct known_file *known_files_find(const struct known_files *known, const struct file_identity *file)
 {
-    const uint64_t hash = hash_of(known, device, inode);
+    const uint64_t hash = hash_of(known, file->device, file->inode);
     size_t probe = 0;
     uint32_t number;
 
     while ((number = hash_index_next(&known->index, hash, &probe)) != 0 &&
-           (known->entries[number - 1].inode != inode || known->entries[number - 1].device != device))
+           (known->entries[number - 1].inode != file->inode || known->entries[number - 1].device != file->device))
         continue;
     return number != 0 ? &known->entries[number - 1] : NULL;
 }
@@ -39,7 +39,7 @@ static uint64_t settled_time(const struct file_identity *file)
 struct known_file *known_files_set(struct known_files *known, const struct file_identity *file, struct ring *ring,
                                    uint32_t pass)
 {
-    struct known_file *entry = known_files_find(known, file->device, file->inode);
+    struct known_file *entry = known_files_find(known, file);
 
     if (entry == NULL) {
         if (!ARRAY_GROW(known->entries, known->count, known->capacity))

@@ -33,7 +33,7 @@ struct known_files {
 };
 
 /* NULL: it is not known. Valid until the next call that is not this one. */
-struct known_file *known_files_find(const struct known_files *known, uint64_t device, uint64_t inode);
+struct known_file *known_files_find(const struct known_files *known, const struct file_identity *file);
 
 /* Remembers a file as it is now. NULL: no memory. */
 struct known_file *known_files_set(struct known_files *known, const struct file_identity *file, struct ring *ring,

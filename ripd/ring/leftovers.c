@@ -35,7 +35,7 @@ static int remove_open(int directory, const struct ring *ring, int descriptor)
 
     if (result != 0)
         return result;
-    if (!file.regular || file.device != ring->mapping.file.device || file.inode != ring->mapping.file.inode)
+    if (!file.regular || !file_is_same(&file, &ring->mapping.file))
         return -ESTALE;
     if (fcntl(descriptor, F_OFD_SETLK, &takeover) != 0 ||
         is_locked(descriptor, RIP_LOCK_LIFE_OFFSET, RIP_PROCESS_MAX) ||
@@ -44,7 +44,7 @@ static int remove_open(int directory, const struct ring *ring, int descriptor)
     result = file_identify_at(directory, ring->file_name, &file);
     if (result != 0)
         return result;
-    if (file.device != ring->mapping.file.device || file.inode != ring->mapping.file.inode)
+    if (!file_is_same(&file, &ring->mapping.file))
         return -ESTALE;
     return unlinkat(directory, ring->file_name, 0) == 0 ? 0 : -errno;
 }

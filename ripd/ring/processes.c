@@ -316,7 +316,6 @@ static struct identity_facts claimed_facts(const struct ring_host *host, const s
         .claimed_pid = claim->pid,
         .claimed_start_time_ticks = claim->start_time_ticks,
         .claimed_entered_ticks = entered_ticks(claim),
-        .claims_holder_lock = (claim->flags & RIP_PROCESS_HAS_HOLDER_LOCK) != 0,
         .claims_life_lock = (claim->flags & RIP_PROCESS_HAS_LIFE_LOCK) != 0,
         .same_boot = ring->same_boot,
         .same_pid_namespace = is_own_namespace(host, claim),
@@ -430,7 +429,7 @@ static bool locks_vouch(const struct ring_process *process, const struct identit
 static void notice_changes(struct ring_host *host, struct ring *ring, const struct ring_process *process,
                            enum process_verdict before)
 {
-    const char *name = ring->name != NULL ? ring->name : ring->file_name;
+    const char *name = ring_name(ring);
     char reason[64];
 
     snprintf(reason, sizeof(reason), "pid %u", process->pid != 0 ? process->pid : process->claim.pid);

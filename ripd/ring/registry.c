@@ -86,11 +86,6 @@ bool registry_leftovers_are_due(struct registry *registry, uint64_t now_mono_ns)
     return true;
 }
 
-static const char *name_of(const struct ring *ring)
-{
-    return ring->name != NULL ? ring->name : ring->file_name;
-}
-
 /* The set ---------------------------------------------------------------------------------------------------------- */
 
 static void leave_account(struct registry *registry, struct ring *ring)
@@ -147,7 +142,7 @@ static uint32_t new_serial(struct registry *registry)
 static void remove_ring(struct registry *registry, size_t index)
 {
     struct ring *ring = registry->rings[index];
-    struct known_file *known = known_files_find(&registry->known, ring->mapping.file.device, ring->mapping.file.inode);
+    struct known_file *known = known_files_find(&registry->known, &ring->mapping.file);
 
     if (known != NULL && known->ring == ring) {
         known->ring = NULL;
@@ -261,7 +256,7 @@ static bool take_account(struct registry *registry, struct ring *ring)
 static bool remember(struct registry *registry, const struct file_identity *file, struct ring *ring)
 {
     if (ring == NULL && registry->known.count >= REGISTRY_FILES_MAX &&
-        known_files_find(&registry->known, file->device, file->inode) == NULL) {
+        known_files_find(&registry->known, file) == NULL) {
         registry->host.counters.files_over_limit++;
         host_notice_limit(&registry->host, LIMIT_FILES, "more files than can be remembered");
         return false;
@@ -296,8 +291,7 @@ static void sweep_files(struct registry *registry)
 
     known_files_sweep(&registry->known, registry->pass);
     for (size_t i = unreadable->count; i-- > 0;)
-        if (known_files_find(&registry->known, unreadable->files[i].file.device, unreadable->files[i].file.inode) ==
-            NULL)
+        if (known_files_find(&registry->known, &unreadable->files[i].file) == NULL)
             unreadable_remove(unreadable, &unreadable->files[i]);
 }
 
@@ -313,9 +307,9 @@ void registry_damage(struct registry *registry, struct ring *ring)
         file_identify(ring->mapping.descriptor, &file);
     retire_ring(registry, index);
     registry->host.counters.rings_damaged++;
-    host_notice(&registry->host, NOTICE_RING_DAMAGED, name_of(ring), reason);
+    host_notice(&registry->host, NOTICE_RING_DAMAGED, ring_name(ring), reason);
     if (file.links != 0)
-        list_unreadable(registry, &file, ring->directory, name_of(ring), RING_DAMAGED, reason);
+        list_unreadable(registry, &file, ring->directory, ring_name(ring), RING_DAMAGED, reason);
 }
 
 /* Names ------------------------------------------------------------------------------------------------------------ */
@@ -327,7 +321,7 @@ static bool name_holds(const struct registry *registry, const struct ring *ring)
     struct file_identity now;
 
     return directory >= 0 && file_identify_at(directory, ring->file_name, &now) == 0 &&
-           now.device == ring->mapping.file.device && now.inode == ring->mapping.file.inode;
+           file_is_same(&now, &ring->mapping.file);
 }
 
 static void see_as(struct registry *registry, struct ring *ring, uint32_t directory, const char *name)
@@ -513,7 +507,7 @@ static enum look open_file(struct registry *registry, const struct file_identity
 
     if (result < 0)
         return handle_open_error(registry, file, directory, name, result);
-    if (result == 0 && (mapping.file.device != file->device || mapping.file.inode != file->inode)) {
+    if (result == 0 && !file_is_same(&mapping.file, file)) {
         mapping_close(&mapping); /* replaced since it was looked at; there is an event for that */
         return LOOK_LATER;
     }
@@ -555,7 +549,7 @@ static void look_at(void *context, uint32_t directory, const char *name)
 
     if (place < 0 || file_identify_at(place, name, &file) != 0 || !file.regular)
         return;
-    known = known_files_find(&registry->known, file.device, file.inode);
+    known = known_files_find(&registry->known, &file);
     if (known != NULL)
         known->pass = registry->pass;
     if (known != NULL && known->ring != NULL)
@@ -666,7 +660,7 @@ static void drop_rings(struct registry *registry)
             i++;
             continue;
         }
-        host_notice(&registry->host, NOTICE_RING_GONE, name_of(ring), NULL);
+        host_notice(&registry->host, NOTICE_RING_GONE, ring_name(ring), NULL);
         remove_ring(registry, i);
         free_ring(registry, ring);
     }
@@ -726,7 +720,7 @@ void registry_notice_unseen(struct registry *registry, uint32_t serial)
 static int fill_ring(const struct registry *registry, const struct ring *ring, struct ring_facts *facts)
 {
     *facts = (struct ring_facts){
-        .name = strdup(name_of(ring)),
+        .name = strdup(ring_name(ring)),
         .directory = strdup(directories_path(registry->directories, ring->directory)),
         .serial = ring->serial,
         .health = RING_READABLE,
@@ -802,12 +796,12 @@ static void move_rings(struct registry *registry, const uint32_t *places)
             i++;
             continue;
         }
-        host_notice(&registry->host, NOTICE_RING_GONE, name_of(ring), "its directory is not watched any more");
+        host_notice(&registry->host, NOTICE_RING_GONE, ring_name(ring), "its directory is not watched any more");
         retire_ring(registry, i);
     }
     for (size_t i = registry->unreadable.count; i-- > 0;) {
         struct unreadable_file *file = &registry->unreadable.files[i];
-        struct known_file *known = known_files_find(&registry->known, file->file.device, file->file.inode);
+        struct known_file *known = known_files_find(&registry->known, &file->file);
 
         file->directory = places[file->directory];
         if (file->directory != DIRECTORIES_NOWHERE)

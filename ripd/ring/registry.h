@@ -126,8 +126,13 @@ struct ring {
     struct lease *lease;          /* of its file's descriptor; NULL = none asked for yet */
 };
 
-struct registry;
+/* What a ring is called: until it has a name, as its file. */
+static inline const char *ring_name(const struct ring *ring)
+{
+    return ring->name != NULL ? ring->name : ring->file_name;
+}
 
+struct registry;
 struct registry_options {
     const char *const *directories;
     size_t directory_count;

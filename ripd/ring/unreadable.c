@@ -10,7 +10,7 @@
 struct unreadable_file *unreadable_find(const struct unreadable *unreadable, const struct file_identity *file)
 {
     for (size_t i = 0; i < unreadable->count; i++)
-        if (unreadable->files[i].file.inode == file->inode && unreadable->files[i].file.device == file->device)
+        if (file_is_same(&unreadable->files[i].file, file))
             return &unreadable->files[i];
     return NULL;
 }

@@ -519,7 +519,7 @@ void waits_describe(struct waits *waits, const struct waits_source *source)
         ring = ring_of(source->registry, ring, node);
         if (ring == NULL)
             continue;
-        node->ring_name = waits_ring_name(waits, ring->name != NULL ? ring->name : ring->file_name);
+        node->ring_name = waits_ring_name(waits, ring_name(ring));
         describe_node(node, ring, source->detector);
     }
     serve_nodes(source, waits, 0, &numbers);

@@ -166,7 +166,6 @@ static void make_process(struct sim_world *world, uint32_t ring)
             {
                 .claimed_pid = 1000 + ring,
                 .claimed_start_time_ticks = 77,
-                .claims_holder_lock = true,
                 .claims_life_lock = true,
                 .same_boot = true,
                 .same_pid_namespace = true,

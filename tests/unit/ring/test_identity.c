@@ -19,7 +19,6 @@ static struct identity_facts in_order(void)
     return (struct identity_facts){
         .claimed_pid = 4690,
         .claimed_start_time_ticks = 777,
-        .claims_holder_lock = true,
         .claims_life_lock = true,
         .same_boot = true,
         .same_pid_namespace = true,
@@ -169,7 +168,7 @@ static void living_process_of_another_user_is_not_talked_about(void **context)
 
     (void)context;
     facts.holder_pid = 0;
-    facts.claims_holder_lock = facts.claims_life_lock = false;
+    facts.claims_life_lock = false;
     assert_verdicts(facts, PROCESS_ALIVE, PROCESS_ALIVE);
     facts.pid_uid_real = facts.pid_uid_effective = facts.pid_uid_saved = USER + 1;
     assert_verdicts(facts, PROCESS_UNKNOWN, PROCESS_UNKNOWN);
