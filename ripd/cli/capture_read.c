@@ -10,8 +10,8 @@
 /* Its core file says what killed it where the kernel did not. */
 static void format_killed(const json_t *end, const json_t *core, char *text, size_t size)
 {
-    const char *file = json_string_value(json_object_get(core, "corefile"));
-    const char *signal = json_string_value(json_object_get(end, "signal")), *prefix = "";
+    const char *file = item_text(core, "corefile");
+    const char *signal = item_text(end, "signal"), *prefix = "";
 
     if (signal == NULL && core != NULL && (signal = sigabbrev_np((int)item_number(core, "sig"))) != NULL)
         prefix = "SIG";
@@ -24,13 +24,12 @@ static void format_killed(const json_t *end, const json_t *core, char *text, siz
 void capture_format_end(const json_t *document, char *text, size_t size)
 {
     const json_t *end = json_object_get(document, "end"), *core = json_object_get(document, "core");
-    const char *how = json_string_value(json_object_get(end, "how"));
 
-    if (core != NULL || (how != NULL && strcmp(how, "killed") == 0))
+    if (core != NULL || item_is(end, "how", "killed"))
         format_killed(end, core, text, size);
-    else if (how != NULL && strcmp(how, "exited") == 0)
+    else if (item_is(end, "how", "exited"))
         snprintf(text, size, "exited with %lld by _exit()", item_number(end, "status"));
-    else if (how != NULL && strcmp(how, "executed") == 0)
+    else if (item_is(end, "how", "executed"))
         snprintf(text, size, "executed another program");
     else
         snprintf(text, size, "ended, it is not known how");

@@ -161,7 +161,7 @@ static void find_cores(const struct listing *listing)
 
 static const char *ended_at(const struct line *line)
 {
-    const char *time = json_string_value(json_object_get(line->document, "ended_at"));
+    const char *time = item_text(line->document, "ended_at");
 
     return time != NULL ? time : "";
 }
@@ -174,44 +174,36 @@ static int compare(const void *left, const void *right)
     return order != 0 ? order : strcmp(a->path, b->path);
 }
 
-static void fill_row(struct table_cell *cells, const struct line *line)
+/* For table_print_all(). */
+static void fill_row(const struct table *table, struct table_cell *cells, const void *context, size_t nth)
 {
+    const struct line *line = &((const struct listing *)context)->lines[nth];
+    long long left_out = item_number(line->document, "stalls_left_out");
     char how[96];
 
-    for (size_t i = 0; i < COLUMN_COUNT; i++)
-        table_cell_format(&cells[i], "-");
+    (void)table;
+    table_cell_value(&cells[ENDED], line->document, "ended_at");
+    item_fill_process(&cells[PROCESS], line->document);
+    table_cell_value(&cells[IDS], line->document, "ids");
+    table_cell_format(&cells[STALLED], "-");
     table_cell_format(&cells[FILE_NAME], "%s", line->path);
     if (line->document == NULL) {
         table_cell_format(&cells[HOW], "%s", capture_error_text(line->error));
         return;
     }
     capture_format_end(line->document, how, sizeof(how));
-    table_cell_string(&cells[ENDED], json_object_get(line->document, "ended_at"));
-    item_fill_process(&cells[PROCESS], line->document);
     table_cell_format(&cells[HOW], "%s", how);
-    item_fill_number(&cells[IDS], line->document, "ids");
-    table_cell_format(
-        &cells[STALLED], "%lld",
-        (long long)json_array_size(json_object_get(line->document, "stalls")) +
-            (item_number(line->document, "stalls_left_out") > 0 ? item_number(line->document, "stalls_left_out") : 0));
+    table_cell_format(&cells[STALLED], "%lld",
+                      (long long)json_array_size(json_object_get(line->document, "stalls")) +
+                          (left_out > 0 ? left_out : 0));
 }
 
 static void print_table(const struct listing *listing)
 {
-    struct table_cell cells[COLUMN_COUNT];
     struct table table;
 
     table_init(&table, columns, COLUMN_COUNT, true);
-    for (size_t i = 0; i < listing->count; i++) {
-        fill_row(cells, &listing->lines[i]);
-        table_fit(&table, cells);
-    }
-    table_settle(&table);
-    table_print_titles(&table);
-    for (size_t i = 0; i < listing->count; i++) {
-        fill_row(cells, &listing->lines[i]);
-        table_print(&table, cells);
-    }
+    table_print_all(&table, listing->count, fill_row, listing);
 }
 
 static void print_json(const struct listing *listing)

@@ -12,6 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "cli/item.h"
 #include "os/clock.h"
 #include "os/spawn.h"
 #include "util/rfc3339.h"
@@ -24,12 +25,11 @@
 static bool lifetime(const json_t *document, uint64_t *ret_from_wall_ns, uint64_t *ret_to_wall_ns)
 {
     const json_t *end = json_object_get(document, "end");
-    const char *how = json_string_value(json_object_get(end, "how"));
-    const char *from = json_string_value(json_object_get(json_object_get(document, "process"), "started_at"));
-    const char *to = json_string_value(json_object_get(document, "ended_at"));
+    const char *from = item_text(json_object_get(document, "process"), "started_at");
+    const char *to = item_text(document, "ended_at");
 
-    if (how == NULL || from == NULL || to == NULL || json_is_false(json_object_get(end, "core_dumped")) ||
-        (strcmp(how, "killed") != 0 && strcmp(how, "unknown") != 0))
+    if (from == NULL || to == NULL || json_is_false(json_object_get(end, "core_dumped")) ||
+        (!item_is(end, "how", "killed") && !item_is(end, "how", "unknown")))
         return false;
     if (rfc3339_parse(from, ret_from_wall_ns) != 0 || rfc3339_parse(to, ret_to_wall_ns) != 0)
         return false;

@@ -232,16 +232,12 @@ static void show_head(const struct dump *dump, struct report *report)
     }
     capture_format_end(dump->document, how, sizeof(how));
     item_fill_process(&process, dump->document);
-    table_cell_format(&cell, "%.*s: %s", (int)process.bytes, process.text, how);
+    table_cell_format(&cell, "%s: %s", process.text, how);
     report_title(report, &cell);
-    table_cell_string(&cell, json_object_get(dump->document, "ended_at"));
-    report_field(report, "ended", &cell);
-    table_cell_string(&cell, json_object_get(dump->document, "ring"));
-    report_field(report, "ring", &cell);
-    table_cell_string(&cell, json_object_get(json_object_get(dump->document, "process"), "exe"));
-    report_field(report, "exe", &cell);
-    table_cell_string(&cell, json_object_get(json_object_get(dump->document, "process"), "cmdline"));
-    report_field(report, "command", &cell);
+    report_member(report, "ended", dump->document, "ended_at");
+    report_member(report, "ring", dump->document, "ring");
+    report_member(report, "exe", json_object_get(dump->document, "process"), "exe");
+    report_member(report, "command", json_object_get(dump->document, "process"), "cmdline");
     if (json_object_get(dump->document, "core") != NULL) {
         table_cell_format(&cell, "coredumpctl info %lld", item_number(json_object_get(dump->document, "core"), "pid"));
         report_field(report, "core", &cell);
@@ -272,8 +268,7 @@ static void show_stalls(const struct dump *dump, struct report *report)
     for (size_t i = 0; i < count; i++) {
         item_fill_sentence(&cell, incidents[i].shown);
         if (incidents[i].waiting_count != 0) {
-            table_cell_format(&line, "%.*s; and %zu waited for it", (int)cell.bytes, cell.text,
-                              incidents[i].waiting_count);
+            table_cell_format(&line, "%s; and %zu waited for it", cell.text, incidents[i].waiting_count);
             report_line(report, &line);
         } else {
             report_line(report, &cell);
@@ -333,7 +328,7 @@ static void show_places(struct report *report, const json_t *list, const char *h
 
         item_fill_where(&cell, location != NULL ? location : item, false);
         places[count].count = location != NULL ? 1 : (size_t)item_number(item, "count");
-        snprintf(places[count++].text, sizeof(places->text), "%.*s", (int)cell.bytes, cell.text);
+        snprintf(places[count++].text, sizeof(places->text), "%s", cell.text);
     }
     count = join_places(places, count);
     if (count > 1) {
@@ -367,7 +362,7 @@ static void show_trail(struct report *report, const json_t *trail)
         }
         snprintf(text, sizeof(text), "#%lld", item_number(json_array_get(trail, i), "count"));
         if (last != i) {
-            table_cell_format(&line, "%.*s, %zu times", (int)cell.bytes, cell.text, last - i + 1);
+            table_cell_format(&line, "%s, %zu times", cell.text, last - i + 1);
             report_field(report, text, &line);
         } else {
             report_field(report, text, &cell);
@@ -383,13 +378,10 @@ static void show_id(struct report *report, const json_t *item)
     item_fill_cause(&state, item);
     report_section(report, json_is_null(json_object_get(item, "tid")) ? "id" : "thread");
     report_field(report, "name", &cell);
-    item_fill_number(&cell, item, "id");
-    report_field(report, "id", &cell);
-    table_cell_string(&cell, json_object_get(item, "note"));
-    report_field(report, "note", &cell);
+    report_member(report, "id", item, "id");
+    report_member(report, "note", item, "note");
     report_field(report, "state", &state);
-    item_fill_number(&cell, item, "snaps");
-    report_field(report, "snaps", &cell);
+    report_member(report, "snaps", item, "snaps");
     show_trail(report, json_object_get(item, "trail"));
 }
 

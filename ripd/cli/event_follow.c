@@ -18,6 +18,7 @@
 #include "cli/event_id.h"
 #include "cli/event_stream.h"
 #include "cli/event_table.h"
+#include "cli/item.h"
 
 #define SILENCE_NS UINT64_C(60000000000) /* ripd sends a comment every 15 s */
 #define BACKOFF_MS 250                   /* before the first reconnection; doubles */
@@ -93,7 +94,7 @@ static const char *host_of(const struct follower *follower)
 /* Reports events that ripd no longer holds. */
 static void report_gap(const struct follower *follower, const json_t *gap)
 {
-    const char *reason = json_string_value(json_object_get(gap, "reason"));
+    const char *reason = item_text(gap, "reason");
     const json_t *from = json_object_get(gap, "from"), *to = json_object_get(gap, "to");
 
     if (reason == NULL || strspn(reason, "abcdefghijklmnopqrstuvwxyz_") != strlen(reason))

@@ -18,12 +18,12 @@ static const struct table_column columns[] = {
 #define COLUMN_COUNT (ARRAY_COUNT(columns))
 
 /* "2026-11-20T09:41:07.120Z" without the fraction; brief: "11-20 09:41:07Z". */
-static void fill_time(struct table_cell *cell, const json_t *value, bool brief)
+static void fill_time(struct table_cell *cell, const json_t *event, bool brief)
 {
-    const char *text = json_string_value(value);
+    const char *text = item_text(event, "at");
 
     if (text == NULL || strlen(text) != 24 || text[19] != '.')
-        table_cell_string(cell, value);
+        table_cell_value(cell, event, "at");
     else if (brief)
         table_cell_format(cell, "%.5s %.8sZ", text + 5, text + 11);
     else
@@ -33,15 +33,13 @@ static void fill_time(struct table_cell *cell, const json_t *value, bool brief)
 /* "begin", "end", or "end:gone" if the id did not just move on. */
 static void fill_event(struct table_cell *cell, const json_t *event)
 {
-    const char *kind = json_string_value(json_object_get(event, "kind"));
-    const char *reason = json_string_value(json_object_get(event, "reason"));
+    const char *kind = item_text(event, "kind"), *reason = item_text(event, "reason");
 
     if (kind == NULL || reason == NULL || strcmp(reason, "moved") == 0)
-        table_cell_string(cell, json_object_get(event, "kind"));
+        table_cell_value(cell, event, "kind");
     else
         table_cell_format(cell, "%s:%s", kind, reason);
-    if (kind != NULL)
-        cell->colour = strcmp(kind, "begin") == 0 ? TABLE_RED : strcmp(kind, "end") == 0 ? TABLE_GREEN : NULL;
+    cell->colour = item_is(event, "kind", "begin") ? TABLE_RED : item_is(event, "kind", "end") ? TABLE_GREEN : NULL;
 }
 
 static void fill_duration(struct table_cell *cell, const json_t *event)
@@ -58,14 +56,14 @@ static void fill_row(const struct event_table *table, struct table_cell cells[CO
 
     if (hosts_named(table->hosts))
         table_cell_format(cells++, "%s", hosts_name(table->hosts, host));
-    fill_time(&cells[TIME], json_object_get(event, "at"), brief);
+    fill_time(&cells[TIME], event, brief);
     fill_event(&cells[EVENT], event);
-    table_cell_string(&cells[RING], json_object_get(event, "ring"));
-    item_fill_number(&cells[ID], event, "id");
-    table_cell_string(&cells[NAME], json_object_get(event, "name"));
-    table_cell_string(&cells[CAUSE], json_object_get(event, "cause"));
+    table_cell_value(&cells[RING], event, "ring");
+    table_cell_value(&cells[ID], event, "id");
+    table_cell_value(&cells[NAME], event, "name");
+    table_cell_value(&cells[CAUSE], event, "cause");
     fill_duration(&cells[FOR], event);
-    item_fill_where(&cells[WHERE], json_object_get(event, "location"), item_path_parts(&table->table.style));
+    item_fill_where(&cells[WHERE], json_object_get(event, "location"), text_path_parts(&table->table.style));
 }
 
 void event_table_init(struct event_table *table, const struct hosts *hosts, bool json, bool rows_known)

@@ -131,7 +131,7 @@ struct row {
 static bool remove_older(const json_t *document, const char *since_id)
 {
     json_t *events = json_object_get(document, "events");
-    const char *epoch = json_string_value(json_object_get(document, "epoch"));
+    const char *epoch = item_text(document, "epoch");
     size_t before = json_array_size(events);
     uint64_t since = 0;
 
@@ -149,7 +149,7 @@ static bool remove_older(const json_t *document, const char *since_id)
 
 static const char *time_of(const json_t *event)
 {
-    const char *at = json_string_value(json_object_get(event, "at"));
+    const char *at = item_text(event, "at");
 
     return at != NULL ? at : "";
 }

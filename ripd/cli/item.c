@@ -11,7 +11,6 @@
 #include "util/text.h"
 
 #define TEXT_BYTES 512u
-#define WIDE_COLUMNS 120u /* of a terminal */
 
 long long item_number(const json_t *object, const char *key)
 {
@@ -23,9 +22,16 @@ long long item_number(const json_t *object, const char *key)
     return number < ITEM_NUMBER_MAX ? number : ITEM_NUMBER_MAX;
 }
 
-static const char *text_of(const json_t *object, const char *key)
+const char *item_text(const json_t *object, const char *key)
 {
     return json_string_value(json_object_get(object, key));
+}
+
+bool item_is(const json_t *object, const char *key, const char *text)
+{
+    const char *value = item_text(object, key);
+
+    return value != NULL && strcmp(value, text) == 0;
 }
 
 void item_fill_duration(struct table_cell *cell, long long ms)
@@ -44,13 +50,6 @@ void item_fill_duration(struct table_cell *cell, long long ms)
         table_cell_format(cell, "%lldd%02lldh", seconds / 86400, seconds / 3600 % 24);
 }
 
-void item_fill_number(struct table_cell *cell, const json_t *object, const char *key)
-{
-    const json_t *value = json_object_get(object, key);
-
-    table_cell_format(cell, json_is_integer(value) ? "%" JSON_INTEGER_FORMAT : "-", json_integer_value(value));
-}
-
 /* Where the last `parts` parts of a path begin. */
 static const char *last_parts(const char *path, unsigned parts)
 {
@@ -61,15 +60,10 @@ static const char *last_parts(const char *path, unsigned parts)
     return at;
 }
 
-unsigned item_path_parts(const struct text_style *style)
-{
-    return style->columns == TEXT_ANY_COLUMNS ? 0 : style->columns < WIDE_COLUMNS ? 1 : 2;
-}
-
 void item_fill_where(struct table_cell *cell, const json_t *location, unsigned parts)
 {
-    const char *function = text_of(location, "function"), *file = text_of(location, "file");
-    const char *module = text_of(location, "module"), *offset = text_of(location, "offset");
+    const char *function = item_text(location, "function"), *file = item_text(location, "file");
+    const char *module = item_text(location, "module"), *offset = item_text(location, "offset");
     const json_t *line = json_object_get(location, "line");
 
     if (function != NULL && file != NULL && json_is_integer(line))
@@ -86,29 +80,27 @@ void item_fill_where(struct table_cell *cell, const json_t *location, unsigned p
 void item_fill_cause(struct table_cell *cell, const json_t *item)
 {
     static const char *const urgent[] = {"deadlock", "blocked", "spinning", "uninterruptible", "starved"};
-    const char *state = text_of(item, "state"), *cause = text_of(item, "cause");
+    bool caused = item_text(item, "cause") != NULL;
 
-    if (cause != NULL)
-        table_cell_string(cell, json_object_get(item, "cause"));
-    else if (state != NULL && strcmp(state, "stalled") != 0)
-        table_cell_string(cell, json_object_get(item, "state"));
+    if (!caused && item_is(item, "state", "stalled"))
+        table_cell_format(cell, "examining"); /* not examined yet */
     else
-        table_cell_format(cell, state != NULL ? "examining" : "-"); /* stalled, and not examined yet */
-    for (size_t i = 0; cause != NULL && i < ARRAY_COUNT(urgent); i++)
-        if (strcmp(cause, urgent[i]) == 0)
+        table_cell_value(cell, item, caused ? "cause" : "state");
+    for (size_t i = 0; i < ARRAY_COUNT(urgent); i++)
+        if (item_is(item, "cause", urgent[i]))
             cell->colour = TABLE_RED;
 }
 
 void item_fill_thread(struct table_cell *cell, const json_t *item)
 {
-    const char *name = text_of(item, "name"), *note = text_of(item, "note");
+    const char *name = item_text(item, "name"), *note = item_text(item, "note");
     const json_t *id = json_object_get(item, "id");
     char number[32] = "-";
 
     if (json_is_integer(id))
         snprintf(number, sizeof(number), "%" JSON_INTEGER_FORMAT, json_integer_value(id));
     if (json_string_length(json_object_get(item, "name")) != 0 && (note == NULL || *note == '\0')) {
-        table_cell_string(cell, json_object_get(item, "name"));
+        table_cell_value(cell, item, "name");
         return;
     }
     if (name == NULL || *name == '\0')
@@ -122,7 +114,7 @@ void item_fill_thread(struct table_cell *cell, const json_t *item)
 void item_fill_process(struct table_cell *cell, const json_t *item)
 {
     const json_t *process = json_object_get(item, "process"), *pid = json_object_get(process, "pid");
-    const char *unit = text_of(process, "unit"), *comm = text_of(process, "comm");
+    const char *unit = item_text(process, "unit"), *comm = item_text(process, "comm");
     const char *name = unit != NULL && *unit != '\0' ? unit : comm;
     size_t length = name != NULL ? strlen(name) : 0;
 
@@ -139,14 +131,12 @@ void item_fill_process(struct table_cell *cell, const json_t *item)
 
 bool item_is_deadlocked(const json_t *item)
 {
-    const char *cause = text_of(item, "cause");
-
-    return cause != NULL && strcmp(cause, "deadlock") == 0;
+    return item_is(item, "cause", "deadlock");
 }
 
 bool item_make_key(char key[ITEM_KEY_BYTES], const json_t *object)
 {
-    const char *ring = text_of(object, "ring");
+    const char *ring = item_text(object, "ring");
     const json_t *id = json_object_get(object, "id");
 
     return ring != NULL && json_is_integer(id) &&
@@ -167,7 +157,7 @@ static bool parse_hex(char *bytes, size_t size, const char *digits)
 
 bool item_target(char *target, size_t size, const json_t *item, long long id)
 {
-    const char *ring = text_of(item, "ring"), *hex = text_of(item, "ring_hex");
+    const char *ring = item_text(item, "ring"), *hex = item_text(item, "ring_hex");
     char bytes[TEXT_BYTES], number[32];
 
     if (ring != NULL && hex != NULL && parse_hex(bytes, sizeof(bytes), hex))
@@ -182,7 +172,7 @@ bool item_target(char *target, size_t size, const json_t *item, long long id)
 
 bool item_same_id(const json_t *a, const json_t *b)
 {
-    const char *ring = text_of(a, "ring"), *other = text_of(b, "ring");
+    const char *ring = item_text(a, "ring"), *other = item_text(b, "ring");
     const json_t *id = json_object_get(a, "id"), *other_id = json_object_get(b, "id");
 
     return ring != NULL && other != NULL && strcmp(ring, other) == 0 && json_is_integer(id) &&
@@ -192,7 +182,7 @@ bool item_same_id(const json_t *a, const json_t *b)
 /* Who holds a lock: an id has a name, others have none. */
 static void append_member(char *text, size_t size, const json_t *member)
 {
-    const char *name = text_of(member, "name"), *holder = text_of(member, "holder");
+    const char *name = item_text(member, "name"), *holder = item_text(member, "holder");
     const json_t *id = json_object_get(member, "id"), *tid = json_object_get(member, "tid");
 
     if (name != NULL && *name != '\0')
@@ -246,7 +236,7 @@ static void append_share(char *text, size_t size, const json_t *kernel, const ch
 
 static void append_kernel(char *text, size_t size, const json_t *kernel)
 {
-    const char *call = text_of(kernel, "syscall"), *target = text_of(kernel, "target");
+    const char *call = item_text(kernel, "syscall"), *target = item_text(kernel, "target");
     const json_t *holder = json_object_get(kernel, "holder");
     long long asked_ms = item_number(kernel, "asked_ms");
 
@@ -255,8 +245,8 @@ static void append_kernel(char *text, size_t size, const json_t *kernel)
         text_append(text, size, "%s%s", call, target != NULL ? " on " : "");
     if (target != NULL)
         text_append(text, size, "%s", target);
-    if (text_of(holder, "comm") != NULL && item_number(holder, "pid") != ITEM_UNKNOWN)
-        text_append(text, size, ", other end %s[%lld]", text_of(holder, "comm"), item_number(holder, "pid"));
+    if (item_text(holder, "comm") != NULL && item_number(holder, "pid") != ITEM_UNKNOWN)
+        text_append(text, size, ", other end %s[%lld]", item_text(holder, "comm"), item_number(holder, "pid"));
     if (asked_ms != ITEM_UNKNOWN)
         text_append(text, size, ", for %lld.%lld s", asked_ms / 1000, asked_ms % 1000 / 100);
 }
@@ -264,7 +254,6 @@ static void append_kernel(char *text, size_t size, const json_t *kernel)
 void item_fill_on(struct table_cell *cell, const json_t *item)
 {
     const json_t *chain = json_object_get(item, "waits_for"), *kernel = json_object_get(item, "kernel");
-    const char *cause = text_of(item, "cause");
     char text[TEXT_BYTES] = "", names[TEXT_BYTES];
 
     if (json_array_size(chain) != 0) {
@@ -276,9 +265,9 @@ void item_fill_on(struct table_cell *cell, const json_t *item)
                         names);
         else
             text_append(text, sizeof(text), "waits for %s", names);
-    } else if (cause != NULL && strcmp(cause, "spinning") == 0) {
+    } else if (item_is(item, "cause", "spinning")) {
         append_share(text, sizeof(text), kernel, "cpu_ms", "on a processor");
-    } else if (cause != NULL && strcmp(cause, "starved") == 0) {
+    } else if (item_is(item, "cause", "starved")) {
         append_share(text, sizeof(text), kernel, "wait_ms", "ready, without a processor");
     } else {
         append_kernel(text, sizeof(text), kernel);
@@ -293,7 +282,7 @@ void item_fill_sentence(struct table_cell *cell, const json_t *item)
     bool has_age;
 
     if (json_is_string(json_object_get(item, "summary"))) {
-        table_cell_string(cell, json_object_get(item, "summary"));
+        table_cell_value(cell, item, "summary");
         return;
     }
     item_fill_thread(&thread, item);
@@ -305,11 +294,11 @@ void item_fill_sentence(struct table_cell *cell, const json_t *item)
     has_age = strcmp(age.text, "-") != 0;
     item_fill_where(&where, json_object_get(item, "location"), 2);
     item_fill_on(&on, item);
-    snprintf(text, sizeof(text), "%.*s of %.*s ", (int)thread.bytes, thread.text, (int)process.bytes, process.text);
+    snprintf(text, sizeof(text), "%s of %s ", thread.text, process.text);
     if (strcmp(cause.text, "not moving") == 0)
         text_append(text, sizeof(text), "has not moved");
     else
-        text_append(text, sizeof(text), "%s %.*s", has_age ? "has been" : "is", (int)cause.bytes, cause.text);
+        text_append(text, sizeof(text), "%s %s", has_age ? "has been" : "is", cause.text);
     if (has_age)
         text_append(text, sizeof(text), " for %s", age.text);
     if (strcmp(where.text, "-") != 0)

@@ -3,7 +3,7 @@
  * item.h - the cells that a table shows of an id: from the JSON of an answer, which may be a liar's.
  *
  * Guarantees
- *   A. A member that is missing, null or of another type is "-"; nothing is assumed of it.
+ *   A. A member that is missing, null or neither a text nor a number is "-"; nothing is assumed of it.
  *   B. Numbers are clamped where they are read: sums of them do not overflow.
  */
 #ifndef RIP_CLI_ITEM_H
@@ -21,14 +21,15 @@
 /* A member as a number between 0 and ITEM_NUMBER_MAX; ITEM_UNKNOWN: it is none, or negative. */
 long long item_number(const json_t *object, const char *key);
 
+/* A member as text; NULL: it is none. And whether it is this text. */
+const char *item_text(const json_t *object, const char *key);
+bool item_is(const json_t *object, const char *key, const char *text);
+
 /* "13.8s", "4m05s", "3h12m", "12d03h". */
 void item_fill_duration(struct table_cell *cell, long long ms);
-void item_fill_number(struct table_cell *cell, const json_t *object, const char *key);
 
 /* Function, file and line; else module and offset. parts: so many of the file's path, from its end; 0: all. */
 void item_fill_where(struct table_cell *cell, const json_t *location, unsigned parts);
-/* How many there is room for: all where nothing is cut. */
-unsigned item_path_parts(const struct text_style *style);
 
 /* Its cause, in the colour of what has to be looked at; the state of one that is not stalled. */
 void item_fill_cause(struct table_cell *cell, const json_t *item);

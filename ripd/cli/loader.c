@@ -119,7 +119,7 @@ static void add_frame(struct loader_frame *frame, const json_t *document)
 /* Where the page after this one is; a host that gives none, or an empty page, or the same again is at its end. */
 static void turn_page(struct source *source, const struct loader_question *question, const json_t *document)
 {
-    const char *next = json_string_value(json_object_get(document, "next"));
+    const char *next = item_text(document, "next");
     char target[LOADER_TARGET_BYTES];
 
     snprintf(target, sizeof(target), "%s", question->target);

@@ -46,10 +46,9 @@ static void show_member(struct report *report, unsigned depth, const json_t *mem
     if (alike != 0)
         snprintf(more, sizeof(more), " and %zu more", alike);
     if (again)
-        table_cell_format(&line, "%.*s, who is above: a deadlock", (int)name.bytes, name.text);
+        table_cell_format(&line, "%s, who is above: a deadlock", name.text);
     else
-        table_cell_format(&line, "%.*s%s  %.*s  in %.*s", (int)name.bytes, name.text, more, (int)cause.bytes,
-                          cause.text, (int)where.bytes, where.text);
+        table_cell_format(&line, "%s%s  %s  in %s", name.text, more, cause.text, where.text);
     if (depth == 0 || again)
         line.colour = cause.colour;
     report_node(report, depth, &line);
@@ -134,7 +133,7 @@ static void make_alike_key(char key[ALIKE_KEY_BYTES], const json_t *stall)
 
     item_fill_cause(&cause, stall);
     item_fill_where(&where, json_object_get(stall, "location"), 0);
-    snprintf(key, ALIKE_KEY_BYTES, "%.*s in %.*s", (int)cause.bytes, cause.text, (int)where.bytes, where.text);
+    snprintf(key, ALIKE_KEY_BYTES, "%s in %s", cause.text, where.text);
 }
 
 /* How many of those that wait for a member are alike, by key. */

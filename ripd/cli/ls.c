@@ -64,6 +64,7 @@ struct line {
 };
 
 struct lines {
+    struct hosts *hosts;
     struct line items[LINES_MAX];
     size_t count;
     size_t left_out;
@@ -77,10 +78,10 @@ static void add_line(struct lines *lines, size_t host, const json_t *ring, const
         lines->items[lines->count++] = (struct line){.host = host, .ring = ring, .process = process};
 }
 
-static void collect(struct lines *lines, const struct hosts *hosts)
+static void collect(struct lines *lines)
 {
-    for (size_t host = 0; host < hosts_count(hosts); host++) {
-        const json_t *rings = json_object_get(hosts_document(hosts, host), "rings");
+    for (size_t host = 0; host < hosts_count(lines->hosts); host++) {
+        const json_t *rings = json_object_get(hosts_document(lines->hosts, host), "rings");
         size_t i, j;
         json_t *ring, *process;
 
@@ -112,8 +113,7 @@ static bool quote(char *text, size_t size, const char *name)
 /* Of a ring with one process they are the ring's; of several each is asked for. */
 static void count_ids(struct hosts *hosts, struct line *line)
 {
-    const char *ring = json_string_value(json_object_get(line->ring, "ring"));
-    const char *health = json_string_value(json_object_get(line->ring, "health"));
+    const char *ring = item_text(line->ring, "ring");
     long long pid = item_number(line->process, "pid");
     char target[FILTERS_TARGET_BYTES] = "/threads?trail=0&limit=1", pattern[QUERY_PATTERN_BYTES], number[32];
 
@@ -123,7 +123,7 @@ static void count_ids(struct hosts *hosts, struct line *line)
         return;
     }
     snprintf(number, sizeof(number), "%lld", pid);
-    if (ring == NULL || health == NULL || strcmp(health, "readable") != 0 || !quote(pattern, sizeof(pattern), ring) ||
+    if (ring == NULL || !item_is(line->ring, "health", "readable") || !quote(pattern, sizeof(pattern), ring) ||
         client_target_add(target, sizeof(target), "ring", pattern) != 0 ||
         (pid > 0 && client_target_add(target, sizeof(target), "pid", number) != 0))
         return;
@@ -147,9 +147,9 @@ static void fill_count(struct table_cell *cell, const struct line *line, const c
 /* What is unusual about it. */
 static void fill_remarks(struct table_cell *cell, const struct line *line)
 {
-    const char *health = json_string_value(json_object_get(line->ring, "health"));
-    const char *reason = json_string_value(json_object_get(line->ring, "reason"));
-    const char *coverage = json_string_value(json_object_get(line->ring, "coverage"));
+    const char *health = item_text(line->ring, "health");
+    const char *reason = item_text(line->ring, "reason");
+    const char *coverage = item_text(line->ring, "coverage");
     const json_t *refused = json_object_get(line->ring, "refused");
     long long refused_count = 0;
     char text[512] = "";
@@ -180,13 +180,17 @@ static void fill_remarks(struct table_cell *cell, const struct line *line)
         cell->colour = TABLE_YELLOW;
 }
 
-static void fill_row(struct table_cell *cells, const struct hosts *hosts, const struct line *line)
+/* For table_print_all(). */
+static void fill_row(const struct table *table, struct table_cell *cells, const void *context, size_t nth)
 {
+    const struct lines *lines = context;
+    const struct line *line = &lines->items[nth];
     json_t *item = json_pack("{s:O?}", "process", line->process);
 
-    if (hosts_named(hosts))
-        table_cell_format(cells++, "%s", hosts_name(hosts, line->host));
-    table_cell_string(&cells[RING], json_object_get(line->ring, "ring"));
+    (void)table;
+    if (hosts_named(lines->hosts))
+        table_cell_format(cells++, "%s", hosts_name(lines->hosts, line->host));
+    table_cell_value(&cells[RING], line->ring, "ring");
     item_fill_process(&cells[PROCESS], item);
     fill_count(&cells[RUNNING], line, "running", NULL);
     fill_count(&cells[IDLE], line, "idle", NULL);
@@ -199,24 +203,13 @@ static void fill_row(struct table_cell *cells, const struct hosts *hosts, const 
     json_decref(item);
 }
 
-static void print_table(const struct hosts *hosts, const struct lines *lines)
+static void print_table(const struct lines *lines)
 {
-    struct table_cell cells[COLUMN_COUNT];
-    size_t skip = hosts_named(hosts) ? 0 : 1;
+    const size_t skip = hosts_named(lines->hosts) ? 0 : 1;
     struct table table;
 
     table_init(&table, columns + skip, COLUMN_COUNT - skip, true);
-    for (size_t i = 0; i < lines->count; i++) {
-        fill_row(cells, hosts, &lines->items[i]);
-        table_fit(&table, cells);
-    }
-    table_settle(&table);
-    if (lines->count != 0)
-        table_print_titles(&table);
-    for (size_t i = 0; i < lines->count; i++) {
-        fill_row(cells, hosts, &lines->items[i]);
-        table_print(&table, cells);
-    }
+    table_print_all(&table, lines->count, fill_row, lines);
     if (lines->left_out != 0)
         printf("%zu more; --ring and --pid choose\n", lines->left_out);
 }
@@ -245,10 +238,11 @@ static int list(struct hosts *hosts, const struct settings *settings)
     if (settings->hosts.json) {
         print_json(hosts);
     } else {
-        collect(lines, hosts);
+        lines->hosts = hosts;
+        collect(lines);
         for (size_t i = 0; i < lines->count; i++)
             count_ids(hosts, &lines->items[i]);
-        print_table(hosts, lines);
+        print_table(lines);
         if (lines->count == 0 && frame_answered(hosts) != 0)
             puts("no rings; `rip run COMMAND` makes one");
     }

@@ -96,7 +96,7 @@ static struct row *make_row(const struct event *event, const json_t *item, const
 
     if (row == NULL)
         return NULL;
-    table_cell_string(&first, json_object_get(item, "at"));
+    table_cell_value(&first, item, "at");
     row->first = strndup(first.text, first.bytes);
     row->first_wall_ns = event->at_wall_ns;
     complete = row->first != NULL;
@@ -119,7 +119,7 @@ static struct row *find_row(struct replay_table *table, const struct event *even
 
     item_fill_thread(&names[NAME_THREAD], item);
     item_fill_process(&names[NAME_PROCESS], item);
-    item_fill_where(&names[NAME_WHERE], json_object_get(item, "location"), item_path_parts(&style));
+    item_fill_where(&names[NAME_WHERE], json_object_get(item, "location"), text_path_parts(&style));
     at = search_first(names, table->rows, table->count, sizeof(struct row *), compare_key);
     if (at < table->count && compare_key(names, &table->rows[at]) == 0)
         return table->rows[at];
@@ -210,11 +210,15 @@ static void fill_begins(struct table_cell *cell, const struct row *row)
     if (ms == 0)
         table_cell_format(cell, "as then");
     else
-        table_cell_format(cell, "%.*s %s", (int)duration.bytes, duration.text, ms > 0 ? "earlier" : "later");
+        table_cell_format(cell, "%s %s", duration.text, ms > 0 ? "earlier" : "later");
 }
 
-static void fill_cells(struct table_cell *cells, const struct row *row)
+/* For table_print_all(). */
+static void fill_cells(const struct table *table, struct table_cell *cells, const void *context, size_t nth)
 {
+    const struct row *row = ((struct row *const *)context)[nth];
+
+    (void)table;
     table_cell_format(&cells[EPISODES], "%zu", row->episode_count);
     table_cell_format(&cells[CERTAIN], "%zu", row->certain_count);
     table_cell_format(&cells[PUBLISHED], "%zu", row->recorded_count);
@@ -254,23 +258,13 @@ static void print_totals(const struct replay_table *table, const struct replay_c
         printf(", %zu certain\n", certain);
 }
 
-static void print_rows(struct replay_table *rows)
+static void print_rows(const struct replay_table *rows)
 {
-    struct table_cell cells[COLUMN_COUNT];
     struct table table;
 
     qsort(rows->rows, rows->count, sizeof(struct row *), compare_rows);
     table_init(&table, columns, COLUMN_COUNT, true);
-    for (size_t i = 0; i < rows->count; i++) {
-        fill_cells(cells, rows->rows[i]);
-        table_fit(&table, cells);
-    }
-    table_settle(&table);
-    table_print_titles(&table);
-    for (size_t i = 0; i < rows->count; i++) {
-        fill_cells(cells, rows->rows[i]);
-        table_print(&table, cells);
-    }
+    table_print_all(&table, rows->count, fill_cells, rows->rows);
 }
 
 static void print_span(const struct replay_counts *counts)

@@ -86,6 +86,14 @@ void report_field(struct report *report, const char *name, const struct table_ce
     fputc('\n', report->stream);
 }
 
+void report_member(struct report *report, const char *name, const json_t *object, const char *key)
+{
+    struct table_cell cell;
+
+    table_cell_value(&cell, object, key);
+    report_field(report, name, &cell);
+}
+
 void report_node(struct report *report, unsigned depth, const struct table_cell *text)
 {
     const char *branch = report->markdown     ? "- "

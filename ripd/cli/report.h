@@ -33,6 +33,8 @@ void report_title(struct report *report, const struct table_cell *text);
 void report_section(struct report *report, const char *words);
 /* A line "name: text". Nothing if the cell is "-". */
 void report_field(struct report *report, const char *name, const struct table_cell *text);
+/* The same of a member of an object. */
+void report_member(struct report *report, const char *name, const json_t *object, const char *key);
 /* A line of a tree, `depth` steps from its root. */
 void report_node(struct report *report, unsigned depth, const struct table_cell *text);
 /* A line of a list. */

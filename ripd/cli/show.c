@@ -63,30 +63,20 @@ struct choice {
 
 /* ---- one id ---- */
 
-static void field(struct report *report, const char *name, const json_t *value)
-{
-    struct table_cell cell;
-
-    table_cell_string(&cell, value);
-    report_field(report, name, &cell);
-}
-
 static void show_process(struct report *report, const json_t *item)
 {
     const json_t *process = json_object_get(item, "process");
-    const char *state = json_string_value(json_object_get(item, "state"));
     struct table_cell cell;
 
     item_fill_process(&cell, item);
     report_field(report, "process", &cell);
-    field(report, "command", json_object_get(process, "cmdline"));
-    field(report, "exe", json_object_get(process, "exe"));
-    field(report, "unit", json_object_get(process, "unit"));
-    field(report, "container", json_object_get(process, "container"));
-    item_fill_number(&cell, process, "uid");
-    report_field(report, "uid", &cell);
-    field(report, "started", json_object_get(process, "started_at"));
-    if (json_is_false(json_object_get(process, "attested")) && (state == NULL || strcmp(state, "dead") != 0)) {
+    report_member(report, "command", process, "cmdline");
+    report_member(report, "exe", process, "exe");
+    report_member(report, "unit", process, "unit");
+    report_member(report, "container", process, "container");
+    report_member(report, "uid", process, "uid");
+    report_member(report, "started", process, "started_at");
+    if (json_is_false(json_object_get(process, "attested")) && !item_is(item, "state", "dead")) {
         table_cell_format(&cell, "no: its pid is what the ring claims");
         report_field(report, "attested", &cell);
     }
@@ -98,22 +88,18 @@ static void show_times(struct report *report, const json_t *item)
 
     item_fill_cause(&cell, item);
     report_field(report, "state", &cell);
-    field(report, "idle by", json_object_get(item, "reason"));
-    field(report, "since", json_object_get(item, "since"));
-    field(report, "earliest", json_object_get(item, "since_earliest"));
+    report_member(report, "idle by", item, "reason");
+    report_member(report, "since", item, "since");
+    report_member(report, "earliest", item, "since_earliest");
     item_fill_duration(&cell, item_number(item, "frozen_for_ms"));
     item_fill_duration(&most, item_number(item, "frozen_for_max_ms"));
-    if (strcmp(cell.text, "-") != 0 && strcmp(most.text, "-") != 0 && strcmp(cell.text, most.text) != 0) {
-        char text[64];
-
-        snprintf(text, sizeof(text), "%s to %s", cell.text, most.text);
-        table_cell_format(&cell, "%s", text);
-    }
+    if (strcmp(cell.text, "-") != 0 && strcmp(most.text, "-") != 0 && strcmp(cell.text, most.text) != 0)
+        text_append(cell.made, sizeof(cell.made), " to %s", most.text);
+    cell.bytes = strlen(cell.text);
     report_field(report, "frozen for", &cell);
     item_fill_duration(&cell, item_number(item, "threshold_ms"));
     report_field(report, "threshold", &cell);
-    item_fill_number(&cell, item, "snaps");
-    report_field(report, "snaps", &cell);
+    report_member(report, "snaps", item, "snaps");
 }
 
 static void show_last(struct report *report, const json_t *last)
@@ -148,25 +134,26 @@ static void show_kernel(struct report *report, const json_t *kernel)
     if (!json_is_object(kernel))
         return;
     report_section(report, "kernel");
-    field(report, "task state", json_object_get(kernel, "state"));
-    field(report, "call", json_object_get(kernel, "syscall"));
-    item_fill_number(&cell, kernel, "fd");
-    report_field(report, "descriptor", &cell);
-    field(report, "target", json_object_get(kernel, "target"));
+    report_member(report, "task state", kernel, "state");
+    report_member(report, "call", kernel, "syscall");
+    report_member(report, "descriptor", kernel, "fd");
+    report_member(report, "target", kernel, "target");
     if (json_is_object(holder)) {
-        table_cell_format(
-            &cell, "%s[%lld]",
-            json_is_string(json_object_get(holder, "comm")) ? json_string_value(json_object_get(holder, "comm")) : "",
-            item_number(holder, "pid"));
+        table_cell_format(&cell, "%s[%lld]", item_text(holder, "comm") != NULL ? item_text(holder, "comm") : "",
+                          item_number(holder, "pid"));
         report_field(report, "holder", &cell);
     }
     item_fill_duration(&cell, item_number(kernel, "asked_ms"));
     report_field(report, "asked for", &cell);
-    field(report, "wchan", json_object_get(kernel, "wchan"));
-    field(report, "mode", json_object_get(kernel, "mode"));
+    report_member(report, "wchan", kernel, "wchan");
+    report_member(report, "mode", kernel, "mode");
     show_share(report, kernel);
-    for (size_t i = 0; i < json_array_size(denied); i++)
-        field(report, "denied", json_array_get(denied, i));
+    for (size_t i = 0; i < json_array_size(denied); i++) {
+        table_cell_format(&cell, "%s",
+                          json_is_string(json_array_get(denied, i)) ? json_string_value(json_array_get(denied, i))
+                                                                    : "-");
+        report_field(report, "denied", &cell);
+    }
 }
 
 static void show_trail(struct report *report, const json_t *trail)
@@ -182,7 +169,7 @@ static void show_trail(struct report *report, const json_t *trail)
         struct table_cell where, line;
 
         item_fill_where(&where, entry, 0);
-        table_cell_format(&line, "#%lld  %.*s", item_number(entry, "count"), (int)where.bytes, where.text);
+        table_cell_format(&line, "#%lld  %s", item_number(entry, "count"), where.text);
         report_line(report, &line);
     }
 }
@@ -204,8 +191,8 @@ static void show_frames(struct report *report, const char *name, const json_t *f
 void show_item(struct report *report, struct hosts *hosts, size_t host, const json_t *known, const json_t *item)
 {
     const json_t *location = json_object_get(item, "location");
-    const char *module = json_string_value(json_object_get(location, "module"));
-    const char *offset = json_string_value(json_object_get(location, "offset"));
+    const char *module = item_text(location, "module");
+    const char *offset = item_text(location, "offset");
     struct table_cell cell;
 
     item_fill_sentence(&cell, item);
@@ -214,13 +201,11 @@ void show_item(struct report *report, struct hosts *hosts, size_t host, const js
         table_cell_format(&cell, "%s", hosts_name(hosts, host));
         report_field(report, "host", &cell);
     }
-    field(report, "ring", json_object_get(item, "ring"));
-    item_fill_number(&cell, item, "id");
-    report_field(report, "id", &cell);
-    item_fill_number(&cell, item, "tid");
-    report_field(report, "tid", &cell);
-    field(report, "source", json_object_get(item, "source"));
-    field(report, "note", json_object_get(item, "note"));
+    report_member(report, "ring", item, "ring");
+    report_member(report, "id", item, "id");
+    report_member(report, "tid", item, "tid");
+    report_member(report, "source", item, "source");
+    report_member(report, "note", item, "note");
     show_process(report, item);
     show_times(report, item);
     show_last(report, json_object_get(item, "last"));
@@ -230,7 +215,7 @@ void show_item(struct report *report, struct hosts *hosts, size_t host, const js
         table_cell_format(&cell, "%s+%s", module, offset);
         report_field(report, "offset", &cell);
     }
-    field(report, "build id", json_object_get(location, "build_id"));
+    report_member(report, "build id", location, "build_id");
     show_frames(report, "inlined", json_object_get(location, "inlined"));
     show_frames(report, "inlined in", json_object_get(location, "inlined_into"));
     show_kernel(report, json_object_get(item, "kernel"));
@@ -318,7 +303,7 @@ static void show_group(struct report *report, struct hosts *hosts, size_t host, 
         table_cell_format(&cell, "%s", hosts_name(hosts, host));
         report_field(report, "host", &cell);
     }
-    field(report, "ring", json_object_get(first, "ring"));
+    report_member(report, "ring", first, "ring");
     if (are_of_one(json_object_get(threads, "threads")))
         show_process(report, first);
     show_counts(report, threads);

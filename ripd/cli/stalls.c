@@ -65,6 +65,8 @@ const struct cli_syntax cli_stalls_syntax = {
     CLI_FLAGS(flags),
 };
 
+enum way { WAY_INCIDENTS, WAY_LOCATION, WAY_ROOT, WAY_COUNT };
+
 /* One line to come: an incident, or a group that ripd made. */
 struct line {
     size_t host;
@@ -72,14 +74,14 @@ struct line {
 };
 
 struct lines {
+    const struct hosts *hosts;
+    enum way way;
     struct line *items;
     size_t count;
     size_t capacity;
     long long stall_count;
     long long id_count;
 };
-
-enum way { WAY_INCIDENTS, WAY_LOCATION, WAY_ROOT, WAY_COUNT };
 
 /* What is asked for, and its columns. HOST is left out where there is one host. */
 static const struct way_facts {
@@ -121,7 +123,6 @@ static const struct way_facts {
                    {"ON", 0, TEXT_ANY_COLUMNS, false}},
                   7},
 };
-#define COLUMNS_MAX 7u
 
 /* ---- flags ---- */
 
@@ -194,8 +195,9 @@ static int compare_lines(const void *left, const void *right)
     return 0;
 }
 
-static bool collect(struct lines *lines, const struct hosts *hosts, enum way way, bool all)
+static bool collect(struct lines *lines, bool all)
 {
+    const struct hosts *hosts = lines->hosts;
     bool added = true;
 
     for (size_t i = 0; added && i < hosts_count(hosts); i++) {
@@ -205,10 +207,10 @@ static bool collect(struct lines *lines, const struct hosts *hosts, enum way way
             continue;
         lines->stall_count += frame_count(document, "stalled");
         lines->id_count += frame_count(document, NULL);
-        if (way == WAY_INCIDENTS && !all)
+        if (lines->way == WAY_INCIDENTS && !all)
             added = add_incidents(lines, i, stalls);
         else
-            added = add_each(lines, i, stalls, way == WAY_INCIDENTS ? "frozen_for_ms" : "longest_ms");
+            added = add_each(lines, i, stalls, lines->way == WAY_INCIDENTS ? "frozen_for_ms" : "longest_ms");
     }
     if (lines->count > 1)
         qsort(lines->items, lines->count, sizeof(*lines->items), compare_lines);
@@ -224,11 +226,11 @@ static void fill_on(struct table_cell *cell, const struct incident *incident)
 
     item_fill_on(&on, incident->shown);
     if (incident->is_root && incident->waiting_count != 0)
-        table_cell_format(cell, "and %zu wait for it: %.*s", incident->waiting_count, (int)on.bytes, on.text);
+        table_cell_format(cell, "and %zu wait for it: %s", incident->waiting_count, on.text);
     else if (incident->waiting_count > 1)
-        table_cell_format(cell, "and %zu more: %.*s", incident->waiting_count - 1, (int)on.bytes, on.text);
+        table_cell_format(cell, "and %zu more: %s", incident->waiting_count - 1, on.text);
     else
-        table_cell_format(cell, "%.*s", (int)on.bytes, on.text);
+        table_cell_format(cell, "%s", on.text);
 }
 
 static void fill_incident(struct table_cell *cells, const struct incident *incident, unsigned parts)
@@ -243,7 +245,7 @@ static void fill_incident(struct table_cell *cells, const struct incident *incid
 
 static void fill_location(struct table_cell *cells, const json_t *group, unsigned parts)
 {
-    item_fill_number(&cells[0], group, "count");
+    table_cell_value(&cells[0], group, "count");
     item_fill_duration(&cells[1], item_number(group, "longest_ms"));
     item_fill_thread(&cells[2], json_object_get(group, "example"));
     item_fill_where(&cells[3], json_object_get(group, "location"), parts);
@@ -255,7 +257,7 @@ static void fill_root(struct table_cell *cells, const json_t *group, unsigned pa
     const json_t *root = json_object_get(group, "root"), *deadlock = json_object_get(group, "deadlock");
     char names[256];
 
-    item_fill_number(&cells[0], group, "count");
+    table_cell_value(&cells[0], group, "count");
     item_fill_duration(&cells[1], item_number(group, "longest_ms"));
     item_fill_cause(&cells[2], root);
     item_fill_member(&cells[3], root);
@@ -267,55 +269,45 @@ static void fill_root(struct table_cell *cells, const json_t *group, unsigned pa
     }
 }
 
-static void fill_row(struct table_cell *cells, const struct hosts *hosts, enum way way, const struct line *line,
-                     unsigned parts)
+/* For table_print_all(). */
+static void fill_row(const struct table *table, struct table_cell *cells, const void *context, size_t nth)
 {
-    if (hosts_named(hosts))
-        table_cell_format(&cells[0], "%s", hosts_name(hosts, line->host));
-    cells += hosts_named(hosts);
-    if (way == WAY_INCIDENTS)
+    const struct lines *lines = context;
+    const struct line *line = &lines->items[nth];
+    const unsigned parts = text_path_parts(&table->style);
+
+    if (hosts_named(lines->hosts))
+        table_cell_format(cells++, "%s", hosts_name(lines->hosts, line->host));
+    if (lines->way == WAY_INCIDENTS)
         fill_incident(cells, &line->incident, parts);
-    else if (way == WAY_LOCATION)
+    else if (lines->way == WAY_LOCATION)
         fill_location(cells, line->incident.shown, parts);
     else
         fill_root(cells, line->incident.shown, parts);
 }
 
-static void print_table(const struct hosts *hosts, enum way way, const struct lines *lines, size_t limit)
+static void print_table(const struct lines *lines, size_t limit)
 {
-    struct table_cell cells[COLUMNS_MAX];
-    const bool skip = !hosts_named(hosts);
+    const bool skip = !hosts_named(lines->hosts);
     struct table table;
-    unsigned parts;
 
-    table_init(&table, ways[way].columns + skip, ways[way].count - skip, true);
-    parts = item_path_parts(&table.style);
-    for (size_t i = 0; i < lines->count && i < limit; i++) {
-        fill_row(cells, hosts, way, &lines->items[i], parts);
-        table_fit(&table, cells);
-    }
-    table_settle(&table);
-    if (lines->count != 0)
-        table_print_titles(&table);
-    for (size_t i = 0; i < lines->count && i < limit; i++) {
-        fill_row(cells, hosts, way, &lines->items[i], parts);
-        table_print(&table, cells);
-    }
+    table_init(&table, ways[lines->way].columns + skip, ways[lines->way].count - skip, true);
+    table_print_all(&table, lines->count < limit ? lines->count : limit, fill_row, lines);
 }
 
-static void print_json(const struct hosts *hosts, const struct lines *lines, size_t limit)
+static void print_json(const struct lines *lines, size_t limit)
 {
     for (size_t i = 0; i < lines->count && i < limit; i++)
-        hosts_print_json(hosts, lines->items[i].host, lines->items[i].incident.shown);
+        hosts_print_json(lines->hosts, lines->items[i].host, lines->items[i].incident.shown);
 }
 
-static void print_summary(const struct hosts *hosts, enum way way, bool all, const struct lines *lines, size_t limit)
+static void print_summary(const struct lines *lines, bool all, size_t limit)
 {
-    const char *what = way == WAY_INCIDENTS ? "incident" : "group";
+    const char *what = lines->way == WAY_INCIDENTS ? "incident" : "group";
 
     if (lines->count > limit)
         printf("%zu more lines; --limit shows more\n", lines->count - limit);
-    if (hosts_are_local(hosts))
+    if (hosts_are_local(lines->hosts))
         printf("%lld of %lld ids have not moved for 1 s\n", lines->stall_count, lines->id_count);
     else if (lines->stall_count == 0)
         printf("no stalls among %lld ids\n", lines->id_count);
@@ -333,20 +325,20 @@ static void print_summary(const struct hosts *hosts, enum way way, bool all, con
 /* Warnings come last: on a terminal they stand where eyes are. */
 static int show(struct hosts *hosts, const struct settings *settings, enum way way, size_t limit)
 {
-    struct lines lines = {.count = 0};
+    struct lines lines = {.hosts = hosts, .way = way};
     int status;
 
-    if (!collect(&lines, hosts, way, settings->all || settings->hosts.json)) {
+    if (!collect(&lines, settings->all || settings->hosts.json)) {
         cli_error("stalls: out of memory");
         free(lines.items);
         return CLI_UNREACHABLE;
     }
     if (settings->hosts.json) {
-        print_json(hosts, &lines, limit);
+        print_json(&lines, limit);
     } else {
-        print_table(hosts, way, &lines, limit);
+        print_table(&lines, limit);
         if (frame_answered(hosts) != 0)
-            print_summary(hosts, way, settings->all, &lines, limit);
+            print_summary(&lines, settings->all, limit);
         else if (hosts_count(hosts) == 0)
             puts("no host reports stalls to Prometheus");
     }

@@ -28,7 +28,7 @@ struct table_column {
 };
 
 struct table_cell {
-    const char *text; /* points into the row's document, or to made */
+    const char *text; /* points into the row's document, or to made; terminated, and may hold NUL bytes */
     size_t bytes;
     const char *colour; /* NULL, or one of those below */
     char made[TABLE_CELL_BYTES];
@@ -45,7 +45,14 @@ struct table {
     unsigned indent; /* blanks before each line */
 };
 
-/* table_settle() comes before the first line is printed; rows_known: and table_fit() with each row before that. */
+/* Cells of the nth of what the context holds. */
+typedef void table_row(const struct table *table, struct table_cell *cells, const void *context, size_t nth);
+
+/* Titles and so many rows; nothing where there are none. */
+void table_print_all(struct table *table, size_t count, table_row *row, const void *context);
+
+/* The same step by step. table_settle() comes before the first line is printed; rows_known: and table_fit() with each
+ * row before that. */
 void table_init(struct table *table, const struct table_column *columns, size_t count, bool rows_known);
 void table_fit(struct table *table, const struct table_cell *cells);
 void table_settle(struct table *table);
@@ -55,8 +62,8 @@ void table_print(const struct table *table, const struct table_cell *cells);
 void table_write(const struct table *table, const struct table_cell *cells, FILE *stream);
 void table_write_titles(const struct table *table, FILE *stream);
 
-/* A string of a document, with every byte in it; "-" for any other value. */
-void table_cell_string(struct table_cell *cell, const json_t *value);
+/* A member that is a string, with every byte in it, or a whole number; "-" for any other. */
+void table_cell_value(struct table_cell *cell, const json_t *object, const char *key);
 __attribute__((format(printf, 2, 3))) void table_cell_format(struct table_cell *cell, const char *format, ...);
 
 /* The object on a line, with nothing in it that acts on a terminal. */

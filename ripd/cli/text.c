@@ -20,6 +20,7 @@
 #define REPLACEMENT_UTF8 "\xef\xbf\xbd"
 #define COLUMNS_DEFAULT 80u
 #define ROWS_DEFAULT 24u
+#define WIDE_COLUMNS 120u
 
 struct text_style text_style_of_output(void)
 {
@@ -37,6 +38,11 @@ struct text_style text_style_of_output(void)
     style.columns = size.ws_col != 0 ? size.ws_col : COLUMNS_DEFAULT;
     style.rows = size.ws_row != 0 ? size.ws_row : ROWS_DEFAULT;
     return style;
+}
+
+unsigned text_path_parts(const struct text_style *style)
+{
+    return style->columns == TEXT_ANY_COLUMNS ? 0 : style->columns < WIDE_COLUMNS ? 1 : 2;
 }
 
 /* The character at text[*at], REPLACEMENT where that is not valid UTF-8; *at is moved past it. */

@@ -30,10 +30,9 @@ struct thread {
 static int rank_of(const json_t *item)
 {
     static const char *const states[] = {"stalled", "not moving", "stopped", "dead", "exited", "idle", "running"};
-    const char *state = json_string_value(json_object_get(item, "state"));
     int rank = 0;
 
-    while (rank < (int)(ARRAY_COUNT(states)) && (state == NULL || strcmp(state, states[rank]) != 0))
+    while (rank < (int)(ARRAY_COUNT(states)) && !item_is(item, "state", states[rank]))
         rank++;
     if (rank != 0)
         return rank + 2;
@@ -59,8 +58,7 @@ static void make_key(char key[KEY_BYTES], const json_t *item)
     item_fill_cause(&cause, item);
     item_fill_where(&where, json_object_get(item, "location"), 0);
     item_fill_on(&on, item);
-    snprintf(key, KEY_BYTES, "%.*s\n%.*s\n%.*s", (int)cause.bytes, cause.text, (int)where.bytes, where.text,
-             (int)on.bytes, on.text);
+    snprintf(key, KEY_BYTES, "%s\n%s\n%s", cause.text, where.text, on.text);
 }
 
 /* Leaves the first of those that are alike, if they are enough. Returns how many are left. */
@@ -91,44 +89,34 @@ static size_t fold(struct thread *threads, size_t count)
     return left;
 }
 
-static void fill_row(struct table_cell *cells, const struct thread *thread, unsigned parts)
+/* For table_print_all(). */
+static void fill_row(const struct table *table, struct table_cell *cells, const void *context, size_t nth)
 {
+    const struct thread *thread = (const struct thread *)context + nth;
     struct table_cell name;
 
     item_fill_cause(&cells[0], thread->item);
     item_fill_duration(&cells[1], thread->age_ms);
-    item_fill_number(&cells[2], thread->item, "id");
+    table_cell_value(&cells[2], thread->item, "id");
     item_fill_thread(&cells[3], thread->item);
-    item_fill_where(&cells[4], json_object_get(thread->item, "location"), parts);
+    item_fill_where(&cells[4], json_object_get(thread->item, "location"), text_path_parts(&table->style));
     item_fill_on(&cells[5], thread->item);
     if (thread->alike == 0)
         return;
     item_fill_thread(&name, thread->item);
-    table_cell_format(&cells[3], "%.*s and %zu more", (int)name.bytes, name.text, thread->alike);
+    table_cell_format(&cells[3], "%s and %zu more", name.text, thread->alike);
 }
 
 /* As a table also in Markdown: indented by four columns it is text. */
 static void print_rows(const struct report *report, const struct thread *threads, size_t count)
 {
-    struct table_cell cells[COLUMN_COUNT];
     struct table table;
-    unsigned parts;
 
     table_init(&table, columns, COLUMN_COUNT, true);
     if (report->markdown)
         table.style = (struct text_style){.utf8 = table.style.utf8, .columns = TEXT_ANY_COLUMNS};
     table.indent = report->markdown ? 4 : 2;
-    parts = item_path_parts(&table.style);
-    for (size_t i = 0; i < count; i++) {
-        fill_row(cells, &threads[i], parts);
-        table_fit(&table, cells);
-    }
-    table_settle(&table);
-    table_print_titles(&table);
-    for (size_t i = 0; i < count; i++) {
-        fill_row(cells, &threads[i], parts);
-        table_print(&table, cells);
-    }
+    table_print_all(&table, count, fill_row, threads);
 }
 
 void thread_table_print(const struct report *report, const json_t *items, bool all)
