@@ -14,8 +14,8 @@
  *   6. The time of a mark lies before the look at the owner: of two marks, the one whose time is later than the other's
  *      wait began says what was true during that wait.
  *   7. wait_age_s never makes a wait older than it is.
- *   8. Only the slot that is on this thread now is written: after a fork in the middle of a wait the child marks its
- *      own, or none.
+ *   8. Only the slot that is on this thread now is written, but by rip__wait_begin_of(): after a fork in the middle of
+ *      a wait the child marks its own, or none.
  *   9. A mark belongs to one count: the next snap, also one in a signal handler, makes it void.
  */
 #include <errno.h>
@@ -418,9 +418,8 @@ static void void_mark(struct rip_slot *slot)
     rip_fence_release(); /* pairs with the acquire fence after the copy of a wait in reader.c */
 }
 
-void rip_wait_begin(const void *lock, const uint32_t *owner, uint32_t flags)
+void rip__wait_begin_of(struct rip_slot *slot, const void *lock, const uint32_t *owner, uint32_t flags)
 {
-    struct rip_slot *slot = rip__thread.slot;
     uint64_t now_ns;
 
     if (slot == NULL)
@@ -430,6 +429,16 @@ void rip_wait_begin(const void *lock, const uint32_t *owner, uint32_t flags)
     rip_store_relaxed(&slot->wait_address, (uintptr_t)lock & RIP_ENTRY_ADDRESS_MASK);
     rip_store_relaxed(&slot->wait_flags, (uint8_t)flags);
     store_mark(slot, owner, now_ns, 0);
+}
+
+void rip_wait_begin(const void *lock, const uint32_t *owner, uint32_t flags)
+{
+    rip__wait_begin_of(rip__thread.slot, lock, owner, flags);
+}
+
+struct rip_slot *rip__current(void)
+{
+    return rip__thread.slot;
 }
 
 void rip_wait_look(const uint32_t *owner)

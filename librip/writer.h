@@ -178,13 +178,15 @@ void rip__rename(struct rip_slot *slot, uint32_t id, const char *name, size_t na
 /* The id on this thread: see rip/runtime.h. */
 void rip__rename_own(const char *name, size_t name_bytes);
 bool rip__is_traced(void);
+struct rip_slot *rip__current(void);
+void rip__wait_begin_of(struct rip_slot *slot, const void *lock, const uint32_t *owner, uint32_t flags);
 /* What the table in rip/runtime.h has whichever library makes it. */
 #define RIP__RUNTIME_OF_BOTH                                                                                           \
     .exit = rip_exit, .snap_at = rip_snap_at, .idle = rip_idle, .deadline_ms = rip_deadline_ms, .note = rip_note,      \
     .wait_begin = rip_wait_begin, .wait_look = rip_wait_look, .wait_end = rip_wait_end, .flush = rip_flush,            \
     .context_init = rip_context_init, .context_exit = rip_context_exit, .context_switch = rip_switch,                  \
     .script = rip_script_enter, .script_epoch = rip_script_epoch, .rename = rip__rename_own,                           \
-    .is_traced = rip__is_traced
+    .is_traced = rip__is_traced, .current = rip__current, .wait_begin_of = rip__wait_begin_of
 
 /* --- file.c ----------------------------------------------------------------------------------------------------- */
 

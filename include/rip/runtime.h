@@ -90,7 +90,15 @@ struct rip_runtime {
      */
     void (*set_own_descriptors)(bool (*is_own)(int fd));
 
-    void *reserved[7];
+    /* The id on this thread, for wait_begin_of() in this process; NULL without one. */
+    struct rip_slot *(*current)(void);
+    /*
+     * wait_begin() for an id on another thread, which is in a wait that began with this or wait_begin(). The runtime's
+     * own lock keeps that thread from leaving the wait, and others from marking it, meanwhile. Nothing with NULL.
+     */
+    void (*wait_begin_of)(struct rip_slot *who, const void *lock, const uint32_t *owner, uint32_t flags);
+
+    void *reserved[5];
 };
 
 /* Never NULL. The table is constant and lasts as long as the process. Thread-safe. */

@@ -33,6 +33,7 @@ struct note *thread_note(void); /* of what runs on this thread: the thread itsel
 
 /* mutex.c: who waits for whom */
 void mutex_start(void);
+void mutex_class_ended(VALUE name); /* the body of a class of that name */
 
 /* web.c: notes of requests and queries. name is of a class whose body has ended. */
 void web_define(VALUE module);

@@ -115,8 +115,10 @@ static void on_class_end(rb_event_flag_t event, VALUE data, VALUE self, ID id, V
     if (RB_FL_TEST_RAW(self, RUBY_FL_SINGLETON))
         return;
     name = enter_class(self);
-    if (!NIL_P(name))
-        web_class_ended(name);
+    if (NIL_P(name))
+        return;
+    mutex_class_ended(name);
+    web_class_ended(name);
 }
 
 void class_start(void)

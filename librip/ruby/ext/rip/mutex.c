@@ -1,44 +1,143 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * mutex.c - who waits for a Thread::Mutex, and for whom. A mutex that is free costs one call more.
+ * mutex.c - who waits for a Thread::Mutex or a Monitor, and for whom. A mutex that is free costs one call more.
  *
  * Ruby waits for a mutex with a condition of the waiting thread's own, as it does for a queue: only here is known that
- * it is a lock, and which thread holds it.
+ * it is a lock, and which thread holds it. Those that wait are in a list, which the GVL guards, as it does the mutexes.
+ *
+ * Guarantees
+ *   A. A mark that promises that its holder stays (RIP_WAIT_OWNER_LASTS) is of a holder that waits for a mutex itself,
+ *      and lets go of none meanwhile. Before it marks its next wait it marks anew all that a promise has been made for
+ *      (wait_start()): so no reader sees both that wait and a promise that does not hold in it.
+ *   B. Who gets a mutex marks anew all that still wait for it: Ruby's unlock wakes up the first of them only.
+ *   C. Threads of another Ractor than the main one, whose mutexes have nothing to do with this GVL, are not marked.
  */
 #include "binding.h"
 #include "place.h"
 
+#include <pthread.h>
 #include <ruby/fiber/scheduler.h>
+#include <string.h>
 
-static VALUE end_wait(VALUE unused)
+struct wait {
+    struct wait *next;
+    const void *lock; /* Ruby's struct: its first field is the fiber that has the mutex */
+    struct rip_slot *slot;
+    uint32_t tid;
+    uint32_t holder;
+    uint32_t flags;
+    VALUE mutex;
+};
+
+/* struct rb_monitor of Ruby's own extension: a mutex that its fiber may take again. */
+struct monitor {
+    long count;
+    VALUE owner;
+    VALUE mutex;
+};
+
+static struct wait *waits; /* the newest first */
+static const rb_data_type_t *monitor_type;
+
+/* Marks ------------------------------------------------------------------------------------------------------------ */
+
+static uint32_t own_tid(void)
 {
-    binding_runtime->wait_end();
-    binding_runtime->call_end();
-    return unused;
+    return ruby_current_ec->thread->tid;
 }
 
-/* tid of the thread to wait for; 0 = Ruby's own function neither waits, nor would it be for another thread. */
-static uint32_t holder_of(VALUE mutex)
+/* tid; 0 = nobody */
+static uint32_t holder_of(const void *lock)
 {
-    const void *fiber;
-    uint32_t tid;
+    const void *fiber = *(const void *const *)lock;
 
-    if (!RTEST(rb_mutex_locked_p(mutex)) || !NIL_P(rb_fiber_scheduler_current()))
-        return 0;
-    fiber = *(const void *const *)RTYPEDDATA_DATA(mutex); /* the first field: the fiber that has it */
-    tid = layout_tid_of_fiber(fiber);
-    return tid == ruby_current_ec->thread->tid ? 0 : tid;
+    return fiber == NULL ? 0 : layout_tid_of_fiber(fiber);
+}
+
+static void mark(struct wait *wait, uint32_t holder, uint32_t flags)
+{
+    if (wait->holder == holder && wait->flags == flags)
+        return; /* a mark that stays says since when */
+    wait->holder = holder;
+    wait->flags = flags;
+    binding_runtime->wait_begin_of(wait->slot, wait->lock, &holder, flags);
+}
+
+/* This thread is about to wait for holder, with all mutexes that it has. */
+static void wait_start(struct wait *wait, uint32_t holder)
+{
+    uint32_t flags = 0;
+
+    for (struct wait *other = waits; other != NULL; other = other->next) {
+        const uint32_t its_holder = holder_of(other->lock);
+
+        if (its_holder == wait->tid)
+            mark(other, wait->tid, RIP_WAIT_OWNER_LASTS);
+        else if (other->holder == wait->tid)
+            mark(other, its_holder, 0);
+        if (other->tid == holder)
+            flags = RIP_WAIT_OWNER_LASTS;
+    }
+    wait->next = waits;
+    waits = wait;
+    mark(wait, holder, flags);
+}
+
+/* This thread has it now. */
+static void got(const void *lock)
+{
+    for (struct wait *other = waits; other != NULL; other = other->next) {
+        if (other->lock == lock)
+            mark(other, own_tid(), 0);
+    }
+}
+
+static VALUE wait_end(VALUE argument)
+{
+    struct wait *wait = (void *)argument;
+    struct wait **link = &waits;
+
+    while (*link != NULL && *link != wait)
+        link = &(*link)->next;
+    if (*link != NULL) /* not in a child that was forked meanwhile */
+        *link = wait->next;
+    if (holder_of(wait->lock) == wait->tid)
+        got(wait->lock);
+    binding_runtime->wait_end();
+    binding_runtime->call_end();
+    return Qnil;
+}
+
+static void no_waits_after_fork(void)
+{
+    waits = NULL; /* they were the parent's threads */
+}
+
+/* Thread::Mutex ---------------------------------------------------------------------------------------------------- */
+
+static VALUE wait_for_mutex(VALUE argument)
+{
+    return rb_mutex_lock(((struct wait *)(void *)argument)->mutex);
 }
 
 static VALUE mutex_lock(VALUE mutex)
 {
-    const uint32_t holder = holder_of(mutex);
+    struct wait wait = {.lock = RTYPEDDATA_DATA(mutex), .mutex = mutex};
+    uint32_t holder;
 
-    if (holder == 0)
+    if (!place_has_gvl() || !NIL_P(rb_fiber_scheduler_current()))
         return rb_mutex_lock(mutex);
+    wait.tid = own_tid();
+    holder = holder_of(wait.lock);
+    if (holder == 0 || holder == wait.tid) {
+        rb_mutex_lock(mutex); /* does not wait, or raises */
+        got(wait.lock);
+        return mutex;
+    }
     binding_runtime->call_begin((const void *)(uintptr_t)place_of_program(), RIP_CALL_LOCK);
-    binding_runtime->wait_begin(RTYPEDDATA_DATA(mutex), &holder, 0);
-    return rb_ensure(rb_mutex_lock, mutex, end_wait, Qnil);
+    wait.slot = binding_runtime->current();
+    wait_start(&wait, holder);
+    return rb_ensure(wait_for_mutex, (VALUE)&wait, wait_end, (VALUE)&wait);
 }
 
 static VALUE mutex_synchronize(VALUE mutex)
@@ -49,10 +148,86 @@ static VALUE mutex_synchronize(VALUE mutex)
     return rb_ensure(rb_yield, Qundef, rb_mutex_unlock, mutex);
 }
 
+/* Monitor ---------------------------------------------------------------------------------------------------------- */
+
+static VALUE monitor_enter(VALUE self)
+{
+    struct monitor *monitor = rb_check_typeddata(self, monitor_type);
+    const VALUE fiber = rb_fiber_current();
+
+    if (monitor->owner != fiber) {
+        mutex_lock(monitor->mutex);
+        RB_OBJ_WRITE(self, &monitor->owner, fiber);
+        monitor->count = 0;
+    }
+    monitor->count++;
+    return Qnil;
+}
+
+static VALUE monitor_exit(VALUE self)
+{
+    return rb_funcall(self, rb_intern("exit"), 0);
+}
+
+static VALUE monitor_synchronize(VALUE self)
+{
+    monitor_enter(self);
+    return rb_ensure(rb_yield, Qundef, monitor_exit, self);
+}
+
+/* Whether monitors are as above: tried on one that is entered. */
+static bool find_monitor_type(VALUE class)
+{
+    const VALUE sample = rb_class_new_instance(0, NULL, class);
+    const struct monitor *monitor;
+    bool is_known;
+
+    if (!RB_TYPE_P(sample, T_DATA) || !RTYPEDDATA_P(sample) ||
+        strcmp(RTYPEDDATA_TYPE(sample)->wrap_struct_name, "monitor") != 0)
+        return false;
+    monitor = RTYPEDDATA_DATA(sample);
+    rb_funcall(sample, rb_intern("enter"), 0);
+    is_known = monitor->count == 1 && monitor->owner == rb_fiber_current() &&
+               RTEST(rb_obj_is_kind_of(monitor->mutex, rb_path2class("Thread::Mutex"))) &&
+               holder_of(RTYPEDDATA_DATA(monitor->mutex)) == own_tid();
+    monitor_exit(sample);
+    monitor_type = RTYPEDDATA_TYPE(sample);
+    return is_known;
+}
+
+static VALUE watch_monitors(VALUE class)
+{
+    if (monitor_type != NULL || !find_monitor_type(class))
+        return Qnil;
+    rb_define_method(class, "enter", monitor_enter, 0);
+    rb_define_method(class, "mon_enter", monitor_enter, 0);
+    rb_define_method(class, "synchronize", monitor_synchronize, 0);
+    rb_define_method(class, "mon_synchronize", monitor_synchronize, 0);
+    return Qnil;
+}
+
+void mutex_class_ended(VALUE name)
+{
+    VALUE *verbose = rb_ruby_verbose_ptr();
+    const VALUE saved_verbose = *verbose;
+    int state = 0;
+
+    if (strcmp(StringValueCStr(name), "Monitor") != 0)
+        return;
+    *verbose = Qnil; /* as in start_hooks() */
+    rb_protect(watch_monitors, rb_path2class("Monitor"), &state);
+    if (state != 0)
+        rb_set_errinfo(Qnil);
+    *verbose = saved_verbose;
+}
+
 void mutex_start(void)
 {
     VALUE class = rb_path2class("Thread::Mutex");
 
+    pthread_atfork(NULL, NULL, no_waits_after_fork);
     rb_define_method(class, "lock", mutex_lock, 0);
     rb_define_method(class, "synchronize", mutex_synchronize, 0);
+    if (rb_const_defined(rb_cObject, rb_intern("Monitor")))
+        mutex_class_ended(rb_str_new_cstr("Monitor"));
 }

@@ -283,6 +283,11 @@ static bool has_gvl(const struct layout_context *context)
     return gvl != NULL && rip_load_relaxed(&gvl->owner) == context->thread;
 }
 
+bool place_has_gvl(void)
+{
+    return has_gvl(ruby_current_ec);
+}
+
 uint64_t place_of_program(void)
 {
     const struct layout_context *context = ruby_current_ec;
@@ -416,16 +421,17 @@ static void *first_watch(void *ret_mutex)
     return NULL;
 }
 
-/* The last mutex that is locked to give the GVL away is the first to get it back. */
+/* The last mutex that is locked to give the GVL away is one of the two to get it back: the other is the thread's own.
+ */
 static void find_gvl(void)
 {
-    const void *to_give = NULL, *to_get = NULL, *last;
+    const void *to_give = NULL, *first = NULL, *last = NULL;
     const struct gvl *found;
 
     binding_runtime->watch_begin();
     rb_thread_call_without_gvl(first_watch, &to_give, NULL, NULL);
-    binding_runtime->watch_end(&to_get, &last);
-    if (to_give == NULL || to_give != to_get)
+    binding_runtime->watch_end(&first, &last);
+    if (to_give == NULL || (to_give != first && to_give != last))
         return;
     found = (const void *)((const char *)to_give - offsetof(struct gvl, mutex));
     if (found->owner == ruby_current_ec->thread) {

@@ -7,6 +7,8 @@
 
 /* Starts to say where threads are, if this Ruby is known. */
 bool place_start(void);
+/* Whether the thread has the GVL of the main Ractor, by which the binding is guarded. */
+bool place_has_gvl(void);
 /* The innermost place of the program's own code, as rip_snap_at() takes it, or 0. Without the GVL, too; safe in a
  * signal handler. */
 uint64_t place_of_program(void);

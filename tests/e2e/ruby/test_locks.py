@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Locks of Ruby under `rip run`: deadlocks are proven, who waits names who has the lock now, and hand-offs are idle."""
+import os
+import subprocess
+import sys
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(HERE, ".."))
+import world as w  # noqa: E402
+
+RUBY = "/usr/bin/ruby3.1"
+SCRIPT = os.path.join(HERE, "locks.rb")
+
+# Thread: its cause, a text on its line, its method, and who is in the chain that it waits for.
+STUCK = {
+    "pay": ("deadlock", "# stuck for good", "block in move", ["pay", "refund"]),
+    "refund": ("deadlock", "# stuck for good", "block in move", ["pay", "refund"]),
+    "credit": ("deadlock", "# in the other's monitor", "enter", ["credit", "debit"]),
+    "debit": ("deadlock", "# in the other's monitor", "enter", ["credit", "debit"]),
+    "behind": ("blocked", "# behind both", "block in <main>", ["pay", "refund"]),
+    "third": ("blocked", "# behind the one", "block in <main>", ["two"]),
+}
+IDLE = ["one", "two", "ended", "condition", "monitor condition", "queue", "sized queue", "join", "value"]
+
+
+def line_of(text):
+    with open(SCRIPT, encoding="utf-8") as file:
+        return next(number for number, line in enumerate(file, 1) if text in line)
+
+
+def expected():
+    return {name: (cause, line_of(text), function, chain) for name, (cause, text, function, chain) in STUCK.items()}
+
+
+def found(world):
+    return {stall["name"]: (stall["cause"], stall["location"]["line"], stall["location"]["function"],
+                            sorted({holder["name"] for holder in stall["waits_for"]})) for stall in world.stalls()}
+
+
+def test_who_waits_for_whom(world):
+    process = subprocess.Popen([f"{w.BIN}/rip", "run", "--dir", world.dir, "--", RUBY, SCRIPT], stdin=subprocess.PIPE,
+                               stdout=subprocess.PIPE, text=True)
+    world.processes.append(process)
+    assert process.stdout.readline() == "running\n"
+    try:
+        world.wait_for(lambda: found(world) == expected())
+        world.well_past_threshold()
+        world.wait_for(lambda: found(world) == expected())
+    except AssertionError as error:
+        raise AssertionError(f"{found(world)}\n instead of {expected()}") from error
+    states = {thread["name"]: thread["state"] for thread in world.get("/threads?limit=1000")["threads"]}
+    assert {name: states[name] for name in IDLE} == dict.fromkeys(IDLE, "idle"), states
+    process.stdin.close()
+    assert process.wait(w.PATIENCE_S) == 0
+
+
+if __name__ == "__main__":
+    if not os.path.exists(RUBY):
+        print("skipped: no ruby3.1")
+        sys.exit(77)
+    w.run([test_who_waits_for_whom])
