@@ -104,6 +104,8 @@ struct drain {
     uint32_t script_count; /* functions of scripts that were looked at in all drains */
     uint32_t script_drain; /* the drain that found the next one unfinished */
     bool is_open;
+    bool is_scanned; /* by drain_step(), which has come to there */
+    struct rip_scan_position scan;
     bool has_notes;
     uint32_t entry_count; /* of a slot */
 
@@ -181,6 +183,8 @@ void drain_begin(struct drain *drain, struct drain_moment moment)
     drain->process = 0;
     drain->module = 0;
     drain->is_open = false;
+    drain->is_scanned = false;
+    drain->scan = (struct rip_scan_position){0};
     drain->has_after_scan = false;
     drain->is_uncertain = false;
     drain->late_snap_count = 0;
@@ -853,6 +857,27 @@ int drain_take(struct drain *drain, const struct drain_batch *batch, const struc
             emit_process(drain, batch, item, sink);
     }
     return drain->error;
+}
+
+static size_t read_samples(struct drain *drain, const struct rip_view *view, struct drain_batch *batch)
+{
+    struct rip_sample samples[DRAIN_BATCH];
+    const size_t count = rip_view_scan(view, &drain->scan, samples, DRAIN_BATCH);
+
+    drain->is_scanned = count < DRAIN_BATCH;
+    drain_read(drain, view, samples, count, batch);
+    return count;
+}
+
+int drain_step(struct drain *drain, const struct rip_view *view, struct drain_batch *batch, const struct rip_sink *sink)
+{
+    int result;
+
+    if (!drain_open(drain, view, batch) && (drain->is_scanned || read_samples(drain, view, batch) == 0) &&
+        !drain_finish(drain, view, batch))
+        return 0;
+    result = drain_take(drain, batch, sink);
+    return result != 0 ? result : 1;
 }
 
 /* The end of a drain ----------------------------------------------------------------------------------------------- */

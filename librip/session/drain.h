@@ -71,6 +71,13 @@ void drain_read(struct drain *drain, const struct rip_view *view, const struct r
 /* Ids that were not sampled, and those that the ring has counted as ended. False: there are no more. */
 bool drain_finish(struct drain *drain, const struct rip_view *view, struct drain_batch *ret_batch);
 
+/*
+ * All of the above for a view that is a copy: nothing in it changes, and reading it cannot fault. 1: the next batch was
+ * taken; 0: there was none, and drain_end() comes; or what drain_take() returned.
+ */
+int drain_step(struct drain *drain, const struct rip_view *view, struct drain_batch *batch,
+               const struct rip_sink *sink);
+
 /* What a sink returned, or -ENOMEM: some of it is not known; the drain goes on as if it were. */
 int drain_take(struct drain *drain, const struct drain_batch *batch, const struct rip_sink *sink);
 

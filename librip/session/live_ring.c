@@ -15,9 +15,9 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "session/clock_ns.h"
 #include "session/ring_copy.h"
 
 #define MAKING_NS UINT64_C(10000000000)      /* between the time that a ring says and its name */
@@ -25,7 +25,7 @@
 #define STAT_BYTES 1024u
 #define START_TIME_FIELD 22
 
-enum phase { PHASE_BEGIN, PHASE_OPEN, PHASE_SCAN, PHASE_FINISH, PHASE_END, PHASE_OVER };
+enum phase { PHASE_BEGIN, PHASE_DRAIN, PHASE_OVER };
 
 /* What was seen of a process record. */
 struct life {
@@ -48,8 +48,7 @@ struct live_ring {
     const void *header; /* a mapping of the first page; never read */
     enum phase phase;
     struct drain_moment since, moment, copied; /* the drain before; this one; when the copy was complete */
-    struct rip_scan_position position;
-    struct life *lives; /* by record */
+    struct life *lives;                        /* by record */
     uint32_t life_count;
     bool was_drained; /* the session, before the ring was seen */
     bool announced;
@@ -201,14 +200,6 @@ static bool lives(const struct live_ring *ring, const struct rip_process_info *p
         find_lock(ring->copy.descriptor, view->lock_holder_offset + process->index, 1, &at, &pid))
         return true;
     return is_running(process);
-}
-
-static uint64_t clock_ns(clockid_t clock)
-{
-    struct timespec now;
-
-    clock_gettime(clock, &now);
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
 /* Room for what is known of each record. */
@@ -443,25 +434,11 @@ static int begin(struct live_ring *ring, const struct rip_sink *sink)
         ring->phase = PHASE_OVER;
         return yield_end(ring, sink);
     }
-    ring->phase = PHASE_OPEN;
-    ring->position = (struct rip_scan_position){0};
+    ring->phase = PHASE_DRAIN;
     if (!ring->announced)
         judge_age(ring);
     drain_begin(ring->drain, ring->moment);
     return ring->announced ? 0 : yield_ring(ring, sink);
-}
-
-static int scan(struct live_ring *ring, struct drain_batch *batch, const struct rip_sink *sink)
-{
-    struct rip_sample samples[DRAIN_BATCH];
-    const size_t count = rip_view_scan(&ring->copy.view, &ring->position, samples, DRAIN_BATCH);
-
-    if (count < DRAIN_BATCH)
-        ring->phase = PHASE_FINISH;
-    if (count == 0)
-        return 0;
-    drain_read(ring->drain, &ring->copy.view, samples, count, batch);
-    return drain_take(ring->drain, batch, sink);
 }
 
 static int end(struct live_ring *ring, const struct rip_sink *drained, const struct rip_sink *sink)
@@ -480,32 +457,16 @@ int live_ring_step(struct live_ring *ring, struct drain_batch *batch, const stru
 {
     struct correction correction = {ring, sink};
     const struct rip_sink drained = {&correction, correct};
-    int result = 0;
+    int result;
 
-    switch (ring->phase) {
-    case PHASE_BEGIN:
-        result = begin(ring, sink);
-        break;
-    case PHASE_OPEN:
-        if (drain_open(ring->drain, &ring->copy.view, batch))
-            result = drain_take(ring->drain, batch, &drained);
-        else
-            ring->phase = PHASE_SCAN;
-        break;
-    case PHASE_SCAN:
-        result = scan(ring, batch, &drained);
-        break;
-    case PHASE_FINISH:
-        if (drain_finish(ring->drain, &ring->copy.view, batch))
-            result = drain_take(ring->drain, batch, &drained);
-        else
-            ring->phase = PHASE_END;
-        break;
-    case PHASE_END:
-        result = end(ring, &drained, sink);
-        break;
-    case PHASE_OVER:
+    if (ring->phase == PHASE_OVER)
         return 0;
+    if (ring->phase == PHASE_BEGIN) {
+        result = begin(ring, sink);
+    } else {
+        result = drain_step(ring->drain, &ring->copy.view, batch, &drained);
+        if (result == 0)
+            result = end(ring, &drained, sink);
     }
     return result != 0 ? result : ring->phase != PHASE_OVER;
 }
@@ -545,26 +506,6 @@ static int take_what_is_there(void *context, const struct rip_event *event)
 }
 
 /* As a first drain of the copy would find it. */
-static int drain_copy(const struct live_ring *ring, struct drain *drain, struct drain_batch *batch,
-                      const struct rip_sink *sink)
-{
-    const struct rip_view *view = &ring->copy.view;
-    struct rip_scan_position position = {0};
-    struct rip_sample samples[DRAIN_BATCH];
-    size_t count = DRAIN_BATCH;
-    int result = 0;
-
-    drain_begin(drain, ring->moment);
-    while (result == 0 && drain_open(drain, view, batch))
-        result = drain_take(drain, batch, sink);
-    while (result == 0 && count == DRAIN_BATCH) {
-        count = rip_view_scan(view, &position, samples, DRAIN_BATCH);
-        drain_read(drain, view, samples, count, batch);
-        result = drain_take(drain, batch, sink);
-    }
-    return result;
-}
-
 int live_ring_repeat(const struct live_ring *ring, struct drain_batch *batch, const struct rip_sink *sink)
 {
     struct rip_event event = {.kind = RIP_EVENT_RING, .as.ring_begin = describe(ring)};
@@ -578,8 +519,12 @@ int live_ring_repeat(const struct live_ring *ring, struct drain_batch *batch, co
     if (result != 0)
         return result;
     result = yield(ring, &event, sink);
-    if (result == 0)
-        result = drain_copy(ring, drain, batch, &there);
+    drain_begin(drain, ring->moment);
+    while (result >= 0) {
+        result = drain_step(drain, &ring->copy.view, batch, &there);
+        if (result == 0)
+            break;
+    }
     drain_free(drain);
     return result;
 }

@@ -177,15 +177,11 @@ static int reserve_number(struct output *output)
 /* 0: it is not the name of a segment. */
 static uint32_t parse_name(const char *name)
 {
-    uint64_t number = 0;
+    uint64_t number;
 
-    if (strlen(name) != SEGMENT_DIGITS + sizeof(OUTPUT_SUFFIX) - 1 || strcmp(name + SEGMENT_DIGITS, OUTPUT_SUFFIX) != 0)
+    if (strspn(name, "0123456789") != SEGMENT_DIGITS || strcmp(name + SEGMENT_DIGITS, OUTPUT_SUFFIX) != 0)
         return 0;
-    for (size_t i = 0; i < SEGMENT_DIGITS; i++) {
-        if (name[i] < '0' || name[i] > '9')
-            return 0;
-        number = number * 10 + (uint64_t)(name[i] - '0');
-    }
+    number = strtoull(name, NULL, 10);
     return number < UINT32_MAX ? (uint32_t)number : 0;
 }
 

@@ -11,6 +11,22 @@
 
 enum { VARINT_BYTES_MAX = 10, KIND_LAST = RIP_EVENT_SCRIPT };
 
+struct record_times record_times_of(const struct rip_event *event)
+{
+    return (struct record_times){event->earliest_wall_ns, event->latest_wall_ns, event->earliest_mono_ns,
+                                 event->latest_mono_ns};
+}
+
+struct rip_event record_event(uint32_t kind, uint32_t ring, const struct record_times *times)
+{
+    return (struct rip_event){.kind = kind,
+                              .ring = ring,
+                              .earliest_wall_ns = times->earliest_wall_ns,
+                              .latest_wall_ns = times->latest_wall_ns,
+                              .earliest_mono_ns = times->earliest_mono_ns,
+                              .latest_mono_ns = times->latest_mono_ns};
+}
+
 /* Bytes ------------------------------------------------------------------------------------------------------------ */
 
 static void fail(struct record_coder *coder, int error)
@@ -164,10 +180,7 @@ static void code_text(struct record_coder *coder, struct rip_text *text)
     if (coder->writes) {
         if (text->count > RECORDING_TEXT_BYTES_MAX)
             fail(coder, -EFBIG);
-        else if (text->count != 0 && has_room(coder, text->count)) {
-            memcpy(coder->bytes + coder->count, text->bytes, text->count);
-            coder->count += text->count;
-        }
+        code_bytes(coder, (void *)(uintptr_t)text->bytes, text->count);
     } else if (coder->error != 0 || coder->count - coder->position < text->count) {
         fail(coder, -EBADMSG);
         *text = (struct rip_text){0};
@@ -187,6 +200,14 @@ static void code_field(struct record_coder *coder, void *field, uint64_t *count,
     }
     code_bytes(coder, field, (size_t)*count);
 }
+
+/* The same, counted by a number of fewer bits. */
+#define CODE_FIELD(coder, field, count)                                                                                \
+    do {                                                                                                               \
+        uint64_t count_ = (count);                                                                                     \
+        code_field((coder), (field), &count_, sizeof(field));                                                          \
+        (count) = (__typeof__(count))count_;                                                                           \
+    } while (0)
 
 /* Fields of each kind ---------------------------------------------------------------------------------------------- */
 
@@ -225,7 +246,6 @@ static void code_process(struct record_coder *coder, struct rip_event *event)
 static void code_module(struct record_coder *coder, struct rip_event *event)
 {
     struct rip_module_info *info = &coder->module;
-    uint64_t build_id_bytes, path_bytes;
 
     *info = coder->writes ? *event->as.module.info : (struct rip_module_info){0};
     event->as.module.process = event->process;
@@ -234,27 +254,19 @@ static void code_module(struct record_coder *coder, struct rip_event *event)
     code_difference(coder, &info->end, info->start);
     code_difference(coder, &info->bias, info->start);
     CODE(coder, info->flags);
-    build_id_bytes = info->build_id_bytes;
-    path_bytes = info->path_bytes;
-    code_field(coder, info->build_id, &build_id_bytes, sizeof(info->build_id));
-    code_field(coder, info->path, &path_bytes, sizeof(info->path));
-    info->build_id_bytes = (uint8_t)build_id_bytes;
-    info->path_bytes = (uint16_t)path_bytes;
+    CODE_FIELD(coder, info->build_id, info->build_id_bytes);
+    CODE_FIELD(coder, info->path, info->path_bytes);
     if (!coder->writes)
         event->as.module.info = info;
 }
 
 static void code_script(struct record_coder *coder, struct rip_script_info *info)
 {
-    uint64_t file_bytes = info->file_bytes, function_bytes = info->function_bytes;
-
     CODE(coder, info->index);
     CODE(coder, info->first_line);
     CODE(coder, info->flags);
-    code_field(coder, info->file, &file_bytes, sizeof(info->file));
-    code_field(coder, info->function, &function_bytes, sizeof(info->function));
-    info->file_bytes = (uint16_t)file_bytes;
-    info->function_bytes = (uint8_t)function_bytes;
+    CODE_FIELD(coder, info->file, info->file_bytes);
+    CODE_FIELD(coder, info->function, info->function_bytes);
 }
 
 /* Kinds for which the tag has no number. A reader passes over the fields of one that it does not know. */
@@ -300,49 +312,42 @@ static void code_death(struct record_coder *coder, struct rip_event *event)
     code_bool(coder, &death->replaced);
 }
 
-/* Bits of what is another than before. */
-enum {
-    ID_TID = 1,
-    ID_KIND = 2,
-    ID_IDLE = 4,
-    ID_CALL = 8,
-    ID_DEADLINE = 16,
-    ID_BORN = 32,
-    ID_COUNT = 64,
-    ID_NAME = 128
-};
+/* Numbers of an id that are coded where they are others than before, and their bits. */
+#define ID_NUMBERS(X)                                                                                                  \
+    X(1, tid)                                                                                                          \
+    X(2, kind)                                                                                                         \
+    X(4, idle)                                                                                                         \
+    X(8, call)                                                                                                         \
+    X(16, deadline_ms)
+enum { ID_BORN = 32, ID_COUNT = 64, ID_NAME = 128 };
 
 static uint64_t differences(const struct rip_id_info *info, const struct rip_id_info *base)
 {
     bool same_name = info->name_bytes == base->name_bytes && memcmp(info->name, base->name, info->name_bytes) == 0;
+    uint64_t which = same_name ? 0 : ID_NAME;
 
-    return (info->tid != base->tid ? ID_TID : 0u) | (info->kind != base->kind ? ID_KIND : 0u) |
-           (info->idle != base->idle ? ID_IDLE : 0u) | (info->call != base->call ? ID_CALL : 0u) |
-           (info->deadline_ms != base->deadline_ms ? ID_DEADLINE : 0u) |
-           (info->registered_boot_ns != base->registered_boot_ns ? ID_BORN : 0u) |
-           (info->progress != base->progress || info->snap_count != base->snap_count ? ID_COUNT : 0u) |
-           (same_name ? 0u : ID_NAME);
+#define X(bit, field) which |= info->field != base->field ? (bit) : 0;
+    ID_NUMBERS(X)
+#undef X
+    which |= info->registered_boot_ns != base->registered_boot_ns ? ID_BORN : 0;
+    which |= info->progress != base->progress || info->snap_count != base->snap_count ? ID_COUNT : 0;
+    return which;
 }
 
 static void code_id(struct record_coder *coder, struct rip_event *event, struct state_id *id)
 {
     const struct rip_id_info base = id->info;
     struct rip_id_info *info = &coder->id;
-    uint64_t which, name_bytes;
+    uint64_t which;
 
     *info = coder->writes ? *event->as.id_begin.info : base;
     which = differences(info, &base);
     code_number(coder, &which);
-    if (which & ID_TID)
-        CODE(coder, info->tid);
-    if (which & ID_KIND)
-        CODE(coder, info->kind);
-    if (which & ID_IDLE)
-        CODE(coder, info->idle);
-    if (which & ID_CALL)
-        CODE(coder, info->call);
-    if (which & ID_DEADLINE)
-        CODE(coder, info->deadline_ms);
+#define X(bit, field)                                                                                                  \
+    if (which & (bit))                                                                                                 \
+        CODE(coder, info->field);
+    ID_NUMBERS(X)
+#undef X
     if (which & ID_BORN)
         code_difference(coder, &info->registered_boot_ns, base.registered_boot_ns);
     if (which & ID_COUNT) {
@@ -350,10 +355,8 @@ static void code_id(struct record_coder *coder, struct rip_event *event, struct 
         code_difference(coder, &info->snap_count, base.snap_count);
     }
     if (which & ID_NAME) {
-        name_bytes = info->name_bytes;
-        code_field(coder, info->name, &name_bytes, sizeof(info->name));
-        info->name_bytes = (uint8_t)name_bytes;
-        memset(info->name + name_bytes, 0, sizeof(info->name) - name_bytes);
+        CODE_FIELD(coder, info->name, info->name_bytes);
+        memset(info->name + info->name_bytes, 0, sizeof(info->name) - info->name_bytes);
     }
     info->slot = event->slot;
     info->generation = event->generation;
@@ -473,14 +476,11 @@ static void code_snap(struct record_coder *coder, struct rip_event_snap *snap, s
 static void code_note(struct record_coder *coder, struct rip_event *event)
 {
     struct rip_note_info *note = &coder->note;
-    uint64_t text_bytes;
 
     *note =
         coder->writes ? *event->as.note : (struct rip_note_info){.slot = event->slot, .generation = event->generation};
     code_number(coder, &note->sequence);
-    text_bytes = note->text_bytes;
-    code_field(coder, note->text, &text_bytes, sizeof(note->text));
-    note->text_bytes = (uint8_t)text_bytes;
+    CODE_FIELD(coder, note->text, note->text_bytes);
     if (!coder->writes)
         event->as.note = note;
 }
@@ -589,8 +589,7 @@ static void code_times(struct record_coder *coder, struct rip_event *event)
     code_difference(coder, &event->earliest_wall_ns, times->earliest_wall_ns);
     code_difference(coder, &event->latest_mono_ns, times->latest_mono_ns);
     code_difference(coder, &event->earliest_mono_ns, times->earliest_mono_ns);
-    *times = (struct record_times){event->earliest_wall_ns, event->latest_wall_ns, event->earliest_mono_ns,
-                                   event->latest_mono_ns};
+    *times = record_times_of(event);
 }
 
 /* Of whom the id was when it was last named; nobody in a state frame, where each record stands for itself. */
@@ -677,17 +676,12 @@ static struct state_id *id_for_writing(struct record_coder *coder, const struct 
     return alone;
 }
 
-static bool same_times(const struct record_times *times, const struct rip_event *event)
-{
-    return times->latest_wall_ns == event->latest_wall_ns && times->earliest_wall_ns == event->earliest_wall_ns &&
-           times->latest_mono_ns == event->latest_mono_ns && times->earliest_mono_ns == event->earliest_mono_ns;
-}
-
 int coder_write(struct record_coder *coder, const struct rip_event *taken)
 {
     struct rip_event event = *taken;
     size_t begin = coder->count;
     struct state_id alone, *id = NULL;
+    const struct record_times times = record_times_of(taken);
     unsigned tag = event.kind <= RECORD_KIND ? event.kind : 0;
 
     if (event.kind == 0 || event.kind > KIND_LAST)
@@ -702,7 +696,7 @@ int coder_write(struct record_coder *coder, const struct rip_event *taken)
     }
     if (event.ring != coder->ring)
         tag |= RECORD_HAS_RING;
-    if (!same_times(&coder->times, &event))
+    if (memcmp(&coder->times, &times, sizeof(times)) != 0)
         tag |= RECORD_HAS_TIMES;
     if (has_room(coder, 1))
         coder->bytes[coder->count++] = (unsigned char)tag;
@@ -733,7 +727,7 @@ static int read_error(const struct record_coder *coder)
 
 int coder_read(struct record_coder *coder, struct rip_event *ret_event, bool *ret_has_data)
 {
-    struct rip_event event = {.ring = coder->ring};
+    struct rip_event event = record_event(0, coder->ring, &coder->times);
     struct state_id *id = NULL;
     unsigned tag;
 
@@ -742,10 +736,6 @@ int coder_read(struct record_coder *coder, struct rip_event *ret_event, bool *re
         return 0;
     tag = coder->bytes[coder->position++];
     event.kind = tag & RECORD_KIND;
-    event.earliest_wall_ns = coder->times.earliest_wall_ns;
-    event.latest_wall_ns = coder->times.latest_wall_ns;
-    event.earliest_mono_ns = coder->times.earliest_mono_ns;
-    event.latest_mono_ns = coder->times.latest_mono_ns;
     if ((tag & RECORD_HAS_RING) != 0) {
         CODE(coder, event.ring);
         if (event.ring != 0)
@@ -830,30 +820,20 @@ static int repeat_bytes(const struct state_bytes *bytes, struct rip_event *event
     return coder.error == 0 ? sink->take(sink->context, event) : coder.error;
 }
 
-static struct rip_event found_event(uint32_t kind, uint32_t ring, const struct record_times *times)
-{
-    return (struct rip_event){.kind = kind,
-                              .ring = ring,
-                              .earliest_wall_ns = times->earliest_wall_ns,
-                              .latest_wall_ns = times->latest_wall_ns,
-                              .earliest_mono_ns = times->earliest_mono_ns,
-                              .latest_mono_ns = times->latest_mono_ns};
-}
-
 static int repeat_process(const struct state_process *process, uint32_t index, uint32_t ring,
                           const struct record_times *times, const struct rip_sink *sink)
 {
-    struct rip_event event = found_event(RIP_EVENT_PROCESS, ring, times);
+    struct rip_event event = record_event(RIP_EVENT_PROCESS, ring, times);
     int result;
 
     event.process = index;
     result = repeat_bytes(&process->process, &event, sink);
     for (uint32_t i = 0; i < process->module_count && result == 0; i++) {
-        event = found_event(RIP_EVENT_MODULE, ring, times);
+        event = record_event(RIP_EVENT_MODULE, ring, times);
         event.process = index;
         result = repeat_bytes(&process->modules[i], &event, sink);
     }
-    event = found_event(RIP_EVENT_DEATH, ring, times);
+    event = record_event(RIP_EVENT_DEATH, ring, times);
     event.process = index;
     return result == 0 ? repeat_bytes(&process->death, &event, sink) : result;
 }
@@ -861,7 +841,7 @@ static int repeat_process(const struct state_process *process, uint32_t index, u
 static int repeat_id(const struct state_id *id, uint32_t ring, const struct record_times *times,
                      const struct rip_sink *sink)
 {
-    struct rip_event event = found_event(RIP_EVENT_REGISTER, ring, times);
+    struct rip_event event = record_event(RIP_EVENT_REGISTER, ring, times);
     int result;
 
     event.slot = id->info.slot;
@@ -880,11 +860,11 @@ int coder_repeat(const struct recording_table *state, const struct record_times 
 
     for (size_t i = 0; i < state->ring_count && result == 0; i++) {
         const struct state_ring *ring = &state->rings[i];
-        struct rip_event event = found_event(RIP_EVENT_RING, ring->number, times);
+        struct rip_event event = record_event(RIP_EVENT_RING, ring->number, times);
 
         result = repeat_bytes(&ring->ring, &event, sink);
         for (uint32_t j = 0; j < ring->script_count && result == 0; j++) {
-            event = found_event(RIP_EVENT_SCRIPT, ring->number, times);
+            event = record_event(RIP_EVENT_SCRIPT, ring->number, times);
             result = repeat_bytes(&ring->scripts[j], &event, sink);
         }
         for (uint32_t j = 0; j < ring->process_count && result == 0; j++)

@@ -36,6 +36,10 @@ struct record_times {
     uint64_t latest_mono_ns;
 };
 
+struct record_times record_times_of(const struct rip_event *event);
+/* An event of these times that says nothing yet. */
+struct rip_event record_event(uint32_t kind, uint32_t ring, const struct record_times *times);
+
 /* Zero, but for state. The rest is of one frame: coder_begin(). */
 struct record_coder {
     struct recording_table *state;

@@ -228,17 +228,10 @@ static int read_data(struct recording_reader *reader)
 
 static bool end_ring(struct recording_reader *reader)
 {
-    struct record_times *times = &reader->times;
-
     if (reader->ending == NULL)
         return false;
-    reader->event = (struct rip_event){.kind = RIP_EVENT_RING_END,
-                                       .ring = reader->state.rings[0].number,
-                                       .number = reader->number,
-                                       .earliest_wall_ns = times->earliest_wall_ns,
-                                       .latest_wall_ns = times->latest_wall_ns,
-                                       .earliest_mono_ns = times->earliest_mono_ns,
-                                       .latest_mono_ns = times->latest_mono_ns};
+    reader->event = record_event(RIP_EVENT_RING_END, reader->state.rings[0].number, &reader->times);
+    reader->event.number = reader->number;
     reader->event.as.ring_end.reason = (struct rip_text){reader->ending, strlen(reader->ending)};
     recording_table_drop_ring(&reader->state, reader->event.ring);
     if (reader->state.ring_count == 0)
@@ -271,8 +264,7 @@ static int read_event(struct recording_reader *reader)
     event->number = reader->number;
     reader->number += !reader->coder.is_state;
     if (event->kind == RIP_EVENT_DRAIN)
-        reader->times = (struct record_times){event->earliest_wall_ns, event->latest_wall_ns, event->earliest_mono_ns,
-                                              event->latest_mono_ns};
+        reader->times = record_times_of(event);
     return 1;
 }
 

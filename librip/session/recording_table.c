@@ -253,80 +253,64 @@ void recording_table_clear(struct recording_table *table)
     *table = (struct recording_table){0};
 }
 
-static int find_process(struct recording_table *table, struct state_ring *ring, uint32_t index,
-                        struct state_process **ret_process)
+/* Grows an array until it has the element at index. */
+static int grow_to(struct recording_table *table, void *array_pointer, uint32_t *count, uint32_t index, uint32_t limit,
+                   size_t element_bytes)
 {
-    if (index >= RIP_PROCESS_MAX)
-        return -EFBIG;
-    while (ring->process_count <= index) {
-        int result = grow_array(table, &ring->processes, ring->process_count, sizeof(*ring->processes));
+    int result = index < limit ? 0 : -EFBIG;
 
-        if (result != 0)
-            return result;
-        ring->process_count++;
+    while (result == 0 && *count <= index) {
+        result = grow_array(table, array_pointer, *count, element_bytes);
+        *count += result == 0;
     }
-    *ret_process = &ring->processes[index];
-    return 0;
+    return result;
 }
 
-static int find_module(struct recording_table *table, struct state_process *process, uint32_t nth,
-                       struct state_bytes **ret_module)
+/* What a PROCESS, a DEATH or a MODULE of a process is kept in. */
+static int find_part(struct recording_table *table, struct state_process *process, const struct rip_event *event,
+                     struct state_bytes **ret_part)
 {
-    if (nth >= RIP_PROCESS_MODULES)
-        return -EFBIG;
-    while (process->module_count <= nth) {
-        int result = grow_array(table, &process->modules, process->module_count, sizeof(*process->modules));
+    const uint32_t nth = event->as.module.nth;
+    int result = 0;
 
-        if (result != 0)
-            return result;
-        process->module_count++;
+    if (event->kind == RIP_EVENT_MODULE) {
+        result = grow_to(table, &process->modules, &process->module_count, nth, RIP_PROCESS_MODULES,
+                         sizeof(*process->modules));
+        *ret_part = result == 0 ? &process->modules[nth] : NULL;
+    } else if (event->kind == RIP_EVENT_PROCESS) {
+        drop_modules(table, process);
+        *ret_part = &process->process;
+    } else {
+        *ret_part = &process->death;
     }
-    *ret_module = &process->modules[nth];
-    return 0;
-}
-
-static int find_script(struct recording_table *table, struct state_ring *ring, uint32_t index,
-                       struct state_bytes **ret_script)
-{
-    if (index >= RIP_SCRIPT_MAX)
-        return -EFBIG;
-    while (ring->script_count <= index) {
-        int result = grow_array(table, &ring->scripts, ring->script_count, sizeof(*ring->scripts));
-
-        if (result != 0)
-            return result;
-        ring->script_count++;
-    }
-    *ret_script = &ring->scripts[index];
-    return 0;
+    return result;
 }
 
 int recording_table_keep(struct recording_table *table, const struct rip_event *event, const unsigned char *bytes,
                          size_t count)
 {
     struct state_ring *ring;
-    struct state_process *process;
     struct state_bytes *target = NULL;
     struct state_id *id;
+    uint32_t nth;
     int result = recording_table_ring(table, event->ring, &ring);
 
-    if (result == 0 && event->kind == RIP_EVENT_RING) {
+    if (result != 0)
+        return result;
+    if (event->kind == RIP_EVENT_RING) {
         target = &ring->ring;
-    } else if (result == 0 && event->kind == RIP_EVENT_SCRIPT) {
-        result = find_script(table, ring, event->as.script->index, &target);
-    } else if (result == 0 && event->kind == RIP_EVENT_NOTE) {
+    } else if (event->kind == RIP_EVENT_NOTE) {
         result = recording_table_id(table, event->ring, event->slot, &id);
         target = result == 0 ? &id->note : NULL;
-    } else if (result == 0) {
-        result = find_process(table, ring, event->process, &process);
-        if (result == 0 && event->kind == RIP_EVENT_PROCESS) {
-            drop_modules(table, process);
-            target = &process->process;
-        } else if (result == 0 && event->kind == RIP_EVENT_DEATH) {
-            target = &process->death;
-        } else if (result == 0) {
-            result = find_module(table, process, event->as.module.nth, &target);
-        }
+    } else if (event->kind == RIP_EVENT_SCRIPT) {
+        nth = event->as.script->index;
+        result = grow_to(table, &ring->scripts, &ring->script_count, nth, RIP_SCRIPT_MAX, sizeof(*ring->scripts));
+        target = result == 0 ? &ring->scripts[nth] : NULL;
+    } else {
+        result = grow_to(table, &ring->processes, &ring->process_count, event->process, RIP_PROCESS_MAX,
+                         sizeof(*ring->processes));
+        if (result == 0)
+            result = find_part(table, &ring->processes[event->process], event, &target);
     }
     return result == 0 ? keep_bytes(table, target, bytes, count) : result;
 }

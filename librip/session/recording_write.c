@@ -10,6 +10,7 @@
 #include <string.h>
 #include <zstd.h>
 
+#include "session/attachment.h"
 #include "session/recording.h"
 #include "session/recording_code.h"
 #include "session/recording_format.h"
@@ -18,14 +19,7 @@ enum {
     FRAME_BYTES = 1 << 20,   /* of records; more only for the data of one event */
     STATE_SHARE = 64,        /* state frames take at most 1 / (1 + this) of what is written */
     STATE_BYTES_MIN = 65536, /* but may be repeated after so many bytes of others */
-    DATA_PER_EVENT_MAX = 16,
-    COMPRESSION_LEVEL = -1, /* as small as 1 on what repeats itself, and a fifth faster */
-};
-
-struct kept_data {
-    char name_space[RIP_SESSION_NAMESPACE_BYTES + 1];
-    void *data;
-    size_t count;
+    COMPRESSION_LEVEL = -1,  /* as small as 1 on what repeats itself, and a fifth faster */
 };
 
 struct recording_writer {
@@ -51,8 +45,7 @@ struct recording_writer {
     uint64_t frame_entry_count;
     uint64_t state_bytes;       /* of the last run of state frames */
     uint64_t bytes_since_state; /* of all other frames since */
-    struct kept_data data[DATA_PER_EVENT_MAX];
-    size_t data_count;
+    struct attachment *data;    /* of the last record */
     struct recording_writer_counts counts;
 };
 
@@ -83,18 +76,11 @@ int recording_writer_new(struct recording_writer **ret_writer, const struct reco
     return 0;
 }
 
-static void drop_data(struct recording_writer *writer)
-{
-    for (size_t i = 0; i < writer->data_count; i++)
-        free(writer->data[i].data);
-    writer->data_count = 0;
-}
-
 void recording_writer_free(struct recording_writer *writer)
 {
     if (writer == NULL)
         return;
-    drop_data(writer);
+    attachment_clear(&writer->data);
     recording_table_clear(&writer->state);
     ZSTD_freeCCtx(writer->compressor);
     free(writer->coder.bytes);
@@ -268,23 +254,22 @@ static int put_records(struct recording_writer *writer)
 /* The last record gets what was attached to it. */
 static int end_record(struct recording_writer *writer)
 {
-    struct record_data data[DATA_PER_EVENT_MAX];
-    size_t count = writer->data_count;
+    struct record_data data[RIP_SESSION_DATA_COUNT_MAX];
+    size_t count = 0;
     int result;
 
-    for (size_t i = 0; i < count; i++) {
-        data[i].name_space = (struct rip_text){writer->data[i].name_space, strlen(writer->data[i].name_space)};
-        data[i].data = (struct rip_text){writer->data[i].data, writer->data[i].count};
-    }
+    for (const struct attachment *kept = writer->data; kept != NULL; kept = kept->next)
+        data[count++] = (struct record_data){{kept->name_space, strlen(kept->name_space)},
+                                             {(const char *)kept->bytes, kept->count}};
     result = count != 0 ? coder_write_data(&writer->coder, writer->last_record, data, count) : 0;
-    drop_data(writer);
+    attachment_clear(&writer->data);
     return result;
 }
 
 int recording_writer_flush(struct recording_writer *writer)
 {
     bool says_nothing =
-        writer->frame_event_count == 1 && writer->data_count == 0 && !writer->is_parted && !writer->is_lost;
+        writer->frame_event_count == 1 && writer->data == NULL && !writer->is_parted && !writer->is_lost;
     int result = 0, error;
 
     if (!writer->is_drained)
@@ -361,34 +346,14 @@ int recording_writer_take(struct recording_writer *writer, const struct rip_even
         writer->frame_entry_count += event->as.snap.entry_count;
     if (event->kind == RIP_EVENT_DRAIN) {
         writer->is_drained = true;
-        writer->times = (struct record_times){event->earliest_wall_ns, event->latest_wall_ns, event->earliest_mono_ns,
-                                              event->latest_mono_ns};
+        writer->times = record_times_of(event);
     }
     return result;
 }
 
 int recording_writer_attach(struct recording_writer *writer, const char *name_space, const void *data, size_t count)
 {
-    size_t length = strlen(name_space), place = 0;
-    void *copy;
+    int result = writer->has_record ? attachment_check(writer->data, name_space, count) : -EINVAL;
 
-    if (!writer->has_record || length == 0 || length > RIP_SESSION_NAMESPACE_BYTES)
-        return -EINVAL;
-    while (place < writer->data_count && strcmp(writer->data[place].name_space, name_space) != 0)
-        place++;
-    if (count > RIP_SESSION_DATA_BYTES_MAX || place == DATA_PER_EVENT_MAX)
-        return -EFBIG;
-    copy = malloc(count != 0 ? count : 1);
-    if (copy == NULL)
-        return -ENOMEM;
-    if (count != 0)
-        memcpy(copy, data, count);
-    if (place == writer->data_count)
-        writer->data_count++;
-    else
-        free(writer->data[place].data);
-    memcpy(writer->data[place].name_space, name_space, length + 1);
-    writer->data[place].data = copy;
-    writer->data[place].count = count;
-    return 0;
+    return result == 0 ? attachment_set(&writer->data, name_space, data, count) : result;
 }

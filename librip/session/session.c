@@ -13,10 +13,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "session/capture_file.h"
+#include "session/clock_ns.h"
 #include "session/output.h"
 #include "session/recording.h"
 #include "session/sources.h"
@@ -151,7 +151,7 @@ void rip_session_close(struct rip_session *session)
 
 enum rip_session_source rip_session_source(const struct rip_session *session)
 {
-    return session->source->kind->name;
+    return session->source->name;
 }
 
 const char *rip_session_error(const struct rip_session *session)
@@ -160,14 +160,6 @@ const char *rip_session_error(const struct rip_session *session)
 }
 
 /* The recording of what is yielded --------------------------------------------------------------------------------- */
-
-static uint64_t clock_ns(clockid_t clock)
-{
-    struct timespec now;
-
-    clock_gettime(clock, &now);
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
 
 /* That the disk is full ends nothing: the state of the recording says so. */
 static void write_current(struct rip_session *session)

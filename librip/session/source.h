@@ -17,7 +17,6 @@ struct source;
 
 /* What a source can do. NULL: not this one. */
 struct source_kind {
-    enum rip_session_source name;
     /* Adds the next events to an empty queue. 1: there are some, or the next call may have some; 0: it has ended;
      * -EAGAIN: none before the next drain is due; -EBADMSG, ... */
     int (*read)(struct source *source, struct event_queue *queue, struct source_error *error);
@@ -36,6 +35,7 @@ struct source_kind {
 /* The first member of each. */
 struct source {
     const struct source_kind *kind;
+    enum rip_session_source name;
 };
 
 #endif

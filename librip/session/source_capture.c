@@ -19,7 +19,7 @@
 #define SECOND_NS UINT64_C(1000000000)
 #define CORE_DUMPED 0x80 /* in a status as of waitpid() */
 
-enum phase { PHASE_BEGIN, PHASE_OPEN, PHASE_SCAN, PHASE_FINISH, PHASE_END, PHASE_OVER };
+enum phase { PHASE_BEGIN, PHASE_DRAIN, PHASE_OVER };
 
 /* An id that was stalled, and where it is in the ring. */
 struct stalled {
@@ -38,7 +38,6 @@ struct capture_source {
     struct drain *drain;
     struct drain_batch *batch;
     struct drain_moment moment;
-    struct rip_scan_position position;
     struct stalled *stalls;
     size_t stall_count;
     enum phase phase;
@@ -196,46 +195,20 @@ static int yield_end(struct capture_source *source, const struct rip_sink *drain
     return result == 0 ? yield(source, &drain) : result;
 }
 
-static int scan(struct capture_source *source, const struct rip_sink *drained)
-{
-    struct rip_sample samples[DRAIN_BATCH];
-    const size_t count = rip_view_scan(&source->view, &source->position, samples, DRAIN_BATCH);
-
-    if (count < DRAIN_BATCH)
-        source->phase = PHASE_FINISH;
-    if (count == 0)
-        return 0;
-    drain_read(source->drain, &source->view, samples, count, source->batch);
-    return drain_take(source->drain, source->batch, drained);
-}
-
 static int step(struct capture_source *source)
 {
     const struct rip_sink drained = {source, take_drained};
+    int result;
 
-    switch (source->phase) {
-    case PHASE_BEGIN:
-        source->phase = PHASE_OPEN;
+    if (source->phase == PHASE_BEGIN) {
+        source->phase = PHASE_DRAIN;
         drain_begin(source->drain, source->moment);
         return yield_ring(source);
-    case PHASE_OPEN:
-        if (drain_open(source->drain, &source->view, source->batch))
-            return drain_take(source->drain, source->batch, &drained);
-        source->phase = PHASE_SCAN;
-        return 0;
-    case PHASE_SCAN:
-        return scan(source, &drained);
-    case PHASE_FINISH:
-        if (drain_finish(source->drain, &source->view, source->batch))
-            return drain_take(source->drain, source->batch, &drained);
-        source->phase = PHASE_END;
-        return 0;
-    case PHASE_END:
-        return yield_end(source, &drained);
-    case PHASE_OVER:
-        break;
     }
-    return 0;
+    result = drain_step(source->drain, &source->view, source->batch, &drained);
+    if (result == 0)
+        return yield_end(source, &drained);
+    return result < 0 ? result : 0;
 }
 
 static int read_capture(struct source *base, struct event_queue *queue, struct source_error *error)
@@ -272,7 +245,6 @@ static void close_capture(struct source *base)
 }
 
 static const struct source_kind capture_kind = {
-    .name = RIP_SESSION_CAPTURE,
     .read = read_capture,
     .close = close_capture,
 };
@@ -302,7 +274,7 @@ int source_open_capture(struct source **ret_source, const char *path, int descri
 
     close(descriptor);
     if (result == 0) {
-        source->source.kind = &capture_kind;
+        source->source = (struct source){&capture_kind, RIP_SESSION_CAPTURE};
         result = open_parts(source);
         if (result != 0)
             close_capture(&source->source);

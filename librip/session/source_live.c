@@ -19,6 +19,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "session/clock_ns.h"
 #include "session/live_ring.h"
 #include "session/sources.h"
 
@@ -58,14 +59,6 @@ struct live {
     struct drain_moment drained; /* when the last drain began, or the session */
     uint64_t due_mono_ns;
 };
-
-static uint64_t clock_ns(clockid_t clock)
-{
-    struct timespec now;
-
-    clock_gettime(clock, &now);
-    return (uint64_t)now.tv_sec * SECOND_NS + (uint64_t)now.tv_nsec;
-}
 
 /* Rings ------------------------------------------------------------------------------------------------------------ */
 
@@ -403,18 +396,7 @@ static void close_live(struct source *source)
     free(live);
 }
 
-static const struct source_kind directory_kind = {
-    .name = RIP_SESSION_DIRECTORY,
-    .read = read_live,
-    .close = close_live,
-    .repeat = repeat_live,
-    .due_ns = due_live,
-    .wait = wait_live,
-    .drain_now = drain_live_now,
-};
-
-static const struct source_kind ring_kind = {
-    .name = RIP_SESSION_RING,
+static const struct source_kind live_kind = {
     .read = read_live,
     .close = close_live,
     .repeat = repeat_live,
@@ -442,14 +424,13 @@ static bool keep_choice(struct live *live, const struct rip_session_options *opt
 }
 
 /* NULL: no memory. */
-static struct live *new_live(const struct source_kind *kind, const char *path,
-                             const struct rip_session_options *options)
+static struct live *new_live(enum rip_session_source name, const char *path, const struct rip_session_options *options)
 {
     struct live *live = calloc(1, sizeof(*live));
 
     if (live == NULL)
         return NULL;
-    live->source.kind = kind;
+    live->source = (struct source){&live_kind, name};
     live->directory = -1;
     live->inotify = -1;
     live->interval_ns = options->interval_ns != 0 ? options->interval_ns : SECOND_NS;
@@ -466,7 +447,7 @@ static struct live *new_live(const struct source_kind *kind, const char *path,
 int source_open_directory(struct source **ret_source, const char *path, int descriptor,
                           const struct rip_session_options *options, struct source_error *error)
 {
-    struct live *live = new_live(&directory_kind, path, options);
+    struct live *live = new_live(RIP_SESSION_DIRECTORY, path, options);
     const int watch = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
 
     if (live == NULL) {
@@ -490,7 +471,7 @@ int source_open_ring(struct source **ret_source, const char *path, int descripto
 {
     const char *slash = strrchr(path, '/'), *name = slash != NULL ? slash + 1 : path, *reason;
     char *directory = slash != NULL ? strndup(path, (size_t)(slash - path) + (slash == path)) : strdup("");
-    struct live *live = new_live(&ring_kind, path, options);
+    struct live *live = new_live(RIP_SESSION_RING, path, options);
     struct live_place place = {.directory = directory, .name = name, .descriptor = descriptor};
     int result;
 

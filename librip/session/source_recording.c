@@ -251,7 +251,6 @@ static void close_recording(struct source *base)
 }
 
 static const struct source_kind recording_kind = {
-    .name = RIP_SESSION_RECORDING,
     .read = read_recording,
     .close = close_recording,
     .repeat = repeat_recording,
@@ -304,7 +303,8 @@ int source_open_recording(struct source **ret_source, const char *path, int desc
         close(descriptor);
         return source_fail(error, -ENOMEM, "%s: out of memory", path);
     }
-    *source = (struct recording_source){{&recording_kind}, .path = strdup(path), .directory = -1, .descriptor = -1};
+    *source = (struct recording_source){
+        {&recording_kind, RIP_SESSION_RECORDING}, .path = strdup(path), .directory = -1, .descriptor = -1};
     result = open_input(source, descriptor);
     input.size_bytes = source->size_bytes;
     if (result == 0)

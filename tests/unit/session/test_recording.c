@@ -568,7 +568,7 @@ static void test_limits_of_a_writer(void **state)
         snprintf(name, sizeof(name), "n%u", i);
         assert_int_equal(recording_writer_attach(stage->writer, name, "", 0), 0);
     }
-    assert_int_equal(recording_writer_attach(stage->writer, "one more", "", 0), -EFBIG);
+    assert_int_equal(recording_writer_attach(stage->writer, "one-more", "", 0), -EFBIG);
     assert_int_equal(recording_writer_attach(stage->writer, "n0", data, RIP_SESSION_DATA_BYTES_MAX), 0);
     take_drain(stage);
     event.as.process_begin = &process;
