@@ -412,9 +412,11 @@ class Differential(PreloadTest):
                            "--pid-file={folder}/pid"], is_waiting)
 
     def test_varnish(self):
+        """Its event loop, which takes signals as requests to end, says what the worker said. Before that a signal ends
+        the manager at once, while the worker serves already."""
         self.needs_root()
         self.check_daemon(["varnishd", "-F", "-n", "{folder}/work", "-a", "{folder}/socket", "-b", "127.0.0.1:9"],
-                          self.answers("/socket"))
+                          self.logged("said Child starts"))
 
     def test_chrony(self):
         """Its filter kills; it has a helper process, and gives up root."""
