@@ -14,9 +14,10 @@ PIPE, TERMINAL = "pipe", "terminal"  # what standard input is; nobody writes to 
 
 
 class Program:
-    def __init__(self, name, *command, stdin=PIPE, files=None, needs=None, prepare=None):
+    def __init__(self, name, *command, stdin=PIPE, files=None, needs=None, prepare=None, serves=False):
         self.name, self.command, self.stdin, self.files, self.prepare = name, command, stdin, files or {}, prepare
         self.needs = needs or command[0]
+        self.serves = serves  # HTTP at {port}: clients keep connections to it open
 
     def is_there(self):
         return shutil.which(self.needs, path=PATH) is not None
@@ -26,8 +27,8 @@ PATH = os.environ["PATH"] + ":/usr/sbin:/sbin"
 PYTHON = "/usr/bin/python3"
 
 
-def python(name, text):
-    return Program(name, PYTHON, "program.py", files={"program.py": textwrap.dedent(text)})
+def python(name, text, **options):
+    return Program(name, PYTHON, "program.py", files={"program.py": textwrap.dedent(text)}, **options)
 
 
 SAMPLE = [
@@ -64,21 +65,27 @@ SAMPLE = [
                 print(list(executor.map(abs, range(10))))
                 input()
         """),
-    python("keep-alive", """
-        import http.client, http.server, threading
+    python("python-threads", """
+        import http.server
         class Handler(http.server.BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
             def do_GET(self):
                 self.send_response(200)
                 self.send_header("Content-Length", "0")
                 self.end_headers()
-        server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        threading.Thread(target=server.serve_forever).start()
-        client = http.client.HTTPConnection(*server.server_address)
-        client.request("GET", "/")
-        client.getresponse().read()
-        input()
-        """),
+        http.server.ThreadingHTTPServer(("127.0.0.1", {port}), Handler).serve_forever()
+        """, serves=True),
+    python("python-asyncio", """
+        import asyncio
+        async def serve(reader, writer):
+            while await reader.readuntil(b"\\r\\n\\r\\n"):
+                writer.write(b"HTTP/1.1 200 OK\\r\\nContent-Length: 0\\r\\n\\r\\n")
+                await writer.drain()
+        async def main():
+            server = await asyncio.start_server(serve, "127.0.0.1", {port})
+            await server.serve_forever()
+        asyncio.run(main())
+        """, serves=True),
 ]
 
 HAPROXY = ("global\n nbthread 3\ndefaults\n mode http\n timeout client 9s\n timeout server 9s\n timeout connect 9s\n"
@@ -88,6 +95,13 @@ SELF_SCRAPE = ("scrape_configs:\n- job_name: own\n  scrape_interval: 1s\n  stati
 MARIADB = "--no-defaults --user=root --skip-networking --socket={folder}/socket --datadir={folder}/data"
 AS_NOBODY = "setpriv --reuid=nobody --regid=nogroup --clear-groups"
 WSGI = "def application(environment, start):\n    start('200 OK', [])\n    return [b'']\n"
+RAILS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../e2e/ruby/rails.ru")
+SSHD = ("Port {port}\nListenAddress 127.0.0.1\nHostKey {folder}/key\nAuthorizedKeysFile {folder}/key.pub\n"
+        "PidFile none\nUsePAM no\nStrictModes no\n")
+SSH = ("ssh -F none -p {port} -i {folder}/key -o StrictHostKeyChecking=no -o UserKnownHostsFile=/dev/null "
+       "-o BatchMode=yes 127.0.0.1 ")
+CHRONY = ("server 127.0.0.1 port 9\nport 0\ncmdport 0\nbindcmdaddress /\npidfile {folder}/pid\n"
+          "driftfile {folder}/drift\n")
 POSTGRES = max(glob.glob("/usr/lib/postgresql/*/bin"), default="/nowhere")
 
 
@@ -125,6 +139,8 @@ LARGER = [
         """)}),
     Program("dnsmasq", "dnsmasq", "--keep-in-foreground", "--port", "0", "--conf-file=/dev/null", "--pid-file=pid"),
     Program("varnish", "varnishd", "-F", "-n", "{folder}/work", "-a", "{folder}/socket", "-b", "none"),
+    Program("chrony", "chronyd", "-x", "-d", "-F", "1", "-u", "nobody", "-f", "conf", files={"conf": CHRONY}),
+    Program("faketime", "faketime", "2020-01-01 00:00:00", "cat"),
     Program("socat", "socat", "UNIX-LISTEN:socket,fork", "EXEC:cat"),
     Program("mosquitto", "mosquitto", "-c", "conf", files={"conf": "listener 0 {folder}/socket\n"}),
     Program("beanstalkd", "beanstalkd", "-l", "unix:{folder}/socket"),
@@ -173,6 +189,10 @@ LARGER = [
             + until("psql -h {folder} -U nobody postgres -c ''") + "exec psql -h {folder} -U nobody postgres",
             stdin=TERMINAL, needs=POSTGRES + "/postgres",
             prepare=f"chown nobody {{folder}} && {AS_NOBODY} {{postgres}}/initdb -A trust -D {{folder}}/data"),
+    Program("sshd", "sh", "-c",
+            "$(command -v sshd) -D -e -f {folder}/conf & " + until(SSH + "true") + f"exec {SSH} cat",
+            needs="sshd", files={"conf": SSHD},
+            prepare="mkdir -p /run/sshd && ssh-keygen -q -t ed25519 -N '' -f {folder}/key"),
     # A connection that a program inherits, with a client that says nothing.
     Program("inetd", "bash", "-c", "socat TCP-LISTEN:{port},bind=127.0.0.1,fork EXEC:cat,nofork & "
             + until("exec 3<>/dev/tcp/127.0.0.1/{port}") + "exec 3<>/dev/tcp/127.0.0.1/{port}; read line",
@@ -184,6 +204,8 @@ LARGER = [
     Program("erlang", "erl", "-noinput"),
     Program("puma", "puma", "-b", "unix://{folder}/socket", "-t", "3:3", "app.ru", files={
         "app.ru": "run lambda { |_| [200, {}, []] }\n"}),
+    Program("rails", "env", "SILENT=9", "DATABASE={folder}/shop.sqlite3", "puma", "-b", "tcp://127.0.0.1:{port}",
+            "-t", "3:5", RAILS, needs="rails", serves=True),
     Program("ruby-threads", "ruby", "-e", "q = Queue.new; Array.new(3) { Thread.new { q.pop } }; "
             "gets"),
     Program("jshell", "jshell", stdin=TERMINAL),

@@ -3,12 +3,15 @@
 
 Once under a ripd that is root, and once under one that is nobody, as the service without the drop-in. What is not
 installed is left out and named. RIP_STOCK=all takes the longer list, for longer, with the alerts of ripd/contrib/ as a
-real Prometheus evaluates them: none fires for an idle program, and one does for those that are stuck.
+real Prometheus evaluates them: none fires for an idle program, and one does for those that are stuck. RIP_IDLE_S says
+for how long, an hour for example. Clients keep connections to the web servers open, as browsers do.
 """
 import contextlib
+import http.client
 import os
 import pty
 import re
+import select
 import signal
 import subprocess
 import sys
@@ -22,7 +25,9 @@ from test_preloaded import BLOCKED, DEADLOCK, SPINNING, Callers, Strange, is_rig
 from world import BIN, PATIENCE_S, Skip, run  # noqa: E402
 
 ALL = os.environ.get("RIP_STOCK") == "all"
-WATCHED_S = 60 if ALL else 10
+START_S = 30 if ALL else 5
+WATCHED_S = int(os.environ.get("RIP_IDLE_S", 60 if ALL else 10))
+LOOK_S = 2
 BUSY_NICENESS = 5
 STUCK = {"reply": BLOCKED, "flock": BLOCKED, "full_pipe": BLOCKED, "mutex": DEADLOCK, "spin": SPINNING}
 ENVIRONMENT = {**os.environ, "PATH": PATH, "TERM": "vt100"}
@@ -53,6 +58,28 @@ def filled(text, names):
     return text
 
 
+class Client:
+    """Of a web server. It keeps its connection, and asks for something now and then, or never again. Servers that have
+    not started yet, or end a connection that has been idle for long, get another one."""
+
+    def __init__(self, port, asks):
+        self.connection, self.asks, self.answers = http.client.HTTPConnection("127.0.0.1", port, PATIENCE_S), asks, 0
+
+    def is_ended(self):
+        """A server that waits for work sends nothing but the end."""
+        return not self.connection.sock or select.select([self.connection.sock], [], [], 0)[0]
+
+    def act(self):
+        if self.is_ended():
+            self.connection.close()
+        elif not self.asks:
+            return
+        with contextlib.suppress(OSError, http.client.HTTPException):
+            self.connection.request("GET", "/fast")
+            self.connection.getresponse().read()
+            self.answers += 1
+
+
 class Machine:
     """What the tests of both kinds of ripd add to it."""
 
@@ -75,6 +102,8 @@ class Machine:
         if program.prepare:
             subprocess.run(["sh", "-c", filled(program.prepare, names)], cwd=folder, check=True, env=ENVIRONMENT,
                            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        if program.serves:
+            self.clients += [Client(names["{port}"], asks) for asks in (True, False)]
         ours, theirs = pty.openpty() if program.stdin == TERMINAL else os.pipe()[::-1]
         self.kept.append(ours)
         with open(os.path.join(folder, "output"), "wb") as output:
@@ -125,13 +154,13 @@ class Machine:
 
 class Root(Machine, Callers):
     def __init__(self):
-        self.kept, self.started = [], []
+        self.kept, self.started, self.clients = [], [], []
         super().__init__()
 
 
 class Nobody(Machine, Strange):
     def __init__(self):
-        self.kept, self.started = [], []
+        self.kept, self.started, self.clients = [], [], []
         super().__init__()
 
 
@@ -166,21 +195,29 @@ def expect(machine):
         watch(machine, programs, watchers)
 
 
+def ended_of(machine, started):
+    return {name: (process.returncode, machine.output_of(name)) for name, process in started.items()
+            if process.poll() is not None}
+
+
 def watch(machine, programs, watchers):
     started = {program.name: machine.start_program(program) for program in programs}
-    for _ in range(15):  # there is nothing to wait for: they start, and then nothing may happen
-        time.sleep(WATCHED_S / 10)
+    end = time.monotonic() + START_S + WATCHED_S
+    while time.monotonic() < end:  # there is nothing to wait for: they start, and then nothing may happen
+        time.sleep(LOOK_S)
         machine.make_rings_readable()
-    assert not machine.accused(set()), machine.accused(set())
+        for client in machine.clients:
+            client.act()
+        assert not ended_of(machine, started), ended_of(machine, started)
+        assert not machine.accused(set()), machine.accused(set())
+    assert all(client.answers for client in machine.clients), [client.answers for client in machine.clients]
     assert not watchers or not watchers.fired(), watchers.fired()
     stuck = see_what_is_stuck(machine, in_time=ALL)
     if watchers:
         machine.wait_for(lambda: "RipdStalled" in watchers.fired(), 2 * PATIENCE_S)
     assert not machine.accused(stuck), machine.accused(stuck)
-    ended = {name: (process.returncode, machine.output_of(name)) for name, process in started.items()
-             if process.poll() is not None}
     print(f"        {len(started)} programs, {machine.get('/threads?limit=1')['total']} ids")
-    assert not ended, ended
+    assert not ended_of(machine, started), ended_of(machine, started)
 
 
 def under_root(machine):
