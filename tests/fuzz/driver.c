@@ -18,6 +18,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 #include "fuzz.h"
@@ -195,12 +196,18 @@ static void run_mutated(void)
 
 static void prepare_for_crashes(const char *program)
 {
-    static const int signals[] = {SIGSEGV, SIGBUS, SIGABRT, SIGFPE, SIGILL, SIGALRM};
+    static const int signals[] = {SIGSEGV, SIGBUS, SIGABRT, SIGFPE, SIGILL, SIGPROF};
     const char *slash = strrchr(program, '/');
 
     snprintf(crash_file, sizeof(crash_file), "crash-%s", slash != NULL ? slash + 1 : program);
     for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++)
         signal(signals[i], on_crash);
+}
+
+/* Of this process, and not of the clock on the wall: the machine may be busy. 0 = none. */
+static void limit_processor_time(time_t seconds)
+{
+    setitimer(ITIMER_PROF, &(struct itimerval){.it_value.tv_sec = seconds}, NULL);
 }
 
 int main(int argc, char **argv)
@@ -233,10 +240,10 @@ int main(int argc, char **argv)
     for (size_t i = 0; i < start_count; i++)
         run(starts[i].bytes, starts[i].size_bytes);
     for (unsigned long i = 0; i < iterations; i++) {
-        alarm(10); /* an input that takes so long is a fault */
+        limit_processor_time(10); /* an input that takes so long is a fault */
         run_mutated();
     }
-    alarm(0);
+    limit_processor_time(0);
     printf("%zu inputs to start from, %lu mutations\n", start_count, iterations);
     return 0;
 }
