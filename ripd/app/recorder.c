@@ -136,12 +136,11 @@ static void find_rings(struct recorder *recorder)
 {
     size_t count, kept = 0, at = 0;
     struct ring **rings = registry_rings(recorder->registry, &count);
-    struct recorded_ring *all =
-        array_reserve(recorder->rings, &recorder->capacity, count + recorder->count + 1, sizeof(*all));
+    struct recorded_ring *all;
 
-    if (all == NULL)
+    if (!ARRAY_RESERVE(recorder->rings, recorder->capacity, count + recorder->count + 1))
         return;
-    recorder->rings = all;
+    all = recorder->rings;
     for (size_t i = 0; i < recorder->count; i++) {
         while (at < count && rings[at]->serial < all[i].serial)
             at++;

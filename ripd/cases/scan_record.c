@@ -35,14 +35,12 @@ void scan_record_clear(struct scan_record *record)
 void scan_record_add(struct scan_record *record, enum scan_table table, const uint64_t *numbers)
 {
     struct scan_rows *rows = &record->tables[table];
-    uint64_t *more = array_reserve(rows->numbers, &rows->capacity, (rows->count + 1) * widths[table], sizeof(*more));
 
-    if (more == NULL) {
+    if (!ARRAY_RESERVE(rows->numbers, rows->capacity, (rows->count + 1) * widths[table])) {
         record->incomplete = true;
         return;
     }
-    rows->numbers = more;
-    memcpy(more + rows->count++ * widths[table], numbers, widths[table] * sizeof(*numbers));
+    memcpy(rows->numbers + rows->count++ * widths[table], numbers, widths[table] * sizeof(*numbers));
 }
 
 uint64_t *scan_record_row(const struct scan_record *record, enum scan_table table, size_t index)

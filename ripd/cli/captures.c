@@ -92,18 +92,16 @@ static int add_file(void *context, const char *name)
 {
     struct listing *listing = context;
     const size_t length = strlen(name), suffix_length = strlen(CAPTURES_SUFFIX);
-    struct line *lines;
+    struct line *line;
 
     if (length <= suffix_length || strcmp(name + length - suffix_length, CAPTURES_SUFFIX) != 0)
         return 0;
-    lines = array_reserve(listing->lines, &listing->capacity, listing->count + 1, sizeof(*lines));
-    if (lines == NULL)
+    if (!ARRAY_GROW(listing->lines, listing->count, listing->capacity))
         return -ENOMEM;
-    listing->lines = lines;
-    lines[listing->count] = (struct line){.error = 0};
-    snprintf(lines[listing->count].path, PATH_BYTES, "%s/" CAPTURES_FOLDER "/%s/%s", listing->directory, listing->user,
-             name);
-    read_document(&lines[listing->count++], listing->descriptor, name);
+    line = &listing->lines[listing->count++];
+    *line = (struct line){.error = 0};
+    snprintf(line->path, PATH_BYTES, "%s/" CAPTURES_FOLDER "/%s/%s", listing->directory, listing->user, name);
+    read_document(line, listing->descriptor, name);
     return 0;
 }
 

@@ -8,8 +8,6 @@
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
-#include <jansson.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -146,29 +144,20 @@ static bool close_target(const struct target *target)
 
 /* Names ------------------------------------------------------------------------------------------------------------ */
 
-static char *clean_text(const json_t *place, const char *key)
+static char *clean_text(const char *text)
 {
-    const char *text = json_string_value(json_object_get(place, key));
-
     return text != NULL ? known_clean(text, strlen(text)) : NULL;
 }
 
 static void find_name(void *context, const struct known_module *module, uint64_t offset, struct known_place *place)
 {
-    char text[32];
-    json_t *where, *paths;
+    const struct symbol *symbol = names_find(context, module->build_id, module->path, offset);
 
-    snprintf(text, sizeof(text), "0x%" PRIx64, offset);
-    where = json_pack("{s:s, s:s}", "build_id", module->build_id, "offset", text);
-    paths = json_pack("{s:s}", module->build_id, module->path); /* NULL: a path that is no UTF-8 */
-    if (where != NULL && paths != NULL && module->build_id[0] != '\0') {
-        names_fill(context, where, paths);
-        place->function = clean_text(where, "function");
-        place->file = clean_text(where, "file");
-        place->line = (uint32_t)json_integer_value(json_object_get(where, "line"));
-    }
-    json_decref(where);
-    json_decref(paths);
+    if (symbol == NULL)
+        return;
+    place->function = clean_text(symbol->frames[symbol_place(symbol)].function);
+    place->file = clean_text(symbol->frames[symbol_place(symbol)].file);
+    place->line = symbol->frames[symbol_place(symbol)].line;
 }
 
 /* Events ----------------------------------------------------------------------------------------------------------- */

@@ -130,10 +130,9 @@ static void await_answer(struct names *names)
     names->left_ns = time_left_ns(end_mono_ns, clock_mono_ns());
 }
 
-/* NULL: nothing is known. */
-static const struct symbol *find_symbol(struct names *names, const char *build_id, const char *path, uint64_t offset)
+const struct symbol *names_find(struct names *names, const char *build_id, const char *path, uint64_t offset)
 {
-    struct module_facts *module = find_module(names, build_id, path);
+    struct module_facts *module = names != NULL && build_id[0] != '\0' ? find_module(names, build_id, path) : NULL;
     const struct symbol *symbol;
 
     if (module == NULL)
@@ -149,8 +148,8 @@ void names_add(struct names *names, struct module_facts *module, uint64_t offset
     const struct symbol *symbol = NULL;
     struct symbol *copy;
 
-    if (names != NULL && module->build_id[0] != '\0' && symbol_table_find(&module->symbols, offset) == NULL)
-        symbol = find_symbol(names, module->build_id, module->path, offset);
+    if (symbol_table_find(&module->symbols, offset) == NULL)
+        symbol = names_find(names, module->build_id, module->path, offset);
     copy = symbol != NULL ? symbol_new(symbol->frames, symbol->frame_count) : NULL;
     if (copy != NULL)
         (void)symbol_table_add(&module->symbols, offset, copy);
@@ -191,9 +190,9 @@ void names_fill(struct names *names, json_t *place, const json_t *paths)
     json_t *source;
     size_t at;
 
-    if (names == NULL || path == NULL || offset == NULL || json_is_string(json_object_get(place, "function")))
+    if (path == NULL || offset == NULL || json_is_string(json_object_get(place, "function")))
         return;
-    symbol = find_symbol(names, build_id, path, strtoull(offset, NULL, 16));
+    symbol = names_find(names, build_id, path, strtoull(offset, NULL, 16));
     if (symbol == NULL)
         return;
     at = symbol_place(symbol);

@@ -34,6 +34,12 @@ void names_free(struct names *names);
  */
 void names_fill(struct names *names, json_t *place, const json_t *paths);
 
+/*
+ * What is known of a place of the module of that build id, which was loaded from path. NULL: nothing, or names is NULL.
+ * Valid until names_free().
+ */
+const struct symbol *names_find(struct names *names, const char *build_id, const char *path, uint64_t offset);
+
 /* The same for a place of a module: adds what it is called to the module's symbols. */
 void names_add(struct names *names, struct module_facts *module, uint64_t offset);
 

@@ -114,7 +114,7 @@ static struct row *find_row(struct replay_table *table, const struct event *even
 {
     const struct text_style style = text_style_of_output();
     struct table_cell names[NAME_COUNT];
-    struct row **rows, *row;
+    struct row *row;
     size_t at;
 
     item_fill_thread(&names[NAME_THREAD], item);
@@ -123,30 +123,24 @@ static struct row *find_row(struct replay_table *table, const struct event *even
     at = search_first(names, table->rows, table->count, sizeof(struct row *), compare_key);
     if (at < table->count && compare_key(names, &table->rows[at]) == 0)
         return table->rows[at];
-    rows = array_reserve(table->rows, &table->capacity, table->count + 1, sizeof(struct row *));
-    if (rows == NULL)
-        return NULL;
-    table->rows = rows;
-    row = make_row(event, item, names);
+    row = ARRAY_GROW(table->rows, table->count, table->capacity) ? make_row(event, item, names) : NULL;
     if (row == NULL)
         return NULL;
-    memmove(&rows[at + 1], &rows[at], (table->count++ - at) * sizeof(struct row *));
-    rows[at] = row;
-    return row;
+    ARRAY_OPEN(table->rows, table->count, at);
+    return table->rows[at] = row;
 }
 
 static int take_begin(struct replay_table *table, const struct replay_alert *alert)
 {
     const struct event *event = alert->event;
-    struct open_episode *open = array_reserve(table->open, &table->open_capacity, table->open_count + 1, sizeof(*open));
     json_t *item = json_loadb(event->text, event->text_bytes, JSON_ALLOW_NUL, NULL);
-    struct row *row = open != NULL ? find_row(table, event, item) : NULL;
+    struct row *row =
+        ARRAY_GROW(table->open, table->open_count, table->open_capacity) ? find_row(table, event, item) : NULL;
 
     json_decref(item);
-    table->open = open != NULL ? open : table->open;
     if (row == NULL)
         return -ENOMEM;
-    open[table->open_count++] = (struct open_episode){event->episode, event->since_wall_ns, row};
+    table->open[table->open_count++] = (struct open_episode){event->episode, event->since_wall_ns, row};
     row->episode_count++;
     row->certain_count += alert->certain;
     if (alert->recorded != NULL) {

@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "util/text.h"
+
 json_t *ring_json_text(const void *bytes, size_t count)
 {
     json_t *text = json_stringn(bytes, count);
@@ -18,19 +20,11 @@ json_t *ring_json_text(const void *bytes, size_t count)
     return json_stringn(plain, count);
 }
 
-/* As digits, of RIP_BUILD_ID_BYTES bytes at most; "": the module has none. */
-static void format_build_id(char digits[RIP_BUILD_ID_BYTES * 2 + 1], const struct rip_module_info *module)
-{
-    digits[0] = '\0';
-    for (size_t i = 0; i < module->build_id_bytes; i++)
-        snprintf(digits + 2 * i, 3, "%02x", module->build_id[i]);
-}
-
 void ring_json_path(const struct rip_module_info *module, json_t *paths)
 {
     char digits[RIP_BUILD_ID_BYTES * 2 + 1];
 
-    format_build_id(digits, module);
+    text_put_hex(digits, module->build_id, module->build_id_bytes);
     if (digits[0] != '\0')
         json_object_set_new(paths, digits, ring_json_text(module->path, module->path_bytes));
 }
@@ -53,7 +47,7 @@ json_t *ring_json_place(const struct rip_module_info *module, uint64_t address)
     name = memrchr(module->path, '/', module->path_bytes);
     name = name != NULL ? name + 1 : module->path;
     snprintf(offset, sizeof(offset), "0x%" PRIx64, address - module->bias);
-    format_build_id(build_id, module);
+    text_put_hex(build_id, module->build_id, module->build_id_bytes);
     return json_pack("{s:o, s:s?, s:s}", "module",
                      ring_json_text(name, (size_t)(module->path + module->path_bytes - name)), "build_id",
                      build_id[0] != '\0' ? build_id : NULL, "offset", offset);

@@ -230,15 +230,10 @@ static struct bytes *begin_event(struct ctf *ctf, enum ctf_event number, const s
 
 static void put_module(struct bytes *bytes, const struct rip_module_info *info)
 {
-    static const char digits[] = "0123456789abcdef";
     size_t path_bytes = info->path_bytes < RIP_MODULE_PATH_BYTES ? info->path_bytes : RIP_MODULE_PATH_BYTES;
-    char build_id[KNOWN_BUILD_ID_BYTES] = "";
+    char build_id[KNOWN_BUILD_ID_BYTES];
 
-    for (size_t i = 0; i < info->build_id_bytes && i < RIP_BUILD_ID_BYTES; i++) {
-        build_id[2 * i] = digits[info->build_id[i] >> 4];
-        build_id[2 * i + 1] = digits[info->build_id[i] & 15];
-        build_id[2 * i + 2] = '\0';
-    }
+    known_build_id(build_id, info);
     put_raw(bytes, info->path, path_bytes);
     put_string(bytes, build_id);
     put_u64(bytes, info->start);

@@ -12,6 +12,7 @@
 #include "util/hash.h"
 #include "util/hash_index.h"
 #include "util/search.h"
+#include "util/text.h"
 #include "view/json_writer.h"
 
 struct known {
@@ -156,7 +157,7 @@ struct known_ring *known_ring_at(struct known *known, size_t nth)
     return nth < known->ring_count ? &known->rings[nth] : NULL;
 }
 
-static struct known_process *find_process(const struct known_ring *ring, uint32_t index)
+struct known_process *known_find_process(const struct known_ring *ring, uint32_t index)
 {
     size_t at;
 
@@ -164,11 +165,6 @@ static struct known_process *find_process(const struct known_ring *ring, uint32_
         return NULL;
     at = search_equal(&index, ring->processes, ring->process_count, sizeof(*ring->processes), compare_process);
     return at < ring->process_count ? &ring->processes[at] : NULL;
-}
-
-const struct known_process *known_find_process(const struct known_ring *ring, uint32_t index)
-{
-    return find_process(ring, index);
 }
 
 struct known_id *known_find_id(const struct known_ring *ring, uint32_t slot, uint32_t generation)
@@ -221,7 +217,30 @@ static void format_place(struct known_place *place)
         place->text = NULL;
 }
 
-static struct known_place *new_place(struct known *known)
+static char *copy_of(const char *text)
+{
+    return text != NULL ? strdup(text) : NULL;
+}
+
+static bool same_text(const char *one, const char *other)
+{
+    return one == NULL || other == NULL ? one == other : strcmp(one, other) == 0;
+}
+
+/* A place in a module is known by its offset; what it is called follows from that. */
+static bool is_same(const struct known_place *place, const struct known_place *wanted)
+{
+    if (!same_text(place->module, wanted->module))
+        return false;
+    if (wanted->module != NULL)
+        return place->offset == wanted->offset && strcmp(place->build_id, wanted->build_id) == 0;
+    return place->line == wanted->line && same_text(place->function, wanted->function) &&
+           same_text(place->file, wanted->file);
+}
+
+/* module: of a place that is in one. NULL: no memory. */
+static struct known_place *add_place(struct known *known, const struct known_place *wanted,
+                                     const struct known_module *module)
 {
     struct known_place *place = calloc(1, sizeof(*place));
 
@@ -230,24 +249,37 @@ static struct known_place *new_place(struct known *known)
         return NULL;
     }
     known->places[known->place_count++] = place;
-    return place;
-}
-
-static struct known_place *make_place(struct known *known, const struct known_module *module, uint64_t offset)
-{
-    struct known_place *place = new_place(known);
-
-    if (place == NULL)
+    *place = (struct known_place){.module = copy_of(wanted->module),
+                                  .build_id = copy_of(wanted->build_id),
+                                  .offset = wanted->offset,
+                                  .function = copy_of(wanted->function),
+                                  .file = copy_of(wanted->file),
+                                  .line = wanted->line};
+    if (!is_same(place, wanted))
         return NULL;
-    place->module = strdup(module->name);
-    place->build_id = strdup(module->build_id);
-    place->offset = offset;
-    if (place->module == NULL || place->build_id == NULL)
-        return NULL;
-    if (known->namer != NULL)
-        known->namer(known->context, module, offset, place);
+    if (module != NULL && known->namer != NULL)
+        known->namer(known->context, module, place->offset, place);
     format_place(place);
     return place->text != NULL ? place : NULL;
+}
+
+/* The place that is the same; made if there is none. */
+static const struct known_place *find_place(struct known *known, const struct known_place *wanted, uint64_t hash,
+                                            const struct known_module *module)
+{
+    struct known_place *place;
+    size_t probe = 0;
+    uint32_t number;
+
+    while ((number = hash_index_next(&known->place_index, hash, &probe)) != 0)
+        if (is_same(known->places[number - 1], wanted))
+            return known->places[number - 1];
+    if (known->place_count >= KNOWN_PLACES_MAX)
+        return &known->other;
+    place = add_place(known, wanted, module);
+    if (place == NULL || !hash_index_add(&known->place_index, hash, (uint32_t)known->place_count))
+        return NULL;
+    return place;
 }
 
 static const struct known_module *find_module(const struct known_process *process, uint64_t address)
@@ -258,79 +290,37 @@ static const struct known_module *find_module(const struct known_process *proces
     return NULL;
 }
 
-static struct known_place *make_script_place(struct known *known, const struct known_script *script, uint32_t line)
-{
-    struct known_place *place = new_place(known);
-
-    if (place == NULL)
-        return NULL;
-    place->function = strdup(script->function);
-    place->file = script->file != NULL ? strdup(script->file) : NULL;
-    place->line = line;
-    if (place->function == NULL || (place->file == NULL && script->file != NULL))
-        return NULL;
-    format_place(place);
-    return place->text != NULL ? place : NULL;
-}
-
-static bool is_script_place(const struct known_place *place, const struct known_script *script, uint32_t line)
-{
-    return place->module == NULL && place->line == line && strcmp(place->function, script->function) == 0 &&
-           (place->file == NULL) == (script->file == NULL) &&
-           (place->file == NULL || strcmp(place->file, script->file) == 0);
-}
-
 static const struct known_place *script_place(struct known *known, const struct known_ring *ring, uint64_t address)
 {
     const uint64_t index = address >> RIP_PLACE_INDEX_SHIFT & RIP_PLACE_INDEX_MASK;
     const uint32_t line = (uint32_t)(address & RIP_PLACE_LINE_MASK);
     const struct known_script *script = ring != NULL && index < ring->script_count ? &ring->scripts[index] : NULL;
-    struct known_place *place;
-    size_t probe = 0;
-    uint32_t number;
-    uint64_t hash;
+    struct known_place wanted = {.line = line};
 
     if (script == NULL || script->function == NULL || (address & RIP_PLACE_UNKNOWN_BITS) != 0)
         return &known->nowhere;
-    hash = hash_text(&(struct hash_key){{line, 2}}, script->function);
-    while ((number = hash_index_next(&known->place_index, hash, &probe)) != 0)
-        if (is_script_place(known->places[number - 1], script, line))
-            return known->places[number - 1];
-    if (known->place_count >= KNOWN_PLACES_MAX)
-        return &known->other;
-    place = make_script_place(known, script, line);
-    if (place == NULL || !hash_index_add(&known->place_index, hash, (uint32_t)known->place_count))
-        return NULL;
-    return place;
+    wanted.function = script->function;
+    wanted.file = script->file;
+    return find_place(known, &wanted, hash_text(&(struct hash_key){{line, 2}}, script->function), NULL);
 }
 
 const struct known_place *known_place(struct known *known, const struct known_ring *ring, uint32_t process,
                                       uint64_t address)
 {
     const struct known_module *module = find_module(known_find_process(ring, process), address);
-    uint64_t offset = module != NULL ? address - module->bias : 0, hash;
-    struct known_place *place;
-    size_t probe = 0;
-    uint32_t number;
+    struct known_place wanted = {.offset = 0};
 
     if ((address & RIP_PLACE_SCRIPT) != 0)
         return script_place(known, ring, address);
     if (module == NULL)
         return &known->nowhere;
-    hash = hash_text(&(struct hash_key){{offset, 0}}, module->build_id) ^
-           hash_text(&(struct hash_key){{offset, 1}}, module->name);
-    while ((number = hash_index_next(&known->place_index, hash, &probe)) != 0) {
-        place = known->places[number - 1];
-        if (place->module != NULL && place->offset == offset && strcmp(place->build_id, module->build_id) == 0 &&
-            strcmp(place->module, module->name) == 0)
-            return place;
-    }
-    if (known->place_count >= KNOWN_PLACES_MAX)
-        return &known->other;
-    place = make_place(known, module, offset);
-    if (place == NULL || !hash_index_add(&known->place_index, hash, (uint32_t)known->place_count))
-        return NULL;
-    return place;
+    wanted.module = module->name;
+    wanted.build_id = module->build_id;
+    wanted.offset = address - module->bias;
+    return find_place(known, &wanted,
+                      hash_text(&(struct hash_key){{wanted.offset, 0}}, wanted.build_id) ^
+                          hash_text(&(struct hash_key){{wanted.offset, 1}}, wanted.module),
+                      module);
 }
 
 /* Events ----------------------------------------------------------------------------------------------------------- */
@@ -376,7 +366,7 @@ static int take_script(struct known_ring *ring, const struct rip_script_info *in
 static int take_process(struct known_ring *ring, const struct rip_event *event)
 {
     const struct rip_process_info *info = event->as.process_begin;
-    struct known_process *process = find_process(ring, event->process);
+    struct known_process *process = known_find_process(ring, event->process);
     char *comm = known_clean(info->comm, strnlen((const char *)info->comm, sizeof(info->comm)));
     size_t at;
 
@@ -398,17 +388,16 @@ static int take_process(struct known_ring *ring, const struct rip_event *event)
     return 0;
 }
 
-static void format_build_id(char digits[KNOWN_BUILD_ID_BYTES], const struct rip_module_info *info)
+void known_build_id(char digits[KNOWN_BUILD_ID_BYTES], const struct rip_module_info *info)
 {
-    digits[0] = '\0';
-    for (size_t i = 0; i < info->build_id_bytes && i < RIP_BUILD_ID_BYTES; i++)
-        snprintf(digits + 2 * i, 3, "%02x", info->build_id[i]);
+    text_put_hex(digits, info->build_id,
+                 info->build_id_bytes < RIP_BUILD_ID_BYTES ? info->build_id_bytes : RIP_BUILD_ID_BYTES);
 }
 
 static int take_module(struct known_ring *ring, const struct rip_event *event)
 {
     const struct rip_module_info *info = event->as.module.info;
-    struct known_process *process = find_process(ring, event->as.module.process);
+    struct known_process *process = known_find_process(ring, event->as.module.process);
     size_t bytes = info->path_bytes < RIP_MODULE_PATH_BYTES ? info->path_bytes : RIP_MODULE_PATH_BYTES;
     const uint8_t *name = memrchr(info->path, '/', bytes);
     struct known_module module = {
@@ -419,7 +408,7 @@ static int take_module(struct known_ring *ring, const struct rip_event *event)
     if (!ARRAY_GROW(process->modules, process->module_count, process->module_capacity))
         return -ENOMEM;
     name = name != NULL ? name + 1 : info->path;
-    format_build_id(module.build_id, info);
+    known_build_id(module.build_id, info);
     module.path = strndup((const char *)info->path, bytes);
     module.name = known_clean(name, (size_t)(info->path + bytes - name));
     if (module.path == NULL || module.name == NULL) {

@@ -103,7 +103,7 @@ int known_take(struct known *known, const struct rip_event *event);
 
 /* NULL: there is none. ring may be NULL. */
 struct known_ring *known_find_ring(struct known *known, uint32_t number);
-const struct known_process *known_find_process(const struct known_ring *ring, uint32_t index);
+struct known_process *known_find_process(const struct known_ring *ring, uint32_t index);
 struct known_id *known_find_id(const struct known_ring *ring, uint32_t slot, uint32_t generation);
 
 /* Rings there are, nth from 0; NULL: no more. */
@@ -119,6 +119,9 @@ uint64_t known_wall_ns(const struct known *known);     /* of the latest event */
 /* The id that has this number in the ring of this clean name; NULL: none. For what only JSON says. */
 struct known_id *known_find_named(struct known *known, const char *ring_name, uint32_t id,
                                   struct known_ring **ret_ring);
+
+/* The build id of a module; "": it has none. */
+void known_build_id(char digits[KNOWN_BUILD_ID_BYTES], const struct rip_module_info *info);
 
 /* Bytes as clean text, malloc'ed; NULL: no memory. */
 char *known_clean(const void *bytes, size_t count);

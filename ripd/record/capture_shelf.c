@@ -40,24 +40,22 @@ static bool ends_in(const char *name, const char *suffix)
 static int add_file(void *context, const char *name)
 {
     struct shelf *shelf = context;
-    struct shelf_file *files;
+    struct shelf_file *file;
     struct stat status;
 
     if (!ends_in(name, CAPTURES_SUFFIX) || fstatat(shelf->folder, name, &status, AT_SYMLINK_NOFOLLOW) != 0 ||
-        !S_ISREG(status.st_mode))
+        !S_ISREG(status.st_mode) || !ARRAY_GROW(shelf->files, shelf->count, shelf->capacity))
         return 0;
-    files = array_reserve(shelf->files, &shelf->capacity, shelf->count + 1, sizeof(*files));
-    if (files == NULL)
-        return 0;
-    shelf->files = files;
-    files[shelf->count] = (struct shelf_file){
+    file = &shelf->files[shelf->count];
+    *file = (struct shelf_file){
         .name = strdup(name),
         .bytes = (uint64_t)status.st_size,
         .written_wall_ns = (uint64_t)status.st_mtim.tv_sec * SECOND_NS + (uint64_t)status.st_mtim.tv_nsec,
     };
-    if (files[shelf->count].name == NULL)
+    if (file->name == NULL)
         return 0;
-    shelf->bytes += files[shelf->count++].bytes;
+    shelf->bytes += file->bytes;
+    shelf->count++;
     return 0;
 }
 
@@ -135,13 +133,10 @@ static int add_shelf(void *context, const char *name)
 {
     struct shelves *all = context;
     const int folder = open_shelf(all->directory, name);
-    struct shelf *shelves = NULL, *shelf;
+    struct shelf *shelf;
 
-    if (folder >= 0)
-        shelves = array_reserve(all->shelves, &all->capacity, all->count + 1, sizeof(*shelves));
-    if (shelves != NULL) {
-        all->shelves = shelves;
-        shelf = &shelves[all->count++];
+    if (folder >= 0 && ARRAY_GROW(all->shelves, all->count, all->capacity)) {
+        shelf = &all->shelves[all->count++];
         shelf_read(shelf, folder);
         shelf->name = strdup(name);
         all->file_count += shelf->count;

@@ -158,15 +158,16 @@ static int parse_text(const json_t *object, const char *key, char *ret_text, siz
     return parse_bytes(object, key, (uint8_t *)ret_text, size - 1, &bytes);
 }
 
-/* A word of a process, as lists filter by it. Lines of earlier versions lack it. */
-static void parse_word(const json_t *process, const char *key, char **ret_word)
+/* A text that nothing is lost without: lines of earlier versions lack it, and it may be one that is not understood. */
+static void parse_word(const json_t *object, const char *key, size_t bytes_max, char **ret_word)
 {
-    uint8_t text[QUERY_PATTERN_BYTES];
+    uint8_t text[SYMBOL_TEXT_BYTES_MAX];
     size_t bytes = 0;
 
-    if (parse_bytes(process, key, text, sizeof(text) - 1, &bytes) == 0 && bytes != 0)
+    if (parse_bytes(object, key, text, bytes_max, &bytes) == 0 && bytes != 0)
         *ret_word = strndup((const char *)text, bytes);
 }
+_Static_assert(QUERY_PATTERN_BYTES <= SYMBOL_TEXT_BYTES_MAX, "a word may not fit");
 
 static int parse_who(const json_t *object, struct event *event)
 {
@@ -181,22 +182,9 @@ static int parse_who(const json_t *object, struct event *event)
         return 0;
     if (parse_text(process, "comm", event->comm, sizeof(event->comm)) != 0)
         return -EBADMSG;
-    parse_word(process, "unit", &event->unit);
-    parse_word(process, "container", &event->container);
+    parse_word(process, "unit", QUERY_PATTERN_BYTES - 1, &event->unit); /* lists filter by them */
+    parse_word(process, "container", QUERY_PATTERN_BYTES - 1, &event->container);
     return parse_32(json_object_get(process, "pid"), &event->pid);
-}
-
-/* What the place was called when it was written; nothing is lost where that cannot be understood. */
-static void parse_names(const json_t *location, struct event *event)
-{
-    uint8_t text[SYMBOL_TEXT_BYTES_MAX];
-    size_t bytes;
-
-    if (parse_bytes(location, "function", text, sizeof(text), &bytes) == 0 && bytes != 0)
-        event->function = strndup((const char *)text, bytes);
-    if (parse_bytes(location, "file", text, sizeof(text), &bytes) == 0 && bytes != 0)
-        event->file = strndup((const char *)text, bytes);
-    (void)parse_32(json_object_get(location, "line"), &event->line);
 }
 
 static int parse_where(const json_t *object, struct event *event)
@@ -208,7 +196,9 @@ static int parse_where(const json_t *object, struct event *event)
 
     if (json_is_null(location))
         return 0;
-    parse_names(location, event);
+    parse_word(location, "function", SYMBOL_TEXT_BYTES_MAX, &event->function);
+    parse_word(location, "file", SYMBOL_TEXT_BYTES_MAX, &event->file);
+    (void)parse_32(json_object_get(location, "line"), &event->line);
     if (json_is_null(json_object_get(location, "module")))
         return 0; /* in a script, or not known */
     if (parse_bytes(location, "module", module, sizeof(module) - 1, &bytes) != 0 || offset == NULL ||
@@ -395,6 +385,14 @@ static bool is_plain(const char *text, size_t length)
     return true;
 }
 
+/* How lines begin. */
+static const char *const heads[EVENT_LINE_KIND_COUNT] = {
+    [EVENT_LINE_HISTORY] = "{\"history\":",
+    [EVENT_LINE_CARRIED] = "{\"carried\":",
+    [EVENT_LINE_EVENT] = "{\"event\":",
+    [EVENT_LINE_SUBJECT] = "{\"subject\":",
+};
+
 int event_line_parse(const char *text, size_t length, struct event_line *ret_line)
 {
     struct rest rest = {text, length};
@@ -403,19 +401,14 @@ int event_line_parse(const char *text, size_t length, struct event_line *ret_lin
 
     if (!is_plain(text, length))
         return -EBADMSG;
-    if (take_literal(&rest, "{\"event\":")) {
-        line.kind = EVENT_LINE_EVENT;
+    while (line.kind < EVENT_LINE_KIND_COUNT && !take_literal(&rest, heads[line.kind]))
+        line.kind++;
+    if (line.kind == EVENT_LINE_EVENT || line.kind == EVENT_LINE_CARRIED)
         status = parse_event_line(&rest, &line);
-    } else if (take_literal(&rest, "{\"carried\":")) {
-        line.kind = EVENT_LINE_CARRIED;
-        status = parse_event_line(&rest, &line);
-    } else if (take_literal(&rest, "{\"subject\":")) {
-        line.kind = EVENT_LINE_SUBJECT;
+    else if (line.kind == EVENT_LINE_SUBJECT)
         status = take_subject(&rest, &line.subject);
-    } else if (take_literal(&rest, "{\"history\":")) {
-        line.kind = EVENT_LINE_HISTORY;
+    else if (line.kind == EVENT_LINE_HISTORY)
         status = take_history(&rest, &line);
-    }
     if (status == 0 && (rest.length != 1 || rest.text[0] != '}'))
         status = -EBADMSG;
     if (status != 0) {
@@ -441,19 +434,14 @@ int event_line_parse_event(const char *text, size_t length, struct event **ret_e
     return status;
 }
 
-static const char *format_id(const uint8_t *id, char ret_text[HEX_ID_BYTES])
-{
-    for (size_t i = 0; i < EVENT_SUBJECT_ID_BYTES; i++)
-        snprintf(ret_text + 2 * i, 3, "%02x", id[i]);
-    return ret_text;
-}
-
 /* Returns its length; 0 if it does not fit, which it does. */
 static size_t format_subject(const struct event_subject *subject, char ret_text[SUBJECT_TEXT_BYTES])
 {
     char boot_id[HEX_ID_BYTES], ring_id[HEX_ID_BYTES], moved_after[24] = "null";
     int length;
 
+    text_put_hex(boot_id, subject->boot_id, sizeof(subject->boot_id));
+    text_put_hex(ring_id, subject->ring_id, sizeof(subject->ring_id));
     if (subject->moved_after_mono_ns != EVENT_SUBJECT_UNKNOWN)
         snprintf(moved_after, sizeof(moved_after), "%" PRIu64, subject->moved_after_mono_ns);
     length =
@@ -461,9 +449,9 @@ static size_t format_subject(const struct event_subject *subject, char ret_text[
                  "{\"episode\":%" PRIu64 ",\"boot_id\":\"%s\",\"ring_id\":\"%s\",\"directory\":\"%" PRIx64 ":%" PRIx64
                  "\",\"slot\":%" PRIu32 ",\"generation\":%" PRIu32 ",\"began_mono_ns\":%" PRIu64 ",\"stalls\":%" PRIu32
                  ",\"progress\":\"%" PRIx64 "\",\"frozen_mono_ns\":%" PRIu64 ",\"moved_after_mono_ns\":%s}",
-                 subject->episode, format_id(subject->boot_id, boot_id), format_id(subject->ring_id, ring_id),
-                 subject->directory_device, subject->directory_inode, subject->slot, subject->generation,
-                 subject->began_mono_ns, subject->stall_count, subject->progress, subject->frozen_mono_ns, moved_after);
+                 subject->episode, boot_id, ring_id, subject->directory_device, subject->directory_inode, subject->slot,
+                 subject->generation, subject->began_mono_ns, subject->stall_count, subject->progress,
+                 subject->frozen_mono_ns, moved_after);
     return length > 0 && (size_t)length < SUBJECT_TEXT_BYTES ? (size_t)length : 0;
 }
 
@@ -494,16 +482,12 @@ int event_line_format(const struct event_line *line, char **ret_text, size_t *re
     text = at = malloc(event_bytes + subject_bytes + FRAME_TEXT_BYTES);
     if (text == NULL)
         return -ENOMEM;
-    *at++ = '{';
-    if (of_event) {
-        at = stpcpy(at, line->kind == EVENT_LINE_EVENT ? "\"event\":" : "\"carried\":");
+    at = stpcpy(at, heads[line->kind]);
+    if (of_event)
         at = mempcpy(at, line->event->text, event_bytes);
-        if (subject_bytes != 0)
-            *at++ = ',';
-    }
-    if (subject_bytes != 0)
-        at = mempcpy(stpcpy(at, "\"subject\":"), subject, subject_bytes);
-    at = stpcpy(at, "}\n");
+    if (of_event && subject_bytes != 0)
+        at = stpcpy(at, ",\"subject\":");
+    at = stpcpy(mempcpy(at, subject, subject_bytes), "}\n");
     *ret_text = text;
     *ret_length = (size_t)(at - text);
     return 0;

@@ -48,6 +48,7 @@ struct event_subject {
 };
 
 enum event_line_kind { EVENT_LINE_HISTORY, EVENT_LINE_CARRIED, EVENT_LINE_EVENT, EVENT_LINE_SUBJECT };
+#define EVENT_LINE_KIND_COUNT (EVENT_LINE_SUBJECT + 1)
 
 struct event_line {
     enum event_line_kind kind;

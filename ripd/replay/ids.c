@@ -9,6 +9,7 @@
 
 #include "util/array.h"
 #include "util/search.h"
+#include "util/text.h"
 
 /* Rings ------------------------------------------------------------------------------------------------------------ */
 
@@ -60,16 +61,15 @@ static void take_ring_end(struct replay_ids *ids, uint32_t number)
     if (at >= ids->count)
         return;
     ring_free(ids->rings[at]);
-    memmove(&ids->rings[at], &ids->rings[at + 1], (--ids->count - at) * sizeof(struct replay_ring *));
+    ARRAY_CLOSE(ids->rings, ids->count, at);
 }
 
 static int take_ring(struct replay_ids *ids, const struct rip_event *event)
 {
     const size_t at = search_first(&event->ring, ids->rings, ids->count, sizeof(struct replay_ring *), compare_ring);
     const struct rip_event_ring *begin = &event->as.ring_begin;
-    struct replay_ring *ring, **rings;
+    struct replay_ring *ring = replay_ids_ring(ids, event->ring);
 
-    ring = replay_ids_ring(ids, event->ring);
     if (ring != NULL && memcmp(ring->ring_id, begin->ring_id, sizeof(ring->ring_id)) == 0) {
         ring->renewed = true;
         for (size_t i = 0; i < ring->count; i++)
@@ -78,11 +78,7 @@ static int take_ring(struct replay_ids *ids, const struct rip_event *event)
     }
     if (ring != NULL)
         take_ring_end(ids, event->ring);
-    rings = array_reserve(ids->rings, &ids->capacity, ids->count + 1, sizeof(struct replay_ring *));
-    if (rings == NULL)
-        return -ENOMEM;
-    ids->rings = rings;
-    ring = calloc(1, sizeof(*ring));
+    ring = ARRAY_GROW(ids->rings, ids->count, ids->capacity) ? calloc(1, sizeof(*ring)) : NULL;
     if (ring == NULL)
         return -ENOMEM;
     ring->name = strndup(begin->name.bytes, begin->name.count);
@@ -96,8 +92,8 @@ static int take_ring(struct replay_ids *ids, const struct rip_event *event)
     ring->preload = begin->preload;
     ring->renewed = true;
     memcpy(ring->ring_id, begin->ring_id, sizeof(ring->ring_id));
-    memmove(&rings[at + 1], &rings[at], (ids->count++ - at) * sizeof(struct replay_ring *));
-    rings[at] = ring;
+    ARRAY_OPEN(ids->rings, ids->count, at);
+    ids->rings[at] = ring;
     return 0;
 }
 
@@ -133,17 +129,11 @@ static struct process_facts *renew_facts(const struct replay_process *process, s
 
 static struct replay_process *process_at(struct replay_ring *ring, uint32_t index)
 {
-    struct replay_process *processes;
-
-    if (index >= RIP_PROCESS_MAX)
+    if (index >= RIP_PROCESS_MAX || !ARRAY_RESERVE(ring->processes, ring->process_capacity, (size_t)index + 1))
         return NULL;
-    processes = array_reserve(ring->processes, &ring->process_capacity, (size_t)index + 1, sizeof(*processes));
-    if (processes == NULL)
-        return NULL;
-    ring->processes = processes;
     while (ring->process_count <= index)
-        processes[ring->process_count++] = (struct replay_process){.known = false};
-    return &processes[index];
+        ring->processes[ring->process_count++] = (struct replay_process){.known = false};
+    return &ring->processes[index];
 }
 
 static int take_process(struct replay_ring *ring, uint32_t index, const struct rip_process_info *info)
@@ -183,8 +173,8 @@ static struct module_facts *make_module(const struct rip_module_info *info)
     module->end = info->end;
     module->bias = info->bias;
     module->path = strndup((const char *)info->path, info->path_bytes);
-    for (size_t i = 0; i < info->build_id_bytes && i < RIP_BUILD_ID_BYTES; i++)
-        snprintf(module->build_id + 2 * i, 3, "%02x", info->build_id[i]);
+    text_put_hex(module->build_id, info->build_id,
+                 info->build_id_bytes < RIP_BUILD_ID_BYTES ? info->build_id_bytes : RIP_BUILD_ID_BYTES);
     if (module->path == NULL) {
         free(module);
         return NULL;
@@ -241,28 +231,19 @@ size_t replay_ring_find(const struct replay_ring *ring, uint32_t slot, uint32_t 
 static struct replay_id *id_at(struct replay_ring *ring, uint32_t slot, size_t *ret_index)
 {
     const size_t at = search_first(&slot, ring->samples, ring->count, sizeof(*ring->samples), compare_slot);
-    struct rip_sample *samples;
-    struct replay_id **ids, *id;
+    size_t id_count = ring->count;
+    struct replay_id *id;
 
     *ret_index = at;
     if (at < ring->count && ring->samples[at].slot == slot)
         return ring->ids[at];
-    samples = array_reserve(ring->samples, &ring->sample_capacity, ring->count + 1, sizeof(*samples));
-    if (samples == NULL)
+    if (!ARRAY_GROW(ring->samples, ring->count, ring->sample_capacity) ||
+        !ARRAY_GROW(ring->ids, ring->count, ring->id_capacity) || (id = calloc(1, sizeof(*id))) == NULL)
         return NULL;
-    ring->samples = samples;
-    ids = array_reserve(ring->ids, &ring->id_capacity, ring->count + 1, sizeof(struct replay_id *));
-    if (ids == NULL)
-        return NULL;
-    ring->ids = ids;
-    id = calloc(1, sizeof(*id));
-    if (id == NULL)
-        return NULL;
-    memmove(&samples[at + 1], &samples[at], (ring->count - at) * sizeof(*samples));
-    memmove(&ids[at + 1], &ids[at], (ring->count - at) * sizeof(struct replay_id *));
-    ring->count++;
-    samples[at] = (struct rip_sample){.slot = slot};
-    ids[at] = id;
+    ARRAY_OPEN(ring->ids, id_count, at);
+    ARRAY_OPEN(ring->samples, ring->count, at);
+    ring->samples[at] = (struct rip_sample){.slot = slot};
+    ring->ids[at] = id;
     return id;
 }
 

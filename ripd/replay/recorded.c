@@ -40,30 +40,24 @@ static int compare_verdicts(const void *left, const void *right)
 
 int recorded_add_event(struct recorded *recorded, struct standstill at, struct event *event)
 {
-    struct recorded_event *events =
-        array_reserve(recorded->events, &recorded->event_capacity, recorded->event_count + 1, sizeof(*events));
-
-    if (events == NULL) {
+    if (!ARRAY_GROW(recorded->events, recorded->event_count, recorded->event_capacity)) {
         event_unref(event);
         return -ENOMEM;
     }
-    recorded->events = events;
-    recorded->bytes += event->text_bytes + sizeof(*events);
-    events[recorded->event_count] = (struct recorded_event){.at = at, .order = recorded->event_count, .event = event};
+    recorded->bytes += event->text_bytes + sizeof(*recorded->events);
+    recorded->events[recorded->event_count] =
+        (struct recorded_event){.at = at, .order = recorded->event_count, .event = event};
     recorded->event_count++;
     return 0;
 }
 
 int recorded_add_verdict(struct recorded *recorded, struct standstill at, uint64_t scan, struct verdict verdict)
 {
-    struct recorded_verdict *verdicts =
-        array_reserve(recorded->verdicts, &recorded->verdict_capacity, recorded->verdict_count + 1, sizeof(*verdicts));
-
-    if (verdicts == NULL)
+    if (!ARRAY_GROW(recorded->verdicts, recorded->verdict_count, recorded->verdict_capacity))
         return -ENOMEM;
-    recorded->verdicts = verdicts;
-    recorded->bytes += sizeof(*verdicts);
-    verdicts[recorded->verdict_count++] = (struct recorded_verdict){.at = at, .order = scan, .verdict = verdict};
+    recorded->bytes += sizeof(*recorded->verdicts);
+    recorded->verdicts[recorded->verdict_count++] =
+        (struct recorded_verdict){.at = at, .order = scan, .verdict = verdict};
     return 0;
 }
 

@@ -508,16 +508,12 @@ static void find_roots(struct replay *replay, struct stall_case *const *cases, s
 
 static int add_pending(struct replay *replay, struct pending pending)
 {
-    struct pending *all =
-        array_reserve(replay->pending, &replay->pending_capacity, replay->pending_count + 1, sizeof(*all));
-
-    if (all == NULL) {
+    if (!ARRAY_GROW(replay->pending, replay->pending_count, replay->pending_capacity)) {
         event_unref(pending.event);
         return -ENOMEM;
     }
-    replay->pending = all;
     pending.nth = replay->pending_count;
-    all[replay->pending_count++] = pending;
+    replay->pending[replay->pending_count++] = pending;
     return 0;
 }
 

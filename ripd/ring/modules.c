@@ -12,6 +12,7 @@
 
 #include "util/array.h"
 #include "util/hash_index.h"
+#include "util/text.h"
 
 struct module_table {
     struct hash_key hash_key;
@@ -33,17 +34,6 @@ static bool is_same(const struct module_facts *a, const struct module_facts *b)
 {
     return a->start == b->start && a->end == b->end && a->bias == b->bias && strcmp(a->build_id, b->build_id) == 0 &&
            strcmp(a->path, b->path) == 0;
-}
-
-static void format_build_id(const struct rip_module_info *info, char *ret_text)
-{
-    static const char digits[] = "0123456789abcdef";
-
-    for (size_t i = 0; i < info->build_id_bytes; i++) {
-        *ret_text++ = digits[info->build_id[i] >> 4];
-        *ret_text++ = digits[info->build_id[i] & 15];
-    }
-    *ret_text = '\0';
 }
 
 /* An object of its own with one reference. */
@@ -93,7 +83,7 @@ struct module_facts *modules_add(struct module_table **table_place, struct ring_
         return NULL;
     memcpy(path, info->path, info->path_bytes);
     path[info->path_bytes] = '\0'; /* or before: what follows a NUL is not taken */
-    format_build_id(info, facts.build_id);
+    text_put_hex(facts.build_id, info->build_id, info->build_id_bytes);
     hash = hash_of(&table->hash_key, &facts);
     while ((number = hash_index_next(&table->index, hash, &probe)) != 0 && !is_same(table->entries[number - 1], &facts))
         continue;

@@ -26,23 +26,17 @@ static void *resize(void *items, size_t *capacity, size_t wanted, size_t item_by
     return moved;
 }
 
-void *array_reserve(void *items, size_t *capacity, size_t needed, size_t item_bytes)
-{
-    size_t wanted = *capacity + *capacity / 2;
-
-    if (needed <= *capacity && items)
-        return items;
-    if (wanted < needed)
-        wanted = needed;
-    return resize(items, capacity, wanted ? wanted : 1, item_bytes);
-}
-
 bool array_make_room(void *array, size_t *capacity, size_t needed, size_t item_bytes)
 {
+    size_t wanted = *capacity + *capacity / 2;
     void *items;
 
     memcpy(&items, array, sizeof(items)); /* a pointer of any type */
-    items = array_reserve(items, capacity, needed, item_bytes);
+    if (needed <= *capacity && items)
+        return true;
+    if (wanted < needed)
+        wanted = needed;
+    items = resize(items, capacity, wanted ? wanted : 1, item_bytes);
     if (items)
         memcpy(array, &items, sizeof(items));
     return items;
@@ -68,7 +62,7 @@ void array_trim(void *array, size_t *capacity, size_t count, size_t item_bytes)
 
     if (*capacity <= 2 * count + ARRAY_MARGIN)
         return;
-    memcpy(&items, array, sizeof(items));
+    memcpy(&items, array, sizeof(items)); /* a pointer of any type */
     if (count == 0) {
         free(items);
         *capacity = 0;

@@ -30,7 +30,4 @@ void array_trim(void *array, size_t *capacity, size_t count, size_t item_bytes);
 void array_open(void *items, size_t *count, size_t place, size_t item_bytes);
 void array_close(void *items, size_t *count, size_t place, size_t item_bytes);
 
-/* As array_make_room(), of items, which it returns, moved perhaps; NULL: no memory. */
-void *array_reserve(void *items, size_t *capacity, size_t needed, size_t item_bytes);
-
 #endif

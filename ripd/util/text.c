@@ -104,6 +104,17 @@ bool text_hex_bytes(const char *text, void *ret_bytes, size_t count)
     return true;
 }
 
+void text_put_hex(char *ret_text, const void *bytes, size_t count)
+{
+    static const char digits[] = "0123456789abcdef";
+
+    for (const uint8_t *at = bytes; count > 0; count--, at++) {
+        *ret_text++ = digits[*at >> 4];
+        *ret_text++ = digits[*at & 15];
+    }
+    *ret_text = '\0';
+}
+
 const char *text_next_line(const char *text)
 {
     text = strchr(text, '\n');

@@ -39,6 +39,9 @@ bool text_number(const char *text, uint64_t low, uint64_t high, uint64_t *ret_nu
 /* So many bytes from pairs of hexadecimal digits; false: there are fewer. */
 bool text_hex_bytes(const char *text, void *ret_bytes, size_t count);
 
+/* So many bytes as such pairs, with a terminator. */
+void text_put_hex(char *ret_text, const void *bytes, size_t count);
+
 /* What follows key at the beginning of a line; NULL: no line begins with it. */
 const char *text_find_line(const char *text, const char *key);
 
