@@ -2,6 +2,7 @@
 /* settings.c - shares of an interval, and sums. Pure. */
 #include "app/settings.h"
 
+#include "cases/scan_record.h"
 #include "ring/registry.h"
 
 #define JUDGING_DIVISOR 20u
@@ -10,15 +11,8 @@
 
 struct detector_config settings_detector(const struct config *config)
 {
-    struct detector_config detector = {
-        .interval_ns = config->interval_ns,
-        .stall_after_ns = config->stall_after_ns,
-        .rule_count = config->rules.count,
-    };
-
-    for (size_t i = 0; i < config->rules.count; i++)
-        detector.rule_thresholds_ns[i] = config->rules.rules[i].threshold_ns;
-    return detector;
+    return scan_settings_detector(&(struct scan_settings){
+        .interval_ns = config->interval_ns, .stall_after_ns = config->stall_after_ns, .rules = config->rules});
 }
 
 uint64_t settings_hysteresis_ns(const struct config *config)

@@ -137,81 +137,49 @@ void incidents_done(struct incidents *incidents)
 
 size_t incidents_count(const struct incidents *incidents)
 {
-    return incidents->count - incidents->over_count;
+    return incidents->count;
 }
 
-/* The first entry whose number is not lower. */
+static int compare_number(const void *key, const void *item)
+{
+    return search_order(*(const uint64_t *)key, ((const struct incident *)item)->number);
+}
+
+/* Where it is, or would be. */
 static size_t place_of(const struct incidents *incidents, uint64_t number)
 {
-    size_t low = 0, high = incidents->count;
-
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-
-        if (incidents->entries[middle].number < number)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
+    return search_first(&number, incidents->entries, incidents->count, sizeof(*incidents->entries), compare_number);
 }
 
-static struct incident *find(const struct incidents *incidents, uint64_t number)
+static bool is_at(const struct incidents *incidents, size_t place, uint64_t number)
 {
-    size_t place = place_of(incidents, number);
-
-    if (place == incidents->count || incidents->entries[place].number != number)
-        return NULL;
-    return &incidents->entries[place];
-}
-
-static struct incident *insert(struct incidents *incidents, uint64_t number)
-{
-    size_t place;
-
-    if (!ARRAY_GROW(incidents->entries, incidents->count, incidents->capacity))
-        return NULL;
-    place = place_of(incidents, number);
-    ARRAY_OPEN(incidents->entries, incidents->count, place);
-    incidents->entries[place] = (struct incident){.number = number};
-    return &incidents->entries[place];
+    return place < incidents->count && incidents->entries[place].number == number;
 }
 
 bool incidents_enter(struct incidents *incidents, uint64_t number)
 {
-    struct incident *incident = find(incidents, number);
-    bool is_first = incident == NULL || incident->open_count == 0;
+    const size_t place = place_of(incidents, number);
 
-    if (incident == NULL)
-        incident = insert(incidents, number);
-    else if (is_first)
-        incidents->over_count--;
-    if (incident != NULL) /* else there is no memory, and its end is reported like that of one alone */
-        incident->open_count++;
-    return is_first;
-}
-
-static void close_up(struct incidents *incidents)
-{
-    size_t kept = 0;
-
-    for (size_t i = 0; i < incidents->count; i++)
-        if (incidents->entries[i].open_count != 0)
-            incidents->entries[kept++] = incidents->entries[i];
-    incidents->count = kept;
-    incidents->over_count = 0;
+    if (is_at(incidents, place, number)) {
+        incidents->entries[place].open_count++;
+        return false;
+    }
+    /* no memory: its end is reported like that of one alone */
+    if (ARRAY_GROW(incidents->entries, incidents->count, incidents->capacity)) {
+        ARRAY_OPEN(incidents->entries, incidents->count, place);
+        incidents->entries[place] = (struct incident){number, 1};
+    }
+    return true;
 }
 
 bool incidents_leave(struct incidents *incidents, uint64_t number)
 {
-    struct incident *incident = find(incidents, number);
+    const size_t place = place_of(incidents, number);
 
-    if (incident == NULL || incident->open_count == 0)
+    if (!is_at(incidents, place, number))
         return true;
-    if (--incident->open_count != 0)
+    if (--incidents->entries[place].open_count != 0)
         return false;
-    incidents->over_count++;
-    if (incidents->over_count > incidents->count / 2)
-        close_up(incidents);
+    ARRAY_CLOSE(incidents->entries, incidents->count, place);
     return true;
 }

@@ -28,7 +28,6 @@ struct incidents {
     struct incident *entries; /* ascending */
     size_t count;
     size_t capacity;
-    size_t over_count; /* of the entries: they go when they are half of all */
 };
 void incidents_done(struct incidents *incidents);
 

@@ -52,7 +52,7 @@ struct syscall_path {
 
 /* Which argument, counted from 0, is what; SYSCALL_NO_ARGUMENT = none. */
 struct syscall_shape {
-    const char *name;
+    const char *names; /* of the calls that are so, with blanks between */
     enum syscall_topic topic;
     int descriptor;
     int count; /* of POLL: how many descriptors there are, or the highest and one */

@@ -69,7 +69,7 @@ static uint64_t duration_address(const struct kernel_reading *reading, const str
         return 0;
     if (shape->topic == SYSCALL_TOPIC_FUTEX && (arguments[1] & FUTEX_COMMAND_MASK) != FUTEX_WAIT_COMMAND)
         return 0; /* all others have instants */
-    if (strcmp(shape->name, "clock_nanosleep") == 0 && (arguments[1] & TIMER_ABSTIME) != 0)
+    if (strcmp(shape->names, "clock_nanosleep") == 0 && (arguments[1] & TIMER_ABSTIME) != 0)
         return 0;
     return arguments[shape->timeout];
 }
@@ -123,7 +123,7 @@ static void read_polled(int proc, const struct syscall_shape *shape, struct kern
     const uint64_t *arguments = reading->call.arguments;
     struct pollfd polled;
 
-    if (strstr(shape->name, "poll") != NULL && (uint32_t)arguments[shape->count] == 1 &&
+    if (strstr(shape->names, "poll") != NULL && (uint32_t)arguments[shape->count] == 1 &&
         read_memory(reading, arguments[0], &polled, sizeof(polled)))
         read_descriptor(proc, polled.fd, reading);
 }

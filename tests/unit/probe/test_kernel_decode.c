@@ -504,11 +504,11 @@ static void test_shapes(void **state)
                                  shape->paths[1].argument,
                                  shape->paths[1].directory};
 
-        shaped += shape->name[0] != '\0';
+        shaped += shape->names[0] != '\0';
         for (size_t i = 0; i < sizeof(arguments) / sizeof(arguments[0]); i++)
             assert_true(arguments[i] < (int)PROC_SYSCALL_ARGUMENTS &&
                         (arguments[i] >= SYSCALL_NO_ARGUMENT ||
-                         (arguments[i] == SYSCALL_AS_GIVEN && strcmp(shape->name, "mount") == 0)));
+                         (arguments[i] == SYSCALL_AS_GIVEN && strcmp(shape->names, "mount") == 0)));
         assert_int_equal(shape->timeout == SYSCALL_NO_ARGUMENT, shape->timeout_form == SYSCALL_TIMEOUT_NONE);
         if (shape->topic == SYSCALL_TOPIC_DESCRIPTOR)
             assert_true(shape->descriptor != SYSCALL_NO_ARGUMENT);
