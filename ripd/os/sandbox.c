@@ -10,6 +10,7 @@
 #include <fcntl.h>
 #include <seccomp.h>
 #include <signal.h>
+#include <stdio.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -56,71 +57,64 @@ int sandbox_give_up(uint64_t capabilities, uint64_t memory_bytes, uint64_t descr
 }
 
 /* What each of them needs: to answer, to read files, to have memory, and to abort. */
-static const int common_calls[] = {
-    SCMP_SYS(recvmsg),      SCMP_SYS(sendmsg),      SCMP_SYS(close),          SCMP_SYS(exit),
-    SCMP_SYS(exit_group),   SCMP_SYS(read),         SCMP_SYS(pread64),        SCMP_SYS(lseek),
-    SCMP_SYS(fstat),        SCMP_SYS(newfstatat),   SCMP_SYS(statx),          SCMP_SYS(readlinkat),
-    SCMP_SYS(brk),          SCMP_SYS(munmap),       SCMP_SYS(mremap),         SCMP_SYS(madvise),
-    SCMP_SYS(futex),        SCMP_SYS(gettid),       SCMP_SYS(getpid),         SCMP_SYS(getrandom),
-    SCMP_SYS(rt_sigreturn), SCMP_SYS(rt_sigaction), SCMP_SYS(rt_sigprocmask),
-};
+static const char common_calls[] = "recvmsg sendmsg close exit exit_group read pread64 lseek fstat newfstatat statx "
+                                   "readlinkat brk munmap mremap madvise futex gettid getpid getrandom rt_sigreturn "
+                                   "rt_sigaction rt_sigprocmask";
 
-/* Of fcntl: none that makes the kernel send signals, to whom they name, or that takes a lock. */
-static const struct sandbox_condition common_conditions[] = {
-    {SCMP_SYS(fcntl), 1, F_GETFD},
-    {SCMP_SYS(fcntl), 1, F_SETFD},
-    {SCMP_SYS(fcntl), 1, F_GETFL},
-    {SCMP_SYS(fcntl), 1, F_DUPFD_CLOEXEC},
-};
-
-static int add_calls(scmp_filter_ctx filter, const int *calls, size_t call_count,
-                     const struct sandbox_condition *conditions, size_t condition_count)
+static int allow(scmp_filter_ctx filter, const char *calls)
 {
+    char name[32];
     int result = 0;
 
-    for (size_t i = 0; i < call_count && result == 0; i++)
-        result = seccomp_rule_add(filter, SCMP_ACT_ALLOW, calls[i], 0);
-    for (size_t i = 0; i < condition_count && result == 0; i++)
-        result = seccomp_rule_add(filter, SCMP_ACT_ALLOW, conditions[i].number, 1,
-                                  SCMP_CMP(conditions[i].argument, SCMP_CMP_EQ, conditions[i].value, 0));
+    for (int length = 0; result == 0 && sscanf(calls, "%31s%n", name, &length) == 1; calls += length) {
+        const int number = seccomp_syscall_resolve_name(name);
+
+        result = number != __NR_SCMP_ERROR ? seccomp_rule_add(filter, SCMP_ACT_ALLOW, number, 0) : -EINVAL;
+    }
     return result;
 }
 
-/* No new code, nothing written, no signal to another process (abort() sends one to itself). */
-static int add_masked_calls(scmp_filter_ctx filter)
+/*
+ * No new code, nothing written, no signal to another process (abort() sends one to itself); of fcntl none that makes
+ * the kernel send signals, to whom they name, or that takes a lock.
+ */
+static int allow_some(scmp_filter_ctx filter, bool asks_locks)
 {
     const struct scmp_arg_cmp no_exec = SCMP_A2(SCMP_CMP_MASKED_EQ, PROT_EXEC, 0);
     const scmp_datum_t writing = O_ACCMODE | O_CREAT | O_TRUNC | O_APPEND;
     const struct {
         int number;
         struct scmp_arg_cmp condition;
-    } masked[] = {
+    } some[] = {
         {SCMP_SYS(openat), SCMP_A2(SCMP_CMP_MASKED_EQ, writing, O_RDONLY)},
         {SCMP_SYS(mmap), no_exec},
         {SCMP_SYS(mprotect), no_exec},
         {SCMP_SYS(tgkill), SCMP_A0(SCMP_CMP_EQ, (scmp_datum_t)getpid(), 0)},
+        {SCMP_SYS(fcntl), SCMP_A1(SCMP_CMP_EQ, F_GETFD, 0)},
+        {SCMP_SYS(fcntl), SCMP_A1(SCMP_CMP_EQ, F_SETFD, 0)},
+        {SCMP_SYS(fcntl), SCMP_A1(SCMP_CMP_EQ, F_GETFL, 0)},
+        {SCMP_SYS(fcntl), SCMP_A1(SCMP_CMP_EQ, F_DUPFD_CLOEXEC, 0)},
+        {SCMP_SYS(fcntl), SCMP_A1(SCMP_CMP_EQ, F_GETLK, 0)}, /* the last: asks_locks */
     };
     int result = 0;
 
-    for (size_t i = 0; i < ARRAY_COUNT(masked) && result == 0; i++)
-        result = seccomp_rule_add(filter, SCMP_ACT_ALLOW, masked[i].number, 1, masked[i].condition);
+    for (size_t i = 0; i < ARRAY_COUNT(some) - !asks_locks && result == 0; i++)
+        result = seccomp_rule_add(filter, SCMP_ACT_ALLOW, some[i].number, 1, some[i].condition);
     return result;
 }
 
-int sandbox_filter(const int *calls, size_t call_count, const struct sandbox_condition *conditions,
-                   size_t condition_count)
+int sandbox_filter(const char *calls, bool asks_locks)
 {
     scmp_filter_ctx filter = seccomp_init(SCMP_ACT_ERRNO(EPERM));
     int result;
 
     if (filter == NULL)
         return -ENOMEM;
-    result = add_masked_calls(filter);
+    result = allow_some(filter, asks_locks);
     if (result == 0)
-        result = add_calls(filter, common_calls, ARRAY_COUNT(common_calls), common_conditions,
-                           ARRAY_COUNT(common_conditions));
+        result = allow(filter, common_calls);
     if (result == 0)
-        result = add_calls(filter, calls, call_count, conditions, condition_count);
+        result = allow(filter, calls);
     if (result == 0)
         result = seccomp_load(filter);
     seccomp_release(filter);

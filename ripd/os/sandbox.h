@@ -37,19 +37,12 @@ int sandbox_die_with_parent(pid_t parent);
  */
 int sandbox_give_up(uint64_t capabilities, uint64_t memory_bytes, uint64_t descriptors_max);
 
-/* A call that is allowed if one of its arguments, counted from 0, is a value. */
-struct sandbox_condition {
-    int number; /* SCMP_SYS() of <seccomp.h> */
-    unsigned argument;
-    uint64_t value;
-};
-
 /*
- * From here on calls fail with EPERM but for those given and those that every such process needs: to answer over a
- * socket that is open, to open and read what is there, memory without PROT_EXEC, and tgkill() of the process itself.
- * Over a filter that is there already: both have to allow. New privileges must have been given up. 0 or -errno.
+ * From here on calls fail with EPERM but for those named, with blanks between, and those that every such process needs:
+ * to answer over a socket that is open, to open and read what is there, memory without PROT_EXEC, and tgkill() of the
+ * process itself. asks_locks: F_GETLK, too. Over a filter that is there already: both have to allow. New privileges
+ * must have been given up. 0 or -errno.
  */
-int sandbox_filter(const int *calls, size_t call_count, const struct sandbox_condition *conditions,
-                   size_t condition_count);
+int sandbox_filter(const char *calls, bool asks_locks);
 
 #endif

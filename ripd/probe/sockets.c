@@ -8,6 +8,7 @@
 
 #include "os/clock.h"
 #include "util/array.h"
+#include "util/search.h"
 
 enum { ROWS_PER_CLOCK = 64 };
 
@@ -104,7 +105,7 @@ static int compare_sockets(const void *left, const void *right)
 {
     const struct proc_socket *a = left, *b = right;
 
-    return (a->inode > b->inode) - (a->inode < b->inode);
+    return search_order(a->inode, b->inode);
 }
 
 static void end_table(struct socket_space *space)

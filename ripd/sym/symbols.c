@@ -462,7 +462,7 @@ static void rest(struct symbols *symbols, uint64_t until_ns)
     } else if (until_ns == UINT64_MAX) {
         pthread_cond_wait(&symbols->condition, &symbols->mutex);
     } else {
-        pthread_cond_timedwait(&symbols->condition, &symbols->mutex, &until);
+        pthread_cond_clockwait(&symbols->condition, &symbols->mutex, CLOCK_MONOTONIC, &until);
     }
 }
 
@@ -504,17 +504,6 @@ static int start_thread(struct symbols *symbols)
     return 0;
 }
 
-/* The condition's times are of the clock that everything here goes by. */
-static void init_condition(pthread_cond_t *condition)
-{
-    pthread_condattr_t attributes;
-
-    pthread_condattr_init(&attributes);
-    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-    pthread_cond_init(condition, &attributes);
-    pthread_condattr_destroy(&attributes);
-}
-
 static int init_queries(struct symbols *symbols)
 {
     symbols->work = work_new();
@@ -543,7 +532,7 @@ int symbols_new(struct symbols **ret_symbols, const struct symbols_options *opti
     symbols->options = *options;
     symbols->idle = true;
     pthread_mutex_init(&symbols->mutex, NULL);
-    init_condition(&symbols->condition);
+    pthread_cond_init(&symbols->condition, NULL);
     symbols->stop = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     result = symbols->stop < 0 ? -errno : init_queries(symbols);
     if (result == 0)

@@ -101,8 +101,7 @@ static bool maps_ring(int proc, const struct attested *attested)
         return false;
     found.start_time_ticks = stat.start_time_ticks;
     if (place->pid == found.pid && place->start_time_ticks == found.start_time_ticks &&
-        place->ring.device == ring->device && place->ring.inode == ring->inode &&
-        is_still_there(proc, found.pid, place->range))
+        file_is_same(&place->ring, ring) && is_still_there(proc, found.pid, place->range))
         return true;
     if (!find_life_page(proc, attested, found.range))
         return false;
@@ -115,16 +114,8 @@ static bool was_executed_by_root(int proc, uint32_t pid)
 {
     Elf64_auxv_t vector[64] = {0};
     unsigned int seen = 0;
-    char name[32];
-    int descriptor;
-    ssize_t bytes;
+    const ssize_t bytes = file_read_at(proc, (char *)vector, sizeof(vector), "%u/auxv", pid);
 
-    snprintf(name, sizeof(name), "%u/auxv", pid);
-    descriptor = openat(proc, name, O_RDONLY | O_CLOEXEC);
-    if (descriptor < 0)
-        return false;
-    bytes = read(descriptor, vector, sizeof(vector));
-    close(descriptor);
     for (size_t i = 0; i < ARRAY_COUNT(vector) && bytes > 0 && vector[i].a_type != AT_NULL; i++) {
         const uint64_t type = vector[i].a_type;
 

@@ -6,68 +6,41 @@
  */
 #include "probe/child/sandbox.h"
 
-#include <fcntl.h>
-#include <seccomp.h>
 #include <stddef.h>
 #include <unistd.h>
 
 #include "os/capability.h"
 #include "os/sandbox.h"
 #include "util/array.h"
+#include "util/text.h"
 
 #define EVIDENCE (CAPABILITY(CAP_SYS_PTRACE) | CAPABILITY(CAP_DAC_READ_SEARCH))
 
 enum { KEEPER = 1, WORKER = 2, FETCHER = 4, ALL = KEEPER | WORKER | FETCHER };
 
-struct allowed_call {
-    int number;
-    int who;
-};
-
 /* Besides what os/sandbox.c allows to all. */
-static const struct allowed_call allowed[] = {
-    /* waiting */
-    {SCMP_SYS(poll), ALL},
-    {SCMP_SYS(ppoll), ALL},
-    {SCMP_SYS(clock_gettime), ALL},
-    {SCMP_SYS(setitimer), ALL},
-    {SCMP_SYS(sigaltstack), ALL}, /* of the thread itself; sanitizers ask before what does not return */
-    /* reading */
-    {SCMP_SYS(fstatfs), ALL},
-    {SCMP_SYS(pidfd_open), ALL},
-    {SCMP_SYS(faccessat), KEEPER | WORKER},
-    {SCMP_SYS(faccessat2), KEEPER | WORKER},
-    {SCMP_SYS(readlink), KEEPER | WORKER},
-    {SCMP_SYS(getdents64), KEEPER | WORKER},
-    {SCMP_SYS(process_vm_readv), KEEPER | WORKER},
-    {SCMP_SYS(getxattr), KEEPER | FETCHER}, /* access control lists */
-    /* keeping children, and what they give up */
-    {SCMP_SYS(clone), KEEPER},
-    {SCMP_SYS(clone3), KEEPER},
-    {SCMP_SYS(fork), KEEPER},
-    {SCMP_SYS(set_robust_list), KEEPER},
-    {SCMP_SYS(rseq), KEEPER},
-    {SCMP_SYS(getppid), KEEPER},
-    {SCMP_SYS(wait4), KEEPER},
-    {SCMP_SYS(kill), KEEPER},
-    {SCMP_SYS(tgkill), KEEPER}, /* a child that aborts: its own filter has its own pid */
-    {SCMP_SYS(prctl), KEEPER},
-    {SCMP_SYS(seccomp), KEEPER},
+static const struct {
+    int who;
+    const char *calls;
+} allowed[] = {
+    /* waiting; a sanitizer asks for the stack of signals before what does not return */
+    {ALL, " poll ppoll clock_gettime setitimer sigaltstack"},
+    /* reading; access control lists are attributes */
+    {ALL, " fstatfs pidfd_open"},
+    {KEEPER | WORKER, " faccessat faccessat2 readlink getdents64 process_vm_readv"},
+    {KEEPER | FETCHER, " getxattr"},
+    /* keeping children, and what they give up; tgkill: of a child that aborts, whose own filter has its own pid */
+    {KEEPER, " clone clone3 fork set_robust_list rseq getppid wait4 kill tgkill prctl seccomp"},
 };
-
-static const struct sandbox_condition allowed_if[] = {{SCMP_SYS(fcntl), 1, F_GETLK}};
-
-#define ALLOWED_COUNT (ARRAY_COUNT(allowed))
 
 static int filter_calls(int who)
 {
-    int calls[ALLOWED_COUNT];
-    size_t count = 0;
+    char calls[512] = "";
 
-    for (size_t i = 0; i < ALLOWED_COUNT; i++)
+    for (size_t i = 0; i < ARRAY_COUNT(allowed); i++)
         if ((allowed[i].who & who) != 0)
-            calls[count++] = allowed[i].number;
-    return sandbox_filter(calls, count, allowed_if, ARRAY_COUNT(allowed_if));
+            text_append(calls, sizeof(calls), "%s", allowed[i].calls);
+    return sandbox_filter(calls, true);
 }
 
 static int enter_child(int who, pid_t parent)

@@ -87,25 +87,16 @@ static int compare_ranges(const void *left, const void *right)
 {
     const struct unit_range *a = left, *b = right;
 
-    return a->start < b->start ? -1 : a->start > b->start;
+    return search_order(a->start, b->start);
 }
 
-static int add_range(struct lookup *lookup, const struct unit_range *range)
+static bool add_range(struct lookup *lookup, const struct unit_range *range)
 {
-    if (lookup->range_count == lookup->range_capacity) {
-        size_t capacity = lookup->range_capacity == 0 ? 256 : 2 * lookup->range_capacity;
-        struct unit_range *ranges;
-
-        if (capacity > UNIT_RANGES_MAX)
-            return -ENOSPC;
-        ranges = realloc(lookup->ranges, capacity * sizeof(*ranges));
-        if (ranges == NULL)
-            return -ENOMEM;
-        lookup->ranges = ranges;
-        lookup->range_capacity = capacity;
-    }
+    if (lookup->range_count == UNIT_RANGES_MAX ||
+        !ARRAY_GROW(lookup->ranges, lookup->range_count, lookup->range_capacity))
+        return false;
     lookup->ranges[lookup->range_count++] = *range;
-    return 0;
+    return true;
 }
 
 static void load_ranges(struct lookup *lookup)
@@ -121,7 +112,7 @@ static void load_ranges(struct lookup *lookup)
         if (type != DW_UT_compile && type != DW_UT_skeleton)
             continue;
         while ((at = dwarf_ranges(&die, at, &base, &start, &end)) > 0)
-            if (start < end && add_range(lookup, &(struct unit_range){start, end, 0, dwarf_dieoffset(&die)}) != 0)
+            if (start < end && !add_range(lookup, &(struct unit_range){start, end, 0, dwarf_dieoffset(&die)}))
                 break;
     }
     if (lookup->range_count != 0)
