@@ -19,11 +19,6 @@ struct endings {
     struct ending items[ENDINGS_MAX];
 };
 
-struct wait_chain *wait_chain_ref(struct wait_chain *chain)
-{
-    return reference_take(chain);
-}
-
 void wait_chain_unref(struct wait_chain *chain)
 {
     if (!reference_drop(chain))

@@ -15,6 +15,7 @@
 
 #include "cases/waits.h"
 #include "detect/detector.h"
+#include "util/reference.h"
 
 #define ENDINGS_MAX 1024u
 
@@ -26,7 +27,7 @@ struct wait_chain {
     struct waits_node members[]; /* with names of their own, and without items */
 };
 
-struct wait_chain *wait_chain_ref(struct wait_chain *chain);
+REFERENCED(wait_chain);
 void wait_chain_unref(struct wait_chain *chain); /* both: NULL is allowed */
 
 struct endings;

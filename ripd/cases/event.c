@@ -63,11 +63,6 @@ void event_epoch_format(uint64_t epoch, char ret_text[EVENT_EPOCH_BYTES])
     snprintf(ret_text, EVENT_EPOCH_BYTES, "%016" PRIx64, epoch);
 }
 
-struct event *event_ref(struct event *event)
-{
-    return reference_take(event);
-}
-
 void event_unref(struct event *event)
 {
     if (!reference_drop(event))

@@ -22,6 +22,7 @@
 #include "cases/event_kind.h"
 #include "cases/query.h"
 #include "detect/state.h"
+#include "util/reference.h"
 
 #define EVENT_UNKNOWN_NS UINT64_MAX
 
@@ -74,7 +75,7 @@ void event_epoch_format(uint64_t epoch, char ret_text[EVENT_EPOCH_BYTES]);
 
 /* All zero, one reference. NULL: no memory. (event_new() is a function of libevent.) */
 struct event *event_make(void);
-struct event *event_ref(struct event *event);
+REFERENCED(event);
 void event_unref(struct event *event); /* NULL is allowed */
 
 /* Whether the query selects it: by ring, name, pid, cause, kinds, since_wall_ns, min_ns of its duration. */

@@ -48,11 +48,6 @@ struct kernel_facts *kernel_facts_copy(const struct kernel_facts *facts)
     return copy;
 }
 
-struct kernel_facts *kernel_facts_ref(struct kernel_facts *facts)
-{
-    return reference_take(facts);
-}
-
 void kernel_facts_unref(struct kernel_facts *facts)
 {
     if (reference_drop(facts))

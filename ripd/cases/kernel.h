@@ -15,6 +15,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "util/reference.h"
+
 /* Fields of "kernel", in their order, and what they say. */
 #define KERNEL_FIELD_TABLE(X)                                                                                          \
     X("state", "the letter of its state: S and D wait, R runs or could run, T and t are stopped")                      \
@@ -92,7 +94,7 @@ struct kernel_facts {
 
 struct kernel_facts *kernel_facts_new(const char *target); /* nothing else known, one reference; NULL: no memory */
 struct kernel_facts *kernel_facts_copy(const struct kernel_facts *facts); /* with one reference of its own */
-struct kernel_facts *kernel_facts_ref(struct kernel_facts *facts);
+REFERENCED(kernel_facts);
 void kernel_facts_unref(struct kernel_facts *facts); /* both: NULL is allowed */
 
 /* One reading of a thread that needs no privilege. Numbers grow; those without their KERNEL_HAS_ bit are 0. */

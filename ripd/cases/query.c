@@ -131,11 +131,6 @@ struct page *page_new(struct snapshot *snapshot)
     return page;
 }
 
-struct page *page_ref(struct page *page)
-{
-    return reference_take(page);
-}
-
 void page_unref(struct page *page)
 {
     if (!reference_drop(page))

@@ -14,6 +14,7 @@
 #include "cases/snapshot.h"
 #include "cases/state_map.h"
 #include "util/glob.h"
+#include "util/reference.h"
 
 #define QUERY_LIMIT_DEFAULT 100u
 #define QUERY_LIMIT_MAX 10000u
@@ -124,7 +125,7 @@ struct page {
     struct query_cursor next; /* where the next page begins */
 };
 struct page *page_new(struct snapshot *snapshot);
-struct page *page_ref(struct page *page);
+REFERENCED(page);
 void page_unref(struct page *page);
 
 /*

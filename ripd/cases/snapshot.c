@@ -105,11 +105,6 @@ struct module_facts *item_module(const struct item *item, uint64_t *ret_offset)
     return module;
 }
 
-struct module_facts *module_facts_ref(struct module_facts *module)
-{
-    return reference_take(module);
-}
-
 void module_facts_unref(struct module_facts *module)
 {
     if (!reference_drop(module))
@@ -117,11 +112,6 @@ void module_facts_unref(struct module_facts *module)
     symbol_table_done(&module->symbols);
     free(module->path);
     free(module);
-}
-
-struct process_origin *process_origin_ref(struct process_origin *origin)
-{
-    return reference_take(origin);
 }
 
 void process_origin_unref(struct process_origin *origin)
@@ -132,11 +122,6 @@ void process_origin_unref(struct process_origin *origin)
     free(origin->unit);
     free(origin->container);
     free(origin);
-}
-
-struct process_facts *process_facts_ref(struct process_facts *process)
-{
-    return reference_take(process);
 }
 
 void process_facts_unref(struct process_facts *process)
@@ -150,11 +135,6 @@ void process_facts_unref(struct process_facts *process)
     process_origin_unref(process->origin);
     free(process->exe);
     free(process);
-}
-
-struct item *item_ref(struct item *item)
-{
-    return reference_take(item);
 }
 
 void item_unref(struct item *item)
@@ -247,11 +227,6 @@ struct snapshot *snapshot_new(void)
     if (snapshot)
         atomic_init(&snapshot->references, 1);
     return snapshot;
-}
-
-struct snapshot *snapshot_ref(struct snapshot *snapshot)
-{
-    return reference_take(snapshot);
 }
 
 void snapshot_unref(struct snapshot *snapshot)

@@ -21,6 +21,7 @@
 #include "cases/symbol.h"
 #include "detect/state.h"
 #include "rip/reader.h"
+#include "util/reference.h"
 
 /* A module of a process: as in the ring, strings as bytes. Shared by the processes of a ring that have it. */
 struct module_facts {
@@ -249,16 +250,16 @@ uint64_t snapshot_unreadable_count(const struct snapshot *snapshot);
 void sighting_set_wait(struct sighting *sighting, const struct waits *waits, uint32_t ring, uint32_t slot,
                        uint32_t generation);
 
-struct module_facts *module_facts_ref(struct module_facts *module);
+REFERENCED(module_facts);
 void module_facts_unref(struct module_facts *module);
-struct process_origin *process_origin_ref(struct process_origin *origin);
+REFERENCED(process_origin);
 void process_origin_unref(struct process_origin *origin);
-struct process_facts *process_facts_ref(struct process_facts *process);
+REFERENCED(process_facts);
 void process_facts_unref(struct process_facts *process); /* NULL is allowed, as in all of these */
-struct item *item_ref(struct item *item);
+REFERENCED(item);
 void item_unref(struct item *item);
 struct snapshot *snapshot_new(void); /* all zero, one reference; NULL: no memory */
-struct snapshot *snapshot_ref(struct snapshot *snapshot);
+REFERENCED(snapshot);
 void snapshot_unref(struct snapshot *snapshot);
 void sighting_done(struct sighting *sighting);
 void ring_facts_done(struct ring_facts *ring);

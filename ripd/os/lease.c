@@ -37,11 +37,6 @@ void lease_end(struct lease *lease)
     pthread_mutex_unlock(&lease->mutex);
 }
 
-struct lease *lease_ref(struct lease *lease)
-{
-    return reference_take(lease);
-}
-
 void lease_unref(struct lease *lease)
 {
     if (!reference_drop(lease))

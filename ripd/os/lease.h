@@ -8,6 +8,8 @@
 #ifndef RIPD_OS_LEASE_H
 #define RIPD_OS_LEASE_H
 
+#include "util/reference.h"
+
 struct lease;
 
 /* Of a descriptor, which stays the caller's; one reference. NULL: no memory. */
@@ -16,7 +18,7 @@ struct lease *lease_new(int descriptor);
 /* Before the owner closes it: from here on nobody gets a duplicate. NULL is allowed. */
 void lease_end(struct lease *lease);
 
-struct lease *lease_ref(struct lease *lease); /* NULL is allowed, as it is below */
+REFERENCED(lease); /* NULL is allowed, as it is below */
 void lease_unref(struct lease *lease);
 
 /* A duplicate, close-on-exec, the caller's; -EBADF: the lease has ended; another -errno. */

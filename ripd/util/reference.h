@@ -19,6 +19,14 @@ static inline void *reference_take(void *value)
     return value;
 }
 
+/* Defines NAME_ref() of a struct NAME: reference_take() of that type. A semicolon follows. */
+#define REFERENCED(name)                                                                                               \
+    static inline struct name *name##_ref(struct name *value)                                                          \
+    {                                                                                                                  \
+        return reference_take(value);                                                                                  \
+    }                                                                                                                  \
+    struct name
+
 /*
  * One holder less. True: it was the last one, and the value is to be freed. Release: what this holder did comes before;
  * acquire: the last one sees all of it. Partner: the same decrement by every other holder.
