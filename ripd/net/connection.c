@@ -79,10 +79,7 @@ int connection_open(struct server *server, const struct access_rules *rules, int
         return -ENOMEM;
     }
     enter_state(connection, CONNECTION_READING);
-    connection->next = server->connections;
-    if (server->connections != NULL)
-        server->connections->previous = connection;
-    server->connections = connection;
+    LIST_INSERT_HEAD(&server->connections, connection, entry);
     server->connection_count++;
     return 0;
 }
@@ -96,12 +93,7 @@ void connection_close(struct connection *connection)
     pending_leave(connection);
     stream_leave(connection);
     connection->state = CONNECTION_CLOSED;
-    if (connection->previous != NULL)
-        connection->previous->next = connection->next;
-    else
-        server->connections = connection->next;
-    if (connection->next != NULL)
-        connection->next->previous = connection->previous;
+    LIST_REMOVE(connection, entry);
     server->connection_count--;
     if (server->stopping && server->connection_count == 0)
         event_base_loopbreak(server->base);
@@ -537,8 +529,8 @@ void connections_expire(struct server *server, uint64_t now_mono_ns)
 {
     struct connection *next;
 
-    for (struct connection *connection = server->connections; connection != NULL; connection = next) {
-        next = connection->next;
+    for (struct connection *connection = LIST_FIRST(&server->connections); connection != NULL; connection = next) {
+        next = LIST_NEXT(connection, entry);
         expire(connection, now_mono_ns);
     }
 }
@@ -559,11 +551,11 @@ static int rank(const struct connection *connection)
 
 bool connections_drop_one(struct server *server)
 {
-    struct connection *chosen = server->connections;
+    struct connection *chosen = LIST_FIRST(&server->connections), *other;
 
     if (chosen == NULL)
         return false;
-    for (struct connection *other = chosen->next; other != NULL; other = other->next)
+    LIST_FOREACH (other, &server->connections, entry)
         if (rank(other) < rank(chosen) || (rank(other) == rank(chosen) && other->since_ns < chosen->since_ns))
             chosen = other;
     server->health.limit_counts[HEALTH_LIMIT_CONNECTIONS]++;
@@ -574,9 +566,9 @@ bool connections_drop_one(struct server *server)
 void connections_drop_stalled(struct server *server)
 {
     while (lists_bytes(server->lists) > server->limits.lists_bytes_max) {
-        struct connection *chosen = NULL;
+        struct connection *chosen = NULL, *other;
 
-        for (struct connection *other = server->connections; other != NULL; other = other->next)
+        LIST_FOREACH (other, &server->connections, entry)
             if (other->state == CONNECTION_WRITING && (chosen == NULL || other->progress_ns < chosen->progress_ns))
                 chosen = other;
         if (chosen == NULL)

@@ -34,8 +34,7 @@ enum connection_state {
 };
 
 struct connection {
-    struct connection *next;
-    struct connection *previous;
+    LIST_ENTRY(connection) entry; /* of server->connections */
     struct server *server;
     const struct access_rules *rules; /* of its listener */
     int descriptor;

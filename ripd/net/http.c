@@ -355,8 +355,8 @@ static void begin_stop(struct http *http)
     event_del(http->resume_event);
     pending_abandon(server->queries);
     streams_end(server);
-    for (struct connection *connection = server->connections; connection != NULL; connection = next) {
-        next = connection->next;
+    for (struct connection *connection = LIST_FIRST(&server->connections); connection != NULL; connection = next) {
+        next = LIST_NEXT(connection, entry);
         if (connection->state != CONNECTION_WRITING)
             connection_close(connection);
     }
@@ -619,8 +619,8 @@ void http_free(struct http *http)
     http_stop(http);
     server = &http->server;
     server->stopping = false;
-    while (server->connections != NULL)
-        connection_close(server->connections);
+    while (!LIST_EMPTY(&server->connections))
+        connection_close(LIST_FIRST(&server->connections));
     for (size_t i = 0; i < http->listener_count; i++) {
         free_event(http->listeners[i].event);
         listener_close(&http->listeners[i].socket);

@@ -3,6 +3,8 @@
 #ifndef RIPD_NET_SERVER_H
 #define RIPD_NET_SERVER_H
 
+#include <sys/queue.h>
+
 #include "cases/health.h"
 #include "cases/snapshot.h"
 #include "net/event_store.h"
@@ -18,13 +20,13 @@ struct server {
     struct health_http health; /* its counters; http_health() fills in the rest */
     struct snapshot *snapshot; /* the last one; NULL before the first scan */
     struct event_store events;
-    uint64_t epoch;                  /* of the events' sequences */
-    struct lists *lists;             /* lists.c */
-    struct pending_queries *queries; /* pending.c */
-    struct connection *connections;  /* connection.c */
+    uint64_t epoch;                                 /* of the events' sequences */
+    struct lists *lists;                            /* lists.c */
+    struct pending_queries *queries;                /* pending.c */
+    LIST_HEAD(connections, connection) connections; /* connection.c */
     size_t connection_count;
-    struct stream *streams; /* streams.c; newest first */
-    size_t stream_count;    /* of the connections */
+    LIST_HEAD(streams, stream) streams; /* streams.c; newest first */
+    size_t stream_count;                /* of the connections */
     bool stopping;
 };
 

@@ -33,8 +33,7 @@ struct peer {
 };
 
 struct stream {
-    struct stream *next; /* an older one */
-    struct stream *previous;
+    LIST_ENTRY(stream) entry; /* of server->streams */
     struct connection *connection;
     struct peer peer;
     struct query query;
@@ -146,7 +145,9 @@ void stream_turn(struct connection *connection)
 
 void streams_advance(struct server *server)
 {
-    for (struct stream *stream = server->streams; stream != NULL; stream = stream->next)
+    struct stream *stream;
+
+    LIST_FOREACH (stream, &server->streams, entry)
         if (evbuffer_get_length(stream->connection->output) == 0)
             event_active(stream->connection->write_event, EV_WRITE, 0);
 }
@@ -220,13 +221,13 @@ static bool same_peer(const struct peer *left, const struct peer *right)
 /* Which stream a new one of that peer ends: the oldest of the peer that has most, with the new one counted. */
 static struct stream *stream_to_end(const struct server *server, const struct peer *added)
 {
-    struct stream *chosen = NULL;
+    struct stream *chosen = NULL, *stream, *other;
     size_t most = 0;
 
-    for (struct stream *stream = server->streams; stream != NULL; stream = stream->next) {
+    LIST_FOREACH (stream, &server->streams, entry) {
         size_t count = same_peer(&stream->peer, added);
 
-        for (const struct stream *other = server->streams; other != NULL; other = other->next)
+        LIST_FOREACH (other, &server->streams, entry)
             count += same_peer(&other->peer, &stream->peer);
         if (count >= most) {
             chosen = stream;
@@ -243,10 +244,7 @@ static void enlist(struct server *server, struct stream *stream)
         connection_close(stream_to_end(server, &stream->peer)->connection);
         server->health.limit_counts[HEALTH_LIMIT_STREAMS]++;
     }
-    stream->next = server->streams;
-    if (server->streams != NULL)
-        server->streams->previous = stream;
-    server->streams = stream;
+    LIST_INSERT_HEAD(&server->streams, stream, entry);
     server->stream_count++;
     stream->connection->stream = stream;
 }
@@ -290,12 +288,7 @@ void stream_leave(struct connection *connection)
 
     if (stream == NULL)
         return;
-    if (stream->previous != NULL)
-        stream->previous->next = stream->next;
-    else
-        connection->server->streams = stream->next;
-    if (stream->next != NULL)
-        stream->next->previous = stream->previous;
+    LIST_REMOVE(stream, entry);
     connection->server->stream_count--;
     connection->stream = NULL;
     free(stream);
@@ -323,8 +316,8 @@ void stream_expire(struct connection *connection, uint64_t now_mono_ns)
 
 void streams_end(struct server *server)
 {
-    while (server->streams != NULL) {
-        struct connection *connection = server->streams->connection;
+    while (!LIST_EMPTY(&server->streams)) {
+        struct connection *connection = LIST_FIRST(&server->streams)->connection;
 
         connection_enter(connection);
         fill(connection->stream);
