@@ -5,12 +5,12 @@
 #include "app/report.h"
 
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "app/log.h"
+#include "util/text.h"
 
 static const struct notice_line {
     enum log_level level;
@@ -151,16 +151,18 @@ static void give_text(struct report_fields *fields, enum report_field field, con
     give_bytes(fields, field, text, text != NULL ? strlen(text) : 0);
 }
 
-__attribute__((format(printf, 3, 4))) static void give_number(struct report_fields *fields, enum report_field field,
-                                                              const char *format, ...)
+static void give_number(struct report_fields *fields, enum report_field field, uint64_t value)
 {
-    char *number = fields->numbers[field];
-    va_list arguments;
+    snprintf(fields->numbers[field], NUMBER_BYTES, field == REPORT_FIELD_RIPD_OFFSET ? "0x%" PRIx64 : "%" PRIu64,
+             value);
+    give_text(fields, field, fields->numbers[field]);
+}
 
-    va_start(arguments, format);
-    vsnprintf(number, NUMBER_BYTES, format, arguments);
-    va_end(arguments);
-    give_text(fields, field, number);
+/* Nothing where it is 0. */
+static void give_known(struct report_fields *fields, enum report_field field, uint64_t value)
+{
+    if (value != 0)
+        give_number(fields, field, value);
 }
 
 /* The fields point into the event and *ret_fields itself, which must stay where it is. */
@@ -171,34 +173,29 @@ static void fill_fields(struct report_fields *ret_fields, const struct event *ev
     ret_fields->count = 0;
     give_text(ret_fields, REPORT_FIELD_MESSAGE_ID, begins ? REPORT_BEGIN_MESSAGE_ID : REPORT_END_MESSAGE_ID);
     give_text(ret_fields, REPORT_FIELD_RIPD_EVENT, event_kind_name(event->kind));
-    give_number(ret_fields, REPORT_FIELD_RIPD_EPISODE, "%" PRIu64, event->episode);
-    if (event->incident != 0)
-        give_number(ret_fields, REPORT_FIELD_RIPD_INCIDENT, "%" PRIu64, event->incident);
-    if (event->waiting_count != 0)
-        give_number(ret_fields, REPORT_FIELD_RIPD_WAITING_COUNT, "%" PRIu32, event->waiting_count);
+    give_number(ret_fields, REPORT_FIELD_RIPD_EPISODE, event->episode);
+    give_known(ret_fields, REPORT_FIELD_RIPD_INCIDENT, event->incident);
+    give_known(ret_fields, REPORT_FIELD_RIPD_WAITING_COUNT, event->waiting_count);
     give_text(ret_fields, REPORT_FIELD_RIPD_RING, event->ring);
     if (event->ring[0] != '\0')
-        give_number(ret_fields, REPORT_FIELD_RIPD_ID, "%" PRIu32, event->id);
-    if (event->tid != 0)
-        give_number(ret_fields, REPORT_FIELD_RIPD_TID, "%" PRIu32, event->tid);
+        give_number(ret_fields, REPORT_FIELD_RIPD_ID, event->id);
+    give_known(ret_fields, REPORT_FIELD_RIPD_TID, event->tid);
     give_bytes(ret_fields, REPORT_FIELD_RIPD_NAME, event->name, event->name_bytes);
     give_bytes(ret_fields, REPORT_FIELD_RIPD_NOTE, event->note, event->note_bytes);
-    if (event->pid != 0)
-        give_number(ret_fields, REPORT_FIELD_RIPD_PID, "%" PRIu32, event->pid);
+    give_known(ret_fields, REPORT_FIELD_RIPD_PID, event->pid);
     give_text(ret_fields, REPORT_FIELD_RIPD_COMM, event->comm);
     give_text(ret_fields, REPORT_FIELD_RIPD_UNIT, event->unit);
     give_text(ret_fields, REPORT_FIELD_RIPD_CONTAINER, event->container);
     if (event->cause != CAUSE_NONE)
         give_text(ret_fields, REPORT_FIELD_RIPD_CAUSE, id_cause_name(event->cause));
-    give_number(ret_fields, begins ? REPORT_FIELD_RIPD_FROZEN_FOR_MS : REPORT_FIELD_RIPD_LASTED_MS, "%" PRIu64,
+    give_number(ret_fields, begins ? REPORT_FIELD_RIPD_FROZEN_FOR_MS : REPORT_FIELD_RIPD_LASTED_MS,
                 event->duration_ns / MS);
     give_text(ret_fields, REPORT_FIELD_RIPD_MODULE, event->module);
     if (event->module != NULL)
-        give_number(ret_fields, REPORT_FIELD_RIPD_OFFSET, "0x%" PRIx64, event->offset);
+        give_number(ret_fields, REPORT_FIELD_RIPD_OFFSET, event->offset);
     give_text(ret_fields, REPORT_FIELD_RIPD_FUNCTION, event->function);
     give_text(ret_fields, REPORT_FIELD_RIPD_FILE, event->file);
-    if (event->line != 0)
-        give_number(ret_fields, REPORT_FIELD_RIPD_LINE, "%" PRIu32, event->line);
+    give_known(ret_fields, REPORT_FIELD_RIPD_LINE, event->line);
     give_text(ret_fields, REPORT_FIELD_RIPD_SYSCALL, event->syscall);
     give_text(ret_fields, REPORT_FIELD_RIPD_TARGET, event->target);
     give_text(ret_fields, REPORT_FIELD_RIPD_SUMMARY, event->summary);
@@ -208,81 +205,67 @@ static void fill_fields(struct report_fields *ret_fields, const struct event *ev
 
 /* Log lines -------------------------------------------------------------------------------------------------------- */
 
-struct line {
-    char text[10 * LOG_QUOTED_BYTES + 512];
-    size_t length;
-};
+enum { EVENT_LINE_BYTES = 10 * LOG_QUOTED_BYTES + 512 };
 
-__attribute__((format(printf, 2, 3))) static void add(struct line *line, const char *format, ...)
-{
-    va_list arguments;
-    int length;
-
-    va_start(arguments, format);
-    length = vsnprintf(line->text + line->length, sizeof(line->text) - line->length, format, arguments);
-    va_end(arguments);
-    line->length += (size_t)length < sizeof(line->text) - line->length ? (size_t)length : 0;
-}
-
-static void add_quoted(struct line *line, const char *key, const void *bytes, size_t length)
+static void add_quoted(char *line, const char *key, const void *bytes, size_t length)
 {
     char quoted[LOG_QUOTED_BYTES];
 
-    add(line, " %s=%s", key, log_quote(bytes, length, quoted));
+    text_append(line, EVENT_LINE_BYTES, " %s=%s", key, log_quote(bytes, length, quoted));
 }
 
-static void add_known(struct line *line, const char *key, const char *text)
+static void add_known(char *line, const char *key, const char *text)
 {
     if (text != NULL)
         add_quoted(line, key, text, strlen(text));
 }
 
-static void add_begin(struct line *line, const struct event *event)
+static void add_begin(char *line, const struct event *event)
 {
-    add(line, " cause=%s frozen_for_ms=%" PRIu64, event->cause == CAUSE_NONE ? "null" : id_cause_name(event->cause),
-        event->duration_ns / MS);
+    text_append(line, EVENT_LINE_BYTES, " cause=%s frozen_for_ms=%" PRIu64,
+                event->cause == CAUSE_NONE ? "null" : id_cause_name(event->cause), event->duration_ns / MS);
     if (event->note_bytes != 0)
         add_quoted(line, "note", event->note, event->note_bytes);
     if (event->module != NULL) {
         add_known(line, "module", event->module);
-        add(line, " offset=0x%" PRIx64, event->offset);
+        text_append(line, EVENT_LINE_BYTES, " offset=0x%" PRIx64, event->offset);
     }
     add_known(line, "function", event->function);
     add_known(line, "file", event->file);
     if (event->line != 0)
-        add(line, " line=%" PRIu32, event->line);
+        text_append(line, EVENT_LINE_BYTES, " line=%" PRIu32, event->line);
     if (event->syscall != NULL)
-        add(line, " syscall=%s", event->syscall);
+        text_append(line, EVENT_LINE_BYTES, " syscall=%s", event->syscall);
     add_known(line, "target", event->target);
     if (event->holder_bytes != 0)
         add_quoted(line, "waits_for", event->holder, event->holder_bytes);
     if (event->waiting_count != 0)
-        add(line, " waiting_count=%" PRIu32, event->waiting_count);
+        text_append(line, EVENT_LINE_BYTES, " waiting_count=%" PRIu32, event->waiting_count);
 }
 
 void report_event(const struct event *event)
 {
-    struct line line = {.length = 0};
+    char line[EVENT_LINE_BYTES] = "";
     struct report_fields fields;
 
     fill_fields(&fields, event);
-    add(&line, "stall %s episode=%" PRIu64, event_kind_name(event->kind), event->episode);
+    text_append(line, EVENT_LINE_BYTES, "stall %s episode=%" PRIu64, event_kind_name(event->kind), event->episode);
     if (event->incident != 0 && event->incident != event->episode)
-        add(&line, " incident=%" PRIu64, event->incident);
+        text_append(line, EVENT_LINE_BYTES, " incident=%" PRIu64, event->incident);
     if (event->ring[0] != '\0') {
-        add_quoted(&line, "ring", event->ring, strlen(event->ring));
-        add(&line, " id=%" PRIu32, event->id);
+        add_quoted(line, "ring", event->ring, strlen(event->ring));
+        text_append(line, EVENT_LINE_BYTES, " id=%" PRIu32, event->id);
         if (event->tid != 0)
-            add(&line, " tid=%" PRIu32, event->tid);
+            text_append(line, EVENT_LINE_BYTES, " tid=%" PRIu32, event->tid);
         else
-            add(&line, " tid=null");
-        add_quoted(&line, "name", event->name, event->name_bytes);
+            text_append(line, EVENT_LINE_BYTES, " tid=null");
+        add_quoted(line, "name", event->name, event->name_bytes);
     }
     if (event->kind == EVENT_BEGIN)
-        add_begin(&line, event);
+        add_begin(line, event);
     else
-        add(&line, " reason=%s lasted_ms=%" PRIu64 " stalls=%" PRIu32, event_reason_name(event->reason),
-            event->duration_ns / MS, event->stall_count);
-    add_known(&line, "summary", event->summary);
-    log_event(LOG_LEVEL_WARNING, fields.fields, fields.count, "%s", line.text);
+        text_append(line, EVENT_LINE_BYTES, " reason=%s lasted_ms=%" PRIu64 " stalls=%" PRIu32,
+                    event_reason_name(event->reason), event->duration_ns / MS, event->stall_count);
+    add_known(line, "summary", event->summary);
+    log_event(LOG_LEVEL_WARNING, fields.fields, fields.count, "%s", line);
 }
