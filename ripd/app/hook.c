@@ -26,24 +26,21 @@
 #define DETAIL_BYTES 128u
 
 /* Lines about commands: what happened; behind it stand the details of the last time, and how often. */
-#define NOTICE_TABLE(X)                                                                                                \
-    X(NOT_STARTED, "on-stall command could not be started")                                                            \
-    X(FAILED, "on-stall command failed")                                                                               \
-    X(TIMED_OUT, "on-stall command ran too long and was ended")                                                        \
-    X(CUT_OFF, "on-stall command was killed because ripd stops")                                                       \
-    X(NOT_GIVEN, "events not given to the on-stall command")
-
 enum notice_kind {
-#define X(name, text) NOTICE_##name,
-    NOTICE_TABLE(X)
-#undef X
-        NOTICE_COUNT
+    NOTICE_NOT_STARTED,
+    NOTICE_FAILED,
+    NOTICE_TIMED_OUT,
+    NOTICE_CUT_OFF,
+    NOTICE_NOT_GIVEN,
+    NOTICE_COUNT,
 };
 
 static const char *const notice_texts[NOTICE_COUNT] = {
-#define X(name, text) text,
-    NOTICE_TABLE(X)
-#undef X
+    [NOTICE_NOT_STARTED] = "on-stall command could not be started",
+    [NOTICE_FAILED] = "on-stall command failed",
+    [NOTICE_TIMED_OUT] = "on-stall command ran too long and was ended",
+    [NOTICE_CUT_OFF] = "on-stall command was killed because ripd stops",
+    [NOTICE_NOT_GIVEN] = "events not given to the on-stall command",
 };
 
 struct notice {

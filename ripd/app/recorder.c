@@ -180,7 +180,7 @@ static struct recorded_ring *find_ring(struct recorder *recorder, uint32_t seria
 /* One call that reads the ring. */
 struct reading {
     struct recorder *recorder;
-    enum { READ_OPEN, READ_SAMPLES, READ_FINISH } kind;
+    bool (*step)(struct drain *drain, const struct rip_view *view, struct drain_batch *batch); /* NULL: samples */
     const struct rip_sample *samples;
     size_t count;
     bool more;
@@ -192,17 +192,10 @@ static void read_ring(void *context, const struct rip_view *view)
     struct drain *drain = reading->recorder->ring->drain;
     struct drain_batch *batch = reading->recorder->batch;
 
-    switch (reading->kind) {
-    case READ_OPEN:
-        reading->more = drain_open(drain, view, batch);
-        break;
-    case READ_SAMPLES:
+    if (reading->step != NULL)
+        reading->more = reading->step(drain, view, batch);
+    else
         drain_read(drain, view, reading->samples, reading->count, batch);
-        break;
-    case READ_FINISH:
-        reading->more = drain_finish(drain, view, batch);
-        break;
-    }
 }
 
 /* False: the ring cannot be read any more. */
@@ -228,10 +221,10 @@ static void read_all(struct recorder *recorder, struct ring *ring, struct readin
             recorder->ring = NULL;
             return;
         }
-        if (reading->kind != READ_SAMPLES && !reading->more)
+        if (reading->step != NULL && !reading->more)
             return;
         (void)drain_take(recorder->ring->drain, recorder->batch, &sink);
-        if (reading->kind == READ_SAMPLES)
+        if (reading->step == NULL)
             return;
     }
 }
@@ -288,7 +281,7 @@ static void add_conditions(struct recorder *recorder, const struct ring *ring)
 static void tap_ring(void *context, struct ring *ring)
 {
     struct recorder *recorder = context;
-    struct reading reading = {.kind = READ_OPEN};
+    struct reading reading = {.step = drain_open};
 
     recorder->ring = find_ring(recorder, ring->serial);
     if (recorder->ring != NULL && recorder->ring->drain == NULL)
@@ -307,7 +300,7 @@ static void tap_ring(void *context, struct ring *ring)
 static void tap_samples(void *context, struct ring *ring, const struct rip_sample *samples, size_t count)
 {
     struct recorder *recorder = context;
-    struct reading reading = {.kind = READ_SAMPLES, .samples = samples, .count = count};
+    struct reading reading = {.samples = samples, .count = count};
 
     if (recorder->ring != NULL && count != 0 && has_room(recorder, ring, count * RECORDED_ID_BYTES))
         read_all(recorder, ring, &reading);
@@ -317,7 +310,7 @@ static void tap_ring_end(void *context, struct ring *ring)
 {
     struct recorder *recorder = context;
     const struct rip_sink sink = {recorder, take};
-    struct reading reading = {.kind = READ_FINISH};
+    struct reading reading = {.step = drain_finish};
 
     if (recorder->ring != NULL)
         read_all(recorder, ring, &reading);

@@ -9,9 +9,10 @@
 #include "util/reference.h"
 
 static const char *const denied_names[KERNEL_DENIED_COUNT] = {
-#define X(name, text) text,
-    KERNEL_DENIED_TABLE(X)
-#undef X
+    [KERNEL_DENIED_BIT_SYSCALL] = "syscall",
+    [KERNEL_DENIED_BIT_WCHAN] = "wchan",
+    [KERNEL_DENIED_BIT_DESCRIPTORS] = "fd",
+    [KERNEL_DENIED_BIT_MEMORY] = "asked_ms",
 };
 
 const char *kernel_denied_name(enum kernel_denied bit)

@@ -52,17 +52,12 @@
 #define KERNEL_COMM_BYTES 17u
 
 /* Why something is null that the thread may well have: bits. JSON has the texts. */
-#define KERNEL_DENIED_TABLE(X)                                                                                         \
-    X(SYSCALL, "syscall")                                                                                              \
-    X(WCHAN, "wchan")                                                                                                  \
-    X(DESCRIPTORS, "fd")                                                                                               \
-    X(MEMORY, "asked_ms")
-
 enum kernel_denied {
-#define X(name, text) KERNEL_DENIED_BIT_##name,
-    KERNEL_DENIED_TABLE(X)
-#undef X
-        KERNEL_DENIED_COUNT
+    KERNEL_DENIED_BIT_SYSCALL,
+    KERNEL_DENIED_BIT_WCHAN,
+    KERNEL_DENIED_BIT_DESCRIPTORS,
+    KERNEL_DENIED_BIT_MEMORY,
+    KERNEL_DENIED_COUNT,
 };
 #define KERNEL_DENIED(name) (1u << KERNEL_DENIED_BIT_##name)
 const char *kernel_denied_name(enum kernel_denied bit); /* the field that is null for it; static */

@@ -128,18 +128,11 @@ static void hosts_done(struct hosts *hosts)
     hosts->names = NULL;
 }
 
-/* 0; -E2BIG: more than HTTP_HOSTS_MAX; -EINVAL: *ret_wrong, one of names, is no host name; -ENOMEM. */
-static int hosts_copy(struct hosts *ret_hosts, const char *const *names, size_t count, const char **ret_wrong)
+/* All or none: 0 or -ENOMEM. */
+static int hosts_copy(struct hosts *ret_hosts, const char *const *names, size_t count)
 {
     struct hosts hosts = {NULL, 0};
 
-    if (count > HTTP_HOSTS_MAX)
-        return -E2BIG;
-    for (size_t i = 0; i < count; i++)
-        if (!access_host_valid(names[i])) {
-            *ret_wrong = names[i];
-            return -EINVAL;
-        }
     hosts.names = calloc(count + 1, sizeof(*hosts.names));
     if (hosts.names == NULL)
         return -ENOMEM;
@@ -282,10 +275,9 @@ void http_publish_event(struct http *http, struct event *event)
 
 int http_allow_hosts(struct http *http, const char *const *names, size_t count)
 {
-    const char *wrong;
     struct hosts hosts, replaced;
     struct mail *mail;
-    int status = hosts_copy(&hosts, names, count, &wrong);
+    int status = hosts_copy(&hosts, names, count);
 
     if (status < 0)
         return status;
@@ -456,11 +448,8 @@ static int open_passed(struct http *http, const struct http_passed *passed, char
 
 static int open_listeners(struct http *http, const struct http_options *options, char **ret_error)
 {
-    const char *wrong = NULL;
-    int status = hosts_copy(&http->hosts, options->allow_hosts, options->allow_host_count, &wrong);
+    int status = hosts_copy(&http->hosts, options->allow_hosts, options->allow_host_count);
 
-    if (status == -EINVAL && asprintf(ret_error, "--allow-host %s: not a host name", wrong) < 0)
-        *ret_error = NULL;
     for (size_t i = 0; status == 0 && i < options->passed_count; i++)
         status = open_passed(http, &options->passed[i], ret_error);
     for (size_t i = 0; status == 0 && i < options->listen_count; i++)

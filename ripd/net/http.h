@@ -19,7 +19,6 @@
 #include "cases/snapshot.h"
 
 #define HTTP_LISTENERS_MAX 16u
-#define HTTP_HOSTS_MAX 64u
 
 /* A socket that listens already. */
 struct http_passed {
@@ -64,8 +63,8 @@ void http_publish_event(struct http *http, struct event *event);
 /* Before http_start(). Which history the sequences are of; without it the server makes one up. */
 void http_set_epoch(struct http *http, uint64_t epoch);
 /*
- * From any thread: from now on these names, and no others besides its own, are accepted in Host. Copies them. -E2BIG,
- * -EINVAL or -ENOMEM: the old ones stay.
+ * From any thread: from now on these names, which access_host_valid(), and no others besides its own, are accepted in
+ * Host. Copies them. -ENOMEM: the old ones stay.
  */
 int http_allow_hosts(struct http *http, const char *const *names, size_t count);
 /* From any thread. page may be NULL: it could not be had (503). Takes over the caller's reference. */

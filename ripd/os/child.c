@@ -53,9 +53,13 @@ struct child {
 
 const char *child_end_name(enum child_end end)
 {
-#define X(name, text) text,
-    static const char *const names[] = {CHILD_END_TABLE(X)};
-#undef X
+    static const char *const names[] = {
+        [CHILD_DIED] = "died",
+        [CHILD_HUNG] = "hung",
+        [CHILD_NONSENSE] = "nonsense",
+        [CHILD_IDLE] = "idle",
+    };
+
     return names[end];
 }
 

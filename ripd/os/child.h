@@ -34,17 +34,12 @@
 #define CHILD_READY_NS UINT64_C(10000000000) /* a program sends that it is ready within this */
 
 /* Why a child ended; the words are those of the log and of metrics. */
-#define CHILD_END_TABLE(X)                                                                                             \
-    X(DIED, "died")         /* on a query */                                                                           \
-    X(HUNG, "hung")         /* no answer in time, or no CPU time used for too long */                                  \
-    X(NONSENSE, "nonsense") /* what cannot be an answer */                                                             \
-    X(IDLE, "idle")         /* while there was no query: nobody is blamed */
-
 enum child_end {
-#define X(name, text) CHILD_##name,
-    CHILD_END_TABLE(X)
-#undef X
-        CHILD_END_COUNT
+    CHILD_DIED,     /* on a query */
+    CHILD_HUNG,     /* no answer in time, or no CPU time used for too long */
+    CHILD_NONSENSE, /* what cannot be an answer */
+    CHILD_IDLE,     /* while there was no query: nobody is blamed */
+    CHILD_END_COUNT,
 };
 
 /* Static strings. */

@@ -25,9 +25,8 @@ enum { NAME_BYTES = 64, CHUNK_BYTES = 16384 };
 enum { UNIX_FLAG_LISTENS = 1 << 16, UNIX_UNCONNECTED = 1 }; /* __SO_ACCEPTCON, SS_UNCONNECTED of the kernel */
 
 static const char *const kind_names[PROC_SOCKET_KIND_COUNT] = {
-#define X(name, text) text,
-    PROC_SOCKET_TABLE(X)
-#undef X
+    [PROC_SOCKET_TCP] = "tcp",   [PROC_SOCKET_TCP6] = "tcp6", [PROC_SOCKET_UDP] = "udp",
+    [PROC_SOCKET_UDP6] = "udp6", [PROC_SOCKET_UNIX] = "unix",
 };
 
 const char *proc_socket_kind_name(enum proc_socket_kind kind)

@@ -13,18 +13,13 @@
 #define PROC_SOCKET_PATH_BYTES 112u /* sun_path holds 108 */
 
 /* kind, file below PID/net, word for it */
-#define PROC_SOCKET_TABLE(X)                                                                                           \
-    X(TCP, "tcp")                                                                                                      \
-    X(TCP6, "tcp6")                                                                                                    \
-    X(UDP, "udp")                                                                                                      \
-    X(UDP6, "udp6")                                                                                                    \
-    X(UNIX, "unix")
-
 enum proc_socket_kind {
-#define X(name, text) PROC_SOCKET_##name,
-    PROC_SOCKET_TABLE(X)
-#undef X
-        PROC_SOCKET_KIND_COUNT
+    PROC_SOCKET_TCP,
+    PROC_SOCKET_TCP6,
+    PROC_SOCKET_UDP,
+    PROC_SOCKET_UDP6,
+    PROC_SOCKET_UNIX,
+    PROC_SOCKET_KIND_COUNT,
 };
 const char *proc_socket_kind_name(enum proc_socket_kind kind);
 

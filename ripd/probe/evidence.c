@@ -243,8 +243,7 @@ static void ask_process(struct probe *probe, struct process *process)
     record->examined_mono_ns = clock_mono_ns();
     if (probe->hold_count < HOLDS_MAX && (process->hold = pidfd_of(record->pid)) >= 0)
         probe->hold_count++;
-    if (proc_stat(probe->proc, record->pid, &stat) != 0 || proc_status(probe->proc, record->pid, &status) != 0 ||
-        stat.start_time_ticks != record->pid_start_time_ticks) {
+    if (!process_stat(probe->proc, record, &stat) || proc_status(probe->proc, record->pid, &status) != 0) {
         process->lost = true; /* it is exiting: the next scan decides */
         return;
     }

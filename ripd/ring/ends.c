@@ -61,7 +61,7 @@ static int hold_process(const struct ring_host *host, const struct ring_process 
 
     if (descriptor < 0)
         return descriptor;
-    if (proc_stat(host->proc, process->pid, &stat) == 0 && stat.start_time_ticks == process->pid_start_time_ticks)
+    if (process_stat(host->proc, process, &stat))
         return descriptor;
     close(descriptor);
     return -ESRCH;

@@ -177,7 +177,7 @@ int mapping_check(struct mapping *mapping)
 
 /* One call of the reader. */
 struct request {
-    enum {
+    enum request_kind {
         READ_INFO,
         READ_SCAN,
         READ_ID,
@@ -552,9 +552,14 @@ int mapping_read(struct mapping *mapping, void (*read)(void *context, const stru
     return damage(mapping);
 }
 
+static int read_at(struct mapping *mapping, enum request_kind kind, uint32_t index, void *ret)
+{
+    return read_mapping(mapping, &(struct request){.kind = kind, .index = index, .ret = ret});
+}
+
 int mapping_info(struct mapping *mapping, struct rip_ring_info *ret_info)
 {
-    return read_mapping(mapping, &(struct request){.kind = READ_INFO, .ret = ret_info});
+    return read_at(mapping, READ_INFO, 0, ret_info);
 }
 
 int mapping_scan(struct mapping *mapping, struct rip_scan_position *position, struct rip_sample *ret_samples,
@@ -568,22 +573,22 @@ int mapping_scan(struct mapping *mapping, struct rip_scan_position *position, st
 
 int mapping_id(struct mapping *mapping, uint32_t slot, struct rip_id_info *ret_info)
 {
-    return read_mapping(mapping, &(struct request){.kind = READ_ID, .index = slot, .ret = ret_info});
+    return read_at(mapping, READ_ID, slot, ret_info);
 }
 
 int mapping_wait(struct mapping *mapping, uint32_t slot, struct rip_wait_info *ret_info)
 {
-    return read_mapping(mapping, &(struct request){.kind = READ_WAIT, .index = slot, .ret = ret_info});
+    return read_at(mapping, READ_WAIT, slot, ret_info);
 }
 
 int mapping_note(struct mapping *mapping, uint32_t slot, struct rip_note_info *ret_info)
 {
-    return read_mapping(mapping, &(struct request){.kind = READ_NOTE, .index = slot, .ret = ret_info});
+    return read_at(mapping, READ_NOTE, slot, ret_info);
 }
 
 int mapping_last(struct mapping *mapping, uint32_t slot, struct rip_last_info *ret_info)
 {
-    return read_mapping(mapping, &(struct request){.kind = READ_LAST, .index = slot, .ret = ret_info});
+    return read_at(mapping, READ_LAST, slot, ret_info);
 }
 
 int mapping_trail(struct mapping *mapping, uint32_t slot, struct rip_entry ret_entries[RIP_ENTRY_COUNT],
@@ -595,7 +600,7 @@ int mapping_trail(struct mapping *mapping, uint32_t slot, struct rip_entry ret_e
 
 int mapping_process(struct mapping *mapping, uint32_t index, struct rip_process_info *ret_info)
 {
-    return read_mapping(mapping, &(struct request){.kind = READ_PROCESS, .index = index, .ret = ret_info});
+    return read_at(mapping, READ_PROCESS, index, ret_info);
 }
 
 int mapping_module(struct mapping *mapping, uint32_t process, uint32_t nth, struct rip_module_info *ret_info)

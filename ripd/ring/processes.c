@@ -371,8 +371,7 @@ static bool is_owners_own(const struct ring_host *host, const struct ring *ring,
     struct proc_status status;
     struct proc_stat stat;
 
-    if (proc_stat(host->proc, process->pid, &stat) != 0 || stat.start_time_ticks != process->pid_start_time_ticks ||
-        proc_status(host->proc, process->pid, &status) != 0)
+    if (!process_stat(host->proc, process, &stat) || proc_status(host->proc, process->pid, &status) != 0)
         return false;
     *ret_uid = status.uid_real;
     return status.uid_real == status.uid_effective && status.uid_real == status.uid_saved &&
@@ -507,8 +506,7 @@ bool registry_process_holds(const struct registry *registry, const struct ring *
         (file_lock_holder(ring->mapping.descriptor, ring->mapping.view.lock_holder_offset + process, &holder) != 0 ||
          holder != owner->pid))
         return false;
-    return owner->pid != 0 && proc_stat(registry_proc(registry), owner->pid, &stat) == 0 &&
-           stat.start_time_ticks == owner->pid_start_time_ticks;
+    return owner->pid != 0 && process_stat(registry_proc(registry), owner, &stat);
 }
 
 /* Records ---------------------------------------------------------------------------------------------------------- */

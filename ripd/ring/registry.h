@@ -28,6 +28,7 @@
 
 #include "cases/snapshot.h"
 #include "os/lease.h"
+#include "os/proc.h"
 #include "os/proc_maps.h"
 #include "ring/identity.h"
 #include "ring/mapping.h"
@@ -96,6 +97,12 @@ struct ring_process {
 static inline bool process_lives(const struct ring_process *process)
 {
     return process->verdict == PROCESS_ATTESTED || process->verdict == PROCESS_ALIVE;
+}
+
+/* False: it is not there any more. */
+static inline bool process_stat(int proc, const struct ring_process *process, struct proc_stat *ret_stat)
+{
+    return proc_stat(proc, process->pid, ret_stat) == 0 && ret_stat->start_time_ticks == process->pid_start_time_ticks;
 }
 
 struct ring {

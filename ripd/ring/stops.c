@@ -18,7 +18,7 @@ static enum id_cause stop_of(int proc, struct ring_process *process)
     bool traced;
 
     process->thread_count = 0;
-    if (proc_stat(proc, process->pid, &stat) != 0 || stat.start_time_ticks != process->pid_start_time_ticks)
+    if (!process_stat(proc, process, &stat))
         return CAUSE_NONE;
     process->thread_count = stat.thread_count;
     process->looked = process->waits;

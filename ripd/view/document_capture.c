@@ -8,9 +8,10 @@
 const char *capture_end_name(enum capture_end end)
 {
     static const char *const names[] = {
-#define X(name, text) [CAPTURE_END_##name] = text,
-        CAPTURE_END_TABLE(X)
-#undef X
+        [CAPTURE_END_KILLED] = "killed",
+        [CAPTURE_END_EXITED] = "exited",
+        [CAPTURE_END_EXECUTED] = "executed",
+        [CAPTURE_END_UNKNOWN] = "unknown",
     };
 
     return names[end];
@@ -66,9 +67,7 @@ int document_capture(const struct capture_facts *facts, const struct snapshot *m
 {
     struct json_writer writer;
 
-    json_init(&writer);
-    json_open(&writer, NULL, '{');
-    json_text(&writer, "schema", "ripd/capture/1");
+    json_begin(&writer, "ripd/capture/1");
     json_time(&writer, "ended_at", facts->ended_wall_ns);
     json_name(&writer, "ring", facts->ring_name);
     json_text(&writer, "source", process_source(facts->process));

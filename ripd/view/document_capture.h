@@ -14,17 +14,11 @@
 #define CAPTURE_STALLS_MAX 1000u /* in a document; the longest */
 
 /* How a process ended. */
-#define CAPTURE_END_TABLE(X)                                                                                           \
-    X(KILLED, "killed")     /* by a signal */                                                                          \
-    X(EXITED, "exited")     /* without leaving its ring: _exit() of a linked program */                                \
-    X(EXECUTED, "executed") /* another program; the process lives on */                                                \
-    X(UNKNOWN, "unknown")   /* it has ended, and the kernel does not say how */
-
 enum capture_end {
-#define X(name, text) CAPTURE_END_##name,
-    CAPTURE_END_TABLE(X)
-#undef X
-        CAPTURE_END_COUNT
+    CAPTURE_END_KILLED,   /* by a signal */
+    CAPTURE_END_EXITED,   /* without leaving its ring: _exit() of a linked program */
+    CAPTURE_END_EXECUTED, /* another program; the process lives on */
+    CAPTURE_END_UNKNOWN,  /* it has ended, and the kernel does not say how */
 };
 
 /* Static string. */

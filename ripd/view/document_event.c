@@ -12,8 +12,7 @@ static void write_head(struct json_writer *writer, const struct event *event)
 {
     bool end = event->kind == EVENT_END;
 
-    json_init(writer);
-    json_open(writer, NULL, '{');
+    json_begin(writer, NULL);
     json_uint(writer, "sequence", event->sequence);
     json_text(writer, "kind", event_kind_name(event->kind));
     json_time(writer, "at", event->at_wall_ns);

@@ -51,9 +51,7 @@ int document_head(const struct document_frame *frame, uint64_t now_wall_ns, uint
     char cursor[CURSOR_TEXT_BYTES];
     struct json_writer writer;
 
-    json_init(&writer);
-    json_open(&writer, NULL, '{');
-    json_text(&writer, "schema", kinds[frame->kind].schema);
+    json_begin(&writer, kinds[frame->kind].schema);
     json_time(&writer, "generated_at", now_wall_ns);
     json_open(&writer, "scan", '{');
     json_uint(&writer, "sequence", frame->sequence);
@@ -430,9 +428,7 @@ int document_version(char **ret_text, size_t *ret_length)
 {
     struct json_writer writer;
 
-    json_init(&writer);
-    json_open(&writer, NULL, '{');
-    json_text(&writer, "schema", "ripd/version/1");
+    json_begin(&writer, "ripd/version/1");
     json_text(&writer, "version", RIP_VERSION);
     json_text(&writer, "compiler", __VERSION__);
     json_uint(&writer, "ring_format", RIP_FORMAT_VERSION);
@@ -443,9 +439,7 @@ int document_health(const char *status, char **ret_text, size_t *ret_length)
 {
     struct json_writer writer;
 
-    json_init(&writer);
-    json_open(&writer, NULL, '{');
-    json_text(&writer, "schema", "ripd/health/1");
+    json_begin(&writer, "ripd/health/1");
     json_text(&writer, "status", status);
     return finish(&writer, ret_text, ret_length);
 }
@@ -455,8 +449,7 @@ int document_problem(int status, const char *title, const char *detail, const ch
 {
     struct json_writer writer;
 
-    json_init(&writer);
-    json_open(&writer, NULL, '{');
+    json_begin(&writer, NULL);
     json_text(&writer, "type", "about:blank");
     json_text(&writer, "title", title);
     json_uint(&writer, "status", (uint64_t)status);

@@ -64,6 +64,15 @@ static inline uint64_t json_nonzero(uint64_t value)
     return value == 0 ? JSON_UNKNOWN : value;
 }
 
+/* A document, an object; of a schema, or NULL. */
+static inline void json_begin(struct json_writer *writer, const char *schema)
+{
+    json_init(writer);
+    json_open(writer, NULL, '{');
+    if (schema != NULL)
+        json_text(writer, "schema", schema);
+}
+
 /* Whole milliseconds; JSON_UNKNOWN is null. */
 static inline void json_ms(struct json_writer *writer, const char *key, uint64_t ns)
 {
