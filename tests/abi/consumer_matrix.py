@@ -54,13 +54,15 @@ def one(folder, compiler, how):
 
 
 def matrix(folder):
-    for compiler in COMPILERS:
+    """All combinations of any four of the five, with each compiler; what one leaves out another compiles."""
+    choices = ("static", "shared"), (False, True), (False, True), ("-O0", "-O2"), ("-fPIE", "-fno-pie")
+    for number, compiler in enumerate(COMPILERS):
         if not find(compiler):
             print(f"skipped {compiler}: not installed")
             continue
-        for how in itertools.product(("static", "shared"), (False, True), (False, True), ("-O0", "-O2"),
-                                     ("-fPIE", "-fno-pie")):
-            one(folder, compiler, how)
+        for how in itertools.product(*choices):
+            if sum(map(tuple.index, choices, how)) % 2 == number % 2:
+                one(folder, compiler, how)
 
 
 def headers_are_silent(folder):
@@ -76,11 +78,10 @@ def headers_are_silent(folder):
              "clang++": ["-Wold-style-cast", "-Wzero-as-null-pointer-constant"]}
     for compiler in filter(find, COMPILERS):
         language = COMPILERS[compiler][0]
-        for standard, level in itertools.product(("c11", "c2x") if language == "c" else ("c++17", "c++20"),
-                                                 ("-O0", "-O2")):
-            built = run([find(compiler), "-x", language, f"-std={standard}", level, *WARNINGS, *common,
+        for standard in ("c11", "c2x") if language == "c" else ("c++17", "c++20"):
+            built = run([find(compiler), "-x", language, f"-std={standard}", "-O2", *WARNINGS, *common,
                          *extra[compiler], f"-I{INCLUDE}", "-c", source, "-o", os.devnull])
-            report(f"{compiler} {standard} {level}: no warning from the headers", built.returncode == 0, built.stderr)
+            report(f"{compiler} {standard}: no warning from the headers", built.returncode == 0, built.stderr)
 
 
 # What each kind of scope needs; and the scheduler for Boost.Fiber, where that is installed.
@@ -110,10 +111,10 @@ def scopes_are_silent(folder):
     with open(source, "w", encoding="utf-8") as file:
         file.write(SCOPES)
     for compiler in filter(find, ("g++", "clang++")):
-        for standard, level in itertools.product(("c++17", "c++20"), ("-O0", "-O2")):
-            built = run([find(compiler), f"-std={standard}", level, *WARNINGS, "-Wpedantic", "-Wsign-conversion",
+        for standard in ("c++17", "c++20"):
+            built = run([find(compiler), f"-std={standard}", "-O2", *WARNINGS, "-Wpedantic", "-Wsign-conversion",
                          "-Wold-style-cast", f"-I{INCLUDE}", "-c", source, "-o", os.devnull])
-            report(f"{compiler} {standard} {level}: no warning from rip.hpp", built.returncode == 0, built.stderr)
+            report(f"{compiler} {standard}: no warning from rip.hpp", built.returncode == 0, built.stderr)
             code = source.replace("scopes", "discarded")
             with open(code, "w", encoding="utf-8") as file:
                 file.write("#include <rip/rip.hpp>\nvoid f();\nvoid f() { rip::idle(); }\n")

@@ -55,7 +55,7 @@ class Busy(Exception):
 
 def wait_for(condition, seconds=PATIENCE_S, check=lambda: None):
     """The first true value of condition(); check() may see that there is nothing to wait for any more."""
-    end = time.monotonic() + seconds
+    end, pause_s = time.monotonic() + seconds, 0.02
     while True:
         try:
             value = condition()
@@ -66,7 +66,8 @@ def wait_for(condition, seconds=PATIENCE_S, check=lambda: None):
         if time.monotonic() > end:
             raise AssertionError(f"waited {seconds} s in vain; last value {value!r:.4000}")
         check()
-        time.sleep(0.02)
+        time.sleep(pause_s)
+        pause_s = min(1.5 * pause_s, 0.1)  # many tests wait beside each other, and each question costs them all
 
 
 def in_first_pid_namespace():
