@@ -29,6 +29,12 @@ WEAK RIP_EARLY struct rip_ring *rip_ring;
 __thread struct rip_thread rip__thread INITIAL_EXEC;
 RIP_EARLY uint32_t rip__epoch;
 
+/*
+ * A program may be linked with librip.a and with librip-compiled.so, which has librip.so beside it. All of it then uses
+ * what the program has, if the program has all of it: this takes the rest out of the archive.
+ */
+__attribute__((used)) static bool (*const for_compiled)(void) = rip__compiled_begin;
+
 void rip_snap_at(const void *address)
 {
     struct rip_slot *slot = rip__thread.slot;

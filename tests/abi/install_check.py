@@ -110,16 +110,21 @@ def build_and_run(prefix, folder):
 
 
 def check_compiled_in(prefix, folder):
-    """A program that is compiled for it, shared and static, has a ring as long as it runs."""
+    """A program that is compiled for it, shared, static or both, has a ring as long as it runs."""
     source, program = os.path.join(folder, "traced.c"), os.path.join(folder, "traced")
     with open(source, "w", encoding="utf-8") as file:
-        file.write('#include <stdlib.h>\nint main(void) { return system("ls $RIP_DIR"); }\n')
+        file.write('#include <rip/rip.h>\n#include <stdlib.h>\n'
+                   'int main(void) { rip_snap(); return system("ls $RIP_DIR"); }\n')
     pc_file = glob.glob(f"{prefix}/lib*/**/librip-compiled.pc", recursive=True)[0]
     libraries = os.path.dirname(os.path.dirname(pc_file))
     flags = run(["pkg-config", "--cflags", "--libs", "librip-compiled"],
                 env={**os.environ, "PKG_CONFIG_PATH": os.path.dirname(pc_file)}).split()
-    for how in (flags, [f"{libraries}/librip-compiled.a", f"{libraries}/librip.a"]):
-        run(["cc", *WARNINGS, "-finstrument-functions", source, "-o", program, "-pthread", *how])
+    for static in (), ("rip",), ("rip-compiled",), ("rip-compiled", "rip"):
+        how = flags
+        for name in static:
+            how = [f"{libraries}/lib{name}.a" if flag == f"-l{name}" else flag for flag in how]
+        run(["cc", *WARNINGS, "-finstrument-functions", source, "-o", program, "-pthread",
+             f"-Wl,-rpath-link,{libraries}", *how])
         with tempfile.TemporaryDirectory(dir="/dev/shm") as rings:
             kept = {key: value for key, value in os.environ.items() if not key.startswith("RIP_")}
             seen = run([program], env={**kept, "LD_LIBRARY_PATH": libraries, "RIP_DIR": rings})

@@ -30,6 +30,16 @@ def start_time(pid):
         return 0
 
 
+def script(file, function):
+    """An entry of the script table."""
+    return struct.pack("<IIHBBI", 1, 1, len(file), len(function), 0, 0) + file.ljust(240, b"\0") + \
+        function.ljust(128, b"\0")
+
+
+def place(index, line):
+    return 1 << 55 | index << 24 | line
+
+
 class Ring:
     """A ring file, mapped to be written. What is not written stays a hole; so does the summary unless backed."""
 
@@ -94,6 +104,12 @@ class Ring:
         self.put("<QI", 2640, 0, count)
         self.bytes[table:table + count * SCRIPT] = bytes(count * SCRIPT)
         return table
+
+    def trail(self, index, addresses):
+        """The last breadcrumbs of an id, so many as an id has."""
+        self.snap(index, ENTRIES)
+        self.put(f"<{ENTRIES}Q", self.slots + index * SLOT + 64,
+                 *((number or ENTRIES) << 56 | address for number, address in enumerate(addresses)))
 
     def high_water(self, processes=0, modules=0):
         old = struct.unpack_from("<II", self.bytes, 552)

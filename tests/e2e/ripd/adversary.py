@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A user who wants ripd to be of no use to others:  adversary.py DIR UID [FIRST COUNT]
+"""A user who wants ripd to be of no use to others:  adversary.py DIR UID [FIRST COUNT | scripts]
 
-Fills DIR with rings of UID, or of UID and of COUNT uids of his subordinate range from FIRST on. Prints "ready" when all
-are there, goes on with what changes, and ends when standard input does. Needs root, to be those users.
+Fills DIR with rings of UID, or of UID and of COUNT uids of his subordinate range from FIRST on; or with rings whose ids
+are in scripts. Prints "ready" when all are there, goes on with what changes, and ends when standard input does. Needs
+root, to be those users.
 """
 import ctypes
 import fcntl
@@ -18,6 +19,7 @@ import hostile_ring as h  # noqa: E402
 
 LARGEST = 1 << 26  # slots: what readers take at most, 25 GB of address space
 SPARSE, HOLES, STALLING = 2276, 350, 800
+FUNCTIONS, SCRIPTED = 16384, 4  # as many as a ring may have
 
 
 class Adversary:
@@ -82,6 +84,35 @@ class Adversary:
         while True:
             signal.pause()
 
+    def scripted_ring(self, number, table, pid):
+        """Its ids have been in as many functions as there can be, each with as long a name as there can be."""
+        ring = self.ring(number, "scripts", capacity=FUNCTIONS // h.ENTRIES)
+        at = ring.add_scripts(FUNCTIONS, FUNCTIONS)
+        ring.bytes[at:at + len(table)] = table
+        ring.process(0, pid)
+        for slot in range(ring.capacity):
+            ring.slot(slot)
+            ring.trail(slot, (h.place(slot * h.ENTRIES + entry, 7) for entry in range(h.ENTRIES)))
+        return ring.publish()
+
+    def attack_by_scripts(self):
+        """Memory: a ring goes each second, while its stalls wait to be published, and another one comes."""
+        table = b"".join(h.script(b"%0240d" % i, b"%0128d" % i) for i in range(FUNCTIONS))
+        pid = os.fork()
+        if pid == 0:
+            self.hold([], self.uids[0])
+        self.children.append(pid)
+        rings = [self.scripted_ring(number, table, pid) for number in range(SCRIPTED)]
+        print("ready", flush=True)
+        for turn in range(SCRIPTED, 1000):
+            if select.select([sys.stdin], [], [], 1)[0]:
+                return
+            ring = rings.pop(0)
+            os.unlink(ring.path)
+            os.truncate(ring.fd, 0)
+            ring.close()
+            rings.append(self.scripted_ring(turn, table, pid))
+
     def attack(self):
         moving, stalling = self.moving_bits(), self.stalling_rings()
         self.bits_over_holes()
@@ -99,10 +130,11 @@ class Adversary:
 
 def main():
     directory, uid, *more = sys.argv[1:]
-    first, count = map(int, more) if more else (0, 0)
+    by_scripts = more == ["scripts"]
+    first, count = map(int, more) if more and not by_scripts else (0, 0)
     adversary = Adversary(directory, [int(uid), *range(first, first + count)])
     try:
-        adversary.attack()
+        (adversary.attack_by_scripts if by_scripts else adversary.attack)()
     finally:
         for pid in adversary.children:
             os.kill(pid, signal.SIGKILL)

@@ -172,9 +172,15 @@ def memory_is_bounded(world):
     assert kilobytes << 10 < CHARGED_MAX, kilobytes
 
 
-def only_the_adversary_was_limited(world):
+def limits(world):
+    """Which ones refused something; to nobody but the adversary."""
     limited = world.get("/rings?limit=1")["limited"]
-    assert limited and {user["uid"] for user in limited} == {ADVERSARY}, limited
+    assert {user["uid"] for user in limited} <= {ADVERSARY}, limited
+    return {user["limit"] for user in limited}
+
+
+def only_the_adversary_was_limited(world):
+    assert limits(world)
     assert re.search(r'^ripd_limit_hits_total\{limit="rings"\} [1-9]', world.get("/metrics"), re.M)
 
 
@@ -201,6 +207,21 @@ def by_a_subordinate_range(world):
     under_attack(world, FIRST, COUNT)
 
 
+def by_names_of_scripts(world):
+    """As many names as there can be in rings that come and go: neither memory nor other users' names suffer."""
+    before = honest(world, "before")
+    honest(world, "named").do(f"script 2 {b'app.rb'.hex()} {b'Order#place'.hex()} 12")
+    Attack(world, "scripts")
+    world.wait_for(lambda: "script_bytes" in limits(world), 2 * w.PATIENCE_S)
+    after = honest(world, "after")
+    check_stalls(world, {"before": before, "after": after})
+    after.do(f"script 2 {b'app.rb'.hex()} {b'Order#pay'.hex()} 40")
+    for name, function in (("named", "Order#place"), ("after", "Order#pay")):
+        world.wait_for(lambda ring=name: world.thread(2, ring))
+        assert world.thread(2, name)["location"]["function"] == function, world.thread(2, name)
+    memory_is_bounded(world)
+
+
 def can_attack():
     """None, or what is missing."""
     if os.geteuid() != 0 or w.lacking("sys_ptrace", "dac_read_search") or not shutil.which("setpriv"):
@@ -216,4 +237,4 @@ if __name__ == "__main__":
     if can_attack():
         print("skipped:", can_attack())
         sys.exit(77)
-    w.run([by_one_user, by_a_subordinate_range], Service)
+    w.run([by_one_user, by_a_subordinate_range, by_names_of_scripts], Service)

@@ -125,7 +125,7 @@ def a_table_that_lies(world):
     ring.bytes[table:table + 3 * SCRIPT_BYTES] = b"\xff" * 3 * SCRIPT_BYTES
     ring.put("<I", table + 2 * SCRIPT_BYTES, 0)
     for slot, index in enumerate((0, 1, 2, 3, 0xffffff)):
-        ring.slot(slot, address=1 << 55 | index << 24 | 7)
+        ring.slot(slot, address=h.place(index, 7))
     ring.slot(5, address=0xff << 48 | 7)
     ring.publish()
     stalls = world.wait_for(lambda: len(world.stalls()) == 6 and world.stalls())
