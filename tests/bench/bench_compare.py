@@ -148,8 +148,9 @@ class Parts:
     def ruby(self):
         if not os.path.exists(f"{LIBRARIES}/ruby"):
             raise Missing("the binding is not built")
-        return self.run(["/usr/bin/ruby3.1", f"{HERE}/compare/compare.rb"], 100000,
-                        RUBYLIB=f"{TOP}/librip/ruby/lib:{LIBRARIES}/ruby")
+        command = ["/usr/bin/ruby3.1", f"{HERE}/compare/compare.rb"]
+        bare = self.run(command, 100000, RIP_BARE="1")
+        return {**self.run(command, 100000, RUBYLIB=f"{TOP}/librip/ruby/lib:{LIBRARIES}/ruby"), "bare": bare["call"]}
 
 
 # What is looked at, the variant, its row, and the row whose time is not counted.
@@ -176,6 +177,8 @@ ROWS = (
     ("Python: function under an empty sys.setprofile", "python", "profile", "call"),
     ("Ruby: Rip.snap", "ruby", "snap", "nothing"),
     ("Ruby: Tracepoint#fire, nobody looks", "ruby", "fire", "nothing"),
+    ("Ruby: method while others are traced", "ruby", "call", "bare"),
+    ("Ruby: method after Rip.untrace", "ruby", "traced_once", "bare"),
     ("Ruby: method with Rip.trace", "ruby", "traced", "call"),
     ("Ruby: method under an empty TracePoint", "ruby", "empty", "call"),
     ("Ruby: TracePoint reads path, line, method", "ruby", "reading", "call"),
