@@ -1,14 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * captures.c - a queue between the scanner and the thread that writes. Touches the state directory.
- *
- * The lock is held for moments only, never while a file is touched.
+ * captures.c - jobs of a writer, and the files that they become. Touches the state directory.
  */
 #include "record/captures.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,6 +17,7 @@
 #include "os/clock.h"
 #include "os/file.h"
 #include "record/capture_shelf.h"
+#include "record/writer.h"
 
 #define NAME_BYTES_MAX 100u /* of a ring's name that are kept */
 #define NEW_NAME ".new"
@@ -27,7 +25,7 @@
 #define SECOND_NS UINT64_C(1000000000)
 
 struct entry {
-    struct entry *next;
+    struct writer_job job;
     uint32_t user;
     uint32_t owner;
     char name[NAME_BYTES_MAX + 1];
@@ -38,15 +36,8 @@ struct entry {
 
 struct captures {
     char *state_directory;
-    pthread_t thread;
-    pthread_mutex_t mutex; /* of all that follows */
-    pthread_cond_t changed;
-    struct entry *first;
-    struct entry **last;
-    size_t bytes;
-    struct captures_state state;
-    bool stopping;
-    bool stopped;
+    struct writer writer;
+    struct captures_state state; /* under its lock */
 };
 
 /* Files ------------------------------------------------------------------------------------------------------------ */
@@ -199,53 +190,22 @@ static int write_entry(const struct captures *captures, const struct entry *entr
 
 /* The queue -------------------------------------------------------------------------------------------------------- */
 
-static void entry_free(struct entry *entry)
-{
-    capture_done(&entry->capture);
-    free(entry);
-}
-
-/* The lock is held. */
-static struct entry *take_entry(struct captures *captures)
-{
-    struct entry *entry = captures->first;
-
-    if (entry == NULL)
-        return NULL;
-    captures->first = entry->next;
-    if (captures->first == NULL)
-        captures->last = &captures->first;
-    return entry;
-}
-
-static void *run(void *context)
+static void write_job(void *context, struct writer_job *job)
 {
     struct captures *captures = context;
-    struct entry *entry;
+    struct entry *entry = (struct entry *)(void *)job;
+    int result;
 
-    pthread_mutex_lock(&captures->mutex);
-    for (;;) {
-        size_t bytes;
-        int result;
-
-        while ((entry = take_entry(captures)) == NULL && !captures->stopping)
-            pthread_cond_wait(&captures->changed, &captures->mutex);
-        if (entry == NULL)
-            break;
-        pthread_mutex_unlock(&captures->mutex);
-        result = write_entry(captures, entry);
-        bytes = entry->capture.document_bytes + entry->capture.ring_bytes;
-        entry_free(entry);
-        pthread_mutex_lock(&captures->mutex);
-        captures->bytes -= bytes;
-        captures->state.error = result;
-        captures->state.written_count += result == 0;
-        captures->state.failed_count += result != 0;
-    }
-    captures->stopped = true;
-    pthread_cond_broadcast(&captures->changed);
-    pthread_mutex_unlock(&captures->mutex);
-    return NULL;
+    if (entry == NULL)
+        return;
+    result = write_entry(captures, entry);
+    capture_done(&entry->capture);
+    free(entry);
+    pthread_mutex_lock(&captures->writer.mutex);
+    captures->state.error = result;
+    captures->state.written_count += result == 0;
+    captures->state.failed_count += result != 0;
+    pthread_mutex_unlock(&captures->writer.mutex);
 }
 
 /* What is no plain letter of a file name becomes '_'. */
@@ -265,31 +225,24 @@ static void copy_name(char target[NAME_BYTES_MAX + 1], const char *name)
 
 bool captures_add(struct captures *captures, const struct capture_label *label, struct capture *capture)
 {
-    const size_t bytes = capture->document_bytes + capture->ring_bytes;
     struct entry *entry = calloc(1, sizeof(*entry));
-    bool has_room;
 
-    pthread_mutex_lock(&captures->mutex);
-    has_room = entry != NULL && bytes <= CAPTURES_QUEUE_BYTES - captures->bytes;
-    if (has_room) {
-        *entry = (struct entry){.user = label->user,
+    if (entry != NULL) {
+        *entry = (struct entry){.job.bytes = capture->document_bytes + capture->ring_bytes,
+                                .user = label->user,
                                 .owner = label->owner,
                                 .ended_wall_ns = label->ended_wall_ns,
                                 .replaced = label->replaced,
                                 .capture = *capture};
         copy_name(entry->name, label->name);
-        captures->bytes += bytes;
-        *captures->last = entry;
-        captures->last = &entry->next;
-        pthread_cond_broadcast(&captures->changed);
-    } else {
-        captures->state.failed_count++;
     }
-    pthread_mutex_unlock(&captures->mutex);
-    if (has_room) {
+    if (entry != NULL && writer_add(&captures->writer, &entry->job)) {
         *capture = (struct capture){0};
         return true;
     }
+    pthread_mutex_lock(&captures->writer.mutex);
+    captures->state.failed_count++;
+    pthread_mutex_unlock(&captures->writer.mutex);
     free(entry);
     capture_done(capture);
     return false;
@@ -297,21 +250,15 @@ bool captures_add(struct captures *captures, const struct capture_label *label, 
 
 void captures_state(struct captures *captures, struct captures_state *ret_state)
 {
-    pthread_mutex_lock(&captures->mutex);
+    pthread_mutex_lock(&captures->writer.mutex);
     *ret_state = captures->state;
-    pthread_mutex_unlock(&captures->mutex);
+    pthread_mutex_unlock(&captures->writer.mutex);
 }
 
 /* Life ------------------------------------------------------------------------------------------------------------- */
 
 static void captures_free(struct captures *captures)
 {
-    struct entry *entry;
-
-    while ((entry = take_entry(captures)) != NULL)
-        entry_free(entry);
-    pthread_cond_destroy(&captures->changed);
-    pthread_mutex_destroy(&captures->mutex);
     free(captures->state_directory);
     free(captures);
 }
@@ -332,19 +279,14 @@ static void check(const struct captures *captures, char **ret_problem)
 int captures_open(struct captures **ret_captures, const char *state_directory, char **ret_problem)
 {
     struct captures *captures = calloc(1, sizeof(*captures));
-    int error;
+    const struct writer_options options = {.context = captures, .bytes_max = CAPTURES_QUEUE_BYTES, .write = write_job};
+    int error = -ENOMEM;
 
     if (captures == NULL)
-        return -ENOMEM;
+        return error;
     captures->state_directory = strdup(state_directory);
-    if (captures->state_directory == NULL) {
-        free(captures);
-        return -ENOMEM;
-    }
-    captures->last = &captures->first;
-    pthread_mutex_init(&captures->mutex, NULL);
-    pthread_cond_init(&captures->changed, NULL);
-    error = -pthread_create(&captures->thread, NULL, run, captures);
+    if (captures->state_directory != NULL)
+        error = writer_open(&captures->writer, &options);
     if (error != 0) {
         captures_free(captures);
         return error;
@@ -356,22 +298,6 @@ int captures_open(struct captures **ret_captures, const char *state_directory, c
 
 void captures_close(struct captures *captures)
 {
-    const uint64_t until_ns = clock_wall_ns() + CAPTURES_CLOSE_NS;
-    const struct timespec until = clock_timespec(until_ns);
-    bool stopped;
-    int error = 0;
-
-    if (captures == NULL)
-        return;
-    pthread_mutex_lock(&captures->mutex);
-    captures->stopping = true;
-    pthread_cond_broadcast(&captures->changed);
-    while (!captures->stopped && error == 0)
-        error = pthread_cond_timedwait(&captures->changed, &captures->mutex, &until);
-    stopped = captures->stopped;
-    pthread_mutex_unlock(&captures->mutex);
-    if (!stopped)
-        return; /* the disk hangs: the thread keeps what it uses, and goes with the process */
-    pthread_join(captures->thread, NULL);
-    captures_free(captures);
+    if (captures != NULL && writer_close(&captures->writer, CAPTURES_CLOSE_NS))
+        captures_free(captures);
 }
