@@ -75,8 +75,9 @@ struct rip_runtime {
     void (*set_place)(uint64_t (*place)(void));
     /*
      * The mutex with which threads wait for the interpreter's lock lies in [start, start + bytes). Waits for it, and
-     * for conditions with it, leave no breadcrumb and are RIP_CALL_INTERPRETER, also within a call_begin(). holder says
-     * which thread has the interpreter's lock (a tid of this process, 0 = none); it may be NULL.
+     * for conditions with it, leave no breadcrumb and are RIP_CALL_INTERPRETER, also within a call_begin(). Outside of
+     * one the latest breadcrumb moves to place(): that is where a loop without calls is seen. holder says which thread
+     * has the interpreter's lock (a tid of this process, 0 = none); it may be NULL.
      */
     void (*set_interpreter_lock)(const void *start, size_t bytes, const uint32_t *holder);
     /* The mutex that this thread locks next and last until watch_end(), for bindings that cannot know its address. */

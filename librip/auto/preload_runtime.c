@@ -10,7 +10,8 @@
  *   A. A program without a binding pays nothing: what is special about a thread is one byte, which the wrappers look at
  *      already for vfork().
  *   B. A wait for the interpreter's lock is neither a breadcrumb nor a declaration of idleness, also within a call that
- *      declared it: the call is over, and the thread wants to run.
+ *      declared it: the call is over, and the thread wants to run. The latest breadcrumb of a thread that computes gets
+ *      the place where it waits: that is where a loop without calls can be seen.
  *   C. Within a call that the binding announced wrapped calls only make the wrapped call.
  *   D. Threads that began before the binding was loaded keep addresses of code.
  */
@@ -77,6 +78,18 @@ static bool is_for_others(void)
     return (preload_thread.special & PRELOAD_INSIDE) != 0 && !preload_declares(announced.call);
 }
 
+/* The latest breadcrumb is where the thread is now; the counter says nothing of it. */
+static void move_breadcrumb(struct rip_slot *slot)
+{
+    uint64_t (*place)(void) = rip_load_acquire(&place_now); /* pairs with set_place() */
+    const uint64_t address = place != NULL ? place() : 0;
+    const uint64_t count = slot->count;
+
+    if (address != 0 && count != 0)
+        rip_store_relaxed(&slot->entry[count % RIP_ENTRY_COUNT],
+                          (count << RIP_ENTRY_TAG_SHIFT) | (address & RIP_ENTRY_ADDRESS_MASK));
+}
+
 /* Who holds the lock may let go of it at any time, so that the wait is part of no deadlock. */
 static struct preload_outer begin_interpreter(struct rip_slot *slot, uintptr_t frame)
 {
@@ -85,6 +98,8 @@ static struct preload_outer begin_interpreter(struct rip_slot *slot, uintptr_t f
 
     if (is_inside)
         rip_store_relaxed(&slot->idle_mark, 0);
+    else
+        move_breadcrumb(slot);
     outer = preload_announce(slot, frame, RIP_CALL_INTERPRETER);
     if (outer.frame == 0)
         outer.call = is_inside ? announced.call : RIP_CALL_COMPUTES;

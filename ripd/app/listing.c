@@ -26,6 +26,17 @@ static const struct process_facts *facts_now(struct registry *registry, const st
     return ring->processes[stall->suspect.process].facts;
 }
 
+/* An interpreter says where a loop is without counting it as progress. */
+static bool has_moved(struct registry *registry, const struct stall_case *stall)
+{
+    const struct item *item = stall->item;
+    struct ring *ring = registry_find(registry, stall->ring);
+    struct rip_last_info last;
+
+    return ring != NULL && item->process != NULL && item->process->scripts != NULL && item->entry_count != 0 &&
+           mapping_last(&ring->mapping, stall->slot, &last) == 0 && last.entry.address != item->entries[0].address;
+}
+
 /* What could not be found out when the case was described may be now: its thread id, or its modules. */
 static bool is_described(struct registry *registry, const struct stall_case *stall)
 {
@@ -33,7 +44,7 @@ static bool is_described(struct registry *registry, const struct stall_case *sta
 
     return item != NULL && stall->item_progress == stall->suspect.progress && stall->item_tid == stall->suspect.tid &&
            stall->item_process == facts_now(registry, stall) && (item->tid != 0 || stall->suspect.tid == 0) &&
-           (item->process == NULL || !item->process->without_modules);
+           (item->process == NULL || !item->process->without_modules) && !has_moved(registry, stall);
 }
 
 static void describe(const struct listing *listing, struct stall_case *stall)

@@ -59,9 +59,8 @@ def itself():
 
 
 def loop():
-    time.sleep(0.001)  # loop
-    while True:
-        pass
+    time.sleep(0.001)
+    while True: pass  # loop
 
 
 def import_it():

@@ -42,6 +42,19 @@ handle()
 """
 
 
+# Its loop is alone, until another thread wants the interpreter's lock, too.
+MOVED = """
+import os, threading
+def calculate():
+    while True: pass
+def join_in():
+    os.read(0, 1)
+    calculate()
+threading.Thread(target=join_in, daemon=True).start()
+calculate()
+"""
+
+
 class Threads(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
@@ -86,6 +99,17 @@ class Threads(unittest.TestCase):
         self.assertEqual((stall["note"], stall["location"]["function"], stall["location"]["line"]),
                          ("GET /order?id=7", "handle", 8))
         self.assertIn("handle", [entry["function"] for entry in stall["trail"][1:]])
+
+    def test_a_loop_is_where_it_gave_up_the_interpreters_lock(self):
+        app = self.run_python("moved", "-Bc", MOVED, stdin=subprocess.PIPE)
+
+        def place():
+            stalls = self.world.stalls("?ring=moved&name=MainThread")
+            return stalls and (stalls[0]["cause"], stalls[0]["location"]["function"], stalls[0]["location"]["line"])
+        self.assertNotEqual(self.world.wait_for(place)[1], "calculate")
+        app.stdin.write(b"x")
+        app.stdin.flush()
+        self.world.wait_for(lambda: place()[1:] == ("calculate", 4))
 
 
 unittest.main()

@@ -77,12 +77,14 @@ static void case_native(void)
 static void case_wants_mutex(void)
 {
     sleep(0);
+    line_now++;
     pthread_mutex_lock(&lock.mutex);
 }
 
 static void case_wants_condition(void)
 {
     sleep(0);
+    line_now++;
     wait_for_condition();
 }
 
@@ -90,6 +92,7 @@ static void case_wants_condition(void)
 static void case_computes(void)
 {
     sleep(0);
+    line_now++;
     pthread_mutex_lock(&lock.short_mutex);
     for (;;)
         __asm__ volatile("pause");
@@ -112,6 +115,7 @@ static void case_idles_itself(void)
 static void case_woken(void)
 {
     rip->call_begin((const void *)(uintptr_t)(line_now + 1), RIP_CALL_WORK);
+    line_now += 2;
     wait_for_condition();
 }
 

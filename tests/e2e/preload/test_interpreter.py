@@ -17,9 +17,9 @@ EXPECTED = {
     "reads": (PIPE, 0, line(10)),
     "idles": (11, 1, line(20)),
     "native": (PIPE, 0, None),
-    "wants mutex": (INTERPRETER, 0, line(40)),
-    "wants condition": (INTERPRETER, 0, line(50)),
-    "computes": (COMPUTES, 0, line(60)),
+    "wants mutex": (INTERPRETER, 0, line(41)),
+    "wants condition": (INTERPRETER, 0, line(51)),
+    "computes": (COMPUTES, 0, line(61)),
     "locks itself": (LOCK, 0, line(71)),
     "idles itself": (WORK, 1, line(81)),
     "woken": (INTERPRETER, 0, line(91)),
@@ -64,7 +64,7 @@ class Interpreter(PreloadTest):
         ids = self.ids(name)
         for thread in ("wants mutex", "wants condition", "woken"):
             self.assertEqual(ids[thread].get("holder"), process.pid, thread)
-        self.assertEqual(len(ids["wants mutex"]["trail"]), 1)  # the wait itself left none
+        self.assertEqual(len(ids["wants mutex"]["trail"]), 1)  # the wait itself left none, but moved it
         self.end(process)
 
     def test_without_a_binding(self):
