@@ -78,14 +78,21 @@ static bool is_for_others(void)
     return (preload_thread.special & PRELOAD_INSIDE) != 0 && !preload_declares(announced.call);
 }
 
-/* The latest breadcrumb is where the thread is now; the counter says nothing of it. */
+/*
+ * The latest breadcrumb is where the thread is now; the counter says nothing of it. An id that has none gets its first
+ * one, so that a thread that never calls anything has a place.
+ */
 static void move_breadcrumb(struct rip_slot *slot)
 {
     uint64_t (*place)(void) = rip_load_acquire(&place_now); /* pairs with set_place() */
     const uint64_t address = place != NULL ? place() : 0;
-    const uint64_t count = slot->count;
+    const uint64_t count = rip_load_relaxed(&slot->count);
 
-    if (address != 0 && count != 0)
+    if (address == 0)
+        return;
+    if (count == rip_load_relaxed(&slot->counter_bias))
+        preload_record(slot, (uintptr_t)address);
+    else
         rip_store_relaxed(&slot->entry[count % RIP_ENTRY_COUNT],
                           (count << RIP_ENTRY_TAG_SHIFT) | (address & RIP_ENTRY_ADDRESS_MASK));
 }

@@ -22,8 +22,9 @@ STUCK = {
     "itself": ("deadlock", "itself", "itself", "itself"),
     "import 2": ("blocked", "import_it", "import", "import 1"),
     "import 3": ("blocked", "import_it", "import", "import 1"),
-    "loop 1": ("spinning", "loop", "loop", None),
-    "loop 2": ("spinning", "loop", "loop", None),
+    "loop 1": ("spinning", "spin", "loop", None),
+    "loop 2": ("spinning", "spin", "loop", None),
+    "loop 3": ("spinning", "spin", "loop", None),  # it has never called anything
 }
 IDLE = {"queue", "simple", "condition", "event", "semaphore", "barrier", "serve", "accept", "pair", "select",
         "timed event", "pipe", "join", "renamed", "pool_0", "MainThread"}

@@ -18,7 +18,7 @@ EXPECTED = {
     "idles": (11, 1, line(20)),
     "native": (PIPE, 0, None),
     "wants mutex": (INTERPRETER, 0, line(41)),
-    "wants condition": (INTERPRETER, 0, line(51)),
+    "wants condition": (INTERPRETER, 0, line(50)),
     "computes": (COMPUTES, 0, line(61)),
     "locks itself": (LOCK, 0, line(71)),
     "idles itself": (WORK, 1, line(81)),
