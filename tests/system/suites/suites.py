@@ -74,7 +74,7 @@ class Python:
             return TIMED_OUT
         results = {STATUS: str(status)}
         for case in xml.etree.ElementTree.parse(listed).iter("testcase") if os.path.exists(listed) else ():
-            results[case.get("name")] = " ".join(sorted({child.tag for child in case} & {
+            results[case.get("name", "")] = " ".join(sorted({child.tag for child in case} & {
                 "failure", "error", "skipped"})) or "ok"
         return results
 

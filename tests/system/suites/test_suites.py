@@ -96,6 +96,9 @@ class Suites(unittest.TestCase):
         self.assertGreater(tests, suite.TESTS_MIN)
 
     def test_python(self):
+        loaded = subprocess.run(self.traced([Python.PYTHON, "-c", "import sys; print('_rip' in sys.modules)"]),
+                                env=self.environment, check=True, capture_output=True, text=True)
+        self.assertEqual(loaded.stdout, "True\n")  # with the binding
         self.check(Python(self.environment))
 
     def test_redis(self):
