@@ -125,27 +125,30 @@ class HookWorld(World):
 
 def who_writes_holds_up_20(world):
     process = play(world, "written", "20")
-    world.wait_for(lambda: sum(item["waits_for"] is not None and item["cause"] is not None
-                               for item in world.stalls()) == 20)
-    for name, item in stalls(world).items():
-        assert name == "writer-0" or names(item) == ["writer-0"] and item["cause"] == "blocked", item
+    # One that looks at the owner of its lock again is ready to run, and may wait for a processor.
+    world.wait_for(lambda: {name: (names(item), item["cause"]) for name, item in stalls(world).items()
+                            if name != "writer-0"} ==
+                   {f"reader-{i}": (["writer-0"], "blocked") for i in range(20)})
     begins = held_up_by(world, "writer-0", "begin", 20)
-    incident, = {event["incident"] for event in world.get("/events?limit=1000")["events"]}
+    incident, = {event["incident"] for event in begins}
+    # While they start they wait for each other, on a busy machine for so long that they are rightly reported.
+    others = {event["incident"] for event in world.get("/events?limit=1000")["events"]} - {incident}
     assert incident in {event["episode"] for event in world.get("/events?limit=1000")["events"]}
     assert max(event["waiting_count"] for event in begins) == 20 and all(
         names(event)[-1] == event["root"]["name"] for event in begins), begins
-    assert world.log_text().count("stall begin ") == 1  # for all of them
+    assert world.log_text().count("stall begin ") == 1 + len(others)  # for all of them
     world.wait_for(lambda: "\nripd_incidents 1\n" in world.request("/metrics")[1])
     group = world.get("/stalls?group=root")["stalls"]
     assert [(g["count"], g["root"]["name"]) for g in group] == [(20, "writer-0")], group
     process.kill()
     process.wait()
     world.wait_for(lambda: "\nripd_incidents 0\n" in world.request("/metrics")[1])
-    world.wait_for(lambda: world.log_text().count("stall end ") == 1)
+    world.wait_for(lambda: world.log_text().count("stall end ") == 1 + len(others))
     assert all(event["incident"] == incident for event in held_up_by(world, "writer-0", "end", 20))
-    assert world.log_text().count("stall end ") == 1
-    world.wait_for(lambda: len(world.runs()) >= 2)
-    assert world.runs() == [f"begin {incident}", f"end {incident}"]
+    assert world.log_text().count("stall end ") == 1 + len(others)
+    world.wait_for(lambda: len(world.runs()) >= 2 + 2 * len(others))
+    assert [line for line in world.runs() if line.endswith(f" {incident}")] == [
+        f"begin {incident}", f"end {incident}"], world.runs()
 
 
 def readers_are_not_named(world):

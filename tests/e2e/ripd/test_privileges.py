@@ -496,14 +496,14 @@ def ripd_itself_holds_nothing(world):
 
 
 def without_capabilities(world):
-    """What is denied is null and named; whether CPU time moves is reported all the same."""
+    """What is denied is null and named; what CPU time it has is reported all the same: on a busy machine hardly any."""
     process, _ = own(world)
     spinning = spawn(world, [f"{w.BIN}/rip", "run", "--dir", world.dir, "--", PYTHON, "-c",
                              "import time\ntime.sleep(0.01)\nwhile True: pass"], **as_user(USER_A))
     world.wait_for(lambda: [name for name in os.listdir(world.dir) if name.endswith(f".{spinning.pid}")])
     for name in os.listdir(world.dir):
         os.chmod(os.path.join(world.dir, name), 0o644)
-    world.wait_for(lambda: {s["tid"]: s["cause"] for s in world.stalls()}.get(spinning.pid) == "spinning")
+    world.wait_for(lambda: {s["tid"]: s["cause"] for s in world.stalls()}.get(spinning.pid) in ("spinning", "starved"))
     main = world.wait_for(lambda: thread(world, process.pid)["reason"] == "input" and thread(world, process.pid))
     assert main["kernel"]["state"] == "S", main
     assert main["kernel"]["syscall"] is None and main["kernel"]["target"] is None, main

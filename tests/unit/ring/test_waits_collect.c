@@ -21,7 +21,7 @@
 
 #define SECOND UINT64_C(1000000000)
 
-enum { SLOTS = 300, TID = 5000 };
+enum { SLOTS = 300, TID = 5000, SCANS_MAX = 100 };
 
 struct fixture {
     struct ring_stage stage;
@@ -183,11 +183,34 @@ static const struct detector_suspect *suspect_of(const struct fixture *fixture, 
     return NULL;
 }
 
+/* Scans until then: on a busy machine there is not always time for all holders. */
+static void scan_until(struct fixture *fixture, bool (*holds)(const struct fixture *fixture))
+{
+    for (int i = 0; i == 0 || (i < SCANS_MAX && !holds(fixture)); i++)
+        scan(fixture, 100);
+    assert_true(holds(fixture));
+}
+
 /* Slots from 100 on stand still. */
 static void freeze(struct fixture *fixture)
 {
     for (int i = 0; i < 5; i++)
         scan(fixture, 100);
+}
+
+/* Who holds up the one in a slot; NULL: nobody is known. */
+static const struct waits_node *holder_of(const struct fixture *fixture, uint32_t slot)
+{
+    const struct waits_node *node = node_of(fixture, slot);
+
+    return node != NULL && node->next != WAITS_NONE ? &fixture->waits->nodes[node->next] : NULL;
+}
+
+static bool slot_7_holds_up_200(const struct fixture *fixture)
+{
+    const struct waits_node *holder = holder_of(fixture, 200);
+
+    return holder != NULL && holder->kind == WAITS_ID && holder->slot == 7;
 }
 
 static void test_a_holder_that_runs_is_found_and_described(void **state)
@@ -198,7 +221,7 @@ static void test_a_holder_that_runs_is_found_and_described(void **state)
     freeze(fixture);
     mark(fixture, 200, TID + 7, 3, 0);
     mark(fixture, 201, TID + 7, 3, 0);
-    scan(fixture, 100);
+    scan_until(fixture, slot_7_holds_up_200);
     waiting = node_of(fixture, 200);
     holder = node_of(fixture, 7);
     assert_non_null(waiting);
@@ -245,6 +268,13 @@ static void test_a_deadlock_needs_no_turn(void **state)
     assert_int_not_equal(suspect_of(fixture, 202)->cause, CAUSE_DEADLOCK);
 }
 
+static bool holders_by_id_are_found(const struct fixture *fixture)
+{
+    const struct waits_node *by_id = holder_of(fixture, 200), *untraced = holder_of(fixture, 205);
+
+    return by_id != NULL && by_id == node_of(fixture, 250) && untraced != NULL && untraced->tid == (uint32_t)getpid();
+}
+
 static void test_holders_by_id(void **state)
 {
     struct fixture *fixture = *state;
@@ -255,14 +285,11 @@ static void test_holders_by_id(void **state)
     mark(fixture, 203, 99999, 3, RIP_WAIT_OWNER_IS_ID);
     mark(fixture, 204, 4194303, 3, 0);
     mark(fixture, 205, (uint32_t)getpid(), 3, 0);
-    scan(fixture, 100);
-    assert_non_null(node_of(fixture, 250));
-    assert_ptr_equal(&fixture->waits->nodes[node_of(fixture, 200)->next], node_of(fixture, 250));
+    scan_until(fixture, holders_by_id_are_found);
     assert_int_equal(fixture->waits->nodes[node_of(fixture, 203)->next].kind, WAITS_THREAD);
     assert_int_equal(fixture->waits->nodes[node_of(fixture, 203)->next].tid, 0);
     assert_int_equal(fixture->waits->nodes[node_of(fixture, 204)->next].kind, WAITS_THREAD);
     assert_int_equal(fixture->waits->nodes[node_of(fixture, 204)->next].tid, 0); /* there is no such thread */
-    assert_int_equal(fixture->waits->nodes[node_of(fixture, 205)->next].tid, (uint32_t)getpid());
 }
 
 /* It fits by its tag, and by nothing else: the id has been seen to move since it was made. */
@@ -324,6 +351,13 @@ static void test_who_moves_after_the_scan_is_no_suspect(void **state)
     assert_int_not_equal(suspect_of(fixture, 201)->cause, CAUSE_DEADLOCK);
 }
 
+static bool memory_names_holders(const struct fixture *fixture)
+{
+    const struct waits_node *traced = holder_of(fixture, 202), *untraced = holder_of(fixture, 203);
+
+    return traced != NULL && traced == node_of(fixture, 7) && untraced != NULL && untraced->tid == (uint32_t)getpid();
+}
+
 /* Without any mark. An owner need not be traced, but it has to be. */
 static void test_what_memory_says(void **state)
 {
@@ -335,11 +369,9 @@ static void test_what_memory_says(void **state)
     remember(fixture, 202, TID + 7, 100);
     remember(fixture, 203, (uint32_t)getpid(), 100);
     remember(fixture, 204, 4194303, 100);
-    scan(fixture, 100);
+    scan_until(fixture, memory_names_holders);
     assert_int_equal(suspect_of(fixture, 200)->cause, CAUSE_DEADLOCK);
     assert_int_equal(suspect_of(fixture, 201)->cause, CAUSE_DEADLOCK);
-    assert_ptr_equal(&fixture->waits->nodes[node_of(fixture, 202)->next], node_of(fixture, 7));
-    assert_int_equal(fixture->waits->nodes[node_of(fixture, 203)->next].tid, (uint32_t)getpid());
     assert_int_equal(node_of(fixture, 204)->next, WAITS_NONE);
     assert_true(case_of(fixture, 202)->evidence.lock.known);
     assert_int_equal(case_of(fixture, 202)->evidence.lock.holder_tid, TID + 7);
@@ -368,6 +400,14 @@ static uint32_t ended_thread(void)
     return tid;
 }
 
+/* It is certain that it was gone when it was read as the holder of slot 200. */
+static bool holder_is_gone(const struct fixture *fixture)
+{
+    const struct waits_node *holder = holder_of(fixture, 200);
+
+    return holder != NULL && holder->kind == WAITS_GONE;
+}
+
 /* What was read before anybody knew says nothing: then it may have let go before it ended. */
 static void test_an_owner_that_has_ended(void **state)
 {
@@ -381,10 +421,13 @@ static void test_an_owner_that_has_ended(void **state)
     scan(fixture, 100);
     assert_int_equal(node_of(fixture, 200)->next, WAITS_NONE);
     assert_true(node_of(fixture, 200)->doubted && !case_of(fixture, 200)->evidence.lock.certain);
-    remember(fixture, 200, tid, clock_mono_ns());
-    scan(fixture, 100);
-    holder = &fixture->waits->nodes[node_of(fixture, 200)->next];
-    assert_true(holder->kind == WAITS_GONE && holder->tid == tid && !holder->has_state);
+    for (int i = 0; i < SCANS_MAX && !holder_is_gone(fixture); i++) {
+        remember(fixture, 200, tid, clock_mono_ns());
+        scan(fixture, 100);
+    }
+    assert_true(holder_is_gone(fixture));
+    holder = holder_of(fixture, 200);
+    assert_true(holder->tid == tid && !holder->has_state);
     assert_string_equal(holder->ring_name, "ring");
     assert_true(case_of(fixture, 200)->evidence.lock.certain && !case_of(fixture, 200)->evidence.deadlocked);
     assert_int_equal(suspect_of(fixture, 200)->cause, node_of(fixture, 200)->cause);
