@@ -123,8 +123,7 @@ static uint32_t app_user_of(void *context, uint32_t serial)
  * Evidence, locks and verdicts of the suspects, as far as their users' shares reach. What looks like a deadlock, or an
  * owner that has ended, is examined twice. Returns who waits for whom; NULL: no memory.
  */
-static struct waits *app_advance_cases(struct app *app, struct detector_suspect *suspects, size_t count,
-                                       size_t *ret_unexamined_count)
+static struct waits *app_advance_cases(struct app *app, struct detector_suspect *suspects, size_t count)
 {
     struct waits_source source = {app->registry, app->detector, app->cases,
                                   app->work,     app->sequence, app->snapshot != NULL ? app->snapshot->waits : NULL};
@@ -133,7 +132,7 @@ static struct waits *app_advance_cases(struct app *app, struct detector_suspect 
     if (cases_begin(app->cases, suspects, count, app_user_of, app) != 0)
         log_line(LOG_LEVEL_ERROR, "out of memory: %zu suspects are not examined", count);
     opened_renew(&app->opened, app->registry, app->detector, app->cases, clock_mono_ns());
-    *ret_unexamined_count = probe_examine(app->probe, app->registry, app->cases, app->work);
+    probe_examine(app->probe, app->registry, app->cases, app->work);
     waits = waits_collect(&source);
     if (probe_confirm(app->probe)) {
         first = waits;
@@ -189,8 +188,7 @@ static void app_count_stuck(struct app *app, const struct detector_update *updat
 }
 
 /* The last step before a scan is published: what was counted on the way is in its snapshot. */
-static void app_tally(struct app *app, const struct detector_update *update, size_t unexamined_count,
-                      struct snapshot *snapshot)
+static void app_tally(struct app *app, const struct detector_update *update, struct snapshot *snapshot)
 {
     struct health *health = &app->tally.health;
     struct probe_counters probe;
@@ -199,7 +197,7 @@ static void app_tally(struct app *app, const struct detector_update *update, siz
     tally_add(&app->tally, snapshot, update, registry_counters(app->registry));
     probe_count(app->probe, &probe);
     cases_count(app->cases, &cases);
-    health->limit_counts[HEALTH_LIMIT_EVIDENCE] += unexamined_count;
+    health->limit_counts[HEALTH_LIMIT_EVIDENCE] = probe.left_count;
     health->limit_counts[HEALTH_LIMIT_SOCKETS] = probe.sockets_cut_count;
     health->limit_counts[HEALTH_LIMIT_ENDS] = probe.ends_cut_count;
     health->limit_counts[HEALTH_LIMIT_EPISODES] = cases.suppressed_count;
@@ -286,7 +284,7 @@ static void app_scan(struct app *app)
     uint64_t now_mono_ns = clock_mono_ns(), now_wall_ns = clock_wall_ns();
     struct detector_suspect *suspects;
     struct detector_update update;
-    size_t count, unexamined_count;
+    size_t count;
     struct snapshot *snapshot;
     struct waits *waits;
 
@@ -294,9 +292,9 @@ static void app_scan(struct app *app)
     events_catch_up(app->events);
     capturing_take(app->capturing, app->snapshot); /* before their rings are refreshed */
     work_begin(app->work);
-    suspects = app_observe(app, now_mono_ns, now_wall_ns, &count);      /* registry, scan, detector */
-    waits = app_advance_cases(app, suspects, count, &unexamined_count); /* evidence, locks, verdicts */
-    detector_end(app->detector, &update);                               /* states, and what began or ended */
+    suspects = app_observe(app, now_mono_ns, now_wall_ns, &count); /* registry, scan, detector */
+    waits = app_advance_cases(app, suspects, count);               /* evidence, locks, verdicts */
+    detector_end(app->detector, &update);                          /* states, and what began or ended */
     app_notice_unseen(app, &update);
     events_resume(app->events, &update);         /* on the first scan */
     cases_end(app->cases, &update, now_mono_ns); /* episodes */
@@ -311,7 +309,7 @@ static void app_scan(struct app *app)
     }
     events_step(app->events, &(struct events_scan){app->registry, &update, snapshot, naming_comes, &app->naming});
     recorder_end(app->recorder, snapshot);
-    app_tally(app, &update, unexamined_count, snapshot);
+    app_tally(app, &update, snapshot);
     http_publish(app->http, snapshot);
     service_scanned(&app->service, snapshot); /* ready, and the watchdog: because a scan has completed */
     app_give_back(app);

@@ -28,14 +28,14 @@
     X(WATCH_OVERFLOWS, "watch_overflows", "times that changes in directories came faster than they were read")         \
     X(UNREADABLE, "unreadable", "unreadable rings not listed")                                                         \
     X(NOTICES, "notices", "notices dropped")                                                                           \
-    X(JUDGEMENTS, "judgements", "checks of a ring's processes put off to a later scan")                                \
+    X(JUDGEMENTS, "judgements", "checks of a ring's processes put off for more than one scan")                         \
     X(MODULES, "modules", "modules of processes not read")                                                             \
     X(STALLS, "stalls", "stalls not listed, on the last scan and those before")                                        \
     X(NAMES, "names", "ids left unclassified on a scan for lack of time: their rule was found later")                  \
-    X(EVIDENCE, "evidence", "suspects left unexamined on a scan for lack of time")                                     \
+    X(EVIDENCE, "evidence", "suspects without a verdict left unexamined for more than one scan")                       \
     X(SOCKETS, "sockets",                                                                                              \
       "tables of sockets not read to their end in one scan: until then a socket's target is its number")               \
-    X(ENDS, "ends", "threads for which the holder of the other end was not found in time")                             \
+    X(ENDS, "ends", "threads for which the holder of the other end was not found in time, once for each standstill")   \
     X(WAITS, "waits", "ids that wait for a lock whose holder was not found in time")                                   \
     X(SYMBOLS, "symbols",                                                                                              \
       "locations without names: those of their file, their user or all users take too much memory")                    \

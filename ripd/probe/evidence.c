@@ -48,8 +48,9 @@ enum { HOLDS_MAX = 256, PLACES_MIN = 64 };
 enum job_kind { JOB_PROCESS, JOB_THREAD };
 
 enum job_class {
-    CLASS_NEW,     /* processes, and threads on which there is no verdict yet */
+    CLASS_NEW,     /* threads on which there is no verdict yet, and their processes */
     CLASS_DOUBTED, /* in what may be a deadlock */
+    CLASS_PROCESS, /* processes that have neither */
     CLASS_KNOWN,
     CLASS_STOPPED, /* their verdict is known; what they waited in is not */
 };
@@ -72,6 +73,7 @@ struct process {
     uint32_t user;
     uint32_t first_index; /* of its cases, chained by next_index */
     enum process_kind kind;
+    enum job_class class; /* of its first thread */
     bool asked;
     bool lost;     /* it is not the one of the record any more: what was read of it does not count */
     bool attested; /* only then more is read than any user may read */
@@ -93,6 +95,7 @@ struct probe {
     struct sockets *sockets;
     struct kernel_facts *stopped_facts;
     uint64_t ends_cut_count;
+    uint64_t left_count;
 
     /* of this scan */
     struct registry *registry;
@@ -182,7 +185,8 @@ struct kernel_facts *probe_stopped_facts(const struct probe *probe)
 
 void probe_count(const struct probe *probe, struct probe_counters *ret_counters)
 {
-    *ret_counters = (struct probe_counters){sockets_cut_count(probe->sockets), probe->ends_cut_count};
+    *ret_counters =
+        (struct probe_counters){probe->left_count, sockets_cut_count(probe->sockets), probe->ends_cut_count};
 }
 
 /* Processes -------------------------------------------------------------------------------------------------------- */
@@ -217,6 +221,7 @@ static uint32_t find_process(struct probe *probe, struct ring *ring, const struc
                                                               .user = stall->user,
                                                               .first_index = NO_INDEX,
                                                               .kind = kind_of(ring, stall->suspect.process),
+                                                              .class = CLASS_PROCESS,
                                                               .hold = -1};
     if (!hash_index_add(&probe->index, hash, (uint32_t)probe->process_count + 1))
         return NO_INDEX;
@@ -276,21 +281,24 @@ static bool is_due(const struct stall_case *stall)
     return clock_mono_ns() - stall->decoded_mono_ns >= REFRESH_NS;
 }
 
-static void queue_thread(struct probe *probe, const struct stall_case *stall, uint32_t index, bool stopped)
+static enum job_class class_of(const struct stall_case *stall)
 {
     const struct detector_suspect *suspect = &stall->suspect;
-    const bool is_new = suspect->state == ID_RUNNING || (suspect->state == ID_STALLED && suspect->cause == CAUSE_NONE);
-    struct work_job job = {.kind = JOB_THREAD, .subject = index, .order = stall->examined_mono_ns};
 
-    if (stopped) {
+    if (suspect->state == ID_RUNNING || (suspect->state == ID_STALLED && suspect->cause == CAUSE_NONE))
+        return CLASS_NEW;
+    return stall->doubted ? CLASS_DOUBTED : CLASS_KNOWN;
+}
+
+static void queue_thread(struct probe *probe, const struct stall_case *stall, uint32_t index, bool stopped)
+{
+    struct work_job job = {
+        .kind = JOB_THREAD, .class = class_of(stall), .subject = index, .order = stall->examined_mono_ns};
+
+    if (stopped)
         job.class = CLASS_STOPPED;
-    } else if (is_new) {
-        job.class = CLASS_NEW;
-        if (stall->examined_mono_ns == 0)
-            job.order = suspect->frozen_since_ns;
-    } else {
-        job.class = stall->doubted ? CLASS_DOUBTED : CLASS_KNOWN;
-    }
+    if (job.class == CLASS_NEW && stall->examined_mono_ns == 0)
+        job.order = stall->suspect.frozen_since_ns;
     (void)work_push(probe->work, stall->user, job); /* without memory it is not examined on this scan */
 }
 
@@ -335,6 +343,15 @@ static void settle_process(struct probe *probe, const struct process *process)
     }
 }
 
+/* Once per scan: when it is its turn, or the first answer about one of its threads comes. */
+static void examine_process(struct probe *probe, struct process *process)
+{
+    if (process->kind != KIND_ALIVE || process->asked || process->lost)
+        return;
+    ask_process(probe, process);
+    settle_process(probe, process);
+}
+
 /* The processes of the suspects, queued; the longest unasked comes first. */
 static void queue_processes(struct probe *probe)
 {
@@ -354,6 +371,8 @@ static void queue_processes(struct probe *probe)
         process = &probe->processes[stall->process_index];
         stall->next_index = process->first_index;
         process->first_index = i;
+        if (class_of(stall) < process->class)
+            process->class = class_of(stall);
     }
     for (uint32_t i = 0; i < probe->process_count; i++) {
         const struct process *process = &probe->processes[i];
@@ -361,7 +380,7 @@ static void queue_processes(struct probe *probe)
         if (process->kind == KIND_ALIVE)
             (void)work_push(probe->work, process->user,
                             (struct work_job){.kind = JOB_PROCESS,
-                                              .class = CLASS_NEW,
+                                              .class = process->class,
                                               .subject = i,
                                               .order = PROCESS_ORDER + record_of(process)->examined_mono_ns});
         else
@@ -467,7 +486,6 @@ static struct kernel_facts *decode(struct probe *probe, const struct process *pr
     if (!process->attested)
         deny(reading);
     read_other_end(probe, process, reading);
-    probe->ends_cut_count += (reading->has & KERNEL_HAS_NO_TIME) != 0;
     socket_inode = kernel_decode_socket(reading);
     *ret_whole =
         socket_inode == 0 || sockets_find(probe->sockets, probe->proc, reading->pid, socket_inode,
@@ -489,6 +507,15 @@ static void keep_holder(const struct stall_case *stall, const struct kernel_read
     memcpy(facts->holder_comm, stall->kernel->holder_comm, sizeof(facts->holder_comm));
 }
 
+/* Each standstill counts once, however often somebody is searched for. */
+static void count_cut(struct probe *probe, struct stall_case *stall, const struct kernel_reading *reading)
+{
+    const bool is_cut = (reading->has & KERNEL_HAS_NO_TIME) != 0;
+
+    probe->ends_cut_count += is_cut && !stall->end_cut;
+    stall->end_cut |= is_cut;
+}
+
 /* Takes a reading into the case as facts. */
 static void take_facts(struct probe *probe, const struct process *process, struct stall_case *stall,
                        struct kernel_reading *reading, bool whole)
@@ -498,6 +525,7 @@ static void take_facts(struct probe *probe, const struct process *process, struc
 
     if (whole || stall->kernel == NULL || !process->attested) {
         facts = decode(probe, process, reading, &is_whole);
+        count_cut(probe, stall, reading);
         if (stall->wait != WAIT_CHILD || (reading->has & KERNEL_HAS_NO_TIME) == 0 ||
             !kernel_has_not_run(&stall->last, &reading->times)) /* else the search that found out still holds */
             stall->wait = kernel_decode_wait(reading);
@@ -698,8 +726,10 @@ static void take_answer(struct probe *probe, struct remote_answer *answer)
 {
     struct stall_case *stall = case_of(probe, &answer->query);
     struct evidence evidence = {.examined = true};
-    const struct process *process = stall != NULL ? process_of(probe, stall) : NULL;
+    struct process *process = stall != NULL ? process_of(probe, stall) : NULL;
 
+    if (process != NULL)
+        examine_process(probe, process);
     if (process != NULL && process->attested && answer->has_module && answer->pid == record_of(process)->pid)
         (void)registry_take_module(probe->registry, process->ring, process->record, answer->query.address,
                                    answer->module.path != NULL ? &answer->module : NULL);
@@ -753,10 +783,7 @@ static void run_job(struct probe *probe, const struct work_job *job, uint32_t us
     const uint64_t began_mono_ns = clock_mono_ns();
 
     if (job->kind == JOB_PROCESS) {
-        struct process *process = &probe->processes[job->subject];
-
-        ask_process(probe, process);
-        settle_process(probe, process);
+        examine_process(probe, &probe->processes[job->subject]);
     } else {
         run_thread(probe, job);
     }
@@ -775,7 +802,7 @@ static void count_refused(void *context, uint32_t user, const struct work_job *j
 {
     struct probe *probe = context;
 
-    if (job->kind == JOB_PROCESS || job->class <= CLASS_DOUBTED)
+    if (job->class <= CLASS_DOUBTED)
         work_refuse(probe->work, user, WORK_EVIDENCE_TIME, 1);
 }
 
@@ -792,9 +819,9 @@ static void run(struct probe *probe, uint64_t budget_ns)
     do {
         uint64_t until_mono_ns, spent_ns;
 
-        if (work_next(probe->work, now_mono_ns, known_left_ns != 0 ? CLASS_STOPPED : CLASS_DOUBTED, &job, &user)) {
+        if (work_next(probe->work, now_mono_ns, known_left_ns != 0 ? CLASS_STOPPED : CLASS_PROCESS, &job, &user)) {
             run_job(probe, &job, user);
-            spent_ns = job.class > CLASS_DOUBTED ? clock_mono_ns() - now_mono_ns : 0;
+            spent_ns = job.class > CLASS_PROCESS ? clock_mono_ns() - now_mono_ns : 0;
             known_left_ns -= spent_ns < known_left_ns ? spent_ns : known_left_ns;
         } else {
             until_mono_ns = work_delayed_until(probe->work);
@@ -825,10 +852,21 @@ static void confirm_processes(struct probe *probe)
     }
 }
 
-size_t probe_examine(struct probe *probe, struct registry *registry, struct cases *cases, struct work *work)
+/* One scan later is in time, so only those count that were left on the last scan, too. */
+static void count_left(struct probe *probe)
 {
-    size_t unexamined_count = 0;
+    for (size_t i = 0; i < probe->stall_count; i++) {
+        struct stall_case *stall = probe->stalls[i];
+        const bool is_left = stall->is_suspect && !stall->suspect.unread && !stall->evidence.examined &&
+                             class_of(stall) <= CLASS_DOUBTED;
 
+        probe->left_count += is_left && stall->is_left;
+        stall->is_left = is_left;
+    }
+}
+
+void probe_examine(struct probe *probe, struct registry *registry, struct cases *cases, struct work *work)
+{
     probe->registry = registry;
     probe->cases = cases;
     probe->stalls = cases_all(cases, &probe->stall_count);
@@ -839,10 +877,7 @@ size_t probe_examine(struct probe *probe, struct registry *registry, struct case
     if (probe->process_count != 0)
         run(probe, probe->budget_ns);
     confirm_processes(probe);
-    for (size_t i = 0; i < probe->stall_count; i++)
-        unexamined_count +=
-            probe->stalls[i]->is_suspect && !probe->stalls[i]->suspect.unread && !probe->stalls[i]->evidence.examined;
-    return unexamined_count;
+    count_left(probe);
 }
 
 /* Whether one that waits for a lock has not run since: nothing else of it is looked at. */

@@ -9,7 +9,8 @@
  *      denied.
  *   B. At most budget_ns of time is spent per scan, and some 25 ns per suspect besides. work/jobs.h decides whose turn
  *      it is, by user. Of one user's threads those never examined come first, the longest frozen of them first, then
- *      those in what may be a deadlock, then the others, the longest unexamined first.
+ *      those in what may be a deadlock, then the others, the longest unexamined first. A process comes before its
+ *      threads, and one whose threads all have a verdict after the others' that have none.
  *   C. One look at a process finds what stops it as a whole, for all its suspects.
  *   D. A process is checked again after its threads. If it is not the same any more, nothing that was read counts.
  */
@@ -41,11 +42,8 @@ int probe_new(struct probe **ret_probe, const struct probe_options *options);
 void probe_free(struct probe *probe);
 void probe_set_budget(struct probe *probe, uint64_t budget_ns); /* from the next scan on */
 
-/*
- * Fills in the evidence of as many cases as the budget allows; the queue of work is empty before and after. Returns how
- * many suspects with a case were left unexamined.
- */
-size_t probe_examine(struct probe *probe, struct registry *registry, struct cases *cases, struct work *work);
+/* Fills in the evidence of as many cases as the budget allows; the queue of work is empty before and after. */
+void probe_examine(struct probe *probe, struct registry *registry, struct cases *cases, struct work *work);
 
 /*
  * Examines those that are doubted once more, on the same scan, within a quarter of the budget: that proves a deadlock
@@ -60,8 +58,9 @@ void probe_end(struct probe *probe);
 struct kernel_facts *probe_stopped_facts(const struct probe *probe);
 
 struct probe_counters {         /* they only grow */
+    uint64_t left_count;        /* suspects without a verdict that were not examined in time, by scans but the first */
     uint64_t sockets_cut_count; /* tables of sockets that were not read to their end */
-    uint64_t ends_cut_count;    /* threads whose pipe's or socket's other end was not found in time */
+    uint64_t ends_cut_count;    /* standstills of threads whose pipe's or socket's other end was not found in time */
 };
 void probe_count(const struct probe *probe, struct probe_counters *ret_counters);
 

@@ -591,7 +591,7 @@ void processes_judge(struct registry *registry, struct ring *ring, uint64_t now_
 {
     struct ring_host *host = registry_host(registry);
     size_t count = ring->info.process_high_water;
-    bool has_time = host_has_turn(host, ring, TURN_JUDGE);
+    bool has_time = host_has_turn(host, ring, TURN_JUDGE), was_put_off = ring->put_off;
     uint64_t began_mono_ns = clock_mono_ns();
 
     if (grow_processes(ring, count) != 0)
@@ -611,7 +611,8 @@ void processes_judge(struct registry *registry, struct ring *ring, uint64_t now_
         began_mono_ns = ended_mono_ns;
         has_time = i + 1 == count || host_has_time(host, ring, TURN_JUDGE);
     }
-    host->counters.judgements_put_off += count != 0 && !has_time;
+    ring->put_off = count != 0 && !has_time;
+    host->counters.judgements_put_off += ring->put_off && was_put_off;
 }
 
 bool registry_is_preloaded(struct registry *registry, uint32_t serial, uint32_t process)

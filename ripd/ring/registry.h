@@ -128,6 +128,7 @@ struct ring {
     bool accounted;               /* it is on his account */
     uint64_t held_bytes;          /* of his WORK_MAPPED_BYTES */
     uint32_t next_record;         /* the next one to be judged */
+    bool put_off;                 /* there was no time to judge all on the last refresh */
     struct module_table *modules; /* of its processes, shared; NULL = none asked for yet */
     struct module_facts *scripts; /* a reference to the module of its scripts; NULL = none asked for yet, or none */
     struct lease *lease;          /* of its file's descriptor; NULL = none asked for yet */
@@ -160,7 +161,8 @@ struct registry_counters {
     uint64_t rings_damaged;
     uint64_t unreadable_over_limit;
     uint64_t notices_over_limit;
-    uint64_t judgements_put_off; /* refreshes that left a ring's records unjudged, for want of time */
+    uint64_t
+        judgements_put_off; /* refreshes that left records of a ring unjudged, as the one before, for want of time */
     uint64_t modules_over_limit;
 };
 

@@ -174,9 +174,14 @@ static inline uint32_t play_user_of(void *context, uint32_t ring)
 /* One scan's evidence of the first count suspects. Returns how many are left unexamined. */
 static inline size_t play_examine(struct play *play, size_t count)
 {
+    size_t left = 0;
+
     work_begin(play->work);
     assert_int_equal(cases_begin(play->cases, play->suspects, count, play_user_of, NULL), 0);
-    return probe_examine(play->probe, play->scene->registry, play->cases, play->work);
+    probe_examine(play->probe, play->scene->registry, play->cases, play->work);
+    for (size_t i = 0; i < count; i++)
+        left += !play_case(play, i)->evidence.examined;
+    return left;
 }
 
 /* The same of all suspects, and the end of the scan for the probe. */

@@ -108,6 +108,18 @@ static void *write_for_ever(void *argument)
     return fill_for_ever();
 }
 
+/* None of them holds up another: they are a service that has nothing to do. */
+static void *wait_for_input(void *argument)
+{
+    int ends[2];
+    char byte;
+
+    if (pipe2(ends, O_CLOEXEC) != 0)
+        exit(3);
+    pthread_barrier_wait(&meeting);
+    return read(ends[0], &byte, 1) == 1 ? NULL : argument;
+}
+
 static void *hold_for_reading(void *argument)
 {
     pthread_rwlock_rdlock(&rwlock);
@@ -201,6 +213,7 @@ static const struct scenario {
     {"read", hold_for_reading, "holder", 1, want_to_write, "wants"},
     {"seeming", seem_deadlocked, "seeming", 3, NULL, NULL},
     {"handover", hand_over, "hand", 0, NULL, NULL},
+    {"input", wait_for_input, "input", 0, NULL, NULL},
 };
 
 static void play(const struct scenario *scenario)

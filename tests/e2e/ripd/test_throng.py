@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Five thousand threads that stall at once hold up nothing: scans come as before, answers too, and say who has not been
-examined yet; all are, over scans, the first ones first.
+examined yet; all are, over scans, the first ones first. And many that are idle hit no limit.
 
 Rates are compared within one run; of several tries the best counts, for a busy machine makes them worse only.
 """
@@ -16,6 +16,7 @@ sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 import world as w  # noqa: E402
 
 COUNT = 5000
+IDLE, PROCESSES, SCANS = 800, 40, 100
 TRIES = 8
 WINDOW_S = 3.0
 ANSWER_S = 0.020
@@ -76,5 +77,26 @@ def five_thousand_at_once(world):
         assert stall["kernel"]["target"].startswith("pipe:"), stall
 
 
+def limit_hits(world):
+    return {name: int(count) for name, count in
+            re.findall(r'^ripd_limit_hits_total{limit="(\w+)"} (\d+)$', world.get("/metrics"), re.M)}
+
+
+def many_are_idle(world):
+    """Once they are known to be, ripd is never short of time for them, on however busy a machine."""
+    for number in range(PROCESSES):
+        program = subprocess.Popen([f"{w.BIN}/rip", "run", "--dir", world.dir, "--name", f"app-{number}", "--",
+                                    f"{w.BIN}/locks", "input", str(IDLE // PROCESSES)],
+                                   stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        world.processes.append(program)
+    world.wait_for(lambda: world.get("/stalls?limit=1")["counts"]["idle"] == IDLE + PROCESSES)  # and main threads
+    before = limit_hits(world)
+    world.wait_scans(SCANS)
+    after = limit_hits(world)
+    print(f"        {before}")
+    assert after.pop("ends") <= IDLE and before.pop("ends") <= IDLE  # each of them once
+    assert after == before, {name: count - before[name] for name, count in after.items() if count != before[name]}
+
+
 if __name__ == "__main__":
-    w.run([five_thousand_at_once])
+    w.run([five_thousand_at_once, many_are_idle])

@@ -312,6 +312,54 @@ static void test_no_time_at_all(void **state)
     probe_end(play->probe);
 }
 
+static uint64_t left_count(const struct play *play)
+{
+    struct probe_counters counters;
+
+    probe_count(play->probe, &counters);
+    return counters.left_count;
+}
+
+static void find_all_idle(struct play *play)
+{
+    for (size_t i = 0; i < play->count; i++) {
+        play->suspects[i].state = ID_IDLE;
+        play->suspects[i].cause = CAUSE_INPUT;
+    }
+}
+
+/* One scan later is in time, and those that have a verdict are looked at when there is time. */
+static void test_only_what_is_late_counts_as_left(void **state)
+{
+    struct play *play = *state;
+
+    play_open_own_probe(play, "/proc", 0);
+    play_collect(play);
+    assert_int_equal(left_count(play), 0);
+    play_collect(play);
+    assert_int_equal(left_count(play), play->count);
+    find_all_idle(play);
+    play_collect(play);
+    play_collect(play);
+    assert_int_equal(left_count(play), play->count);
+}
+
+/* There is time for one process. */
+static void test_who_has_no_verdict_comes_before_other_processes(void **state)
+{
+    struct play *play = *state;
+    const struct ring *ring;
+
+    find_all_idle(play);
+    play_add_process(play, 1, THREADS, 0, be_child, NULL);
+    scene_refresh(play->scene);
+    play_open_own_probe(play, "/proc", 0);
+    play_collect(play);
+    ring = registry_find(play->scene->registry, 1);
+    assert_int_equal(ring->processes[0].examined_mono_ns, 0);
+    assert_int_not_equal(ring->processes[1].examined_mono_ns, 0);
+}
+
 static void test_everyone_gets_a_turn(void **state)
 {
     struct play *play = *state;
@@ -423,6 +471,8 @@ int main(void)
         SCENE_TEST(test_core_dump),
         SCENE_TEST(test_the_lock_is_asked_about_again),
         SCENE_TEST(test_no_time_at_all),
+        SCENE_TEST(test_only_what_is_late_counts_as_left),
+        SCENE_TEST(test_who_has_no_verdict_comes_before_other_processes),
         SCENE_TEST(test_everyone_gets_a_turn),
         SCENE_TEST(test_the_longest_frozen_of_the_new_come_first),
         SCENE_TEST(test_a_stop_is_reported_of_all_at_once),

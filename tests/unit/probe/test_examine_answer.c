@@ -237,6 +237,19 @@ static void assert_thrown_away(struct play *play)
     assert_int_equal(asked_count(), before + 1);
 }
 
+/* Between scans, say: it is used on the next one, and nobody asks again. */
+static void test_a_late_answer_counts(void **state)
+{
+    struct play *play = *state;
+    uint64_t asked;
+
+    ask_and_keep(play);
+    asked = asked_count();
+    allow(asked);
+    collect_until(play, 'S');
+    assert_int_equal(asked_count(), asked);
+}
+
 /* What was asked for before a process was stopped is not how it is now, nor what was asked for while it was. */
 static void test_answers_of_another_time(void **state)
 {
@@ -326,6 +339,7 @@ static void test_a_deadlock_is_confirmed_at_once(void **state)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_a_late_answer_counts, begin_waiting, end),
         cmocka_unit_test_setup_teardown(test_answers_of_another_time, begin_waiting, end),
         cmocka_unit_test_setup_teardown(test_a_deadlock_is_confirmed_at_once, begin_deadlocked, end),
     };
