@@ -33,7 +33,7 @@ static void set_place(uint64_t (*place)(void))
     (void)place;
 }
 
-static void set_interpreter_lock(const void *start, size_t bytes, const uint32_t *holder)
+static void set_interpreter_lock(const void *start, size_t bytes, uint32_t (*holder)(void))
 {
     (void)start;
     (void)bytes;

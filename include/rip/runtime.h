@@ -76,10 +76,11 @@ struct rip_runtime {
     /*
      * The mutex with which threads wait for the interpreter's lock lies in [start, start + bytes). Waits for it, and
      * for conditions with it, leave no breadcrumb and are RIP_CALL_INTERPRETER, also within a call_begin(). Outside of
-     * one the latest breadcrumb moves to place(): that is where a loop without calls is seen. holder says which thread
-     * has the interpreter's lock (a tid of this process, 0 = none); it may be NULL.
+     * one the latest breadcrumb moves to place(): that is where a loop without calls is seen. holder() says which
+     * thread has kept the interpreter's lock for long (a tid of this process, 0 = none). It is called before each such
+     * wait, for a condition with its mutex held, and must be as place(); it may be NULL.
      */
-    void (*set_interpreter_lock)(const void *start, size_t bytes, const uint32_t *holder);
+    void (*set_interpreter_lock)(const void *start, size_t bytes, uint32_t (*holder)(void));
     /* The mutex that this thread locks next and last until watch_end(), for bindings that cannot know its address. */
     void (*watch_begin)(void);
     void (*watch_end)(const void **ret_first_mutex, const void **ret_last_mutex);

@@ -28,7 +28,7 @@ static uint64_t (*place_now)(void);
 static struct {
     const unsigned char *start; /* NULL = not known */
     size_t bytes;
-    const uint32_t *holder;
+    uint32_t (*holder)(void);
 } interpreter_lock;
 
 /* The call that the binding has announced on this thread, and the mutexes that it watches. */
@@ -101,6 +101,7 @@ static void move_breadcrumb(struct rip_slot *slot)
 static struct preload_outer begin_interpreter(struct rip_slot *slot, uintptr_t frame)
 {
     const bool is_inside = (preload_thread.special & PRELOAD_INSIDE) != 0;
+    const uint32_t holder = interpreter_lock.holder != NULL ? interpreter_lock.holder() : 0;
     struct preload_outer outer;
 
     if (is_inside)
@@ -110,8 +111,8 @@ static struct preload_outer begin_interpreter(struct rip_slot *slot, uintptr_t f
     outer = preload_announce(slot, frame, RIP_CALL_INTERPRETER);
     if (outer.frame == 0)
         outer.call = is_inside ? announced.call : RIP_CALL_COMPUTES;
-    if (interpreter_lock.holder != NULL)
-        rip_wait_begin(interpreter_lock.start, interpreter_lock.holder, RIP_WAIT_ENDS);
+    if (holder != 0)
+        rip_wait_begin(interpreter_lock.start, &holder, RIP_WAIT_ENDS);
     return outer;
 }
 
@@ -215,7 +216,7 @@ static void set_place(uint64_t (*place)(void))
     preload_runtime_enter();
 }
 
-static void set_interpreter_lock(const void *start, size_t bytes, const uint32_t *holder)
+static void set_interpreter_lock(const void *start, size_t bytes, uint32_t (*holder)(void))
 {
     interpreter_lock.bytes = bytes;
     interpreter_lock.holder = holder;

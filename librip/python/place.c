@@ -12,6 +12,9 @@
 #include "threads.h"
 
 #include <string.h>
+#include <time.h>
+
+#define KEPT_NS UINT64_C(1000000000)
 
 enum {
     FRAMES_MAX = 64, /* frames that are looked at for one of the program's own */
@@ -170,6 +173,36 @@ static uint64_t place(void)
     return place_now;
 }
 
+static uint64_t now_ns(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+    return (uint64_t)now.tv_sec * UINT64_C(1000000000) + (uint64_t)now.tv_nsec;
+}
+
+/*
+ * Who has kept the GIL for KEPT_NS, of those who wait for it by its condition: others only have their turn. With the
+ * GIL's mutex, which lets nobody give the GIL up, and so no thread state go that has it.
+ */
+static uint32_t gil_holder(void)
+{
+    const struct _gil_runtime_state *gil = &_PyRuntime.ceval.gil;
+    struct binding_thread *thread = binding_thread;
+    const PyThreadState *holder;
+
+    if (thread == NULL || gil->mutex.__data.__owner != (int)thread->tid || !_Py_atomic_load_relaxed(&gil->locked))
+        return 0;
+    if (thread->gil_ns == 0 || thread->gil_switch != gil->switch_number) {
+        thread->gil_switch = gil->switch_number;
+        thread->gil_ns = now_ns();
+    }
+    if (now_ns() - thread->gil_ns < KEPT_NS)
+        return 0;
+    holder = (const PyThreadState *)_Py_atomic_load_relaxed(&_PyRuntime.gilstate.tstate_current);
+    return holder != NULL ? (uint32_t)holder->native_thread_id : 0;
+}
+
 struct _PyInterpreterFrame *binding_frame(void)
 {
     return PyThreadState_Get()->cframe->current_frame;
@@ -263,7 +296,7 @@ int binding_place_start(void)
         set_path(&library, bytes, (size_t)length, "/");
     /* Two mutexes: with the second a thread waits until another one has taken the lock that it gave up. */
     binding_runtime->set_interpreter_lock(&gil->mutex, (size_t)((const char *)(gil + 1) - (const char *)&gil->mutex),
-                                          NULL);
+                                          gil_holder);
     binding_runtime->set_place(place);
     return 0;
 }

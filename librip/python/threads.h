@@ -10,6 +10,8 @@ struct binding_thread {
     PyThreadState *tstate; /* NULL = it has gone: the interpreter ends, and this thread is a daemon */
     uint32_t tid;          /* as the kernel has it */
     uint32_t forks;        /* forks of the process when this was last this thread's */
+    uint64_t gil_switch;   /* how often the GIL had changed hands when this thread found that it has to wait for it */
+    uint64_t gil_ns;       /* and when that was; 0 = never */
     bool placing;          /* it reads its frames now, perhaps without the GIL */
     bool name_due;         /* its id does not have this name yet */
     uint8_t name_length;

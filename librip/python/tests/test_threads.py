@@ -56,6 +56,19 @@ calculate()
 """
 
 
+# C code that keeps the interpreter's lock, and a thread that has nothing else to wait for.
+KEPT = """
+import re, threading, time
+def other():
+    while True: time.sleep(0.01)
+threading.Thread(target=other, name="other", daemon=True).start()
+def search():
+    time.sleep(0.1)
+    re.match("(a+)+$", "a" * 99 + "b")
+search()
+"""
+
+
 class Threads(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
@@ -111,6 +124,18 @@ class Threads(unittest.TestCase):
         app.stdin.write(b"x")
         app.stdin.flush()
         self.world.wait_for(lambda: place()[1:] == ("calculate", 4))
+
+    def test_who_waits_for_the_interpreter_names_the_one_that_keeps_it(self):
+        self.run_python("kept", "-Bc", KEPT)
+
+        def stuck():
+            stalls = {stall["name"]: stall for stall in self.world.stalls("?ring=kept")}
+            keeper, other = stalls["MainThread"], stalls["other"]
+            return keeper["cause"] == "spinning" and other["waits_for"] and (keeper, other)
+        keeper, other = self.world.wait_for(stuck)
+        self.assertEqual((keeper["location"]["function"], keeper["waits_for"]), ("search", None))
+        self.assertEqual((other["cause"], other["location"]["function"]), ("blocked", "other"))
+        self.assertEqual([waited["name"] for waited in other["waits_for"]], ["MainThread"])
 
 
 unittest.main()

@@ -31,6 +31,11 @@ static struct {
 static uint32_t holder;
 static int silent_pipe[2];
 
+static uint32_t holder_now(void)
+{
+    return holder;
+}
+
 static uint64_t place(void)
 {
     return line_now;
@@ -191,7 +196,7 @@ void rip_python_start(void)
            rip->create_ring("ignored", 1));
     function_number = rip->script(FILE_NAME, strlen(FILE_NAME), "Order.place", strlen("Order.place"), 7);
     rip->set_place(place);
-    rip->set_interpreter_lock(&lock, sizeof(lock), &holder);
+    rip->set_interpreter_lock(&lock, sizeof(lock), holder_now);
     watch();
     describe_descriptors();
     holder = (uint32_t)gettid();
