@@ -5,18 +5,13 @@
  * of ring.h, which could move with a mistake.
  */
 #include <inttypes.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "rip/reader.h"
 #include "support/ring_builder.h"
+#include "support/test.h"
 
 enum { GOLDEN_BYTES = 24576 };
 
@@ -47,7 +42,7 @@ static uint64_t number_at(size_t offset, size_t width)
     return value;
 }
 
-static void test_the_bytes_are_where_they_were(void **state)
+TEST(the_bytes_are_where_they_were)
 {
     static const struct {
         size_t offset;
@@ -95,7 +90,6 @@ static void test_the_bytes_are_where_they_were(void **state)
         {21248 + 8, 8, UINT64_C(0xfffffffffffffffa)},      /* slot 2: idle at 5 */
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
         if (number_at(numbers[i].offset, numbers[i].width) != numbers[i].value)
             fail_msg("at %zu: 0x%" PRIx64 ", not 0x%" PRIx64, numbers[i].offset,
@@ -104,11 +98,10 @@ static void test_the_bytes_are_where_they_were(void **state)
     assert_memory_equal(golden + 20864 + 321, "worker-17", 9);
 }
 
-static void test_todays_header_means_the_same_bytes(void **state)
+TEST(todays_header_means_the_same_bytes)
 {
     struct ring_builder builder;
 
-    (void)state;
     ring_builder_new_sample(&builder);
     assert_int_equal(builder.size_bytes, GOLDEN_BYTES);
     for (size_t i = 0; i < GOLDEN_BYTES; i++) {
@@ -118,7 +111,7 @@ static void test_todays_header_means_the_same_bytes(void **state)
     ring_builder_free(&builder);
 }
 
-static void test_ids_read_as_they_did(void **state)
+TEST(ids_read_as_they_did)
 {
     struct rip_scan_position position = {0};
     struct rip_entry entries[32];
@@ -127,7 +120,6 @@ static void test_ids_read_as_they_did(void **state)
     struct rip_view view;
     size_t count;
 
-    (void)state;
     assert_int_equal(rip_view_open(&view, golden, GOLDEN_BYTES), RIP_OK);
     assert_int_equal(rip_view_scan(&view, &position, samples, 16), 5);
     assert_int_equal(rip_view_id(&view, 1, &info), RIP_OK);
@@ -158,14 +150,13 @@ static void test_ids_read_as_they_did(void **state)
 }
 
 /* It is from before ids that have ended were counted. */
-static void test_nothing_ended_is_known(void **state)
+TEST(nothing_ended_is_known)
 {
     struct rip_ring_info info;
     struct rip_ended ended;
     struct rip_view view;
     uint64_t next = 1;
 
-    (void)state;
     assert_int_equal(rip_view_open(&view, golden, GOLDEN_BYTES), RIP_OK);
     rip_view_info(&view, &info);
     assert_int_equal(info.counts_ended | info.ended_count | info.ended_snap_count | info.flush_count, 0);
@@ -175,13 +166,12 @@ static void test_nothing_ended_is_known(void **state)
     assert_int_equal(rip_view_ended_id(&view, 4, 2, &(struct rip_id_info){0}), RIP_OK); /* it ended all the same */
 }
 
-static void test_processes_read_as_they_did(void **state)
+TEST(processes_read_as_they_did)
 {
     struct rip_process_info process;
     struct rip_module_info module;
     struct rip_view view;
 
-    (void)state;
     assert_int_equal(rip_view_open(&view, golden, GOLDEN_BYTES), RIP_OK);
     assert_int_equal(rip_view_process(&view, 0, &process), RIP_OK);
     assert_int_equal(process.state, 3);
@@ -205,7 +195,7 @@ static void test_processes_read_as_they_did(void **state)
 }
 
 /* What a program that was built before hands over: sizes stay, and reserved bytes read 0 = absent. */
-static void test_structs_of_callers_keep_their_size(void **state)
+TEST(structs_of_callers_keep_their_size)
 {
     static const struct {
         size_t bytes, fixed_bytes, reserved_offset, fixed_offset;
@@ -224,7 +214,6 @@ static void test_structs_of_callers_keep_their_size(void **state)
     struct rip_id_info info;
     struct rip_view view;
 
-    (void)state;
     for (size_t i = 0; i < sizeof(structs) / sizeof(structs[0]); i++) {
         assert_int_equal(structs[i].bytes, structs[i].fixed_bytes);
         assert_int_equal(structs[i].reserved_offset, structs[i].fixed_offset);
@@ -244,14 +233,5 @@ static void test_structs_of_callers_keep_their_size(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_structs_of_callers_keep_their_size),
-        cmocka_unit_test(test_the_bytes_are_where_they_were),
-        cmocka_unit_test(test_todays_header_means_the_same_bytes),
-        cmocka_unit_test(test_ids_read_as_they_did),
-        cmocka_unit_test(test_nothing_ended_is_known),
-        cmocka_unit_test(test_processes_read_as_they_did),
-    };
-
-    return cmocka_run_group_tests_name("golden", tests, load_golden, NULL);
+    return tests_run(load_golden, NULL);
 }

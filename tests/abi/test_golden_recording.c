@@ -21,7 +21,7 @@ static struct memory_file load(const char *name)
     return file;
 }
 
-static void test_the_events_are_what_they_were(void **state)
+TEST(the_events_are_what_they_were)
 {
     struct memory_file file = load("version-1.riprec"), events = load("version-1.events");
     const struct recording_input input = {&file, memory_read, file.count};
@@ -33,7 +33,6 @@ static void test_the_events_are_what_they_were(void **state)
     size_t count;
     int result;
 
-    (void)state;
     assert_int_equal(recording_reader_new(&reader, &input), 0);
     while ((result = recording_reader_next(reader, &event)) == 1) {
         print_event(&text, event);
@@ -45,11 +44,4 @@ static void test_the_events_are_what_they_were(void **state)
     text_clear(&text);
     free(file.bytes);
     free(events.bytes);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_the_events_are_what_they_were)};
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,14 +3,8 @@
  * test_session_abi.c - structs of rip/session.h are what programs of the first release were compiled with: the
  * library's own may grow at their end, so may those that carry their size, and nothing in them moves.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "rip/session.h"
+#include "support/test.h"
 
 struct fixed {
     const char *what;
@@ -26,7 +20,7 @@ struct fixed {
 #type "." #field, offsetof(struct type, field), bytes                                                          \
     }
 
-static void test_structs_have_not_shrunk(void **state)
+TEST(structs_have_not_shrunk)
 {
     static const struct fixed sizes[] = {
         SIZE(rip_text, 16),
@@ -39,7 +33,6 @@ static void test_structs_have_not_shrunk(void **state)
         SIZE(rip_recording_state, 112),
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++)
         if (sizes[i].bytes < sizes[i].fixed_bytes)
             fail_msg("%s has %zu bytes", sizes[i].what, sizes[i].bytes);
@@ -47,7 +40,7 @@ static void test_structs_have_not_shrunk(void **state)
     assert_int_equal(sizeof(struct rip_recording_state), 112); /* the caller's, without its size */
 }
 
-static void test_nothing_has_moved(void **state)
+TEST(nothing_has_moved)
 {
     static const struct fixed offsets[] = {
         OFFSET(rip_event, kind, 0),
@@ -78,15 +71,13 @@ static void test_nothing_has_moved(void **state)
         OFFSET(rip_recording_state, error, 40),
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof(offsets) / sizeof(offsets[0]); i++)
         if (offsets[i].bytes != offsets[i].fixed_bytes)
             fail_msg("%s is at %zu", offsets[i].what, offsets[i].bytes);
 }
 
-static void test_kinds_keep_their_numbers(void **state)
+TEST(kinds_keep_their_numbers)
 {
-    (void)state;
     assert_int_equal(RIP_EVENT_RING, 1);
     assert_int_equal(RIP_EVENT_REGISTER, 6);
     assert_int_equal(RIP_EVENT_SNAP, 8);
@@ -95,15 +86,4 @@ static void test_kinds_keep_their_numbers(void **state)
     assert_int_equal(RIP_EVENT_DRAIN, 15);
     assert_int_equal(RIP_EVENT_SCRIPT, 16);
     assert_int_equal(RIP_SESSION_RECORDING, 4);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_structs_have_not_shrunk),
-        cmocka_unit_test(test_nothing_has_moved),
-        cmocka_unit_test(test_kinds_keep_their_numbers),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -222,15 +222,9 @@ SCENE(killed_at_every_instruction)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        SCENE_TEST(sums_are_right_at_every_instruction),
-        SCENE_TEST(others_end_ids_at_every_instruction),
-        SCENE_TEST(killed_at_every_instruction),
-    };
-
 #if !defined(__x86_64__) || defined(RIP_PORTABLE_SNAP)
     puts("skipped: single-steps amd64, without a thread sanitizer");
     return 77;
 #endif
-    return cmocka_run_group_tests_name("ended_steps", tests, NULL, NULL);
+    return tests_run(NULL, NULL);
 }

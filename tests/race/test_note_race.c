@@ -13,21 +13,18 @@
  */
 #include <pthread.h>
 #include <sched.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdatomic.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <cmocka.h>
 #include <librip.h>
 #include <rip/reader.h>
+
+#include "support/test.h"
 
 #define NOTES_READ 5000u
 
@@ -67,14 +64,13 @@ static void *write_notes(void *unused)
     return NULL;
 }
 
-static void test_a_reader_gets_whole_notes(void **state)
+TEST(a_reader_gets_whole_notes)
 {
     unsigned whole = 0, changed = 0;
     char expected[RIP_NOTE_BYTES];
     struct rip_note_info info;
     pthread_t writer;
 
-    (void)state;
     assert_int_equal(pthread_create(&writer, NULL, write_notes, NULL), 0);
     while (whole < NOTES_READ) {
         int slot = atomic_load(&slot_of_writer);
@@ -184,11 +180,10 @@ static bool reads(const char *expected)
            is_text(info.text, expected);
 }
 
-static void test_a_handler_in_the_middle_of_a_note(void **state)
+TEST(a_handler_in_the_middle_of_a_note)
 {
     int steps = step_note(-1, false), handler_last = 0;
 
-    (void)state;
     assert_true(steps > (int)RIP_NOTE_BYTES / 8);
     assert_true(reads(outer));
     for (int at = 0; at < steps; at += stride_of(steps)) {
@@ -203,11 +198,10 @@ static void test_a_handler_in_the_middle_of_a_note(void **state)
     assert_true(handler_last > 0 && handler_last < steps / 2);
 }
 
-static void test_a_note_that_is_never_gone_on_with(void **state)
+TEST(a_note_that_is_never_gone_on_with)
 {
     int steps = step_note(-1, false), at;
 
-    (void)state;
     for (at = 0; at < steps; at += stride_of(steps)) {
         assert_int_equal(step_note(at, true), 0);
         assert_int_equal(trap.wrong, 0);
@@ -239,13 +233,5 @@ static int set_up(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_a_reader_gets_whole_notes),
-#if defined(__x86_64__) && !defined(RIP_PORTABLE_SNAP)
-        cmocka_unit_test(test_a_handler_in_the_middle_of_a_note),
-        cmocka_unit_test(test_a_note_that_is_never_gone_on_with),
-#endif
-    };
-
-    return cmocka_run_group_tests_name("note_race", tests, set_up, NULL);
+    return tests_run(set_up, NULL);
 }

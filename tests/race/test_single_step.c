@@ -12,11 +12,7 @@
  *
  * Built without a red zone: the flag is set through the stack.
  */
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,9 +20,10 @@
 #include <ucontext.h>
 #include <unistd.h>
 
-#include <cmocka.h>
 #include <librip.h>
 #include <rip/reader.h>
+
+#include "support/test.h"
 
 #define STEPS_MAX 400 /* sanitizers add instructions */
 #define TRAP_ON() __asm__ volatile("pushfq\n\torq $0x100, (%%rsp)\n\tpopfq" ::: "memory", "cc")
@@ -182,30 +179,27 @@ static void check_subject(enum subject subject, unsigned *ret_boundaries)
             }
 }
 
-static void test_inlined_snap(void **state)
+TEST(inlined_snap)
 {
     unsigned boundaries;
 
-    (void)state;
     check_subject(SUBJECT_SNAP, &boundaries);
     print_message("inlined snap: %u interruptions\n", boundaries);
 }
 
-static void test_snap_at(void **state)
+TEST(snap_at)
 {
     unsigned boundaries;
 
-    (void)state;
     check_subject(SUBJECT_SNAP_AT, &boundaries);
     print_message("rip_snap_at: %u interruptions\n", boundaries);
 }
 
 /* Interrupted anywhere but behind its last look, rip_idle() has still marked the id idle. */
-static void test_idle(void **state)
+TEST(idle)
 {
     int steps = run_once(SUBJECT_IDLE, 3, -1, 0), busy = 0;
 
-    (void)state;
     for (int at = 0; at < steps; at++) {
         struct rip_scan_position position = {0};
         struct rip_sample sample;
@@ -222,13 +216,12 @@ static void test_idle(void **state)
 }
 
 /* Interrupted anywhere, rip_switch() keeps globals that agree with the id's count. */
-static void test_switch(void **state)
+TEST(switch)
 {
     struct rip_context stepped, other;
     struct rip_slot *slot;
     int steps = 1;
 
-    (void)state;
     assert_true(rip_context_init(&other, 8, "other", 5));
     for (int at = 0; at < steps; at++) {
         run_once(SUBJECT_SNAP, 3, -1, 0);
@@ -248,11 +241,10 @@ static void test_switch(void **state)
     rip_context_exit(&other);
 }
 
-static void test_control_fails(void **state)
+TEST(control_fails)
 {
     int steps = run_once(SUBJECT_LOAD_STORE, 0, -1, 0), violations = 0;
 
-    (void)state;
     for (int at = 0; at < steps; at++) {
         run_once(SUBJECT_LOAD_STORE, 0, at, 5);
         violations += rip_load_relaxed(&rip__thread.slot->count) != 6;
@@ -276,14 +268,9 @@ static int set_up(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_inlined_snap), cmocka_unit_test(test_snap_at),       cmocka_unit_test(test_idle),
-        cmocka_unit_test(test_switch),       cmocka_unit_test(test_control_fails),
-    };
-
 #if !defined(__x86_64__) || defined(RIP_PORTABLE_SNAP)
     puts("skipped: needs the amd64 form of the snap");
     return 77;
 #endif
-    return cmocka_run_group_tests(tests, set_up, NULL);
+    return tests_run(set_up, NULL);
 }

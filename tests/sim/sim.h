@@ -21,13 +21,9 @@
 #ifndef TESTS_SIM_SIM_H
 #define TESTS_SIM_SIM_H
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 
-#include <cmocka.h>
+#include "support/test.h"
 
 #include "cases/case.h"
 
@@ -51,7 +47,6 @@ void sim_free(struct sim_world *world);
 /* A test in a world in which nothing is at random: *state is the world. */
 int sim_set_up(void **state);
 int sim_tear_down(void **state);
-#define SIM_TEST(name) cmocka_unit_test_setup_teardown(name, sim_set_up, sim_tear_down)
 
 /* RING/SLOT. */
 struct sim_place {

@@ -72,13 +72,12 @@ static uint64_t report_of(uint64_t seed, const struct phase *phase)
     return began_ns + phase->scan_ns;
 }
 
-static void every_phase_is_reported_in_time(void **context)
+TEST(every_phase_is_reported_in_time)
 {
     const char *seeds_text = getenv("RIP_SIM_SEEDS");
     const uint64_t seeds = seeds_text ? strtoull(seeds_text, NULL, 10) : SEEDS_DEFAULT;
     double earliest = 1e9, latest = -1e9;
 
-    (void)context;
     for (uint64_t seed = 0; seed < seeds; seed++) {
         const struct phase phase = phase_of(seed);
         const uint64_t reported_ns = report_of(seed, &phase);
@@ -94,13 +93,4 @@ static void every_phase_is_reported_in_time(void **context)
                      seed, phase.interval_ns, phase.stall_after_ns, phase.frozen_ns, reported_ns, least_ns, most_ns);
     }
     printf("%" PRIu64 " phases: reported %.4f to %.4f intervals after the threshold\n", seeds, earliest, latest);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_phase_is_reported_in_time),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

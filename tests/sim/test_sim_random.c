@@ -127,18 +127,16 @@ static void run_seed(uint64_t seed)
     sim_free(world);
 }
 
-static void random_worlds(void **context)
+TEST(random_worlds)
 {
-    (void)context;
     for (uint64_t seed = 1; seed <= SEEDS; seed++)
         run_seed(seed);
 }
 
-static void the_same_seed_gives_the_same_transcript(void **context)
+TEST(the_same_seed_gives_the_same_transcript)
 {
     char *transcripts[2] = {NULL, NULL};
 
-    (void)context;
     for (int i = 0; i < 2; i++) {
         struct sim_world *world = sim_new((struct sim_options){.seed = 42, .jitter = true});
 
@@ -155,14 +153,4 @@ static void the_same_seed_gives_the_same_transcript(void **context)
     assert_true(strlen(transcripts[0]) > 100);
     free(transcripts[0]);
     free(transcripts[1]);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(random_worlds),
-        cmocka_unit_test(the_same_seed_gives_the_same_transcript),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -5,7 +5,7 @@
  */
 #include "sim/sim.h"
 
-static void a_stall_goes_on(void **state)
+TEST(a_stall_goes_on, sim_set_up, sim_tear_down)
 {
     struct sim_world *world = *state;
 
@@ -28,7 +28,7 @@ static void a_stall_goes_on(void **state)
     SIM_TRACE(world, "[84500] 7/71 > over: moved at 78500 after 77500 ms, 1 stall\n");
 }
 
-static void one_that_moved_meanwhile_is_over(void **state)
+TEST(one_that_moved_meanwhile_is_over, sim_set_up, sim_tear_down)
 {
     struct sim_world *world = *state;
 
@@ -50,7 +50,7 @@ static void one_that_moved_meanwhile_is_over(void **state)
     SIM_TRACE(world, "[16500] 7/71 > over: moved at 10500 after 9500 ms, 1 stall\n");
 }
 
-static void one_that_moved_and_froze_again_is_the_same_episode(void **state)
+TEST(one_that_moved_and_froze_again_is_the_same_episode, sim_set_up, sim_tear_down)
 {
     struct sim_world *world = *state;
 
@@ -71,7 +71,7 @@ static void one_that_moved_and_froze_again_is_the_same_episode(void **state)
                      "[25500] 7/71 > over: moved at 19500 after 18500 ms, 2 stalls\n");
 }
 
-static void those_that_are_gone_are_over(void **state)
+TEST(those_that_are_gone_are_over, sim_set_up, sim_tear_down)
 {
     struct sim_world *world = *state;
 
@@ -97,7 +97,7 @@ static void those_that_are_gone_are_over(void **state)
 }
 
 /* Only what was open is adopted. Other ids have their whole threshold, for no scan has seen them meanwhile. */
-static void no_other_id_is_accused(void **state)
+TEST(no_other_id_is_accused, sim_set_up, sim_tear_down)
 {
     struct sim_world *world = *state;
 
@@ -115,7 +115,7 @@ static void no_other_id_is_accused(void **state)
                      "[69500] 7/72 > stalled, unknown\n");
 }
 
-static void restarts_come_in_rows(void **state)
+TEST(restarts_come_in_rows, sim_set_up, sim_tear_down)
 {
     struct sim_world *world = *state;
 
@@ -139,7 +139,7 @@ static void restarts_come_in_rows(void **state)
 }
 
 /* Another configuration after the restart: the stall is within its threshold now. */
-static void a_longer_threshold_after_the_restart(void **state)
+TEST(a_longer_threshold_after_the_restart, sim_set_up, sim_tear_down)
 {
     struct sim_world *world = *state;
 
@@ -153,19 +153,4 @@ static void a_longer_threshold_after_the_restart(void **state)
     SIM_TRACE(world, "[ 6000] 7/71 > stalled, unknown\n"
                      "[ 7500] ripd > restarted after 2 s\n"
                      "[15500] 7/71 > over: excused at 9500 after 8500 ms, 1 stall\n");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        SIM_TEST(a_stall_goes_on),
-        SIM_TEST(one_that_moved_meanwhile_is_over),
-        SIM_TEST(one_that_moved_and_froze_again_is_the_same_episode),
-        SIM_TEST(those_that_are_gone_are_over),
-        SIM_TEST(no_other_id_is_accused),
-        SIM_TEST(restarts_come_in_rows),
-        SIM_TEST(a_longer_threshold_after_the_restart),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -9,7 +9,7 @@
 
 #define PHASES 3000u
 
-static void a_rule_is_for_those_whose_name_matches(void **state)
+TEST(a_rule_is_for_those_whose_name_matches, sim_set_up, sim_tear_down)
 {
     struct sim_world *world = *state;
 
@@ -29,7 +29,7 @@ static void a_rule_is_for_those_whose_name_matches(void **state)
                      "[21000] 7/1 > stalled, unknown\n");
 }
 
-static void the_first_rule_that_matches_decides(void **state)
+TEST(the_first_rule_that_matches_decides, sim_set_up, sim_tear_down)
 {
     struct sim_world *world = *state;
 
@@ -50,7 +50,7 @@ static void the_first_rule_that_matches_decides(void **state)
 }
 
 /* Another generation of a slot is another id. */
-static void another_id_in_the_slot_has_its_own_rule(void **state)
+TEST(another_id_in_the_slot_has_its_own_rule, sim_set_up, sim_tear_down)
 {
     struct sim_world *world = *state;
 
@@ -66,7 +66,7 @@ static void another_id_in_the_slot_has_its_own_rule(void **state)
 }
 
 /* A rule below the interval: the scans come sooner, for its ids alone. */
-static void a_short_rule_brings_the_scan_forward(void **state)
+TEST(a_short_rule_brings_the_scan_forward, sim_set_up, sim_tear_down)
 {
     struct sim_world *world = *state;
 
@@ -79,7 +79,7 @@ static void a_short_rule_brings_the_scan_forward(void **state)
     SIM_TRACE(world, "[ 1500] 7/1 > stalled, unknown\n");
 }
 
-static void a_shorter_threshold_accuses_on_the_next_scan(void **state)
+TEST(a_shorter_threshold_accuses_on_the_next_scan, sim_set_up, sim_tear_down)
 {
     struct sim_world *world = *state;
 
@@ -94,7 +94,7 @@ static void a_shorter_threshold_accuses_on_the_next_scan(void **state)
 }
 
 /* It is not stalled at the next scan. It stalls again at the longer threshold, within the hysteresis. */
-static void a_longer_threshold_excuses_on_the_next_scan(void **state)
+TEST(a_longer_threshold_excuses_on_the_next_scan, sim_set_up, sim_tear_down)
 {
     struct sim_world *world = *state;
 
@@ -117,7 +117,7 @@ static void a_longer_threshold_excuses_on_the_next_scan(void **state)
 }
 
 /* The same by a rule, and its end when the rule goes again. */
-static void a_rule_that_comes_and_goes(void **state)
+TEST(a_rule_that_comes_and_goes, sim_set_up, sim_tear_down)
 {
     struct sim_world *world = *state;
 
@@ -135,7 +135,7 @@ static void a_rule_that_comes_and_goes(void **state)
 }
 
 /* A rule outranks it, and it outranks the common threshold, shorter or longer. */
-static void a_deadline_is_for_those_to_whom_no_rule_applies(void **state)
+TEST(a_deadline_is_for_those_to_whom_no_rule_applies, sim_set_up, sim_tear_down)
 {
     struct sim_world *world = *state;
 
@@ -157,7 +157,7 @@ static void a_deadline_is_for_those_to_whom_no_rule_applies(void **state)
 }
 
 /* Without rules; one far below the interval brings scans forward for its id alone. */
-static void a_short_deadline_brings_the_scan_forward(void **state)
+TEST(a_short_deadline_brings_the_scan_forward, sim_set_up, sim_tear_down)
 {
     struct sim_world *world = *state;
 
@@ -174,7 +174,7 @@ static void a_short_deadline_brings_the_scan_forward(void **state)
 }
 
 /* A stall is excused by a longer deadline, and by one that is taken back; what stands still is accused by a new one. */
-static void a_deadline_that_comes_and_goes(void **state)
+TEST(a_deadline_that_comes_and_goes, sim_set_up, sim_tear_down)
 {
     struct sim_world *world = *state;
 
@@ -198,7 +198,7 @@ static void a_deadline_that_comes_and_goes(void **state)
 }
 
 /* An idle id is not stalled, and another one in its slot has no deadline. */
-static void a_deadline_is_of_one_id_that_is_not_idle(void **state)
+TEST(a_deadline_is_of_one_id_that_is_not_idle, sim_set_up, sim_tear_down)
 {
     struct sim_world *world = *state;
 
@@ -215,7 +215,7 @@ static void a_deadline_is_of_one_id_that_is_not_idle(void **state)
 }
 
 /* Known again after a restart, by the deadline that it still has. */
-static void a_deadline_outlives_a_restart(void **state)
+TEST(a_deadline_outlives_a_restart, sim_set_up, sim_tear_down)
 {
     struct sim_world *world = *state;
 
@@ -233,7 +233,7 @@ static void a_deadline_outlives_a_restart(void **state)
 }
 
 /* The interval changes from a minute to a second, just after a scan. */
-static void a_shorter_interval_does_not_wait_for_the_longer_one(void **state)
+TEST(a_shorter_interval_does_not_wait_for_the_longer_one, sim_set_up, sim_tear_down)
 {
     struct sim_world *world = *state;
 
@@ -247,9 +247,8 @@ static void a_shorter_interval_does_not_wait_for_the_longer_one(void **state)
 }
 
 /* Between T and T + interval (scans take no time here) for random rules, intervals and moments of freezing. */
-static void every_phase_is_reported_in_time(void **context)
+TEST(every_phase_is_reported_in_time)
 {
-    (void)context;
     for (uint64_t seed = 1; seed <= PHASES; seed++) {
         struct sim_world *world = sim_new((struct sim_options){.seed = seed, .jitter = true, .records = true});
         uint64_t random = seed;
@@ -276,26 +275,4 @@ static void every_phase_is_reported_in_time(void **context)
         sim_take_trace(world);
         sim_free(world);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        SIM_TEST(a_rule_is_for_those_whose_name_matches),
-        SIM_TEST(the_first_rule_that_matches_decides),
-        SIM_TEST(another_id_in_the_slot_has_its_own_rule),
-        SIM_TEST(a_short_rule_brings_the_scan_forward),
-        SIM_TEST(a_shorter_threshold_accuses_on_the_next_scan),
-        SIM_TEST(a_longer_threshold_excuses_on_the_next_scan),
-        SIM_TEST(a_rule_that_comes_and_goes),
-        SIM_TEST(a_deadline_is_for_those_to_whom_no_rule_applies),
-        SIM_TEST(a_short_deadline_brings_the_scan_forward),
-        SIM_TEST(a_deadline_that_comes_and_goes),
-        SIM_TEST(a_deadline_is_of_one_id_that_is_not_idle),
-        SIM_TEST(a_deadline_outlives_a_restart),
-        SIM_TEST(a_shorter_interval_does_not_wait_for_the_longer_one),
-        cmocka_unit_test(every_phase_is_reported_in_time),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

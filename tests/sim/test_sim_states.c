@@ -5,7 +5,7 @@
 #include "sim/sim.h"
 
 /* Each in a process of its own; all are in the counts, none is a stall. */
-static void trap_16_states_of_their_own(void **state)
+TEST(trap_16_states_of_their_own, sim_set_up, sim_tear_down)
 {
     struct sim_world *world = *state;
 
@@ -39,7 +39,7 @@ static void trap_16_states_of_their_own(void **state)
 }
 
 /* Who waits for work in a stopped process takes none: that outranks idle, also of a coroutine on no thread. */
-static void trap_16_stopped_outranks_idle(void **state)
+TEST(trap_16_stopped_outranks_idle, sim_set_up, sim_tear_down)
 {
     struct sim_world *world = *state;
 
@@ -76,7 +76,7 @@ static void trap_16_stopped_outranks_idle(void **state)
 }
 
 /* gdb for a minute, then continued: it moves, and never was a stall. */
-static void trap_16_stopped_and_continued(void **state)
+TEST(trap_16_stopped_and_continued, sim_set_up, sim_tear_down)
 {
     struct sim_world *world = *state;
 
@@ -94,7 +94,7 @@ static void trap_16_stopped_and_continued(void **state)
 }
 
 /* Time stopped does not count for an id that is stuck as well: it is frozen since it was continued. */
-static void trap_16_stuck_when_continued(void **state)
+TEST(trap_16_stuck_when_continued, sim_set_up, sim_tear_down)
 {
     struct sim_world *world = *state;
 
@@ -111,7 +111,7 @@ static void trap_16_stuck_when_continued(void **state)
                      "[66000] 7/71 > stalled, unknown\n");
 }
 
-static void trap_16_a_stall_that_is_stopped_is_over(void **state)
+TEST(trap_16_a_stall_that_is_stopped_is_over, sim_set_up, sim_tear_down)
 {
     struct sim_world *world = *state;
 
@@ -125,7 +125,7 @@ static void trap_16_a_stall_that_is_stopped_is_over(void **state)
     SIM_TRACE(world, "[15000] 7/71 > over: stopped at 9000 after 8000 ms, 1 stall\n");
 }
 
-static void an_id_on_no_thread_is_parked(void **state)
+TEST(an_id_on_no_thread_is_parked, sim_set_up, sim_tear_down)
 {
     struct sim_world *world = *state;
 
@@ -140,7 +140,7 @@ static void an_id_on_no_thread_is_parked(void **state)
     SIM_TRACE(world, "[ 7500] 7/71 > is stopped, signal\n");
 }
 
-static void the_gone_end_their_stalls(void **state)
+TEST(the_gone_end_their_stalls, sim_set_up, sim_tear_down)
 {
     struct sim_world *world = *state;
 
@@ -170,7 +170,7 @@ static void the_gone_end_their_stalls(void **state)
 }
 
 /* It moves every six seconds and a half: one episode, not ten. */
-static void trap_17_flapping_is_one_episode(void **state)
+TEST(trap_17_flapping_is_one_episode, sim_set_up, sim_tear_down)
 {
     struct sim_world *world = *state;
 
@@ -189,11 +189,10 @@ static void trap_17_flapping_is_one_episode(void **state)
 }
 
 /* Another user's stall is reported at once; no begin is lost, and no end comes without its begin. */
-static void trap_17_what_exceeds_a_share_waits(void **context)
+TEST(trap_17_what_exceeds_a_share_waits)
 {
     struct sim_world *world = sim_new((struct sim_options){.seed = 1, .events_max = 6});
 
-    (void)context;
     for (uint32_t slot = 0; slot < 6; slot++) {
         sim_add(world, sim_place(7, slot).text, 10);
         sim_freeze(world, sim_place(7, slot).text);
@@ -226,11 +225,10 @@ static void trap_17_what_exceeds_a_share_waits(void **context)
 
 /* The budget is one suspect a scan: all are stalls at once, each has its cause when its turn comes. Begins wait for it.
  */
-static void evidence_comes_in_portions(void **context)
+TEST(evidence_comes_in_portions)
 {
     struct sim_world *world = sim_new((struct sim_options){.seed = 1, .evidence_max = 1, .records = true});
 
-    (void)context;
     sim_add(world, "7/1", 10);
     sim_add(world, "7/2", 10);
     sim_add(world, "7/3", 10);
@@ -262,22 +260,4 @@ static void evidence_comes_in_portions(void **context)
                      "[15000] 7/2 > over: stopped at 9000 after 9000 ms, 1 stall\n"
                      "[16000] 7/3 > over: stopped at 10000 after 10000 ms, 1 stall\n");
     sim_free(world);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        SIM_TEST(trap_16_states_of_their_own),
-        SIM_TEST(trap_16_stopped_outranks_idle),
-        SIM_TEST(trap_16_stopped_and_continued),
-        SIM_TEST(trap_16_stuck_when_continued),
-        SIM_TEST(trap_16_a_stall_that_is_stopped_is_over),
-        SIM_TEST(an_id_on_no_thread_is_parked),
-        SIM_TEST(the_gone_end_their_stalls),
-        SIM_TEST(trap_17_flapping_is_one_episode),
-        cmocka_unit_test(trap_17_what_exceeds_a_share_waits),
-        cmocka_unit_test(evidence_comes_in_portions),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

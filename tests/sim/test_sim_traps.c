@@ -4,7 +4,7 @@
  */
 #include "sim/sim.h"
 
-static void the_first_stall(void **state)
+TEST(the_first_stall, sim_set_up, sim_tear_down)
 {
     struct sim_world *world = *state;
 
@@ -25,7 +25,7 @@ static void the_first_stall(void **state)
 }
 
 /* Steps by which an 8-bit, a 16-bit and a 32-bit counter come back to where they were. */
-static void trap_1_aliasing(void **state)
+TEST(trap_1_aliasing, sim_set_up, sim_tear_down)
 {
     struct sim_world *world = *state;
 
@@ -41,7 +41,7 @@ static void trap_1_aliasing(void **state)
 }
 
 /* The lid closes; no id is a stall for that. */
-static void trap_14_suspended_for_an_hour(void **state)
+TEST(trap_14_suspended_for_an_hour, sim_set_up, sim_tear_down)
 {
     struct sim_world *world = *state;
 
@@ -63,7 +63,7 @@ static void trap_14_suspended_for_an_hour(void **state)
     SIM_TRACE(world, "[3625500] 7/72 > is running\n");
 }
 
-static void trap_14_ripd_stopped_for_a_minute(void **state)
+TEST(trap_14_ripd_stopped_for_a_minute, sim_set_up, sim_tear_down)
 {
     struct sim_world *world = *state;
 
@@ -83,7 +83,7 @@ static void trap_14_ripd_stopped_for_a_minute(void **state)
 }
 
 /* An id that fell due while ripd was stopped is seen twice before it is a stall. */
-static void trap_14_due_while_ripd_was_away(void **state)
+TEST(trap_14_due_while_ripd_was_away, sim_set_up, sim_tear_down)
 {
     struct sim_world *world = *state;
 
@@ -104,7 +104,7 @@ static void trap_14_due_while_ripd_was_away(void **state)
 }
 
 /* No stall begins on a late scan, however many are late; it begins on the first that is on time. */
-static void trap_14_starved(void **state)
+TEST(trap_14_starved, sim_set_up, sim_tear_down)
 {
     struct sim_world *world = *state;
 
@@ -127,7 +127,7 @@ static void trap_14_starved(void **state)
 }
 
 /* Stalled before ripd was stopped: still stalled afterwards, or over if it moved meanwhile. */
-static void trap_14_stalls_over_a_stopped_ripd(void **state)
+TEST(trap_14_stalls_over_a_stopped_ripd, sim_set_up, sim_tear_down)
 {
     struct sim_world *world = *state;
 
@@ -153,7 +153,7 @@ static void trap_14_stalls_over_a_stopped_ripd(void **state)
 }
 
 /* Idle is not stuck. */
-static void trap_15_idle_is_not_stuck(void **state)
+TEST(trap_15_idle_is_not_stuck, sim_set_up, sim_tear_down)
 {
     struct sim_world *world = *state;
 
@@ -170,20 +170,4 @@ static void trap_15_idle_is_not_stuck(void **state)
     sim_idle(world, "7/71");
     sim_run(world, 10000);
     SIM_TRACE(world, "[86417000] 7/71 > over: moved at 86411000 after 10000 ms, 1 stall\n");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        SIM_TEST(the_first_stall),
-        SIM_TEST(trap_1_aliasing),
-        SIM_TEST(trap_14_suspended_for_an_hour),
-        SIM_TEST(trap_14_ripd_stopped_for_a_minute),
-        SIM_TEST(trap_14_due_while_ripd_was_away),
-        SIM_TEST(trap_14_starved),
-        SIM_TEST(trap_14_stalls_over_a_stopped_ripd),
-        SIM_TEST(trap_15_idle_is_not_stuck),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

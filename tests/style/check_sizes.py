@@ -38,7 +38,7 @@ BODY = re.compile(r"^(?:struct|union)\s+\w+\s*\{", re.M)
 
 
 def functions(text):
-    """(name, lines) of each function: from a line in column 0 with '(' to the '}' in column 0."""
+    """(name, lines) of each function or TEST(name): from a line in column 0 with '(' to the '}' in column 0."""
     lines = text.split("\n")
     start = name = None
     for number, line in enumerate(lines):
@@ -49,7 +49,7 @@ def functions(text):
                 yield name, number - start + 1
             start = name = None
         elif start is None and re.match(r"[A-Za-z_]", line) and "(" in line and not line.rstrip().endswith(";"):
-            match = re.search(r"(\w+)\s*\(", re.sub(r"__attribute__\s*\(\(.*?\)\)\)?", "", line))
+            match = re.search(r"(?:^[A-Z]+\()?(\w+)\s*[(,)]", re.sub(r"__attribute__\s*\(\(.*?\)\)\)?", "", line))
             start, name = number, match.group(1) if match else "?"
         elif line.rstrip().endswith(";") and not line.startswith((" ", "\t")):
             start = name = None

@@ -6,14 +6,10 @@
 #ifndef TESTS_UNIT_DETECTOR_TEST_H
 #define TESTS_UNIT_DETECTOR_TEST_H
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "support/test.h"
 
 #include "detect/detector.h"
 
@@ -242,10 +238,9 @@ static inline void play_scan(struct detector *detector, const struct step *step,
     describe(text, detector, &update, sample.generation, late_by, id_count);
 }
 
-/* *state is a struct life. No scan but a step's last has an event. */
-static inline void play(void **state)
+/* No scan but a step's last has an event. */
+static inline void play(const struct life *life)
 {
-    const struct life *life = *state;
     struct detector *detector = detector_make();
     uint64_t now = 0;
     char text[256];
@@ -271,13 +266,13 @@ static inline void play(void **state)
     detector_free(detector);
 }
 
-/* A test of the steps of that name; more: other fields of struct life, as `.config = &config`. */
+/* A test of the steps that follow; more: other fields of struct life, as `.config = &config`. */
 #define LIFE(name, ...)                                                                                                \
+    extern const struct step name[];                                                                                   \
+    TEST(name)                                                                                                         \
     {                                                                                                                  \
-#name, play, NULL, NULL, &(struct life)                                                                        \
-        {                                                                                                              \
-            .steps = name, __VA_ARGS__                                                                                 \
-        }                                                                                                              \
-    }
+        play(&(const struct life){.steps = name, __VA_ARGS__});                                                        \
+    }                                                                                                                  \
+    const struct step name[]
 
 #endif

@@ -9,10 +9,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/capability.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,7 +20,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cmocka.h>
+#include "support/test.h"
 
 #include "os/capability.h"
 #include "support/ring_stage.h"

@@ -3,14 +3,10 @@
 #ifndef TESTS_UNIT_WAITS_TEST_H
 #define TESTS_UNIT_WAITS_TEST_H
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "support/test.h"
 
 #include "cases/waits.h"
 

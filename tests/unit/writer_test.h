@@ -2,7 +2,7 @@
 /*
  * writer_test.h - scenes: a process has one ring for good, so each test of the writer plays in a process of its own.
  *
- * SCENE(name) { ... } defines a cmocka test test_<name> whose body runs in a fresh child; CHECK() ends that child.
+ * SCENE(name) { ... } is a test whose body runs in a fresh child; CHECK() ends that child.
  * A scene that cannot be played here calls cannot("why"), which skips the test and says so.
  */
 #ifndef WRITER_TEST_H
@@ -11,11 +11,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,7 +19,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cmocka.h>
+#include "support/test.h"
 
 #include "writer.h"
 
@@ -40,9 +36,8 @@
 
 #define SCENE(name)                                                                                                    \
     static void scene_##name(void);                                                                                    \
-    static void test_##name(void **state)                                                                              \
+    TEST(name, set_stage, clear_stage)                                                                                 \
     {                                                                                                                  \
-        (void)state;                                                                                                   \
         play(scene_##name);                                                                                            \
     }                                                                                                                  \
     static void scene_##name(void)
@@ -125,8 +120,6 @@ static inline int clear_stage(void **state)
     snprintf(command, sizeof(command), "rm -rf '%s'", stage);
     return system(command) == 0 ? 0 : -1;
 }
-
-#define SCENE_TEST(name) cmocka_unit_test_setup_teardown(test_##name, set_stage, clear_stage)
 
 /* One byte lets another process go on. */
 static inline void signal_pipe(const int pipe_ends[2])

@@ -1,12 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_config.c - which source outranks which, who owns the strings, and what a reload brings. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,13 +7,13 @@
 #include <unistd.h>
 
 #include "app/config.h"
+#include "support/test.h"
 #include "unit/config_test.h"
 
-static void test_defaults(void **state)
+TEST(defaults)
 {
     struct config config;
 
-    (void)state;
     load(&config, NULL);
     assert_list(&config.listen, "127.0.0.1:7470", NULL);
     assert_list(&config.directories, "/run/librip", "/dev/shm", NULL);
@@ -34,12 +27,11 @@ static void test_defaults(void **state)
     config_done(&config);
 }
 
-static void test_ranks(void **state)
+TEST(ranks)
 {
     struct config config;
     char path[] = CONFIG_TEST_PATH;
 
-    (void)state;
     write_config(path, "interval = 2s\nstall-after = 9s\ndir = /from-file\ndir = /second\nallow-host = a\n"
                        "log-level = debug\n");
     load(&config, "--interval=3s", "--config", path, "--dir", "/from-line", NULL);
@@ -68,12 +60,11 @@ static void test_ranks(void **state)
     unlink(path);
 }
 
-static void test_rules(void **state)
+TEST(rules)
 {
     struct config config;
     char path[] = CONFIG_TEST_PATH;
 
-    (void)state;
     write_config(path, "rule = batch-nightly=2h\nrule = a=b*=250ms\n");
     load(&config, "--config", path, NULL);
     assert_int_equal(config.rules.count, 2);
@@ -95,22 +86,20 @@ static void test_rules(void **state)
 }
 
 /* A bad value in the file is a mistake even where the command line outranks it. */
-static void test_outranked_is_checked(void **state)
+TEST(outranked_is_checked)
 {
     char path[] = CONFIG_TEST_PATH;
 
-    (void)state;
     write_config(path, "interval = 2\n");
     refuse("interval: '2' is not accepted; expected a duration", "--config", path, "--interval", "1s", NULL);
     unlink(path);
 }
 
-static void test_owns_its_strings(void **state)
+TEST(owns_its_strings)
 {
     char word[] = "--dir=/a", path[] = CONFIG_TEST_PATH;
     struct config config;
 
-    (void)state;
     write_config(path, "allow-host = db1\n");
     load(&config, word, "--config", path, NULL);
     memset(word, 'x', sizeof(word) - 1);
@@ -121,12 +110,11 @@ static void test_owns_its_strings(void **state)
     unlink(path);
 }
 
-static void test_reload(void **state)
+TEST(reload)
 {
     struct config config, fresh = {.interval_ns = 77};
     char path[] = CONFIG_TEST_PATH, error[CONFIG_ERROR_BYTES] = "";
 
-    (void)state;
     write_config(path, "stall-after = 9s\ninterval = 3s\n");
     load(&config, "--interval", "2s", "--config", path, NULL);
     write_config(path, "stall-after = 10s\n");
@@ -147,12 +135,11 @@ static void test_reload(void **state)
     config_done(&config);
 }
 
-static void test_check(void **state)
+TEST(check)
 {
     struct config config;
     char path[] = CONFIG_TEST_PATH;
 
-    (void)state;
     write_config(path, "interval = 2s\n");
     assert_int_equal(ask(&config, "--config", path, "--check-config", "--dir", "/x", NULL), CONFIG_CHECK);
     assert_string_equal(config.file, path);
@@ -163,19 +150,4 @@ static void test_check(void **state)
     write_config(path, "interval\n");
     refuse(":1: 'interval' is not accepted", "--check-config", "--config", path, NULL);
     unlink(path);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_defaults),
-        cmocka_unit_test(test_ranks),
-        cmocka_unit_test(test_rules),
-        cmocka_unit_test(test_outranked_is_checked),
-        cmocka_unit_test(test_owns_its_strings),
-        cmocka_unit_test(test_reload),
-        cmocka_unit_test(test_check),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,12 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_config_file.c - the configuration file: what is taken, and for every mistake one line that says where. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,6 +8,7 @@
 #include <unistd.h>
 
 #include "app/config_option.h"
+#include "support/test.h"
 #include "unit/config_test.h"
 
 static void take(struct config *config, const char *text)
@@ -35,11 +29,10 @@ static void refuse_bytes(const char *bytes, size_t length, const char *error)
     config_done(&config);
 }
 
-static void test_forms(void **state)
+TEST(forms)
 {
     struct config config;
 
-    (void)state;
     take(&config, "# a comment\n; another\n\n   \t \n  # indented\nstall-after=5s\n\tinterval \t=   2s  \r\n"
                   "dir = /a b = c ; d # e\ndir =/b\nlog-level= debug");
     assert_int_equal(config.stall_after_ns, 5000000000);
@@ -67,7 +60,7 @@ static void test_forms(void **state)
     config_done(&config);
 }
 
-static void test_mistakes(void **state)
+TEST(mistakes)
 {
 #define LINE_FORM "KEY = VALUE, [ripd], or a comment that begins with # or ;"
     static const struct {
@@ -106,7 +99,6 @@ static void test_mistakes(void **state)
         {"a\x7f = 1\n", "c:1: a control byte is in the line; expected text"},
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         struct config config = {0};
         char error[CONFIG_ERROR_BYTES] = "";
@@ -123,13 +115,12 @@ static void test_mistakes(void **state)
                  10, "c:2: a control byte is in the line; expected text");
 }
 
-static void test_long_lines(void **state)
+TEST(long_lines)
 {
     static char text[CONFIG_LINE_BYTES_MAX + 100];
     struct config config;
     size_t longest = CONFIG_LINE_BYTES_MAX;
 
-    (void)state;
     memset(text, 'd', sizeof(text));
     memcpy(text, "dir = /", 7);
     refuse_bytes(text, longest + 1, "c:1: the line has 4094 bytes; expected at most 4093");
@@ -139,25 +130,23 @@ static void test_long_lines(void **state)
     config_done(&config);
 }
 
-static void test_no_room_for_more(void **state)
+TEST(no_room_for_more)
 {
     static char text[CONFIG_DIRECTORIES_MAX * 20];
 
-    (void)state;
     for (size_t i = 0; i <= CONFIG_DIRECTORIES_MAX; i++)
         strcat(text, "dir = /a\n");
     refuse_bytes(text, strlen(text), "c:65: dir: '/a' is not accepted; expected fewer of them");
 }
 
 /* Text that ends, without a terminator, at the end of a page. */
-static void test_guard_page(void **state)
+TEST(guard_page)
 {
     static const char *const texts[] = {"interval = 2s", "[ripd]", "#", "\xef\xbb\xbf",
                                         "\xef\xbb",      "dir =",  "x", " \r"};
     size_t page_bytes = (size_t)sysconf(_SC_PAGESIZE);
     char *pages = mmap(NULL, 2 * page_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
-    (void)state;
     assert_true(pages != MAP_FAILED);
     assert_int_equal(mprotect(pages + page_bytes, page_bytes, PROT_NONE), 0);
     for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
@@ -172,13 +161,12 @@ static void test_guard_page(void **state)
     munmap(pages, 2 * page_bytes);
 }
 
-static void test_files(void **state)
+TEST(files)
 {
     char path[] = CONFIG_TEST_PATH, directory[] = "/tmp/ripd-config-XXXXXX";
     static char bytes[CONFIG_FILE_BYTES_MAX + 1];
     struct config config;
 
-    (void)state;
     memset(bytes, '\n', sizeof(bytes));
     write_bytes(path, bytes, CONFIG_FILE_BYTES_MAX);
     load(&config, "--config", path, NULL);
@@ -200,12 +188,11 @@ static void test_files(void **state)
     refuse("File name too long", "--config", bytes, NULL);
 }
 
-static void test_not_readable(void **state)
+TEST(not_readable)
 {
     char path[] = CONFIG_TEST_PATH;
     bool is_root = geteuid() == 0;
 
-    (void)state;
     write_config(path, "interval = 1s\n");
     chmod(path, 0);
     if (is_root) /* who reads everything */
@@ -214,15 +201,4 @@ static void test_not_readable(void **state)
     if (is_root)
         assert_int_equal(seteuid(0), 0);
     unlink(path);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_forms),        cmocka_unit_test(test_mistakes),         cmocka_unit_test(test_long_lines),
-        cmocka_unit_test(test_guard_page),   cmocka_unit_test(test_no_room_for_more), cmocka_unit_test(test_files),
-        cmocka_unit_test(test_not_readable),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,22 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_config_line.c - the command line of ripd. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <string.h>
 
 #include "app/config.h"
+#include "support/test.h"
 #include "unit/config_test.h"
 
-static void test_values(void **state)
+TEST(values)
 {
     struct config config;
 
-    (void)state;
     load(&config, "--dir", "/a", "--dir=/b", "--interval=250ms", "--stall-after", "2m", "--listen", "unix:/x",
          "--listen=[::1]:0", "--allow-host", "db1", "--log-level=debug", NULL);
     assert_list(&config.directories, "/a", "/b", NULL);
@@ -43,13 +36,12 @@ static void test_values(void **state)
     config_done(&config);
 }
 
-static void test_limits(void **state)
+TEST(limits)
 {
     char *many[CONFIG_DIRECTORIES_MAX + 3] = {NULL};
     char error[CONFIG_ERROR_BYTES] = "";
     struct config config;
 
-    (void)state;
     for (size_t i = 0; i <= CONFIG_DIRECTORIES_MAX + 1; i++)
         many[i] = (char *)(uintptr_t) "--dir=/x";
     assert_int_equal(config_load(CONFIG_DIRECTORIES_MAX + 1, many, &config, error), CONFIG_RUN);
@@ -59,7 +51,7 @@ static void test_limits(void **state)
     assert_string_equal(error, "--dir: '/x' is not accepted; expected fewer of them");
 }
 
-static void test_bad(void **state)
+TEST(bad)
 {
     static const struct {
         const char *words[2];
@@ -94,30 +86,16 @@ static void test_bad(void **state)
         {{"--interval", "5s\nand \x1b[31mmore"}, "?[31m"},
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
         refuse(cases[i].said, cases[i].words[0], cases[i].words[1], NULL);
 }
 
-static void test_questions(void **state)
+TEST(questions)
 {
     struct config config;
 
-    (void)state;
     assert_int_equal(ask(&config, "--help", NULL), CONFIG_SHOW_HELP);
     assert_int_equal(ask(&config, "--version", NULL), CONFIG_SHOW_VERSION);
     assert_int_equal(ask(&config, "--dir", "/x", "--help", "--nonsense", NULL), CONFIG_SHOW_HELP);
     assert_int_equal(ask(&config, "--config", "/nowhere", "--version", NULL), CONFIG_SHOW_VERSION);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_values),
-        cmocka_unit_test(test_limits),
-        cmocka_unit_test(test_bad),
-        cmocka_unit_test(test_questions),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

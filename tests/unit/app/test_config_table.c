@@ -1,19 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_config_table.c - each row of the table of flags is whole, and its default is one that it accepts. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <string.h>
 
 #include "app/config_option.h"
+#include "support/test.h"
 
-static void test_rows(void **state)
+TEST(rows)
 {
-    (void)state;
     for (size_t i = 0; i < options_count; i++) {
         const struct option *option = &options[i];
 
@@ -29,11 +22,10 @@ static void test_rows(void **state)
     assert_null(option_find("intervals", 9));
 }
 
-static void test_which_are_keys(void **state)
+TEST(which_are_keys)
 {
     static const char *const not_keys[] = {"config", "check-config", "version", "help"};
 
-    (void)state;
     for (size_t i = 0; i < options_count; i++) {
         bool expected = true;
 
@@ -45,9 +37,8 @@ static void test_which_are_keys(void **state)
 }
 
 /* Each default is accepted where it is given as a value, and "" where there is none; neither differs from the other. */
-static void test_defaults(void **state)
+TEST(defaults)
 {
-    (void)state;
     for (size_t i = 0; i < options_count; i++) {
         struct config set = {0}, taken = {0};
         struct options_given given = {{false}};
@@ -67,7 +58,7 @@ static void test_defaults(void **state)
     }
 }
 
-static void test_same(void **state)
+TEST(same)
 {
     static const struct {
         const char *name, *one, *other;
@@ -90,7 +81,6 @@ static void test_same(void **state)
         {"on-stall", "true", ""},
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         const struct option *option = option_find(cases[i].name, strlen(cases[i].name));
         struct config one = {0}, again = {0}, other = {0};
@@ -109,25 +99,14 @@ static void test_same(void **state)
     }
 }
 
-static void test_default_text(void **state)
+TEST(default_text)
 {
     char text[OPTION_DEFAULT_BYTES];
 
-    (void)state;
     option_default_text(option_find("dir", 3), text);
     assert_string_equal(text, "[/run/librip, /dev/shm]");
     option_default_text(option_find("interval", 8), text);
     assert_string_equal(text, "[1s]");
     option_default_text(option_find("help", 4), text);
     assert_string_equal(text, "");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_rows), cmocka_unit_test(test_which_are_keys), cmocka_unit_test(test_defaults),
-        cmocka_unit_test(test_same), cmocka_unit_test(test_default_text),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,16 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_events.c - a scan's stalls as events, numbered and announced in order: ripd/app/events.c. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "app/events.h"
 #include "app/log.h"
 #include "app/report.h"
 #include "record/event_line.h"
+#include "support/test.h"
 #include "unit/samples.h"
 #include "unit/state_directory.h"
 
@@ -157,7 +151,7 @@ static void scan(struct world *world)
     world->change_count = 0;
 }
 
-static void test_begin_and_end(void **state)
+TEST(begin_and_end, set_up, tear_down)
 {
     struct world *world = *state;
     const struct event *begin, *end;
@@ -199,7 +193,7 @@ static void test_begin_and_end(void **state)
 }
 
 /* What the symbolizer finds while a begin waits is in it, and the moment of the begin stays what it was. */
-static void test_a_begin_waits_for_its_name(void **state)
+TEST(a_begin_waits_for_its_name, set_up, tear_down)
 {
     static const struct symbol_frame frame = {"db_wait", "src/db.c", 120};
     struct world *world = *state;
@@ -229,7 +223,7 @@ static void test_a_begin_waits_for_its_name(void **state)
 }
 
 /* 17 waits for 18, which is known only when they are examined: one is reported, and both say who holds them up. */
-static void test_a_begin_waits_for_who_holds_it_up(void **state)
+TEST(a_begin_waits_for_who_holds_it_up, set_up, tear_down)
 {
     struct world *world = *state;
 
@@ -272,7 +266,7 @@ static void test_a_begin_waits_for_who_holds_it_up(void **state)
 }
 
 /* But not for longer than half an interval, nor beyond the next scan, nor the end of the daemon. */
-static void test_no_name_comes(void **state)
+TEST(no_name_comes, set_up, tear_down)
 {
     struct world *world = *state;
 
@@ -296,7 +290,7 @@ static void test_no_name_comes(void **state)
     assert_int_equal(world->announced[2]->id, 19);
 }
 
-static void test_reasons(void **state)
+TEST(reasons, set_up, tear_down)
 {
     static const struct {
         enum detector_event_kind kind;
@@ -323,7 +317,7 @@ static void test_reasons(void **state)
 }
 
 /* An id that could not be described has its begin and its end none the less. */
-static void test_nobody_known(void **state)
+TEST(nobody_known, set_up, tear_down)
 {
     struct world *world = *state;
 
@@ -355,7 +349,7 @@ static void assert_kept(struct event *event)
 }
 
 /* The clock was set back to when time began: an id is frozen for longer than there has been any. */
-static void test_a_clock_set_back(void **state)
+TEST(a_clock_set_back, set_up, tear_down)
 {
     struct world *world = *state;
 
@@ -388,7 +382,7 @@ static size_t count_of(const char *text, const char *what)
 }
 
 /* Ids of open episodes that move and stall again and again: the history does not grow with each of them. */
-static void test_ids_that_flicker(void **state)
+TEST(ids_that_flicker, set_up, tear_down)
 {
     struct world *world = *state;
     struct health health = {0};
@@ -423,7 +417,7 @@ static void test_ids_that_flicker(void **state)
 }
 
 /* A user's flood is published bit by bit; nothing of it is lost, and each end comes with or after its begin. */
-static void test_a_flood_has_no_gap(void **state)
+TEST(a_flood_has_no_gap, set_up, tear_down)
 {
     struct world *world = *state;
     struct cases_counters counters;
@@ -447,7 +441,7 @@ static void test_a_flood_has_no_gap(void **state)
 }
 
 /* A begin that is published late is of the moment at which it was. */
-static void test_a_belated_begin(void **state)
+TEST(a_belated_begin, set_up, tear_down)
 {
     struct world *world = *state;
     const struct event *begin, *end;
@@ -474,23 +468,4 @@ static void test_a_belated_begin(void **state)
     assert_int_equal(begin->duration_max_ns, 7 * SECOND_NS);
     assert_int_equal(end->at_wall_ns, WALL_NS + world->now_ns - SECOND_NS);
     assert_int_equal(end->duration_ns, 7 * SECOND_NS);
-}
-
-int main(void)
-{
-#define WORLD_TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-    const struct CMUnitTest tests[] = {
-        WORLD_TEST(test_begin_and_end),
-        WORLD_TEST(test_reasons),
-        WORLD_TEST(test_nobody_known),
-        WORLD_TEST(test_a_clock_set_back),
-        WORLD_TEST(test_ids_that_flicker),
-        WORLD_TEST(test_a_flood_has_no_gap),
-        WORLD_TEST(test_a_belated_begin),
-        WORLD_TEST(test_a_begin_waits_for_its_name),
-        WORLD_TEST(test_a_begin_waits_for_who_holds_it_up),
-        WORLD_TEST(test_no_name_comes),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

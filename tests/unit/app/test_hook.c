@@ -3,23 +3,18 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <poll.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "app/hook.h"
 #include "app/log.h"
 #include "cases/event_queue.h"
 #include "os/clock.h"
+#include "support/test.h"
 
 #define MS UINT64_C(1000000)
 
@@ -145,7 +140,7 @@ static const char *content(const struct stage *stage, const char *name)
     return text;
 }
 
-static void test_begin_and_end(void **state)
+TEST(begin_and_end, set_up, tear_down)
 {
     struct stage *stage = *state;
 
@@ -159,7 +154,7 @@ static void test_begin_and_end(void **state)
     assert_int_equal(health_of(stage).hook_failure_count, 0);
 }
 
-static void test_an_end_waits_for_its_begin(void **state)
+TEST(an_end_waits_for_its_begin, set_up, tear_down)
 {
     struct stage *stage = *state;
 
@@ -172,7 +167,7 @@ static void test_an_end_waits_for_its_begin(void **state)
     assert_string_equal(content(stage, "out"), "begin8\nbegin7\nend7\n");
 }
 
-static void test_without_a_command(void **state)
+TEST(without_a_command, set_up, tear_down)
 {
     struct stage *stage = *state;
 
@@ -190,7 +185,7 @@ static void test_without_a_command(void **state)
     assert_int_equal(health_of(stage).limit_counts[HEALTH_LIMIT_HOOKS], 0);
 }
 
-static void test_flood(void **state)
+TEST(flood, set_up, tear_down)
 {
     struct stage *stage = *state;
     unsigned seen = 0;
@@ -214,7 +209,7 @@ static void test_flood(void **state)
 }
 
 /* One user has events without number and commands that hang; those of another are given at once, each. */
-static void test_flood_of_another_user(void **state)
+TEST(flood_of_another_user, set_up, tear_down)
 {
     const uint32_t flooder = 1001, honest = 1002;
     struct work_account account;
@@ -241,7 +236,7 @@ static void test_flood_of_another_user(void **state)
     assert_int_equal(account.refused[WORK_HOOK_RUNS], 600 - (EVENT_QUEUE_MAX - EVENT_QUEUE_ENDS));
 }
 
-static void test_failures_are_counted(void **state)
+TEST(failures_are_counted, set_up, tear_down)
 {
     struct stage *stage = *state;
 
@@ -279,7 +274,7 @@ static bool lives(const struct stage *stage, const char *name)
     return line[0] != '\0' && strstr(line, ") Z ") == NULL && strstr(line, ") X ") == NULL;
 }
 
-static void test_one_that_hangs(void **state)
+TEST(one_that_hangs, set_up_hasty, tear_down)
 {
     struct stage *stage = *state;
     uint64_t began_mono_ns = clock_mono_ns();
@@ -295,7 +290,7 @@ static void test_one_that_hangs(void **state)
     assert_false(lives(stage, "child") || lives(stage, "shell"));
 }
 
-static void test_stop(void **state)
+TEST(stop, set_up, tear_down)
 {
     struct stage *stage = *state;
 
@@ -314,7 +309,7 @@ static void test_stop(void **state)
 }
 
 /* A burst of failures is a line or two, and each says how many. */
-static void test_log(void **state)
+TEST(log, set_up, tear_down)
 {
     struct stage *stage = *state;
     char path[128];
@@ -340,21 +335,4 @@ static void test_log(void **state)
     for (const char *at = text; (at = strchr(at, '\n')) != NULL; at++)
         lines++;
     assert_in_range(lines, 2, 5);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_begin_and_end, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_an_end_waits_for_its_begin, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_without_a_command, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_flood, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_flood_of_another_user, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_failures_are_counted, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_one_that_hangs, set_up_hasty, tear_down),
-        cmocka_unit_test_setup_teardown(test_stop, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_log, set_up, tear_down),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -89,7 +89,7 @@ static struct snapshot *list(struct fixture *fixture, const struct detector_susp
     return snapshot;
 }
 
-static void test_described_once(void **state)
+TEST(described_once, scene_open, scene_close)
 {
     struct detector_suspect suspects[3];
     struct snapshot *first, *second;
@@ -137,7 +137,7 @@ static void test_described_once(void **state)
 }
 
 /* Every stall that is not in the list is counted; a ring leaves room for the others of its user. */
-static void test_what_is_left_out_is_counted(void **state)
+TEST(what_is_left_out_is_counted, scene_open, scene_close)
 {
     struct detector_suspect *suspects = calloc(SLOTS + 3, sizeof(*suspects));
     struct ring_builder large, small;
@@ -177,7 +177,7 @@ static void test_what_is_left_out_is_counted(void **state)
 }
 
 /* Without time one case is described on each scan, the rings of a user in turn, and the others are counted. */
-static void test_no_time(void **state)
+TEST(no_time, scene_open, scene_close)
 {
     struct detector_suspect suspects[12];
     struct snapshot *snapshot;
@@ -199,16 +199,4 @@ static void test_no_time(void **state)
     }
     fixture_done(&fixture);
     ring_stage_release(&ring);
-}
-
-int main(void)
-{
-#define SCENE_TEST(name) cmocka_unit_test_setup_teardown(name, scene_open, scene_close)
-    const struct CMUnitTest tests[] = {
-        SCENE_TEST(test_described_once),
-        SCENE_TEST(test_what_is_left_out_is_counted),
-        SCENE_TEST(test_no_time),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

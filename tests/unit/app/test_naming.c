@@ -1,11 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_naming.c - who waits for names, and for how long: ripd/app/naming.c. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
-
 #include <stdio.h>
 #include <sys/eventfd.h>
 #include <sys/stat.h>
@@ -13,6 +7,7 @@
 
 #include "app/naming.h"
 #include "os/clock.h"
+#include "support/test.h"
 #include "unit/samples.h"
 
 #define LONG_NS UINT64_C(3600000000000)
@@ -41,14 +36,13 @@ static struct page *page_of(struct snapshot *snapshot)
 }
 
 /* Pages are held, so many and so long; in order of arrival. */
-static void test_pages(void **state)
+TEST(pages)
 {
     struct snapshot *snapshot = sample_snapshot(1, 1000, 3);
     uint64_t before_ns = clock_mono_ns(), ticket = 0;
     struct page *page = page_of(snapshot), *released = NULL;
     struct naming naming;
 
-    (void)state;
     open_silent(&naming);
     assert_false(naming_hold(&naming, 1, NULL));
     for (uint64_t i = 0; i < NAMING_PAGES_MAX; i++)
@@ -120,14 +114,13 @@ static bool are_names_asked(const struct scan_cases *made)
 }
 
 /* A scan does not wait longer than it may, and asks for each place once. */
-static void test_stalls(void **state)
+TEST(stalls)
 {
     struct snapshot *snapshot = sample_snapshot(1, 1000, 3);
     uint64_t before_ns = clock_mono_ns();
     struct scan_cases made = cases_of(snapshot);
     struct naming naming;
 
-    (void)state;
     open_silent(&naming);
     snapshot->interval_ns = LONG_NS;
     naming_cases(&naming, made.cases, snapshot);
@@ -142,7 +135,7 @@ static void test_stalls(void **state)
 }
 
 /* A file whose names take too much: no answer is waited for, nor asked for again. */
-static void test_no_room(void **state)
+TEST(no_room)
 {
     struct snapshot *snapshot = sample_snapshot(1, 1000, 3);
     struct module_facts *module = snapshot->stalls[0].item->process->modules[0];
@@ -151,7 +144,6 @@ static void test_no_room(void **state)
     struct scan_cases made = cases_of(snapshot);
     struct naming naming;
 
-    (void)state;
     for (uint64_t i = UINT64_MAX; !symbol_table_is_full(&module->symbols); i--)
         assert_int_equal(symbol_table_add(&module->symbols, i, symbol_new(NULL, 0)), 0);
     open_silent(&naming);
@@ -180,7 +172,7 @@ static uint64_t refused_on_a_scan(struct naming *naming, const struct cases *cas
 }
 
 /* While the symbolizer takes no query, a scan stops at the first refusal and does not try each place of each trail. */
-static void test_refused(void **state)
+TEST(refused)
 {
     const struct symbols_options options = {.program = "/nonexistent", .answer_ns = LONG_NS, .restart_ns = LONG_NS};
     struct snapshot *snapshot = sample_snapshot(1, 1000, 1);
@@ -189,7 +181,6 @@ static void test_refused(void **state)
     struct scan_cases made;
     struct naming naming = {.descriptor = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
 
-    (void)state;
     item_unref(*item);
     *item = sample_item(process, "checkout", 1, 17, "worker-17", 9, 32);
     made = cases_of(snapshot);
@@ -205,7 +196,7 @@ static void test_refused(void **state)
     snapshot_unref(snapshot);
 }
 
-static void test_without(void **state)
+TEST(without)
 {
     struct naming naming = {.descriptor = -1};
     struct snapshot *snapshot = sample_snapshot(1, 1000, 3);
@@ -213,7 +204,6 @@ static void test_without(void **state)
     struct page *page = page_of(snapshot);
     struct health health = {.reload_count = 7};
 
-    (void)state;
     naming_cases(&naming, made.cases, snapshot);
     assert_false(naming_hold(&naming, 1, page));
     naming_health(&naming, &health);
@@ -225,14 +215,13 @@ static void test_without(void **state)
 }
 
 /* The symbolizer of this build, on a file that is not there. */
-static void test_the_real_one(void **state)
+TEST(the_real_one)
 {
     struct snapshot *snapshot = sample_snapshot(1, 1000, 3);
     struct health health = {0};
     struct scan_cases made = cases_of(snapshot);
     struct naming naming;
 
-    (void)state;
     naming_open(&naming, NULL, NULL, &(struct hash_key){{0, 0}});
     if (naming.symbols == NULL) {
         cases_done(&made);
@@ -269,10 +258,5 @@ static int remove_script(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_pages),   cmocka_unit_test(test_stalls),  cmocka_unit_test(test_no_room),
-        cmocka_unit_test(test_refused), cmocka_unit_test(test_without), cmocka_unit_test(test_the_real_one),
-    };
-
-    return cmocka_run_group_tests(tests, make_script, remove_script);
+    return tests_run(make_script, remove_script);
 }

@@ -4,12 +4,6 @@
  * there was no memory for is lost, nothing is leaked (the sanitizers look), and work goes on with memory again.
  */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 
 #include "app/events.h"
 #include "app/log.h"
@@ -19,6 +13,7 @@
 #include "net/lists.h"
 #include "record/event_line.h"
 #include "record/event_load.h"
+#include "support/test.h"
 #include "unit/event_samples.h"
 #include "unit/sample_event.h"
 
@@ -182,9 +177,8 @@ static void events_story(void)
     until_failure = left;
 }
 
-static void test_events(void **state)
+TEST(events)
 {
-    (void)state;
     repeat_failing(events_story, 10);
 }
 
@@ -227,9 +221,8 @@ static void history_story(void)
     event_unref(end);
 }
 
-static void test_history(void **state)
+TEST(history)
 {
-    (void)state;
     repeat_failing(history_story, 8);
 }
 
@@ -258,9 +251,8 @@ static void store_story(void)
     event_store_done(&from);
 }
 
-static void test_store(void **state)
+TEST(store)
 {
-    (void)state;
     repeat_failing(store_story, 2);
 }
 
@@ -289,9 +281,8 @@ static void locations_story(void)
     process_facts_unref(process);
 }
 
-static void test_locations(void **state)
+TEST(locations)
 {
-    (void)state;
     repeat_failing(locations_story, 6);
 }
 
@@ -305,9 +296,8 @@ static void lists_story(void)
     lists_free(lists);
 }
 
-static void test_lists(void **state)
+TEST(lists)
 {
-    (void)state;
     repeat_failing(lists_story, 20);
 }
 
@@ -346,20 +336,14 @@ static void list_story(void)
     until_failure = left;
 }
 
-static void test_list(void **state)
+TEST(list)
 {
-    (void)state;
     repeat_failing(list_story, 6);
     assert_true(list_story_bytes > 3 * 4096);
 }
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_events),    cmocka_unit_test(test_history), cmocka_unit_test(test_store),
-        cmocka_unit_test(test_locations), cmocka_unit_test(test_lists),   cmocka_unit_test(test_list),
-    };
-
     log_set_level(LOG_LEVEL_ERROR);
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return tests_run(NULL, NULL);
 }

@@ -1,17 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_publisher.c - an event is announced when it is on disk, unless the disk fails or hangs: ripd/app/publisher.c. */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 
 #include <poll.h>
 
 #include "app/log.h"
 #include "app/publisher.h"
+#include "support/test.h"
 #include "unit/event_samples.h"
 #include "unit/hanging_disk.h"
 #include "unit/state_directory.h"
@@ -55,12 +50,11 @@ static void wait_announced(struct publisher *publisher, uint64_t count, uint64_t
     assert_int_equal(announced, count);
 }
 
-static void test_without_a_directory(void **state)
+TEST(without_a_directory)
 {
     struct publisher *publisher = started(NULL);
     struct event_history_found found;
 
-    (void)state;
     publisher_found(publisher, &found);
     assert_int_equal(found.sequence, 0);
     add(publisher, 1, 0);
@@ -71,7 +65,7 @@ static void test_without_a_directory(void **state)
     publisher_free(publisher);
 }
 
-static void test_disk_first(void **state)
+TEST(disk_first, state_directory_set_up, state_directory_tear_down)
 {
     struct publisher *publisher = started(((struct state_directory *)*state)->path);
 
@@ -88,7 +82,7 @@ static void test_disk_first(void **state)
     publisher_free(publisher);
 }
 
-static void test_patience_ends(void **state)
+TEST(patience_ends, state_directory_set_up, state_directory_tear_down)
 {
     struct publisher *publisher = started(((struct state_directory *)*state)->path);
     uint64_t now_ns = 5 * PUBLISHER_PATIENCE_NS;
@@ -119,26 +113,17 @@ static void test_patience_ends(void **state)
     publisher_free(publisher);
 }
 
-static void test_a_directory_that_cannot_be(void **state)
+TEST(a_directory_that_cannot_be)
 {
     const struct publisher_options options = {"/dev/null", on_announce, NULL};
     struct publisher *publisher = NULL;
 
-    (void)state;
     assert_int_equal(publisher_new(&publisher, &options), -ENOTDIR);
     assert_null(publisher);
 }
 
 int main(void)
 {
-#define PUBLISHER_TEST(name) cmocka_unit_test_setup_teardown(name, state_directory_set_up, state_directory_tear_down)
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_without_a_directory),
-        PUBLISHER_TEST(test_disk_first),
-        PUBLISHER_TEST(test_patience_ends),
-        cmocka_unit_test(test_a_directory_that_cannot_be),
-    };
-
     log_set_level(LOG_LEVEL_ERROR);
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return tests_run(NULL, NULL);
 }

@@ -1,21 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_recorder.c - a user's rings that take too much memory are recorded no more, and watched as ever: ripd/app. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "app/recorder.h"
 #include "cases/snapshot.h"
 #include "os/sigbus.h"
 #include "rip/session.h"
 #include "support/ring_stage.h"
+#include "support/test.h"
 
 enum { SMALL = 3, LARGE = 300, SCANS = 3 };
 
@@ -128,33 +123,21 @@ static struct said record(uint64_t total_bytes, const char *name)
     return said;
 }
 
-static void test_all_is_recorded(void **state)
+TEST(all_is_recorded)
 {
     struct said said = record(1 << 28, "large");
 
-    (void)state;
     assert_int_equal(said.ring_count, 1);
     assert_int_equal(said.register_count, LARGE);
 }
 
-static void test_what_has_no_room_is_left_out(void **state)
+TEST(what_has_no_room_is_left_out)
 {
     struct said large = record(1 << 17, "large"), small = record(1 << 17, "small");
 
-    (void)state;
     assert_int_equal(large.ring_count, 1);
     assert_int_equal(large.end_count, 1);
     assert_in_range(large.register_count, 0, LARGE - 1);
     assert_int_equal(small.ring_count, 1);
     assert_int_equal(small.register_count, SMALL);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_all_is_recorded),
-        cmocka_unit_test(test_what_has_no_room_is_left_out),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,29 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_reload.c - what a reload changes, what it leaves as it is, and what it reports. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <errno.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "app/config_option.h"
 #include "app/reload.h"
+#include "support/test.h"
 #include "unit/config_test.h"
 
 #define LIVE "dir, interval, stall-after, rule, allow-host, on-stall, log-level"
 
-static void test_applied_and_refused(void **state)
+TEST(applied_and_refused)
 {
     char path[] = CONFIG_TEST_PATH;
     struct config config;
     struct reload reload;
 
-    (void)state;
     write_config(path, "log-level = info\nlisten = 127.0.0.1:1\nallow-host = a\n");
     load(&config, "--config", path, NULL);
     assert_int_equal(reload_config(&config, &reload), 0);
@@ -52,13 +45,12 @@ static void test_applied_and_refused(void **state)
     unlink(path);
 }
 
-static void test_bad_file_changes_nothing(void **state)
+TEST(bad_file_changes_nothing)
 {
     char path[] = CONFIG_TEST_PATH;
     struct config config;
     struct reload reload;
 
-    (void)state;
     write_config(path, "log-level = debug\n");
     load(&config, "--config", path, NULL);
     write_config(path, "log-level = info\nallow-host = a:1\n");
@@ -71,12 +63,11 @@ static void test_bad_file_changes_nothing(void **state)
     unlink(path);
 }
 
-static void test_no_file(void **state)
+TEST(no_file)
 {
     struct config config;
     struct reload reload;
 
-    (void)state;
     load(&config, "--log-level=debug", NULL);
     assert_int_equal(reload_config(&config, &reload), -ENOENT);
     assert_int_equal(config.log_level, LOG_LEVEL_DEBUG);
@@ -84,24 +75,11 @@ static void test_no_file(void **state)
 }
 
 /* Every key fits the lists of keys. */
-static void test_room(void **state)
+TEST(room)
 {
     size_t length = 0;
 
-    (void)state;
     for (size_t i = 0; i < options_count; i++)
         length += strlen(options[i].name) + 2;
     assert_true(length < RELOAD_KEYS_BYTES);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_applied_and_refused),
-        cmocka_unit_test(test_bad_file_changes_nothing),
-        cmocka_unit_test(test_no_file),
-        cmocka_unit_test(test_room),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,19 +2,14 @@
 /* test_report.c - log lines: what they say of hostile names, and how many there are: ripd/app/report.c, log.c. */
 #include <errno.h>
 #include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "app/log.h"
 #include "app/report.h"
+#include "support/test.h"
 #include "unit/event_samples.h"
 
 #define SECOND_NS UINT64_C(1000000000)
@@ -76,7 +71,7 @@ static size_t lines_of(const char *text)
     return count;
 }
 
-static void test_notices(void **state)
+TEST(notices, set_up, tear_down)
 {
     const struct registry_notice notices[] = {
         {NOTICE_RING_FOUND, "checkout", NULL},
@@ -97,7 +92,7 @@ static void test_notices(void **state)
     }
 }
 
-static void test_a_flood_of_notices(void **state)
+TEST(a_flood_of_notices, set_up, tear_down)
 {
     struct registry_notice *notices = calloc(8000, sizeof(*notices));
     struct report_budget budget;
@@ -123,7 +118,7 @@ static void test_a_flood_of_notices(void **state)
     free(notices);
 }
 
-static void test_stalls(void **state)
+TEST(stalls, set_up, tear_down)
 {
     struct event *begin = sample_begin_named(1, 7, "a\x7f", 2), *end = sample_end(2, begin), *nobody = event_make();
     const char *text;
@@ -155,7 +150,7 @@ static void test_stalls(void **state)
     event_unref(nobody);
 }
 
-static void test_nobody_reads(void **state)
+TEST(nobody_reads, set_up, tear_down)
 {
     struct capture *capture = *state;
     uint64_t missed = log_missed_count();
@@ -174,7 +169,7 @@ static void test_nobody_reads(void **state)
     assert_string_equal(taken(capture), "ripd: warning: and again\n");
 }
 
-static void test_the_longest_line_is_one_line(void **state)
+TEST(the_longest_line_is_one_line, set_up, tear_down)
 {
     char *long_text = malloc(10000);
 
@@ -186,7 +181,7 @@ static void test_the_longest_line_is_one_line(void **state)
 }
 
 /* A disk that is full for two minutes at twenty scans a second; and then at once again. */
-static void test_scans_that_are_lost(void **state)
+TEST(scans_that_are_lost, set_up, tear_down)
 {
     struct report_losses losses = {.count = 0};
     uint64_t now_ns = SECOND_NS, count = 0;
@@ -209,19 +204,4 @@ static void test_scans_that_are_lost(void **state)
     assert_string_equal(taken(*state), "");
     report_losses(&losses, now_ns + REPORT_LOSS_NS, count, true, "full");
     assert_string_equal(taken(*state), "ripd: warning: scans that could not be recorded: count=1: full\n");
-}
-
-int main(void)
-{
-#define CAPTURE_TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-    const struct CMUnitTest tests[] = {
-        CAPTURE_TEST(test_notices),
-        CAPTURE_TEST(test_a_flood_of_notices),
-        CAPTURE_TEST(test_stalls),
-        CAPTURE_TEST(test_nobody_reads),
-        CAPTURE_TEST(test_the_longest_line_is_one_line),
-        CAPTURE_TEST(test_scans_that_are_lost),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

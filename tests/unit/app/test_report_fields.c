@@ -5,14 +5,10 @@
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
 
 #include "app/log.h"
 #include "app/report.h"
+#include "support/test.h"
 #include "unit/journal_test.h"
 
 #define MS UINT64_C(1000000)
@@ -114,7 +110,7 @@ static const struct event begin = {
     .container = container,
 };
 
-static void test_begin(void **state)
+TEST(begin, set_up, tear_down)
 {
     struct scene *scene = *state;
     struct test_entry entry;
@@ -162,7 +158,7 @@ static void test_begin(void **state)
     assert_stderr(scene, "");                                     /* and nothing twice */
 }
 
-static void test_end(void **state)
+TEST(end, set_up, tear_down)
 {
     struct scene *scene = *state;
     struct event end = begin;
@@ -181,7 +177,7 @@ static void test_end(void **state)
 }
 
 /* What is not known is no field. */
-static void test_little_is_known(void **state)
+TEST(little_is_known, set_up, tear_down)
 {
     const struct event bare = {.kind = EVENT_BEGIN, .episode = 8, .cause = CAUSE_NONE};
     struct scene *scene = *state;
@@ -196,7 +192,7 @@ static void test_little_is_known(void **state)
     assert_field(&entry, "RIPD_FROZEN_FOR_MS", "0");
 }
 
-static void test_lines_and_priorities(void **state)
+TEST(lines_and_priorities, set_up, tear_down)
 {
     static const char *const priorities[LOG_LEVEL_COUNT] = {"3", "4", "6", "7"};
     struct scene *scene = *state;
@@ -216,7 +212,7 @@ static void test_lines_and_priorities(void **state)
 }
 
 /* A journal that takes nothing, or is gone: standard error still leads to it. */
-static void test_the_stream_instead(void **state)
+TEST(the_stream_instead, set_up, tear_down)
 {
     struct scene *scene = *state;
     struct test_entry entry;
@@ -239,7 +235,7 @@ static void test_the_stream_instead(void **state)
 }
 
 /* Neither way is open: lost lines are counted, and an entry reports the count as soon as the journal is back. */
-static void test_lost_lines_are_logged(void **state)
+TEST(lost_lines_are_logged, set_up, tear_down)
 {
     struct scene *scene = *state;
     uint64_t missed = log_missed_count();
@@ -266,7 +262,7 @@ static void test_lost_lines_are_logged(void **state)
 }
 
 /* Another standard error than the one that was connected: someone has redirected it, and means it. */
-static void test_not_our_stream(void **state)
+TEST(not_our_stream, set_up, tear_down)
 {
     struct scene *scene = *state;
     struct test_entry entry;
@@ -277,20 +273,4 @@ static void test_not_our_stream(void **state)
     log_line(LOG_LEVEL_INFO, "plain");
     assert_false(test_journal_receive(scene->listening, &entry));
     assert_stderr(scene, "ripd: info: plain\n");
-}
-
-int main(void)
-{
-#define SCENE_TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-    const struct CMUnitTest tests[] = {
-        SCENE_TEST(test_begin),
-        SCENE_TEST(test_end),
-        SCENE_TEST(test_little_is_known),
-        SCENE_TEST(test_lines_and_priorities),
-        SCENE_TEST(test_the_stream_instead),
-        SCENE_TEST(test_lost_lines_are_logged),
-        SCENE_TEST(test_not_our_stream),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,14 +4,9 @@
 #include <poll.h>
 #include <pthread.h>
 #include <sched.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 
 #include "app/requests.h"
+#include "support/test.h"
 
 static bool is_readable(const struct requests *requests)
 {
@@ -20,13 +15,12 @@ static bool is_readable(const struct requests *requests)
     return poll(&descriptor, 1, 0) == 1;
 }
 
-static void test_first_come_first_served(void **state)
+TEST(first_come_first_served)
 {
     struct requests *requests;
     struct request request;
     struct query query;
 
-    (void)state;
     query_init(&query);
     assert_int_equal(requests_new(&requests), 0);
     assert_false(is_readable(requests));
@@ -47,13 +41,12 @@ static void test_first_come_first_served(void **state)
     requests_free(requests);
 }
 
-static void test_full(void **state)
+TEST(full)
 {
     struct requests *requests;
     struct request request;
     struct query query;
 
-    (void)state;
     query_init(&query);
     assert_int_equal(requests_new(&requests), 0);
     for (uint64_t i = 0; i < REQUESTS_MAX; i++)
@@ -86,13 +79,12 @@ static void *push_many(void *argument)
     return NULL;
 }
 
-static void test_two_threads(void **state)
+TEST(two_threads)
 {
     struct requests *requests;
     struct request request;
     pthread_t thread;
 
-    (void)state;
     assert_int_equal(requests_new(&requests), 0);
     assert_int_equal(pthread_create(&thread, NULL, push_many, requests), 0);
     for (uint64_t i = 0; i < 100000;) {
@@ -107,15 +99,4 @@ static void test_two_threads(void **state)
     pthread_join(thread, NULL);
     assert_false(is_readable(requests));
     requests_free(requests);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_first_come_first_served),
-        cmocka_unit_test(test_full),
-        cmocka_unit_test(test_two_threads),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

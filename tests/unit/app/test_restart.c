@@ -109,7 +109,7 @@ static size_t run(struct fixture *fixture, enum event_reason ret_reasons[17])
     return over_count;
 }
 
-static void test_fates(void **state)
+TEST(fates, scene_open, scene_close)
 {
     enum event_reason reasons[17] = {0};
     struct ring_builder builder;
@@ -143,13 +143,4 @@ static void test_fates(void **state)
     assert_int_equal(reasons[9], EVENT_REASON_GONE);
     fixture_done(&fixture);
     ring_stage_release(&builder);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_fates, scene_open, scene_close),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,21 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_settings.c - what the parts of ripd are set to: ripd/app/settings.c. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
-
 #include "app/settings.h"
 #include "ring/registry.h"
+#include "support/test.h"
 
 #define MS UINT64_C(1000000)
 
-static void test_of_an_interval(void **state)
+TEST(of_an_interval)
 {
     struct config config = {.interval_ns = 200 * MS, .stall_after_ns = 700 * MS};
 
-    (void)state;
     assert_int_equal(settings_hysteresis_ns(&config), 900 * MS);
     assert_int_equal(settings_judging_ns(&config), 10 * MS);
     assert_int_equal(settings_unclassified_ns(&config), 10 * MS);
@@ -25,12 +19,11 @@ static void test_of_an_interval(void **state)
     assert_int_equal(settings_probe_budget_ns(&config), 6000 * MS);
 }
 
-static void test_of_the_detector(void **state)
+TEST(of_the_detector)
 {
     struct config config = {.interval_ns = 200 * MS, .stall_after_ns = 700 * MS, .rules.count = 2};
     struct detector_config detector;
 
-    (void)state;
     config.rules.rules[0].threshold_ns = 1000 * MS;
     config.rules.rules[1].threshold_ns = UINT64_MAX;
     detector = settings_detector(&config);
@@ -39,14 +32,4 @@ static void test_of_the_detector(void **state)
     assert_int_equal(detector.rule_count, 2);
     assert_int_equal(detector.rule_thresholds_ns[0], 1000 * MS);
     assert_int_equal(detector.rule_thresholds_ns[1], UINT64_MAX);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_of_an_interval),
-        cmocka_unit_test(test_of_the_detector),
-    };
-
-    return cmocka_run_group_tests_name("settings", tests, NULL, NULL);
 }

@@ -1,14 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_supervision.c - what the service manager receives, as transcripts: ripd/app/supervision.c. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "app/supervision.h"
+#include "support/test.h"
 
 #define MS UINT64_C(1000000)
 #define SECOND_NS UINT64_C(1000000000)
@@ -33,12 +28,11 @@ static void assert_scan(struct supervision *supervision, uint64_t now_ns, const 
     assert_text(supervision_scanned(supervision, now_ns, scan, text), text, expected);
 }
 
-static void test_the_first_scan_is_ready(void **state)
+TEST(the_first_scan_is_ready)
 {
     struct supervision_scan scan = usual();
     struct supervision supervision;
 
-    (void)state;
     supervision_init(&supervision, 30 * SECOND_NS);
     assert_scan(&supervision, 100 * SECOND_NS, &scan,
                 "READY=1\nWATCHDOG=1\nSTATUS=3 stalled of 1,204 ids in 4 rings; last scan 0.4 ms\n");
@@ -50,14 +44,13 @@ static void test_the_first_scan_is_ready(void **state)
 }
 
 /* An eighth of the watchdog's time between two, and a half at most for the next: there is time to spare. */
-static void test_pings_are_not_more_than_needed(void **state)
+TEST(pings_are_not_more_than_needed)
 {
     struct supervision_scan scan = usual();
     struct supervision supervision;
     char text[SUPERVISION_TEXT_BYTES];
     size_t count = 0;
 
-    (void)state;
     supervision_init(&supervision, 30 * SECOND_NS);
     for (uint64_t now_ns = SECOND_NS; now_ns <= 300 * SECOND_NS; now_ns += 50 * MS)
         if (supervision_scanned(&supervision, now_ns, &scan, text) != 0)
@@ -70,13 +63,12 @@ static void test_pings_are_not_more_than_needed(void **state)
     }
 }
 
-static void test_a_watchdog_that_is_too_short(void **state)
+TEST(a_watchdog_that_is_too_short)
 {
     struct supervision_scan scan = usual();
     struct supervision supervision;
     char text[SUPERVISION_TEXT_BYTES];
 
-    (void)state;
     supervision_init(&supervision, 3 * SECOND_NS - 1);
     scan.stall_count = 0;
     assert_scan(&supervision, 0, &scan,
@@ -97,12 +89,11 @@ static void test_a_watchdog_that_is_too_short(void **state)
     assert_text(supervision_reloaded(&supervision, 3600 * SECOND_NS, text), text, "READY=1\n");
 }
 
-static void test_status_is_fresh_but_not_noisy(void **state)
+TEST(status_is_fresh_but_not_noisy)
 {
     struct supervision_scan scan = usual();
     struct supervision supervision;
 
-    (void)state;
     supervision_init(&supervision, 0);
     scan = (struct supervision_scan){0, 1, 1, 1234567890, SECOND_NS};
     assert_scan(&supervision, 0, &scan, "READY=1\nSTATUS=0 stalled of 1 id in 1 ring; last scan 1234.6 ms\n");
@@ -121,13 +112,12 @@ static void test_status_is_fresh_but_not_noisy(void **state)
 }
 
 /* A text that could not be sent is made again from the state before it. */
-static void test_what_was_not_sent(void **state)
+TEST(what_was_not_sent)
 {
     struct supervision_scan scan = usual();
     struct supervision before, after;
     char first[SUPERVISION_TEXT_BYTES], again[SUPERVISION_TEXT_BYTES];
 
-    (void)state;
     supervision_init(&before, SECOND_NS);
     after = before;
     supervision_scanned(&after, 0, &scan, first);
@@ -136,17 +126,4 @@ static void test_what_was_not_sent(void **state)
     supervision_reloading(&after, 0, first);
     assert_scan(&after, SECOND_NS, &scan, "READY=1\nWATCHDOG=1\n"); /* the one after the reload got lost */
     assert_text(supervision_stopping(again), again, "STOPPING=1\n");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_the_first_scan_is_ready),
-        cmocka_unit_test(test_pings_are_not_more_than_needed),
-        cmocka_unit_test(test_a_watchdog_that_is_too_short),
-        cmocka_unit_test(test_status_is_fresh_but_not_noisy),
-        cmocka_unit_test(test_what_was_not_sent),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,17 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_tally.c - the daemon's account of itself from scan to scan: ripd/app/tally.c. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "app/tally.h"
+#include "support/test.h"
 
 #define SECOND_NS UINT64_C(1000000000)
 
-static void test_scans(void **state)
+TEST(scans)
 {
     const struct detector_suspect suspects[] = {{.state = ID_STALLED, .cause = CAUSE_PARKED, .frozen_for_ns = 11}};
     const struct detector_update update = {.suspects = suspects,
@@ -32,7 +26,6 @@ static void test_scans(void **state)
     struct tally tally;
     const struct health *health = &tally.health;
 
-    (void)state;
     tally_init(&tally, 77);
     tally_add(&tally, &snapshot, &update, &counters); /* nothing was due before the first */
     assert_int_equal(health->skipped_scan_count, 0);
@@ -63,13 +56,4 @@ static void test_scans(void **state)
     assert_int_equal(health->limit_counts[HEALTH_LIMIT_NAMES], 3 * 17);
     assert_int_equal(health->limit_counts[HEALTH_LIMIT_STALLS], 60); /* of each scan */
     assert_int_equal(health->limit_counts[HEALTH_LIMIT_WAITS], 75);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_scans),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

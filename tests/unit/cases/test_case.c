@@ -6,14 +6,11 @@
 #include "cases/case.h"
 
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
+#include "support/test.h"
 #include "work/jobs.h"
 
 enum { HYSTERESIS = 100, FROZEN_FOR = 50, SUSPECTS_MAX = 2048, RINGS_OF_A_USER = 10, NOTHING = -1 };
@@ -211,7 +208,7 @@ static void play(struct daemon *daemon, const struct step *steps)
 }
 
 /* A */
-static void test_an_id_has_one_case(void **state)
+TEST(an_id_has_one_case, setup, teardown)
 {
     struct daemon *daemon = *state;
     struct stall_case *const *all, *old;
@@ -247,7 +244,7 @@ static void test_an_id_has_one_case(void **state)
 }
 
 /* B */
-static void test_evidence_is_of_one_standstill(void **state)
+TEST(evidence_is_of_one_standstill, setup, teardown)
 {
     static const struct {
         uint64_t progress_more;
@@ -291,7 +288,7 @@ static void test_evidence_is_of_one_standstill(void **state)
 }
 
 /* A ring that was not read takes nothing of what is known, nor does the case go. */
-static void test_a_ring_that_was_not_read(void **state)
+TEST(a_ring_that_was_not_read, setup, teardown)
 {
     struct daemon *daemon = *state;
     struct stall_case *found;
@@ -323,7 +320,7 @@ static void test_a_ring_that_was_not_read(void **state)
 }
 
 /* One that was not examined keeps its verdict; "unknown" does not replace what an earlier look said. */
-static void test_verdicts(void **state)
+TEST(verdicts, setup, teardown)
 {
     static const struct evidence none = {0}, unknown = {.examined = true, .thread_state = 'S'},
                                  blocked = {.examined = true, .thread_state = 'S', .wait = WAIT_OTHERS},
@@ -391,7 +388,7 @@ static void test_verdicts(void **state)
 }
 
 /* C and D: one id after another. */
-static void test_episodes(void **state)
+TEST(episodes, setup, teardown)
 {
     static const struct step steps[] = {
         {1000, DETECTOR_STALLED, 7, "1/7 begins #1 since 950"}, /* at once */
@@ -425,7 +422,7 @@ static void test_episodes(void **state)
     assert_int_equal(counters_of(daemon).belated_count, 0);
 }
 
-static void test_the_hysteresis_can_be_changed(void **state)
+TEST(the_hysteresis_can_be_changed, setup, teardown)
 {
     static const struct step begins[] = {{1000, DETECTOR_STALLED, 7, "1/7 begins #1 since 950"},
                                          {1100, DETECTOR_MOVED, 7, ""},
@@ -441,7 +438,7 @@ static void test_the_hysteresis_can_be_changed(void **state)
 }
 
 /* What a later run needs to adopt it is in the episode; so is the cause that is known when the begin is published. */
-static void test_a_begin_has_what_an_adoption_needs(void **state)
+TEST(a_begin_has_what_an_adoption_needs, setup, teardown)
 {
     struct daemon *daemon = *state;
     const struct episode *episode;
@@ -466,7 +463,7 @@ static void take_all_events(struct daemon *daemon)
 }
 
 /* A begin carries the cause that is known when it is published, an end the last one. */
-static void test_the_cause_of_an_episode(void **state)
+TEST(the_cause_of_an_episode, setup, teardown)
 {
     struct daemon *daemon = *state;
     const struct episode *published, *waiting;
@@ -490,7 +487,7 @@ static void test_the_cause_of_an_episode(void **state)
 }
 
 /* H: of two that stall at once the one that was examined does not wait for the other. */
-static void test_a_begin_waits_for_its_evidence(void **state)
+TEST(a_begin_waits_for_its_evidence, setup, teardown)
 {
     static const struct evidence none;
     struct daemon *daemon = *state;
@@ -521,7 +518,7 @@ static void test_a_begin_waits_for_its_evidence(void **state)
 }
 
 /* What a preloaded thread does for a time of its own choice is no event, until it turns out to be something else. */
-static void test_a_sleep_that_is_announced_is_no_episode(void **state)
+TEST(a_sleep_that_is_announced_is_no_episode, setup, teardown)
 {
     struct daemon *daemon = *state;
 
@@ -548,7 +545,7 @@ static void test_a_sleep_that_is_announced_is_no_episode(void **state)
 }
 
 /* One that stood still for another reason, and went on to a sleep: that reason has ended. */
-static void test_a_sleep_does_not_prolong_an_episode(void **state)
+TEST(a_sleep_does_not_prolong_an_episode, setup, teardown)
 {
     struct daemon *daemon = *state;
 
@@ -567,7 +564,7 @@ static void test_a_sleep_does_not_prolong_an_episode(void **state)
 }
 
 /* A program that calls the library says itself when it waits for work: a sleep of it is a stall like any other. */
-static void test_a_sleep_that_is_not_announced_is_an_episode(void **state)
+TEST(a_sleep_that_is_not_announced_is_an_episode, setup, teardown)
 {
     struct daemon *daemon = *state;
 
@@ -588,7 +585,7 @@ static size_t count_of(const struct daemon *daemon, enum event_kind kind, uint32
 }
 
 /* C: a begin that cannot be published waits, and holds up nobody else. */
-static void test_begins_of_one_user_do_not_delay_another_user(void **state)
+TEST(begins_of_one_user_do_not_delay_another_user, setup, teardown)
 {
     struct daemon *daemon = *state;
     size_t published, scans = 0;
@@ -618,7 +615,7 @@ static void test_begins_of_one_user_do_not_delay_another_user(void **state)
 }
 
 /* Users with as much to publish get as much, whatever their rings' numbers. */
-static void test_users_take_turns(void **state)
+TEST(users_take_turns, setup, teardown)
 {
     struct daemon *daemon = *state;
 
@@ -631,7 +628,7 @@ static void test_users_take_turns(void **state)
 }
 
 /* C: a crowd that is over before its begins are published is kept as far as WORK_BELATED reaches. */
-static void test_a_crowd_that_is_over(void **state)
+TEST(a_crowd_that_is_over, setup, teardown)
 {
     struct daemon *daemon = *state;
     uint64_t suppressed_count;
@@ -657,7 +654,7 @@ static void test_a_crowd_that_is_over(void **state)
 }
 
 /* C: two events are published for one user by each scan. */
-static void test_what_waits(void **state)
+TEST(what_waits, setup, teardown)
 {
     static const struct step steps[] = {
         {1000, DETECTOR_STALLED, 1, "1/1 begins #1 since 950"},
@@ -692,7 +689,7 @@ static void test_what_waits(void **state)
 }
 
 /* C, D: an id that stalls again while its end waits is in the same episode, whose one end comes later. */
-static void test_a_stall_while_the_end_waits(void **state)
+TEST(a_stall_while_the_end_waits, setup, teardown)
 {
     static const struct step begins[] = {{1000, DETECTOR_STALLED, 7, "1/7 begins #1 since 950"},
                                          {1100, DETECTOR_MOVED, 7, ""},
@@ -714,7 +711,7 @@ static void test_a_stall_while_the_end_waits(void **state)
 }
 
 /* C: there is a limit to the begins without an end, too. */
-static void test_open_episodes_of_a_user_are_limited(void **state)
+TEST(open_episodes_of_a_user_are_limited, setup, teardown)
 {
     static const struct step steps[] = {
         {1000, DETECTOR_STALLED, 1, "1/1 begins #1 since 950"},
@@ -738,7 +735,7 @@ static void test_open_episodes_of_a_user_are_limited(void **state)
 }
 
 /* Jobs that the scan left in the queue, and users who have to wait for a turn in it, change nothing. */
-static void test_publication_is_apart_from_other_work(void **state)
+TEST(publication_is_apart_from_other_work, setup, teardown)
 {
     struct daemon *daemon = *state;
 
@@ -755,7 +752,7 @@ static void test_publication_is_apart_from_other_work(void **state)
 }
 
 /* E */
-static void test_cases_of_a_user_are_limited(void **state)
+TEST(cases_of_a_user_are_limited, setup, teardown)
 {
     struct daemon *daemon = *state;
 
@@ -787,7 +784,7 @@ static void test_cases_of_a_user_are_limited(void **state)
 }
 
 /* F */
-static void test_an_adopted_episode_goes_on(void **state)
+TEST(an_adopted_episode_goes_on, setup, teardown)
 {
     static const struct step steps[] = {
         {1000, DETECTOR_STALLED, 7, ""}, /* its begin was published by an earlier run */
@@ -815,7 +812,7 @@ static void test_an_adopted_episode_goes_on(void **state)
     assert_int_equal(work_held(daemon->work, 0, WORK_EPISODES), 2);
 }
 
-static void test_numbers_go_on_after_adopted_ones(void **state)
+TEST(numbers_go_on_after_adopted_ones, setup, teardown)
 {
     struct daemon *daemon = *state;
 
@@ -827,7 +824,7 @@ static void test_numbers_go_on_after_adopted_ones(void **state)
 }
 
 /* The report of an end has its begin, which goes with the next scan; teardown sees that no reference is lost. */
-static void test_a_begin_is_kept_until_its_end(void **state)
+TEST(a_begin_is_kept_until_its_end, setup, teardown)
 {
     struct daemon *daemon = *state;
     struct event *published = event_make();
@@ -851,7 +848,7 @@ static void test_a_begin_is_kept_until_its_end(void **state)
 }
 
 /* Random lives of many ids of two users, with little room: every begin has its one end. */
-static void test_begins_and_ends_are_paired(void **state)
+TEST(begins_and_ends_are_paired, setup, teardown)
 {
     enum { IDS = 64, ROUNDS = 3000, DRAIN = 300 };
     struct daemon *daemon = *state;
@@ -891,7 +888,7 @@ static void test_begins_and_ends_are_paired(void **state)
 }
 
 /* The first scan that sees an id exited dates it, whatever the clock does later; one that runs again has no date. */
-static void test_exits_are_dated_once(void **state)
+TEST(exits_are_dated_once, setup, teardown)
 {
     static const struct {
         char thread_state;
@@ -921,7 +918,7 @@ static void test_exits_are_dated_once(void **state)
 }
 
 /* An idle id that was opened is examined, has no verdict and no episode, and is dropped when it is closed. */
-static void test_an_opened_id_is_no_suspect(void **state)
+TEST(an_opened_id_is_no_suspect, setup, teardown)
 {
     struct daemon *daemon = *state;
     struct detector_suspect thread = {
@@ -956,39 +953,4 @@ static void test_an_opened_id_is_no_suspect(void **state)
     assert_true(case_is_examined(opened));
     opened->suspect.unread = true;
     assert_false(case_is_examined(opened));
-}
-
-int main(void)
-{
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-    const struct CMUnitTest tests[] = {
-        TEST(test_an_id_has_one_case),
-        TEST(test_evidence_is_of_one_standstill),
-        TEST(test_a_ring_that_was_not_read),
-        TEST(test_verdicts),
-        TEST(test_episodes),
-        TEST(test_the_hysteresis_can_be_changed),
-        TEST(test_a_begin_has_what_an_adoption_needs),
-        TEST(test_the_cause_of_an_episode),
-        TEST(test_a_begin_waits_for_its_evidence),
-        TEST(test_a_sleep_that_is_announced_is_no_episode),
-        TEST(test_a_sleep_does_not_prolong_an_episode),
-        TEST(test_a_sleep_that_is_not_announced_is_an_episode),
-        TEST(test_begins_of_one_user_do_not_delay_another_user),
-        TEST(test_users_take_turns),
-        TEST(test_a_crowd_that_is_over),
-        TEST(test_what_waits),
-        TEST(test_a_stall_while_the_end_waits),
-        TEST(test_open_episodes_of_a_user_are_limited),
-        TEST(test_publication_is_apart_from_other_work),
-        TEST(test_cases_of_a_user_are_limited),
-        TEST(test_an_adopted_episode_goes_on),
-        TEST(test_numbers_go_on_after_adopted_ones),
-        TEST(test_a_begin_is_kept_until_its_end),
-        TEST(test_begins_and_ends_are_paired),
-        TEST(test_exits_are_dated_once),
-        TEST(test_an_opened_id_is_no_suspect),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,15 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_case_incidents.c - episodes with one root are one incident: ripd/cases/incidents.c. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "cases/incidents.h"
+#include "support/test.h"
 
 #define CASES_MAX 8u
 #define NOBODY WAITS_NONE
@@ -79,7 +74,7 @@ static void assert_incidents(const struct scene *scene, const uint64_t *expected
         assert_int_equal(scene->cases[i].episode.incident, expected[i]);
 }
 
-static void test_those_alone_are_by_themselves(void **state)
+TEST(those_alone_are_by_themselves, set_up, tear_down)
 {
     struct scene *scene = *state;
 
@@ -91,7 +86,7 @@ static void test_those_alone_are_by_themselves(void **state)
 }
 
 /* 1 and 2 wait for 3, which waits for 4; 5 for nobody. The root's own episode names the incident. */
-static void test_a_chain(void **state)
+TEST(a_chain, set_up, tear_down)
 {
     struct scene *scene = *state;
 
@@ -106,7 +101,7 @@ static void test_a_chain(void **state)
 }
 
 /* The root is no stall: the first of those that wait names the incident. */
-static void test_a_root_that_is_no_stall(void **state)
+TEST(a_root_that_is_no_stall, set_up, tear_down)
 {
     struct scene *scene = *state;
 
@@ -118,7 +113,7 @@ static void test_a_root_that_is_no_stall(void **state)
 }
 
 /* Another kind of root: a thread that is no id. */
-static void test_a_thread_as_root(void **state)
+TEST(a_thread_as_root, set_up, tear_down)
 {
     struct scene *scene = *state;
 
@@ -133,7 +128,7 @@ static void test_a_thread_as_root(void **state)
     assert_incidents(scene, (const uint64_t[]){1, 1, 3});
 }
 
-static void test_a_deadlock(void **state)
+TEST(a_deadlock, set_up, tear_down)
 {
     struct scene *scene = *state;
 
@@ -146,7 +141,7 @@ static void test_a_deadlock(void **state)
 }
 
 /* Threads 1, 2 and 4 of process 0 and 5 of process 1 wait for others of their process; 3 waits for something else. */
-static void test_stuck_processes(void **state)
+TEST(stuck_processes, set_up, tear_down)
 {
     struct scene *scene = *state;
 
@@ -162,7 +157,7 @@ static void test_stuck_processes(void **state)
 }
 
 /* Who comes later joins, and changes nothing of those that are there. */
-static void test_later_ones_join(void **state)
+TEST(later_ones_join, set_up, tear_down)
 {
     struct scene *scene = *state;
 
@@ -182,7 +177,7 @@ static void test_later_ones_join(void **state)
 
 /* 1 and 2 could not be examined in time, nor could 3 of another process; 4 was. What 1 and 2 are found to wait for then
  * changes nothing, so that 5, which is not examined in time either, joins them; 6 was examined and joins 4. */
-static void test_those_unexamined_are_one_by_process(void **state)
+TEST(those_unexamined_are_one_by_process, set_up, tear_down)
 {
     struct scene *scene = *state;
 
@@ -204,7 +199,7 @@ static void test_those_unexamined_are_one_by_process(void **state)
 }
 
 /* Its lock is known from its own mark, though nobody has looked at its thread. */
-static void test_unexamined_with_a_known_root(void **state)
+TEST(unexamined_with_a_known_root, set_up, tear_down)
 {
     struct scene *scene = *state;
 
@@ -217,7 +212,7 @@ static void test_unexamined_with_a_known_root(void **state)
 }
 
 /* One that is over takes nobody in. */
-static void test_nobody_joins_what_is_over(void **state)
+TEST(nobody_joins_what_is_over, set_up, tear_down)
 {
     struct scene *scene = *state;
 
@@ -231,7 +226,7 @@ static void test_nobody_joins_what_is_over(void **state)
 }
 
 /* Its begin waits for room: it has no number yet. */
-static void test_no_number_no_incident(void **state)
+TEST(no_number_no_incident, set_up, tear_down)
 {
     struct scene *scene = *state;
 
@@ -244,11 +239,10 @@ static void test_no_number_no_incident(void **state)
     assert_int_equal(scene->cases[1].episode.waiting_count, 1); /* it waits all the same */
 }
 
-static void test_first_and_last(void **state)
+TEST(first_and_last, set_up, tear_down)
 {
     struct incidents incidents = {.count = 0};
 
-    (void)state;
     assert_true(incidents_enter(&incidents, 5));
     assert_false(incidents_enter(&incidents, 5));
     assert_true(incidents_enter(&incidents, 3));
@@ -262,11 +256,10 @@ static void test_first_and_last(void **state)
     incidents_done(&incidents);
 }
 
-static void test_many(void **state)
+TEST(many, set_up, tear_down)
 {
     struct incidents incidents = {.count = 0};
 
-    (void)state;
     for (uint64_t number = 1; number <= 10000; number++)
         assert_true(incidents_enter(&incidents, number));
     for (uint64_t number = 1; number <= 10000; number += 2)
@@ -280,26 +273,4 @@ static void test_many(void **state)
     assert_int_equal(incidents_count(&incidents), 0);
     assert_true(incidents.count < 3); /* and memory is used again */
     incidents_done(&incidents);
-}
-
-int main(void)
-{
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-    const struct CMUnitTest tests[] = {
-        TEST(test_those_alone_are_by_themselves),
-        TEST(test_a_chain),
-        TEST(test_a_root_that_is_no_stall),
-        TEST(test_a_thread_as_root),
-        TEST(test_a_deadlock),
-        TEST(test_stuck_processes),
-        TEST(test_later_ones_join),
-        TEST(test_those_unexamined_are_one_by_process),
-        TEST(test_unexamined_with_a_known_root),
-        TEST(test_nobody_joins_what_is_over),
-        TEST(test_no_number_no_incident),
-        TEST(test_first_and_last),
-        TEST(test_many),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,16 +2,11 @@
 /*
  * test_cause.c - a verdict for every evidence, and which evidence outranks which.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "cases/cause.h"
 #include "rip/ring.h"
+#include "support/test.h"
 
 struct expectation {
     const char *what;
@@ -169,7 +164,7 @@ static void check_announcements(const struct announcement *rows, size_t count)
     }
 }
 
-static void what_a_thread_announces_is_judged(void **context)
+TEST(what_a_thread_announces_is_judged)
 {
     const struct announcement announcements[] = {
         {"outside, not examined", RIP_CALL_OUTSIDE, 0, 0, 0, false, 0, runs},
@@ -219,11 +214,10 @@ static void what_a_thread_announces_is_judged(void **context)
         {"a call of a later release", (enum rip_call)200, 'S', 0, 0, false, 0, unknown},
     };
 
-    (void)context;
     check_announcements(announcements, sizeof announcements / sizeof announcements[0]);
 }
 
-static void a_thread_of_an_interpreter_is_never_idle(void **context)
+TEST(a_thread_of_an_interpreter_is_never_idle)
 {
     const struct announcement announcements[] = {
         {"wants its interpreter, not examined", RIP_CALL_INTERPRETER, 0, 0, 0, false, 0, runs},
@@ -241,13 +235,11 @@ static void a_thread_of_an_interpreter_is_never_idle(void **context)
         {"wants its interpreter, stopped", RIP_CALL_INTERPRETER, 'T', 0, 0, false, 0, stopped},
     };
 
-    (void)context;
     check_announcements(announcements, sizeof announcements / sizeof announcements[0]);
 }
 
-static void every_evidence_has_its_verdict(void **context)
+TEST(every_evidence_has_its_verdict)
 {
-    (void)context;
     for (size_t i = 0; i < sizeof expectations / sizeof expectations[0]; i++) {
         const struct expectation *expected = &expectations[i];
         const struct verdict verdict = cause_judge(&expected->evidence);
@@ -276,12 +268,11 @@ static void check_one(struct evidence *evidence, bool judged[CAUSE_AND_REASON_CO
         assert_false(id_cause_idles(verdict.cause));
 }
 
-static void who_waits_for_an_idle_worker_is_idle(void **context)
+TEST(who_waits_for_an_idle_worker_is_idle)
 {
     struct evidence evidence = {
         .examined = true, .call = RIP_CALL_SHARED, .thread_state = 'S', .lock = {.known = true, .holder = HOLDER_IDLE}};
 
-    (void)context;
     assert_int_equal(cause_judge(&evidence).state, ID_IDLE);
     assert_int_equal(cause_judge(&evidence).cause, CAUSE_DECLARED);
     for (int holder = 0; holder < HOLDER_COUNT; holder++) {
@@ -307,12 +298,11 @@ static void who_waits_for_an_idle_worker_is_idle(void **context)
     assert_int_equal(cause_judge(&evidence).cause, CAUSE_DEADLOCK);
 }
 
-static void no_evidence_is_without_a_verdict(void **context)
+TEST(no_evidence_is_without_a_verdict)
 {
     static const char letters[] = {0, 'R', 'S', 'D', 'T', 't', 'Z', 'X', 'x', 'I', 'P', '?'};
     bool judged[CAUSE_AND_REASON_COUNT] = {false};
 
-    (void)context;
     for (unsigned bits = 0; bits < 1024 * WAIT_COUNT * CPU_COUNT; bits++) {
         for (size_t t = 0; t < sizeof letters; t++) {
             for (unsigned call = 0; call <= RIP_CALL_COMPUTES + 1; call++) {
@@ -340,17 +330,4 @@ static void no_evidence_is_without_a_verdict(void **context)
     }
     for (int cause = 0; cause < CAUSE_AND_REASON_COUNT; cause++)
         assert_int_equal(cause_can_be_judged((enum id_cause)cause), judged[cause]);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_evidence_has_its_verdict),
-        cmocka_unit_test(what_a_thread_announces_is_judged),
-        cmocka_unit_test(a_thread_of_an_interpreter_is_never_idle),
-        cmocka_unit_test(who_waits_for_an_idle_worker_is_idle),
-        cmocka_unit_test(no_evidence_is_without_a_verdict),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -33,13 +33,12 @@ static void note(struct endings *endings, enum detector_event_kind kind, uint32_
 }
 
 /* The chain outlives the graph, and the store. */
-static void test_a_chain_is_copied(void **state)
+TEST(a_chain_is_copied)
 {
     struct endings *endings = endings_new();
     struct waits *waits = graph();
     struct wait_chain *chain;
 
-    (void)state;
     note(endings, DETECTOR_GONE, 3, 2, waits);
     note(endings, DETECTOR_MOVED, 1, 2, waits); /* it has not ended */
     note(endings, DETECTOR_GONE, 2, 4, waits);  /* another id */
@@ -62,11 +61,10 @@ static void test_a_chain_is_copied(void **state)
     assert_null(wait_chain_ref(NULL));
 }
 
-static void test_the_newest_are_kept(void **state)
+TEST(the_newest_are_kept)
 {
     struct endings *endings = endings_new();
 
-    (void)state;
     for (uint32_t i = 0; i < ENDINGS_MAX + 5; i++) {
         struct waits *waits = waits_new();
 
@@ -81,14 +79,4 @@ static void test_the_newest_are_kept(void **state)
         assert_int_equal(endings_find(endings, RING, 10 + i, 2) != NULL, i >= 5);
     endings_free(endings);
     endings_free(NULL);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_a_chain_is_copied),
-        cmocka_unit_test(test_the_newest_are_kept),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,17 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_event.c - names, references, and which events a query shows: ripd/cases/event.c. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
+#include "support/test.h"
 #include "unit/event_samples.h"
 
-static void test_names(void **state)
+TEST(names)
 {
-    (void)state;
     for (int kind = 0; kind < EVENT_KIND_COUNT; kind++)
         assert_int_equal(event_kind_from_name(event_kind_name((enum event_kind)kind)), kind);
     for (int reason = 0; reason < EVENT_REASON_COUNT; reason++)
@@ -23,11 +16,10 @@ static void test_names(void **state)
     assert_int_equal(event_reason_from_name("move"), -1);
 }
 
-static void test_references(void **state)
+TEST(references)
 {
     struct event *event = sample_begin(1, 1); /* AddressSanitizer reports what is not freed */
 
-    (void)state;
     assert_ptr_equal(event_ref(event), event);
     event_unref(event);
     assert_int_equal(event->sequence, 1);
@@ -43,12 +35,11 @@ static bool shows(const struct query *query, const struct event *event)
     return query_matches_event(&filter, event);
 }
 
-static void test_query(void **state)
+TEST(query)
 {
     struct event *event = sample_begin(1, 1);
     struct query any, query;
 
-    (void)state;
     query_init(&any);
     assert_true(shows(&any, event));
 
@@ -84,15 +75,4 @@ static void test_query(void **state)
     SHOWS(strcpy(query.name, "work*"), true);
     SHOWS(strcpy(query.name, "*18"), false);
     event_unref(event);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_names),
-        cmocka_unit_test(test_references),
-        cmocka_unit_test(test_query),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

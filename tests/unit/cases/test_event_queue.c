@@ -1,14 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_event_queue.c - order, turns of users, who gives way: ripd/cases/event_queue.c. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 
-#include <cmocka.h>
-
 #include "cases/event_queue.h"
+#include "support/test.h"
 
 enum { ALICE = 1000, BOB, CAROL };
 
@@ -53,13 +48,12 @@ static unsigned waiting_of(const struct event_queue *queue, uint32_t user)
     return count;
 }
 
-static void test_order_of_one_user(void **state)
+TEST(order_of_one_user)
 {
     struct event_queue queue = {.count = 0};
     struct event events[2] = {{.incident = 7}, {.incident = 8}};
     const struct event_queue_entry busy[] = {{&events[0], ALICE, 0}, {&events[1], BOB, 0}};
 
-    (void)state;
     assert_int_equal(take(&queue, NULL, 0), -1);
     push(&queue, EVENT_BEGIN, 7, ALICE);
     push(&queue, EVENT_END, 7, ALICE);
@@ -73,13 +67,12 @@ static void test_order_of_one_user(void **state)
     assert_int_equal(queue.count, 0);
 }
 
-static void test_users_take_turns(void **state)
+TEST(users_take_turns)
 {
     struct event_queue queue = {.count = 0};
     struct event events[2] = {{.incident = 90}, {.incident = 91}};
     const struct event_queue_entry busy[] = {{&events[0], ALICE, 0}, {&events[1], ALICE, 0}};
 
-    (void)state;
     for (uint64_t i = 1; i <= 4; i++)
         push(&queue, EVENT_BEGIN, i, ALICE);
     assert_int_equal(take(&queue, NULL, 0), 10 + EVENT_BEGIN);
@@ -100,12 +93,11 @@ static void test_users_take_turns(void **state)
     event_queue_clear(&queue);
 }
 
-static void test_room_for_ends(void **state)
+TEST(room_for_ends)
 {
     struct event_queue queue = {.count = 0};
     unsigned begins = 0, ends = 0;
 
-    (void)state;
     while (push(&queue, EVENT_BEGIN, ++begins, ALICE))
         ;
     assert_int_equal(begins - 1, EVENT_QUEUE_MAX - EVENT_QUEUE_ENDS);
@@ -121,14 +113,13 @@ static void test_room_for_ends(void **state)
 }
 
 /* One user fills the queue; each event of another one takes the place of his latest, until they have as many. */
-static void test_who_has_most_gives_way(void **state)
+TEST(who_has_most_gives_way)
 {
     struct event_queue queue = {.count = 0};
     unsigned half = (EVENT_QUEUE_MAX - EVENT_QUEUE_ENDS) / 2;
     uint32_t dropped = 0;
     struct event begin = {.kind = EVENT_BEGIN, .episode = 5000, .incident = 5000};
 
-    (void)state;
     for (unsigned i = 1; i <= 600; i++)
         push(&queue, EVENT_BEGIN, i, ALICE);
     atomic_init(&begin.references, 1);
@@ -151,28 +142,14 @@ static void test_who_has_most_gives_way(void **state)
 }
 
 /* Ends may fill the queue; they are no less one user's for that. */
-static void test_ends_give_way_to_another_users_begin(void **state)
+TEST(ends_give_way_to_another_users_begin)
 {
     struct event_queue queue = {.count = 0};
 
-    (void)state;
     for (unsigned i = 1; i <= EVENT_QUEUE_MAX; i++)
         assert_true(push(&queue, EVENT_END, i, ALICE));
     assert_false(push(&queue, EVENT_BEGIN, 1000, BOB));
     assert_int_equal(waiting_of(&queue, BOB), 1);
     assert_int_equal(queue.count, EVENT_QUEUE_MAX);
     event_queue_clear(&queue);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_order_of_one_user),
-        cmocka_unit_test(test_users_take_turns),
-        cmocka_unit_test(test_room_for_ends),
-        cmocka_unit_test(test_who_has_most_gives_way),
-        cmocka_unit_test(test_ends_give_way_to_another_users_begin),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,26 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_health.c - how scans are counted: ripd/cases/health.c. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "cases/health.h"
+#include "support/test.h"
 
 #define US UINT64_C(1000)
 #define SECOND_NS UINT64_C(1000000000)
 
 /* Each bucket ends with its bound: one nanosecond more is the next one's. */
-static void test_every_bucket(void **state)
+TEST(every_bucket)
 {
     static const uint32_t bounds_us[] = HEALTH_SCAN_BUCKETS_US;
     struct health health = {0};
     uint64_t total_ns = 0, count = 0;
 
-    (void)state;
     for (size_t i = 0; i < HEALTH_SCAN_BUCKET_COUNT; i++) {
         assert_true(i == 0 || bounds_us[i] > bounds_us[i - 1]);
         health_scan_add(&health, bounds_us[i] * US);
@@ -40,7 +34,7 @@ static void test_every_bucket(void **state)
     assert_int_equal(count, 2 * HEALTH_SCAN_BUCKET_COUNT + 2);
 }
 
-static void test_skipped_scans(void **state)
+TEST(skipped_scans)
 {
     static const struct {
         uint64_t gap_ns;
@@ -56,7 +50,6 @@ static void test_skipped_scans(void **state)
     struct health health = {0};
     uint64_t expected = 0;
 
-    (void)state;
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         expected += rows[i].skipped;
         health_gap_add(&health, rows[i].gap_ns, SECOND_NS);
@@ -71,7 +64,7 @@ static struct detector_suspect suspect(enum id_state id_state, enum id_cause cau
     return (struct detector_suspect){.state = id_state, .cause = cause, .frozen_for_ns = frozen_for_ns};
 }
 
-static void test_suspects(void **state)
+TEST(suspects)
 {
     const struct detector_suspect suspects[] = {
         suspect(ID_STALLED, CAUSE_BLOCKED, 7), suspect(ID_STALLED, CAUSE_BLOCKED, 9),
@@ -81,7 +74,6 @@ static void test_suspects(void **state)
     struct health health = {0};
     uint64_t stalls = 0, stopped = 0;
 
-    (void)state;
     for (int round = 0; round < 2; round++) { /* the second replaces the first */
         health_set_suspects(&health, suspects, sizeof(suspects) / sizeof(suspects[0]));
         assert_int_equal(health.stalls_by_cause[CAUSE_BLOCKED], 3);
@@ -100,15 +92,4 @@ static void test_suspects(void **state)
     assert_int_equal(health.stalls_by_cause[CAUSE_BLOCKED], 0);
     assert_int_equal(health.longest_ns_by_cause[CAUSE_BLOCKED], 0);
     assert_int_equal(health.stopped_by_cause[CAUSE_SIGNAL], 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_every_bucket),
-        cmocka_unit_test(test_skipped_scans),
-        cmocka_unit_test(test_suspects),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,14 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_locations.c - ids counted by where they are: ripd/cases/locations.c, and pages of such groups. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "cases/locations.h"
 #include "cases/query.h"
+#include "support/test.h"
 #include "unit/chosen_keys.h"
 #include "unit/samples.h"
 
@@ -29,13 +25,12 @@ static void add(struct locations *locations, const struct process_facts *process
     assert_int_equal(locations_add(locations, &id), 0);
 }
 
-static void test_one_file_in_two_processes(void **state)
+TEST(one_file_in_two_processes)
 {
     struct process_facts *one = sample_process("/usr/bin/checkout", 1);
     struct process_facts *two = sample_process("/opt/copy/checkout", 2); /* the same build id elsewhere */
     struct locations *locations = locations_new(&key);
 
-    (void)state;
     two->modules[0]->start += 0x100000;
     two->modules[0]->end += 0x100000;
     two->modules[0]->bias += 0x100000;
@@ -59,13 +54,12 @@ static void test_one_file_in_two_processes(void **state)
     process_facts_unref(two);
 }
 
-static void test_without_a_build_id_the_path_decides(void **state)
+TEST(without_a_build_id_the_path_decides)
 {
     struct process_facts *one = sample_process("/usr/bin/checkout", 1);
     struct process_facts *two = sample_process("/opt/copy/checkout", 2);
     struct locations *locations = locations_new(&key);
 
-    (void)state;
     one->modules[0]->build_id[0] = '\0';
     two->modules[0]->build_id[0] = '\0';
     add(locations, one, SAMPLE_BIAS + 0x1234, ID_RUNNING, 0, 1);
@@ -99,13 +93,12 @@ static struct process_facts *scripted_process(const char *first, const char *sec
 }
 
 /* Rings number functions as they come. */
-static void test_scripts_are_one_by_their_text(void **state)
+TEST(scripts_are_one_by_their_text)
 {
     struct process_facts *one = scripted_process("place", "pay"), *two = scripted_process("pay", "place");
     struct locations *locations = locations_new(&key);
     const uint64_t first = RIP_PLACE_SCRIPT, second = RIP_PLACE_SCRIPT | 1 << RIP_PLACE_INDEX_SHIFT;
 
-    (void)state;
     add(locations, one, first | 12, ID_RUNNING, 0, 1);
     add(locations, two, second | 12, ID_RUNNING, 0, 2);
     add(locations, two, second | 13, ID_RUNNING, 0, 3);
@@ -122,13 +115,12 @@ static void test_scripts_are_one_by_their_text(void **state)
 }
 
 /* Never snapped; in no module; of no known process: each is something else than an offset of 0. */
-static void test_what_is_not_known_is_a_group_of_its_own(void **state)
+TEST(what_is_not_known_is_a_group_of_its_own)
 {
     struct process_facts *process = sample_process("/usr/bin/checkout", 1);
     struct locations *locations = locations_new(&key);
     struct located_id never = {.process = process, .state = ID_STALLED, .frozen_for_ns = 3};
 
-    (void)state;
     for (int i = 0; i < 3; i++)
         assert_int_equal(locations_add(locations, &never), 0);
     add(locations, process, 0x10, ID_RUNNING, 0, 1);
@@ -149,13 +141,12 @@ static void test_what_is_not_known_is_a_group_of_its_own(void **state)
 }
 
 /* One memo row after the other is overwritten, the table grows many times, and every id is where it belongs. */
-static void test_as_many_as_there_may_be(void **state)
+TEST(as_many_as_there_may_be)
 {
     struct process_facts *process = sample_process("/usr/bin/checkout", 1);
     struct locations *locations = locations_new(&key);
     const uint64_t locations_count = LOCATIONS_GROUPS_MAX + 1000;
 
-    (void)state;
     process->modules[0]->end = UINT64_MAX;
     for (int round = 0; round < 2; round++)
         for (uint64_t i = 0; i < locations_count; i++)
@@ -184,12 +175,11 @@ static size_t longest_run(const struct locations *locations)
 }
 
 /* The hash is keyed: a program that chooses its offsets cannot make them collide. */
-static void test_offsets_that_would_collide(void **state)
+TEST(offsets_that_would_collide)
 {
     struct process_facts *process = sample_process("/usr/bin/checkout", 1);
     struct locations *locations = locations_new(&key);
 
-    (void)state;
     process->modules[0]->start = process->modules[0]->bias = 0;
     process->modules[0]->end = UINT64_MAX;
     for (uint64_t i = 0; i < 20000; i++)
@@ -200,14 +190,13 @@ static void test_offsets_that_would_collide(void **state)
     process_facts_unref(process);
 }
 
-static void test_pages(void **state)
+TEST(pages)
 {
     struct process_facts *process = sample_process("/usr/bin/checkout", 1);
     struct snapshot *snapshot = snapshot_new();
     struct query query;
     size_t seen = 0;
 
-    (void)state;
     query_init(&query);
     query.limit = 3;
     for (struct page *page = NULL;; page_unref(page)) {
@@ -231,13 +220,12 @@ static void test_pages(void **state)
     process_facts_unref(process);
 }
 
-static void test_of_stalls(void **state)
+TEST(of_stalls)
 {
     struct snapshot *snapshot = snapshot_new();
     struct page *page;
     struct query query;
 
-    (void)state;
     snapshot->stalls = calloc(3, sizeof(*snapshot->stalls));
     for (uint32_t i = 0; i < 3; i++) {
         struct item *item = sample_item(sample_process("/usr/bin/checkout", 1), "checkout", 1, i, "w", 1, 2);
@@ -262,20 +250,4 @@ static void test_of_stalls(void **state)
     assert_ptr_equal(page->locations->groups[1].example, snapshot->stalls[2].item);
     page_unref(page);
     snapshot_unref(snapshot);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_one_file_in_two_processes),
-        cmocka_unit_test(test_without_a_build_id_the_path_decides),
-        cmocka_unit_test(test_scripts_are_one_by_their_text),
-        cmocka_unit_test(test_what_is_not_known_is_a_group_of_its_own),
-        cmocka_unit_test(test_as_many_as_there_may_be),
-        cmocka_unit_test(test_offsets_that_would_collide),
-        cmocka_unit_test(test_pages),
-        cmocka_unit_test(test_of_stalls),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -6,10 +6,6 @@
 #include <errno.h>
 #include <linux/futex.h>
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,11 +13,10 @@
 #include <time.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "cases/lock_wait.h"
 #include "rip/ring.h"
 #include "support/guarded_copy.h"
+#include "support/test.h"
 
 enum { WAIT_PRIVATE = FUTEX_WAIT | FUTEX_PRIVATE_FLAG, BITSET_PRIVATE = FUTEX_WAIT_BITSET | FUTEX_PRIVATE_FLAG };
 
@@ -139,9 +134,8 @@ static void make_mutex(pthread_mutex_t *mutex, size_t number)
     pthread_mutexattr_destroy(&attributes);
 }
 
-static void test_every_mutex_names_its_holder(void **state)
+TEST(every_mutex_names_its_holder)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof(mutexes) / sizeof(mutexes[0]); i++) {
         struct lock_wait_holder holder = {0};
         pthread_mutex_t mutex;
@@ -172,7 +166,7 @@ static void *wait_for_stream(void *unused)
 }
 
 /* glibc has the lock of a stream elsewhere than the stream. */
-static void test_a_stream_names_its_holder(void **state)
+TEST(a_stream_names_its_holder)
 {
     uint32_t *const lock = (uint32_t *)stdin->_lock;
     struct lock_wait_holder holder = {0};
@@ -181,7 +175,6 @@ static void test_a_stream_names_its_holder(void **state)
     } bytes;
     pthread_t thread;
 
-    (void)state;
     flockfile(stdin);
     thread = start(wait_for_stream, lock, 0);
     assert_true(holder_at(0, lock, sizeof(bytes), WAIT_PRIVATE, 2, false, &holder));
@@ -241,9 +234,8 @@ static const struct {
     {"a condition of priority", 0, 2, FUTEX_WAIT_REQUEUE_PI | FUTEX_PRIVATE_FLAG, 2, false, false},
 };
 
-static void test_what_is_no_mutex(void **state)
+TEST(what_is_no_mutex)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof(changes) / sizeof(changes[0]); i++) {
         struct lock_wait_holder holder = {0};
         struct bytes bytes = held;
@@ -258,14 +250,13 @@ static void test_what_is_no_mutex(void **state)
     }
 }
 
-static void test_what_is_no_robust_mutex(void **state)
+TEST(what_is_no_robust_mutex)
 {
     const uint32_t word = 77 | FUTEX_WAITERS;
     const struct bytes good = {{word, 0, 77, 1, 16}};
     struct bytes bytes = good;
     struct lock_wait_holder holder;
 
-    (void)state;
     assert_true(mutex_holder(&bytes, FUTEX_WAIT, word, false, &holder));
     assert_int_equal(holder.tid, 77);
     bytes.words[0] |= FUTEX_OWNER_DIED;
@@ -284,12 +275,11 @@ static void test_what_is_no_robust_mutex(void **state)
     assert_false(mutex_holder(&good, FUTEX_WAIT, 77, false, &holder));
 }
 
-static void test_the_kernels_own_holder(void **state)
+TEST(the_kernels_own_holder)
 {
     struct bytes bytes = {{77 | FUTEX_WAITERS}};
     struct lock_wait_holder holder;
 
-    (void)state;
     assert_true(mutex_holder(&bytes, FUTEX_LOCK_PI, 0, true, &holder));
     assert_true(holder.tid == 77 && holder.flags == (RIP_WAIT_ENDS | LOCK_WAIT_HANDED_ON | RIP_WAIT_SHARED));
     bytes.words[0] |= FUTEX_OWNER_DIED;
@@ -307,13 +297,12 @@ static bool rwlock_holder(const void *lock, uint32_t word, uint32_t value, struc
     return holder_at(word, lock, sizeof(pthread_rwlock_t), BITSET_PRIVATE, value, false, ret_holder);
 }
 
-static void test_a_writer_is_named(void **state)
+TEST(a_writer_is_named)
 {
     pthread_rwlock_t lock = PTHREAD_RWLOCK_INITIALIZER;
     struct lock_wait_holder holder;
     pthread_t reader, writer;
 
-    (void)state;
     pthread_rwlock_wrlock(&lock);
     reader = start(wait_to_read, &lock, PHASE);
     writer = start(wait_to_write, &lock, WRITERS);
@@ -326,14 +315,13 @@ static void test_a_writer_is_named(void **state)
     pthread_join(writer, NULL);
 }
 
-static void test_readers_are_not_named(void **state)
+TEST(readers_are_not_named)
 {
     pthread_rwlockattr_t attributes;
     struct lock_wait_holder holder;
     pthread_t writer, reader;
     pthread_rwlock_t lock;
 
-    (void)state;
     pthread_rwlockattr_init(&attributes);
     pthread_rwlockattr_setkind_np(&attributes, PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP);
     pthread_rwlock_init(&lock, &attributes);
@@ -349,14 +337,13 @@ static void test_readers_are_not_named(void **state)
     pthread_join(reader, NULL);
 }
 
-static void test_what_is_no_rwlock(void **state)
+TEST(what_is_no_rwlock)
 {
     struct rwlock_bytes {
         uint32_t words[14];
     } written = {{3, 0, 3, 3, 0, 0, 77}}, read = {{10, 0, 2, 3}}, bytes;
     struct lock_wait_holder holder;
 
-    (void)state;
     assert_true(rwlock_holder(&written, PHASE, 3, &holder) && holder.tid == 77);
     assert_true(rwlock_holder(&read, PHASE, 2, &holder) && holder.tid == 0);
     assert_false(rwlock_holder(&written, PHASE, 1, &holder));
@@ -393,14 +380,13 @@ static void test_what_is_no_rwlock(void **state)
 
 /* Calls ------------------------------------------------------------------------------------------------------------ */
 
-static void test_calls(void **state)
+TEST(calls)
 {
     uint64_t arguments[6] = {4096, WAIT_PRIVATE, 2, 0};
     struct lock_wait_call call;
     struct lock_wait_place place;
     size_t kind = 0;
 
-    (void)state;
     assert_true(lock_wait_call_of(arguments, &call));
     assert_true(call.address == 4096 && call.operation == WAIT_PRIVATE && call.value == 2 && !call.timed);
     arguments[3] = 64;
@@ -418,12 +404,11 @@ static void test_calls(void **state)
 
 /* Looks ------------------------------------------------------------------------------------------------------------ */
 
-static void test_looks_that_find_the_same(void **state)
+TEST(looks_that_find_the_same)
 {
     const struct lock_wait_holder one = {4096, 77, 0}, other = {4096, 78, 0};
     struct lock_wait wait = {.until_mono_ns = 0};
 
-    (void)state;
     lock_wait_seen(&wait, &one, &(struct lock_wait_look){10, 11}, true);
     assert_int_equal(wait.looks[0].begun_mono_ns, 10);
     assert_int_equal(wait.until_mono_ns, 11);
@@ -445,21 +430,6 @@ static void test_looks_that_find_the_same(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_every_mutex_names_its_holder),
-        cmocka_unit_test(test_what_is_no_mutex),
-#if defined(__x86_64__)
-        cmocka_unit_test(test_a_stream_names_its_holder),
-#endif
-        cmocka_unit_test(test_what_is_no_robust_mutex),
-        cmocka_unit_test(test_the_kernels_own_holder),
-        cmocka_unit_test(test_a_writer_is_named),
-        cmocka_unit_test(test_readers_are_not_named),
-        cmocka_unit_test(test_what_is_no_rwlock),
-        cmocka_unit_test(test_calls),
-        cmocka_unit_test(test_looks_that_find_the_same),
-    };
-
     self = (uint32_t)syscall(SYS_gettid);
-    return cmocka_run_group_tests_name("lock_wait", tests, NULL, NULL);
+    return tests_run(NULL, NULL);
 }

@@ -2,16 +2,11 @@
 /*
  * test_query.c - what matches, and pages that together name every stall once.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "cases/query.h"
+#include "support/test.h"
 
 static struct process_facts *process;
 
@@ -56,12 +51,11 @@ static bool matches(const struct query *query, const struct sighting *sighting)
     return query_matches(&filter, sighting);
 }
 
-static void each_condition_excludes(void **context)
+TEST(each_condition_excludes)
 {
     struct sighting sighting = sighting_of("checkout", 1, 7, "worker-17");
     struct query query;
 
-    (void)context;
     query_init(&query);
     assert_int_equal(query.limit, QUERY_LIMIT_DEFAULT);
     assert_true(matches(&query, &sighting));
@@ -125,12 +119,11 @@ static void each_condition_excludes(void **context)
     sighting_done(&sighting);
 }
 
-static void states_and_causes(void **context)
+TEST(states_and_causes)
 {
     struct sighting sighting = sighting_of("checkout", 1, 7, "worker-17");
     struct query query;
 
-    (void)context;
     query_init(&query);
     query.has_state = true;
     query.state = ID_STALLED;
@@ -153,7 +146,7 @@ static void states_and_causes(void **context)
 }
 
 /* What is a name and a pattern matches as a name too; one that is too long for a pattern as a name alone. */
-static void names_of_rings(void **context)
+TEST(names_of_rings)
 {
     static const struct {
         const char *pattern;
@@ -173,7 +166,6 @@ static void names_of_rings(void **context)
          "aaaaaaaaaabbbbbbbbbbccccccccccddddddddddeeeeeeeeeeffffffffffggggggggg", false},
     };
 
-    (void)context;
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         struct query_filter filter;
         struct query query;
@@ -185,12 +177,11 @@ static void names_of_rings(void **context)
     }
 }
 
-static void unknown_process_has_no_pid(void **context)
+TEST(unknown_process_has_no_pid)
 {
     struct sighting sighting = sighting_of("checkout", 1, 7, "");
     struct query query;
 
-    (void)context;
     process_facts_unref(sighting.item->process);
     sighting.item->process = NULL;
     query_init(&query);
@@ -215,11 +206,10 @@ static struct snapshot *snapshot_of(uint32_t count)
     return snapshot;
 }
 
-static void pages_name_every_stall_once(void **context)
+TEST(pages_name_every_stall_once)
 {
     struct snapshot *snapshot = snapshot_of(103);
 
-    (void)context;
     for (uint32_t limit = 1; limit < 110; limit += 6) {
         struct query query;
         size_t seen = 0;
@@ -244,13 +234,12 @@ static void pages_name_every_stall_once(void **context)
     snapshot_unref(snapshot);
 }
 
-static void total_counts_what_matches_whatever_the_cursor(void **context)
+TEST(total_counts_what_matches_whatever_the_cursor)
 {
     struct snapshot *snapshot = snapshot_of(50);
     struct query query;
     struct page *page;
 
-    (void)context;
     query_init(&query);
     memcpy(query.name, "w*", 3);
     query.limit = 7;
@@ -270,13 +259,12 @@ static void total_counts_what_matches_whatever_the_cursor(void **context)
 }
 
 /* The item the cursor names is gone from the next snapshot, and another came before it: nothing is lost or doubled. */
-static void a_cursor_outlives_its_item(void **context)
+TEST(a_cursor_outlives_its_item)
 {
     struct snapshot *before = snapshot_of(8), *after = snapshot_of(8);
     struct query query;
     struct page *page;
 
-    (void)context;
     query_init(&query);
     query.limit = 3;
     page = query_stalls(&query, before);
@@ -297,13 +285,12 @@ static void a_cursor_outlives_its_item(void **context)
 }
 
 /* Of all ids, or of the rings that are selected, whatever their ids do; a condition on ids is for who has them. */
-static void counts_are_of_what_is_selected(void **context)
+TEST(counts_are_of_what_is_selected)
 {
     struct snapshot *snapshot = snapshot_of(8);
     struct query query;
     struct page *page;
 
-    (void)context;
     snapshot->rings = calloc(3, sizeof *snapshot->rings);
     snapshot->ring_count = 3;
     for (uint32_t i = 0; i < 3; i++) {
@@ -335,13 +322,12 @@ static void counts_are_of_what_is_selected(void **context)
     snapshot_unref(snapshot);
 }
 
-static void the_limit_is_bounded(void **context)
+TEST(the_limit_is_bounded)
 {
     struct snapshot *snapshot = snapshot_of(QUERY_LIMIT_MAX + 5);
     struct query query;
     struct page *page;
 
-    (void)context;
     query_init(&query);
     query.limit = UINT32_MAX;
     page = query_stalls(&query, snapshot);
@@ -357,13 +343,12 @@ static void the_limit_is_bounded(void **context)
     snapshot_unref(snapshot);
 }
 
-static void a_page_keeps_what_it_needs(void **context)
+TEST(a_page_keeps_what_it_needs)
 {
     struct snapshot *snapshot = snapshot_of(5);
     struct query query;
     struct page *page;
 
-    (void)context;
     query_init(&query);
     page = query_stalls(&query, snapshot);
     snapshot_unref(snapshot);
@@ -382,18 +367,5 @@ static void a_page_keeps_what_it_needs(void **context)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_condition_excludes),
-        cmocka_unit_test(states_and_causes),
-        cmocka_unit_test(names_of_rings),
-        cmocka_unit_test(unknown_process_has_no_pid),
-        cmocka_unit_test(pages_name_every_stall_once),
-        cmocka_unit_test(total_counts_what_matches_whatever_the_cursor),
-        cmocka_unit_test(a_cursor_outlives_its_item),
-        cmocka_unit_test(counts_are_of_what_is_selected),
-        cmocka_unit_test(the_limit_is_bounded),
-        cmocka_unit_test(a_page_keeps_what_it_needs),
-    };
-
-    return cmocka_run_group_tests(tests, make_process, drop_process);
+    return tests_run(make_process, drop_process);
 }

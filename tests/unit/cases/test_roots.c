@@ -1,19 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_roots.c - stalls by who holds them up, as values, as a page and as JSON. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
 #include <jansson.h>
 
 #include "cases/query.h"
 #include "cases/roots.h"
 #include "unit/whole_document.h"
 
+#include "support/test.h"
 #include "unit/samples.h"
 
 #define SECOND UINT64_C(1000000000)
@@ -80,12 +76,11 @@ static bool all(const void *context, const struct sighting *stall)
     return stall != NULL;
 }
 
-static void test_groups(void **state)
+TEST(groups)
 {
     struct snapshot *snapshot = sample();
     struct roots *roots = roots_of(snapshot, all, NULL);
 
-    (void)state;
     assert_non_null(roots);
     assert_int_equal(roots->count, 3);
     assert_int_equal(roots->alone_count, 2); /* 0 and 9 */
@@ -119,13 +114,12 @@ static json_t *ask(struct snapshot *snapshot, const struct query *query, enum do
     return root;
 }
 
-static void test_document(void **state)
+TEST(document)
 {
     struct snapshot *snapshot = sample();
     json_t *answer, *first, *second, *third;
     struct query query;
 
-    (void)state;
     query_init(&query);
     query.group = QUERY_GROUP_ROOT;
     answer = ask(snapshot, &query, DOCUMENT_STALLS_BY_ROOT);
@@ -146,13 +140,12 @@ static void test_document(void **state)
 }
 
 /* Page after page, and with a filter. */
-static void test_pages(void **state)
+TEST(pages)
 {
     struct snapshot *snapshot = sample();
     struct query query;
     size_t seen = 0;
 
-    (void)state;
     query_init(&query);
     query.group = QUERY_GROUP_ROOT;
     query.limit = 1;
@@ -184,12 +177,11 @@ static void test_pages(void **state)
 }
 
 /* One process, one cause, one place: 9 with a twin beside it, and not the one that sleeps. */
-static void test_incidents(void **state)
+TEST(incidents)
 {
     struct snapshot *snapshot = sample();
     struct roots *roots;
 
-    (void)state;
     snapshot->stalls[7].waits = snapshot->stalls[8].waits = NULL; /* 7 and 8 wait for nobody now */
     snapshot->stalls[7].cause = snapshot->stalls[9].cause = CAUSE_BLOCKED;
     snapshot->stalls[8].cause = CAUSE_SLEEPING;
@@ -210,13 +202,12 @@ static void test_incidents(void **state)
     snapshot_unref(snapshot);
 }
 
-static void test_incident_document(void **state)
+TEST(incident_document)
 {
     struct snapshot *snapshot = sample();
     json_t *answer, *first, *last;
     struct query query;
 
-    (void)state;
     query_init(&query);
     query.group = QUERY_GROUP_INCIDENT;
     answer = ask(snapshot, &query, DOCUMENT_STALLS_BY_INCIDENT);
@@ -233,7 +224,7 @@ static void test_incident_document(void **state)
 }
 
 /* Asked for by any of its ids, an incident has all of them. */
-static void test_of_incident(void **state)
+TEST(of_incident)
 {
     static const struct {
         uint32_t id;
@@ -242,7 +233,6 @@ static void test_of_incident(void **state)
     struct snapshot *snapshot = sample();
     struct query query;
 
-    (void)state;
     for (size_t i = 0; i < STALLS; i++)
         snapshot->stalls[i].item->id = 17 + (uint32_t)i;
     for (size_t i = 0; i < snapshot->waits->count; i++)
@@ -261,13 +251,12 @@ static void test_of_incident(void **state)
     snapshot_unref(snapshot);
 }
 
-static void test_without_waits(void **state)
+TEST(without_waits)
 {
     struct snapshot *snapshot = sample_snapshot(1, 20 * SECOND, 3);
     struct query query;
     json_t *answer;
 
-    (void)state;
     query_init(&query);
     query.group = QUERY_GROUP_ROOT;
     answer = ask(snapshot, &query, DOCUMENT_STALLS_BY_ROOT);
@@ -275,19 +264,4 @@ static void test_without_waits(void **state)
     assert_int_equal(json_integer_value(json_object_get(answer, "alone")), 3);
     json_decref(answer);
     snapshot_unref(snapshot);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_groups),
-        cmocka_unit_test(test_document),
-        cmocka_unit_test(test_pages),
-        cmocka_unit_test(test_incidents),
-        cmocka_unit_test(test_incident_document),
-        cmocka_unit_test(test_of_incident),
-        cmocka_unit_test(test_without_waits),
-    };
-
-    return cmocka_run_group_tests_name("roots", tests, NULL, NULL);
 }

@@ -1,17 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_scan_record.c - what a scan decided on, to bytes and back: ripd/cases/scan_record.c. */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "cases/scan_record.h"
 #include "support/guarded_copy.h"
+#include "support/test.h"
 
 static void fill(struct scan_record *record)
 {
@@ -38,7 +33,7 @@ static void fill(struct scan_record *record)
     scan_record_add_adopted(record, &adoption, &episode);
 }
 
-static void test_rows_come_back(void **state)
+TEST(rows_come_back)
 {
     struct scan_record record = {.incomplete = false}, again = {.incomplete = false};
     struct detector_adoption adoption;
@@ -46,7 +41,6 @@ static void test_rows_come_back(void **state)
     void *bytes;
     size_t count;
 
-    (void)state;
     fill(&record);
     assert_int_equal(scan_record_pack(&record, &bytes, &count), 0);
     fill(&again); /* is replaced */
@@ -74,13 +68,12 @@ static void test_rows_come_back(void **state)
 }
 
 /* What is cut is damaged, wherever it is; and nothing is read behind its end. */
-static void test_cut_anywhere(void **state)
+TEST(cut_anywhere)
 {
     struct scan_record record = {.incomplete = false};
     void *bytes;
     size_t count;
 
-    (void)state;
     fill(&record);
     assert_int_equal(scan_record_pack(&record, &bytes, &count), 0);
     for (size_t length = 0; length < count; length++) {
@@ -94,13 +87,12 @@ static void test_cut_anywhere(void **state)
     scan_record_done(&record);
 }
 
-static void test_any_bytes(void **state)
+TEST(any_bytes)
 {
     struct scan_record record = {.incomplete = false};
     unsigned char bytes[64];
     uint64_t random = 1;
 
-    (void)state;
     for (unsigned i = 0; i < 20000; i++) {
         struct scan_settings settings;
 
@@ -117,7 +109,7 @@ static void test_any_bytes(void **state)
     scan_record_done(&record);
 }
 
-static void test_settings_come_back(void **state)
+TEST(settings_come_back)
 {
     struct scan_settings settings = {.reason = SCAN_SETTINGS_RELOADED,
                                      .interval_ns = 1000,
@@ -130,7 +122,6 @@ static void test_settings_come_back(void **state)
     void *bytes;
     size_t count;
 
-    (void)state;
     assert_int_equal(rules_add(&settings.rules, "batch-*=10m", &expected), 0);
     assert_int_equal(rules_add(&settings.rules, "*=1s", &expected), 0);
     assert_int_equal(scan_settings_pack(&settings, &bytes, &count), 0);
@@ -150,16 +141,4 @@ static void test_settings_come_back(void **state)
         guarded_copy_free(&copy);
     }
     free(bytes);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_rows_come_back),
-        cmocka_unit_test(test_cut_anywhere),
-        cmocka_unit_test(test_any_bytes),
-        cmocka_unit_test(test_settings_come_back),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

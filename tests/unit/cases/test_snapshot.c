@@ -4,16 +4,11 @@
  * address sanitizer to see.
  */
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "cases/snapshot.h"
+#include "support/test.h"
 
 static struct process_facts *process_new(uint32_t pid)
 {
@@ -44,13 +39,12 @@ static struct item *item_new(uint32_t ring, uint32_t slot, struct process_facts 
     return item;
 }
 
-static void the_last_unref_frees_all(void **context)
+TEST(the_last_unref_frees_all)
 {
     struct snapshot *snapshot = snapshot_new();
     struct process_facts *process = process_new(1);
     struct item *kept;
 
-    (void)context;
     snapshot->stalls = calloc(2, sizeof *snapshot->stalls);
     snapshot->stall_count = 2;
     snapshot->stalls[0].item = item_new(1, 1, process);
@@ -72,9 +66,8 @@ static void the_last_unref_frees_all(void **context)
     item_unref(kept);
 }
 
-static void null_is_allowed(void **context)
+TEST(null_is_allowed)
 {
-    (void)context;
     assert_null(snapshot_ref(NULL));
     assert_null(item_ref(NULL));
     assert_null(process_facts_ref(NULL));
@@ -83,11 +76,10 @@ static void null_is_allowed(void **context)
     process_facts_unref(NULL);
 }
 
-static void the_newest_module_wins_an_overlap(void **context)
+TEST(the_newest_module_wins_an_overlap)
 {
     struct process_facts *process = process_new(1);
 
-    (void)context;
     process->modules[0]->start = 0x1000;
     process->modules[0]->end = 0x3000;
     process->modules[1]->start = 0x2000;
@@ -101,7 +93,7 @@ static void the_newest_module_wins_an_overlap(void **context)
     process_facts_unref(process);
 }
 
-static void stalls_are_sorted_longest_first(void **context)
+TEST(stalls_are_sorted_longest_first)
 {
     static const struct {
         uint64_t since;
@@ -110,7 +102,6 @@ static void stalls_are_sorted_longest_first(void **context)
     static const size_t order[] = {5, 4, 2, 1, 0, 3};
     struct snapshot *snapshot = snapshot_new();
 
-    (void)context;
     snapshot_sort(snapshot);
     snapshot->stall_count = 6;
     snapshot->stalls = calloc(6, sizeof *snapshot->stalls);
@@ -141,13 +132,12 @@ static void *use_and_drop(void *argument)
     return NULL;
 }
 
-static void references_are_counted_across_threads(void **context)
+TEST(references_are_counted_across_threads)
 {
     struct snapshot *snapshot = snapshot_new();
     struct item *item = item_new(1, 1, NULL);
     pthread_t threads[4];
 
-    (void)context;
     snapshot->stall_count = 1;
     snapshot->stalls = calloc(1, sizeof *snapshot->stalls);
     snapshot->stalls[0].item = item_ref(item);
@@ -160,12 +150,11 @@ static void references_are_counted_across_threads(void **context)
     item_unref(item);
 }
 
-static void no_id_is_frozen_for_longer_than_it_is_registered(void **context)
+TEST(no_id_is_frozen_for_longer_than_it_is_registered)
 {
     struct snapshot snapshot = {.scanned_boot_ns = 1000};
     struct item item = {.registered_boot_ns = 400};
 
-    (void)context;
     assert_int_equal(item_frozen_max_ns(&item, &snapshot, 300, 350), 350); /* the detector knows better */
     assert_int_equal(item_frozen_max_ns(&item, &snapshot, 300, UINT64_MAX), 600);
     assert_int_equal(item_frozen_max_ns(&item, &snapshot, 700, UINT64_MAX), 700); /* never less than the other end */
@@ -175,12 +164,11 @@ static void no_id_is_frozen_for_longer_than_it_is_registered(void **context)
     assert_int_equal(item_frozen_max_ns(&item, &snapshot, 300, UINT64_MAX), UINT64_MAX);
 }
 
-static void since_and_its_other_end(void **context)
+TEST(since_and_its_other_end)
 {
     const struct snapshot moment = {.scanned_wall_ns = 100000};
     struct sighting sighting = {.state = ID_IDLE, .frozen_for_ns = 300, .frozen_for_max_ns = 350};
 
-    (void)context;
     sighting_set_since(&sighting, &moment);
     assert_int_equal(sighting.since_wall_ns, 99700);
     assert_int_equal(sighting.since_earliest_wall_ns, 99650);
@@ -190,7 +178,7 @@ static void since_and_its_other_end(void **context)
 }
 
 /* When its process was found dead: not by the clocks of a later scan. */
-static void the_end_of_an_id_stays_where_it_is(void **context)
+TEST(the_end_of_an_id_stays_where_it_is)
 {
     struct process_facts process = {.dead = true, .lived_wall_ns = 400, .died_wall_ns = 500};
     struct item item = {.process = &process};
@@ -200,7 +188,6 @@ static void the_end_of_an_id_stays_where_it_is(void **context)
                                 .since_earliest_wall_ns = 390,
                                 .last = {.known = true, .state = ID_STALLED, .frozen_for_ns = 100}};
 
-    (void)context;
     sighting_set_end(&sighting);
     assert_int_equal(sighting.since_wall_ns, 500);
     assert_int_equal(sighting.since_earliest_wall_ns, 400);
@@ -221,20 +208,4 @@ static void the_end_of_an_id_stays_where_it_is(void **context)
     sighting_set_end(&sighting);
     assert_int_equal(sighting.since_wall_ns, 777);
     assert_int_equal(sighting.last.since_wall_ns, 777);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_last_unref_frees_all),
-        cmocka_unit_test(null_is_allowed),
-        cmocka_unit_test(the_newest_module_wins_an_overlap),
-        cmocka_unit_test(stalls_are_sorted_longest_first),
-        cmocka_unit_test(references_are_counted_across_threads),
-        cmocka_unit_test(no_id_is_frozen_for_longer_than_it_is_registered),
-        cmocka_unit_test(since_and_its_other_end),
-        cmocka_unit_test(the_end_of_an_id_stays_where_it_is),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,16 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_state_map.c - ids in pieces, in their order: ripd/cases/state_map.c. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "cases/state_map.h"
+#include "support/test.h"
 
-static void test_pieces(void **state)
+TEST(pieces)
 {
     static const struct {
         uint32_t ring;
@@ -19,7 +14,6 @@ static void test_pieces(void **state)
     } expected[] = {{1, 0, 3}, {2, 3, 8192}, {2, 8195, 8192}, {2, 16387, 1}, {5, 16388, 1}};
     struct state_map *map = state_map_new();
 
-    (void)state;
     assert_non_null(map);
     for (uint32_t i = 0; i < 3; i++)
         assert_int_equal(state_map_add(map, 1, "one", 100 + i, (enum id_state)i), 0);
@@ -40,11 +34,4 @@ static void test_pieces(void **state)
     assert_int_equal(map->ids[map->count - 1], UINT32_MAX);
     state_map_free(map);
     state_map_free(NULL);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_pieces)};
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,11 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_symbol.c - symbols, and tables that are read while they grow: ripd/cases/symbol.c. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
-
 #include <errno.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -14,6 +8,7 @@
 #include <time.h>
 
 #include "cases/symbol.h"
+#include "support/test.h"
 
 static struct symbol *numbered(uint64_t number)
 {
@@ -24,12 +19,11 @@ static struct symbol *numbered(uint64_t number)
     return symbol_new(&frame, 1);
 }
 
-static void test_a_copy_in_one_piece(void **state)
+TEST(a_copy_in_one_piece)
 {
     struct symbol_frame frames[] = {{"inner", "a.c", 7}, {NULL, NULL, 0}, {"outer", NULL, 9}};
     struct symbol *symbol = symbol_new(frames, 3);
 
-    (void)state;
     frames[0] = frames[1];
     assert_int_equal(symbol->frame_count, 3);
     assert_string_equal(symbol->frames[0].function, "inner");
@@ -40,13 +34,12 @@ static void test_a_copy_in_one_piece(void **state)
     free(symbol);
 }
 
-static void test_limits(void **state)
+TEST(limits)
 {
     struct symbol_frame frames[SYMBOL_FRAMES_MAX + 3] = {{0}};
     char *name = malloc(SYMBOL_TEXT_BYTES_MAX + 100);
     struct symbol *symbol;
 
-    (void)state;
     memset(name, 'x', SYMBOL_TEXT_BYTES_MAX + 99);
     name[SYMBOL_TEXT_BYTES_MAX + 99] = '\0';
     frames[0].function = name;
@@ -57,12 +50,11 @@ static void test_limits(void **state)
     free(name);
 }
 
-static void test_table(void **state)
+TEST(table)
 {
     struct symbol_table table = {.count = 0};
     size_t cost = 0;
 
-    (void)state;
     assert_false(symbol_table_is_full(&table));
     assert_null(symbol_table_find(&table, 5));
     for (uint64_t i = 0; i < SYMBOL_TABLE_MAX; i++) {
@@ -94,13 +86,12 @@ static struct symbol *largest(void)
     return symbol_new(frames, SYMBOL_FRAMES_MAX);
 }
 
-static void test_bytes_of_a_table(void **state)
+TEST(bytes_of_a_table)
 {
     const size_t one = 2 * SYMBOL_FRAMES_MAX * SYMBOL_TEXT_BYTES_MAX;
     struct symbol_table table = {.count = 0};
     uint64_t count = 0;
 
-    (void)state;
     while (symbol_table_add(&table, count, largest()) == 0)
         count++;
     assert_true(symbol_table_is_full(&table));
@@ -112,9 +103,8 @@ static void test_bytes_of_a_table(void **state)
 }
 
 /* A charge goes with the later of its two ends; an address sanitizer sees one that is left, or used after. */
-static void test_charges(void **state)
+TEST(charges)
 {
-    (void)state;
     for (int first = 0; first < 2; first++) {
         struct symbol_charge *charge = calloc(1, sizeof(*charge));
         struct symbol_table table = {.charge = charge};
@@ -161,12 +151,11 @@ static void *read_while_it_grows(void *context)
     return NULL;
 }
 
-static void test_readers_of_a_growing_table(void **state)
+TEST(readers_of_a_growing_table)
 {
     struct symbol_table table = {.count = 0};
     pthread_t reader;
 
-    (void)state;
     assert_int_equal(pthread_create(&reader, NULL, read_while_it_grows, &table), 0);
     for (uint64_t i = 0; i < RACE_COUNT; i++)
         assert_int_equal(symbol_table_add(&table, i, numbered(i)), 0);
@@ -199,27 +188,11 @@ static uint64_t finding_ns(uint64_t distance, size_t count)
 }
 
 /* The hash is keyed: a program that chooses its offsets cannot make them collide. */
-static void test_offsets_that_would_collide(void **state)
+TEST(offsets_that_would_collide)
 {
     uint64_t near_ns = finding_ns(16, SYMBOL_TABLE_MAX - 1),
              far_ns = finding_ns(UINT64_C(1) << 47, SYMBOL_TABLE_MAX - 1);
 
-    (void)state;
     if (far_ns > 50 * near_ns)
         fail_msg("near %llu ns, far %llu ns", (unsigned long long)near_ns, (unsigned long long)far_ns);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_a_copy_in_one_piece),
-        cmocka_unit_test(test_limits),
-        cmocka_unit_test(test_table),
-        cmocka_unit_test(test_bytes_of_a_table),
-        cmocka_unit_test(test_charges),
-        cmocka_unit_test(test_readers_of_a_growing_table),
-        cmocka_unit_test(test_offsets_that_would_collide),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

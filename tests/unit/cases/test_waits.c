@@ -17,11 +17,10 @@ static void settle(struct waits *waits)
 
 /* By hand ---------------------------------------------------------------------------------------------------------- */
 
-static void test_two_wait_for_each_other(void **state)
+TEST(two_wait_for_each_other)
 {
     struct waits *waits = waits_new();
 
-    (void)state;
     add(waits, 1, 2, 10 * SECOND, 13 * SECOND, 0);
     add(waits, 2, 1, 11 * SECOND, 12 * SECOND, 0);
     add(waits, 3, 1, 12 * SECOND, 12 * SECOND, 0); /* behind it */
@@ -36,11 +35,10 @@ static void test_two_wait_for_each_other(void **state)
     waits_free(waits);
 }
 
-static void test_one_waits_for_itself(void **state)
+TEST(one_waits_for_itself)
 {
     struct waits *waits = waits_new();
 
-    (void)state;
     add(waits, 7, 7, 10 * SECOND, 11 * SECOND, 0);
     settle(waits);
     assert_true(node_of(waits, 7)->deadlocked);
@@ -68,9 +66,8 @@ static const struct {
     {"a rwlock held for writing", 13 * SECOND, 11 * SECOND, 12 * SECOND, RIP_WAIT_SHARABLE, 0, true},
 };
 
-static void test_certainty(void **state)
+TEST(certainty)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof(certainties) / sizeof(certainties[0]); i++) {
         struct waits *waits = waits_new();
         bool found;
@@ -86,11 +83,10 @@ static void test_certainty(void **state)
 }
 
 /* A cycle that is not certain loses its uncertain edges: the certain ones stay and can all be true. */
-static void test_what_cannot_all_be_true_is_not_reported(void **state)
+TEST(what_cannot_all_be_true_is_not_reported)
 {
     struct waits *waits = waits_new();
 
-    (void)state;
     add(waits, 1, 2, 10 * SECOND, 10 * SECOND, 0); /* from before 2 began */
     add(waits, 2, 1, 11 * SECOND, 12 * SECOND, 0);
     settle(waits);
@@ -100,11 +96,10 @@ static void test_what_cannot_all_be_true_is_not_reported(void **state)
     waits_free(waits);
 }
 
-static void test_the_second_reading_counts(void **state)
+TEST(the_second_reading_counts)
 {
     struct rip_wait_info changed[6];
 
-    (void)state;
     for (size_t i = 0; i < sizeof(changed) / sizeof(changed[0]); i++) {
         struct waits *waits = waits_new();
 
@@ -126,9 +121,8 @@ static void test_the_second_reading_counts(void **state)
 }
 
 /* What lasts as long as the waiter waits proves nothing of a holder that began to wait again in between. */
-static void test_a_promise_holds_for_one_wait_of_the_holder(void **state)
+TEST(a_promise_holds_for_one_wait_of_the_holder)
 {
-    (void)state;
     for (int again = 0; again < 2; again++) {
         struct waits *waits = waits_new();
         struct rip_wait_info later;
@@ -148,12 +142,11 @@ static void test_a_promise_holds_for_one_wait_of_the_holder(void **state)
     }
 }
 
-static void test_holders_that_do_not_wait(void **state)
+TEST(holders_that_do_not_wait)
 {
     struct waits_node *found[2];
     struct waits *waits = waits_new();
 
-    (void)state;
     add(waits, 1, 9, 10 * SECOND, 11 * SECOND, 0);
     add(waits, 2, 9, 10 * SECOND, 11 * SECOND, 0);
     add(waits, 3, 8, 10 * SECOND, 11 * SECOND, RIP_WAIT_OWNER_IS_ID);
@@ -186,13 +179,12 @@ static void test_holders_that_do_not_wait(void **state)
     waits_free(waits);
 }
 
-static void test_edges_stay_within_a_process(void **state)
+TEST(edges_stay_within_a_process)
 {
     const struct rip_wait_info other = {
         .slot = 0, .generation = 2, .id = 2, .tid = 2, .process = PROCESS + 1, .owner = 1, .seen_mono_ns = 20 * SECOND};
     struct waits *waits = waits_new();
 
-    (void)state;
     assert_int_equal(waits_add(waits, RING, &other), 0);
     add(waits, 1, 2, 0, 20 * SECOND, 0);
     assert_int_equal(waits_add(waits, RING + 1, &(struct rip_wait_info){.tid = 2, .owner = 1, .process = PROCESS}), 0);
@@ -260,9 +252,8 @@ static void try_random_graph(void)
     waits_free(waits);
 }
 
-static void test_random_graphs_are_as_the_model_says(void **state)
+TEST(random_graphs_are_as_the_model_says)
 {
-    (void)state;
     srand(1);
     for (unsigned i = 0; i < 20000; i++)
         try_random_graph();
@@ -297,12 +288,11 @@ static uint32_t next_around(uint32_t tid)
     return tid % MANY + 1;
 }
 
-static void test_ten_thousand(void **state)
+TEST(ten_thousand)
 {
     struct waits *star = many(same_owner), *chain = many(next_tid), *cycle = many(next_around);
     uint32_t nodes[WAITS_CHAIN_MAX], left_out;
 
-    (void)state;
     assert_int_equal(star->count, MANY + 1);
     assert_int_equal(node_of(star, MANY)->root, MANY);
     assert_int_equal(node_of(star, 1)->root, MANY);
@@ -320,12 +310,11 @@ static void test_ten_thousand(void **state)
     waits_free(cycle);
 }
 
-static void test_limit(void **state)
+TEST(limit)
 {
     struct waits *waits = waits_new();
     const struct rip_wait_info wait = {.owner = 1};
 
-    (void)state;
     for (uint32_t i = 0; i < WAITS_NODES_MAX; i++)
         assert_int_equal(waits_add(waits, i, &wait), 0);
     assert_int_equal(waits_add(waits, WAITS_NODES_MAX, &wait), -ENOSPC);
@@ -334,34 +323,13 @@ static void test_limit(void **state)
     waits_free(waits);
 }
 
-static void test_nothing(void **state)
+TEST(nothing)
 {
     struct waits *waits = waits_new();
 
-    (void)state;
     settle(waits);
     assert_int_equal(waits_find(waits, 0, 0, 0), WAITS_NONE);
     assert_int_equal(waits_find(NULL, 0, 0, 0), WAITS_NONE);
     waits_free(waits);
     waits_free(NULL);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_two_wait_for_each_other),
-        cmocka_unit_test(test_one_waits_for_itself),
-        cmocka_unit_test(test_certainty),
-        cmocka_unit_test(test_what_cannot_all_be_true_is_not_reported),
-        cmocka_unit_test(test_the_second_reading_counts),
-        cmocka_unit_test(test_a_promise_holds_for_one_wait_of_the_holder),
-        cmocka_unit_test(test_holders_that_do_not_wait),
-        cmocka_unit_test(test_edges_stay_within_a_process),
-        cmocka_unit_test(test_random_graphs_are_as_the_model_says),
-        cmocka_unit_test(test_ten_thousand),
-        cmocka_unit_test(test_limit),
-        cmocka_unit_test(test_nothing),
-    };
-
-    return cmocka_run_group_tests_name("waits", tests, NULL, NULL);
 }

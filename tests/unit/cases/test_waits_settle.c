@@ -56,9 +56,8 @@ static const struct {
     {"the second gives up in time", {10, 10, 40}, 41, {20, 20, 50}, 51, RIP_WAIT_ENDS, false},
 };
 
-static void test_proofs_from_memory(void **state)
+TEST(proofs_from_memory)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof(proofs) / sizeof(proofs[0]); i++) {
         struct lock_wait first = lock_of(1, 2, proofs[i].looks_1, proofs[i].until_1);
         struct lock_wait second = lock_of(2, 1, proofs[i].looks_2, proofs[i].until_2);
@@ -77,12 +76,11 @@ static void test_proofs_from_memory(void **state)
 }
 
 /* One that waits for itself needs one look. */
-static void test_one_waits_for_itself_by_memory(void **state)
+TEST(one_waits_for_itself_by_memory)
 {
     const struct lock_wait lock = lock_of(7, 7, (const uint64_t[3]){10, 10, 10}, 11);
     struct waits *waits = waits_new();
 
-    (void)state;
     add_thread(waits, 7, &lock);
     settle_all(waits);
     assert_true(node_of(waits, 7)->deadlocked);
@@ -90,13 +88,12 @@ static void test_one_waits_for_itself_by_memory(void **state)
 }
 
 /* One that has been handed its lock, and did not run since, waits for nobody; one that waits for another does. */
-static void test_a_lock_that_was_handed_on(void **state)
+TEST(a_lock_that_was_handed_on)
 {
     struct lock_wait mine = lock_of(7, 7, (const uint64_t[3]){10, 10, 10}, 11);
     struct lock_wait others = lock_of(8, 7, (const uint64_t[3]){10, 10, 10}, 11);
     struct waits *waits = waits_new();
 
-    (void)state;
     mine.holder.flags = others.holder.flags = LOCK_WAIT_HANDED_ON;
     add_thread(waits, 7, &mine);
     add_thread(waits, 8, &others);
@@ -111,9 +108,8 @@ static void test_a_lock_that_was_handed_on(void **state)
  * 1 -> 2 -> 3 -> 4 -> 1: each edge was seen while its holder waited, and 1 and 3 waited all the time; but 2 had gone
  * on before 4 began.
  */
-static void test_all_at_one_instant(void **state)
+TEST(all_at_one_instant)
 {
-    (void)state;
     for (int together = 0; together < 2; together++) {
         const uint64_t late = together != 0 ? 15 : 70;
         const struct lock_wait locks[] = {
@@ -134,12 +130,11 @@ static void test_all_at_one_instant(void **state)
 }
 
 /* A mark of its own that fits: memory says who owns the lock now. */
-static void test_memory_is_fresher_than_a_mark(void **state)
+TEST(memory_is_fresher_than_a_mark)
 {
     struct lock_wait lock = lock_of(1, 3, (const uint64_t[3]){20 * SECOND, 20 * SECOND, 20 * SECOND}, 21 * SECOND);
     struct waits *waits = waits_new();
 
-    (void)state;
     add(waits, 1, 2, 10 * SECOND, 11 * SECOND, 0);
     waits_add_lock(waits, &lock);
     add(waits, 2, 1, 10 * SECOND, 12 * SECOND, 0);
@@ -164,12 +159,11 @@ static void test_memory_is_fresher_than_a_mark(void **state)
 }
 
 /* Nobody has that number: it was no holder. A mark is believed that it was one, though it has ended. */
-static void test_a_holder_that_is_nobody(void **state)
+TEST(a_holder_that_is_nobody)
 {
     const struct lock_wait lock = lock_of(1, 9, (const uint64_t[3]){10, 20, 30}, 31);
     struct waits *waits = waits_new();
 
-    (void)state;
     add_thread(waits, 1, &lock);
     add(waits, 2, 9, 10 * SECOND, 11 * SECOND, 0);
     assert_int_equal(waits_link(waits), 0);
@@ -202,9 +196,8 @@ static const struct {
     {"a writer", {10, 20, 110}, RIP_WAIT_SHARABLE, 100, true, false},
 };
 
-static void test_a_holder_that_has_ended(void **state)
+TEST(a_holder_that_has_ended)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++) {
         struct lock_wait lock = lock_of(1, 9, ends[i].looks, 120);
         struct waits *waits = waits_new();
@@ -268,11 +261,10 @@ static struct waits *across(bool by_memory, bool shared, bool known)
     return waits;
 }
 
-static void test_a_deadlock_across_processes(void **state)
+TEST(a_deadlock_across_processes)
 {
     struct waits *waits = across(true, true, true);
 
-    (void)state;
     assert_true(waits->nodes[0].deadlocked && waits->nodes[1].deadlocked);
     assert_int_equal(waits->nodes[0].next, 1);
     waits_free(waits);
@@ -290,9 +282,8 @@ static void test_a_deadlock_across_processes(void **state)
     waits_free(waits);
 }
 
-static void test_who_has_moved_waits_no_more(void **state)
+TEST(who_has_moved_waits_no_more)
 {
-    (void)state;
     for (int i = 0; i < 3; i++) {
         const struct lock_wait lock = lock_of(1, 9, (const uint64_t[3]){10, 20, 30}, 31);
         struct waits *waits = waits_new();
@@ -306,12 +297,11 @@ static void test_who_has_moved_waits_no_more(void **state)
     }
 }
 
-static void test_readers_by_memory(void **state)
+TEST(readers_by_memory)
 {
     struct lock_wait lock = lock_of(1, 0, (const uint64_t[3]){10, 20, 30}, 31);
     struct waits *waits = waits_new();
 
-    (void)state;
     lock.holder.flags = RIP_WAIT_SHARABLE;
     add_thread(waits, 1, &lock);
     lock.holder.flags = 0;
@@ -320,17 +310,4 @@ static void test_readers_by_memory(void **state)
     assert_int_equal(waits->nodes[node_of(waits, 1)->next].kind, WAITS_READERS);
     assert_int_equal(node_of(waits, 2)->length, 0);
     waits_free(waits);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_proofs_from_memory),      cmocka_unit_test(test_one_waits_for_itself_by_memory),
-        cmocka_unit_test(test_all_at_one_instant),      cmocka_unit_test(test_memory_is_fresher_than_a_mark),
-        cmocka_unit_test(test_a_holder_that_is_nobody), cmocka_unit_test(test_who_has_moved_waits_no_more),
-        cmocka_unit_test(test_a_holder_that_has_ended), cmocka_unit_test(test_a_deadlock_across_processes),
-        cmocka_unit_test(test_readers_by_memory),       cmocka_unit_test(test_a_lock_that_was_handed_on),
-    };
-
-    return cmocka_run_group_tests_name("waits_settle", tests, NULL, NULL);
 }

@@ -1,23 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_client.c - URLs that are refused, targets, and what an error says: ripd/cli/client.c. */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "cli/client.h"
+#include "support/test.h"
 
-static void test_target(void **state)
+TEST(target)
 {
     char target[32] = "/events";
 
-    (void)state;
     assert_int_equal(client_target_add(target, sizeof(target), "name", "a *&=\xff"), 0);
     assert_string_equal(target, "/events?name=a%20%2A%26%3D%FF");
     assert_int_equal(client_target_add(target, sizeof(target), "ring", "x"), -ENAMETOOLONG);
@@ -27,13 +21,12 @@ static void test_target(void **state)
     assert_string_equal(target, "/events?pid=17&kind=end");
 }
 
-static void test_urls(void **state)
+TEST(urls)
 {
     static const char *const wrong[] = {"ftp://x",    "127.0.0.1:7470", "http://",       "http:///x",  "http://a b",
                                         "http://a?b", "http://a#b",     "unix:relative", "http://:80", "http://a\n"};
     struct client *client = NULL;
 
-    (void)state;
     for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
         assert_int_equal(client_new(&client, wrong[i]), CLIENT_REFUSED);
         assert_non_null(strstr(client_error(), "expected"));
@@ -43,7 +36,7 @@ static void test_urls(void **state)
 }
 
 /* Nothing listens there. */
-static void test_nobody_answers(void **state)
+TEST(nobody_answers)
 {
     static const struct {
         const char *url;
@@ -57,7 +50,6 @@ static void test_nobody_answers(void **state)
                                           "directory). Is it running? systemctl status ripd"},
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         struct client_request request = {.target = "/events", .schema = "ripd/events/1", .list = "events"};
 
@@ -68,15 +60,4 @@ static void test_nobody_answers(void **state)
         assert_null(request.document);
         client_free(request.client);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_target),
-        cmocka_unit_test(test_urls),
-        cmocka_unit_test(test_nobody_answers),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,21 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_dump.c - `rip dump` of a recording and a ring, and what is kept of one: ripd/cli/dump.c, dump_ids.c. */
 #include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "cli/cli.h"
 #include "cli/dump_ids.h"
 #include "support/ring_stage.h"
+#include "support/test.h"
 
 #define PRINTED_BYTES 16384u
 
@@ -74,12 +69,26 @@ static int dump(char **argv, int argc, char printed[PRINTED_BYTES])
     return status;
 }
 
-static void test_a_recording_is_shown(void **state)
+static int set_up(void **state)
+{
+    (void)state;
+    ring_stage_open(&stage);
+    record();
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    ring_stage_close(&stage);
+    return 0;
+}
+
+TEST(a_recording_is_shown, set_up, tear_down)
 {
     char name[] = "dump", printed[PRINTED_BYTES], path[128];
     char *argv[] = {name, path, NULL};
 
-    (void)state;
     snprintf(path, sizeof(path), "%s", ring_stage_path(&stage, "recording"));
     assert_int_equal(dump(argv, 2, printed), CLI_OK);
     assert_non_null(strstr(printed, "recording /"));
@@ -92,13 +101,12 @@ static void test_a_recording_is_shown(void **state)
 }
 
 /* Ids that had ended before are shown behind the others, with what they left; only recordings count snaps. */
-static void test_a_ring_is_shown(void **state)
+TEST(a_ring_is_shown, set_up, tear_down)
 {
     char name[] = "dump", json[] = "--json", printed[PRINTED_BYTES], path[128];
     char *argv[] = {name, path, json, NULL};
     struct ring_builder builder;
 
-    (void)state;
     ring_stage_build(&stage, "other", &(struct ring_geometry){.slot_capacity = 64}, &builder);
     builder.ring->compatible_flags |= RIP_RING_COUNTS_ENDED;
     ring_builder_add_process(&builder, 0, (uint32_t)getpid(), ring_stage_start_time(getpid()), "server");
@@ -123,13 +131,12 @@ static void test_a_ring_is_shown(void **state)
 }
 
 /* What comes before the cut is shown, and the status says that it is not all. */
-static void test_a_recording_that_was_cut_is_shown(void **state)
+TEST(a_recording_that_was_cut_is_shown, set_up, tear_down)
 {
     char name[] = "dump", json[] = "--json", printed[PRINTED_BYTES], path[128];
     char *argv[] = {name, json, path, NULL};
     struct stat status;
 
-    (void)state;
     snprintf(path, sizeof(path), "%s", ring_stage_path(&stage, "recording"));
     assert_int_equal(dump(argv, 3, printed), CLI_OK);
     assert_non_null(strstr(printed, "\"exited\""));
@@ -141,14 +148,13 @@ static void test_a_recording_that_was_cut_is_shown(void **state)
 }
 
 /* Of ids that end without end only the first are kept, and the memory of the others is used again. */
-static void test_what_has_ended_is_bounded(void **state)
+TEST(what_has_ended_is_bounded)
 {
     struct dump_ids *ids = dump_ids_new();
     struct rip_id_info info = {.name_bytes = 1, .name = "x"};
     struct rip_entry entry = {.address = 16};
     json_t *items, *places;
 
-    (void)state;
     assert_non_null(ids);
     for (uint32_t i = 0; i < DUMP_ENDED_MAX + 1000; i++) {
         struct rip_event event = {.kind = RIP_EVENT_REGISTER, .ring = 1, .slot = i % 300, .id = i};
@@ -177,7 +183,7 @@ static void test_what_has_ended_is_bounded(void **state)
 }
 
 /* An id that has gone on keeps its last breadcrumbs; an event of one that is not known does no harm. */
-static void test_the_last_breadcrumbs_are_kept(void **state)
+TEST(the_last_breadcrumbs_are_kept)
 {
     struct dump_ids *ids = dump_ids_new();
     struct rip_id_info info = {.slot = 3, .id = 9};
@@ -185,7 +191,6 @@ static void test_the_last_breadcrumbs_are_kept(void **state)
     struct rip_event event = {.kind = RIP_EVENT_REGISTER, .ring = 2, .slot = 3, .as.id_begin.info = &info};
     json_t *items, *trail;
 
-    (void)state;
     assert_non_null(ids);
     assert_int_equal(dump_ids_take(ids, &event), 0);
     for (uint64_t first = 1; first < 100; first += RIP_ENTRY_COUNT / 2) {
@@ -207,32 +212,4 @@ static void test_the_last_breadcrumbs_are_kept(void **state)
         assert_int_equal(json_integer_value(json_object_get(json_array_get(trail, i), "count")), 111 - i);
     json_decref(items);
     dump_ids_free(ids);
-}
-
-static int set_up(void **state)
-{
-    (void)state;
-    ring_stage_open(&stage);
-    record();
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    ring_stage_close(&stage);
-    return 0;
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_a_recording_is_shown, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_a_ring_is_shown, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_a_recording_that_was_cut_is_shown, set_up, tear_down),
-        cmocka_unit_test(test_what_has_ended_is_bounded),
-        cmocka_unit_test(test_the_last_breadcrumbs_are_kept),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

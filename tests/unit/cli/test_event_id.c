@@ -1,20 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_event_id.c - ids of events, and the file that keeps one: ripd/cli/event_id.c. */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "cli/event_id.h"
+#include "support/test.h"
 
-static void test_ids(void **state)
+TEST(ids)
 {
     static const struct {
         const char *text;
@@ -37,7 +32,6 @@ static void test_ids(void **state)
         {.text = "0123456789abcdef0-1"},
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         uint64_t sequence = 7;
 
@@ -46,12 +40,11 @@ static void test_ids(void **state)
     }
 }
 
-static void test_file(void **state)
+TEST(file)
 {
     static const char *const contents[] = {"", "hello\n", "0123456789abcdef"};
     char directory[] = "/dev/shm/rip-test-id-XXXXXX", path[64], id[EVENT_ID_BYTES] = "before";
 
-    (void)state;
     assert_non_null(mkdtemp(directory));
     snprintf(path, sizeof(path), "%s/last", directory);
     assert_int_equal(event_id_load(path, id), -ENOENT);
@@ -71,14 +64,4 @@ static void test_file(void **state)
     assert_int_equal(unlink(path), 0);
     assert_int_equal(rmdir(directory), 0); /* nothing else is in it */
     assert_int_equal(event_id_store(path, "0123456789abcdef-1"), -ENOENT);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_ids),
-        cmocka_unit_test(test_file),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,18 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_event_stream.c - server-sent events, cut in every way, too large, malformed: ripd/cli/event_stream.c. */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "cli/event_stream.h"
 #include "support/guarded_copy.h"
+#include "support/test.h"
 
 struct heard {
     char text[4096];
@@ -51,7 +46,7 @@ static int push(const char *text, size_t bytes, size_t piece, struct heard *hear
     return status;
 }
 
-static void test_events(void **state)
+TEST(events)
 {
     static const struct {
         const char *text;
@@ -75,7 +70,6 @@ static void test_events(void **state)
     };
     struct heard heard = {.answer = 0};
 
-    (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
         for (size_t piece = 1; piece <= strlen(cases[i].text); piece++) {
             assert_int_equal(push(cases[i].text, strlen(cases[i].text), piece, &heard), 0);
@@ -88,13 +82,12 @@ static void test_events(void **state)
     assert_string_equal(heard.text, "[|message|a]"); /* the caller ends the reading */
 }
 
-static void test_too_large(void **state)
+TEST(too_large)
 {
     size_t bytes = EVENT_STREAM_BYTES_MAX * 2;
     char *text = malloc(bytes);
     struct heard heard = {.answer = 0};
 
-    (void)state;
     assert_non_null(text);
     memset(text, 'x', bytes);
     assert_int_equal(push(text, bytes, 65536, &heard), -EMSGSIZE); /* one line */
@@ -103,14 +96,4 @@ static void test_too_large(void **state)
     assert_int_equal(push(text, bytes, 65536, &heard), -EMSGSIZE); /* many */
     assert_int_equal(push(text, bytes / 2, 65536, &heard), 0);     /* names of fields do not count */
     free(text);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_events),
-        cmocka_unit_test(test_too_large),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

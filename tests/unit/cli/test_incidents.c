@@ -1,17 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_incidents.c - which stalls hang together: ripd/cli/incidents.c. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
 #include <jansson.h>
 
 #include "cli/incidents.h"
+#include "support/test.h"
 
 /* A stall of "r": its id, for how long, its cause, and the ids that it waits for. */
 static json_t *stall(int id, int ms, const char *cause, const char *chain)
@@ -47,9 +43,8 @@ static void assert_incidents(json_t *stalls, const char *expected)
     json_decref(stalls);
 }
 
-static void test_incidents(void **state)
+TEST(incidents)
 {
-    (void)state;
     assert_incidents(json_array(), "");
     /* two that have nothing to do with each other */
     assert_incidents(json_pack("[o, o]", stall(1, 9, "blocked", ""), stall(2, 8, "spinning", "")), "1+0/1@9 2+0/1@8");
@@ -70,24 +65,22 @@ static void test_incidents(void **state)
 }
 
 /* Ids of one number, and members that name nobody. */
-static void test_odd_ones(void **state)
+TEST(odd_ones)
 {
     json_t *nameless = json_pack("{s:i, s:[{}, n, i, {s:s}]}", "id", 1, "waits_for", 5, "ring", "r");
 
-    (void)state;
     assert_incidents(json_pack("[O, O, n, i]", nameless, nameless, 3), "1?+1/1@-1 1?+1/1@-1 0+0/1@-1 0+0/1@-1");
     json_decref(nameless);
     assert_incidents(json_pack("[o, o]", stall(1, 9, "blocked", ""), stall(1, 8, "blocked", "")), "1+0/2@9");
 }
 
 /* 10,000 behind one, each with a chain of 16: no quadratic time, which would take minutes. */
-static void test_many(void **state)
+TEST(many)
 {
     json_t *stalls = json_array();
     struct incident *incidents = NULL;
     size_t count = 0;
 
-    (void)state;
     for (int i = 0; i < 10000; i++) {
         char chain[128] = "";
 
@@ -100,15 +93,4 @@ static void test_many(void **state)
     assert_int_equal(incidents[0].waiting_count, 9999);
     free(incidents);
     json_decref(stalls);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_incidents),
-        cmocka_unit_test(test_odd_ones),
-        cmocka_unit_test(test_many),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,15 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_item_cells.c - what a table shows of an id, whatever an answer says: ripd/cli/item.c. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
 #include <jansson.h>
 
 #include "cli/item.h"
+#include "support/test.h"
 
 static void fill_where(struct table_cell *cell, const json_t *item)
 {
@@ -77,9 +73,8 @@ static const struct {
      "waits for a, b, c, d and 1 more"},
 };
 
-static void test_cells(void **state)
+TEST(cells)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         json_t *item = json_loads(cases[i].json, 0, NULL);
         struct table_cell cell;
@@ -91,7 +86,7 @@ static void test_cells(void **state)
     }
 }
 
-static void test_durations(void **state)
+TEST(durations)
 {
     static const struct {
         long long ms;
@@ -110,7 +105,6 @@ static void test_durations(void **state)
         {ITEM_NUMBER_MAX, "11574d01h"},
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof(durations) / sizeof(durations[0]); i++) {
         struct table_cell cell;
 
@@ -119,11 +113,10 @@ static void test_durations(void **state)
     }
 }
 
-static void test_numbers(void **state)
+TEST(numbers)
 {
     json_t *object = json_loads("{\"a\": 5, \"b\": -1, \"c\": 9223372036854775807, \"d\": 1.5, \"e\": \"5\"}", 0, NULL);
 
-    (void)state;
     assert_int_equal(item_number(object, "a"), 5);
     assert_int_equal(item_number(object, "b"), ITEM_UNKNOWN);
     assert_int_equal(item_number(object, "c"), ITEM_NUMBER_MAX);
@@ -132,15 +125,4 @@ static void test_numbers(void **state)
     assert_int_equal(item_number(object, "f"), ITEM_UNKNOWN);
     assert_int_equal(item_number(NULL, "a"), ITEM_UNKNOWN);
     json_decref(object);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_cells),
-        cmocka_unit_test(test_durations),
-        cmocka_unit_test(test_numbers),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

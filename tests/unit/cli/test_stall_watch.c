@@ -1,13 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_stall_watch.c - whether an id began to stall, from events: ripd/cli/stall_watch.c. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "cli/stall_watch.h"
+#include "support/test.h"
 
 #define INTERVAL_NS UINT64_C(100000000)
 #define DRAINS 10u /* after so many without a snap an id stalls */
@@ -68,9 +62,8 @@ static uint32_t drains_until_stalled(uint32_t limit)
     return 0;
 }
 
-static void test_an_id_that_stands_still_stalls_once(void **state)
+TEST(an_id_that_stands_still_stalls_once, begin, end)
 {
-    (void)state;
     add_ring(1);
     set_id(RIP_EVENT_REGISTER, 1, 0, (struct rip_id_info){.progress = 5});
     set_id(RIP_EVENT_REGISTER, 1, 7, (struct rip_id_info){.idle = 1});
@@ -84,19 +77,17 @@ static void test_an_id_that_stands_still_stalls_once(void **state)
     assert_in_range(drains_until_stalled(30), DRAINS, DRAINS + 2);
 }
 
-static void test_a_deadline_of_its_own_counts(void **state)
+TEST(a_deadline_of_its_own_counts, begin, end)
 {
-    (void)state;
     add_ring(1);
     set_id(RIP_EVENT_REGISTER, 1, 0, (struct rip_id_info){.deadline_ms = 3000});
     assert_in_range(drains_until_stalled(60), 30, 32);
 }
 
-static void test_what_is_gone_does_not_stall(void **state)
+TEST(what_is_gone_does_not_stall, begin, end)
 {
     const struct rip_process_info process = {.index = 1, .pid = 4711};
 
-    (void)state;
     for (uint32_t ring = 1; ring <= 3; ring++) {
         add_ring(ring);
         assert_false(take(
@@ -114,7 +105,7 @@ static void test_what_is_gone_does_not_stall(void **state)
     assert_in_range(drains_until_stalled(40), DRAINS, DRAINS + 2);
 }
 
-static void test_what_may_wait_for_work_does_not_count(void **state)
+TEST(what_may_wait_for_work_does_not_count, begin, end)
 {
     static const struct {
         uint8_t call;
@@ -133,22 +124,9 @@ static void test_what_may_wait_for_work_does_not_count(void **state)
         {200, false},
     };
 
-    (void)state;
     add_ring(1);
     for (uint32_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         set_id(RIP_EVENT_REGISTER, 1, i, (struct rip_id_info){.call = rows[i].call, .progress = i});
         assert_int_equal(drains_until_stalled(DRAINS + 5) != 0, rows[i].counts);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_an_id_that_stands_still_stalls_once, begin, end),
-        cmocka_unit_test_setup_teardown(test_a_deadline_of_its_own_counts, begin, end),
-        cmocka_unit_test_setup_teardown(test_what_is_gone_does_not_stall, begin, end),
-        cmocka_unit_test_setup_teardown(test_what_may_wait_for_work_does_not_count, begin, end),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,22 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_text.c - what reaches a terminal: ripd/cli/text.c. */
 #include <locale.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "cli/text.h"
 #include "support/guarded_copy.h"
+#include "support/test.h"
 
 #define BAD "\xef\xbf\xbd"
 #define NI_HAO "\xe4\xbd\xa0\xe5\xa5\xbd" /* two characters of two columns each */
 #define ACCENT "\xcc\x81"                 /* takes no column */
 
-static void test_fit(void **state)
+TEST(fit)
 {
     static const struct {
         const char *text;
@@ -45,7 +40,6 @@ static void test_fit(void **state)
         {"e" ACCENT "f" ACCENT, 2, false, "e" ACCENT "f" ACCENT},
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         const struct text_style style = {.utf8 = !cases[i].ascii, .columns = 80};
         struct guarded_copy copy;
@@ -59,12 +53,11 @@ static void test_fit(void **state)
 }
 
 /* Every byte, every size of the buffer: terminated, within the columns, nothing that acts. */
-static void test_every_size(void **state)
+TEST(every_size)
 {
     static const struct text_style ascii = {.utf8 = false, .columns = 80};
     char bytes[512], out[64];
 
-    (void)state;
     for (size_t i = 0; i < sizeof(bytes); i++)
         bytes[i] = (char)(i * 7);
     for (size_t size = 1; size <= sizeof(out); size++)
@@ -79,11 +72,6 @@ static void test_every_size(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_fit),
-        cmocka_unit_test(test_every_size),
-    };
-
     setlocale(LC_CTYPE, "C.UTF-8");
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return tests_run(NULL, NULL);
 }

@@ -1,16 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_top_list.c - pages, order and what stays selected: ripd/cli/top_list.c and ripd/cli/top_page.c. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "cli/item.h"
 #include "cli/top_list.h"
+#include "support/test.h"
 
 /* Ids of a host from first on, in order, with ages that rise and names that fall. */
 static struct top_page *page(size_t host, int first, int count)
@@ -61,11 +56,10 @@ static void assert_target(const struct top_list *list, const char *expected)
     assert_string_equal(target, expected);
 }
 
-static void test_targets(void **state)
+TEST(targets)
 {
     struct top_list list;
 
-    (void)state;
     top_list_init(&list);
     assert_target(&list, "/stalls?trail=0&limit=5000");
     top_list_set_which(&list, TOP_IDLE);
@@ -80,14 +74,13 @@ static void test_targets(void **state)
 }
 
 /* What a row shows, of items that are as they should be and of others. */
-static void test_rows(void **state)
+TEST(rows)
 {
     json_t *items = json_pack("[{s:s, s:i, s:i, s:s%, s:s, s:s, s:{s:s, s:i}}, i, n, {}]", "ring", "app", "id", 7,
                               "frozen_for_ms", 1500, "name", "a\0b", (size_t)3, "state", "stalled", "cause", "blocked",
                               "process", "comm", "x", "pid", 12, 5);
     struct top_page *page = top_page_new(3, items);
 
-    (void)state;
     assert_non_null(page);
     assert_int_equal(page->count, 4);
     assert_string_equal(page->rows[0].texts[TOP_TARGET], "/threads/app/7");
@@ -108,11 +101,10 @@ static void test_rows(void **state)
 }
 
 /* The pages of a question are shown as they come; those of the next time take their place together. */
-static void test_pages(void **state)
+TEST(pages)
 {
     struct top_list list;
 
-    (void)state;
     top_list_init(&list);
     top_list_set_which(&list, TOP_ALL);
     assert_int_equal(top_list_take(&list, chain(page(0, 0, 3), page(1, 0, 2)), false, 5), 0);
@@ -140,11 +132,10 @@ static void test_pages(void **state)
 }
 
 /* What it said last stays, also if it stops answering in the middle. */
-static void test_host_that_fails(void **state)
+TEST(host_that_fails)
 {
     struct top_list list;
 
-    (void)state;
     top_list_init(&list);
     top_list_set_which(&list, TOP_ALL);
     assert_int_equal(top_list_take(&list, chain(page(0, 0, 1), page(1, 0, 3)), true, 5), 0);
@@ -161,11 +152,10 @@ static void test_host_that_fails(void **state)
     top_list_done(&list);
 }
 
-static void test_moving(void **state)
+TEST(moving)
 {
     struct top_list list;
 
-    (void)state;
     top_list_init(&list);
     top_list_set_which(&list, TOP_ALL);
     top_list_move(&list, 1, 5);
@@ -191,11 +181,10 @@ static void test_moving(void **state)
 }
 
 /* The list changes above what is selected. */
-static void test_what_stays_selected(void **state)
+TEST(what_stays_selected)
 {
     struct top_list list;
 
-    (void)state;
     top_list_init(&list);
     top_list_set_which(&list, TOP_ALL);
     assert_int_equal(top_list_take(&list, page(0, 10, 20), true, 5), 0);
@@ -217,11 +206,10 @@ static void test_what_stays_selected(void **state)
     top_list_done(&list);
 }
 
-static void test_order(void **state)
+TEST(order)
 {
     struct top_list list;
 
-    (void)state;
     top_list_init(&list);
     assert_int_equal(top_list_take(&list, chain(page(0, 0, 2), page(1, 0, 3)), true, 5), 0);
     assert_string_equal(ids(&list), "2' 1 1' 0 0'"); /* stalls: the longest first, whichever host they are of */
@@ -243,14 +231,13 @@ static void test_order(void **state)
 }
 
 /* Who holds up others stands above those, however long they wait. */
-static void test_who_waits_is_below(void **state)
+TEST(who_waits_is_below)
 {
     json_t *items = json_pack("[{s:i, s:i, s:[{s:i}]}, {s:i, s:i, s:s, s:[{s:i}]}, {s:i, s:i}]", "id", 1,
                               "frozen_for_ms", 9000, "waits_for", "id", 2, "id", 2, "frozen_for_ms", 7000, "cause",
                               "deadlock", "waits_for", "id", 3, "id", 3, "frozen_for_ms", 8000);
     struct top_list list;
 
-    (void)state;
     top_list_init(&list);
     assert_int_equal(top_list_take(&list, top_page_new(0, items), true, 5), 0);
     assert_string_equal(ids(&list), "3 2 1");
@@ -258,16 +245,4 @@ static void test_who_waits_is_below(void **state)
     assert_string_equal(ids(&list), "1 3 2");
     top_list_done(&list);
     json_decref(items);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_targets), cmocka_unit_test(test_rows),
-        cmocka_unit_test(test_pages),   cmocka_unit_test(test_host_that_fails),
-        cmocka_unit_test(test_moving),  cmocka_unit_test(test_what_stays_selected),
-        cmocka_unit_test(test_order),   cmocka_unit_test(test_who_waits_is_below),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -13,7 +13,7 @@
         SCAN(6000, INTERVAL, AT, 2, BLOCKED, "stalled blocked 5000-6000 suspect; stalled blocked 5000 after 0")
 
 /* One event, and no second one. */
-static const struct step a_stall_begins_exactly_at_its_threshold[] = {
+LIFE(a_stall_begins_exactly_at_its_threshold) = {
     SCAN(0, 0, AT, 1, BEFORE, "running 0-?", .due = 5000),
     SCAN(1000, 0, AT, 2, BEFORE, "running 0-1000", .due = 6000),
     SCAN(5999, INTERVAL, AT, 2, BEFORE, "running 4999-5999", .due = 6000),
@@ -22,20 +22,20 @@ static const struct step a_stall_begins_exactly_at_its_threshold[] = {
     LIFE_END,
 };
 
-static const struct step one_that_never_moved_has_no_known_maximum[] = {
+LIFE(one_that_never_moved_has_no_known_maximum) = {
     SCAN(0, 0, AT, 2, BEFORE, "running 0-?"),
     SCAN(5000, INTERVAL, AT, 2, BEFORE, "stalled 5000-? suspect; stalled 5000 after ?"),
     LIFE_END,
 };
 
 /* The event has the time as last observed. */
-static const struct step progress_ends_a_stall_at_once[] = {
+LIFE(progress_ends_a_stall_at_once) = {
     A_STALL,
     SCAN(7000, 0, AT, 3, BEFORE, "running 0-1000; moved blocked 5000 after 0", .due = 12000),
     LIFE_END,
 };
 
-static const struct step the_verdict_is_what_it_is[] = {
+LIFE(the_verdict_is_what_it_is) = {
     A_STALL,
     SCAN(7000, 0, AT, 2, BEFORE, "stalled blocked 6000-7000 suspect"),
     SCAN(8000, 0, AT, 2, SPINNING, "stalled spinning 7000-8000 suspect"),
@@ -43,7 +43,7 @@ static const struct step the_verdict_is_what_it_is[] = {
 };
 
 /* One and a half intervals are not late, a clock that goes back is one that stands. */
-static const struct step lateness[] = {
+LIFE(lateness) = {
     SCAN(70000, 0, AT, 1, BEFORE, "running 0-?"),
     SCAN(71500, 0, AT, 1, BEFORE, "running 1000-?"),
     SCAN(73001, 0, AT, 1, BEFORE, "late 501: running 2000-?"),
@@ -51,7 +51,7 @@ static const struct step lateness[] = {
     LIFE_END,
 };
 
-static const struct step a_gap_counts_as_one_interval_at_most[] = {
+LIFE(a_gap_counts_as_one_interval_at_most) = {
     SCAN(0, 0, AT, 1, BEFORE, "running 0-?"),
     SCAN(1000, 0, AT, 2, BEFORE, "running 0-1000"),
     SCAN(181000, 60000, AT, 2, BEFORE, "late 59000: running 3000-181000"),
@@ -60,7 +60,7 @@ static const struct step a_gap_counts_as_one_interval_at_most[] = {
     LIFE_END,
 };
 
-static const struct step no_stall_begins_on_a_late_scan[] = {
+LIFE(no_stall_begins_on_a_late_scan) = {
     SCAN(0, 0, AT, 1, BEFORE, "running 0-?"),
     SCAN(1000, 0, AT, 2, BEFORE, "running 0-1000"),
     SCAN(5900, 980, AT, 2, BEFORE, "running 4900-5900"),
@@ -69,14 +69,14 @@ static const struct step no_stall_begins_on_a_late_scan[] = {
     LIFE_END,
 };
 
-static const struct step a_stall_outlasts_a_late_scan[] = {
+LIFE(a_stall_outlasts_a_late_scan) = {
     A_STALL,
     SCAN(90000, 0, AT, 2, BEFORE, "late 83000: stalled blocked 6000-90000 suspect"),
     LIFE_END,
 };
 
 /* It is known since when; and when the wait is over that counts, though the progress is the same. */
-static const struct step idle_is_not_stuck[] = {
+LIFE(idle_is_not_stuck) = {
     SCAN(0, 0, IDLE, 2, BEFORE, "idle 0-?", .due = UINT64_MAX),
     SCAN(100000, INTERVAL, IDLE, 2, BEFORE, "idle 100000-?", .due = UINT64_MAX),
     SCAN(101000, 0, AT, 2, BEFORE, "running 0-1000"),
@@ -89,7 +89,7 @@ static const struct step idle_is_not_stuck[] = {
 };
 
 /* It is no suspect for it, and stands still as long as it was idle; when it goes on, it is idle from then on. */
-static const struct step stopped_outranks_idle[] = {
+LIFE(stopped_outranks_idle) = {
     SCAN(0, 0, HALTED, 2, BEFORE, "stopped signal 0-?", .due = UINT64_MAX),
     SCAN(1000, 0, IDLE, 2, BEFORE, "idle 0-1000"),
     SCAN(3000, INTERVAL, IDLE, 2, BEFORE, "idle 2000-3000"),
@@ -106,7 +106,7 @@ static const struct step stopped_outranks_idle[] = {
 };
 
 /* It stands still from when it is found to be stuck, not since when it was idle; and ends when it is not. */
-static const struct step stuck_is_not_idle[] = {
+LIFE(stuck_is_not_idle) = {
     SCAN(0, 0, IDLE, 2, BEFORE, "idle 0-?", .due = UINT64_MAX),
     SCAN(50000, INTERVAL, AT_INPUT, 2, BEFORE, "idle 50000-?", .due = UINT64_MAX),
     SCAN(51000, 0, STUCK, 2, BEFORE, "running 0-1000", .due = 56000),
@@ -120,7 +120,7 @@ static const struct step stuck_is_not_idle[] = {
 };
 
 /* Who woke up in a process that was stopped at once is judged as others are. */
-static const struct step a_stop_of_one_that_is_not_idle_any_more[] = {
+LIFE(a_stop_of_one_that_is_not_idle_any_more) = {
     SCAN(0, 0, IDLE, 2, BEFORE, "idle 0-?"),
     SCAN(9000, INTERVAL, HALTED, 2, BEFORE, "stopped signal 9000-?"),
     SCAN(10000, 0, AT, 2, STOPPED, "stopped signal 10000-? suspect"),
@@ -128,13 +128,13 @@ static const struct step a_stop_of_one_that_is_not_idle_any_more[] = {
     LIFE_END,
 };
 
-static const struct step another_generation_is_another_id[] = {
+LIFE(another_generation_is_another_id) = {
     A_STALL,
     SCAN(7000, 0, REUSED, 2, BEFORE, "running 0-?; gone blocked 5000 after 0"),
     LIFE_END,
 };
 
-static const struct step an_id_that_leaves_is_gone[] = {
+LIFE(an_id_that_leaves_is_gone) = {
     A_STALL,
     SCAN(7000, 0, MISSING, 0, BEFORE, "gone; gone blocked 5000 after 0"),
     SCAN(8000, 0, MISSING, 0, BEFORE, "gone"),
@@ -142,13 +142,13 @@ static const struct step an_id_that_leaves_is_gone[] = {
     LIFE_END,
 };
 
-static const struct step an_id_goes_with_its_ring[] = {
+LIFE(an_id_goes_with_its_ring) = {
     A_STALL,
     SCAN(7000, 0, NO_RING, 0, BEFORE, "gone; gone blocked 5000 after 0"),
     LIFE_END,
 };
 
-static const struct step exited_ends_a_stall[] = {
+LIFE(exited_ends_a_stall) = {
     A_STALL,
     SCAN(7000, 0, AT, 2, EXITED, "exited 6000-7000 suspect last stalled blocked 6000; gone blocked 6000 after 0"),
     SCAN(8000, 0, AT, 2, BEFORE, "exited 7000-8000 suspect last stalled blocked 7000"),
@@ -156,7 +156,7 @@ static const struct step exited_ends_a_stall[] = {
     LIFE_END,
 };
 
-static const struct step what_the_exited_were[] = {
+LIFE(what_the_exited_were) = {
     A_STALL,
     SCAN(7000, 0, AT, 2, STOPPED, "stopped signal 6000-7000 suspect; stopped blocked 6000 after 0"),
     SCAN(8000, 0, AT, 2, EXITED, "exited 7000-8000 suspect last stopped signal 7000"),
@@ -166,7 +166,7 @@ static const struct step what_the_exited_were[] = {
     LIFE_END,
 };
 
-static const struct step the_dead_are_no_suspects[] = {
+LIFE(the_dead_are_no_suspects) = {
     A_STALL,
     SCAN(7000, 0, DEAD, 2, BEFORE, "dead 0-1000 last stalled blocked 6000; gone blocked 5000 after 0"),
     SCAN(12000, INTERVAL, DEAD, 2, BEFORE, "dead 5000-6000 last stalled blocked 6000"),
@@ -176,7 +176,7 @@ static const struct step the_dead_are_no_suspects[] = {
     LIFE_END,
 };
 
-static const struct step time_stopped_does_not_count[] = {
+LIFE(time_stopped_does_not_count) = {
     A_STALL,
     SCAN(7000, 0, AT, 2, STOPPED, "stopped signal 6000-7000 suspect; stopped blocked 6000 after 0"),
     SCAN(8000, 0, AT, 2, BEFORE, "stopped signal 7000-8000 suspect"),
@@ -186,7 +186,7 @@ static const struct step time_stopped_does_not_count[] = {
     LIFE_END,
 };
 
-static const struct step one_stopped_from_the_start_never_stalls[] = {
+LIFE(one_stopped_from_the_start_never_stalls) = {
     SCAN(0, 0, AT, 2, STOPPED, "running 0-?"),
     SCAN(4000, INTERVAL, AT, 2, STOPPED, "running 4000-?"),
     SCAN(20000, INTERVAL, AT, 2, STOPPED, "stopped signal 20000-? suspect"),
@@ -194,7 +194,7 @@ static const struct step one_stopped_from_the_start_never_stalls[] = {
 };
 
 /* When its ring is read again its count proves that it stood still. */
-static const struct step a_stall_outlasts_a_skipped_ring[] = {
+LIFE(a_stall_outlasts_a_skipped_ring) = {
     A_STALL,
     SCAN(9000, INTERVAL, SKIPPED, 0, STOPPED, "stalled blocked 5000-6000 suspect unread"),
     SCAN(10000, 0, AT, 2, BEFORE, "stalled blocked 9000-10000 suspect"),
@@ -203,7 +203,7 @@ static const struct step a_stall_outlasts_a_skipped_ring[] = {
     LIFE_END,
 };
 
-static const struct step no_stall_begins_while_a_ring_is_skipped[] = {
+LIFE(no_stall_begins_while_a_ring_is_skipped) = {
     SCAN(0, 0, AT, 1, BEFORE, "running 0-?"),
     SCAN(1000, 0, AT, 2, BEFORE, "running 0-1000"),
     SCAN(7000, INTERVAL, SKIPPED, 0, BEFORE, "running 0-1000"),
@@ -211,7 +211,7 @@ static const struct step no_stall_begins_while_a_ring_is_skipped[] = {
     LIFE_END,
 };
 
-static const struct step one_that_moved_while_its_ring_was_skipped[] = {
+LIFE(one_that_moved_while_its_ring_was_skipped) = {
     SCAN(0, 0, AT, 1, BEFORE, "running 0-?"),
     SCAN(1000, 0, AT, 2, BEFORE, "running 0-1000"),
     SCAN(4000, INTERVAL, SKIPPED, 0, BEFORE, "running 0-1000"),
@@ -221,7 +221,7 @@ static const struct step one_that_moved_while_its_ring_was_skipped[] = {
     LIFE_END,
 };
 
-static const struct step states_outlast_a_skipped_ring[] = {
+LIFE(states_outlast_a_skipped_ring) = {
     A_STALL,
     SCAN(7000, 0, AT, 2, STOPPED, "stopped signal 6000-7000 suspect; stopped blocked 6000 after 0"),
     SCAN(8000, 0, SKIPPED, 0, BLOCKED, "stopped signal 6000-7000 suspect unread"),
@@ -236,9 +236,8 @@ static const struct step states_outlast_a_skipped_ring[] = {
 };
 
 /* An 8-bit or a 32-bit comparison takes each of these for frozen. */
-static void progress_by_any_power_of_two_is_progress(void **context)
+TEST(progress_by_any_power_of_two_is_progress)
 {
-    (void)context;
     for (unsigned bit = 0; bit < 64; bit++) {
         struct detector *detector = detector_make();
         struct rip_sample sample = sample_of(7, 5);
@@ -251,14 +250,13 @@ static void progress_by_any_power_of_two_is_progress(void **context)
     }
 }
 
-static void a_process_beyond_the_records_is_not_dead(void **context)
+TEST(a_process_beyond_the_records_is_not_dead)
 {
     struct detector *detector = detector_make();
     const struct rip_sample samples[2] = {sample_of(7, 2), {.slot = 9, .process = 1}};
     const uint8_t dead[1] = {1};
     struct detector_update update;
 
-    (void)context;
     for (uint64_t now = 0; now < 2000; now += INTERVAL) {
         detector_begin(detector, now);
         detector_ring(detector, RING, dead, 1);
@@ -270,13 +268,12 @@ static void a_process_beyond_the_records_is_not_dead(void **context)
     detector_free(detector);
 }
 
-static void the_next_scan_is_due_when_the_first_id_is(void **context)
+TEST(the_next_scan_is_due_when_the_first_id_is)
 {
     struct detector *detector = detector_make();
     struct rip_sample samples[3] = {sample_of(1, 1), sample_of(2, 1), sample_of(3, 1)};
     struct detector_update update;
 
-    (void)context;
     assert_true(detector_next_due(detector) == UINT64_MAX);
     scan_with(detector, 10000, samples, 3);
     assert_int_equal(detector_next_due(detector), 15000);
@@ -308,14 +305,13 @@ static int collect(void *context, uint32_t slot, uint32_t generation, const stru
     return id->progress == 99 ? -7 : 0;
 }
 
-static void what_is_known_of_a_ring(void **context)
+TEST(what_is_known_of_a_ring)
 {
     struct detector *detector = detector_make();
     struct rip_sample samples[3] = {sample_of(5, 1), sample_of(7, 2), sample_of(11, 1)};
     struct detector_id id;
     uint64_t sum = 0;
 
-    (void)context;
     scan_with(detector, 7000, samples, 3);
     assert_int_equal(detector_find(detector, RING, 7, 2, &id), 0);
     assert_int_equal(id.progress, 2);
@@ -333,14 +329,13 @@ static void what_is_known_of_a_ring(void **context)
     detector_free(detector);
 }
 
-static void calls_out_of_order_are_refused(void **context)
+TEST(calls_out_of_order_are_refused)
 {
     struct detector *detector = detector_make();
     const struct rip_sample samples[5] = {sample_of(9, 1), sample_of(3, 1), sample_of(3, 1), sample_of(10, 1),
                                           sample_of(10, 2)};
     struct detector_update update;
 
-    (void)context;
     detector_begin(detector, 0);
     assert_int_equal(detector_feed(detector, samples, 1), -EINVAL);
     assert_int_equal(detector_ring(detector, 5, NULL, 0), 0);
@@ -361,41 +356,4 @@ static void calls_out_of_order_are_refused(void **context)
     assert_int_equal(update.id_count, 2);
     detector_free(detector);
     detector_free(NULL);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        LIFE(a_stall_begins_exactly_at_its_threshold),
-        LIFE(one_that_never_moved_has_no_known_maximum),
-        LIFE(progress_ends_a_stall_at_once),
-        LIFE(the_verdict_is_what_it_is),
-        LIFE(lateness),
-        LIFE(a_gap_counts_as_one_interval_at_most),
-        LIFE(no_stall_begins_on_a_late_scan),
-        LIFE(a_stall_outlasts_a_late_scan),
-        LIFE(idle_is_not_stuck),
-        LIFE(stopped_outranks_idle),
-        LIFE(stuck_is_not_idle),
-        LIFE(a_stop_of_one_that_is_not_idle_any_more),
-        LIFE(another_generation_is_another_id),
-        LIFE(an_id_that_leaves_is_gone),
-        LIFE(an_id_goes_with_its_ring),
-        LIFE(exited_ends_a_stall),
-        LIFE(what_the_exited_were),
-        LIFE(the_dead_are_no_suspects),
-        LIFE(time_stopped_does_not_count),
-        LIFE(one_stopped_from_the_start_never_stalls),
-        LIFE(a_stall_outlasts_a_skipped_ring),
-        LIFE(no_stall_begins_while_a_ring_is_skipped),
-        LIFE(one_that_moved_while_its_ring_was_skipped),
-        LIFE(states_outlast_a_skipped_ring),
-        cmocka_unit_test(progress_by_any_power_of_two_is_progress),
-        cmocka_unit_test(a_process_beyond_the_records_is_not_dead),
-        cmocka_unit_test(the_next_scan_is_due_when_the_first_id_is),
-        cmocka_unit_test(what_is_known_of_a_ring),
-        cmocka_unit_test(calls_out_of_order_are_refused),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

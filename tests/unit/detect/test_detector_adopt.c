@@ -18,52 +18,52 @@
 
 static const struct detector_adoption adoption = ADOPTION(7, SINCE), young = ADOPTION(7, NOW - 3000);
 
-static const struct step one_that_stands_where_it_stood_is_stalled_at_once[] = {
+LIFE(one_that_stands_where_it_stood_is_stalled_at_once, .adoption = &adoption) = {
     SCAN(NOW, 0, AT, 3, BEFORE, "stalled blocked 100000-100900 suspect"),
     SCAN(NOW + 1000, 0, AT, 3, BEFORE, "stalled blocked 101000-101900 suspect"),
     SCAN(NOW + 2000, 0, AT, 4, BEFORE, "running 0-1000; moved blocked 101000 after 399100"),
     LIFE_END,
 };
 
-static const struct step one_that_moved_is_over[] = {
+LIFE(one_that_moved_is_over, .adoption = &adoption) = {
     SCAN(NOW, 0, AT, 4, BEFORE, "running 0-?; moved blocked 100000 after 399100"),
     SCAN(NOW + 1000, 0, AT, 4, BEFORE, "running 1000-?"),
     LIFE_END,
 };
 
-static const struct step one_that_is_idle_is_over[] = {
+LIFE(one_that_is_idle_is_over, .adoption = &adoption) = {
     SCAN(NOW, 0, IDLE, 3, BEFORE, "idle 0-?; moved blocked 100000 after 399100"),
     LIFE_END,
 };
 
-static const struct step one_that_left_is_gone[] = {
+LIFE(one_that_left_is_gone, .adoption = &adoption) = {
     SCAN(NOW, 0, MISSING, 0, BEFORE, "gone; gone blocked 100000 after 399100"),
     SCAN(NOW + 1000, 0, AT, 3, BEFORE, "running 0-?"),
     LIFE_END,
 };
 
-static const struct step one_of_another_generation_is_gone[] = {
+LIFE(one_of_another_generation_is_gone, .adoption = &adoption) = {
     SCAN(NOW, 0, REUSED, 3, BEFORE, "running 0-?; gone blocked 100000 after 399100"),
     LIFE_END,
 };
 
-static const struct step one_goes_with_its_ring[] = {
+LIFE(one_goes_with_its_ring, .adoption = &adoption) = {
     SCAN(NOW, 0, NO_RING, 0, BEFORE, "gone; gone blocked 100000 after 399100"),
     LIFE_END,
 };
 
-static const struct step one_goes_with_its_process[] = {
+LIFE(one_goes_with_its_process, .adoption = &adoption) = {
     SCAN(NOW, 0, DEAD, 3, BEFORE, "dead 0-?; gone blocked 100000 after 399100"),
     LIFE_END,
 };
 
-static const struct step the_verdict_decides_what_it_is_now[] = {
+LIFE(the_verdict_decides_what_it_is_now, .adoption = &adoption) = {
     SCAN(NOW, 0, AT, 3, STOPPED, "stopped signal 100000-100900 suspect; stopped blocked 100000 after 399100"),
     LIFE_END,
 };
 
 /* The daemon came back with a longer threshold: the stall is over. */
-static const struct step one_within_its_threshold_is_excused[] = {
+LIFE(one_within_its_threshold_is_excused, .adoption = &young) = {
     SCAN(NOW, 0, AT, 3, BEFORE, "running 3000-3900; excused blocked 3000 after 496100",
          .due = NOW - 3000 + STALL_AFTER),
     LIFE_END,
@@ -72,21 +72,21 @@ static const struct step one_within_its_threshold_is_excused[] = {
 /* Until its rule is known the stall stays one. */
 static const struct detector_config long_rule = {
     .interval_ns = INTERVAL, .stall_after_ns = STALL_AFTER, .rule_count = 1, .rule_thresholds_ns = {NOW}};
-static const struct step an_adopted_stall_of_no_rule_yet[] = {
+LIFE(an_adopted_stall_of_no_rule_yet, .config = &long_rule, .adoption = &adoption) = {
     SCAN(NOW, 0, AT, 3, BEFORE, "stalled blocked 100000-100900 of ? unclassified suspect", .rule = NO_ANSWER),
     LIFE_END,
 };
-static const struct step an_adopted_stall_without_a_rule[] = {
+LIFE(an_adopted_stall_without_a_rule, .config = &long_rule, .adoption = &adoption) = {
     SCAN(NOW, 0, AT, 3, BEFORE, "stalled blocked 100000-100900 unclassified suspect", .rule = RULES_NONE),
     LIFE_END,
 };
-static const struct step an_adopted_stall_has_a_rule_too[] = {
+LIFE(an_adopted_stall_has_a_rule_too, .config = &long_rule, .adoption = &adoption) = {
     SCAN(NOW, 0, AT, 3, BEFORE, "running 100000-100900 of 500000 unclassified; excused blocked 100000 after 399100",
          .rule = 0),
     LIFE_END,
 };
 
-static void ages_are_each_their_own(void **context)
+TEST(ages_are_each_their_own)
 {
     static const uint64_t since[4] = {NOW - 9000, NOW - 50000, NOW - 7000, NOW + 5000};
     struct detector_adoption adoptions[4];
@@ -94,7 +94,6 @@ static void ages_are_each_their_own(void **context)
     struct detector *detector = detector_make();
     struct detector_update update;
 
-    (void)context;
     for (uint32_t i = 0; i < 4; i++) {
         adoptions[3 - i] = (struct detector_adoption)ADOPTION(i, since[i]);
         adoptions[3 - i].moved_after_mono_ns = DETECTOR_UNKNOWN_NS;
@@ -113,7 +112,7 @@ static void ages_are_each_their_own(void **context)
 }
 
 /* Their ages outlast the forgetting of scans to which no id refers. */
-static void many_are_adopted_and_stay_as_old_as_they_are(void **context)
+TEST(many_are_adopted_and_stay_as_old_as_they_are)
 {
     enum { MANY = 20000 };
     struct detector_adoption *adoptions = calloc(MANY, sizeof *adoptions);
@@ -122,7 +121,6 @@ static void many_are_adopted_and_stay_as_old_as_they_are(void **context)
     struct detector_update update = {0};
     struct detector_id id;
 
-    (void)context;
     for (uint32_t i = 0; i < MANY; i++) {
         adoptions[i] = (struct detector_adoption)ADOPTION(i, SINCE + i);
         samples[i] = sample_of(i, i % 2 ? 4 : 3);
@@ -142,12 +140,11 @@ static void many_are_adopted_and_stay_as_old_as_they_are(void **context)
     detector_free(detector);
 }
 
-static void adoptions_come_before_the_first_scan_and_once(void **context)
+TEST(adoptions_come_before_the_first_scan_and_once)
 {
     struct detector *detector = detector_make();
     struct rip_sample sample = sample_of(7, 4);
 
-    (void)context;
     assert_int_equal(detector_adopt(detector, &adoption, 0), 0);
     assert_int_equal(detector_adopt(detector, &adoption, 1), 0);
     assert_int_equal(detector_adopt(detector, &adoption, 1), -EBUSY);
@@ -155,27 +152,4 @@ static void adoptions_come_before_the_first_scan_and_once(void **context)
     assert_int_equal(scan_with(detector, NOW + INTERVAL, &sample, 1).adoption_count, 0);
     assert_int_equal(detector_adopt(detector, &adoption, 1), -EBUSY);
     detector_free(detector);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        LIFE(one_that_stands_where_it_stood_is_stalled_at_once, .adoption = &adoption),
-        LIFE(one_that_moved_is_over, .adoption = &adoption),
-        LIFE(one_that_is_idle_is_over, .adoption = &adoption),
-        LIFE(one_that_left_is_gone, .adoption = &adoption),
-        LIFE(one_of_another_generation_is_gone, .adoption = &adoption),
-        LIFE(one_goes_with_its_ring, .adoption = &adoption),
-        LIFE(one_goes_with_its_process, .adoption = &adoption),
-        LIFE(the_verdict_decides_what_it_is_now, .adoption = &adoption),
-        LIFE(one_within_its_threshold_is_excused, .adoption = &young),
-        LIFE(an_adopted_stall_of_no_rule_yet, .config = &long_rule, .adoption = &adoption),
-        LIFE(an_adopted_stall_without_a_rule, .config = &long_rule, .adoption = &adoption),
-        LIFE(an_adopted_stall_has_a_rule_too, .config = &long_rule, .adoption = &adoption),
-        cmocka_unit_test(ages_are_each_their_own),
-        cmocka_unit_test(many_are_adopted_and_stay_as_old_as_they_are),
-        cmocka_unit_test(adoptions_come_before_the_first_scan_and_once),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -586,9 +586,8 @@ static size_t make_adoptions(const struct world *world, uint64_t now, struct det
     return count;
 }
 
-static void detector_and_model_agree(void **context)
+TEST(detector_and_model_agree)
 {
-    (void)context;
     for (uint32_t seed = 0; seed < WORLDS; seed++) {
         struct detector *detector;
         struct model *model = calloc(1, sizeof *model);
@@ -617,13 +616,4 @@ static void detector_and_model_agree(void **context)
         free(model);
         free(world);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(detector_and_model_agree),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -16,14 +16,13 @@ static const struct detector_config no_rules = CONFIG(INTERVAL, STALL_AFTER, 0, 
                                     shorter = CONFIG(INTERVAL, 2000, 0, 0), longer = CONFIG(INTERVAL, 9000, 0, 0);
 
 /* Slot 7 is frozen from its first scan on. */
-static void each_rule_has_its_threshold(void **context)
+TEST(each_rule_has_its_threshold)
 {
     static const struct {
         int rule;
         uint64_t threshold;
     } cases[] = {{0, 2000}, {1, 9000}, {RULES_NONE, STALL_AFTER}, {2, STALL_AFTER}, {-7, STALL_AFTER}};
 
-    (void)context;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         const struct step step = SCAN(0, 0, AT, 1, BEFORE, "", .rule = cases[i].rule);
         struct detector *detector = NULL;
@@ -43,7 +42,7 @@ static void each_rule_has_its_threshold(void **context)
 }
 
 /* Beyond the threshold of the first rule, and of none. */
-static const struct step an_id_is_unclassified_until_its_rule_is_known[] = {
+LIFE(an_id_is_unclassified_until_its_rule_is_known, .config = &rules) = {
     SCAN(0, 0, AT, 1, BEFORE, "running 0-? of ? unclassified", .rule = NO_ANSWER),
     SCAN(8000, INTERVAL, AT, 1, BEFORE, "running 8000-? of ? unclassified", .rule = NO_ANSWER),
     SCAN(8500, 0, AT, 1, BEFORE, "running 8500-? of 9000 unclassified", .rule = 1, .due = 9000),
@@ -51,14 +50,14 @@ static const struct step an_id_is_unclassified_until_its_rule_is_known[] = {
     LIFE_END,
 };
 
-static const struct step an_answer_counts_on_the_same_scan[] = {
+LIFE(an_answer_counts_on_the_same_scan, .config = &rules) = {
     SCAN(0, 0, AT, 1, BEFORE, "running 0-? of ? unclassified", .rule = NO_ANSWER),
     SCAN(1000, 0, AT, 1, BEFORE, "running 1000-? of ? unclassified", .rule = NO_ANSWER),
     SCAN(2000, 0, AT, 1, BEFORE, "stalled 2000-? of 2000 unclassified suspect; stalled 2000 after ?"),
     LIFE_END,
 };
 
-static const struct step another_id_in_the_slot_is_unclassified[] = {
+LIFE(another_id_in_the_slot_is_unclassified, .config = &rules) = {
     SCAN(0, 0, AT, 1, BEFORE, "running 0-? of 9000 unclassified", .rule = 1),
     SCAN(1000, 0, AT, 1, BEFORE, "running 1000-? of 9000"),
     SCAN(2000, 0, REUSED, 1, BEFORE, "running 0-? of 2000 unclassified"),
@@ -66,7 +65,7 @@ static const struct step another_id_in_the_slot_is_unclassified[] = {
 };
 
 /* What moves is due by its own threshold after it moved, and the shortest of those that apply decides. */
-static void the_next_scan_is_for_the_shortest_threshold_that_applies(void **context)
+TEST(the_next_scan_is_for_the_shortest_threshold_that_applies)
 {
     static const struct detector_config short_rules = CONFIG(INTERVAL, STALL_AFTER, 2, 300, 700);
     const struct rip_sample samples[2] = {{.progress = 1, .slot = 1, .generation = 2, .idle = 1}, sample_of(7, 5)};
@@ -76,7 +75,6 @@ static void the_next_scan_is_for_the_shortest_threshold_that_applies(void **cont
     struct detector *detector;
     size_t count;
 
-    (void)context;
     assert_int_equal(detector_new(&detector, &short_rules), 0);
     detector_begin(detector, 0);
     assert_int_equal(detector_ring(detector, RING, NULL, 0), 0);
@@ -96,7 +94,7 @@ static void the_next_scan_is_for_the_shortest_threshold_that_applies(void **cont
 
 /* Reconfiguration -------------------------------------------------------------------------------------------------- */
 
-static const struct step a_shorter_threshold_makes_a_stall_on_the_next_scan[] = {
+LIFE(a_shorter_threshold_makes_a_stall_on_the_next_scan) = {
     SCAN(0, 0, AT, 1, BEFORE, "running 0-?"),
     SCAN(3000, INTERVAL, AT, 1, BEFORE, "running 3000-?"),
     SCAN(4000, 0, AT, 1, BEFORE, "stalled 4000-? of 2000 suspect; stalled 4000 after ?", .config = &shorter),
@@ -104,7 +102,7 @@ static const struct step a_shorter_threshold_makes_a_stall_on_the_next_scan[] = 
 };
 
 /* It is known since when it stands still. */
-static const struct step a_longer_threshold_excuses_on_the_next_scan[] = {
+LIFE(a_longer_threshold_excuses_on_the_next_scan) = {
     SCAN(0, 0, AT, 1, BEFORE, "running 0-?"),
     SCAN(5000, INTERVAL, AT, 1, BEFORE, "stalled 5000-? suspect; stalled 5000 after ?"),
     SCAN(6000, 0, AT, 1, BEFORE, "running 6000-? of 9000; excused 6000 after ?", .config = &longer, .due = 9000),
@@ -113,14 +111,14 @@ static const struct step a_longer_threshold_excuses_on_the_next_scan[] = {
     LIFE_END,
 };
 
-static const struct step a_stopped_id_is_not_excused[] = {
+LIFE(a_stopped_id_is_not_excused) = {
     SCAN(0, 0, AT, 1, STOPPED, "running 0-?"),
     SCAN(5000, INTERVAL, AT, 1, STOPPED, "stopped signal 5000-? suspect"),
     SCAN(6000, 0, AT, 1, BEFORE, "stopped signal 6000-? of 9000 suspect", .config = &longer),
     LIFE_END,
 };
 
-static const struct step one_whose_ring_is_skipped_is_excused_when_it_is_read[] = {
+LIFE(one_whose_ring_is_skipped_is_excused_when_it_is_read) = {
     SCAN(0, 0, AT, 1, BEFORE, "running 0-?"),
     SCAN(5000, INTERVAL, AT, 1, BEFORE, "stalled 5000-? suspect; stalled 5000 after ?"),
     SCAN(6000, 0, SKIPPED, 0, BEFORE, "stalled 5000-? of ? suspect unread", .config = &long_rule),
@@ -129,7 +127,7 @@ static const struct step one_whose_ring_is_skipped_is_excused_when_it_is_read[] 
 };
 
 /* Each id is unclassified again; a stall stays one until the answer is there. Without rules it is as before. */
-static const struct step a_stall_waits_for_the_answer_to_new_rules[] = {
+LIFE(a_stall_waits_for_the_answer_to_new_rules) = {
     SCAN(0, 0, AT, 1, BEFORE, "running 0-?"),
     SCAN(5000, INTERVAL, AT, 1, BEFORE, "stalled 5000-? suspect; stalled 5000 after ?"),
     SCAN(6000, 0, AT, 1, BEFORE, "stalled 6000-? of ? unclassified suspect", .config = &long_rule, .rule = NO_ANSWER),
@@ -139,7 +137,7 @@ static const struct step a_stall_waits_for_the_answer_to_new_rules[] = {
 };
 
 /* The scan that follows was planned with the interval from before. */
-static void a_shorter_interval_makes_no_scan_late_that_was_on_time(void **context)
+TEST(a_shorter_interval_makes_no_scan_late_that_was_on_time)
 {
     static const struct detector_config tenth = CONFIG(INTERVAL / 10, STALL_AFTER, 0, 0),
                                         fifth = CONFIG(INTERVAL / 5, STALL_AFTER, 0, 0),
@@ -148,7 +146,6 @@ static void a_shorter_interval_makes_no_scan_late_that_was_on_time(void **contex
     const struct rip_sample sample = sample_of(7, 1);
     struct detector_update update;
 
-    (void)context;
     for (uint64_t now = 0; now <= 4000; now += INTERVAL)
         scan_with(detector, now, &sample, 1);
     detector_configure(detector, &tenth);
@@ -163,23 +160,4 @@ static void a_shorter_interval_makes_no_scan_late_that_was_on_time(void **contex
     detector_configure(detector, &tenfold);
     assert_false(scan_with(detector, 15600, &sample, 1).late);
     detector_free(detector);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_rule_has_its_threshold),
-        LIFE(an_id_is_unclassified_until_its_rule_is_known, .config = &rules),
-        LIFE(an_answer_counts_on_the_same_scan, .config = &rules),
-        LIFE(another_id_in_the_slot_is_unclassified, .config = &rules),
-        cmocka_unit_test(the_next_scan_is_for_the_shortest_threshold_that_applies),
-        LIFE(a_shorter_threshold_makes_a_stall_on_the_next_scan),
-        LIFE(a_longer_threshold_excuses_on_the_next_scan),
-        LIFE(a_stopped_id_is_not_excused),
-        LIFE(one_whose_ring_is_skipped_is_excused_when_it_is_read),
-        LIFE(a_stall_waits_for_the_answer_to_new_rules),
-        cmocka_unit_test(a_shorter_interval_makes_no_scan_late_that_was_on_time),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -41,14 +41,13 @@ static size_t heap_bytes(void)
     return info.uordblks + info.hblkhd;
 }
 
-static void a_million_ids_take_at_most_64_bytes_each(void **context)
+TEST(a_million_ids_take_at_most_64_bytes_each)
 {
     const size_t before = heap_bytes();
     struct detector *detector = detector_make();
     struct detector_update update;
     uint64_t now = 0;
 
-    (void)context;
     for (uint64_t i = 0; i < 4; i++)
         update = scan_many(detector, now += INTERVAL, 0, MILLION, 1, i);
     assert_true(update.memory_bytes <= (uint64_t)MILLION * BYTES_PER_ID);
@@ -61,7 +60,7 @@ static void a_million_ids_take_at_most_64_bytes_each(void **context)
 }
 
 /* All are unclassified, and again after a change of the rules. */
-static void rules_do_not_take_more(void **context)
+TEST(rules_do_not_take_more)
 {
     const struct detector_config config = {
         .interval_ns = INTERVAL, .stall_after_ns = STALL_AFTER, .rule_count = 1, .rule_thresholds_ns = {9000}};
@@ -70,7 +69,6 @@ static void rules_do_not_take_more(void **context)
     struct detector_update update;
     uint64_t now = 0;
 
-    (void)context;
     assert_int_equal(detector_new(&detector, &config), 0);
     for (uint64_t i = 0; i < 6; i++) {
         if (i == 3)
@@ -88,14 +86,13 @@ static void rules_do_not_take_more(void **context)
 }
 
 /* Half of them are replaced on each scan, in patterns that interleave old and new. */
-static void ids_that_come_and_go_leave_nothing_behind(void **context)
+TEST(ids_that_come_and_go_leave_nothing_behind)
 {
     const size_t before = heap_bytes();
     struct detector *detector = detector_make();
     struct detector_update update;
     uint64_t now = 0;
 
-    (void)context;
     for (uint32_t i = 0; i < 12; i++) {
         update = scan_many(detector, now += INTERVAL, i % 3, MILLION / 2, 1 + i % 4, i);
         assert_true(update.memory_bytes <= (uint64_t)MILLION / 2 * BYTES_PER_ID);
@@ -106,14 +103,13 @@ static void ids_that_come_and_go_leave_nothing_behind(void **context)
     detector_free(detector);
 }
 
-static void a_million_can_stall_and_move_on(void **context)
+TEST(a_million_can_stall_and_move_on)
 {
     const size_t before = heap_bytes();
     struct detector *detector = detector_make();
     struct detector_update update;
     uint64_t now = 0;
 
-    (void)context;
     for (int i = 0; i <= 5; i++)
         update = scan_many(detector, now += INTERVAL, 0, MILLION, 1, 7);
     assert_int_equal(update.counts[ID_STALLED], MILLION);
@@ -130,14 +126,13 @@ static void a_million_can_stall_and_move_on(void **context)
 }
 
 /* Fifty thousand scans, fourteen hours: times stay right, and the memory of old scans does not grow. */
-static void old_scans_are_forgotten_but_not_those_in_use(void **context)
+TEST(old_scans_are_forgotten_but_not_those_in_use)
 {
     struct detector *detector = detector_make();
     struct rip_sample samples[40];
     struct detector_update update;
     struct detector_id id;
 
-    (void)context;
     for (uint32_t i = 0; i < 40; i++)
         samples[i] = sample_of(i, 1);
     samples[39].idle = 1;
@@ -160,12 +155,11 @@ static void old_scans_are_forgotten_but_not_those_in_use(void **context)
     detector_free(detector);
 }
 
-static void a_thousand_rings(void **context)
+TEST(a_thousand_rings)
 {
     struct detector *detector = detector_make();
     struct detector_update update;
 
-    (void)context;
     for (uint64_t s = 0; s < 20; s++) {
         detector_begin(detector, s * INTERVAL);
         for (uint32_t ring = 0; ring < 1000; ring++) {
@@ -181,18 +175,4 @@ static void a_thousand_rings(void **context)
         assert_int_equal(update.counts[ID_STALLED], s < 5 ? 0 : update.suspect_count);
     }
     detector_free(detector);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_million_ids_take_at_most_64_bytes_each),
-        cmocka_unit_test(rules_do_not_take_more),
-        cmocka_unit_test(ids_that_come_and_go_leave_nothing_behind),
-        cmocka_unit_test(a_million_can_stall_and_move_on),
-        cmocka_unit_test(old_scans_are_forgotten_but_not_those_in_use),
-        cmocka_unit_test(a_thousand_rings),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

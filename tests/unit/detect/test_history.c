@@ -2,21 +2,15 @@
 /*
  * test_history.c - scans by stamp, and dropping those nobody refers to.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 
-#include <cmocka.h>
-
 #include "detect/history.h"
+#include "support/test.h"
 
-static void stamps_count_up_and_keep_their_times(void **context)
+TEST(stamps_count_up_and_keep_their_times)
 {
     struct history history;
 
-    (void)context;
     assert_int_equal(history_init(&history), 0);
     for (uint32_t i = 0; i < 1000; i++)
         assert_int_equal(history_push(&history, (struct history_scan){10 * i, 7 * i}), i);
@@ -27,11 +21,10 @@ static void stamps_count_up_and_keep_their_times(void **context)
     history_done(&history);
 }
 
-static void counts_scans_until_a_time(void **context)
+TEST(counts_scans_until_a_time)
 {
     struct history history;
 
-    (void)context;
     assert_int_equal(history_init(&history), 0);
     assert_int_equal(history_count_until(&history, 100), 0);
     for (uint32_t i = 1; i <= 5; i++)
@@ -44,12 +37,11 @@ static void counts_scans_until_a_time(void **context)
     history_done(&history);
 }
 
-static void pruning_keeps_what_is_in_use(void **context)
+TEST(pruning_keeps_what_is_in_use)
 {
     struct history history;
     uint32_t *marks, pushed = 0;
 
-    (void)context;
     assert_int_equal(history_init(&history), 0);
     while (!history_is_full(&history)) {
         history_push(&history, (struct history_scan){pushed, 2 * pushed});
@@ -72,12 +64,11 @@ static void pruning_keeps_what_is_in_use(void **context)
 }
 
 /* With all in use it must not prune at every scan, and with few in use again it must give memory back. */
-static void the_limit_follows_the_use(void **context)
+TEST(the_limit_follows_the_use)
 {
     struct history history;
     uint32_t *marks, at_least;
 
-    (void)context;
     assert_int_equal(history_init(&history), 0);
     for (int round = 0; round < 3; round++) {
         while (!history_is_full(&history))
@@ -97,16 +88,4 @@ static void the_limit_follows_the_use(void **context)
     assert_true(history.capacity <= 2 * history.prune_count);
     assert_true(history.capacity * sizeof *history.scans <= 128 * 1024);
     history_done(&history);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(stamps_count_up_and_keep_their_times),
-        cmocka_unit_test(counts_scans_until_a_time),
-        cmocka_unit_test(pruning_keeps_what_is_in_use),
-        cmocka_unit_test(the_limit_follows_the_use),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,18 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_rules.c - rules as they are written, and which one a name gets. */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "detect/rules.h"
 #include "rip/ring.h"
 #include "support/guarded_copy.h"
+#include "support/test.h"
 #include "util/duration.h"
 
 #define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
@@ -39,7 +34,7 @@ static int find(const struct rules *rules, const char *name)
     return find_bytes(rules, (const uint8_t *)name, strlen(name));
 }
 
-static void what_is_written_is_taken(void **state)
+TEST(what_is_written_is_taken)
 {
     static const struct {
         const char *text;
@@ -54,7 +49,6 @@ static void what_is_written_is_taken(void **state)
         {" spaced =1s", " spaced ", 1000},
     };
 
-    (void)state;
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
         struct rules rules = {0};
 
@@ -65,7 +59,7 @@ static void what_is_written_is_taken(void **state)
     }
 }
 
-static void what_cannot_be_a_rule_is_refused(void **state)
+TEST(what_cannot_be_a_rule_is_refused)
 {
     static const struct {
         const char *text;
@@ -86,7 +80,6 @@ static void what_cannot_be_a_rule_is_refused(void **state)
         {"batch-*=8761h", "10ms to a year"},
     };
 
-    (void)state;
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
         struct rules rules = {0};
         const char *expected = NULL;
@@ -97,13 +90,12 @@ static void what_cannot_be_a_rule_is_refused(void **state)
     }
 }
 
-static void a_glob_has_its_limit(void **state)
+TEST(a_glob_has_its_limit)
 {
     char text[RULE_GLOB_BYTES + 8];
     const char *expected = "";
     struct rules rules = {0};
 
-    (void)state;
     memset(text, 'x', sizeof text);
     memcpy(text + RULE_GLOB_BYTES - 1, "=1s", 4);
     add(&rules, text);
@@ -116,13 +108,12 @@ static void a_glob_has_its_limit(void **state)
     assert_int_equal(rules.count, 1);
 }
 
-static void there_are_so_many_and_no_more(void **state)
+TEST(there_are_so_many_and_no_more)
 {
     const char *expected = "";
     struct rules rules = {0};
     char text[32];
 
-    (void)state;
     for (unsigned i = 0; i < RULES_MAX; i++) {
         snprintf(text, sizeof text, "name-%u=%us", i, i + 1);
         add(&rules, text);
@@ -135,11 +126,10 @@ static void there_are_so_many_and_no_more(void **state)
     assert_int_equal(find(&rules, "one-more"), RULES_NONE);
 }
 
-static void the_first_that_matches_decides(void **state)
+TEST(the_first_that_matches_decides)
 {
     struct rules rules = {0};
 
-    (void)state;
     assert_int_equal(find(&rules, "anything"), RULES_NONE);
     add(&rules, "batch-nightly=2h");
     add(&rules, "batch-*=10m");
@@ -155,7 +145,7 @@ static void the_first_that_matches_decides(void **state)
 }
 
 /* Names are neither terminated nor free of zeros; nothing behind them is read, nor behind the text of a rule. */
-static void bytes_end_where_they_end(void **state)
+TEST(bytes_end_where_they_end)
 {
     static const char text[] = "w*\xff=1s";
     static const uint8_t name[] = {'w', 0, 0x1b, 0xff};
@@ -163,7 +153,6 @@ static void bytes_end_where_they_end(void **state)
     const char *expected = "";
     struct rules rules = {0};
 
-    (void)state;
     guarded_copy_new(&text_copy, text, sizeof text);
     guarded_copy_new(&name_copy, name, sizeof name);
     assert_int_equal(rules_add(&rules, (const char *)text_copy.bytes, &expected), 0);
@@ -172,15 +161,4 @@ static void bytes_end_where_they_end(void **state)
     assert_int_equal(find_bytes(&rules, name_copy.bytes, sizeof name - 1), RULES_NONE);
     assert_int_equal(find_bytes(&rules, name_copy.bytes + sizeof name, 0), RULES_NONE);
     guarded_copy_free(&name_copy);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_is_written_is_taken),       cmocka_unit_test(what_cannot_be_a_rule_is_refused),
-        cmocka_unit_test(a_glob_has_its_limit),           cmocka_unit_test(there_are_so_many_and_no_more),
-        cmocka_unit_test(the_first_that_matches_decides), cmocka_unit_test(bytes_end_where_they_end),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,22 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_schedule.c - jitter, and scans brought forward. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "detect/schedule.h"
+#include "support/test.h"
 
 #define INTERVAL UINT64_C(1000000000)
 
-static void test_jitter(void **state)
+TEST(jitter)
 {
     struct schedule schedule;
     uint64_t least = UINT64_MAX, most = 0;
 
-    (void)state;
     schedule_init(&schedule, INTERVAL, 42);
     for (int i = 0; i < 10000; i++) {
         uint64_t wait;
@@ -31,11 +24,10 @@ static void test_jitter(void **state)
     assert_true(most > INTERVAL * 99 / 100);
 }
 
-static void test_brought_forward(void **state)
+TEST(brought_forward)
 {
     struct schedule schedule;
 
-    (void)state;
     schedule_init(&schedule, INTERVAL, 0);
     schedule_next(&schedule, 0, INTERVAL / 2);
     assert_int_equal(schedule_wait_ns(&schedule, 0), INTERVAL / 2);
@@ -44,11 +36,10 @@ static void test_brought_forward(void **state)
 }
 
 /* A suspect that is due already must not make the daemon scan without pause. */
-static void test_least_distance(void **state)
+TEST(least_distance)
 {
     struct schedule schedule;
 
-    (void)state;
     schedule_init(&schedule, INTERVAL, 1);
     schedule_next(&schedule, 7 * INTERVAL, 7 * INTERVAL);
     assert_int_equal(schedule_wait_ns(&schedule, 7 * INTERVAL), INTERVAL / 16);
@@ -57,12 +48,11 @@ static void test_least_distance(void **state)
 }
 
 /* A scan just before a due instant would keep the next one from being in time. */
-static void test_out_of_the_way(void **state)
+TEST(out_of_the_way)
 {
     struct schedule schedule;
     uint64_t due = 9 * INTERVAL / 10 + INTERVAL / 100, wait;
 
-    (void)state;
     for (uint64_t seed = 1; seed < 1000; seed++) {
         schedule_init(&schedule, INTERVAL, seed);
         schedule_next(&schedule, 0, INTERVAL + seed);
@@ -75,11 +65,10 @@ static void test_out_of_the_way(void **state)
     }
 }
 
-static void test_another_interval(void **state)
+TEST(another_interval)
 {
     struct schedule schedule;
 
-    (void)state;
     schedule_init(&schedule, 60 * INTERVAL, 1);
     schedule_next(&schedule, 0, UINT64_MAX);
     schedule_set_interval(&schedule, INTERVAL, 5 * INTERVAL); /* shorter: not only when the long one is over */
@@ -92,15 +81,4 @@ static void test_another_interval(void **state)
     assert_in_range(schedule_wait_ns(&schedule, 6 * INTERVAL), INTERVAL * 9 / 10, INTERVAL);
     schedule_set_interval(&schedule, INTERVAL, 9 * INTERVAL);
     assert_int_equal(schedule_wait_ns(&schedule, 9 * INTERVAL), 0); /* one that is overdue stays so */
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_jitter),           cmocka_unit_test(test_brought_forward),
-        cmocka_unit_test(test_least_distance),   cmocka_unit_test(test_out_of_the_way),
-        cmocka_unit_test(test_another_interval),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,20 +2,13 @@
 /*
  * test_state.c - the names of states and causes are those of the HTTP interface, both ways.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <string.h>
 
 #include "detect/state.h"
+#include "support/test.h"
 
-static void names_are_those_of_the_interface(void **context)
+TEST(names_are_those_of_the_interface)
 {
-    (void)context;
     assert_string_equal(id_state_name(ID_RUNNING), "running");
     assert_string_equal(id_state_name(ID_IDLE), "idle");
     assert_string_equal(id_state_name(ID_STALLED), "stalled");
@@ -27,9 +20,8 @@ static void names_are_those_of_the_interface(void **context)
     assert_string_equal(id_cause_name(CAUSE_UNINTERRUPTIBLE), "uninterruptible");
 }
 
-static void every_name_is_found_again(void **context)
+TEST(every_name_is_found_again)
 {
-    (void)context;
     for (int i = 0; i < ID_STATE_COUNT; i++)
         assert_int_equal(id_state_from_name(id_state_name((enum id_state)i)), i);
     for (int i = 0; i < CAUSE_COUNT; i++)
@@ -37,9 +29,8 @@ static void every_name_is_found_again(void **context)
             assert_int_equal(id_cause_from_name(id_cause_name((enum id_cause)i)), i);
 }
 
-static void other_names_and_values_are_nothing(void **context)
+TEST(other_names_and_values_are_nothing)
 {
-    (void)context;
     assert_int_equal(id_state_from_name("Running"), -1);
     assert_int_equal(id_state_from_name(""), -1);
     assert_int_equal(id_cause_from_name(""), -1);
@@ -55,9 +46,8 @@ static void other_names_and_values_are_nothing(void **context)
         assert_true(strlen(id_state_meaning((enum id_state)i)) > 10);
 }
 
-static void letters_are_unlike(void **context)
+TEST(letters_are_unlike)
 {
-    (void)context;
     for (int i = 0; i < ID_STATE_COUNT; i++) {
         assert_in_range(id_state_letter((enum id_state)i), 'a', 'z');
         for (int other = 0; other < i; other++)
@@ -67,12 +57,11 @@ static void letters_are_unlike(void **context)
     assert_int_equal(id_state_letter((enum id_state)77), '?');
 }
 
-static void a_cause_is_of_one_state(void **context)
+TEST(a_cause_is_of_one_state)
 {
     static const enum id_cause of_stops[] = {CAUSE_SIGNAL, CAUSE_TRACER, CAUSE_FREEZER, CAUSE_CORE_DUMP};
     int count = 0;
 
-    (void)context;
     for (int i = 0; i < CAUSE_COUNT; i++)
         count += id_cause_stops((enum id_cause)i);
     assert_int_equal(count, sizeof(of_stops) / sizeof(of_stops[0]));
@@ -81,9 +70,8 @@ static void a_cause_is_of_one_state(void **context)
     assert_false(id_cause_stops(CAUSE_COUNT));
 }
 
-static void certain_are_those_that_nobody_asked_for(void **context)
+TEST(certain_are_those_that_nobody_asked_for)
 {
-    (void)context;
     for (int cause = 0; cause < CAUSE_COUNT; cause++) {
         const bool listed = cause == CAUSE_BLOCKED || cause == CAUSE_UNINTERRUPTIBLE || cause == CAUSE_STARVED ||
                             cause == CAUSE_DEADLOCK || cause == CAUSE_PARKED;
@@ -91,18 +79,4 @@ static void certain_are_those_that_nobody_asked_for(void **context)
         assert_int_equal(id_cause_is_certain((enum id_cause)cause, true), listed);
         assert_int_equal(id_cause_is_certain((enum id_cause)cause, false), listed || cause == CAUSE_SPINNING);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(names_are_those_of_the_interface),
-        cmocka_unit_test(every_name_is_found_again),
-        cmocka_unit_test(other_names_and_values_are_nothing),
-        cmocka_unit_test(letters_are_unlike),
-        cmocka_unit_test(a_cause_is_of_one_state),
-        cmocka_unit_test(certain_are_those_that_nobody_asked_for),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,16 +3,11 @@
  * test_table.c - columns in order of slot: merging, squeezing out, searching, and giving memory back. Against a model
  * that is an array with a cell for every slot.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "detect/table.h"
+#include "support/test.h"
 
 #define SLOTS 300u
 
@@ -57,12 +52,11 @@ static void assert_is(const struct table *table, const uint64_t *progress_of)
     assert_int_equal(table->count, i);
 }
 
-static void merges_and_compactions_agree_with_the_model(void **context)
+TEST(merges_and_compactions_agree_with_the_model)
 {
     struct table table = {0}, added = {0};
     uint64_t progress_of[SLOTS] = {0};
 
-    (void)context;
     random_state = 7;
     for (int round = 0; round < 2000; round++) {
         const uint32_t add_chance = random_below(100), remove_chance = random_below(100);
@@ -88,11 +82,10 @@ static void merges_and_compactions_agree_with_the_model(void **context)
     table_done(&added);
 }
 
-static void seeks_from_anywhere(void **context)
+TEST(seeks_from_anywhere)
 {
     struct table table = {0};
 
-    (void)context;
     for (uint32_t i = 0; i < 50; i++)
         append(&table, 3 * i, 1);
     for (size_t from = 0; from <= 50; from++) {
@@ -106,11 +99,10 @@ static void seeks_from_anywhere(void **context)
     assert_int_equal(table_seek(&table, 0, 5), 0);
 }
 
-static void gives_memory_back(void **context)
+TEST(gives_memory_back)
 {
     struct table table = {0};
 
-    (void)context;
     for (uint32_t i = 0; i < 100000; i++)
         append(&table, i, 1);
     for (uint32_t i = 0; i < 90000; i++)
@@ -126,11 +118,10 @@ static void gives_memory_back(void **context)
     assert_null(table.slots);
 }
 
-static void refuses_what_no_memory_can_hold(void **context)
+TEST(refuses_what_no_memory_can_hold)
 {
     struct table table = {0};
 
-    (void)context;
     append(&table, 5, 9);
     assert_int_not_equal(table_reserve(&table, SIZE_MAX / 4), 0);
     assert_int_equal(table.count, 1);
@@ -138,16 +129,4 @@ static void refuses_what_no_memory_can_hold(void **context)
     assert_int_equal(table.slots[0], 5);
     assert_int_equal(table.progress[0], 9);
     table_done(&table);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(merges_and_compactions_agree_with_the_model),
-        cmocka_unit_test(seeks_from_anywhere),
-        cmocka_unit_test(gives_memory_back),
-        cmocka_unit_test(refuses_what_no_memory_can_hold),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,16 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_export.c - one story made by hand, in each of the formats: ripd/export. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
 #include <jansson.h>
 
 #include "export/export.h"
+#include "support/test.h"
 
 #define SECOND UINT64_C(1000000000)
 #define WALL UINT64_C(1700000000000000000)
@@ -146,11 +142,10 @@ static void feed_all(struct story *story)
     assert_int_equal(story->format->finish(story->made), 0);
 }
 
-static void test_folded(void **state)
+TEST(folded)
 {
     struct story story;
 
-    (void)state;
     begin(&story, &export_folded);
     feed_all(&story);
     assert_string_equal(story.text, "app;w:\\\"\\u0001 1 1\n"
@@ -183,13 +178,12 @@ static void assert_slice(const json_t *events, const char *name, double begin_us
     assert_true(json_number_value(json_object_get(slice, "dur")) == duration_us);
 }
 
-static void test_chrome(void **state)
+TEST(chrome)
 {
     struct story story;
     const json_t *events, *slice;
     json_t *document;
 
-    (void)state;
     begin(&story, &export_chrome);
     feed_all(&story);
     document = json_loads(story.text, JSON_REJECT_DUPLICATES, NULL);
@@ -208,12 +202,11 @@ static void test_chrome(void **state)
 }
 
 /* What is open at the end ends there; what never was begins nowhere. */
-static void test_chrome_without_ends(void **state)
+TEST(chrome_without_ends)
 {
     struct story story;
     json_t *document;
 
-    (void)state;
     begin(&story, &export_chrome);
     assert_int_equal(story.format->finish(story.made), 0);
     assert_string_equal(story.text, "{\"displayTimeUnit\":\"ms\",\"traceEvents\":[\n\n]}\n");
@@ -242,12 +235,11 @@ static uint64_t number_at(const struct story *story, size_t offset, size_t bytes
     return number;
 }
 
-static void test_ctf(void **state)
+TEST(ctf)
 {
     struct story story;
     char *metadata = export_ctf_metadata();
 
-    (void)state;
     assert_non_null(strstr(metadata, "/* CTF 1.8 */\n"));
     assert_non_null(strstr(metadata, "event { name = \"snap\"; id = 7;"));
     assert_null(strstr(metadata, "%"));
@@ -265,11 +257,10 @@ static void test_ctf(void **state)
     end(&story);
 }
 
-static void test_output_that_fails(void **state)
+TEST(output_that_fails)
 {
     const struct export_format *formats[] = {&export_ctf, &export_chrome, &export_folded};
 
-    (void)state;
     for (size_t i = 0; i < sizeof(formats) / sizeof(formats[0]); i++) {
         struct story story;
 
@@ -284,11 +275,10 @@ static void test_output_that_fails(void **state)
 }
 
 /* Events of rings and ids that were never there, as a hostile recording has them. */
-static void test_strangers(void **state)
+TEST(strangers)
 {
     const struct export_format *formats[] = {&export_ctf, &export_chrome, &export_folded};
 
-    (void)state;
     for (size_t i = 0; i < sizeof(formats) / sizeof(formats[0]); i++) {
         struct story story;
 
@@ -307,18 +297,4 @@ static void test_strangers(void **state)
         assert_int_equal(story.format->finish(story.made), 0);
         end(&story);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_folded),
-        cmocka_unit_test(test_chrome),
-        cmocka_unit_test(test_chrome_without_ends),
-        cmocka_unit_test(test_ctf),
-        cmocka_unit_test(test_output_that_fails),
-        cmocka_unit_test(test_strangers),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

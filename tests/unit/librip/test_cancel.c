@@ -101,10 +101,6 @@ int main(void)
     puts("skipped: AddressSanitizer's own end of a thread does not survive asynchronous cancellation");
     return 77;
 #endif
-    const struct CMUnitTest tests[] = {
-        SCENE_TEST(cancelled_thread),
-        SCENE_TEST(cancelled_asynchronously),
-    };
 
-    return cmocka_run_group_tests_name("cancel", tests, NULL, NULL);
+    return tests_run(NULL, NULL);
 }

@@ -448,26 +448,3 @@ SCENE(flush_wakes)
     CHECK(errno == 77 && ring_info().flush_count == 1);
     CHECK(end_of(pid) == 0);
 }
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        SCENE_TEST(ends_are_logged_in_order),
-        SCENE_TEST(what_they_left_stays),
-        SCENE_TEST(the_living_have_not_ended),
-        SCENE_TEST(oldest_first),
-        SCENE_TEST(more_are_free_than_are_logged),
-        SCENE_TEST(oldest_first_of_the_reserved),
-        SCENE_TEST(slots_stay_dense),
-        SCENE_TEST(none_is_lost),
-        SCENE_TEST(killed_halfway),
-        SCENE_TEST(many_processes_end_ids),
-        SCENE_TEST(swept_ids_have_ended),
-        SCENE_TEST(leaving_and_forking),
-        SCENE_TEST(snaps_are_counted),
-        SCENE_TEST(the_sum_is_exact_while_ids_end),
-        SCENE_TEST(flush_wakes),
-    };
-
-    return cmocka_run_group_tests_name("ended", tests, NULL, NULL);
-}

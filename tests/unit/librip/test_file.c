@@ -454,38 +454,3 @@ SCENE(document_has_the_offsets)
     }
     CHECK(found > 70);
 }
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        SCENE_TEST(made_complete),
-        SCENE_TEST(numbers_and_links),
-        SCENE_TEST(disabled),
-        SCENE_TEST(mode_is_not_widened),
-        SCENE_TEST(preloaded_made_complete),
-        SCENE_TEST(unfinished_are_removed_in_time),
-        SCENE_TEST(capacity_zero_is_pid_max),
-        SCENE_TEST(largest_ring),
-        SCENE_TEST(descriptor_is_out_of_the_way),
-        SCENE_TEST(few_descriptors),
-        SCENE_TEST(same_again),
-        SCENE_TEST(same_relative_name),
-        SCENE_TEST(main_thread_has_ended),
-        SCENE_TEST(options),
-        SCENE_TEST(not_in_core_dumps),
-        SCENE_TEST(bad_arguments),
-        SCENE_TEST(not_on_disk),
-        SCENE_TEST(file_limit_does_not_kill),
-        SCENE_TEST(full_tmpfs),
-        SCENE_TEST(full_tmpfs_refuses_slots),
-        SCENE_TEST(ramfs),
-        SCENE_TEST(after_a_failure),
-        SCENE_TEST(locked_memory_stays_sparse),
-        SCENE_TEST(memory_locked_later_stays_sparse),
-        SCENE_TEST(slots_of_others_are_opened),
-        SCENE_TEST(locked_memory_of_an_ordinary_user),
-        SCENE_TEST(document_has_the_offsets),
-    };
-
-    return cmocka_run_group_tests_name("file", tests, NULL, NULL);
-}

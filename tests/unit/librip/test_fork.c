@@ -593,31 +593,3 @@ SCENE(embryo_is_not_inherited)
     }
     CHECK(end_of(-1) == 0);
 }
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        SCENE_TEST(child_never_touches_the_parents_slot),
-        SCENE_TEST(contexts_of_the_parent_are_inert),
-        SCENE_TEST(handler_that_snaps_during_fork),
-        SCENE_TEST(nothing_is_traced_during_fork),
-        SCENE_TEST(embryo_is_kept_and_born),
-        SCENE_TEST(life_of_the_parent_ends_with_it),
-        SCENE_TEST(double_fork_daemon),
-        SCENE_TEST(parent_gone_before_the_child_runs),
-        SCENE_TEST(exec_child_does_not_keep_the_ring),
-        SCENE_TEST(stolen_embryo),
-        SCENE_TEST(child_has_no_descriptor_of_the_ring),
-        SCENE_TEST(child_that_drops_its_uid),
-        SCENE_TEST(vfork_changes_nothing),
-        SCENE_TEST(spawn_changes_nothing),
-        SCENE_TEST(bare_system_call),
-        SCENE_TEST(bare_system_call_then_threads),
-        SCENE_TEST(fork_while_others_register),
-        SCENE_TEST(chain_of_children),
-        SCENE_TEST(child_that_forks_before_it_registers),
-        SCENE_TEST(embryo_is_not_inherited),
-    };
-
-    return cmocka_run_group_tests_name("fork", tests, NULL, NULL);
-}

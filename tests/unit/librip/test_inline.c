@@ -130,15 +130,3 @@ SCENE(globals_of_the_program)
     CHECK(same(&rip_tid, &rip__tid) && same(&rip_idx, &rip__idx) && same(&rip_ctr, &rip__ctr));
     CHECK(rip_tid == 1 && rip_idx == 7 && rip_ctr == 9);
 }
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        SCENE_TEST(real_snap_records_its_caller), SCENE_TEST(real_snap_records_the_call_not_what_follows),
-        SCENE_TEST(snap_at_records_its_address),  SCENE_TEST(real_idle),
-        SCENE_TEST(real_switch_goes_both_ways),   SCENE_TEST(nothing_without_an_id),
-        SCENE_TEST(globals_of_the_program),
-    };
-
-    return cmocka_run_group_tests_name("inline", tests, NULL, NULL);
-}

@@ -340,26 +340,3 @@ SCENE(full_tables)
     rip_refresh_modules();
     CHECK(module_count(0) == count && rip_ring->modules_dropped_count == 1);
 }
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        SCENE_TEST(program_and_its_libraries),
-        SCENE_TEST(program_without_proc),
-        SCENE_TEST(program_that_loses_proc),
-        SCENE_TEST(vdso_has_a_name),
-        SCENE_TEST(nothing_new_costs_nothing),
-        SCENE_TEST(loaded_later),
-        SCENE_TEST(unloaded_and_loaded_again),
-        SCENE_TEST(learnt_by_an_address),
-        SCENE_TEST(preloaded_learns_what_calls),
-        SCENE_TEST(nothing_to_be_learnt),
-        SCENE_TEST(learnt_after_another_was_unloaded),
-        SCENE_TEST(learnt_in_a_child_while_the_loader_is_locked),
-        SCENE_TEST(children_share_entries),
-        SCENE_TEST(child_without_an_id_writes_nothing),
-        SCENE_TEST(full_tables),
-    };
-
-    return cmocka_run_group_tests_name("modules", tests, NULL, NULL);
-}

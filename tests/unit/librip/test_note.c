@@ -163,19 +163,3 @@ SCENE(rings_of_the_preload_library_have_none)
     rip_note("unheard", 7);
     CHECK(rip__thread.slot != NULL && copy(0, &info) == RIP_NOT_LIVE);
 }
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        SCENE_TEST(nothing_before),
-        SCENE_TEST(any_bytes_of_any_length),
-        SCENE_TEST(it_is_the_registrations),
-        SCENE_TEST(coroutines_have_their_own),
-        SCENE_TEST(every_slot_has_one),
-        SCENE_TEST(without_memory_there_is_no_id),
-        SCENE_TEST(a_child_of_fork_has_none_until_it_registers),
-        SCENE_TEST(rings_of_the_preload_library_have_none),
-    };
-
-    return cmocka_run_group_tests_name("note", tests, NULL, NULL);
-}

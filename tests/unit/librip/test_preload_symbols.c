@@ -4,15 +4,10 @@
  */
 #include <dlfcn.h>
 #include <gnu/lib-names.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 
 #include "preload.h"
 #include "support/symbols/symbols_kit.h"
+#include "support/test.h"
 
 static const char *const call_names[CALL_COUNT] = {
 #define ANNOUNCED(type, name, parameters, arguments, call, done) [CALL_##name] = #name,
@@ -27,11 +22,10 @@ static bool is_supported(void)
     return dlsym(RTLD_DEFAULT, "_dl_find_object") != NULL;
 }
 
-static void calls_are_as_dlsym_says(void **state)
+TEST(calls_are_as_dlsym_says)
 {
     unsigned int found = 0;
 
-    (void)state;
     for (unsigned int i = 0; i < CALL_COUNT; i++) {
         const void *function = preload_symbol_find(call_names[i]);
 
@@ -45,9 +39,8 @@ static void calls_are_as_dlsym_says(void **state)
         assert_in_range(found, CALL_COUNT - 20, CALL_COUNT);
 }
 
-static void library_in_front_is_found(void **state)
+TEST(library_in_front_is_found)
 {
-    (void)state;
     if (!is_supported())
         skip();
     assert_int_equal(kit_plain(), 1);
@@ -55,45 +48,31 @@ static void library_in_front_is_found(void **state)
     assert_ptr_equal(preload_symbol_find("sigpause"), kit_address_of_sigpause());
 }
 
-static void default_version_is_found(void **state)
+TEST(default_version_is_found)
 {
     void *function = preload_symbol_find("kit_versions");
 
-    (void)state;
     if (!is_supported())
         skip();
     assert_ptr_equal(function, dlsym(RTLD_NEXT, "kit_versions"));
     assert_ptr_equal(function, dlsym(RTLD_NEXT, "kit_versions_new"));
 }
 
-static void rest_is_left_to_dlsym(void **state)
+TEST(rest_is_left_to_dlsym)
 {
     static const char *const names[] = {"kit_old", "kit_chosen", "kit_data", "kit_absent", "environ", ""};
 
-    (void)state;
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
         assert_null(preload_symbol_find(names[i]));
 }
 
-static void c_library_is_asked_past_others(void **state)
+TEST(c_library_is_asked_past_others)
 {
     void *libc = dlopen(LIBC_SO, RTLD_LAZY | RTLD_NOLOAD); /* a sanitizer's functions stand before it */
 
-    (void)state;
     if (!is_supported())
         skip();
     assert_ptr_not_equal(preload_symbol_of_libc("sigpause"), kit_address_of_sigpause());
     assert_ptr_equal(preload_symbol_of_libc("clock_gettime"), dlsym(libc, "clock_gettime"));
     assert_null(preload_symbol_of_libc("kit_plain"));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(calls_are_as_dlsym_says),        cmocka_unit_test(library_in_front_is_found),
-        cmocka_unit_test(default_version_is_found),       cmocka_unit_test(rest_is_left_to_dlsym),
-        cmocka_unit_test(c_library_is_asked_past_others),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -529,33 +529,3 @@ SCENE(embryos_that_exec_do_not_fill_the_table)
     enter_and(leave_in_order);
     CHECK(rip_ring->refused_process_count == 0);
 }
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        SCENE_TEST(record_says_who),
-        SCENE_TEST(preloaded_record_says_the_rest_later),
-        SCENE_TEST(preloaded_record_without_proc),
-        SCENE_TEST(locks_name_the_holder),
-        SCENE_TEST(life_survives_closing_everything),
-        SCENE_TEST(exec_drops_both_locks),
-        SCENE_TEST(leaving_to_exec),
-        SCENE_TEST(leaving_to_exec_beside_others),
-        SCENE_TEST(child_holds_locks_of_its_own),
-        SCENE_TEST(child_that_closed_everything_finds_the_file),
-        SCENE_TEST(child_that_cannot_find_the_file),
-        SCENE_TEST(process_without_its_main_thread_is_alive),
-        SCENE_TEST(leaving_removes_the_file),
-        SCENE_TEST(leaving_spares_what_is_being_taken_over),
-        SCENE_TEST(leaving_spares_what_is_not_the_ring),
-        SCENE_TEST(leaving_with_a_child_alive),
-        SCENE_TEST(another_ring_after_leaving),
-        SCENE_TEST(descriptor_moves_with_its_lock),
-        SCENE_TEST(records_of_the_exited_are_reused),
-        SCENE_TEST(records_of_the_dead_are_reused_at_last),
-        SCENE_TEST(too_many_processes),
-        SCENE_TEST(embryos_that_exec_do_not_fill_the_table),
-    };
-
-    return cmocka_run_group_tests_name("process", tests, NULL, NULL);
-}

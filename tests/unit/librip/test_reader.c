@@ -3,19 +3,14 @@
  * test_reader.c - opening a ring: which bytes are one, what is said of those that are not, and where reading ends.
  * Images lie against a page without access, so that one byte read too far ends the program.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "rip/reader.h"
 #include "support/guarded_copy.h"
 #include "support/ring_builder.h"
 #include "support/ring_walk.h"
+#include "support/test.h"
 
 static enum rip_status open_bytes(const void *bytes, uint64_t size_bytes)
 {
@@ -24,9 +19,8 @@ static enum rip_status open_bytes(const void *bytes, uint64_t size_bytes)
     return rip_view_open(&view, bytes, size_bytes);
 }
 
-static void test_every_status_has_a_text(void **state)
+TEST(every_status_has_a_text)
 {
-    (void)state;
     for (enum rip_status one = RIP_OK; one <= RIP_CHANGED; one++) {
         assert_true(rip_status_text(one)[0] != '\0');
         for (enum rip_status other = RIP_OK; other < one; other++)
@@ -36,14 +30,13 @@ static void test_every_status_has_a_text(void **state)
     assert_non_null(rip_status_text((enum rip_status) - 1));
 }
 
-static void test_a_ring_opens_and_describes_itself(void **state)
+TEST(a_ring_opens_and_describes_itself)
 {
     struct ring_builder builder;
     struct rip_ring_info info;
     struct ring_walk walk;
     struct rip_view view;
 
-    (void)state;
     ring_builder_new_sample(&builder);
     builder.ring->compatible_flags = UINT64_MAX; /* ignored: a reader need not know them */
     builder.ring->refused_full_count = 3;
@@ -74,12 +67,11 @@ static void test_a_ring_opens_and_describes_itself(void **state)
     ring_builder_free(&builder);
 }
 
-static void test_foreign_bytes_are_not_a_ring(void **state)
+TEST(foreign_bytes_are_not_a_ring)
 {
     static const char text[64] __attribute__((aligned(8))) = "RIPRONG\0 and other bytes of some foreign file";
     struct guarded_copy zeros;
 
-    (void)state;
     guarded_copy_new(&zeros, NULL, 2 * RIP_PAGE_BYTES);
     assert_int_equal(open_bytes(zeros.bytes, 2 * RIP_PAGE_BYTES), RIP_NOT_A_RING);
     assert_int_equal(open_bytes(zeros.bytes + 2 * RIP_PAGE_BYTES, 0), RIP_NOT_A_RING);
@@ -88,12 +80,11 @@ static void test_foreign_bytes_are_not_a_ring(void **state)
 }
 
 /* The first thing that is wrong decides, from the most to the least general. */
-static void test_what_is_wrong_is_said_in_order(void **state)
+TEST(what_is_wrong_is_said_in_order)
 {
     struct ring_builder builder;
     struct rip_ring *ring;
 
-    (void)state;
     ring_builder_new_sample(&builder);
     ring = builder.ring;
     ring->slot_stride_bytes = 0;
@@ -114,12 +105,11 @@ static void test_what_is_wrong_is_said_in_order(void **state)
     ring_builder_free(&builder);
 }
 
-static void test_every_truncation_is_noticed(void **state)
+TEST(every_truncation_is_noticed)
 {
     struct ring_builder builder;
     uint64_t step = 8;
 
-    (void)state;
     ring_builder_new_sample(&builder);
     for (uint64_t size = 0; size < builder.size_bytes; size += step) {
         struct guarded_copy cut;
@@ -133,12 +123,11 @@ static void test_every_truncation_is_noticed(void **state)
     ring_builder_free(&builder);
 }
 
-static void test_failure_leaves_the_view_alone(void **state)
+TEST(failure_leaves_the_view_alone)
 {
     struct rip_view view, before;
     struct ring_builder builder;
 
-    (void)state;
     memset(&view, 0x5a, sizeof(view));
     before = view;
     ring_builder_new_sample(&builder);
@@ -149,7 +138,7 @@ static void test_failure_leaves_the_view_alone(void **state)
 }
 
 /* The last byte of the last slot is the last byte there is. */
-static void test_the_end_of_the_file_is_the_end(void **state)
+TEST(the_end_of_the_file_is_the_end)
 {
     static const struct ring_geometry geometries[] = {
         {.slot_capacity = 1, .process_capacity = 1, .module_capacity = 1},
@@ -159,7 +148,6 @@ static void test_the_end_of_the_file_is_the_end(void **state)
         {.slot_capacity = 100, .entry_count = 4, .entry_offset_bytes = 288},
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof(geometries) / sizeof(geometries[0]); i++) {
         uint32_t capacity = geometries[i].slot_capacity;
         struct ring_builder builder;
@@ -184,13 +172,12 @@ static void test_the_end_of_the_file_is_the_end(void **state)
     }
 }
 
-static void test_a_header_that_changes_later_changes_nothing(void **state)
+TEST(a_header_that_changes_later_changes_nothing)
 {
     struct ring_builder builder;
     struct rip_id_info info;
     struct rip_view view;
 
-    (void)state;
     ring_builder_new_sample(&builder);
     assert_int_equal(rip_view_open(&view, builder.bytes, builder.size_bytes), RIP_OK);
     memset(builder.bytes, 0xff, 512);
@@ -198,20 +185,4 @@ static void test_a_header_that_changes_later_changes_nothing(void **state)
     assert_int_equal(info.id, 22);
     assert_int_equal(rip_view_id(&view, 10, &info), RIP_NOT_LIVE);
     ring_builder_free(&builder);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_every_status_has_a_text),
-        cmocka_unit_test(test_a_ring_opens_and_describes_itself),
-        cmocka_unit_test(test_foreign_bytes_are_not_a_ring),
-        cmocka_unit_test(test_what_is_wrong_is_said_in_order),
-        cmocka_unit_test(test_every_truncation_is_noticed),
-        cmocka_unit_test(test_failure_leaves_the_view_alone),
-        cmocka_unit_test(test_the_end_of_the_file_is_the_end),
-        cmocka_unit_test(test_a_header_that_changes_later_changes_nothing),
-    };
-
-    return cmocka_run_group_tests_name("reader", tests, NULL, NULL);
 }

@@ -3,16 +3,11 @@
  * test_reader_copy.c - one id, a process, a module: what is there is returned, and nothing else. Trails have a file of
  * their own.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "rip/reader.h"
 #include "support/ring_builder.h"
+#include "support/test.h"
 
 enum { SLOT = 3 };
 
@@ -39,12 +34,11 @@ static void tear_down(struct fixture *fixture)
 
 /* Ids -------------------------------------------------------------------------------------------------------------- */
 
-static void test_an_id_is_copied_whole(void **state)
+TEST(an_id_is_copied_whole)
 {
     struct fixture fixture;
     struct rip_id_info info;
 
-    (void)state;
     set_up(&fixture);
     fixture.slot->kind = RIP_KIND_COROUTINE;
     fixture.slot->counter_bias = 200;
@@ -72,13 +66,12 @@ static void test_an_id_is_copied_whole(void **state)
     tear_down(&fixture);
 }
 
-static void test_a_name_is_never_longer_than_its_place(void **state)
+TEST(a_name_is_never_longer_than_its_place)
 {
     static const uint8_t lengths[] = {0, 1, 62, 63, 64, 255};
     struct fixture fixture;
     struct rip_id_info info;
 
-    (void)state;
     set_up(&fixture);
     memset(fixture.slot->name, 'n', sizeof(fixture.slot->name));
     for (size_t i = 0; i < sizeof(lengths); i++) {
@@ -91,7 +84,7 @@ static void test_a_name_is_never_longer_than_its_place(void **state)
     tear_down(&fixture);
 }
 
-static void test_what_is_not_live_is_not_returned(void **state)
+TEST(what_is_not_live_is_not_returned)
 {
     static const uint32_t slots[] = {0, 2, 4, 64, 69, 70, 127, 128, 4096, UINT32_MAX - 63, UINT32_MAX};
     struct rip_entry entries[RIP_ENTRY_COUNT];
@@ -100,7 +93,6 @@ static void test_what_is_not_live_is_not_returned(void **state)
     struct fixture fixture;
     size_t count = 99;
 
-    (void)state;
     set_up(&fixture);
     memset(&info, 0x5a, sizeof(info));
     memset(&last, 0x5a, sizeof(last));
@@ -125,7 +117,7 @@ static void test_what_is_not_live_is_not_returned(void **state)
 }
 
 /* Of an id that has ended: all that it left, until its slot is claimed again. */
-static void test_an_ended_id_is_copied_while_it_is_there(void **state)
+TEST(an_ended_id_is_copied_while_it_is_there)
 {
     struct rip_entry entries[RIP_ENTRY_COUNT];
     struct rip_id_info info = {.slot = 99};
@@ -133,7 +125,6 @@ static void test_an_ended_id_is_copied_while_it_is_there(void **state)
     struct fixture fixture;
     size_t count = 99;
 
-    (void)state;
     set_up(&fixture);
     ring_builder_run_to(&fixture.builder, SLOT, 40);
     assert_int_equal(rip_view_ended_id(&fixture.view, SLOT, 2, &info), RIP_NOT_LIVE); /* it lives */
@@ -167,7 +158,7 @@ static void test_an_ended_id_is_copied_while_it_is_there(void **state)
 
 static const struct ring_geometry noted = {.slot_capacity = 128, .note_stride_bytes = RIP_SLOT_NOTE_BYTES};
 
-static void test_a_note_is_copied_whole_or_not_at_all(void **state)
+TEST(a_note_is_copied_whole_or_not_at_all)
 {
     struct rip_note_info info = {.slot = 99};
     struct ring_builder builder;
@@ -175,7 +166,6 @@ static void test_a_note_is_copied_whole_or_not_at_all(void **state)
     struct rip_view view;
     uint64_t check;
 
-    (void)state;
     ring_builder_new(&builder, &noted);
     ring_builder_add_id(&builder, SLOT, 77, 4711, 2, "worker");
     note = ring_builder_note_at(&builder, SLOT);
@@ -207,7 +197,7 @@ static void test_a_note_is_copied_whole_or_not_at_all(void **state)
     ring_builder_free(&builder);
 }
 
-static void test_a_note_is_never_longer_than_its_place(void **state)
+TEST(a_note_is_never_longer_than_its_place)
 {
     static const uint8_t lengths[] = {1, 126, 127, 128, 255};
     unsigned char text[UINT8_MAX];
@@ -215,7 +205,6 @@ static void test_a_note_is_never_longer_than_its_place(void **state)
     struct ring_builder builder;
     struct rip_view view;
 
-    (void)state;
     memset(text, 'n', sizeof(text));
     ring_builder_new(&builder, &noted);
     ring_builder_add_id(&builder, SLOT, 77, 4711, 2, "worker");
@@ -232,12 +221,11 @@ static void test_a_note_is_never_longer_than_its_place(void **state)
 
 /* Waits ------------------------------------------------------------------------------------------------------------ */
 
-static void test_a_wait_is_copied_only_while_it_stands(void **state)
+TEST(a_wait_is_copied_only_while_it_stands)
 {
     struct rip_wait_info info, before;
     struct fixture fixture;
 
-    (void)state;
     set_up(&fixture);
     memset(&info, 0x5a, sizeof(info));
     before = info;
@@ -276,12 +264,11 @@ static void test_a_wait_is_copied_only_while_it_stands(void **state)
 
 /* Processes and modules -------------------------------------------------------------------------------------------- */
 
-static void test_a_process_is_copied_whole(void **state)
+TEST(a_process_is_copied_whole)
 {
     struct rip_process_info info;
     struct fixture fixture;
 
-    (void)state;
     set_up(&fixture);
     ring_builder_add_process(&fixture.builder, 2, 4690, 123456, "sixteen-bytes-xx");
     ring_builder_process(&fixture.builder, 2)->parent_pid = 12;
@@ -301,12 +288,11 @@ static void test_a_process_is_copied_whole(void **state)
     tear_down(&fixture);
 }
 
-static void test_process_states_and_bounds(void **state)
+TEST(process_states_and_bounds)
 {
     struct rip_process_info info;
     struct fixture fixture;
 
-    (void)state;
     set_up(&fixture);
     ring_builder_add_process(&fixture.builder, 2, 4690, 123456, "x");
     for (uint32_t one = 0; one < 8; one++) { /* 6 and 7: of a later release */
@@ -327,13 +313,12 @@ static void test_process_states_and_bounds(void **state)
     tear_down(&fixture);
 }
 
-static void test_modules_are_found_by_process_and_number(void **state)
+TEST(modules_are_found_by_process_and_number)
 {
     static const unsigned char build_id[RIP_BUILD_ID_BYTES] = {1, 2, 3};
     struct rip_module_info info;
     struct fixture fixture;
 
-    (void)state;
     set_up(&fixture);
     ring_builder_add_process(&fixture.builder, 0, 1, 1, "a");
     ring_builder_add_process(&fixture.builder, 1, 2, 2, "b");
@@ -364,14 +349,13 @@ static void test_modules_are_found_by_process_and_number(void **state)
     tear_down(&fixture);
 }
 
-static void test_hostile_modules_stay_in_bounds(void **state)
+TEST(hostile_modules_stay_in_bounds)
 {
     struct rip_process *process;
     struct rip_module_info info;
     struct rip_module *module;
     struct fixture fixture;
 
-    (void)state;
     set_up(&fixture);
     ring_builder_add_process(&fixture.builder, 0, 1, 1, "a");
     ring_builder_add_module(&fixture.builder, 0x1000, 0x2000, 0, "/bin/a", "", 0);
@@ -399,23 +383,4 @@ static void test_hostile_modules_stay_in_bounds(void **state)
     module->start = module->end;
     assert_int_equal(rip_view_module(&fixture.view, 0, 0, &info), RIP_NOT_LIVE);
     tear_down(&fixture);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_an_id_is_copied_whole),
-        cmocka_unit_test(test_a_name_is_never_longer_than_its_place),
-        cmocka_unit_test(test_what_is_not_live_is_not_returned),
-        cmocka_unit_test(test_an_ended_id_is_copied_while_it_is_there),
-        cmocka_unit_test(test_a_note_is_copied_whole_or_not_at_all),
-        cmocka_unit_test(test_a_note_is_never_longer_than_its_place),
-        cmocka_unit_test(test_a_wait_is_copied_only_while_it_stands),
-        cmocka_unit_test(test_a_process_is_copied_whole),
-        cmocka_unit_test(test_process_states_and_bounds),
-        cmocka_unit_test(test_modules_are_found_by_process_and_number),
-        cmocka_unit_test(test_hostile_modules_stay_in_bounds),
-    };
-
-    return cmocka_run_group_tests_name("reader_copy", tests, NULL, NULL);
 }

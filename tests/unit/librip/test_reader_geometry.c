@@ -3,18 +3,13 @@
  * test_reader_geometry.c - headers that lie: each field alone, set to what would lead a trusting reader out of the
  * file. Images lie against a page without access, so that one byte read too far ends the program.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "rip/reader.h"
 #include "support/guarded_copy.h"
 #include "support/ring_builder.h"
 #include "support/ring_walk.h"
+#include "support/test.h"
 
 #define FIELD(name)                                                                                                    \
     {                                                                                                                  \
@@ -106,16 +101,15 @@ static void check_each_field(void (*make)(struct ring_builder *builder), size_t 
     ring_builder_free(&builder);
 }
 
-static void test_no_header_field_leads_astray(void **state)
+TEST(no_header_field_leads_astray)
 {
-    (void)state;
     check_each_field(ring_builder_new_sample, 0);
     check_each_field(new_noted, 0);
     check_each_field(new_scripted, SCRIPT_FIELDS_FIRST);
 }
 
 /* What an entry says of its lengths, and whether it is there. */
-static void test_an_entry_of_a_script_leads_nowhere(void **state)
+TEST(an_entry_of_a_script_leads_nowhere)
 {
     struct rip_script_info info;
     struct ring_builder builder;
@@ -124,7 +118,6 @@ static void test_an_entry_of_a_script_leads_nowhere(void **state)
     struct ring_walk walk;
     struct rip_view view;
 
-    (void)state;
     new_scripted(&builder);
     last = ring_builder_script_at(&builder, 9);
     memset(last, 0xff, sizeof(*last));
@@ -145,12 +138,11 @@ static void test_an_entry_of_a_script_leads_nowhere(void **state)
 }
 
 /* The log may name any slot, of any generation and lap, and as many as it likes. */
-static void test_the_log_of_ended_ids_leads_nowhere(void **state)
+TEST(the_log_of_ended_ids_leads_nowhere)
 {
     static const uint64_t counts[] = {0, 1, 255, 256, 257, 1000, 64 * RIP_ENDED_COUNT, UINT64_MAX - 1, UINT64_MAX};
     struct ring_builder builder;
 
-    (void)state;
     new_noted(&builder);
     for (uint32_t slot = 0; slot < 10; slot += 2)
         ring_builder_end_id(&builder, slot);
@@ -179,7 +171,7 @@ static void test_the_log_of_ended_ids_leads_nowhere(void **state)
 }
 
 /* Notes are there or not, and in their place. */
-static void test_the_section_of_notes(void **state)
+TEST(the_section_of_notes)
 {
     static const struct {
         uint64_t offset;
@@ -201,7 +193,6 @@ static void test_the_section_of_notes(void **state)
     struct ring_builder builder;
     struct ring_walk walk;
 
-    (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         new_noted(&builder);
         builder.ring->note_offset += cases[i].offset;
@@ -268,11 +259,10 @@ static const struct {
 #undef SET
 };
 
-static void test_header_fields_one_by_one(void **state)
+TEST(header_fields_one_by_one)
 {
     struct ring_builder builder;
 
-    (void)state;
     for (size_t i = 0; i < sizeof(mutations) / sizeof(mutations[0]); i++) {
         size_t bytes = 0;
 
@@ -290,11 +280,10 @@ static void test_header_fields_one_by_one(void **state)
     }
 }
 
-static void test_lock_ranges_may_not_wrap_or_meet(void **state)
+TEST(lock_ranges_may_not_wrap_or_meet)
 {
     struct ring_builder builder;
 
-    (void)state;
     ring_builder_new_sample(&builder);
     builder.ring->lock_life_offset = builder.ring->lock_holder_offset + 3; /* four processes: one byte shared */
     assert_int_equal(open_bytes(builder.bytes, builder.size_bytes), RIP_DAMAGED);
@@ -306,15 +295,4 @@ static void test_lock_ranges_may_not_wrap_or_meet(void **state)
     builder.ring->lock_takeover_offset = RIP_LOCK_LIFE_OFFSET + 1;
     assert_int_equal(open_bytes(builder.bytes, builder.size_bytes), RIP_DAMAGED);
     ring_builder_free(&builder);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_no_header_field_leads_astray), cmocka_unit_test(test_an_entry_of_a_script_leads_nowhere),
-        cmocka_unit_test(test_header_fields_one_by_one),     cmocka_unit_test(test_the_log_of_ended_ids_leads_nowhere),
-        cmocka_unit_test(test_the_section_of_notes),         cmocka_unit_test(test_lock_ranges_may_not_wrap_or_meet),
-    };
-
-    return cmocka_run_group_tests_name("reader_geometry", tests, NULL, NULL);
 }

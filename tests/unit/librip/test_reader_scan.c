@@ -3,22 +3,17 @@
  * test_reader_scan.c - rip_view_scan(): every live slot once and in order, whatever the shape of the bitmaps and
  * however the scan is cut into calls; and that scanning a sparse file allocates nothing.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "rip/reader.h"
 #include "support/guarded_copy.h"
 #include "support/ring_builder.h"
 #include "support/ring_walk.h"
+#include "support/test.h"
 
 static const size_t batch_sizes[] = {1, 7, 64, 256, 100000};
 enum { BATCH_SIZES = sizeof(batch_sizes) / sizeof(batch_sizes[0]), BATCH_MAX = 100000 };
@@ -89,11 +84,10 @@ static bool in_pattern(unsigned pattern, uint32_t slot, uint32_t capacity)
 }
 enum { PATTERNS = 27 };
 
-static void test_every_live_slot_once_and_in_order(void **state)
+TEST(every_live_slot_once_and_in_order)
 {
     static const uint32_t capacities[] = {1, 2, 63, 64, 65, 127, 128, 1000, 4095, 4096, 4097, 12345};
 
-    (void)state;
     for (size_t i = 0; i < sizeof(capacities) / sizeof(capacities[0]); i++) {
         struct ring_geometry geometry = {.slot_capacity = capacities[i], .process_capacity = 1, .module_capacity = 1};
 
@@ -115,13 +109,12 @@ static void test_every_live_slot_once_and_in_order(void **state)
     }
 }
 
-static void test_a_sample_holds_what_the_slot_holds(void **state)
+TEST(a_sample_holds_what_the_slot_holds)
 {
     struct rip_scan_position position = {0};
     struct ring_builder builder;
     struct rip_view view;
 
-    (void)state;
     ring_builder_new_sample(&builder);
     ring_builder_slot(&builder, 1)->deadline_ms = 250;
     ring_builder_slot(&builder, 1)->counter_bias = 200;
@@ -148,13 +141,12 @@ static void test_a_sample_holds_what_the_slot_holds(void **state)
     ring_builder_free(&builder);
 }
 
-static void test_a_snap_ends_idleness(void **state)
+TEST(a_snap_ends_idleness)
 {
     struct rip_scan_position position = {0};
     struct ring_builder builder;
     struct rip_view view;
 
-    (void)state;
     ring_builder_new_sample(&builder);
     open_ring(&view, &builder);
     ring_builder_snap(&builder, 2, 0x401000);
@@ -170,14 +162,13 @@ static void test_a_snap_ends_idleness(void **state)
 }
 
 /* Slots left out do not count: a short answer still means the end. */
-static void test_slots_being_registered_are_left_out(void **state)
+TEST(slots_being_registered_are_left_out)
 {
     struct ring_geometry geometry = {.slot_capacity = 1000};
     struct rip_scan_position position = {0};
     struct ring_builder builder;
     struct rip_view view;
 
-    (void)state;
     ring_builder_new(&builder, &geometry);
     for (uint32_t slot = 0; slot < 1000; slot++) {
         ring_builder_set_live(&builder, slot, true);
@@ -198,13 +189,12 @@ static void test_slots_being_registered_are_left_out(void **state)
     ring_builder_free(&builder);
 }
 
-static void test_no_room_is_no_progress(void **state)
+TEST(no_room_is_no_progress)
 {
     struct rip_scan_position position = {0};
     struct ring_builder builder;
     struct rip_view view;
 
-    (void)state;
     ring_builder_new_sample(&builder);
     open_ring(&view, &builder);
     assert_int_equal(rip_view_scan(&view, &position, NULL, 0), 0);
@@ -213,11 +203,10 @@ static void test_no_room_is_no_progress(void **state)
 }
 
 /* Bits without a slot, in the last word and far beyond: bitmaps full of ones to the end of their pages. */
-static void test_bits_beyond_the_last_slot_are_nobodys(void **state)
+TEST(bits_beyond_the_last_slot_are_nobodys)
 {
     static const uint32_t capacities[] = {1, 63, 64, 65, 130};
 
-    (void)state;
     for (size_t i = 0; i < sizeof(capacities) / sizeof(capacities[0]); i++) {
         struct ring_geometry geometry = {.slot_capacity = capacities[i], .process_capacity = 1, .module_capacity = 1};
         struct ring_builder builder;
@@ -242,14 +231,13 @@ static void test_bits_beyond_the_last_slot_are_nobodys(void **state)
 }
 
 /* A live bit counts only under its summary bit: without it the page of the word may be a hole. */
-static void test_the_summary_decides(void **state)
+TEST(the_summary_decides)
 {
     struct rip_scan_position position = {0};
     struct ring_builder builder;
     struct rip_id_info info;
     struct rip_view view;
 
-    (void)state;
     ring_builder_new_sample(&builder);
     memset(builder.bytes + builder.ring->summary_offset, 0, sizeof(uint64_t));
     open_ring(&view, &builder);
@@ -259,7 +247,7 @@ static void test_the_summary_decides(void **state)
 }
 
 /* A position that is none of this ring's: nothing, or slots of this ring, but nothing else. */
-static void test_a_strange_position_is_harmless(void **state)
+TEST(a_strange_position_is_harmless)
 {
     struct rip_scan_position positions[] = {
         {.next_word = 0, .pending = UINT64_MAX},      {.next_word = 1, .pending = UINT64_MAX},
@@ -270,7 +258,6 @@ static void test_a_strange_position_is_harmless(void **state)
     struct ring_builder builder;
     struct rip_view view;
 
-    (void)state;
     ring_builder_new(&builder, &geometry);
     open_ring(&view, &builder);
     assert_int_equal(rip_view_scan(&view, &positions[0], samples, BATCH_MAX), 64);
@@ -290,7 +277,7 @@ static uint64_t blocks_of(int descriptor)
 }
 
 /* Four million slots, a thousand live: everything is read, and not a page of tmpfs is allocated by it. */
-static void test_reading_a_sparse_ring_allocates_nothing(void **state)
+TEST(reading_a_sparse_ring_allocates_nothing)
 {
     struct ring_geometry geometry = {.slot_capacity = 4 * 1024 * 1024, .process_capacity = 512};
     uint64_t size_bytes = ring_builder_size(&geometry), before;
@@ -302,7 +289,6 @@ static void test_reading_a_sparse_ring_allocates_nothing(void **state)
     void *writable, *readable;
     uint64_t next;
 
-    (void)state;
     assert_true(descriptor >= 0);
     assert_int_equal(ftruncate(descriptor, (off_t)size_bytes), 0);
     writable = mmap(NULL, size_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0);
@@ -357,11 +343,10 @@ static uint64_t live_count_of(struct ring_builder *builder)
     return rip_view_live_count(&view);
 }
 
-static void test_live_slots_are_counted(void **state)
+TEST(live_slots_are_counted)
 {
     static const uint32_t capacities[] = {1, 63, 64, 65, 4095, 4096, 4097, 70000};
 
-    (void)state;
     for (size_t i = 0; i < sizeof(capacities) / sizeof(capacities[0]); i++) {
         const struct ring_geometry geometry = {.slot_capacity = capacities[i]};
         struct ring_builder builder;
@@ -381,22 +366,4 @@ static void test_live_slots_are_counted(void **state)
         assert_int_equal(live_count_of(&builder), 0);
         ring_builder_free(&builder);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_every_live_slot_once_and_in_order),
-        cmocka_unit_test(test_a_sample_holds_what_the_slot_holds),
-        cmocka_unit_test(test_a_snap_ends_idleness),
-        cmocka_unit_test(test_slots_being_registered_are_left_out),
-        cmocka_unit_test(test_no_room_is_no_progress),
-        cmocka_unit_test(test_bits_beyond_the_last_slot_are_nobodys),
-        cmocka_unit_test(test_the_summary_decides),
-        cmocka_unit_test(test_live_slots_are_counted),
-        cmocka_unit_test(test_a_strange_position_is_harmless),
-        cmocka_unit_test(test_reading_a_sparse_ring_allocates_nothing),
-    };
-
-    return cmocka_run_group_tests_name("reader_scan", tests, NULL, NULL);
 }

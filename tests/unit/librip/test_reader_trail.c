@@ -8,20 +8,15 @@
  */
 #include <pthread.h>
 #include <sched.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/time.h>
 
-#include <cmocka.h>
-
 #include "rip/order.h"
 #include "rip/reader.h"
 #include "support/ring_builder.h"
+#include "support/test.h"
 
 enum { SLOT = 3, RACE_ROUNDS = 50000 };
 
@@ -69,14 +64,13 @@ static size_t trail_of(const struct fixture *fixture, struct rip_entry entries[R
     return count;
 }
 
-static void test_trails_at_the_edges_of_counters(void **state)
+TEST(trails_at_the_edges_of_counters)
 {
     static const uint64_t counts[] = {0,         1,   2,   15,  16,  31,    32,    33,         63,
                                       64,        255, 256, 257, 287, 65535, 65536, UINT32_MAX, (UINT64_C(1) << 32) + 5,
                                       UINT64_MAX};
     static const uint32_t entry_counts[] = {1, 2, 16, 32};
 
-    (void)state;
     for (size_t e = 0; e < sizeof(entry_counts) / sizeof(entry_counts[0]); e++) {
         for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++) {
             struct rip_entry entries[RIP_ENTRY_COUNT];
@@ -96,12 +90,11 @@ static void test_trails_at_the_edges_of_counters(void **state)
     }
 }
 
-static void test_a_count_that_began_later_numbers_from_one(void **state)
+TEST(a_count_that_began_later_numbers_from_one)
 {
     struct rip_entry entries[RIP_ENTRY_COUNT];
     struct fixture fixture;
 
-    (void)state;
     set_up(&fixture, 32);
     fixture.slot->counter_bias = 250;
     fixture.slot->count = 250;
@@ -119,12 +112,11 @@ static void test_a_count_that_began_later_numbers_from_one(void **state)
 }
 
 /* The counter has moved, the entry is not stored yet: the place still holds what it held a round ago. */
-static void test_the_entry_under_the_pen_is_left_out(void **state)
+TEST(the_entry_under_the_pen_is_left_out)
 {
     struct rip_entry entries[RIP_ENTRY_COUNT];
     struct fixture fixture;
 
-    (void)state;
     set_up(&fixture, 32);
     ring_builder_run_to(&fixture.builder, SLOT, 1000);
     fixture.slot->count++;
@@ -135,12 +127,11 @@ static void test_the_entry_under_the_pen_is_left_out(void **state)
 }
 
 /* A handler made 32 snaps between the two halves of one: the newest place has an old tag until the next snap. */
-static void test_a_tag_that_disagrees_is_left_out_wherever_it_is(void **state)
+TEST(a_tag_that_disagrees_is_left_out_wherever_it_is)
 {
     struct rip_entry entries[RIP_ENTRY_COUNT];
     struct fixture fixture;
 
-    (void)state;
     set_up(&fixture, 32);
     ring_builder_run_to(&fixture.builder, SLOT, 1000);
     for (uint64_t number = 969; number <= 1000; number++) {
@@ -159,12 +150,11 @@ static void test_a_tag_that_disagrees_is_left_out_wherever_it_is(void **state)
 }
 
 /* Registration clears the entries: a zero is not snap 256 at address 0, and what was there before is not returned. */
-static void test_places_not_written_hold_no_entry(void **state)
+TEST(places_not_written_hold_no_entry)
 {
     struct rip_entry entries[RIP_ENTRY_COUNT];
     struct fixture fixture;
 
-    (void)state;
     set_up(&fixture, 32);
     fixture.slot->count = 256;
     assert_int_equal(trail_of(&fixture, entries), 0);
@@ -251,7 +241,7 @@ static void end_race(pthread_t thread)
  * At full speed the writer goes round several times within one copy, and the reader is held up in the middle of it for
  * as long as it takes all tags to come round: much is left out, but nothing is wrong.
  */
-static void test_no_entry_is_ever_wrong(void **state)
+TEST(no_entry_is_ever_wrong)
 {
     struct rip_entry entries[RIP_ENTRY_COUNT];
     struct fixture fixture;
@@ -259,7 +249,6 @@ static void test_no_entry_is_ever_wrong(void **state)
     size_t seen = 0, seen_last = 0;
     pthread_t thread;
 
-    (void)state;
     set_up(&fixture, 32);
     racing.slot = fixture.slot;
     start_race(&thread);
@@ -339,7 +328,7 @@ static size_t staged_trail(uint64_t step, struct rip_entry entries[RIP_ENTRY_COU
     return count;
 }
 
-static void test_snaps_between_any_two_loads(void **state)
+TEST(snaps_between_any_two_loads)
 {
     const struct ring_geometry geometry = {
         .slot_capacity = 1, .slot_stride_bytes = 2 * RIP_PAGE_BYTES, .entry_offset_bytes = RIP_PAGE_BYTES};
@@ -348,7 +337,6 @@ static void test_snaps_between_any_two_loads(void **state)
     struct rip_last_info last;
     size_t count;
 
-    (void)state;
     ring_builder_new(&staged.builder, &geometry);
     ring_builder_add_id(&staged.builder, 0, 1, 1, 0, "staged");
     ring_builder_run_to(&staged.builder, 0, 10000);
@@ -367,19 +355,4 @@ static void test_snaps_between_any_two_loads(void **state)
         assert_int_equal(last.entry.snap, 0);
     }
     ring_builder_free(&staged.builder);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_trails_at_the_edges_of_counters),
-        cmocka_unit_test(test_a_count_that_began_later_numbers_from_one),
-        cmocka_unit_test(test_the_entry_under_the_pen_is_left_out),
-        cmocka_unit_test(test_a_tag_that_disagrees_is_left_out_wherever_it_is),
-        cmocka_unit_test(test_places_not_written_hold_no_entry),
-        cmocka_unit_test(test_snaps_between_any_two_loads),
-        cmocka_unit_test(test_no_entry_is_ever_wrong),
-    };
-
-    return cmocka_run_group_tests_name("reader_trail", tests, NULL, NULL);
 }

@@ -131,16 +131,3 @@ SCENE(what_is_no_place_is_refused)
     rip__script_at(0)->published = 0;
     CHECK(copy(place, &info) == RIP_NOT_LIVE);
 }
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        SCENE_TEST(a_line_is_a_location),
-        SCENE_TEST(text_is_cut_to_what_fits),
-        SCENE_TEST(a_full_table_refuses_and_counts),
-        SCENE_TEST(forked_processes_share_the_table),
-        SCENE_TEST(what_is_no_place_is_refused),
-    };
-
-    return cmocka_run_group_tests_name("script", tests, NULL, NULL);
-}

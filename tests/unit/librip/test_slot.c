@@ -184,12 +184,11 @@ SCENE(many_processes_share_the_bitmap)
 
 enum { TABLE_IDS = 3000 };
 
-static void test_table_against_an_array(void **state)
+TEST(table_against_an_array)
 {
     static uint32_t expected[TABLE_IDS];
     unsigned seed = 7;
 
-    (void)state;
     memset(expected, 0xff, sizeof(expected));
     for (unsigned step = 0; step < 100000; step++) {
         uint32_t n = (uint32_t)rand_r(&seed) % TABLE_IDS, id = n * 64;
@@ -207,19 +206,4 @@ static void test_table_against_an_array(void **state)
         assert_int_equal(rip__table_find(n * 64), expected[n]);
     rip__table_drop();
     assert_int_equal(rip__table_find(0), RIP_NO_SLOT);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        SCENE_TEST(full_ring_refuses),
-        SCENE_TEST(slots_of_the_dead_are_swept),
-        SCENE_TEST(claimed_slots_of_the_dead_are_swept),
-        SCENE_TEST(claimed_slots_are_swept_before_the_record_is_reused),
-        SCENE_TEST(slots_of_the_living_are_not_swept),
-        SCENE_TEST(many_processes_share_the_bitmap),
-        cmocka_unit_test(test_table_against_an_array),
-    };
-
-    return cmocka_run_group_tests_name("slot", tests, NULL, NULL);
 }

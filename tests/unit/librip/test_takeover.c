@@ -241,27 +241,3 @@ SCENE(one_of_many_takes_over)
         }
     }
 }
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        SCENE_TEST(empty_file_is_replaced),
-        SCENE_TEST(foreign_things_stay),
-        SCENE_TEST(link_to_dead_ring_stays),
-        SCENE_TEST(dead_becomes_previous),
-        SCENE_TEST(live_is_busy),
-        SCENE_TEST(previous_of_the_user_stays),
-        SCENE_TEST(previous_that_lives_is_busy),
-        SCENE_TEST(previous_that_is_the_same_file),
-        SCENE_TEST(ring_of_another_boot_is_dead),
-        SCENE_TEST(copy_of_a_live_ring_is_dead),
-        SCENE_TEST(damaged_ring_stays),
-        SCENE_TEST(records_far_apart),
-        SCENE_TEST(few_descriptors_say_so),
-        SCENE_TEST(ring_of_another_user_stays),
-        SCENE_TEST(takeover_by_another_is_busy),
-        SCENE_TEST(one_of_many_takes_over),
-    };
-
-    return cmocka_run_group_tests_name("takeover", tests, NULL, NULL);
-}

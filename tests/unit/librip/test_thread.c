@@ -536,30 +536,3 @@ SCENE(deadlines)
     rip_init(9, "nine", 4, 0, 0);
     CHECK(own_info().deadline_ms == 0);
 }
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        SCENE_TEST(nothing_before),
-        SCENE_TEST(fresh_id),
-        SCENE_TEST(long_and_strange_names),
-        SCENE_TEST(globals_are_truthful),
-        SCENE_TEST(fresh_or_resumed),
-        SCENE_TEST(resumed_with_ever_other_counters),
-        SCENE_TEST(fresh_is_seen_by_generation),
-        SCENE_TEST(several_ids_on_one_thread),
-        SCENE_TEST(id_moves_to_another_thread),
-        SCENE_TEST(thread_end_ends_its_id),
-        SCENE_TEST(id_registered_by_a_destructor),
-        SCENE_TEST(contexts),
-        SCENE_TEST(context_without_a_ring),
-        SCENE_TEST(switch_with_one_context),
-        SCENE_TEST(idle_ends_by_itself),
-        SCENE_TEST(errno_is_kept),
-        SCENE_TEST(handler_that_snaps),
-        SCENE_TEST(handler_that_snaps_while_ids_change),
-        SCENE_TEST(deadlines),
-    };
-
-    return cmocka_run_group_tests_name("thread", tests, NULL, NULL);
-}

@@ -211,19 +211,3 @@ SCENE(the_kernel_attaches)
     CHECK(close(reader) == 0 && !rip_tracepoint_enabled(order));
     fire(order);
 }
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        SCENE_TEST(what_is_refused),
-        SCENE_TEST(the_same_one_again),
-        SCENE_TEST(as_many_as_promised),
-        SCENE_TEST(threads_that_define_the_same_get_the_same),
-        SCENE_TEST(an_application_closes_what_it_does_not_know),
-        SCENE_TEST(a_child_has_its_own_semaphore),
-        SCENE_TEST(without_memfd),
-        SCENE_TEST(the_kernel_attaches),
-    };
-
-    return cmocka_run_group_tests_name("tracepoint", tests, NULL, NULL);
-}

@@ -279,22 +279,3 @@ SCENE(a_copy_is_never_of_two_marks)
     __atomic_store_n(&marking.enough, true, __ATOMIC_RELAXED);
     pthread_join(thread, NULL);
 }
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        SCENE_TEST(a_mark_is_copied_whole),
-        SCENE_TEST(an_end_and_a_snap_end_it),
-        SCENE_TEST(idleness_and_waits_replace_each_other),
-        SCENE_TEST(a_look_reads_the_owner_again_and_knows_how_old_the_wait_is),
-        SCENE_TEST(a_mark_is_void_while_it_is_made),
-        SCENE_TEST(a_look_after_a_snap_begins_anew),
-        SCENE_TEST(no_two_marks_have_one_time),
-        SCENE_TEST(a_coroutine_keeps_its_mark_on_no_thread),
-        SCENE_TEST(nothing_without_an_id),
-        SCENE_TEST(a_child_leaves_its_parents_mark_alone),
-        SCENE_TEST(a_copy_is_never_of_two_marks),
-    };
-
-    return cmocka_run_group_tests_name("wait", tests, NULL, NULL);
-}

@@ -1,16 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_access.c - who may ask: requests as they come over the wire, and what is said to them. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <stdio.h>
 #include <string.h>
 
 #include "net/access.h"
+#include "support/test.h"
 
 #define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
 
@@ -49,7 +43,7 @@ static void assert_host(const struct access_rules *rules, const char *host, int 
         fail_msg("Host: %s gives %d, not %d", host, decide(rules, text), status);
 }
 
-static void test_hosts(void **state)
+TEST(hosts)
 {
     static const struct {
         const char *host;
@@ -103,7 +97,6 @@ static void test_hosts(void **state)
         {"loc\xe4lhost", 400},
     };
 
-    (void)state;
     for (size_t i = 0; i < COUNT_OF(rows); i++)
         assert_host(&loopback, rows[i].host, rows[i].status);
     assert_host(&one_address, "192.168.1.5:7470", 0);
@@ -114,9 +107,8 @@ static void test_hosts(void **state)
     assert_host(&unix_socket, "any thing", 400);
 }
 
-static void test_host_count(void **state)
+TEST(host_count)
 {
-    (void)state;
     assert_int_equal(decide(&loopback, "GET / HTTP/1.1\n"), 400);
     assert_int_equal(decide(&loopback, "GET / HTTP/1.0\n"), 400);
     assert_int_equal(decide(&loopback, "GET / HTTP/1.1\nHost: localhost\nHost: localhost\n"), 400);
@@ -125,9 +117,8 @@ static void test_host_count(void **state)
     assert_int_equal(decide(&unix_socket, "GET / HTTP/1.1\nHost: a\nHost: a\n"), 400);
 }
 
-static void test_absolute_target(void **state)
+TEST(absolute_target)
 {
-    (void)state;
     assert_int_equal(decide(&loopback, "GET http://localhost/ HTTP/1.1\nHost: localhost\n"), 0);
     assert_int_equal(decide(&loopback, "GET http://evil.example/ HTTP/1.1\nHost: localhost\n"), 421);
     assert_int_equal(decide(&loopback, "GET http://localhost/ HTTP/1.1\nHost: evil.example\n"), 421);
@@ -136,7 +127,7 @@ static void test_absolute_target(void **state)
     assert_int_equal(decide(&loopback, "GET https://[::1]:7470?a HTTP/1.1\nHost: localhost\n"), 0);
 }
 
-static void test_origin(void **state)
+TEST(origin)
 {
     static const struct {
         const char *fields;
@@ -156,7 +147,6 @@ static void test_origin(void **state)
         {"Origin: http://localhost:7470\nOrigin: http://localhost:7470\n", 400},
     };
 
-    (void)state;
     for (size_t i = 0; i < COUNT_OF(rows); i++) {
         char text[512];
 
@@ -169,7 +159,7 @@ static void test_origin(void **state)
     assert_int_equal(decide(&unix_socket, "GET / HTTP/1.1\nHost: a\nOrigin: http://evil.example\n"), 403);
 }
 
-static void test_fetch_metadata(void **state)
+TEST(fetch_metadata)
 {
     static const struct {
         const char *method;
@@ -192,7 +182,6 @@ static void test_fetch_metadata(void **state)
         {"GET", "Sec-Fetch-Site: cross-site\nSec-Fetch-Mode: cors\nSec-Fetch-Mode: navigate\n", 400},
     };
 
-    (void)state;
     for (size_t i = 0; i < COUNT_OF(rows); i++) {
         char text[512];
 
@@ -202,9 +191,8 @@ static void test_fetch_metadata(void **state)
     }
 }
 
-static void test_valid_names(void **state)
+TEST(valid_names)
 {
-    (void)state;
     assert_true(access_host_valid("ops.example.com"));
     assert_true(access_host_valid("10.0.0.1"));
     assert_true(access_host_valid("[2001:db8::1]"));
@@ -212,14 +200,4 @@ static void test_valid_names(void **state)
     assert_false(access_host_valid("ops.example.com:7470"));
     assert_false(access_host_valid("http://ops"));
     assert_false(access_host_valid("*"));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_hosts),  cmocka_unit_test(test_host_count),     cmocka_unit_test(test_absolute_target),
-        cmocka_unit_test(test_origin), cmocka_unit_test(test_fetch_metadata), cmocka_unit_test(test_valid_names),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

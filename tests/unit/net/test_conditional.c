@@ -1,14 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_conditional.c - a client that has a list already gets 304, and only then. */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 
 #include "net/preferences.h"
+#include "support/test.h"
 #include "unit/http_world.h"
 #include "unit/sample_event.h"
 
@@ -66,14 +61,13 @@ static void assert_not_modified(const struct visit *visit, const char *tag)
     assert_string_equal(tag, again);
 }
 
-static void test_the_same_scan(void **state)
+TEST(the_same_scan)
 {
     static const char *const paths[] = {"/stalls", "/rings", "/stalls?limit=1", "/events"};
     struct health_http health;
     struct visit v;
     struct world world;
 
-    (void)state;
     begin(&world, &v);
     for (size_t i = 0; i < COUNT_OF(paths); i++) {
         char tag[ETAG_TEXT_BYTES];
@@ -103,13 +97,12 @@ static void test_the_same_scan(void **state)
     end(&world, &v);
 }
 
-static void test_the_next_scan(void **state)
+TEST(the_next_scan)
 {
     char tag[ETAG_TEXT_BYTES];
     struct world world;
     struct visit v;
 
-    (void)state;
     begin(&world, &v);
     visit(&v, "GET", "/stalls", NULL);
     take_tag(&v, tag);
@@ -119,14 +112,13 @@ static void test_the_next_scan(void **state)
 }
 
 /* Scans do not make a list of events another one, events do. */
-static void test_events(void **state)
+TEST(events)
 {
     struct event *event = sample_event(1, 10);
     char tag[ETAG_TEXT_BYTES];
     struct world world;
     struct visit v;
 
-    (void)state;
     begin(&world, &v);
     visit(&v, "GET", "/events", NULL);
     assert_true(reply_has(&v.reply, "Vary", "Accept"));
@@ -144,13 +136,12 @@ static void test_events(void **state)
 }
 
 /* The scanner is not asked for what the client has. */
-static void test_questions(void **state)
+TEST(questions)
 {
     char tag[ETAG_TEXT_BYTES];
     struct world world;
     struct visit v;
 
-    (void)state;
     begin(&world, &v);
     client_send(&v.client, GET("/threads"));
     complete(&world, wait_for_ticket(&world, 0), 1, 3);
@@ -170,13 +161,12 @@ static void test_questions(void **state)
 }
 
 /* What is of the moment is not kept by anybody. */
-static void test_others_are_not_stored(void **state)
+TEST(others_are_not_stored)
 {
     static const char *const paths[] = {"/healthz", "/readyz", "/version", "/nothing", "/stalls?limit=0"};
     struct world world;
     struct visit v;
 
-    (void)state;
     begin(&world, &v);
     for (size_t i = 0; i < COUNT_OF(paths); i++) {
         assert_int_not_equal(visit(&v, "GET", paths[i], "*"), 304);
@@ -184,17 +174,4 @@ static void test_others_are_not_stored(void **state)
         assert_null(reply_field(&v.reply, "ETag"));
     }
     end(&world, &v);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_the_same_scan),
-        cmocka_unit_test(test_the_next_scan),
-        cmocka_unit_test(test_events),
-        cmocka_unit_test(test_questions),
-        cmocka_unit_test(test_others_are_not_stored),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,13 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_connection.c - requests and answers as bytes on the wire, of clients good, odd and slow. */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 
-#include <cmocka.h>
-
+#include "support/test.h"
 #include "unit/http_world.h"
 
 /* Asks both ways; whether HEAD announces as much as GET then sends. Otherwise they are the same. */
@@ -31,13 +26,12 @@ static bool lengths_agree(struct client *client, const char *path)
     return agree;
 }
 
-static void test_head(void **state)
+TEST(head)
 {
     static const char *const paths[] = {"/stalls", "/healthz", "/nothing", "/stalls?limit=0"};
     struct world world;
     struct client client;
 
-    (void)state;
     world_open(&world);
     publish_and_wait(&world, 1, 100);
     client_open(&client, world.address);
@@ -53,13 +47,12 @@ static void test_head(void **state)
 }
 
 /* More requests than one turn takes, then the client says that it sends no more: all are answered, in order. */
-static void test_pipelining(void **state)
+TEST(pipelining)
 {
     struct world world;
     struct client client;
     struct reply reply;
 
-    (void)state;
     world_open(&world);
     client_open(&client, world.address);
     for (int i = 0; i < 100; i++)
@@ -76,7 +69,7 @@ static void test_pipelining(void **state)
 }
 
 /* The last byte comes together with a shorter request: nothing of the first is remembered. */
-static void test_byte_by_byte(void **state)
+TEST(byte_by_byte)
 {
     static const char text[] = GET("/stalls?name=worker-17") GET("/healthz");
     size_t alone = strlen(GET("/stalls?name=worker-17")) - 1;
@@ -84,7 +77,6 @@ static void test_byte_by_byte(void **state)
     struct client client;
     struct reply reply;
 
-    (void)state;
     world_open(&world);
     client_open(&client, world.address);
     for (size_t i = 0; i < alone; i++) {
@@ -102,13 +94,12 @@ static void test_byte_by_byte(void **state)
     world_close(&world);
 }
 
-static void test_bodies(void **state)
+TEST(bodies)
 {
     struct world world;
     struct client client;
     struct reply reply;
 
-    (void)state;
     world_open(&world);
     client_open(&client, world.address);
     client_send(&client, "POST /stalls HTTP/1.1\r\n" HOST "Content-Length: 15\r\n\r\nGET /a HTTP/1.1" GET("/healthz"));
@@ -137,7 +128,7 @@ static void test_bodies(void **state)
 }
 
 /* Who sends more than is taken can send it all, and reads why it was not taken. */
-static void test_long_body(void **state)
+TEST(long_body)
 {
     enum { BODY_BYTES = 8 << 20 };
     char *body = malloc(BODY_BYTES + 1);
@@ -145,7 +136,6 @@ static void test_long_body(void **state)
     struct client client;
     struct reply reply;
 
-    (void)state;
     world_open(&world);
     memset(body, 'b', BODY_BYTES);
     body[BODY_BYTES] = '\0';
@@ -160,7 +150,7 @@ static void test_long_body(void **state)
     world_close(&world);
 }
 
-static void test_malformed(void **state)
+TEST(malformed)
 {
     static const struct {
         const char *request;
@@ -174,7 +164,6 @@ static void test_malformed(void **state)
     };
     struct world world;
 
-    (void)state;
     world_open(&world);
     for (size_t i = 0; i < COUNT_OF(rows); i++) {
         struct client client;
@@ -192,7 +181,7 @@ static void test_malformed(void **state)
     world_close(&world);
 }
 
-static void test_long_head(void **state)
+TEST(long_head)
 {
     char *request = malloc(40000);
     size_t length = (size_t)sprintf(request, "GET /healthz HTTP/1.1\r\n" HOST "A: ");
@@ -200,7 +189,6 @@ static void test_long_head(void **state)
     struct client client;
     struct reply reply;
 
-    (void)state;
     world_open(&world);
     memset(request + length, 'a', 39000 - length);
     memcpy(request + 39000, "\r\n\r\n", 5);
@@ -218,14 +206,13 @@ static void test_long_head(void **state)
 }
 
 /* Who does not listen keeps nobody else waiting, and gets all of it when it does. */
-static void test_slow_reader(void **state)
+TEST(slow_reader)
 {
     struct world world;
     struct client slow;
     struct reply reply;
     json_t *root;
 
-    (void)state;
     world_open(&world);
     publish_and_wait(&world, 1, 10000);
     client_open(&slow, world.address);
@@ -263,7 +250,7 @@ static bool has_dropped_an_answer(struct world *world)
     return dropped;
 }
 
-static void test_time_limits(void **state)
+TEST(time_limits)
 {
     struct http_limits limits;
     struct client dripping;
@@ -272,7 +259,6 @@ static void test_time_limits(void **state)
     struct world world;
     struct reply reply;
 
-    (void)state;
     world_make(&world, "127.0.0.1:0");
     limits = http_default_limits;
     limits.sweep_ns = UINT64_C(20000000);
@@ -305,15 +291,4 @@ static void test_time_limits(void **state)
     client_close(&idle);
     client_close(&deaf);
     world_close(&world);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_head),      cmocka_unit_test(test_pipelining),  cmocka_unit_test(test_byte_by_byte),
-        cmocka_unit_test(test_bodies),    cmocka_unit_test(test_long_body),   cmocka_unit_test(test_malformed),
-        cmocka_unit_test(test_long_head), cmocka_unit_test(test_slow_reader), cmocka_unit_test(test_time_limits),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

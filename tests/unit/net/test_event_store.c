@@ -1,16 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_event_store.c - the newest events are held, in order, not too many and not too large. */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 
 #include <errno.h>
 
 #include "net/event_store.h"
+#include "support/test.h"
 #include "unit/sample_event.h"
 
 static void check_order(const struct event_store *store, uint64_t oldest)
@@ -28,22 +23,20 @@ static void check_order(const struct event_store *store, uint64_t oldest)
     assert_int_equal(bytes, store->bytes);
 }
 
-static void test_empty(void **state)
+TEST(empty)
 {
     struct event_store store = {0};
 
-    (void)state;
     assert_int_equal(event_store_oldest(&store), 1);
     assert_int_equal(event_store_find(&store, 1), 0);
     event_store_done(&store);
 }
 
-static void test_number_is_bounded(void **state)
+TEST(number_is_bounded)
 {
     struct event_store store = {0};
     uint64_t last = 2 * EVENT_STORE_COUNT_MAX + 77;
 
-    (void)state;
     for (uint64_t i = 1; i <= last; i++)
         assert_int_equal(event_store_add(&store, sample_event(i, 10)), 0);
     assert_int_equal(store.count, EVENT_STORE_COUNT_MAX);
@@ -55,11 +48,10 @@ static void test_number_is_bounded(void **state)
     assert_int_equal(store.bytes, 0);
 }
 
-static void test_bytes_are_bounded(void **state)
+TEST(bytes_are_bounded)
 {
     struct event_store store = {0};
 
-    (void)state;
     for (uint64_t i = 1; i <= 100; i++) {
         event_store_add(&store, sample_event(i, EVENT_STORE_BYTES_MAX / 10));
         assert_true(store.bytes <= EVENT_STORE_BYTES_MAX);
@@ -72,12 +64,11 @@ static void test_bytes_are_bounded(void **state)
     event_store_done(&store);
 }
 
-static void test_only_newer_ones(void **state)
+TEST(only_newer_ones)
 {
     struct event_store store = {0};
     struct event_store other = {0};
 
-    (void)state;
     assert_int_equal(event_store_add(&store, sample_event(5, 10)), 0);
     assert_int_equal(event_store_add(&store, sample_event(5, 10)), -EEXIST);
     assert_int_equal(event_store_add(&store, sample_event(4, 10)), -EEXIST);
@@ -91,16 +82,4 @@ static void test_only_newer_ones(void **state)
     assert_int_equal(other.count, 0);
     event_store_done(&store);
     event_store_done(&other);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_empty),
-        cmocka_unit_test(test_number_is_bounded),
-        cmocka_unit_test(test_bytes_are_bounded),
-        cmocka_unit_test(test_only_newer_ones),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

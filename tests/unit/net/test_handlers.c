@@ -1,22 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_handlers.c - what is answered, and to whom: the statuses of every path, parameter and rule of access. */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 
-#include <cmocka.h>
-
+#include "support/test.h"
 #include "unit/http_world.h"
 #include "view/metrics.h"
 
-static void test_before_and_after_the_first_scan(void **state)
+TEST(before_and_after_the_first_scan)
 {
     struct world world;
     struct reply reply;
 
-    (void)state;
     world_open(&world);
     assert_int_equal(ask(&world, GET("/healthz")), 200);
     assert_int_equal(ask(&world, GET("/version")), 200);
@@ -39,12 +33,11 @@ static void test_before_and_after_the_first_scan(void **state)
     world_close(&world);
 }
 
-static void test_ready_only_while_scans_come(void **state)
+TEST(ready_only_while_scans_come)
 {
     struct snapshot *snapshot = sample_snapshot(2, clock_mono_ns() - UINT64_C(3100000000), 0);
     struct world world;
 
-    (void)state;
     world_open(&world);
     publish_and_wait(&world, 1, 0);
     assert_int_equal(ask(&world, GET("/readyz")), 200);
@@ -57,7 +50,7 @@ static void test_ready_only_while_scans_come(void **state)
     world_close(&world);
 }
 
-static void test_who_may_ask(void **state)
+TEST(who_may_ask)
 {
     static const struct {
         const char *request;
@@ -75,7 +68,6 @@ static void test_who_may_ask(void **state)
     };
     struct world world;
 
-    (void)state;
     world_open(&world);
     for (size_t i = 0; i < COUNT_OF(rows); i++) {
         struct reply reply;
@@ -89,14 +81,13 @@ static void test_who_may_ask(void **state)
     world_close(&world);
 }
 
-static void test_methods(void **state)
+TEST(methods)
 {
     static const char *const methods[] = {"POST /stalls", "DELETE /stalls", "PUT /x",       "PATCH /stalls",
                                           "TRACE /",      "OPTIONS *",      "BREW /stalls", "CONNECT localhost:1"};
     struct world world;
     struct client client;
 
-    (void)state;
     world_open(&world);
     client_open(&client, world.address);
     for (size_t i = 0; i < COUNT_OF(methods); i++) {
@@ -114,7 +105,7 @@ static void test_methods(void **state)
     world_close(&world);
 }
 
-static void test_parameters(void **state)
+TEST(parameters)
 {
     static const struct {
         const char *target;
@@ -128,7 +119,6 @@ static void test_parameters(void **state)
     };
     struct world world;
 
-    (void)state;
     world_open(&world);
     publish_and_wait(&world, 1, 2);
     for (size_t i = 0; i < COUNT_OF(rows); i++) {
@@ -149,7 +139,7 @@ static void test_parameters(void **state)
     world_close(&world);
 }
 
-static void test_paths(void **state)
+TEST(paths)
 {
     static const char *const missing[] = {"//stalls",
                                           "/stalls/",
@@ -168,7 +158,6 @@ static void test_paths(void **state)
                                           "/../stalls"};
     struct world world;
 
-    (void)state;
     world_open(&world);
     publish_and_wait(&world, 1, 0);
     for (size_t i = 0; i < COUNT_OF(missing); i++) {
@@ -184,7 +173,7 @@ static void test_paths(void **state)
 }
 
 /* All of 25,000 stalls by cursor, each once, although a new scan comes between any two pages. */
-static void test_paging(void **state)
+TEST(paging)
 {
     enum { STALL_COUNT = 25000 };
     bool *seen = calloc(STALL_COUNT, sizeof(*seen));
@@ -193,7 +182,6 @@ static void test_paging(void **state)
     size_t total = 0;
     struct world world;
 
-    (void)state;
     world_open(&world);
     publish_and_wait(&world, sequence, STALL_COUNT);
     for (int pages = 0; target[0] != '\0' && pages < 20; pages++) {
@@ -228,12 +216,11 @@ static void test_paging(void **state)
     world_close(&world);
 }
 
-static void test_metrics(void **state)
+TEST(metrics)
 {
     struct world world;
     struct reply reply;
 
-    (void)state;
     world_open(&world);
     assert_int_equal(client_ask(world.address, GET("/metrics"), &reply), 200);
     assert_true(reply_has(&reply, "Content-Type", METRICS_CONTENT_TYPE));
@@ -253,12 +240,11 @@ static void test_metrics(void **state)
     world_close(&world);
 }
 
-static void test_metrics_refused(void **state)
+TEST(metrics_refused)
 {
     struct world world;
     struct reply reply;
 
-    (void)state;
     world_open(&world);
     client_ask(world.address, GET("/metrics?name=x"), &reply);
     assert_problem(&reply, 400);
@@ -267,21 +253,4 @@ static void test_metrics_refused(void **state)
     assert_problem(&reply, 421);
     free(reply.body);
     world_close(&world);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_before_and_after_the_first_scan),
-        cmocka_unit_test(test_ready_only_while_scans_come),
-        cmocka_unit_test(test_who_may_ask),
-        cmocka_unit_test(test_methods),
-        cmocka_unit_test(test_parameters),
-        cmocka_unit_test(test_paths),
-        cmocka_unit_test(test_paging),
-        cmocka_unit_test(test_metrics),
-        cmocka_unit_test(test_metrics_refused),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

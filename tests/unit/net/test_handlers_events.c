@@ -1,13 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_handlers_events.c - /events as a list: order, filters, pages, and what is no longer held. */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 
-#include <cmocka.h>
-
+#include "support/test.h"
 #include "unit/http_world.h"
 #include "unit/sample_event.h"
 
@@ -54,12 +49,11 @@ static uint64_t sequence_at(json_t *root, size_t i)
     return number_of(json_array_get(json_object_get(root, "events"), i), "sequence");
 }
 
-static void test_newest_first(void **state)
+TEST(newest_first)
 {
     struct world world;
     json_t *root;
 
-    (void)state;
     open_with_events(&world, 1, 10, 10);
     root = get_events(&world, "");
     assert_string_equal(json_string_value(json_object_get(root, "schema")), "ripd/events/1");
@@ -78,12 +72,11 @@ static void test_newest_first(void **state)
     world_close(&world);
 }
 
-static void test_none_yet(void **state)
+TEST(none_yet)
 {
     struct world world;
     json_t *root;
 
-    (void)state;
     open_with_events(&world, 1, 0, 0);
     root = get_events(&world, "");
     assert_int_equal(number_of(root, "total"), 0);
@@ -94,7 +87,7 @@ static void test_none_yet(void **state)
     world_close(&world);
 }
 
-static void test_filters(void **state)
+TEST(filters)
 {
     static const struct {
         const char *question;
@@ -119,7 +112,6 @@ static void test_filters(void **state)
     };
     struct world world;
 
-    (void)state;
     open_with_events(&world, 1, 12, 10);
     for (size_t i = 0; i < COUNT_OF(rows); i++) {
         json_t *root = get_events(&world, rows[i].question);
@@ -133,13 +125,12 @@ static void test_filters(void **state)
     world_close(&world);
 }
 
-static void test_bad_parameters(void **state)
+TEST(bad_parameters)
 {
     static const char *const questions[] = {
         "kind=middle", "kind=", "after=a0", "after=0", "after=-1", "state=idle", "after=99999999999999999999"};
     struct world world;
 
-    (void)state;
     open_with_events(&world, 1, 2, 10);
     for (size_t i = 0; i < COUNT_OF(questions); i++) {
         char request[256];
@@ -155,13 +146,12 @@ static void test_bad_parameters(void **state)
 }
 
 /* Page by page, while others come: each that was there is shown once. */
-static void test_pages(void **state)
+TEST(pages)
 {
     struct world world;
     char question[64] = "?limit=7";
     uint64_t expected = 100;
 
-    (void)state;
     open_with_events(&world, 1, 100, 10);
     for (;;) {
         struct event *event = sample_event(1000 - expected, 10);
@@ -182,12 +172,11 @@ static void test_pages(void **state)
     world_close(&world);
 }
 
-static void test_forgotten(void **state)
+TEST(forgotten)
 {
     struct world world;
     json_t *root;
 
-    (void)state;
     open_with_events(&world, 1, EVENT_STORE_COUNT_MAX + 5, 10);
     root = get_events(&world, "?limit=1");
     assert_int_equal(number_of(root, "total"), EVENT_STORE_COUNT_MAX);
@@ -197,23 +186,11 @@ static void test_forgotten(void **state)
     world_close(&world);
 }
 
-static void test_before_the_first_scan(void **state)
+TEST(before_the_first_scan)
 {
     struct world world;
 
-    (void)state;
     world_open(&world);
     assert_int_equal(ask(&world, GET("/events")), 503);
     world_close(&world);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_newest_first),          cmocka_unit_test(test_none_yet), cmocka_unit_test(test_filters),
-        cmocka_unit_test(test_bad_parameters),        cmocka_unit_test(test_pages),    cmocka_unit_test(test_forgotten),
-        cmocka_unit_test(test_before_the_first_scan),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

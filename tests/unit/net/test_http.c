@@ -1,29 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_http.c - too many clients, too few descriptors; what the server says of itself; stopping. */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 
 #include <dirent.h>
 #include <errno.h>
 #include <poll.h>
 #include <sys/resource.h>
 
+#include "support/test.h"
 #include "unit/http_world.h"
 #include "unit/sample_event.h"
 
-static void test_connection_cap(void **state)
+TEST(connection_cap)
 {
     struct http_limits limits;
     struct client holders[4];
     struct world world;
     struct reply reply;
 
-    (void)state;
     world_make(&world, "127.0.0.1:0");
     limits = http_default_limits;
     limits.connections_max = COUNT_OF(holders);
@@ -50,14 +44,13 @@ static void test_connection_cap(void **state)
 }
 
 /* Many different long lists for clients that do not listen: they go, who listens stays. */
-static void test_memory_cap(void **state)
+TEST(memory_cap)
 {
     struct health_http health;
     struct http_limits limits;
     struct client deaf[8];
     struct world world;
 
-    (void)state;
     world_make(&world, "127.0.0.1:0");
     limits = http_default_limits;
     limits.lists_bytes_max = 24u << 20; /* a list takes about 8 MB */
@@ -95,7 +88,7 @@ static size_t count_descriptors(void)
 }
 
 /* Without descriptors and without anybody to drop, accepting waits; it does not spin. */
-static void test_no_descriptors(void **state)
+TEST(no_descriptors)
 {
     size_t descriptors;
     uint64_t began_mono_ns, waited_ms;
@@ -106,7 +99,6 @@ static void test_no_descriptors(void **state)
     struct reply reply;
     int lowest;
 
-    (void)state;
     world_open(&world);
     descriptors = count_descriptors();
     client_open(&client, world.address); /* to know its number; closed again */
@@ -138,13 +130,12 @@ static void test_no_descriptors(void **state)
     world_close(&world);
 }
 
-static void test_gauges(void **state)
+TEST(gauges)
 {
     struct event *event = sample_event(1, 10);
     struct world world;
     struct health_http health;
 
-    (void)state;
     world_open(&world);
     publish_and_wait(&world, 1, 1);
     http_publish_event(world.http, event);
@@ -161,7 +152,7 @@ static void test_gauges(void **state)
     world_close(&world);
 }
 
-static void test_stop_with_waiting_and_sending(void **state)
+TEST(stop_with_waiting_and_sending)
 {
     struct world world;
     struct client waiting;
@@ -169,7 +160,6 @@ static void test_stop_with_waiting_and_sending(void **state)
     struct client idle;
     uint64_t before_ns;
 
-    (void)state;
     world_open(&world);
     publish_and_wait(&world, 1, 10000);
     client_open(&waiting, world.address);
@@ -192,13 +182,12 @@ static void test_stop_with_waiting_and_sending(void **state)
 }
 
 /* Names handed over while it runs are the ones that count. */
-static void test_allow_hosts_while_running(void **state)
+TEST(allow_hosts_while_running)
 {
     static const char request[] = "GET /healthz HTTP/1.1\r\nHost: db1.example\r\n\r\n";
     static const char *const first[] = {"db2", "db1.example"}, *const second[] = {"db2"};
     struct world world;
 
-    (void)state;
     world_open(&world);
     assert_int_equal(ask(&world, request), 421);
     assert_int_equal(http_allow_hosts(world.http, second, 1), 0); /* of two at once, the last one counts */
@@ -210,18 +199,4 @@ static void test_allow_hosts_while_running(void **state)
         usleep(1000);
     assert_int_equal(http_allow_hosts(world.http, first, 2), 0); /* left in the mailbox, maybe */
     world_close(&world);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_connection_cap),
-        cmocka_unit_test(test_memory_cap),
-        cmocka_unit_test(test_no_descriptors),
-        cmocka_unit_test(test_gauges),
-        cmocka_unit_test(test_stop_with_waiting_and_sending),
-        cmocka_unit_test(test_allow_hosts_while_running),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,12 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_listener.c - addresses to listen on, right and wrong. */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 
 #include <errno.h>
 #include <fcntl.h>
@@ -14,6 +8,7 @@
 #include <unistd.h>
 
 #include "net/listener.h"
+#include "support/test.h"
 #include "unit/http_world.h"
 
 static char *failure(const char *listen, const char *host)
@@ -39,7 +34,7 @@ static void assert_failure(const char *listen, const char *host, const char *exp
     free(error);
 }
 
-static void test_addresses(void **state)
+TEST(addresses)
 {
     static const char *const bad[] = {"",          "7470",          ":7470",         "127.0.0.1",     "127.0.0.1:",
                                       "1.2.3:x",   "1.1.1.1:65536", "::1:7470",      "[::1]",         "[::1]7470",
@@ -47,7 +42,6 @@ static void test_addresses(void **state)
     struct world world;
     char text[128];
 
-    (void)state;
     for (size_t i = 0; i < COUNT_OF(bad); i++) {
         snprintf(text, sizeof(text), "--listen %s: expected ADDR:PORT", bad[i]);
         assert_failure(bad[i], NULL, text);
@@ -61,7 +55,7 @@ static void test_addresses(void **state)
     http_free(world.http); /* never started */
 }
 
-static void test_unix_socket(void **state)
+TEST(unix_socket)
 {
     char directory[] = "/tmp/ripd-test-XXXXXX";
     char listen[64];
@@ -69,7 +63,6 @@ static void test_unix_socket(void **state)
     struct stat facts;
     int stale;
 
-    (void)state;
     assert_non_null(mkdtemp(directory));
     snprintf(listen, sizeof(listen), "unix:%s/s", directory);
     for (int round = 0; round < 2; round++) { /* the second finds a socket file that nobody listens on */
@@ -118,13 +111,12 @@ static void assert_unfit(int descriptor, const char *expected)
     close(descriptor);
 }
 
-static void test_passed_sockets_that_are_none(void **state)
+TEST(passed_sockets_that_are_none)
 {
     const struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     const struct sockaddr_un nameless = {.sun_family = AF_UNIX};
     int ends[2];
 
-    (void)state;
     assert_unfit(-1, "is not open");
     assert_unfit(open("/dev/null", O_RDWR), "is not a socket");
     assert_unfit(bound(AF_INET, SOCK_DGRAM, &address, sizeof(address)), "is not a stream socket");
@@ -156,14 +148,13 @@ static void serve_passed(struct world *world, int descriptor)
     assert_int_equal(http_start(world->http), 0);
 }
 
-static void test_passed_inet(void **state)
+TEST(passed_inet)
 {
     const struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     const struct sockaddr_in6 any = {.sin6_family = AF_INET6};
     int descriptor = bound(AF_INET, SOCK_STREAM, &address, sizeof(address));
     struct world world;
 
-    (void)state;
     serve_passed(&world, descriptor);
     assert_memory_equal(world.address, "http://127.0.0.1:", 17);
     assert_int_equal(ask(&world, "GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"), 200);
@@ -180,14 +171,13 @@ static void test_passed_inet(void **state)
 }
 
 /* The socket file is the manager's. */
-static void test_passed_unix(void **state)
+TEST(passed_unix)
 {
     struct sockaddr_un name = {.sun_family = AF_UNIX};
     char directory[] = "/tmp/ripd-test-XXXXXX", listen_text[64];
     struct world world;
     struct stat facts;
 
-    (void)state;
     assert_non_null(mkdtemp(directory));
     snprintf(listen_text, sizeof(listen_text), "unix:%s/s", directory);
     strcpy(name.sun_path, listen_text + 5);
@@ -207,7 +197,7 @@ static void test_passed_unix(void **state)
     world_close(&world);
 }
 
-static void test_passed_rubbish_is_named(void **state)
+TEST(passed_rubbish_is_named)
 {
     const struct http_passed passed = {open("/dev/null", O_RDWR), "stored"};
     const struct http_options options = {.passed = &passed, .passed_count = 1};
@@ -215,7 +205,6 @@ static void test_passed_rubbish_is_named(void **state)
     struct http *http = NULL;
     char *error = NULL, expected[128];
 
-    (void)state;
     assert_true(http_new(&http, &options, &source, &error) < 0);
     snprintf(expected, sizeof(expected),
              "LISTEN_FDS: descriptor %d (stored) is not a socket; expected a stream socket that listens",
@@ -223,18 +212,4 @@ static void test_passed_rubbish_is_named(void **state)
     assert_string_equal(error, expected);
     free(error);
     close(passed.descriptor);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_addresses),
-        cmocka_unit_test(test_unix_socket),
-        cmocka_unit_test(test_passed_sockets_that_are_none),
-        cmocka_unit_test(test_passed_inet),
-        cmocka_unit_test(test_passed_unix),
-        cmocka_unit_test(test_passed_rubbish_is_named),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

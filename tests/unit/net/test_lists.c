@@ -1,17 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_lists.c - lists that are kept: by question and scan, not too many, not too large. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "net/lists.h"
+#include "support/test.h"
 
 static struct span span_of(const char *text)
 {
@@ -34,13 +28,12 @@ static struct list *keep(struct lists *lists, const char *key, uint64_t sequence
     return list;
 }
 
-static void test_by_question_and_scan(void **state)
+TEST(by_question_and_scan)
 {
     struct lists *lists = lists_new(0xabc);
     struct list *first = keep(lists, "a", 1, 10), *second = keep(lists, "a", 2, 10);
     char tag[ETAG_TEXT_BYTES];
 
-    (void)state;
     assert_ptr_equal(find(lists, "a", 1), first);
     assert_ptr_equal(find(lists, "a", 2), second);
     assert_null(find(lists, "a", 3));
@@ -64,12 +57,11 @@ static void test_by_question_and_scan(void **state)
     lists_free(lists);
 }
 
-static void test_not_too_many(void **state)
+TEST(not_too_many)
 {
     struct lists *lists = lists_new(1);
     char key[16];
 
-    (void)state;
     for (unsigned i = 0; i < 3 * LISTS_KEPT_MAX; i++) {
         snprintf(key, sizeof(key), "k%u", i);
         keep(lists, key, 1, 10);
@@ -81,11 +73,10 @@ static void test_not_too_many(void **state)
     lists_free(lists);
 }
 
-static void test_not_too_large(void **state)
+TEST(not_too_large)
 {
     struct lists *lists = lists_new(1);
 
-    (void)state;
     keep(lists, "a", 1, LISTS_KEPT_BYTES_MAX / 2);
     keep(lists, "b", 1, LISTS_KEPT_BYTES_MAX / 2);
     assert_non_null(find(lists, "a", 1));
@@ -97,15 +88,4 @@ static void test_not_too_large(void **state)
     assert_null(find(lists, "c", 1));
     assert_non_null(find(lists, "d", 1)); /* the newest, whatever its size */
     lists_free(lists);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_by_question_and_scan),
-        cmocka_unit_test(test_not_too_many),
-        cmocka_unit_test(test_not_too_large),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,13 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_page.c - the page's files: types, tags, the policy, and that they name nothing of another host. */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 
-#include <cmocka.h>
-
+#include "support/test.h"
 #include "unit/http_world.h"
 #include "web/assets.h"
 
@@ -15,7 +10,7 @@
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self'; "                    \
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
-static void test_each_file(void **state)
+TEST(each_file)
 {
     static const struct {
         const char *request;
@@ -30,7 +25,6 @@ static void test_each_file(void **state)
     struct world world;
     struct reply reply;
 
-    (void)state;
     world_open(&world); /* before the first scan, too: the page says so */
     for (size_t i = 0; i < COUNT_OF(rows); i++) {
         client_ask(world.address, rows[i].request, &reply);
@@ -50,7 +44,7 @@ static void test_each_file(void **state)
     world_close(&world);
 }
 
-static void test_a_file_that_the_browser_has(void **state)
+TEST(a_file_that_the_browser_has)
 {
     const struct web_asset *asset = web_asset_find(WEB_PAGE_NAME, strlen(WEB_PAGE_NAME));
     struct client client;
@@ -58,7 +52,6 @@ static void test_a_file_that_the_browser_has(void **state)
     struct reply reply;
     char request[256];
 
-    (void)state;
     world_open(&world);
     client_open(&client, world.address);
     client_send(&client, "HEAD / HTTP/1.1\r\n" HOST "\r\n"); /* a body would be taken for the next answer */
@@ -84,27 +77,15 @@ static void test_a_file_that_the_browser_has(void **state)
 }
 
 /* All that is named in the page comes from ripd, and none of it is code written into the page. */
-static void test_nothing_inline_and_nothing_foreign(void **state)
+TEST(nothing_inline_and_nothing_foreign)
 {
     static const char *const forbidden[] = {"http:", "https:", "<style", " style=", " onclick", "javascript:", "eval("};
     const struct web_asset *asset = web_asset_find(WEB_PAGE_NAME, strlen(WEB_PAGE_NAME));
     char *text = strndup(asset->bytes, asset->length);
 
-    (void)state;
     assert_non_null(text);
     for (size_t i = 0; i < COUNT_OF(forbidden); i++)
         assert_null(strstr(text, forbidden[i]));
     assert_non_null(strstr(text, "src=\"/page/main.js\""));
     free(text);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_each_file),
-        cmocka_unit_test(test_a_file_that_the_browser_has),
-        cmocka_unit_test(test_nothing_inline_and_nothing_foreign),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

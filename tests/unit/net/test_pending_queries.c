@@ -1,27 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_pending_queries.c - queries: asked once, answered to all, given up in time; long lists are built while others
  * are answered. */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 
 #include <errno.h>
 #include <poll.h>
 
+#include "support/test.h"
 #include "unit/http_world.h"
 
-static void test_threads(void **state)
+TEST(threads)
 {
     struct world world;
     struct client first;
     struct client second;
     struct reply reply;
 
-    (void)state;
     world_open(&world);
     publish_and_wait(&world, 1, 0);
     client_open(&first, world.address);
@@ -55,13 +49,12 @@ static void test_threads(void **state)
 }
 
 /* Different questions at once, answered the other way round. */
-static void test_several(void **state)
+TEST(several)
 {
     static const char *const requests[] = {GET("/threads?pid=1"), GET("/threads?pid=2"), GET("/threads?pid=3")};
     struct client clients[COUNT_OF(requests)];
     struct world world;
 
-    (void)state;
     world_open(&world);
     publish_and_wait(&world, 1, 0);
     for (size_t i = 0; i < COUNT_OF(requests); i++) {
@@ -84,7 +77,7 @@ static void test_several(void **state)
 }
 
 /* The snapshot has the stalls, and the scanner alone knows how many ids of other states there are besides. */
-static void test_stalls_selected_by_id(void **state)
+TEST(stalls_selected_by_id)
 {
     static const char *const requests[] = {GET("/stalls?pid=4690"), GET("/stalls?name=work*"),
                                            GET("/stalls?group=root&pid=4690")};
@@ -92,7 +85,6 @@ static void test_stalls_selected_by_id(void **state)
     struct client client;
     struct reply reply;
 
-    (void)state;
     world_open(&world);
     publish_and_wait(&world, 1, 2);
     assert_int_equal(ask(&world, GET("/stalls?ring=check*&cause=blocked")), 200);
@@ -120,7 +112,7 @@ static void test_stalls_selected_by_id(void **state)
 }
 
 /* In slices: others are answered between them. */
-static void test_states(void **state)
+TEST(states)
 {
     struct snapshot *snapshot = sample_snapshot(1, clock_mono_ns(), 0);
     struct page *page = page_new(snapshot);
@@ -130,7 +122,6 @@ static void test_states(void **state)
     json_t *root, *pieces;
     size_t count = 0;
 
-    (void)state;
     world_open(&world);
     publish_and_wait(&world, 1, 0);
     page->states = state_map_new();
@@ -155,13 +146,12 @@ static void test_states(void **state)
     world_close(&world);
 }
 
-static void test_one_thread(void **state)
+TEST(one_thread)
 {
     struct world world;
     struct client client;
     struct reply reply;
 
-    (void)state;
     world_open(&world);
     publish_and_wait(&world, 1, 0);
     client_open(&client, world.address);
@@ -180,14 +170,13 @@ static void test_one_thread(void **state)
     world_close(&world);
 }
 
-static void test_threads_gone_wrong(void **state)
+TEST(threads_gone_wrong)
 {
     struct world world;
     struct client client;
     struct reply reply;
     struct http_limits limits;
 
-    (void)state;
     world_make(&world, "127.0.0.1:0");
     limits = http_default_limits;
     limits.wait_ns = UINT64_C(200000000);
@@ -230,14 +219,13 @@ static void test_threads_gone_wrong(void **state)
 }
 
 /* More questions than the scanner is given at once, and than may wait at all. */
-static void test_a_window_of_questions(void **state)
+TEST(a_window_of_questions)
 {
     enum { CLIENTS = HTTP_QUERIES_MAX + 1 };
     struct client clients[CLIENTS];
     struct world world;
     struct reply reply;
 
-    (void)state;
     world_open(&world);
     publish_and_wait(&world, 1, 0);
     for (size_t i = 0; i < CLIENTS; i++) {
@@ -319,7 +307,7 @@ static void assert_whole(const struct reply *reply, size_t count)
     json_decref(root);
 }
 
-static void test_whole_and_once(void **state)
+TEST(whole_and_once)
 {
     struct health_http health;
     struct http_limits limits;
@@ -328,7 +316,6 @@ static void test_whole_and_once(void **state)
     struct world world;
     size_t body_bytes = 0;
 
-    (void)state;
     world_make(&world, "127.0.0.1:0");
     limits = http_default_limits;
     limits.stall_ns *= 10; /* a busy machine is long about what the first one got */
@@ -383,12 +370,11 @@ static int race_against_the_list(struct world *world)
     return polled[0].revents != 0 && polled[1].revents != 0 ? -1 : polled[1].revents != 0;
 }
 
-static void test_others_are_answered_meanwhile(void **state)
+TEST(others_are_answered_meanwhile)
 {
     struct world world;
     int first = 0;
 
-    (void)state;
     world_open(&world);
     for (uint64_t round = 1; round <= 100 && first < 3; round++) {
         publish_long(&world, round, LONG_COUNT);
@@ -398,12 +384,11 @@ static void test_others_are_answered_meanwhile(void **state)
     world_close(&world);
 }
 
-static void test_given_up_when_nobody_waits(void **state)
+TEST(given_up_when_nobody_waits)
 {
     struct client client;
     struct world world;
 
-    (void)state;
     world_open(&world);
     publish_long(&world, 1, LONG_COUNT);
     for (int i = 0; i < 5; i++) {
@@ -417,7 +402,7 @@ static void test_given_up_when_nobody_waits(void **state)
 }
 
 /* Answers of the scanner, long and short, while a list is being built. */
-static void test_answers_of_the_scanner_meanwhile(void **state)
+TEST(answers_of_the_scanner_meanwhile)
 {
     struct snapshot *snapshot = long_snapshot(1, 5000);
     struct client clients[3];
@@ -425,7 +410,6 @@ static void test_answers_of_the_scanner_meanwhile(void **state)
     struct reply reply;
     struct world world;
 
-    (void)state;
     world_open(&world);
     http_publish(world.http, snapshot);
     client_open(&clients[0], world.address);
@@ -455,12 +439,11 @@ static void test_answers_of_the_scanner_meanwhile(void **state)
     world_close(&world);
 }
 
-static void test_stopping_in_between(void **state)
+TEST(stopping_in_between)
 {
     struct client client;
     struct world world;
 
-    (void)state;
     world_open(&world);
     publish_long(&world, 1, LONG_COUNT);
     client_open(&client, world.address);
@@ -468,24 +451,4 @@ static void test_stopping_in_between(void **state)
     usleep(3000);
     world_close(&world);
     client_close(&client);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_threads),
-        cmocka_unit_test(test_several),
-        cmocka_unit_test(test_stalls_selected_by_id),
-        cmocka_unit_test(test_states),
-        cmocka_unit_test(test_one_thread),
-        cmocka_unit_test(test_threads_gone_wrong),
-        cmocka_unit_test(test_a_window_of_questions),
-        cmocka_unit_test(test_whole_and_once),
-        cmocka_unit_test(test_others_are_answered_meanwhile),
-        cmocka_unit_test(test_given_up_when_nobody_waits),
-        cmocka_unit_test(test_answers_of_the_scanner_meanwhile),
-        cmocka_unit_test(test_stopping_in_between),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

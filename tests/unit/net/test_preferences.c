@@ -1,17 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_preferences.c - Accept, If-None-Match and Last-Event-ID, right and wrong, and no byte read beyond them. */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 
 #include <string.h>
 
 #include "net/preferences.h"
 #include "support/guarded_copy.h"
+#include "support/test.h"
 
 #define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
 #define OURS(version) "\"0123456789abcdef-" version "-00000000000000aa\""
@@ -26,7 +21,7 @@ static struct field field_of(const char *value, unsigned count)
     return (struct field){count, {(const char *)copy.bytes, strlen(value)}};
 }
 
-static void test_accept(void **state)
+TEST(accept)
 {
     static const struct {
         const char *value;
@@ -47,13 +42,12 @@ static void test_accept(void **state)
         {";q=1", false},
     };
 
-    (void)state;
     for (size_t i = 0; i < COUNT_OF(rows); i++)
         if (preference_is_stream(field_of(rows[i].value, 1).value) != rows[i].stream)
             fail_msg("%s", rows[i].value);
 }
 
-static void test_if_none_match(void **state)
+TEST(if_none_match)
 {
     static const struct {
         const char *value;
@@ -72,7 +66,6 @@ static void test_if_none_match(void **state)
     };
     char tag[ETAG_TEXT_BYTES];
 
-    (void)state;
     etag_format(UINT64_C(0x0123456789abcdef), 0x1a5, 0xaa, tag);
     assert_string_equal(tag, "W/" OURS("1a5"));
     for (size_t i = 0; i < COUNT_OF(rows); i++)
@@ -82,7 +75,7 @@ static void test_if_none_match(void **state)
     assert_true(strlen(tag) < ETAG_TEXT_BYTES - 1);
 }
 
-static void test_last_event(void **state)
+TEST(last_event)
 {
     static const struct {
         const char *value;
@@ -107,7 +100,6 @@ static void test_last_event(void **state)
     };
     char text[EVENT_ID_BYTES];
 
-    (void)state;
     for (size_t i = 0; i < COUNT_OF(rows); i++) {
         struct field field = field_of(rows[i].value, rows[i].count);
         struct last_event event = last_event_parse(&field);
@@ -120,15 +112,4 @@ static void test_last_event(void **state)
     assert_true(strlen(text) < EVENT_ID_BYTES - 1);
     event_id_format(10, 42, text);
     assert_string_equal(text, "000000000000000a-42");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_accept),
-        cmocka_unit_test(test_if_none_match),
-        cmocka_unit_test(test_last_event),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

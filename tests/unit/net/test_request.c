@@ -1,12 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_request.c - the head of a request: what is taken, what is refused, and that nothing else is read. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +7,7 @@
 #include <unistd.h>
 
 #include "net/request.h"
+#include "support/test.h"
 
 #define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
 #define HOST "Host: localhost\r\n"
@@ -36,12 +30,11 @@ static void assert_span(struct span span, const char *expected)
     assert_memory_equal(span.bytes, expected, span.length);
 }
 
-static void test_plain(void **state)
+TEST(plain)
 {
     struct http_request request;
     int status;
 
-    (void)state;
     assert_int_equal(
         parse("GET /stalls?limit=1&a=? HTTP/1.1\r\nHost:  localhost \r\nContent-Length: 12\r\n\r\n", &request, &status),
         REQUEST_COMPLETE);
@@ -63,11 +56,10 @@ static void test_plain(void **state)
     assert_span(request.query, "q");
 }
 
-static void test_methods(void **state)
+TEST(methods)
 {
     static const char *const others[] = {"POST /", "get /", "GETT /", "BREW /", "OPTIONS *", "CONNECT h:80", "HEA /"};
 
-    (void)state;
     for (size_t i = 0; i < COUNT_OF(others); i++) {
         struct http_request request;
         char text[128];
@@ -79,7 +71,7 @@ static void test_methods(void **state)
     }
 }
 
-static void test_keep_alive(void **state)
+TEST(keep_alive)
 {
     static const struct {
         const char *text;
@@ -93,7 +85,6 @@ static void test_keep_alive(void **state)
         {"GET / HTTP/1.0\r\nConnection: Keep-Alive\r\n\r\n", true},
     };
 
-    (void)state;
     for (size_t i = 0; i < COUNT_OF(rows); i++) {
         struct http_request request;
         int status;
@@ -103,7 +94,7 @@ static void test_keep_alive(void **state)
     }
 }
 
-static void test_refused(void **state)
+TEST(refused)
 {
     static const struct {
         const char *text;
@@ -147,7 +138,6 @@ static void test_refused(void **state)
         {"\r\n\r\n", 400},
     };
 
-    (void)state;
     for (size_t i = 0; i < COUNT_OF(rows); i++) {
         struct http_request request;
         int status;
@@ -157,14 +147,13 @@ static void test_refused(void **state)
     }
 }
 
-static void test_limits(void **state)
+TEST(limits)
 {
     char *text = calloc(1, 3 * REQUEST_HEAD_BYTES_MAX);
     struct http_request request;
     size_t length;
     int status;
 
-    (void)state;
     length = (size_t)sprintf(text, "GET / HTTP/1.1\r\nA: ");
     memset(text + length, 'a', REQUEST_HEAD_BYTES_MAX - length - 4);
     memcpy(text + REQUEST_HEAD_BYTES_MAX - 4, "\r\n\r\n", 4);
@@ -185,14 +174,13 @@ static void test_limits(void **state)
 }
 
 /* Byte by byte, each prefix at the end of a page: incomplete until it is complete, as when given at once. */
-static void test_guard_page(void **state)
+TEST(guard_page)
 {
     static const char text[] = "GET http://localhost:7470/threads/a%20b/17?x=y HTTP/1.1\r\nHost: localhost\r\n"
                                "Origin: http://localhost\r\nConnection: keep-alive, close\r\nContent-Length: 3\r\n\r\n";
     size_t page_bytes = (size_t)sysconf(_SC_PAGESIZE);
     char *pages = mmap(NULL, 2 * page_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
-    (void)state;
     assert_true(pages != MAP_FAILED);
     assert_int_equal(mprotect(pages + page_bytes, page_bytes, PROT_NONE), 0);
     for (size_t length = 0; length <= sizeof(text) - 1; length++) {
@@ -207,14 +195,4 @@ static void test_guard_page(void **state)
                          expected);
     }
     munmap(pages, 2 * page_bytes);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_plain),   cmocka_unit_test(test_methods), cmocka_unit_test(test_keep_alive),
-        cmocka_unit_test(test_refused), cmocka_unit_test(test_limits),  cmocka_unit_test(test_guard_page),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,14 +3,9 @@
  * test_smuggling.c - requests that are malformed, or that two parsers could read in two ways, on the wire: each is
  * refused, the connection ends, and nothing behind it is answered, whatever that looks like.
  */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 
-#include <cmocka.h>
-
+#include "support/test.h"
 #include "unit/http_world.h"
 
 #define LINE "GET /healthz HTTP/1.1\r\n"
@@ -142,11 +137,10 @@ static void expect_refusal(struct client *client, const struct row *row)
     free(reply.body);
 }
 
-static void test_alone(void **state)
+TEST(alone)
 {
     struct world world;
 
-    (void)state;
     world_open(&world);
     for (size_t i = 0; i < COUNT_OF(rows); i++) {
         struct client client;
@@ -161,11 +155,10 @@ static void test_alone(void **state)
 }
 
 /* Between good requests: those before it are answered, those behind it never. */
-static void test_in_a_pipeline(void **state)
+TEST(in_a_pipeline)
 {
     struct world world;
 
-    (void)state;
     world_open(&world);
     for (size_t i = 0; i < COUNT_OF(rows); i++) {
         struct client client;
@@ -188,7 +181,7 @@ static void test_in_a_pipeline(void **state)
 }
 
 /* What looks odd and is not: one way to read it. */
-static void test_allowed(void **state)
+TEST(allowed)
 {
     static const struct {
         const char *text;
@@ -214,7 +207,6 @@ static void test_allowed(void **state)
     };
     struct world world;
 
-    (void)state;
     world_open(&world);
     for (size_t i = 0; i < COUNT_OF(allowed); i++) {
         struct client client;
@@ -234,15 +226,4 @@ static void test_allowed(void **state)
         client_close(&client);
     }
     world_close(&world);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_alone),
-        cmocka_unit_test(test_in_a_pipeline),
-        cmocka_unit_test(test_allowed),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,13 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_streams.c - events as they happen: each once, in order, gaps reported; clients that do not read; the limits. */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 
-#include <cmocka.h>
-
+#include "support/test.h"
 #include "unit/http_world.h"
 #include "unit/sample_event.h"
 
@@ -87,12 +82,11 @@ static void open_stream(struct world *world, const char *request, struct client 
     assert_null(reply_field(&reply, "Transfer-Encoding"));
 }
 
-static void test_only_what_is_new(void **state)
+TEST(only_what_is_new)
 {
     struct client client;
     struct world world;
 
-    (void)state;
     make(&world);
     happen(&world, 1, 4, 0);
     start(&world);
@@ -105,12 +99,11 @@ static void test_only_what_is_new(void **state)
     world_close(&world);
 }
 
-static void test_before_the_first_event_and_scan(void **state)
+TEST(before_the_first_event_and_scan)
 {
     struct client client;
     struct world world;
 
-    (void)state;
     make(&world);
     assert_int_equal(http_start(world.http), 0);
     open_stream(&world, "GET /events HTTP/1.0\r\n" HOST "Accept: text/event-stream\r\n\r\n", &client);
@@ -121,12 +114,11 @@ static void test_before_the_first_event_and_scan(void **state)
     world_close(&world);
 }
 
-static void test_resuming(void **state)
+TEST(resuming)
 {
     struct client client;
     struct world world;
 
-    (void)state;
     make(&world);
     happen(&world, 1, 4, 0);
     start(&world);
@@ -144,7 +136,7 @@ static void test_resuming(void **state)
     "id: " EPOCH_TEXT "-" place "\nevent: gap\ndata: {\"reason\":\"" reason "\",\"epoch\":\"" EPOCH_TEXT               \
     "\",\"from\":" from ",\"to\":" to "}\n\n"
 
-static void test_gaps(void **state)
+TEST(gaps)
 {
     static const struct {
         const char *request;
@@ -158,7 +150,6 @@ static void test_gaps(void **state)
         {STREAM_REQUEST("Last-Event-ID: " EPOCH_TEXT "-8\r\n"), GAP("6", "ahead", "null", "null"), 7},
     };
 
-    (void)state;
     for (size_t i = 0; i < COUNT_OF(rows); i++) {
         struct client client;
         struct world world;
@@ -182,12 +173,11 @@ static void test_gaps(void **state)
 }
 
 /* Nothing is missing of a new history that is held from its first event on; only the other one is another. */
-static void test_another_history_whole(void **state)
+TEST(another_history_whole)
 {
     struct client client;
     struct world world;
 
-    (void)state;
     make(&world);
     happen(&world, 1, 1, 0);
     start(&world);
@@ -200,13 +190,12 @@ static void test_another_history_whole(void **state)
 }
 
 /* The sign of life has the position of a client whose filter let nothing through. */
-static void test_filters_and_signs_of_life(void **state)
+TEST(filters_and_signs_of_life)
 {
     struct http_limits limits;
     struct client client;
     struct world world;
 
-    (void)state;
     make(&world);
     limits = http_default_limits;
     limits.heartbeat_ns = 300 * MS_NS;
@@ -223,14 +212,13 @@ static void test_filters_and_signs_of_life(void **state)
     world_close(&world);
 }
 
-static void test_negotiation(void **state)
+TEST(negotiation)
 {
     struct health_http health;
     struct client client;
     struct reply reply;
     struct world world;
 
-    (void)state;
     make(&world);
     start(&world);
     client_ask(world.address, "GET /events HTTP/1.1\r\n" HOST "Accept: application/json, text/event-stream\r\n\r\n",
@@ -257,13 +245,12 @@ static void test_negotiation(void **state)
 }
 
 /* What the client sends behind its request is not answered; when it goes, its place is free. */
-static void test_the_client_goes(void **state)
+TEST(the_client_goes)
 {
     struct health_http health;
     struct client client;
     struct world world;
 
-    (void)state;
     make(&world);
     start(&world);
     open_stream(&world, STREAM_REQUEST("") GET("/healthz"), &client);
@@ -281,12 +268,11 @@ static void test_the_client_goes(void **state)
     world_close(&world);
 }
 
-static void test_stopping(void **state)
+TEST(stopping)
 {
     struct client client;
     struct world world;
 
-    (void)state;
     make(&world);
     start(&world);
     open_stream(&world, STREAM_REQUEST(""), &client);
@@ -300,7 +286,7 @@ static void test_stopping(void **state)
     world_close(&world);
 }
 
-static void test_streams_are_counted_apart(void **state)
+TEST(streams_are_counted_apart)
 {
     struct client streams[2];
     struct client others[2];
@@ -308,7 +294,6 @@ static void test_streams_are_counted_apart(void **state)
     struct reply reply;
     struct world world;
 
-    (void)state;
     make(&world);
     limits = http_default_limits;
     limits.streams_max = 2;
@@ -350,7 +335,7 @@ static void open_and_read(struct world *world, const char *address, struct clien
 }
 
 /* One client cannot have all streams: a newer one ends the oldest of the client with most. */
-static void test_one_client_cannot_take_them_all(void **state)
+TEST(one_client_cannot_take_them_all)
 {
     enum { MOST = 8 };
     char directory[] = "/tmp/ripd-test-XXXXXX", listen_text[64];
@@ -362,7 +347,6 @@ static void test_one_client_cannot_take_them_all(void **state)
     struct world world = {.http = NULL};
     char *error;
 
-    (void)state;
     limits.streams_max = MOST;
     assert_non_null(mkdtemp(directory));
     snprintf(listen_text, sizeof(listen_text), "unix:%s/s", directory);
@@ -416,7 +400,7 @@ static int streams_open(struct world *world)
 }
 
 /* Bounded memory for a client that never reads; it is dropped, and those that read are not. */
-static void test_a_client_that_never_reads(void **state)
+TEST(a_client_that_never_reads)
 {
     const uint64_t last = 4000; /* as large as they may be so that none is forgotten */
     const size_t text_bytes = EVENT_STORE_BYTES_MAX / last - sizeof(struct event) - 1;
@@ -426,7 +410,6 @@ static void test_a_client_that_never_reads(void **state)
     struct world world;
     char *block;
 
-    (void)state;
     make(&world);
     limits = http_default_limits;
     limits.stall_ns = 3000 * MS_NS; /* long enough for the one that reads on a busy machine */
@@ -452,7 +435,7 @@ static void test_a_client_that_never_reads(void **state)
 }
 
 /* One that reads slowly loses nothing that is held, and hears of what is not. */
-static void test_a_client_that_reads_late(void **state)
+TEST(a_client_that_reads_late)
 {
     uint64_t last = 2 * EVENT_STORE_BYTES_MAX / 2000;
     uint64_t expected = 1;
@@ -460,7 +443,6 @@ static void test_a_client_that_reads_late(void **state)
     struct world world;
     bool gap = false;
 
-    (void)state;
     make(&world);
     start(&world);
     open_stream(&world, STREAM_REQUEST(""), &client);
@@ -487,25 +469,4 @@ static void test_a_client_that_reads_late(void **state)
     assert_true(gap);
     client_close(&client);
     world_close(&world);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_only_what_is_new),
-        cmocka_unit_test(test_before_the_first_event_and_scan),
-        cmocka_unit_test(test_resuming),
-        cmocka_unit_test(test_gaps),
-        cmocka_unit_test(test_another_history_whole),
-        cmocka_unit_test(test_filters_and_signs_of_life),
-        cmocka_unit_test(test_negotiation),
-        cmocka_unit_test(test_the_client_goes),
-        cmocka_unit_test(test_stopping),
-        cmocka_unit_test(test_streams_are_counted_apart),
-        cmocka_unit_test(test_one_client_cannot_take_them_all),
-        cmocka_unit_test(test_a_client_that_never_reads),
-        cmocka_unit_test(test_a_client_that_reads_late),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,18 +2,13 @@
 /* test_activation.c - descriptors that were passed: ripd/os/activation.c. */
 #include <errno.h>
 #include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "os/activation.h"
+#include "support/test.h"
 
 static void pass(const char *count, const char *pid, const char *names)
 {
@@ -42,11 +37,10 @@ static void assert_nothing(void)
     assert_environment_clean();
 }
 
-static void test_descriptors(void **state)
+TEST(descriptors)
 {
     struct activation activation;
 
-    (void)state;
     assert_int_equal(dup2(STDERR_FILENO, 3), 3);
     assert_int_equal(dup2(STDERR_FILENO, 4), 4);
     close(5);
@@ -67,12 +61,11 @@ static void test_descriptors(void **state)
     close(4);
 }
 
-static void test_names(void **state)
+TEST(names)
 {
     char *names = malloc(10000);
     struct activation activation;
 
-    (void)state;
     pass("3", NULL, ":second");
     assert_int_equal(activation_take(&activation), 0);
     assert_string_equal(activation.entries[0].name, "unknown");
@@ -92,9 +85,8 @@ static void test_names(void **state)
     free(names);
 }
 
-static void test_nothing_for_us(void **state)
+TEST(nothing_for_us)
 {
-    (void)state;
     assert_nothing();
     pass("1", "1", "for-another");
     assert_nothing();
@@ -106,11 +98,10 @@ static void test_nothing_for_us(void **state)
     assert_nothing();
 }
 
-static void test_bad_counts(void **state)
+TEST(bad_counts)
 {
     struct activation activation = {.count = 99};
 
-    (void)state;
     pass("-1", NULL, NULL);
     assert_int_equal(activation_take(&activation), -EINVAL);
     pass("17", NULL, NULL);
@@ -120,16 +111,4 @@ static void test_bad_counts(void **state)
     pass("16", NULL, NULL);
     assert_int_equal(activation_take(&activation), 0);
     assert_int_equal(activation.count, 16);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_descriptors),
-        cmocka_unit_test(test_names),
-        cmocka_unit_test(test_nothing_for_us),
-        cmocka_unit_test(test_bad_counts),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

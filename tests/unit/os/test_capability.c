@@ -1,18 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_capability.c - what is given up is gone, for good, and what is kept works. Each in a process of its own. */
 #include "os/capability.h"
+#include "support/test.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
 
 static int in_child(int (*body)(void))
 {
@@ -53,24 +48,12 @@ static int keep_none(void)
     return 3;
 }
 
-static void test_one_is_kept(void **state)
+TEST(one_is_kept)
 {
-    (void)state;
     assert_int_equal(in_child(keep_one), 0);
 }
 
-static void test_none_is_kept(void **state)
+TEST(none_is_kept)
 {
-    (void)state;
     assert_int_equal(in_child(keep_none), 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_one_is_kept),
-        cmocka_unit_test(test_none_is_kept),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,12 +3,6 @@
  * test_child.c - children that answer, and such as die, hang or answer nonsense: ripd/os/child.c. The child is this
  * program, or a thread of it where a keeper forks it; each query says what it does.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
-
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -27,6 +21,7 @@
 #include "os/clock.h"
 #include "os/packet.h"
 #include "os/spawn.h"
+#include "support/test.h"
 
 #define MS UINT64_C(1000000)
 #define LONG_NS (60000 * MS)
@@ -135,7 +130,7 @@ static size_t count_descriptors(void)
     return count;
 }
 
-static void test_how_they_end(void **state)
+TEST(how_they_end)
 {
     static const struct {
         const char *query;
@@ -150,7 +145,6 @@ static void test_how_they_end(void **state)
     size_t descriptors = count_descriptors();
     struct child *child = new_child(&options);
 
-    (void)state;
     for (uint32_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         const struct child_wait wait = {.limit_ns = SHORT_NS, .cancel = -1};
         uint64_t before = counted(child).end_counts[cases[i].end];
@@ -171,12 +165,11 @@ static void test_how_they_end(void **state)
 }
 
 /* Killed, or sending more than it is asked for: nobody is blamed. */
-static void test_ends_between_queries(void **state)
+TEST(ends_between_queries)
 {
     struct child *child = new_child(&options);
     ssize_t pid = ask(child, "pid", 1);
 
-    (void)state;
     assert_int_equal(kill((pid_t)pid, SIGKILL), 0);
     assert_int_equal(waitid(P_PID, (id_t)pid, NULL, WEXITED | WNOWAIT), 0);
     assert_int_equal(ask(child, "fine", 1), -ENOTCONN);
@@ -189,13 +182,12 @@ static void test_ends_between_queries(void **state)
 }
 
 /* One that uses no processor time hangs; one that is busy has until the limit. */
-static void test_a_still_one(void **state)
+TEST(a_still_one)
 {
     const struct child_wait busy = {8 * SHORT_NS, 2 * SHORT_NS, -1}, still = {LONG_NS, SHORT_NS, -1};
     struct child *child = new_child(&options);
     uint64_t before_ns = clock_mono_ns();
 
-    (void)state;
     assert_int_equal(ask_for(child, "spins", 1, &busy, NULL), -ETIMEDOUT);
     assert_true(clock_mono_ns() - before_ns >= 8 * SHORT_NS);
     assert_int_equal(ask_for(child, "stops", 1, &still, NULL), -ETIMEDOUT);
@@ -203,12 +195,11 @@ static void test_a_still_one(void **state)
     child_free(child);
 }
 
-static void test_cancelled(void **state)
+TEST(cancelled)
 {
     int cancel = eventfd(1, EFD_CLOEXEC);
     struct child *child = new_child(&options);
 
-    (void)state;
     assert_int_equal(ask_for(child, "stops", 1, &(struct child_wait){LONG_NS, 0, cancel}, NULL), -ECANCELED);
     assert_false(child_runs(child) || child_is_blamed(child, 1, 0));
     assert_int_equal(child_start(child, cancel), -ECANCELED);
@@ -217,14 +208,13 @@ static void test_cancelled(void **state)
     close(cancel);
 }
 
-static void test_programs_that_cannot_be(void **state)
+TEST(programs_that_cannot_be)
 {
     static const struct {
         const char *program;
         int result;
     } cases[] = {{"/nowhere/at-all", -ENOENT}, {"/etc/passwd", -EACCES}, {"/bin/true", -EPROTO}, {"/bin/ls", -EPROTO}};
 
-    (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         struct child_options of = options;
         struct child *child;
@@ -238,13 +228,12 @@ static void test_programs_that_cannot_be(void **state)
 }
 
 /* Without descriptors there is no child, or no file with an answer, and later there is. */
-static void test_few_descriptors(void **state)
+TEST(few_descriptors)
 {
     struct child *child = new_child(&options);
     struct rlimit limit, few;
     int file = -1, highest = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 0);
 
-    (void)state;
     close(highest);
     assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
     few = (struct rlimit){(rlim_t)highest + 1, limit.rlim_max};
@@ -263,12 +252,11 @@ static void test_few_descriptors(void **state)
     child_free(child);
 }
 
-static void test_pauses_grow(void **state)
+TEST(pauses_grow)
 {
     const struct child_options of = {.pause_ns = 1000 * MS, .user_ends = 3, .key_ends = 2};
     struct child *child = new_child(&of);
 
-    (void)state;
     for (unsigned i = 1; i <= 30; i++) {
         uint64_t until_ns, now_ns, pause_ns;
 
@@ -293,12 +281,11 @@ static void test_pauses_grow(void **state)
 }
 
 /* A pause ends. */
-static void test_queried_again(void **state)
+TEST(queried_again)
 {
     const struct child_options of = {.pause_ns = 10 * MS, .user_ends = 1};
     struct child *child = new_child(&of);
 
-    (void)state;
     child_drop(child, CHILD_DIED, 5, 77);
     assert_true(child_pause_end(child, 5) != 0);
     usleep(20000);
@@ -329,13 +316,12 @@ static int next_child_of(int keeper)
 }
 
 /* One that the kernel does not let go holds up its user; so many, and no other is started; until one goes. */
-static void test_held_up(void **state)
+TEST(held_up)
 {
     struct child_options of = {.request = REQUEST, .restart_ns = 1, .pause_ns = 1, .user_ends = 1};
     int ends[2], sockets[CHILD_LEAVING_MAX];
     struct child *child;
 
-    (void)state;
     assert_int_equal(packet_pair(ends), 0);
     of.keeper = ends[0];
     child = new_child(&of);
@@ -363,14 +349,13 @@ static void test_held_up(void **state)
 }
 
 /* Not sooner than a while after the last one was started. */
-static void test_restart(void **state)
+TEST(restart)
 {
     struct child_options of = {.request = REQUEST, .restart_ns = SHORT_NS, .pause_ns = 1, .user_ends = 1};
     uint64_t before_ns = clock_mono_ns();
     struct child *child;
     int ends[2];
 
-    (void)state;
     assert_int_equal(packet_pair(ends), 0);
     of.keeper = ends[0];
     child = new_child(&of);
@@ -387,21 +372,8 @@ static void test_restart(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_how_they_end),
-        cmocka_unit_test(test_ends_between_queries),
-        cmocka_unit_test(test_a_still_one),
-        cmocka_unit_test(test_cancelled),
-        cmocka_unit_test(test_programs_that_cannot_be),
-        cmocka_unit_test(test_few_descriptors),
-        cmocka_unit_test(test_pauses_grow),
-        cmocka_unit_test(test_queried_again),
-        cmocka_unit_test(test_held_up),
-        cmocka_unit_test(test_restart),
-    };
-
     be_child();
     if (readlink("/proc/self/exe", self, sizeof(self) - 1) <= 0)
         return 1;
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return tests_run(NULL, NULL);
 }

@@ -1,23 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_environment.c - variables that are for us, and gone afterwards: ripd/os/environment.c. */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "os/environment.h"
+#include "support/test.h"
 
-static void test_take(void **state)
+TEST(take)
 {
     char text[4] = "old";
 
-    (void)state;
     unsetenv("RIP_TEST");
     assert_int_equal(environment_take("RIP_TEST", text, sizeof(text)), -ENOENT);
     setenv("RIP_TEST", "four", 1);
@@ -30,13 +24,12 @@ static void test_take(void **state)
     assert_null(getenv("RIP_TEST"));
 }
 
-static void test_numbers(void **state)
+TEST(numbers)
 {
     static const char *const bad[] = {
         "", " 1", "1 ", "-1", "+1", "0x1", "18446744073709551616", "1000000000000000000000000"};
     uint64_t value = 7;
 
-    (void)state;
     assert_int_equal(environment_take_number("RIP_TEST", &value), -ENOENT);
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
         setenv("RIP_TEST", bad[i], 1);
@@ -49,11 +42,10 @@ static void test_numbers(void **state)
     assert_true(value == UINT64_MAX);
 }
 
-static void test_pids(void **state)
+TEST(pids)
 {
     char own[16];
 
-    (void)state;
     snprintf(own, sizeof(own), "%d", (int)getpid());
     assert_int_equal(environment_take_pid("RIP_TEST"), -ENOENT);
     setenv("RIP_TEST", own, 1);
@@ -63,15 +55,4 @@ static void test_pids(void **state)
     setenv("RIP_TEST", "me", 1);
     assert_int_equal(environment_take_pid("RIP_TEST"), -ESRCH);
     assert_null(getenv("RIP_TEST"));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_take),
-        cmocka_unit_test(test_numbers),
-        cmocka_unit_test(test_pids),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,13 +2,9 @@
 /* test_journal.c - entries by the journal's native protocol: ripd/os/journal.c. */
 #include <errno.h>
 #include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
 
 #include "os/journal.h"
+#include "support/test.h"
 #include "unit/journal_test.h"
 
 static char directory[] = "/tmp/ripd-journal-XXXXXX";
@@ -35,12 +31,11 @@ static void add_text(struct journal_entry *entry, const char *name, const char *
     assert_true(journal_entry_add(entry, name, value, strlen(value)));
 }
 
-static void test_an_entry(void **state)
+TEST(an_entry)
 {
     static const char expected[] = "MESSAGE=Something happened.\nEMPTY=\nBINARY_BLOB\n\4\0\0\0\0\0\0\0xx\nx\nLAST=1\n";
     struct journal_entry entry = {.length = 0};
 
-    (void)state;
     add_text(&entry, "MESSAGE", "Something happened.");
     assert_true(journal_entry_add(&entry, "EMPTY", NULL, 0));
     add_text(&entry, "BINARY_BLOB", "xx\nx");
@@ -50,7 +45,7 @@ static void test_an_entry(void **state)
 }
 
 /* Whatever a name holds, it is one value of one field. */
-static void test_hostile_values(void **state)
+TEST(hostile_values)
 {
     static const struct {
         const char *bytes;
@@ -71,7 +66,6 @@ static void test_hostile_values(void **state)
     struct journal journal;
     char quotes[63];
 
-    (void)state;
     assert_int_equal(journal_open(&journal, path), 0);
     assert_true(fcntl(journal.descriptor, F_GETFD) & FD_CLOEXEC);
     memset(quotes, '"', sizeof(quotes));
@@ -96,13 +90,12 @@ static void test_hostile_values(void **state)
     unlink(path);
 }
 
-static void test_what_does_not_fit_is_left_out_whole(void **state)
+TEST(what_does_not_fit_is_left_out_whole)
 {
     static char large[JOURNAL_ENTRY_BYTES];
     struct journal_entry entry = {.length = 0};
     size_t before;
 
-    (void)state;
     memset(large, 'x', sizeof(large));
     add_text(&entry, "MESSAGE", "text");
     before = entry.length;
@@ -117,14 +110,13 @@ static void test_what_does_not_fit_is_left_out_whole(void **state)
     assert_memory_equal(entry.bytes, "MESSAGE=text\nA\n", 15);
 }
 
-static void test_nobody_and_nobody_in_time(void **state)
+TEST(nobody_and_nobody_in_time)
 {
     struct journal_entry entry = {.length = 0};
     struct journal journal;
     char long_path[200];
     int listening, result = 0;
 
-    (void)state;
     memset(long_path, '/', sizeof(long_path) - 1);
     long_path[sizeof(long_path) - 1] = '\0';
     assert_int_equal(journal_open(&journal, long_path), -ENAMETOOLONG);
@@ -146,13 +138,12 @@ static void test_nobody_and_nobody_in_time(void **state)
     unlink(path);
 }
 
-static void test_is_stream(void **state)
+TEST(is_stream)
 {
     struct stat facts;
     char text[64];
     int ends[2];
 
-    (void)state;
     assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
     unsetenv("JOURNAL_STREAM");
     assert_false(journal_is_stream(ends[1]));
@@ -174,13 +165,5 @@ static void test_is_stream(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_an_entry),
-        cmocka_unit_test(test_hostile_values),
-        cmocka_unit_test(test_what_does_not_fit_is_left_out_whole),
-        cmocka_unit_test(test_nobody_and_nobody_in_time),
-        cmocka_unit_test(test_is_stream),
-    };
-
-    return cmocka_run_group_tests(tests, set_up, tear_down);
+    return tests_run(set_up, tear_down);
 }

@@ -1,11 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_lease.c - a descriptor that may be gone: ripd/os/lease.c. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
-
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -13,14 +7,14 @@
 #include <unistd.h>
 
 #include "os/lease.h"
+#include "support/test.h"
 
-static void test_duplicates(void **state)
+TEST(duplicates)
 {
     int file = open("/bin/sh", O_RDONLY | O_CLOEXEC), copy;
     struct lease *lease = lease_new(file), *other = lease_ref(lease);
     struct stat about, again;
 
-    (void)state;
     copy = lease_duplicate(lease);
     assert_true(copy >= 0 && copy != file);
     assert_int_equal(fcntl(copy, F_GETFD), FD_CLOEXEC);
@@ -36,9 +30,8 @@ static void test_duplicates(void **state)
     close(copy);
 }
 
-static void test_none(void **state)
+TEST(none)
 {
-    (void)state;
     assert_null(lease_ref(NULL));
     assert_int_equal(lease_duplicate(NULL), -EBADF);
     lease_end(NULL);
@@ -63,9 +56,8 @@ static void *take(void *context)
     return NULL;
 }
 
-static void test_threads(void **state)
+TEST(threads)
 {
-    (void)state;
     for (int i = 0; i < 200; i++) {
         int file = open("/bin/sh", O_RDONLY | O_CLOEXEC), other;
         struct lease *lease = lease_new(file);
@@ -80,15 +72,4 @@ static void test_threads(void **state)
         pthread_join(thread, NULL);
         close(other);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_duplicates),
-        cmocka_unit_test(test_none),
-        cmocka_unit_test(test_threads),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,10 +2,6 @@
 /* test_notify.c - a service manager's socket, by path and by abstract name: ripd/os/notify.c. */
 #include <errno.h>
 #include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,9 +9,8 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "os/notify.h"
+#include "support/test.h"
 
 static char directory[] = "/tmp/ripd-notify-XXXXXX";
 
@@ -90,11 +85,10 @@ static void assert_spoken(const char *name)
     assert_int_equal(notify_send(&notify, "x", 1), 0);
 }
 
-static void test_path_and_abstract_name(void **state)
+TEST(path_and_abstract_name)
 {
     char name[sizeof(((struct sockaddr_un *)NULL)->sun_path) + 1];
 
-    (void)state;
     snprintf(name, sizeof(name), "%s/s", directory);
     assert_spoken(name);
     unlink(name);
@@ -105,7 +99,7 @@ static void test_path_and_abstract_name(void **state)
     assert_spoken(name);
 }
 
-static void test_addresses_that_are_none(void **state)
+TEST(addresses_that_are_none)
 {
     static const struct {
         const char *text;
@@ -118,7 +112,6 @@ static void test_addresses_that_are_none(void **state)
     char name[sizeof(((struct sockaddr_un *)NULL)->sun_path) + 2];
     struct notify notify;
 
-    (void)state;
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         setenv("NOTIFY_SOCKET", rows[i].text, 1);
         setenv("WATCHDOG_USEC", "1500000", 1);
@@ -156,9 +149,8 @@ static void assert_watchdog(const char *value_us, const char *pid, int result, u
     notify_close(&notify);
 }
 
-static void test_watchdogs(void **state)
+TEST(watchdogs)
 {
-    (void)state;
     assert_watchdog("1", NULL, 0, 1000); /* for another process */
     assert_watchdog("1", "1", 0, 0);     /* for another */
     assert_watchdog("x", "1", 0, 0);
@@ -168,13 +160,12 @@ static void test_watchdogs(void **state)
 }
 
 /* A manager that does not read: nobody waits for it. */
-static void test_a_full_socket(void **state)
+TEST(a_full_socket)
 {
     char name[64];
     struct notify notify;
     int manager, result = 0;
 
-    (void)state;
     snprintf(name, sizeof(name), "@ripd-test/full/%d", (int)getpid());
     manager = manager_listen(name);
     setenv("NOTIFY_SOCKET", name, 1);
@@ -188,12 +179,5 @@ static void test_a_full_socket(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_path_and_abstract_name),
-        cmocka_unit_test(test_addresses_that_are_none),
-        cmocka_unit_test(test_watchdogs),
-        cmocka_unit_test(test_a_full_socket),
-    };
-
-    return cmocka_run_group_tests(tests, set_up, tear_down);
+    return tests_run(set_up, tear_down);
 }

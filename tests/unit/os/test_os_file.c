@@ -2,19 +2,16 @@
 /* test_os_file.c - files of any user: ripd/os/file.c. */
 #include <errno.h>
 #include <fcntl.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "os/file.h"
 #include "support/ring_stage.h"
+#include "support/test.h"
 
 struct fixture {
     struct ring_stage stage;
@@ -45,7 +42,7 @@ static int tear_down(void **state)
 
 /* Opening ---------------------------------------------------------------------------------------------------------- */
 
-static void test_only_regular_files_are_opened(void **state)
+TEST(only_regular_files_are_opened, set_up, tear_down)
 {
     struct fixture *fixture = *state;
     const struct ring_stage *stage = &fixture->stage;
@@ -70,7 +67,7 @@ static void test_only_regular_files_are_opened(void **state)
     close(descriptor);
 }
 
-static void test_identity_of_states(void **state)
+TEST(identity_of_states, set_up, tear_down)
 {
     struct fixture *fixture = *state;
     struct file_identity first, second;
@@ -100,7 +97,7 @@ static void test_identity_of_states(void **state)
     close(descriptor);
 }
 
-static void test_links_are_not_followed(void **state)
+TEST(links_are_not_followed, set_up, tear_down)
 {
     struct fixture *fixture = *state;
     struct file_identity identity;
@@ -115,7 +112,7 @@ static void test_links_are_not_followed(void **state)
 
 /* Reading ---------------------------------------------------------------------------------------------------------- */
 
-static void test_read_is_bounded(void **state)
+TEST(read_is_bounded, set_up, tear_down)
 {
     struct fixture *fixture = *state;
     char text[5];
@@ -145,7 +142,7 @@ static int stop_at_once(void *context, const char *name)
     return 7;
 }
 
-static void test_listing(void **state)
+TEST(listing, set_up, tear_down)
 {
     struct fixture *fixture = *state;
     char name[32];
@@ -197,7 +194,7 @@ static uint32_t holder_of(const struct fixture *fixture, uint64_t offset)
     return holder;
 }
 
-static void test_lock_holders(void **state)
+TEST(lock_holders, set_up, tear_down)
 {
     struct fixture *fixture = *state;
     const uint64_t offset = UINT64_C(1) << 60;
@@ -224,18 +221,4 @@ static void test_lock_holders(void **state)
     pid = ring_stage_start(take_lock, NULL, &locker);
     assert_int_equal(holder_of(fixture, offset), 0);
     ring_stage_end(pid);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_only_regular_files_are_opened, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_identity_of_states, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_links_are_not_followed, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_read_is_bounded, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_listing, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_lock_holders, set_up, tear_down),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

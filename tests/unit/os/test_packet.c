@@ -8,12 +8,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include <setjmp.h>
-#include <stdarg.h>
-
-#include <cmocka.h>
-
 #include "os/clock.h"
+#include "support/test.h"
 
 static int next_descriptor(void)
 {
@@ -23,12 +19,11 @@ static int next_descriptor(void)
     return descriptor;
 }
 
-static void test_message_and_descriptor_cross(void **state)
+TEST(message_and_descriptor_cross)
 {
     int ends[2], descriptor = -2, pipe_ends[2];
     char text[8] = "";
 
-    (void)state;
     assert_int_equal(packet_pair(ends), 0);
     assert_int_equal(pipe2(pipe_ends, O_CLOEXEC), 0);
     assert_int_equal(packet_send(ends[0], "hello", 5, pipe_ends[1], false), 0);
@@ -50,7 +45,7 @@ static void test_message_and_descriptor_cross(void **state)
     close(ends[1]);
 }
 
-static void test_nothing_unasked_for_stays_open(void **state)
+TEST(nothing_unasked_for_stays_open)
 {
     union {
         struct cmsghdr header;
@@ -62,7 +57,6 @@ static void test_nothing_unasked_for_stays_open(void **state)
     struct msghdr message = {
         .msg_iov = &part, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof(control)};
 
-    (void)state;
     assert_int_equal(packet_pair(ends), 0);
     before = next_descriptor();
     assert_int_equal(packet_send(ends[0], "hello", 5, STDIN_FILENO, false), 0);
@@ -80,27 +74,15 @@ static void test_nothing_unasked_for_stays_open(void **state)
     close(ends[1]);
 }
 
-static void test_full_queue(void **state)
+TEST(full_queue)
 {
     static const char text[4096];
     int ends[2], result = 0;
 
-    (void)state;
     assert_int_equal(packet_pair(ends), 0);
     for (int i = 0; i < 100000 && result == 0; i++)
         result = packet_send(ends[0], text, sizeof(text), -1, false);
     assert_int_equal(result, -EAGAIN);
     close(ends[0]);
     close(ends[1]);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_message_and_descriptor_cross),
-        cmocka_unit_test(test_nothing_unasked_for_stays_open),
-        cmocka_unit_test(test_full_queue),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

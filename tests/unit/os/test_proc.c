@@ -3,9 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,12 +14,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "os/file.h"
 #include "os/pidfd.h"
 #include "os/proc.h"
 #include "support/ring_stage.h"
+#include "support/test.h"
 
 static int real_proc = -1;
 
@@ -39,14 +36,13 @@ static void name_itself(void *context)
     prctl(PR_SET_NAME, context != NULL ? context : "plain");
 }
 
-static void test_real_process(void **state)
+TEST(real_process)
 {
     char name[] = "a) (b\nc";
     pid_t pid = ring_stage_start(name_itself, NULL, name);
     struct proc_status status;
     struct proc_stat stat;
 
-    (void)state;
     assert_int_equal(proc_stat(real_proc, (uint32_t)pid, &stat), 0);
     assert_string_equal(stat.comm, name);
     assert_int_equal(stat.start_time_ticks, ring_stage_start_time(pid));
@@ -97,13 +93,12 @@ static void wait_for_letter(pid_t pid, char letter)
     assert_int_equal(stat.state, letter);
 }
 
-static void test_zombies(void **state)
+TEST(zombies)
 {
     pid_t whole = ring_stage_start(name_itself, NULL, NULL);
     pid_t first = ring_stage_start(end_first_thread, leave_first_thread, NULL);
     struct proc_stat stat;
 
-    (void)state;
     kill(whole, SIGKILL);
     wait_for_letter(whole, 'Z');
     for (int i = 0; i < 1000; i++) { /* a sanitizer's own thread ends a little later */
@@ -122,12 +117,11 @@ static void test_zombies(void **state)
     ring_stage_end(first);
 }
 
-static void test_pidfd(void **state)
+TEST(pidfd)
 {
     pid_t pid = ring_stage_start(name_itself, NULL, NULL);
     int hold = pidfd_of((uint32_t)pid);
 
-    (void)state;
     assert_true(hold >= 0);
     assert_false(pidfd_ended(hold));
     ring_stage_end(pid);
@@ -146,14 +140,13 @@ static int collect_tid(void *context, uint32_t tid)
     return 0;
 }
 
-static void test_threads(void **state)
+TEST(threads)
 {
     pid_t pid = ring_stage_start(end_first_thread, NULL, NULL);
     struct proc_status status;
     uint32_t tids[2] = {0};
     struct proc_stat stat;
 
-    (void)state;
     assert_int_equal(proc_visit_threads(real_proc, (uint32_t)pid, collect_tid, tids), 0);
     assert_int_equal(tids[0], pid);
     assert_true(tids[1] != 0);
@@ -166,13 +159,12 @@ static void test_threads(void **state)
 }
 
 /* Touching private pages grows anonymous memory, touching shared ones only what is resident. */
-static void test_memory(void **state)
+TEST(memory)
 {
     enum { BYTES = 32 << 20, SLACK = 8 << 20 };
     struct proc_memory before, after;
     static const int kinds[] = {MAP_PRIVATE, MAP_SHARED};
 
-    (void)state;
     for (size_t i = 0; i < 2; i++) {
         uint8_t *pages = mmap(NULL, BYTES, PROT_READ | PROT_WRITE, kinds[i] | MAP_ANONYMOUS, -1, 0);
 
@@ -186,12 +178,11 @@ static void test_memory(void **state)
     }
 }
 
-static void test_descriptors(void **state)
+TEST(descriptors)
 {
     int descriptors[20];
     uint64_t before, after;
 
-    (void)state;
     assert_int_equal(proc_own_descriptors(real_proc, &before), 0);
     for (size_t i = 0; i < 20; i++)
         descriptors[i] = dup(real_proc);
@@ -206,13 +197,12 @@ static void test_descriptors(void **state)
     assert_int_equal(after, before);
 }
 
-static void test_own_credentials(void **state)
+TEST(own_credentials)
 {
     int count = getgroups(0, NULL);
     struct proc_credentials credentials;
     pid_t pid = fork();
 
-    (void)state;
     if (pid == 0)
         _exit(0);
     assert_int_equal(proc_credentials(real_proc, (uint32_t)getpid(), &credentials), 0);
@@ -223,12 +213,11 @@ static void test_own_credentials(void **state)
     assert_int_equal(proc_credentials(real_proc, (uint32_t)pid, &credentials), -ESRCH);
 }
 
-static void test_machine(void **state)
+TEST(machine)
 {
     uint8_t id[16] = {0}, none[16] = {0};
     uint64_t inode;
 
-    (void)state;
     assert_int_equal(proc_own_pid_namespace(real_proc, &inode), 0);
     assert_int_equal(inode, ring_stage_pid_namespace());
     assert_int_equal(proc_boot_id(real_proc, id), 0);
@@ -277,7 +266,7 @@ static void put(const struct tree *tree, const char *name, const char *text)
     ring_stage_write(&tree->stage, name, text, strlen(text));
 }
 
-static void test_thread_of_another_namespace(void **state)
+TEST(thread_of_another_namespace, plant, fell)
 {
     struct tree *tree = *state;
     struct proc_status status;
@@ -292,7 +281,7 @@ static void test_thread_of_another_namespace(void **state)
     assert_int_equal(proc_thread_status(tree->proc, 500, 9, &status), -ESRCH);
 }
 
-static void test_empty_files_are_gone_processes(void **state)
+TEST(empty_files_are_gone_processes, plant, fell)
 {
     struct tree *tree = *state;
     struct proc_memory memory;
@@ -340,7 +329,7 @@ static const struct cgroup_case cgroup_cases[] = {
     {":\n::\n:::\n", NULL, NULL, -ENOENT, false},
 };
 
-static void test_cgroups(void **state)
+TEST(cgroups, plant, fell)
 {
     struct tree *tree = *state;
 
@@ -396,7 +385,7 @@ static const struct {
     {"\x80\x80\x80\x80\x80\x80", 6, 6, "\x80\x80\x80\x80\x80"}, /* no character at all: shown as it is */
 };
 
-static void test_command_lines(void **state)
+TEST(command_lines, plant, fell)
 {
     struct tree *tree = *state;
 
@@ -414,7 +403,7 @@ static void test_command_lines(void **state)
     assert_int_equal(proc_command_line(tree->proc, 501, (char[64]){""}, 64), -ESRCH);
 }
 
-static void test_group(void **state)
+TEST(group, plant, fell)
 {
     static const char text[] = "0::/system.slice/checkout.service\n";
     struct tree *tree = *state;
@@ -430,21 +419,5 @@ static void test_group(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_real_process),
-        cmocka_unit_test(test_zombies),
-        cmocka_unit_test(test_pidfd),
-        cmocka_unit_test(test_threads),
-        cmocka_unit_test(test_memory),
-        cmocka_unit_test(test_descriptors),
-        cmocka_unit_test(test_own_credentials),
-        cmocka_unit_test(test_machine),
-        cmocka_unit_test_setup_teardown(test_thread_of_another_namespace, plant, fell),
-        cmocka_unit_test_setup_teardown(test_empty_files_are_gone_processes, plant, fell),
-        cmocka_unit_test_setup_teardown(test_cgroups, plant, fell),
-        cmocka_unit_test_setup_teardown(test_command_lines, plant, fell),
-        cmocka_unit_test_setup_teardown(test_group, plant, fell),
-    };
-
-    return cmocka_run_group_tests(tests, open_proc, NULL);
+    return tests_run(open_proc, NULL);
 }

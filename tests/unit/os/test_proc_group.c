@@ -3,16 +3,11 @@
  * test_proc_group.c - lines of PID/cgroup as units and containers: ripd/os/proc_group.c. Each text is parsed as it is,
  * and cut at each place, with nothing readable behind its terminator.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "os/proc_group.h"
 #include "support/guarded_copy.h"
+#include "support/test.h"
 
 #define ID "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
 #define OTHER_ID "fedcba9876543210fedcba9876543210fedcba9876543210fedcba9876543210"
@@ -92,9 +87,8 @@ static const struct {
     {"0::a.service\n", "a.service", ""},
 };
 
-static void test_lines(void **state)
+TEST(lines)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         struct proc_group group;
 
@@ -104,9 +98,8 @@ static void test_lines(void **state)
     }
 }
 
-static void test_cut_anywhere(void **state)
+TEST(cut_anywhere)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
         for (size_t length = 0; length <= strlen(cases[i].text); length++) {
             struct proc_group group;
@@ -120,14 +113,4 @@ static void test_cut_anywhere(void **state)
             assert_true(memchr(group.container, 0, sizeof(group.container)) != NULL);
             guarded_copy_free(&copy);
         }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_lines),
-        cmocka_unit_test(test_cut_anywhere),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

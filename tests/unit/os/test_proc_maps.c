@@ -1,11 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_proc_maps.c - lines of /proc/PID/maps, and the mapping of an address: ripd/os/proc_maps.c. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
-
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -16,13 +10,13 @@
 
 #include "os/proc_maps.h"
 #include "support/guarded_copy.h"
+#include "support/test.h"
 
-static void test_lines(void **state)
+TEST(lines)
 {
     static const char line[] = "55d0c0a00000-55d0c0a22000 r-xp 00002000 fe:01 1311765      /usr/bin/redis server\n";
     struct proc_mapping mapping;
 
-    (void)state;
     assert_int_equal(proc_maps_parse_line(line, &mapping), 0);
     assert_int_equal(mapping.start, 0x55d0c0a00000);
     assert_int_equal(mapping.end, 0x55d0c0a22000);
@@ -50,7 +44,7 @@ static const char map[] = "1000-2000 r--p 00000000 fe:01 7    /lib/a.so\n"
                           "c000-d000 r--p 00000000 fe:01 5    /data\n"
                           "d000-e000 r-xp 00000000 00:00 0    [vdso]\n";
 
-static void test_objects(void **state)
+TEST(objects)
 {
     static const struct {
         uint64_t address, start, end;
@@ -74,7 +68,6 @@ static void test_objects(void **state)
     struct proc_object object;
     int process, file;
 
-    (void)state;
     assert_non_null(mkdtemp(directory));
     process = open(directory, O_PATH | O_DIRECTORY | O_CLOEXEC);
     assert_int_equal(proc_maps_object(process, 0x2000, &object), -ENOENT);
@@ -96,7 +89,7 @@ static void test_objects(void **state)
     rmdir(directory);
 }
 
-static void test_lines_that_are_none(void **state)
+TEST(lines_that_are_none)
 {
     static const char *const lines[] = {"",
                                         "\n",
@@ -112,19 +105,17 @@ static void test_lines_that_are_none(void **state)
                                         "x-y r-xp 0 0:0 7"};
     struct proc_mapping mapping = {.start = 42};
 
-    (void)state;
     for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
         assert_int_equal(proc_maps_parse_line(lines[i], &mapping), -EINVAL);
         assert_int_equal(mapping.start, 42);
     }
 }
 
-static void test_lines_at_the_end_of_memory(void **state)
+TEST(lines_at_the_end_of_memory)
 {
     static const char line[] = "55d0c0a00000-55d0c0a22000 r-xp 00002000 fe:01 1311765      /usr/bin/redis\n";
     struct proc_mapping mapping;
 
-    (void)state;
     for (size_t length = 0; length < sizeof(line); length++) {
         struct guarded_copy copy;
         char text[sizeof(line)];
@@ -137,9 +128,8 @@ static void test_lines_at_the_end_of_memory(void **state)
     }
 }
 
-static void test_paths(void **state)
+TEST(paths)
 {
-    (void)state;
     assert_true(proc_maps_path_fits("/usr/bin/a\n", "/usr/bin/a"));
     assert_true(proc_maps_path_fits("/usr/bin/a (deleted)\n", "/usr/bin/a"));
     assert_true(proc_maps_path_fits("/srv/root/usr/bin/a\n", "/usr/bin/a")); /* seen from outside a root */
@@ -152,7 +142,7 @@ static void test_paths(void **state)
 }
 
 /* The program of this test. */
-static void test_own_mappings(void **state)
+TEST(own_mappings)
 {
     int process = open("/proc/self", O_PATH | O_DIRECTORY | O_CLOEXEC);
     uint64_t here = (uint64_t)(uintptr_t)&test_own_mappings;
@@ -161,7 +151,6 @@ static void test_own_mappings(void **state)
     char path[4096];
     ssize_t length = readlink("/proc/self/exe", path, sizeof(path) - 1);
 
-    (void)state;
     assert_true(length > 0);
     path[length] = '\0';
     assert_int_equal(stat("/proc/self/exe", &about), 0);
@@ -181,7 +170,7 @@ static void test_own_mappings(void **state)
 }
 
 /* Devices that are no block devices can have any number. */
-static void test_numbers(void **state)
+TEST(numbers)
 {
     static const struct {
         unsigned mapped_major, mapped_minor, mapped_inode, major, minor, inode;
@@ -194,7 +183,6 @@ static void test_numbers(void **state)
         {0, 50, 7, 8, 1, 42, false, false},  {8, 1, 42, 9, 1, 42, false, false},
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         struct proc_mapping mapping = {
             .inode = rows[i].mapped_inode, .device_major = rows[i].mapped_major, .device_minor = rows[i].mapped_minor};
@@ -203,19 +191,4 @@ static void test_numbers(void **state)
         assert_int_equal(proc_maps_is(&mapping, &about), rows[i].is);
         assert_int_equal(proc_maps_may_be(&mapping, &about), rows[i].may_be);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_lines),
-        cmocka_unit_test(test_objects),
-        cmocka_unit_test(test_lines_that_are_none),
-        cmocka_unit_test(test_lines_at_the_end_of_memory),
-        cmocka_unit_test(test_paths),
-        cmocka_unit_test(test_own_mappings),
-        cmocka_unit_test(test_numbers),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,8 +3,6 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,12 +11,11 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "os/clock.h"
 #include "os/proc_net.h"
 #include "probe/sockets.h"
 #include "support/guarded_copy.h"
+#include "support/test.h"
 
 static const char tcp_line[] =
     "   0: 0100007F:8711 0200A8C0:1538 02 00000000:00000000 00:00000000 00000000     0        "
@@ -28,12 +25,11 @@ static const char tcp6_line[] = "  12: 00000000000000000000000001000000:0050 000
 static const char unix_line[] = "00000000256fc0db: 00000003 00000000 00010000 0001 01 629 /run/a b.sock";
 /* Parsers ---------------------------------------------------------------------------------------------------------- */
 
-static void test_internet_sockets(void **state)
+TEST(internet_sockets)
 {
     char text[PROC_ADDRESS_TEXT_BYTES];
     struct proc_socket socket;
 
-    (void)state;
     assert_int_equal(proc_parse_socket(tcp_line, PROC_SOCKET_TCP, &socket), 0);
     assert_int_equal(socket.inode, 5670868);
     assert_int_equal(socket.state, 2);
@@ -48,12 +44,11 @@ static void test_internet_sockets(void **state)
     assert_string_equal(proc_tcp_state_name(10), "LISTEN");
 }
 
-static void test_unix_sockets(void **state)
+TEST(unix_sockets)
 {
     struct proc_socket socket;
     char line[512];
 
-    (void)state;
     assert_int_equal(proc_parse_socket(unix_line, PROC_SOCKET_UNIX, &socket), 0);
     assert_int_equal(socket.inode, 629);
     assert_string_equal(socket.path, "/run/a b.sock");
@@ -72,7 +67,7 @@ static void test_unix_sockets(void **state)
     assert_int_equal(socket.inode, 630);
 }
 
-static void test_what_is_no_socket(void **state)
+TEST(what_is_no_socket)
 {
     static const char *const bad[] = {"",
                                       "  sl  local_address rem_address   st tx_queue",
@@ -85,18 +80,16 @@ static void test_what_is_no_socket(void **state)
                                       "0: 0100007F 0100007F:1 01 0 0 0 0 0 7"};
     struct proc_socket socket;
 
-    (void)state;
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
         for (int kind = 0; kind < PROC_SOCKET_UNIX || (i < 3 && kind == PROC_SOCKET_UNIX); kind++)
             if (proc_parse_socket(bad[i], (enum proc_socket_kind)kind, &socket) != -EINVAL)
                 fail_msg("%s as %s", bad[i], proc_socket_kind_name((enum proc_socket_kind)kind));
 }
 
-static void test_no_parser_reads_beyond_the_end(void **state)
+TEST(no_parser_reads_beyond_the_end)
 {
     static const char *const texts[] = {tcp_line, tcp6_line, unix_line};
 
-    (void)state;
     for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
         for (size_t length = 0; length <= strlen(texts[i]); length++) {
             struct proc_socket socket;
@@ -134,7 +127,7 @@ static int listen_at(struct sockaddr_in *ret_address)
     return server;
 }
 
-static void test_sockets_of_our_own(void **state)
+TEST(sockets_of_our_own)
 {
     struct sockaddr_un name = {.sun_family = AF_UNIX};
     int proc = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC), named = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -145,7 +138,6 @@ static void test_sockets_of_our_own(void **state)
     struct sockaddr_in address;
     int server = listen_at(&address);
 
-    (void)state;
     snprintf(name.sun_path + 1, sizeof(name.sun_path) - 1, "rip-test-%u", pid);
     assert_int_equal(bind(named, (struct sockaddr *)&name, sizeof(name)), 0);
     assert_int_equal(sockets_find(sockets, proc, pid, inode_of(server), deadline_mono_ns, &found), 0);
@@ -168,7 +160,7 @@ static void test_sockets_of_our_own(void **state)
 }
 
 /* A name that looks like the row of another socket: neither row is believed. */
-static void test_a_name_with_a_row_in_it(void **state)
+TEST(a_name_with_a_row_in_it)
 {
     enum { CROWD = 300 };
     struct sockaddr_un name = {.sun_family = AF_UNIX};
@@ -177,7 +169,6 @@ static void test_a_name_with_a_row_in_it(void **state)
     struct sockets *sockets = sockets_new();
     const struct proc_socket *found;
 
-    (void)state;
     for (size_t i = 0; i < CROWD; i++) /* so that the two are not read at once */
         crowd[i] = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
     snprintf(name.sun_path + 1, sizeof(name.sun_path) - 1, "x\n0: 00000003 00000000 00000000 0001 03 %u /run/lie",
@@ -200,7 +191,7 @@ static void test_a_name_with_a_row_in_it(void **state)
 }
 
 /* What has an address has no name, in whatever order the tables are read. */
-static void test_a_name_with_a_row_of_another_kind_in_it(void **state)
+TEST(a_name_with_a_row_of_another_kind_in_it)
 {
     struct sockaddr_un name = {.sun_family = AF_UNIX};
     int proc = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC), liar = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -209,7 +200,6 @@ static void test_a_name_with_a_row_of_another_kind_in_it(void **state)
     struct sockaddr_in address;
     int victim = listen_at(&address);
 
-    (void)state;
     snprintf(name.sun_path + 1, sizeof(name.sun_path) - 1, "x\n0: 00000003 00000000 00000000 0001 03 %u /run/lie",
              (unsigned)inode_of(victim));
     assert_int_equal(bind(liar, (struct sockaddr *)&name, sizeof(name)), 0);
@@ -266,14 +256,13 @@ static void tree_close(struct net_tree *tree)
 }
 
 /* A table longer than what is read at once. */
-static void test_a_long_table(void **state)
+TEST(a_long_table)
 {
     enum { LINES = 3000 };
     struct sockets *sockets = sockets_new();
     const struct proc_socket *found;
     struct net_tree tree;
 
-    (void)state;
     tree_open(&tree, LINES);
     for (uint64_t inode = 1; inode <= LINES; inode++) {
         assert_int_equal(sockets_find(sockets, tree.descriptor, 7, inode, UINT64_MAX, &found), 0);
@@ -303,7 +292,7 @@ static int ask_in_passes(struct sockets *sockets, int proc, uint32_t pid, uint64
 }
 
 /* What there is no time for in one pass is read in the next ones, from there on. */
-static void test_a_table_too_long_for_a_pass(void **state)
+TEST(a_table_too_long_for_a_pass)
 {
     enum { LINES = 3000, PASSES = LINES / 64 + PROC_SOCKET_KIND_COUNT };
     struct sockets *sockets = sockets_new();
@@ -311,7 +300,6 @@ static void test_a_table_too_long_for_a_pass(void **state)
     struct net_tree tree;
     unsigned passes;
 
-    (void)state;
     tree_open(&tree, LINES);
     assert_int_equal(ask_in_passes(sockets, tree.descriptor, 7, 1, &passes), 0); /* the last one */
     assert_in_range(passes, LINES / 64, PASSES);
@@ -334,13 +322,12 @@ static void test_a_table_too_long_for_a_pass(void **state)
 }
 
 /* A socket that nobody has open any more has no inode, and takes no room. */
-static void test_too_many_sockets(void **state)
+TEST(too_many_sockets)
 {
     struct sockets *sockets = sockets_new();
     const struct proc_socket *found;
     struct net_tree tree;
 
-    (void)state;
     tree_open(&tree, 0);
     tree_write(&tree, 1, SOCKETS_MAX, SOCKETS_MAX);
     assert_int_equal(sockets_find(sockets, tree.descriptor, 7, 1, UINT64_MAX, &found), 0);
@@ -356,7 +343,7 @@ static void test_too_many_sockets(void **state)
 }
 
 /* The kernel's own tables go on where they were left, too, while others come and go. */
-static void test_real_tables_in_passes(void **state)
+TEST(real_tables_in_passes)
 {
     enum { SERVERS = 300 };
     int proc = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC), servers[SERVERS];
@@ -364,7 +351,6 @@ static void test_real_tables_in_passes(void **state)
     struct sockaddr_in address;
     unsigned passes, most = 0;
 
-    (void)state;
     for (size_t i = 0; i < SERVERS; i++)
         servers[i] = listen_at(&address);
     for (size_t i = 0; i < SERVERS; i += 2) {
@@ -378,23 +364,4 @@ static void test_real_tables_in_passes(void **state)
         close(servers[i]);
     close(proc);
     sockets_free(sockets);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_internet_sockets),
-        cmocka_unit_test(test_unix_sockets),
-        cmocka_unit_test(test_what_is_no_socket),
-        cmocka_unit_test(test_no_parser_reads_beyond_the_end),
-        cmocka_unit_test(test_sockets_of_our_own),
-        cmocka_unit_test(test_a_name_with_a_row_in_it),
-        cmocka_unit_test(test_a_name_with_a_row_of_another_kind_in_it),
-        cmocka_unit_test(test_a_long_table),
-        cmocka_unit_test(test_a_table_too_long_for_a_pass),
-        cmocka_unit_test(test_too_many_sockets),
-        cmocka_unit_test(test_real_tables_in_passes),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -5,16 +5,13 @@
  */
 #include <errno.h>
 #include <inttypes.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "os/proc_parse.h"
 #include "support/guarded_copy.h"
+#include "support/test.h"
 
 #define SHOWN_BYTES 512u
 #define UNTOUCHED 0xa5
@@ -280,9 +277,8 @@ static int parse(size_t i, const char *text, size_t length, char shown[SHOWN_BYT
     return result;
 }
 
-static void test_texts(void **state)
+TEST(texts)
 {
-    (void)state;
     for (size_t i = 0; i < CASE_COUNT; i++) {
         char shown[SHOWN_BYTES] = "";
         int result = parse(i, cases[i].text, strlen(cases[i].text), shown);
@@ -293,9 +289,8 @@ static void test_texts(void **state)
     }
 }
 
-static void test_no_parser_reads_beyond_the_end(void **state)
+TEST(no_parser_reads_beyond_the_end)
 {
-    (void)state;
     for (size_t i = 0; i < CASE_COUNT; i++)
         for (size_t length = 0; cases[i].shown != NULL && length < strlen(cases[i].text); length++)
             (void)parse(i, cases[i].text, length, (char[SHOWN_BYTES]){""});
@@ -311,11 +306,10 @@ static const char locks_text[] = "1: POSIX  ADVISORY  WRITE 100 00:1b:7 0 EOF\n"
                                  "6: POSIX  ADVISORY  READ 102 fe:00:10 0 EOF\n"
                                  "6: -> POSIX  ADVISORY  WRITE 200 fe:00:10 0 EOF\n";
 
-static void test_lock_holders(void **state)
+TEST(lock_holders)
 {
     uint32_t holder = 0;
 
-    (void)state;
     assert_int_equal(proc_parse_lock_holder(locks_text, 200, 9, &holder), 0);
     assert_int_equal(holder, 101);
     assert_int_equal(proc_parse_lock_holder(locks_text, 201, 0, &holder), 0); /* behind another who waits */
@@ -340,28 +334,15 @@ static void test_lock_holders(void **state)
     }
 }
 
-static void test_many_groups(void **state)
+TEST(many_groups)
 {
     struct proc_credentials credentials;
     char text[4096] = IDS;
     size_t length = strlen(text);
 
-    (void)state;
     for (int i = 0; i < 300; i++)
         length += (size_t)snprintf(text + length, sizeof(text) - length, "%d ", 1000 + i);
     assert_int_equal(proc_parse_credentials(text, &credentials), 0);
     assert_int_equal(credentials.group_count, PROC_GROUPS_MAX);
     assert_int_equal(credentials.groups[PROC_GROUPS_MAX - 1], 1000 + PROC_GROUPS_MAX - 1);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_texts),
-        cmocka_unit_test(test_no_parser_reads_beyond_the_end),
-        cmocka_unit_test(test_lock_holders),
-        cmocka_unit_test(test_many_groups),
-    };
-
-    return cmocka_run_group_tests_name("proc_parse", tests, NULL, NULL);
 }

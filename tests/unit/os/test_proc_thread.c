@@ -3,8 +3,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,9 +10,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "os/proc_thread.h"
+#include "support/test.h"
 
 struct reader {
     int ends[2];
@@ -30,7 +27,7 @@ static void *read_for_ever(void *context)
     return read(reader->ends[0], &byte, 1) == 1 ? reader : NULL;
 }
 
-static void test_a_thread_of_ours(void **state)
+TEST(a_thread_of_ours)
 {
     int proc = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
     struct proc_syscall call = {.kind = PROC_SYSCALL_RUNNING};
@@ -44,7 +41,6 @@ static void test_a_thread_of_ours(void **state)
     uint64_t inode;
     int result;
 
-    (void)state;
     assert_int_equal(pipe(reader.ends), 0);
     pthread_create(&thread, NULL, read_for_ever, &reader);
     while (__atomic_load_n(&reader.tid, __ATOMIC_ACQUIRE) == 0)
@@ -77,14 +73,13 @@ static void test_a_thread_of_ours(void **state)
     close(proc);
 }
 
-static void test_a_long_link_is_cut(void **state)
+TEST(a_long_link_is_cut)
 {
     char name[200], path[1024] = "/dev/shm/rip-test-link-XXXXXX";
     int proc = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC), file;
     struct proc_descriptor descriptor;
     size_t made = strlen(path);
 
-    (void)state;
     assert_non_null(mkdtemp(path));
     memset(name, 'n', sizeof(name) - 1);
     name[sizeof(name) - 1] = '\0';
@@ -103,14 +98,4 @@ static void test_a_long_link_is_cut(void **state)
     rmdir(path);
     *strrchr(path, '/') = '\0';
     rmdir(path);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_a_thread_of_ours),
-        cmocka_unit_test(test_a_long_link_is_cut),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

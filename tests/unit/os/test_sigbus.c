@@ -2,20 +2,15 @@
 /* test_sigbus.c - mapped files that are cut, and faults that are not ours: ripd/os/sigbus.c. */
 #include <fcntl.h>
 #include <pthread.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "os/sigbus.h"
+#include "support/test.h"
 
 enum { PAGE = 4096, PAGES = 64, SIZE = PAGE * PAGES };
 
@@ -62,22 +57,20 @@ static int read_pages(const struct cut_file *file, int cut)
     return -page;
 }
 
-static void test_no_fault(void **state)
+TEST(no_fault)
 {
     struct cut_file file;
 
-    (void)state;
     open_file(&file);
     assert_int_equal(read_pages(&file, -1), PAGES);
     close_file(&file);
 }
 
-static void test_cut_in_the_middle(void **state)
+TEST(cut_in_the_middle)
 {
     struct cut_file file;
     sigset_t before, after;
 
-    (void)state;
     open_file(&file);
     sigprocmask(SIG_BLOCK, NULL, &before);
     for (int cut = PAGES - 1; cut > 0; cut -= 7) /* again and again: the handler stays usable */
@@ -109,12 +102,11 @@ static void *fault_in_thread(void *context)
     return NULL;
 }
 
-static void test_threads_have_their_own_guards(void **state)
+TEST(threads_have_their_own_guards)
 {
     struct guarded_thread threads[4] = {0};
     pthread_t ids[4];
 
-    (void)state;
     for (int i = 0; i < 4; i++) {
         open_file(&threads[i].file);
         assert_int_equal(ftruncate(threads[i].file.descriptor, i % 2 != 0 ? SIZE : 0), 0);
@@ -187,12 +179,11 @@ static void be_sent_one(void)
     }
 }
 
-static void test_foreign_faults_kill(void **state)
+TEST(foreign_faults_kill)
 {
     void (*const acts[])(void) = {fault_without_guard, fault_outside_guard, fault_behind_guard, fault_after_unguard,
                                   be_sent_one};
 
-    (void)state;
     open_file(&victim);
     assert_int_equal(ftruncate(victim.descriptor, 0), 0);
     for (size_t i = 0; i < sizeof(acts) / sizeof(acts[0]); i++) {
@@ -202,16 +193,4 @@ static void test_foreign_faults_kill(void **state)
         assert_int_equal(WTERMSIG(status), SIGBUS);
     }
     close_file(&victim);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_no_fault),
-        cmocka_unit_test(test_cut_in_the_middle),
-        cmocka_unit_test(test_threads_have_their_own_guards),
-        cmocka_unit_test(test_foreign_faults_kill),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,11 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,10 +12,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "os/packet.h"
 #include "os/spawn.h"
+#include "support/test.h"
 
 static const char *const environment[] = {"PATH=/usr/local/bin:/usr/bin:/bin", "COLOUR=$(exit 9)", NULL};
 
@@ -70,9 +65,8 @@ static int status_of(const char *command)
     return wait_ended(&spawned);
 }
 
-static void test_statuses(void **state)
+TEST(statuses)
 {
-    (void)state;
     assert_int_equal(status_of("exit 0"), 0);
     assert_int_equal(status_of("exit 3"), 3);
     assert_int_equal(status_of("kill -9 $$"), 128 + SIGKILL);
@@ -81,20 +75,18 @@ static void test_statuses(void **state)
     assert_int_equal(status_of("if"), 2); /* the shell's own complaint */
 }
 
-static void test_environment_and_directory(void **state)
+TEST(environment_and_directory)
 {
-    (void)state;
     assert_int_equal(setenv("SECRET", "1", 1), 0);
     assert_string_equal(output_of("tr '\\0' '\\n' </proc/$$/environ", NULL, 0),
                         "PATH=/usr/local/bin:/usr/bin:/bin\nCOLOUR=$(exit 9)\n");
     assert_string_equal(output_of("pwd", NULL, 0), "/\n");
 }
 
-static void test_descriptors(void **state)
+TEST(descriptors)
 {
     int leaky = open("/dev/null", O_RDONLY); /* not close-on-exec */
 
-    (void)state;
     assert_true(leaky > 2);
     /* 3 is the directory that ls itself reads */
     assert_string_equal(output_of("exec ls /proc/self/fd", NULL, 0), "0\n1\n2\n3\n");
@@ -102,11 +94,10 @@ static void test_descriptors(void **state)
     close(leaky);
 }
 
-static void test_descriptor_limit(void **state)
+TEST(descriptor_limit)
 {
     struct rlimit limit;
 
-    (void)state;
     assert_string_equal(output_of("ulimit -S -n; echo \"$0 $#\"", NULL, 77), "77\n/bin/sh 0\n");
     assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
     assert_int_not_equal(limit.rlim_cur, 77);
@@ -121,13 +112,12 @@ static uint64_t field_of(const char *text, const char *name)
     return strtoull(at + strlen(name), NULL, 16);
 }
 
-static void test_signals(void **state)
+TEST(signals)
 {
     const uint64_t of_the_library = UINT64_C(3) << 31; /* 32 and 33, which nobody else can send or handle */
     const char *text;
     sigset_t set, old;
 
-    (void)state;
     sigfillset(&set);
     assert_int_equal(sigprocmask(SIG_BLOCK, &set, &old), 0);
     signal(SIGPIPE, SIG_IGN);
@@ -139,23 +129,21 @@ static void test_signals(void **state)
     assert_int_equal(sigprocmask(SIG_SETMASK, &old, NULL), 0);
 }
 
-static void test_session_of_its_own(void **state)
+TEST(session_of_its_own)
 {
     /* state, parent, group, session, terminal of the shell */
     const char *text = output_of("read pid command state parent group session tty rest </proc/$$/stat; "
                                  "[ $group = $$ ] && [ $session = $$ ] && echo $tty",
                                  NULL, 0);
 
-    (void)state;
     assert_string_equal(text, "0\n");
 }
 
-static void test_input(void **state)
+TEST(input)
 {
     char *large = malloc((1 << 20) + 1);
     int descriptor;
 
-    (void)state;
     assert_non_null(large);
     assert_string_equal(output_of("cat", "{\"a\": \"$(touch x) `touch y`\"}", 0),
                         "{\"a\": \"$(touch x) `touch y`\"}\n");
@@ -210,12 +198,11 @@ static pid_t start_family(const char *command, struct spawned *ret_spawned)
     return (pid_t)strtol(text, NULL, 10);
 }
 
-static void test_what_it_leaves_is_killed(void **state)
+TEST(what_it_leaves_is_killed)
 {
     struct spawned spawned;
     pid_t child = start_family("sleep 1000 & echo $!; exit 5", &spawned);
 
-    (void)state;
     assert_int_equal(wait_ended(&spawned), 5);
     wait_gone(child);
     assert_int_equal(spawned.pid, 0);
@@ -224,13 +211,12 @@ static void test_what_it_leaves_is_killed(void **state)
     assert_int_equal(errno, ECHILD);
 }
 
-static void test_signal_reaches_the_group(void **state)
+TEST(signal_reaches_the_group)
 {
     struct spawned spawned;
     pid_t child = start_family("sleep 1000 & child=$!; trap '' TERM; echo $child; wait; sleep 1000", &spawned);
     int status;
 
-    (void)state;
     assert_true(is_alive(child));
     assert_false(spawn_ended(&spawned, &status));
     spawn_signal(&spawned, SIGTERM); /* the child's end; its parent is deaf to it */
@@ -240,12 +226,11 @@ static void test_signal_reaches_the_group(void **state)
     assert_int_equal(wait_ended(&spawned), 128 + SIGKILL);
 }
 
-static void test_failure(void **state)
+TEST(failure)
 {
     struct spawn_options options = {"true", environment, 9999, -1, -1, NULL, 0};
     struct spawned spawned = {.pid = 77};
 
-    (void)state;
     assert_int_equal(spawn_start(&options, &spawned), -EBADF);
     assert_int_equal(spawned.pid, 77);
     assert_int_equal(waitpid(-1, NULL, WNOHANG), -1);
@@ -254,7 +239,7 @@ static void test_failure(void **state)
 /* Programs --------------------------------------------------------------------------------------------------------- */
 
 /* Its socket, standard error, and nothing else: neither descriptors nor variables. */
-static void test_a_program_begins_with_its_socket_alone(void **state)
+TEST(a_program_begins_with_its_socket_alone)
 {
     static const char script[] = "#!/bin/sh\nfor i in /proc/$$/fd/*; do printf '%s ' \"${i##*/}\"; done >&3\n"
                                  "env | grep -c RIP_SPAWN_TEST >&3\n";
@@ -264,7 +249,6 @@ static void test_a_program_begins_with_its_socket_alone(void **state)
     ssize_t bytes, all = 0;
     pid_t pid;
 
-    (void)state;
     snprintf(path, sizeof(path), "/tmp/rip-spawn-%d", (int)getpid());
     file = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0700);
     assert_int_equal(write(file, script, sizeof(script) - 1), sizeof(script) - 1);
@@ -289,13 +273,12 @@ static void test_a_program_begins_with_its_socket_alone(void **state)
     unlink(path);
 }
 
-static void test_programs_are_found(void **state)
+TEST(programs_are_found)
 {
     int ends[2];
     char path[4096], small[4];
     pid_t pid;
 
-    (void)state;
     assert_int_equal(packet_pair(ends), 0);
     assert_int_equal(spawn_program("/nowhere/at-all", ends[1], &pid), -ENOENT);
     assert_int_equal(spawn_find("no-such-program", "../libexec", path, sizeof(path)), -ENOENT);
@@ -308,21 +291,6 @@ static void test_programs_are_found(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_statuses),
-        cmocka_unit_test(test_environment_and_directory),
-        cmocka_unit_test(test_descriptors),
-        cmocka_unit_test(test_descriptor_limit),
-        cmocka_unit_test(test_signals),
-        cmocka_unit_test(test_session_of_its_own),
-        cmocka_unit_test(test_input),
-        cmocka_unit_test(test_what_it_leaves_is_killed),
-        cmocka_unit_test(test_signal_reaches_the_group),
-        cmocka_unit_test(test_failure),
-        cmocka_unit_test(test_a_program_begins_with_its_socket_alone),
-        cmocka_unit_test(test_programs_are_found),
-    };
-
     signal(SIGCHLD, SIG_DFL);
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return tests_run(NULL, NULL);
 }

@@ -99,14 +99,13 @@ static void enter_ring(void *context)
     rip_snap();
 }
 
-static void test_a_process_of_librip(void **state)
+TEST(a_process_of_librip)
 {
     size_t descriptors = count_descriptors();
     struct scene scene;
     char path[128];
     pid_t pid;
 
-    (void)state;
     begin(&scene, 0, NULL);
     snprintf(path, sizeof(path), "%s", ring_stage_path(&scene.stage, "real"));
     pid = ring_stage_start(enter_ring, NULL, path);
@@ -122,11 +121,10 @@ static void test_a_process_of_librip(void **state)
     assert_int_equal(count_descriptors(), descriptors);
 }
 
-static void test_files_that_are_no_rings(void **state)
+TEST(files_that_are_no_rings)
 {
     struct scene scene;
 
-    (void)state;
     begin(&scene, 0, NULL);
     ring_stage_write(&scene.stage, "text", "no ring", 7);
     ring_stage_write(&scene.stage, "empty", "", 0);
@@ -143,7 +141,7 @@ static void test_files_that_are_no_rings(void **state)
 }
 
 /* The very bytes, the record and the lock of a process that would be believed, but on a disk. */
-static void test_a_ring_on_a_disk(void **state)
+TEST(a_ring_on_a_disk)
 {
     char path[] = "/var/tmp/test_attest-XXXXXX";
     int descriptor = mkstemp(path);
@@ -152,7 +150,6 @@ static void test_a_ring_on_a_disk(void **state)
     struct scene scene;
     pid_t pid;
 
-    (void)state;
     assert_true(descriptor >= 0 && fstatfs(descriptor, &system) == 0);
     begin(&scene, 0, NULL);
     pid = ring_stage_start(locker_lock, NULL, &locker);
@@ -166,13 +163,12 @@ static void test_a_ring_on_a_disk(void **state)
     unlink(path);
 }
 
-static void test_records(void **state)
+TEST(records)
 {
     static const uint32_t others[] = {RIP_PROCESS_FREE,   RIP_PROCESS_EMBRYO,  RIP_PROCESS_CLAIMED,
                                       RIP_PROCESS_EXITED, RIP_PROCESS_EXECING, 77};
     struct scene scene;
 
-    (void)state;
     begin(&scene, 0, NULL);
     assert_int_equal(believed(&scene), scene.pid);
     locker_claim(&scene.ring, 1, scene.pid); /* whose lock it does not hold */
@@ -191,13 +187,12 @@ static void test_records(void **state)
 
 /* Claims ----------------------------------------------------------------------------------------------------------- */
 
-static void test_another_start_time(void **state)
+TEST(another_start_time)
 {
     struct rip_process *record;
     struct scene scene;
     uint64_t started;
 
-    (void)state;
     begin(&scene, 0, NULL);
     record = ring_builder_process(&scene.ring, 0);
     started = record->start_time_ticks;
@@ -216,12 +211,11 @@ static void test_another_start_time(void **state)
 }
 
 /* The holder of the lock and the process of the record are two. */
-static void test_another_pid(void **state)
+TEST(another_pid)
 {
     struct rip_process *record;
     struct scene scene;
 
-    (void)state;
     begin(&scene, 0, NULL);
     record = ring_builder_process(&scene.ring, 0);
     record->pid = (uint32_t)getpid(); /* with the start time of the holder, so that the pid alone differs */
@@ -241,14 +235,13 @@ static void make_up_proc(struct scene *scene, pid_t pid, const char *numbers)
 }
 
 /* Its number in the record's namespace is what counts, and our own where that is the same. */
-static void test_numbers_of_namespaces(void **state)
+TEST(numbers_of_namespaces)
 {
     struct rip_process *record;
     struct stat ours;
     struct scene scene;
     char numbers[32];
 
-    (void)state;
     begin(&scene, 0, NULL);
     record = ring_builder_process(&scene.ring, 0);
     record->pid_namespace++;
@@ -281,11 +274,10 @@ static void start_another(struct scene *scene, uint64_t offset, int command)
     locker_claim(&scene->ring, 0, scene->pid);
 }
 
-static void test_locks_that_prove_nothing(void **state)
+TEST(locks_that_prove_nothing)
 {
     struct scene scene;
 
-    (void)state;
     begin(&scene, 0, NULL);
     start_another(&scene, 0, F_SETLK); /* none */
     assert_int_equal(ask(&scene, 0), -ESRCH);
@@ -331,11 +323,10 @@ static void start_sharer(struct scene *scene)
     locker_claim(&scene->ring, 0, shared->locker);
 }
 
-static void test_a_lock_that_outlives_its_owner(void **state)
+TEST(a_lock_that_outlives_its_owner)
 {
     struct scene scene;
 
-    (void)state;
     begin(&scene, 0, NULL);
     start_sharer(&scene);
     assert_int_equal(ask(&scene, 0), -ESRCH);
@@ -380,7 +371,7 @@ static bool has_users(pid_t pid)
 }
 
 /* Each of the three has to be the file's owner's. */
-static void test_users(void **state)
+TEST(users)
 {
     static const struct {
         uid_t real, effective, saved, owner;
@@ -400,7 +391,6 @@ static void test_users(void **state)
         {LOCKER_USER, LOCKER_USER, LOCKER_USER, 0, 0660, -ESRCH},
     };
 
-    (void)state;
     skip_unless_root();
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         struct scene scene;
@@ -419,12 +409,11 @@ static void test_users(void **state)
 }
 
 /* One that its own user may not trace, because it has asked for that. */
-static void test_a_process_that_keeps_its_secrets(void **state)
+TEST(a_process_that_keeps_its_secrets)
 {
     uid_t user = geteuid() == 0 ? LOCKER_USER : 0;
     struct scene scene;
 
-    (void)state;
     begin(&scene, user, locker_hide);
     assert_int_equal(believed(&scene), scene.pid);
     ring_stage_go(scene.pid);
@@ -453,14 +442,13 @@ static bool has_executed(pid_t pid)
 }
 
 /* Both locks can be had by who has a descriptor, and the uids are root's: the program that runs now is not traced. */
-static void test_locks_and_users_survive_exec(void **state)
+TEST(locks_and_users_survive_exec)
 {
     char path[128];
     struct locker life = {path, RIP_LOCK_LIFE_OFFSET, F_OFD_SETLK, 0};
     struct scene scene;
     pid_t sibling;
 
-    (void)state;
     skip_unless_root();
     begin(&scene, 0, execute_with_the_lock);
     snprintf(path, sizeof(path), "%s", path_of(&scene));
@@ -498,12 +486,11 @@ static void put_auxv(const struct scene *scene, uid_t user, uint64_t secure)
  * A process that root started and that has dropped to the user of its ring, who may not read its /proc: it is attested
  * only if root executed it, without a gain of privilege, and the ring is mapped in it.
  */
-static void test_a_process_that_dropped_its_user(void **state)
+TEST(a_process_that_dropped_its_user)
 {
     char name[64], users_text[64];
     struct scene scene;
 
-    (void)state;
     skip_unless_root();
     begin(&scene, 0, drop_users);
     assert_int_equal(chown(path_of(&scene), LOCKER_USER, LOCKER_USER), 0);
@@ -539,11 +526,10 @@ static void end_held(struct scene *scene)
     end(scene);
 }
 
-static void test_killed(void **state)
+TEST(killed)
 {
     struct scene scene;
 
-    (void)state;
     begin_held(&scene, 0, NULL);
     ring_stage_end(scene.pid);
     scene.pid = 0;
@@ -551,11 +537,10 @@ static void test_killed(void **state)
     end_held(&scene);
 }
 
-static void test_lock_lost(void **state)
+TEST(lock_lost)
 {
     struct scene scene;
 
-    (void)state;
     begin_held(&scene, 0, locker_lose_lock);
     ring_stage_go(scene.pid);
     WAIT_UNTIL(!locker_is_locked(path_of(&scene), RIP_LOCK_HOLDER_OFFSET));
@@ -563,11 +548,10 @@ static void test_lock_lost(void **state)
     end_held(&scene);
 }
 
-static void test_executed_another_program(void **state)
+TEST(executed_another_program)
 {
     struct scene scene;
 
-    (void)state;
     begin_held(&scene, 0, locker_execute);
     ring_stage_go(scene.pid);
     WAIT_UNTIL(!locker_is_locked(path_of(&scene), RIP_LOCK_HOLDER_OFFSET));
@@ -576,14 +560,13 @@ static void test_executed_another_program(void **state)
 }
 
 /* The process is all that it was, but the lock has become somebody else's. */
-static void test_lock_passed_on(void **state)
+TEST(lock_passed_on)
 {
     char path[128];
     struct locker locker = {path, RIP_LOCK_HOLDER_OFFSET, F_SETLK, 0};
     struct scene scene;
     pid_t other;
 
-    (void)state;
     begin_held(&scene, 0, locker_lose_lock);
     snprintf(path, sizeof(path), "%s", path_of(&scene));
     ring_stage_go(scene.pid);
@@ -594,11 +577,10 @@ static void test_lock_passed_on(void **state)
     end_held(&scene);
 }
 
-static void test_record_written_anew(void **state)
+TEST(record_written_anew)
 {
     struct scene scene;
 
-    (void)state;
     begin_held(&scene, 0, NULL);
     ring_builder_process(&scene.ring, 0)->start_time_ticks++;
     assert_false(attest_holds(&scene.attested, scene.proc));
@@ -608,11 +590,10 @@ static void test_record_written_anew(void **state)
     end_held(&scene);
 }
 
-static void test_became_another_user(void **state)
+TEST(became_another_user)
 {
     struct scene scene;
 
-    (void)state;
     skip_unless_root();
     users[0] = users[1] = users[2] = LOCKER_STRANGER;
     begin(&scene, 0, take_users);
@@ -624,11 +605,10 @@ static void test_became_another_user(void **state)
     end_held(&scene);
 }
 
-static void test_began_to_keep_its_secrets(void **state)
+TEST(began_to_keep_its_secrets)
 {
     struct scene scene;
 
-    (void)state;
     begin_held(&scene, geteuid() == 0 ? LOCKER_USER : 0, locker_hide);
     ring_stage_go(scene.pid);
     WAIT_UNTIL(locker_proc_owner(scene.pid) == 0);
@@ -636,11 +616,10 @@ static void test_began_to_keep_its_secrets(void **state)
     end_held(&scene);
 }
 
-static void test_ring_cut(void **state)
+TEST(ring_cut)
 {
     struct scene scene;
 
-    (void)state;
     begin_held(&scene, 0, NULL);
     assert_int_equal(truncate(path_of(&scene), 0), 0);
     assert_false(attest_holds(&scene.attested, scene.proc));
@@ -666,11 +645,10 @@ static void put_maps(const struct scene *scene)
 
 /* A number that is used again looks the same in /proc, and where descriptors are shared the lock still names it: only
    the hold on the process shows the difference. The /proc is a made-up one, in which the process lives on. */
-static void test_the_hold_alone_decides(void **state)
+TEST(the_hold_alone_decides)
 {
     struct scene scene;
 
-    (void)state;
     begin(&scene, 0, NULL);
     start_sharer(&scene);
     make_up_proc(&scene, shared->locker, "");
@@ -679,34 +657,4 @@ static void test_the_hold_alone_decides(void **state)
     assert_false(attest_holds(&scene.attested, scene.proc));
     munmap(shared, sizeof(*shared));
     end_held(&scene);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_a_process_of_librip),
-        cmocka_unit_test(test_files_that_are_no_rings),
-        cmocka_unit_test(test_a_ring_on_a_disk),
-        cmocka_unit_test(test_records),
-        cmocka_unit_test(test_another_start_time),
-        cmocka_unit_test(test_another_pid),
-        cmocka_unit_test(test_numbers_of_namespaces),
-        cmocka_unit_test(test_locks_that_prove_nothing),
-        cmocka_unit_test(test_a_lock_that_outlives_its_owner),
-        cmocka_unit_test(test_users),
-        cmocka_unit_test(test_a_process_that_keeps_its_secrets),
-        cmocka_unit_test(test_locks_and_users_survive_exec),
-        cmocka_unit_test(test_a_process_that_dropped_its_user),
-        cmocka_unit_test(test_killed),
-        cmocka_unit_test(test_lock_lost),
-        cmocka_unit_test(test_executed_another_program),
-        cmocka_unit_test(test_lock_passed_on),
-        cmocka_unit_test(test_record_written_anew),
-        cmocka_unit_test(test_became_another_user),
-        cmocka_unit_test(test_began_to_keep_its_secrets),
-        cmocka_unit_test(test_ring_cut),
-        cmocka_unit_test(test_the_hold_alone_decides),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -41,7 +41,7 @@ static void assert_all(const struct play *play, enum id_state state, enum id_cau
 
 /* States ----------------------------------------------------------------------------------------------------------- */
 
-static void test_sleeping(void **state)
+TEST(sleeping, set_up, play_free)
 {
     struct play *play = *state;
 
@@ -57,7 +57,7 @@ static void test_sleeping(void **state)
     }
 }
 
-static void test_stopped(void **state)
+TEST(stopped, set_up, play_free)
 {
     struct play *play = *state;
 
@@ -73,7 +73,7 @@ static void test_stopped(void **state)
     assert_int_equal(judge(play, 3).state, ID_STALLED);
 }
 
-static void test_traced(void **state)
+TEST(traced, set_up, play_free)
 {
     struct play *play = *state;
     int status;
@@ -126,7 +126,7 @@ static bool freeze(const struct play *play, const char *group)
     return false;
 }
 
-static void test_frozen(void **state)
+TEST(frozen, set_up, play_free)
 {
     struct play *play = *state;
     char group[64], path[128];
@@ -152,7 +152,7 @@ static void test_frozen(void **state)
     assert_all(play, ID_STOPPED, CAUSE_FREEZER);
 }
 
-static void test_on_no_thread(void **state)
+TEST(on_no_thread, set_up, play_free)
 {
     struct play *play = *state;
 
@@ -165,7 +165,7 @@ static void test_on_no_thread(void **state)
 
 /* Gone ------------------------------------------------------------------------------------------------------------- */
 
-static void test_threads_that_are_gone_or_not_the_same(void **state)
+TEST(threads_that_are_gone_or_not_the_same, set_up, play_free)
 {
     struct play *play = *state;
 
@@ -182,7 +182,7 @@ static void test_threads_that_are_gone_or_not_the_same(void **state)
     assert_false(play_case(play, 3)->evidence.thread_replaced);
 }
 
-static void test_a_process_that_is_missing(void **state)
+TEST(a_process_that_is_missing, set_up, play_free)
 {
     struct play *play = *state;
     siginfo_t info;
@@ -197,7 +197,7 @@ static void test_a_process_that_is_missing(void **state)
 }
 
 /* The process ends after its verdict: its ids get no evidence on this scan; the next one finds it dead. */
-static void test_a_process_that_ends_meanwhile(void **state)
+TEST(a_process_that_ends_meanwhile, set_up, play_free)
 {
     struct play *play = *state;
 
@@ -206,7 +206,7 @@ static void test_a_process_that_ends_meanwhile(void **state)
     play->pids[0] = ring_stage_start(be_child, NULL, NULL);
 }
 
-static void test_a_process_without_a_verdict(void **state)
+TEST(a_process_without_a_verdict, set_up, play_free)
 {
     struct play *play = *state;
 
@@ -236,7 +236,7 @@ static void put_status(const struct ring_stage *stage, pid_t pid, const char *mo
     ring_stage_write(stage, name, text, strlen(text));
 }
 
-static void test_core_dump(void **state)
+TEST(core_dump, set_up, play_free)
 {
     struct play *play = *state;
     struct ring_stage *stage = &play->scene->stage;
@@ -268,7 +268,7 @@ static void lock_record(void *context)
 
 /* /proc shows the same process all the time, but the kernel says that its lock is gone: nothing that was read counts.
  */
-static void test_the_lock_is_asked_about_again(void **state)
+TEST(the_lock_is_asked_about_again, set_up, play_free)
 {
     struct play *play = *state;
     struct ring_stage *stage = &play->scene->stage;
@@ -302,7 +302,7 @@ static void fill_up(struct play *play)
         play_add_suspect(play, 0, play_tids[i % THREADS]);
 }
 
-static void test_no_time_at_all(void **state)
+TEST(no_time_at_all, set_up, play_free)
 {
     struct play *play = *state;
 
@@ -329,7 +329,7 @@ static void find_all_idle(struct play *play)
 }
 
 /* One scan later is in time, and those that have a verdict are looked at when there is time. */
-static void test_only_what_is_late_counts_as_left(void **state)
+TEST(only_what_is_late_counts_as_left, set_up, play_free)
 {
     struct play *play = *state;
 
@@ -345,7 +345,7 @@ static void test_only_what_is_late_counts_as_left(void **state)
 }
 
 /* There is time for one process. */
-static void test_who_has_no_verdict_comes_before_other_processes(void **state)
+TEST(who_has_no_verdict_comes_before_other_processes, set_up, play_free)
 {
     struct play *play = *state;
     const struct ring *ring;
@@ -360,7 +360,7 @@ static void test_who_has_no_verdict_comes_before_other_processes(void **state)
     assert_int_not_equal(ring->processes[1].examined_mono_ns, 0);
 }
 
-static void test_everyone_gets_a_turn(void **state)
+TEST(everyone_gets_a_turn, set_up, play_free)
 {
     struct play *play = *state;
     bool seen[SLOTS] = {false};
@@ -389,7 +389,7 @@ static void test_everyone_gets_a_turn(void **state)
     print_message("%zu suspects in %zu rounds, the longest %.1f ms\n", play->count, rounds, (double)longest_ns / 1e6);
 }
 
-static void test_the_longest_frozen_of_the_new_come_first(void **state)
+TEST(the_longest_frozen_of_the_new_come_first, set_up, play_free)
 {
     struct play *play = *state;
     uint64_t youngest_examined = 0, oldest_left = UINT64_MAX;
@@ -422,7 +422,7 @@ static void test_the_longest_frozen_of_the_new_come_first(void **state)
 }
 
 /* A stopped process must not leave most of its threads accused just because there are many of them. */
-static void test_a_stop_is_reported_of_all_at_once(void **state)
+TEST(a_stop_is_reported_of_all_at_once, set_up, play_free)
 {
     struct play *play = *state;
     int attempts = 0;
@@ -445,7 +445,7 @@ static size_t count_descriptors(void)
     return count;
 }
 
-static void test_nothing_is_kept(void **state)
+TEST(nothing_is_kept, set_up, play_free)
 {
     struct play *play = *state;
     size_t before = count_descriptors();
@@ -453,31 +453,4 @@ static void test_nothing_is_kept(void **state)
     for (int i = 0; i < 10; i++)
         play_collect(play);
     assert_int_equal(count_descriptors(), before);
-}
-
-int main(void)
-{
-#define SCENE_TEST(name) cmocka_unit_test_setup_teardown(name, set_up, play_free)
-    const struct CMUnitTest tests[] = {
-        SCENE_TEST(test_sleeping),
-        SCENE_TEST(test_stopped),
-        SCENE_TEST(test_traced),
-        SCENE_TEST(test_frozen),
-        SCENE_TEST(test_on_no_thread),
-        SCENE_TEST(test_threads_that_are_gone_or_not_the_same),
-        SCENE_TEST(test_a_process_that_is_missing),
-        SCENE_TEST(test_a_process_that_ends_meanwhile),
-        SCENE_TEST(test_a_process_without_a_verdict),
-        SCENE_TEST(test_core_dump),
-        SCENE_TEST(test_the_lock_is_asked_about_again),
-        SCENE_TEST(test_no_time_at_all),
-        SCENE_TEST(test_only_what_is_late_counts_as_left),
-        SCENE_TEST(test_who_has_no_verdict_comes_before_other_processes),
-        SCENE_TEST(test_everyone_gets_a_turn),
-        SCENE_TEST(test_the_longest_frozen_of_the_new_come_first),
-        SCENE_TEST(test_a_stop_is_reported_of_all_at_once),
-        SCENE_TEST(test_nothing_is_kept),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -99,7 +99,7 @@ static void assert_state(const struct play *play, size_t first, enum id_state st
 }
 
 /* Facts are of the time that they are shown at: before the stop, while it lasts, and after. */
-static void test_before_while_and_after(void **state)
+TEST(before_while_and_after, set_up, tear_down)
 {
     struct play *play = *state;
 
@@ -117,7 +117,7 @@ static void test_before_while_and_after(void **state)
 }
 
 /* Without time for a look nothing old is shown, and what is known all the same is. */
-static void test_not_looked_at(void **state)
+TEST(not_looked_at, set_up, tear_down)
 {
     struct play *play = *state;
 
@@ -136,7 +136,7 @@ static void test_not_looked_at(void **state)
 }
 
 /* However late a busy machine lets it begin, a call asks about one process, and calls take turns. */
-static void test_one_process_at_least(void **state)
+TEST(one_process_at_least, set_up, tear_down)
 {
     struct play *play = *state;
     size_t count = 0;
@@ -161,7 +161,7 @@ static size_t count_known(const struct play *play)
 }
 
 /* However little time there is, nobody who is stopped is looked at before all others have been; but then they are. */
-static void test_the_stopped_come_last(void **state)
+TEST(the_stopped_come_last, set_up, tear_down)
 {
     struct play *play = *state;
     size_t known = 0, calls = 0, short_calls = 0;
@@ -191,7 +191,7 @@ static void test_the_stopped_come_last(void **state)
 }
 
 /* After one look the probe leaves them alone for a while, since a stopped thread does nothing. */
-static void test_seldom(void **state)
+TEST(seldom, set_up, tear_down)
 {
     struct play *play = *state;
     const struct kernel_facts *facts;
@@ -207,7 +207,7 @@ static void test_seldom(void **state)
 }
 
 /* Those that are examined again, because they are doubted, lose nothing where there is no time for it. */
-static void test_no_time_for_doubts(void **state)
+TEST(no_time_for_doubts, set_up, tear_down)
 {
     struct play *play = *state;
 
@@ -229,7 +229,7 @@ static void test_no_time_for_doubts(void **state)
 }
 
 /* Nor does who is not asked about, because there is no time even for the processes. */
-static void test_no_time_for_processes(void **state)
+TEST(no_time_for_processes, set_up, tear_down)
 {
     struct play *play = *state;
     struct kernel_facts *facts[COUNT];
@@ -244,16 +244,4 @@ static void test_no_time_for_processes(void **state)
         assert_false(play_case(play, i)->evidence.examined);
         assert_ptr_equal(play_case(play, i)->kernel, facts[i]);
     }
-}
-
-int main(void)
-{
-#define PLAY_TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-    const struct CMUnitTest tests[] = {
-        PLAY_TEST(test_before_while_and_after), PLAY_TEST(test_not_looked_at), PLAY_TEST(test_one_process_at_least),
-        PLAY_TEST(test_the_stopped_come_last),  PLAY_TEST(test_seldom),        PLAY_TEST(test_no_time_for_doubts),
-        PLAY_TEST(test_no_time_for_processes),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

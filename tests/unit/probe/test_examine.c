@@ -41,7 +41,7 @@ static enum id_cause cause_of(const struct play *play, size_t suspect)
 }
 
 /* One call is enough for a verdict, though on a busy machine the thread may have had no processor meanwhile. */
-static void test_a_verdict_at_the_first_call(void **state)
+TEST(a_verdict_at_the_first_call, set_up, play_free)
 {
     struct play *play = *state;
     const struct kernel_facts *facts;
@@ -62,7 +62,7 @@ static void test_a_verdict_at_the_first_call(void **state)
 }
 
 /* No time for a second look: not examined yet, rather than a guess; on the next call it is. */
-static void test_too_little_time_for_two_looks(void **state)
+TEST(too_little_time_for_two_looks, set_up, play_free)
 {
     struct play *play = *state;
 
@@ -79,7 +79,7 @@ static void test_too_little_time_for_two_looks(void **state)
 }
 
 /* The wait for a second look never exceeds the budget, but for a machine that has put us aside. */
-static void test_a_call_keeps_to_its_budget(void **state)
+TEST(a_call_keeps_to_its_budget, set_up, play_free)
 {
     struct play *play = *state;
     uint64_t shortest_ns = UINT64_MAX;
@@ -97,7 +97,7 @@ static void test_a_call_keeps_to_its_budget(void **state)
 }
 
 /* A thread that waits is judged at once; where the kernel denies what it waits for, the cause is unknown. */
-static void test_nothing_is_guessed(void **state)
+TEST(nothing_is_guessed, set_up, play_free)
 {
     struct play *play = *state;
     const struct kernel_facts *facts;
@@ -114,7 +114,7 @@ static void test_nothing_is_guessed(void **state)
 }
 
 /* The window begins with the first look, as long as the id does not move. */
-static void test_the_window_grows(void **state)
+TEST(the_window_grows, set_up, play_free)
 {
     struct play *play = *state;
     uint64_t window_ns;
@@ -130,18 +130,4 @@ static void test_the_window_grows(void **state)
     play_examine(play, 0);
     probe_end(play->probe);
     assert_null(play_case(play, SLEEPER)->kernel);
-}
-
-int main(void)
-{
-#define SCENE_TEST(name) cmocka_unit_test_setup_teardown(name, set_up, play_free)
-    const struct CMUnitTest tests[] = {
-        SCENE_TEST(test_a_verdict_at_the_first_call),
-        SCENE_TEST(test_too_little_time_for_two_looks),
-        SCENE_TEST(test_a_call_keeps_to_its_budget),
-        SCENE_TEST(test_nothing_is_guessed),
-        SCENE_TEST(test_the_window_grows),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

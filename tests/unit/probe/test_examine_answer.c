@@ -238,7 +238,7 @@ static void assert_thrown_away(struct play *play)
 }
 
 /* Between scans, say: it is used on the next one, and nobody asks again. */
-static void test_a_late_answer_counts(void **state)
+TEST(a_late_answer_counts, begin_waiting, end)
 {
     struct play *play = *state;
     uint64_t asked;
@@ -251,7 +251,7 @@ static void test_a_late_answer_counts(void **state)
 }
 
 /* What was asked for before a process was stopped is not how it is now, nor what was asked for while it was. */
-static void test_answers_of_another_time(void **state)
+TEST(answers_of_another_time, begin_waiting, end)
 {
     struct play *play = *state;
 
@@ -322,7 +322,7 @@ static bool is_confirmed(struct play *play, bool turned)
 }
 
 /* On the scan that finds them, in whatever order they are looked at. */
-static void test_a_deadlock_is_confirmed_at_once(void **state)
+TEST(a_deadlock_is_confirmed_at_once, begin_deadlocked, end)
 {
     struct play *play = *state;
 
@@ -338,13 +338,7 @@ static void test_a_deadlock_is_confirmed_at_once(void **state)
 
 int main(int argc, char **argv)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_a_late_answer_counts, begin_waiting, end),
-        cmocka_unit_test_setup_teardown(test_answers_of_another_time, begin_waiting, end),
-        cmocka_unit_test_setup_teardown(test_a_deadlock_is_confirmed_at_once, begin_deadlocked, end),
-    };
-
     if (argc == 1 && strcmp(argv[0], WORKER_NAME) == 0)
         return be_worker();
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return tests_run(NULL, NULL);
 }

@@ -3,12 +3,6 @@
  * test_fetch.c - ripd's end of fetchers, against such as answer well, refuse, talk nonsense, end, or do nothing:
  * ripd/probe/fetch.c. The index of the process that they are asked about says what they do.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
-
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -23,6 +17,7 @@
 #include "os/packet.h"
 #include "probe/fetch.h"
 #include "probe/protocol.h"
+#include "support/test.h"
 
 #define SHORT_NS UINT64_C(1000000000)
 
@@ -181,12 +176,11 @@ static void assert_shell(int file)
     close(file);
 }
 
-static void test_answers(void **state)
+TEST(answers)
 {
     struct fetch *fetch = start();
     struct fetch_counters counters;
 
-    (void)state;
     fetch_count(fetch, &counters);
     assert_int_equal(counters.start_count, 0); /* nobody has asked */
     for (int i = 0; i < 3; i++) {
@@ -202,12 +196,11 @@ static void test_answers(void **state)
 }
 
 /* Each is given up, and its user is not asked about any more. */
-static void test_bad_ones(void **state)
+TEST(bad_ones)
 {
     static const uint32_t bad[] = {ENDS,   OTHER_NUMBER, POSITIVE, NO_FILE,     EXTRA_FILE,
                                    A_PIPE, A_FOLDER,     A_PATH,   FOR_WRITING, TEXT};
 
-    (void)state;
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
         struct fetch *fetch = start();
         struct fetch_counters counters;
@@ -223,13 +216,12 @@ static void test_bad_ones(void **state)
 }
 
 /* Another is started, after a while, for others. */
-static void test_replaced(void **state)
+TEST(replaced)
 {
     struct fetch *fetch = start();
     uint64_t before_mono_ns = clock_mono_ns();
     struct fetch_counters counters;
 
-    (void)state;
     assert_int_equal(ask(fetch, 1, ENDS), -EAGAIN);
     assert_shell(ask_again(fetch, 2, GOOD));
     assert_true(clock_mono_ns() - before_mono_ns >= FETCH_RESTART_NS);
@@ -248,13 +240,12 @@ static int ask_cancelled(struct fetch *fetch)
     return result;
 }
 
-static void test_cancelled(void **state)
+TEST(cancelled)
 {
     struct fetch *fetch = start();
     uint64_t before_mono_ns = clock_mono_ns();
     struct fetch_counters counters;
 
-    (void)state;
     assert_int_equal(ask_cancelled(fetch), -ECANCELED);
     assert_true(clock_mono_ns() - before_mono_ns < FETCH_LIMIT_NS);
     assert_shell(ask_again(fetch, 1, GOOD)); /* nobody is blamed */
@@ -263,13 +254,12 @@ static void test_cancelled(void **state)
     stop(fetch);
 }
 
-static void test_hung(void **state)
+TEST(hung)
 {
     struct fetch *fetch = start();
     struct fetch_counters counters;
     uint64_t before_mono_ns = clock_mono_ns();
 
-    (void)state;
     assert_int_equal(ask(fetch, 1, DOES_NOTHING), -EAGAIN);
     assert_true(clock_mono_ns() - before_mono_ns >= FETCH_LIMIT_NS);
     assert_shell(ask_again(fetch, 2, GOOD));
@@ -280,12 +270,11 @@ static void test_hung(void **state)
 }
 
 /* A lack of descriptors or memory says nothing of the file, and blames nobody. */
-static void test_shortages(void **state)
+TEST(shortages)
 {
     static const uint32_t shortages[] = {NO_DESCRIPTORS, NO_FILES, NO_MEMORY};
     struct fetch *fetch = start();
 
-    (void)state;
     for (size_t i = 0; i < sizeof(shortages) / sizeof(shortages[0]); i++)
         assert_int_equal(ask(fetch, 1, shortages[i]), -EAGAIN);
     assert_shell(ask(fetch, 1, GOOD));
@@ -293,12 +282,11 @@ static void test_shortages(void **state)
 }
 
 /* There is no keeper any more; or one that cannot start any, which is not the user's fault. */
-static void test_no_fetcher(void **state)
+TEST(no_fetcher)
 {
     struct fetch *fetch = NULL;
     int ends[2];
 
-    (void)state;
     assert_int_equal(packet_pair(ends), 0);
     assert_int_equal(fetch_new(&fetch, ends[0]), 0);
     assert_int_equal(ask_cancelled(fetch), -ECANCELED); /* it asks for a fetcher */
@@ -318,11 +306,5 @@ static int open_ring(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_answers),   cmocka_unit_test(test_bad_ones), cmocka_unit_test(test_replaced),
-        cmocka_unit_test(test_cancelled), cmocka_unit_test(test_hung),     cmocka_unit_test(test_no_fetcher),
-        cmocka_unit_test(test_shortages),
-    };
-
-    return cmocka_run_group_tests(tests, open_ring, NULL);
+    return tests_run(open_ring, NULL);
 }

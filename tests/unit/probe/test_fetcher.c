@@ -3,12 +3,6 @@
  * test_fetcher.c - files of the modules of a real process, with a real ring: ripd/probe/child/fetcher.c and
  * module_file.c. The process is of another user where we are root, and its ring is made to lie.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
-
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
@@ -31,6 +25,7 @@
 #include "probe/child/module_file.h"
 #include "probe/child/worker.h"
 #include "rip/ring.h"
+#include "support/test.h"
 
 enum { STRANGER = 61002 };
 
@@ -187,12 +182,11 @@ static void assert_is(int file, const char *path)
     close(file);
 }
 
-static void test_modules(void **state)
+TEST(modules)
 {
     struct subject subject;
     char library[RIP_MODULE_PATH_BYTES + 1];
 
-    (void)state;
     start_subject(&subject);
     if (subject.library == NULL) {
         end_subject(&subject);
@@ -210,14 +204,13 @@ static void test_modules(void **state)
 }
 
 /* Nobody who is not vouched for. */
-static void test_not_attested(void **state)
+TEST(not_attested)
 {
     const struct probe_fetch fetch = {.kind = PROBE_FETCH, .number = 7};
     struct probe_fetched fetched;
     struct subject subject;
     int status;
 
-    (void)state;
     assert_int_equal(worker_fetch(&(struct worker_sources){proc, -1}, &fetch, -1, &fetched), -1);
     assert_int_equal(fetched.status, -EINVAL);
     assert_int_equal(
@@ -239,11 +232,10 @@ static void test_not_attested(void **state)
 }
 
 /* A file that was opened for a process that is not there any more could be another's. */
-static void test_an_end_meanwhile(void **state)
+TEST(an_end_meanwhile)
 {
     struct subject subject;
 
-    (void)state;
     start_subject(&subject);
     kill_meanwhile = subject.pid;
     assert_int_equal(fetch_of(&subject, subject.main->start, false, 0), -ESRCH);
@@ -255,13 +247,12 @@ static void test_an_end_meanwhile(void **state)
 }
 
 /* A process that is closed to its own user: nothing of it is opened, unless root has executed it and it has a ring. */
-static void test_closed_to_its_user(void **state)
+TEST(closed_to_its_user)
 {
     struct subject subject;
     struct stat about;
     char path[64];
 
-    (void)state;
     start_subject(&subject);
     snprintf(path, sizeof(path), "/proc/%d/stat", subject.pid);
     kill(subject.pid, SIGUSR1);
@@ -299,14 +290,13 @@ static const char *make_copy(const char *name, uid_t owner, mode_t mode)
 }
 
 /* Whatever path the ring names: the file that is mapped at that address, or nothing. */
-static void test_paths(void **state)
+TEST(paths)
 {
     static const char *const paths[] = {"/etc/shadow", "/proc/self/mem", "/dev/zero", "relative", "", "/../etc/passwd"};
     char library[RIP_MODULE_PATH_BYTES + 1] = "", path[sizeof(library)];
     struct stat about, other;
     struct subject subject;
 
-    (void)state;
     start_subject(&subject);
     if (subject.library != NULL)
         snprintf(library, sizeof(library), "%.*s", subject.library->path_bytes, subject.library->path);
@@ -337,14 +327,13 @@ static void test_paths(void **state)
  * Another file by a library's address, on a file system whose numbers say nothing: opened if its user may read it and
  * it looks like a program. It is for who reads it to compare build ids.
  */
-static void test_other_files(void **state)
+TEST(other_files)
 {
     struct subject subject;
     struct stat about, mapped;
     char path[PATH_MAX];
     int file;
 
-    (void)state;
     start_subject(&subject);
     snprintf(path, sizeof(path), "%.*s", subject.library != NULL ? subject.library->path_bytes : 0,
              subject.library != NULL ? (const char *)subject.library->path : "");
@@ -397,14 +386,13 @@ static uint64_t find_mapped(pid_t pid, const char *path)
  * A file of that path, seen from another root, where the numbers say nothing: it may be what is mapped, and will do if
  * it need not be.
  */
-static void test_what_may_be_mapped_is_not_exact(void **state)
+TEST(what_may_be_mapped_is_not_exact)
 {
     char other_root[] = "/var/tmp/test_fetcher-XXXXXX", command[512];
     struct stat here, there;
     struct subject subject;
     const char *path;
 
-    (void)state;
     assert_non_null(mkdtemp(other_root));
     path = make_copy("seen", own_uid, 0444);
     snprintf(mapped_path, sizeof(mapped_path), "%s%s", other_root, path);
@@ -430,14 +418,13 @@ static void test_what_may_be_mapped_is_not_exact(void **state)
 
 /* A file that has been deleted, where the kernel's own links may be followed; and nothing that the user may not read.
  */
-static void test_what_is_deleted(void **state)
+TEST(what_is_deleted)
 {
     struct subject subject;
     struct stat mapped, about;
     uint64_t start;
     int file;
 
-    (void)state;
     snprintf(mapped_path, sizeof(mapped_path), "%s", make_copy("deleted", own_uid, 0444));
     assert_int_equal(stat(mapped_path, &mapped), 0);
     start_subject(&subject);
@@ -463,12 +450,11 @@ static void test_what_is_deleted(void **state)
 }
 
 /* With whose rights: those of the process, not of the ring's owner. */
-static void test_whose_rights(void **state)
+TEST(whose_rights)
 {
     struct subject subject;
     char path[128];
 
-    (void)state;
     if (geteuid() != 0)
         skip();
     start_subject(&subject);
@@ -500,7 +486,7 @@ static void test_whose_rights(void **state)
 
 /* The loop --------------------------------------------------------------------------------------------------------- */
 
-static void test_run(void **state)
+TEST(run)
 {
     struct probe_fetch fetch = {.kind = PROBE_FETCH, .number = 1};
     struct probe_fetched fetched;
@@ -508,7 +494,6 @@ static void test_run(void **state)
     int ends[2], file, ring, status;
     pid_t pid;
 
-    (void)state;
     start_subject(&subject);
     ring = open(subject.path, O_RDONLY | O_CLOEXEC);
     assert_int_equal(packet_pair(ends), 0);
@@ -567,18 +552,5 @@ static int remove_folder(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_modules),
-        cmocka_unit_test(test_not_attested),
-        cmocka_unit_test(test_an_end_meanwhile),
-        cmocka_unit_test(test_closed_to_its_user),
-        cmocka_unit_test(test_paths),
-        cmocka_unit_test(test_other_files),
-        cmocka_unit_test(test_what_may_be_mapped_is_not_exact),
-        cmocka_unit_test(test_what_is_deleted),
-        cmocka_unit_test(test_whose_rights),
-        cmocka_unit_test(test_run),
-    };
-
-    return cmocka_run_group_tests(tests, make_folder, remove_folder);
+    return tests_run(make_folder, remove_folder);
 }

@@ -4,8 +4,6 @@
  * ripd/cases/syscalls.c and kernel.c.
  */
 #include <linux/futex.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,11 +11,10 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
-#include <cmocka.h>
-
 #include "cases/syscalls.h"
 #include "probe/kernel_decode.h"
 #include "rip/ring.h"
+#include "support/test.h"
 
 #define MS UINT64_C(1000000)
 #define TICK_NS (10 * MS)
@@ -62,11 +59,10 @@ static void assert_facts(const struct kernel_reading *reading, const struct proc
 
 /* Targets ---------------------------------------------------------------------------------------------------------- */
 
-static void test_descriptors(void **state)
+TEST(descriptors)
 {
     struct kernel_reading reading = with_descriptor(SYS_read, "/data/x (deleted)");
 
-    (void)state;
     assert_facts(&reading, NULL, "read", 12, "/data/x (deleted)");
     reading.descriptor.link_cut = true;
     assert_facts(&reading, NULL, "read", 12, "/data/x (deleted)...");
@@ -90,13 +86,12 @@ static void test_descriptors(void **state)
     assert_facts(&reading, NULL, "write", 12, "");
 }
 
-static void test_sockets(void **state)
+TEST(sockets)
 {
     struct proc_socket socket = {
         .kind = PROC_SOCKET_TCP, .state = 1, .local = {{127, 0, 0, 1}, 51334}, .remote = {{127, 0, 0, 1}, 5432}};
     struct kernel_reading reading = with_descriptor(SYS_recvfrom, "socket:[99]");
 
-    (void)state;
     assert_int_equal(kernel_decode_socket(&reading), 99);
     assert_facts(&reading, NULL, "recvfrom", 12, "socket:[99]");
     assert_facts(&reading, &socket, "recvfrom", 12, "tcp 127.0.0.1:51334 -> 127.0.0.1:5432");
@@ -127,12 +122,11 @@ static void assert_unix(const struct kernel_unix *known, const char *target)
     assert_facts(&reading, NULL, "recvfrom", 12, target);
 }
 
-static void test_unix_sockets(void **state)
+TEST(unix_sockets)
 {
     struct kernel_unix known = {.peer = KERNEL_PEER_UNKNOWN};
     char longest[KERNEL_TARGET_BYTES];
 
-    (void)state;
     assert_unix(&known, "unix socket:[99]");
     known.peer = KERNEL_PEER_NONE;
     assert_unix(&known, "unix socket:[99] UNCONNECTED");
@@ -157,11 +151,10 @@ static void test_unix_sockets(void **state)
     assert_unix(&known, longest); /* there is room for all of it */
 }
 
-static void test_other_calls(void **state)
+TEST(other_calls)
 {
     struct kernel_reading reading = in_call(SYS_futex, 0x7f0000001000, FUTEX_WAIT | FUTEX_PRIVATE_FLAG);
 
-    (void)state;
     assert_facts(&reading, NULL, "futex", -1, "futex wait private"); /* and no address */
     reading.call.arguments[1] = FUTEX_LOCK_PI;
     assert_facts(&reading, NULL, "futex", -1, "futex lock_pi shared");
@@ -208,12 +201,11 @@ static void test_other_calls(void **state)
     assert_facts(&reading, NULL, NULL, -1, "");
 }
 
-static void test_timeouts(void **state)
+TEST(timeouts)
 {
     struct kernel_reading reading = in_call(SYS_epoll_pwait, 5, 0);
     struct kernel_facts *facts;
 
-    (void)state;
     reading.call.arguments[3] = 2500;
     facts = kernel_decode(&reading, NULL);
     assert_int_equal(facts->asked_ns, 2500 * MS);
@@ -239,12 +231,11 @@ static void name(struct kernel_reading *reading, const char *first, const char *
     snprintf(reading->names[1].text, sizeof(reading->names[1].text), "%s", second);
 }
 
-static void test_paths(void **state)
+TEST(paths)
 {
     struct kernel_reading reading = in_call(SYS_openat, 0, 0);
     char longest[KERNEL_TARGET_BYTES];
 
-    (void)state;
     assert_facts(&reading, NULL, "openat", -1, "");
     name(&reading, "/run/queue", "");
     assert_facts(&reading, NULL, "openat", -1, "/run/queue");
@@ -272,12 +263,11 @@ static void test_paths(void **state)
     assert_facts(&reading, NULL, "read", 12, ""); /* which is given no path */
 }
 
-static void test_addresses_of_internet_sockets(void **state)
+TEST(addresses_of_internet_sockets)
 {
     struct proc_socket socket = {.kind = PROC_SOCKET_UDP, .state = 7, .local = {{127, 0, 0, 1}, 4000}};
     struct kernel_reading reading = with_descriptor(SYS_sendto, "socket:[99]");
 
-    (void)state;
     name(&reading, "10.0.0.1:53", "");
     assert_facts(&reading, &socket, "sendto", 12, "udp 127.0.0.1:4000 -> 10.0.0.1:53");
     socket.remote = (struct proc_address){{10, 0, 0, 2}, 53};
@@ -292,12 +282,11 @@ static void test_addresses_of_internet_sockets(void **state)
     assert_facts(&reading, NULL, "connect", 12, "socket:[99] -> vsock 2:1024 CONNECTING");
 }
 
-static void test_addresses_of_unix_sockets(void **state)
+TEST(addresses_of_unix_sockets)
 {
     struct kernel_reading reading = with_descriptor(SYS_connect, "socket:[99]");
     struct proc_socket row = {.kind = PROC_SOCKET_UNIX, .state = 1, .type = SOCK_STREAM};
 
-    (void)state;
     name(&reading, "/run/db.sock", "");
     assert_facts(&reading, &row, "connect", 12, "unix socket:[99] -> /run/db.sock CONNECTING");
     row.listens = true;
@@ -324,11 +313,10 @@ static void test_addresses_of_unix_sockets(void **state)
 
 /* Evidence --------------------------------------------------------------------------------------------------------- */
 
-static void test_waits(void **state)
+TEST(waits)
 {
     struct kernel_reading reading = in_call(SYS_clock_nanosleep, 0, 0);
 
-    (void)state;
     assert_int_equal(kernel_decode_wait(&reading), WAIT_SLEEP);
     reading = in_call(SYS_recvfrom, 0, 0);
     assert_int_equal(kernel_decode_wait(&reading), WAIT_OTHERS);
@@ -348,7 +336,7 @@ static void test_waits(void **state)
 }
 
 /* Where only the kernel function may be read, not the system call, the wait is decided by that. */
-static void test_waits_by_kernel_function(void **state)
+TEST(waits_by_kernel_function)
 {
     static const struct {
         const char *wchan;
@@ -360,7 +348,6 @@ static void test_waits_by_kernel_function(void **state)
                  {"poll_schedule_timeout.constprop.0", WAIT_UNKNOWN}};
     struct kernel_reading reading = {.times = {.state = 'S'}};
 
-    (void)state;
     assert_int_equal(kernel_decode_wait(&reading), WAIT_UNKNOWN);
     reading.has = KERNEL_HAS_WCHAN;
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
@@ -385,23 +372,21 @@ static struct kernel_times times_at(uint64_t mono_ms, uint64_t cpu_ms, uint64_t 
     };
 }
 
-static void test_cpu_time_of_threads_in_turn(void **state)
+TEST(cpu_time_of_threads_in_turn)
 {
     const struct kernel_times first = times_at(1000, 0, 1), last = times_at(5000, 2000, 9),
                               now = times_at(6000, 2000, 12);
 
-    (void)state;
     assert_int_equal(kernel_decode_cpu_in(RIP_CALL_INTERPRETER, &first, &last, &now, TICK_NS), CPU_SOME);
     assert_int_equal(kernel_decode_cpu_in(RIP_CALL_COMPUTES, &first, &last, &now, TICK_NS), CPU_SOME);
     assert_int_equal(kernel_decode_cpu_in(RIP_CALL_LOCK, &first, &last, &now, TICK_NS), CPU_UNKNOWN);
     assert_int_equal(kernel_decode_cpu_in(RIP_CALL_INTERPRETER, &last, &last, &now, TICK_NS), CPU_UNKNOWN);
 }
 
-static void test_cpu_time(void **state)
+TEST(cpu_time)
 {
     struct kernel_times before = times_at(1000, 70, 3), after;
 
-    (void)state;
     after = times_at(1011, 81, 3);
     assert_int_equal(kernel_decode_cpu(&before, &after, TICK_NS), CPU_UNKNOWN);
     after = times_at(1100, 120, 3);
@@ -425,11 +410,10 @@ static void test_cpu_time(void **state)
     assert_int_equal(kernel_decode_cpu(&before, &after, TICK_NS), CPU_MOST);
 }
 
-static void test_has_not_run(void **state)
+TEST(has_not_run)
 {
     struct kernel_times before = times_at(1000, 70, 3), after = times_at(2000, 70, 3);
 
-    (void)state;
     assert_false(kernel_has_not_run(&before, &after)); /* R: it may be running now */
     before.state = after.state = 'S';
     assert_true(kernel_has_not_run(&before, &after));
@@ -446,13 +430,12 @@ static void test_has_not_run(void **state)
     assert_false(kernel_has_not_run(&before, &after));
 }
 
-static void test_window(void **state)
+TEST(window)
 {
     struct kernel_reading reading = in_call(SYS_recvfrom, 3, 0);
     struct kernel_facts *facts = kernel_decode(&reading, NULL);
     struct kernel_times first = times_at(1000, 70, 3), last = times_at(1005, 75, 3);
 
-    (void)state;
     kernel_decode_window(facts, &first, &last, TICK_NS);
     assert_int_equal(facts->window_ns, KERNEL_UNKNOWN);
     assert_int_equal(facts->cpu_ns, KERNEL_UNKNOWN);
@@ -473,9 +456,8 @@ static void test_window(void **state)
 
 /* Tables ----------------------------------------------------------------------------------------------------------- */
 
-static void test_names(void **state)
+TEST(names)
 {
-    (void)state;
     assert_string_equal(syscall_name(SYS_read), "read");
     assert_string_equal(syscall_name(SYS_futex), "futex");
     assert_string_equal(syscall_name(SYS_fcntl), "fcntl");
@@ -487,11 +469,10 @@ static void test_names(void **state)
 }
 
 /* Every argument that is named is one. */
-static void test_shapes(void **state)
+TEST(shapes)
 {
     size_t shaped = 0;
 
-    (void)state;
     for (uint64_t number = 0; number < 1000; number++) {
         const struct syscall_shape *shape = syscall_shape_of(syscall_name(number));
         const int arguments[] = {shape->descriptor,
@@ -520,28 +501,4 @@ static void test_shapes(void **state)
             assert_true(shape->descriptor >= 0 && shape->address + 1 < (int)PROC_SYSCALL_ARGUMENTS);
     }
     assert_true(shaped > 100);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_descriptors),
-        cmocka_unit_test(test_sockets),
-        cmocka_unit_test(test_unix_sockets),
-        cmocka_unit_test(test_other_calls),
-        cmocka_unit_test(test_paths),
-        cmocka_unit_test(test_addresses_of_internet_sockets),
-        cmocka_unit_test(test_addresses_of_unix_sockets),
-        cmocka_unit_test(test_timeouts),
-        cmocka_unit_test(test_waits),
-        cmocka_unit_test(test_waits_by_kernel_function),
-        cmocka_unit_test(test_cpu_time),
-        cmocka_unit_test(test_cpu_time_of_threads_in_turn),
-        cmocka_unit_test(test_has_not_run),
-        cmocka_unit_test(test_window),
-        cmocka_unit_test(test_names),
-        cmocka_unit_test(test_shapes),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

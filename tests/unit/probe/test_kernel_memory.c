@@ -10,10 +10,7 @@
 #include <fcntl.h>
 #include <linux/capability.h>
 #include <netinet/in.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,10 +22,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "cases/kernel.h"
 #include "probe/kernel.h"
+#include "support/test.h"
 
 #define HERE(object) ((uint64_t)(uintptr_t)(object))
 #define CURRENT ((uint64_t)(uint32_t)AT_FDCWD)
@@ -105,14 +101,13 @@ static void assert_one(const struct kernel_reading *reading, const char *name)
 
 /* Paths ------------------------------------------------------------------------------------------------------------ */
 
-static void test_where_a_path_begins(void **state)
+TEST(where_a_path_begins)
 {
     static const char absolute[] = "/no/such", relative[] = "no/such";
     int directory = open("/proc", O_PATH | O_CLOEXEC), ends[2];
     struct kernel_reading reading;
     struct thread thread;
 
-    (void)state;
     assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
     if (thread_start(&thread, "/usr", NULL)) {
         reading = IN_CALL(&thread, SYS_openat, CURRENT, HERE(absolute));
@@ -140,13 +135,12 @@ static void test_where_a_path_begins(void **state)
     close(directory);
 }
 
-static void test_another_root(void **state)
+TEST(another_root)
 {
     static const char absolute[] = "/no/such";
     struct kernel_reading reading;
     struct thread thread;
 
-    (void)state;
     if (geteuid() != 0 || prctl(PR_CAPBSET_READ, CAP_SYS_CHROOT) != 1)
         skip();
     if (thread_start(&thread, "/", "/usr")) {
@@ -158,14 +152,13 @@ static void test_another_root(void **state)
     thread_end(&thread);
 }
 
-static void test_two_paths(void **state)
+TEST(two_paths)
 {
     static const char first[] = "old", second[] = "/new", server[] = "server:/export";
     int directory = open("/proc", O_PATH | O_CLOEXEC);
     struct kernel_reading reading;
     struct thread thread;
 
-    (void)state;
     if (thread_start(&thread, "/usr", NULL)) {
         reading = IN_CALL(&thread, SYS_renameat2, (uint64_t)directory, HERE(first), CURRENT, HERE(second));
         assert_names(&reading, "/proc/old", "/new");
@@ -183,14 +176,13 @@ static void test_two_paths(void **state)
 }
 
 /* fstat() is one of these: what is meant is the descriptor itself. */
-static void test_no_path(void **state)
+TEST(no_path)
 {
     static const char empty[] = "";
     int file = open("/dev/null", O_RDONLY | O_CLOEXEC);
     struct kernel_reading reading;
     struct thread thread;
 
-    (void)state;
     if (thread_start(&thread, "/usr", NULL)) {
         const uint64_t nowhere[] = {HERE(empty), 0};
 
@@ -211,7 +203,7 @@ static void test_no_path(void **state)
 }
 
 /* Paths that end with a page behind which there is nothing, or do not end there; and those that are long. */
-static void test_where_a_path_ends(void **state)
+TEST(where_a_path_ends)
 {
     const size_t page = (size_t)sysconf(_SC_PAGESIZE);
     char *pages = mmap(NULL, 3 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -219,7 +211,6 @@ static void test_where_a_path_ends(void **state)
     struct kernel_reading reading;
     struct thread thread;
 
-    (void)state;
     assert_ptr_not_equal(pages, MAP_FAILED);
     memset(pages, 'x', 2 * page);
     strcpy(pages + 2 * page - 5, "/end");
@@ -252,14 +243,13 @@ static void test_where_a_path_ends(void **state)
 
 /* Addresses -------------------------------------------------------------------------------------------------------- */
 
-static void test_addresses(void **state)
+TEST(addresses)
 {
     static const struct sockaddr_un name = {.sun_family = AF_UNIX, .sun_path = "/run/db.sock"};
     static struct sockaddr_in internet = {.sin_family = AF_INET};
     static struct msghdr message = {.msg_name = &internet, .msg_namelen = sizeof(internet)}, bare;
     struct thread thread;
 
-    (void)state;
     internet.sin_port = htons(53);
     internet.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     if (thread_start(&thread, "/usr", NULL)) {
@@ -297,14 +287,13 @@ static void test_addresses(void **state)
 
 /* Guards ----------------------------------------------------------------------------------------------------------- */
 
-static void test_what_is_not_believed(void **state)
+TEST(what_is_not_believed)
 {
     static const char path[] = "/no/such";
     static const struct sockaddr_un name = {.sun_family = AF_UNIX, .sun_path = "/run/db.sock"};
     struct kernel_reading reading;
     struct thread thread;
 
-    (void)state;
     if (thread_start(&thread, "/usr", NULL)) {
         thread.reading.call.stack_pointer = 0xffffd000; /* a program of 32 bits: its numbers are others */
         reading = IN_CALL(&thread, SYS_openat, CURRENT, HERE(path));
@@ -331,15 +320,5 @@ static int open_proc(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_where_a_path_begins),
-        cmocka_unit_test(test_another_root),
-        cmocka_unit_test(test_two_paths),
-        cmocka_unit_test(test_no_path),
-        cmocka_unit_test(test_where_a_path_ends),
-        cmocka_unit_test(test_addresses),
-        cmocka_unit_test(test_what_is_not_believed),
-    };
-
-    return cmocka_run_group_tests(tests, open_proc, NULL);
+    return tests_run(open_proc, NULL);
 }

@@ -5,17 +5,12 @@
 #include <arpa/inet.h>
 #include <linux/vm_sockets.h>
 #include <netinet/in.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/un.h>
 
-#include <setjmp.h>
-#include <stdarg.h>
-
-#include <cmocka.h>
-
 #include "support/guarded_copy.h"
+#include "support/test.h"
 
 static struct proc_name name_of(const char *text)
 {
@@ -39,11 +34,10 @@ static void assert_text(const void *bytes, size_t count, const char *text, bool 
     guarded_copy_free(&copy);
 }
 
-static void test_texts(void **state)
+TEST(texts)
 {
     char bytes[PROC_LINK_BYTES + 1], longest[PROC_LINK_BYTES];
 
-    (void)state;
     assert_text("", 0, NULL, false);
     assert_text("/a", 2, NULL, false); /* it goes on where nothing can be had */
     assert_text("/a", 3, "/a", false);
@@ -69,9 +63,8 @@ static void assert_joined(const char *base, const char *path, const char *text)
     assert_false(name.cut);
 }
 
-static void test_joins(void **state)
+TEST(joins)
 {
-    (void)state;
     assert_joined("/", "/etc/passwd", "/etc/passwd");
     assert_joined("/", "etc/passwd", "/etc/passwd");
     assert_joined("/srv/jail", "/etc/passwd", "/srv/jail/etc/passwd");
@@ -82,12 +75,11 @@ static void test_joins(void **state)
     assert_joined("/", "", "/");
 }
 
-static void test_joins_that_are_cut(void **state)
+TEST(joins_that_are_cut)
 {
     struct proc_name base = {.text = ""}, path = {.text = ""}, name;
     char text[2 * PROC_LINK_BYTES];
 
-    (void)state;
     memset(base.text, 'b', sizeof(base.text) - 1);
     memset(path.text, 'p', sizeof(path.text) - 1);
     base.text[0] = '/';
@@ -125,12 +117,11 @@ static void assert_address(const void *bytes, size_t count, const char *text)
     guarded_copy_free(&copy);
 }
 
-static void test_internet(void **state)
+TEST(internet)
 {
     struct sockaddr_in four = {.sin_family = AF_INET, .sin_port = htons(5432)};
     struct sockaddr_in6 six = {.sin6_family = AF_INET6, .sin6_port = htons(80), .sin6_addr = IN6ADDR_LOOPBACK_INIT};
 
-    (void)state;
     four.sin_addr.s_addr = htonl(0x0a000001);
     assert_address(&four, sizeof(four), "10.0.0.1:5432");
     for (size_t cut = 0; cut < sizeof(four); cut++)
@@ -141,14 +132,13 @@ static void test_internet(void **state)
         assert_address(&six, cut, NULL);
 }
 
-static void test_unix(void **state)
+TEST(unix)
 {
     const size_t before = offsetof(struct sockaddr_un, sun_path);
     struct sockaddr_un address = {.sun_family = AF_UNIX, .sun_path = "/run/db.sock"};
     unsigned char longer[KERNEL_ADDRESS_BYTES];
     char longest[sizeof(address.sun_path) + 1] = "";
 
-    (void)state;
     assert_address(&address, sizeof(address), "/run/db.sock");
     assert_address(&address, before + 4, "/run"); /* a length is as good as an end */
     assert_address(&address, before, NULL);
@@ -164,26 +154,15 @@ static void test_unix(void **state)
     assert_address(longer, sizeof(longer), longest);
 }
 
-static void test_other_families(void **state)
+TEST(other_families)
 {
     struct sockaddr_vm machine = {.svm_family = AF_VSOCK, .svm_cid = VMADDR_CID_HOST, .svm_port = 1024};
     struct sockaddr other = {.sa_family = AF_UNSPEC};
 
-    (void)state;
     assert_address(&machine, sizeof(machine), "vsock 2:1024");
     for (size_t cut = 0; cut < sizeof(machine); cut++)
         assert_address(&machine, cut, NULL);
     assert_address(&other, sizeof(other), NULL);
     other.sa_family = UINT16_MAX;
     assert_address(&other, sizeof(other), NULL);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_texts), cmocka_unit_test(test_joins),          cmocka_unit_test(test_joins_that_are_cut),
-        cmocka_unit_test(test_unix),  cmocka_unit_test(test_other_families), cmocka_unit_test(test_internet),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -9,9 +9,7 @@
 #include <poll.h>
 #include <pthread.h>
 #include <sched.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -22,11 +20,10 @@
 #include <time.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "cases/kernel.h"
 #include "os/clock.h"
 #include "probe/kernel.h"
+#include "support/test.h"
 
 #define SECOND_NS UINT64_C(1000000000)
 
@@ -116,12 +113,11 @@ static bool read_in_call(uint32_t pid, long number, struct kernel_reading *ret_r
     return false;
 }
 
-static void test_how_long_it_sleeps(void **state)
+TEST(how_long_it_sleeps)
 {
     uint32_t pid = child_doing(sleep_an_hour);
     struct kernel_reading reading;
 
-    (void)state;
     if (read_in_call(pid, SYS_nanosleep, &reading)) {
         assert_int_equal(reading.times.state, 'S');
         assert_int_equal(reading.has & KERNEL_HAS_TIMEOUT, 0);
@@ -133,12 +129,11 @@ static void test_how_long_it_sleeps(void **state)
     end_child(pid);
 }
 
-static void test_an_instant_is_no_duration(void **state)
+TEST(an_instant_is_no_duration)
 {
     uint32_t pid = child_doing(sleep_until_tomorrow);
     struct kernel_reading reading;
 
-    (void)state;
     if (read_in_call(pid, SYS_clock_nanosleep, &reading)) {
         kernel_read_memory(proc, &reading);
         assert_int_equal(reading.has & KERNEL_HAS_TIMEOUT, 0);
@@ -146,7 +141,7 @@ static void test_an_instant_is_no_duration(void **state)
     end_child(pid);
 }
 
-static void test_other_timeouts(void **state)
+TEST(other_timeouts)
 {
     static const struct {
         long number;
@@ -154,7 +149,6 @@ static void test_other_timeouts(void **state)
     } rows[] = {{SYS_pselect6, select_for_seven_seconds}, {SYS_semtimedop, wait_for_a_semaphore}};
     struct kernel_reading reading;
 
-    (void)state;
     semaphores = semget(IPC_PRIVATE, 1, 0600);
     assert_true(semaphores >= 0);
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
@@ -170,7 +164,7 @@ static void test_other_timeouts(void **state)
 }
 
 /* Nothing there, or a thread that has moved on: not known. */
-static void test_what_is_not_there(void **state)
+TEST(what_is_not_there)
 {
     uint32_t pid = child_doing(sleep_where_there_is_nothing);
     struct kernel_reading reading = {
@@ -184,7 +178,6 @@ static void test_what_is_not_there(void **state)
                  .stack_pointer = UINT64_C(0x7fff00000000)},
     };
 
-    (void)state;
     kernel_read_memory(proc, &reading);
     assert_int_equal(reading.has & KERNEL_HAS_TIMEOUT, 0);
     end_child(pid);
@@ -198,12 +191,11 @@ static void lock_what_it_holds(void)
     pthread_mutex_lock(&mutex);
 }
 
-static void test_who_owns_the_lock(void **state)
+TEST(who_owns_the_lock)
 {
     uint32_t pid = child_doing(lock_what_it_holds);
     struct kernel_reading reading;
 
-    (void)state;
     if (read_in_call(pid, SYS_futex, &reading)) {
         const uint64_t before_mono_ns = clock_mono_ns();
 
@@ -231,12 +223,11 @@ static void wait_for_a_word(void)
     syscall(SYS_futex, words, 0, 0, NULL, NULL, 0);
 }
 
-static void test_a_word_that_is_no_lock(void **state)
+TEST(a_word_that_is_no_lock)
 {
     uint32_t pid = child_doing(wait_for_a_word);
     struct kernel_reading reading;
 
-    (void)state;
     if (read_in_call(pid, SYS_futex, &reading)) {
         kernel_read_memory(proc, &reading);
         assert_int_equal(reading.has & KERNEL_HAS_LOCK, 0);
@@ -266,12 +257,11 @@ static void poll_nothing(void)
     syscall(SYS_ppoll, &polled, 1, NULL, NULL, 0);
 }
 
-static void test_what_it_polls(void **state)
+TEST(what_it_polls)
 {
     static void (*const programs[])(void) = {poll_twice, poll_nothing, poll_once};
     struct kernel_reading reading;
 
-    (void)state;
     assert_int_equal(pipe2(pipe_ends, O_CLOEXEC), 0);
     for (size_t i = 0; i < sizeof(programs) / sizeof(programs[0]); i++) {
         uint32_t pid = child_doing(programs[i]);
@@ -331,14 +321,13 @@ int __wrap_proc_thread_wchan(int directory, uint32_t pid, uint32_t tid, char ret
 }
 
 /* A reading is repeated until the thread has not run meanwhile; if it runs each time, its wait is left out. */
-static void test_one_that_runs_meanwhile(void **state)
+TEST(one_that_runs_meanwhile)
 {
     enum { LOOKS = 4 };
     uint32_t pid = child_doing(sleep_an_hour);
     struct kernel_reading reading;
     bool known = read_in_call(pid, SYS_nanosleep, &reading);
 
-    (void)state;
     for (unsigned count = 0; count <= LOOKS + 1; count++) {
         runs.made_up = true;
         runs.left = count;
@@ -381,12 +370,11 @@ static void nap_on_one_processor(void)
     nap_beside_a_spinner();
 }
 
-static void test_one_that_wakes_meanwhile(void **state)
+TEST(one_that_wakes_meanwhile)
 {
     uint32_t pid = child_doing(nap_on_one_processor);
     struct kernel_reading reading;
 
-    (void)state;
     for (int i = 0; i < 20000; i++) {
         assert_int_equal(kernel_read(proc, pid, pid, KERNEL_WHOLE, &reading), 0);
         assert_true((reading.has & KERNEL_HAS_SYSCALL) == 0 || reading.call.kind != PROC_SYSCALL_RUNNING);
@@ -394,12 +382,11 @@ static void test_one_that_wakes_meanwhile(void **state)
     end_child(pid);
 }
 
-static void test_who_has_the_other_end(void **state)
+TEST(who_has_the_other_end)
 {
     struct kernel_reading reading, *wanted = &reading;
     uint32_t pid;
 
-    (void)state;
     assert_int_equal(pipe2(pipe_ends, O_CLOEXEC), 0);
     pid = child_doing(read_the_pipe);
     if (read_in_call(pid, SYS_read, &reading)) {
@@ -420,12 +407,11 @@ static void test_who_has_the_other_end(void **state)
     close(pipe_ends[1]);
 }
 
-static void test_times_alone(void **state)
+TEST(times_alone)
 {
     uint32_t pid = child_doing(sleep_an_hour);
     struct kernel_reading reading;
 
-    (void)state;
     assert_int_equal(kernel_read(proc, pid, pid, KERNEL_TIMES, &reading), 0);
     assert_int_equal(reading.has, 0);
     assert_int_equal(reading.pid, pid);
@@ -443,14 +429,5 @@ static int open_proc(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_how_long_it_sleeps),      cmocka_unit_test(test_an_instant_is_no_duration),
-        cmocka_unit_test(test_other_timeouts),          cmocka_unit_test(test_what_is_not_there),
-        cmocka_unit_test(test_who_owns_the_lock),       cmocka_unit_test(test_a_word_that_is_no_lock),
-        cmocka_unit_test(test_who_has_the_other_end),   cmocka_unit_test(test_times_alone),
-        cmocka_unit_test(test_what_it_polls),           cmocka_unit_test(test_one_that_wakes_meanwhile),
-        cmocka_unit_test(test_one_that_runs_meanwhile),
-    };
-
-    return cmocka_run_group_tests(tests, open_proc, NULL);
+    return tests_run(open_proc, NULL);
 }

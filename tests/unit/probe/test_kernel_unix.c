@@ -4,9 +4,7 @@
  * kernel_holder.c. What the kernel denies here is skipped.
  */
 #include <fcntl.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,10 +15,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "os/clock.h"
 #include "probe/kernel.h"
+#include "support/test.h"
 
 #define SOON (clock_mono_ns() + UINT64_C(10000000000))
 
@@ -90,11 +87,10 @@ static int reaching(int type, const char *text)
     return client;
 }
 
-static void test_pairs(void **state)
+TEST(pairs)
 {
     static const int types[] = {SOCK_STREAM, SOCK_SEQPACKET, SOCK_DGRAM};
 
-    (void)state;
     for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++) {
         struct kernel_unix known;
         int ends[2];
@@ -114,12 +110,11 @@ static void test_pairs(void **state)
     }
 }
 
-static void test_servers(void **state)
+TEST(servers)
 {
     int server = serving(SOCK_STREAM, "rip-test-stream"), client = reaching(SOCK_STREAM, "rip-test-stream"), accepted;
     struct kernel_unix known = asked(server);
 
-    (void)state;
     assert_true(known.listening);
     assert_int_equal(known.peer, KERNEL_PEER_NONE);
     assert_int_equal(strncmp(known.name, "@rip-test-stream-", 17), 0);
@@ -142,12 +137,11 @@ static void test_servers(void **state)
     close(server);
 }
 
-static void test_datagrams(void **state)
+TEST(datagrams)
 {
     int server = serving(SOCK_DGRAM, "rip-test-dgram"), client = made(SOCK_DGRAM);
     struct kernel_unix known = asked(client);
 
-    (void)state;
     assert_int_equal(known.peer, KERNEL_PEER_NONE);
     close(client);
     client = reaching(SOCK_DGRAM, "rip-test-dgram");
@@ -164,11 +158,10 @@ static void test_datagrams(void **state)
 }
 
 /* What is sent to somebody by name does not go to the peer; of a stream there is no other way. */
-static void test_letters_to_others(void **state)
+TEST(letters_to_others)
 {
     static const int types[] = {SOCK_DGRAM, SOCK_SEQPACKET};
 
-    (void)state;
     for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++) {
         struct kernel_reading reading;
         int ends[2];
@@ -192,12 +185,11 @@ static void assert_nothing_read(int over, uint64_t deadline_mono_ns, struct kern
     assert_int_equal(reading->unix_socket.peer, KERNEL_PEER_UNKNOWN);
 }
 
-static void test_what_is_not_reported(void **state)
+TEST(what_is_not_reported)
 {
     int internet = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), ends[2];
     struct kernel_reading reading = waiting_at(internet);
 
-    (void)state;
     assert_nothing_read(diag, SOON, &reading, KERNEL_HAS_DESCRIPTOR);
     assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
     reading = waiting_at(ends[0]);
@@ -252,13 +244,12 @@ static void end_child(uint32_t pid)
 }
 
 /* One search for pipes and sockets, one that only this process holds, and one that has no other end. */
-static void test_many_in_one_search(void **state)
+TEST(many_in_one_search)
 {
     struct kernel_reading readings[4], *wanted[] = {&readings[0], &readings[1], &readings[2], &readings[3]};
     int sockets[2], own[2], ends[2], theirs[2];
     uint32_t child;
 
-    (void)state;
     assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sockets), 0);
     assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
     theirs[0] = sockets[1];
@@ -299,14 +290,13 @@ static void test_many_in_one_search(void **state)
 }
 
 /* A FIFO's ends have a file's name: where the thread waits shows that it is a FIFO, and mount and inode which one. */
-static void test_ends_of_a_fifo(void **state)
+TEST(ends_of_a_fifo)
 {
     char directory[] = "/tmp/test_kernel_unix-XXXXXX", path[sizeof(directory) + 8];
     struct kernel_reading reading, *wanted = &reading;
     int both, reading_end, writing_end;
     uint32_t child;
 
-    (void)state;
     assert_non_null(mkdtemp(directory));
     snprintf(path, sizeof(path), "%s/fifo", directory);
     assert_int_equal(mkfifo(path, 0600), 0);
@@ -346,12 +336,11 @@ static void test_ends_of_a_fifo(void **state)
 }
 
 /* A peer whose number is not known has no holder, and the number of a pipe is not that of a socket. */
-static void test_nobody_to_look_for(void **state)
+TEST(nobody_to_look_for)
 {
     int server = serving(SOCK_DGRAM, "rip-test-alone"), ends[2];
     struct kernel_reading reading = waiting_at(server), *wanted = &reading;
 
-    (void)state;
     kernel_read_unix(diag, SOON, &reading);
     kernel_read_holders(proc, (uint32_t)geteuid(), SOON, &wanted, 1);
     assert_int_equal(reading.holder.pid, 0);
@@ -394,9 +383,8 @@ static pid_t killer_of(size_t count, int go)
 }
 
 /* A process that ends while its descriptors are listed does not end the search. */
-static void test_others_that_end(void **state)
+TEST(others_that_end)
 {
-    (void)state;
     for (int round = 0; round < 20; round++) {
         struct kernel_reading reading, *wanted = &reading;
         int ends[2], go[2];
@@ -422,17 +410,6 @@ static void test_others_that_end(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_pairs),
-        cmocka_unit_test(test_servers),
-        cmocka_unit_test(test_datagrams),
-        cmocka_unit_test(test_letters_to_others),
-        cmocka_unit_test(test_what_is_not_reported),
-        cmocka_unit_test(test_many_in_one_search),
-        cmocka_unit_test(test_others_that_end),
-        cmocka_unit_test(test_ends_of_a_fifo),
-        cmocka_unit_test(test_nobody_to_look_for),
-    };
     struct unix_diag socket;
     int ends[2], failures;
 
@@ -443,7 +420,7 @@ int main(void)
         printf("the kernel reports no unix sockets here\n");
         return 0;
     }
-    failures = cmocka_run_group_tests(tests, NULL, NULL);
+    failures = tests_run(NULL, NULL);
     close(diag);
     close(proc);
     return failures;

@@ -4,14 +4,11 @@
  * ripd/probe/kernel_unix.c over a kernel of our own. What the real one answers is in test_kernel_unix.c.
  */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <string.h>
 #include <sys/socket.h>
 
-#include <cmocka.h>
-
 #include "probe/kernel.h"
+#include "support/test.h"
 
 enum { OWN = 10, PEER = 11, LISTENER = 12 };
 
@@ -62,9 +59,8 @@ static void assert_peer(enum kernel_peer peer, uint32_t inode, const char *name)
     assert_string_equal(reading.unix_socket.peer_name, name);
 }
 
-static void test_both_ends_have_to_agree(void **state)
+TEST(both_ends_have_to_agree, set_up)
 {
-    (void)state;
     assert_peer(KERNEL_PEER_SOCKET, PEER, "/run/peer");
     world.peer.peer_inode = 99;
     assert_peer(KERNEL_PEER_UNKNOWN, 0, "");
@@ -75,18 +71,16 @@ static void test_both_ends_have_to_agree(void **state)
 }
 
 /* Reached by a path, a peer may be in a network where we cannot ask for its name. */
-static void test_a_peer_in_another_network(void **state)
+TEST(a_peer_in_another_network, set_up)
 {
-    (void)state;
     world.peer_result = -ENOENT;
     assert_peer(KERNEL_PEER_SOCKET, PEER, "");
     world.peer_result = -EAGAIN; /* it could not be asked */
     assert_peer(KERNEL_PEER_UNKNOWN, 0, "");
 }
 
-static void test_nobody_at_the_other_end(void **state)
+TEST(nobody_at_the_other_end, set_up)
 {
-    (void)state;
     world.own.peer_inode = 0;
     assert_peer(KERNEL_PEER_QUEUED, LISTENER, "/run/listener");
     world.own.shutdown = 2; /* it sends nothing more itself */
@@ -100,15 +94,4 @@ static void test_nobody_at_the_other_end(void **state)
     assert_peer(KERNEL_PEER_UNKNOWN, 0, "");
     world.own.type = SOCK_DGRAM;
     assert_peer(KERNEL_PEER_CLOSED, 0, "");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(test_both_ends_have_to_agree, set_up),
-        cmocka_unit_test_setup(test_a_peer_in_another_network, set_up),
-        cmocka_unit_test_setup(test_nobody_at_the_other_end, set_up),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

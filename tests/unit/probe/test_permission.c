@@ -1,11 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_permission.c - who may read what, against what the kernel says: ripd/probe/permission.c. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
-
 #include <fcntl.h>
 #include <grp.h>
 #include <stdlib.h>
@@ -14,6 +8,7 @@
 #include <unistd.h>
 
 #include "probe/permission.h"
+#include "support/test.h"
 
 enum { USER = 61001, OTHER = 61002, GROUP = 61011, FOREIGN_GROUP = 61012 };
 
@@ -30,14 +25,13 @@ static bool is_allowed(const struct permission_file *file, enum permission wante
 }
 
 /* Every mode of a file of his own, of a group of his, and of others; whether his groups are known or not. */
-static void test_modes(void **state)
+TEST(modes)
 {
     static const uint32_t uids[] = {USER, OTHER, 0}, gids[] = {GROUP, FOREIGN_GROUP, 0};
     static const enum permission all[] = {PERMISSION_READ, PERMISSION_SEARCH};
     const struct permission_user known = {USER, groups, 2}, unknown = {USER, NULL, 0};
     unsigned allowed_count = 0;
 
-    (void)state;
     for (uint32_t mode = 0; mode <= 07777; mode++) {
         for (size_t i = 0; i < 9 * 2; i++) {
             struct permission_file file = {uids[i % 3], gids[i / 3 % 3], S_IFREG | mode, false};
@@ -60,7 +54,7 @@ static void test_modes(void **state)
     assert_true(allowed_count > 0);
 }
 
-static void test_examples(void **state)
+TEST(examples)
 {
     static const struct {
         uint32_t uid, gid, mode;
@@ -80,7 +74,6 @@ static void test_examples(void **state)
     };
     const struct permission_user user = {USER, groups, 2};
 
-    (void)state;
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         struct permission_file file = {rows[i].uid, rows[i].gid, rows[i].mode, rows[i].has_list};
 
@@ -103,14 +96,13 @@ static void ask_kernel(const char *path, int answers)
     _exit(write(answers, &allowed, 1) == 1 ? 0 : 1);
 }
 
-static void test_the_kernel(void **state)
+TEST(the_kernel)
 {
     static const uint32_t owners[][2] = {{USER, 0}, {OTHER, GROUP}, {OTHER, FOREIGN_GROUP}};
     const struct permission_user user = {USER, groups, 2};
     char path[] = "/tmp/test_permission-XXXXXX";
     int file, answers[2];
 
-    (void)state;
     if (geteuid() != 0)
         skip();
     file = mkstemp(path);
@@ -138,15 +130,4 @@ static void test_the_kernel(void **state)
     close(file);
     close(answers[0]);
     close(answers[1]);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_modes),
-        cmocka_unit_test(test_examples),
-        cmocka_unit_test(test_the_kernel),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

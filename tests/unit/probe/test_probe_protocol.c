@@ -1,14 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_probe_protocol.c - nothing that is not whole and in bounds is believed of a question or an answer. */
 #include "probe/protocol.h"
+#include "support/test.h"
 
 #include <errno.h>
 #include <string.h>
-
-#include <setjmp.h>
-#include <stdarg.h>
-
-#include <cmocka.h>
 
 static struct probe_query sound_ask(void)
 {
@@ -24,11 +20,10 @@ static struct probe_answer sound_answer(void)
     return answer;
 }
 
-static void test_questions(void **state)
+TEST(questions)
 {
     struct probe_query ask = sound_ask();
 
-    (void)state;
     assert_true(probe_query_is_sound(&ask, sizeof(ask)));
     assert_false(probe_query_is_sound(&ask, sizeof(ask) - 1));
     ask.tids[1] = 0;
@@ -43,13 +38,12 @@ static void test_questions(void **state)
     assert_false(probe_query_is_sound(&ask, sizeof(ask)));
 }
 
-static void test_answers(void **state)
+TEST(answers)
 {
     const struct probe_query ask = sound_ask();
     const size_t bytes = probe_answer_bytes(2);
     struct probe_answer answer = sound_answer();
 
-    (void)state;
     assert_true(probe_answer_is_sound(&answer, bytes, &ask));
     for (size_t cut = 0; cut < bytes; cut++)
         assert_false(probe_answer_is_sound(&answer, cut, &ask));
@@ -73,13 +67,12 @@ static void test_answers(void **state)
     assert_false(probe_answer_is_sound(&answer, probe_answer_bytes(0), &ask));
 }
 
-static void test_threads_of_answers(void **state)
+TEST(threads_of_answers)
 {
     const struct probe_query ask = sound_ask();
     const size_t bytes = probe_answer_bytes(2);
     struct probe_answer answer = sound_answer();
 
-    (void)state;
     answer.threads[1].tid = 13; /* nobody asked about */
     assert_false(probe_answer_is_sound(&answer, bytes, &ask));
     answer = sound_answer();
@@ -126,12 +119,11 @@ static void test_threads_of_answers(void **state)
     }
 }
 
-static void test_files(void **state)
+TEST(files)
 {
     struct probe_fetch fetch = {.kind = PROBE_FETCH, .number = 7};
     struct probe_fetched fetched = {.kind = PROBE_FETCHED, .number = 7};
 
-    (void)state;
     assert_true(probe_fetch_is_sound(&fetch, sizeof(fetch)));
     assert_false(probe_fetch_is_sound(&fetch, sizeof(fetch) - 1));
     assert_true(probe_fetched_is_sound(&fetched, sizeof(fetched), &fetch));
@@ -148,16 +140,4 @@ static void test_files(void **state)
     assert_false(probe_fetch_is_sound(&fetch, sizeof(fetch)));
     fetch = (struct probe_fetch){.kind = PROBE_QUERY, .number = 7};
     assert_false(probe_fetch_is_sound(&fetch, sizeof(fetch)));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_questions),
-        cmocka_unit_test(test_answers),
-        cmocka_unit_test(test_threads_of_answers),
-        cmocka_unit_test(test_files),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

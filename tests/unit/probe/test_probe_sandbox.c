@@ -3,13 +3,6 @@
  * test_probe_sandbox.c - what the processes of ripd-probe cannot do any more, tried from inside, and what their work
  * takes: ripd/probe/child/sandbox.c. Of the filter that all helpers have see test_sandbox.c.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -22,6 +15,7 @@
 
 #include "os/file.h"
 #include "probe/child/sandbox.h"
+#include "support/test.h"
 
 static int ends[2]; /* of a pair of sockets */
 static int file;    /* one that may be read and written */
@@ -78,9 +72,8 @@ static int run_inside(int (*inner)(void))
     return WEXITSTATUS(status);
 }
 
-static void test_the_keeper(void **state)
+TEST(the_keeper)
 {
-    (void)state;
     assert_int_equal(run_inside(NULL), 0);
 }
 
@@ -94,32 +87,25 @@ static int enter_fetcher(void)
     return sandbox_enter_fetcher(0);
 }
 
-static void test_the_worker(void **state)
+TEST(the_worker)
 {
-    (void)state;
     assert_int_equal(run_inside(enter_worker), 0);
 }
 
-static void test_the_fetcher(void **state)
+TEST(the_fetcher)
 {
-    (void)state;
     assert_int_equal(run_inside(enter_fetcher), 0);
 }
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_the_keeper),
-        cmocka_unit_test(test_the_worker),
-        cmocka_unit_test(test_the_fetcher),
-    };
     char path[] = "/tmp/test_probe_sandbox-XXXXXX";
     int failed;
 
     file = mkostemp(path, O_CLOEXEC);
     if (file < 0 || socketpair(AF_UNIX, SOCK_SEQPACKET, 0, ends) != 0)
         return EXIT_FAILURE;
-    failed = cmocka_run_group_tests_name("probe_sandbox", tests, NULL, NULL);
+    failed = tests_run(NULL, NULL);
     unlink(path);
     return failed;
 }

@@ -16,15 +16,11 @@
 #include <time.h>
 #include <unistd.h>
 
-#include <setjmp.h>
-#include <stdarg.h>
-
-#include <cmocka.h>
-
 #include "os/clock.h"
 #include "os/packet.h"
 #include "os/spawn.h"
 #include "probe/protocol.h"
+#include "support/test.h"
 
 #define LIMIT_NS UINT64_C(20000000000)
 
@@ -144,12 +140,11 @@ static struct remote_counters counted(const struct remote *remote)
     return counters;
 }
 
-static void test_answers_come_in_order(void **state)
+TEST(answers_come_in_order)
 {
     struct remote *remote = start("fake-answers");
     struct remote_answer answer;
 
-    (void)state;
     assert_false(remote_is_busy(remote));
     for (uint32_t tid = 1; tid <= 40; tid++) /* more than one question has room for, and another process */
         assert_int_equal(want(remote, tid > 36, tid), REMOTE_ASKED);
@@ -172,13 +167,12 @@ static void test_answers_come_in_order(void **state)
     remote_free(remote);
 }
 
-static void test_only_so_many_are_under_way(void **state)
+TEST(only_so_many_are_under_way)
 {
     struct remote *remote = start("fake-answers");
     const struct remote_query one_more = query_of(1000, 1000), last = query_of(REMOTE_QUERIES_MAX - 1, 1000);
     struct remote_answer answer;
 
-    (void)state;
     for (uint32_t i = 0; i < REMOTE_QUERIES_MAX; i++)
         assert_int_equal(want(remote, i, i + 1), REMOTE_ASKED);
     assert_true(remote_has_room(remote, last.ring, last.process));
@@ -193,12 +187,11 @@ static void test_only_so_many_are_under_way(void **state)
     remote_free(remote);
 }
 
-static void test_refusal_is_answered(void **state)
+TEST(refusal_is_answered)
 {
     struct remote *remote = start("fake-refuses");
     struct remote_answer answer;
 
-    (void)state;
     assert_int_equal(want(remote, 1, 1), REMOTE_ASKED);
     assert_true(next(remote, &answer));
     assert_false(answer.attested);
@@ -206,12 +199,11 @@ static void test_refusal_is_answered(void **state)
     remote_free(remote);
 }
 
-static void test_nonsense_ends_a_worker(void **state)
+TEST(nonsense_ends_a_worker)
 {
     struct remote *remote = start("fake-nonsense");
     struct remote_answer answer;
 
-    (void)state;
     assert_int_equal(want(remote, 1, 1), REMOTE_ASKED);
     assert_false(next(remote, &answer));
     assert_int_equal(counted(remote).workers.end_counts[CHILD_NONSENSE], 1);
@@ -221,12 +213,11 @@ static void test_nonsense_ends_a_worker(void **state)
     remote_free(remote);
 }
 
-static void test_once_is_nobodys_fault(void **state)
+TEST(once_is_nobodys_fault)
 {
     struct remote *remote = start("fake-ends-once");
     struct remote_answer answer;
 
-    (void)state;
     assert_int_equal(want(remote, 1, 1), REMOTE_ASKED);
     assert_false(next(remote, &answer));
     assert_int_equal(counted(remote).workers.end_counts[CHILD_DIED], 1);
@@ -235,12 +226,11 @@ static void test_once_is_nobodys_fault(void **state)
     remote_free(remote);
 }
 
-static void test_who_ends_them_is_left_alone(void **state)
+TEST(who_ends_them_is_left_alone)
 {
     struct remote *remote = start("fake-ends");
     struct remote_answer answer;
 
-    (void)state;
     for (int i = 0; i < 2; i++) {
         assert_int_equal(want(remote, 1, 1), REMOTE_ASKED);
         assert_false(next(remote, &answer));
@@ -255,12 +245,11 @@ static void test_who_ends_them_is_left_alone(void **state)
     remote_free(remote);
 }
 
-static void test_end_of_the_program_is_noticed(void **state)
+TEST(end_of_the_program_is_noticed)
 {
     struct remote *remote = NULL;
     uint64_t until_mono_ns = clock_mono_ns() + LIMIT_NS;
 
-    (void)state;
     assert_int_equal(remote_new(&remote, "/bin/true", -1), 0);
     while (!counted(remote).gone && clock_mono_ns() < until_mono_ns)
         remote_look(remote);
@@ -280,13 +269,12 @@ static size_t count_descriptors(void)
 }
 
 /* A keeper sends nothing: one that does is ended, and what it sent is not kept. */
-static void test_a_keeper_that_sends_something(void **state)
+TEST(a_keeper_that_sends_something)
 {
     size_t descriptors = count_descriptors();
     struct remote *remote = start("fake-keeper-speaks");
     uint64_t until_mono_ns = clock_mono_ns() + LIMIT_NS;
 
-    (void)state;
     while (!counted(remote).gone && clock_mono_ns() < until_mono_ns)
         remote_look(remote);
     assert_true(counted(remote).gone);
@@ -296,14 +284,13 @@ static void test_a_keeper_that_sends_something(void **state)
 }
 
 /* Where there is no descriptor for a worker's socket for a while, there is one later. */
-static void test_few_descriptors(void **state)
+TEST(few_descriptors)
 {
     struct rlimit limit, few;
     struct remote *remote = start("fake-ends-once");
     struct remote_query query = query_of(1, 1);
     struct remote_answer answer;
 
-    (void)state;
     assert_int_equal(want(remote, 1, 1), REMOTE_ASKED);
     assert_false(next(remote, &answer));
     assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
@@ -321,19 +308,7 @@ static void test_few_descriptors(void **state)
 
 int main(int argc, char **argv)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_answers_come_in_order),
-        cmocka_unit_test(test_only_so_many_are_under_way),
-        cmocka_unit_test(test_refusal_is_answered),
-        cmocka_unit_test(test_nonsense_ends_a_worker),
-        cmocka_unit_test(test_once_is_nobodys_fault),
-        cmocka_unit_test(test_who_ends_them_is_left_alone),
-        cmocka_unit_test(test_end_of_the_program_is_noticed),
-        cmocka_unit_test(test_a_keeper_that_sends_something),
-        cmocka_unit_test(test_few_descriptors),
-    };
-
     if (argc == 1 && strncmp(argv[0], "fake-", 5) == 0)
         return be_fake(argv[0]);
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return tests_run(NULL, NULL);
 }

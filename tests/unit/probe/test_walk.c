@@ -1,11 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_walk.c - only where a user may go, by somebody who may go anywhere: ripd/probe/child/walk.c. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
-
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -17,6 +11,7 @@
 #include <unistd.h>
 
 #include "probe/child/walk.h"
+#include "support/test.h"
 
 enum { OTHER = 61002 };
 
@@ -87,7 +82,7 @@ static void assert_found(uid_t uid, const char *path, const char *name)
     close(found);
 }
 
-static void test_ways(void **state)
+TEST(ways)
 {
     static const char *const ways[] = {
         "/open/file",
@@ -104,7 +99,6 @@ static void test_ways(void **state)
         "/open/deep/up/file",
     };
 
-    (void)state;
     make_folder("/open", own_uid, 0755);
     make_folder("/open/deep", own_uid, 0755);
     make_file("/open/file", own_uid, 0644);
@@ -124,9 +118,8 @@ static void test_ways(void **state)
 }
 
 /* What cannot be read in pieces, or would act when it is opened. */
-static void test_other_things(void **state)
+TEST(other_things)
 {
-    (void)state;
     assert_int_equal(mkfifo(full("/fifo"), 0666), 0);
     assert_int_equal(chmod(full("/fifo"), 0666), 0);
     make_link("/to-fifo", "fifo");
@@ -139,11 +132,10 @@ static void test_other_things(void **state)
         assert_int_equal(walk_as(own_uid, "/device"), -ENOTSUP);
 }
 
-static void test_limits(void **state)
+TEST(limits)
 {
     char path[WALK_PATH_BYTES + 2], name[64], text[64];
 
-    (void)state;
     make_link("/loop", "loop");
     assert_int_equal(walk_as(own_uid, "/loop"), -ELOOP);
     make_file("/end", own_uid, 0644);
@@ -188,7 +180,7 @@ static void test_limits(void **state)
 }
 
 /* Every row would lead to a file for root. */
-static void test_rights(void **state)
+TEST(rights)
 {
     static const struct {
         const char *path;
@@ -210,7 +202,6 @@ static void test_rights(void **state)
         {"/shared/of-nobody", -EACCES},
     };
 
-    (void)state;
     if (geteuid() != 0)
         skip();
     make_folder("/private", OTHER, 0700);
@@ -247,7 +238,7 @@ static void test_rights(void **state)
 }
 
 /* An access control list that names the user: its mode says that others may. */
-static void test_lists(void **state)
+TEST(lists)
 {
     struct {
         uint32_t version;
@@ -262,7 +253,6 @@ static void test_lists(void **state)
                {0x10, 5, UINT32_MAX},
                {0x20, 5, UINT32_MAX}}};
 
-    (void)state;
     if (geteuid() != 0)
         skip();
     make_folder("/lists", OTHER, 0755);
@@ -280,7 +270,7 @@ static void test_lists(void **state)
 }
 
 /* The kernel's own files and links, which depend on the reader. */
-static void test_proc(void **state)
+TEST(proc)
 {
     static const char *const paths[] = {"/proc/self/mem",    "/proc/self/exe", "/proc/self/root/etc/passwd",
                                         "/proc/version",     "/proc/kcore",    "/proc/self/cwd/x",
@@ -290,7 +280,6 @@ static void test_proc(void **state)
     int ours = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC), proc = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
     int file = open("/proc/self/stat", O_PATH | O_CLOEXEC);
 
-    (void)state;
     for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++)
         assert_true(walk_open(ours, paths[i], &user) < 0);
     assert_int_equal(walk_open(ours, "/proc/version", &user), -ENOTSUP);
@@ -311,14 +300,13 @@ static size_t count_descriptors(void)
 }
 
 /* Whatever becomes of a walk, it leaves nothing open. */
-static void test_descriptors(void **state)
+TEST(descriptors)
 {
     static const char *const paths[] = {
         "/open/deep/up/deep/../file", "/open/deep/none", "/loop",   "/fifo", "/d/d/d/d/none", "/private/file",
         "/open/file/beyond",          "/open",           "relative"};
     size_t before = count_descriptors();
 
-    (void)state;
     for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++) {
         int found = walk_as(own_uid, paths[i]);
 
@@ -351,11 +339,5 @@ static int remove_root(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_ways),        cmocka_unit_test(test_other_things), cmocka_unit_test(test_limits),
-        cmocka_unit_test(test_rights),      cmocka_unit_test(test_lists),        cmocka_unit_test(test_proc),
-        cmocka_unit_test(test_descriptors),
-    };
-
-    return cmocka_run_group_tests(tests, make_root, remove_root);
+    return tests_run(make_root, remove_root);
 }

@@ -88,12 +88,11 @@ static void assert_nothing_answered(const struct scene *scene, int status)
 
 /* Answers ---------------------------------------------------------------------------------------------------------- */
 
-static void test_threads_of_that_process_alone(void **state)
+TEST(threads_of_that_process_alone)
 {
     struct scene scene;
     struct probe_query ask;
 
-    (void)state;
     begin(&scene, 0, NULL);
     scene.other = locker_start(&scene.stage, "ring", &scene.ring, 1, 0, NULL);
     ask = ask_of((uint32_t)scene.pid);
@@ -124,12 +123,11 @@ static void test_threads_of_that_process_alone(void **state)
     end(&scene);
 }
 
-static void test_refusals(void **state)
+TEST(refusals)
 {
     struct scene scene;
     struct probe_query ask;
 
-    (void)state;
     begin(&scene, 0, NULL);
     ask = ask_of((uint32_t)scene.pid);
     memset(&scene.answer, 0xee, sizeof(scene.answer));
@@ -178,11 +176,10 @@ static bool answer_in_call(struct scene *scene, long number)
     return false;
 }
 
-static void test_how_long_it_sleeps(void **state)
+TEST(how_long_it_sleeps)
 {
     struct scene scene;
 
-    (void)state;
     begin(&scene, 0, sleep_an_hour);
     ring_stage_go(scene.pid);
     if (answer_in_call(&scene, SYS_nanosleep)) {
@@ -206,11 +203,10 @@ static void read_the_pipe(void *context)
 }
 
 /* We have the other end: of the ring owner's processes one is named, of another user's none. */
-static void test_who_has_the_other_end(void **state)
+TEST(who_has_the_other_end)
 {
     struct scene scene;
 
-    (void)state;
     assert_int_equal(pipe2(pipe_ends, O_CLOEXEC), 0);
     begin(&scene, 0, read_the_pipe);
     ring_stage_go(scene.pid);
@@ -319,7 +315,7 @@ static void it_keeps_its_secrets(struct scene *scene)
 }
 
 /* Whatever was read before, or is still readable after: nothing of it is answered. */
-static void test_what_happens_while_it_is_read(void **state)
+TEST(what_happens_while_it_is_read)
 {
     const uid_t user = geteuid() == 0 ? LOCKER_USER : 0;
     const struct {
@@ -337,7 +333,6 @@ static void test_what_happens_while_it_is_read(void **state)
         {"secrets kept", user, locker_hide, it_keeps_its_secrets},
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         struct probe_query ask;
         struct scene scene;
@@ -375,9 +370,8 @@ static void it_is_another_user_now(struct scene *scene)
 #endif
 
 /* It is the owner's when it is asked for, and again when that is asked about again, but not while it is read. */
-static void test_another_user_in_between(void **state)
+TEST(another_user_in_between)
 {
-    (void)state;
     if (!is_root_of_all() || USERS_STAY) {
         print_message("skipped: takes root with CAP_SYS_PTRACE, and not under ThreadSanitizer\n");
         skip();
@@ -419,12 +413,11 @@ static void the_time_passes(struct scene *scene)
 }
 
 /* One thread that takes all the time leaves none for the next, which the answer says. */
-static void test_no_time_for_the_next(void **state)
+TEST(no_time_for_the_next)
 {
     struct probe_query ask;
     struct scene scene;
 
-    (void)state;
     begin(&scene, 0, NULL);
     ask = ask_of((uint32_t)scene.pid);
     ask.tids[ask.count++] = (uint32_t)scene.pid;
@@ -488,13 +481,12 @@ static void receive_answer(struct worker *worker, struct scene *scene, const str
     assert_true(probe_answer_is_sound(&scene->answer, (size_t)bytes, ask));
 }
 
-static void test_one_question_after_another(void **state)
+TEST(one_question_after_another)
 {
     struct worker worker;
     struct probe_query ask;
     struct scene scene;
 
-    (void)state;
     begin(&scene, 0, NULL);
     worker = start_worker(&scene);
     ask = ask_of((uint32_t)scene.pid);
@@ -513,12 +505,11 @@ static void test_one_question_after_another(void **state)
     end(&scene);
 }
 
-static void test_a_question_that_is_none(void **state)
+TEST(a_question_that_is_none)
 {
     struct probe_query asks[4];
     struct scene scene;
 
-    (void)state;
     begin(&scene, 0, NULL);
     for (size_t i = 0; i < sizeof(asks) / sizeof(asks[0]); i++)
         asks[i] = ask_of((uint32_t)scene.pid);
@@ -544,7 +535,7 @@ static void it_takes_for_ever(struct scene *scene)
 }
 
 /* Its own alarm ends a worker that does not get on, and one that waits for questions lives on. */
-static void test_a_question_without_end(void **state)
+TEST(a_question_without_end)
 {
     const struct timespec longer_than_one = {.tv_sec = PROBE_QUERY_NS / SECOND_NS, .tv_nsec = 500000000};
     struct worker patient, stuck;
@@ -552,7 +543,6 @@ static void test_a_question_without_end(void **state)
     struct scene scene;
     char byte;
 
-    (void)state;
     begin(&scene, 0, NULL);
     ask = ask_of((uint32_t)scene.pid);
     patient = start_worker(&scene);
@@ -572,22 +562,4 @@ static void test_a_question_without_end(void **state)
     shutdown(patient.socket, SHUT_WR);
     assert_int_equal(wait_for_worker(&patient), 7 << 8);
     end(&scene);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_threads_of_that_process_alone),
-        cmocka_unit_test(test_refusals),
-        cmocka_unit_test(test_how_long_it_sleeps),
-        cmocka_unit_test(test_who_has_the_other_end),
-        cmocka_unit_test(test_what_happens_while_it_is_read),
-        cmocka_unit_test(test_another_user_in_between),
-        cmocka_unit_test(test_no_time_for_the_next),
-        cmocka_unit_test(test_one_question_after_another),
-        cmocka_unit_test(test_a_question_that_is_none),
-        cmocka_unit_test(test_a_question_without_end),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,16 +2,11 @@
 /* test_captures.c - captures in the state directory, and which of them stay: ripd/record/captures.c. */
 #include <dirent.h>
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 
 #include <time.h>
 
 #include "record/captures.h"
+#include "support/test.h"
 #include "unit/state_directory.h"
 
 #define SECOND_NS UINT64_C(1000000000)
@@ -61,7 +56,7 @@ static size_t count_files(struct state_directory *directory, const char *user, c
     return count;
 }
 
-static void test_a_capture_is_a_file_that_only_its_owner_reads(void **state)
+TEST(a_capture_is_a_file_that_only_its_owner_reads, state_directory_set_up, state_directory_tear_down)
 {
     struct state_directory *directory = *state;
     struct captures *captures = opened(directory);
@@ -86,7 +81,7 @@ static void test_a_capture_is_a_file_that_only_its_owner_reads(void **state)
 }
 
 /* The newest of a user stay, and of those that executed another program few. */
-static void test_a_user_has_so_many(void **state)
+TEST(a_user_has_so_many, state_directory_set_up, state_directory_tear_down)
 {
     struct state_directory *directory = *state;
     struct captures *captures = opened(directory);
@@ -102,7 +97,7 @@ static void test_a_user_has_so_many(void **state)
     assert_int_equal(count_files(directory, "4323", CAPTURES_REPLACED_SUFFIX), CAPTURES_REPLACED);
 }
 
-static void test_an_old_one_goes(void **state)
+TEST(an_old_one_goes, state_directory_set_up, state_directory_tear_down)
 {
     struct state_directory *directory = *state;
     struct captures *captures = opened(directory);
@@ -119,7 +114,7 @@ static void test_an_old_one_goes(void **state)
 }
 
 /* A file of another kind in its way is an error that is counted, and no more. */
-static void test_what_cannot_be_written_is_counted(void **state)
+TEST(what_cannot_be_written_is_counted, state_directory_set_up, state_directory_tear_down)
 {
     struct state_directory *directory = *state;
     struct captures *captures = opened(directory);
@@ -137,7 +132,7 @@ static void test_what_cannot_be_written_is_counted(void **state)
 }
 
 /* It is said at once, and captures are written as soon as it is mended. */
-static void test_a_directory_that_cannot_be_used(void **state)
+TEST(a_directory_that_cannot_be_used, state_directory_set_up, state_directory_tear_down)
 {
     struct state_directory *directory = *state;
     struct captures *captures;
@@ -154,7 +149,7 @@ static void test_a_directory_that_cannot_be_used(void **state)
 }
 
 /* Somebody removes all captures, folder and all, while ripd runs. */
-static void test_a_folder_that_is_gone_is_made_again(void **state)
+TEST(a_folder_that_is_gone_is_made_again, state_directory_set_up, state_directory_tear_down)
 {
     struct state_directory *directory = *state;
     struct captures *captures = opened(directory);
@@ -166,7 +161,7 @@ static void test_a_folder_that_is_gone_is_made_again(void **state)
 }
 
 /* Links lead nowhere, and what else somebody has put there stays as it is. */
-static void test_what_others_have_put_there(void **state)
+TEST(what_others_have_put_there, state_directory_set_up, state_directory_tear_down)
 {
     struct state_directory *directory = *state;
     struct captures *captures = opened(directory);
@@ -209,7 +204,7 @@ static void put_file(struct state_directory *directory, unsigned user, unsigned 
 }
 
 /* The user who has most bytes loses his oldest, until both limits hold. */
-static void test_all_users_have_so_many(void **state)
+TEST(all_users_have_so_many, state_directory_set_up, state_directory_tear_down)
 {
     struct state_directory *directory = *state;
     struct captures *captures = opened(directory);
@@ -227,7 +222,7 @@ static void test_all_users_have_so_many(void **state)
     assert_int_equal(count_files(directory, "8", CAPTURES_SUFFIX), 30);
 }
 
-static void test_all_users_have_so_many_bytes(void **state)
+TEST(all_users_have_so_many_bytes, state_directory_set_up, state_directory_tear_down)
 {
     struct state_directory *directory = *state;
     struct captures *captures = opened(directory);
@@ -241,22 +236,4 @@ static void test_all_users_have_so_many_bytes(void **state)
     assert_int_equal(count_files(directory, "3", "-000.capture"), 0);
     assert_int_equal(count_files(directory, "3", "-001.capture"), 1);
     assert_int_equal(count_files(directory, "1", CAPTURES_SUFFIX), 2);
-}
-
-int main(void)
-{
-#define TEST(name) cmocka_unit_test_setup_teardown(name, state_directory_set_up, state_directory_tear_down)
-    const struct CMUnitTest tests[] = {
-        TEST(test_a_capture_is_a_file_that_only_its_owner_reads),
-        TEST(test_a_user_has_so_many),
-        TEST(test_an_old_one_goes),
-        TEST(test_what_cannot_be_written_is_counted),
-        TEST(test_a_directory_that_cannot_be_used),
-        TEST(test_a_folder_that_is_gone_is_made_again),
-        TEST(test_what_others_have_put_there),
-        TEST(test_all_users_have_so_many),
-        TEST(test_all_users_have_so_many_bytes),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,18 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_event_file.c - the state directory's files: ripd/record/event_file.c. */
 #include <errno.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 
 #include <sys/resource.h>
 #include <sys/wait.h>
 
 #include "record/event_line.h"
+#include "support/test.h"
 #include "unit/state_directory.h"
 
 static struct event_file opened(struct state_directory *directory)
@@ -50,7 +45,7 @@ static void assert_content(struct state_directory *directory, const char *name, 
     free(text);
 }
 
-static void test_append_and_turn(void **state)
+TEST(append_and_turn, state_directory_set_up, state_directory_tear_down)
 {
     struct event_file file = opened(*state);
     struct stat status;
@@ -77,7 +72,7 @@ static void test_append_and_turn(void **state)
 }
 
 /* Killed between the two renames, or before the first. */
-static void test_half_a_turn(void **state)
+TEST(half_a_turn, state_directory_set_up, state_directory_tear_down)
 {
     struct event_file file;
 
@@ -91,7 +86,7 @@ static void test_half_a_turn(void **state)
     event_file_close(&file);
 }
 
-static void test_full(void **state)
+TEST(full, state_directory_set_up, state_directory_tear_down)
 {
     struct event_file file = opened(*state);
     char *line = calloc(1, 1u << 20);
@@ -112,7 +107,7 @@ static void test_full(void **state)
 }
 
 /* What did not fit is cut off again, and what comes next is whole. */
-static void test_no_room(void **state)
+TEST(no_room, state_directory_set_up, state_directory_tear_down)
 {
     struct event_file file = opened(*state);
     struct rlimit limit = {100, RLIM_INFINITY};
@@ -143,7 +138,7 @@ static int collect(void *context, const char *text, size_t length)
     return 0;
 }
 
-static void test_read(void **state)
+TEST(read, state_directory_set_up, state_directory_tear_down)
 {
     struct event_file file = opened(*state);
     size_t long_bytes = 3 * EVENT_LINE_BYTES_MAX;
@@ -167,7 +162,7 @@ static void test_read(void **state)
     free(text);
 }
 
-static void test_one_at_a_time(void **state)
+TEST(one_at_a_time, state_directory_set_up, state_directory_tear_down)
 {
     struct event_file file = opened(*state);
     int status;
@@ -188,7 +183,7 @@ static void test_one_at_a_time(void **state)
     event_file_close(&file);
 }
 
-static void test_odd_things(void **state)
+TEST(odd_things, state_directory_set_up, state_directory_tear_down)
 {
     static const char *const names[] = {EVENT_FILE_NAME, EVENT_FILE_OLDER_NAME, EVENT_FILE_LOCK_NAME};
     struct state_directory *directory = *state;
@@ -220,7 +215,7 @@ static void test_odd_things(void **state)
     event_file_close(&file);
 }
 
-static void test_set_aside(void **state)
+TEST(set_aside, state_directory_set_up, state_directory_tear_down)
 {
     struct event_file file;
     char name[EVENT_FILE_ASIDE_BYTES];
@@ -237,16 +232,4 @@ static void test_set_aside(void **state)
         assert_content(*state, name, "garbage");
         event_file_close(&file);
     }
-}
-
-int main(void)
-{
-#define FILE_TEST(name) cmocka_unit_test_setup_teardown(name, state_directory_set_up, state_directory_tear_down)
-    const struct CMUnitTest tests[] = {
-        FILE_TEST(test_append_and_turn), FILE_TEST(test_half_a_turn), FILE_TEST(test_full),
-        FILE_TEST(test_no_room),         FILE_TEST(test_read),        FILE_TEST(test_one_at_a_time),
-        FILE_TEST(test_odd_things),      FILE_TEST(test_set_aside),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,13 +2,7 @@
 /* test_event_history.c - events on disk, through a disk that hangs and one that is full: ripd/record/event_history.c.
  */
 #include <errno.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 
 #include <poll.h>
 #include <sys/resource.h>
@@ -16,6 +10,7 @@
 
 #include "os/clock.h"
 #include "record/event_history.h"
+#include "support/test.h"
 #include "unit/event_samples.h"
 #include "unit/hanging_disk.h"
 #include "unit/state_directory.h"
@@ -100,7 +95,7 @@ static void assert_found(struct state_directory *directory, uint64_t sequence, c
     assert_found_but(false, directory, sequence, open, open_count);
 }
 
-static void test_there_and_back(void **state)
+TEST(there_and_back, state_directory_set_up, state_directory_tear_down)
 {
     struct event_history *history = started(*state);
 
@@ -130,7 +125,7 @@ static void test_there_and_back(void **state)
 }
 
 /* An episode that is older than both files is found none the less. */
-static void test_files_follow(void **state)
+TEST(files_follow, state_directory_set_up, state_directory_tear_down)
 {
     struct event_history *history = started(*state);
     uint64_t sequence = 2, episode = 2;
@@ -156,7 +151,7 @@ static void test_files_follow(void **state)
 }
 
 /* A disk that hangs: nobody waits, and when it goes on, everything is there. */
-static void test_a_disk_that_hangs(void **state)
+TEST(a_disk_that_hangs, state_directory_set_up, state_directory_tear_down)
 {
     struct event_history *history = started(*state);
     struct event_history_state now;
@@ -183,7 +178,7 @@ static void test_a_disk_that_hangs(void **state)
 }
 
 /* It hangs for longer than there is room: events are lost to the files, but no number and no episode. */
-static void test_more_than_can_wait(void **state)
+TEST(more_than_can_wait, state_directory_set_up, state_directory_tear_down)
 {
     const uint64_t count = 2 * EVENT_HISTORY_QUEUE_MAX;
     struct event_history *history = started(*state);
@@ -208,7 +203,7 @@ static void test_more_than_can_wait(void **state)
 }
 
 /* No room: what could not be written is, as soon as there is. */
-static void test_a_full_disk(void **state)
+TEST(a_full_disk, state_directory_set_up, state_directory_tear_down)
 {
     struct event_history *history = started(*state);
     struct rlimit limit = {2000, RLIM_INFINITY};
@@ -237,7 +232,7 @@ static void test_a_full_disk(void **state)
 
 /* What a sync that failed was to write may be gone: it is not said to be on disk, and a new file has what must survive.
  */
-static void test_a_sync_that_fails(void **state)
+TEST(a_sync_that_fails, state_directory_set_up, state_directory_tear_down)
 {
     struct pollfd descriptor = {.events = POLLIN};
     struct event_history *history = started(*state);
@@ -267,7 +262,7 @@ static void test_a_sync_that_fails(void **state)
 }
 
 /* Damaged, or of another version: the epoch is another then, once, and not at each start. */
-static void test_a_head_that_is_lost(void **state)
+TEST(a_head_that_is_lost, state_directory_set_up, state_directory_tear_down)
 {
     struct event_history *history = started(*state);
     struct event_history_found found;
@@ -291,7 +286,7 @@ static void test_a_head_that_is_lost(void **state)
 }
 
 /* With nothing left to write it is over at once, but on a machine that has put us aside each time. */
-static void test_closing_does_not_wait_in_vain(void **state)
+TEST(closing_does_not_wait_in_vain, state_directory_set_up, state_directory_tear_down)
 {
     uint64_t shortest_ns = UINT64_MAX;
 
@@ -307,7 +302,7 @@ static void test_closing_does_not_wait_in_vain(void **state)
 }
 
 /* Closing waits for no disk for long. What it leaves behind goes with the process, and the lock too. */
-static void test_closing_while_it_hangs(void **state)
+TEST(closing_while_it_hangs, state_directory_set_up, state_directory_tear_down)
 {
     struct event_history *history;
     int status;
@@ -329,7 +324,7 @@ static void test_closing_while_it_hangs(void **state)
 }
 
 /* A last line without an end is cut off; a file without a line of ours is moved out of the way. */
-static void test_damaged_files(void **state)
+TEST(damaged_files, state_directory_set_up, state_directory_tear_down)
 {
     static const char head[] =
         "{\"history\":{\"schema\":\"ripd/history/1\",\"epoch\":\"4d\",\"sequence\":7,\"episode\":2}}\n";
@@ -354,18 +349,4 @@ static void test_damaged_files(void **state)
     assert_int_equal(stat(state_path(*state, EVENT_FILE_NAME), &status), 0);
     assert_int_equal(status.st_size, strlen(head));
     event_history_close(history);
-}
-
-int main(void)
-{
-#define HISTORY_TEST(name) cmocka_unit_test_setup_teardown(name, state_directory_set_up, state_directory_tear_down)
-    const struct CMUnitTest tests[] = {
-        HISTORY_TEST(test_there_and_back),         HISTORY_TEST(test_damaged_files),
-        HISTORY_TEST(test_files_follow),           HISTORY_TEST(test_a_disk_that_hangs),
-        HISTORY_TEST(test_more_than_can_wait),     HISTORY_TEST(test_a_full_disk),
-        HISTORY_TEST(test_a_sync_that_fails),      HISTORY_TEST(test_a_head_that_is_lost),
-        HISTORY_TEST(test_closing_while_it_hangs), HISTORY_TEST(test_closing_does_not_wait_in_vain),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,15 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_event_line.c - lines of the history, there and back: ripd/record/event_line.c, event_parse.c. */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 
 #include "record/event_line.h"
 #include "support/guarded_copy.h"
+#include "support/test.h"
 #include "unit/event_samples.h"
 
 static struct event_subject subject_of(uint64_t episode)
@@ -102,12 +97,11 @@ static void assert_same_subject(const struct event_subject *a, const struct even
     assert_true(a->moved_after_mono_ns == b->moved_after_mono_ns);
 }
 
-static void test_begin(void **state)
+TEST(begin)
 {
     static const enum event_line_kind kinds[] = {EVENT_LINE_EVENT, EVENT_LINE_CARRIED};
     static const char name[] = "\x1b\"\xff\\{}\n\x01";
 
-    (void)state;
     for (size_t i = 0; i < 2; i++) {
         struct event_line line = {
             .kind = kinds[i], .event = sample_begin_named(3, 2, name, 8), .subject = subject_of(2)};
@@ -122,7 +116,7 @@ static void test_begin(void **state)
 }
 
 /* What a ring says may be anything: the history must be able to read what it wrote. */
-static void test_what_a_ring_says(void **state)
+TEST(what_a_ring_says)
 {
     struct event_line line = {
         .kind = EVENT_LINE_EVENT, .event = sample_begin_named(3, 2, "a\0b", 3), .subject = subject_of(2)};
@@ -130,7 +124,6 @@ static void test_what_a_ring_says(void **state)
     struct sighting sighting = sample_stall(item, 1000);
     struct event_line parsed;
 
-    (void)state;
     item->snap_count = item->entries[0].snap = UINT64_MAX;
     free(line.event->text);
     assert_int_equal(document_event_begin(line.event, &sighting, NULL), 0);
@@ -143,12 +136,11 @@ static void test_what_a_ring_says(void **state)
     item_unref(item);
 }
 
-static void test_end(void **state)
+TEST(end)
 {
     struct event *begin = sample_begin(3, 2);
     struct event_line line = {.kind = EVENT_LINE_EVENT, .event = sample_end(4, begin)}, parsed = there_and_back(&line);
 
-    (void)state;
     assert_same_event(parsed.event, line.event);
     assert_int_equal(parsed.event->reason, EVENT_REASON_MOVED);
     event_unref(begin);
@@ -157,13 +149,12 @@ static void test_end(void **state)
 }
 
 /* What was read makes an end like what was made. */
-static void test_an_end_of_a_begin_that_was_read(void **state)
+TEST(an_end_of_a_begin_that_was_read)
 {
     struct event_line line = {.kind = EVENT_LINE_EVENT, .event = sample_begin(3, 2), .subject = subject_of(2)};
     struct event_line parsed = there_and_back(&line);
     struct event *end = sample_end(4, line.event), *again = sample_end(4, parsed.event);
 
-    (void)state;
     assert_string_equal(end->text, again->text);
     event_unref(end);
     event_unref(again);
@@ -171,13 +162,12 @@ static void test_an_end_of_a_begin_that_was_read(void **state)
     event_unref(parsed.event);
 }
 
-static void test_unknown(void **state)
+TEST(unknown)
 {
     const struct sighting sighting = {.state = ID_STALLED, .frozen_for_max_ns = UINT64_MAX, .threshold_ns = UINT64_MAX};
     struct event *event = event_make();
     struct event_line line = {.kind = EVENT_LINE_EVENT, .event = event, .subject = subject_of(1)}, parsed;
 
-    (void)state;
     event->sequence = event->episode = 1;
     assert_int_equal(document_event_begin(event, &sighting, NULL), 0);
     parsed = there_and_back(&line);
@@ -191,13 +181,12 @@ static void test_unknown(void **state)
     event_unref(parsed.event);
 }
 
-static void test_subject_and_history(void **state)
+TEST(subject_and_history)
 {
     struct event_line subject = {.kind = EVENT_LINE_SUBJECT, .subject = subject_of(9)};
     struct event_line history = {.kind = EVENT_LINE_HISTORY, .epoch = UINT64_MAX, .sequence = INT64_MAX, .episode = 12};
     struct event_line parsed;
 
-    (void)state;
     subject.subject.moved_after_mono_ns = 5;
     parsed = there_and_back(&subject);
     assert_same_subject(&parsed.subject, &subject.subject);
@@ -217,14 +206,13 @@ static int parse(const char *text, size_t length)
 }
 
 /* No part of a line is a line, and none with one byte changed crashes. */
-static void test_damage(void **state)
+TEST(damage)
 {
     struct event_line line = {.kind = EVENT_LINE_EVENT, .event = sample_begin(3, 2), .subject = subject_of(2)};
     struct guarded_copy copy;
     size_t length;
     char *text = format(&line, &length);
 
-    (void)state;
     for (size_t cut = 0; cut < length; cut++) {
         guarded_copy_new(&copy, text, cut);
         assert_int_equal(parse((const char *)copy.bytes, cut), -EBADMSG);
@@ -260,7 +248,7 @@ static void replace_and_refuse(const char *text, const char *what, const char *w
     free(changed);
 }
 
-static void test_refused(void **state)
+TEST(refused)
 {
     static const char *const changes[][2] = {
         {"\"sequence\":3", "\"sequence\":0"},
@@ -291,7 +279,6 @@ static void test_refused(void **state)
     size_t length;
     char *text = format(&line, &length);
 
-    (void)state;
     text[length] = '\0';
     for (size_t i = 0; i < sizeof(changes) / sizeof(changes[0]); i++)
         replace_and_refuse(text, changes[i][0], changes[i][1]);
@@ -299,16 +286,4 @@ static void test_refused(void **state)
     assert_int_equal(parse("{\"history\":{}}", 14), -EBADMSG);
     free(text);
     event_unref(line.event);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_begin),   cmocka_unit_test(test_what_a_ring_says),
-        cmocka_unit_test(test_end),     cmocka_unit_test(test_an_end_of_a_begin_that_was_read),
-        cmocka_unit_test(test_unknown), cmocka_unit_test(test_subject_and_history),
-        cmocka_unit_test(test_damage),  cmocka_unit_test(test_refused),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

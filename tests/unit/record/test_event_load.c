@@ -1,14 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_event_load.c - what the files of a history come to: ripd/record/event_load.c. */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 
 #include "record/event_load.h"
+#include "support/test.h"
 #include "unit/event_samples.h"
 
 static void take(struct event_load *load, const struct event_line *line)
@@ -46,12 +41,11 @@ static void take_head(struct event_load *load, uint64_t sequence, uint64_t episo
     take(load, &(struct event_line){.kind = EVENT_LINE_HISTORY, .epoch = 77, .sequence = sequence, .episode = episode});
 }
 
-static void test_open_and_closed(void **state)
+TEST(open_and_closed)
 {
     struct event_load load = {0};
     struct event_line again = {.kind = EVENT_LINE_SUBJECT, .subject = {.episode = 2, .stall_count = 2, .progress = 5}};
 
-    (void)state;
     take_head(&load, 0, 0);
     for (uint64_t i = 1; i <= 3; i++)
         take_begin(&load, EVENT_LINE_EVENT, i, i);
@@ -71,11 +65,10 @@ static void test_open_and_closed(void **state)
 }
 
 /* The next file has what was open before it: more than its own lines do, and less than damaged ones before it. */
-static void test_carried(void **state)
+TEST(carried)
 {
     struct event_load load = {0};
 
-    (void)state;
     take_begin(&load, EVENT_LINE_EVENT, 8, 4); /* its end was in a line that was damaged */
     take_head(&load, 20, 9);
     take_begin(&load, EVENT_LINE_CARRIED, 3, 2);
@@ -89,11 +82,10 @@ static void test_carried(void **state)
     event_load_done(&load);
 }
 
-static void test_what_does_not_fit(void **state)
+TEST(what_does_not_fit)
 {
     struct event_load load = {0};
 
-    (void)state;
     take_begin(&load, EVENT_LINE_EVENT, 5, 3);
     take_begin(&load, EVENT_LINE_EVENT, 5, 4); /* a number twice */
     take_end(&load, 4, 3);                     /* one that went by */
@@ -107,12 +99,11 @@ static void test_what_does_not_fit(void **state)
     event_load_done(&load);
 }
 
-static void test_newest_are_kept(void **state)
+TEST(newest_are_kept)
 {
     struct event_load load = {0};
     const uint64_t count = 2 * EVENT_HISTORY_KEPT_MAX + 100;
 
-    (void)state;
     for (uint64_t i = 1; i <= count; i += 2) {
         take_begin(&load, EVENT_LINE_EVENT, i, i);
         take_end(&load, i + 1, i);
@@ -137,12 +128,11 @@ static void add(struct event_open_set *set, uint64_t sequence, uint64_t episode)
     event_unref(event);
 }
 
-static void test_in_any_order(void **state)
+TEST(in_any_order)
 {
     static const uint64_t episodes[] = {5, 9, 1, 7, 3};
     struct event_open_set set = {0};
 
-    (void)state;
     for (size_t i = 0; i < 5; i++)
         add(&set, episodes[i], episodes[i]);
     for (size_t i = 0; i < 5; i++)
@@ -158,11 +148,10 @@ static void test_in_any_order(void **state)
 }
 
 /* What was open behind a certain event, though more has happened since. */
-static void test_as_of(void **state)
+TEST(as_of)
 {
     struct event_open_set set = {0}, copy;
 
-    (void)state;
     for (uint64_t i = 1; i <= 6; i++)
         add(&set, i, i);
     event_open_find(&set, 1)->end_sequence = 7;
@@ -182,11 +171,10 @@ static void test_as_of(void **state)
 }
 
 /* Its memory goes with what it holds. */
-static void test_gives_back(void **state)
+TEST(gives_back)
 {
     struct event_open_set set = {0};
 
-    (void)state;
     for (uint64_t i = 1; i <= 5000; i++)
         add(&set, i, i);
     for (uint64_t i = 2501; i <= 5000; i++)
@@ -198,16 +186,4 @@ static void test_gives_back(void **state)
     assert_int_equal(set.count, 0);
     assert_true(set.capacity < 1000);
     event_open_done(&set);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_open_and_closed),   cmocka_unit_test(test_carried),
-        cmocka_unit_test(test_what_does_not_fit), cmocka_unit_test(test_newest_are_kept),
-        cmocka_unit_test(test_in_any_order),      cmocka_unit_test(test_as_of),
-        cmocka_unit_test(test_gives_back),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

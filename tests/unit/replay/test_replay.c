@@ -4,19 +4,14 @@
  * simulated world, are in tests/sim.
  */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "cases/scan_record.h"
 #include "replay/replay.h"
 #include "rip/ring.h"
+#include "support/test.h"
 
 #define SECOND_NS UINT64_C(1000000000)
 #define WALL_NS (UINT64_C(1700000000) * SECOND_NS)
@@ -179,7 +174,7 @@ static int run(struct stage *stage)
 /* Nobody looked at the threads ------------------------------------------------------------------------------------- */
 
 /* What announces nothing declares itself when it is idle; of the others only some calls prove anything. */
-static void test_certain_and_possible(void **state)
+TEST(certain_and_possible, set_up, tear_down)
 {
     struct stage *stage = *state;
 
@@ -211,7 +206,7 @@ static void test_certain_and_possible(void **state)
 }
 
 /* Thresholds other than those that were in force; rules by name. */
-static void test_other_thresholds(void **state)
+TEST(other_thresholds, set_up, tear_down)
 {
     struct stage *stage = *state;
     struct rules rules = {0};
@@ -240,7 +235,7 @@ static void test_other_thresholds(void **state)
 }
 
 /* `rip record` leaves out drains in which nothing had changed. */
-static void test_drains_that_were_left_out(void **state)
+TEST(drains_that_were_left_out, set_up, tear_down)
 {
     struct stage *stage = *state;
 
@@ -260,7 +255,7 @@ static void test_drains_that_were_left_out(void **state)
     assert_int_equal(stage->counts.scan_count, 27);
 }
 
-static void test_what_goes_ends_its_stall(void **state)
+TEST(what_goes_ends_its_stall, set_up, tear_down)
 {
     struct stage *stage = *state;
     struct rip_process_info process = {.generation = 2, .pid = 77, .comm = "prog"};
@@ -299,7 +294,7 @@ static void name_place(void *context, struct module_facts *module, uint64_t offs
 }
 
 /* An event has what the recording knows: the process, the thread, where it was last, its note. */
-static void test_the_text_of_an_event(void **state)
+TEST(the_text_of_an_event, set_up, tear_down)
 {
     struct stage *stage = *state;
     struct rip_process_info process = {.generation = 2, .pid = 77, .comm = "prog"};
@@ -336,7 +331,7 @@ static void test_the_text_of_an_event(void **state)
 /* With what ripd knew ---------------------------------------------------------------------------------------------- */
 
 /* Verdicts are as recorded, later ones for what comes before, too, where the threshold is another one. */
-static void test_verdicts(void **state)
+TEST(verdicts, set_up, tear_down)
 {
     struct stage *stage = *state;
 
@@ -361,7 +356,7 @@ static void test_verdicts(void **state)
 }
 
 /* A ring that was skipped is not judged, a process that was stopped as a whole is no stall. */
-static void test_skipped_and_stopped(void **state)
+TEST(skipped_and_stopped, set_up, tear_down)
 {
     struct stage *stage = *state;
 
@@ -398,7 +393,7 @@ static int take_incident(void *context, const struct replay_alert *alert)
     return 0;
 }
 
-static void test_incidents_and_turns(void **state)
+TEST(incidents_and_turns, set_up, tear_down)
 {
     struct stage *stage = *state;
     struct replay *replay;
@@ -433,7 +428,7 @@ static void test_incidents_and_turns(void **state)
 }
 
 /* The first segments are gone: nothing is known before the settings are said again. */
-static void test_begins_in_the_middle(void **state)
+TEST(begins_in_the_middle, set_up, tear_down)
 {
     struct stage *stage = *state;
 
@@ -453,7 +448,7 @@ static void test_begins_in_the_middle(void **state)
     assert_int_equal(stage->counts.scan_count, 6);
 }
 
-static void test_damaged_data(void **state)
+TEST(damaged_data, set_up, tear_down)
 {
     struct stage *stage = *state;
 
@@ -461,22 +456,4 @@ static void test_damaged_data(void **state)
     drain_ripd(stage);
     stage->data[stage->count - 1].scan_bytes--;
     assert_int_equal(run(stage), -EBADMSG);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_certain_and_possible, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_other_thresholds, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_drains_that_were_left_out, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_what_goes_ends_its_stall, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_the_text_of_an_event, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_verdicts, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_skipped_and_stopped, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_incidents_and_turns, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_begins_in_the_middle, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_damaged_data, set_up, tear_down),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

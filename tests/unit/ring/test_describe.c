@@ -114,7 +114,7 @@ static uint64_t total_of(struct world *world, const struct query *query)
 
 /* One id ----------------------------------------------------------------------------------------------------------- */
 
-static void test_an_item_has_it_all(void **state)
+TEST(an_item_has_it_all, set_up, tear_down)
 {
     struct world *world = *state;
     uint32_t serial = serial_of(world->scene, "a");
@@ -144,7 +144,7 @@ static void test_an_item_has_it_all(void **state)
     item_unref(item);
 }
 
-static void test_no_item(void **state)
+TEST(no_item, set_up, tear_down)
 {
     struct world *world = *state;
     struct registry *registry = world->scene->registry;
@@ -164,7 +164,7 @@ static void test_no_item(void **state)
     assert_int_equal(ring_count(world->scene), 1);
 }
 
-static void test_an_item_outlives_its_ring(void **state)
+TEST(an_item_outlives_its_ring, set_up, tear_down)
 {
     struct world *world = *state;
     uint32_t generation = ring_builder_slot(&world->rings[1], 0)->generation;
@@ -182,7 +182,7 @@ static void test_an_item_outlives_its_ring(void **state)
 
 /* Pages ------------------------------------------------------------------------------------------------------------ */
 
-static void test_everything_in_order(void **state)
+TEST(everything_in_order, set_up, tear_down)
 {
     struct world *world = *state;
     struct query query;
@@ -206,7 +206,7 @@ static void test_everything_in_order(void **state)
     page_unref(page);
 }
 
-static void test_page_after_page(void **state)
+TEST(page_after_page, set_up, tear_down)
 {
     struct world *world = *state;
     struct query query;
@@ -229,7 +229,7 @@ static void test_page_after_page(void **state)
     assert_int_equal(next_id, 151);
 }
 
-static void test_conditions(void **state)
+TEST(conditions, set_up, tear_down)
 {
     struct world *world = *state;
     struct query query;
@@ -277,7 +277,7 @@ static void assert_counts(struct page *page, uint64_t running, uint64_t idle)
 }
 
 /* Of the ids that the query selects, also where it lists none of them for what they do. */
-static void test_counts(void **state)
+TEST(counts, set_up, tear_down)
 {
     struct world *world = *state;
     struct query query;
@@ -302,7 +302,7 @@ static void test_counts(void **state)
 }
 
 /* In order of ring and slot, a piece a ring; page after page all of them. */
-static void test_states(void **state)
+TEST(states, set_up, tear_down)
 {
     struct world *world = *state;
     struct query query;
@@ -341,7 +341,7 @@ static void test_states(void **state)
     assert_counts(page, 75, 0);
 }
 
-static void test_frozen_values(void **state)
+TEST(frozen_values, set_up, tear_down)
 {
     struct world *world = *state;
     struct detector_update update;
@@ -366,7 +366,7 @@ static void test_frozen_values(void **state)
 }
 
 /* Also of those that wait for work: who has done so for that long. */
-static void test_idle_since(void **state)
+TEST(idle_since, set_up, tear_down)
 {
     struct world *world = *state;
     struct query query;
@@ -387,7 +387,7 @@ static void test_idle_since(void **state)
 }
 
 /* A ring that is cut is left out, wherever it stands and whatever the walk was reading. */
-static void test_cut_rings(void **state)
+TEST(cut_rings, set_up, tear_down)
 {
     struct world *world = *state;
     struct query query;
@@ -401,7 +401,7 @@ static void test_cut_rings(void **state)
     assert_int_equal(ring_count(world->scene), 0);
 }
 
-static void test_a_large_ring(void **state)
+TEST(a_large_ring, set_up, tear_down)
 {
     struct world *world = *state;
     const struct ring_geometry geometry = {.slot_capacity = 200000};
@@ -428,25 +428,4 @@ static void test_a_large_ring(void **state)
     page_unref(page_of(world, &query));
     print_message("states of all: %.1f ms\n", (double)(clock_mono_ns() - started_ns) / 1e6);
     ring_stage_release(&ring);
-}
-
-int main(void)
-{
-#define WORLD_TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-    const struct CMUnitTest tests[] = {
-        WORLD_TEST(test_an_item_has_it_all),
-        WORLD_TEST(test_no_item),
-        WORLD_TEST(test_an_item_outlives_its_ring),
-        WORLD_TEST(test_everything_in_order),
-        WORLD_TEST(test_page_after_page),
-        WORLD_TEST(test_conditions),
-        WORLD_TEST(test_counts),
-        WORLD_TEST(test_states),
-        WORLD_TEST(test_frozen_values),
-        WORLD_TEST(test_idle_since),
-        WORLD_TEST(test_cut_rings),
-        WORLD_TEST(test_a_large_ring),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

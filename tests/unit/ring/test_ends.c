@@ -95,12 +95,12 @@ static void assert_killed(struct scene *scene, pid_t pid)
     assert_no_more(scene);
 }
 
-static void test_killed(void **state)
+TEST(killed, set_up, scene_close)
 {
     assert_killed(*state, start(*state, NULL));
 }
 
-static void test_killed_and_judged_before_it_was_asked(void **state)
+TEST(killed_and_judged_before_it_was_asked, set_up, scene_close)
 {
     struct scene *scene = *state;
     pid_t pid = start(scene, NULL);
@@ -122,7 +122,7 @@ static void put_stat(struct scene *scene, pid_t pid, unsigned flags)
 }
 
 /* It writes a core file, say: what is stalled is to be kept before all of it counts as stopped. */
-static void test_about_to_be_killed(void **state)
+TEST(about_to_be_killed, set_up, scene_close)
 {
     struct scene *scene = *state;
     struct process_end end;
@@ -158,7 +158,7 @@ static void call_exit(void *context)
     exit(0);
 }
 
-static void test_in_order(void **state)
+TEST(in_order, set_up, scene_close)
 {
     struct scene *scene = *state;
     pid_t pid = start(scene, leave_in_order);
@@ -168,7 +168,7 @@ static void test_in_order(void **state)
     assert_no_more(scene);
 }
 
-static void test_exit(void **state)
+TEST(exit, set_up, scene_close)
 {
     struct scene *scene = *state;
     pid_t pid = start(scene, call_exit);
@@ -226,12 +226,12 @@ static void check_replaced(struct scene *scene, void (*then)(void *context), boo
     assert_no_more(scene);
 }
 
-static void test_another_program(void **state)
+TEST(another_program, set_up, scene_close)
 {
     check_replaced(*state, execute_linked, true);
 }
 
-static void test_another_program_under_the_preload_library(void **state)
+TEST(another_program_under_the_preload_library, set_up, scene_close)
 {
     check_replaced(*state, execute_preloaded, false);
 }
@@ -244,7 +244,7 @@ static void fail_to_execute(void *context)
     raise(SIGSTOP);
 }
 
-static void test_an_exec_that_fails(void **state)
+TEST(an_exec_that_fails, set_up, scene_close)
 {
     struct scene *scene = *state;
     pid_t pid = start(scene, fail_to_execute);
@@ -255,21 +255,4 @@ static void test_an_exec_that_fails(void **state)
     assert_no_more(scene);
     ring_stage_end(pid);
     assert_no_more(scene);
-}
-
-int main(void)
-{
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, scene_close)
-    const struct CMUnitTest tests[] = {
-        TEST(test_killed),
-        TEST(test_killed_and_judged_before_it_was_asked),
-        TEST(test_about_to_be_killed),
-        TEST(test_in_order),
-        TEST(test_exit),
-        TEST(test_another_program),
-        TEST(test_another_program_under_the_preload_library),
-        TEST(test_an_exec_that_fails),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

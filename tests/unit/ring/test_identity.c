@@ -3,14 +3,8 @@
  * test_identity.c - whom to believe. Each test starts from a record of which everything is in order and breaks one
  * thing; the facts are those that fcntl(F_GETLK) and /proc were seen to give in that situation.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "ring/identity.h"
+#include "support/test.h"
 
 #define USER 1000u
 
@@ -46,31 +40,28 @@ static void assert_verdicts(struct identity_facts facts, enum process_verdict fi
     assert_int_equal(identity_judge(&facts, &memory), second);
 }
 
-static void holder_in_order_is_attested(void **context)
+TEST(holder_in_order_is_attested)
 {
     const struct identity_facts facts = in_order();
 
-    (void)context;
     assert_verdicts(facts, PROCESS_ATTESTED, PROCESS_ATTESTED);
     assert_false(identity_holder_is_foreign(&facts));
 }
 
-static void other_boot_and_exited_are_dead_at_once(void **context)
+TEST(other_boot_and_exited_are_dead_at_once)
 {
     struct identity_facts rebooted = in_order(), exited = in_order();
 
-    (void)context;
     rebooted.same_boot = false;
     exited.exited = true;
     assert_verdicts(rebooted, PROCESS_DEAD, PROCESS_DEAD);
     assert_verdicts(exited, PROCESS_DEAD, PROCESS_DEAD);
 }
 
-static void lock_lost_is_alive_but_not_attested(void **context)
+TEST(lock_lost_is_alive_but_not_attested)
 {
     struct identity_facts facts = in_order();
 
-    (void)context;
     facts.holder_pid = 0;
     assert_verdicts(facts, PROCESS_ALIVE, PROCESS_ALIVE);
     facts.locks_known = false;
@@ -78,11 +69,10 @@ static void lock_lost_is_alive_but_not_attested(void **context)
     assert_verdicts(facts, PROCESS_ALIVE, PROCESS_ALIVE);
 }
 
-static void no_such_pid_is_dead_on_the_second_scan(void **context)
+TEST(no_such_pid_is_dead_on_the_second_scan)
 {
     struct identity_facts facts = in_order();
 
-    (void)context;
     facts.holder_pid = 0;
     facts.life_locked = false;
     facts.pid_exists = facts.pid_readable = false;
@@ -91,12 +81,11 @@ static void no_such_pid_is_dead_on_the_second_scan(void **context)
     assert_verdicts(facts, PROCESS_MISSING, PROCESS_DEAD);
 }
 
-static void one_scan_is_not_enough(void **context)
+TEST(one_scan_is_not_enough)
 {
     struct identity_facts gone = in_order(), back = in_order();
     struct identity_memory memory = {0};
 
-    (void)context;
     gone.pid_exists = gone.pid_readable = false;
     for (int i = 0; i < 3; i++) {
         assert_int_equal(identity_judge(&gone, &memory), PROCESS_MISSING);
@@ -104,11 +93,10 @@ static void one_scan_is_not_enough(void **context)
     }
 }
 
-static void reused_pid_is_not_the_process(void **context)
+TEST(reused_pid_is_not_the_process)
 {
     struct identity_facts facts = in_order();
 
-    (void)context;
     facts.pid_start_time_ticks = 999;
     facts.holder_pid = 0;
     facts.life_locked = false;
@@ -118,22 +106,20 @@ static void reused_pid_is_not_the_process(void **context)
 }
 
 /* clone(CLONE_FILES): the lock outlived its owner, F_GETLK still names the owner's pid, and a stranger has that now. */
-static void surviving_lock_that_names_a_reused_pid_is_not_believed(void **context)
+TEST(surviving_lock_that_names_a_reused_pid_is_not_believed)
 {
     struct identity_facts facts = in_order();
 
-    (void)context;
     facts.pid_start_time_ticks = 999;
     assert_true(identity_holder_is_foreign(&facts));
     assert_verdicts(facts, PROCESS_MISSING, PROCESS_DEAD);
 }
 
 /* Of two processes with the pid the later one was started after the first had entered the ring. */
-static void unknown_start_time_lies_before_it_entered(void **context)
+TEST(unknown_start_time_lies_before_it_entered)
 {
     struct identity_facts facts = in_order();
 
-    (void)context;
     facts.claimed_start_time_ticks = 0;
     facts.claimed_entered_ticks = 777; /* the same tick */
     assert_verdicts(facts, PROCESS_ATTESTED, PROCESS_ATTESTED);
@@ -148,11 +134,10 @@ static void unknown_start_time_lies_before_it_entered(void **context)
     assert_int_not_equal(identity_judge(&facts, &(struct identity_memory){0}), PROCESS_ATTESTED);
 }
 
-static void unknown_start_time_is_never_attested(void **context)
+TEST(unknown_start_time_is_never_attested)
 {
     struct identity_facts facts = in_order();
 
-    (void)context;
     facts.claimed_start_time_ticks = 0;
     assert_verdicts(facts, PROCESS_ALIVE, PROCESS_ALIVE);
     facts.pid_start_time_ticks = 0; /* not even if the other one is not known either */
@@ -162,11 +147,10 @@ static void unknown_start_time_is_never_attested(void **context)
 }
 
 /* A ring of one's own that names somebody else's process, true start time and all, but cannot hold its lock. */
-static void living_process_of_another_user_is_not_talked_about(void **context)
+TEST(living_process_of_another_user_is_not_talked_about)
 {
     struct identity_facts facts = in_order();
 
-    (void)context;
     facts.holder_pid = 0;
     facts.claims_life_lock = false;
     assert_verdicts(facts, PROCESS_ALIVE, PROCESS_ALIVE);
@@ -178,12 +162,11 @@ static void living_process_of_another_user_is_not_talked_about(void **context)
     assert_verdicts(facts, PROCESS_ALIVE, PROCESS_ALIVE);
 }
 
-static void every_uid_must_be_the_owners(void **context)
+TEST(every_uid_must_be_the_owners)
 {
     uint32_t *uids[3];
     struct identity_facts facts = in_order();
 
-    (void)context;
     uids[0] = &facts.pid_uid_real;
     uids[1] = &facts.pid_uid_effective;
     uids[2] = &facts.pid_uid_saved;
@@ -201,11 +184,10 @@ static void every_uid_must_be_the_owners(void **context)
 }
 
 /* The HOLDER lock survives exec with its descriptor, whatever the uids are then: the LIFE lock does not. */
-static void executed_since_is_not_attested(void **context)
+TEST(executed_since_is_not_attested)
 {
     struct identity_facts facts = in_order();
 
-    (void)context;
     facts.claims_life_lock = false; /* or it would be gone */
     facts.life_locked = false;
     assert_verdicts(facts, PROCESS_ALIVE, PROCESS_ALIVE);
@@ -216,11 +198,10 @@ static void executed_since_is_not_attested(void **context)
 }
 
 /* Somebody who may write the file locks the byte, so as to have the daemon look at him, or at a victim's record. */
-static void foreign_locker_is_ignored(void **context)
+TEST(foreign_locker_is_ignored)
 {
     struct identity_facts facts = in_order(), again = in_order();
 
-    (void)context;
     facts.holder_pid = facts.pid = facts.pid_in_namespace = 5555;
     assert_true(identity_holder_is_foreign(&facts));
     assert_verdicts(facts, PROCESS_UNKNOWN, PROCESS_UNKNOWN); /* even with the same start time */
@@ -235,21 +216,19 @@ static void foreign_locker_is_ignored(void **context)
     assert_verdicts(again, PROCESS_MISSING, PROCESS_DEAD);
 }
 
-static void foreign_locker_does_not_keep_an_exited_process_alive(void **context)
+TEST(foreign_locker_does_not_keep_an_exited_process_alive)
 {
     struct identity_facts facts = in_order();
 
-    (void)context;
     facts.holder_pid = facts.pid = facts.pid_in_namespace = 5555;
     facts.life_locked = false;
     assert_verdicts(facts, PROCESS_MISSING, PROCESS_DEAD);
 }
 
-static void other_namespace_goes_by_the_inner_pid(void **context)
+TEST(other_namespace_goes_by_the_inner_pid)
 {
     struct identity_facts facts = in_order();
 
-    (void)context;
     facts.same_pid_namespace = false;
     facts.claimed_pid = 7;
     facts.pid_in_namespace = 7;
@@ -261,22 +240,20 @@ static void other_namespace_goes_by_the_inner_pid(void **context)
     assert_verdicts(facts, PROCESS_UNKNOWN, PROCESS_UNKNOWN);
 }
 
-static void same_namespace_takes_the_claimed_number(void **context)
+TEST(same_namespace_takes_the_claimed_number)
 {
     struct identity_facts facts = in_order();
 
-    (void)context;
     facts.pid_in_namespace = 0;
     assert_verdicts(facts, PROCESS_ATTESTED, PROCESS_ATTESTED);
     facts.claimed_pid = 4691;
     assert_verdicts(facts, PROCESS_UNKNOWN, PROCESS_UNKNOWN);
 }
 
-static void nobody_to_look_up_is_unknown_until_the_address_space_goes(void **context)
+TEST(nobody_to_look_up_is_unknown_until_the_address_space_goes)
 {
     struct identity_facts facts = in_order();
 
-    (void)context;
     facts.same_pid_namespace = false;
     facts.holder_pid = facts.pid = 0;
     facts.pid_exists = facts.pid_readable = false;
@@ -291,11 +268,10 @@ static void nobody_to_look_up_is_unknown_until_the_address_space_goes(void **con
 }
 
 /* exec keeps pid, start time and often uid; what it does not keep is the address space. */
-static void process_that_executed_another_program_is_gone(void **context)
+TEST(process_that_executed_another_program_is_gone)
 {
     struct identity_facts facts = in_order();
 
-    (void)context;
     facts.holder_pid = 0;
     facts.life_locked = false;
     assert_verdicts(facts, PROCESS_MISSING, PROCESS_DEAD);
@@ -306,11 +282,10 @@ static void process_that_executed_another_program_is_gone(void **context)
     assert_verdicts(facts, PROCESS_MISSING, PROCESS_DEAD);
 }
 
-static void exec_that_has_not_happened_yet_changes_nothing(void **context)
+TEST(exec_that_has_not_happened_yet_changes_nothing)
 {
     struct identity_facts facts = in_order();
 
-    (void)context;
     facts.execing = true;
     assert_verdicts(facts, PROCESS_ATTESTED, PROCESS_ATTESTED);
     facts.locks_known = false;
@@ -318,11 +293,10 @@ static void exec_that_has_not_happened_yet_changes_nothing(void **context)
     assert_verdicts(facts, PROCESS_ALIVE, PROCESS_ALIVE);
 }
 
-static void unreadable_pid_is_unknown(void **context)
+TEST(unreadable_pid_is_unknown)
 {
     struct identity_facts facts = in_order();
 
-    (void)context;
     facts.pid_readable = false;
     facts.pid_start_time_ticks = 0;
     assert_verdicts(facts, PROCESS_UNKNOWN, PROCESS_UNKNOWN);
@@ -330,20 +304,18 @@ static void unreadable_pid_is_unknown(void **context)
     assert_verdicts(facts, PROCESS_MISSING, PROCESS_DEAD);
 }
 
-static void life_lock_alone_proves_nothing(void **context)
+TEST(life_lock_alone_proves_nothing)
 {
     struct identity_facts facts = in_order();
 
-    (void)context;
     facts.holder_pid = 0;
     facts.pid_exists = facts.pid_readable = false;
     assert_verdicts(facts, PROCESS_MISSING, PROCESS_DEAD);
 }
 
 /* No combination is attested unless all the checks of guarantee B hold; none is dead on the first scan but two. */
-static void all_combinations_keep_the_guarantees(void **context)
+TEST(all_combinations_keep_the_guarantees)
 {
-    (void)context;
     for (uint32_t bits = 0; bits < 1u << 13; bits++) {
         struct identity_facts facts = in_order();
         struct identity_memory memory = {0};
@@ -370,34 +342,4 @@ static void all_combinations_keep_the_guarantees(void **context)
             assert_true(facts.same_boot && !facts.exited && facts.pid_readable && facts.pid_start_time_ticks == 777);
         assert_int_equal(verdict == PROCESS_DEAD, !facts.same_boot || facts.exited);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(holder_in_order_is_attested),
-        cmocka_unit_test(other_boot_and_exited_are_dead_at_once),
-        cmocka_unit_test(lock_lost_is_alive_but_not_attested),
-        cmocka_unit_test(no_such_pid_is_dead_on_the_second_scan),
-        cmocka_unit_test(one_scan_is_not_enough),
-        cmocka_unit_test(reused_pid_is_not_the_process),
-        cmocka_unit_test(surviving_lock_that_names_a_reused_pid_is_not_believed),
-        cmocka_unit_test(unknown_start_time_lies_before_it_entered),
-        cmocka_unit_test(unknown_start_time_is_never_attested),
-        cmocka_unit_test(living_process_of_another_user_is_not_talked_about),
-        cmocka_unit_test(every_uid_must_be_the_owners),
-        cmocka_unit_test(executed_since_is_not_attested),
-        cmocka_unit_test(foreign_locker_is_ignored),
-        cmocka_unit_test(foreign_locker_does_not_keep_an_exited_process_alive),
-        cmocka_unit_test(other_namespace_goes_by_the_inner_pid),
-        cmocka_unit_test(same_namespace_takes_the_claimed_number),
-        cmocka_unit_test(nobody_to_look_up_is_unknown_until_the_address_space_goes),
-        cmocka_unit_test(process_that_executed_another_program_is_gone),
-        cmocka_unit_test(exec_that_has_not_happened_yet_changes_nothing),
-        cmocka_unit_test(unreadable_pid_is_unknown),
-        cmocka_unit_test(life_lock_alone_proves_nothing),
-        cmocka_unit_test(all_combinations_keep_the_guarantees),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,19 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_learnt.c - modules that no record names, and addresses that are in none: ripd/ring/learnt.c. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "ring/learnt.h"
+#include "support/test.h"
 
-static void test_an_address_is_looked_for_once(void **state)
+TEST(an_address_is_looked_for_once)
 {
     struct learnt *learnt = NULL;
 
-    (void)state;
     assert_int_equal(learnt_count(learnt), 0);
     for (uint64_t i = 1; i <= LEARNT_UNKNOWN_MAX; i++)
         assert_true(learnt_is_new(&learnt, i));
@@ -26,14 +21,13 @@ static void test_an_address_is_looked_for_once(void **state)
     learnt_free(NULL);
 }
 
-static void test_modules_are_kept_up_to_the_limit(void **state)
+TEST(modules_are_kept_up_to_the_limit)
 {
     char path[2 * RIP_MODULE_PATH_BYTES] = "/lib/late.so";
     struct proc_object object = {.path = path};
     const struct rip_module_info *module;
     struct learnt *learnt = NULL;
 
-    (void)state;
     assert_true(learnt_is_new(&learnt, 1));
     for (uint64_t i = 0; i < LEARNT_MAX; i++) {
         object.start = 4096 * i;
@@ -59,14 +53,4 @@ static void test_modules_are_kept_up_to_the_limit(void **state)
     assert_int_equal(module->flags, RIP_MODULE_PATH_TRUNCATED);
     assert_int_equal(module->path[RIP_MODULE_PATH_BYTES - 1], 'y');
     learnt_free(learnt);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_an_address_is_looked_for_once),
-        cmocka_unit_test(test_modules_are_kept_up_to_the_limit),
-    };
-
-    return cmocka_run_group_tests_name("learnt", tests, NULL, NULL);
 }

@@ -2,19 +2,16 @@
 /* test_mapping.c - ring files mapped and copied, refused, cut and punched: ripd/ring/mapping.c. */
 #include <errno.h>
 #include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "os/sigbus.h"
 #include "ring/mapping.h"
 #include "support/ring_stage.h"
+#include "support/test.h"
 
 enum { SLOTS = 1024 };
 
@@ -47,6 +44,20 @@ static int tear_down(void **state)
     ring_stage_close(&stage);
     return 0;
 }
+
+static enum mapping_method mapped = MAPPING_MAPPED, copied = MAPPING_COPIED;
+
+#define BOTH(title)                                                                                                    \
+    static void title(void);                                                                                           \
+    TEST(title##_mapped, set_up, tear_down, &mapped)                                                                   \
+    {                                                                                                                  \
+        title();                                                                                                       \
+    }                                                                                                                  \
+    TEST(title##_copied, set_up, tear_down, &copied)                                                                   \
+    {                                                                                                                  \
+        title();                                                                                                       \
+    }                                                                                                                  \
+    static void title(void)
 
 static int open_file(void)
 {
@@ -90,7 +101,7 @@ static void assert_refused(enum rip_status expected)
 /* Opening ---------------------------------------------------------------------------------------------------------- */
 
 /* Reads everything there is, twice, in batches of any size. */
-static void test_everything_is_read(void **state)
+BOTH(everything_is_read)
 {
     static const size_t batches[] = {1, 7, 64, 100, SLOTS};
     struct rip_entry entries[RIP_ENTRY_COUNT];
@@ -105,7 +116,6 @@ static void test_everything_is_read(void **state)
     struct mapping mapping;
     size_t count = 0;
 
-    (void)state;
     ring_builder_run_to(&ring, 1020, 40);
     mapping = open_mapping();
     assert_int_equal(mapping.size_bytes, ring.ring->file_bytes);
@@ -159,12 +169,11 @@ static void test_everything_is_read(void **state)
     mapping_close(&mapping);
 }
 
-static void test_scripts_are_read(void **state)
+BOTH(scripts_are_read)
 {
     struct rip_script_info script;
     struct mapping mapping;
 
-    (void)state;
     ring_builder_add_script(&ring, "order.rb", "place");
     ring_builder_add_script(&ring, "order.rb", "pay");
     mapping = open_mapping();
@@ -179,12 +188,11 @@ static void test_scripts_are_read(void **state)
 }
 
 /* A view of a file whose writers go on: what they store is seen. */
-static void test_stores_are_seen(void **state)
+BOTH(stores_are_seen)
 {
     struct rip_id_info id;
     struct mapping mapping = open_mapping();
 
-    (void)state;
     for (uint64_t count = 1; count < 1000; count++) {
         ring_builder_run_to(&ring, 8, count);
         assert_int_equal(mapping_id(&mapping, 8, &id), 0);
@@ -197,20 +205,18 @@ static void test_stores_are_seen(void **state)
     mapping_close(&mapping);
 }
 
-static void test_no_more_is_mapped_than_the_header_says(void **state)
+BOTH(no_more_is_mapped_than_the_header_says)
 {
     struct mapping mapping;
 
-    (void)state;
     assert_int_equal(truncate(ring_stage_path(&stage, "ring"), (off_t)ring.size_bytes * 16), 0);
     mapping = open_mapping();
     assert_int_equal(mapping.size_bytes, ring.size_bytes);
     mapping_close(&mapping);
 }
 
-static void test_sizes_that_lie(void **state)
+BOTH(sizes_that_lie)
 {
-    (void)state;
     ring.ring->file_bytes = 0;
     assert_refused(RIP_DAMAGED);
     ring.ring->file_bytes = 100;
@@ -224,9 +230,8 @@ static void test_sizes_that_lie(void **state)
     assert_refused(RIP_DAMAGED);
 }
 
-static void test_what_is_not_a_ring_of_ours(void **state)
+BOTH(what_is_not_a_ring_of_ours)
 {
-    (void)state;
     ring.ring->format_version = 2;
     assert_refused(RIP_OTHER_VERSION);
     ring.ring->format_version = RIP_FORMAT_VERSION;
@@ -246,11 +251,10 @@ static void test_what_is_not_a_ring_of_ours(void **state)
 }
 
 /* A foreign sparse file stays sparse: looking at it allocates nothing. */
-static void test_foreign_files_are_not_mapped(void **state)
+BOTH(foreign_files_are_not_mapped)
 {
     struct stat before, after;
 
-    (void)state;
     assert_int_equal(truncate(ring_stage_path(&stage, "ring"), 0), 0);
     assert_int_equal(truncate(ring_stage_path(&stage, "ring"), 1 << 20), 0);
     assert_int_equal(stat(ring_stage_path(&stage, "ring"), &before), 0);
@@ -271,12 +275,11 @@ static blkcnt_t blocks_of_ring(void)
 }
 
 /* A ring of which each part in turn is a hole that it vouches for. Reading it allocates nothing. */
-static void test_holes_stay_holes(void **state)
+BOTH(holes_stay_holes)
 {
     enum { HOLE_LIVE, HOLE_SLOTS, HOLE_PROCESSES, HOLE_MODULES, HOLE_COUNT };
     const struct ring_geometry geometry = {.slot_capacity = 1 << 20, .process_capacity = 64, .module_capacity = 4096};
 
-    (void)state;
     for (int hole = 0; hole < HOLE_COUNT; hole++) {
         struct rip_scan_position position = {0};
         struct rip_sample samples[64];
@@ -324,7 +327,7 @@ static void test_holes_stay_holes(void **state)
 }
 
 /* The page was there when the ring was scanned, and is taken away before the next scan. */
-static void test_a_hole_that_is_punched_stays(void **state)
+BOTH(a_hole_that_is_punched_stays)
 {
     const off_t page = (off_t)(ring.ring->slot_offset + 10 * RIP_PAGE_BYTES);
     int descriptor = open(ring_stage_path(&stage, "ring"), O_RDWR | O_CLOEXEC);
@@ -334,7 +337,6 @@ static void test_a_hole_that_is_punched_stays(void **state)
     size_t count;
     blkcnt_t before;
 
-    (void)state;
     assert_true(descriptor >= 0);
     assert_int_equal(mapping_scan(&mapping, &position, samples, SLOTS, &count), 0);
     assert_int_equal(count, SLOTS / 4);
@@ -348,7 +350,7 @@ static void test_a_hole_that_is_punched_stays(void **state)
 }
 
 /* Where holes cannot be refused, as on a disk, files are copied. */
-static void test_other_file_systems_are_copied(void **state)
+TEST(other_file_systems_are_copied, set_up, tear_down, &mapped)
 {
     char path[] = "/var/tmp/mapping-XXXXXX";
     int descriptor = mkstemp(path);
@@ -356,7 +358,6 @@ static void test_other_file_systems_are_copied(void **state)
     enum rip_status status;
     struct mapping mapping;
 
-    (void)state;
     assert_true(descriptor >= 0);
     unlink(path);
     if (file_is_in_memory(descriptor)) {
@@ -396,9 +397,8 @@ static void assert_unreadable(struct mapping *mapping)
 }
 
 /* Each function in turn is the first to fault. */
-static void test_each_read_survives(void **state)
+BOTH(each_read_survives)
 {
-    (void)state;
     for (int first = 0; first < 6; first++) {
         struct rip_entry entries[RIP_ENTRY_COUNT];
         struct rip_scan_position position = {0};
@@ -446,12 +446,11 @@ static void test_each_read_survives(void **state)
 }
 
 /* The cut takes only slots that are not read: the size shows it. */
-static void test_a_cut_that_is_not_touched_is_noticed(void **state)
+BOTH(a_cut_that_is_not_touched_is_noticed)
 {
     struct rip_ring_info info;
     struct mapping mapping;
 
-    (void)state;
     mapping = open_mapping();
     assert_int_equal(truncate(ring_stage_path(&stage, "ring"), (off_t)ring.size_bytes - 1), 0);
     assert_int_equal(mapping_info(&mapping, &info), 0);
@@ -460,42 +459,14 @@ static void test_a_cut_that_is_not_touched_is_noticed(void **state)
     mapping_close(&mapping);
 }
 
-static void test_check_sees_what_changed(void **state)
+BOTH(check_sees_what_changed)
 {
     struct mapping mapping;
 
-    (void)state;
     mapping = open_mapping();
     assert_int_equal(mapping.file.links, 1);
     unlink(ring_stage_path(&stage, "ring"));
     assert_int_equal(mapping_check(&mapping), 0);
     assert_int_equal(mapping.file.links, 0);
     mapping_close(&mapping);
-}
-
-int main(void)
-{
-    static enum mapping_method mapped = MAPPING_MAPPED, copied = MAPPING_COPIED;
-#define BOTH(name)                                                                                                     \
-    {#name ", mapped", name, set_up, tear_down, &mapped},                                                              \
-    {                                                                                                                  \
-#name ", copied", name, set_up, tear_down, &copied                                                             \
-    }
-    const struct CMUnitTest tests[] = {
-        BOTH(test_everything_is_read),
-        BOTH(test_scripts_are_read),
-        BOTH(test_stores_are_seen),
-        BOTH(test_no_more_is_mapped_than_the_header_says),
-        BOTH(test_sizes_that_lie),
-        BOTH(test_what_is_not_a_ring_of_ours),
-        BOTH(test_foreign_files_are_not_mapped),
-        BOTH(test_holes_stay_holes),
-        BOTH(test_a_hole_that_is_punched_stays),
-        BOTH(test_each_read_survives),
-        BOTH(test_a_cut_that_is_not_touched_is_noticed),
-        BOTH(test_check_sees_what_changed),
-        {"test_other_file_systems_are_copied", test_other_file_systems_are_copied, set_up, tear_down, &mapped},
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -7,7 +7,7 @@
 
 /* Files ------------------------------------------------------------------------------------------------------------ */
 
-static void test_a_ring_is_found_by_its_content(void **state)
+TEST(a_ring_is_found_by_its_content, scene_open, scene_close)
 {
     struct scene *scene = *state;
 
@@ -24,7 +24,7 @@ static void test_a_ring_is_found_by_its_content(void **state)
 }
 
 /* A user who made four thousand million files: those that stay are found as before, and so are new ones. */
-static void test_numbers_that_run_out(void **state)
+TEST(numbers_that_run_out, scene_open, scene_close)
 {
     static const char *const names[] = {"a", "b", "c", "d", "e"};
     struct scene *scene = *state;
@@ -52,7 +52,7 @@ static void test_numbers_that_run_out(void **state)
     assert_int_equal(ring_named(scene, "c")->serial, 1);
 }
 
-static void test_a_ring_that_is_linked_in(void **state)
+TEST(a_ring_that_is_linked_in, scene_open, scene_close)
 {
     struct scene *scene = *state;
 
@@ -66,7 +66,7 @@ static void test_a_ring_that_is_linked_in(void **state)
 }
 
 /* What is not a ring is passed over; what cannot be read is noticed once; one bad file spoils nothing. */
-static void test_strange_files(void **state)
+TEST(strange_files, scene_open, scene_close)
 {
     struct scene *scene = *state;
     const struct ring_stage *stage = &scene->stage;
@@ -120,7 +120,7 @@ static const char *facts_line(struct scene *scene)
     return line;
 }
 
-static void test_facts_list_the_unreadable(void **state)
+TEST(facts_list_the_unreadable, scene_open, scene_close)
 {
     struct scene *scene = *state;
 
@@ -133,7 +133,7 @@ static void test_facts_list_the_unreadable(void **state)
     assert_string_equal(facts_line(scene), "b-ring;");
 }
 
-static void test_a_file_becomes_a_ring(void **state)
+TEST(a_file_becomes_a_ring, scene_open, scene_close)
 {
     struct scene *scene = *state;
 
@@ -149,7 +149,7 @@ static void test_a_file_becomes_a_ring(void **state)
 }
 
 /* The same inode, first empty, then written to under its name. */
-static void test_a_file_that_is_filled_in_place(void **state)
+TEST(a_file_that_is_filled_in_place, scene_open, scene_close)
 {
     struct scene *scene = *state;
     struct ring_builder image;
@@ -170,7 +170,7 @@ static void test_a_file_that_is_filled_in_place(void **state)
     ring_builder_free(&image);
 }
 
-static void test_permission_denied(void **state)
+TEST(permission_denied, scene_open, scene_close)
 {
     struct scene *scene = *state;
 
@@ -192,7 +192,7 @@ static void test_permission_denied(void **state)
     assert_string_equal(facts_line(scene), "ring;");
 }
 
-static void test_many_files(void **state)
+TEST(many_files, scene_open, scene_close)
 {
     enum { JUNK = 10000 };
     struct scene *scene = *state;
@@ -216,7 +216,7 @@ static void test_many_files(void **state)
     assert_int_equal(registry_counters(scene->registry)->files_over_limit, 0);
 }
 
-static void test_more_events_than_the_queue_holds(void **state)
+TEST(more_events_than_the_queue_holds, scene_open, scene_close)
 {
     struct scene *scene = *state;
     char name[32];
@@ -235,7 +235,7 @@ static void test_more_events_than_the_queue_holds(void **state)
     assert_true(registry_counters(scene->registry)->watch_overflows > 0);
 }
 
-static void test_more_names_than_are_looked_at(void **state)
+TEST(more_names_than_are_looked_at, scene_open, scene_close)
 {
     struct scene *scene = *state;
     char name[32];
@@ -257,7 +257,7 @@ static void test_more_names_than_are_looked_at(void **state)
     assert_false(ring_named(scene, "ring")->unlinked); /* nor make one go away that is there */
 }
 
-static void test_more_unreadable_rings_than_are_listed(void **state)
+TEST(more_unreadable_rings_than_are_listed, scene_open, scene_close)
 {
     enum { RINGS = REGISTRY_UNREADABLE_MAX + 100 };
     struct scene *scene = *state;
@@ -283,7 +283,7 @@ static void test_more_unreadable_rings_than_are_listed(void **state)
 }
 
 /* No descriptor left: said once, and the ring is found when there is one again. */
-static void test_no_descriptor_left(void **state)
+TEST(no_descriptor_left, scene_open, scene_close)
 {
     struct scene *scene = *state;
     struct rlimit limit, low;
@@ -307,7 +307,7 @@ static void test_no_descriptor_left(void **state)
 
 /* Names ------------------------------------------------------------------------------------------------------------ */
 
-static void test_a_renamed_ring_keeps_its_serial(void **state)
+TEST(a_renamed_ring_keeps_its_serial, scene_open, scene_close)
 {
     struct scene *scene = *state;
     uint32_t serial;
@@ -322,7 +322,7 @@ static void test_a_renamed_ring_keeps_its_serial(void **state)
     assert_false(ring_named(scene, "new")->unlinked);
 }
 
-static void test_links_count_once(void **state)
+TEST(links_count_once, scene_open, scene_close)
 {
     struct scene *scene = *state;
 
@@ -344,7 +344,7 @@ static void test_links_count_once(void **state)
 }
 
 /* As the library does: the dead ring is moved aside, and a new one takes its name. */
-static void test_a_ring_takes_the_name_of_a_dead_one(void **state)
+TEST(a_ring_takes_the_name_of_a_dead_one, scene_open, scene_close)
 {
     struct scene *scene = *state;
     uint32_t old;
@@ -360,7 +360,7 @@ static void test_a_ring_takes_the_name_of_a_dead_one(void **state)
     assert_true(serial_of(scene, "ring") > old);
 }
 
-static void test_two_directories_with_the_same_name(void **state)
+TEST(two_directories_with_the_same_name, scene_open, scene_close)
 {
     struct scene *scene = *state;
     uint32_t first, second;
@@ -388,7 +388,7 @@ static void test_two_directories_with_the_same_name(void **state)
     assert_string_not_equal(registry_find(scene->registry, second)->name, "ring");
 }
 
-static void test_unlinked_while_somebody_lives_in_it(void **state)
+TEST(unlinked_while_somebody_lives_in_it, scene_open, scene_close)
 {
     struct scene *scene = *state;
     uint32_t serial;
@@ -412,7 +412,7 @@ static void test_unlinked_while_somebody_lives_in_it(void **state)
 
 /* Directories ------------------------------------------------------------------------------------------------------ */
 
-static void test_a_directory_that_comes_and_goes(void **state)
+TEST(a_directory_that_comes_and_goes, scene_open, scene_close)
 {
     struct scene *scene = *state;
 
@@ -437,7 +437,7 @@ static void test_a_directory_that_comes_and_goes(void **state)
     assert_int_equal(ring_count(scene), 1);
 }
 
-static void test_a_directory_that_is_replaced(void **state)
+TEST(a_directory_that_is_replaced, scene_open, scene_close)
 {
     struct scene *scene = *state;
     uint32_t serial;
@@ -464,7 +464,7 @@ static void test_a_directory_that_is_replaced(void **state)
     assert_int_equal(ring_count(scene), 2);
 }
 
-static void test_the_same_directory_twice(void **state)
+TEST(the_same_directory_twice, scene_open, scene_close)
 {
     struct scene *scene = *state;
 
@@ -482,7 +482,7 @@ static void test_the_same_directory_twice(void **state)
     assert_int_equal(ring_count(scene), 2);
 }
 
-static void test_options(void **state)
+TEST(options, scene_open, scene_close)
 {
     struct scene *scene = *state;
     const char *directories[REGISTRY_DIRECTORIES_MAX + 1];
@@ -506,7 +506,7 @@ static void test_options(void **state)
 
 /* Damage ----------------------------------------------------------------------------------------------------------- */
 
-static void test_a_ring_that_is_cut(void **state)
+TEST(a_ring_that_is_cut, scene_open, scene_close)
 {
     struct scene *scene = *state;
     struct file_identity file;
@@ -526,7 +526,7 @@ static void test_a_ring_that_is_cut(void **state)
     assert_string_equal(facts_line(scene), "");
 }
 
-static void test_a_ring_of_another_boot_is_dead(void **state)
+TEST(a_ring_of_another_boot_is_dead, scene_open, scene_close)
 {
     struct scene *scene = *state;
     const struct ring_geometry geometry = {.slot_capacity = 64};
@@ -548,37 +548,4 @@ static void test_a_ring_of_another_boot_is_dead(void **state)
     assert_int_equal(facts[0].processes[0]->claimed_pid, getpid());
     ring_facts_done(&facts[0]);
     free(facts);
-}
-
-int main(void)
-{
-#define SCENE_TEST(name) cmocka_unit_test_setup_teardown(name, scene_open, scene_close)
-    const struct CMUnitTest tests[] = {
-        SCENE_TEST(test_a_ring_is_found_by_its_content),
-        SCENE_TEST(test_a_ring_that_is_linked_in),
-        SCENE_TEST(test_strange_files),
-        SCENE_TEST(test_facts_list_the_unreadable),
-        SCENE_TEST(test_a_file_becomes_a_ring),
-        SCENE_TEST(test_a_file_that_is_filled_in_place),
-        SCENE_TEST(test_permission_denied),
-        SCENE_TEST(test_many_files),
-        SCENE_TEST(test_more_events_than_the_queue_holds),
-        SCENE_TEST(test_more_names_than_are_looked_at),
-        SCENE_TEST(test_more_unreadable_rings_than_are_listed),
-        SCENE_TEST(test_no_descriptor_left),
-        SCENE_TEST(test_a_renamed_ring_keeps_its_serial),
-        SCENE_TEST(test_links_count_once),
-        SCENE_TEST(test_a_ring_takes_the_name_of_a_dead_one),
-        SCENE_TEST(test_two_directories_with_the_same_name),
-        SCENE_TEST(test_unlinked_while_somebody_lives_in_it),
-        SCENE_TEST(test_a_directory_that_comes_and_goes),
-        SCENE_TEST(test_numbers_that_run_out),
-        SCENE_TEST(test_a_directory_that_is_replaced),
-        SCENE_TEST(test_the_same_directory_twice),
-        SCENE_TEST(test_options),
-        SCENE_TEST(test_a_ring_that_is_cut),
-        SCENE_TEST(test_a_ring_of_another_boot_is_dead),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

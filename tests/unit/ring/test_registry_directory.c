@@ -27,7 +27,7 @@ static void assert_directory(struct scene *scene, const char *name)
     free(facts);
 }
 
-static void test_other_directories(void **state)
+TEST(other_directories, scene_open, scene_close)
 {
     struct scene *scene = *state;
     uint32_t serial;
@@ -93,7 +93,7 @@ static size_t unreadable_count(struct scene *scene)
     return unreadable;
 }
 
-static void test_unreadable_in_other_directories(void **state)
+TEST(unreadable_in_other_directories, scene_open, scene_close)
 {
     struct scene *scene = *state;
     const char *many[REGISTRY_DIRECTORIES_MAX + 1];
@@ -119,7 +119,7 @@ static void test_unreadable_in_other_directories(void **state)
     }
 }
 
-static void test_unfinished_are_left_alone(void **state)
+TEST(unfinished_are_left_alone, scene_open, scene_close)
 {
     static const char hidden[] = RIP_UNFINISHED_PREFIX "0123456789abcdef";
     struct scene *scene = *state;
@@ -134,17 +134,4 @@ static void test_unfinished_are_left_alone(void **state)
     make_ring(scene, hidden, true);
     scene_refresh(scene);
     assert_int_equal(ring_count(scene), 1);
-}
-
-#define SCENE_TEST(test) cmocka_unit_test_setup_teardown(test, scene_open, scene_close)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        SCENE_TEST(test_other_directories),
-        SCENE_TEST(test_unreadable_in_other_directories),
-        SCENE_TEST(test_unfinished_are_left_alone),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,7 +3,7 @@
 #include "unit/registry_test.h"
 
 /* Who is on another thread gets a ring's file for as long as the ring is mapped. */
-static void test_a_lease_of_a_ring(void **state)
+TEST(a_lease_of_a_ring, scene_open, scene_close)
 {
     struct scene *scene = *state;
     struct lease *lease;
@@ -27,13 +27,4 @@ static void test_a_lease_of_a_ring(void **state)
     assert_int_equal(lease_duplicate(lease), -EBADF);
     close(copy);
     lease_unref(lease);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_a_lease_of_a_ring, scene_open, scene_close),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

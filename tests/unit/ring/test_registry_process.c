@@ -88,7 +88,7 @@ static void assert_dies(struct scene *scene)
 
 /* Real processes --------------------------------------------------------------------------------------------------- */
 
-static void test_attested_then_killed(void **state)
+TEST(attested_then_killed, set_up, tear_down)
 {
     struct scene *scene = *state;
     pid_t pid = ring_stage_start(open_ring, NULL, NULL);
@@ -104,7 +104,7 @@ static void test_attested_then_killed(void **state)
     assert_int_equal(scene->noticed[NOTICE_UNATTESTED], 0);
 }
 
-static void test_killed_but_not_waited_for(void **state)
+TEST(killed_but_not_waited_for, set_up, tear_down)
 {
     struct scene *scene = *state;
     pid_t pid = ring_stage_start(open_ring, NULL, NULL);
@@ -125,7 +125,7 @@ static void exec_shell(void *context)
     abort();
 }
 
-static void test_exec_ends_it(void **state)
+TEST(exec_ends_it, set_up, tear_down)
 {
     struct scene *scene = *state;
     pid_t pid = ring_stage_start(open_ring, exec_shell, NULL);
@@ -147,7 +147,7 @@ static void open_ring_and_close_all(void *context)
     close_range(3, ~0u, 0);
 }
 
-static void test_a_lost_lock_is_one_warning(void **state)
+TEST(a_lost_lock_is_one_warning, set_up, tear_down)
 {
     struct scene *scene = *state;
     pid_t pid = ring_stage_start(open_ring_and_close_all, NULL, NULL);
@@ -182,7 +182,7 @@ static void open_ring_and_leave_a_child(void *context)
         usleep(1000);
 }
 
-static void test_the_parent_ends_before_its_child_has_registered(void **state)
+TEST(the_parent_ends_before_its_child_has_registered, set_up, tear_down)
 {
     struct scene *scene = *state;
     pid_t parent = ring_stage_start(open_ring_and_leave_a_child, NULL, NULL);
@@ -219,7 +219,7 @@ static void open_ring_and_register_a_child(void *context)
         usleep(1000);
 }
 
-static void test_a_child_is_a_process_of_its_own(void **state)
+TEST(a_child_is_a_process_of_its_own, set_up, tear_down)
 {
     struct scene *scene = *state;
     pid_t pid = ring_stage_start(open_ring_and_register_a_child, NULL, NULL);
@@ -246,7 +246,7 @@ static void lock_foreign_byte(void *context)
         abort();
 }
 
-static void test_a_foreign_lock_changes_no_verdict(void **state)
+TEST(a_foreign_lock_changes_no_verdict, set_up, tear_down)
 {
     struct scene *scene = *state;
     pid_t pid = ring_stage_start(open_ring_and_close_all, NULL, NULL), locker;
@@ -280,7 +280,7 @@ static void open_ring_and_share_descriptors(void *context)
         usleep(1000);
 }
 
-static void test_a_lock_that_outlives_its_owner(void **state)
+TEST(a_lock_that_outlives_its_owner, set_up, tear_down)
 {
     struct scene *scene = *state;
     pid_t pid = ring_stage_start(open_ring_and_share_descriptors, NULL, NULL);
@@ -320,7 +320,7 @@ static void claim(struct scene *scene, uint32_t pid, uint64_t start_time_ticks, 
     ring_builder_process(ring, 0)->pid_namespace = 0;
 }
 
-static void test_a_reused_pid(void **state)
+TEST(a_reused_pid, set_up, tear_down)
 {
     struct scene *scene = *state;
     struct ring_builder ring;
@@ -368,7 +368,7 @@ static void assert_origin(struct scene *scene, const char *command_line)
     process_facts_unref(facts);
 }
 
-static void test_the_origin_of_a_process(void **state)
+TEST(the_origin_of_a_process, set_up, tear_down)
 {
     struct scene *scene = *state;
     struct ring_builder ring;
@@ -390,7 +390,7 @@ static void test_the_origin_of_a_process(void **state)
 }
 
 /* What comes to be known later is in the facts from then on. */
-static void test_an_origin_that_comes_late(void **state)
+TEST(an_origin_that_comes_late, set_up, tear_down)
 {
     struct scene *scene = *state;
     struct ring_builder ring;
@@ -411,7 +411,7 @@ static void test_an_origin_that_comes_late(void **state)
 }
 
 /* A ring of root's may name every process; of a program that runs with another user's rights nothing is shown. */
-static void test_nothing_of_a_set_user_id_program(void **state)
+TEST(nothing_of_a_set_user_id_program, set_up, tear_down)
 {
     static const char status[] = "Name:\tx\nUid:\t1234\t0\t0\t0\nNSpid:\t500\n";
     struct scene *scene = *state;
@@ -431,7 +431,7 @@ static void test_nothing_of_a_set_user_id_program(void **state)
     ring_stage_release(&ring);
 }
 
-static void test_nothing_of_another_users_process(void **state)
+TEST(nothing_of_another_users_process, set_up, tear_down)
 {
     struct scene *scene = *state;
     struct ring_builder ring;
@@ -460,7 +460,7 @@ static void do_nothing(void *context)
 }
 
 /* Nobody ever held a lock here, so the zombie is all there is to go by. */
-static void test_a_zombie_without_locks(void **state)
+TEST(a_zombie_without_locks, set_up, tear_down)
 {
     struct scene *scene = *state;
     pid_t pid = ring_stage_start(do_nothing, NULL, NULL);
@@ -477,7 +477,7 @@ static void test_a_zombie_without_locks(void **state)
     ring_stage_release(&ring);
 }
 
-static void test_a_reused_pid_under_a_lock(void **state)
+TEST(a_reused_pid_under_a_lock, set_up, tear_down)
 {
     struct scene *scene = *state;
     struct ring_builder ring;
@@ -499,7 +499,7 @@ static void test_a_reused_pid_under_a_lock(void **state)
     ring_stage_release(&ring);
 }
 
-static void test_another_users_process_is_not_attested(void **state)
+TEST(another_users_process_is_not_attested, set_up, tear_down)
 {
     struct scene *scene = *state;
     struct ring_builder ring;
@@ -525,7 +525,7 @@ static void test_another_users_process_is_not_attested(void **state)
     ring_stage_release(&ring);
 }
 
-static void test_records_that_lie(void **state)
+TEST(records_that_lie, set_up, tear_down)
 {
     struct scene *scene = *state;
     struct ring_builder ring;
@@ -552,7 +552,7 @@ static void test_records_that_lie(void **state)
 
 /* Facts ------------------------------------------------------------------------------------------------------------ */
 
-static void test_facts_of_a_process(void **state)
+TEST(facts_of_a_process, set_up, tear_down)
 {
     struct scene *scene = *state;
     pid_t pid = ring_stage_start(open_ring, NULL, NULL);
@@ -615,7 +615,7 @@ static const struct module_facts *late_module(struct scene *scene, struct proces
 }
 
 /* Found in the kernel's map before the record had it, it is the record's module once that names it. */
-static void test_a_module_that_is_named_late(void **state)
+TEST(a_module_that_is_named_late, set_up, tear_down)
 {
     struct scene *scene = *state;
     pid_t pid = ring_stage_start(load_late, name_late, NULL);
@@ -703,7 +703,7 @@ static void check_holder_inside(struct scene *scene, struct ring *ring, uint32_t
     process->claim.pid_namespace = claimed;
 }
 
-static void test_another_pid_namespace(void **state)
+TEST(another_pid_namespace, set_up, tear_down)
 {
     struct scene *scene = *state;
     pid_t pid = ring_stage_start(open_ring_in_a_namespace, NULL, NULL);
@@ -746,33 +746,4 @@ static void test_another_pid_namespace(void **state)
         scene_refresh(scene);
     }
     assert_int_equal(verdict_of(scene, 0), PROCESS_DEAD);
-}
-
-int main(void)
-{
-#define SCENE_TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-    const struct CMUnitTest tests[] = {
-        SCENE_TEST(test_attested_then_killed),
-        SCENE_TEST(test_killed_but_not_waited_for),
-        SCENE_TEST(test_exec_ends_it),
-        SCENE_TEST(test_a_lost_lock_is_one_warning),
-        SCENE_TEST(test_the_parent_ends_before_its_child_has_registered),
-        SCENE_TEST(test_a_child_is_a_process_of_its_own),
-        SCENE_TEST(test_a_foreign_lock_changes_no_verdict),
-        SCENE_TEST(test_a_lock_that_outlives_its_owner),
-        SCENE_TEST(test_a_reused_pid),
-        SCENE_TEST(test_the_origin_of_a_process),
-        SCENE_TEST(test_an_origin_that_comes_late),
-        SCENE_TEST(test_nothing_of_a_set_user_id_program),
-        SCENE_TEST(test_nothing_of_another_users_process),
-        SCENE_TEST(test_a_zombie_without_locks),
-        SCENE_TEST(test_a_reused_pid_under_a_lock),
-        SCENE_TEST(test_another_users_process_is_not_attested),
-        SCENE_TEST(test_records_that_lie),
-        SCENE_TEST(test_facts_of_a_process),
-        SCENE_TEST(test_a_module_that_is_named_late),
-        SCENE_TEST(test_another_pid_namespace),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -44,7 +44,7 @@ static bool is_there(struct scene *scene, const struct ring *ring, uint32_t tid)
     return has;
 }
 
-static void test_threads_that_end(void **state)
+TEST(threads_that_end, scene_open, scene_close)
 {
     struct scene *scene = *state;
     pthread_t thread;
@@ -65,7 +65,7 @@ static void test_threads_that_end(void **state)
 }
 
 /* It stays in /proc as long as the others live, and nobody takes its number. */
-static void test_a_first_thread_that_ends(void **state)
+TEST(a_first_thread_that_ends, scene_open, scene_close)
 {
     struct scene *scene = *state;
     char path[128];
@@ -96,7 +96,7 @@ static int owner_of(struct scene *scene, const char *name, uint32_t tid, uint64_
     return result;
 }
 
-static void test_whose_thread_it_is(void **state)
+TEST(whose_thread_it_is, scene_open, scene_close)
 {
     struct scene *scene = *state;
     uint32_t pids[2], ring = 0;
@@ -119,15 +119,4 @@ static void test_whose_thread_it_is(void **state)
     ring_stage_end((pid_t)pids[1]);
     assert_int_equal(owner_of(scene, "one", pids[1], UINT64_MAX, &ring), -ESRCH);
     ring_stage_end((pid_t)pids[0]);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_threads_that_end, scene_open, scene_close),
-        cmocka_unit_test_setup_teardown(test_a_first_thread_that_ends, scene_open, scene_close),
-        cmocka_unit_test_setup_teardown(test_whose_thread_it_is, scene_open, scene_close),
-    };
-
-    return cmocka_run_group_tests_name("registry_thread", tests, NULL, NULL);
 }

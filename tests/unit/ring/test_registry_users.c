@@ -69,7 +69,7 @@ static size_t looked_at(struct scene *scene, const char *name)
     return count;
 }
 
-static void test_every_record_has_its_turn(void **state)
+TEST(every_record_has_its_turn, scene_open, scene_close)
 {
     struct scene *scene = *state;
     struct ring *ring;
@@ -88,7 +88,7 @@ static void test_every_record_has_its_turn(void **state)
         assert_int_equal(ring->processes[i].verdict, PROCESS_ALIVE);
 }
 
-static void test_rings_of_one_owner_take_turns(void **state)
+TEST(rings_of_one_owner_take_turns, scene_open, scene_close)
 {
     struct scene *scene = *state;
 
@@ -107,7 +107,7 @@ static void sleep_on(void *context)
     (void)context;
 }
 
-static void test_a_user_has_a_share_of_his_own(void **state)
+TEST(a_user_has_a_share_of_his_own, scene_open, scene_close)
 {
     struct scene *scene = *state;
     pid_t pid;
@@ -127,7 +127,7 @@ static void test_a_user_has_a_share_of_his_own(void **state)
     assert_int_equal(ring_named(scene, "mine")->processes[0].verdict, PROCESS_DEAD);
 }
 
-static void test_facts_without_modules_when_time_is_spent(void **state)
+TEST(facts_without_modules_when_time_is_spent, scene_open, scene_close)
 {
     struct scene *scene = *state;
     struct process_facts *facts;
@@ -142,7 +142,7 @@ static void test_facts_without_modules_when_time_is_spent(void **state)
     process_facts_unref(facts);
 }
 
-static void test_a_removed_ring_that_names_another_users_process(void **state)
+TEST(a_removed_ring_that_names_another_users_process, scene_open, scene_close)
 {
     struct scene *scene = *state;
 
@@ -180,7 +180,7 @@ static size_t count_of(struct scene *scene, uid_t owner)
 }
 
 /* Files of a few pages that claim 24 GB each use up a user's address space, and keep out nobody else's rings. */
-static void test_sparse_files_use_up_address_space(void **state)
+TEST(sparse_files_use_up_address_space, open_with_work, close_with_work)
 {
     struct scene *scene = *state;
     char name[16];
@@ -209,7 +209,7 @@ static void test_sparse_files_use_up_address_space(void **state)
 }
 
 /* Where less is free than another user needs, the user that holds most gives up his largest ring, not his newest. */
-static void test_the_largest_mapping_gives_way(void **state)
+TEST(the_largest_mapping_gives_way, open_with_work, close_with_work)
 {
     struct scene *scene = *state;
 
@@ -237,7 +237,7 @@ static void test_the_largest_mapping_gives_way(void **state)
 }
 
 /* A user with more rings than there is room for keeps out nobody else's, whatever the uids are that he has. */
-static void test_rings_of_a_subordinate_range(void **state)
+TEST(rings_of_a_subordinate_range, open_with_work, close_with_work)
 {
     const struct work_range range = {.first = 100000, .count = 65536, .user = STRANGER};
     struct scene *scene = *state;
@@ -264,7 +264,7 @@ static void test_rings_of_a_subordinate_range(void **state)
 }
 
 /* A file that is given away goes to the account of its new owner. */
-static void test_a_ring_that_is_given_away(void **state)
+TEST(a_ring_that_is_given_away, open_with_work, close_with_work)
 {
     struct scene *scene = *state;
 
@@ -282,7 +282,7 @@ static void test_a_ring_that_is_given_away(void **state)
 }
 
 /* Time beside the turns, as for listing threads. */
-static void test_time_is_left_for_the_next_user(void **state)
+TEST(time_is_left_for_the_next_user, open_with_work, close_with_work)
 {
     struct scene *scene = *state;
     struct ring_host *host;
@@ -298,24 +298,4 @@ static void test_time_is_left_for_the_next_user(void **state)
         scene_refresh(scene);
     }
     assert_int_equal(work_refused_count(work, WORK_PROCESS_TIME), 2);
-}
-
-int main(void)
-{
-#define SCENE_TEST(name) cmocka_unit_test_setup_teardown(name, scene_open, scene_close)
-#define WORK_TEST(name) cmocka_unit_test_setup_teardown(name, open_with_work, close_with_work)
-    const struct CMUnitTest tests[] = {
-        SCENE_TEST(test_every_record_has_its_turn),
-        SCENE_TEST(test_rings_of_one_owner_take_turns),
-        SCENE_TEST(test_a_user_has_a_share_of_his_own),
-        SCENE_TEST(test_facts_without_modules_when_time_is_spent),
-        SCENE_TEST(test_a_removed_ring_that_names_another_users_process),
-        WORK_TEST(test_sparse_files_use_up_address_space),
-        WORK_TEST(test_the_largest_mapping_gives_way),
-        WORK_TEST(test_rings_of_a_subordinate_range),
-        WORK_TEST(test_a_ring_that_is_given_away),
-        WORK_TEST(test_time_is_left_for_the_next_user),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

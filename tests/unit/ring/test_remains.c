@@ -1,19 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_remains.c - what a process left, as a ring of its own: ripd/ring/remains.c. */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "os/sigbus.h"
 #include "ring/remains.h"
 #include "support/guarded_copy.h"
 #include "support/ring_stage.h"
+#include "support/test.h"
 
 #define SECRET "of another process"
 
@@ -111,7 +108,7 @@ static bool contains(const struct fixture *fixture, const char *text)
     return memmem(fixture->remains.bytes, fixture->remains.byte_count, text, strlen(text)) != NULL;
 }
 
-static void test_ids_trails_notes_and_modules(void **state)
+TEST(ids_trails_notes_and_modules, set_up, tear_down)
 {
     struct fixture *fixture = *state;
     const struct ring_geometry geometry = {.slot_capacity = 320, .note_stride_bytes = sizeof(struct rip_slot_note)};
@@ -176,7 +173,7 @@ static void test_ids_trails_notes_and_modules(void **state)
 }
 
 /* Ids that ended before it did, but not those of others, nor of who had the record before, nor where another id is. */
-static void test_ids_that_had_ended(void **state)
+TEST(ids_that_had_ended, set_up, tear_down)
 {
     enum { ENDED_BEFORE = 700, REUSED = 9, EARLIER = 21 };
     struct fixture *fixture = *state;
@@ -222,7 +219,7 @@ static void test_ids_that_had_ended(void **state)
 }
 
 /* Wherever a table ends: in the middle of a word of the bitmap, at one, at a page, behind it. */
-static void test_every_size_of_table(void **state)
+TEST(every_size_of_table, set_up, tear_down)
 {
     static const uint32_t counts[] = {0, 1, 10, 11, 63, 64, 65, 127, 128, 129, 4095, 4096, 4097, 9000};
     static const uint32_t strides[] = {RIP_SLOT_BYTES, RIP_SLOT_BYTES + 8, 4096};
@@ -262,7 +259,7 @@ static void test_every_size_of_table(void **state)
     }
 }
 
-static void test_more_ids_than_there_is_room_for(void **state)
+TEST(more_ids_than_there_is_room_for, set_up, tear_down)
 {
     enum { IDS = 90000 };
     struct fixture *fixture = *state;
@@ -278,7 +275,7 @@ static void test_more_ids_than_there_is_room_for(void **state)
 }
 
 /* Sparse, and so nothing to who made it: what is copied of it has a limit all the same. */
-static void test_slots_of_a_gigabyte(void **state)
+TEST(slots_of_a_gigabyte, set_up, tear_down)
 {
     struct fixture *fixture = *state;
 
@@ -292,7 +289,7 @@ static void test_slots_of_a_gigabyte(void **state)
     }
 }
 
-static void test_what_cannot_be_taken(void **state)
+TEST(what_cannot_be_taken, set_up, tear_down)
 {
     struct fixture *fixture = *state;
     const struct ring_geometry geometry = {.slot_capacity = 64};
@@ -305,15 +302,4 @@ static void test_what_cannot_be_taken(void **state)
     assert_int_equal(truncate(ring_stage_path(&fixture->stage, "ring"), RIP_PAGE_BYTES), 0);
     assert_int_equal(remains_take(ring, OURS, &fixture->remains), -EIO);
     assert_null(fixture->remains.bytes);
-}
-
-int main(void)
-{
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-    const struct CMUnitTest tests[] = {
-        TEST(test_ids_trails_notes_and_modules),    TEST(test_ids_that_had_ended),  TEST(test_every_size_of_table),
-        TEST(test_more_ids_than_there_is_room_for), TEST(test_slots_of_a_gigabyte), TEST(test_what_cannot_be_taken),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

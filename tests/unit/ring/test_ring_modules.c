@@ -14,7 +14,7 @@ static struct rip_module_info module_named(const char *path, uint64_t start)
     return info;
 }
 
-static void test_the_same_is_one_object(void **state)
+TEST(the_same_is_one_object)
 {
     struct ring_host host = {0};
     struct module_table *table = NULL;
@@ -22,7 +22,6 @@ static void test_the_same_is_one_object(void **state)
     struct module_facts *first = modules_add(&table, &host, 7, &info);
     struct module_facts *again = modules_add(&table, &host, 7, &info);
 
-    (void)state;
     assert_ptr_equal(first, again);
     assert_string_equal(first->name, "libc.so.6");
     assert_string_equal(first->build_id, "ab00");
@@ -40,14 +39,13 @@ static void test_the_same_is_one_object(void **state)
     module_facts_unref(first);
 }
 
-static void test_hostile_paths(void **state)
+TEST(hostile_paths)
 {
     struct ring_host host = {0};
     struct module_table *table = NULL;
     struct rip_module_info info = module_named("/a\nb", 0);
     struct module_facts *facts;
 
-    (void)state;
     memset(info.path, 'x', sizeof(info.path)); /* not terminated */
     info.path_bytes = RIP_MODULE_PATH_BYTES;
     facts = modules_add(&table, &host, 7, &info);
@@ -69,13 +67,12 @@ static void test_hostile_paths(void **state)
     modules_free(table);
 }
 
-static void test_a_ring_that_changes_its_modules(void **state)
+TEST(a_ring_that_changes_its_modules)
 {
     struct ring_host host = {0};
     struct module_table *table = NULL;
     size_t refused = 0;
 
-    (void)state;
     for (uint64_t i = 0; i < 3 * RIP_MODULE_MAX; i++) {
         struct rip_module_info info = module_named("/lib", i * 4096);
         struct module_facts *facts = modules_add(&table, &host, 7, &info);
@@ -90,15 +87,4 @@ static void test_a_ring_that_changes_its_modules(void **state)
     host.proc = -1;
     host_done(&host);
     modules_free(table);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_the_same_is_one_object),
-        cmocka_unit_test(test_hostile_paths),
-        cmocka_unit_test(test_a_ring_that_changes_its_modules),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

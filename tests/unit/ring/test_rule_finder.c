@@ -1,18 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_rule_finder.c - the rule of each unclassified id, by the name in its slot: ripd/ring/rule_finder.c. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "os/sigbus.h"
 #include "ring/rule_finder.h"
 #include "support/ring_stage.h"
+#include "support/test.h"
 
 #define LONG_NS UINT64_C(3600000000000)
 #define SLOTS 300u
@@ -110,7 +105,7 @@ static int expected_rule(uint32_t i)
     return i % SLOTS % 2 ? 1 : RULES_NONE;
 }
 
-static void test_every_id_gets_the_rule_of_its_name(void **state)
+TEST(every_id_gets_the_rule_of_its_name, set_up, tear_down)
 {
     struct fixture *fixture = *state;
 
@@ -121,7 +116,7 @@ static void test_every_id_gets_the_rule_of_its_name(void **state)
 }
 
 /* Names are bytes of any kind, or none at all. */
-static void test_names_are_any_bytes(void **state)
+TEST(names_are_any_bytes, set_up, tear_down)
 {
     struct fixture *fixture = *state;
     struct rip_slot *slot = ring_builder_slot(&fixture->first, 0);
@@ -139,7 +134,7 @@ static void test_names_are_any_bytes(void **state)
 }
 
 /* Who took over a slot since the scan is another, and nobody is asked about an empty one. */
-static void test_a_slot_that_changed_hands_gets_no_answer(void **state)
+TEST(a_slot_that_changed_hands_gets_no_answer, set_up, tear_down)
 {
     struct fixture *fixture = *state;
 
@@ -163,7 +158,7 @@ static size_t count_known(const struct fixture *fixture, uint32_t from, uint32_t
 }
 
 /* With no time at all there is still some progress, and everybody has a turn, though the first are always new. */
-static void test_everybody_has_a_turn(void **state)
+TEST(everybody_has_a_turn, set_up, tear_down)
 {
     struct fixture *fixture = *state;
     size_t before = 0, calls = 0;
@@ -180,7 +175,7 @@ static void test_everybody_has_a_turn(void **state)
         assert_int_equal(fixture->ids[i].rule, expected_rule(i));
 }
 
-static void test_a_ring_that_is_cut_is_damaged_and_the_other_named(void **state)
+TEST(a_ring_that_is_cut_is_damaged_and_the_other_named, set_up, tear_down)
 {
     struct fixture *fixture = *state;
     size_t count;
@@ -192,17 +187,4 @@ static void test_a_ring_that_is_cut_is_damaged_and_the_other_named(void **state)
     registry_rings(fixture->registry, &count);
     assert_int_equal(count, 1);
     assert_int_equal(registry_counters(fixture->registry)->rings_damaged, 1);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_every_id_gets_the_rule_of_its_name, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_names_are_any_bytes, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_a_slot_that_changed_hands_gets_no_answer, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_everybody_has_a_turn, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_a_ring_that_is_cut_is_damaged_and_the_other_named, set_up, tear_down),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,19 +2,16 @@
 /* test_scan.c - rings through the detector, whole, sparse and cut: ripd/ring/scan.c. */
 #include <errno.h>
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "os/sigbus.h"
 #include "ring/scan.h"
 #include "support/ring_stage.h"
+#include "support/test.h"
 
 static const uint64_t interval_ns = 1000000000;
 
@@ -97,7 +94,7 @@ static struct ring *only_ring(struct fixture *fixture)
     return rings[0];
 }
 
-static void test_all_slots_of_all_rings(void **state)
+TEST(all_slots_of_all_rings, set_up, tear_down)
 {
     struct fixture *fixture = *state;
     struct ring_builder first, second;
@@ -111,7 +108,7 @@ static void test_all_slots_of_all_rings(void **state)
     ring_stage_release(&second);
 }
 
-static void test_an_empty_ring(void **state)
+TEST(an_empty_ring, set_up, tear_down)
 {
     struct fixture *fixture = *state;
     const struct ring_geometry geometry = {.slot_capacity = 64};
@@ -124,7 +121,7 @@ static void test_an_empty_ring(void **state)
 }
 
 /* Reading must not allocate, however large the ring. */
-static void test_a_sparse_ring_stays_sparse(void **state)
+TEST(a_sparse_ring_stays_sparse, set_up, tear_down)
 {
     struct fixture *fixture = *state;
     struct ring_builder ring;
@@ -141,7 +138,7 @@ static void test_a_sparse_ring_stays_sparse(void **state)
 }
 
 /* Of each process those that wait for it alone: the last two scans' are kept. */
-static void test_waits_are_counted(void **state)
+TEST(waits_are_counted, set_up, tear_down)
 {
     struct fixture *fixture = *state;
     const struct ring_process *process;
@@ -186,7 +183,7 @@ static void *cut_soon(void *context)
 }
 
 /* Cut at any moment of a scan: the ring is dropped with a notice, the other is scanned on. */
-static void test_a_ring_cut_while_it_is_scanned(void **state)
+TEST(a_ring_cut_while_it_is_scanned, set_up, tear_down)
 {
     struct fixture *fixture = *state;
     struct ring_builder victim, other;
@@ -209,7 +206,7 @@ static void test_a_ring_cut_while_it_is_scanned(void **state)
 }
 
 /* The registry has looked at it, and then it is cut: the scan itself faults. */
-static void test_a_ring_cut_between_refresh_and_scan(void **state)
+TEST(a_ring_cut_between_refresh_and_scan, set_up, tear_down)
 {
     struct fixture *fixture = *state;
     const struct registry_notice *notices;
@@ -235,7 +232,7 @@ static void test_a_ring_cut_between_refresh_and_scan(void **state)
 }
 
 /* Live bits over holes, none of which was ever written: the ring is dropped, and has no more memory than before. */
-static void test_a_ring_that_vouches_for_holes(void **state)
+TEST(a_ring_that_vouches_for_holes, set_up, tear_down)
 {
     struct fixture *fixture = *state;
     struct ring_builder ring, other;
@@ -257,7 +254,7 @@ static void test_a_ring_that_vouches_for_holes(void **state)
 }
 
 /* One user's rings need more time than he has: they take turns, and another user's ring is read on every scan. */
-static void test_rings_that_have_no_turn(void **state)
+TEST(rings_that_have_no_turn, set_up, tear_down)
 {
     enum { RINGS = 9 };
     struct fixture *fixture = *state;
@@ -300,7 +297,7 @@ static void test_rings_that_have_no_turn(void **state)
 }
 
 /* A user has as many ids as his share of memory holds; another user's are all watched. */
-static void test_more_ids_than_are_watched(void **state)
+TEST(more_ids_than_are_watched, set_up, tear_down)
 {
     struct fixture *fixture = *state;
     struct ring_builder many, few;
@@ -323,7 +320,7 @@ static void test_more_ids_than_are_watched(void **state)
     ring_stage_release(&few);
 }
 
-static void test_ids_of_a_dead_process(void **state)
+TEST(ids_of_a_dead_process, set_up, tear_down)
 {
     struct fixture *fixture = *state;
     struct ring_builder ring;
@@ -334,22 +331,4 @@ static void test_ids_of_a_dead_process(void **state)
     scan(fixture);
     assert_int_equal(scan(fixture).counts[ID_DEAD], 64);
     ring_stage_release(&ring);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_all_slots_of_all_rings, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_an_empty_ring, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_a_sparse_ring_stays_sparse, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_waits_are_counted, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_a_ring_cut_while_it_is_scanned, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_a_ring_cut_between_refresh_and_scan, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_a_ring_that_vouches_for_holes, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_rings_that_have_no_turn, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_more_ids_than_are_watched, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_ids_of_a_dead_process, set_up, tear_down),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -41,7 +41,7 @@ static struct symbol_frame place_of(const struct item *item)
 }
 
 /* A user's names take half of what there is, and are counted until the last who can show them has let go of them. */
-static void test_names_are_on_their_users_account(void **state)
+TEST(names_are_on_their_users_account, scene_open, scene_close)
 {
     struct scene *scene = *state;
     const char *directory = ring_stage_path(&scene->stage, "");
@@ -80,7 +80,7 @@ static void test_names_are_on_their_users_account(void **state)
 }
 
 /* Who shows a name may do so for longer than ripd watches rings. */
-static void test_names_outlive_the_registry(void **state)
+TEST(names_outlive_the_registry, scene_open, scene_close)
 {
     struct scene *scene = *state;
     struct ring_builder ring;
@@ -94,14 +94,4 @@ static void test_names_outlive_the_registry(void **state)
     assert_string_equal(place_of(item).file, "app.rb");
     item_unref(item);
     ring_stage_release(&ring);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_names_are_on_their_users_account, scene_open, scene_close),
-        cmocka_unit_test_setup_teardown(test_names_outlive_the_registry, scene_open, scene_close),
-    };
-
-    return cmocka_run_group_tests_name("scripts", tests, NULL, NULL);
 }

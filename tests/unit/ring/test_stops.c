@@ -1,21 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_stops.c - which processes are stopped as a whole, a few looks at a time: ripd/ring/stops.c. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "detect/detector.h"
 #include "os/file.h"
 #include "ring/stops.h"
 #include "support/ring_stage.h"
+#include "support/test.h"
 
 /* A /proc and control groups made up, and one ring with processes 100, 101, ... in it. */
 struct host {
@@ -82,7 +77,7 @@ static uint8_t look(struct host *host)
 }
 
 /* A tracer that stops it for a moment, as one of system calls does, stops it not. */
-static void test_letters(void **state)
+TEST(letters)
 {
     static const struct {
         char letter;
@@ -96,7 +91,6 @@ static void test_letters(void **state)
     };
     struct host host;
 
-    (void)state;
     open_host(&host, 1);
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         set_letter(&host, 100, rows[i].letter, rows[i].start_time_ticks);
@@ -111,7 +105,7 @@ static void test_letters(void **state)
 }
 
 /* What the last scan found, the one before, and the kernel: all have to agree. */
-static void test_stuck(void **state)
+TEST(stuck)
 {
     static const struct {
         unsigned thread_count;
@@ -129,7 +123,6 @@ static void test_stuck(void **state)
     };
     struct host host;
 
-    (void)state;
     open_host(&host, 1);
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         set_threads(&host, 100, rows[i].letter, 5000, rows[i].thread_count);
@@ -141,12 +134,11 @@ static void test_stuck(void **state)
 }
 
 /* A number of threads that is older than what the scans found says nothing. */
-static void test_stuck_since_the_last_look(void **state)
+TEST(stuck_since_the_last_look)
 {
     struct ring_process *process;
     struct host host;
 
-    (void)state;
     open_host(&host, STOPS_PER_REFRESH + 1);
     for (uint32_t i = 0; i <= STOPS_PER_REFRESH; i++)
         set_threads(&host, 100 + i, 'S', 5000, 3);
@@ -159,11 +151,10 @@ static void test_stuck_since_the_last_look(void **state)
     close_host(&host);
 }
 
-static void test_frozen(void **state)
+TEST(frozen)
 {
     struct host host;
 
-    (void)state;
     open_host(&host, 1);
     set_letter(&host, 100, 'S', 5000);
     set_frozen(&host, 100, true);
@@ -177,13 +168,12 @@ static void test_frozen(void **state)
 }
 
 /* What was found lasts until the next look; all have one before any has two. */
-static void test_turns(void **state)
+TEST(turns)
 {
     enum { COUNT = 2 * STOPS_PER_REFRESH + 10 };
     struct host host;
     size_t stopped = 0;
 
-    (void)state;
     open_host(&host, COUNT);
     for (uint32_t i = 0; i < COUNT; i++)
         set_letter(&host, 100 + i, 'T', 5000);
@@ -203,14 +193,4 @@ static void test_turns(void **state)
     for (size_t i = 0; i < COUNT; i++)
         assert_int_equal(host.ring.conditions[i], DETECTOR_LIVES);
     close_host(&host);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_letters), cmocka_unit_test(test_stuck), cmocka_unit_test(test_stuck_since_the_last_look),
-        cmocka_unit_test(test_frozen),  cmocka_unit_test(test_turns),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,15 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_waits_collect.c - what suspects say of their waits in real ring files, and who holds the locks there. */
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "cases/snapshot.h"
 #include "os/clock.h"
@@ -17,6 +13,7 @@
 #include "ring/scan.h"
 #include "ring/waits_collect.h"
 #include "support/ring_stage.h"
+#include "support/test.h"
 #include "work/jobs.h"
 
 #define SECOND UINT64_C(1000000000)
@@ -213,7 +210,7 @@ static bool slot_7_holds_up_200(const struct fixture *fixture)
     return holder != NULL && holder->kind == WAITS_ID && holder->slot == 7;
 }
 
-static void test_a_holder_that_runs_is_found_and_described(void **state)
+TEST(a_holder_that_runs_is_found_and_described, set_up, tear_down)
 {
     struct fixture *fixture = *state;
     const struct waits_node *waiting, *holder;
@@ -239,7 +236,7 @@ static void test_a_holder_that_runs_is_found_and_described(void **state)
     assert_false(case_of(fixture, 202)->evidence.lock.known);
 }
 
-static void test_a_deadlock_is_a_cause(void **state)
+TEST(a_deadlock_is_a_cause, set_up, tear_down)
 {
     struct fixture *fixture = *state;
 
@@ -255,7 +252,7 @@ static void test_a_deadlock_is_a_cause(void **state)
 }
 
 /* A deadlock of known stalls is reported even on a scan on which the probe has no time for them. */
-static void test_a_deadlock_needs_no_turn(void **state)
+TEST(a_deadlock_needs_no_turn, set_up, tear_down)
 {
     struct fixture *fixture = *state;
 
@@ -275,7 +272,7 @@ static bool holders_by_id_are_found(const struct fixture *fixture)
     return by_id != NULL && by_id == node_of(fixture, 250) && untraced != NULL && untraced->tid == (uint32_t)getpid();
 }
 
-static void test_holders_by_id(void **state)
+TEST(holders_by_id, set_up, tear_down)
 {
     struct fixture *fixture = *state;
 
@@ -293,7 +290,7 @@ static void test_holders_by_id(void **state)
 }
 
 /* It fits by its tag, and by nothing else: the id has been seen to move since it was made. */
-static void test_a_mark_from_before_the_last_move_is_none(void **state)
+TEST(a_mark_from_before_the_last_move_is_none, set_up, tear_down)
 {
     struct fixture *fixture = *state;
     struct rip_slot *slot = ring_builder_slot(&fixture->ring, 5);
@@ -311,7 +308,7 @@ static void test_a_mark_from_before_the_last_move_is_none(void **state)
     assert_null(node_of(fixture, 5));
 }
 
-static void test_who_moves_or_ends_waits_no_more(void **state)
+TEST(who_moves_or_ends_waits_no_more, set_up, tear_down)
 {
     struct fixture *fixture = *state;
 
@@ -334,7 +331,7 @@ static void two_move(struct fixture *fixture)
     ring_builder_snap(&fixture->ring, 202, 4096);
 }
 
-static void test_who_moves_after_the_scan_is_no_suspect(void **state)
+TEST(who_moves_after_the_scan_is_no_suspect, set_up, tear_down)
 {
     struct fixture *fixture = *state;
 
@@ -359,7 +356,7 @@ static bool memory_names_holders(const struct fixture *fixture)
 }
 
 /* Without any mark. An owner need not be traced, but it has to be. */
-static void test_what_memory_says(void **state)
+TEST(what_memory_says, set_up, tear_down)
 {
     struct fixture *fixture = *state;
 
@@ -409,7 +406,7 @@ static bool holder_is_gone(const struct fixture *fixture)
 }
 
 /* What was read before anybody knew says nothing: then it may have let go before it ended. */
-static void test_an_owner_that_has_ended(void **state)
+TEST(an_owner_that_has_ended, set_up, tear_down)
 {
     struct fixture *fixture = *state;
     const uint32_t tid = ended_thread();
@@ -434,21 +431,4 @@ static void test_an_owner_that_has_ended(void **state)
     assert_int_equal(node_of(fixture, 201)->next, WAITS_NONE);
     scan(fixture, 100); /* as long as it lasts */
     assert_int_equal(fixture->waits->nodes[node_of(fixture, 200)->next].kind, WAITS_GONE);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_a_holder_that_runs_is_found_and_described, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_a_deadlock_is_a_cause, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_a_deadlock_needs_no_turn, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_holders_by_id, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_what_memory_says, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_an_owner_that_has_ended, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_a_mark_from_before_the_last_move_is_none, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_who_moves_after_the_scan_is_no_suspect, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_who_moves_or_ends_waits_no_more, set_up, tear_down),
-    };
-
-    return cmocka_run_group_tests_name("waits_collect", tests, NULL, NULL);
 }

@@ -3,15 +3,11 @@
 #ifndef SESSION_TEST_H
 #define SESSION_TEST_H
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "support/test.h"
 
 #include "session/drain.h"
 #include "session/recording.h"

@@ -1,17 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_capture_file.c - the bytes of a capture: librip/session/capture_file.c. */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "session/capture_file.h"
 #include "support/guarded_copy.h"
+#include "support/test.h"
 
 #define DOCUMENT "{\"schema\":\"ripd/capture/1\"}"
 #define RING_BYTES 40960u
@@ -36,12 +31,11 @@ static struct packed pack(void)
     return packed;
 }
 
-static void test_what_is_packed_comes_out_again(void **state)
+TEST(what_is_packed_comes_out_again)
 {
     struct packed packed = pack();
     struct capture capture;
 
-    (void)state;
     assert_true(capture_is_one(packed.bytes, packed.count));
     assert_true(packed.count < RING_BYTES);
     assert_int_equal(capture_unpack(packed.bytes, packed.count, &capture), 0);
@@ -54,12 +48,11 @@ static void test_what_is_packed_comes_out_again(void **state)
 }
 
 /* Behind the bytes that there are lies a page that may not be read. */
-static void test_no_part_of_one_is_taken(void **state)
+TEST(no_part_of_one_is_taken)
 {
     struct packed packed = pack();
     struct capture capture;
 
-    (void)state;
     for (size_t count = 0; count < packed.count; count++) {
         struct guarded_copy copy;
         int result;
@@ -86,13 +79,12 @@ static void assert_refused_or_the_same(const void *bytes, size_t count)
     capture_done(&capture);
 }
 
-static void test_no_changed_one_is_taken(void **state)
+TEST(no_changed_one_is_taken)
 {
     struct packed packed = pack();
     unsigned char *bytes = packed.bytes;
     struct capture capture;
 
-    (void)state;
     for (size_t i = 0; i < packed.count; i++) {
         bytes[i] ^= 0x10;
         assert_refused_or_the_same(bytes, packed.count);
@@ -103,7 +95,7 @@ static void test_no_changed_one_is_taken(void **state)
     free(packed.bytes);
 }
 
-static void test_no_more_memory_is_taken_than_a_capture_may_have(void **state)
+TEST(no_more_memory_is_taken_than_a_capture_may_have)
 {
     struct packed packed = pack();
     unsigned char *bytes = packed.bytes;
@@ -111,21 +103,8 @@ static void test_no_more_memory_is_taken_than_a_capture_may_have(void **state)
     void *none;
     size_t count;
 
-    (void)state;
     memset(bytes + 16, 0xff, 8);
     assert_int_equal(capture_unpack(bytes, packed.count, &capture), -EBADMSG);
     assert_int_equal(capture_pack(&capture, &none, &count), -EFBIG);
     free(packed.bytes);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_what_is_packed_comes_out_again),
-        cmocka_unit_test(test_no_part_of_one_is_taken),
-        cmocka_unit_test(test_no_changed_one_is_taken),
-        cmocka_unit_test(test_no_more_memory_is_taken_than_a_capture_may_have),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -60,7 +60,7 @@ static void add_id(struct stage *stage, uint32_t slot, uint32_t id, uint64_t cou
         ring_builder_snap(&stage->builder, slot, 0x100 * id + i);
 }
 
-static void test_entries_are_yielded_once(void **state)
+TEST(entries_are_yielded_once, set_stage, clear_stage)
 {
     struct stage *stage = *state;
 
@@ -77,7 +77,7 @@ static void test_entries_are_yielded_once(void **state)
 }
 
 /* A ring that was made since the session looked last: nothing of it was there before. */
-static void test_a_ring_that_is_new(void **state)
+TEST(a_ring_that_is_new, set_stage, clear_stage)
 {
     struct stage *stage = *state;
 
@@ -96,7 +96,7 @@ static void test_a_ring_that_is_new(void **state)
 }
 
 /* What had ended is found like what lives, and counts in no account of what came later. */
-static void test_what_had_ended_is_found(void **state)
+TEST(what_had_ended_is_found, set_stage, clear_stage)
 {
     struct stage *stage = *state;
 
@@ -116,7 +116,7 @@ static void test_what_had_ended_is_found(void **state)
 }
 
 /* Of one that is found what it did before is not made; of one that comes all is. */
-static void test_what_is_gone_is_overwritten(void **state)
+TEST(what_is_gone_is_overwritten, set_stage, clear_stage)
 {
     struct stage *stage = *state;
 
@@ -135,7 +135,7 @@ static void test_what_is_gone_is_overwritten(void **state)
     assert_non_null(strstr(text_of(&stage->text), "made 106 = 96 + 10 + 0, ids 1 - 0, torn 1\n"));
 }
 
-static void test_states_and_notes(void **state)
+TEST(states_and_notes, set_stage, clear_stage)
 {
     struct stage *stage = *state;
     struct rip_slot *slot = ring_builder_slot(&stage->builder, 5);
@@ -164,7 +164,7 @@ static void test_states_and_notes(void **state)
 }
 
 /* The name and the counter of an id change its generation, and not its account. */
-static void test_a_renamed_id_is_the_same(void **state)
+TEST(a_renamed_id_is_the_same, set_stage, clear_stage)
 {
     struct stage *stage = *state;
     struct rip_slot *slot = ring_builder_slot(&stage->builder, 5);
@@ -190,7 +190,7 @@ static void test_a_renamed_id_is_the_same(void **state)
                           "1/0 g0 id 0 of 0 (20 30] made 5 = 5 + 0 + 0, ids 0 - 0, torn 0\n");
 }
 
-static void test_last_entries_come_with_the_end(void **state)
+TEST(last_entries_come_with_the_end, set_stage, clear_stage)
 {
     struct stage *stage = *state;
 
@@ -214,7 +214,7 @@ static void test_last_entries_come_with_the_end(void **state)
 }
 
 /* What an id made after its last drain is not seen, if its slot is another's. */
-static void test_a_reused_slot(void **state)
+TEST(a_reused_slot, set_stage, clear_stage)
 {
     struct stage *stage = *state;
 
@@ -233,7 +233,7 @@ static void test_a_reused_slot(void **state)
 }
 
 /* One that ends between its sample and the look at the log has ended in the next drain. */
-static void test_an_end_during_a_drain(void **state)
+TEST(an_end_during_a_drain, set_stage, clear_stage)
 {
     struct stage *stage = *state;
     const struct rip_sink sink = {&stage->text, take_text};
@@ -268,7 +268,7 @@ static void test_an_end_during_a_drain(void **state)
 }
 
 /* Its bit is set, and its generation odd: it is being renamed, and says nothing until that is done. */
-static void test_an_id_that_is_being_changed(void **state)
+TEST(an_id_that_is_being_changed, set_stage, clear_stage)
 {
     struct stage *stage = *state;
 
@@ -283,7 +283,7 @@ static void test_an_id_that_is_being_changed(void **state)
 }
 
 /* More than the log has room for: what they made is counted, and nothing of it seen. */
-static void test_more_ends_than_the_ring_remembers(void **state)
+TEST(more_ends_than_the_ring_remembers, set_stage, clear_stage)
 {
     struct stage *stage = *state;
 
@@ -302,7 +302,7 @@ static void test_more_ends_than_the_ring_remembers(void **state)
     assert_drained(stage, "");
 }
 
-static void test_a_ring_that_lies(void **state)
+TEST(a_ring_that_lies, set_stage, clear_stage)
 {
     struct stage *stage = *state;
     struct rip_slot *slot = ring_builder_slot(&stage->builder, 5);
@@ -323,7 +323,7 @@ static void test_a_ring_that_lies(void **state)
 }
 
 /* A ring of before ended ids were counted. */
-static void test_a_ring_that_does_not_count(void **state)
+TEST(a_ring_that_does_not_count, set_stage, clear_stage)
 {
     struct stage *stage = *state;
 
@@ -334,7 +334,7 @@ static void test_a_ring_that_does_not_count(void **state)
     assert_drained(stage, "1/5 g2 id 1 of 0 (10 20] exit 4\n");
 }
 
-static void test_processes_modules_and_flushes(void **state)
+TEST(processes_modules_and_flushes, set_stage, clear_stage)
 {
     struct stage *stage = *state;
     uint32_t module;
@@ -361,7 +361,7 @@ static void test_processes_modules_and_flushes(void **state)
 }
 
 /* All 384 of a process: more than a batch. */
-static void test_many_modules(void **state)
+TEST(many_modules, set_stage, clear_stage)
 {
     struct stage *stage = *state;
     char path[32];
@@ -378,27 +378,4 @@ static void test_many_modules(void **state)
     drained(stage);
     assert_non_null(strstr(text_of(&stage->text), "module 383 40000-41000 /lib/63\n"));
     assert_non_null(strstr(text_of(&stage->text), "1/0 g0 id 0 of 1 (0 10] module 0 40000-41000 /lib/63\n"));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_entries_are_yielded_once, set_stage, clear_stage),
-        cmocka_unit_test_setup_teardown(test_a_ring_that_is_new, set_stage, clear_stage),
-        cmocka_unit_test_setup_teardown(test_what_had_ended_is_found, set_stage, clear_stage),
-        cmocka_unit_test_setup_teardown(test_what_is_gone_is_overwritten, set_stage, clear_stage),
-        cmocka_unit_test_setup_teardown(test_states_and_notes, set_stage, clear_stage),
-        cmocka_unit_test_setup_teardown(test_a_renamed_id_is_the_same, set_stage, clear_stage),
-        cmocka_unit_test_setup_teardown(test_last_entries_come_with_the_end, set_stage, clear_stage),
-        cmocka_unit_test_setup_teardown(test_a_reused_slot, set_stage, clear_stage),
-        cmocka_unit_test_setup_teardown(test_an_end_during_a_drain, set_stage, clear_stage),
-        cmocka_unit_test_setup_teardown(test_an_id_that_is_being_changed, set_stage, clear_stage),
-        cmocka_unit_test_setup_teardown(test_more_ends_than_the_ring_remembers, set_stage, clear_stage),
-        cmocka_unit_test_setup_teardown(test_a_ring_that_lies, set_stage, clear_stage),
-        cmocka_unit_test_setup_teardown(test_a_ring_that_does_not_count, set_stage, clear_stage),
-        cmocka_unit_test_setup_teardown(test_processes_modules_and_flushes, set_stage, clear_stage),
-        cmocka_unit_test_setup_teardown(test_many_modules, set_stage, clear_stage),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -222,14 +222,3 @@ SCENE(more_end_than_the_ring_remembers)
 
     run_threads(threads, 1, "forgotten", 40);
 }
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        SCENE_TEST(slow_fast_and_roving),
-        SCENE_TEST(shorter_than_a_drain),
-        SCENE_TEST(more_end_than_the_ring_remembers),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}

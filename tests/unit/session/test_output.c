@@ -6,11 +6,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,10 +15,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "session/output.h"
 #include "session/recording.h"
+#include "support/test.h"
 #include "unit/hanging_disk.h"
 
 #define SECOND UINT64_C(1000000000)
@@ -192,13 +187,12 @@ static size_t count_files(const char *name)
 
 /* One file --------------------------------------------------------------------------------------------------------- */
 
-static void test_a_file_holds_the_header_once_and_the_frames(void **state)
+TEST(a_file_holds_the_header_once_and_the_frames, begin, end)
 {
     struct rip_recording_options options = {.size_bytes = sizeof(options)};
     struct output *output = open_output(&options);
     struct stat status;
 
-    (void)state;
     for (uint32_t i = 1; i <= 9; i++)
         assert_int_equal(write_frame(output, i, 100 + i, i == 1 || i == 5), 0);
     assert_int_equal(output_write(output, header, header_bytes, false), 0);
@@ -210,13 +204,12 @@ static void test_a_file_holds_the_header_once_and_the_frames(void **state)
     assert_int_equal(status.st_mode & 0777, 0600);
 }
 
-static void test_nothing_that_is_there_is_overwritten(void **state)
+TEST(nothing_that_is_there_is_overwritten, begin, end)
 {
     struct rip_recording_options options = {.size_bytes = sizeof(options)};
     struct output *output = open_output(&options), *other;
     char link[160];
 
-    (void)state;
     assert_int_equal(output_open(&other, path, &options), -EEXIST);
     assert_int_equal(output_close(output), 0);
     assert_content(path, 0, 0, 0); /* nothing happened: a header all the same */
@@ -229,12 +222,11 @@ static void test_nothing_that_is_there_is_overwritten(void **state)
     assert_int_equal(output_open(&other, "/proc/nothing/x", &options), -ENOENT);
 }
 
-static void test_options_that_exclude_one_another(void **state)
+TEST(options_that_exclude_one_another, begin, end)
 {
     struct rip_recording_options options = {.size_bytes = sizeof(options), .segments_kept = 1};
     struct output *output;
 
-    (void)state;
     assert_int_equal(output_open(&output, path, &options), -EINVAL);
     options.flight_bytes = 1;
     assert_int_equal(output_open(&output, path, &options), -EINVAL);
@@ -254,12 +246,11 @@ static void limit_files(uint64_t count)
 }
 
 /* The kernel writes the part of a frame that has room, and refuses the rest, as it does where a disk is full. */
-static void test_a_frame_without_room_is_cut_off(void **state)
+TEST(a_frame_without_room_is_cut_off, begin, end)
 {
     struct rip_recording_options options = {.size_bytes = sizeof(options)};
     struct output *output = open_output(&options);
 
-    (void)state;
     limit_files(header_bytes + 250);
     assert_int_equal(write_frame(output, 1, 100, true), 0);
     assert_int_equal(write_frame(output, 2, 100, false), 0);
@@ -279,12 +270,11 @@ static void test_a_frame_without_room_is_cut_off(void **state)
     assert_content(path, 1, 8, 4);
 }
 
-static void test_the_first_frame_has_no_room(void **state)
+TEST(the_first_frame_has_no_room, begin, end)
 {
     struct rip_recording_options options = {.size_bytes = sizeof(options)};
     struct output *output = open_output(&options);
 
-    (void)state;
     limit_files(header_bytes + 50);
     assert_int_equal(write_frame(output, 1, 100, true), -EFBIG);
     limit_files(0);
@@ -293,12 +283,11 @@ static void test_the_first_frame_has_no_room(void **state)
     assert_content(path, 2, 2, 1);
 }
 
-static void test_a_disk_that_loses_what_was_written(void **state)
+TEST(a_disk_that_loses_what_was_written, begin, end)
 {
     struct rip_recording_options options = {.size_bytes = sizeof(options), .sync_interval_ns = 2 * SECOND};
     struct output *output = open_output(&options);
 
-    (void)state;
     assert_false(output_advance(output, 100 * SECOND));
     assert_int_equal(write_frame(output, 1, 100, true), 0);
     disk_set_failing(EIO);
@@ -327,7 +316,7 @@ static void write_until_killed(const struct rip_recording_options *options)
         pause();
 }
 
-static void test_a_recorder_that_is_killed_leaves_whole_frames(void **state)
+TEST(a_recorder_that_is_killed_leaves_whole_frames, begin, end)
 {
     struct rip_recording_options options = {.size_bytes = sizeof(options)};
     struct content content;
@@ -335,7 +324,6 @@ static void test_a_recorder_that_is_killed_leaves_whole_frames(void **state)
     pid_t child = fork();
     int how;
 
-    (void)state;
     assert_true(child >= 0);
     if (child == 0)
         write_until_killed(&options);
@@ -364,13 +352,12 @@ static void write_frames(struct output *output, uint32_t first, uint32_t last, u
     }
 }
 
-static void test_segments_end_by_size(void **state)
+TEST(segments_end_by_size, begin, end)
 {
     struct rip_recording_options options = {.size_bytes = sizeof(options), .segment_bytes = 450 + header_bytes};
     struct output *output = open_output(&options), *other;
     struct stat status;
 
-    (void)state;
     assert_int_equal(output_open(&other, path, &options), -EBUSY);
     write_frames(output, 1, 12, 1);
     assert_int_equal(output_close(output), 0);
@@ -381,12 +368,11 @@ static void test_segments_end_by_size(void **state)
     assert_int_equal(status.st_mode & 0777, 0700);
 }
 
-static void test_segments_end_by_age(void **state)
+TEST(segments_end_by_age, begin, end)
 {
     struct rip_recording_options options = {.size_bytes = sizeof(options), .segment_ns = 10 * SECOND};
     struct output *output = open_output(&options);
 
-    (void)state;
     write_frames(output, 1, 25, SECOND);
     assert_int_equal(output_close(output), 0);
     assert_content(segment(1), 1, 10, 10);
@@ -394,24 +380,22 @@ static void test_segments_end_by_age(void **state)
     assert_content(segment(3), 21, 25, 5);
 }
 
-static void test_a_segment_is_more_than_its_full_frame(void **state)
+TEST(a_segment_is_more_than_its_full_frame, begin, end)
 {
     struct rip_recording_options options = {.size_bytes = sizeof(options), .segment_bytes = 10};
     struct output *output = open_output(&options);
 
-    (void)state;
     write_frames(output, 1, 6, 1);
     assert_int_equal(output_close(output), 0);
     assert_int_equal(count_files(path), 3);
 }
 
-static void test_the_newest_segments_are_kept_also_of_an_earlier_recording(void **state)
+TEST(the_newest_segments_are_kept_also_of_an_earlier_recording, begin, end)
 {
     struct rip_recording_options options = {
         .size_bytes = sizeof(options), .segment_bytes = 150 + header_bytes, .segments_kept = 3};
     struct output *output = open_output(&options);
 
-    (void)state;
     write_frames(output, 1, 9, 1);
     assert_int_equal(output_close(output), 0);
     assert_int_equal(count_files(path), 3);
@@ -425,7 +409,7 @@ static void test_the_newest_segments_are_kept_also_of_an_earlier_recording(void 
     assert_content(segment(6), 10, 11, 2);
 }
 
-static void test_other_files_in_the_directory_are_left_alone(void **state)
+TEST(other_files_in_the_directory_are_left_alone, begin, end)
 {
     struct rip_recording_options options = {
         .size_bytes = sizeof(options), .segment_bytes = 150 + header_bytes, .segments_kept = 1};
@@ -433,7 +417,6 @@ static void test_other_files_in_the_directory_are_left_alone(void **state)
     struct output *output;
     char name[192];
 
-    (void)state;
     assert_int_equal(mkdir(path, 0700), 0);
     for (size_t i = 0; i < 4; i++) {
         snprintf(name, sizeof(name), "%s/%s", path, names[i]);
@@ -446,12 +429,11 @@ static void test_other_files_in_the_directory_are_left_alone(void **state)
     assert_content(segment(3), 5, 6, 2);
 }
 
-static void test_a_directory_that_goes_and_comes_back(void **state)
+TEST(a_directory_that_goes_and_comes_back, begin, end)
 {
     struct rip_recording_options options = {.size_bytes = sizeof(options), .segment_bytes = 150 + header_bytes};
     struct output *output = open_output(&options);
 
-    (void)state;
     write_frames(output, 1, 2, 1);
     assert_int_equal(remove(segment(1)), 0);
     assert_int_equal(rmdir(path), 0);
@@ -465,13 +447,12 @@ static void test_a_directory_that_goes_and_comes_back(void **state)
 }
 
 /* A segment that cannot be removed does not become one of more and more. */
-static void test_no_more_segments_than_asked_for(void **state)
+TEST(no_more_segments_than_asked_for, begin, end)
 {
     struct rip_recording_options options = {
         .size_bytes = sizeof(options), .segment_bytes = 150 + header_bytes, .segments_kept = 1};
     struct output *output = open_output(&options);
 
-    (void)state;
     write_frames(output, 1, 2, 1);
     assert_int_equal(remove(segment(1)), 0);
     assert_int_equal(mkdir(segment(1), 0700), 0);
@@ -484,12 +465,11 @@ static void test_no_more_segments_than_asked_for(void **state)
     assert_content(segment(2), 4, 4, 1);
 }
 
-static void test_a_full_disk_has_one_segment_that_waits_for_room(void **state)
+TEST(a_full_disk_has_one_segment_that_waits_for_room, begin, end)
 {
     struct rip_recording_options options = {.size_bytes = sizeof(options), .segment_bytes = 150 + header_bytes};
     struct output *output = open_output(&options);
 
-    (void)state;
     write_frames(output, 1, 2, 1);
     limit_files(header_bytes + 50);
     for (uint32_t i = 3; i < 8; i++) {
@@ -505,14 +485,13 @@ static void test_a_full_disk_has_one_segment_that_waits_for_room(void **state)
 
 /* Memory ----------------------------------------------------------------------------------------------------------- */
 
-static void test_memory_holds_the_newest_from_a_full_frame_on(void **state)
+TEST(memory_holds_the_newest_from_a_full_frame_on, begin, end)
 {
     struct rip_recording_options options = {.size_bytes = sizeof(options), .flight_bytes = 10000};
     struct output *output = open_output(&options);
     struct content content;
     bool full = true;
 
-    (void)state;
     assert_int_equal(output_trigger(output, path), -ENODATA);
     assert_false(is_there(path));
     for (uint32_t i = 1; i <= 1000; i++) {
@@ -533,12 +512,11 @@ static void test_memory_holds_the_newest_from_a_full_frame_on(void **state)
     assert_int_equal(output_close(output), 0);
 }
 
-static void test_frames_that_are_too_large_for_memory(void **state)
+TEST(frames_that_are_too_large_for_memory, begin, end)
 {
     struct rip_recording_options options = {.size_bytes = sizeof(options), .flight_bytes = 1000};
     struct output *output = open_output(&options);
 
-    (void)state;
     assert_int_equal(write_frame(output, 1, 2000, true), -EFBIG);
     assert_int_equal(output_error(output), -EFBIG);
     assert_int_equal(write_frame(output, 2, 100, false), -EFBIG);
@@ -550,12 +528,11 @@ static void test_frames_that_are_too_large_for_memory(void **state)
     assert_int_equal(output_close(output), 0);
 }
 
-static void test_a_trigger_on_a_full_disk_writes_whole_frames(void **state)
+TEST(a_trigger_on_a_full_disk_writes_whole_frames, begin, end)
 {
     struct rip_recording_options options = {.size_bytes = sizeof(options), .flight_bytes = 10000};
     struct output *output = open_output(&options);
 
-    (void)state;
     for (uint32_t i = 1; i <= 5; i++)
         assert_int_equal(write_frame(output, i, 100, i == 1), 0);
     limit_files(header_bytes + 350);
@@ -567,27 +544,6 @@ static void test_a_trigger_on_a_full_disk_writes_whole_frames(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_a_file_holds_the_header_once_and_the_frames, begin, end),
-        cmocka_unit_test_setup_teardown(test_nothing_that_is_there_is_overwritten, begin, end),
-        cmocka_unit_test_setup_teardown(test_options_that_exclude_one_another, begin, end),
-        cmocka_unit_test_setup_teardown(test_a_frame_without_room_is_cut_off, begin, end),
-        cmocka_unit_test_setup_teardown(test_the_first_frame_has_no_room, begin, end),
-        cmocka_unit_test_setup_teardown(test_a_disk_that_loses_what_was_written, begin, end),
-        cmocka_unit_test_setup_teardown(test_a_recorder_that_is_killed_leaves_whole_frames, begin, end),
-        cmocka_unit_test_setup_teardown(test_segments_end_by_size, begin, end),
-        cmocka_unit_test_setup_teardown(test_segments_end_by_age, begin, end),
-        cmocka_unit_test_setup_teardown(test_a_segment_is_more_than_its_full_frame, begin, end),
-        cmocka_unit_test_setup_teardown(test_the_newest_segments_are_kept_also_of_an_earlier_recording, begin, end),
-        cmocka_unit_test_setup_teardown(test_other_files_in_the_directory_are_left_alone, begin, end),
-        cmocka_unit_test_setup_teardown(test_a_directory_that_goes_and_comes_back, begin, end),
-        cmocka_unit_test_setup_teardown(test_no_more_segments_than_asked_for, begin, end),
-        cmocka_unit_test_setup_teardown(test_a_full_disk_has_one_segment_that_waits_for_room, begin, end),
-        cmocka_unit_test_setup_teardown(test_memory_holds_the_newest_from_a_full_frame_on, begin, end),
-        cmocka_unit_test_setup_teardown(test_frames_that_are_too_large_for_memory, begin, end),
-        cmocka_unit_test_setup_teardown(test_a_trigger_on_a_full_disk_writes_whole_frames, begin, end),
-    };
-
     signal(SIGXFSZ, SIG_IGN);
-    return cmocka_run_group_tests(tests, make_header, NULL);
+    return tests_run(make_header, NULL);
 }

@@ -212,7 +212,7 @@ static int read_all(struct memory_file *file, struct event_text *text, uint64_t 
     return result;
 }
 
-static void test_what_is_written_comes_out_again(void **state)
+TEST(what_is_written_comes_out_again, set_stage, clear_stage)
 {
     struct stage *stage = *state;
     struct event_text text = {0};
@@ -226,7 +226,7 @@ static void test_what_is_written_comes_out_again(void **state)
 }
 
 /* Of a kind that is not known only the kind is; one with a number in the tag must have it there. */
-static void test_a_later_kind_is_passed_over(void **state)
+TEST(a_later_kind_is_passed_over)
 {
     unsigned char bytes[] = {0, RIP_EVENT_SCRIPT + 1, 2, 'x', 'y', RIP_EVENT_FLUSH, 3};
     unsigned char hidden[] = {0, RIP_EVENT_EXIT, 0};
@@ -235,7 +235,6 @@ static void test_a_later_kind_is_passed_over(void **state)
     struct rip_event event;
     bool has_data;
 
-    (void)state;
     coder_begin(&coder, false, bytes, sizeof(bytes));
     assert_int_equal(coder_read(&coder, &event, &has_data), 1);
     assert_int_equal(event.kind, RIP_EVENT_SCRIPT + 1);
@@ -249,7 +248,7 @@ static void test_a_later_kind_is_passed_over(void **state)
 }
 
 /* The file cut at any byte: the events of the frames before it, and where it is cut. */
-static void test_a_cut_file_opens_up_to_the_cut(void **state)
+TEST(a_cut_file_opens_up_to_the_cut, set_stage, clear_stage)
 {
     struct stage *stage = *state;
     struct event_text text = {0};
@@ -275,7 +274,7 @@ static void test_a_cut_file_opens_up_to_the_cut(void **state)
 
 /* Bits in each byte of the file flipped: it shows, and what comes before is as it was. (Some bits of zstd mean
  * nothing.) */
-static void test_a_flipped_bit_shows(void **state)
+TEST(a_flipped_bit_shows, set_stage, clear_stage)
 {
     struct stage *stage = *state;
     struct event_text text = {0};
@@ -295,7 +294,7 @@ static void test_a_flipped_bit_shows(void **state)
     }
 }
 
-static void test_another_version_is_named(void **state)
+TEST(another_version_is_named, set_stage, clear_stage)
 {
     struct stage *stage = *state;
     struct recording_header header;
@@ -314,7 +313,7 @@ static void test_another_version_is_named(void **state)
 }
 
 /* Data is of the event that was taken last, and comes out with it; a drain of nothing is not written without. */
-static void test_data_comes_with_its_event(void **state)
+TEST(data_comes_with_its_event, set_stage, clear_stage)
 {
     struct stage *stage = *state;
     struct recording_input input = {&stage->file, memory_read, 0};
@@ -389,7 +388,7 @@ static struct memory_file part_of(const struct memory_file *file, unsigned nth)
 }
 
 /* A state in the middle yields nothing when it is read in sequence, and all that is there when reading begins there. */
-static void test_reading_may_begin_at_a_state(void **state)
+TEST(reading_may_begin_at_a_state, set_stage, clear_stage)
 {
     struct stage *stage = *state;
     struct rip_id_info ids[] = {id_info(3), id_info(70)};
@@ -425,7 +424,7 @@ static void test_reading_may_begin_at_a_state(void **state)
 }
 
 /* The file is large: more than a frame for a drain, and states by themselves. */
-static void test_large_drains_and_states_are_parted(void **state)
+TEST(large_drains_and_states_are_parted, set_stage, clear_stage)
 {
     enum { ID_COUNT = 45000 };
     struct stage *stage = *state;
@@ -459,7 +458,7 @@ static void test_large_drains_and_states_are_parted(void **state)
 }
 
 /* Ids come and go, in slots that look alike: those that are there in the end are in the state. */
-static void test_the_state_after_many_ends(void **state)
+TEST(the_state_after_many_ends, set_stage, clear_stage)
 {
     enum { SLOTS = 400, STEPS = 20000 };
     static bool is_live[SLOTS];
@@ -499,7 +498,7 @@ static void test_the_state_after_many_ends(void **state)
 }
 
 /* What could not be written is counted, and what comes after can be read. */
-static void test_a_failing_output_costs_its_frames(void **state)
+TEST(a_failing_output_costs_its_frames, set_stage, clear_stage)
 {
     struct stage *stage = *state;
     struct rip_id_info ids[] = {id_info(3), id_info(9)};
@@ -546,7 +545,7 @@ static int try_to_take(struct stage *stage, struct rip_event event)
 }
 
 /* Session limits of RECORDING.md. What is beyond them costs its drain; what comes after can be read. */
-static void test_limits_of_a_writer(void **state)
+TEST(limits_of_a_writer, set_stage, clear_stage)
 {
     struct stage *stage = *state;
     struct rip_id_info info = id_info(3);
@@ -591,7 +590,7 @@ static void test_limits_of_a_writer(void **state)
     free(data);
 }
 
-static void test_rings_at_one_time(void **state)
+TEST(rings_at_one_time, set_stage, clear_stage)
 {
     enum { RINGS = 16384 };
     struct stage *stage = *state;
@@ -606,7 +605,7 @@ static void test_rings_at_one_time(void **state)
 }
 
 /* Two runs in one file: the rings of the first end, those of the second have other numbers. */
-static void test_another_run_has_rings_of_its_own(void **state)
+TEST(another_run_has_rings_of_its_own, set_stage, clear_stage)
 {
     struct stage *stage = *state;
     struct rip_id_info info = id_info(3);
@@ -640,7 +639,7 @@ static uint64_t first_after_seek(struct recording_reader *reader, uint64_t wall_
     return event->latest_wall_ns;
 }
 
-static void test_seeking(void **state)
+TEST(seeking, set_stage, clear_stage)
 {
     struct stage *stage = *state;
     struct rip_id_info ids[] = {id_info(3), id_info(70)};
@@ -668,26 +667,4 @@ static void test_seeking(void **state)
     assert_non_null(strstr(text_of(&text), "1/70 g2 id 170 of 0 (0 1190] register"));
     text_clear(&text);
     recording_reader_free(reader);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_what_is_written_comes_out_again, set_stage, clear_stage),
-        cmocka_unit_test(test_a_later_kind_is_passed_over),
-        cmocka_unit_test_setup_teardown(test_a_cut_file_opens_up_to_the_cut, set_stage, clear_stage),
-        cmocka_unit_test_setup_teardown(test_a_flipped_bit_shows, set_stage, clear_stage),
-        cmocka_unit_test_setup_teardown(test_another_version_is_named, set_stage, clear_stage),
-        cmocka_unit_test_setup_teardown(test_data_comes_with_its_event, set_stage, clear_stage),
-        cmocka_unit_test_setup_teardown(test_reading_may_begin_at_a_state, set_stage, clear_stage),
-        cmocka_unit_test_setup_teardown(test_large_drains_and_states_are_parted, set_stage, clear_stage),
-        cmocka_unit_test_setup_teardown(test_the_state_after_many_ends, set_stage, clear_stage),
-        cmocka_unit_test_setup_teardown(test_a_failing_output_costs_its_frames, set_stage, clear_stage),
-        cmocka_unit_test_setup_teardown(test_limits_of_a_writer, set_stage, clear_stage),
-        cmocka_unit_test_setup_teardown(test_rings_at_one_time, set_stage, clear_stage),
-        cmocka_unit_test_setup_teardown(test_another_run_has_rings_of_its_own, set_stage, clear_stage),
-        cmocka_unit_test_setup_teardown(test_seeking, set_stage, clear_stage),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

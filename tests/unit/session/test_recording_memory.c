@@ -153,13 +153,12 @@ static void new_ring(struct ring_builder *builder)
     }
 }
 
-static void test_recording_without_memory(void **state)
+TEST(recording_without_memory)
 {
     struct memory_file file = {0};
     struct ring_builder builder;
     bool failed = true, is_open;
 
-    (void)state;
     for (long number = 0; failed; number++) {
         assert_in_range(number, 0, ALLOCATIONS_MAX - 1);
         new_ring(&builder);
@@ -175,13 +174,12 @@ static void test_recording_without_memory(void **state)
     }
 }
 
-static void test_reading_without_memory(void **state)
+TEST(reading_without_memory)
 {
     struct memory_file file = {0};
     struct ring_builder builder;
     bool failed = true;
 
-    (void)state;
     new_ring(&builder);
     assert_true(record(&builder, &file));
     for (long number = 0; failed; number++) {
@@ -196,14 +194,4 @@ static void test_reading_without_memory(void **state)
     }
     ring_builder_free(&builder);
     free(file.bytes);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_recording_without_memory),
-        cmocka_unit_test(test_reading_without_memory),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,19 +2,14 @@
 /* test_ring_copy.c - rings copied out of their files: librip/session/ring_copy.c. */
 #include <errno.h>
 #include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "session/ring_copy.h"
 #include "support/ring_stage.h"
+#include "support/test.h"
 
 #define NAME "ring"
 
@@ -100,7 +95,7 @@ static void add_ids(void)
     }
 }
 
-static void test_a_copy_says_what_the_ring_says(void **state)
+TEST(a_copy_says_what_the_ring_says, set_up, tear_down)
 {
     static const uint8_t build_id[] = {1, 2, 3};
     int descriptor = open_ring();
@@ -109,7 +104,6 @@ static void test_a_copy_says_what_the_ring_says(void **state)
     struct rip_process_info process;
     uint64_t blocks;
 
-    (void)state;
     add_ids();
     ring_builder_add_process(&builder, 0, 4711, 99, "server");
     ring_builder_link_module(&builder, 0, ring_builder_add_module(&builder, 16, 32, 0, "/bin/x", build_id, 3));
@@ -147,7 +141,7 @@ static void log_end(uint32_t slot, uint64_t number)
     builder.ring->ended_snap_count += ring_builder_slot(&builder, slot)->count;
 }
 
-static void test_an_id_that_ended_is_not_live_as_well(void **state)
+TEST(an_id_that_ended_is_not_live_as_well, set_up, tear_down)
 {
     int descriptor = open_ring();
     struct rip_entry trail[RIP_ENTRY_COUNT];
@@ -156,7 +150,6 @@ static void test_an_id_that_ended_is_not_live_as_well(void **state)
     struct ring_copy copy;
     size_t count;
 
-    (void)state;
     add_ids();
     log_end(64, 0);
     log_end(4096, 1);
@@ -181,13 +174,12 @@ static void test_an_id_that_ended_is_not_live_as_well(void **state)
 }
 
 /* An end that is under way when the header is copied: what the ring counts does not belong together. */
-static void test_an_end_under_way_is_said(void **state)
+TEST(an_end_under_way_is_said, set_up, tear_down)
 {
     int descriptor = open_ring();
     struct rip_ring_info info;
     struct ring_copy copy;
 
-    (void)state;
     add_ids();
     log_end(64, 0);
     builder.ring->ended_begun_count++;
@@ -198,13 +190,12 @@ static void test_an_end_under_way_is_said(void **state)
     close(descriptor);
 }
 
-static void test_a_hole_that_is_vouched_for_is_refused(void **state)
+TEST(a_hole_that_is_vouched_for_is_refused, set_up, tear_down)
 {
     int descriptor = open_ring();
     struct ring_copy copy;
     uint64_t blocks;
 
-    (void)state;
     add_ids();
     for (uint32_t slot = 1024; slot < 4000; slot++)
         ring_builder_set_live(&builder, slot, true);
@@ -216,7 +207,7 @@ static void test_a_hole_that_is_vouched_for_is_refused(void **state)
 }
 
 /* A few pages that claim to be a large ring full of processes cost no more than a few pages. */
-static void test_a_copy_takes_memory_as_the_file_does(void **state)
+TEST(a_copy_takes_memory_as_the_file_does, set_up, tear_down)
 {
     const struct ring_geometry geometry = {
         .slot_capacity = 64, .process_capacity = RIP_PROCESS_MAX, .process_stride_bytes = 4096};
@@ -224,7 +215,6 @@ static void test_a_copy_takes_memory_as_the_file_does(void **state)
     struct ring_copy copy;
     int descriptor;
 
-    (void)state;
     ring_stage_build(&stage, "large", &geometry, &large);
     large.ring->process_high_water = RIP_PROCESS_MAX;
     descriptor = open(ring_stage_path(&stage, "large"), O_RDONLY | O_CLOEXEC);
@@ -235,12 +225,11 @@ static void test_a_copy_takes_memory_as_the_file_does(void **state)
     ring_stage_release(&large);
 }
 
-static void test_a_file_that_was_cut_harms_nobody(void **state)
+TEST(a_file_that_was_cut_harms_nobody, set_up, tear_down)
 {
     int descriptor = open_ring();
     struct ring_copy copy;
 
-    (void)state;
     add_ids();
     assert_int_equal(ring_copy_open(&copy, descriptor), 0);
     assert_int_equal(ring_copy_take(&copy), 0);
@@ -262,9 +251,8 @@ static void assert_refused(const char *name, int error, const char *reason)
     close(descriptor);
 }
 
-static void test_other_files_are_refused(void **state)
+TEST(other_files_are_refused, set_up, tear_down)
 {
-    (void)state;
     ring_stage_write(&stage, "empty", "", 0);
     ring_stage_write(&stage, "text", "no ring at all", 14);
     assert_refused("empty", -EINVAL, "is not a ring");
@@ -273,19 +261,4 @@ static void test_other_files_are_refused(void **state)
     assert_refused("short", -EBADMSG, "is shorter than its header says");
     builder.ring->format_version = 7;
     assert_refused(NAME, -EPROTONOSUPPORT, "is a ring of another format version");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_a_copy_says_what_the_ring_says, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_an_id_that_ended_is_not_live_as_well, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_an_end_under_way_is_said, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_a_hole_that_is_vouched_for_is_refused, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_a_copy_takes_memory_as_the_file_does, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_a_file_that_was_cut_harms_nobody, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_other_files_are_refused, set_up, tear_down),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,11 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,11 +12,10 @@
 #include <time.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "rip/session.h"
 #include "session/capture_file.h"
 #include "support/ring_stage.h"
+#include "support/test.h"
 
 #define SECOND_NS UINT64_C(1000000000)
 #define PATIENCE_NS (90 * SECOND_NS)
@@ -155,12 +150,11 @@ static void record(const char *name, const char *target)
     rip_session_close(session);
 }
 
-static void test_all_sources_yield_the_same(void **state)
+TEST(all_sources_yield_the_same, set_up, tear_down)
 {
     static const char *const names[] = {"directory", "capture", "recording", "recorded-capture", "again"};
     char *live;
 
-    (void)state;
     ring_builder_add_id(&builder, 151, 104, 14, 0, "ended");
     ring_builder_run_to(&builder, 151, 2);
     ring_builder_note(&builder, 151, "last", 4);
@@ -190,7 +184,7 @@ static void test_all_sources_yield_the_same(void **state)
     assert_int_equal(rmdir(ring_stage_path(&stage, "directory")), 0);
 }
 
-static void test_what_a_source_is_its_content_says(void **state)
+TEST(what_a_source_is_its_content_says, set_up, tear_down)
 {
     static const struct {
         const char *name;
@@ -200,7 +194,6 @@ static void test_what_a_source_is_its_content_says(void **state)
                 {"capture", RIP_SESSION_CAPTURE},
                 {"recording", RIP_SESSION_RECORDING}};
 
-    (void)state;
     put_capture("capture");
     record("ring", "recording");
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
@@ -216,13 +209,12 @@ static void test_what_a_source_is_its_content_says(void **state)
     }
 }
 
-static void test_each_drain_yields_what_is_new(void **state)
+TEST(each_drain_yields_what_is_new, set_up, tear_down)
 {
     const struct rip_session_options options = {.size_bytes = sizeof(options), .interval_ns = SECOND_NS / 100};
     struct rip_session *session = open_with("ring", &options);
     const struct rip_event *event, *peeked;
 
-    (void)state;
     event = find(session, RIP_EVENT_DRAIN);
     assert_int_equal(event->as.drain.sequence, 1);
     ring_builder_snap(&builder, 1, 0x77);
@@ -239,12 +231,11 @@ static void test_each_drain_yields_what_is_new(void **state)
     rip_session_close(session);
 }
 
-static void test_a_peeked_event_stays(void **state)
+TEST(a_peeked_event_stays, set_up, tear_down)
 {
     struct rip_session *session = open_once("ring");
     const struct rip_event *event, *next;
 
-    (void)state;
     for (int result = 1; result == 1;) {
         struct rip_event before;
 
@@ -275,11 +266,10 @@ static void assert_refused(const char *name, int error, const char *part)
     free(text);
 }
 
-static void test_what_cannot_be_opened_is_said(void **state)
+TEST(what_cannot_be_opened_is_said, set_up, tear_down)
 {
     static const char foreign[] = "a text that is neither of them, and longer than any magic of theirs is long";
 
-    (void)state;
     assert_refused("missing", -ENOENT, "No such file");
     assert_int_equal(mkfifo(ring_stage_path(&stage, "fifo"), 0600), 0);
     assert_refused("fifo", -EINVAL, "is neither");
@@ -308,12 +298,11 @@ static uint64_t size_of(const char *name)
 }
 
 /* Cut anywhere behind its header, it yields what comes before the cut, and says where that is. */
-static void test_a_recording_that_was_cut(void **state)
+TEST(a_recording_that_was_cut, set_up, tear_down)
 {
     char *whole;
     uint64_t size_bytes;
 
-    (void)state;
     record("ring", "recording");
     size_bytes = size_of("recording");
     whole = transcript(open_once("recording"));
@@ -338,13 +327,12 @@ static void test_a_recording_that_was_cut(void **state)
     free(whole);
 }
 
-static void test_a_ring_that_is_cut_ends_it(void **state)
+TEST(a_ring_that_is_cut_ends_it, set_up, tear_down)
 {
     const struct rip_session_options options = {.size_bytes = sizeof(options), .interval_ns = 1};
     struct rip_session *session = open_with("ring", &options);
     const struct rip_event *event;
 
-    (void)state;
     find(session, RIP_EVENT_DRAIN);
     assert_int_equal(truncate(ring_stage_path(&stage, "ring"), 4096), 0);
     event = find(session, RIP_EVENT_RING_END);
@@ -357,7 +345,7 @@ static void test_a_ring_that_is_cut_ends_it(void **state)
 }
 
 /* Structs of the caller's that are shorter, or longer, than ours. */
-static void test_structs_of_other_releases(void **state)
+TEST(structs_of_other_releases, set_up, tear_down)
 {
     struct {
         struct rip_session_options options;
@@ -370,7 +358,6 @@ static void test_structs_of_other_releases(void **state)
     const struct rip_observer none = {.size_bytes = 0};
     struct rip_session *session;
 
-    (void)state;
     rip_session_close(open_with("ring", &longer.options));
     session = open_with(".", &shorter); /* what lies behind its size is not looked at */
     find(session, RIP_EVENT_RING);
@@ -426,13 +413,12 @@ static struct rip_observer observer_of(struct counts *counts)
                                  .stall_begin = count_stall_begin};
 }
 
-static void test_observers_are_called(void **state)
+TEST(observers_are_called, set_up, tear_down)
 {
     struct counts counts = {0};
     const struct rip_observer observer = observer_of(&counts);
     struct rip_session *session;
 
-    (void)state;
     put_capture("capture");
     session = open_once("capture");
     assert_int_equal(rip_session_observe(session, &observer), 0);
@@ -447,14 +433,13 @@ static void test_observers_are_called(void **state)
     rip_session_close(session);
 }
 
-static void test_an_observer_ends_the_run(void **state)
+TEST(an_observer_ends_the_run, set_up, tear_down)
 {
     struct counts counts = {.stop_after = 3};
     const struct rip_observer observer = observer_of(&counts);
     struct rip_session *session = open_once("ring");
     const struct rip_event *event;
 
-    (void)state;
     assert_int_equal(rip_session_observe(session, &observer), 0);
     assert_int_equal(rip_session_run(session, NULL), 42);
     assert_int_equal(counts.event, 3);
@@ -467,7 +452,7 @@ static void test_an_observer_ends_the_run(void **state)
 }
 
 /* A snap of more than an id keeps: some of it is lost. */
-static void test_what_was_lost_is_observed(void **state)
+TEST(what_was_lost_is_observed, set_up, tear_down)
 {
     const struct rip_session_options options = {.size_bytes = sizeof(options), .interval_ns = 1};
     const struct rip_session_limit one = {.size_bytes = sizeof(one), .drain_count = 1};
@@ -475,7 +460,6 @@ static void test_what_was_lost_is_observed(void **state)
     const struct rip_observer observer = observer_of(&counts);
     struct rip_session *session = open_with("ring", &options);
 
-    (void)state;
     assert_int_equal(rip_session_run(session, &one), 1);
     assert_int_equal(rip_session_observe(session, &observer), 0);
     ring_builder_run_to(&builder, 2, 1000 + 2 * RIP_ENTRY_COUNT);
@@ -485,13 +469,12 @@ static void test_what_was_lost_is_observed(void **state)
     rip_session_close(session);
 }
 
-static void test_runs_end_at_their_limits(void **state)
+TEST(runs_end_at_their_limits, set_up, tear_down)
 {
     struct rip_session_limit limit = {.size_bytes = sizeof(limit), .event_count = 2};
     struct rip_session *session;
     const struct rip_event *event;
 
-    (void)state;
     record("ring", "recording");
     session = open_once("recording");
     assert_int_equal(rip_session_run(session, &limit), 1);
@@ -512,14 +495,13 @@ static void test_runs_end_at_their_limits(void **state)
 }
 
 /* A capture knows how its process ended, and who was stalled then. */
-static void test_a_capture_says_how_it_ended(void **state)
+TEST(a_capture_says_how_it_ended, set_up, tear_down)
 {
     struct rip_session *session;
     const struct rip_event *event;
     const void *data;
     size_t count;
 
-    (void)state;
     put_capture("capture");
     session = open_once("capture");
     event = find(session, RIP_EVENT_RING);
@@ -541,7 +523,7 @@ static void test_a_capture_says_how_it_ended(void **state)
 
 /* Ancillary data --------------------------------------------------------------------------------------------------- */
 
-static void test_attached_data_is_saved(void **state)
+TEST(attached_data_is_saved, set_up, tear_down)
 {
     struct rip_session *session = open_once("ring");
     const struct rip_event *event;
@@ -549,7 +531,6 @@ static void test_attached_data_is_saved(void **state)
     const void *data;
     size_t count;
 
-    (void)state;
     assert_int_equal(rip_session_attach(session, "a", "x", 1), -EINVAL); /* no event yet */
     assert_int_equal(rip_session_record(session, ring_stage_path(&stage, "recording"), NULL), 0);
     while (rip_session_next(session, &event) == 1) {
@@ -579,13 +560,12 @@ static void test_attached_data_is_saved(void **state)
     rip_session_close(session);
 }
 
-static void test_attached_data_has_limits(void **state)
+TEST(attached_data_has_limits, set_up, tear_down)
 {
     struct rip_session *session = open_once("ring");
     char name[RIP_SESSION_NAMESPACE_BYTES + 2], *large = calloc(1, RIP_SESSION_DATA_BYTES_MAX + 1);
     const struct rip_event *event;
 
-    (void)state;
     assert_non_null(large);
     memset(name, 'n', sizeof(name) - 1);
     name[sizeof(name) - 1] = '\0';
@@ -610,7 +590,7 @@ static void test_attached_data_has_limits(void **state)
 
 /* Recording -------------------------------------------------------------------------------------------------------- */
 
-static void test_recording_begins_in_the_middle(void **state)
+TEST(recording_begins_in_the_middle, set_up, tear_down)
 {
     const struct rip_session_options options = {.size_bytes = sizeof(options), .interval_ns = 1};
     const struct rip_session_limit one = {.size_bytes = sizeof(one), .drain_count = 1};
@@ -618,7 +598,6 @@ static void test_recording_begins_in_the_middle(void **state)
     struct rip_recording_state recorded;
     char *text;
 
-    (void)state;
     assert_int_equal(rip_session_run(session, &one), 1);
     assert_int_equal(rip_session_record(session, ring_stage_path(&stage, "recording"), NULL), 0);
     assert_int_equal(rip_session_record(session, ring_stage_path(&stage, "other"), NULL), -EBUSY);
@@ -637,7 +616,7 @@ static void test_recording_begins_in_the_middle(void **state)
 }
 
 /* Drains that said nothing are left out, but for the last. */
-static void test_a_recording_says_until_when_it_goes(void **state)
+TEST(a_recording_says_until_when_it_goes, set_up, tear_down)
 {
     const struct rip_session_options options = {.size_bytes = sizeof(options), .interval_ns = 1};
     const struct rip_session_limit five = {.size_bytes = sizeof(five), .drain_count = 5};
@@ -646,7 +625,6 @@ static void test_a_recording_says_until_when_it_goes(void **state)
     const void *data;
     size_t count;
 
-    (void)state;
     assert_int_equal(rip_session_record(session, ring_stage_path(&stage, "recording"), NULL), 0);
     assert_int_equal(rip_session_run(session, &five), 1);
     rip_session_close(session);
@@ -659,7 +637,7 @@ static void test_a_recording_says_until_when_it_goes(void **state)
     rip_session_close(session);
 }
 
-static void test_a_recording_is_searched(void **state)
+TEST(a_recording_is_searched, set_up, tear_down)
 {
     const struct rip_session_options options = {.size_bytes = sizeof(options), .interval_ns = 1};
     const struct rip_session_limit one = {.size_bytes = sizeof(one), .drain_count = 1};
@@ -667,7 +645,6 @@ static void test_a_recording_is_searched(void **state)
     const struct rip_event *event;
     uint64_t times[20], ids = 0;
 
-    (void)state;
     assert_int_equal(rip_session_record(session, ring_stage_path(&stage, "recording"), NULL), 0);
     for (unsigned i = 0; i < 20; i++) {
         ring_builder_snap(&builder, 1, 0x100 + i);
@@ -705,7 +682,7 @@ static unsigned count_files(const char *directory)
 }
 
 /* Segments are read as one recording: nothing is found anew where the next one begins. */
-static void test_segments_are_one_recording(void **state)
+TEST(segments_are_one_recording, set_up, tear_down)
 {
     const struct rip_session_options options = {.size_bytes = sizeof(options), .interval_ns = 1};
     const struct rip_recording_options segments = {.size_bytes = sizeof(segments), .segment_bytes = 1};
@@ -714,7 +691,6 @@ static void test_segments_are_one_recording(void **state)
     uint64_t middle_ns = 0, at, total, ids = 0;
     char *text;
 
-    (void)state;
     assert_int_equal(rip_session_record(session, ring_stage_path(&stage, "segments"), &segments), 0);
     for (unsigned i = 0; i < 40; i++) {
         ring_builder_snap(&builder, 1, 0x100 + i);
@@ -741,7 +717,7 @@ static void test_segments_are_one_recording(void **state)
 
 /* Live ------------------------------------------------------------------------------------------------------------- */
 
-static void test_new_rings_are_found(void **state)
+TEST(new_rings_are_found, set_up, tear_down)
 {
     const char *const patterns[] = {"ri*", "new"};
     const struct rip_session_options options = {
@@ -751,7 +727,6 @@ static void test_new_rings_are_found(void **state)
     const struct rip_event *event;
     struct ring_builder other, fresh;
 
-    (void)state;
     ring_stage_build(&stage, "unwanted", &(struct ring_geometry){.slot_capacity = 1}, &other);
     ring_stage_write(&stage, "ripe", "no ring", 7);
     assert_int_equal(rip_session_run(session, &one), 1);
@@ -796,7 +771,7 @@ static void test_new_rings_are_found(void **state)
 }
 
 /* A ring that comes between two drains is open at once: what it says is read though its file has gone again. */
-static void test_a_new_ring_is_held(void **state)
+TEST(a_new_ring_is_held, set_up, tear_down)
 {
     const struct rip_session_options options = {.size_bytes = sizeof(options), .interval_ns = 20 * PATIENCE_NS};
     const struct rip_session_limit one = {.size_bytes = sizeof(one), .drain_count = 1};
@@ -804,7 +779,6 @@ static void test_a_new_ring_is_held(void **state)
     const struct rip_event *event;
     struct ring_builder fresh;
 
-    (void)state;
     assert_int_equal(rip_session_run(session, &one), 1);
     ring_stage_build(&stage, "part", &(struct ring_geometry){.slot_capacity = 1}, &fresh);
     ring_builder_add_id(&fresh, 0, 7, 7, 0, "one");
@@ -827,7 +801,7 @@ static void pause_for_long(void *context)
 }
 
 /* A process without locks, as one in which they could not be had: it is looked up. */
-static void test_a_process_dies(void **state)
+TEST(a_process_dies, set_up, tear_down)
 {
     const struct rip_session_options options = {.size_bytes = sizeof(options), .interval_ns = SECOND_NS / 100};
     const struct rip_session_limit one = {.size_bytes = sizeof(one), .drain_count = 1};
@@ -836,7 +810,6 @@ static void test_a_process_dies(void **state)
     const struct rip_event *event = NULL;
     int result = -EAGAIN;
 
-    (void)state;
     ring_builder_add_process(&builder, 0, (uint32_t)pid, ring_stage_start_time(pid), "child");
     ring_builder_process(&builder, 0)->flags = 0;
     session = open_with("ring", &options);
@@ -856,13 +829,12 @@ static void test_a_process_dies(void **state)
     rip_session_close(session);
 }
 
-static void test_waits_end(void **state)
+TEST(waits_end, set_up, tear_down)
 {
     const struct rip_session_options options = {.size_bytes = sizeof(options), .interval_ns = PATIENCE_NS};
     const struct rip_session_limit one = {.size_bytes = sizeof(one), .drain_count = 1};
     struct rip_session *session = open_with("ring", &options);
 
-    (void)state;
     assert_int_equal(rip_session_due_ns(session), 0);
     assert_int_equal(rip_session_wait(session, 0), 0);
     assert_int_equal(rip_session_run(session, &one), 1);
@@ -875,14 +847,13 @@ static void test_waits_end(void **state)
     rip_session_close(session);
 }
 
-static void test_a_drain_is_asked_for(void **state)
+TEST(a_drain_is_asked_for, set_up, tear_down)
 {
     const struct rip_session_options options = {.size_bytes = sizeof(options), .interval_ns = 20 * PATIENCE_NS};
     const struct rip_session_limit one = {.size_bytes = sizeof(one), .drain_count = 1};
     struct rip_session *session = open_with("ring", &options);
     const struct rip_event *event;
 
-    (void)state;
     assert_int_equal(rip_session_run(session, &one), 1);
     ring_builder_snap(&builder, 1, 0x79);
     assert_int_equal(rip_session_next(session, &event), -EAGAIN);
@@ -909,11 +880,10 @@ static void hold_locks(void *context)
         _exit(1);
 }
 
-static void test_rings_are_chosen_by_process(void **state)
+TEST(rings_are_chosen_by_process, set_up, tear_down)
 {
     const uint64_t ranges[][2] = {{RIP_LOCK_HOLDER_OFFSET + 3, 1}, {0, 0}}; /* one byte, and all of them */
 
-    (void)state;
     for (size_t i = 0; i < 2; i++) {
         uint64_t range[2] = {ranges[i][0], ranges[i][1]};
         const pid_t pid = ring_stage_start(hold_locks, NULL, range);
@@ -938,14 +908,13 @@ static void do_nothing(int signal_number)
     (void)signal_number;
 }
 
-static void test_a_signal_ends_a_wait(void **state)
+TEST(a_signal_ends_a_wait, set_up, tear_down)
 {
     const struct rip_session_options options = {.size_bytes = sizeof(options), .interval_ns = PATIENCE_NS};
     const struct rip_session_limit one = {.size_bytes = sizeof(one), .drain_count = 1};
     const struct sigaction action = {.sa_handler = do_nothing};
     static const char *const names[] = {"ring", "."};
 
-    (void)state;
     assert_int_equal(sigaction(SIGUSR1, &action, NULL), 0);
     for (size_t i = 0; i < 2; i++) {
         struct rip_session *session = open_with(names[i], &options);
@@ -960,40 +929,4 @@ static void test_a_signal_ends_a_wait(void **state)
         assert_int_equal(timer_delete(timer), 0);
         rip_session_close(session);
     }
-}
-
-#define TEST(function) cmocka_unit_test_setup_teardown(function, set_up, tear_down)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(test_all_sources_yield_the_same),
-        TEST(test_what_a_source_is_its_content_says),
-        TEST(test_each_drain_yields_what_is_new),
-        TEST(test_a_peeked_event_stays),
-        TEST(test_what_cannot_be_opened_is_said),
-        TEST(test_a_recording_that_was_cut),
-        TEST(test_a_ring_that_is_cut_ends_it),
-        TEST(test_structs_of_other_releases),
-        TEST(test_observers_are_called),
-        TEST(test_an_observer_ends_the_run),
-        TEST(test_what_was_lost_is_observed),
-        TEST(test_runs_end_at_their_limits),
-        TEST(test_a_capture_says_how_it_ended),
-        TEST(test_attached_data_is_saved),
-        TEST(test_attached_data_has_limits),
-        TEST(test_recording_begins_in_the_middle),
-        TEST(test_a_recording_says_until_when_it_goes),
-        TEST(test_a_recording_is_searched),
-        TEST(test_segments_are_one_recording),
-        TEST(test_new_rings_are_found),
-        TEST(test_a_new_ring_is_held),
-        TEST(test_a_process_dies),
-        TEST(test_rings_are_chosen_by_process),
-        TEST(test_a_drain_is_asked_for),
-        TEST(test_waits_end),
-        TEST(test_a_signal_ends_a_wait),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,11 +4,7 @@
  * threads that live shorter than a drain. Each snap is at an address that says which one it is.
  */
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdatomic.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,12 +12,11 @@
 #include <time.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include <librip.h>
 
 #include "rip/session.h"
 #include "support/ring_stage.h"
+#include "support/test.h"
 
 #define BUSY_THREADS 4u
 #define SHORT_THREADS 600u
@@ -137,7 +132,7 @@ static int see(void *context, struct rip_session *session, const struct rip_even
     return 0;
 }
 
-static void test_nothing_is_wrong_and_all_is_counted(void **state)
+TEST(nothing_is_wrong_and_all_is_counted)
 {
     const struct rip_session_options options = {.size_bytes = sizeof(options), .interval_ns = 3000000};
     struct seen seen = {0};
@@ -148,7 +143,6 @@ static void test_nothing_is_wrong_and_all_is_counted(void **state)
     int pipes[2], status;
     pid_t pid;
 
-    (void)state;
     ring_stage_open(&stage);
     assert_int_equal(pipe(pipes), 0);
     assert_int_equal(rip_session_open(&session, ring_stage_path(&stage, "."), &options, NULL), 0);
@@ -196,7 +190,7 @@ static void run_flusher(const char *ring, int input)
     _exit(0);
 }
 
-static void test_a_program_asks_for_a_drain(void **state)
+TEST(a_program_asks_for_a_drain)
 {
     const struct rip_session_options options = {.size_bytes = sizeof(options), .interval_ns = 20 * PATIENCE_NS};
     const struct rip_session_limit one = {.size_bytes = sizeof(one), .drain_count = 1};
@@ -205,7 +199,6 @@ static void test_a_program_asks_for_a_drain(void **state)
     int pipes[2];
     pid_t pid;
 
-    (void)state;
     ring_stage_open(&stage);
     assert_int_equal(pipe(pipes), 0);
     fflush(stdout);
@@ -235,14 +228,4 @@ static void test_a_program_asks_for_a_drain(void **state)
     close(pipes[1]);
     assert_int_equal(waitpid(pid, NULL, 0), pid);
     ring_stage_close(&stage);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_nothing_is_wrong_and_all_is_counted),
-        cmocka_unit_test(test_a_program_asks_for_a_drain),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

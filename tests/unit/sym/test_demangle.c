@@ -1,16 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_demangle.c - names as people write them: ripd/sym/child/demangle.c. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
-
 #include <stdlib.h>
 
+#include "support/test.h"
 #include "sym/child/demangle.h"
 
-static void test_all(void **state)
+TEST(all)
 {
     static const struct sample {
         const char *name;
@@ -37,7 +32,6 @@ static void test_all(void **state)
         {"_DYNAMIC", NULL},
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof(samples) / sizeof(samples[0]); i++) {
         char *text = demangle(samples[i].name);
 
@@ -49,11 +43,4 @@ static void test_all(void **state)
         assert_string_equal(text, samples[i].text);
         free(text);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_all)};
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

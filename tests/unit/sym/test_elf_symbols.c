@@ -4,18 +4,12 @@
  *
  * Which name of several is taken, where functions begin and end, and what is no function.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
-
 #include <fcntl.h>
 #include <link.h>
-#include <stdint.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "support/test.h"
 #include "sym/child/elf_symbols.h"
 
 /* 64 bytes, filled; symbols in it are known by their offset. */
@@ -65,16 +59,14 @@ static void assert_name(uint64_t offset, const char *name)
     assert_string_equal(at(offset), name);
 }
 
-static void test_one_name_of_several(void **state)
+TEST(one_name_of_several)
 {
-    (void)state;
     assert_name(0, "es_global");
     assert_name(16, "es_typed"); /* though the other one is global */
 }
 
-static void test_begin_and_end(void **state)
+TEST(begin_and_end)
 {
-    (void)state;
     assert_name(7, "es_global");
     assert_null(at(8));
     assert_null(at(15));
@@ -82,9 +74,8 @@ static void test_begin_and_end(void **state)
     assert_null(at(20));
 }
 
-static void test_without_size(void **state)
+TEST(without_size)
 {
-    (void)state;
     assert_name(32, "es_no_size");
     assert_name(39, "es_no_size");
     assert_name(43, "es_no_size"); /* what is no function does not end it */
@@ -93,9 +84,8 @@ static void test_without_size(void **state)
     assert_null(at(1 << 20));
 }
 
-static void test_one_in_another(void **state)
+TEST(one_in_another)
 {
-    (void)state;
     assert_name(47, "es_outer");
     assert_name(48, "es_inner");
     assert_name(51, "es_inner");
@@ -103,9 +93,8 @@ static void test_one_in_another(void **state)
     assert_name(55, "es_outer");
 }
 
-static void test_no_function(void **state)
+TEST(no_function)
 {
-    (void)state;
     for (size_t i = 0; i < symbols.count; i++) {
         assert_string_not_equal(symbols.symbols[i].name, "es_data");
         assert_string_not_equal(symbols.symbols[i].name, "es_variable");
@@ -117,11 +106,10 @@ static void test_no_function(void **state)
     assert_null(elf_symbols_find(&symbols, UINT64_MAX));
 }
 
-static void test_none(void **state)
+TEST(none)
 {
     const struct elf_symbols none = {.count = 0};
 
-    (void)state;
     assert_null(elf_symbols_find(&none, 0));
     assert_null(elf_symbols_find(&none, UINT64_MAX));
 }
@@ -163,11 +151,5 @@ static int forget_own_file(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_one_name_of_several), cmocka_unit_test(test_begin_and_end),
-        cmocka_unit_test(test_without_size),        cmocka_unit_test(test_no_function),
-        cmocka_unit_test(test_one_in_another),      cmocka_unit_test(test_none),
-    };
-
-    return cmocka_run_group_tests(tests, load_own_file, forget_own_file);
+    return tests_run(load_own_file, forget_own_file);
 }

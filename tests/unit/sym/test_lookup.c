@@ -5,12 +5,6 @@
  * What a broken file does to libdw is not ours to promise: each is looked at in a process of its own, which may crash
  * but must come to an end.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
-
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -25,6 +19,7 @@
 #include <unistd.h>
 
 #include "os/sandbox.h"
+#include "support/test.h"
 #include "sym/child/lookup.h"
 
 #define BROKEN_SECONDS 20u
@@ -87,13 +82,12 @@ static uint64_t sought_address(void)
     return in_file((uintptr_t)sought) + 1;
 }
 
-static void test_own_file(void **state)
+TEST(own_file)
 {
     struct symbol_frame frames[SYMBOL_FRAMES_MAX];
     struct lookup *lookup = NULL;
     int descriptor = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
 
-    (void)state;
     assert_int_equal(sought(1), 2);
     assert_int_equal(lookup_open(&lookup, descriptor, "/proc/self/exe", NULL, 0), 0);
     assert_int_equal(lookup_find(lookup, sought_address(), frames), 1);
@@ -117,11 +111,10 @@ static void assert_function(struct lookup *lookup, size_t offset, const char *na
     assert_string_equal(frames[0].function, name);
 }
 
-static void test_units_in_units(void **state)
+TEST(units_in_units)
 {
     struct lookup *lookup = NULL;
 
-    (void)state;
     assert_int_equal(lookup_open(&lookup, open("/proc/self/exe", O_RDONLY | O_CLOEXEC), "/x", NULL, 0), 0);
     assert_function(lookup, 0, "outer");
     assert_function(lookup, 15, "outer");
@@ -134,24 +127,22 @@ static void test_units_in_units(void **state)
 }
 
 /* What an answer pointed at is let go of by the next one. */
-static void test_many_answers(void **state)
+TEST(many_answers)
 {
     struct lookup *lookup = NULL;
 
-    (void)state;
     assert_int_equal(lookup_open(&lookup, open("/proc/self/exe", O_RDONLY | O_CLOEXEC), "/x", NULL, 0), 0);
     for (size_t i = 0; i < 1000; i++)
         assert_function(lookup, 64 + i % 16, "store::scan(int)");
     lookup_close(lookup);
 }
 
-static void test_what_is_no_program(void **state)
+TEST(what_is_no_program)
 {
     static const char *const paths[] = {"/dev/null", "/etc/passwd", "/proc/self/maps"};
     static const uint8_t id[] = {1, 2, 3};
     struct lookup *lookup = NULL;
 
-    (void)state;
     for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++)
         assert_int_equal(lookup_open(&lookup, open(paths[i], O_RDONLY | O_CLOEXEC), paths[i], NULL, 0), -ENOEXEC);
     assert_int_equal(lookup_open(&lookup, open("/proc/self/exe", O_RDONLY | O_CLOEXEC), "/x", id, sizeof(id)), -ESTALE);
@@ -196,11 +187,10 @@ static bool survives(const unsigned char *bytes, size_t count, off_t size, unsig
     return !WIFSIGNALED(status) || WTERMSIG(status) != SIGALRM;
 }
 
-static void test_cut_short(void **state)
+TEST(cut_short)
 {
     unsigned crash_count = 0;
 
-    (void)state;
     for (size_t i = 0; i <= 40; i++)
         assert_true(survives(image, image_bytes / 40 * i, (off_t)(image_bytes / 40 * i), &crash_count));
     for (size_t i = 0; i < 70; i += 3)
@@ -216,7 +206,7 @@ static uint32_t next_random(uint64_t *seed)
 }
 
 /* Numbers of the headers at their extremes. */
-static void test_headers(void **state)
+TEST(headers)
 {
     static const uint64_t extremes[] = {0, 1, UINT32_MAX, UINT64_MAX, UINT64_C(1) << 63, 0x7fffffffffffffff};
     unsigned char *broken = malloc(image_bytes);
@@ -224,7 +214,6 @@ static void test_headers(void **state)
     uint64_t seed = 42;
     Elf64_Ehdr header;
 
-    (void)state;
     memcpy(&header, image, sizeof(header));
     for (int i = 0; i < 150; i++) {
         size_t section = next_random(&seed) % header.e_shnum, field = next_random(&seed) % (sizeof(Elf64_Shdr) / 8);
@@ -238,13 +227,12 @@ static void test_headers(void **state)
     print_message("%u of 150 files with a broken header ended a process\n", crash_count);
 }
 
-static void test_contents(void **state)
+TEST(contents)
 {
     unsigned char *broken = malloc(image_bytes);
     unsigned crash_count = 0;
     uint64_t seed = 7;
 
-    (void)state;
     for (int i = 0; i < 100; i++) {
         memcpy(broken, image, image_bytes);
         for (int k = 0; k < 200; k++)
@@ -279,12 +267,5 @@ static int forget_own_file(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_own_file),     cmocka_unit_test(test_units_in_units),
-        cmocka_unit_test(test_many_answers), cmocka_unit_test(test_what_is_no_program),
-        cmocka_unit_test(test_cut_short),    cmocka_unit_test(test_headers),
-        cmocka_unit_test(test_contents),
-    };
-
-    return cmocka_run_group_tests(tests, read_own_file, forget_own_file);
+    return tests_run(read_own_file, forget_own_file);
 }

@@ -4,12 +4,6 @@
  *
  * What libdw would take for a file of gigabytes the test takes itself.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
-
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -18,6 +12,7 @@
 #include <unistd.h>
 
 #include "os/sandbox.h"
+#include "support/test.h"
 #include "sym/child/lookup.h"
 #include "sym/child/open_files.h"
 
@@ -45,11 +40,10 @@ static size_t count_open(const struct open_files *files)
 }
 
 /* The one used least goes for another. */
-static void test_many(void **state)
+TEST(many)
 {
     struct open_files files = {.uses = 0};
 
-    (void)state;
     assert_null(open_files_find(&files, 1));
     for (uint64_t key = 1; key <= OPEN_FILES_MAX; key++)
         assert_int_equal(add(&files, key), 0);
@@ -66,11 +60,10 @@ static void test_many(void **state)
     assert_null(open_files_find(&files, 1));
 }
 
-static void test_none(void **state)
+TEST(none)
 {
     struct open_files files = {.uses = 0};
 
-    (void)state;
     assert_int_equal(open_files_add(&files, 1, open("/dev/null", O_RDONLY | O_CLOEXEC), "/dev/null", NULL, 0),
                      -ENOEXEC);
     assert_null(open_files_find(&files, 1));
@@ -78,12 +71,11 @@ static void test_none(void **state)
 }
 
 /* Memory is short: the last one that was used stays, and the new one. */
-static void test_a_crowd(void **state)
+TEST(a_crowd)
 {
     void *memory = take(OPEN_FILES_CROWDED_BYTES);
     struct open_files files = {.uses = 0};
 
-    (void)state;
     assert_int_equal(add(&files, 1), 0);
     assert_int_equal(add(&files, 2), 0);
     assert_int_equal(count_open(&files), 2);
@@ -99,7 +91,7 @@ static void test_a_crowd(void **state)
 }
 
 /* What looks add is counted for all of them, whatever is opened and closed meanwhile. */
-static void test_growth(void **state)
+TEST(growth)
 {
     enum { STEPS = 8 };
     const uint64_t step = OPEN_FILES_GROWTH_BYTES / STEPS;
@@ -107,7 +99,6 @@ static void test_growth(void **state)
     void *parts[2 * STEPS];
     size_t count = 0;
 
-    (void)state;
     if (SANDBOX_FOR_SANITIZER) /* which takes memory for the memory that is taken */
         skip();
     assert_int_equal(add(&files, 1), 0);
@@ -128,16 +119,4 @@ static void test_growth(void **state)
     while (count != 0)
         munmap(parts[--count], step);
     open_files_close(&files);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_many),
-        cmocka_unit_test(test_none),
-        cmocka_unit_test(test_a_crowd),
-        cmocka_unit_test(test_growth),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,11 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_sandbox.c - what a symbolizer cannot do any more, tried from inside: ripd/sym/child/sandbox.c, os/sandbox.c. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
-
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -29,6 +23,7 @@
 #include "os/packet.h"
 #include "os/sandbox.h"
 #include "os/spawn.h"
+#include "support/test.h"
 #include "sym/child/sandbox.h"
 #include "sym/protocol.h"
 
@@ -244,11 +239,10 @@ static void need_filter(void)
         skip();
 }
 
-static void test_refused_calls(void **state)
+TEST(refused_calls)
 {
     int status;
 
-    (void)state;
     need_filter();
     status = run_inside(try_all);
     assert_true(WIFEXITED(status));
@@ -277,9 +271,8 @@ static int do_the_work(void)
     return packet_send(SPAWN_SOCKET, "x", 1, -1, true) == -EPIPE ? 0 : 4; /* the other end was closed by it */
 }
 
-static void test_what_is_left(void **state)
+TEST(what_is_left)
 {
-    (void)state;
     if (geteuid() != 0)
         skip();
     assert_int_equal(run_inside(do_the_work), 0);
@@ -327,11 +320,10 @@ static int have_no_capability(void)
     return strstr(status, "NoNewPrivs:\t1\n") != NULL ? 0 : 3;
 }
 
-static void test_no_capability(void **state)
+TEST(no_capability)
 {
     uint64_t permitted = 0;
 
-    (void)state;
     if (capability_permitted(&permitted) != 0 || (permitted & CAPABILITY(CAP_SYS_PTRACE)) == 0) {
         print_message("skipped: takes CAP_SYS_PTRACE\n");
         skip();
@@ -380,9 +372,8 @@ static int take_memory(void)
     return 3;
 }
 
-static void test_limits(void **state)
+TEST(limits)
 {
-    (void)state;
     need_filter();
     assert_int_equal(run_inside(take_memory), 0);
     assert_int_equal(run_inside(have_limits), 0);
@@ -393,11 +384,10 @@ static int end_badly(void)
     abort();
 }
 
-static void test_it_may_end(void **state)
+TEST(it_may_end)
 {
     int status;
 
-    (void)state;
     need_filter();
     status = run_inside(end_badly);
     assert_true(WIFSIGNALED(status));
@@ -406,13 +396,12 @@ static void test_it_may_end(void **state)
 }
 
 /* The process that started it ends: it ends too. */
-static void test_it_dies_with_its_parent(void **state)
+TEST(it_dies_with_its_parent)
 {
     struct pollfd ended;
     int ends[2];
     pid_t middle;
 
-    (void)state;
     assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
     middle = fork();
     if (middle == 0) {
@@ -453,11 +442,5 @@ static int remove_file(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_refused_calls), cmocka_unit_test(test_what_is_left),
-        cmocka_unit_test(test_no_capability), cmocka_unit_test(test_limits),
-        cmocka_unit_test(test_it_may_end),    cmocka_unit_test(test_it_dies_with_its_parent),
-    };
-
-    return cmocka_run_group_tests(tests, make_file, remove_file);
+    return tests_run(make_file, remove_file);
 }

@@ -1,16 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_source_path.c - names of source files as they are shown: ripd/sym/child/source_path.c. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
-
 #include <stdlib.h>
 
+#include "support/test.h"
 #include "sym/child/source_path.h"
 
-static void test_all(void **state)
+TEST(all)
 {
     static const struct sample {
         const char *directory;
@@ -41,18 +36,10 @@ static void test_all(void **state)
         {"/src", "a/..", ""},
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof(samples) / sizeof(samples[0]); i++) {
         char *shown = source_path(samples[i].directory, samples[i].file);
 
         assert_string_equal(shown, samples[i].shown);
         free(shown);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_all)};
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

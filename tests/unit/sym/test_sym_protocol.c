@@ -1,27 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_sym_protocol.c - frames in a packet, of a symbolizer that is not believed: ripd/sym/protocol.c. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
-
 #include <stdlib.h>
 #include <string.h>
 
 #include "support/guarded_copy.h"
+#include "support/test.h"
 #include "sym/protocol.h"
 
 static unsigned char packet[SYM_PACKET_BYTES];
 static const struct symbol_frame sample[] = {
     {"db_wait", "src/db.c", 120}, {NULL, NULL, 0}, {"main", NULL, 3}, {"", "x.c", UINT32_MAX}};
 
-static void test_there_and_back(void **state)
+TEST(there_and_back)
 {
     size_t bytes = sym_found_format(packet, sizeof(packet), 7, 0x1234, sample, 4);
     struct symbol *symbol = sym_found_parse(packet, bytes, 7, 0x1234);
 
-    (void)state;
     assert_non_null(symbol);
     assert_int_equal(symbol->frame_count, 4);
     assert_string_equal(symbol->frames[0].function, "db_wait");
@@ -38,11 +32,10 @@ static void test_there_and_back(void **state)
     free(symbol);
 }
 
-static void test_of_another_question(void **state)
+TEST(of_another_question)
 {
     size_t bytes = sym_found_format(packet, sizeof(packet), 7, 0x1234, sample, 4);
 
-    (void)state;
     assert_null(sym_found_parse(packet, bytes, 8, 0x1234));
     assert_null(sym_found_parse(packet, bytes, 7, 0x1235));
     ((struct sym_found *)(void *)packet)->status = -2;
@@ -50,12 +43,11 @@ static void test_of_another_question(void **state)
 }
 
 /* Cut anywhere, at the very edge of readable memory; with bytes to spare; with lengths that lie. */
-static void test_lengths(void **state)
+TEST(lengths)
 {
     size_t bytes = sym_found_format(packet, sizeof(packet), 7, 0x1234, sample, 4);
     struct sym_frame *frame = (void *)(packet + sizeof(struct sym_found));
 
-    (void)state;
     for (size_t cut = 0; cut < bytes; cut++) {
         struct guarded_copy copy;
 
@@ -70,13 +62,12 @@ static void test_lengths(void **state)
     assert_null(sym_found_parse(packet, bytes, 7, 0x1234));
 }
 
-static void test_too_many_frames(void **state)
+TEST(too_many_frames)
 {
     struct symbol_frame frames[SYMBOL_FRAMES_MAX] = {{0}};
     size_t bytes = sym_found_format(packet, sizeof(packet), 7, 0x1234, frames, SYMBOL_FRAMES_MAX);
     struct symbol *symbol = sym_found_parse(packet, bytes, 7, 0x1234);
 
-    (void)state;
     assert_int_equal(symbol->frame_count, SYMBOL_FRAMES_MAX);
     free(symbol);
     memset(packet + bytes, 0, sizeof(struct sym_frame));
@@ -85,12 +76,11 @@ static void test_too_many_frames(void **state)
 }
 
 /* A NUL in a name ends it; nothing runs over. */
-static void test_names_with_anything_in_them(void **state)
+TEST(names_with_anything_in_them)
 {
     size_t bytes = sym_found_format(packet, sizeof(packet), 7, 0x1234, sample, 1);
     struct symbol *symbol;
 
-    (void)state;
     packet[sizeof(struct sym_found) + sizeof(struct sym_frame) + 2] = '\0';
     symbol = sym_found_parse(packet, bytes, 7, 0x1234);
     assert_string_equal(symbol->frames[0].function, "db");
@@ -98,14 +88,13 @@ static void test_names_with_anything_in_them(void **state)
     free(symbol);
 }
 
-static void test_what_does_not_fit_is_left_out(void **state)
+TEST(what_does_not_fit_is_left_out)
 {
     struct symbol_frame frames[SYMBOL_FRAMES_MAX + 2];
     char *name = malloc(2 * SYMBOL_TEXT_BYTES_MAX);
     struct symbol *symbol;
     size_t bytes;
 
-    (void)state;
     memset(name, 'n', 2 * SYMBOL_TEXT_BYTES_MAX);
     name[2 * SYMBOL_TEXT_BYTES_MAX - 1] = '\0';
     for (size_t i = 0; i < SYMBOL_FRAMES_MAX + 2; i++)
@@ -117,18 +106,4 @@ static void test_what_does_not_fit_is_left_out(void **state)
     assert_int_equal(strlen(symbol->frames[6].file), SYMBOL_TEXT_BYTES_MAX);
     free(symbol);
     free(name);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_there_and_back),
-        cmocka_unit_test(test_of_another_question),
-        cmocka_unit_test(test_lengths),
-        cmocka_unit_test(test_too_many_frames),
-        cmocka_unit_test(test_names_with_anything_in_them),
-        cmocka_unit_test(test_what_does_not_fit_is_left_out),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,11 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_symbolizer.c - ripd-symbolizer itself, with messages that ripd sends, and others: ripd/sym/child/main.c. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
-
 #include <elfutils/libdwelf.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -27,6 +21,7 @@
 #include "os/packet.h"
 #include "os/sandbox.h"
 #include "os/spawn.h"
+#include "support/test.h"
 #include "sym/child/open_files.h"
 #include "sym/protocol.h"
 
@@ -164,12 +159,11 @@ static void assert_sought(const struct running *running, uint64_t key)
     free(symbol);
 }
 
-static void test_by_descriptor(void **state)
+TEST(by_descriptor)
 {
     struct symbol *symbol = NULL;
     struct running running;
 
-    (void)state;
     assert_int_equal(sought(1), 2);
     start(&running);
     assert_int_equal(open_own(&running, 1, true), 0);
@@ -183,11 +177,10 @@ static void test_by_descriptor(void **state)
     stop(&running);
 }
 
-static void test_another_build_id(void **state)
+TEST(another_build_id)
 {
     struct running running;
 
-    (void)state;
     start(&running);
     for (size_t i = 0; i < build_id_bytes; i++) {
         build_id[i] ^= 1;
@@ -203,13 +196,12 @@ static void test_another_build_id(void **state)
 }
 
 /* Without a descriptor only what has the build id, and only a file that anybody may read. */
-static void test_by_path(void **state)
+TEST(by_path)
 {
     char path[96];
     struct sym_open message = message_for(1, copy, false);
     struct running running;
 
-    (void)state;
     start(&running);
     assert_int_equal(open_path(&running, copy), 0);
     assert_sought(&running, 7);
@@ -232,12 +224,11 @@ static void test_by_path(void **state)
     stop(&running);
 }
 
-static void test_too_many_files(void **state)
+TEST(too_many_files)
 {
     struct symbol *symbol = NULL;
     struct running running;
 
-    (void)state;
     start(&running);
     for (uint64_t key = 1; key <= OPEN_FILES_MAX + 1; key++)
         assert_int_equal(open_own(&running, key, true), 0);
@@ -248,7 +239,7 @@ static void test_too_many_files(void **state)
 }
 
 /* When nothing is asked for a minute, what is open goes; with the next query it is opened anew. */
-static void test_idle_files_are_closed(void **state)
+TEST(idle_files_are_closed)
 {
     struct timeval patient = {0}, impatient = {.tv_usec = 20000};
     socklen_t length = sizeof(patient);
@@ -256,7 +247,6 @@ static void test_idle_files_are_closed(void **state)
     struct running running;
     int theirs = start_keeping(&running), result = 0;
 
-    (void)state;
     assert_int_equal(getsockopt(theirs, SOL_SOCKET, SO_RCVTIMEO, &patient, &length), 0);
     assert_int_equal(patient.tv_sec, 60);
     assert_int_equal(setsockopt(theirs, SOL_SOCKET, SO_RCVTIMEO, &impatient, sizeof(impatient)), 0);
@@ -276,12 +266,11 @@ static void test_idle_files_are_closed(void **state)
 }
 
 /* One that has no descriptor left says so, gives back those it has, and goes on. */
-static void test_no_descriptors(void **state)
+TEST(no_descriptors)
 {
     const struct rlimit few = {SPAWN_SOCKET + 1, SPAWN_SOCKET + 1}, enough = {SPAWN_SOCKET + 2, SPAWN_SOCKET + 2};
     struct running running;
 
-    (void)state;
     start(&running);
     assert_int_equal(open_own(&running, 1, true), 0);
     if (prlimit(running.pid, RLIMIT_NOFILE, &few, NULL) != 0) {
@@ -296,13 +285,12 @@ static void test_no_descriptors(void **state)
     stop(&running);
 }
 
-static void test_messages_that_are_none(void **state)
+TEST(messages_that_are_none)
 {
     struct sym_open message = message_for(1, "/nowhere", true);
     int descriptor = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
     struct running running;
 
-    (void)state;
     start(&running);
     message.build_id_bytes = SYM_BUILD_ID_BYTES + 1;
     assert_int_equal(ask_open(&running, &message, descriptor), -EINVAL);
@@ -317,13 +305,12 @@ static void test_messages_that_are_none(void **state)
 }
 
 /* A query with a file, half a query, none. */
-static void test_it_ends_at_nonsense(void **state)
+TEST(it_ends_at_nonsense)
 {
     const struct sym_look look = {.kind = SYM_LOOK, .key = 1};
     int descriptor = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
     unsigned char answer[64];
 
-    (void)state;
     for (int i = 0; i < 3; i++) {
         struct running running;
 
@@ -357,13 +344,12 @@ static void assert_status(pid_t pid, const char *line)
         fail_msg("no %s in %s", line, text);
 }
 
-static void test_what_it_is(void **state)
+TEST(what_it_is)
 {
     char path[64], text[64];
     struct running running;
     int descriptor;
 
-    (void)state;
     setenv("DEBUGINFOD_URLS", "http://127.0.0.1:9", 1); /* it would be asked, and waited for */
     start(&running);
     snprintf(path, sizeof(path), "/proc/%d/environ", (int)running.pid);
@@ -417,19 +403,7 @@ static int remove_copy(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_by_descriptor),
-        cmocka_unit_test(test_another_build_id),
-        cmocka_unit_test(test_by_path),
-        cmocka_unit_test(test_too_many_files),
-        cmocka_unit_test(test_idle_files_are_closed),
-        cmocka_unit_test(test_no_descriptors),
-        cmocka_unit_test(test_messages_that_are_none),
-        cmocka_unit_test(test_it_ends_at_nonsense),
-        cmocka_unit_test(test_what_it_is),
-    };
-
     if (spawn_find("ripd-symbolizer", ".", program, sizeof(program)) != 0)
         return 77; /* it is not built */
-    return cmocka_run_group_tests(tests, make_copy, remove_copy);
+    return tests_run(make_copy, remove_copy);
 }

@@ -1,11 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_symbols.c - questions to a symbolizer that may do anything: ripd/sym/symbols.c. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
-
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
@@ -14,6 +8,7 @@
 #include <sys/wait.h>
 
 #include "os/clock.h"
+#include "support/test.h"
 #include "sym/symbols.h"
 #include "unit/fake_symbolizer.h"
 #include "unit/sym_samples.h"
@@ -91,14 +86,13 @@ static const struct symbol *answer_to(struct symbols *symbols, struct module_fac
     return symbol_table_find(&module->symbols, offset);
 }
 
-static void test_names(void **state)
+TEST(names)
 {
     struct module_facts *fine = sample_module("/fine", "aa", 1), *none = sample_module("/missing", "bb", 1);
     struct module_facts *unnamed = sample_module("/fine", "", 1), *forgets = sample_module("/forgets", "cc", 1);
     struct symbols *symbols = new_symbols(self, LONG_NS, LONG_NS);
     struct symbols_counters counters;
 
-    (void)state;
     assert_string_equal(answer_to(symbols, fine, 1)->frames[0].file, "/fine");
     assert_false(symbols_want(symbols, NULL, NULL, fine, 1)); /* is there */
     assert_int_equal(answer_to(symbols, none, 1)->frame_count, 0);
@@ -118,13 +112,12 @@ static void test_names(void **state)
     module_facts_unref(forgets);
 }
 
-static void test_a_place_is_asked_for_once(void **state)
+TEST(a_place_is_asked_for_once)
 {
     struct module_facts *slow = sample_module("/slow", "aa", 1);
     struct symbols *symbols = new_symbols(self, LONG_NS, LONG_NS);
     struct symbols_counters counters;
 
-    (void)state;
     for (unsigned i = 0; i < SYMBOLS_QUERIES_MAX; i++)
         assert_true(symbols_want(symbols, NULL, NULL, slow, 1) || symbol_table_find(&slow->symbols, 1) != NULL);
     wait_idle(symbols);
@@ -135,13 +128,12 @@ static void test_a_place_is_asked_for_once(void **state)
     module_facts_unref(slow);
 }
 
-static void test_too_many_questions(void **state)
+TEST(too_many_questions)
 {
     struct module_facts *slow = sample_module("/slow", "aa", 1);
     struct symbols *symbols = new_symbols(self, LONG_NS, LONG_NS);
     struct symbols_counters counters;
 
-    (void)state;
     for (uint64_t i = 0; i < SYMBOLS_QUERIES_MAX / 2 + 1000; i++)
         symbols_want(symbols, NULL, NULL, slow, i);
     symbols_count(symbols, &counters);
@@ -152,14 +144,13 @@ static void test_too_many_questions(void **state)
 }
 
 /* Once a file has as many as it may, nothing is asked any more: not of what waits either. */
-static void test_names_beyond_measure(void **state)
+TEST(names_beyond_measure)
 {
     const uint64_t asked = 2 * SYMBOL_TABLE_BYTES_MAX / SYM_PACKET_BYTES;
     struct module_facts *large = sample_module("/large", "aa", 1), *count = sample_module("/count", "bb", 1);
     struct symbols *symbols = new_symbols(self, LONG_NS, LONG_NS);
     struct symbols_counters counters;
 
-    (void)state;
     for (uint64_t i = 0; i < asked; i++)
         symbols_want(symbols, NULL, NULL, large, i);
     wait_idle(symbols);
@@ -179,12 +170,11 @@ static void test_names_beyond_measure(void **state)
 }
 
 /* The file is tried twice, then not again; its user pauses, another does not. */
-static void test_a_deadly_file(void **state)
+TEST(a_deadly_file)
 {
     static const char *const paths[] = {"/dies", "/open-dies", "/nonsense", "/half", "/key"};
     struct module_facts *fine = sample_module("/fine", "aa", 2);
 
-    (void)state;
     for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++) {
         struct symbols *symbols = new_symbols(self, LONG_NS, LONG_NS);
         struct module_facts *deadly = sample_module(paths[i], "aa", 1);
@@ -206,13 +196,12 @@ static void test_a_deadly_file(void **state)
     module_facts_unref(fine);
 }
 
-static void test_a_bad_file_is_remembered(void **state)
+TEST(a_bad_file_is_remembered)
 {
     struct module_facts *deadly = sample_module("/dies", "aa", 1);
     struct symbols *symbols = new_symbols(self, LONG_NS, 1);
     struct symbols_counters counters;
 
-    (void)state;
     for (uint64_t i = 0; i < 20; i++) {
         assert_int_equal(answer_to(symbols, deadly, i)->frame_count, 0);
         usleep(100); /* pauses of nanoseconds */
@@ -223,13 +212,12 @@ static void test_a_bad_file_is_remembered(void **state)
     module_facts_unref(deadly);
 }
 
-static void test_one_accident(void **state)
+TEST(one_accident)
 {
     char mark[64], path[96];
     struct module_facts *module;
     struct symbols *symbols = new_symbols(self, LONG_NS, LONG_NS);
 
-    (void)state;
     snprintf(mark, sizeof(mark), "/tmp/test_symbols-%d", (int)getpid());
     snprintf(path, sizeof(path), "/dies-once:%s", mark);
     module = sample_module(path, "aa", 1);
@@ -239,13 +227,12 @@ static void test_one_accident(void **state)
     module_facts_unref(module);
 }
 
-static void test_killed_by_somebody(void **state)
+TEST(killed_by_somebody)
 {
     struct module_facts *fine = sample_module("/fine", "aa", 1);
     struct symbols *symbols = new_symbols(self, LONG_NS, LONG_NS);
     struct symbols_counters counters;
 
-    (void)state;
     for (uint64_t i = 0; i < 20; i++) {
         const struct symbol *symbol = answer_to(symbols, fine, i);
 
@@ -262,13 +249,12 @@ static void test_killed_by_somebody(void **state)
 }
 
 /* The second try gets a fraction of the time, and so does what else that user asks. */
-static void test_a_hanging_file(void **state)
+TEST(a_hanging_file)
 {
     struct module_facts *stops = sample_module("/stops", "aa", 1), *fine = sample_module("/fine", "bb", 2);
     struct symbols *symbols = new_symbols(self, SHORT_NS, LONG_NS);
     struct symbols_counters counters;
 
-    (void)state;
     assert_int_equal(answer_to(symbols, stops, 1)->frame_count, 0);
     assert_int_equal(answer_to(symbols, fine, 1)->frame_count, 1);
     symbols_count(symbols, &counters);
@@ -279,14 +265,13 @@ static void test_a_hanging_file(void **state)
 }
 
 /* Who had a symbolizer end is waited for by a quarter of the time; others are not. */
-static void test_haste(void **state)
+TEST(haste)
 {
     struct module_facts *dies = sample_module("/dies", "aa", 1), *late = sample_module("/late", "bb", 1);
     struct module_facts *of_other = sample_module("/late", "bb", 2);
     struct symbols *symbols = new_symbols(self, 4 * UINT64_C(1000000000), 1);
     struct symbols_counters counters;
 
-    (void)state;
     assert_int_equal(answer_to(symbols, dies, 1)->frame_count, 0);
     assert_int_equal(answer_to(symbols, of_other, 1)->frame_count, 1);
     usleep(100); /* pauses of nanoseconds */
@@ -300,14 +285,13 @@ static void test_haste(void **state)
 }
 
 /* What could not be opened by way of a process is tried again by way of another one, not of the same. */
-static void test_a_file_that_appears(void **state)
+TEST(a_file_that_appears)
 {
     struct process_facts *process = sample_process(UINT32_MAX, 1);
     char mark[64], path[96];
     struct module_facts *module;
     struct symbols *symbols = new_symbols(self, LONG_NS, LONG_NS);
 
-    (void)state;
     snprintf(mark, sizeof(mark), "/tmp/test_symbols-%d", (int)getpid());
     snprintf(path, sizeof(path), "/appears:%s", mark);
     module = sample_module(path, "aa", 1);
@@ -324,13 +308,12 @@ static void test_a_file_that_appears(void **state)
     process_facts_unref(process);
 }
 
-static void test_stop_while_it_hangs(void **state)
+TEST(stop_while_it_hangs)
 {
     struct module_facts *stops = sample_module("/stops", "aa", 1);
     uint64_t before_ns, free_ns;
     struct symbols *symbols;
 
-    (void)state;
     while (waitpid(-1, NULL, 0) > 0) /* those that an earlier test has killed, on a busy machine */
         continue;
     symbols = new_symbols(self, LONG_NS, LONG_NS);
@@ -347,12 +330,11 @@ static void test_stop_while_it_hangs(void **state)
     module_facts_unref(stops);
 }
 
-static void test_no_program(void **state)
+TEST(no_program)
 {
     struct module_facts *fine = sample_module("/fine", "aa", 1);
     struct symbols *symbols = new_symbols("/nowhere/ripd-symbolizer", LONG_NS, LONG_NS);
 
-    (void)state;
     assert_null(answer_to(symbols, fine, 1));
     assert_false(symbols_want(symbols, NULL, NULL, fine, 1)); /* not before the pause is over */
     assert_int_equal(atomic_load(&start_trouble_count), 1);
@@ -361,13 +343,12 @@ static void test_no_program(void **state)
 }
 
 /* A start that failed is not tried again for each question that waited for it. */
-static void test_no_start(void **state)
+TEST(no_start)
 {
     struct module_facts *fine = sample_module("/fine", "aa", 1);
     struct symbols *symbols = new_symbols("/bin/cat", LONG_NS, LONG_NS); /* ends before it says that it is ready */
     struct symbols_counters counters;
 
-    (void)state;
     for (uint64_t i = 0; i < 100; i++)
         symbols_want(symbols, NULL, NULL, fine, i);
     wait_idle(symbols);
@@ -396,7 +377,7 @@ static void *ask_a_lot(void *context)
 }
 
 /* Several threads ask and look at once, while symbolizers come and go. */
-static void test_a_crowd(void **state)
+TEST(a_crowd)
 {
     struct crowd crowd = {new_symbols(self, LONG_NS, 1),
                           {sample_module("/fine", "aa", 1), sample_module("/dies", "bb", 2),
@@ -404,7 +385,6 @@ static void test_a_crowd(void **state)
     struct symbols_counters counters;
     pthread_t threads[4];
 
-    (void)state;
     for (size_t i = 0; i < 4; i++)
         assert_int_equal(pthread_create(&threads[i], NULL, ask_a_lot, &crowd), 0);
     for (size_t i = 0; i < 4; i++)
@@ -455,11 +435,10 @@ static const struct symbol *fetched(struct scene *scene, uint64_t offset)
     return symbol_table_find(&scene->module->symbols, offset);
 }
 
-static void test_fetched(void **state)
+TEST(fetched)
 {
     struct scene scene;
 
-    (void)state;
     scene_open(&scene, LONG_NS);
     for (uint64_t i = 0; i < 5; i++)
         assert_int_equal(fetched(&scene, i)->frame_count, 1);
@@ -467,11 +446,10 @@ static void test_fetched(void **state)
     scene_close(&scene);
 }
 
-static void test_not_to_be_had(void **state)
+TEST(not_to_be_had)
 {
     struct scene scene;
 
-    (void)state;
     scene_open(&scene, LONG_NS);
     fetching.result = -EACCES;
     for (uint64_t i = 0; i < 5; i++)
@@ -485,11 +463,10 @@ static void test_not_to_be_had(void **state)
 }
 
 /* What cannot be had now is asked for again, but not at once, and nothing is known of it until then. */
-static void test_not_now(void **state)
+TEST(not_now)
 {
     static const int results[] = {-EAGAIN, -EMFILE, -ENFILE};
 
-    (void)state;
     for (size_t i = 0; i < sizeof(results) / sizeof(results[0]); i++) {
         struct symbols_counters counters;
         struct scene scene;
@@ -514,14 +491,13 @@ static void test_not_now(void **state)
 }
 
 /* The symbolizer has no descriptor left for it; later it has. */
-static void test_no_descriptors(void **state)
+TEST(no_descriptors)
 {
     char mark[64], path[96];
     struct module_facts *module;
     struct symbols *symbols = new_symbols(self, LONG_NS, SHORT_NS);
     const struct symbol *symbol;
 
-    (void)state;
     snprintf(mark, sizeof(mark), "/tmp/test_symbols-%d", (int)getpid());
     snprintf(path, sizeof(path), "/lacks:%s", mark);
     module = sample_module(path, "aa", 1);
@@ -538,7 +514,7 @@ static void test_no_descriptors(void **state)
 /* Users -------------------------------------------------------------------------------------------------------------*/
 
 /* Uids of a subordinate range pause with their user, and have no share of their own. */
-static void test_subordinate_uids(void **state)
+TEST(subordinate_uids)
 {
     const struct work_range range = {100000, 65536, 1};
     struct symbols *symbols = new_symbols(self, LONG_NS, LONG_NS);
@@ -547,7 +523,6 @@ static void test_subordinate_uids(void **state)
     struct module_facts *of_other = sample_module("/fine", "bb", 2);
     struct work_account account;
 
-    (void)state;
     assert_int_equal(symbols_set_ranges(symbols, &range, 1), 0);
     assert_int_equal(answer_to(symbols, deadly, 1)->frame_count, 0);
     assert_null(answer_to(symbols, of_user, 1));
@@ -567,7 +542,7 @@ static void test_subordinate_uids(void **state)
 }
 
 /* One user's names take half of what there is; others have room, and all of it comes back. */
-static void test_bytes_of_a_user(void **state)
+TEST(bytes_of_a_user)
 {
     enum { MODULES = SYMBOLS_BYTES_MAX / 2 / SYMBOL_TABLE_BYTES_MAX + 1 };
     const uint64_t asked = SYMBOL_TABLE_BYTES_MAX / SYM_PACKET_BYTES + 50; /* an answer is a little smaller */
@@ -576,7 +551,6 @@ static void test_bytes_of_a_user(void **state)
     struct symbols_counters counters;
     struct work_account account;
 
-    (void)state;
     for (size_t i = 0; i < MODULES; i++) {
         modules[i] = sample_module("/large", "aa", 1);
         for (uint64_t k = 0; k < asked; k++)
@@ -600,12 +574,11 @@ static void test_bytes_of_a_user(void **state)
 }
 
 /* Nobody is asked for what is no file, or not of a process that is vouched for. */
-static void test_not_fetched(void **state)
+TEST(not_fetched)
 {
     struct module_facts *vdso = sample_module("linux-vdso.so.1", "bb", 1), *fine = sample_module("/fine", "cc", 1);
     struct scene scene;
 
-    (void)state;
     scene_open(&scene, LONG_NS);
     symbols_want(scene.symbols, NULL, scene.process, scene.module, 1);
     symbols_want(scene.symbols, scene.ring, NULL, scene.module, 2);
@@ -628,12 +601,11 @@ static void test_not_fetched(void **state)
     module_facts_unref(fine);
 }
 
-static void test_an_end_while_it_is_fetched(void **state)
+TEST(an_end_while_it_is_fetched)
 {
     uint64_t before_ns = clock_mono_ns();
     struct scene scene;
 
-    (void)state;
     scene_open(&scene, LONG_NS);
     fetching.waits = true;
     symbols_want(scene.symbols, scene.ring, scene.process, scene.module, 1);
@@ -645,34 +617,8 @@ static void test_an_end_while_it_is_fetched(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_names),
-        cmocka_unit_test(test_a_place_is_asked_for_once),
-        cmocka_unit_test(test_too_many_questions),
-        cmocka_unit_test(test_names_beyond_measure),
-        cmocka_unit_test(test_a_deadly_file),
-        cmocka_unit_test(test_a_bad_file_is_remembered),
-        cmocka_unit_test(test_one_accident),
-        cmocka_unit_test(test_killed_by_somebody),
-        cmocka_unit_test(test_a_hanging_file),
-        cmocka_unit_test(test_haste),
-        cmocka_unit_test(test_a_file_that_appears),
-        cmocka_unit_test(test_stop_while_it_hangs),
-        cmocka_unit_test(test_no_program),
-        cmocka_unit_test(test_no_start),
-        cmocka_unit_test(test_a_crowd),
-        cmocka_unit_test(test_fetched),
-        cmocka_unit_test(test_not_to_be_had),
-        cmocka_unit_test(test_not_now),
-        cmocka_unit_test(test_not_fetched),
-        cmocka_unit_test(test_an_end_while_it_is_fetched),
-        cmocka_unit_test(test_no_descriptors),
-        cmocka_unit_test(test_subordinate_uids),
-        cmocka_unit_test(test_bytes_of_a_user),
-    };
-
     fake_symbolizer();
     if (readlink("/proc/self/exe", self, sizeof(self) - 1) <= 0)
         return 1;
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return tests_run(NULL, NULL);
 }

@@ -1,14 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Arrays: they grow, items are put in and taken out in the middle, memory is given back, and a failure changes nothing.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 
-#include <cmocka.h>
-
+#include "support/test.h"
 #include "util/array.h"
 
 struct list {
@@ -17,12 +12,11 @@ struct list {
     size_t capacity;
 };
 
-static void test_grow(void **state)
+TEST(grow)
 {
     struct list list = {.items = NULL};
     size_t moves = 0;
 
-    (void)state;
     for (uint32_t i = 0; i < 1000; i++) {
         const size_t before = list.capacity;
 
@@ -42,22 +36,20 @@ static void test_grow(void **state)
     assert_int_equal(list.capacity, 0);
 }
 
-static void test_nothing_is_not_null(void **state)
+TEST(nothing_is_not_null)
 {
     struct list list = {.items = NULL};
 
-    (void)state;
     assert_true(ARRAY_RESERVE(list.items, list.capacity, 0));
     assert_non_null(list.items);
     free(list.items);
 }
 
-static void test_a_failure_changes_nothing(void **state)
+TEST(a_failure_changes_nothing)
 {
     struct list list = {.items = NULL};
     uint32_t *before;
 
-    (void)state;
     assert_true(ARRAY_RESERVE(list.items, list.capacity, 5));
     before = list.items;
     assert_false(ARRAY_RESERVE(list.items, list.capacity, SIZE_MAX / 4));
@@ -66,12 +58,11 @@ static void test_a_failure_changes_nothing(void **state)
     free(list.items);
 }
 
-static void test_in_the_middle(void **state)
+TEST(in_the_middle)
 {
     uint32_t items[4] = {10, 30, 0, 77};
     size_t count = 2;
 
-    (void)state;
     ARRAY_OPEN(items, count, 1);
     items[1] = 20;
     assert_int_equal(count, 3);
@@ -83,16 +74,4 @@ static void test_in_the_middle(void **state)
     ARRAY_CLOSE(items, count, 2);
     assert_true(count == 2 && items[1] == 30 && items[3] == 77);
     assert_int_equal(ARRAY_COUNT(items), 4);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_grow),
-        cmocka_unit_test(test_nothing_is_not_null),
-        cmocka_unit_test(test_a_failure_changes_nothing),
-        cmocka_unit_test(test_in_the_middle),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,19 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_duration.c - durations as people write them. */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
-
+#include "support/test.h"
 #include "util/duration.h"
 
 #define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
 
-static void test_accepted(void **state)
+TEST(accepted)
 {
     static const struct {
         const char *text;
@@ -28,7 +23,6 @@ static void test_accepted(void **state)
         {"2562047h", 9223369200000000000},
     };
 
-    (void)state;
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
         uint64_t ns = 1;
 
@@ -37,7 +31,7 @@ static void test_accepted(void **state)
     }
 }
 
-static void test_refused(void **state)
+TEST(refused)
 {
     static const struct {
         const char *text;
@@ -50,21 +44,10 @@ static void test_refused(void **state)
         {"5d", -EINVAL},   {"2562048h", -ERANGE}, {"99999999999999999999s", -ERANGE},
     };
 
-    (void)state;
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
         uint64_t ns = 42;
 
         assert_int_equal(duration_parse(cases[i].text, &ns), cases[i].error);
         assert_int_equal(ns, 42);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_accepted),
-        cmocka_unit_test(test_refused),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

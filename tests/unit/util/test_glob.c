@@ -2,18 +2,13 @@
 /*
  * test_glob.c - patterns that match, patterns that do not, and patterns that were made to take forever.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
-#include <cmocka.h>
-
 #include "cases/query.h"
 #include "support/guarded_copy.h"
+#include "support/test.h"
 #include "util/glob.h"
 
 struct example {
@@ -96,19 +91,17 @@ static bool matches(const char *pattern, const char *text)
     return matches_bytes(pattern, (const unsigned char *)text, strlen(text));
 }
 
-static void examples_match_or_do_not(void **context)
+TEST(examples_match_or_do_not)
 {
-    (void)context;
     for (size_t i = 0; i < sizeof examples / sizeof examples[0]; i++)
         if (matches(examples[i].pattern, examples[i].text) != examples[i].matches)
             fail_msg("'%s' against '%s'", examples[i].pattern, examples[i].text);
 }
 
-static void bytes_are_unsigned_and_may_be_zero(void **context)
+TEST(bytes_are_unsigned_and_may_be_zero)
 {
     static const unsigned char text[] = {'a', 0, 0xff, 'b'};
 
-    (void)context;
     assert_true(matches_bytes("a*b", text, 4));
     assert_true(matches_bytes("a??b", text, 4));
     assert_true(matches_bytes("a?[\x80-\xff]b", text, 4));
@@ -117,11 +110,10 @@ static void bytes_are_unsigned_and_may_be_zero(void **context)
 }
 
 /* Classes and quotes that are not closed end where the pattern does. */
-static void nothing_behind_the_pattern_is_read(void **context)
+TEST(nothing_behind_the_pattern_is_read)
 {
     static const char *const patterns[] = {"", "[", "[!", "[]", "[!]", "[a-", "[a\\", "\\", "a\\", "*[a-z", "[[", "*"};
 
-    (void)context;
     for (size_t i = 0; i < sizeof patterns / sizeof patterns[0]; i++) {
         struct guarded_copy copy;
 
@@ -132,11 +124,10 @@ static void nothing_behind_the_pattern_is_read(void **context)
 }
 
 /* As long as a name can be, and one more: what is longer than any name matches none, whatever it is made of. */
-static void patterns_up_to_the_longest_name(void **context)
+TEST(patterns_up_to_the_longest_name)
 {
     char pattern[QUERY_PATTERN_BYTES] = "", text[RIP_NAME_BYTES + 1];
 
-    (void)context;
     memset(text, 'a', RIP_NAME_BYTES);
     text[RIP_NAME_BYTES] = 0;
     for (size_t i = 0; i < RIP_NAME_BYTES; i++)
@@ -155,13 +146,12 @@ static void patterns_up_to_the_longest_name(void **context)
  * Each of these takes exponential, cubic or quadratic time where something is tried again: some twenty seconds of this
  * test where only the last star is widened. Ten times as many names as there can be stalls in a list.
  */
-static void pathological_patterns_are_quick(void **context)
+TEST(pathological_patterns_are_quick)
 {
     unsigned char text[RIP_NAME_BYTES];
     const clock_t began = clock();
     char pattern[QUERY_PATTERN_BYTES];
 
-    (void)context;
     memset(text, 'a', sizeof text);
     for (int round = 0; round < 4; round++) {
         static const char *const pieces[] = {"*a", "a", "[", "[bcdefa]"};
@@ -190,11 +180,10 @@ static bool obvious(const char *pattern, const char *text)
     return (*pattern == '?' || *pattern == *text) && obvious(pattern + 1, text + 1);
 }
 
-static void agrees_with_the_obvious_definition(void **context)
+TEST(agrees_with_the_obvious_definition)
 {
     static const char alphabet[] = "ab*?";
 
-    (void)context;
     for (unsigned p = 0; p < 1024; p++) {
         char pattern[6] = {0};
 
@@ -211,15 +200,4 @@ static void agrees_with_the_obvious_definition(void **context)
             }
         }
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(examples_match_or_do_not),           cmocka_unit_test(bytes_are_unsigned_and_may_be_zero),
-        cmocka_unit_test(nothing_behind_the_pattern_is_read), cmocka_unit_test(patterns_up_to_the_longest_name),
-        cmocka_unit_test(pathological_patterns_are_quick),    cmocka_unit_test(agrees_with_the_obvious_definition),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,12 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_hash.c - the keyed hash of tables: ripd/util/hash.c. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
+#include "support/test.h"
 #include "util/hash.h"
 
 static const struct hash_key ascending = {{UINT64_C(0x0706050403020100), UINT64_C(0x0f0e0d0c0b0a0908)}};
@@ -15,7 +9,7 @@ static const struct hash_key ascending = {{UINT64_C(0x0706050403020100), UINT64_
  * The published values of SipHash-1-3 for the bytes 00, 01, 02 and so on, none of them first, and the key 00 to 0f: of
  * the tests of Rust's library (library/core/tests/hash/sip.rs), there as bytes.
  */
-static void test_published_values(void **state)
+TEST(published_values)
 {
     static const uint64_t values[] = {
         UINT64_C(0xabac0158050fc4dc), UINT64_C(0xc9f49bf37d57ca93), UINT64_C(0x82cb9b024dc7d44d),
@@ -30,27 +24,24 @@ static void test_published_values(void **state)
     };
     unsigned char bytes[1 + 32]; /* at an odd address */
 
-    (void)state;
     for (size_t i = 0; i < sizeof(bytes) - 1; i++)
         bytes[1 + i] = (unsigned char)i;
     for (size_t count = 0; count < sizeof(values) / sizeof(values[0]); count++)
         assert_int_equal(hash_bytes(&ascending, bytes + 1, count), values[count]);
 }
 
-static void test_text(void **state)
+TEST(text)
 {
-    (void)state;
     assert_int_equal(hash_text(&ascending, ""), UINT64_C(0xabac0158050fc4dc));
     assert_int_equal(hash_text(&ascending, "build"), hash_bytes(&ascending, "build-id", 5));
 }
 
 /* Either half of the key matters, and so does every bit of what is hashed. */
-static void test_everything_matters(void **state)
+TEST(everything_matters)
 {
     const struct hash_key keys[] = {{{0, 0}}, {{1, 0}}, {{0, 1}}, {{UINT64_C(1) << 63, 0}}, {{0, UINT64_C(1) << 63}}};
     const uint64_t none[2] = {0, 0};
 
-    (void)state;
     for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
         for (size_t j = 0; j < i; j++)
             assert_true((hash_bytes(&keys[i], none, sizeof(none)) & 0xffffffff) !=
@@ -62,15 +53,4 @@ static void test_everything_matters(void **state)
         assert_true((hash_bytes(&keys[0], words, sizeof(words)) & 0xffffffff) !=
                     (hash_bytes(&keys[0], none, sizeof(none)) & 0xffffffff));
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_published_values),
-        cmocka_unit_test(test_text),
-        cmocka_unit_test(test_everything_matters),
-    };
-
-    return cmocka_run_group_tests_name("hash", tests, NULL, NULL);
 }

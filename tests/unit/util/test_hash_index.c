@@ -1,12 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_hash_index.c - items are found by their hash, whatever shares it: ripd/util/hash_index.h. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
+#include "support/test.h"
 #include "util/hash_index.h"
 
 enum { ITEMS = 10000 };
@@ -23,11 +17,10 @@ static uint32_t find(const struct hash_index *index, uint64_t hash, uint32_t key
 }
 
 /* Hashes that are different, that share their low bits, and that are the same for sixteen items each. */
-static void test_all_are_found(void **state)
+TEST(all_are_found)
 {
     static const unsigned shifts[] = {0, 40};
 
-    (void)state;
     for (size_t i = 0; i < sizeof(shifts) / sizeof(shifts[0]); i++) {
         struct hash_index index = {0};
 
@@ -44,12 +37,11 @@ static void test_all_are_found(void **state)
     }
 }
 
-static void test_cleared(void **state)
+TEST(cleared)
 {
     struct hash_index index = {0};
     size_t capacity;
 
-    (void)state;
     hash_index_clear(&index);
     for (uint32_t key = 1; key <= ITEMS; key++)
         assert_true(hash_index_add(&index, key, key));
@@ -61,11 +53,4 @@ static void test_cleared(void **state)
     assert_int_equal(index.capacity, capacity);
     assert_int_equal(find(&index, 7, 7), 7);
     free(index.places);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_all_are_found), cmocka_unit_test(test_cleared)};
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,19 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_kernel_text.c - text that is put together; numbers, fields and lines: ripd/util/text.c. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
-
+#include "support/test.h"
 #include "util/text.h"
 
 typedef const char *parser(const char *text, uint64_t limit, uint64_t *ret_value);
 
 /* What is behind the number; NULL: there is none. */
-static void test_numbers(void **state)
+TEST(numbers)
 {
     static const struct {
         parser *parse;
@@ -36,7 +31,6 @@ static void test_numbers(void **state)
         {text_decimal, NULL, 255, NULL, 0},
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         uint64_t value = 0;
         const char *behind = cases[i].parse(cases[i].text, cases[i].limit, &value);
@@ -48,12 +42,11 @@ static void test_numbers(void **state)
     }
 }
 
-static void test_whole_numbers(void **state)
+TEST(whole_numbers)
 {
     static const char *const wrong[] = {"", " 5", "5 ", "+5", "-5", "4", "10", "0x5", "18446744073709551621"};
     uint64_t number = 0;
 
-    (void)state;
     assert_true(text_number("5", 5, 9, &number));
     assert_int_equal(number, 5);
     assert_true(text_number("0009", 5, 9, &number));
@@ -63,11 +56,10 @@ static void test_whole_numbers(void **state)
         assert_false(text_number(wrong[i], 5, 9, &number));
 }
 
-static void test_bytes_of_digits(void **state)
+TEST(bytes_of_digits)
 {
     unsigned char bytes[4] = {0};
 
-    (void)state;
     assert_true(text_hex_bytes("00fFa5zz", bytes, 3));
     assert_memory_equal(bytes, "\x00\xff\xa5\x00", 4);
     assert_true(text_hex_bytes("", bytes, 0));
@@ -76,11 +68,10 @@ static void test_bytes_of_digits(void **state)
     assert_false(text_hex_bytes("00", bytes, 2));
 }
 
-static void test_fields_and_lines(void **state)
+TEST(fields_and_lines)
 {
     uint64_t values[3];
 
-    (void)state;
     assert_string_equal(text_skip_fields("  a bc\td", 1), "bc\td");
     assert_string_equal(text_skip_fields("a\nb", 3), "\nb"); /* not beyond a line */
     assert_null(text_skip_fields(NULL, 1));
@@ -94,11 +85,10 @@ static void test_fields_and_lines(void **state)
 }
 
 /* What does not fit is left out, and the text stays terminated. */
-static void test_put_together(void **state)
+TEST(put_together)
 {
     char text[8] = "";
 
-    (void)state;
     text_append(text, sizeof(text), "%d-", 12);
     text_append(text, sizeof(text), "%s", "345");
     assert_string_equal(text, "12-345");
@@ -108,20 +98,10 @@ static void test_put_together(void **state)
     assert_string_equal(text, "12-3456");
 }
 
-static void test_printable(void **state)
+TEST(printable)
 {
     char text[] = "a ~\x1f\x7f\xc3\xa4\n";
 
-    (void)state;
     text_make_printable(text);
     assert_string_equal(text, "a ~?????");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_numbers),         cmocka_unit_test(test_whole_numbers),
-                                       cmocka_unit_test(test_bytes_of_digits), cmocka_unit_test(test_fields_and_lines),
-                                       cmocka_unit_test(test_put_together),    cmocka_unit_test(test_printable)};
-
-    return cmocka_run_group_tests_name("text", tests, NULL, NULL);
 }

@@ -1,20 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_rfc3339.c - times as people copy them: ripd/util/rfc3339.c. */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
-
+#include "support/test.h"
 #include "util/rfc3339.h"
 
 #define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
 
 /* The seconds are those of date -u +%s. */
-static void test_accepted(void **state)
+TEST(accepted)
 {
     static const struct {
         const char *text;
@@ -35,7 +30,6 @@ static void test_accepted(void **state)
         {"2500-12-31T23:59:59Z", UINT64_C(16756761599000000000)},
     };
 
-    (void)state;
     for (size_t i = 0; i < COUNT_OF(rows); i++) {
         uint64_t ns = 42;
 
@@ -44,7 +38,7 @@ static void test_accepted(void **state)
     }
 }
 
-static void test_refused(void **state)
+TEST(refused)
 {
     static const char *const texts[] = {
         "",
@@ -71,7 +65,6 @@ static void test_refused(void **state)
         " 2026-11-20T09:41:07Z",
     };
 
-    (void)state;
     for (size_t i = 0; i < COUNT_OF(texts); i++) {
         uint64_t ns = 42;
 
@@ -79,14 +72,4 @@ static void test_refused(void **state)
             fail_msg("%s is accepted", texts[i]);
         assert_int_equal(ns, 42);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_accepted),
-        cmocka_unit_test(test_refused),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,12 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_search.c - binary search in sorted arrays: ripd/util/search.h. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
+#include "support/test.h"
 #include "util/search.h"
 
 struct item {
@@ -20,9 +14,8 @@ static int compare(const void *key, const void *item)
 }
 
 /* Every array of up to 8 items with each number once, twice or not at all, and every key, against a plain loop. */
-static void test_against_a_loop(void **state)
+TEST(against_a_loop)
 {
-    (void)state;
     for (unsigned shape = 0; shape < 81; shape++) {
         struct item items[8];
         size_t count = 0;
@@ -44,32 +37,19 @@ static void test_against_a_loop(void **state)
     }
 }
 
-static void test_nothing_to_search(void **state)
+TEST(nothing_to_search)
 {
     const uint32_t key = 1;
 
-    (void)state;
     assert_int_equal(search_first(&key, NULL, 0, sizeof(struct item), compare), 0);
     assert_int_equal(search_after(&key, NULL, 0, sizeof(struct item), compare), 0);
     assert_int_equal(search_equal(&key, NULL, 0, sizeof(struct item), compare), 0);
 }
 
-static void test_orders(void **state)
+TEST(orders)
 {
-    (void)state;
     assert_true(search_order(1, 2) < 0 && search_order(2, 1) > 0 && search_order(UINT64_MAX, UINT64_MAX) == 0);
     assert_true(search_order(0, UINT64_MAX) < 0); /* a difference would be 1 */
     assert_true(search_order_pair(1, 9, 2, 0) < 0 && search_order_pair(2, 0, 1, 9) > 0);
     assert_true(search_order_pair(1, 8, 1, 9) < 0 && search_order_pair(1, 9, 1, 9) == 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_against_a_loop),
-        cmocka_unit_test(test_nothing_to_search),
-        cmocka_unit_test(test_orders),
-    };
-
-    return cmocka_run_group_tests_name("search", tests, NULL, NULL);
 }

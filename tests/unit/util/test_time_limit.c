@@ -1,19 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_time_limit.c - asked once, then killed again and again: ripd/util/time_limit.c. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
+#include "support/test.h"
 #include "util/time_limit.h"
 
-static void test_in_time(void **state)
+TEST(in_time)
 {
     struct time_limit limit;
 
-    (void)state;
     time_limit_init(&limit, 1000, 300, 50);
     assert_int_equal(limit.next_mono_ns, 1300);
     assert_int_equal(time_limit_step(&limit, 1000), TIME_LIMIT_NOTHING);
@@ -21,11 +14,10 @@ static void test_in_time(void **state)
     assert_false(limit.passed);
 }
 
-static void test_too_long(void **state)
+TEST(too_long)
 {
     struct time_limit limit;
 
-    (void)state;
     time_limit_init(&limit, 1000, 300, 50);
     assert_int_equal(time_limit_step(&limit, 1310), TIME_LIMIT_ASK);
     assert_true(limit.passed);
@@ -35,14 +27,4 @@ static void test_too_long(void **state)
     assert_int_equal(time_limit_step(&limit, 1360), TIME_LIMIT_KILL);
     assert_int_equal(time_limit_step(&limit, 1409), TIME_LIMIT_NOTHING);
     assert_int_equal(time_limit_step(&limit, 1410), TIME_LIMIT_KILL);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_in_time),
-        cmocka_unit_test(test_too_long),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,14 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_document_event.c - events as text, read back by another JSON library: ripd/view/document_event.c. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <jansson.h>
 
+#include "support/test.h"
 #include "unit/event_samples.h"
 
 #define SUBJECT                                                                                                        \
@@ -32,11 +26,10 @@ static json_t *parse(const struct event *event)
     return root;
 }
 
-static void test_begin(void **state)
+TEST(begin)
 {
     struct event *event = sample_begin(12, 7);
 
-    (void)state;
     assert_string_equal(
         event->text,
         "{\"sequence\":12,\"kind\":\"begin\",\"at\":\"2026-11-20T09:41:06.940Z\",\"episode\":7,"
@@ -50,12 +43,11 @@ static void test_begin(void **state)
     event_unref(event);
 }
 
-static void test_end(void **state)
+TEST(end)
 {
     struct event *begin = sample_begin(12, 7);
     struct event *event = sample_end(13, begin);
 
-    (void)state;
     assert_string_equal(event->text,
                         "{\"sequence\":13,\"kind\":\"end\",\"at\":\"2026-11-20T09:41:13.140Z\",\"episode\":7,"
                         "\"incident\":7,\"waiting_count\":null,\"reason\":\"moved\",\"lasted_ms\":20000,\"lasted_max_"
@@ -70,7 +62,7 @@ static void test_end(void **state)
     event_unref(event);
 }
 
-static void test_unknown_is_null(void **state)
+TEST(unknown_is_null)
 {
     static const char *const null_keys[] = {"ring",
                                             "id",
@@ -87,7 +79,6 @@ static void test_unknown_is_null(void **state)
     struct event *event = event_make(), *end;
     json_t *root;
 
-    (void)state;
     event->sequence = event->episode = 1;
     event->duration_max_ns = EVENT_UNKNOWN_NS;
     assert_int_equal(document_event_begin(event, &sighting, NULL), 0);
@@ -130,12 +121,11 @@ static struct event *begin_at(const char *function, size_t frame_count)
 }
 
 /* Names that would make a begin as long as a book are left out, and nothing else. */
-static void test_long_names(void **state)
+TEST(long_names)
 {
     char function[SYMBOL_TEXT_BYTES_MAX];
     struct event *event = begin_at("db_wait", SYMBOL_FRAMES_MAX);
 
-    (void)state;
     assert_non_null(strstr(event->text, "\"offset\":\"0x1234\",\"function\":\"db_wait\",\"file\":\"a.c\",\"line\":7"));
     event_unref(event);
     memset(function, '\x1b', sizeof(function) - 1);
@@ -148,7 +138,7 @@ static void test_long_names(void **state)
 }
 
 /* Whatever a thread calls itself: one line, valid JSON, nothing that acts on a terminal, and the bytes in name_hex. */
-static void test_hostile_names(void **state)
+TEST(hostile_names)
 {
     static const char quotes[] =
         "\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\""
@@ -159,7 +149,6 @@ static void test_hostile_names(void **state)
         "\\\\\\\"",
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
         struct event *begin = sample_begin_named(1, 1, names[i], strlen(names[i]));
         struct event *end = sample_end(2, begin);
@@ -178,14 +167,4 @@ static void test_hostile_names(void **state)
         event_unref(end);
         event_unref(begin);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_begin),      cmocka_unit_test(test_end),           cmocka_unit_test(test_unknown_is_null),
-        cmocka_unit_test(test_long_names), cmocka_unit_test(test_hostile_names),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

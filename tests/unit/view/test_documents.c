@@ -1,17 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_documents.c - the documents against the interface's description, read back by another JSON library. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "support/test.h"
 #include "unit/samples.h"
 #include "unit/whole_document.h"
 #include "view/documents.h"
@@ -71,7 +65,7 @@ static void assert_order(json_t *object, const char *const *keys)
 }
 
 /* The example of the interface's description, but for what is filled in later (null here), word for word. */
-static void test_example(void **state)
+TEST(example)
 {
     static const char expected[] =
         "{\"schema\":\"ripd/stalls/1\",\"generated_at\":\"2026-11-20T09:41:07.120Z\","
@@ -99,7 +93,6 @@ static void test_example(void **state)
     size_t length;
     char *text;
 
-    (void)state;
     query_init(&query);
     page = query_stalls(&query, snapshot);
     text = whole_page(DOCUMENT_STALLS, page, NOW_WALL_NS, NOW_MONO_NS, &length);
@@ -109,14 +102,13 @@ static void test_example(void **state)
     snapshot_unref(snapshot);
 }
 
-static void test_next(void **state)
+TEST(next)
 {
     static const char *const with_next[] = {"schema", "generated_at", "scan", "counts", "unreadable_rings",
                                             "total",  "returned",     "next", "stalls", NULL};
     struct query query;
     json_t *root;
 
-    (void)state;
     query_init(&query);
     query.limit = 2;
     root = stalls_of(sample_snapshot(1, SCANNED_MONO_NS, 3), &query);
@@ -143,7 +135,7 @@ static const char *const item_keys[] = {
 /* clang-format on */
 
 /* What is not known is null, and there: the keys are those of the example. */
-static void test_unknown(void **state)
+TEST(unknown)
 {
     static const char *const nulls[] = {"tid",           "note",
                                         "cause",         "since",
@@ -157,7 +149,6 @@ static void test_unknown(void **state)
     json_t *root;
     json_t *item;
 
-    (void)state;
     sighting->state = ID_RUNNING;
     sighting->cause = CAUSE_NONE;
     sighting->since_wall_ns = 0;
@@ -194,7 +185,7 @@ static void test_unknown(void **state)
 }
 
 /* An address in no module is shown as nothing at all: not as a number. */
-static void test_no_absolute_address(void **state)
+TEST(no_absolute_address)
 {
     struct snapshot *snapshot = sample_snapshot(1, SCANNED_MONO_NS, 1);
     struct query query;
@@ -204,7 +195,6 @@ static void test_no_absolute_address(void **state)
     json_t *root;
     json_t *location;
 
-    (void)state;
     snapshot->stalls[0].item->entries[0].address = UINT64_C(0x7fffdeadbeef);
     query_init(&query);
     page = query_stalls(&query, snapshot);
@@ -222,13 +212,12 @@ static void test_no_absolute_address(void **state)
 }
 
 /* A process without /proc may not know what it runs. */
-static void test_empty_paths_are_not_known(void **state)
+TEST(empty_paths_are_not_known)
 {
     struct snapshot *snapshot = sample_snapshot(1, SCANNED_MONO_NS, 1);
     struct process_facts *process = snapshot->stalls[0].item->process;
     json_t *root, *item, *location;
 
-    (void)state;
     process->exe[0] = '\0';
     process->modules[0]->name = "";
     root = stalls(snapshot);
@@ -249,9 +238,8 @@ static void name_stall(struct snapshot *snapshot, const void *name, size_t lengt
     item->name_bytes = (uint8_t)length;
 }
 
-static void test_hostile_names(void **state)
+TEST(hostile_names)
 {
-    (void)state;
     for (unsigned byte = 0; byte < 256; byte++) {
         struct snapshot *snapshot = sample_snapshot(1, SCANNED_MONO_NS, 1);
         char name[RIP_NAME_BYTES];
@@ -279,13 +267,12 @@ static void test_hostile_names(void **state)
     }
 }
 
-static void test_name_with_escapes(void **state)
+TEST(name_with_escapes)
 {
     struct snapshot *snapshot = sample_snapshot(1, SCANNED_MONO_NS, 1);
     json_t *root;
     json_t *item;
 
-    (void)state;
     name_stall(snapshot, "\x1b[31mred\xff", 9);
     root = stalls(snapshot);
     item = json_array_get(json_object_get(root, "stalls"), 0);
@@ -294,7 +281,7 @@ static void test_name_with_escapes(void **state)
     json_decref(root);
 }
 
-static void test_note(void **state)
+TEST(note)
 {
     static const struct {
         const char *bytes;
@@ -308,7 +295,6 @@ static void test_note(void **state)
         {"", 0, NULL, NULL},
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         struct snapshot *snapshot = sample_snapshot(1, SCANNED_MONO_NS, 1);
         json_t *root, *item, *note, *hex;
@@ -329,14 +315,13 @@ static void test_note(void **state)
     }
 }
 
-static void test_ten_thousand(void **state)
+TEST(ten_thousand)
 {
     struct snapshot *snapshot = sample_snapshot(1, SCANNED_MONO_NS, 10000);
     struct query query;
     json_t *root;
     json_t *list;
 
-    (void)state;
     query_init(&query);
     query.limit = QUERY_LIMIT_MAX;
     root = stalls_of(snapshot, &query);
@@ -347,7 +332,7 @@ static void test_ten_thousand(void **state)
     json_decref(root);
 }
 
-static void test_threads(void **state)
+TEST(threads)
 {
     struct snapshot *snapshot = sample_snapshot(1, SCANNED_MONO_NS, 3);
     struct query query;
@@ -356,7 +341,6 @@ static void test_threads(void **state)
     char *text;
     json_t *root;
 
-    (void)state;
     query_init(&query);
     page = query_stalls(&query, snapshot);
     text = whole_page(DOCUMENT_THREADS, page, NOW_WALL_NS, NOW_MONO_NS, &length);
@@ -383,7 +367,7 @@ static void test_threads(void **state)
     snapshot_unref(snapshot);
 }
 
-static void test_states(void **state)
+TEST(states)
 {
     static const uint32_t ids[] = {17, 18, 19, 30, 31, 5, UINT32_MAX, 0};
     struct snapshot *snapshot = sample_snapshot(1, SCANNED_MONO_NS, 0);
@@ -391,7 +375,6 @@ static void test_states(void **state)
     size_t length;
     char *text;
 
-    (void)state;
     page->states = state_map_new();
     for (size_t i = 0; i < sizeof(ids) / sizeof(ids[0]); i++)
         assert_int_equal(
@@ -420,7 +403,7 @@ static json_t *rings(const struct snapshot *snapshot, const struct query *query)
     return parse(body, length);
 }
 
-static void test_rings(void **state)
+TEST(rings)
 {
     struct snapshot *snapshot = sample_snapshot(1, SCANNED_MONO_NS, 0);
     struct query query;
@@ -428,7 +411,6 @@ static void test_rings(void **state)
     json_t *ring;
     json_t *process;
 
-    (void)state;
     query_init(&query);
     root = rings(snapshot, &query);
     assert_string_equal(json_string_value(json_object_get(root, "schema")), "ripd/rings/1");
@@ -459,7 +441,7 @@ static void test_rings(void **state)
 }
 
 /* Pages of one ring each, also when the ring that the cursor names is gone. */
-static void test_ring_pages(void **state)
+TEST(ring_pages)
 {
     struct snapshot *snapshot = snapshot_new();
     struct document_frame frame;
@@ -467,7 +449,6 @@ static void test_ring_pages(void **state)
     size_t length;
     char *text;
 
-    (void)state;
     snapshot->rings = calloc(3, sizeof(*snapshot->rings));
     snapshot->ring_count = 3;
     for (uint32_t i = 0; i < 3; i++)
@@ -507,7 +488,7 @@ static void test_ring_pages(void **state)
 }
 
 /* Who hit which limit, above the rings. */
-static void test_limited(void **state)
+TEST(limited)
 {
     struct snapshot *snapshot = snapshot_new();
     struct document_frame frame;
@@ -515,7 +496,6 @@ static void test_limited(void **state)
     size_t length;
     char *text;
 
-    (void)state;
     snapshot->limited = calloc(2, sizeof(*snapshot->limited));
     snapshot->limited[0] = (struct limited_user){.uid = 1000, .limit = "mapped_bytes", .refused_count = 7, .held = 9};
     snapshot->limited[1] = (struct limited_user){.uid = UINT32_MAX, .limit = "events", .refused_count = 1};
@@ -529,7 +509,7 @@ static void test_limited(void **state)
 }
 
 /* As many breadcrumbs as asked for, of those that there are. */
-static void test_trails(void **state)
+TEST(trails)
 {
     static const struct {
         uint32_t asked, found;
@@ -538,7 +518,6 @@ static void test_trails(void **state)
     struct query query;
     struct page *page;
 
-    (void)state;
     snapshot->stalls[0] = sample_stall(
         sample_item(process_facts_ref(snapshot->rings[0].processes[0]), "checkout", 1, 17, "worker", 6, 6), 1000);
     snapshot->stall_count = 1;
@@ -563,13 +542,12 @@ static void test_trails(void **state)
     snapshot_unref(snapshot);
 }
 
-static void test_small(void **state)
+TEST(small)
 {
     size_t length;
     char *text;
     json_t *root;
 
-    (void)state;
     assert_int_equal(document_version(&text, &length), 0);
     root = parse(text, length);
     assert_int_equal(json_integer_value(json_object_get(root, "ring_format")), RIP_FORMAT_VERSION);
@@ -581,28 +559,4 @@ static void test_small(void **state)
     assert_string_equal(text, "{\"type\":\"about:blank\",\"title\":\"Bad Request\",\"status\":400,"
                               "\"detail\":\"is \\\"\\u001b\xef\xbf\xbd\\\"\",\"parameter\":\"li\\u000amit\"}\n");
     free(text);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_example),
-        cmocka_unit_test(test_next),
-        cmocka_unit_test(test_unknown),
-        cmocka_unit_test(test_no_absolute_address),
-        cmocka_unit_test(test_empty_paths_are_not_known),
-        cmocka_unit_test(test_hostile_names),
-        cmocka_unit_test(test_name_with_escapes),
-        cmocka_unit_test(test_note),
-        cmocka_unit_test(test_ten_thousand),
-        cmocka_unit_test(test_threads),
-        cmocka_unit_test(test_states),
-        cmocka_unit_test(test_rings),
-        cmocka_unit_test(test_ring_pages),
-        cmocka_unit_test(test_limited),
-        cmocka_unit_test(test_trails),
-        cmocka_unit_test(test_small),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

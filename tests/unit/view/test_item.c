@@ -1,15 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_item.c - what the kernel says of a thread, as JSON. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
+#include "support/test.h"
 #include "view/item.h"
 
 /* The "kernel" of an item, with its key; the caller frees it. */
@@ -41,11 +36,10 @@ static void assert_json(struct kernel_facts *kernel, const char *expected)
     free(text);
 }
 
-static void test_nothing_known(void **state)
+TEST(nothing_known)
 {
     struct kernel_facts *facts = kernel_facts_new("");
 
-    (void)state;
     facts->state = 'S';
     facts->denied = KERNEL_DENIED(SYSCALL) | KERNEL_DENIED(WCHAN);
     assert_json(NULL, "\"kernel\":null");
@@ -56,11 +50,10 @@ static void test_nothing_known(void **state)
     kernel_facts_unref(facts);
 }
 
-static void test_everything_known(void **state)
+TEST(everything_known)
 {
     struct kernel_facts *facts = kernel_facts_new("/tmp/a\n\xff"), *copy;
 
-    (void)state;
     facts->state = 'S';
     facts->syscall = "flock";
     facts->descriptor = 0;
@@ -88,7 +81,7 @@ static void test_everything_known(void **state)
 }
 
 /* The table, of which the manual page is made, has the fields in their order. */
-static void test_the_table_of_fields(void **state)
+TEST(the_table_of_fields)
 {
 #define X(name, meaning) name,
     static const char *const names[] = {KERNEL_FIELD_TABLE(X)};
@@ -97,7 +90,6 @@ static void test_the_table_of_fields(void **state)
     char *text = kernel_text(facts), *found = text;
     size_t count = 0;
 
-    (void)state;
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
         char key[64];
 
@@ -113,7 +105,7 @@ static void test_the_table_of_fields(void **state)
     kernel_facts_unref(facts);
 }
 
-static void test_last(void **state)
+TEST(last)
 {
     static const struct {
         struct sighting_last last;
@@ -134,7 +126,6 @@ static void test_last(void **state)
     static char ring_name[] = "app";
     struct item item = {.ring_name = ring_name};
 
-    (void)state;
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         struct sighting sighting = {.item = &item, .state = ID_DEAD, .last = rows[i].last};
         struct json_writer writer;
@@ -147,16 +138,4 @@ static void test_last(void **state)
         assert_non_null(strstr(text, rows[i].expected));
         free(text);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_nothing_known),
-        cmocka_unit_test(test_everything_known),
-        cmocka_unit_test(test_the_table_of_fields),
-        cmocka_unit_test(test_last),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

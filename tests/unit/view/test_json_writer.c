@@ -1,12 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_json_writer.c - what comes out is valid JSON in valid UTF-8, whatever goes in. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,6 +7,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "support/test.h"
 #include "view/json_writer.h"
 
 static void assert_text(struct json_writer *writer, const char *expected)
@@ -46,11 +40,10 @@ static void assert_bytes(const char *bytes, size_t length, const char *expected,
     assert_text(&writer, expected);
 }
 
-static void test_structure(void **state)
+TEST(structure)
 {
     struct json_writer writer;
 
-    (void)state;
     json_init(&writer);
     json_open(&writer, NULL, '{');
     json_uint(&writer, "a", 1);
@@ -77,13 +70,12 @@ static void test_structure(void **state)
                          "\"f\":\"\\u001b\",\"f_hex\":\"1b\",\"g\":[],\"h\":null}");
 }
 
-static void test_numbers(void **state)
+TEST(numbers)
 {
     static const uint64_t numbers[] = {
         0, 9, 10, 99, 100, 12345, UINT64_C(9999999999), INT64_MAX, UINT64_C(1) << 63, UINT64_MAX};
     struct json_writer writer;
 
-    (void)state;
     json_init(&writer);
     json_open(&writer, NULL, '[');
     for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
@@ -96,7 +88,7 @@ static void test_numbers(void **state)
                          "\"0x1234\",\"0xffffffffffffffff\"]");
 }
 
-static void test_times(void **state)
+TEST(times)
 {
     static const struct {
         uint64_t wall_ns;
@@ -112,7 +104,6 @@ static void test_times(void **state)
         {UINT64_MAX, "\"2554-07-21T23:34:33.709Z\""},
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof(times) / sizeof(times[0]); i++) {
         struct json_writer writer;
 
@@ -122,7 +113,7 @@ static void test_times(void **state)
     }
 }
 
-static void test_text(void **state)
+TEST(text)
 {
     static const struct {
         const char *bytes;
@@ -155,19 +146,17 @@ static void test_text(void **state)
         {"\xff\xfe", "\"\xef\xbf\xbd\xef\xbf\xbd\"", true},
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
         assert_bytes(rows[i].bytes, strlen(rows[i].bytes), rows[i].expected, rows[i].changed);
     assert_bytes("a\0b", 3, "\"a\\u0000b\"", true);
 }
 
 /* Quotes grow the most that text grows without being reported. */
-static void test_quotes(void **state)
+TEST(quotes)
 {
     char quotes[63];
     char expected[2 + 126 + 1] = "\"";
 
-    (void)state;
     memset(quotes, '"', sizeof(quotes));
     for (size_t i = 0; i < sizeof(quotes); i++)
         memcpy(expected + 1 + 2 * i, "\\\"", 2);
@@ -176,12 +165,11 @@ static void test_quotes(void **state)
 }
 
 /* The last byte of the input is the last byte of a page. */
-static void test_guard_page(void **state)
+TEST(guard_page)
 {
     size_t page_bytes = (size_t)sysconf(_SC_PAGESIZE);
     char *pages = mmap(NULL, 2 * page_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
-    (void)state;
     assert_true(pages != MAP_FAILED);
     assert_int_equal(mprotect(pages + page_bytes, page_bytes, PROT_NONE), 0);
     for (unsigned lead = 0; lead < 256; lead++) {
@@ -199,13 +187,12 @@ static void test_guard_page(void **state)
     munmap(pages, 2 * page_bytes);
 }
 
-static void test_failure_sticks(void **state)
+TEST(failure_sticks)
 {
     struct json_writer writer;
     size_t length;
     char *text;
 
-    (void)state;
     json_init(&writer);
     json_uint(&writer, NULL, 1);
     json_raw(&writer, NULL, "", SIZE_MAX / 2); /* more than there can be */
@@ -216,13 +203,12 @@ static void test_failure_sticks(void **state)
     assert_null(writer.text);
 }
 
-static void test_growth(void **state)
+TEST(growth)
 {
     struct json_writer writer;
     size_t length;
     char *text;
 
-    (void)state;
     json_init(&writer);
     json_open(&writer, NULL, '[');
     for (int i = 0; i < 10000; i++)
@@ -232,15 +218,4 @@ static void test_growth(void **state)
     assert_int_equal(length, 2 + 19999);
     assert_int_equal(strlen(text), length);
     free(text);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_structure),      cmocka_unit_test(test_numbers), cmocka_unit_test(test_times),
-        cmocka_unit_test(test_text),           cmocka_unit_test(test_quotes),  cmocka_unit_test(test_guard_page),
-        cmocka_unit_test(test_failure_sticks), cmocka_unit_test(test_growth),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,15 +3,10 @@
  * test_metrics.c - the table and what is rendered from it: each value where it belongs, nothing that is not known, and
  * as many series whatever rings and threads are called.
  */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 
-#include <cmocka.h>
-
+#include "support/test.h"
 #include "unit/samples.h"
 #include "view/metrics.h"
 
@@ -156,7 +151,7 @@ static const char *const expected_lines[] = {
     "process_max_fds 35",
 };
 
-static void test_values(void **state)
+TEST(values)
 {
     struct snapshot *snapshot = snapshot_of_numbers();
     struct health_http http = {.connection_count = 1,
@@ -177,7 +172,6 @@ static void test_values(void **state)
     struct metrics_input input = {snapshot, &http, &process, 7 * SECOND + 180000000};
     char *text = render(&input);
 
-    (void)state;
     for (size_t i = 0; i < sizeof(expected_lines) / sizeof(expected_lines[0]); i++)
         assert_line(text, expected_lines[i]);
     assert_null(strstr(text, "ripd_stalls{cause=\"signal\"")); /* no stall has it */
@@ -187,7 +181,7 @@ static void test_values(void **state)
 }
 
 /* Counters and what the process and the server know; no gauge that only a scan can fill. */
-static void test_before_the_first_scan(void **state)
+TEST(before_the_first_scan)
 {
     static const char *const absent[] = {"ripd_ids",   "ripd_stall",    "ripd_stopped",  "ripd_ring",
                                          "ripd_scan_", "ripd_detector", "process_start", "ripd_refused"};
@@ -195,7 +189,6 @@ static void test_before_the_first_scan(void **state)
     struct metrics_input input = {.http = &http};
     char *text = render(&input);
 
-    (void)state;
     assert_line(text, "ripd_scans_total 0");
     assert_line(text, "ripd_scan_duration_seconds_count 0");
     assert_line(text, "ripd_limit_hits_total{limit=\"streams\"} 9");
@@ -227,7 +220,7 @@ static bool number_shows(const struct metrics_input *input, uint64_t *number)
 }
 
 /* Whatever is counted anywhere can be seen: a field that is added to these structures needs a row. */
-static void test_every_number_shows(void **state)
+TEST(every_number_shows)
 {
     struct snapshot *snapshot = snapshot_of_numbers();
     struct health_http http = {0};
@@ -244,7 +237,6 @@ static void test_every_number_shows(void **state)
         {snapshot->counts, sizeof(snapshot->counts), 0},
     };
 
-    (void)state;
     for (int i = 0; i < CAUSE_COUNT; i++) /* no stop has a stall's cause, and the other way round */
         parts[0].unseen += id_cause_stops((enum id_cause)i) ? 5 : 1;
     for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
@@ -264,7 +256,7 @@ static void set_all(void *value, size_t bytes)
 }
 
 /* The longest text there can be fits, with room for a few more rows. */
-static void test_longest(void **state)
+TEST(longest)
 {
     struct snapshot *snapshot = sample_snapshot(1, 0, 1);
     struct health_http http;
@@ -272,7 +264,6 @@ static void test_longest(void **state)
     struct metrics_input input = {snapshot, &http, &process, UINT64_MAX};
     char *text;
 
-    (void)state;
     set_all(&http, sizeof(http));
     set_all(&process, sizeof(process));
     set_all(&snapshot->health, sizeof(snapshot->health));
@@ -285,7 +276,7 @@ static void test_longest(void **state)
 }
 
 /* Thousands of rings and ids with names made to break the format change no label and add no line. */
-static void test_hostile_names_do_not_show(void **state)
+TEST(hostile_names_do_not_show)
 {
     static const char *const names[] = {"\"} 1\nripd_ids{state=\"dead", "\xff\xfe", "a\\", "ripd_evil_total 1\n",
                                         "\x1b[31m"};
@@ -293,7 +284,6 @@ static void test_hostile_names_do_not_show(void **state)
     struct metrics_input input = {.snapshot = quiet};
     char *before = render(&input), *after;
 
-    (void)state;
     for (size_t i = 0; i < loud->stall_count; i++) {
         struct item *item = loud->stalls[i].item;
 
@@ -316,9 +306,8 @@ static void test_hostile_names_do_not_show(void **state)
     snapshot_unref(loud);
 }
 
-static void test_table(void **state)
+TEST(table)
 {
-    (void)state;
     for (size_t i = 0; i < metrics_count; i++) {
         const struct metric *metric = &metrics[i];
         size_t length = strlen(metric->name);
@@ -363,7 +352,7 @@ static void assert_shown(const struct ring_facts *rings, size_t count, const cha
     snapshot_unref(snapshot);
 }
 
-static void test_healths(void **state)
+TEST(healths)
 {
     static const struct ring_facts rings[] = {{.health = RING_READABLE},
                                               {.health = RING_UNREADABLE, .dead = true},
@@ -380,12 +369,11 @@ static void test_healths(void **state)
                                        "\nripd_refused_registrations{reason=\"full\"} 0\n",
                                        NULL};
 
-    (void)state;
     assert_shown(rings, 5, lines);
     assert_shown(rings, 0, none);
 }
 
-static void test_fullest(void **state)
+TEST(fullest)
 {
     static const struct ring_facts rings[] = {
         {.slot_capacity = 3, .live_count = 1},
@@ -397,12 +385,11 @@ static void test_fullest(void **state)
     static const char *const third[] = {"\nripd_ring_fill_ratio 0.333333\n", NULL};
     static const char *const full[] = {"\nripd_ring_fill_ratio 1\n", NULL};
 
-    (void)state;
     assert_shown(rings, 4, third);
     assert_shown(rings, 5, full);
 }
 
-static void test_refusals_stop_at_the_greatest_number(void **state)
+TEST(refusals_stop_at_the_greatest_number)
 {
     static const struct ring_facts rings[] = {
         {.info = {.refused_full_count = 3, .refused_memory_count = UINT64_MAX, .refused_process_count = 1}},
@@ -413,18 +400,16 @@ static void test_refusals_stop_at_the_greatest_number(void **state)
                                         "\nripd_refused_registrations{reason=\"memory\"} 18446744073709551615\n",
                                         "\nripd_refused_registrations{reason=\"processes\"} 1\n", NULL};
 
-    (void)state;
     assert_shown(rings, 3, lines);
 }
 
-static void test_processes(void **state)
+TEST(processes)
 {
     struct snapshot *snapshot = sample_snapshot(1, 0, 0);
     struct metrics_input input = {.snapshot = snapshot};
     size_t length;
     char *text;
 
-    (void)state;
     for (int dead = 0; dead < 2; dead++) {
         snapshot->rings[0].processes[0]->dead = dead == 1;
         assert_int_equal(metrics_render(&input, &text, &length), 0);
@@ -432,22 +417,4 @@ static void test_processes(void **state)
         free(text);
     }
     snapshot_unref(snapshot);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_values),
-        cmocka_unit_test(test_before_the_first_scan),
-        cmocka_unit_test(test_every_number_shows),
-        cmocka_unit_test(test_longest),
-        cmocka_unit_test(test_hostile_names_do_not_show),
-        cmocka_unit_test(test_table),
-        cmocka_unit_test(test_healths),
-        cmocka_unit_test(test_fullest),
-        cmocka_unit_test(test_refusals_stop_at_the_greatest_number),
-        cmocka_unit_test(test_processes),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,12 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_query_parse.c - every parameter is taken whole or refused by name. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,6 +7,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "support/test.h"
 #include "view/query_parse.h"
 
 #define ALL (0xffu | PARAMETER_TRAIL | PARAMETER_UNIT | PARAMETER_CONTAINER)
@@ -38,11 +32,10 @@ static void refuse_query(const char *text, unsigned allowed, const char *paramet
     assert_int_equal(query.pid, 77); /* untouched */
 }
 
-static void test_nothing(void **state)
+TEST(nothing)
 {
     struct query query;
 
-    (void)state;
     accept_query(NULL, &query);
     assert_int_equal(query.limit, 100);
     accept_query("", &query);
@@ -51,11 +44,10 @@ static void test_nothing(void **state)
     assert_false(query.has_trail || query.has_cause || query.has_state || query.after.present || query.one);
 }
 
-static void test_everything(void **state)
+TEST(everything)
 {
     struct query query;
 
-    (void)state;
     accept_query("ring=check%20out&pid=4690&name=work*%2B+%25&cause=!sleeping&min_ms=250&limit=10000&trail=0&state=idle"
                  "&unit=*.service&container=web1&after=a00000000000003e80000000100000011",
                  &query);
@@ -78,12 +70,11 @@ static void test_everything(void **state)
     assert_int_equal(query.after.slot, 17);
 }
 
-static void test_since(void **state)
+TEST(since)
 {
     struct query_error error = {0};
     struct query query;
 
-    (void)state;
     assert_int_equal(query_parse("since=2026-11-20T10:41:07%2B01:00", PARAMETER_SINCE, &query, &error), 0);
     assert_int_equal(query.since_wall_ns, UINT64_C(1795167667000000000));
     assert_int_equal(query.since_ago_ns, 0);
@@ -97,12 +88,11 @@ static void test_since(void **state)
     refuse_query("since=5", PARAMETER_SINCE, "since", "\"5\"");
 }
 
-static void test_incident(void **state)
+TEST(incident)
 {
     struct query_error error = {0};
     struct query query;
 
-    (void)state;
     assert_int_equal(query_parse("incident=a%2a%2F4711", PARAMETER_INCIDENT, &query, &error), 0);
     assert_true(query.has_incident);
     assert_string_equal(query.incident_ring, "a*");
@@ -116,12 +106,11 @@ static void test_incident(void **state)
 }
 
 /* A name may be longer than a pattern can be. */
-static void test_long_ring(void **state)
+TEST(long_ring)
 {
     char text[128] = "ring=";
     struct query query;
 
-    (void)state;
     memset(text + 5, 'a', 100);
     accept_query(text, &query);
     text[104] = '?';
@@ -133,11 +122,10 @@ static void test_long_ring(void **state)
     accept_query(text, &query);
 }
 
-static void test_causes(void **state)
+TEST(causes)
 {
     struct query query;
 
-    (void)state;
     for (int cause = CAUSE_SPINNING; cause < CAUSE_COUNT; cause++) {
         char text[64];
 
@@ -153,7 +141,7 @@ static void test_causes(void **state)
     assert_true(query.cause_excluded);
 }
 
-static void test_refused(void **state)
+TEST(refused)
 {
     static const struct {
         const char *text;
@@ -197,7 +185,6 @@ static void test_refused(void **state)
         {"ring=%2", "ring", "badly encoded"},
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
         refuse_query(rows[i].text, ALL, rows[i].parameter, rows[i].detail);
     refuse_query("state=idle", ALL & ~PARAMETER_STATE, "state",
@@ -205,12 +192,11 @@ static void test_refused(void **state)
     refuse_query("limit=1", 0, "limit", "takes no parameters");
 }
 
-static void test_long(void **state)
+TEST(long)
 {
     char text[1024] = "name=";
     struct query query;
 
-    (void)state;
     memset(text + 5, 'a', QUERY_PATTERN_BYTES - 1);
     accept_query(text, &query);
     assert_int_equal(strlen(query.name), QUERY_PATTERN_BYTES - 1);
@@ -226,12 +212,11 @@ static void test_long(void **state)
     }
 }
 
-static void test_cursor(void **state)
+TEST(cursor)
 {
     static const struct query_cursor cursors[] = {
         {true, 0, 0, 0, 0}, {true, 1000, 1, 17, 0}, {true, UINT64_MAX, UINT32_MAX, UINT32_MAX, 0}};
 
-    (void)state;
     for (size_t i = 0; i < sizeof(cursors) / sizeof(cursors[0]); i++) {
         struct query_cursor parsed;
         char text[CURSOR_TEXT_BYTES];
@@ -247,14 +232,13 @@ static void test_cursor(void **state)
 }
 
 /* Text that ends, without a terminator, at the end of a page. */
-static void test_percent_guard_page(void **state)
+TEST(percent_guard_page)
 {
     size_t page_bytes = (size_t)sysconf(_SC_PAGESIZE);
     char *pages = mmap(NULL, 2 * page_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     static const char *const texts[] = {"%", "%4", "%41", "a%", "ab%4", "abc%41"};
     char decoded[4];
 
-    (void)state;
     assert_true(pages != MAP_FAILED);
     assert_int_equal(mprotect(pages + page_bytes, page_bytes, PROT_NONE), 0);
     for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
@@ -268,16 +252,4 @@ static void test_percent_guard_page(void **state)
     assert_int_equal(percent_decode("a+%2b", 5, false, decoded, sizeof(decoded)), 0);
     assert_string_equal(decoded, "a++");
     munmap(pages, 2 * page_bytes);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_nothing),   cmocka_unit_test(test_everything), cmocka_unit_test(test_since),
-        cmocka_unit_test(test_long_ring), cmocka_unit_test(test_causes),     cmocka_unit_test(test_refused),
-        cmocka_unit_test(test_long),      cmocka_unit_test(test_cursor),     cmocka_unit_test(test_percent_guard_page),
-        cmocka_unit_test(test_incident),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

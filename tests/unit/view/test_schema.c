@@ -1,12 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_schema.c - the words that ripd/schema/ripd.json allows are those of the tables that answers are made of. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include <jansson.h>
 
@@ -15,6 +9,7 @@
 #include "cases/waits.h"
 #include "detect/state.h"
 #include "net/limits.h"
+#include "support/test.h"
 
 static json_t *definitions;
 
@@ -59,18 +54,17 @@ static void assert_words(const json_t *definition, const char *const *words, siz
 
 #define X(name, text, ...) text,
 
-static void test_states_and_causes(void **state)
+TEST(states_and_causes)
 {
     static const char *const states[] = {ID_STATE_TABLE(X)};
     const char *causes[] = {ID_CAUSE_TABLE(X)};
 
-    (void)state;
     causes[CAUSE_NONE] = NULL; /* which is null */
     assert_words(json_object_get(definitions, "state"), states, sizeof(states) / sizeof(states[0]));
     assert_words(json_object_get(definitions, "cause"), causes, sizeof(causes) / sizeof(causes[0]));
 }
 
-static void test_events(void **state)
+TEST(events)
 {
     static const char *const kinds[] = {EVENT_KIND_TABLE(X)};
     static const char *const reasons[] = {EVENT_REASON_TABLE(X)};
@@ -78,28 +72,20 @@ static void test_events(void **state)
     static const char *const gaps[] = {STREAM_GAP_TABLE(X)};
     const json_t *gap = json_object_get(json_object_get(definitions, "gap"), "properties");
 
-    (void)state;
     assert_words(json_object_get(gap, "reason"), gaps, sizeof(gaps) / sizeof(gaps[0]));
     assert_words(json_object_get(definitions, "kind"), kinds, sizeof(kinds) / sizeof(kinds[0]));
     assert_words(json_object_get(definitions, "end_reason"), reasons, sizeof(reasons) / sizeof(reasons[0]));
 }
 
-static void test_health_of_rings(void **state)
+TEST(health_of_rings)
 {
     static const char *const words[] = {RING_HEALTH_TABLE(X)};
     const json_t *properties = json_object_get(json_object_get(definitions, "ring"), "properties");
 
-    (void)state;
     assert_words(json_object_get(properties, "health"), words, sizeof(words) / sizeof(words[0]));
 }
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_states_and_causes),
-        cmocka_unit_test(test_events),
-        cmocka_unit_test(test_health_of_rings),
-    };
-
-    return cmocka_run_group_tests(tests, load_schema, drop_schema);
+    return tests_run(load_schema, drop_schema);
 }

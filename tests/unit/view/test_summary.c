@@ -1,14 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_summary.c - a sentence for each cause, and for what is not known: ripd/view/summary.c. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 
-#include <cmocka.h>
-
 #include "cases/waits.h"
+#include "support/test.h"
 #include "unit/samples.h"
 #include "view/summary.h"
 
@@ -69,11 +64,10 @@ static void assert_summary(const struct sighting *sighting, const char *expected
 }
 
 /* The example of the interface's description, word for word. */
-static void test_example(void **state)
+TEST(example, set_up, tear_down)
 {
     struct sighting sighting = stalled(CAUSE_BLOCKED);
 
-    (void)state;
     name_usual_place();
     sighting.kernel = kernel;
     assert_summary(&sighting, "worker-17 of checkout (pid 4690) has been blocked for 13.8 s in db_wait (src/db.c:120): "
@@ -106,13 +100,12 @@ static const struct {
     {ID_DEAD, CAUSE_NONE, "is dead, last at f (a.c:7)"},
 };
 
-static void test_verdicts(void **state)
+TEST(verdicts, set_up, tear_down)
 {
     static const struct symbol_frame frame = {"f", "a.c", 7};
     struct kernel_facts *facts = kernel_facts_new("x");
     bool seen[CAUSE_COUNT] = {false};
 
-    (void)state;
     name_place(&frame, 1);
     facts->syscall = "recvfrom";
     facts->window_ns = 2 * SECOND;
@@ -135,11 +128,10 @@ static void test_verdicts(void **state)
 }
 
 /* Who could wake it matters more than the system call. */
-static void test_stuck(void **state)
+TEST(stuck, set_up, tear_down)
 {
     struct sighting sighting = stalled(CAUSE_BLOCKED);
 
-    (void)state;
     sighting.kernel = kernel;
     item->call = RIP_CALL_PRIVATE;
     assert_summary(&sighting,
@@ -150,11 +142,10 @@ static void test_stuck(void **state)
     assert_summary(&sighting, WHO "has been idle for 13.8 s, last at checkout+0x1234");
 }
 
-static void test_missing_facts(void **state)
+TEST(missing_facts, set_up, tear_down)
 {
     struct sighting sighting = stalled(CAUSE_BLOCKED);
 
-    (void)state;
     assert_summary(&sighting, WHO "has been blocked for 13.8 s at checkout+0x1234");
     forget_place();
     assert_summary(&sighting, WHO "has been blocked for 13.8 s");
@@ -177,22 +168,20 @@ static void test_missing_facts(void **state)
 }
 
 /* A main thread is called like its process, which is not said twice. */
-static void test_main_thread(void **state)
+TEST(main_thread, set_up, tear_down)
 {
     struct sighting sighting = stalled(CAUSE_BLOCKED);
 
-    (void)state;
     item->name_bytes = 8;
     memcpy(item->name, "checkout", 8);
     forget_place();
     assert_summary(&sighting, "checkout (pid 4690) has been blocked for 13.8 s");
 }
 
-static void test_calls(void **state)
+TEST(calls, set_up, tear_down)
 {
     struct sighting sighting = stalled(CAUSE_BLOCKED);
 
-    (void)state;
     forget_place();
     sighting.kernel = kernel;
     kernel->target[0] = '\0';
@@ -215,7 +204,7 @@ static void test_calls(void **state)
     assert_summary(&sighting, WHO "has been sleeping for 13.8 s: what it waits for may not be read");
 }
 
-static void test_durations(void **state)
+TEST(durations, set_up, tear_down)
 {
     static const struct {
         uint64_t ns;
@@ -232,7 +221,6 @@ static void test_durations(void **state)
         {90061 * SECOND, "1 d 1 h"},
     };
 
-    (void)state;
     forget_place();
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         struct sighting sighting = stalled(CAUSE_BLOCKED);
@@ -245,7 +233,7 @@ static void test_durations(void **state)
 }
 
 /* What is inlined from a header of the system is not where it is. */
-static void test_system_headers(void **state)
+TEST(system_headers, set_up, tear_down)
 {
     static const struct symbol_frame frames[] = {
         {"__gthread_mutex_lock", "/usr/include/x86_64-linux-gnu/c++/12/bits/gthr-default.h", 749},
@@ -255,28 +243,25 @@ static void test_system_headers(void **state)
     };
     struct sighting sighting = stalled(CAUSE_BLOCKED);
 
-    (void)state;
     name_place(frames, 4);
     assert_summary(&sighting, WHO "has been blocked for 13.8 s in take_order (src/orders.cc:41)");
 }
 
 /* Where there is nothing else. */
-static void test_only_system_headers(void **state)
+TEST(only_system_headers, set_up, tear_down)
 {
     static const struct symbol_frame frames[] = {{"lock", "/usr/include/c++/12/mutex", 7}};
     struct sighting sighting = stalled(CAUSE_BLOCKED);
 
-    (void)state;
     name_place(frames, 1);
     assert_summary(&sighting, WHO "has been blocked for 13.8 s in lock (/usr/include/c++/12/mutex:7)");
 }
 
-static void test_a_place_without_file(void **state)
+TEST(a_place_without_file, set_up, tear_down)
 {
     static const struct symbol_frame frames[] = {{"lock", "/usr/local/include/a.h", 7}, {"take", NULL, 0}};
     struct sighting sighting = stalled(CAUSE_BLOCKED);
 
-    (void)state;
     name_place(frames, 2);
     assert_summary(&sighting, WHO "has been blocked for 13.8 s in take (checkout)");
 }
@@ -325,11 +310,10 @@ static void assert_chain(struct waits *waits, const char *expected)
     waits_free(waits);
 }
 
-static void test_chains(void **state)
+TEST(chains, set_up, tear_down)
 {
     struct waits *waits;
 
-    (void)state;
     assert_chain(chain_of(2, false), ": it waits for a lock of b (spinning)");
     assert_chain(chain_of(3, false), ": it waits for a lock of b, b for one of c (spinning)");
     assert_chain(chain_of(5, false),
@@ -345,11 +329,10 @@ static void test_chains(void **state)
     assert_chain(waits, ": recvfrom on tcp 127.0.0.1:51334 -> 127.0.0.1:5432");
 }
 
-static void test_holders(void **state)
+TEST(holders, set_up, tear_down)
 {
     struct waits *waits = chain_of(2, false);
 
-    (void)state;
     waits->nodes[1] = (struct waits_node){.kind = WAITS_READERS, .next = WAITS_NONE};
     assert_chain(waits, ": it waits for a lock of readers");
     waits = chain_of(2, false);
@@ -370,13 +353,12 @@ static void test_holders(void **state)
 
 /* Limits ----------------------------------------------------------------------------------------------------------- */
 
-static void test_long_parts_are_cut(void **state)
+TEST(long_parts_are_cut, set_up, tear_down)
 {
     char function[SYMBOL_TEXT_BYTES_MAX], text[SUMMARY_BYTES];
     struct sighting sighting = stalled(CAUSE_BLOCKED);
     const struct symbol_frame frame = {function, function, UINT32_MAX};
 
-    (void)state;
     for (size_t i = 0; i + 3 < sizeof(function); i += 3)
         memcpy(function + i, "\xe2\x82\xac", 4);
     name_place(&frame, 1);
@@ -388,7 +370,7 @@ static void test_long_parts_are_cut(void **state)
 
 /* Ends ------------------------------------------------------------------------------------------------------------- */
 
-static void test_ends(void **state)
+TEST(ends, set_up, tear_down)
 {
     static const struct {
         enum event_reason reason;
@@ -403,7 +385,6 @@ static void test_ends(void **state)
     struct event event = {.kind = EVENT_END, .duration_ns = 20 * SECOND, .cause = CAUSE_BLOCKED, .pid = 4690};
     char text[SUMMARY_BYTES], function[] = "db_wait", file[] = "src/db.c", module[] = "checkout";
 
-    (void)state;
     memcpy(event.ring, "checkout", 9);
     memcpy(event.comm, "checkout", 9);
     memcpy(event.name, "worker-17", 9);
@@ -430,27 +411,4 @@ static void test_ends(void **state)
     event.module = NULL;
     summary_of_end(&event, text);
     assert_string_equal(text, "an id that could not be read is gone");
-}
-
-int main(void)
-{
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-    const struct CMUnitTest tests[] = {
-        TEST(test_example),
-        TEST(test_verdicts),
-        TEST(test_missing_facts),
-        TEST(test_stuck),
-        TEST(test_main_thread),
-        TEST(test_calls),
-        TEST(test_durations),
-        TEST(test_system_headers),
-        TEST(test_a_place_without_file),
-        TEST(test_only_system_headers),
-        TEST(test_chains),
-        TEST(test_holders),
-        TEST(test_long_parts_are_cut),
-        TEST(test_ends),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

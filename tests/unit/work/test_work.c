@@ -1,11 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The promises of work/work.h and work/jobs.h, by letter. */
+#include "support/test.h"
 #include "work/jobs.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-
-#include <cmocka.h>
 
 enum { ANNA = 1000, BERT = 1001, CLASS_ALL = UINT16_MAX };
 
@@ -31,7 +27,7 @@ static uint64_t take_all(struct work *work, uint32_t user, enum work_limit limit
 }
 
 /* work.h, A */
-static void test_one_user_gets_half_and_each_next_one_something(void **state)
+TEST(one_user_gets_half_and_each_next_one_something, setup, teardown)
 {
     struct work *work = *state;
     uint64_t all = 0;
@@ -47,7 +43,7 @@ static void test_one_user_gets_half_and_each_next_one_something(void **state)
     assert_true(work_take(work, 9, WORK_EVENTS, 8));
 }
 
-static void test_what_does_not_fit_is_refused_without_overflow(void **state)
+TEST(what_does_not_fit_is_refused_without_overflow, setup, teardown)
 {
     struct work *work = *state;
 
@@ -60,7 +56,7 @@ static void test_what_does_not_fit_is_refused_without_overflow(void **state)
     assert_true(work_has_room(work, BERT, WORK_MAPPED_BYTES, UINT64_C(1) << 43));
 }
 
-static void test_a_limit_of_one_scan_is_given_back_at_once(void **state)
+TEST(a_limit_of_one_scan_is_given_back_at_once, setup, teardown)
 {
     struct work *work = *state;
 
@@ -70,7 +66,7 @@ static void test_a_limit_of_one_scan_is_given_back_at_once(void **state)
     assert_int_equal(take_all(work, ANNA, WORK_EVENTS), 2);
 }
 
-static void test_a_rate_comes_back_bit_by_bit(void **state)
+TEST(a_rate_comes_back_bit_by_bit, setup, teardown)
 {
     struct work *work = *state;
 
@@ -82,7 +78,7 @@ static void test_a_rate_comes_back_bit_by_bit(void **state)
     assert_int_equal(take_all(work, ANNA, WORK_EVENTS), 4);
 }
 
-static void test_the_largest_holder_is_named(void **state)
+TEST(the_largest_holder_is_named, setup, teardown)
 {
     struct work *work = *state;
     uint32_t user = 0;
@@ -95,7 +91,7 @@ static void test_the_largest_holder_is_named(void **state)
 }
 
 /* B */
-static void test_refusals_are_counted_by_user_and_limit(void **state)
+TEST(refusals_are_counted_by_user_and_limit, setup, teardown)
 {
     struct work *work = *state;
     struct work_account account;
@@ -118,7 +114,7 @@ static void test_refusals_are_counted_by_user_and_limit(void **state)
 }
 
 /* jobs.h, A */
-static void test_who_cost_least_comes_next(void **state)
+TEST(who_cost_least_comes_next, setup, teardown)
 {
     struct work *work = *state;
     unsigned annas = 0;
@@ -141,7 +137,7 @@ static void test_who_cost_least_comes_next(void **state)
     assert_int_equal(user, ANNA);
 }
 
-static void test_what_was_spent_before_counts_half(void **state)
+TEST(what_was_spent_before_counts_half, setup, teardown)
 {
     struct work *work = *state;
     struct work_job job;
@@ -156,7 +152,7 @@ static void test_what_was_spent_before_counts_half(void **state)
     assert_int_equal(user, BERT);
 }
 
-static void test_jobs_of_one_user_come_by_class_order_and_subject(void **state)
+TEST(jobs_of_one_user_come_by_class_order_and_subject, setup, teardown)
 {
     static const struct work_job jobs[] = {
         {.class = 2, .order = 1, .subject = 4}, {.class = 1, .order = 7, .subject = 3},
@@ -176,7 +172,7 @@ static void test_jobs_of_one_user_come_by_class_order_and_subject(void **state)
     assert_true(work_next(work, 0, 3, &job, &user));
 }
 
-static void test_a_job_waits_for_its_time(void **state)
+TEST(a_job_waits_for_its_time, setup, teardown)
 {
     struct work *work = *state;
     struct work_job job;
@@ -194,7 +190,7 @@ static void test_a_job_waits_for_its_time(void **state)
     assert_int_equal(user, ANNA);
 }
 
-static void test_a_paused_user_keeps_his_jobs(void **state)
+TEST(a_paused_user_keeps_his_jobs, setup, teardown)
 {
     struct work *work = *state;
     struct work_job job;
@@ -214,7 +210,7 @@ static void count_dropped(void *context, uint32_t user, const struct work_job *j
     (*(unsigned *)context)++;
 }
 
-static void test_dropped_jobs_are_handed_back(void **state)
+TEST(dropped_jobs_are_handed_back, setup, teardown)
 {
     struct work *work = *state;
     unsigned dropped = 0;
@@ -234,7 +230,7 @@ static void test_dropped_jobs_are_handed_back(void **state)
     assert_int_equal(user, BERT);
 }
 
-static void test_subordinate_uids_are_their_users(void **state)
+TEST(subordinate_uids_are_their_users, setup, teardown)
 {
     static const struct work_range ranges[] = {{231072, 65536, BERT}, {165536, 65536, ANNA}};
     static const struct {
@@ -250,7 +246,7 @@ static void test_subordinate_uids_are_their_users(void **state)
 }
 
 /* C */
-static void test_more_users_than_accounts_share(void **state)
+TEST(more_users_than_accounts_share, setup, teardown)
 {
     struct work *work = *state;
     struct work_account account;
@@ -265,26 +261,4 @@ static void test_more_users_than_accounts_share(void **state)
         assert_true(work_next(work, 0, CLASS_ALL, &job, &user));
     work_begin(work); /* and who holds nothing makes room */
     assert_false(work_account(work, 0, &account));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_one_user_gets_half_and_each_next_one_something, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_what_does_not_fit_is_refused_without_overflow, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_a_limit_of_one_scan_is_given_back_at_once, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_a_rate_comes_back_bit_by_bit, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_the_largest_holder_is_named, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_refusals_are_counted_by_user_and_limit, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_who_cost_least_comes_next, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_what_was_spent_before_counts_half, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_jobs_of_one_user_come_by_class_order_and_subject, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_a_job_waits_for_its_time, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_a_paused_user_keeps_his_jobs, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_dropped_jobs_are_handed_back, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_subordinate_uids_are_their_users, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_more_users_than_accounts_share, setup, teardown),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

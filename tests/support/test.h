@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * test.h - tests that register themselves, so that none is missing from a list. cmocka runs them.
+ *
+ * TEST(name) { ... } is a test, TEST(name, set_up, tear_down) { ... } one with fixtures of cmocka; its body may use
+ * the `void **state` of cmocka. They run in the order of their lines.
+ *
+ * A program without a main() has that of test_main.c. One that has something to prepare calls tests_run() in its own.
+ */
+#ifndef TEST_H
+#define TEST_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+struct registered_test {
+    struct registered_test *next;
+    struct CMUnitTest test;
+    int line;
+};
+
+/* Keeps the entry. */
+void tests_add(struct registered_test *entry);
+/* Runs all tests with the fixtures of the group, which can be NULL. Returns the exit status. */
+int tests_run(CMFixtureFunction set_up, CMFixtureFunction tear_down);
+
+/* More: the fields of struct CMUnitTest from set-up on. */
+#define TEST(title, ...)                                                                                               \
+    static void test_##title(void **state);                                                                            \
+    __attribute__((constructor)) static void tests_add_##title(void)                                                   \
+    {                                                                                                                  \
+        static struct registered_test entry = {.line = __LINE__,                                                       \
+                                               .test = {.name = #title, .test_func = test_##title, __VA_ARGS__}};      \
+                                                                                                                       \
+        tests_add(&entry);                                                                                             \
+    }                                                                                                                  \
+    static void test_##title(__attribute__((unused)) void **state)
+
+#endif
