@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * clean.c - `rip clean`: removes the files of rings in which no process lives. Needs no ripd.
+ * clean.c - `rip clean`: removes the files of rings in which no process lives, and of those that were never finished.
+ * Needs no ripd.
  *
  * Guarantees
  *   A. A ring is removed when it was found dead by two looks, and no process holds any of its locks then.
@@ -73,20 +74,30 @@ static void print_line(const char *directory, const char *name, const char *done
     putchar('\n');
 }
 
-static void print_json(const char *directory, const struct ring *ring, bool removed)
+static void print_json(const char *directory, const char *name, uint32_t uid, bool removed)
 {
-    json_t *object = json_pack("{s:s%, s:s, s:i, s:b}", "ring", ring->file_name, strlen(ring->file_name), "directory",
-                               directory, "uid", (int)ring->mapping.file.uid, "removed", removed);
+    json_t *object =
+        json_pack("{s:s, s:s, s:i, s:b}", "ring", name, "directory", directory, "uid", (int)uid, "removed", removed);
 
     if (object == NULL) /* a name that is not UTF-8 */
-        object = json_pack("{s:n, s:s, s:i, s:b}", "ring", "directory", directory, "uid", (int)ring->mapping.file.uid,
-                           "removed", removed);
+        object = json_pack("{s:n, s:s, s:i, s:b}", "ring", "directory", directory, "uid", (int)uid, "removed", removed);
     json_dumpf(object, stdout, JSON_COMPACT);
     putchar('\n');
     json_decref(object);
 }
 
-/* False after an error message. */
+/* result: of removing it. False after an error message. */
+static bool report(const struct settings *settings, const char *path, const char *name, uint32_t uid, int result)
+{
+    if (settings->json)
+        print_json(path, name, uid, result == 0 && !settings->dry_run);
+    else if (result == 0)
+        print_line(path, name, settings->dry_run ? "would remove" : "removed");
+    if (result != 0)
+        cli_error("clean: %s/%s: %s", path, name, strerror(-result));
+    return result == 0;
+}
+
 static bool clean_ring(const struct settings *settings, const struct ring *ring)
 {
     const char *path = settings->dirs.values[ring->directory];
@@ -98,13 +109,41 @@ static bool clean_ring(const struct settings *settings, const struct ring *ring)
         if (directory >= 0)
             close(directory);
     }
-    if (settings->json)
-        print_json(path, ring, result == 0 && !settings->dry_run);
-    else if (result == 0)
-        print_line(path, ring->file_name, settings->dry_run ? "would remove" : "removed");
-    if (result != 0)
-        cli_error("clean: %s/%s: %s", path, ring->file_name, strerror(-result));
-    return result == 0;
+    return report(settings, path, ring->file_name, ring->mapping.file.uid, result);
+}
+
+/* A directory that is listed for rings that were never finished. */
+struct listing {
+    const struct settings *settings;
+    const char *path;
+    int directory;
+    bool all; /* could be removed */
+};
+
+static int clean_unfinished(void *context, const char *name)
+{
+    struct listing *listing = context;
+    int result = 0;
+    uint32_t uid;
+
+    if (!leftover_is_unfinished(name) || !leftover_has_had_its_time(listing->directory, name, clock_wall_ns(), &uid))
+        return 0;
+    if (!listing->settings->dry_run && unlinkat(listing->directory, name, 0) != 0)
+        result = -errno;
+    listing->all &= report(listing->settings, listing->path, name, uid, result);
+    return 0;
+}
+
+/* A directory that is missing has none. */
+static bool clean_directory(const struct settings *settings, const char *path)
+{
+    struct listing listing = {settings, path, file_open_directory(path), true};
+
+    if (listing.directory < 0)
+        return true;
+    (void)file_list(listing.directory, REGISTRY_FILES_MAX, clean_unfinished, &listing);
+    close(listing.directory);
+    return listing.all;
 }
 
 static void look(struct registry *registry)
@@ -142,6 +181,8 @@ static int clean(const struct settings *settings)
         if (!rings[i]->unlinked && leftover_is_dead(rings[i]))
             all &= clean_ring(settings, rings[i]);
     registry_free(registry);
+    for (size_t i = 0; i < settings->dirs.count; i++)
+        all &= clean_directory(settings, settings->dirs.values[i]);
     return all ? CLI_OK : CLI_UNREACHABLE;
 }
 

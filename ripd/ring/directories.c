@@ -137,13 +137,6 @@ static bool is_duplicate(const struct directories *directories, size_t index)
 
 /* Listing ---------------------------------------------------------------------------------------------------------- */
 
-/* A file that is not finished, nor under its name, is of no interest yet. */
-static void take_name(const struct directories *directories, uint32_t number, const char *name)
-{
-    if (strncmp(name, RIP_UNFINISHED_PREFIX, sizeof(RIP_UNFINISHED_PREFIX) - 1) != 0)
-        directories->found(directories->context, number, name);
-}
-
 struct listing {
     const struct directories *directories;
     uint32_t number;
@@ -153,7 +146,7 @@ static int visit_name(void *context, const char *name)
 {
     const struct listing *listing = context;
 
-    take_name(listing->directories, listing->number, name);
+    listing->directories->found(listing->directories->context, listing->number, name);
     return 0;
 }
 
@@ -203,7 +196,7 @@ static void take_event(struct directories *directories, const struct inotify_eve
     else if (event->len != 0 && (event->mask & IN_ISDIR) == 0)
         for (size_t i = 0; i < directories->count; i++)
             if (directories->list[i].watch == event->wd && !is_duplicate(directories, i))
-                take_name(directories, (uint32_t)i, event->name);
+                directories->found(directories->context, (uint32_t)i, event->name);
 }
 
 /* Events in a buffer that the kernel filled. Returns how many. */

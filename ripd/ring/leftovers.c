@@ -6,12 +6,28 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "ring/directories.h"
 #include "ring/host.h"
 #include "ring/processes.h"
 #include "util/search.h"
+
+bool leftover_is_unfinished(const char *name)
+{
+    return strncmp(name, RIP_UNFINISHED_PREFIX, sizeof(RIP_UNFINISHED_PREFIX) - 1) == 0;
+}
+
+bool leftover_has_had_its_time(int directory, const char *name, uint64_t now_wall_ns, uint32_t *ret_uid)
+{
+    struct stat status;
+
+    if (fstatat(directory, name, &status, AT_SYMLINK_NOFOLLOW) != 0 || !S_ISREG(status.st_mode) || status.st_mtime < 0)
+        return false;
+    *ret_uid = status.st_uid;
+    return now_wall_ns / 1000000000u > (uint64_t)status.st_mtime + LEFTOVERS_UNFINISHED_S;
+}
 
 bool leftover_is_dead(const struct ring *ring)
 {

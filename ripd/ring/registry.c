@@ -540,6 +540,15 @@ static void look_anew(struct registry *registry, const struct file_identity *fil
         unreadable_remove(&registry->unreadable, unreadable_find(&registry->unreadable, file));
 }
 
+/* It is listed again every REGISTRY_RESCAN_NS. */
+static void look_at_unfinished(const struct registry *registry, int directory, const char *name)
+{
+    uint32_t uid;
+
+    if (registry->removes && leftover_has_had_its_time(directory, name, clock_wall_ns(), &uid))
+        (void)unlinkat(directory, name, 0);
+}
+
 static void look_at(void *context, uint32_t directory, const char *name)
 {
     struct registry *registry = context;
@@ -547,6 +556,10 @@ static void look_at(void *context, uint32_t directory, const char *name)
     struct file_identity file;
     struct known_file *known;
 
+    if (place >= 0 && leftover_is_unfinished(name)) {
+        look_at_unfinished(registry, place, name);
+        return;
+    }
     if (place < 0 || file_identify_at(place, name, &file) != 0 || !file.regular)
         return;
     known = known_files_find(&registry->known, &file);

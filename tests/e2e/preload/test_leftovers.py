@@ -3,6 +3,7 @@
 import json
 import os
 import subprocess
+import time
 
 from preload_kit import BUILD, PATIENCE_S, PreloadTest, RIP, helper, main, wait_for
 
@@ -28,6 +29,22 @@ class Leftovers(PreloadTest):
         self.assertEqual((done.returncode, done.stderr), (status, ""))
         return done.stdout.splitlines()
 
+    def leave_unfinished(self):
+        """Two, as programs leave them that are killed while they make their ring; the second one still makes it."""
+        paths = [f"{self.rings}/.rip-unfinished-{number}" for number in (1, 2)]
+        for path in paths:
+            with open(path, "w") as file:
+                file.write("half a ring")
+        os.utime(paths[0], (0, time.time() - 61))
+        return paths
+
+    def test_clean_unfinished(self):
+        old, new = self.leave_unfinished()
+        self.assertEqual(self.clean("--dry-run"), [f"would remove {old}"])
+        self.assertTrue(os.path.exists(old))
+        self.assertEqual(self.clean(), [f"removed {old}"])
+        self.assertEqual([os.path.exists(path) for path in (old, new)], [False, True])
+
     def test_clean(self):
         self.assertEqual(self.clean(), [])
         living = self.start("sleep", "1000")
@@ -51,11 +68,13 @@ class Leftovers(PreloadTest):
         self.assertEqual(self.run_traced(helper("filter"), "prctl", "exit", flags=("--name", "ended")).returncode, 0)
         self.assertEqual(self.ring_names(), sorted([f"sleep.{living.pid}", "ended"]))
         crashed = self.crash(KEPT + 4)
+        old, new = self.leave_unfinished()
         ripd = subprocess.Popen([os.path.join(BUILD, "bin", "ripd"), "--dir", self.rings, "--listen", "127.0.0.1:0",
                                  "--interval", "200ms"], stderr=subprocess.DEVNULL)
         self.started.append(ripd)
         left = sorted([f"sleep.{living.pid}", *crashed[-KEPT:]])
         wait_for("the removal", lambda: self.ring_names() == left, 90)
+        self.assertEqual([os.path.exists(path) for path in (old, new)], [False, True])
 
 
 main()
