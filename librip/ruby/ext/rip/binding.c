@@ -43,6 +43,20 @@ static void start_hooks(void)
     *verbose = saved_verbose;
 }
 
+bool binding_protect(uint32_t held, VALUE (*run)(VALUE), VALUE argument, VALUE *ret_result)
+{
+    struct layout_context *context = ruby_current_ec;
+    const uint32_t saved_held = context->interrupts_held;
+    int state;
+
+    context->interrupts_held |= held;
+    *ret_result = rb_protect(run, argument, &state);
+    context->interrupts_held = saved_held;
+    if (state != 0)
+        rb_set_errinfo(Qnil);
+    return state == 0;
+}
+
 VALUE binding_module(void)
 {
     const ID hidden = rb_intern("__rip_module__"); /* no program can write it: it begins with no @ */
@@ -53,10 +67,13 @@ VALUE binding_module(void)
     binding_runtime = rip_runtime_get();
     module = rb_module_new();
     rb_ivar_set(rb_mKernel, hidden, module);
+    rb_ext_ractor_safe(true); /* whose methods are replaced can be called in any Ractor, and so they can after it */
     start_hooks();
     api_define(module);
-    trace_define(module);
     tracepoint_define(module);
+    rb_ext_ractor_safe(false); /* its table is the main Ractor's */
+    trace_define(module);
+    rb_ext_ractor_safe(true);
     return module;
 }
 

@@ -19,6 +19,12 @@ extern const struct rip_runtime *binding_runtime; /* never NULL once there is a 
  */
 VALUE binding_module(void);
 
+/*
+ * In a hook: calls run, and drops what it raises. False if it raised. Thread#kill and raise, time-outs and signals, if
+ * in held, wait meanwhile: each call of a method would raise them, and they are the program's.
+ */
+bool binding_protect(uint32_t held, VALUE (*run)(VALUE), VALUE argument, VALUE *ret_result);
+
 /* class.c: names of classes */
 void class_start(void);
 void class_names_renew(void); /* classes have moved in memory */

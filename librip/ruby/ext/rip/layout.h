@@ -21,6 +21,12 @@ enum {
     LAYOUT_CLASS = 3,
 };
 
+/* Of layout_context: all interrupts but the stop of all Ractors. While signals are held no mutex can be waited for. */
+enum {
+    LAYOUT_INTERRUPTS = 0x1f,
+    LAYOUT_NO_SIGNALS = 0x17,
+};
+
 enum {
     LAYOUT_FRAME_IS_C = 0x80, /* VM_FRAME_FLAG_CFRAME, in ep[0] */
     LAYOUT_IS_LOCAL = 0x02,   /* VM_ENV_FLAG_LOCAL: of a method, not of a block in it */
@@ -81,7 +87,9 @@ struct layout_context { /* of a fiber; it lies inside the fiber's own struct */
     VALUE *stack;
     size_t stack_words;
     const struct layout_frame *frame; /* the innermost; callers' are above it */
-    void *reserved_24[2];
+    void *reserved_24;
+    uint32_t interrupts;      /* RUBY_VM_CHECK_INTS() runs what is in these */
+    uint32_t interrupts_held; /* and not in these */
     const void *fiber;
     const struct layout_thread *thread;
 };
@@ -90,7 +98,8 @@ _Static_assert(offsetof(struct layout_body, path) == 64 && offsetof(struct layou
 _Static_assert(sizeof(struct layout_frame) == 64 && offsetof(struct layout_frame, ep) == 32, "control frame");
 _Static_assert(offsetof(struct layout_thread, tid) == 88 && offsetof(struct layout_thread, root_fiber) == 328,
                "thread");
-_Static_assert(offsetof(struct layout_context, thread) == 48, "execution context");
+_Static_assert(offsetof(struct layout_context, interrupts_held) == 36 && offsetof(struct layout_context, thread) == 48,
+               "execution context");
 
 /* Exported by libruby, without a header. */
 extern __thread struct layout_context *ruby_current_ec; /* NULL on a thread that is not Ruby's */

@@ -186,7 +186,7 @@ static bool find_monitor_type(VALUE class)
         strcmp(RTYPEDDATA_TYPE(sample)->wrap_struct_name, "monitor") != 0)
         return false;
     monitor = RTYPEDDATA_DATA(sample);
-    rb_funcall(sample, rb_intern("enter"), 0);
+    rb_funcall(sample, rb_intern("try_enter"), 0);
     is_known = monitor->count == 1 && monitor->owner == rb_fiber_current() &&
                RTEST(rb_obj_is_kind_of(monitor->mutex, rb_path2class("Thread::Mutex"))) &&
                holder_of(RTYPEDDATA_DATA(monitor->mutex)) == own_tid();
@@ -210,14 +210,12 @@ void mutex_class_ended(VALUE name)
 {
     VALUE *verbose = rb_ruby_verbose_ptr();
     const VALUE saved_verbose = *verbose;
-    int state = 0;
+    VALUE result;
 
     if (strcmp(StringValueCStr(name), "Monitor") != 0)
         return;
     *verbose = Qnil; /* as in start_hooks() */
-    rb_protect(watch_monitors, rb_path2class("Monitor"), &state);
-    if (state != 0)
-        rb_set_errinfo(Qnil);
+    binding_protect(LAYOUT_INTERRUPTS, watch_monitors, rb_path2class("Monitor"), &result);
     *verbose = saved_verbose;
 }
 

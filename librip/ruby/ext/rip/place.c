@@ -4,12 +4,13 @@
  *
  * Guarantees
  *   1. Nothing is allocated, no Ruby code runs, no lock of Ruby's is taken, and the frames read are those of the
- * calling
- *      thread: nobody else changes them.
+ *      calling thread: nobody else changes them.
  *   2. A frame is complete once it can be seen, but for a signal handler that came while it was made. With the GVL a
  *      place is therefore only given while a method in C is the innermost: then no frame is being made.
  *   3. Code that frames refer to moves in memory only in a compaction, and none runs while a thread without the GVL
  *      reads it (with_code_at_rest()).
+ *   4. Frames are read only while the thread runs Ruby code (runs_ruby()): afterwards its structs are freed. Threads of
+ *      other Ractors than the main one do not say when that is: they have no places.
  */
 #include "place.h"
 #include "binding.h"
@@ -18,13 +19,15 @@
 #include <errno.h>
 #include <pthread.h>
 #include <ruby/thread.h>
+#include <ruby/vm.h>
 #include <sched.h>
 #include <string.h>
 
 enum {
     FUNCTIONS = 4096, /* places of the cache */
     FRAMES_MAX = 1000,
-    LIBRARY_FOLDERS = 2, /* of scripts, and of what the machine's kind matters to */
+    CALLERS_BYTES = 64 << 10, /* of the stack above a thread's values: more than Ruby's own functions need there */
+    LIBRARY_FOLDERS = 2,      /* of scripts, and of what the machine's kind matters to */
     NAME_BYTES = RIP_SCRIPT_FUNCTION_BYTES,
 };
 
@@ -56,10 +59,14 @@ static struct {
     char path[256]; /* with the slash behind it */
 } library[LIBRARY_FOLDERS];
 static const char *const gem_folders[] = {"/gems/", "/vendor_ruby/", "/site_ruby/"};
-static uint32_t readers;      /* threads without the GVL that read code now */
-static uint32_t is_compacted; /* code may move */
-static bool compacts_always;
-static __thread bool has_ended;
+static uint32_t readers;     /* threads without the GVL that read code now */
+static uint32_t compactions; /* not 0: code may move */
+static bool compacts_always; /* one of the above */
+static __thread struct {
+    const struct layout_thread *thread; /* NULL = not begun, or of another Ractor */
+    uintptr_t values;                   /* where its stack of values is, if on the thread's own stack */
+    size_t bytes;
+} own;
 
 /* Names ------------------------------------------------------------------------------------------------------------ */
 
@@ -294,7 +301,7 @@ uint64_t place_of_program(void)
     const int saved_errno = errno;
     uint64_t place = 0;
 
-    if (!is_known || has_ended || context == NULL || context->stack == NULL || context->frame == NULL ||
+    if (!is_known || context == NULL || context->stack == NULL || context->frame == NULL ||
         context->frame >= end_of(context))
         return 0;
     if (has_gvl(context)) {
@@ -302,12 +309,40 @@ uint64_t place_of_program(void)
             place = place_on(context);
     } else {
         __atomic_add_fetch(&readers, 1, __ATOMIC_SEQ_CST);
-        if (__atomic_load_n(&is_compacted, __ATOMIC_SEQ_CST) == 0)
+        if (__atomic_load_n(&compactions, __ATOMIC_SEQ_CST) == 0)
             place = place_on(context);
         __atomic_sub_fetch(&readers, 1, __ATOMIC_SEQ_CST);
     }
     errno = saved_errno;
     return place;
+}
+
+/*
+ * A thread that raises or is killed ends without an event, and the native thread waits for another one with a context
+ * that is freed meanwhile. Its values were in the frame of the function that ran it: what is called from there is below
+ * them.
+ */
+static bool runs_ruby(void)
+{
+    const uintptr_t here = (uintptr_t)__builtin_frame_address(0);
+
+    return own.thread != NULL && here - own.values >= own.bytes + CALLERS_BYTES && ruby_current_ec != NULL &&
+           ruby_current_ec->thread == own.thread;
+}
+
+static uint64_t place_if_any(void)
+{
+    return runs_ruby() ? place_of_program() : 0;
+}
+
+void place_thread_begun(void)
+{
+    const struct layout_context *context = ruby_current_ec;
+    const bool is_main = rb_thread_current() == rb_thread_main(); /* its values are in the heap */
+
+    own.thread = context->thread;
+    own.values = is_main ? 0 : (uintptr_t)context->stack;
+    own.bytes = is_main ? 0 : context->stack_words * sizeof(VALUE);
 }
 
 uint64_t place_of_caller(void)
@@ -337,16 +372,11 @@ uint64_t place_of_method(VALUE method, const char *name, size_t name_length)
     return function == 0 ? 0 : function | ((uint64_t)FIX2LONG(code->body->first_line) & RIP_PLACE_LINE_MASK);
 }
 
-void place_thread_ended(bool ended)
-{
-    has_ended = ended;
-}
-
 /* Compaction ------------------------------------------------------------------------------------------------------- */
 
 static void wait_for_readers(void)
 {
-    __atomic_store_n(&is_compacted, 1, __ATOMIC_SEQ_CST);
+    __atomic_add_fetch(&compactions, 1, __ATOMIC_SEQ_CST); /* other Ractors compact, too */
     while (__atomic_load_n(&readers, __ATOMIC_SEQ_CST) != 0)
         sched_yield(); /* a reader needs less than a microsecond of CPU time */
 }
@@ -354,7 +384,7 @@ static void wait_for_readers(void)
 static VALUE code_at_rest_no_more(VALUE unused)
 {
     class_names_renew();
-    __atomic_store_n(&is_compacted, compacts_always, __ATOMIC_SEQ_CST);
+    __atomic_sub_fetch(&compactions, 1, __ATOMIC_SEQ_CST);
     return unused;
 }
 
@@ -391,9 +421,16 @@ static VALUE gc_verify(int argc, VALUE *argv, VALUE self)
 
 static VALUE gc_auto_compact(int argc, VALUE *argv, VALUE self)
 {
+    const bool always = argc > 0 && RTEST(argv[0]);
+    VALUE result;
+
     (void)self;
-    compacts_always = argc > 0 && RTEST(argv[0]);
-    return with_code_at_rest(argc, argv, original_auto_compact);
+    if (always && !__atomic_exchange_n(&compacts_always, true, __ATOMIC_SEQ_CST))
+        __atomic_add_fetch(&compactions, 1, __ATOMIC_SEQ_CST);
+    result = with_code_at_rest(argc, argv, original_auto_compact);
+    if (!always && __atomic_exchange_n(&compacts_always, false, __ATOMIC_SEQ_CST))
+        __atomic_sub_fetch(&compactions, 1, __ATOMIC_SEQ_CST);
+    return result;
 }
 
 static void replace(const char *name, VALUE *ret_original, VALUE (*with)(int, VALUE *, VALUE))
@@ -403,6 +440,12 @@ static void replace(const char *name, VALUE *ret_original, VALUE (*with)(int, VA
     *ret_original = rb_obj_method(rb_mGC, ID2SYM(rb_intern(name)));
     rb_gc_register_mark_object(*ret_original);
     rb_define_singleton_method(rb_mGC, name, with, -1);
+}
+
+static void vm_ended(ruby_vm_t *vm)
+{
+    (void)vm;
+    is_known = false; /* the main thread's structs are freed; it makes calls until the process is gone */
 }
 
 static void readers_after_fork(void)
@@ -469,9 +512,10 @@ bool place_start(void)
     replace("verify_compaction_references", &original_verify, gc_verify);
     replace("auto_compact=", &original_auto_compact, gc_auto_compact);
     pthread_atfork(NULL, NULL, readers_after_fork);
+    ruby_vm_at_exit(vm_ended);
     find_gvl();
     is_known = true;
     if ((binding_runtime->flags & RIP_RUNTIME_PRELOAD) != 0)
-        binding_runtime->set_place(place_of_program);
+        binding_runtime->set_place(place_if_any);
     return true;
 }

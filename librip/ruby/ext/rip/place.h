@@ -9,14 +9,14 @@
 bool place_start(void);
 /* Whether the thread has the GVL of the main Ractor, by which the binding is guarded. */
 bool place_has_gvl(void);
-/* The innermost place of the program's own code, as rip_snap_at() takes it, or 0. Without the GVL, too; safe in a
- * signal handler. */
+/* The innermost place of the program's own code, as rip_snap_at() takes it, or 0. On a thread that runs Ruby code,
+ * without the GVL, too; safe in a signal handler. */
 uint64_t place_of_program(void);
 /* The place that called the method of C code that runs now; 0 if that cannot be said. */
 uint64_t place_of_caller(void);
 /* The function of a method's first line, named name; 0 if the method is not in Ruby. */
 uint64_t place_of_method(VALUE method, const char *name, size_t name_length);
-/* This thread runs Ruby code no more, or does again. */
-void place_thread_ended(bool ended);
+/* This thread of the main Ractor runs Ruby code from now on. */
+void place_thread_begun(void);
 
 #endif

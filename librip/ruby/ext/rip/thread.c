@@ -106,21 +106,20 @@ static VALUE thread_begun(VALUE thread)
 
 static void on_thread(rb_event_flag_t event, VALUE data, VALUE self, ID id, VALUE class)
 {
-    int state;
+    VALUE result;
 
     (void)data;
     (void)self;
     (void)id;
     (void)class;
-    place_thread_ended(event == RUBY_EVENT_THREAD_END);
     if (event == RUBY_EVENT_THREAD_BEGIN) {
+        place_thread_begun();
         running = NULL;
-        rb_protect(thread_begun, rb_thread_current(), &state);
-        if (state != 0)
-            rb_set_errinfo(Qnil);
+        note_set(NULL, 0); /* of a thread that was killed: Ruby uses native threads again */
+        binding_protect(LAYOUT_INTERRUPTS, thread_begun, rb_thread_current(), &result);
         return;
     }
-    note_set(NULL, 0); /* Ruby may use the thread again, for another one */
+    note_set(NULL, 0);
     if ((binding_runtime->flags & RIP_RUNTIME_PRELOAD) == 0)
         binding_runtime->exit();
 }
@@ -143,16 +142,15 @@ static VALUE fiber_new(VALUE fiber)
 static struct fiber *find_fiber(void)
 {
     VALUE fiber, holder;
-    int state = 0;
 
     if (ruby_current_ec->fiber == ruby_current_ec->thread->root_fiber)
         return NULL;
     fiber = rb_fiber_current();
-    holder =
-        rb_ivar_defined(fiber, hidden_fiber) ? rb_ivar_get(fiber, hidden_fiber) : rb_protect(fiber_new, fiber, &state);
-    if (state != 0)
-        rb_set_errinfo(Qnil);
-    return state != 0 || NIL_P(holder) ? NULL : rb_check_typeddata(holder, &fiber_type);
+    if (rb_ivar_defined(fiber, hidden_fiber))
+        holder = rb_ivar_get(fiber, hidden_fiber);
+    else if (!binding_protect(LAYOUT_INTERRUPTS, fiber_new, fiber, &holder))
+        return NULL;
+    return rb_check_typeddata(holder, &fiber_type);
 }
 
 static void on_fiber_switch(rb_event_flag_t event, VALUE data, VALUE self, ID id, VALUE class)
@@ -195,6 +193,7 @@ void thread_start(void)
     rb_define_method(rb_cThread, "name=", thread_set_name, 1);
     rb_add_event_hook(on_thread, RUBY_EVENT_THREAD_BEGIN | RUBY_EVENT_THREAD_END, Qnil);
     rb_add_event_hook(on_fiber_switch, RUBY_EVENT_FIBER_SWITCH, Qnil);
+    place_thread_begun();
     if (rb_thread_current() == rb_thread_main())
         binding_runtime->rename("main", 4);
 }

@@ -51,14 +51,13 @@ static VALUE attach(VALUE part)
 
 void web_class_ended(VALUE name)
 {
-    int state = 0;
+    VALUE result;
 
     if ((binding_runtime->flags & RIP_RUNTIME_PRELOAD) == 0)
         return;
     for (size_t i = 0; i < sizeof(hooks) / sizeof(hooks[0]); i++) {
         if (strcmp(StringValueCStr(name), hooks[i].class) == 0)
-            rb_protect(attach, (VALUE)hooks[i].part, &state);
+            binding_protect(LAYOUT_NO_SIGNALS, attach, (VALUE)hooks[i].part,
+                            &result); /* another version of theirs: no notes */
     }
-    if (state != 0)
-        rb_set_errinfo(Qnil); /* another version of theirs: no notes */
 }

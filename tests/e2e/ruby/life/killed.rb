@@ -1,0 +1,12 @@
+# SPDX-License-Identifier: Apache-2.0
+# Native threads that wait to be used again while what they ran is freed; also what is freed at the very end. Says "ok".
+4.times do
+  5.times.map { Thread.new { Thread.current.report_on_exception = false; sleep 0.001; raise "x" } }.each do |thread|
+    thread.join rescue 0
+  end
+  GC.start
+end
+Ractor.new { Thread.new { sleep 0.001 }.join }.take
+3.times { GC.start }
+sleep 3.5
+puts "ok"

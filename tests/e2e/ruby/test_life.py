@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The scripts of life/ run to their end with the binding in each way: under `rip run`, required, with sanitizers in it,
+and under valgrind, which must find nothing in this project's code."""
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+BIN = os.environ["RIP_TEST_BIN"]
+LIBRARIES = os.path.join(BIN, "../lib")
+RUBY = ["/usr/bin/ruby3.1", "-W0"]
+PATIENCE_S = 120
+# Ruby looks for values in all of the stack, set or not, and touches the stack's end before it is there.
+VALGRIND = ["valgrind", "--undef-value-errors=no", "--max-stackframe=10000000", "--num-callers=30"]
+OURS = re.compile(r"^==\d+== +(?:at|by) .*(?:rip\.so|librip|binding\.c|place\.c|thread\.c|mutex\.c|preload)")
+
+
+class Life(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.mkdtemp(prefix="rip-life-", dir="/dev/shm")
+        self.environment = {key: value for key, value in os.environ.items()
+                            if not key.startswith(("RIP_", "RUBY")) and key != "LD_PRELOAD"}
+
+    def tearDown(self):
+        shutil.rmtree(self.folder)
+
+    def ends_well(self, script, *wrap, **environment):
+        """Each is a process of its own; what it says to stderr."""
+        command = [*wrap, *RUBY, os.path.join(HERE, "life", script)]
+        done = subprocess.run(command, env=self.environment | environment, capture_output=True, text=True,
+                              timeout=PATIENCE_S, stdin=subprocess.DEVNULL)
+        self.assertEqual((done.returncode, done.stdout), (0, "ok\n"), f"{command}: {done.stderr[-8000:]}")
+        return done.stderr
+
+    def run_rip(self):
+        return [f"{BIN}/rip", "run", "--dir", self.folder, "--"]
+
+    def required(self, library="ruby"):
+        return {"RUBYOPT": "-rrip", "RUBYLIB": f"{LIBRARIES}/{library}", "RING": f"{self.folder}/ring"}
+
+
+def in_each_way(script):
+    def under_rip_run(self):
+        self.assertEqual(self.ends_well(script, *self.run_rip()), "")
+
+    def required(self):
+        self.assertEqual(self.ends_well(script, **self.required()), "")
+
+    def sanitized(self):
+        if not os.environ.get("RIP_SANITIZERS"):
+            self.skipTest("no sanitized copy of the binding")
+        said = self.ends_well(script, **self.required("ruby-sanitized"), LD_PRELOAD=os.environ["RIP_SANITIZERS"],
+                              ASAN_OPTIONS="detect_leaks=0:detect_stack_use_after_return=0:use_sigaltstack=0",
+                              UBSAN_OPTIONS="print_stacktrace=1")
+        self.assertNotIn("runtime error", said)
+
+    name = script.split(".")[0]
+    for way in (under_rip_run, required, sanitized):
+        setattr(Life, f"test_{name}_{way.__name__}", way)
+
+
+for a_script in ("ends.rb", "memory.rb", "ractors.rb"):
+    in_each_way(a_script)
+
+
+@unittest.skipUnless(shutil.which("valgrind"), "no valgrind")
+class Valgrind(Life):
+    def test_threads_that_end(self):
+        said = self.ends_well("killed.rb", *self.run_rip(), *VALGRIND)
+        errors = [error for error in re.split(r"^==\d+== \n", said, flags=re.M) if "Invalid" in error]
+        self.assertEqual([error for error in errors if any(OURS.match(line) for line in error.splitlines())], [])
+
+
+if __name__ == "__main__":
+    if not os.path.exists(RUBY[0]):
+        print("skipped: no ruby3.1")
+        sys.exit(77)
+    unittest.main(verbosity=2)
