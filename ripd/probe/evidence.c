@@ -73,7 +73,7 @@ struct process {
     uint32_t user;
     uint32_t first_index; /* of its cases, chained by next_index */
     enum process_kind kind;
-    enum job_class class; /* of its first thread */
+    uint16_t class; /* enum job_class of its first thread */
     bool asked;
     bool lost;     /* it is not the one of the record any more: what was read of it does not count */
     bool attested; /* only then more is read than any user may read */
@@ -281,7 +281,7 @@ static bool is_due(const struct stall_case *stall)
     return clock_mono_ns() - stall->decoded_mono_ns >= REFRESH_NS;
 }
 
-static enum job_class class_of(const struct stall_case *stall)
+static uint16_t class_of(const struct stall_case *stall)
 {
     const struct detector_suspect *suspect = &stall->suspect;
 
