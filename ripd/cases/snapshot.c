@@ -119,6 +119,7 @@ void process_origin_unref(struct process_origin *origin)
     if (!reference_drop(origin))
         return;
     free(origin->command_line);
+    free(origin->program);
     free(origin->unit);
     free(origin->container);
     free(origin);

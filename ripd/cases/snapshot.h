@@ -42,6 +42,7 @@ struct process_origin {
     atomic_uint references;
     uint32_t uid;
     char *command_line; /* NULL = not known, or it has none; likewise below */
+    char *program;      /* of one that has not named it in its ring: nothing that it announces has come yet */
     char *unit;         /* of systemd */
     char *container;
 };

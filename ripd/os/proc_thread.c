@@ -91,6 +91,14 @@ int proc_thread_base(int proc, uint32_t pid, uint32_t tid, enum proc_base base, 
     return read_link(proc, name, ret_name->text, &ret_name->cut);
 }
 
+int proc_program(int proc, uint32_t pid, struct proc_name *ret_name)
+{
+    char name[NAME_BYTES];
+
+    snprintf(name, sizeof(name), "%u/exe", pid);
+    return read_link(proc, name, ret_name->text, &ret_name->cut);
+}
+
 int proc_descriptor(int proc, uint32_t pid, uint32_t descriptor, struct proc_descriptor *ret_descriptor)
 {
     struct proc_descriptor found = {.link_cut = false};

@@ -68,6 +68,9 @@ struct proc_name {
 enum proc_base { PROC_BASE_CURRENT, PROC_BASE_ROOT };
 int proc_thread_base(int proc, uint32_t pid, uint32_t tid, enum proc_base base, struct proc_name *ret_name);
 
+/* The program that it executes, which the kernel shows to those that may trace it. -EACCES and others. */
+int proc_program(int proc, uint32_t pid, struct proc_name *ret_name);
+
 /* What a descriptor of the process refers to, as the kernel puts it, cut and terminated. The file is not touched. */
 struct proc_descriptor {
     char link[PROC_LINK_BYTES];

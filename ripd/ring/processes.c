@@ -12,10 +12,10 @@
  *   3. A zombie does not exist, unless only its first thread has ended. A process that /proc hides may exist.
  *   4. An embryo is no process, but keeps its ring from being dead for as long as its child may come to life.
  *   5. Facts about a process are what the ring itself says, but for the pid, which is one that the kernel has named, or
- *      that was found to have the claimed start time, and for its origin (user, command line, unit, container). That is
- *      read from files that every user may read, once, while the process is judged to be that of the record, and kept
- *      only if it still was afterwards, and all its users are the ring's owner: so a ring that names another user's
- *      process discloses nothing about it.
+ *      that was found to have the claimed start time, and for its origin (user, command line, unit, container; the
+ *      program, where ripd may see it). That is read once, but for the program from files that every user may read,
+ *      while the process is judged to be that of the record, and kept only if it still was afterwards, and all its
+ *      users are the ring's owner: so a ring that names another user's process discloses nothing about it.
  *   6. Facts are made once and shared, until something in them changes.
  *   7. What the kernel says of a process's modules is taken only if it is still the process of the record afterwards.
  */
@@ -32,6 +32,7 @@
 #include "os/clock.h"
 #include "os/pidfd.h"
 #include "os/proc.h"
+#include "os/proc_thread.h"
 #include "ring/ends.h"
 #include "ring/host.h"
 #include "ring/learnt.h"
@@ -348,7 +349,8 @@ static bool copy_known(const char *text, char **ret_copy)
 }
 
 /* NULL: no memory. */
-static struct process_origin *new_origin(uint32_t uid, const char *command_line, const struct proc_group *group)
+static struct process_origin *new_origin(uint32_t uid, const char *command_line, const char *program,
+                                         const struct proc_group *group)
 {
     struct process_origin *origin = calloc(1, sizeof(*origin));
 
@@ -356,8 +358,8 @@ static struct process_origin *new_origin(uint32_t uid, const char *command_line,
         return NULL;
     atomic_init(&origin->references, 1);
     origin->uid = uid;
-    if (copy_known(command_line, &origin->command_line) && copy_known(group->unit, &origin->unit) &&
-        copy_known(group->container, &origin->container))
+    if (copy_known(command_line, &origin->command_line) && copy_known(program, &origin->program) &&
+        copy_known(group->unit, &origin->unit) && copy_known(group->container, &origin->container))
         return origin;
     process_origin_unref(origin);
     return NULL;
@@ -383,14 +385,17 @@ static void read_origin(const struct ring_host *host, const struct ring *ring, s
 {
     char command_line[COMMAND_LINE_BYTES] = "";
     struct proc_group group = {.unit = ""};
+    struct proc_name program;
     uint32_t uid;
 
+    if (proc_program(host->proc, process->pid, &program) != 0 || program.cut)
+        program.text[0] = '\0';
     if (proc_command_line(host->proc, process->pid, command_line, sizeof(command_line)) != 0)
         command_line[0] = '\0';
     (void)proc_group(host->proc, process->pid, &group);
     if (!is_owners_own(host, ring, process, &uid))
         return;
-    process->origin = new_origin(uid, command_line, &group);
+    process->origin = new_origin(uid, command_line, program.text, &group);
     drop_facts(process); /* if there are any, they lack it */
 }
 

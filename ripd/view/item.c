@@ -21,7 +21,7 @@ void item_write_process(struct json_writer *writer, const struct process_facts *
 
     json_uint(writer, "pid", json_nonzero(process->pid));
     json_name(writer, "comm", text_or_null(process->comm));
-    json_name(writer, "exe", text_or_null(process->exe));
+    json_name(writer, "exe", text_or_null(process->exe != NULL ? process->exe : origin->program));
     json_name(writer, "cmdline", origin->command_line);
     json_uint(writer, "uid", process->origin != NULL ? origin->uid : JSON_UNKNOWN);
     json_name(writer, "unit", origin->unit);

@@ -346,6 +346,9 @@ static void put_origin(struct scene *scene, uint32_t pid, const char *command_li
     ring_stage_write(&scene->stage, name, command_line, strlen(command_line) + 1);
     snprintf(name, sizeof(name), "proc/%u/cgroup", pid);
     ring_stage_write(&scene->stage, name, groups, strlen(groups));
+    snprintf(name, sizeof(name), "proc/%u/exe", pid);
+    unlink(ring_stage_path(&scene->stage, name));
+    assert_int_equal(symlink("/opt/checkout", ring_stage_path(&scene->stage, name)), 0);
 }
 
 static struct process_facts *facts_of_first(struct scene *scene)
@@ -365,6 +368,7 @@ static void assert_origin(struct scene *scene, const char *command_line)
     assert_string_equal(facts->origin->command_line, command_line);
     assert_string_equal(facts->origin->unit, "checkout.service");
     assert_string_equal(facts->origin->container, "web1");
+    assert_string_equal(facts->origin->program, "/opt/checkout");
     process_facts_unref(facts);
 }
 
