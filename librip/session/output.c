@@ -174,8 +174,7 @@ static int reserve_number(struct output *output)
     return 0;
 }
 
-/* 0: it is not the name of a segment. */
-static uint32_t parse_name(const char *name)
+uint32_t output_segment_number(const char *name)
 {
     uint64_t number;
 
@@ -211,7 +210,7 @@ static int find_segments(struct output *output)
         return result;
     }
     while (result == 0 && (entry = readdir(listing)) != NULL) {
-        uint32_t number = parse_name(entry->d_name);
+        uint32_t number = output_segment_number(entry->d_name);
 
         if (number == 0)
             continue;

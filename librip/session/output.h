@@ -46,6 +46,9 @@ bool output_advance(struct output *output, uint64_t now_mono_ns);
  * another failure the file holds the frames that had room. */
 int output_trigger(const struct output *output, const char *path);
 
+/* 0: it is not the name of a segment. */
+uint32_t output_segment_number(const char *name);
+
 /* Why the last write or sync failed; 0 = it did not. */
 int output_error(const struct output *output);
 

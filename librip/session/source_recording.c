@@ -90,23 +90,21 @@ static long read_input(void *context, uint64_t offset, void *buffer, size_t coun
 
 /* Segments --------------------------------------------------------------------------------------------------------- */
 
-static bool is_segment(const char *name)
-{
-    const size_t length = strlen(name), suffix_length = strlen(OUTPUT_SUFFIX);
-
-    return name[0] != '.' && length > suffix_length && strcmp(name + length - suffix_length, OUTPUT_SUFFIX) == 0;
-}
-
 static int is_segment_entry(const struct dirent *entry)
 {
-    return is_segment(entry->d_name);
+    return output_segment_number(entry->d_name) != 0;
 }
 
+/* A directory that users share, such as /dev/shm, has their rings: one of them may not make it a recording. */
 bool source_has_segments(int directory)
 {
     struct dirent **names = NULL;
-    const int count = scandirat(directory, ".", &names, is_segment_entry, NULL);
+    struct stat status;
+    int count;
 
+    if (fstat(directory, &status) != 0 || (status.st_mode & S_ISVTX) != 0)
+        return false;
+    count = scandirat(directory, ".", &names, is_segment_entry, NULL);
     for (int i = 0; i < count; i++)
         free(names[i]);
     free(names);

@@ -268,6 +268,22 @@ def segments(scene):
         assert found["result"] == 0 and found["recorded"] > 0 and found["position"] == found["size"], (path, found)
 
 
+def recordings_beside_rings(scene):
+    """A directory of rings is none of a recording, whatever recordings lie in it, or somebody put into it."""
+    Maker(scene)
+    shutil.copy(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../abi/golden/version-1.riprec"),
+                os.path.join(scene.rings, "rings.riprec"))
+
+    def is_recorded(name):
+        done = scene.rip("--output", os.path.join(scene.made, name), "--duration", "50ms")
+        assert done.returncode == 0 and "rings 1" in done.stderr, done
+
+    is_recorded("first")
+    os.rename(os.path.join(scene.rings, "rings.riprec"), os.path.join(scene.rings, "0000000001.riprec"))
+    os.chmod(scene.rings, 0o1777)
+    is_recorded("second")
+
+
 def a_flight_recorder(scene):
     maker = Maker(scene)
     recorder = Recorder(scene, "--flight", "64K", output="flight")
@@ -438,6 +454,6 @@ def what_may_not_be_read(scene):
 
 if __name__ == "__main__":
     w.run([accounts_are_exact, of_one_process_until_it_ends, a_last_drain, by_name_by_path_and_for_a_time, a_command,
-           cut_and_damaged_recordings, the_recorder_is_killed, segments, a_flight_recorder, a_stall_triggers,
-           a_full_disk, a_real_disk_that_is_full, on_a_terminal, mistakes, what_is_not_there,
-           what_may_not_be_read], Scene)
+           cut_and_damaged_recordings, the_recorder_is_killed, segments, recordings_beside_rings,
+           a_flight_recorder, a_stall_triggers, a_full_disk, a_real_disk_that_is_full, on_a_terminal, mistakes,
+           what_is_not_there, what_may_not_be_read], Scene)
