@@ -2,10 +2,12 @@
 /* hosts.c - clients, their last answers, and who Prometheus says they are. Touches the network through client.h. */
 #include "cli/hosts.h"
 
+#include <errno.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cli/local.h"
 #include "cli/table.h"
@@ -29,6 +31,7 @@ struct hosts {
     bool reads_rings; /* if no ripd is there */
     const struct cli_list *directories;
     struct local *local; /* NULL: a ripd is asked */
+    size_t denied;       /* files that may be rings, but not read */
 };
 
 int hosts_status(enum client_result result)
@@ -152,17 +155,26 @@ static int read_rings(struct hosts *hosts)
 {
     const char *const usual[] = {"/run/librip", "/dev/shm"};
     const char *const chosen[] = {getenv("RIP_DIR")};
-    int error;
+    const char *const *directories = hosts->directories->values;
+    size_t count = hosts->directories->count;
 
-    if (hosts->directories->count != 0)
-        error = local_new(&hosts->local, hosts->directories->values, hosts->directories->count);
-    else if (chosen[0] != NULL && chosen[0][0] != '\0')
-        error = local_new(&hosts->local, chosen, 1);
-    else
-        error = local_new(&hosts->local, usual, ARRAY_COUNT(usual));
-    if (error != 0)
+    for (size_t i = 0; i < count; i++)
+        if (access(directories[i], R_OK | X_OK) != 0) {
+            cli_error("%s: --dir: '%.200s': %s", hosts->command, directories[i], strerror(errno));
+            return CLI_UNREACHABLE;
+        }
+    if (count == 0 && chosen[0] != NULL && chosen[0][0] != '\0') {
+        directories = chosen;
+        count = 1;
+    } else if (count == 0) {
+        directories = usual;
+        count = ARRAY_COUNT(usual);
+    }
+    if (local_new(&hosts->local, directories, count, &hosts->denied) != 0) {
         cli_error("%s: out of memory", hosts->command);
-    return error == 0 ? CLI_OK : CLI_UNREACHABLE;
+        return CLI_UNREACHABLE;
+    }
+    return CLI_OK;
 }
 
 /* The answer that the rings give to a request. */
@@ -318,6 +330,9 @@ int hosts_report(const struct hosts *hosts)
         if (status > worst)
             worst = status;
     }
+    if (hosts->denied != 0)
+        cli_error("%s: %zu file%s there may not be read by this user: if they are rings of others, a ripd knows them",
+                  hosts->command, hosts->denied, hosts->denied == 1 ? "" : "s");
     return worst;
 }
 

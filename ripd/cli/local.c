@@ -61,6 +61,7 @@ struct local {
     json_t *paths; /* of modules, by build id */
     struct names *names;
     long long unreadable;
+    size_t denied;         /* files that this user may not open */
     const char *directory; /* while it is listed */
     int descriptor;        /* of that, later of the ring that is looked at again */
 };
@@ -140,8 +141,9 @@ static int look_first(void *context, const char *name)
     struct local_ring *ring;
     struct ring_copy copy;
 
+    local->denied += descriptor == -EACCES;
     if (descriptor < 0)
-        return 0; /* what may not be opened may not be a ring either; ripd knows */
+        return 0;
     if (has_magic(descriptor) && (ring = add_ring(local, name)) != NULL) {
         ring->file = file;
         if (ring_copy_once(&copy, descriptor) == 0) {
@@ -281,7 +283,7 @@ static void look_again(struct local *local, struct local_ring *ring)
         close(directory);
 }
 
-int local_new(struct local **ret_local, const char *const *directories, size_t count)
+int local_new(struct local **ret_local, const char *const *directories, size_t count, size_t *ret_denied)
 {
     const struct timespec pause = {.tv_sec = LOCAL_LOOK_MS / 1000, .tv_nsec = LOCAL_LOOK_MS % 1000 * NS_PER_MS};
     struct local *local = calloc(1, sizeof(*local));
@@ -305,6 +307,7 @@ int local_new(struct local **ret_local, const char *const *directories, size_t c
             look_again(local, &local->rings[i]);
     local->names = names_new(NULL);
     *ret_local = local;
+    *ret_denied = local->denied;
     return 0;
 }
 

@@ -24,8 +24,11 @@
 
 struct local;
 
-/* Takes both looks. 0 or -ENOMEM; a directory that is missing has no rings. */
-int local_new(struct local **ret_local, const char *const *directories, size_t count);
+/*
+ * Takes both looks. 0 or -ENOMEM; a directory that is missing has no rings. *ret_denied: files there that this user may
+ * not read, which may be rings of others.
+ */
+int local_new(struct local **ret_local, const char *const *directories, size_t count, size_t *ret_denied);
 void local_free(struct local *local);
 
 /*

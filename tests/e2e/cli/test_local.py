@@ -92,8 +92,21 @@ def what_takes_a_ripd(world):
         assert done.returncode == 2 and "this takes a ripd" in done.stderr and done.stdout == "", (arguments, done)
     done = world.command("stalls", "--dir", world.dir, "--url", NOBODY)
     assert done.returncode == 2 and "--dir" in done.stderr, done
-    done = world.command("show", "app", "5", "--dir", world.made + "/nowhere")
-    assert done.returncode == 1 and done.stdout == "", done
+    for command in (["show", "app", "5"], ["ls"], ["stalls"]):
+        done = world.command(*command, "--dir", world.made + "/nowhere")
+        assert done.returncode == 1 and done.stdout == "" and "nowhere': No such file" in done.stderr, done
+
+
+def rings_of_others(world):
+    if os.geteuid() != 0:
+        raise w.Skip("only root becomes another user")
+    start(world)
+    for folder in (world.made, world.dir):
+        os.chmod(folder, 0o755)
+    for command in ("ls", "stalls"):
+        done = subprocess.run([k.RIP, command, "--dir", world.dir], text=True, capture_output=True, user=65534,
+                              group=65534, extra_groups=[], env=world.environment)
+        assert done.returncode == 0 and "1 file there may not be read" in done.stderr, done
 
 
 def hostile_rings(world):
@@ -143,4 +156,4 @@ def hostile_rings(world):
 
 
 if __name__ == "__main__":
-    w.run([where_no_ripd_is, what_two_looks_show, names, what_takes_a_ripd, hostile_rings], k.CliWorld)
+    w.run([where_no_ripd_is, what_two_looks_show, names, what_takes_a_ripd, rings_of_others, hostile_rings], k.CliWorld)
