@@ -33,14 +33,18 @@ void cli_error(const char *format, ...)
 
 static void print_help(const struct cli_syntax *syntax)
 {
-    size_t width = 0;
+    size_t width = 0, value_width = 0;
 
-    for (size_t i = 0; i < syntax->flags_count; i++)
-        if (strlen(syntax->flags[i].name) > width)
-            width = strlen(syntax->flags[i].name);
+    for (size_t i = 0; i < syntax->flags_count; i++) {
+        const struct cli_flag *flag = &syntax->flags[i];
+        size_t value_length = flag->value != NULL ? strlen(flag->value) : 0;
+
+        width = strlen(flag->name) > width ? strlen(flag->name) : width;
+        value_width = value_length > value_width ? value_length : value_width;
+    }
     fputs(syntax->usage, stdout);
     for (size_t i = 0; i < syntax->flags_count; i++)
-        printf("  %-*s %-5s %s\n", (int)width, syntax->flags[i].name,
+        printf("  %-*s %-*s  %s\n", (int)width, syntax->flags[i].name, (int)value_width,
                syntax->flags[i].value != NULL ? syntax->flags[i].value : "", syntax->flags[i].help);
     if (syntax->values != NULL)
         fputs(syntax->values, stdout);
@@ -59,7 +63,7 @@ static bool add_to_list(const struct cli_syntax *syntax, const struct cli_flag *
     return true;
 }
 
-/* Of the units that a number may have the first in which it is whole. */
+/* Of the units that a number may have the first in which it is whole; 0 has the last. */
 static void format_number(char text[32], enum cli_kind kind, uint64_t number)
 {
     static const struct {
@@ -71,11 +75,15 @@ static void format_number(char text[32], enum cli_kind kind, uint64_t number)
         {CLI_DURATION, "ms", UINT64_C(1000000)},      {CLI_SIZE, "G", UINT64_C(1) << 30},
         {CLI_SIZE, "K", UINT64_C(1) << 10},           {CLI_NUMBER, "", 1},
     };
-    size_t i = 0;
+    size_t unit = 0;
 
-    while (units[i].kind != kind || number % units[i].size != 0)
-        i++;
-    snprintf(text, 32, "%" PRIu64 "%s", number / units[i].size, units[i].name);
+    for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++)
+        if (units[i].kind == kind && number % units[i].size == 0) {
+            unit = i;
+            if (number != 0)
+                break;
+        }
+    snprintf(text, 32, "%" PRIu64 "%s", number / units[unit].size, units[unit].name);
 }
 
 /* A number of bytes, or one with K, M or G. */
@@ -223,7 +231,7 @@ bool cli_parse_words(const struct cli_syntax *syntax, int argc, char **argv, voi
 static void print_commands(const struct cli_command *commands, size_t count, FILE *stream)
 {
     fputs("usage: rip COMMAND [ARGUMENT...]\n"
-          "       rip --help | --version\n"
+          "       rip help [COMMAND] | --help | --version\n"
           "\n"
           "Which of my threads is stuck, and where.\n"
           "\n"
@@ -236,11 +244,18 @@ static void print_commands(const struct cli_command *commands, size_t count, FIL
 
 static int run(const struct cli_command *commands, size_t count, int argc, char **argv)
 {
+    static char help[] = "--help";
+
     if (argc < 2) {
         print_commands(commands, count, stderr);
         return CLI_USAGE;
     }
-    if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0) {
+    if (strcmp(argv[1], "help") == 0 && argc > 2) {
+        argv[1] = argv[2];
+        argv[2] = help;
+        argc = 3;
+    }
+    if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 || strcmp(argv[1], "help") == 0) {
         print_commands(commands, count, stdout);
         return CLI_OK;
     }

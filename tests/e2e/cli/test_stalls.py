@@ -116,7 +116,7 @@ def wrong_flags(world):
     for arguments, words in (
             (["--colour"], ["--colour"]), (["word"], ["word"]), (["--group", "x"], ["--group", "location", "root"]),
             (["--group", "root", "--all"], ["--all"]), (["--limit", "0"], ["--limit"]),
-            (["--limit", "1x"], ["--limit"]), (["--min", "5"], ["--min", "duration"]),
+            (["--limit", "1x"], ["--limit"]), (["--min", "5"], ["--min", "duration from 0ms to"]),
             (["--min", "99999999h"], ["--min"]), (["--cause", "no"], ["--cause"]),
             (["--pid", "0"], ["--pid"]), (["--ring", ""], ["--ring"]), (["--timeout", "1"], ["--timeout"]),
             (["--timeout", "0ms"], ["--timeout"]), (["--url", "x"], ["--url"]), (["--name", "x" * 300], ["--name"]),
@@ -125,6 +125,14 @@ def wrong_flags(world):
         assert done.returncode == 2 and done.stdout == "" and done.stderr.count("\n") == 1, (arguments, done)
         for word in words:
             assert word in done.stderr, (arguments, done.stderr)
+
+
+def help_as_a_word(world):
+    for words, same in ((["help"], ["--help"]), (["help", "stalls"], ["stalls", "--help"]),
+                        (["help", "run"], ["run", "--help"])):
+        done = world.command(*words)
+        assert done.returncode == 0 and done.stdout == world.command(*same).stdout != "", done
+    assert world.command("help", "nothing").returncode == 2
 
 
 class Hanging:
@@ -211,5 +219,5 @@ def another_version(world):
 
 
 if __name__ == "__main__":
-    w.run([one_stall, filters, incidents, hostile_names, liars, what_could_not_be_seen, wrong_flags, several_hosts,
-           prometheus_says_who, another_version], k.CliWorld)
+    w.run([one_stall, filters, incidents, hostile_names, liars, what_could_not_be_seen, wrong_flags, help_as_a_word,
+           several_hosts, prometheus_says_who, another_version], k.CliWorld)
