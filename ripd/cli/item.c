@@ -247,8 +247,12 @@ static void append_kernel(char *text, size_t size, const json_t *kernel)
         text_append(text, size, "%s", target);
     if (item_text(holder, "comm") != NULL && item_number(holder, "pid") != ITEM_UNKNOWN)
         text_append(text, size, ", other end %s[%lld]", item_text(holder, "comm"), item_number(holder, "pid"));
-    if (asked_ms != ITEM_UNKNOWN)
-        text_append(text, size, ", for %lld.%lld s", asked_ms / 1000, asked_ms % 1000 / 100);
+    if (asked_ms != ITEM_UNKNOWN) {
+        struct table_cell asked;
+
+        item_fill_duration(&asked, asked_ms);
+        text_append(text, size, ", for %s", asked.text);
+    }
 }
 
 void item_fill_on(struct table_cell *cell, const json_t *item)

@@ -47,6 +47,8 @@ static void show_member(struct report *report, unsigned depth, const json_t *mem
         snprintf(more, sizeof(more), " and %zu more", alike);
     if (again)
         table_cell_format(&line, "%s, who is above: a deadlock", name.text);
+    else if (strcmp(cause.text, "-") == 0 && strcmp(where.text, "-") == 0) /* a thread without an id */
+        table_cell_format(&line, "%s%s", name.text, more);
     else
         table_cell_format(&line, "%s%s  %s  in %s", name.text, more, cause.text, where.text);
     if (depth == 0 || again)

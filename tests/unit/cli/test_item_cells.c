@@ -48,7 +48,7 @@ static const struct {
      "{\"kernel\": {\"syscall\": \"read\", \"target\": \"pipe:[5]\", \"holder\": {\"pid\": 3, \"comm\": \"cat\"}}}",
      "read on pipe:[5], other end cat[3]"},
     {item_fill_on, "{\"cause\": \"sleeping\", \"kernel\": {\"syscall\": \"nanosleep\", \"asked_ms\": 300500}}",
-     "nanosleep, for 300.5 s"},
+     "nanosleep, for 5m00s"},
     {item_fill_on, "{\"cause\": \"spinning\", \"kernel\": {\"window_ms\": 2000, \"cpu_ms\": 1960}}",
      "on a processor 98 % of the time"},
     {item_fill_on, "{\"cause\": \"spinning\", \"kernel\": {\"window_ms\": 0, \"cpu_ms\": 1960}}", "-"},
