@@ -10,6 +10,7 @@ import os
 import re
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -85,6 +86,37 @@ def lacking(*names):
     return [name for name in names if not held >> CAPABILITIES[name] & 1]
 
 
+def children(pid):
+    """Of all its threads."""
+    found = []
+    for task in os.listdir(f"/proc/{pid}/task"):
+        with open(f"/proc/{pid}/task/{task}/children", encoding="ascii") as file:
+            found += [int(word) for word in file.read().split()]
+    return found
+
+
+def name_of(pid):
+    """None if it has ended, whether its parent has taken note or not."""
+    try:
+        with open(f"/proc/{pid}/stat", encoding="ascii", errors="replace") as file:
+            before, _, after = file.read().rpartition(")")
+            return before.partition("(")[2] if after.split()[0] not in "ZX" else None
+    except OSError:
+        return None
+
+
+def line_of(path, text):
+    """The number of the first line with that text."""
+    with open(path, encoding="utf-8") as file:
+        return next(number for number, line in enumerate(file, 1) if text in line)
+
+
+def free_port():
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        return one.getsockname()[1]
+
+
 def is_in_memory(path):
     """Whether path is on tmpfs or ramfs, where rings may be."""
     kind = subprocess.run(["stat", "-f", "-c", "%T", path], capture_output=True, text=True, check=True).stdout.strip()
@@ -105,6 +137,10 @@ class World:
         self.flags = list(flags)
         self.ripd = None
         self.start()
+
+    @property
+    def state_dir(self):
+        return os.path.join(self.made, "state")
 
     def settings(self):
         return {"listen": "127.0.0.1:0", "dir": self.dir, "interval": f"{self.INTERVAL_MS}ms",
@@ -135,6 +171,14 @@ class World:
         with open(self.log_path, encoding="utf-8", errors="replace") as file:
             return file.read()
 
+    def read(self, name):
+        """A file of this world, empty while there is none."""
+        try:
+            with open(os.path.join(self.made, name), encoding="utf-8") as file:
+                return file.read()
+        except FileNotFoundError:
+            return ""
+
     def ring(self, name="app"):
         return os.path.join(self.dir, name)
 
@@ -161,6 +205,12 @@ class World:
         assert status == 200, f"{path}: {status} {body}"
         return body
 
+    def metric(self, name):
+        """Of a name with its labels."""
+        found = re.findall(rf"^{re.escape(name)} (\d+)$", self.get("/metrics"), re.M)
+        assert len(found) <= 1, found
+        return int(found[0])
+
     def stalls(self, query=""):
         return self.get("/stalls" + query)["stalls"]
 
@@ -185,6 +235,15 @@ class World:
 
     def wait_for(self, condition, seconds=PATIENCE_S):
         return wait_for(condition, seconds, self.check_ripd)
+
+    def wait_to_stay(self, look, expected):
+        """Until look() is that, and for as long as it takes to report all that is stuck."""
+        try:
+            self.wait_for(lambda: look() == expected)
+            self.well_past_threshold()
+            self.wait_for(lambda: look() == expected)
+        except AssertionError as error:
+            raise AssertionError(f"{look()}\n instead of {expected}") from error
 
     def check_ripd(self):
         if self.ripd is not None and self.ripd.poll() is not None:

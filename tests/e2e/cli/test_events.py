@@ -3,7 +3,6 @@
 import http.server
 import json
 import os
-import pty
 import re
 import shutil
 import subprocess
@@ -68,35 +67,16 @@ def hostile_names(world):
     ring.close()
 
 
-def on_terminal(world, columns, **variables):
-    """What `rip events` writes on a terminal of that width."""
-    try:
-        parent, child = pty.openpty()
-    except OSError as error:
-        raise w.Skip(f"no terminals here: {error}") from error
-    subprocess.run(["stty", "-F", os.ttyname(child), "cols", str(columns), "-opost"], check=True)
-    process = subprocess.Popen([k.RIP, "events"], stdout=child, env={**world.environment, "TERM": "xterm", **variables})
-    os.close(child)
-    text = b""
-    try:
-        while chunk := os.read(parent, 65536):
-            text += chunk
-    except OSError:  # the terminal is gone: end of file
-        pass
-    os.close(parent)
-    assert process.wait(timeout=w.PATIENCE_S) == 0
-    return text.decode()
-
-
 def terminal(world):
     ring = world.hostile_stalls()
-    text = on_terminal(world, 90)
+    text = world.on_terminal(90, "events")
     assert "\x1b[31mbegin\x1b[0m" in text
     for line in re.sub(r"\x1b\[(31|0)m", "", text).splitlines():
         assert "\x1b" not in line and len(line) <= 90, line
     assert '"~' in text, "63 quotes are cut to their column"
-    assert "\x1b" not in on_terminal(world, 90, NO_COLOR="1") and "\x1b" not in on_terminal(world, 90, TERM="dumb")
-    assert on_terminal(world, 10, NO_COLOR="1").count("\n") == len(k.HOSTILE) + 1, "narrower than the table"
+    for variables in ({"NO_COLOR": "1"}, {"TERM": "dumb"}):
+        assert "\x1b" not in world.on_terminal(90, "events", **variables)
+    assert world.on_terminal(10, "events", NO_COLOR="1").count("\n") == len(k.HOSTILE) + 1, "narrower than the table"
     ring.close()
 
 

@@ -89,7 +89,7 @@ def as_prometheus_says(world):
     with open(os.path.join(folder, "prometheus.yml"), "w", encoding="ascii") as file:
         file.write("global:\n  scrape_interval: 3s\n  scrape_timeout: 3s\nscrape_configs:\n  - job_name: ripd\n"
                    f"    static_configs:\n      - targets:{targets}\n")
-    port = free_port()
+    port = w.free_port()
     with open(os.path.join(folder, "log"), "wb") as log:
         world.processes.append(subprocess.Popen(
             ["prometheus", f"--config.file={folder}/prometheus.yml", f"--storage.tsdb.path={folder}/data",
@@ -121,12 +121,6 @@ def scraped(port):
     with urllib.request.urlopen(f"http://127.0.0.1:{port}/api/v1/query?query={query}", timeout=w.PATIENCE_S) as answer:
         found = json.load(answer)["data"]["result"]
     return int(found[0]["value"][1]) if found else 0
-
-
-def free_port():
-    with k.socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return one.getsockname()[1]
 
 
 if __name__ == "__main__":

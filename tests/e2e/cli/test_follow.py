@@ -17,17 +17,10 @@ def keeps_history():
 
 class FollowWorld(k.CliWorld):
     def more_flags(self):
-        return ["--state-dir", os.path.join(self.made, "state")] if keeps_history() else []
+        return ["--state-dir", self.state_dir] if keeps_history() else []
 
     def path(self, name):
         return os.path.join(self.made, name)
-
-    def read(self, name):
-        try:
-            with open(self.path(name), encoding="utf-8") as file:
-                return file.read()
-        except FileNotFoundError:
-            return ""
 
     def handed(self):
         """Sequence numbers of the events that the command has had, as it had them. The last may be on its way."""
@@ -37,7 +30,7 @@ class FollowWorld(k.CliWorld):
         return [event["sequence"] for event in self.get("/events")["events"]][::-1]
 
     def following(self):
-        return int(re.findall(r"^ripd_http_streams (\d+)$", self.get("/metrics"), re.M)[0])
+        return self.metric("ripd_http_streams")
 
     def follow(self, *arguments, **options):
         """Those that were stopped before may be counted still."""

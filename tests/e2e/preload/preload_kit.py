@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -45,6 +46,18 @@ def read_pid(path):
             return int(file.read() or 0)
     except OSError:
         return 0
+
+
+def ask(path, request):
+    """What a server at a Unix socket answers, nothing while there is none."""
+    try:
+        with socket.socket(socket.AF_UNIX) as connection:
+            connection.connect(path)
+            connection.settimeout(PATIENCE_S)
+            connection.sendall(request)
+            return connection.recv(65536)
+    except OSError:
+        return b""
 
 
 def dump(path):
@@ -102,6 +115,10 @@ class PreloadTest(unittest.TestCase):
     def ids(self, name):
         """The ids of a ring by name; a name that several have maps to one of them."""
         return {i["name"]: i for i in self.ring(name)["ids"]}
+
+    def live(self, name):
+        """Processes of a ring that have not ended, by their records."""
+        return {p["index"]: p["pid"] for p in self.ring(name)["processes"] if p["state"] == 3}
 
     def wait_ring(self, name):
         return wait_for("ring " + name, lambda: name in self.ring_names())

@@ -5,6 +5,7 @@ import signal
 import time
 
 from preload_kit import PATIENCE_S, PreloadTest, kill, main, wait_for
+from world import children
 
 
 class Bash(PreloadTest):
@@ -56,7 +57,7 @@ class Bash(PreloadTest):
         process = self.start("bash", "-c", "exec 3<&0; (read x <&3; exit 0) & (read x <&3; exit 0) & read x; wait",
                              flags=("--name", "shell"))
         wait_for("three processes", lambda: "shell" in self.ring_names() and
-                 len([p for p in self.ring("shell")["processes"] if p["state"] == 3]) == 3 and
+                 len(self.live("shell")) == 3 and
                  len(self.ring("shell")["ids"]) == 3)
         self.assertEqual(self.ring_names(), ["shell"])
         process.stdin.write("\n\n\n")
@@ -75,19 +76,15 @@ class Bash(PreloadTest):
             time.sleep(0.05)
         wait_for("an idle shell again",
                  lambda: all(i["idle"] for i in self.ring(name)["ids"] if i["tid"] == process.pid))
-        child = wait_for("the child", lambda: self.children(process.pid))[0]
+        child = wait_for("the child", lambda: children(process.pid))[0]
         kill(child)
         process.wait(PATIENCE_S)
         self.assertEqual(self.ring_names(), [f"sleep.{child}"])  # died of a signal: left to be read
 
-    def children(self, pid):
-        with open(f"/proc/{pid}/task/{pid}/children") as file:
-            return [int(child) for child in file.read().split()]
-
     def test_child_names(self):
         process = self.start("bash", "-c", "sleep 30; :", flags=("--name", "shell"))
         wait_for("the child's own ring", lambda: len(self.ring_names()) == 2)
-        child = wait_for("the child", lambda: self.children(process.pid))[0]
+        child = wait_for("the child", lambda: children(process.pid))[0]
         self.assertEqual(self.ring_names(), ["shell", f"shell.{child}"])
         wait_for("its id", lambda: [i["name"] for i in self.ring(f"shell.{child}")["ids"]] == ["sleep"])
         kill(child)

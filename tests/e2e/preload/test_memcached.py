@@ -2,26 +2,15 @@
 """memcached: libevent's waits, threads named by their creator, daemon()."""
 import os
 import signal
-import socket
 
-from preload_kit import PATIENCE_S, PreloadTest, kill, main, read_pid, wait_for
+from preload_kit import PATIENCE_S, PreloadTest, ask, kill, main, read_pid, wait_for
 
 
 class Memcached(PreloadTest):
-    def ask(self):
-        try:
-            with socket.socket(socket.AF_UNIX) as connection:
-                connection.connect(self.socket)
-                connection.settimeout(PATIENCE_S)
-                connection.sendall(b"version\r\n")
-                return connection.recv(100)
-        except OSError:
-            return None
-
     def start_memcached(self, *more):
         self.socket = os.path.join(self.scratch, "memcached.sock")
         process = self.start("memcached", "-u", "root", "-t", "4", "-s", self.socket, *more)
-        wait_for("memcached", self.ask)
+        wait_for("memcached", lambda: ask(self.socket, b"version\r\n"))
         return process
 
     def test_threads(self):
@@ -45,11 +34,9 @@ class Memcached(PreloadTest):
         pid = wait_for("the pid file", lambda: read_pid(pid_file))
         name = f"memcached.{process.pid}"
         try:
-            ring = self.ring(name)
-            live = [p["pid"] for p in ring["processes"] if p["state"] == 3]
-            self.assertEqual(live, [pid])
-            self.assertEqual({i["process"] for i in ring["ids"]},
-                             {p["index"] for p in ring["processes"] if p["pid"] == pid})
+            live = self.live(name)
+            self.assertEqual(list(live.values()), [pid])
+            self.assertEqual({i["process"] for i in self.ring(name)["ids"]}, set(live))
         finally:
             kill(pid)
         self.wait_no_rings()

@@ -3,9 +3,8 @@
 import os
 import pwd
 import signal
-import socket
 
-from preload_kit import PATIENCE_S, PreloadTest, kill, main, read_pid, wait_for
+from preload_kit import PATIENCE_S, PreloadTest, ask, kill, main, read_pid, wait_for
 
 CONFIGURATION = """
 user {user};
@@ -35,27 +34,17 @@ class Nginx(PreloadTest):
         return process
 
     def ask(self):
-        try:
-            with socket.socket(socket.AF_UNIX) as connection:
-                connection.connect(self.scratch + "/nginx.sock")
-                connection.settimeout(PATIENCE_S)
-                connection.sendall(b"GET / HTTP/1.0\r\n\r\n")
-                return b"200 OK" in connection.recv(4096)
-        except OSError:
-            return False
+        return b"200 OK" in ask(self.scratch + "/nginx.sock", b"GET / HTTP/1.0\r\n\r\n")
 
     def check(self, name, master):
-        def live():
-            return {p["index"]: p["pid"] for p in self.ring(name)["processes"] if p["state"] == 3}
-
-        wait_for("master and workers", lambda: len(live()) == 3)
-        self.assertIn(master, live().values())
+        wait_for("master and workers", lambda: len(self.live(name)) == 3)
+        self.assertIn(master, self.live(name).values())
         wait_for("three idle ids", lambda: len([i for i in self.ring(name)["ids"] if i["idle"]]) == 3)
-        self.assertEqual({i["process"] for i in self.ring(name)["ids"]}, set(live()))
-        worker = next(pid for pid in live().values() if pid != master)
+        self.assertEqual({i["process"] for i in self.ring(name)["ids"]}, set(self.live(name)))
+        worker = next(pid for pid in self.live(name).values() if pid != master)
         kill(worker, signal.SIGKILL)
-        wait_for("a new worker", lambda: len(live()) >= 3 and self.ask())
-        wait_for("its id", lambda: len([i for i in self.ring(name)["ids"] if i["tid"] in live().values()
+        wait_for("a new worker", lambda: len(self.live(name)) >= 3 and self.ask())
+        wait_for("its id", lambda: len([i for i in self.ring(name)["ids"] if i["tid"] in self.live(name).values()
                                         and i["tid"] != worker]) == 3)
 
     def test_foreground(self):

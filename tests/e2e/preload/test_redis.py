@@ -5,7 +5,7 @@ import signal
 import socket
 import time
 
-from preload_kit import PATIENCE_S, PreloadTest, kill, main, read_pid, wait_for
+from preload_kit import PATIENCE_S, PreloadTest, ask, kill, main, read_pid, wait_for
 
 
 class Redis(PreloadTest):
@@ -17,14 +17,7 @@ class Redis(PreloadTest):
         return process
 
     def ask(self, command):
-        try:
-            with socket.socket(socket.AF_UNIX) as connection:
-                connection.connect(self.socket)
-                connection.settimeout(PATIENCE_S)
-                connection.sendall(command.encode() + b"\r\n")
-                return connection.recv(65536)
-        except OSError:
-            return None
+        return ask(self.socket, command.encode() + b"\r\n")
 
     def test_threads_and_exit(self):
         process = self.start_redis()
@@ -100,8 +93,7 @@ class Redis(PreloadTest):
         name = f"redis-server.{process.pid}"
         try:
             self.assertEqual(self.ring_names(), [name])
-            live = [p["pid"] for p in self.ring(name)["processes"] if p["state"] == 3]
-            self.assertEqual(live, [pid])
+            self.assertEqual(list(self.live(name).values()), [pid])
             self.assertIn("redis-server", self.ids(name))
         finally:
             kill(pid, signal.SIGTERM)

@@ -19,10 +19,6 @@ class CapturingWorld(w.World):
     STALL_AFTER_MS = 1000
     programs_made = None
 
-    @property
-    def state_dir(self):
-        return os.path.join(self.made, "state")
-
     def settings(self):
         return {**super().settings(), "state-dir": self.state_dir}
 

@@ -9,7 +9,6 @@ import json
 import os
 import re
 import shutil
-import socket
 import subprocess
 import tempfile
 import threading
@@ -32,12 +31,6 @@ def substitute(text, *pairs):
         text, count = re.subn(pattern, replacement, text)
         assert count > 0, f"no {pattern} in {text[:200]}"
     return text
-
-
-def free_port():
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return one.getsockname()[1]
 
 
 class Pager(http.server.ThreadingHTTPServer):
@@ -122,7 +115,7 @@ class Watchers:
 
     def start(self, name, command):
         for _ in range(TRIES):
-            port = free_port()
+            port = w.free_port()
             with open(os.path.join(self.folder, f"{name}.log"), "ab") as log:
                 process = subprocess.Popen(command(port), stdin=subprocess.DEVNULL, stdout=log, stderr=log)
             self.processes.append(process)

@@ -176,7 +176,7 @@ def only_for_its_owner(world):
     assert stat.S_IMODE(os.stat(path).st_mode) == 0o600
     assert stat.S_IMODE(os.stat(os.path.dirname(path)).st_mode) == 0o700
     assert world.request("/captures")[0] == 404
-    world.wait_for(lambda: "ripd_captures_total 1\n" in world.request("/metrics")[1])
+    world.wait_for(lambda: world.metric("ripd_captures_total") == 1)
 
 
 def of_another_user(world):

@@ -40,9 +40,6 @@ class DiskWorld(CapturingWorld):
             except OSError:
                 pass
 
-    def metric(self, name):
-        return int(re.search(rf"^{name} (\d+)$", self.request("/metrics")[1], re.MULTILINE).group(1))
-
     def crash(self, ring):
         """A traced program is killed, and ripd has seen it."""
         app = watched(self, ring)

@@ -42,9 +42,8 @@ class ContainerWorld(w.World):
         process = subprocess.Popen([*self.as_somebody(), "unshare", *NAMESPACES, "sh", "-c", self.script(command)],
                                    stdout=subprocess.PIPE, text=True)
         self.processes.append(process)
-        children = f"/proc/{process.pid}/task/{process.pid}/children"
         # setpriv and unshare execute one another: it is the child of the process that was started.
-        return int(self.wait_for(lambda: open(children, encoding="ascii").read().split()[0]))
+        return self.wait_for(lambda: w.children(process.pid)[0])
 
     def stall(self, ring):
         return self.wait_for(lambda: self.stalls(f"?ring={ring}")[0])

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """ripd with few descriptors: it keeps ripd-probe, or says at its start that there are too few."""
 import os
-import re
 import resource
 import subprocess
 import sys
@@ -25,14 +24,10 @@ def again(world, **options):
         subprocess.Popen = real
 
 
-def metric(world, name):
-    return int(re.search(rf"^{re.escape(name)} (\d+)$", world.get("/metrics"), re.M).group(1))
-
-
 def has_probe(world):
-    world.wait_for(lambda: metric(world, "ripd_probe_starts_total") >= 1)
+    world.wait_for(lambda: world.metric("ripd_probe_starts_total") >= 1)
     world.wait_scans(3)
-    assert metric(world, "ripd_probe_ended") == 0
+    assert world.metric("ripd_probe_ended") == 0
     assert "ripd-probe has ended" not in world.log_text() and "cannot start ripd-probe" not in world.log_text()
 
 

@@ -20,10 +20,6 @@ class StateWorld(w.World):
     INTERVAL_MS = 100
     STALL_AFTER_MS = 400
 
-    @property
-    def state_dir(self):
-        return os.path.join(self.made, "state")
-
     def settings(self):
         return {**super().settings(), "state-dir": self.state_dir}
 

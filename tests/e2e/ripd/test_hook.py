@@ -40,34 +40,12 @@ class HookWorld(w.World):
         os.chmod(path + ".new", 0o755)
         os.rename(path + ".new", path)
 
-    def read(self, name):
-        try:
-            with open(os.path.join(self.made, name), encoding="utf-8") as file:
-                return file.read()
-        except FileNotFoundError:
-            return ""
-
     def handed(self):
         """All whole lines: the last may be on its way."""
         events = [json.loads(line) for line in self.read("out").split("\n")[:-1]]
         for event in events:
             schema.hold(event, "event", "--on-stall")
         return events
-
-    def metric(self, name):
-        text = self.get("/metrics")
-        found = re.findall(rf"^{name} (\d+)$", text, re.M)
-        assert len(found) == 1, (name, text)
-        return int(found[0])
-
-
-def alive(pid):
-    try:
-        with open(f"/proc/{pid}/stat", encoding="utf-8") as file:
-            return file.read().rpartition(")")[2].split()[0] not in "ZX"
-    except FileNotFoundError:
-        return False
-
 
 def begin_and_end(world):
     world.hook('cat >>out; echo "$RIPD_EVENT $RIPD_EPISODE" >>said')
@@ -149,10 +127,10 @@ def one_that_hangs(world):
     assert time.monotonic() - began < 10 * (world.INTERVAL_MS / 1000) * 10, "scans go on"
     assert world.metric("ripd_hook_runs_total") == RUNNING_MAX
     pids = [int(line) for line in world.read("pids").split()]
-    assert all(alive(pid) for pid in pids)
+    assert all(w.name_of(pid) for pid in pids)
     world.ripd.send_signal(signal.SIGTERM)
     assert world.ripd.wait(timeout=w.PATIENCE_S) == 0
-    w.wait_for(lambda: not any(alive(pid) for pid in pids))  # nothing is left behind
+    w.wait_for(lambda: not any(w.name_of(pid) for pid in pids))  # nothing is left behind
     assert "killed because ripd stops count=4" in world.log_text()
     assert "not given to the on-stall command count=2" in world.log_text()
     world.start()

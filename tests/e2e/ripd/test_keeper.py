@@ -8,7 +8,6 @@ import socket
 import struct
 import subprocess
 import sys
-import time
 import traceback
 
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
@@ -29,18 +28,14 @@ class Keeper:
 
     def start(self, kind=WORKER):
         """The socket of a new child, which runs."""
-        before = set(self.children())
+        before = set(w.children(self.process.pid))
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         socket.send_fds(self.socket, [struct.pack("I", kind)], [theirs.fileno()])
         theirs.close()
         ours.settimeout(w.PATIENCE_S)
         self.workers.append(ours)
-        wait_for(lambda: set(self.children()) - before)
+        w.wait_for(lambda: set(w.children(self.process.pid)) - before)
         return ours
-
-    def children(self):
-        with open(f"/proc/{self.process.pid}/task/{self.process.pid}/children", encoding="ascii") as file:
-            return [int(word) for word in file.read().split()]
 
     def close(self):
         self.socket.close()
@@ -48,21 +43,6 @@ class Keeper:
             worker.close()
         self.process.kill()
         self.process.wait()
-
-
-def wait_for(condition):
-    end = time.monotonic() + w.PATIENCE_S
-    while not condition():
-        assert time.monotonic() < end, "waited in vain"
-        time.sleep(0.01)
-
-
-def is_gone(pid):
-    try:
-        with open(f"/proc/{pid}/stat", encoding="ascii", errors="replace") as file:
-            return file.read().rsplit(")", 1)[1].split()[0] in "ZX"
-    except OSError:
-        return True
 
 
 def one_after_another(keeper):
@@ -84,39 +64,39 @@ def one_after_another(keeper):
 
     for end in (killed, sent_nonsense, left_alone, stopped):
         worker = keeper.start()
-        wait_for(lambda: len(keeper.children()) == 1)
-        seen += keeper.children()
+        w.wait_for(lambda: len(w.children(keeper.process.pid)) == 1)
+        seen += w.children(keeper.process.pid)
         end(worker)
         if end != stopped:
-            wait_for(lambda: not keeper.children())
+            w.wait_for(lambda: not w.children(keeper.process.pid))
     keeper.start()
-    wait_for(lambda: len(keeper.children()) == 1 and keeper.children()[0] not in seen)
-    assert len(set(seen)) == 4 and all(is_gone(pid) for pid in seen), seen
+    w.wait_for(lambda: len(w.children(keeper.process.pid)) == 1 and w.children(keeper.process.pid)[0] not in seen)
+    assert len(set(seen)) == 4 and all(not w.name_of(pid) for pid in seen), seen
 
 
 def one_of_each_kind(keeper):
     keeper.start()
-    worker = keeper.children()[0]
+    worker = w.children(keeper.process.pid)[0]
     for _ in range(2 * CHILDREN_MAX):
         keeper.start(FETCHER)
-        wait_for(lambda: len(keeper.children()) == 2)
-    assert worker in keeper.children()
+        w.wait_for(lambda: len(w.children(keeper.process.pid)) == 2)
+    assert worker in w.children(keeper.process.pid)
 
 
 def nobody_is_there_any_more(keeper):
     keeper.start()
-    worker = keeper.children()[0]
+    worker = w.children(keeper.process.pid)[0]
     keeper.socket.close()
     assert keeper.process.wait(w.PATIENCE_S) == 0
-    wait_for(lambda: is_gone(worker))
+    w.wait_for(lambda: not w.name_of(worker))
 
 
 def nonsense(keeper):
     keeper.start()
-    worker = keeper.children()[0]
+    worker = w.children(keeper.process.pid)[0]
     keeper.socket.send(struct.pack("I", 77))
     assert keeper.process.wait(w.PATIENCE_S) == 0
-    wait_for(lambda: is_gone(worker))
+    w.wait_for(lambda: not w.name_of(worker))
 
 
 def has_settled(worker):
@@ -128,15 +108,15 @@ def has_settled(worker):
 def killed(keeper):
     """No worker outlives it, for nobody would end one that hangs."""
     keeper.start()
-    worker = keeper.children()[0]
-    wait_for(lambda: has_settled(worker))
+    worker = w.children(keeper.process.pid)[0]
+    w.wait_for(lambda: has_settled(worker))
     os.kill(worker, signal.SIGSTOP)
     try:
         keeper.process.kill()
         keeper.process.wait()
-        wait_for(lambda: is_gone(worker))
+        w.wait_for(lambda: not w.name_of(worker))
     finally:
-        if not is_gone(worker):
+        if w.name_of(worker):
             os.kill(worker, signal.SIGKILL)
 
 

@@ -114,7 +114,7 @@ def cpu_share(world, seconds):
 
 
 def limit_hits(world, limit):
-    return int(re.search(rf'^ripd_limit_hits_total{{limit="{limit}"}} (\d+)$', world.get("/metrics"), re.M).group(1))
+    return world.metric(f'ripd_limit_hits_total{{limit="{limit}"}}')
 
 
 def many_stalls(world, count=STALLED, pid=None):
@@ -178,7 +178,7 @@ def deaf_streams(world):
     with Crowd(world, "deaf_streams", 70):
         world.wait_for(lambda: limit_hits(world, "streams") >= 6)
         assert world.request("/events")[0] == 200
-    world.wait_for(lambda: "ripd_http_streams 0\n" in world.get("/metrics"))
+    world.wait_for(lambda: world.metric("ripd_http_streams") == 0)
     ring.close()
 
 

@@ -137,12 +137,12 @@ def who_writes_holds_up_20(world):
     assert max(event["waiting_count"] for event in begins) == 20 and all(
         names(event)[-1] == event["root"]["name"] for event in begins), begins
     assert world.log_text().count("stall begin ") == 1 + len(others)  # for all of them
-    world.wait_for(lambda: "\nripd_incidents 1\n" in world.request("/metrics")[1])
+    world.wait_for(lambda: world.metric("ripd_incidents") == 1)
     group = world.get("/stalls?group=root")["stalls"]
     assert [(g["count"], g["root"]["name"]) for g in group] == [(20, "writer-0")], group
     process.kill()
     process.wait()
-    world.wait_for(lambda: "\nripd_incidents 0\n" in world.request("/metrics")[1])
+    world.wait_for(lambda: world.metric("ripd_incidents") == 0)
     world.wait_for(lambda: world.log_text().count("stall end ") == 1 + len(others))
     assert all(event["incident"] == incident for event in held_up_by(world, "writer-0", "end", 20))
     assert world.log_text().count("stall end ") == 1 + len(others)

@@ -63,18 +63,10 @@ def status(pid):
         return dict(line.rstrip("\n").split(":\t", 1) for line in file if ":\t" in line)
 
 
-def children(pid):
-    found = []
-    for task in os.listdir(f"/proc/{pid}/task"):
-        with open(f"/proc/{pid}/task/{task}/children", encoding="ascii") as file:
-            found += [int(word) for word in file.read().split()]
-    return found
-
-
 def probes(world):
     """(keeper, worker)"""
-    keeper = [pid for pid in children(world.ripd.pid) if status(pid)["Name"] == "ripd-probe"][0]
-    return keeper, children(keeper)[0]
+    keeper = [pid for pid in w.children(world.ripd.pid) if status(pid)["Name"] == "ripd-probe"][0]
+    return keeper, w.children(keeper)[0]
 
 
 # B --------------------------------------------------------------------------------

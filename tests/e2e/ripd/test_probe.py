@@ -2,7 +2,6 @@
 """ripd-probe in bad times: killed, stopped, gone. Answers keep coming, what is denied is null, counters move."""
 import contextlib
 import os
-import re
 import shutil
 import signal
 import subprocess
@@ -15,31 +14,12 @@ import world as w  # noqa: E402
 BLOCKED = "import os, sys; os.write(os.open(sys.argv[1], os.O_WRONLY), bytes(4096))"
 
 
-def children(pid):
-    with open(f"/proc/{pid}/task/{pid}/children", encoding="ascii") as file:
-        return [int(word) for word in file.read().split()]
-
-
-def name(pid):
-    """None if it has ended, whether its parent has taken note or not."""
-    try:
-        with open(f"/proc/{pid}/stat", encoding="ascii", errors="replace") as file:
-            before, _, after = file.read().rpartition(")")
-            return before.partition("(")[2] if after.split()[0] not in "ZX" else None
-    except OSError:
-        return None
-
-
 def keeper(world):
-    return [pid for pid in children(world.ripd.pid) if name(pid) == "ripd-probe"][0]
+    return [pid for pid in w.children(world.ripd.pid) if w.name_of(pid) == "ripd-probe"][0]
 
 
 def worker(world):
-    return [pid for pid in children(keeper(world)) if name(pid) == "ripd-worker"][0]
-
-
-def count(world, what):
-    return int(re.search(rf"^ripd_probe_{re.escape(what)} (\d+)$", world.get("/metrics"), re.M).group(1))
+    return [pid for pid in w.children(keeper(world)) if w.name_of(pid) == "ripd-worker"][0]
 
 
 def blocked(world, number):
@@ -79,10 +59,10 @@ def worker_killed(world):
     for number in (2, 3):
         os.kill(world.wait_for(lambda: worker(world)), signal.SIGKILL)
         target_is_read(world, number)
-    world.wait_for(lambda: count(world, 'failures_total{reason="died"}') >= 2)
-    assert count(world, "starts_total") >= 3
+    world.wait_for(lambda: world.metric('ripd_probe_failures_total{reason="died"}') >= 2)
+    assert world.metric("ripd_probe_starts_total") >= 3
     world.wait_for(lambda: world.log_text().count("ripd-probe's worker ended") >= 2)
-    assert name(keeper(world)) == "ripd-probe"
+    assert w.name_of(keeper(world)) == "ripd-probe"
 
 
 def worker_that_hangs(world):
@@ -92,25 +72,25 @@ def worker_that_hangs(world):
     os.kill(hung, signal.SIGSTOP)
     process = blocked(world, 2)[0]
     stall = world.wait_for(lambda: stall_of(world, process))
-    if count(world, 'failures_total{reason="hung"}') == 0:  # the machine may be so busy that this is over
+    if world.metric('ripd_probe_failures_total{reason="hung"}') == 0:  # the machine may be so busy that this is over
         assert stall["cause"] is None and stall["kernel"] is None, stall
     world.wait_scans(3)  # nobody waits for it
-    world.wait_for(lambda: count(world, 'failures_total{reason="hung"}') >= 1)
-    world.wait_for(lambda: name(hung) is None and worker(world) != hung)
+    world.wait_for(lambda: world.metric('ripd_probe_failures_total{reason="hung"}') >= 1)
+    world.wait_for(lambda: w.name_of(hung) is None and worker(world) != hung)
     target_is_read(world, 3)
 
 
 def keeper_killed(world):
     """There is no other: what any user may read is still reported."""
     target_is_read(world, 1)
-    assert count(world, "ended") == 0
+    assert world.metric("ripd_probe_ended") == 0
     ended = keeper(world)
     os.kill(ended, signal.SIGKILL)
     world.wait_for(lambda: "ripd-probe has ended" in world.log_text())
     assert_public_evidence(world, blocked(world, 2)[0])
     assert world.log_text().count("ripd-probe has ended") == 1
-    world.wait_for(lambda: count(world, "ended") == 1)
-    assert name(ended) is None  # not even a zombie
+    world.wait_for(lambda: world.metric("ripd_probe_ended") == 1)
+    assert w.name_of(ended) is None  # not even a zombie
 
 
 class Alone(w.World):
@@ -146,7 +126,7 @@ def ends_with_ripd(world):
     world.ripd.kill()
     world.ripd.wait()
     ripd, world.ripd = world.ripd, None
-    world.wait_for(lambda: all(name(pid) is None for pid in mine))
+    world.wait_for(lambda: all(w.name_of(pid) is None for pid in mine))
     world.ripd = ripd
 
 

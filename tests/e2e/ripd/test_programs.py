@@ -45,13 +45,12 @@ def start(world, path, ring, user=B, **options):
 
 
 def programs(world, result):
-    return int(re.search(rf'^ripd_probe_programs_total{{result="{result}"}} (\d+)$', world.get("/metrics"),
-                         re.M).group(1))
+    return world.metric(f'ripd_probe_programs_total{{result="{result}"}}')
 
 
 def fetchers(world):
     keeper, worker = privileges.probes(world)
-    return [pid for pid in privileges.children(keeper) if pid != worker]
+    return [pid for pid in w.children(keeper) if pid != worker]
 
 
 def unnamed(world, ring, number=1):

@@ -133,7 +133,7 @@ def stops_and_late_scans(world):
 def a_restart_and_a_reload(world):
     """Two runs of ripd into one directory; thresholds that change while it runs."""
     config = os.path.join(world.made, "ripd.conf")
-    state = os.path.join(world.made, "state")
+    state = world.state_dir
     with open(config, "w", encoding="utf-8") as file:
         file.write("rule = worker-*=1500ms\n")
     world.stop()
@@ -363,15 +363,15 @@ def a_full_disk(world):
                     file.write(bytes(4096))
             except OSError:
                 pass
-        world.wait_for(lambda: metric(world, "ripd_recording_lost_total") > 0)
+        world.wait_for(lambda: world.metric("ripd_recording_lost_total") > 0)
         world.wait_for(lambda: "scans that could not be recorded" in world.log_text())
-        lost = metric(world, "ripd_recording_lost_total")
-        world.wait_for(lambda: metric(world, "ripd_recording_lost_total") >= lost + 10)
+        lost = world.metric("ripd_recording_lost_total")
+        world.wait_for(lambda: world.metric("ripd_recording_lost_total") >= lost + 10)
         assert world.log_text().count("scans that could not be recorded") <= 2, world.log_text()  # two minutes at most
         assert world.request("/readyz")[0] == 200
         os.unlink(filler)
-        written = metric(world, "ripd_recording_bytes_total")
-        world.wait_for(lambda: metric(world, "ripd_recording_bytes_total") > written)
+        written = world.metric("ripd_recording_bytes_total")
+        world.wait_for(lambda: world.metric("ripd_recording_bytes_total") > written)
         world.wait_for(lambda: "scans are recorded again" in world.log_text())
         puppet.do("freeze 1")
         world.wait_events("begin", 1)
@@ -380,10 +380,6 @@ def a_full_disk(world):
         assert [json.loads(line)["name"] for line in lines] == ["worker-1"], lines
     finally:
         subprocess.run(["umount", "--lazy", world.recording], check=False)
-
-
-def metric(world, name):
-    return int(re.search(rf"^{name} (\d+)$", world.request("/metrics")[1], re.MULTILINE).group(1))
 
 
 def a_directory_that_cannot_be_had(world):

@@ -134,7 +134,7 @@ def stopped_outranks_idle(world):
     assert item["cause"] == "signal" and item["since"] is not None, item
     counts = world.get("/stalls")["counts"]
     assert counts["stopped"] == 1 and counts["idle"] == 0, counts
-    assert re.search(r'^ripd_stopped\{cause="signal"\} 1$', world.request("/metrics")[1], re.M)
+    assert world.metric('ripd_stopped{cause="signal"}') == 1
     app.kill(signal.SIGCONT)
     world.wait_for(lambda: world.state(1) == "idle")
     assert "stall begin" not in world.log_text()

@@ -184,7 +184,7 @@ def across_restarts(world):
     assert 2 in {event["id"] for _, event in take(again, 2)}  # 1 is found stalled anew
     again.close()
     world.stop()
-    world.flags += ["--state-dir", os.path.join(world.made, "state")]
+    world.flags += ["--state-dir", world.state_dir]
     world.start()
     source = Source(world, last_id="none of ours")
     assert source.next()[0] == "gap"
@@ -223,7 +223,7 @@ def one_client_cannot_take_them_all(world):
     for source in [user, *crowd[1:], again]:
         assert take(source, 1)[0][1]["id"] == 2
         source.close()
-    assert '\nripd_limit_hits_total{limit="streams"} 2\n' in world.get("/metrics")
+    assert world.metric('ripd_limit_hits_total{limit="streams"}') == 2
 
 
 def hostile_names(world):

@@ -33,13 +33,8 @@ def symbolizers(world):
     return found
 
 
-def metric(world, name):
-    found = re.search(rf"^{re.escape(name)} (\S+)$", world.request("/metrics")[1], re.M)
-    return float(found.group(1))
-
-
 def failures(world, reason):
-    return metric(world, f'ripd_symbolizer_failures_total{{reason="{reason}"}}')
+    return world.metric(f'ripd_symbolizer_failures_total{{reason="{reason}"}}')
 
 
 def app_with_libraries(world, builder, count):
@@ -60,8 +55,8 @@ def killed(world):
         expect(world, "app", 3 if i == 0 else 9 + i, "library_work")
     world.wait_for(lambda: len(symbolizers(world)) == 1)
     world.wait_for(lambda: len(os.listdir(f"/proc/{world.ripd.pid}/fd")) <= descriptors)
-    world.wait_for(lambda: failures(world, "died") >= 4 and metric(world, "ripd_symbolizer_starts_total") >= 5)
-    world.wait_for(lambda: metric(world, 'ripd_symbols_total{result="named"}') >= 7)
+    world.wait_for(lambda: failures(world, "died") >= 4 and world.metric("ripd_symbolizer_starts_total") >= 5)
+    world.wait_for(lambda: world.metric('ripd_symbols_total{result="named"}') >= 7)
     assert "symbolizer ended" in world.log_text()
 
 

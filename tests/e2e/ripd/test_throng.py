@@ -44,7 +44,7 @@ def median_answer(world):
 
 
 def unexamined(world):
-    return int(re.search(r'^ripd_stalls{cause="unexamined"} (\d+)$', world.get("/metrics"), re.M).group(1))
+    return world.metric('ripd_stalls{cause="unexamined"}')
 
 
 def five_thousand_at_once(world):

@@ -23,13 +23,9 @@ STUCK = {
 IDLE = ["one", "two", "ended", "condition", "monitor condition", "queue", "sized queue", "join", "value"]
 
 
-def line_of(text):
-    with open(SCRIPT, encoding="utf-8") as file:
-        return next(number for number, line in enumerate(file, 1) if text in line)
-
-
 def expected():
-    return {name: (cause, line_of(text), function, chain) for name, (cause, text, function, chain) in STUCK.items()}
+    return {name: (cause, w.line_of(SCRIPT, text), function, chain)
+            for name, (cause, text, function, chain) in STUCK.items()}
 
 
 def found(world):
@@ -42,12 +38,7 @@ def test_who_waits_for_whom(world):
                                stdout=subprocess.PIPE, text=True)
     world.processes.append(process)
     assert process.stdout.readline() == "running\n"
-    try:
-        world.wait_for(lambda: found(world) == expected())
-        world.well_past_threshold()
-        world.wait_for(lambda: found(world) == expected())
-    except AssertionError as error:
-        raise AssertionError(f"{found(world)}\n instead of {expected()}") from error
+    world.wait_to_stay(lambda: found(world), expected())
     states = {thread["name"]: thread["state"] for thread in world.get("/threads?limit=1000")["threads"]}
     assert {name: states[name] for name in IDLE} == dict.fromkeys(IDLE, "idle"), states
     process.stdin.close()

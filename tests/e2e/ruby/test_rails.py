@@ -23,11 +23,6 @@ STUCK = {
 }
 
 
-def line_of(text):
-    with open(SCRIPT) as file:
-        return next(number for number, line in enumerate(file, 1) if text in line)
-
-
 class Server:
     """puma with its application, and a server beside it that takes connections and never answers."""
 
@@ -58,7 +53,8 @@ class Server:
 
 
 def expected():
-    return sorted((note, cause, SCRIPT, line_of(text), function) for cause, text, function, note in STUCK.values())
+    return sorted((note, cause, SCRIPT, w.line_of(SCRIPT, text), function)
+                  for cause, text, function, note in STUCK.values())
 
 
 def found(world):
@@ -79,12 +75,7 @@ def test_requests_that_are_stuck_are_found(world):
     open_ones = [kept, server.ask("/held")]
     world.wait_for(lambda: is_at(world, "block in OrdersController#held"))
     open_ones += [server.ask(f"/{name}") for name in STUCK]
-    try:
-        world.wait_for(lambda: found(world) == expected())
-        world.well_past_threshold()
-        world.wait_for(lambda: found(world) == expected())
-    except AssertionError as error:
-        raise AssertionError(f"{found(world)}\n instead of {expected()}") from error
+    world.wait_to_stay(lambda: found(world), expected())
     waiting = [stall for stall in world.stalls() if stall["note"] == "GET /lock"][0]
     assert [holder["name"].startswith("puma srv tp") for holder in waiting["waits_for"]] == [True], waiting
     kept.request("GET", "/fast")
