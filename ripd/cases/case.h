@@ -189,6 +189,22 @@ size_t cases_publish(struct cases *cases, const struct case_report **ret_reports
 /* Numbers of later episodes are higher. */
 void cases_set_last_episode(struct cases *cases, uint64_t number);
 
+/*
+ * For how long what its thread waits for counts as read, if it does not run: the longer the longer it has been idle,
+ * for idle ones are many. One that waits for a lock is read as often as others: its holder may change.
+ */
+#define CASE_REFRESH_NS UINT64_C(5000000000)
+#define CASE_REFRESH_IDLE_MAX_NS UINT64_C(40000000000)
+static inline uint64_t case_refresh_ns(const struct stall_case *stall)
+{
+    const uint64_t first_ns = stall->first.read_mono_ns, last_ns = stall->decoded_mono_ns;
+
+    if (stall->suspect.state != ID_IDLE || stall->suspect.cause == CAUSE_DECLARED ||
+        last_ns < first_ns + CASE_REFRESH_NS)
+        return CASE_REFRESH_NS;
+    return last_ns - first_ns < CASE_REFRESH_IDLE_MAX_NS ? last_ns - first_ns : CASE_REFRESH_IDLE_MAX_NS;
+}
+
 /* What was found out about its thread is dropped: it is another one, or of another time. evidence stays. */
 void case_forget_evidence(struct stall_case *stall);
 

@@ -6,7 +6,8 @@
  * Guarantees
  *   1. A process is examined once per scan, and held by a pidfd meanwhile (HOLDS_MAX of them), so that its pid cannot
  *      be reused unnoticed.
- *   2. What a thread waits for is not read again for REFRESH_NS if the thread has not run since: it waits for the same,
+ *   2. What a thread waits for is not read again for case_refresh_ns() if the thread has not run since: it waits for
+ * the same,
  *      though the lock may have another holder by then. For a doubted thread it is read each time.
  *   3. It takes two looks to see whether CPU time moves. A new thread that is ready to run is queued again,
  *      LOOK_AGAIN_NS later; where the budget ends before that it is examined on the next scan.
@@ -37,10 +38,9 @@
 
 #define SECOND_NS UINT64_C(1000000000)
 #define LOOK_AGAIN_NS UINT64_C(25000000) /* two ticks and more of the slowest clocks (100 Hz) */
-#define REFRESH_NS UINT64_C(5000000000)
-#define SOCKETS_BUDGET_PART 3u /* of a scan's budget, at most, for tables of sockets of one namespace */
-#define SEARCH_BUDGET_PART 4u  /* and for the other ends of pipes and unix sockets */
-#define KNOWN_BUDGET_PART 4u   /* and for those examined before: ten thousand stalls are no news for ever */
+#define SOCKETS_BUDGET_PART 3u           /* of a scan's budget, at most, for tables of sockets of one namespace */
+#define SEARCH_BUDGET_PART 4u            /* and for the other ends of pipes and unix sockets */
+#define KNOWN_BUDGET_PART 4u             /* and for those examined before: ten thousand stalls are no news for ever */
 #define NO_INDEX UINT32_MAX
 
 enum { HOLDS_MAX = 256, PLACES_MIN = 64 };
@@ -278,7 +278,7 @@ static struct process *process_of(struct probe *probe, const struct stall_case *
 /* What is known of a thread in a stopped process is nothing, or old. */
 static bool is_due(const struct stall_case *stall)
 {
-    return clock_mono_ns() - stall->decoded_mono_ns >= REFRESH_NS;
+    return clock_mono_ns() - stall->decoded_mono_ns >= case_refresh_ns(stall);
 }
 
 static uint16_t class_of(const struct stall_case *stall)

@@ -287,6 +287,29 @@ TEST(evidence_is_of_one_standstill, setup, teardown)
     }
 }
 
+/* Looks in an hour at what waits all the time. */
+static unsigned looks_in_an_hour(enum id_state state, enum id_cause cause)
+{
+    const uint64_t second = 1000000000, first = 1000 * second;
+    struct stall_case stall = {.suspect = {.state = state, .cause = cause}, .first = {.read_mono_ns = first}};
+    unsigned looks = 0;
+
+    for (uint64_t now = first; now < first + 3600 * second; now += second) {
+        if (now - stall.decoded_mono_ns < case_refresh_ns(&stall))
+            continue;
+        stall.decoded_mono_ns = now;
+        looks++;
+    }
+    return looks;
+}
+
+TEST(who_is_idle_for_long_is_asked_less_often)
+{
+    assert_int_equal(looks_in_an_hour(ID_STALLED, CAUSE_BLOCKED), 720);
+    assert_int_equal(looks_in_an_hour(ID_IDLE, CAUSE_DECLARED), 720);
+    assert_int_equal(looks_in_an_hour(ID_IDLE, CAUSE_INPUT), 93); /* after 0, 5, 10 and 20 s, then every 40 s */
+}
+
 /* A ring that was not read takes nothing of what is known, nor does the case go. */
 TEST(a_ring_that_was_not_read, setup, teardown)
 {
