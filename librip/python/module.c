@@ -10,6 +10,7 @@
 
 #include "locks.h"
 #include "place.h"
+#include "requests.h"
 #include "tasks.h"
 #include "threads.h"
 #include "tracepoint.h"
@@ -29,6 +30,8 @@ static int start(void)
     if (binding_place_start() != 0 || binding_threads_start() != 0 || binding_locks_start() != 0)
         return -1;
     binding_tasks_start();
+    if ((binding_runtime->flags & RIP_RUNTIME_PRELOAD) != 0)
+        binding_requests_start();
     return 0;
 }
 
@@ -82,6 +85,7 @@ static PyObject *note(PyObject *module, PyObject *object)
     if (text == NULL && object != Py_None)
         return NULL;
     trace_thread();
+    binding_requests_stop();
     binding_runtime->note(text, (size_t)length);
     Py_RETURN_NONE;
 }

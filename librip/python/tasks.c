@@ -6,14 +6,13 @@
  * it: where the task goes on, and where it awaits next.
  */
 #include "tasks.h"
-#include "place.h"
-
 #include <pthread.h>
 #include <stdlib.h>
 
 #include <internal/pycore_hashtable.h>
 
 #include "place.h"
+#include "requests.h"
 #include "tasks_await.h"
 #include "tasks_find.h"
 #include "tasks_lock.h"
@@ -77,6 +76,7 @@ static void register_task(struct task *task, PyObject *object)
     task->epoch = tasks_epoch();
     task->has_deadline = false;
     task->place = 0;
+    task->fd = -1;
     for (int i = 0; i < IDS_TRIED_MAX; i++) {
         last_id = last_id < INT32_MAX ? last_id + 1 : ID_FIRST;
         if (binding_runtime->context_init(&task->context, last_id, text, (size_t)length) || errno != EEXIST)
@@ -173,6 +173,9 @@ static void begin_turn(struct turn *turn, PyObject *object)
         task->place = tasks_place_of(field_of(object, tasks_asyncio.coroutine_at));
     tasks_lock_await_end(task);
     binding_runtime->snap_at(binding_address(task->place));
+    if (task->fd >= 0)
+        binding_requests_take(task->fd);
+    task->fd = -1;
 }
 
 /*

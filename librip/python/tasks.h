@@ -40,6 +40,7 @@ struct task {
     PyCodeObject *code;      /* where it awaited last; owned, so that no other code has its address */
     const void *instruction; /* in code */
     uint64_t place;          /* the same for rip_snap_at() */
+    int fd;                  /* the connection of a server that it awaits; -1 = none */
     bool runs;
     bool has_deadline;
     uint32_t held_count;          /* locks that it holds */

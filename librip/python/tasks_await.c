@@ -184,8 +184,8 @@ static int descriptor_of_socket(const struct _PyInterpreterFrame *frame)
     return fd;
 }
 
-/* Whether the frame waits for a connection that the process opened itself. */
-static bool awaits_reply(const struct _PyInterpreterFrame *frame)
+/* Whether the frame waits for a connection that the process opened itself. *ret_fd: another connection, or -1. */
+static bool awaits_reply(const struct _PyInterpreterFrame *frame, int *ret_fd)
 {
     PyObject *self = argument_of(frame, 0);
     int fd = -1;
@@ -194,7 +194,10 @@ static bool awaits_reply(const struct _PyInterpreterFrame *frame)
         fd = descriptor_of_transport(first_attribute_of(self, "_transport", "transport"));
     if (fd < 0)
         fd = descriptor_of_socket(frame);
-    return fd >= 0 && binding_runtime->descriptor(fd) == RIP_DESCRIPTOR_REPLY;
+    if (fd >= 0 && binding_runtime->descriptor(fd) == RIP_DESCRIPTOR_REPLY)
+        return true;
+    *ret_fd = fd;
+    return false;
 }
 
 void tasks_await(struct task *task, PyObject *coroutine)
@@ -207,7 +210,7 @@ void tasks_await(struct task *task, PyObject *coroutine)
     binding_runtime->snap_at(binding_address(task->place));
     if (chain.innermost != NULL) {
         lock = tasks_lock_of(chain.innermost);
-        if (lock != NULL ? tasks_lock_await(task, lock) : awaits_reply(chain.innermost))
+        if (lock != NULL ? tasks_lock_await(task, lock) : awaits_reply(chain.innermost, &task->fd))
             return;
     }
     if (!task->has_deadline)

@@ -94,8 +94,7 @@ pipe, pair = os.pipe(), socket.socketpair()
 kept = socket.create_connection(server.getsockname())
 stuck = {"query": query, "slow": slow_query, "rlock": Order().place, "timed": Order().cancel, "first": first,
          "second": second, "itself": itself,
-         "import 1": import_it, "import 2": import_it, "import 3": import_it, "loop 1": loop, "loop 2": loop,
-         "loop 3": spin}
+         "import 1": import_it, "import 2": import_it, "import 3": import_it, "loop 1": loop, "loop 2": spin}
 idle = {"queue": queue.Queue().get, "simple": queue.SimpleQueue().get, "condition": wait_for_condition,
         "event": threading.Event().wait, "semaphore": threading.Semaphore(0).acquire,
         "barrier": threading.Barrier(2).wait, "serve": serve, "accept": unused.accept, "pair": lambda: pair[0].recv(1),

@@ -6,6 +6,8 @@ import _xxsubinterpreters as interpreters
 import asyncio
 import contextlib
 import gc
+import http.client
+import http.server
 import os
 import queue
 import signal
@@ -151,6 +153,40 @@ def a_sub_interpreter(_):
     interpreters.destroy(number)
 
 
+class Answer(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        self.send_response(204)
+        self.end_headers()
+
+    def log_message(self, *_):
+        pass
+
+
+async def answer(reader, writer):
+    await reader.readuntil(b"\r\n\r\n")
+    writer.write(b"HTTP/1.1 204 No\r\n\r\n")
+    await writer.drain()
+    writer.close()
+
+
+def requests():
+    def ask(port):
+        for path in ("/", "/" + "long" * 100):
+            connection = http.client.HTTPConnection("127.0.0.1", port)
+            connection.request("GET", path)
+            assert connection.getresponse().status == 204
+            connection.close()
+
+    async def serve():
+        async with await asyncio.start_server(answer, "127.0.0.1", 0) as server:
+            await asyncio.to_thread(ask, server.sockets[0].getsockname()[1])
+    asyncio.run(serve())
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Answer) as server:
+        threading.Thread(target=server.serve_forever, args=(0.01,)).start()
+        ask(server.server_port)
+        server.shutdown()
+
+
 def stay():
     """Daemons in whatever can be waited for, when the interpreter ends."""
     lock = threading.Lock()
@@ -169,6 +205,7 @@ last = Last()
 signal.signal(signal.SIGALRM, raise_alarm)
 with tempfile.TemporaryDirectory(dir="/dev/shm") as folder:
     assert rip.start(folder + "/ring")
+    requests()  # before there are notes of our own
     for round_number in range(int(sys.argv[1]) if len(sys.argv) > 1 else ROUNDS):
         for part in (threads_that_end, a_signal_in_a_wait, tasks, a_child, a_sub_interpreter):
             part(round_number)

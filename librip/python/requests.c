@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * requests.c - notes of the requests that a server receives: see requests.h.
+ *
+ * A thread that receives a request handles it. An event loop receives for its tasks: what it received is kept until the
+ * task goes on that awaits something of the connection.
+ *
+ * Guarantees
+ *   1. Results and exceptions of the sockets' methods are theirs.
+ *   2. What is no request costs a look at its first bytes.
+ *   3. At most one request is kept for each descriptor.
+ */
+#include "requests.h"
+#include "methods.h"
+#include "place.h"
+#include "tasks.h"
+
+#include <string.h>
+
+#include <internal/pycore_hashtable.h>
+
+/* A request's method and target: "GET /checkout?id=7". */
+struct request {
+    size_t length;
+    char text[RIP_NOTE_BYTES];
+};
+
+static PyCFunction real_recv, real_recv_into, real_create_builtin;
+static PyObject *fileno_of;      /* socket.fileno; owned for good */
+static _Py_hashtable_t *pending; /* struct request by descriptor, of connections that tasks await */
+static bool stopped;
+
+/* --- HTTP --------------------------------------------------------------------------------------------------------- */
+
+static size_t length_of_method(const char *bytes, size_t length)
+{
+    static const char *const methods[] = {"GET ", "HEAD ", "POST ", "PUT ", "DELETE ", "PATCH ", "OPTIONS "};
+
+    for (size_t i = 0; i < sizeof(methods) / sizeof(methods[0]); i++) {
+        const size_t method_length = strlen(methods[i]);
+
+        if (length > method_length && memcmp(bytes, methods[i], method_length) == 0)
+            return method_length;
+    }
+    return 0;
+}
+
+/* The length of method and target, if a request begins here; else 0. */
+static size_t length_of_request(const char *bytes, size_t length)
+{
+    static const char version[] = " HTTP/1.";
+    const size_t method_length = length_of_method(bytes, length);
+    const char *line_end = method_length != 0 ? memchr(bytes, '\r', length) : NULL;
+    const char *end = line_end != NULL ? memmem(bytes, (size_t)(line_end - bytes), version, sizeof(version) - 1) : NULL;
+
+    return end != NULL ? (size_t)(end - bytes) : 0;
+}
+
+/* --- who handles it ----------------------------------------------------------------------------------------------- */
+
+static void keep(int fd, const struct request *request)
+{
+    void *key = (void *)(intptr_t)fd;
+    struct request *kept = _Py_hashtable_get(pending, key);
+
+    if (kept == NULL) {
+        kept = PyMem_Malloc(sizeof(*kept));
+        if (kept == NULL)
+            return;
+        if (_Py_hashtable_set(pending, key, kept) < 0) {
+            PyMem_Free(kept);
+            return;
+        }
+    }
+    *kept = *request;
+}
+
+void binding_requests_take(int fd)
+{
+    struct request *kept = pending != NULL ? _Py_hashtable_steal(pending, (void *)(intptr_t)fd) : NULL;
+
+    if (kept == NULL)
+        return;
+    if (!stopped)
+        binding_runtime->note(kept->text, kept->length);
+    PyMem_Free(kept);
+}
+
+static bool is_event_loop(void)
+{
+    const struct _PyInterpreterFrame *frame = binding_frame();
+
+    return tasks_running() == NULL && frame != NULL && binding_is_library(frame->f_code, "asyncio/selector_events.py");
+}
+
+static int descriptor_of(PyObject *socket)
+{
+    PyObject *number = PyObject_CallOneArg(fileno_of, socket);
+    const int fd = number != NULL && PyLong_CheckExact(number) ? _PyLong_AsInt(number) : -1;
+
+    Py_XDECREF(number);
+    PyErr_Clear();
+    return fd;
+}
+
+/* No exception is set. */
+static void received(PyObject *socket, const char *bytes, Py_ssize_t length)
+{
+    const size_t request_length = length > 0 && !stopped ? length_of_request(bytes, (size_t)length) : 0;
+    struct request request = {request_length < RIP_NOTE_BYTES ? request_length : RIP_NOTE_BYTES, ""};
+    int fd;
+
+    if (request_length == 0)
+        return;
+    fd = descriptor_of(socket);
+    if (fd < 0 || binding_runtime->descriptor(fd) != RIP_DESCRIPTOR_INPUT)
+        return;
+    memcpy(request.text, bytes, request.length);
+    if (is_event_loop())
+        keep(fd, &request);
+    else
+        binding_runtime->note(request.text, request.length);
+}
+
+/* --- sockets ------------------------------------------------------------------------------------------------------ */
+
+static PyObject *recv_method(PyObject *self, PyObject *arguments)
+{
+    PyObject *result = real_recv(self, arguments);
+
+    if (result != NULL && PyBytes_CheckExact(result))
+        received(self, PyBytes_AS_STRING(result), PyBytes_GET_SIZE(result));
+    return result;
+}
+
+/* The buffer is the first argument, by whichever way it is given. */
+static PyObject *recv_into_method(PyObject *self, PyObject *arguments, PyObject *keywords)
+{
+    PyObject *result = ((PyCFunctionWithKeywords)(void (*)(void))real_recv_into)(self, arguments, keywords);
+    PyObject *buffer = PyTuple_GET_SIZE(arguments) > 0 ? PyTuple_GET_ITEM(arguments, 0) : NULL; /* borrowed */
+    const Py_ssize_t length = result != NULL && buffer != NULL ? PyLong_AsSsize_t(result) : 0;
+    Py_buffer view;
+
+    if (length <= 0 || stopped)
+        return result;
+    if (PyObject_GetBuffer(buffer, &view, PyBUF_SIMPLE) == 0) {
+        received(self, view.buf, length < view.len ? length : view.len);
+        PyBuffer_Release(&view);
+    }
+    PyErr_Clear();
+    return result;
+}
+
+static void find_in(PyObject *module)
+{
+    static const struct binding_method methods[] = {
+        {"recv", recv_method, &real_recv},
+        {"recv_into", (PyCFunction)(void (*)(void))recv_into_method, &real_recv_into},
+    };
+    PyObject *type = PyObject_GetAttrString(module, "socket");
+
+    if (type != NULL)
+        fileno_of = PyObject_GetAttrString(type, "fileno");
+    if (fileno_of != NULL)
+        (void)binding_methods_replace(type, methods, sizeof(methods) / sizeof(methods[0]));
+    Py_XDECREF(type);
+    PyErr_Clear();
+}
+
+/* The function _imp.create_builtin, which imports modules that are part of the interpreter. */
+static PyObject *create_builtin(PyObject *self, PyObject *spec)
+{
+    PyObject *module = real_create_builtin(self, spec);
+    const char *name = fileno_of == NULL && module != NULL && PyModule_Check(module) ? PyModule_GetName(module) : NULL;
+
+    if (name != NULL && strcmp(name, "_socket") == 0)
+        find_in(module);
+    if (module != NULL)
+        PyErr_Clear();
+    return module;
+}
+
+void binding_requests_stop(void)
+{
+    stopped = true;
+}
+
+void binding_requests_start(void)
+{
+    static const struct binding_method method = {"create_builtin", create_builtin, &real_create_builtin};
+    PyObject *name = PyUnicode_FromString("_socket");
+    PyObject *socket = name != NULL ? PyImport_GetModule(name) : NULL;
+    PyObject *import = socket == NULL ? PyImport_ImportModule("_imp") : NULL; /* always there */
+
+    pending = _Py_hashtable_new(_Py_hashtable_hash_ptr, _Py_hashtable_compare_direct);
+    if (pending != NULL && socket != NULL)
+        find_in(socket);
+    else if (pending != NULL && import != NULL)
+        (void)binding_methods_replace(import, &method, 1);
+    Py_XDECREF(import);
+    Py_XDECREF(socket);
+    Py_XDECREF(name);
+    PyErr_Clear();
+}
