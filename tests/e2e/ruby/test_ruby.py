@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A Ruby program, unchanged, under `rip run`: its threads have their names, and are in lines of its script."""
 import os
+import re
 import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -29,7 +30,7 @@ EXPECTED = {
     "reply": (REPLY, 0, place("connection.gets", "Order#reply")),
     "serve": (None, 1, None),
     "spin": (None, 0, None),
-    f"{SCRIPT}:{line_of('Thread.stop')}": (None, 1, place("Thread.stop", "block in <main>")),
+    f"{SCRIPT}:{line_of('Thread.stop')}": (None, 1, place("Thread.stop", "block (2 levels) in <main>")),
     "main": (None, None, place("$stdin.read", "<main>")),
     f"{SCRIPT}:{line_of('Fiber.new')}": (None, 1, None),
 }
@@ -38,7 +39,7 @@ EXPECTED = {
 class Ruby(PreloadTest):
     def unexpected(self, name):
         """The threads that are not as expected, and what they say instead."""
-        ids = self.ids(name)
+        ids = {re.sub(r" #\d+$", "", name): item for name, item in self.ids(name).items()}
         wrong = {name: "not there" for name in EXPECTED if name not in ids}
         for thread, (call, idle, where) in EXPECTED.items():
             item = ids.get(thread, {"trail": []})
@@ -57,6 +58,8 @@ class Ruby(PreloadTest):
         except AssertionError as error:
             self.fail(f"{error}: {self.unexpected(name)}")
         ids = self.ids(name)
+        numbered = [name for name in ids if re.fullmatch(rf"{SCRIPT}:{line_of('Thread.stop')} #\d+", name)]
+        self.assertEqual(len(numbered), 2, sorted(ids))
         self.assertEqual(ids["lock"]["holder"], ids["hold"]["tid"])
         process.stdin.close()
         self.assertEqual(process.wait(PATIENCE_S), 0)

@@ -35,7 +35,7 @@ Thread.new { Thread.current.name = "lock"; order.lock }
 Thread.new { Thread.current.name = "a name that is longer than the kernel's"; order.work }
 Thread.new { order.reply(client) }.name = "reply"
 Thread.new { Thread.current.name = "serve"; accepted.gets; Order.serve(accepted) }
-Thread.new { Thread.stop }
+2.times { Thread.new { Thread.stop } }
 Thread.new { Thread.current.name = "spin"; order.spin }
 fiber = Fiber.new { Fiber.yield 1; 2 }
 fiber.resume

@@ -27,7 +27,8 @@ struct fiber {
 static __thread struct rip_context own_context; /* of the thread's id, while a fiber has its place */
 static __thread struct note own_note;
 static __thread struct fiber *running; /* NULL = the thread itself */
-static uint32_t fiber_count;
+static __thread uint32_t own_number;   /* of the threads that have begun: those of one place differ in it */
+static uint32_t thread_count, fiber_count;
 static ID hidden_fiber;
 static VALUE original_set_name, original_thread_to_s, original_fiber_to_s;
 
@@ -50,19 +51,22 @@ static VALUE call_unbound(VALUE method, VALUE self, int argc, const VALUE *argv)
     return rb_funcallv(method, rb_intern("bind_call"), argc + 1, arguments);
 }
 
-/* "app.rb:12" of "#<Thread:0x00007f1e app.rb:12 run>"; "" without one. */
-static size_t place_in_text(VALUE text, char ret_name[NAME_BYTES])
+/* "app.rb:12 #3" for the third one, of "#<Thread:0x00007f1e app.rb:12 run>"; "" without a place. */
+static size_t name_by_place(VALUE text, uint32_t number, char ret_name[NAME_BYTES])
 {
     const char *begin = RSTRING_PTR(text), *end = RSTRING_END(text);
+    char ending[16];
+    const long ending_bytes = snprintf(ending, sizeof(ending), " #%u", number);
 
     begin = memchr(begin, ' ', (size_t)(end - begin));
     end = begin == NULL ? NULL : memrchr(begin, ' ', (size_t)(end - begin));
     if (end == NULL || ++begin >= end)
         return 0;
-    if (end - begin > NAME_BYTES)
-        begin = end - NAME_BYTES;
+    if (end - begin > NAME_BYTES - ending_bytes)
+        begin = end - (NAME_BYTES - ending_bytes);
     memcpy(ret_name, begin, (size_t)(end - begin));
-    return (size_t)(end - begin);
+    memcpy(ret_name + (end - begin), ending, (size_t)ending_bytes);
+    return (size_t)(end - begin + ending_bytes);
 }
 
 struct note *thread_note(void)
@@ -82,7 +86,7 @@ static void rename_thread(VALUE thread)
         binding_runtime->rename(RSTRING_PTR(name), (size_t)RSTRING_LEN(name));
         return;
     }
-    bytes = place_in_text(call_unbound(original_thread_to_s, thread, 0, NULL), text);
+    bytes = name_by_place(call_unbound(original_thread_to_s, thread, 0, NULL), own_number, text);
     if (bytes != 0)
         binding_runtime->rename(text, bytes);
 }
@@ -114,6 +118,7 @@ static void on_thread(rb_event_flag_t event, VALUE data, VALUE self, ID id, VALU
     (void)class;
     if (event == RUBY_EVENT_THREAD_BEGIN) {
         place_thread_begun();
+        own_number = rip_add_relaxed(&thread_count, 1) + 1;
         running = NULL;
         note_set(NULL, 0); /* of a thread that was killed: Ruby uses native threads again */
         binding_protect(LAYOUT_INTERRUPTS, thread_begun, rb_thread_current(), &result);
@@ -131,9 +136,10 @@ static VALUE fiber_new(VALUE fiber)
     struct fiber *made;
     const VALUE holder = TypedData_Make_Struct(rb_cObject, struct fiber, &fiber_type, made);
     char name[NAME_BYTES];
-    const size_t bytes = place_in_text(call_unbound(original_fiber_to_s, fiber, 0, NULL), name);
+    const uint32_t number = rip_add_relaxed(&fiber_count, 1);
+    const size_t bytes = name_by_place(call_unbound(original_fiber_to_s, fiber, 0, NULL), number + 1, name);
 
-    binding_runtime->context_init(&made->context, FIRST_FIBER + rip_add_relaxed(&fiber_count, 1), name, bytes);
+    binding_runtime->context_init(&made->context, FIRST_FIBER + number, name, bytes);
     rb_ivar_set(fiber, hidden_fiber, holder); /* a frozen fiber raises: it runs as its thread */
     return holder;
 }
