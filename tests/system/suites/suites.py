@@ -34,6 +34,36 @@ def run(command, folder, environment):
         return status, output.read()
 
 
+def fetch(folder, package, source):
+    """The folder of the source of what is installed, or of a version close to it, by the machine's own archives and a
+    list of our own."""
+    targets = subprocess.run(["apt-get", "indextargets", "--format", "deb-src $(REPO_URI) $(RELEASE) $(COMPONENT)",
+                              "Created-By: Packages", "Origin: Debian"], capture_output=True, text=True)
+    with open(folder + "/sources.list", "w", encoding="utf-8") as file:
+        # The first has the sources that several have: those for security do not keep what is outdated.
+        file.write("\n".join(sorted(set(targets.stdout.replace("/ ", " ").splitlines()))) + "\n")
+    for name in ("lists/partial", "cache/archives/partial"):
+        os.makedirs(f"{folder}/{name}")
+    with open(folder + "/apt.conf", "w", encoding="utf-8") as file:
+        file.write(f'Dir::Etc::sourcelist "{folder}/sources.list"; Dir::Etc::sourceparts "-";\n'
+                   f'Dir::State::lists "{folder}/lists"; Dir::Cache "{folder}/cache";\n'
+                   'APT::Sandbox::User "root";\n')
+
+    def ask(*command):
+        done = subprocess.run(command, cwd=folder, capture_output=True, text=True,
+                              env={**os.environ, "APT_CONFIG": folder + "/apt.conf"})
+        if done.returncode != 0:
+            print(done.stderr)
+        return done
+
+    ask("apt-get", "-qq", "update")
+    there = re.findall(r"^Version: (.*)", ask("apt-cache", "showsrc", "--only-source", source).stdout, re.M)
+    for version in [ask("dpkg-query", "-W", "-f", "${source:Version}", package).stdout, *there]:
+        if ask("apt-get", "-qq", "source", f"{source}={version}").returncode == 0:
+            break
+    return next(iter(glob.glob(f"{folder}/{source}-*/")), None)
+
+
 class Python:
     """Python's own tests, a module at a time."""
     NAME = "python"
@@ -99,29 +129,8 @@ class Redis:
         missing = [name for name in ("redis-server", "tclsh", "dpkg-source") if not shutil.which(name)]
         if missing:
             return "no " + " ".join(missing)
-        self.source = self.fetch()
+        self.source = fetch(self.folder, "redis-server", "redis")
         return "" if self.source else "its source package cannot be had"
-
-    def fetch(self):
-        """The folder of the source of what is installed, by the machine's own archives and a list of our own."""
-        targets = subprocess.run(["apt-get", "indextargets", "--format", "deb-src $(REPO_URI) $(RELEASE) $(COMPONENT)",
-                                  "Created-By: Packages", "Origin: Debian"], capture_output=True, text=True)
-        with open(self.folder + "/sources.list", "w", encoding="utf-8") as file:
-            file.write("\n".join(sorted(set(targets.stdout.splitlines()))) + "\n")
-        for folder in ("lists/partial", "cache/archives/partial"):
-            os.makedirs(f"{self.folder}/{folder}")
-        with open(self.folder + "/apt.conf", "w", encoding="utf-8") as file:
-            file.write(f'Dir::Etc::sourcelist "{self.folder}/sources.list"; Dir::Etc::sourceparts "-";\n'
-                       f'Dir::State::lists "{self.folder}/lists"; Dir::Cache "{self.folder}/cache";\n'
-                       'APT::Sandbox::User "root";\n')
-        version = subprocess.run(["dpkg-query", "-W", "-f", "${source:Version}", "redis-server"], capture_output=True,
-                                 text=True).stdout
-        for command in (["update"], ["source", "redis=" + version]):
-            done = subprocess.run(["apt-get", "-qq", *command], cwd=self.folder, capture_output=True, text=True,
-                                  env={**os.environ, "APT_CONFIG": self.folder + "/apt.conf"})
-            if done.returncode != 0:
-                print(done.stderr)
-        return next(iter(glob.glob(self.folder + "/redis-*/")), None)
 
     def parts(self, larger):
         listed = subprocess.run(["tclsh", "tests/test_helper.tcl", "--list-tests"], cwd=self.source, check=True,
@@ -145,3 +154,52 @@ class Redis:
             return TIMED_OUT
         return {STATUS: str(status),
                 **{name: outcome for outcome, name in self.RESULT.findall(self.COLOR.sub("", output))}}
+
+
+class Ruby:
+    """Ruby's own tests, from its source package, a file or folder of them at a time."""
+    NAME = "ruby"
+    RUBY = "/usr/bin/ruby3.1"
+    FAILURES = {"Error", "Failure", "timed out"}
+    TESTS_MIN = 600
+    LEFT_OUT = {"TestSetTraceFunc#test_tracepoint_opt_invokebuiltin_delegate_leave":
+                "it reads the instructions of a method of Ruby's own, which any hook for events of code changes"}
+    SAMPLE = """
+        ruby/test_thread.rb ruby/test_thread_cv.rb ruby/test_thread_queue.rb ruby/test_threadgroup.rb
+        ruby/test_fiber.rb ruby/test_sleep.rb ruby/test_signal.rb ruby/test_process.rb ruby/test_gc_compact.rb
+        ruby/test_settracefunc.rb ruby/test_backtrace.rb monitor fiber socket""".split()
+    LARGER = """
+        ruby/test_io.rb ruby/test_gc.rb ruby/test_system.rb ruby/test_pipe.rb ruby/test_autoload.rb
+        ruby/test_exception.rb ruby/test_weakmap.rb ruby/test_rubyoptions.rb ruby/test_continuation.rb""".split()
+    PROGRAMS = "ractor thread fork gc fiber finalizer io jump proc eval".split()  # one each, all of them passed, or not
+    TEST = re.compile(r"^\[ *\d+/\d+\] ([\w:]+#\w+)", re.M)
+    OUTCOME = re.compile(r"^ +\d+\) (\w+):\n([\w:]+#\w+)", re.M)
+
+    def __init__(self, environment, folder):
+        self.environment, self.folder, self.source = environment, folder, None
+
+    def lacks(self):
+        missing = [name for name in (self.RUBY, "dpkg-source") if not shutil.which(name)]
+        if missing:
+            return "no " + " ".join(missing)
+        self.source = fetch(self.folder, "ruby3.1", "ruby3.1")
+        return "" if self.source else "its source package cannot be had"
+
+    def parts(self, larger):
+        programs = [f"bootstraptest/test_{name}.rb" for name in self.PROGRAMS]
+        return self.SAMPLE + programs + (self.LARGER if larger else [])
+
+    def results(self, part, wrap, folder, _, __):
+        runner = "test/runner.rb"
+        if part.startswith("bootstraptest/"):
+            runner = "bootstraptest/runner.rb"
+        else:
+            part = "test/" + part
+        status, output = run(wrap([self.RUBY, self.source + runner, "--ruby=" + self.RUBY, "-v", self.source + part]),
+                             folder, self.environment)
+        if status is None:
+            return TIMED_OUT
+        results = dict.fromkeys(self.TEST.findall(output), "ok")
+        results.update((name, outcome) for outcome, name in self.OUTCOME.findall(output))
+        left_out = [name for name in self.LEFT_OUT if results.pop(name, None)]
+        return results if left_out else {STATUS: str(status), **results}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The test suites of Python and redis, plain and under `rip run`: every test has the same result.
+"""The test suites of Python, Ruby and redis, plain and under `rip run`: every test has the same result.
 
 RIP_SUITES=some takes the parts that matter most and minutes, RIP_SUITES=all all that there are. A test that differs
 runs again, plain and traced, until both have had one result in common, at most RUNS times: so one that is unsteady
@@ -16,7 +16,7 @@ import tempfile
 import time
 import unittest
 
-from suites import ALL, Python, Redis
+from suites import ALL, Python, Redis, Ruby
 
 WANTED = os.environ.get("RIP_SUITES")
 RUNS = 3
@@ -103,6 +103,9 @@ class Suites(unittest.TestCase):
 
     def test_redis(self):
         self.check(Redis(self.environment, self.scratch))
+
+    def test_ruby(self):
+        self.check(Ruby(self.environment, self.scratch))
 
 
 if __name__ == "__main__":
