@@ -168,6 +168,24 @@ def check_rip(prefix):
         sys.exit(1)
 
 
+def check_ruby(prefix):
+    """Required from the installed tree, if the build has a binding."""
+    libraries = glob.glob(f"{prefix}/lib*/**/ruby/vendor_ruby/3.1.0/rip/rip.so", recursive=True)
+    if not libraries:
+        if os.path.exists(f"{BUILD}/lib/ruby/rip/rip.so"):
+            print("FAILED: the binding for Ruby is not installed")
+            sys.exit(1)
+        return
+    folders = [f"{prefix}/lib/ruby/vendor_ruby", os.path.dirname(os.path.dirname(libraries[0]))]
+    library = glob.glob(f"{prefix}/lib*/**/librip.so.1", recursive=True)[0]
+    script = "require 'rip'; puts Rip::Rack.new(proc { |env| env.size }).call({}), $LOADED_FEATURES.grep(/rip/)"
+    output = run(["/usr/bin/ruby3.1", "-e", script],
+               env={**os.environ, "RUBYLIB": ":".join(folders), "LD_LIBRARY_PATH": os.path.dirname(library)})
+    if output.split() != ["0", libraries[0], f"{folders[0]}/rip.rb"]:
+        print(f"FAILED: require \"rip\" gives {output}")
+        sys.exit(1)
+
+
 def main():
     with tempfile.TemporaryDirectory() as folder:
         prefix = os.path.join(folder, "prefix")
@@ -178,6 +196,7 @@ def main():
         check_compiled_in(prefix, folder)
         check_symbolizer_is_found(prefix, folder)
         check_rip(prefix)
+        check_ruby(prefix)
     print("installed tree: its files, the libraries built against in each way, a traced program: all right")
 
 

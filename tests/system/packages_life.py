@@ -115,7 +115,7 @@ def test_purge(machine):
     """What the administrator has made stays, and nothing else."""
     apt(machine, "purge", "ripd", "rip", "librip-dev", "librip1", "librip0", "rip-dbgsym", "librip1-dbgsym",
         "librip-session-dev", "librip-session1", "librip-session0", "librip-session1-dbgsym", "python3-rip",
-        "python3-rip-dbgsym")
+        "python3-rip-dbgsym", "ruby-rip", "ruby-rip-dbgsym")
     changed = sorted(listing(machine) ^ KEPT["listing"])
     assert changed == [], changed[:20]
     assert machine.text("cat", "/etc/ripd/events/mine.conf") == "COMMAND=true\n"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * web.c - notes of requests and queries: lib/rip/web.rb, which lies in the folder of this library's own file.
+ * web.c - notes of requests and queries: lib/rip/web.rb, which lies beside this library, or where `require` finds it.
  *
  * Under `rip run` puma and Rails get them as soon as the class is there that they hook into; otherwise the program says
  * so.
@@ -9,6 +9,7 @@
 
 #include <dlfcn.h>
 #include <string.h>
+#include <unistd.h>
 
 /* The class whose body has ended, and what hooks into it. */
 static const struct {
@@ -23,10 +24,16 @@ static VALUE path_of_script(void)
 {
     const char *slash;
     Dl_info info;
+    VALUE path;
 
     if (dladdr((const void *)path_of_script, &info) == 0 || (slash = strrchr(info.dli_fname, '/')) == NULL)
         rb_raise(rb_eLoadError, "rip: where is rip.so?");
-    return rb_sprintf("%.*s/web.rb", (int)(slash - info.dli_fname), info.dli_fname);
+    path = rb_sprintf("%.*s/web.rb", (int)(slash - info.dli_fname), info.dli_fname);
+    if (access(StringValueCStr(path), R_OK) != 0)
+        path = rb_find_file(rb_str_new_cstr("rip/web.rb")); /* of a package: scripts are in another folder */
+    if (path == 0)
+        rb_raise(rb_eLoadError, "rip: where is rip/web.rb?");
+    return path;
 }
 
 void web_define(VALUE module)
