@@ -22,7 +22,7 @@ sys.path[:0] = [os.path.join(HERE, "../../e2e", folder) for folder in ("", "zoo"
 import prometheus_kit as kit  # noqa: E402
 from programs import CALLERS, LARGER, PATH, POSTGRES, SAMPLE, TERMINAL  # noqa: E402
 from test_preloaded import BLOCKED, DEADLOCK, SPINNING, Callers, Strange, is_right, verdict_on  # noqa: E402
-from world import BIN, PATIENCE_S, Skip, run  # noqa: E402
+from world import BIN, PATIENCE_S, Skip, free_port, run  # noqa: E402
 
 ALL = os.environ.get("RIP_STOCK") == "all"
 START_S = 30 if ALL else 5
@@ -48,7 +48,7 @@ class Watchers(kit.Watchers):
 
 def names_of(folder):
     """What a row cannot know, and how it calls that."""
-    return {"{port}": str(kit.free_port()), "{other_port}": str(kit.free_port()), "{folder}": folder,
+    return {"{port}": str(free_port()), "{other_port}": str(free_port()), "{folder}": folder,
             "{encoded}": folder.replace("/", "%2F"), "{postgres}": POSTGRES}
 
 
