@@ -95,20 +95,31 @@ static int is_segment_entry(const struct dirent *entry)
     return output_segment_number(entry->d_name) != 0;
 }
 
-/* A directory that users share, such as /dev/shm, has their rings: one of them may not make it a recording. */
+/* A directory that users share, such as /dev/shm, has their rings: no other user's file makes it a recording. */
+static bool is_trusted(int directory, const struct stat *status, const char *name)
+{
+    struct stat segment;
+
+    return (status->st_mode & S_ISVTX) == 0 || (fstatat(directory, name, &segment, AT_SYMLINK_NOFOLLOW) == 0 &&
+                                                (segment.st_uid == status->st_uid || segment.st_uid == geteuid()));
+}
+
 bool source_has_segments(int directory)
 {
     struct dirent **names = NULL;
+    bool found = false;
     struct stat status;
     int count;
 
-    if (fstat(directory, &status) != 0 || (status.st_mode & S_ISVTX) != 0)
+    if (fstat(directory, &status) != 0)
         return false;
     count = scandirat(directory, ".", &names, is_segment_entry, NULL);
-    for (int i = 0; i < count; i++)
+    for (int i = 0; i < count; i++) {
+        found = found || is_trusted(directory, &status, names[i]->d_name);
         free(names[i]);
+    }
     free(names);
-    return count > 0;
+    return found;
 }
 
 /* Takes the name over. */
