@@ -57,9 +57,9 @@ class Ruby(PreloadTest):
             wait_for("every thread at its place", lambda: not self.unexpected(name))
         except AssertionError as error:
             self.fail(f"{error}: {self.unexpected(name)}")
+        numbered = re.compile(rf"{SCRIPT}:{line_of('Thread.stop')} #\d+")
+        wait_for("two names with a number", lambda: len(list(filter(numbered.fullmatch, self.ids(name)))) == 2)
         ids = self.ids(name)
-        numbered = [name for name in ids if re.fullmatch(rf"{SCRIPT}:{line_of('Thread.stop')} #\d+", name)]
-        self.assertEqual(len(numbered), 2, sorted(ids))
         self.assertEqual(ids["lock"]["holder"], ids["hold"]["tid"])
         process.stdin.close()
         self.assertEqual(process.wait(PATIENCE_S), 0)
