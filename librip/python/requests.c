@@ -19,7 +19,8 @@
 
 #include <internal/pycore_hashtable.h>
 
-/* A request's method and target: "GET /checkout?id=7". */
+/* A request's method and path, "GET /checkout", without the query: there may be secrets in it, and notes are for all.
+ */
 struct request {
     size_t length;
     char text[RIP_NOTE_BYTES];
@@ -45,7 +46,7 @@ static size_t length_of_method(const char *bytes, size_t length)
     return 0;
 }
 
-/* The length of method and target, if a request begins here; else 0. */
+/* The length of method and path, if a request begins here; else 0. */
 static size_t length_of_request(const char *bytes, size_t length)
 {
     static const char version[] = " HTTP/1.";
@@ -53,7 +54,9 @@ static size_t length_of_request(const char *bytes, size_t length)
     const char *line_end = method_length != 0 ? memchr(bytes, '\r', length) : NULL;
     const char *end = line_end != NULL ? memmem(bytes, (size_t)(line_end - bytes), version, sizeof(version) - 1) : NULL;
 
-    return end != NULL ? (size_t)(end - bytes) : 0;
+    const char *query = end != NULL ? memchr(bytes, '?', (size_t)(end - bytes)) : NULL;
+
+    return (size_t)((query != NULL ? query : end != NULL ? end : bytes) - bytes);
 }
 
 /* --- who handles it ----------------------------------------------------------------------------------------------- */

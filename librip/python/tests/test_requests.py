@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Requests that are stuck in servers that know nothing of tracing, under `rip run`: each has its line of script, its
-function and the request as its note; those that wait for the next request are no stalls."""
+function and the request without its query as its note; those that wait for the next request are no stalls."""
 import http.client
 import os
 import socket
@@ -15,14 +15,14 @@ with open(APP, encoding="utf-8") as source:
 # What asks for each: cause, function, mark of the line, and whose lock it waits for.
 THREADS = {
     "GET /query": ("blocked", "Handler.query", "thread query", None),
-    "GET /hold?id=1": ("blocked", "Handler.query", "thread query", None),
-    "GET /lock_it": ("blocked", "Handler.lock_it", "thread lock_it", "GET /hold?id=1"),
+    "GET /hold": ("blocked", "Handler.query", "thread query", None),
+    "GET /lock_it": ("blocked", "Handler.lock_it", "thread lock_it", "GET /hold"),
     "GET /loop": ("spinning", "Handler.loop", "thread loop", None),
 }
 TASKS = {
     "GET /query": ("parked", "query", "task query", None),
-    "GET /hold?id=1": ("parked", "query", "task query", None),
-    "GET /lock_it": ("parked", "lock_it", "task lock_it", "GET /hold?id=1"),
+    "GET /hold": ("parked", "query", "task query", None),
+    "GET /lock_it": ("parked", "lock_it", "task lock_it", "GET /hold"),
     "GET /loop": ("spinning", "loop", "task loop", None),
 }
 
@@ -63,7 +63,7 @@ class Requests(unittest.TestCase):
         """One after the other: a loop is the last that an event loop does."""
         self.idle_client(port)
         for request in expected:
-            self.ask(port, request.partition(" ")[2])
+            self.ask(port, request.partition(" ")[2] + "?token=secret")
             self.world.wait_for(lambda: request in self.stalled(of_tasks))
         places = {note: (cause, function, LINES[mark], holder)
                   for note, (cause, function, mark, holder) in expected.items()}
