@@ -95,27 +95,25 @@ static int is_segment_entry(const struct dirent *entry)
     return output_segment_number(entry->d_name) != 0;
 }
 
-/* A directory that users share, such as /dev/shm, has their rings: no other user's file makes it a recording. */
-static bool is_trusted(int directory, const struct stat *status, const char *name)
+/* A directory that users share, such as /dev/shm, has their rings: no other user's file is of a recording there. */
+static bool is_segment(int directory, const char *name, struct stat *ret_status)
 {
-    struct stat segment;
+    struct stat status;
 
-    return (status->st_mode & S_ISVTX) == 0 || (fstatat(directory, name, &segment, AT_SYMLINK_NOFOLLOW) == 0 &&
-                                                (segment.st_uid == status->st_uid || segment.st_uid == geteuid()));
+    return fstat(directory, &status) == 0 && fstatat(directory, name, ret_status, AT_SYMLINK_NOFOLLOW) == 0 &&
+           S_ISREG(ret_status->st_mode) &&
+           ((status.st_mode & S_ISVTX) == 0 || ret_status->st_uid == status.st_uid || ret_status->st_uid == geteuid());
 }
 
 bool source_has_segments(int directory)
 {
     struct dirent **names = NULL;
-    bool found = false;
+    const int count = scandirat(directory, ".", &names, is_segment_entry, NULL);
     struct stat status;
-    int count;
+    bool found = false;
 
-    if (fstat(directory, &status) != 0)
-        return false;
-    count = scandirat(directory, ".", &names, is_segment_entry, NULL);
     for (int i = 0; i < count; i++) {
-        found = found || is_trusted(directory, &status, names[i]->d_name);
+        found = found || is_segment(directory, names[i]->d_name, &status);
         free(names[i]);
     }
     free(names);
@@ -140,9 +138,7 @@ static int list_segments(struct recording_source *source)
     source->segments = calloc((size_t)count + 1, sizeof(*source->segments));
     for (int i = 0; i < count; i++) {
         struct stat status;
-        char *name = source->segments != NULL &&
-                             fstatat(source->directory, names[i]->d_name, &status, AT_SYMLINK_NOFOLLOW) == 0 &&
-                             S_ISREG(status.st_mode)
+        char *name = source->segments != NULL && is_segment(source->directory, names[i]->d_name, &status)
                          ? strdup(names[i]->d_name)
                          : NULL;
 
