@@ -13,7 +13,7 @@
  *   4. An embryo is no process, but keeps its ring from being dead for as long as its child may come to life.
  *   5. Facts about a process are what the ring itself says, but for the pid, which is one that the kernel has named, or
  *      that was found to have the claimed start time, and for its origin (user, command line, unit, container; the
- *      program, where ripd may see it). That is read once, but for the program from files that every user may read,
+ *      program of an attested one). That is read once, but for the program from files that every user may read,
  *      while the process is judged to be that of the record, and kept only if it still was afterwards, and all its
  *      users are the ring's owner: so a ring that names another user's process discloses nothing about it.
  *   6. Facts are made once and shared, until something in them changes.
@@ -388,7 +388,8 @@ static void read_origin(const struct ring_host *host, const struct ring *ring, s
     struct proc_name program;
     uint32_t uid;
 
-    if (proc_program(host->proc, process->pid, &program) != 0 || program.cut)
+    /* Others cannot see it, and nothing but its own lock says that the process has anything to do with the ring. */
+    if (process->verdict != PROCESS_ATTESTED || proc_program(host->proc, process->pid, &program) != 0 || program.cut)
         program.text[0] = '\0';
     if (proc_command_line(host->proc, process->pid, command_line, sizeof(command_line)) != 0)
         command_line[0] = '\0';
