@@ -229,22 +229,29 @@ static void app_give_back(struct app *app)
     app->described_most = count;
 }
 
-/* Which rings there are, and what their counters say: the detector's suspects. */
-static struct detector_suspect *app_observe(struct app *app, uint64_t now_mono_ns, uint64_t now_wall_ns,
-                                            size_t *ret_count)
+static void app_refresh(struct app *app, uint64_t now_mono_ns)
 {
     const struct registry_notice *notices;
-    struct detector_unclassified *unclassified;
-    struct events_numbers last;
     size_t count;
-    uint64_t uncounted_ns;
 
+    work_leak(app->work, WORK_CAPTURE_BYTES, WORK_CAPTURE_BYTES_PER_SCAN);
+    capturing_take(app->capturing, app->snapshot); /* who has ended, while the registry still knows it */
     registry_refresh(app->registry, now_mono_ns, &notices, &count);
     report_notices(&app->notice_budget, now_mono_ns, notices, count);
-    capturing_take(app->capturing, app->snapshot); /* who executed another program, and has no ids from here on */
-    last = events_numbers(app->events);
+    capturing_take(app->capturing, app->snapshot); /* who executes another program now, so that its ids are gone */
+}
+
+/* Returns the ids whose counters have stood still for long enough. */
+static struct detector_suspect *app_sample(struct app *app, uint64_t now_mono_ns, uint64_t now_wall_ns,
+                                           size_t *ret_count)
+{
+    const struct events_numbers last = events_numbers(app->events);
+    struct detector_unclassified *unclassified;
+    uint64_t uncounted_ns;
+    size_t count;
+
     recorder_begin(app->recorder, now_mono_ns, now_wall_ns, &last);
-    events_adopt(app->events, app->registry, app->detector); /* on the first scan: episodes of before */
+    events_adopt(app->events, app->registry, app->detector); /* on the first scan: episodes of the last run */
     uncounted_ns = detector_begin(app->detector, now_mono_ns);
     if (uncounted_ns != 0)
         log_line(LOG_LEVEL_WARNING, "scan late, nobody is accused on it: uncounted_ms=%" PRIu64,
@@ -255,13 +262,6 @@ static struct detector_suspect *app_observe(struct app *app, uint64_t now_mono_n
     rule_finder_run(&app->rule_finder, app->registry, unclassified, count, settings_unclassified_ns(app->config));
     recorder_rules(app->recorder, unclassified, count);
     return detector_suspects(app->detector, ret_count);
-}
-
-static void app_describe_waits(struct app *app, struct waits *waits)
-{
-    const struct waits_source source = {app->registry, app->detector, app->cases, app->work, app->sequence, NULL};
-
-    waits_describe(waits, &source);
 }
 
 /* Rings of programs that do not announce all that their threads wait in. */
@@ -279,42 +279,55 @@ static void app_notice_unseen(struct app *app, const struct detector_update *upd
     }
 }
 
+static void app_end_cases(struct app *app, const struct detector_update *update, struct waits *waits,
+                          uint64_t now_mono_ns, uint64_t now_wall_ns)
+{
+    const struct waits_source source = {app->registry, app->detector, app->cases, app->work, app->sequence, NULL};
+
+    app_notice_unseen(app, update);
+    events_resume(app->events, update); /* on the first scan: episodes that went on meanwhile */
+    cases_end(app->cases, update, now_mono_ns);
+    cases_note_exits(app->cases, now_wall_ns);
+    endings_note(app->endings, update, app->snapshot != NULL ? app->snapshot->waits : NULL);
+    waits_describe(waits, &source);
+}
+
+/* Takes over the snapshot. */
+static void app_publish(struct app *app, const struct detector_update *update, struct snapshot *snapshot)
+{
+    events_step(app->events, &(struct events_scan){app->registry, update, snapshot, naming_comes, &app->naming});
+    recorder_end(app->recorder, snapshot);
+    app_tally(app, update, snapshot);
+    http_publish(app->http, snapshot);
+    app_give_back(app);
+    snapshot_unref(app->snapshot);
+    app->snapshot = snapshot;
+}
+
 static void app_scan(struct app *app)
 {
-    uint64_t now_mono_ns = clock_mono_ns(), now_wall_ns = clock_wall_ns();
+    const uint64_t now_mono_ns = clock_mono_ns(), now_wall_ns = clock_wall_ns();
     struct detector_suspect *suspects;
     struct detector_update update;
-    size_t count;
     struct snapshot *snapshot;
     struct waits *waits;
+    size_t count;
 
     app->sequence++;
     events_catch_up(app->events);
-    capturing_take(app->capturing, app->snapshot); /* before their rings are refreshed */
-    work_begin(app->work);
-    suspects = app_observe(app, now_mono_ns, now_wall_ns, &count); /* registry, scan, detector */
-    waits = app_advance_cases(app, suspects, count);               /* evidence, locks, verdicts */
-    detector_end(app->detector, &update);                          /* states, and what began or ended */
-    app_notice_unseen(app, &update);
-    events_resume(app->events, &update);         /* on the first scan */
-    cases_end(app->cases, &update, now_mono_ns); /* episodes */
-    cases_note_exits(app->cases, now_wall_ns);
-    work_leak(app->work, WORK_CAPTURE_BYTES, WORK_CAPTURE_BYTES_PER_SCAN);
-    endings_note(app->endings, &update, app->snapshot != NULL ? app->snapshot->waits : NULL);
-    app_describe_waits(app, waits);
+    work_begin(app->work);                                        /* every user's shares are new */
+    app_refresh(app, now_mono_ns);                                /* which rings there are, who lives in them */
+    suspects = app_sample(app, now_mono_ns, now_wall_ns, &count); /* counters, straight into the detector */
+    waits = app_advance_cases(app, suspects, count);              /* evidence, locks, verdicts */
+    detector_end(app->detector, &update);                         /* states; suspects that came, stay, left */
+    app_end_cases(app, &update, waits, now_mono_ns, now_wall_ns); /* episodes that begin, go on, end */
     snapshot = app_build_snapshot(app, &update, waits, now_mono_ns, now_wall_ns); /* immutable, generation n */
     if (snapshot == NULL) {
         log_line(LOG_LEVEL_ERROR, "out of memory for the answer of this scan");
         return;
     }
-    events_step(app->events, &(struct events_scan){app->registry, &update, snapshot, naming_comes, &app->naming});
-    recorder_end(app->recorder, snapshot);
-    app_tally(app, &update, snapshot);
-    http_publish(app->http, snapshot);
-    service_scanned(&app->service, snapshot); /* ready, and the watchdog: because a scan has completed */
-    app_give_back(app);
-    snapshot_unref(app->snapshot);
-    app->snapshot = snapshot;
+    app_publish(app, &update, snapshot);           /* HTTP; events to history, log, hook */
+    service_scanned(&app->service, app->snapshot); /* ready, and the watchdog: because a scan has completed */
 }
 
 /* Called on the HTTP thread. */
