@@ -251,6 +251,27 @@ TEST(a_deadlock_is_a_cause, set_up, tear_down)
     assert_int_equal(node_of(fixture, 200)->cause, CAUSE_DEADLOCK);
 }
 
+/* A second look at the same suspects that finds nobody in a wait takes back what the first one found. */
+TEST(a_second_look_replaces_the_first, set_up, tear_down)
+{
+    struct fixture *fixture = *state;
+    const struct waits_source source = {fixture->registry, fixture->detector, fixture->cases, fixture->work, 100, NULL};
+    struct waits *second;
+
+    freeze(fixture);
+    mark(fixture, 200, TID + 201, 3, 0);
+    mark(fixture, 201, TID + 200, 3, 0);
+    scan(fixture, 100);
+    assert_true(case_of(fixture, 200)->evidence.deadlocked);
+    ring_builder_slot(&fixture->ring, 200)->wait_tag++; /* their marks are not valid any more */
+    ring_builder_slot(&fixture->ring, 201)->wait_tag++;
+    second = waits_collect(&source);
+    assert_non_null(second);
+    assert_int_equal(second->waiting_count, 0);
+    assert_false(case_of(fixture, 200)->evidence.deadlocked || case_of(fixture, 200)->evidence.lock.known);
+    waits_free(second);
+}
+
 /* A deadlock of known stalls is reported even on a scan on which the probe has no time for them. */
 TEST(a_deadlock_needs_no_turn, set_up, tear_down)
 {
