@@ -22,6 +22,7 @@
 #include "cli/report.h"
 #include "cli/table.h"
 #include "rip/session.h"
+#include "util/array.h"
 
 #define LOCATIONS_MAX 20u /* in the summary by location */
 #define ENDED_MAX 16u     /* ids that had ended, in the report */
@@ -64,7 +65,6 @@ struct dump {
     json_t *document;                           /* of a capture, else NULL */
     json_t *items;
     json_t *ended; /* the same of ids that had ended, the newest first */
-    json_t *paths; /* of modules, by build id */
     struct names *names;
 };
 
@@ -89,7 +89,6 @@ static bool open_file(struct dump *dump)
 static void close_file(struct dump *dump)
 {
     names_free(dump->names);
-    json_decref(dump->paths);
     json_decref(dump->items);
     json_decref(dump->ended);
     json_decref(dump->places);
@@ -142,33 +141,23 @@ static json_t *find_stall(const struct dump *dump, const json_t *item)
     return NULL;
 }
 
-/* The document of a capture knows more than its ring. */
+/* The document of a capture knows more than its ring, but for names that ripd did not have yet. */
 static void join_document(const struct dump *dump)
 {
+    static const char *const places[] = {"location", "trail"};
     json_t *process = json_object_get(dump->document, "process"), *item, *stall;
-    size_t i;
+    size_t i, j;
 
     json_array_foreach(dump->ended, i, item) json_object_set(item, "process", process);
     json_array_foreach(dump->items, i, item)
     {
         json_object_set(item, "process", process);
         stall = find_stall(dump, item);
-        if (stall != NULL)
-            json_array_set(dump->items, i, stall);
-    }
-}
-
-/* Those that ripd did not have. */
-static void fill_names(const struct dump *dump, const json_t *items)
-{
-    size_t i, nth;
-    json_t *item, *place;
-
-    json_array_foreach(items, i, item)
-    {
-        names_fill(dump->names, item, dump->paths); /* it may be a place itself */
-        names_fill(dump->names, json_object_get(item, "location"), dump->paths);
-        json_array_foreach(json_object_get(item, "trail"), nth, place) names_fill(dump->names, place, dump->paths);
+        if (stall == NULL)
+            continue;
+        for (j = 0; item_text(json_object_get(stall, "location"), "function") == NULL && j < ARRAY_COUNT(places); j++)
+            json_object_set(stall, places[j], json_object_get(item, places[j]));
+        json_array_set(dump->items, i, stall);
     }
 }
 
@@ -179,16 +168,12 @@ static bool read_file(struct dump *dump, const char *files)
     const int result = ids != NULL ? take_events(dump, ids) : -ENOMEM;
 
     if (ids != NULL) {
-        dump->items = dump_ids_items(ids, false);
-        dump->ended = dump_ids_items(ids, true);
-        if (dump->source == RIP_SESSION_RECORDING)
-            dump->places = dump_ids_places(ids);
-        dump->paths = dump_ids_paths(ids);
         dump->names = names_new(files);
+        dump->items = dump_ids_items(ids, dump->names);
+        dump->ended = dump_ids_ended(ids, dump->names);
+        if (dump->source == RIP_SESSION_RECORDING)
+            dump->places = dump_ids_places(ids, dump->names);
         join_document(dump);
-        fill_names(dump, dump->items);
-        fill_names(dump, dump->ended);
-        fill_names(dump, dump->places);
     }
     dump_ids_free(ids);
     if (result != 0)
@@ -312,7 +297,7 @@ static size_t join_places(struct place *places, size_t count)
     return kept;
 }
 
-/* list: of ids, each at its location, or of places that have a count of their own. */
+/* list: of objects with a location and, where they stand for more than one, a count. */
 static void show_places(struct report *report, const json_t *list, const char *heading)
 {
     struct place *places = calloc(json_array_size(list) + 1, sizeof(*places));
@@ -324,10 +309,10 @@ static void show_places(struct report *report, const json_t *list, const char *h
         return;
     json_array_foreach(list, i, item)
     {
-        const json_t *location = json_object_get(item, "location");
+        const long long passed = item_number(item, "count");
 
-        item_fill_where(&cell, location != NULL ? location : item, false);
-        places[count].count = location != NULL ? 1 : (size_t)item_number(item, "count");
+        item_fill_where(&cell, json_object_get(item, "location"), 0);
+        places[count].count = passed != ITEM_UNKNOWN ? (size_t)passed : 1;
         snprintf(places[count++].text, sizeof(places->text), "%s", cell.text);
     }
     count = join_places(places, count);
@@ -354,9 +339,9 @@ static void show_trail(struct report *report, const json_t *trail)
     size_t last;
 
     for (size_t i = 0; i < count; i = last + 1) {
-        item_fill_where(&cell, json_array_get(trail, i), false);
+        item_fill_where(&cell, json_array_get(trail, i), 0);
         for (last = i; last + 1 < count; last++) {
-            item_fill_where(&next, json_array_get(trail, last + 1), false);
+            item_fill_where(&next, json_array_get(trail, last + 1), 0);
             if (next.bytes != cell.bytes || memcmp(next.text, cell.text, cell.bytes) != 0)
                 break;
         }

@@ -157,6 +157,7 @@ static int read_rings(struct hosts *hosts)
     const char *const chosen[] = {getenv("RIP_DIR")};
     const char *const *directories = hosts->directories->values;
     size_t count = hosts->directories->count;
+    int result;
 
     for (size_t i = 0; i < count; i++)
         if (access(directories[i], R_OK | X_OK) != 0) {
@@ -170,11 +171,11 @@ static int read_rings(struct hosts *hosts)
         directories = usual;
         count = ARRAY_COUNT(usual);
     }
-    if (local_new(&hosts->local, directories, count, &hosts->denied) != 0) {
-        cli_error("%s: out of memory", hosts->command);
-        return CLI_UNREACHABLE;
-    }
-    return CLI_OK;
+    result = local_new(&hosts->local, directories, count, &hosts->denied);
+    if (result == 0)
+        return CLI_OK;
+    cli_error("%s: %s", hosts->command, strerror(-result));
+    return CLI_UNREACHABLE;
 }
 
 /* The answer that the rings give to a request. */

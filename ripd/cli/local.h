@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * local.h - what the rings of this host say where no ripd can be asked: documents in the form of ripd's.
+ * local.h - answers made from the rings of this host, where no ripd answers: the documents of ripd, made by its own
+ * registry, detector and views in this process.
  *
- * Two looks, LOCAL_LOOK_MS apart, show what did not move between them: no more than that. Such an id is of the state
- * LOCAL_STATE, and counted as stalled. There is no cause, no evidence and no chain of locks. Places of what is answered
- * have names where names.h finds them.
+ * The rings are read twice, LOCAL_LOOK_MS apart. That shows which ids did not move in between, and no more: such an id
+ * has the state LOCAL_STATE and is counted as stalled. Causes, evidence and lock chains are null. The last place of
+ * each id is named if names.h finds a name.
  *
  * Guarantees
- *   A. A ring is hostile: its bytes are copied, without touching its holes, and read through rip/reader.h. A file that
- *      is cut, grows or changes meanwhile harms nobody.
- *   B. What is read is bounded: rings, bytes of a ring, ids.
- *   C. A process is dead only if nobody has its pid, or somebody else; of another pid namespace that is not known.
+ *   A. Rings are hostile: they are opened, read and limited as in ripd (ring/registry.h).
+ *   B. A process is dead only if its lock is free, or its pid is free or was given to another process.
  */
 #ifndef RIP_CLI_LOCAL_H
 #define RIP_CLI_LOCAL_H
@@ -25,15 +24,15 @@
 struct local;
 
 /*
- * Takes both looks. 0 or -ENOMEM; a directory that is missing has no rings. *ret_denied: files there that this user may
- * not read, which may be rings of others.
+ * Reads the rings twice. 0 or -errno; a directory that is missing has no rings. *ret_denied: files that this user may
+ * not read; they may be rings of other users.
  */
 int local_new(struct local **ret_local, const char *const *directories, size_t count, size_t *ret_denied);
 void local_free(struct local *local);
 
 /*
- * The answer to /stalls, /threads, /threads/RING/ID or /rings, with parameters. The caller's; NULL: there is none, and
- * error says why.
+ * The document for /stalls, /threads, /threads/RING/ID or /rings, with parameters; the caller owns it. NULL on failure,
+ * with the reason in error.
  */
 json_t *local_answer(const struct local *local, const char *target, char error[LOCAL_ERROR_BYTES]);
 

@@ -155,50 +155,12 @@ void names_add(struct names *names, struct module_facts *module, uint64_t offset
         (void)symbol_table_add(&module->symbols, offset, copy);
 }
 
-/* Places ----------------------------------------------------------------------------------------------------------- */
-
-/* null also where it is no UTF-8: a program may name its functions as it likes. */
-static json_t *make_text(const char *text)
+void names_add_item(struct names *names, const struct item *item, size_t most)
 {
-    json_t *value = text != NULL ? json_string(text) : NULL;
+    for (size_t i = 0; item->process != NULL && i < item->entry_count && i < most; i++) {
+        struct module_facts *module = process_facts_module(item->process, item->entries[i].address);
 
-    return value != NULL ? value : json_null();
-}
-
-static json_t *make_frame(const struct symbol_frame *frame)
-{
-    return json_pack("{s:o, s:o, s:o}", "function", make_text(frame->function), "file", make_text(frame->file), "line",
-                     frame->line != 0 ? json_integer(frame->line) : json_null());
-}
-
-static void add_frames(json_t *place, const char *key, const struct symbol *symbol, size_t from, size_t end)
-{
-    json_t *frames = from < end ? json_array() : NULL;
-
-    for (size_t i = from; i < end; i++)
-        json_array_append_new(frames, make_frame(&symbol->frames[i]));
-    if (frames != NULL)
-        json_object_set_new(place, key, frames);
-}
-
-void names_fill(struct names *names, json_t *place, const json_t *paths)
-{
-    const char *build_id = json_string_value(json_object_get(place, "build_id"));
-    const char *path = build_id != NULL ? json_string_value(json_object_get(paths, build_id)) : NULL;
-    const char *offset = json_string_value(json_object_get(place, "offset"));
-    const struct symbol *symbol;
-    json_t *source;
-    size_t at;
-
-    if (path == NULL || offset == NULL || json_is_string(json_object_get(place, "function")))
-        return;
-    symbol = names_find(names, build_id, path, strtoull(offset, NULL, 16));
-    if (symbol == NULL)
-        return;
-    at = symbol_place(symbol);
-    source = make_frame(&symbol->frames[at]);
-    json_object_update(place, source);
-    json_decref(source);
-    add_frames(place, "inlined", symbol, 0, at);
-    add_frames(place, "inlined_into", symbol, at + 1, symbol->frame_count);
+        if (module != NULL)
+            names_add(names, module, item->entries[i].address - module->bias);
+    }
 }

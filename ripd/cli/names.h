@@ -13,8 +13,6 @@
 #ifndef RIP_CLI_NAMES_H
 #define RIP_CLI_NAMES_H
 
-#include <jansson.h>
-
 #include "cases/snapshot.h"
 
 #define NAMES_LIMIT_NS UINT64_C(10000000000)
@@ -29,18 +27,15 @@ struct names *names_new(const char *files);
 void names_free(struct names *names);
 
 /*
- * Adds function, file and line, and what is inlined there, to a place with build_id and offset that has none: as ripd's
- * locations have them. paths: of modules, by build id.
- */
-void names_fill(struct names *names, json_t *place, const json_t *paths);
-
-/*
  * What is known of a place of the module of that build id, which was loaded from path. NULL: nothing, or names is NULL.
  * Valid until names_free().
  */
 const struct symbol *names_find(struct names *names, const char *build_id, const char *path, uint64_t offset);
 
-/* The same for a place of a module: adds what it is called to the module's symbols. */
+/* Adds what a place is called to the symbols of its module. */
 void names_add(struct names *names, struct module_facts *module, uint64_t offset);
+
+/* The same for the newest breadcrumbs of an item, at most so many. */
+void names_add_item(struct names *names, const struct item *item, size_t most);
 
 #endif

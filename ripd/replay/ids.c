@@ -99,32 +99,9 @@ static int take_ring(struct replay_ids *ids, const struct rip_event *event)
 
 /* Processes -------------------------------------------------------------------------------------------------------- */
 
-/* Facts are shared with the events made so far: each change makes new ones, with the modules of the old. */
-static struct process_facts *renew_facts(const struct replay_process *process, size_t more_modules)
+struct process_facts *replay_ring_process(const struct replay_ring *ring, uint32_t index)
 {
-    const size_t count = process->facts != NULL ? process->facts->module_count : 0;
-    struct process_facts *facts = calloc(1, sizeof(*facts));
-
-    if (facts == NULL)
-        return NULL;
-    if (process->facts != NULL) {
-        *facts = *process->facts;
-        facts->exe = NULL;
-        facts->origin = NULL;
-        facts->scripts = module_facts_ref(process->facts->scripts);
-    }
-    atomic_init(&facts->references, 1);
-    facts->modules = calloc(count + more_modules + 1, sizeof(struct module_facts *));
-    facts->module_count = 0;
-    if (facts->modules == NULL) {
-        free(facts);
-        return NULL;
-    }
-    while (facts->module_count < count) {
-        facts->modules[facts->module_count] = module_facts_ref(process->facts->modules[facts->module_count]);
-        facts->module_count++;
-    }
-    return facts;
+    return index < ring->process_count ? ring->processes[index].facts : NULL;
 }
 
 static struct replay_process *process_at(struct replay_ring *ring, uint32_t index)
@@ -132,24 +109,26 @@ static struct replay_process *process_at(struct replay_ring *ring, uint32_t inde
     if (index >= RIP_PROCESS_MAX || !ARRAY_RESERVE(ring->processes, ring->process_capacity, (size_t)index + 1))
         return NULL;
     while (ring->process_count <= index)
-        ring->processes[ring->process_count++] = (struct replay_process){.known = false};
+        ring->processes[ring->process_count++] = (struct replay_process){.dead = false};
     return &ring->processes[index];
 }
 
-static int take_process(struct replay_ring *ring, uint32_t index, const struct rip_process_info *info)
+/* NULL: no memory. */
+static struct process_facts *make_facts(const struct replay_ring *ring, uint32_t index,
+                                        const struct rip_process_info *info)
 {
-    struct replay_process *process = process_at(ring, index);
-    struct process_facts *facts;
+    struct process_facts *facts = calloc(1, sizeof(*facts));
 
-    if (process == NULL)
-        return -ENOMEM;
-    if (process->known && process->facts != NULL && process->facts->generation == info->generation)
-        return 0;
-    process_facts_unref(process->facts);
-    *process = (struct replay_process){.known = true};
-    facts = renew_facts(process, 0);
     if (facts == NULL)
-        return -ENOMEM;
+        return NULL;
+    atomic_init(&facts->references, 1);
+    facts->origin = calloc(1, sizeof(*facts->origin));
+    if (facts->origin == NULL) {
+        free(facts);
+        return NULL;
+    }
+    atomic_init(&facts->origin->references, 1);
+    facts->origin->uid = info->uid;
     facts->index = index;
     facts->generation = info->generation;
     facts->pid = facts->claimed_pid = info->pid;
@@ -157,8 +136,20 @@ static int take_process(struct replay_ring *ring, uint32_t index, const struct r
     facts->scripts = module_facts_ref(ring->scripts);
     facts->compiled = (info->flags & RIP_PROCESS_COMPILED) != 0;
     memcpy(facts->comm, info->comm, RIP_COMM_BYTES);
-    process->facts = facts;
-    return 0;
+    return facts;
+}
+
+static int take_process(struct replay_ring *ring, uint32_t index, const struct rip_process_info *info)
+{
+    struct replay_process *process = process_at(ring, index);
+
+    if (process == NULL)
+        return -ENOMEM;
+    if (process->facts != NULL && process->facts->generation == info->generation)
+        return 0;
+    process_facts_unref(process->facts);
+    *process = (struct replay_process){.facts = make_facts(ring, index, info)};
+    return process->facts != NULL ? 0 : -ENOMEM;
 }
 
 static struct module_facts *make_module(const struct rip_module_info *info)
@@ -194,21 +185,19 @@ static int take_script(struct replay_ring *ring, const struct rip_script_info *s
 
 static int take_module(struct replay_ring *ring, const struct rip_event_module *event)
 {
-    struct replay_process *process = process_at(ring, event->process);
-    struct process_facts *facts;
+    struct process_facts *facts = replay_ring_process(ring, event->process);
+    struct module_facts **grown, *module;
 
-    if (process == NULL)
-        return -ENOMEM;
-    if (process->facts == NULL || event->nth < process->facts->module_count ||
-        process->facts->module_count >= RIP_PROCESS_MODULES)
+    if (facts == NULL || event->nth < facts->module_count || facts->module_count >= RIP_PROCESS_MODULES)
         return 0;
-    facts = renew_facts(process, 1);
-    if (facts == NULL)
+    module = make_module(event->info);
+    grown = module != NULL ? realloc(facts->modules, (facts->module_count + 1) * sizeof(*grown)) : NULL;
+    if (grown == NULL) {
+        module_facts_unref(module);
         return -ENOMEM;
-    facts->modules[facts->module_count] = make_module(event->info);
-    facts->module_count += facts->modules[facts->module_count] != NULL;
-    process_facts_unref(process->facts);
-    process->facts = facts;
+    }
+    facts->modules = grown;
+    facts->modules[facts->module_count++] = module;
     return 0;
 }
 
@@ -227,9 +216,15 @@ size_t replay_ring_find(const struct replay_ring *ring, uint32_t slot, uint32_t 
     return at < ring->count && ring->samples[at].generation == generation ? at : ring->count;
 }
 
-/* The place of a slot, made if nothing is there. NULL: no memory. */
-static struct replay_id *id_at(struct replay_ring *ring, uint32_t slot, size_t *ret_index)
+static uint32_t entries_max(const struct replay_ids *ids)
 {
+    return ids->entries_max != 0 ? ids->entries_max : 1;
+}
+
+/* The id of a slot, made if nothing is there. NULL: no memory. */
+static struct replay_id *id_at(const struct replay_ids *ids, struct replay_ring *ring, uint32_t slot, size_t *ret_index)
+{
+    const size_t bytes = sizeof(struct replay_id) + entries_max(ids) * sizeof(struct rip_entry);
     const size_t at = search_first(&slot, ring->samples, ring->count, sizeof(*ring->samples), compare_slot);
     size_t id_count = ring->count;
     struct replay_id *id;
@@ -238,7 +233,7 @@ static struct replay_id *id_at(struct replay_ring *ring, uint32_t slot, size_t *
     if (at < ring->count && ring->samples[at].slot == slot)
         return ring->ids[at];
     if (!ARRAY_GROW(ring->samples, ring->count, ring->sample_capacity) ||
-        !ARRAY_GROW(ring->ids, ring->count, ring->id_capacity) || (id = calloc(1, sizeof(*id))) == NULL)
+        !ARRAY_GROW(ring->ids, ring->count, ring->id_capacity) || (id = calloc(1, bytes)) == NULL)
         return NULL;
     ARRAY_OPEN(ring->ids, id_count, at);
     ARRAY_OPEN(ring->samples, ring->count, at);
@@ -247,18 +242,23 @@ static struct replay_id *id_at(struct replay_ring *ring, uint32_t slot, size_t *
     return id;
 }
 
-static int take_id(struct replay_ring *ring, const struct rip_id_info *info)
+static int take_id(struct replay_ids *ids, struct replay_ring *ring, const struct rip_event *event)
 {
+    const struct rip_id_info *info = event->as.state.info; /* as.id_begin is the same struct */
     struct rip_sample *sample;
     struct replay_id *id;
+    bool is_new;
     size_t at;
 
-    id = id_at(ring, info->slot, &at);
+    id = id_at(ids, ring, info->slot, &at);
     if (id == NULL)
         return -ENOMEM;
     sample = &ring->samples[at];
-    if (sample->generation != info->generation)
-        *id = (struct replay_id){.id = 0};
+    is_new = id->serial == 0 || sample->generation != info->generation;
+    if (is_new)
+        *id = (struct replay_id){.serial = ++ids->serial, .since_drain = ids->drain_count};
+    if (is_new || (sample->idle != 0) != (info->idle != 0))
+        id->since_wall_ns = event->latest_wall_ns;
     *sample = (struct rip_sample){
         .progress = info->progress,
         .slot = info->slot,
@@ -290,20 +290,31 @@ static size_t find_next(struct replay_ring *ring, uint32_t slot, uint32_t genera
     return at;
 }
 
-static void take_snap(struct replay_ring *ring, const struct rip_event *event)
+static void take_snap(const struct replay_ids *ids, struct replay_ring *ring, const struct rip_event *event)
 {
     const struct rip_event_snap *snap = &event->as.snap;
     const size_t at = find_next(ring, event->slot, event->generation);
+    const uint32_t most = entries_max(ids), count = snap->entry_count < most ? snap->entry_count : most;
+    uint32_t kept = 0;
+    struct replay_id *id;
 
     if (at == ring->count)
         return;
+    id = ring->ids[at];
     ring->samples[at].progress = snap->progress;
-    ring->ids[at]->stale = false;
-    if (snap->entry_count == 0)
+    id->stale = false;
+    id->since_wall_ns = event->latest_wall_ns;
+    id->since_drain = ids->drain_count;
+    if (count == 0)
         return;
-    ring->ids[at]->newest = snap->entries[snap->entry_count - 1];
-    if (ring->ids[at]->newest.snap > ring->ids[at]->snap_count)
-        ring->ids[at]->snap_count = ring->ids[at]->newest.snap;
+    if (snap->overwritten_count == 0) /* else there is a gap before the new ones */
+        kept = id->entry_count < most - count ? id->entry_count : most - count;
+    memmove(&id->entries[count], id->entries, kept * sizeof(id->entries[0]));
+    id->entry_count = count + kept;
+    for (uint32_t i = 0; i < count; i++)
+        id->entries[i] = snap->entries[snap->entry_count - 1 - i];
+    if (id->entries[0].snap > id->snap_count)
+        id->snap_count = id->entries[0].snap;
 }
 
 static void take_note(struct replay_ring *ring, const struct rip_event *event)
@@ -335,6 +346,7 @@ static void take_exit(struct replay_ring *ring, const struct rip_event *event)
 
 static void take_drain(struct replay_ids *ids)
 {
+    ids->drain_count++;
     for (size_t i = 0; i < ids->count; i++) {
         struct replay_ring *ring = ids->rings[i];
 
@@ -380,11 +392,10 @@ int replay_ids_take(struct replay_ids *ids, const struct rip_event *event)
         take_death(ring, event->as.death.process);
         return 0;
     case RIP_EVENT_REGISTER:
-        return take_id(ring, event->as.id_begin.info);
     case RIP_EVENT_STATE:
-        return take_id(ring, event->as.state.info);
+        return take_id(ids, ring, event);
     case RIP_EVENT_SNAP:
-        take_snap(ring, event);
+        take_snap(ids, ring, event);
         return 0;
     case RIP_EVENT_NOTE:
         take_note(ring, event);
@@ -401,7 +412,7 @@ struct item *replay_ring_item(const struct replay_ring *ring, size_t index)
 {
     const struct rip_sample *sample = &ring->samples[index];
     const struct replay_id *id = ring->ids[index];
-    struct item *item = calloc(1, sizeof(*item) + sizeof(item->entries[0]));
+    struct item *item = calloc(1, sizeof(*item) + id->entry_count * sizeof(item->entries[0]));
 
     if (item == NULL)
         return NULL;
@@ -424,9 +435,8 @@ struct item *replay_ring_item(const struct replay_ring *ring, size_t index)
     memcpy(item->note, id->note, id->note_bytes);
     item->snap_count = id->snap_count;
     item->registered_boot_ns = id->registered_boot_ns;
-    if (sample->process < ring->process_count && ring->processes[sample->process].facts != NULL)
-        item->process = process_facts_ref(ring->processes[sample->process].facts);
-    item->entry_count = id->newest.snap != 0;
-    item->entries[0] = id->newest;
+    item->process = process_facts_ref(replay_ring_process(ring, sample->process));
+    item->entry_count = id->entry_count;
+    memcpy(item->entries, id->entries, id->entry_count * sizeof(id->entries[0]));
     return item;
 }

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * ids.h - the rings of a recording and what lives in them, kept from its events: after each DRAIN as of that drain.
- * Pure.
+ * ids.h - the rings of a session and the processes and ids in them, kept up to date from its events. The one table for
+ * replay, dump and export. Pure.
  *
  * Guarantees
- *   A. Any events give a state in which rings ascend by number, and slots within a ring.
- *   B. An event that says again what is known changes nothing: recordings repeat all where a segment begins.
+ *   A. Whatever the events, rings ascend by number, and slots ascend within a ring.
+ *   B. An event that repeats what is known changes nothing: recordings repeat everything where a segment begins.
  *   C. Memory is bounded by what lives at one time, and RIP_PROCESS_MODULES modules a process.
  */
 #ifndef RIPD_REPLAY_IDS_H
@@ -19,23 +19,26 @@
 #include "rip/session.h"
 
 struct replay_process {
-    bool known;
     bool dead;
-    struct process_facts *facts; /* a reference; NULL = there was no memory */
+    struct process_facts *facts; /* a reference; NULL = not known. Modules are added to them as they become known */
 };
 
 /* What a sample does not say of an id. */
 struct replay_id {
     bool stale; /* its ring is renewed, and it was not named yet */
     uint32_t id;
+    uint32_t serial; /* from 1, in order of registration; never used again */
     uint64_t registered_boot_ns;
     uint64_t snap_count;
-    struct rip_entry newest; /* snap 0: none was recorded */
+    uint64_t since_wall_ns; /* when its entries or its idle state last changed */
+    uint64_t since_drain;   /* drains that were complete then */
     uint8_t kind;
     uint8_t name_bytes;
     uint8_t note_bytes;
     uint8_t name[RIP_NAME_BYTES];
     uint8_t note[RIP_NOTE_BYTES];
+    uint32_t entry_count;
+    struct rip_entry entries[]; /* newest first, without a gap; at most entries_max of the table */
 };
 
 struct replay_ring {
@@ -65,6 +68,9 @@ struct replay_ids {
     struct replay_ring **rings; /* ascending by number */
     size_t count;
     size_t capacity;
+    uint32_t entries_max; /* kept of each id: set before the first event; 0 = one */
+    uint32_t serial;      /* of the id registered last */
+    uint64_t drain_count; /* complete */
 };
 
 void replay_ids_done(struct replay_ids *ids);
@@ -79,6 +85,9 @@ struct replay_ring *replay_ids_ring(const struct replay_ids *ids, uint32_t numbe
 
 /* Where that generation of that slot is; ring->count: it is not there. */
 size_t replay_ring_find(const struct replay_ring *ring, uint32_t slot, uint32_t generation);
+
+/* Of an index of ring->processes. NULL: it is not known. */
+struct process_facts *replay_ring_process(const struct replay_ring *ring, uint32_t index);
 
 /* An id as ripd would describe it, as far as the recording knows. NULL: no memory. */
 struct item *replay_ring_item(const struct replay_ring *ring, size_t index);

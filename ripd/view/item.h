@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * item.h - one id as JSON: who it is, whose, what it does, where it was; and groups of ids. Private to view/.
+ * item.h - one id as JSON: who it is, whose, what it does, where it was; and groups of ids. For view/, and for rip,
+ * which shows ids without a ripd.
  *
  * An item of a list has all of it; an event has these parts in another order, and no trail.
  *

@@ -127,7 +127,8 @@ TEST(a_ring_is_shown, set_up, tear_down)
     assert_non_null(strstr(printed, "server+0x200"));
     assert_true(strstr(printed, "walker") < strstr(printed, "ender"));
     assert_int_equal(dump(argv, 3, printed), CLI_OK);
-    assert_non_null(strstr(strchr(printed, '\n'), "\"state\":\"exited\",\"snaps\":1,"));
+    assert_non_null(strstr(strchr(printed, '\n'), "\"state\":\"exited\""));
+    assert_non_null(strstr(strchr(printed, '\n'), "\"snaps\":1,"));
 }
 
 /* What comes before the cut is shown, and the status says that it is not all. */
@@ -147,15 +148,25 @@ TEST(a_recording_that_was_cut_is_shown, set_up, tear_down)
     assert_null(strstr(printed, "\"exited\""));
 }
 
+/* A table that knows of one ring. */
+static struct dump_ids *new_ids(uint32_t ring)
+{
+    const struct rip_event event = {.kind = RIP_EVENT_RING, .ring = ring, .as.ring_begin.name = {"ring", 4}};
+    struct dump_ids *ids = dump_ids_new();
+
+    assert_non_null(ids);
+    assert_int_equal(dump_ids_take(ids, &event), 0);
+    return ids;
+}
+
 /* Of ids that end without end only the first are kept, and the memory of the others is used again. */
 TEST(what_has_ended_is_bounded)
 {
-    struct dump_ids *ids = dump_ids_new();
+    struct dump_ids *ids = new_ids(1);
     struct rip_id_info info = {.name_bytes = 1, .name = "x"};
     struct rip_entry entry = {.address = 16};
     json_t *items, *places;
 
-    assert_non_null(ids);
     for (uint32_t i = 0; i < DUMP_ENDED_MAX + 1000; i++) {
         struct rip_event event = {.kind = RIP_EVENT_REGISTER, .ring = 1, .slot = i % 300, .id = i};
 
@@ -172,8 +183,8 @@ TEST(what_has_ended_is_bounded)
         if (i != DUMP_ENDED_MAX + 999)
             assert_int_equal(dump_ids_take(ids, &event), 0);
     }
-    items = dump_ids_items(ids, true);
-    places = dump_ids_places(ids);
+    items = dump_ids_ended(ids, NULL);
+    places = dump_ids_places(ids, NULL);
     assert_int_equal(json_array_size(items), DUMP_ENDED_MAX);
     assert_int_equal(json_array_size(places), 1);
     assert_int_equal(json_integer_value(json_object_get(json_array_get(places, 0), "count")), DUMP_ENDED_MAX + 1000);
@@ -185,13 +196,12 @@ TEST(what_has_ended_is_bounded)
 /* An id that has gone on keeps its last breadcrumbs; an event of one that is not known does no harm. */
 TEST(the_last_breadcrumbs_are_kept)
 {
-    struct dump_ids *ids = dump_ids_new();
+    struct dump_ids *ids = new_ids(2);
     struct rip_id_info info = {.slot = 3, .id = 9};
     struct rip_entry entries[RIP_ENTRY_COUNT];
     struct rip_event event = {.kind = RIP_EVENT_REGISTER, .ring = 2, .slot = 3, .as.id_begin.info = &info};
     json_t *items, *trail;
 
-    assert_non_null(ids);
     assert_int_equal(dump_ids_take(ids, &event), 0);
     for (uint64_t first = 1; first < 100; first += RIP_ENTRY_COUNT / 2) {
         for (uint64_t i = 0; i < RIP_ENTRY_COUNT / 2; i++)
@@ -204,7 +214,7 @@ TEST(the_last_breadcrumbs_are_kept)
     assert_int_equal(dump_ids_take(ids, &event), 0);
     event.kind = RIP_EVENT_EXIT;
     assert_int_equal(dump_ids_take(ids, &event), 0);
-    items = dump_ids_items(ids, false);
+    items = dump_ids_items(ids, NULL);
     assert_int_equal(json_array_size(items), 1);
     trail = json_object_get(json_array_get(items, 0), "trail");
     assert_int_equal(json_array_size(trail), RIP_ENTRY_COUNT);
