@@ -8,11 +8,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
-#include <sys/random.h>
 #include <unistd.h>
 
 #include "cli/cli.h"
 #include "os/clock.h"
+#include "os/random.h"
 #include "sym/symbols.h"
 #include "util/array.h"
 #include "util/time_limit.h"
@@ -54,7 +54,7 @@ struct names *names_new(const char *files)
         return NULL;
     if (files != NULL && realpath(files, names->files) == NULL)
         names->files[0] = '\0';
-    (void)getrandom(&options.hash_key, sizeof(options.hash_key), 0);
+    options.hash_key = (struct hash_key){{random_u64(), random_u64()}};
     names->idle = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     names->left_ns = NAMES_LIMIT_NS;
     if (names->idle >= 0 && cli_find(places, ARRAY_COUNT(places), "ripd-symbolizer", program) == 0 &&
