@@ -22,7 +22,8 @@ enum { PLAY_PROCESSES = 2, PLAY_THREADS_MAX = 128, PLAY_SUSPECTS_MAX = 1024 };
 
 #define PLAY_AMPLE_NS UINT64_C(5000000000) /* a budget that suffices for all */
 
-struct play {
+/* All zero between tests. */
+static struct play {
     struct scene *scene;
     struct ring_builder ring; /* "ring" */
     struct probe *probe;
@@ -31,7 +32,7 @@ struct play {
     struct detector_suspect suspects[PLAY_SUSPECTS_MAX];
     size_t count;
     pid_t pids[PLAY_PROCESSES]; /* by record; 0 = none */
-};
+} play;
 
 /* Of the threads of the child that is being started, shared with it. */
 static uint32_t *play_tids;
@@ -64,36 +65,36 @@ static inline void play_start_threads(size_t count, void *(*body)(void *context)
             usleep(100);
 }
 
-static inline void play_open_probe(struct play *play, const struct probe_options *options)
+static inline void play_open_probe(const struct probe_options *options)
 {
-    probe_free(play->probe);
-    play->probe = NULL;
-    cases_free(play->cases);
-    play->cases = cases_new(play->work, 0);
-    assert_non_null(play->cases);
-    assert_int_equal(probe_new(&play->probe, options), 0);
+    probe_free(play.probe);
+    play.probe = NULL;
+    cases_free(play.cases);
+    play.cases = cases_new(play.work, 0);
+    assert_non_null(play.cases);
+    assert_int_equal(probe_new(&play.probe, options), 0);
 }
 
 /* One that looks for itself. */
-static inline void play_open_own_probe(struct play *play, const char *proc_path, uint64_t budget_ns)
+static inline void play_open_own_probe(const char *proc_path, uint64_t budget_ns)
 {
     const struct probe_options options = {
         .proc_path = proc_path, .cgroup_path = "/sys/fs/cgroup", .budget_ns = budget_ns, .diag = -1};
 
-    play_open_probe(play, &options);
+    play_open_probe(&options);
 }
 
 /* A new suspect in the next slot: a thread of the process of a record; 0 = on none. */
-static inline void play_add_suspect(struct play *play, uint16_t record, uint32_t tid)
+static inline void play_add_suspect(uint16_t record, uint32_t tid)
 {
-    uint32_t slot = (uint32_t)play->count++;
+    uint32_t slot = (uint32_t)play.count++;
 
-    ring_builder_add_id(&play->ring, slot, slot + 1, tid, record, "worker");
-    ring_builder_slot(&play->ring, slot)->registered_boot_ns = clock_boot_ns();
-    play->suspects[slot] = (struct detector_suspect){
+    ring_builder_add_id(&play.ring, slot, slot + 1, tid, record, "worker");
+    ring_builder_slot(&play.ring, slot)->registered_boot_ns = clock_boot_ns();
+    play.suspects[slot] = (struct detector_suspect){
         .ring = 1,
         .slot = slot,
-        .generation = ring_builder_slot(&play->ring, slot)->generation,
+        .generation = ring_builder_slot(&play.ring, slot)->generation,
         .process = record,
         .tid = tid,
         .frozen_since_ns = 1000 + slot,
@@ -102,64 +103,61 @@ static inline void play_add_suspect(struct play *play, uint16_t record, uint32_t
 }
 
 /* Starts a child for that record, with so many threads; it holds no lock unless flags say so. body reports the tids. */
-static inline void play_add_process(struct play *play, uint16_t record, size_t thread_count, uint32_t flags,
-                                    void (*body)(void *context), void *context)
+static inline void play_add_process(uint16_t record, size_t thread_count, uint32_t flags, void (*body)(void *context),
+                                    void *context)
 {
     memset(play_tids, 0, PLAY_THREADS_MAX * sizeof(*play_tids));
-    play->pids[record] = ring_stage_start(body, NULL, context);
-    ring_builder_add_process(&play->ring, record, (uint32_t)play->pids[record],
-                             ring_stage_start_time(play->pids[record]), "child");
-    ring_builder_process(&play->ring, record)->flags = flags;
-    ring_builder_process(&play->ring, record)->pid_namespace = ring_stage_pid_namespace();
+    play.pids[record] = ring_stage_start(body, NULL, context);
+    ring_builder_add_process(&play.ring, record, (uint32_t)play.pids[record], ring_stage_start_time(play.pids[record]),
+                             "child");
+    ring_builder_process(&play.ring, record)->flags = flags;
+    ring_builder_process(&play.ring, record)->pid_namespace = ring_stage_pid_namespace();
     usleep(20000); /* ticks: the ids are registered after their threads have started */
     for (size_t i = 0; i < thread_count; i++)
-        play_add_suspect(play, record, play_tids[i]);
+        play_add_suspect(record, play_tids[i]);
 }
 
 /* A stage, a ring that nobody is in, and a probe that looks for itself and has time for everything. */
-static inline struct play *play_new(void)
+static inline void play_new(void)
 {
     const struct ring_geometry geometry = {.slot_capacity = PLAY_SUSPECTS_MAX};
-    struct play *play = calloc(1, sizeof(*play));
     void *scene;
 
-    assert_non_null(play);
     play_tids =
         mmap(NULL, PLAY_THREADS_MAX * sizeof(*play_tids), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     assert_ptr_not_equal(play_tids, MAP_FAILED);
-    play->work = work_new();
-    assert_non_null(play->work);
+    play.work = work_new();
+    assert_non_null(play.work);
     scene_open(&scene);
-    play->scene = scene;
-    ring_stage_build(&play->scene->stage, "ring", &geometry, &play->ring);
-    play_open_own_probe(play, "/proc", PLAY_AMPLE_NS);
-    return play;
+    play.scene = scene;
+    ring_stage_build(&play.scene->stage, "ring", &geometry, &play.ring);
+    play_open_own_probe("/proc", PLAY_AMPLE_NS);
 }
 
 static inline int play_free(void **state)
 {
-    struct play *play = *state;
-    void *scene = play->scene;
+    void *scene = play.scene;
 
+    (void)state;
     for (size_t i = 0; i < PLAY_PROCESSES; i++)
-        if (play->pids[i] != 0)
-            ring_stage_end(play->pids[i]);
-    probe_free(play->probe);
-    cases_free(play->cases);
-    work_free(play->work);
-    ring_stage_release(&play->ring);
+        if (play.pids[i] != 0)
+            ring_stage_end(play.pids[i]);
+    probe_free(play.probe);
+    cases_free(play.cases);
+    work_free(play.work);
+    ring_stage_release(&play.ring);
     scene_close(&scene);
     munmap(play_tids, PLAY_THREADS_MAX * sizeof(*play_tids));
-    free(play);
+    play = (struct play){.count = 0};
     return 0;
 }
 
 /* The case of a suspect; an empty one if it has none. */
-static inline struct stall_case *play_case(const struct play *play, size_t suspect)
+static inline struct stall_case *play_case(size_t suspect)
 {
     static struct stall_case none;
-    const struct detector_suspect *wanted = &play->suspects[suspect];
-    struct stall_case *found = cases_find(play->cases, wanted->ring, wanted->slot, wanted->generation);
+    const struct detector_suspect *wanted = &play.suspects[suspect];
+    struct stall_case *found = cases_find(play.cases, wanted->ring, wanted->slot, wanted->generation);
 
     none = (struct stall_case){0};
     return found != NULL ? found : &none;
@@ -172,35 +170,35 @@ static inline uint32_t play_user_of(void *context, uint32_t ring)
 }
 
 /* One scan's evidence of the first count suspects. Returns how many are left unexamined. */
-static inline size_t play_examine(struct play *play, size_t count)
+static inline size_t play_examine(size_t count)
 {
     size_t left = 0;
 
-    work_begin(play->work);
-    assert_int_equal(cases_begin(play->cases, play->suspects, count, play_user_of, NULL), 0);
-    probe_examine(play->probe, play->scene->registry, play->cases, play->work);
+    work_begin(play.work);
+    assert_int_equal(cases_begin(play.cases, play.suspects, count, play_user_of, NULL), 0);
+    probe_examine(play.probe, play.scene->registry, play.cases, play.work);
     for (size_t i = 0; i < count; i++)
-        left += !play_case(play, i)->evidence.examined;
+        left += !play_case(i)->evidence.examined;
     return left;
 }
 
 /* The same of all suspects, and the end of the scan for the probe. */
-static inline size_t play_collect(struct play *play)
+static inline size_t play_collect(void)
 {
-    size_t left = play_examine(play, play->count);
+    size_t left = play_examine(play.count);
 
-    probe_end(play->probe);
+    probe_end(play.probe);
     return left;
 }
 
 /* What is made of the evidence is known the next time. */
-static inline void play_take_verdicts(struct play *play)
+static inline void play_take_verdicts(void)
 {
-    for (size_t i = 0; i < play->count; i++) {
-        struct verdict verdict = cause_judge(&play_case(play, i)->evidence);
+    for (size_t i = 0; i < play.count; i++) {
+        struct verdict verdict = cause_judge(&play_case(i)->evidence);
 
-        play->suspects[i].state = verdict.state;
-        play->suspects[i].cause = verdict.cause;
+        play.suspects[i].state = verdict.state;
+        play.suspects[i].cause = verdict.cause;
     }
 }
 

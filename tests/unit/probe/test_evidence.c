@@ -16,26 +16,26 @@ static void be_child(void *context)
 
 static int set_up(void **state)
 {
-    struct play *play = play_new();
+    (void)state;
+    play_new();
 
-    play_add_process(play, 0, THREADS, 0, be_child, NULL);
-    scene_refresh(play->scene);
-    assert_int_equal(serial_of(play->scene, "ring"), 1);
-    *state = play;
+    play_add_process(0, THREADS, 0, be_child, NULL);
+    scene_refresh(play.scene);
+    assert_int_equal(serial_of(play.scene, "ring"), 1);
     return 0;
 }
 
-static struct verdict judge(const struct play *play, size_t suspect)
+static struct verdict judge(size_t suspect)
 {
-    return cause_judge(&play_case(play, suspect)->evidence);
+    return cause_judge(&play_case(suspect)->evidence);
 }
 
-static void assert_all(const struct play *play, enum id_state state, enum id_cause cause)
+static void assert_all(enum id_state state, enum id_cause cause)
 {
-    for (size_t i = 0; i < play->count; i++) {
-        assert_true(play_case(play, i)->evidence.examined);
-        assert_int_equal(judge(play, i).state, state);
-        assert_int_equal(judge(play, i).cause, cause);
+    for (size_t i = 0; i < play.count; i++) {
+        assert_true(play_case(i)->evidence.examined);
+        assert_int_equal(judge(i).state, state);
+        assert_int_equal(judge(i).cause, cause);
     }
 }
 
@@ -43,39 +43,34 @@ static void assert_all(const struct play *play, enum id_state state, enum id_cau
 
 TEST(sleeping, set_up, play_free)
 {
-    struct play *play = *state;
-
-    assert_int_equal(play_collect(play), 0);
-    for (size_t i = 0; i < play->count; i++) {
-        assert_true(play_case(play, i)->evidence.examined);
-        assert_int_equal(play_case(play, i)->evidence.thread_state, 'S');
-        assert_int_equal(play_case(play, i)->evidence.process_state, 'S');
-        assert_false(play_case(play, i)->evidence.thread_gone);
-        assert_false(play_case(play, i)->evidence.thread_replaced);
-        assert_false(play_case(play, i)->evidence.frozen);
-        assert_int_equal(judge(play, i).state, ID_STALLED);
+    assert_int_equal(play_collect(), 0);
+    for (size_t i = 0; i < play.count; i++) {
+        assert_true(play_case(i)->evidence.examined);
+        assert_int_equal(play_case(i)->evidence.thread_state, 'S');
+        assert_int_equal(play_case(i)->evidence.process_state, 'S');
+        assert_false(play_case(i)->evidence.thread_gone);
+        assert_false(play_case(i)->evidence.thread_replaced);
+        assert_false(play_case(i)->evidence.frozen);
+        assert_int_equal(judge(i).state, ID_STALLED);
     }
 }
 
 TEST(stopped, set_up, play_free)
 {
-    struct play *play = *state;
-
-    kill(play->pids[0], SIGSTOP);
-    play_await(play->pids[0], 'T');
-    play_add_suspect(play, 0, 0);
-    assert_int_equal(play_collect(play), 0);
-    assert_int_equal(play_case(play, 3)->evidence.thread_state, 'T');
-    assert_all(play, ID_STOPPED, CAUSE_SIGNAL);
-    kill(play->pids[0], SIGCONT);
-    play_await(play->pids[0], 'S');
-    play_collect(play);
-    assert_int_equal(judge(play, 3).state, ID_STALLED);
+    kill(play.pids[0], SIGSTOP);
+    play_await(play.pids[0], 'T');
+    play_add_suspect(0, 0);
+    assert_int_equal(play_collect(), 0);
+    assert_int_equal(play_case(3)->evidence.thread_state, 'T');
+    assert_all(ID_STOPPED, CAUSE_SIGNAL);
+    kill(play.pids[0], SIGCONT);
+    play_await(play.pids[0], 'S');
+    play_collect();
+    assert_int_equal(judge(3).state, ID_STALLED);
 }
 
 TEST(traced, set_up, play_free)
 {
-    struct play *play = *state;
     int status;
 
     if (ptrace(PTRACE_SEIZE, play_tids[3], NULL, NULL) != 0 ||
@@ -84,9 +79,9 @@ TEST(traced, set_up, play_free)
         skip();
     }
     assert_int_equal(waitpid((pid_t)play_tids[3], &status, __WALL), play_tids[3]);
-    assert_int_equal(play_collect(play), 0);
-    assert_int_equal(judge(play, 3).cause, CAUSE_TRACER);
-    assert_int_equal(judge(play, 4).state, ID_STALLED); /* only that one */
+    assert_int_equal(play_collect(), 0);
+    assert_int_equal(judge(3).cause, CAUSE_TRACER);
+    assert_int_equal(judge(4).state, ID_STALLED); /* only that one */
     ptrace(PTRACE_DETACH, play_tids[3], NULL, NULL);
 }
 
@@ -101,12 +96,12 @@ static bool write_to(const char *path, const char *text)
 }
 
 /* Freezes the child in a group of its own. False if that cannot be done here. */
-static bool freeze(const struct play *play, const char *group)
+static bool freeze(const char *group)
 {
     char path[160], text[32];
 
     snprintf(path, sizeof(path), "%s/cgroup.procs", group);
-    snprintf(text, sizeof(text), "%d", play->pids[0]);
+    snprintf(text, sizeof(text), "%d", play.pids[0]);
     if (mkdir(group, 0755) != 0 || !write_to(path, text))
         return false;
     snprintf(path, sizeof(path), "%s/freezer.state", group);
@@ -128,101 +123,91 @@ static bool freeze(const struct play *play, const char *group)
 
 TEST(frozen, set_up, play_free)
 {
-    struct play *play = *state;
     char group[64], path[128];
     bool frozen;
 
     snprintf(group, sizeof(group), "/sys/fs/cgroup/freezer/ripd-test-%d", getpid());
-    frozen = freeze(play, group);
+    frozen = freeze(group);
     if (frozen) {
-        play_add_suspect(play, 0, 0);
-        assert_int_equal(play_collect(play), 0);
+        play_add_suspect(0, 0);
+        assert_int_equal(play_collect(), 0);
     }
     snprintf(path, sizeof(path), "%s/freezer.state", group);
     write_to(path, "THAWED");
-    kill(play->pids[0], SIGKILL);
+    kill(play.pids[0], SIGKILL);
     for (int i = 0; i < 1000 && rmdir(group) != 0 && errno == EBUSY; i++) {
-        waitpid(play->pids[0], NULL, WNOHANG | WNOWAIT);
+        waitpid(play.pids[0], NULL, WNOHANG | WNOWAIT);
         usleep(1000);
     }
     if (!frozen) {
         print_message("skipped: no freezer that can be written at %s\n", group);
         skip();
     }
-    assert_all(play, ID_STOPPED, CAUSE_FREEZER);
+    assert_all(ID_STOPPED, CAUSE_FREEZER);
 }
 
 TEST(on_no_thread, set_up, play_free)
 {
-    struct play *play = *state;
-
-    play_add_suspect(play, 0, 0);
-    assert_int_equal(play_collect(play), 0);
-    assert_true(play_case(play, THREADS)->evidence.on_no_thread);
-    assert_int_equal(play_case(play, THREADS)->evidence.process_state, 'S');
-    assert_int_equal(judge(play, THREADS).cause, CAUSE_PARKED);
+    play_add_suspect(0, 0);
+    assert_int_equal(play_collect(), 0);
+    assert_true(play_case(THREADS)->evidence.on_no_thread);
+    assert_int_equal(play_case(THREADS)->evidence.process_state, 'S');
+    assert_int_equal(judge(THREADS).cause, CAUSE_PARKED);
 }
 
 /* Gone ------------------------------------------------------------------------------------------------------------- */
 
 TEST(threads_that_are_gone_or_not_the_same, set_up, play_free)
 {
-    struct play *play = *state;
-
-    play_add_suspect(play, 0, 4194304);                        /* no such thread */
-    play_add_suspect(play, 0, (uint32_t)getpid());             /* a thread, but not one of that process */
-    ring_builder_slot(&play->ring, 2)->registered_boot_ns = 1; /* long before its thread was started */
-    ring_builder_slot(&play->ring, 3)->registered_boot_ns = 1;
-    ring_builder_slot(&play->ring, 3)->kind = RIP_KIND_COROUTINE; /* may be on a younger thread */
-    assert_int_equal(play_collect(play), 0);
-    assert_true(play_case(play, THREADS)->evidence.thread_gone);
-    assert_true(play_case(play, THREADS + 1)->evidence.thread_gone);
-    assert_true(play_case(play, 2)->evidence.thread_replaced);
-    assert_int_equal(judge(play, 2).state, ID_EXITED);
-    assert_false(play_case(play, 3)->evidence.thread_replaced);
+    play_add_suspect(0, 4194304);                             /* no such thread */
+    play_add_suspect(0, (uint32_t)getpid());                  /* a thread, but not one of that process */
+    ring_builder_slot(&play.ring, 2)->registered_boot_ns = 1; /* long before its thread was started */
+    ring_builder_slot(&play.ring, 3)->registered_boot_ns = 1;
+    ring_builder_slot(&play.ring, 3)->kind = RIP_KIND_COROUTINE; /* may be on a younger thread */
+    assert_int_equal(play_collect(), 0);
+    assert_true(play_case(THREADS)->evidence.thread_gone);
+    assert_true(play_case(THREADS + 1)->evidence.thread_gone);
+    assert_true(play_case(2)->evidence.thread_replaced);
+    assert_int_equal(judge(2).state, ID_EXITED);
+    assert_false(play_case(3)->evidence.thread_replaced);
 }
 
 TEST(a_process_that_is_missing, set_up, play_free)
 {
-    struct play *play = *state;
     siginfo_t info;
 
-    kill(play->pids[0], SIGKILL);
+    kill(play.pids[0], SIGKILL);
     /* a leader is a zombie before its last thread is gone */
-    assert_int_equal(waitid(P_PID, (id_t)play->pids[0], &info, WEXITED | WNOWAIT), 0);
-    scene_refresh(play->scene);
-    assert_int_equal(ring_named(play->scene, "ring")->processes[0].verdict, PROCESS_MISSING);
-    assert_int_equal(play_collect(play), 0);
-    assert_all(play, ID_EXITED, CAUSE_NONE);
+    assert_int_equal(waitid(P_PID, (id_t)play.pids[0], &info, WEXITED | WNOWAIT), 0);
+    scene_refresh(play.scene);
+    assert_int_equal(ring_named(play.scene, "ring")->processes[0].verdict, PROCESS_MISSING);
+    assert_int_equal(play_collect(), 0);
+    assert_all(ID_EXITED, CAUSE_NONE);
 }
 
 /* The process ends after its verdict: its ids get no evidence on this scan; the next one finds it dead. */
 TEST(a_process_that_ends_meanwhile, set_up, play_free)
 {
-    struct play *play = *state;
-
-    ring_stage_end(play->pids[0]);
-    assert_int_equal(play_collect(play), play->count);
-    play->pids[0] = ring_stage_start(be_child, NULL, NULL);
+    ring_stage_end(play.pids[0]);
+    assert_int_equal(play_collect(), play.count);
+    play.pids[0] = ring_stage_start(be_child, NULL, NULL);
 }
 
 TEST(a_process_without_a_verdict, set_up, play_free)
 {
-    struct play *play = *state;
-
-    ring_builder_process(&play->ring, 0)->pid_namespace = 1; /* its pid means nothing here, and it holds no lock */
-    scene_refresh(play->scene);
-    assert_int_equal(ring_named(play->scene, "ring")->processes[0].verdict, PROCESS_UNKNOWN);
-    play_add_suspect(play, 0, 0);
-    assert_int_equal(play_collect(play), 0);
-    for (size_t i = 0; i < play->count; i++) {
-        assert_int_equal(play_case(play, i)->evidence.thread_state, 0);
-        assert_int_equal(play_case(play, i)->evidence.process_state, 0);
-        assert_int_equal(judge(play, i).cause, i == THREADS ? CAUSE_PARKED : CAUSE_UNKNOWN);
+    ring_builder_process(&play.ring, 0)->pid_namespace = 1; /* its pid means nothing here, and it holds no lock */
+    scene_refresh(play.scene);
+    assert_int_equal(ring_named(play.scene, "ring")->processes[0].verdict, PROCESS_UNKNOWN);
+    play_add_suspect(0, 0);
+    assert_int_equal(play_collect(), 0);
+    for (size_t i = 0; i < play.count; i++) {
+        assert_int_equal(play_case(i)->evidence.thread_state, 0);
+        assert_int_equal(play_case(i)->evidence.process_state, 0);
+        assert_int_equal(judge(i).cause, i == THREADS ? CAUSE_PARKED : CAUSE_UNKNOWN);
     }
-    play->suspects[0].process = 7;     /* of no process at all */
-    play->suspects[THREADS].ring = 77; /* of a ring that is gone */
-    assert_int_equal(play_collect(play), 1);
+    play.suspects[0].process = 7;     /* of no process at all */
+    play.suspects[THREADS].ring = 77; /* of a ring that is gone */
+    assert_int_equal(play_collect(), 1);
 }
 
 /* A made-up /proc -------------------------------------------------------------------------------------------------- */
@@ -238,21 +223,20 @@ static void put_status(const struct ring_stage *stage, pid_t pid, const char *mo
 
 TEST(core_dump, set_up, play_free)
 {
-    struct play *play = *state;
-    struct ring_stage *stage = &play->scene->stage;
+    struct ring_stage *stage = &play.scene->stage;
     const char *stat = "1 (x) D 1 1 1 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 777 0";
 
     ring_stage_put_stat(stage, 500, stat);
     put_status(stage, 500, "NSpid:\t500\nCoreDumping:\t1\n");
-    ring_builder_add_process(&play->ring, 0, 500, 777, "dumping");
-    ring_builder_process(&play->ring, 0)->flags = 0;
-    ring_builder_process(&play->ring, 0)->pid_namespace = 0;
-    scene_watch(play->scene, "", NULL, ring_stage_path(stage, "proc"));
-    play_open_own_probe(play, ring_stage_path(stage, "proc"), PLAY_AMPLE_NS);
-    scene_refresh(play->scene);
-    assert_int_equal(ring_named(play->scene, "ring")->processes[0].verdict, PROCESS_ALIVE);
-    assert_int_equal(play_collect(play), 0);
-    assert_all(play, ID_STOPPED, CAUSE_CORE_DUMP);
+    ring_builder_add_process(&play.ring, 0, 500, 777, "dumping");
+    ring_builder_process(&play.ring, 0)->flags = 0;
+    ring_builder_process(&play.ring, 0)->pid_namespace = 0;
+    scene_watch(play.scene, "", NULL, ring_stage_path(stage, "proc"));
+    play_open_own_probe(ring_stage_path(stage, "proc"), PLAY_AMPLE_NS);
+    scene_refresh(play.scene);
+    assert_int_equal(ring_named(play.scene, "ring")->processes[0].verdict, PROCESS_ALIVE);
+    assert_int_equal(play_collect(), 0);
+    assert_all(ID_STOPPED, CAUSE_CORE_DUMP);
 }
 
 /* Holds both locks of record 0 of the ring, as a process that is in it does. */
@@ -270,8 +254,7 @@ static void lock_record(void *context)
  */
 TEST(the_lock_is_asked_about_again, set_up, play_free)
 {
-    struct play *play = *state;
-    struct ring_stage *stage = &play->scene->stage;
+    struct ring_stage *stage = &play.scene->stage;
     char path[128], text[128];
     pid_t pid;
 
@@ -280,142 +263,135 @@ TEST(the_lock_is_asked_about_again, set_up, play_free)
     snprintf(text, sizeof(text), "%d (x) T 1 1 1 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 777 0", pid);
     ring_stage_put_stat(stage, (uint32_t)pid, text);
     put_status(stage, pid, "");
-    ring_builder_add_process(&play->ring, 0, (uint32_t)pid, 777, "locker");
-    ring_builder_process(&play->ring, 0)->flags = RIP_PROCESS_HAS_HOLDER_LOCK;
-    ring_builder_process(&play->ring, 0)->pid_namespace = 0;
-    scene_watch(play->scene, "", NULL, ring_stage_path(stage, "proc"));
-    play_open_own_probe(play, ring_stage_path(stage, "proc"), PLAY_AMPLE_NS);
-    scene_refresh(play->scene);
-    assert_int_equal(ring_named(play->scene, "ring")->processes[0].verdict, PROCESS_ATTESTED);
-    assert_int_equal(play_collect(play), 0);
-    assert_all(play, ID_STOPPED, CAUSE_SIGNAL);
+    ring_builder_add_process(&play.ring, 0, (uint32_t)pid, 777, "locker");
+    ring_builder_process(&play.ring, 0)->flags = RIP_PROCESS_HAS_HOLDER_LOCK;
+    ring_builder_process(&play.ring, 0)->pid_namespace = 0;
+    scene_watch(play.scene, "", NULL, ring_stage_path(stage, "proc"));
+    play_open_own_probe(ring_stage_path(stage, "proc"), PLAY_AMPLE_NS);
+    scene_refresh(play.scene);
+    assert_int_equal(ring_named(play.scene, "ring")->processes[0].verdict, PROCESS_ATTESTED);
+    assert_int_equal(play_collect(), 0);
+    assert_all(ID_STOPPED, CAUSE_SIGNAL);
     ring_stage_end(pid);
-    assert_int_equal(play_collect(play), play->count);
-    assert_int_equal(play_case(play, 0)->evidence.thread_state, 0);
+    assert_int_equal(play_collect(), play.count);
+    assert_int_equal(play_case(0)->evidence.thread_state, 0);
 }
 
 /* Budget ----------------------------------------------------------------------------------------------------------- */
 
-static void fill_up(struct play *play)
+static void fill_up(void)
 {
-    for (int i = 0; play->count < SLOTS; i++)
-        play_add_suspect(play, 0, play_tids[i % THREADS]);
+    for (int i = 0; play.count < SLOTS; i++)
+        play_add_suspect(0, play_tids[i % THREADS]);
 }
 
 TEST(no_time_at_all, set_up, play_free)
 {
-    struct play *play = *state;
-
-    play_open_own_probe(play, "/proc", 0);
-    assert_int_equal(play_collect(play), play->count);
-    assert_int_equal(play_examine(play, 0), 0);
-    probe_end(play->probe);
+    play_open_own_probe("/proc", 0);
+    assert_int_equal(play_collect(), play.count);
+    assert_int_equal(play_examine(0), 0);
+    probe_end(play.probe);
 }
 
-static uint64_t left_count(const struct play *play)
+static uint64_t left_count(void)
 {
     struct probe_counters counters;
 
-    probe_count(play->probe, &counters);
+    probe_count(play.probe, &counters);
     return counters.left_count;
 }
 
-static void find_all_idle(struct play *play)
+static void find_all_idle(void)
 {
-    for (size_t i = 0; i < play->count; i++) {
-        play->suspects[i].state = ID_IDLE;
-        play->suspects[i].cause = CAUSE_INPUT;
+    for (size_t i = 0; i < play.count; i++) {
+        play.suspects[i].state = ID_IDLE;
+        play.suspects[i].cause = CAUSE_INPUT;
     }
 }
 
 /* One scan later is in time, and those that have a verdict are looked at when there is time. */
 TEST(only_what_is_late_counts_as_left, set_up, play_free)
 {
-    struct play *play = *state;
-
-    play_open_own_probe(play, "/proc", 0);
-    play_collect(play);
-    assert_int_equal(left_count(play), 0);
-    play_collect(play);
-    assert_int_equal(left_count(play), play->count);
-    find_all_idle(play);
-    play_collect(play);
-    play_collect(play);
-    assert_int_equal(left_count(play), play->count);
+    play_open_own_probe("/proc", 0);
+    play_collect();
+    assert_int_equal(left_count(), 0);
+    play_collect();
+    assert_int_equal(left_count(), play.count);
+    find_all_idle();
+    play_collect();
+    play_collect();
+    assert_int_equal(left_count(), play.count);
 }
 
 /* There is time for one process. */
 TEST(who_has_no_verdict_comes_before_other_processes, set_up, play_free)
 {
-    struct play *play = *state;
     const struct ring *ring;
 
-    find_all_idle(play);
-    play_add_process(play, 1, THREADS, 0, be_child, NULL);
-    scene_refresh(play->scene);
-    play_open_own_probe(play, "/proc", 0);
-    play_collect(play);
-    ring = registry_find(play->scene->registry, 1);
+    find_all_idle();
+    play_add_process(1, THREADS, 0, be_child, NULL);
+    scene_refresh(play.scene);
+    play_open_own_probe("/proc", 0);
+    play_collect();
+    ring = registry_find(play.scene->registry, 1);
     assert_int_equal(ring->processes[0].examined_mono_ns, 0);
     assert_int_not_equal(ring->processes[1].examined_mono_ns, 0);
 }
 
 TEST(everyone_gets_a_turn, set_up, play_free)
 {
-    struct play *play = *state;
     bool seen[SLOTS] = {false};
     size_t seen_count = 0, rounds = 0;
     uint64_t longest_ns = 0;
 
-    fill_up(play);
-    for (size_t i = 0; i < play->count; i++) { /* all have been examined before: they take turns */
-        play->suspects[i].state = ID_STALLED;
-        play->suspects[i].cause = CAUSE_UNKNOWN;
+    fill_up();
+    for (size_t i = 0; i < play.count; i++) { /* all have been examined before: they take turns */
+        play.suspects[i].state = ID_STALLED;
+        play.suspects[i].cause = CAUSE_UNKNOWN;
     }
-    play_open_own_probe(play, "/proc", 1000000);
-    for (; seen_count < play->count; rounds++) {
+    play_open_own_probe("/proc", 1000000);
+    for (; seen_count < play.count; rounds++) {
         uint64_t started_ns = clock_mono_ns();
 
         assert_true(rounds < 10000);
-        play_collect(play);
+        play_collect();
         if (clock_mono_ns() - started_ns > longest_ns)
             longest_ns = clock_mono_ns() - started_ns;
-        for (size_t i = 0; i < play->count; i++) {
-            seen_count += play_case(play, i)->evidence.examined && !seen[i];
-            seen[i] = seen[i] || play_case(play, i)->evidence.examined;
+        for (size_t i = 0; i < play.count; i++) {
+            seen_count += play_case(i)->evidence.examined && !seen[i];
+            seen[i] = seen[i] || play_case(i)->evidence.examined;
         }
     }
     assert_true(rounds > 1);
-    print_message("%zu suspects in %zu rounds, the longest %.1f ms\n", play->count, rounds, (double)longest_ns / 1e6);
+    print_message("%zu suspects in %zu rounds, the longest %.1f ms\n", play.count, rounds, (double)longest_ns / 1e6);
 }
 
 TEST(the_longest_frozen_of_the_new_come_first, set_up, play_free)
 {
-    struct play *play = *state;
     uint64_t youngest_examined = 0, oldest_left = UINT64_MAX;
     size_t left = 0;
 
-    fill_up(play);
-    for (size_t i = 0; i < play->count; i++) {
-        play->suspects[i].frozen_since_ns = 1 + (i * 7919) % 1000003;
+    fill_up();
+    for (size_t i = 0; i < play.count; i++) {
+        play.suspects[i].frozen_since_ns = 1 + (i * 7919) % 1000003;
         if (i % 2 != 0) { /* had their turn already */
-            play->suspects[i].state = ID_STALLED;
-            play->suspects[i].cause = CAUSE_UNKNOWN;
+            play.suspects[i].state = ID_STALLED;
+            play.suspects[i].cause = CAUSE_UNKNOWN;
         }
     }
     for (uint64_t budget_ns = 8000000; left <= SLOTS / 2; budget_ns /= 2) { /* until it does not suffice for the new */
-        play_open_own_probe(play, "/proc", budget_ns);
-        left = play_collect(play);
+        play_open_own_probe("/proc", budget_ns);
+        left = play_collect();
     }
-    for (size_t i = 0; i < play->count; i++) {
-        uint64_t since_ns = play->suspects[i].frozen_since_ns;
+    for (size_t i = 0; i < play.count; i++) {
+        uint64_t since_ns = play.suspects[i].frozen_since_ns;
 
-        assert_false(i % 2 != 0 && play_case(play, i)->evidence.examined);
+        assert_false(i % 2 != 0 && play_case(i)->evidence.examined);
         if (i % 2 != 0)
             continue;
-        if (play_case(play, i)->evidence.examined && since_ns > youngest_examined)
+        if (play_case(i)->evidence.examined && since_ns > youngest_examined)
             youngest_examined = since_ns;
-        if (!play_case(play, i)->evidence.examined && since_ns < oldest_left)
+        if (!play_case(i)->evidence.examined && since_ns < oldest_left)
             oldest_left = since_ns;
     }
     assert_true(youngest_examined < oldest_left);
@@ -424,16 +400,15 @@ TEST(the_longest_frozen_of_the_new_come_first, set_up, play_free)
 /* A stopped process must not leave most of its threads accused just because there are many of them. */
 TEST(a_stop_is_reported_of_all_at_once, set_up, play_free)
 {
-    struct play *play = *state;
     int attempts = 0;
 
-    fill_up(play);
-    kill(play->pids[0], SIGSTOP);
-    play_await(play->pids[0], 'T');
-    play_open_own_probe(play, "/proc", 1000000);
-    while (play_collect(play) != 0) /* 1 ms: too little to read a thousand threads, unless this test was put aside */
+    fill_up();
+    kill(play.pids[0], SIGSTOP);
+    play_await(play.pids[0], 'T');
+    play_open_own_probe("/proc", 1000000);
+    while (play_collect() != 0) /* 1 ms: too little to read a thousand threads, unless this test was put aside */
         assert_true(attempts++ < 100);
-    assert_all(play, ID_STOPPED, CAUSE_SIGNAL);
+    assert_all(ID_STOPPED, CAUSE_SIGNAL);
 }
 
 static size_t count_descriptors(void)
@@ -447,10 +422,9 @@ static size_t count_descriptors(void)
 
 TEST(nothing_is_kept, set_up, play_free)
 {
-    struct play *play = *state;
     size_t before = count_descriptors();
 
     for (int i = 0; i < 10; i++)
-        play_collect(play);
+        play_collect();
     assert_int_equal(count_descriptors(), before);
 }

@@ -29,12 +29,12 @@ static void be_child(void *context)
 
 static int set_up(void **state)
 {
-    struct play *play = play_new();
+    (void)state;
+    play_new();
 
-    play_add_process(play, STOPS, THREADS, 0, be_child, NULL);
-    play_add_process(play, RUNS, THREADS, 0, be_child, NULL);
-    scene_refresh(play->scene);
-    *state = play;
+    play_add_process(STOPS, THREADS, 0, be_child, NULL);
+    play_add_process(RUNS, THREADS, 0, be_child, NULL);
+    scene_refresh(play.scene);
     return 0;
 }
 
@@ -45,143 +45,137 @@ static int tear_down(void **state)
 }
 
 /* Sends the signal, and waits until the process's first thread is in that state. */
-static void stop(const struct play *play, int number, char letter)
+static void stop(int number, char letter)
 {
-    kill(play->pids[STOPS], number);
-    play_await(play->pids[STOPS], letter);
+    kill(play.pids[STOPS], number);
+    play_await(play.pids[STOPS], letter);
 }
 
 /* Collects, and takes over the verdicts for the next time. */
-static size_t collect(struct play *play)
+static size_t collect(void)
 {
-    size_t left = play_collect(play);
+    size_t left = play_collect();
 
-    play_take_verdicts(play);
+    play_take_verdicts();
     return left;
 }
 
 /* Collects until all wait: threads that have just been started or continued may still be ready to run. */
-static void all_wait(struct play *play)
+static void all_wait(void)
 {
     size_t waiting = 0;
 
     for (int i = 0; i < 1000 && waiting < COUNT; i++) {
-        collect(play);
+        collect();
         waiting = 0;
         for (size_t j = 0; j < COUNT; j++)
-            waiting += play_case(play, j)->evidence.examined && play_case(play, j)->evidence.thread_state == 'S';
+            waiting += play_case(j)->evidence.examined && play_case(j)->evidence.thread_state == 'S';
     }
     assert_int_equal(waiting, COUNT);
 }
 
 /* Collects until every thread has evidence; until then none has any but that it is stopped. */
-static void collect_all_stopped(struct play *play)
+static void collect_all_stopped(void)
 {
     size_t count = 0;
 
     for (int i = 0; i < 1000 && count < THREADS; i++) {
-        collect(play);
+        collect();
         count = 0;
         for (size_t j = 0; j < THREADS; j++)
-            count += play_case(play, j)->kernel != NULL && play_case(play, j)->kernel->state == 'T';
+            count += play_case(j)->kernel != NULL && play_case(j)->kernel->state == 'T';
         for (size_t j = 0; j < THREADS; j++)
-            assert_true(play_case(play, j)->kernel == NULL || play_case(play, j)->kernel->state == 'T');
+            assert_true(play_case(j)->kernel == NULL || play_case(j)->kernel->state == 'T');
     }
 }
 
-static void assert_state(const struct play *play, size_t first, enum id_state state, char letter)
+static void assert_state(size_t first, enum id_state state, char letter)
 {
     for (size_t i = first; i < first + THREADS; i++) {
-        assert_int_equal(play->suspects[i].state, state);
-        assert_non_null(play_case(play, i)->kernel);
-        assert_int_equal(play_case(play, i)->kernel->state, letter);
+        assert_int_equal(play.suspects[i].state, state);
+        assert_non_null(play_case(i)->kernel);
+        assert_int_equal(play_case(i)->kernel->state, letter);
     }
 }
 
 /* Facts are of the time that they are shown at: before the stop, while it lasts, and after. */
 TEST(before_while_and_after, set_up, tear_down)
 {
-    struct play *play = *state;
-
-    all_wait(play);
-    assert_state(play, 0, ID_STALLED, 'S');
-    stop(play, SIGSTOP, 'T');
-    collect_all_stopped(play);
-    assert_state(play, 0, ID_STOPPED, 'T');
-    assert_state(play, THREADS, ID_STALLED, 'S');
-    assert_int_equal(collect(play), 0);
-    assert_state(play, 0, ID_STOPPED, 'T');
-    stop(play, SIGCONT, 'S');
-    all_wait(play);
-    assert_state(play, 0, ID_STALLED, 'S');
+    all_wait();
+    assert_state(0, ID_STALLED, 'S');
+    stop(SIGSTOP, 'T');
+    collect_all_stopped();
+    assert_state(0, ID_STOPPED, 'T');
+    assert_state(THREADS, ID_STALLED, 'S');
+    assert_int_equal(collect(), 0);
+    assert_state(0, ID_STOPPED, 'T');
+    stop(SIGCONT, 'S');
+    all_wait();
+    assert_state(0, ID_STALLED, 'S');
 }
 
 /* Without time for a look nothing old is shown, and what is known all the same is. */
 TEST(not_looked_at, set_up, tear_down)
 {
-    struct play *play = *state;
-
-    assert_int_equal(collect(play), 0);
-    stop(play, SIGSTOP, 'T');
-    play->suspects[3].tid = 0; /* on no thread */
-    probe_set_budget(play->probe, 2000000);
-    collect(play);
+    assert_int_equal(collect(), 0);
+    stop(SIGSTOP, 'T');
+    play.suspects[3].tid = 0; /* on no thread */
+    probe_set_budget(play.probe, 2000000);
+    collect();
     for (size_t i = 0; i < THREADS; i++) {
-        assert_int_equal(play->suspects[i].state, ID_STOPPED);
-        assert_true(play_case(play, i)->kernel == NULL || play_case(play, i)->kernel->state == 'T');
+        assert_int_equal(play.suspects[i].state, ID_STOPPED);
+        assert_true(play_case(i)->kernel == NULL || play_case(i)->kernel->state == 'T');
     }
-    assert_null(play_case(play, 3)->kernel);
-    assert_int_equal(probe_stopped_facts(play->probe)->state, 'T');
-    assert_null(probe_stopped_facts(play->probe)->syscall);
+    assert_null(play_case(3)->kernel);
+    assert_int_equal(probe_stopped_facts(play.probe)->state, 'T');
+    assert_null(probe_stopped_facts(play.probe)->syscall);
 }
 
 /* However late a busy machine lets it begin, a call asks about one process, and calls take turns. */
 TEST(one_process_at_least, set_up, tear_down)
 {
-    struct play *play = *state;
     size_t count = 0;
 
-    stop(play, SIGSTOP, 'T');
+    stop(SIGSTOP, 'T');
     step_ns = PLAY_AMPLE_NS;
     for (size_t i = 0; i < COUNT / THREADS; i++) { /* processes */
-        collect(play);
-        count += play->suspects[0].state == ID_STOPPED;
+        collect();
+        count += play.suspects[0].state == ID_STOPPED;
     }
     step_ns = 0;
     assert_int_equal(count, 1);
 }
 
-static size_t count_known(const struct play *play)
+static size_t count_known(void)
 {
     size_t count = 0;
 
     for (size_t i = 0; i < THREADS; i++)
-        count += play_case(play, i)->kernel != NULL;
+        count += play_case(i)->kernel != NULL;
     return count;
 }
 
 /* However little time there is, nobody who is stopped is looked at before all others have been; but then they are. */
 TEST(the_stopped_come_last, set_up, tear_down)
 {
-    struct play *play = *state;
     size_t known = 0, calls = 0, short_calls = 0;
 
-    all_wait(play); /* one that is ready to run is looked at, and not examined */
-    stop(play, SIGSTOP, 'T');
-    play_open_own_probe(play, "/proc", 1000000);
+    all_wait(); /* one that is ready to run is looked at, and not examined */
+    stop(SIGSTOP, 'T');
+    play_open_own_probe("/proc", 1000000);
     step_ns = 10000;
     while (known < THREADS) {
         size_t before = known, examined = 0;
 
         assert_true(calls++ < 1000);
         if (calls > 10)
-            probe_set_budget(play->probe, 1000000 * calls);
+            probe_set_budget(play.probe, 1000000 * calls);
         for (size_t i = THREADS; i < COUNT; i++) /* new ones again and again */
-            play->suspects[i].state = ID_RUNNING;
-        collect(play);
-        known = count_known(play);
+            play.suspects[i].state = ID_RUNNING;
+        collect();
+        known = count_known();
         for (size_t i = THREADS; i < COUNT; i++)
-            examined += play_case(play, i)->evidence.examined;
+            examined += play_case(i)->evidence.examined;
         short_calls += examined < THREADS;
         assert_true(known == before || examined == THREADS);
     }
@@ -193,55 +187,51 @@ TEST(the_stopped_come_last, set_up, tear_down)
 /* After one look the probe leaves them alone for a while, since a stopped thread does nothing. */
 TEST(seldom, set_up, tear_down)
 {
-    struct play *play = *state;
     const struct kernel_facts *facts;
 
-    stop(play, SIGSTOP, 'T');
-    collect_all_stopped(play);
-    assert_state(play, 0, ID_STOPPED, 'T');
-    facts = play_case(play, 5)->kernel;
+    stop(SIGSTOP, 'T');
+    collect_all_stopped();
+    assert_state(0, ID_STOPPED, 'T');
+    facts = play_case(5)->kernel;
     usleep(20000);
-    collect(play);
-    assert_ptr_equal(play_case(play, 5)->kernel, facts);
+    collect();
+    assert_ptr_equal(play_case(5)->kernel, facts);
     assert_int_equal(facts->window_ns, KERNEL_UNKNOWN);
 }
 
 /* Those that are examined again, because they are doubted, lose nothing where there is no time for it. */
 TEST(no_time_for_doubts, set_up, tear_down)
 {
-    struct play *play = *state;
-
-    all_wait(play);
-    play_examine(play, COUNT);
+    all_wait();
+    play_examine(COUNT);
     for (size_t i = 0; i < COUNT; i++)
-        play_case(play, i)->doubted = true;
+        play_case(i)->doubted = true;
     step_ns = PLAY_AMPLE_NS;
-    assert_true(probe_confirm(play->probe));
+    assert_true(probe_confirm(play.probe));
     step_ns = 0;
     for (size_t i = 0; i < COUNT; i++) {
-        assert_true(play_case(play, i)->evidence.examined);
-        assert_non_null(play_case(play, i)->kernel);
+        assert_true(play_case(i)->evidence.examined);
+        assert_non_null(play_case(i)->kernel);
     }
-    assert_true(probe_confirm(play->probe)); /* they are still doubted */
+    assert_true(probe_confirm(play.probe)); /* they are still doubted */
     for (size_t i = 0; i < COUNT; i++)
-        assert_true(play_case(play, i)->evidence.examined);
-    probe_end(play->probe);
+        assert_true(play_case(i)->evidence.examined);
+    probe_end(play.probe);
 }
 
 /* Nor does who is not asked about, because there is no time even for the processes. */
 TEST(no_time_for_processes, set_up, tear_down)
 {
-    struct play *play = *state;
     struct kernel_facts *facts[COUNT];
 
-    all_wait(play);
+    all_wait();
     for (size_t i = 0; i < COUNT; i++)
-        facts[i] = play_case(play, i)->kernel;
+        facts[i] = play_case(i)->kernel;
     step_ns = PLAY_AMPLE_NS;
-    collect(play);
+    collect();
     step_ns = 0;
     for (size_t i = 0; i < COUNT; i++) {
-        assert_false(play_case(play, i)->evidence.examined);
-        assert_ptr_equal(play_case(play, i)->kernel, facts[i]);
+        assert_false(play_case(i)->evidence.examined);
+        assert_ptr_equal(play_case(i)->kernel, facts[i]);
     }
 }

@@ -27,69 +27,65 @@ static void be_child(void *context)
 
 static int set_up(void **state)
 {
-    struct play *play = play_new();
+    (void)state;
+    play_new();
 
-    play_add_process(play, 0, THREADS, 0, be_child, NULL);
-    scene_refresh(play->scene);
-    *state = play;
+    play_add_process(0, THREADS, 0, be_child, NULL);
+    scene_refresh(play.scene);
     return 0;
 }
 
-static enum id_cause cause_of(const struct play *play, size_t suspect)
+static enum id_cause cause_of(size_t suspect)
 {
-    return cause_judge(&play_case(play, suspect)->evidence).cause;
+    return cause_judge(&play_case(suspect)->evidence).cause;
 }
 
 /* One call is enough for a verdict, though on a busy machine the thread may have had no processor meanwhile. */
 TEST(a_verdict_at_the_first_call, set_up, play_free)
 {
-    struct play *play = *state;
     const struct kernel_facts *facts;
 
-    assert_int_equal(play_collect(play), 0);
-    assert_int_equal(play_case(play, SPINNER)->evidence.thread_state, 'R');
-    assert_true(cause_of(play, SPINNER) == CAUSE_SPINNING || cause_of(play, SPINNER) == CAUSE_STARVED);
-    facts = play_case(play, SPINNER)->kernel;
+    assert_int_equal(play_collect(), 0);
+    assert_int_equal(play_case(SPINNER)->evidence.thread_state, 'R');
+    assert_true(cause_of(SPINNER) == CAUSE_SPINNING || cause_of(SPINNER) == CAUSE_STARVED);
+    facts = play_case(SPINNER)->kernel;
     assert_non_null(facts);
     assert_true(facts->window_ns != KERNEL_UNKNOWN && facts->window_ns >= 12 * MS);
     assert_null(facts->syscall);
-    for (int i = 0; i < 1000 && cause_of(play, SPINNER) != CAUSE_SPINNING; i++) {
+    for (int i = 0; i < 1000 && cause_of(SPINNER) != CAUSE_SPINNING; i++) {
         usleep(30000);
-        assert_int_equal(play_collect(play), 0);
+        assert_int_equal(play_collect(), 0);
     }
-    assert_int_equal(cause_of(play, SPINNER), CAUSE_SPINNING);
-    assert_true(play_case(play, SPINNER)->kernel->cpu_ns > 0);
+    assert_int_equal(cause_of(SPINNER), CAUSE_SPINNING);
+    assert_true(play_case(SPINNER)->kernel->cpu_ns > 0);
 }
 
 /* No time for a second look: not examined yet, rather than a guess; on the next call it is. */
 TEST(too_little_time_for_two_looks, set_up, play_free)
 {
-    struct play *play = *state;
-
-    for (int i = 0; i == 0 || (i < 1000 && cause_of(play, SPINNER) != CAUSE_NONE); i++) {
-        play_open_own_probe(play, "/proc", 10 * MS);
-        play_collect(play); /* put aside in the middle of it, there is time enough between two looks */
+    for (int i = 0; i == 0 || (i < 1000 && cause_of(SPINNER) != CAUSE_NONE); i++) {
+        play_open_own_probe("/proc", 10 * MS);
+        play_collect(); /* put aside in the middle of it, there is time enough between two looks */
     }
-    assert_int_equal(cause_of(play, SPINNER), CAUSE_NONE);
-    for (int i = 0; i < 1000 && cause_of(play, SPINNER) == CAUSE_NONE; i++) {
+    assert_int_equal(cause_of(SPINNER), CAUSE_NONE);
+    for (int i = 0; i < 1000 && cause_of(SPINNER) == CAUSE_NONE; i++) {
         usleep(20000);
-        play_collect(play);
+        play_collect();
     }
-    assert_true(cause_of(play, SPINNER) == CAUSE_SPINNING || cause_of(play, SPINNER) == CAUSE_STARVED);
+    assert_true(cause_of(SPINNER) == CAUSE_SPINNING || cause_of(SPINNER) == CAUSE_STARVED);
 }
 
 /* The wait for a second look never exceeds the budget, but for a machine that has put us aside. */
 TEST(a_call_keeps_to_its_budget, set_up, play_free)
 {
-    struct play *play = *state;
     uint64_t shortest_ns = UINT64_MAX;
 
     for (int i = 0; i < 50; i++) {
         uint64_t began_mono_ns, took_ns;
 
-        play_open_own_probe(play, "/proc", 20 * MS);
+        play_open_own_probe("/proc", 20 * MS);
         began_mono_ns = clock_mono_ns();
-        play_collect(play);
+        play_collect();
         took_ns = clock_mono_ns() - began_mono_ns;
         shortest_ns = took_ns < shortest_ns ? took_ns : shortest_ns;
     }
@@ -99,35 +95,33 @@ TEST(a_call_keeps_to_its_budget, set_up, play_free)
 /* A thread that waits is judged at once; where the kernel denies what it waits for, the cause is unknown. */
 TEST(nothing_is_guessed, set_up, play_free)
 {
-    struct play *play = *state;
     const struct kernel_facts *facts;
 
-    assert_int_equal(play_collect(play), 0);
-    facts = play_case(play, SLEEPER)->kernel;
+    assert_int_equal(play_collect(), 0);
+    facts = play_case(SLEEPER)->kernel;
     assert_non_null(facts);
     assert_int_equal(facts->state, 'S');
     assert_true((facts->denied & KERNEL_DENIED(SYSCALL)) != 0 && (facts->denied & KERNEL_DENIED(WCHAN)) != 0);
     assert_null(facts->syscall);
     assert_string_equal(facts->wchan, "");
-    assert_int_equal(play_case(play, SLEEPER)->evidence.wait, WAIT_UNKNOWN);
-    assert_int_equal(cause_of(play, SLEEPER), CAUSE_UNKNOWN);
+    assert_int_equal(play_case(SLEEPER)->evidence.wait, WAIT_UNKNOWN);
+    assert_int_equal(cause_of(SLEEPER), CAUSE_UNKNOWN);
 }
 
 /* The window begins with the first look, as long as the id does not move. */
 TEST(the_window_grows, set_up, play_free)
 {
-    struct play *play = *state;
     uint64_t window_ns;
 
-    play_collect(play);
+    play_collect();
     usleep(50000);
-    play_collect(play);
-    window_ns = play_case(play, SLEEPER)->kernel->window_ns;
+    play_collect();
+    window_ns = play_case(SLEEPER)->kernel->window_ns;
     assert_true(window_ns != KERNEL_UNKNOWN && window_ns >= 50 * MS);
-    play->suspects[SLEEPER].progress++; /* another stall */
-    play_collect(play);
-    assert_int_equal(play_case(play, SLEEPER)->kernel->window_ns, KERNEL_UNKNOWN);
-    play_examine(play, 0);
-    probe_end(play->probe);
-    assert_null(play_case(play, SLEEPER)->kernel);
+    play.suspects[SLEEPER].progress++; /* another stall */
+    play_collect();
+    assert_int_equal(play_case(SLEEPER)->kernel->window_ns, KERNEL_UNKNOWN);
+    play_examine(0);
+    probe_end(play.probe);
+    assert_null(play_case(SLEEPER)->kernel);
 }

@@ -138,39 +138,40 @@ static void be_child(void *context)
     play_start_threads(THREADS - 1, child->body);
 }
 
-static void open_answering_probe(struct play *play, uint64_t budget_ns)
+static void open_answering_probe(uint64_t budget_ns)
 {
     const struct probe_options options = {
         .proc_path = "/proc", .cgroup_path = "/sys/fs/cgroup", .budget_ns = budget_ns, .remote = remote, .diag = -1};
 
-    play_open_probe(play, &options);
+    play_open_probe(&options);
 }
 
-static int begin(void **state, void *(*body)(void *context))
+static int begin(void *(*body)(void *context))
 {
-    struct play *play = play_new();
     char path[128];
-    struct locking_child child = {{path, play->ring.ring->lock_holder_offset, F_SETLK, 0}, body};
+    struct locking_child child = {{path, RIP_LOCK_HOLDER_OFFSET, F_SETLK, 0}, body};
 
-    snprintf(path, sizeof(path), "%s", ring_stage_path(&play->scene->stage, "ring"));
-    play_add_process(play, 0, THREADS, RIP_PROCESS_HAS_HOLDER_LOCK, be_child, &child);
-    scene_refresh(play->scene);
-    assert_int_equal(ring_named(play->scene, "ring")->processes[0].verdict, PROCESS_ATTESTED);
+    play_new();
+    snprintf(path, sizeof(path), "%s", ring_stage_path(&play.scene->stage, "ring"));
+    play_add_process(0, THREADS, RIP_PROCESS_HAS_HOLDER_LOCK, be_child, &child);
+    scene_refresh(play.scene);
+    assert_int_equal(ring_named(play.scene, "ring")->processes[0].verdict, PROCESS_ATTESTED);
     start_remote();
     allow(UINT64_MAX);
-    open_answering_probe(play, PLAY_AMPLE_NS);
-    *state = play;
+    open_answering_probe(PLAY_AMPLE_NS);
     return 0;
 }
 
 static int begin_waiting(void **state)
 {
-    return begin(state, play_wait);
+    (void)state;
+    return begin(play_wait);
 }
 
 static int begin_deadlocked(void **state)
 {
-    return begin(state, wait_for_the_next);
+    (void)state;
+    return begin(wait_for_the_next);
 }
 
 static int end(void **state)
@@ -184,55 +185,55 @@ static int end(void **state)
     return play_free(state);
 }
 
-static void collect(struct play *play)
+static void collect(void)
 {
-    play_collect(play);
-    play_take_verdicts(play);
+    play_collect();
+    play_take_verdicts();
 }
 
 /* Late answers ----------------------------------------------------------------------------------------------------- */
 
-static bool all_have(const struct play *play, char state)
+static bool all_have(char state)
 {
-    for (size_t i = 0; i < play->count; i++)
-        if (play_case(play, i)->kernel == NULL || play_case(play, i)->kernel->state != state)
+    for (size_t i = 0; i < play.count; i++)
+        if (play_case(i)->kernel == NULL || play_case(i)->kernel->state != state)
             return false;
     return true;
 }
 
-static void collect_until(struct play *play, char state)
+static void collect_until(char state)
 {
-    for (int i = 0; i < ATTEMPTS && !all_have(play, state); i++)
-        collect(play);
-    assert_true(all_have(play, state));
+    for (int i = 0; i < ATTEMPTS && !all_have(state); i++)
+        collect();
+    assert_true(all_have(state));
 }
 
 /* Has them asked about by a probe that knows nothing yet; the answer is kept back. */
-static void ask_and_keep(struct play *play)
+static void ask_and_keep(void)
 {
     uint64_t before = asked_count();
 
     allow(before);
-    open_answering_probe(play, UINT64_C(20000000));
-    for (size_t i = 0; i < play->count; i++) {
-        play->suspects[i].state = ID_RUNNING;
-        play->suspects[i].cause = CAUSE_NONE;
+    open_answering_probe(UINT64_C(20000000));
+    for (size_t i = 0; i < play.count; i++) {
+        play.suspects[i].state = ID_RUNNING;
+        play.suspects[i].cause = CAUSE_NONE;
     }
     for (int i = 0; i < ATTEMPTS && asked_count() == before; i++)
-        collect(play);
+        collect();
     assert_int_equal(asked_count(), before + 1);
 }
 
 /* Lets the answer come: the probe drops it, so that no suspect has evidence of it, and queries again. */
-static void assert_thrown_away(struct play *play)
+static void assert_thrown_away(void)
 {
     uint64_t before = asked_count();
 
     allow(before);
     for (int i = 0; i < ATTEMPTS && asked_count() == before; i++) {
-        collect(play);
-        for (size_t j = 0; j < play->count; j++)
-            assert_null(play_case(play, j)->kernel);
+        collect();
+        for (size_t j = 0; j < play.count; j++)
+            assert_null(play_case(j)->kernel);
     }
     assert_int_equal(asked_count(), before + 1);
 }
@@ -240,99 +241,94 @@ static void assert_thrown_away(struct play *play)
 /* Between scans, say: it is used on the next one, and nobody asks again. */
 TEST(a_late_answer_counts, begin_waiting, end)
 {
-    struct play *play = *state;
     uint64_t asked;
 
-    ask_and_keep(play);
+    ask_and_keep();
     asked = asked_count();
     allow(asked);
-    collect_until(play, 'S');
+    collect_until('S');
     assert_int_equal(asked_count(), asked);
 }
 
 /* What was asked for before a process was stopped is not how it is now, nor what was asked for while it was. */
 TEST(answers_of_another_time, begin_waiting, end)
 {
-    struct play *play = *state;
-
-    collect_until(play, 'S');
-    ask_and_keep(play);
-    kill(play->pids[0], SIGSTOP);
-    play_await_threads(play->pids[0], 'T');
-    assert_thrown_away(play);
+    collect_until('S');
+    ask_and_keep();
+    kill(play.pids[0], SIGSTOP);
+    play_await_threads(play.pids[0], 'T');
+    assert_thrown_away();
     allow(UINT64_MAX);
-    collect_until(play, 'T');
+    collect_until('T');
 
-    ask_and_keep(play);
-    kill(play->pids[0], SIGCONT);
-    play_await_threads(play->pids[0], 'S');
-    assert_thrown_away(play);
+    ask_and_keep();
+    kill(play.pids[0], SIGCONT);
+    play_await_threads(play.pids[0], 'S');
+    assert_thrown_away();
     allow(UINT64_MAX);
-    collect_until(play, 'S');
+    collect_until('S');
 }
 
 /* Doubts ----------------------------------------------------------------------------------------------------------- */
 
 /* Looks at them for the first time, in that order. False: the kernel denies it, or they do not wait yet. */
-static bool are_both_known(struct play *play, bool turned)
+static bool are_both_known(bool turned)
 {
-    open_answering_probe(play, PLAY_AMPLE_NS);
-    for (size_t i = 0; i < play->count; i++) {
-        play->suspects[i].state = ID_RUNNING;
-        play->suspects[i].frozen_since_ns = 1000 + (turned ? play->count - i : i);
+    open_answering_probe(PLAY_AMPLE_NS);
+    for (size_t i = 0; i < play.count; i++) {
+        play.suspects[i].state = ID_RUNNING;
+        play.suspects[i].frozen_since_ns = 1000 + (turned ? play.count - i : i);
     }
-    play_examine(play, play->count);
-    return play_case(play, 1)->lock.holder.address != 0 && play_case(play, 2)->lock.holder.address != 0;
+    play_examine(play.count);
+    return play_case(1)->lock.holder.address != 0 && play_case(2)->lock.holder.address != 0;
 }
 
-static bool is_known(const struct play *play)
+static bool is_known(void)
 {
-    const struct kernel_facts *facts = play_case(play, 1)->kernel;
+    const struct kernel_facts *facts = play_case(1)->kernel;
 
     return facts == NULL || (facts->denied & (KERNEL_DENIED(SYSCALL) | KERNEL_DENIED(MEMORY))) == 0;
 }
 
-static uint64_t count_deadlocked(struct play *play, size_t *ret_doubted)
+static uint64_t count_deadlocked(size_t *ret_doubted)
 {
     const struct waits_source source = {
-        .registry = play->scene->registry, .cases = play->cases, .work = play->work, .sequence = 1};
+        .registry = play.scene->registry, .cases = play.cases, .work = play.work, .sequence = 1};
     struct waits *waits = waits_collect(&source);
     uint64_t count;
 
     assert_non_null(waits);
     count = waits->deadlocked_count;
     *ret_doubted = 0;
-    for (size_t i = 0; i < play->count; i++)
-        *ret_doubted += play_case(play, i)->doubted;
+    for (size_t i = 0; i < play.count; i++)
+        *ret_doubted += play_case(i)->doubted;
     waits_free(waits);
     return count;
 }
 
 /* Whether all of it can be had in one go, which a busy machine may prevent. */
-static bool is_confirmed(struct play *play, bool turned)
+static bool is_confirmed(bool turned)
 {
     size_t doubted;
 
-    if (!are_both_known(play, turned))
+    if (!are_both_known(turned))
         return false;
-    assert_int_equal(count_deadlocked(play, &doubted), 0); /* one look at each proves nothing */
+    assert_int_equal(count_deadlocked(&doubted), 0); /* one look at each proves nothing */
     assert_int_equal(doubted, THREADS - 1);
-    assert_true(probe_confirm(play->probe));
-    return count_deadlocked(play, &doubted) == THREADS - 1 && doubted == 0;
+    assert_true(probe_confirm(play.probe));
+    return count_deadlocked(&doubted) == THREADS - 1 && doubted == 0;
 }
 
 /* On the scan that finds them, in whatever order they are looked at. */
 TEST(a_deadlock_is_confirmed_at_once, begin_deadlocked, end)
 {
-    struct play *play = *state;
-
     for (int turned = 0; turned < 2; turned++) {
         int attempts = 0;
 
-        while (!is_confirmed(play, turned != 0) && is_known(play))
+        while (!is_confirmed(turned != 0) && is_known())
             assert_true(attempts++ < ATTEMPTS);
     }
-    if (!is_known(play))
+    if (!is_known())
         print_message("skipped: the kernel does not show us what others wait for\n");
 }
 
