@@ -13,30 +13,25 @@
 #include "support/ring_stage.h"
 #include "support/test.h"
 
-struct fixture {
+static struct fixture {
     struct ring_stage stage;
     int directory;
-};
+} fixture;
 
 static int set_up(void **state)
 {
-    struct fixture *fixture = calloc(1, sizeof(*fixture));
-
-    assert_non_null(fixture);
-    ring_stage_open(&fixture->stage);
-    fixture->directory = file_open_directory(fixture->stage.directory);
-    assert_true(fixture->directory >= 0);
-    *state = fixture;
+    (void)state;
+    ring_stage_open(&fixture.stage);
+    fixture.directory = file_open_directory(fixture.stage.directory);
+    assert_true(fixture.directory >= 0);
     return 0;
 }
 
 static int tear_down(void **state)
 {
-    struct fixture *fixture = *state;
-
-    close(fixture->directory);
-    ring_stage_close(&fixture->stage);
-    free(fixture);
+    (void)state;
+    close(fixture.directory);
+    ring_stage_close(&fixture.stage);
     return 0;
 }
 
@@ -44,8 +39,7 @@ static int tear_down(void **state)
 
 TEST(only_regular_files_are_opened, set_up, tear_down)
 {
-    struct fixture *fixture = *state;
-    const struct ring_stage *stage = &fixture->stage;
+    const struct ring_stage *stage = &fixture.stage;
     int descriptor;
 
     ring_stage_write(stage, "file", "text", 4);
@@ -54,13 +48,13 @@ TEST(only_regular_files_are_opened, set_up, tear_down)
     assert_int_equal(symlink("file", ring_stage_path(stage, "link")), 0);
     assert_int_equal(symlink("nowhere", ring_stage_path(stage, "dangling")), 0);
     alarm(10); /* a FIFO must not block */
-    assert_int_equal(file_open_regular_at(fixture->directory, "fifo"), -ENOTSUP);
-    assert_int_equal(file_open_regular_at(fixture->directory, "directory"), -ENOTSUP);
-    assert_int_equal(file_open_regular_at(fixture->directory, "link"), -ENOTSUP);
-    assert_int_equal(file_open_regular_at(fixture->directory, "dangling"), -ENOTSUP);
-    assert_int_equal(file_open_regular_at(fixture->directory, "absent"), -ENOENT);
+    assert_int_equal(file_open_regular_at(fixture.directory, "fifo"), -ENOTSUP);
+    assert_int_equal(file_open_regular_at(fixture.directory, "directory"), -ENOTSUP);
+    assert_int_equal(file_open_regular_at(fixture.directory, "link"), -ENOTSUP);
+    assert_int_equal(file_open_regular_at(fixture.directory, "dangling"), -ENOTSUP);
+    assert_int_equal(file_open_regular_at(fixture.directory, "absent"), -ENOENT);
     alarm(0);
-    descriptor = file_open_regular_at(fixture->directory, "file");
+    descriptor = file_open_regular_at(fixture.directory, "file");
     assert_true(descriptor >= 0);
     assert_int_equal(fcntl(descriptor, F_GETFL) & O_ACCMODE, O_RDONLY);
     assert_int_equal(fcntl(descriptor, F_GETFD), FD_CLOEXEC);
@@ -69,61 +63,58 @@ TEST(only_regular_files_are_opened, set_up, tear_down)
 
 TEST(identity_of_states, set_up, tear_down)
 {
-    struct fixture *fixture = *state;
     struct file_identity first, second;
     int descriptor;
 
-    ring_stage_write(&fixture->stage, "file", "text", 4);
-    assert_int_equal(file_identify_at(fixture->directory, "file", &first), 0);
+    ring_stage_write(&fixture.stage, "file", "text", 4);
+    assert_int_equal(file_identify_at(fixture.directory, "file", &first), 0);
     assert_true(first.regular);
     assert_int_equal(first.size_bytes, 4);
     assert_int_equal(first.links, 1);
     assert_int_equal(first.uid, getuid());
-    descriptor = file_open_regular_at(fixture->directory, "file");
+    descriptor = file_open_regular_at(fixture.directory, "file");
     assert_int_equal(file_identify(descriptor, &second), 0);
     assert_int_equal(second.inode, first.inode);
     assert_int_equal(second.device, first.device);
     assert_int_equal(second.changed_ns, first.changed_ns);
     usleep(20000);
-    ring_stage_write(&fixture->stage, "file", "longer", 6);
+    ring_stage_write(&fixture.stage, "file", "longer", 6);
     assert_int_equal(file_identify(descriptor, &second), 0);
     assert_int_equal(second.inode, first.inode);
     assert_int_equal(second.size_bytes, 6);
     assert_true(second.changed_ns > first.changed_ns);
-    unlink(ring_stage_path(&fixture->stage, "file"));
+    unlink(ring_stage_path(&fixture.stage, "file"));
     assert_int_equal(file_identify(descriptor, &second), 0);
     assert_int_equal(second.links, 0);
-    assert_int_equal(file_identify_at(fixture->directory, "file", &second), -ENOENT);
+    assert_int_equal(file_identify_at(fixture.directory, "file", &second), -ENOENT);
     close(descriptor);
 }
 
 TEST(links_are_not_followed, set_up, tear_down)
 {
-    struct fixture *fixture = *state;
     struct file_identity identity;
     char text[8];
 
-    ring_stage_write(&fixture->stage, "file", "text", 4);
-    assert_int_equal(symlink("file", ring_stage_path(&fixture->stage, "link")), 0);
-    assert_int_equal(file_identify_at(fixture->directory, "link", &identity), 0);
+    ring_stage_write(&fixture.stage, "file", "text", 4);
+    assert_int_equal(symlink("file", ring_stage_path(&fixture.stage, "link")), 0);
+    assert_int_equal(file_identify_at(fixture.directory, "link", &identity), 0);
     assert_false(identity.regular);
-    assert_int_equal(file_read_at(fixture->directory, text, sizeof(text), "link"), -ELOOP);
+    assert_int_equal(file_read_at(fixture.directory, text, sizeof(text), "link"), -ELOOP);
 }
 
 /* Reading ---------------------------------------------------------------------------------------------------------- */
 
 TEST(read_is_bounded, set_up, tear_down)
 {
-    struct fixture *fixture = *state;
     char text[5];
 
-    ring_stage_write(&fixture->stage, "file", "123456789", 9);
-    ring_stage_write(&fixture->stage, "empty", "", 0);
-    assert_int_equal(file_read_at(fixture->directory, text, sizeof(text), "file"), 4);
+    ring_stage_write(&fixture.stage, "file", "123456789", 9);
+    ring_stage_write(&fixture.stage, "empty", "", 0);
+    assert_int_equal(file_read_at(fixture.directory, text, sizeof(text), "file"), 4);
     assert_string_equal(text, "1234");
-    assert_int_equal(file_read_at(fixture->directory, text, sizeof(text), "empty"), 0);
+    assert_int_equal(file_read_at(fixture.directory, text, sizeof(text), "empty"), 0);
     assert_string_equal(text, "");
-    assert_int_equal(file_read_at(fixture->directory, text, sizeof(text), "absent"), -ENOENT);
+    assert_int_equal(file_read_at(fixture.directory, text, sizeof(text), "absent"), -ENOENT);
 }
 
 /* Listing ---------------------------------------------------------------------------------------------------------- */
@@ -144,24 +135,23 @@ static int stop_at_once(void *context, const char *name)
 
 TEST(listing, set_up, tear_down)
 {
-    struct fixture *fixture = *state;
     char name[32];
     int count = 0;
 
     for (int i = 0; i < 100; i++) {
         snprintf(name, sizeof(name), "file-%d", i);
-        ring_stage_write(&fixture->stage, name, "", 0);
+        ring_stage_write(&fixture.stage, name, "", 0);
     }
     for (int round = 0; round < 2; round++) { /* each listing starts from the beginning */
         count = 0;
-        assert_int_equal(file_list(fixture->directory, 100, count_name, &count), 0);
+        assert_int_equal(file_list(fixture.directory, 100, count_name, &count), 0);
         assert_int_equal(count, 100);
     }
     count = 0;
-    assert_int_equal(file_list(fixture->directory, 99, count_name, &count), -EOVERFLOW);
+    assert_int_equal(file_list(fixture.directory, 99, count_name, &count), -EOVERFLOW);
     assert_int_equal(count, 99);
     count = 0;
-    assert_int_equal(file_list(fixture->directory, 99, stop_at_once, &count), 7);
+    assert_int_equal(file_list(fixture.directory, 99, stop_at_once, &count), 7);
     assert_int_equal(count, 1);
 }
 
@@ -184,10 +174,10 @@ static void take_lock(void *context)
         abort();
 }
 
-static uint32_t holder_of(const struct fixture *fixture, uint64_t offset)
+static uint32_t holder_of(uint64_t offset)
 {
     uint32_t holder = 12345;
-    int descriptor = file_open_regular_at(fixture->directory, "file");
+    int descriptor = file_open_regular_at(fixture.directory, "file");
 
     assert_int_equal(file_lock_holder(descriptor, offset, &holder), 0);
     close(descriptor);
@@ -196,29 +186,28 @@ static uint32_t holder_of(const struct fixture *fixture, uint64_t offset)
 
 TEST(lock_holders, set_up, tear_down)
 {
-    struct fixture *fixture = *state;
     const uint64_t offset = UINT64_C(1) << 60;
     struct locker locker = {.command = F_SETLK, .type = F_WRLCK, .offset = (off_t)offset};
     pid_t pid;
 
-    ring_stage_write(&fixture->stage, "file", "text", 4);
-    strcpy(locker.path, ring_stage_path(&fixture->stage, "file"));
-    assert_int_equal(holder_of(fixture, offset), 0);
+    ring_stage_write(&fixture.stage, "file", "text", 4);
+    strcpy(locker.path, ring_stage_path(&fixture.stage, "file"));
+    assert_int_equal(holder_of(offset), 0);
 
     pid = ring_stage_start(take_lock, NULL, &locker);
-    assert_int_equal(holder_of(fixture, offset), pid);
-    assert_int_equal(holder_of(fixture, offset + 1), 0);
+    assert_int_equal(holder_of(offset), pid);
+    assert_int_equal(holder_of(offset + 1), 0);
     ring_stage_end(pid);
-    assert_int_equal(holder_of(fixture, offset), 0);
+    assert_int_equal(holder_of(offset), 0);
 
     locker.command = F_OFD_SETLK; /* has no pid */
     pid = ring_stage_start(take_lock, NULL, &locker);
-    assert_int_equal(holder_of(fixture, offset), UINT32_MAX);
+    assert_int_equal(holder_of(offset), UINT32_MAX);
     ring_stage_end(pid);
 
     locker.command = F_SETLK;
     locker.type = F_RDLCK; /* anybody who may read can hold one: it says nothing */
     pid = ring_stage_start(take_lock, NULL, &locker);
-    assert_int_equal(holder_of(fixture, offset), 0);
+    assert_int_equal(holder_of(offset), 0);
     ring_stage_end(pid);
 }

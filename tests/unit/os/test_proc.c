@@ -226,77 +226,70 @@ TEST(machine)
 
 /* A made-up /proc -------------------------------------------------------------------------------------------------- */
 
-struct tree {
+static struct tree {
     struct ring_stage stage;
     int proc;
-};
+} tree;
 
 static int plant(void **state)
 {
-    struct tree *tree = calloc(1, sizeof(*tree));
-
-    assert_non_null(tree);
-    ring_stage_open(&tree->stage);
-    tree->proc = file_open_directory(tree->stage.directory);
-    *state = tree;
-    return tree->proc >= 0 ? 0 : -1;
+    (void)state;
+    ring_stage_open(&tree.stage);
+    tree.proc = file_open_directory(tree.stage.directory);
+    return tree.proc >= 0 ? 0 : -1;
 }
 
 static int fell(void **state)
 {
-    struct tree *tree = *state;
-
-    close(tree->proc);
-    ring_stage_close(&tree->stage);
-    free(tree);
+    (void)state;
+    close(tree.proc);
+    ring_stage_close(&tree.stage);
     return 0;
 }
 
 /* Writes a file, with the directories above it. */
-static void put(const struct tree *tree, const char *name, const char *text)
+static void put(const char *name, const char *text)
 {
     char path[256];
 
     snprintf(path, sizeof(path), "%s", name);
     for (char *slash = strchr(path, '/'); slash != NULL; slash = strchr(slash + 1, '/')) {
         *slash = '\0';
-        mkdir(ring_stage_path(&tree->stage, path), 0700);
+        mkdir(ring_stage_path(&tree.stage, path), 0700);
         *slash = '/';
     }
-    ring_stage_write(&tree->stage, name, text, strlen(text));
+    ring_stage_write(&tree.stage, name, text, strlen(text));
 }
 
 TEST(thread_of_another_namespace, plant, fell)
 {
-    struct tree *tree = *state;
     struct proc_status status;
 
-    put(tree, "500/status", "Uid:\t0\t0\t0\t0\nNSpid:\t500\t1\n");
-    put(tree, "500/task/501/status", "Uid:\t0\t0\t0\t0\nNSpid:\t501\t7\n");
-    put(tree, "500/task/7/status", "Uid:\t0\t0\t0\t0\nNSpid:\t7\t9\n"); /* the same number, another thread */
-    assert_int_equal(proc_thread_status(tree->proc, 500, 501, &status), 0);
+    put("500/status", "Uid:\t0\t0\t0\t0\nNSpid:\t500\t1\n");
+    put("500/task/501/status", "Uid:\t0\t0\t0\t0\nNSpid:\t501\t7\n");
+    put("500/task/7/status", "Uid:\t0\t0\t0\t0\nNSpid:\t7\t9\n"); /* the same number, another thread */
+    assert_int_equal(proc_thread_status(tree.proc, 500, 501, &status), 0);
     assert_int_equal(status.pid_in_namespace, 7);
-    assert_int_equal(proc_thread_status(tree->proc, 500, 7, &status), 0);
+    assert_int_equal(proc_thread_status(tree.proc, 500, 7, &status), 0);
     assert_int_equal(status.pid_in_namespace, 9);
-    assert_int_equal(proc_thread_status(tree->proc, 500, 9, &status), -ESRCH);
+    assert_int_equal(proc_thread_status(tree.proc, 500, 9, &status), -ESRCH);
 }
 
 TEST(empty_files_are_gone_processes, plant, fell)
 {
-    struct tree *tree = *state;
     struct proc_memory memory;
     struct proc_stat stat;
     uint64_t count = 7;
     uint8_t id[16];
 
-    put(tree, "500/task/500/stat", "");
-    put(tree, "501/task/501/stat", "501 (a");
-    put(tree, "sys/kernel/random/boot_id", "0123456-89ab-cdef-0123-456789abcdef0\n");
-    assert_int_equal(proc_stat(tree->proc, 500, &stat), -ESRCH);
-    assert_int_equal(proc_stat(tree->proc, 501, &stat), -EINVAL);
-    assert_int_equal(proc_boot_id(tree->proc, id), -EINVAL);
-    assert_int_equal(proc_own_memory(tree->proc, &memory), -ESRCH);
-    assert_int_equal(proc_own_descriptors(tree->proc, &count), -ESRCH);
+    put("500/task/500/stat", "");
+    put("501/task/501/stat", "501 (a");
+    put("sys/kernel/random/boot_id", "0123456-89ab-cdef-0123-456789abcdef0\n");
+    assert_int_equal(proc_stat(tree.proc, 500, &stat), -ESRCH);
+    assert_int_equal(proc_stat(tree.proc, 501, &stat), -EINVAL);
+    assert_int_equal(proc_boot_id(tree.proc, id), -EINVAL);
+    assert_int_equal(proc_own_memory(tree.proc, &memory), -ESRCH);
+    assert_int_equal(proc_own_descriptors(tree.proc, &count), -ESRCH);
     assert_int_equal(count, 7);
 }
 
@@ -331,8 +324,6 @@ static const struct cgroup_case cgroup_cases[] = {
 
 TEST(cgroups, plant, fell)
 {
-    struct tree *tree = *state;
-
     for (size_t i = 0; i < sizeof(cgroup_cases) / sizeof(cgroup_cases[0]); i++) {
         const struct cgroup_case *one = &cgroup_cases[i];
         char root[64], file[160], membership[64];
@@ -341,17 +332,17 @@ TEST(cgroups, plant, fell)
         snprintf(root, sizeof(root), "root%zu", i);
         snprintf(membership, sizeof(membership), "%zu/cgroup", i + 1);
         snprintf(file, sizeof(file), "%s/freezer/keep", root);
-        put(tree, file, "");
-        put(tree, membership, one->membership);
+        put(file, "");
+        put(membership, one->membership);
         if (one->file != NULL) {
             snprintf(file, sizeof(file), "%s/%s", root, one->file);
-            put(tree, file, one->text);
+            put(file, one->text);
         }
-        assert_int_equal(proc_cgroup_frozen(tree->proc, ring_stage_path(&tree->stage, root), (uint32_t)i + 1, &frozen),
+        assert_int_equal(proc_cgroup_frozen(tree.proc, ring_stage_path(&tree.stage, root), (uint32_t)i + 1, &frozen),
                          one->result);
         assert_int_equal(frozen, one->frozen);
     }
-    assert_int_equal(proc_cgroup_frozen(tree->proc, tree->stage.directory, 9999, &(bool){false}), -ESRCH);
+    assert_int_equal(proc_cgroup_frozen(tree.proc, tree.stage.directory, 9999, &(bool){false}), -ESRCH);
 }
 
 /* What a process calls itself, and to what it belongs -------------------------------------------------------------- */
@@ -387,34 +378,31 @@ static const struct {
 
 TEST(command_lines, plant, fell)
 {
-    struct tree *tree = *state;
-
-    assert_int_equal(mkdir(ring_stage_path(&tree->stage, "500"), 0700), 0);
+    assert_int_equal(mkdir(ring_stage_path(&tree.stage, "500"), 0700), 0);
     for (size_t i = 0; i < sizeof(command_lines) / sizeof(command_lines[0]); i++) {
         char text[64];
         int result;
 
-        ring_stage_write(&tree->stage, "500/cmdline", command_lines[i].file, command_lines[i].file_bytes);
-        result = proc_command_line(tree->proc, 500, text, command_lines[i].size);
+        ring_stage_write(&tree.stage, "500/cmdline", command_lines[i].file, command_lines[i].file_bytes);
+        result = proc_command_line(tree.proc, 500, text, command_lines[i].size);
         assert_int_equal(result, command_lines[i].shown != NULL ? 0 : -ESRCH);
         if (result == 0)
             assert_string_equal(text, command_lines[i].shown);
     }
-    assert_int_equal(proc_command_line(tree->proc, 501, (char[64]){""}, 64), -ESRCH);
+    assert_int_equal(proc_command_line(tree.proc, 501, (char[64]){""}, 64), -ESRCH);
 }
 
 TEST(group, plant, fell)
 {
     static const char text[] = "0::/system.slice/checkout.service\n";
-    struct tree *tree = *state;
     struct proc_group group;
 
-    assert_int_equal(mkdir(ring_stage_path(&tree->stage, "500"), 0700), 0);
-    ring_stage_write(&tree->stage, "500/cgroup", text, sizeof(text) - 1);
-    assert_int_equal(proc_group(tree->proc, 500, &group), 0);
+    assert_int_equal(mkdir(ring_stage_path(&tree.stage, "500"), 0700), 0);
+    ring_stage_write(&tree.stage, "500/cgroup", text, sizeof(text) - 1);
+    assert_int_equal(proc_group(tree.proc, 500, &group), 0);
     assert_string_equal(group.unit, "checkout.service");
     assert_string_equal(group.container, "");
-    assert_int_equal(proc_group(tree->proc, 501, &group), -ESRCH);
+    assert_int_equal(proc_group(tree.proc, 501, &group), -ESRCH);
 }
 
 int main(void)

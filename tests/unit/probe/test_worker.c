@@ -20,40 +20,40 @@
 
 #define SECOND_NS UINT64_C(1000000000)
 
-struct scene {
+static struct scene {
     struct ring_stage stage;
     struct ring_builder ring; /* "ring" */
     pid_t pid;
     pid_t other; /* another of the same ring, in record 1; 0 = none */
     struct worker_sources sources;
     struct probe_answer answer;
-};
+} scene;
 
-static void begin(struct scene *scene, uid_t user, void (*then)(void *context))
+static void begin(uid_t user, void (*then)(void *context))
 {
-    memset(scene, 0, sizeof(*scene));
-    memset(&scene->answer, 0xee, sizeof(scene->answer)); /* all of it is to be filled in */
+    scene = (struct scene){.pid = 0};
+    memset(&scene.answer, 0xee, sizeof(scene.answer)); /* all of it is to be filled in */
     assert_int_equal(sigbus_install(), 0);
-    scene->sources = (struct worker_sources){open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC), -1};
-    ring_stage_open(&scene->stage);
-    assert_int_equal(chmod(scene->stage.directory, 0777), 0);
-    locker_ring(&scene->stage, "ring", user, &scene->ring);
-    scene->pid = locker_start(&scene->stage, "ring", &scene->ring, 0, user, then);
+    scene.sources = (struct worker_sources){open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC), -1};
+    ring_stage_open(&scene.stage);
+    assert_int_equal(chmod(scene.stage.directory, 0777), 0);
+    locker_ring(&scene.stage, "ring", user, &scene.ring);
+    scene.pid = locker_start(&scene.stage, "ring", &scene.ring, 0, user, then);
 }
 
-static void end(struct scene *scene)
+static void end(void)
 {
-    ring_stage_end(scene->pid);
-    if (scene->other != 0)
-        ring_stage_end(scene->other);
-    ring_stage_release(&scene->ring);
-    ring_stage_close(&scene->stage);
-    close(scene->sources.proc);
+    ring_stage_end(scene.pid);
+    if (scene.other != 0)
+        ring_stage_end(scene.other);
+    ring_stage_release(&scene.ring);
+    ring_stage_close(&scene.stage);
+    close(scene.sources.proc);
 }
 
-static int open_ring(struct scene *scene)
+static int open_ring(void)
 {
-    int descriptor = open(ring_stage_path(&scene->stage, "ring"), O_RDONLY | O_CLOEXEC);
+    int descriptor = open(ring_stage_path(&scene.stage, "ring"), O_RDONLY | O_CLOEXEC);
 
     assert_true(descriptor >= 0);
     return descriptor;
@@ -64,43 +64,42 @@ static struct probe_query ask_of(uint32_t tid)
     return (struct probe_query){.kind = PROBE_QUERY, .count = 1, .number = 77, .tids = {tid}};
 }
 
-static void answer(struct scene *scene, const struct probe_query *ask)
+static void answer(const struct probe_query *ask)
 {
     size_t descriptors = count_descriptors();
 
-    worker_answer(&scene->sources, ask, open_ring(scene), &scene->answer);
+    worker_answer(&scene.sources, ask, open_ring(), &scene.answer);
     assert_int_equal(count_descriptors(), descriptors);
-    assert_int_equal(scene->answer.kind, PROBE_ANSWER);
-    assert_int_equal(scene->answer.number, ask->number);
-    assert_true(probe_answer_is_sound(&scene->answer, probe_answer_bytes(scene->answer.count), ask));
+    assert_int_equal(scene.answer.kind, PROBE_ANSWER);
+    assert_int_equal(scene.answer.number, ask->number);
+    assert_true(probe_answer_is_sound(&scene.answer, probe_answer_bytes(scene.answer.count), ask));
 }
 
 /* Not a byte about any thread. */
-static void assert_nothing_answered(const struct scene *scene, int status)
+static void assert_nothing_answered(int status)
 {
     static const struct probe_thread nothing[PROBE_BATCH_MAX];
 
-    assert_int_equal(scene->answer.status, status);
-    assert_int_equal(scene->answer.count, 0);
-    assert_int_equal(scene->answer.pid, 0);
-    assert_memory_equal(scene->answer.threads, nothing, sizeof(nothing));
+    assert_int_equal(scene.answer.status, status);
+    assert_int_equal(scene.answer.count, 0);
+    assert_int_equal(scene.answer.pid, 0);
+    assert_memory_equal(scene.answer.threads, nothing, sizeof(nothing));
 }
 
 /* Answers ---------------------------------------------------------------------------------------------------------- */
 
 TEST(threads_of_that_process_alone)
 {
-    struct scene scene;
     struct probe_query ask;
 
-    begin(&scene, 0, NULL);
+    begin(0, NULL);
     scene.other = locker_start(&scene.stage, "ring", &scene.ring, 1, 0, NULL);
     ask = ask_of((uint32_t)scene.pid);
     ask.tids[ask.count++] = (uint32_t)getpid(); /* there, but of other processes */
     ask.tids[ask.count++] = (uint32_t)scene.other;
     ask.tids[ask.count++] = 1u << 22; /* no process's */
     ask.tids[ask.count++] = (uint32_t)scene.pid;
-    answer(&scene, &ask);
+    answer(&ask);
     assert_int_equal(scene.answer.status, 0);
     assert_int_equal(scene.answer.pid, scene.pid);
     assert_int_equal(scene.answer.count, 5);
@@ -114,36 +113,35 @@ TEST(threads_of_that_process_alone)
                          thread->status == 0 ? ring_stage_start_time(scene.pid) : 0);
     }
     ask = ask_of((uint32_t)scene.other);
-    answer(&scene, &ask); /* of record 0 */
+    answer(&ask); /* of record 0 */
     assert_int_equal(scene.answer.threads[0].status, -ESRCH);
     ask.process = 1;
-    answer(&scene, &ask);
+    answer(&ask);
     assert_int_equal(scene.answer.pid, scene.other);
     assert_int_equal(scene.answer.threads[0].status, 0);
-    end(&scene);
+    end();
 }
 
 TEST(refusals)
 {
-    struct scene scene;
     struct probe_query ask;
 
-    begin(&scene, 0, NULL);
+    begin(0, NULL);
     ask = ask_of((uint32_t)scene.pid);
     memset(&scene.answer, 0xee, sizeof(scene.answer));
     worker_answer(&scene.sources, &ask, -1, &scene.answer); /* it brought no ring */
     assert_int_equal(scene.answer.number, 77);
-    assert_nothing_answered(&scene, -EINVAL);
+    assert_nothing_answered(-EINVAL);
     memset(&scene.answer, 0xee, sizeof(scene.answer));
     ask.process = 3; /* no process's */
-    answer(&scene, &ask);
-    assert_nothing_answered(&scene, -ESRCH);
+    answer(&ask);
+    assert_nothing_answered(-ESRCH);
     ask.process = 0;
     ring_builder_process(&scene.ring, 0)->start_time_ticks++;
     memset(&scene.answer, 0xee, sizeof(scene.answer));
-    answer(&scene, &ask);
-    assert_nothing_answered(&scene, -ESRCH);
-    end(&scene);
+    answer(&ask);
+    assert_nothing_answered(-ESRCH);
+    end();
 }
 
 /* What it waits for ------------------------------------------------------------------------------------------------ */
@@ -157,14 +155,14 @@ static void sleep_an_hour(void *context)
 }
 
 /* False: the kernel does not say. */
-static bool answer_in_call(struct scene *scene, long number)
+static bool answer_in_call(long number)
 {
-    const struct kernel_reading *reading = &scene->answer.threads[0].reading;
-    struct probe_query ask = ask_of((uint32_t)scene->pid);
+    const struct kernel_reading *reading = &scene.answer.threads[0].reading;
+    struct probe_query ask = ask_of((uint32_t)scene.pid);
 
     for (int i = 0; i < LOCKER_PATIENCE_MS; i++) {
-        answer(scene, &ask);
-        assert_int_equal(scene->answer.status, 0);
+        answer(&ask);
+        assert_int_equal(scene.answer.status, 0);
         if ((reading->denied & KERNEL_DENIED(SYSCALL)) != 0)
             return false;
         if ((reading->has & KERNEL_HAS_SYSCALL) != 0 && (reading->has & KERNEL_HAS_WCHAN) != 0 &&
@@ -178,16 +176,14 @@ static bool answer_in_call(struct scene *scene, long number)
 
 TEST(how_long_it_sleeps)
 {
-    struct scene scene;
-
-    begin(&scene, 0, sleep_an_hour);
+    begin(0, sleep_an_hour);
     ring_stage_go(scene.pid);
-    if (answer_in_call(&scene, SYS_nanosleep)) {
+    if (answer_in_call(SYS_nanosleep)) {
         assert_string_equal(scene.answer.threads[0].reading.wchan, "hrtimer_nanosleep");
         assert_int_equal(scene.answer.threads[0].reading.has & KERNEL_HAS_TIMEOUT, KERNEL_HAS_TIMEOUT);
         assert_int_equal(scene.answer.threads[0].reading.timeout_ns, 3600 * SECOND_NS + 5);
     }
-    end(&scene);
+    end();
 }
 
 static int pipe_ends[2];
@@ -205,26 +201,24 @@ static void read_the_pipe(void *context)
 /* We have the other end: of the ring owner's processes one is named, of another user's none. */
 TEST(who_has_the_other_end)
 {
-    struct scene scene;
-
     assert_int_equal(pipe2(pipe_ends, O_CLOEXEC), 0);
-    begin(&scene, 0, read_the_pipe);
+    begin(0, read_the_pipe);
     ring_stage_go(scene.pid);
-    if (answer_in_call(&scene, SYS_read)) {
+    if (answer_in_call(SYS_read)) {
         const struct kernel_holder *holder = &scene.answer.threads[0].reading.holder;
         struct probe_query ask = ask_of((uint32_t)scene.pid);
 
         for (int i = 0; i < 1000 && holder->pid == 0; i++) /* it is not searched for long */
-            answer(&scene, &ask);
+            answer(&ask);
         assert_int_equal(holder->pid, getpid());
     }
-    end(&scene);
+    end();
     if (geteuid() == 0) {
-        begin(&scene, LOCKER_USER, read_the_pipe);
+        begin(LOCKER_USER, read_the_pipe);
         ring_stage_go(scene.pid);
-        if (answer_in_call(&scene, SYS_read))
+        if (answer_in_call(SYS_read))
             assert_int_equal(scene.answer.threads[0].reading.holder.pid, 0);
-        end(&scene);
+        end();
     }
     close(pipe_ends[0]);
     close(pipe_ends[1]);
@@ -232,23 +226,22 @@ TEST(who_has_the_other_end)
 
 /* While it reads --------------------------------------------------------------------------------------------------- */
 
-static void (*before)(struct scene *scene);    /* happens once, before the first thread is read */
-static void (*meanwhile)(struct scene *scene); /* when it has been read */
-static void (*later)(struct scene *scene);     /* when all have been */
-static struct scene *stage_of_meanwhile;
+static void (*before)(void);    /* happens once, before the first thread is read */
+static void (*meanwhile)(void); /* when it has been read */
+static void (*later)(void);     /* when all have been */
 
 int __real_kernel_read(int proc, uint32_t pid, uint32_t tid, enum kernel_depth depth,
                        struct kernel_reading *ret_reading);
 int __wrap_kernel_read(int proc, uint32_t pid, uint32_t tid, enum kernel_depth depth,
                        struct kernel_reading *ret_reading);
 
-static void happen(void (**what)(struct scene *scene))
+static void happen(void (**what)(void))
 {
-    void (*now)(struct scene * scene) = *what;
+    void (*now)(void) = *what;
 
     *what = NULL;
     if (now != NULL)
-        now(stage_of_meanwhile);
+        now();
 }
 
 int __wrap_kernel_read(int proc, uint32_t pid, uint32_t tid, enum kernel_depth depth,
@@ -274,44 +267,44 @@ void __wrap_kernel_read_holders(int proc, uint32_t uid, uint64_t deadline_mono_n
     __real_kernel_read_holders(proc, uid, deadline_mono_ns, readings, count);
 }
 
-static void it_is_killed(struct scene *scene)
+static void it_is_killed(void)
 {
     siginfo_t info;
 
-    assert_int_equal(kill(scene->pid, SIGKILL), 0);
-    assert_int_equal(waitid(P_PID, (id_t)scene->pid, &info, WEXITED | WNOWAIT), 0);
+    assert_int_equal(kill(scene.pid, SIGKILL), 0);
+    assert_int_equal(waitid(P_PID, (id_t)scene.pid, &info, WEXITED | WNOWAIT), 0);
 }
 
-static void it_loses_its_lock(struct scene *scene)
+static void it_loses_its_lock(void)
 {
-    ring_stage_go(scene->pid);
-    WAIT_UNTIL(!locker_is_locked(ring_stage_path(&scene->stage, "ring"), RIP_LOCK_HOLDER_OFFSET));
+    ring_stage_go(scene.pid);
+    WAIT_UNTIL(!locker_is_locked(ring_stage_path(&scene.stage, "ring"), RIP_LOCK_HOLDER_OFFSET));
 }
 
-static void another_takes_the_lock(struct scene *scene)
+static void another_takes_the_lock(void)
 {
     char path[128];
     struct locker locker = {path, RIP_LOCK_HOLDER_OFFSET, F_SETLK, 0};
 
-    it_loses_its_lock(scene);
-    snprintf(path, sizeof(path), "%s", ring_stage_path(&scene->stage, "ring"));
-    scene->other = ring_stage_start(locker_lock, NULL, &locker);
+    it_loses_its_lock();
+    snprintf(path, sizeof(path), "%s", ring_stage_path(&scene.stage, "ring"));
+    scene.other = ring_stage_start(locker_lock, NULL, &locker);
 }
 
-static void its_record_is_written_anew(struct scene *scene)
+static void its_record_is_written_anew(void)
 {
-    ring_builder_process(&scene->ring, 0)->start_time_ticks++;
+    ring_builder_process(&scene.ring, 0)->start_time_ticks++;
 }
 
-static void its_ring_is_cut(struct scene *scene)
+static void its_ring_is_cut(void)
 {
-    assert_int_equal(truncate(ring_stage_path(&scene->stage, "ring"), 0), 0);
+    assert_int_equal(truncate(ring_stage_path(&scene.stage, "ring"), 0), 0);
 }
 
-static void it_keeps_its_secrets(struct scene *scene)
+static void it_keeps_its_secrets(void)
 {
-    ring_stage_go(scene->pid);
-    WAIT_UNTIL(locker_proc_owner(scene->pid) == 0);
+    ring_stage_go(scene.pid);
+    WAIT_UNTIL(locker_proc_owner(scene.pid) == 0);
 }
 
 /* Whatever was read before, or is still readable after: nothing of it is answered. */
@@ -322,7 +315,7 @@ TEST(what_happens_while_it_is_read)
         const char *what;
         uid_t user;
         void (*then)(void *context);
-        void (*meanwhile)(struct scene *scene);
+        void (*meanwhile)(void);
     } rows[] = {
         {"killed", 0, NULL, it_is_killed},
         {"lock lost", 0, locker_lose_lock, it_loses_its_lock},
@@ -335,27 +328,25 @@ TEST(what_happens_while_it_is_read)
 
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         struct probe_query ask;
-        struct scene scene;
 
-        begin(&scene, rows[i].user, rows[i].then);
+        begin(rows[i].user, rows[i].then);
         ask = ask_of((uint32_t)scene.pid);
-        stage_of_meanwhile = &scene;
         meanwhile = rows[i].meanwhile;
-        answer(&scene, &ask);
+        answer(&ask);
         assert_null(meanwhile);
         if (scene.answer.status == 0)
             print_message("answered all the same: %s\n", rows[i].what);
-        assert_nothing_answered(&scene, -ESRCH);
-        end(&scene);
+        assert_nothing_answered(-ESRCH);
+        end();
     }
 }
 
-static void it_is_another_user_now(struct scene *scene)
+static void it_is_another_user_now(void)
 {
-    const uid_t user = locker_proc_owner(scene->pid);
+    const uid_t user = locker_proc_owner(scene.pid);
 
-    ring_stage_go(scene->pid);
-    WAIT_UNTIL(locker_proc_owner(scene->pid) == (user ^ LOCKER_STRANGER ^ LOCKER_USER));
+    ring_stage_go(scene.pid);
+    WAIT_UNTIL(locker_proc_owner(scene.pid) == (user ^ LOCKER_STRANGER ^ LOCKER_USER));
     usleep(20000); /* until it waits again */
 }
 
@@ -381,34 +372,31 @@ TEST(another_user_in_between)
         struct locker locker = {path, RIP_LOCK_HOLDER_OFFSET, F_SETLK, 0};
         const struct kernel_reading *reading;
         struct probe_query ask;
-        struct scene scene;
 
-        begin(&scene, LOCKER_USER, NULL);
+        begin(LOCKER_USER, NULL);
         ring_stage_end(scene.pid);
         snprintf(path, sizeof(path), "%s", ring_stage_path(&scene.stage, "ring"));
         scene.pid = ring_stage_start(locker_lock_and_change_user, locker_change_user_by_turns, &locker);
         locker_claim(&scene.ring, 0, scene.pid);
-        stage_of_meanwhile = &scene;
         before = when != 0 ? it_is_another_user_now : NULL;
         meanwhile = when == 1 ? it_is_another_user_now : NULL;
         later = when == 2 ? it_is_another_user_now : NULL;
         ask = ask_of((uint32_t)scene.pid);
-        answer(&scene, &ask);
+        answer(&ask);
         reading = &scene.answer.threads[0].reading;
         for (int i = 0; i < 1000 && when == 0 && reading->has == 0; i++)
-            answer(&scene, &ask); /* it may still have been on its way into its wait */
+            answer(&ask); /* it may still have been on its way into its wait */
         assert_int_equal(scene.answer.status, 0);
         assert_int_equal(scene.answer.threads[0].status, 0);
         assert_int_equal(reading->has != 0 || reading->wchan[0] != '\0' || reading->call.number != 0, when == 0);
-        end(&scene);
+        end();
     }
 }
 
-static void the_time_passes(struct scene *scene)
+static void the_time_passes(void)
 {
     const struct timespec long_enough = {.tv_nsec = (long)(PROBE_READING_NS + PROBE_READING_NS / 10)};
 
-    (void)scene;
     nanosleep(&long_enough, NULL);
 }
 
@@ -416,18 +404,17 @@ static void the_time_passes(struct scene *scene)
 TEST(no_time_for_the_next)
 {
     struct probe_query ask;
-    struct scene scene;
 
-    begin(&scene, 0, NULL);
+    begin(0, NULL);
     ask = ask_of((uint32_t)scene.pid);
     ask.tids[ask.count++] = (uint32_t)scene.pid;
     meanwhile = the_time_passes;
-    answer(&scene, &ask);
+    answer(&ask);
     assert_int_equal(scene.answer.status, 0);
     assert_int_equal(scene.answer.threads[0].status, 0);
     assert_int_equal(scene.answer.threads[1].status, -EAGAIN);
     assert_int_equal(scene.answer.threads[1].tid, scene.pid);
-    end(&scene);
+    end();
 }
 
 /* The worker as a process ------------------------------------------------------------------------------------------ */
@@ -437,7 +424,7 @@ struct worker {
     int socket;
 };
 
-static struct worker start_worker(const struct scene *scene)
+static struct worker start_worker(void)
 {
     struct worker worker;
     int ends[2];
@@ -449,7 +436,7 @@ static struct worker start_worker(const struct scene *scene)
     if (worker.pid == 0) {
         prctl(PR_SET_PDEATHSIG, SIGKILL);
         close(ends[0]);
-        worker_run(&scene->sources, PROBE_WORKER, ends[1]);
+        worker_run(&scene.sources, PROBE_WORKER, ends[1]);
         _exit(7);
     }
     close(ends[1]);
@@ -473,63 +460,60 @@ static void send_ask(struct worker *worker, const struct probe_query *ask, size_
         close(descriptor);
 }
 
-static void receive_answer(struct worker *worker, struct scene *scene, const struct probe_query *ask)
+static void receive_answer(struct worker *worker, const struct probe_query *ask)
 {
-    ssize_t bytes = packet_receive(worker->socket, &scene->answer, sizeof(scene->answer), true, NULL);
+    ssize_t bytes = packet_receive(worker->socket, &scene.answer, sizeof(scene.answer), true, NULL);
 
     assert_true(bytes > 0);
-    assert_true(probe_answer_is_sound(&scene->answer, (size_t)bytes, ask));
+    assert_true(probe_answer_is_sound(&scene.answer, (size_t)bytes, ask));
 }
 
 TEST(one_question_after_another)
 {
     struct worker worker;
     struct probe_query ask;
-    struct scene scene;
 
-    begin(&scene, 0, NULL);
-    worker = start_worker(&scene);
+    begin(0, NULL);
+    worker = start_worker();
     ask = ask_of((uint32_t)scene.pid);
     for (uint64_t i = 0; i < 5; i++) {
         ask.number = i;
         ask.process = i == 2 ? 9 : 0;
-        send_ask(&worker, &ask, sizeof(ask), i == 3 ? -1 : open_ring(&scene));
+        send_ask(&worker, &ask, sizeof(ask), i == 3 ? -1 : open_ring());
     }
     for (uint64_t i = 0; i < 5; i++) {
         ask.number = i;
-        receive_answer(&worker, &scene, &ask);
+        receive_answer(&worker, &ask);
         assert_int_equal(scene.answer.status, i == 2 ? -ESRCH : i == 3 ? -EINVAL : 0);
     }
     shutdown(worker.socket, SHUT_WR); /* nothing more comes */
     assert_int_equal(wait_for_worker(&worker), 7 << 8);
-    end(&scene);
+    end();
 }
 
 TEST(a_question_that_is_none)
 {
     struct probe_query asks[4];
-    struct scene scene;
 
-    begin(&scene, 0, NULL);
+    begin(0, NULL);
     for (size_t i = 0; i < sizeof(asks) / sizeof(asks[0]); i++)
         asks[i] = ask_of((uint32_t)scene.pid);
     asks[0].kind = PROBE_ANSWER;
     asks[1].count = PROBE_BATCH_MAX + 1;
     asks[2].count = 0;
     for (size_t i = 0; i < sizeof(asks) / sizeof(asks[0]); i++) {
-        struct worker worker = start_worker(&scene);
+        struct worker worker = start_worker();
         char byte;
 
-        send_ask(&worker, &asks[i], sizeof(asks[i]) - (i == 3), open_ring(&scene));
+        send_ask(&worker, &asks[i], sizeof(asks[i]) - (i == 3), open_ring());
         assert_int_equal(packet_receive(worker.socket, &byte, 1, true, NULL), -EPIPE); /* no answer */
         assert_int_equal(wait_for_worker(&worker), 7 << 8);
     }
-    end(&scene);
+    end();
 }
 
-static void it_takes_for_ever(struct scene *scene)
+static void it_takes_for_ever(void)
 {
-    (void)scene;
     for (;;)
         pause();
 }
@@ -540,26 +524,25 @@ TEST(a_question_without_end)
     const struct timespec longer_than_one = {.tv_sec = PROBE_QUERY_NS / SECOND_NS, .tv_nsec = 500000000};
     struct worker patient, stuck;
     struct probe_query ask;
-    struct scene scene;
     char byte;
 
-    begin(&scene, 0, NULL);
+    begin(0, NULL);
     ask = ask_of((uint32_t)scene.pid);
-    patient = start_worker(&scene);
-    send_ask(&patient, &ask, sizeof(ask), open_ring(&scene));
-    receive_answer(&patient, &scene, &ask);
+    patient = start_worker();
+    send_ask(&patient, &ask, sizeof(ask), open_ring());
+    receive_answer(&patient, &ask);
     meanwhile = it_takes_for_ever;
-    stuck = start_worker(&scene);
+    stuck = start_worker();
     meanwhile = NULL;
-    send_ask(&stuck, &ask, sizeof(ask), open_ring(&scene));
+    send_ask(&stuck, &ask, sizeof(ask), open_ring());
     nanosleep(&longer_than_one, NULL);
     assert_true(packet_await(stuck.socket, clock_mono_ns() + 20 * SECOND_NS));
     assert_int_equal(packet_receive(stuck.socket, &byte, 1, true, NULL), -EPIPE);
     assert_int_equal(wait_for_worker(&stuck), SIGALRM);
-    send_ask(&patient, &ask, sizeof(ask), open_ring(&scene));
-    receive_answer(&patient, &scene, &ask);
+    send_ask(&patient, &ask, sizeof(ask), open_ring());
+    receive_answer(&patient, &ask);
     assert_int_equal(scene.answer.status, 0);
     shutdown(patient.socket, SHUT_WR);
     assert_int_equal(wait_for_worker(&patient), 7 << 8);
-    end(&scene);
+    end();
 }

@@ -50,6 +50,12 @@ static inline const char *text_of(const struct event_text *text)
     return text->bytes != NULL ? text->bytes : "";
 }
 
+/* The text has those words. */
+static inline void assert_says(const struct event_text *text, const char *words)
+{
+    assert_non_null(strstr(text_of(text), words));
+}
+
 static inline void print_id(struct event_text *text, const struct rip_event_id *id)
 {
     const struct rip_id_info *info = id->info;

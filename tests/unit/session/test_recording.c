@@ -8,58 +8,59 @@
 #include "session/recording_format.h"
 #include "session/recording_table.h"
 
-struct stage {
+static struct stage {
     struct memory_file file;
     struct recording_writer *writer;
     struct event_text taken; /* events as they went in */
     uint64_t now_ns;
     uint64_t before_ns;
     uint64_t drain_count;
-};
+} stage;
+
+/* What the recording that was read last says, and where reading it ended. */
+static struct event_text text;
+static uint64_t offset;
 
 static int set_stage(void **state)
 {
-    struct stage *stage = calloc(1, sizeof(*stage));
     struct recording_output output = {.write = memory_write};
 
-    assert_non_null(stage);
-    output.context = &stage->file;
-    assert_int_equal(recording_writer_new(&stage->writer, &output, 5), 0);
-    stage->now_ns = 1000;
-    *state = stage;
+    (void)state;
+    stage = (struct stage){.now_ns = 1000};
+    output.context = &stage.file;
+    assert_int_equal(recording_writer_new(&stage.writer, &output, 5), 0);
     return 0;
 }
 
 static int clear_stage(void **state)
 {
-    struct stage *stage = *state;
-
-    recording_writer_free(stage->writer);
-    free(stage->file.bytes);
-    text_clear(&stage->taken);
-    free(stage);
+    (void)state;
+    recording_writer_free(stage.writer);
+    free(stage.file.bytes);
+    text_clear(&stage.taken);
+    text_clear(&text);
     return 0;
 }
 
 /* Takes an event of ring 1 with the times of this drain. */
-static void take(struct stage *stage, struct rip_event event)
+static void take(struct rip_event event)
 {
-    event.earliest_wall_ns = stage->before_ns;
-    event.latest_wall_ns = stage->now_ns;
-    event.earliest_mono_ns = stage->before_ns;
-    event.latest_mono_ns = stage->now_ns;
-    assert_int_equal(recording_writer_take(stage->writer, &event), 0);
-    print_event(&stage->taken, &event);
+    event.earliest_wall_ns = stage.before_ns;
+    event.latest_wall_ns = stage.now_ns;
+    event.earliest_mono_ns = stage.before_ns;
+    event.latest_mono_ns = stage.now_ns;
+    assert_int_equal(recording_writer_take(stage.writer, &event), 0);
+    print_event(&stage.taken, &event);
 }
 
-static void take_drain(struct stage *stage)
+static void take_drain(void)
 {
     struct rip_event event = {.kind = RIP_EVENT_DRAIN};
 
-    event.as.drain = (struct rip_event_drain){++stage->drain_count, stage->now_ns, stage->now_ns, 7, 3};
-    take(stage, event);
-    stage->before_ns = stage->now_ns;
-    stage->now_ns += 10;
+    event.as.drain = (struct rip_event_drain){++stage.drain_count, stage.now_ns, stage.now_ns, 7, 3};
+    take(event);
+    stage.before_ns = stage.now_ns;
+    stage.now_ns += 10;
 }
 
 static struct rip_id_info id_info(uint32_t slot)
@@ -87,16 +88,16 @@ static struct rip_event event_of(uint32_t kind, const struct rip_id_info *info)
                               .process = info->process};
 }
 
-static void take_id(struct stage *stage, uint32_t kind, const struct rip_id_info *info, bool found)
+static void take_id(uint32_t kind, const struct rip_id_info *info, bool found)
 {
     struct rip_event event = event_of(kind, info);
 
     event.as.id_begin = (struct rip_event_id){info, found};
-    take(stage, event);
+    take(event);
 }
 
 /* So many snaps more of an id, of which the newest are recorded. */
-static void take_snaps(struct stage *stage, struct rip_id_info *info, uint64_t made, uint32_t entry_count)
+static void take_snaps(struct rip_id_info *info, uint64_t made, uint32_t entry_count)
 {
     struct rip_event event = event_of(RIP_EVENT_SNAP, info);
     struct rip_entry entries[RIP_ENTRY_COUNT] = {0};
@@ -108,10 +109,10 @@ static void take_snaps(struct stage *stage, struct rip_id_info *info, uint64_t m
         entries[i].address = 0x400000 + entries[i].snap * 977 % 4096;
     }
     event.as.snap = (struct rip_event_snap){info->progress, made, made - entry_count, 0, entry_count, entries};
-    take(stage, event);
+    take(event);
 }
 
-static void take_ring(struct stage *stage)
+static void take_ring(void)
 {
     struct rip_event event = {.kind = RIP_EVENT_RING, .ring = 1};
     struct rip_process_info process = {.index = 2, .pid = 12, .generation = 1, .module_count = 1, .comm = "server"};
@@ -132,97 +133,93 @@ static void take_ring(struct stage *stage)
 
     event.as.ring_begin = (struct rip_event_ring){
         .name = {"ring.1", 6}, .directory = {"/dev/shm", 8}, .slot_capacity = 128, .uid = 1000, .preload = true};
-    take(stage, event);
+    take(event);
     event = (struct rip_event){.kind = RIP_EVENT_PROCESS, .ring = 1, .process = 2};
     event.as.process_begin = &process;
-    take(stage, event);
+    take(event);
     event = (struct rip_event){.kind = RIP_EVENT_MODULE, .ring = 1, .process = 2};
     event.as.module = (struct rip_event_module){2, 0, &module};
-    take(stage, event);
+    take(event);
     event = (struct rip_event){.kind = RIP_EVENT_SCRIPT, .ring = 1, .as.script = &script};
-    take(stage, event);
+    take(event);
 }
 
 /* Something of every kind, in five drains. */
-static void play(struct stage *stage)
+static void play(void)
 {
     struct rip_id_info ids[] = {id_info(0), id_info(5), id_info(64)};
     struct rip_note_info note = {.slot = 5, .generation = 2, .sequence = 9, .text_bytes = 5, .text = "hello"};
     struct rip_event event;
 
-    take_ring(stage);
+    take_ring();
     for (size_t i = 0; i < 3; i++) {
-        take_id(stage, RIP_EVENT_REGISTER, &ids[i], i == 0);
+        take_id(RIP_EVENT_REGISTER, &ids[i], i == 0);
         ids[i].progress = ids[i].snap_count = 0;
-        take_snaps(stage, &ids[i], 3 + ids[i].slot, 3);
+        take_snaps(&ids[i], 3 + ids[i].slot, 3);
     }
-    take_drain(stage);
+    take_drain();
     for (size_t i = 0; i < 3; i++)
-        take_snaps(stage, &ids[i], 40, i == 1 ? 31 : 32);
+        take_snaps(&ids[i], 40, i == 1 ? 31 : 32);
     ids[1].idle = 1;
     ids[1].tid = 0;
-    take_id(stage, RIP_EVENT_STATE, &ids[1], false);
+    take_id(RIP_EVENT_STATE, &ids[1], false);
     event = event_of(RIP_EVENT_NOTE, &ids[1]);
     event.as.note = &note;
-    take(stage, event);
-    take_drain(stage);
+    take(event);
+    take_drain();
     ids[2].generation = 4; /* renamed, and its counter changed */
     ids[2].progress += 200;
     memcpy(ids[2].name, "WORKER", 6);
-    take_id(stage, RIP_EVENT_STATE, &ids[2], false);
-    take_snaps(stage, &ids[2], 1, 1);
+    take_id(RIP_EVENT_STATE, &ids[2], false);
+    take_snaps(&ids[2], 1, 1);
     event = event_of(RIP_EVENT_EXIT, &ids[0]);
     event.as.exit = (struct rip_event_exit){ids[0].snap_count, true};
-    take(stage, event);
+    take(event);
     event = (struct rip_event){.kind = RIP_EVENT_STALL_BEGIN, .ring = 1, .slot = 2, .generation = 4, .id = 9};
     event.as.stall.json = (struct rip_text){"{}", 2};
-    take(stage, event);
-    take_drain(stage);
+    take(event);
+    take_drain();
     event = (struct rip_event){.kind = RIP_EVENT_TOTALS, .ring = 1};
     event.as.totals = (struct rip_event_totals){10, 7, 2, 1, 3, 1, 0, true};
-    take(stage, event);
+    take(event);
     event = (struct rip_event){.kind = RIP_EVENT_FLUSH, .ring = 1, .as.flush_count = 2};
-    take(stage, event);
-    take_drain(stage);
+    take(event);
+    take_drain();
     event = (struct rip_event){.kind = RIP_EVENT_DEATH, .ring = 1, .process = 2};
     event.as.death = (struct rip_event_death){2, 1, -11, true, false, true, false};
-    take(stage, event);
+    take(event);
     event = (struct rip_event){.kind = RIP_EVENT_RING_END, .ring = 1};
     event.as.ring_end.reason = (struct rip_text){"damaged", 7};
-    take(stage, event);
-    take_drain(stage);
-    assert_int_equal(recording_writer_flush(stage->writer), 0);
+    take(event);
+    take_drain();
+    assert_int_equal(recording_writer_flush(stage.writer), 0);
 }
 
-/* All events of a recording as text; what reading ended with. */
-static int read_all(struct memory_file *file, struct event_text *text, uint64_t *ret_offset)
+/* Returns what reading ended with. */
+static int read_all(struct memory_file *file)
 {
     const struct recording_input input = {file, memory_read, file->count};
     struct recording_reader *reader;
     const struct rip_event *event;
     int result = recording_reader_new(&reader, &input);
 
-    *ret_offset = 0;
+    text_clear(&text);
+    offset = 0;
     if (result != 0)
         return result;
     while ((result = recording_reader_next(reader, &event)) == 1)
-        print_event(text, event);
-    *ret_offset = recording_reader_offset(reader);
+        print_event(&text, event);
+    offset = recording_reader_offset(reader);
     recording_reader_free(reader);
     return result;
 }
 
 TEST(what_is_written_comes_out_again, set_stage, clear_stage)
 {
-    struct stage *stage = *state;
-    struct event_text text = {0};
-    uint64_t offset;
-
-    play(stage);
-    assert_int_equal(read_all(&stage->file, &text, &offset), 0);
-    assert_string_equal(text_of(&text), text_of(&stage->taken));
-    assert_int_equal(offset, stage->file.count);
-    text_clear(&text);
+    play();
+    assert_int_equal(read_all(&stage.file), 0);
+    assert_string_equal(text_of(&text), text_of(&stage.taken));
+    assert_int_equal(offset, stage.file.count);
 }
 
 /* Of a kind that is not known only the kind is; one with a number in the tag must have it there. */
@@ -250,25 +247,21 @@ TEST(a_later_kind_is_passed_over)
 /* The file cut at any byte: the events of the frames before it, and where it is cut. */
 TEST(a_cut_file_opens_up_to_the_cut, set_stage, clear_stage)
 {
-    struct stage *stage = *state;
-    struct event_text text = {0};
     struct memory_file cut;
-    uint64_t offset;
 
-    play(stage);
-    for (size_t count = 0; count < stage->file.count; count++) {
+    play();
+    for (size_t count = 0; count < stage.file.count; count++) {
         int result;
 
         cut = (struct memory_file){.bytes = malloc(count + 1), .count = count};
         assert_non_null(cut.bytes);
-        memcpy(cut.bytes, stage->file.bytes, count);
-        result = read_all(&cut, &text, &offset);
+        memcpy(cut.bytes, stage.file.bytes, count);
+        result = read_all(&cut);
         assert_true(result == 0 || result == (count < 8 ? -EINVAL : -EBADMSG));
         assert_true(offset <= count);
         assert_true(result != 0 || offset == count);
-        assert_int_equal(strncmp(text_of(&text), text_of(&stage->taken), text.count), 0);
+        assert_int_equal(strncmp(text_of(&text), text_of(&stage.taken), text.count), 0);
         free(cut.bytes);
-        text_clear(&text);
     }
 }
 
@@ -276,47 +269,38 @@ TEST(a_cut_file_opens_up_to_the_cut, set_stage, clear_stage)
  * nothing.) */
 TEST(a_flipped_bit_shows, set_stage, clear_stage)
 {
-    struct stage *stage = *state;
-    struct event_text text = {0};
-    uint64_t offset;
-
-    play(stage);
-    for (size_t bit = 0; bit < 8 * stage->file.count; bit += 3) {
+    play();
+    for (size_t bit = 0; bit < 8 * stage.file.count; bit += 3) {
         int result;
 
-        stage->file.bytes[bit / 8] ^= (unsigned char)(1u << bit % 8);
-        result = read_all(&stage->file, &text, &offset);
-        assert_true(result < 0 || text.count == stage->taken.count);
+        stage.file.bytes[bit / 8] ^= (unsigned char)(1u << bit % 8);
+        result = read_all(&stage.file);
+        assert_true(result < 0 || text.count == stage.taken.count);
         assert_true(result == 0 || offset <= bit / 8);
-        assert_int_equal(strncmp(text_of(&text), text_of(&stage->taken), text.count), 0);
-        text_clear(&text);
-        stage->file.bytes[bit / 8] ^= (unsigned char)(1u << bit % 8);
+        assert_int_equal(strncmp(text_of(&text), text_of(&stage.taken), text.count), 0);
+        stage.file.bytes[bit / 8] ^= (unsigned char)(1u << bit % 8);
     }
 }
 
 TEST(another_version_is_named, set_stage, clear_stage)
 {
-    struct stage *stage = *state;
     struct recording_header header;
-    struct event_text text = {0};
-    uint64_t offset;
 
-    play(stage);
-    memcpy(&header, stage->file.bytes, sizeof(header));
+    play();
+    memcpy(&header, stage.file.bytes, sizeof(header));
     header.version = RECORDING_VERSION + 1;
     header.checksum = recording_checksum(&header, offsetof(struct recording_header, checksum));
-    memcpy(stage->file.bytes, &header, sizeof(header));
-    assert_int_equal(read_all(&stage->file, &text, &offset), -EPROTONOSUPPORT);
-    assert_true(recording_is_one(stage->file.bytes, 8));
-    assert_false(recording_is_one(stage->file.bytes, 7));
+    memcpy(stage.file.bytes, &header, sizeof(header));
+    assert_int_equal(read_all(&stage.file), -EPROTONOSUPPORT);
+    assert_true(recording_is_one(stage.file.bytes, 8));
+    assert_false(recording_is_one(stage.file.bytes, 7));
     assert_false(recording_is_one("RIPREC\n\n", 8));
 }
 
 /* Data is of the event that was taken last, and comes out with it; a drain of nothing is not written without. */
 TEST(data_comes_with_its_event, set_stage, clear_stage)
 {
-    struct stage *stage = *state;
-    struct recording_input input = {&stage->file, memory_read, 0};
+    struct recording_input input = {&stage.file, memory_read, 0};
     struct rip_id_info info = id_info(1);
     struct recording_reader *reader;
     const struct rip_event *event;
@@ -324,19 +308,19 @@ TEST(data_comes_with_its_event, set_stage, clear_stage)
     const void *data;
     size_t count;
 
-    assert_int_equal(recording_writer_attach(stage->writer, "a", "1", 1), -EINVAL);
-    take_drain(stage);
-    take_id(stage, RIP_EVENT_REGISTER, &info, true);
-    assert_int_equal(recording_writer_attach(stage->writer, "cpu", "old", 3), 0);
-    assert_int_equal(recording_writer_attach(stage->writer, "x", NULL, 0), 0);
-    assert_int_equal(recording_writer_attach(stage->writer, "cpu", "12.5", 4), 0);
-    take_snaps(stage, &info, 2, 2);
-    take_drain(stage);
-    take_drain(stage);
-    assert_int_equal(recording_writer_attach(stage->writer, "ripd.scan", "[]", 2), 0);
-    take_drain(stage);
-    assert_int_equal(recording_writer_flush(stage->writer), 0);
-    input.size_bytes = stage->file.count;
+    assert_int_equal(recording_writer_attach(stage.writer, "a", "1", 1), -EINVAL);
+    take_drain();
+    take_id(RIP_EVENT_REGISTER, &info, true);
+    assert_int_equal(recording_writer_attach(stage.writer, "cpu", "old", 3), 0);
+    assert_int_equal(recording_writer_attach(stage.writer, "x", NULL, 0), 0);
+    assert_int_equal(recording_writer_attach(stage.writer, "cpu", "12.5", 4), 0);
+    take_snaps(&info, 2, 2);
+    take_drain();
+    take_drain();
+    assert_int_equal(recording_writer_attach(stage.writer, "ripd.scan", "[]", 2), 0);
+    take_drain();
+    assert_int_equal(recording_writer_flush(stage.writer), 0);
+    input.size_bytes = stage.file.count;
     assert_int_equal(recording_reader_new(&reader, &input), 0);
     assert_int_equal(recording_reader_next(reader, &event), 1);
     assert_int_equal(event->kind, RIP_EVENT_REGISTER);
@@ -363,17 +347,16 @@ TEST(data_comes_with_its_event, set_stage, clear_stage)
 }
 
 /* Drains of ids that snap, restarted now and then. */
-static void play_long(struct stage *stage, struct rip_id_info *ids, unsigned id_count, unsigned drain_count,
-                      unsigned restart_every)
+static void play_long(struct rip_id_info *ids, unsigned id_count, unsigned drain_count, unsigned restart_every)
 {
     for (unsigned i = 0; i < drain_count; i++) {
         if (restart_every != 0 && i % restart_every == 0)
-            recording_writer_restart(stage->writer);
+            recording_writer_restart(stage.writer);
         for (unsigned j = 0; j < id_count; j++)
-            take_snaps(stage, &ids[j], 1 + (i + j) % 3, 1 + (i + j) % 3);
-        take_drain(stage);
+            take_snaps(&ids[j], 1 + (i + j) % 3, 1 + (i + j) % 3);
+        take_drain();
     }
-    assert_int_equal(recording_writer_flush(stage->writer), 0);
+    assert_int_equal(recording_writer_flush(stage.writer), 0);
 }
 
 /* The file from its nth header on, from 0. */
@@ -390,70 +373,60 @@ static struct memory_file part_of(const struct memory_file *file, unsigned nth)
 /* A state in the middle yields nothing when it is read in sequence, and all that is there when reading begins there. */
 TEST(reading_may_begin_at_a_state, set_stage, clear_stage)
 {
-    struct stage *stage = *state;
     struct rip_id_info ids[] = {id_info(3), id_info(70)};
     struct rip_note_info note = {.slot = 70, .generation = 2, .sequence = 4, .text_bytes = 2, .text = "hi"};
     struct memory_file rest;
-    struct event_text text = {0};
     struct rip_event event = event_of(RIP_EVENT_NOTE, &ids[1]);
     const char *expected;
-    uint64_t offset;
 
-    take_ring(stage);
-    take_id(stage, RIP_EVENT_REGISTER, &ids[0], true);
-    take_id(stage, RIP_EVENT_REGISTER, &ids[1], true);
+    take_ring();
+    take_id(RIP_EVENT_REGISTER, &ids[0], true);
+    take_id(RIP_EVENT_REGISTER, &ids[1], true);
     event.as.note = &note;
-    take(stage, event);
-    play_long(stage, ids, 2, 9, 5);
-    assert_int_equal(read_all(&stage->file, &text, &offset), 0);
-    assert_string_equal(text_of(&text), text_of(&stage->taken));
-    text_clear(&text);
+    take(event);
+    play_long(ids, 2, 9, 5);
+    assert_int_equal(read_all(&stage.file), 0);
+    assert_string_equal(text_of(&text), text_of(&stage.taken));
 
-    rest = part_of(&stage->file, 2); /* the first restart was the begin */
-    assert_int_equal(read_all(&rest, &text, &offset), 0);
+    rest = part_of(&stage.file, 2); /* the first restart was the begin */
+    assert_int_equal(read_all(&rest), 0);
     expected = strstr(text_of(&text), "(1040 1050]"); /* of the sixth drain */
     assert_non_null(expected);
     while (expected > text_of(&text) && expected[-1] != '\n')
         expected--;
-    assert_non_null(strstr(text_of(&stage->taken), expected));
-    assert_non_null(strstr(text_of(&text), "1/70 g2 id 170 of 0 (0 1040] register \"worker\""));
-    assert_non_null(strstr(text_of(&text), "1/70 g2 id 170 of 0 (0 1040] note 4 \"hi\""));
-    assert_non_null(strstr(text_of(&text), "ring ring.1 in /dev/shm"));
-    assert_non_null(strstr(text_of(&text), "module 0 400000-500000 /bin/sh"));
-    text_clear(&text);
+    assert_non_null(strstr(text_of(&stage.taken), expected));
+    assert_says(&text, "1/70 g2 id 170 of 0 (0 1040] register \"worker\"");
+    assert_says(&text, "1/70 g2 id 170 of 0 (0 1040] note 4 \"hi\"");
+    assert_says(&text, "ring ring.1 in /dev/shm");
+    assert_says(&text, "module 0 400000-500000 /bin/sh");
 }
 
 /* The file is large: more than a frame for a drain, and states by themselves. */
 TEST(large_drains_and_states_are_parted, set_stage, clear_stage)
 {
     enum { ID_COUNT = 45000 };
-    struct stage *stage = *state;
     struct rip_id_info *ids = calloc(ID_COUNT, sizeof(*ids));
     struct recording_writer_counts counts;
-    struct event_text text = {0};
     struct memory_file rest;
-    uint64_t offset;
 
     assert_non_null(ids);
     for (uint32_t i = 0; i < ID_COUNT; i++) {
         ids[i] = id_info(3 * i);
         ids[i].registered_boot_ns = UINT64_C(88888888888) * i;
-        take_id(stage, RIP_EVENT_REGISTER, &ids[i], true);
+        take_id(RIP_EVENT_REGISTER, &ids[i], true);
     }
-    play_long(stage, ids, ID_COUNT, 1, 0);
-    recording_writer_restart(stage->writer);
-    play_long(stage, ids, 1, 2, 0);
-    recording_writer_counts(stage->writer, &counts);
+    play_long(ids, ID_COUNT, 1, 0);
+    recording_writer_restart(stage.writer);
+    play_long(ids, 1, 2, 0);
+    recording_writer_counts(stage.writer, &counts);
     assert_in_range(counts.frame_count, 6, 100);
-    assert_int_equal(counts.written_bytes, stage->file.count);
+    assert_int_equal(counts.written_bytes, stage.file.count);
     assert_int_equal(counts.event_count, ID_COUNT * 2 + 1 + 4);
-    assert_int_equal(read_all(&stage->file, &text, &offset), 0);
-    assert_string_equal(text_of(&text), text_of(&stage->taken));
-    text_clear(&text);
-    rest = part_of(&stage->file, 1);
-    assert_int_equal(read_all(&rest, &text, &offset), 0);
-    assert_non_null(strstr(text_of(&text), "1/134997 g2"));
-    text_clear(&text);
+    assert_int_equal(read_all(&stage.file), 0);
+    assert_string_equal(text_of(&text), text_of(&stage.taken));
+    rest = part_of(&stage.file, 1);
+    assert_int_equal(read_all(&rest), 0);
+    assert_says(&text, "1/134997 g2");
     free(ids);
 }
 
@@ -462,11 +435,9 @@ TEST(the_state_after_many_ends, set_stage, clear_stage)
 {
     enum { SLOTS = 400, STEPS = 20000 };
     static bool is_live[SLOTS];
-    struct stage *stage = *state;
-    struct event_text text = {0};
     struct memory_file rest;
     char expected[64];
-    uint64_t offset, random = 1;
+    uint64_t random = 1;
 
     for (unsigned i = 0; i < STEPS; i++) {
         unsigned number;
@@ -478,154 +449,139 @@ TEST(the_state_after_many_ends, set_stage, clear_stage)
         info = id_info(number % 2 != 0 ? number : number * 64);
         event = event_of(RIP_EVENT_EXIT, &info);
         if (is_live[number])
-            take(stage, event);
+            take(event);
         else
-            take_id(stage, RIP_EVENT_REGISTER, &info, false);
+            take_id(RIP_EVENT_REGISTER, &info, false);
         is_live[number] = !is_live[number];
     }
-    take_drain(stage);
-    recording_writer_restart(stage->writer);
-    take_ring(stage);
-    take_drain(stage);
-    assert_int_equal(recording_writer_flush(stage->writer), 0);
-    rest = part_of(&stage->file, 1);
-    assert_int_equal(read_all(&rest, &text, &offset), 0);
+    take_drain();
+    recording_writer_restart(stage.writer);
+    take_ring();
+    take_drain();
+    assert_int_equal(recording_writer_flush(stage.writer), 0);
+    rest = part_of(&stage.file, 1);
+    assert_int_equal(read_all(&rest), 0);
     for (unsigned number = 0; number < SLOTS; number++) {
         snprintf(expected, sizeof(expected), "1/%u g2 id", number % 2 != 0 ? number : number * 64);
         assert_int_equal(strstr(text_of(&text), expected) != NULL, is_live[number]);
     }
-    text_clear(&text);
 }
 
 /* What could not be written is counted, and what comes after can be read. */
 TEST(a_failing_output_costs_its_frames, set_stage, clear_stage)
 {
-    struct stage *stage = *state;
     struct rip_id_info ids[] = {id_info(3), id_info(9)};
     struct recording_writer_counts counts;
-    struct event_text text = {0};
     struct rip_event event;
-    uint64_t offset;
 
-    take_ring(stage);
-    take_id(stage, RIP_EVENT_REGISTER, &ids[0], true);
-    take_id(stage, RIP_EVENT_REGISTER, &ids[1], true);
-    play_long(stage, ids, 2, 2, 0);
-    take_snaps(stage, &ids[0], 3, 3);
-    take_drain(stage);
-    stage->file.error = -ENOSPC;
-    assert_int_equal(recording_writer_flush(stage->writer), -ENOSPC);
+    take_ring();
+    take_id(RIP_EVENT_REGISTER, &ids[0], true);
+    take_id(RIP_EVENT_REGISTER, &ids[1], true);
+    play_long(ids, 2, 2, 0);
+    take_snaps(&ids[0], 3, 3);
+    take_drain();
+    stage.file.error = -ENOSPC;
+    assert_int_equal(recording_writer_flush(stage.writer), -ENOSPC);
     event = event_of(RIP_EVENT_EXIT, &ids[1]);
-    assert_int_equal(recording_writer_take(stage->writer, &event), -ENOSPC);
-    stage->file.error = 0;
-    take_drain(stage); /* of the drain whose begin is lost nothing is written */
-    text_clear(&stage->taken);
-    play_long(stage, ids, 1, 1, 0);
-    recording_writer_counts(stage->writer, &counts);
+    assert_int_equal(recording_writer_take(stage.writer, &event), -ENOSPC);
+    stage.file.error = 0;
+    take_drain(); /* of the drain whose begin is lost nothing is written */
+    text_clear(&stage.taken);
+    play_long(ids, 1, 1, 0);
+    recording_writer_counts(stage.writer, &counts);
     assert_int_equal(counts.lost_entry_count, 3);
     assert_int_equal(counts.entry_count, 1 + 2 + 2 + 3 + 1);
-    assert_int_equal(read_all(&stage->file, &text, &offset), 0);
-    assert_non_null(
-        strstr(text_of(&text), "ring end frames of the recording are missing\n1/0 g0 id 0 of 0 (0 1030] ring"));
+    assert_int_equal(read_all(&stage.file), 0);
+    assert_says(&text, "ring end frames of the recording are missing\n1/0 g0 id 0 of 0 (0 1030] ring");
     assert_non_null(strstr(strstr(text_of(&text), "missing"), "1/3 g2 id 103"));
     assert_null(strstr(strstr(text_of(&text), "missing"), "1/9 g2 id 109"));
-    assert_non_null(strstr(text_of(&text), text_of(&stage->taken)));
-    text_clear(&text);
+    assert_says(&text, text_of(&stage.taken));
 }
 
-static void take_ring_event(struct stage *stage, uint32_t ring, uint32_t kind)
+static void take_ring_event(uint32_t ring, uint32_t kind)
 {
-    take(stage, (struct rip_event){.kind = kind, .ring = ring});
+    take((struct rip_event){.kind = kind, .ring = ring});
 }
 
-static int try_to_take(struct stage *stage, struct rip_event event)
+static int try_to_take(struct rip_event event)
 {
-    event.latest_wall_ns = stage->now_ns;
-    return recording_writer_take(stage->writer, &event);
+    event.latest_wall_ns = stage.now_ns;
+    return recording_writer_take(stage.writer, &event);
 }
 
 /* Session limits of RECORDING.md. What is beyond them costs its drain; what comes after can be read. */
 TEST(limits_of_a_writer, set_stage, clear_stage)
 {
-    struct stage *stage = *state;
     struct rip_id_info info = id_info(3);
     struct rip_process_info process = {.index = RIP_PROCESS_MAX};
     struct rip_entry entries[RIP_ENTRY_COUNT + 1] = {0};
-    struct event_text text = {0};
     struct rip_event event = {.kind = RIP_EVENT_PROCESS, .ring = 1, .process = RIP_PROCESS_MAX};
     char name[RIP_SESSION_NAMESPACE_BYTES + 2];
     unsigned char *data = calloc(RIP_SESSION_DATA_BYTES_MAX + 1, 1);
-    uint64_t offset;
 
     assert_non_null(data);
-    take_id(stage, RIP_EVENT_REGISTER, &info, true);
-    assert_int_equal(recording_writer_attach(stage->writer, "a", data, RIP_SESSION_DATA_BYTES_MAX + 1), -EFBIG);
+    take_id(RIP_EVENT_REGISTER, &info, true);
+    assert_int_equal(recording_writer_attach(stage.writer, "a", data, RIP_SESSION_DATA_BYTES_MAX + 1), -EFBIG);
     memset(name, 'n', sizeof(name));
     name[sizeof(name) - 1] = '\0';
-    assert_int_equal(recording_writer_attach(stage->writer, name, "", 0), -EINVAL);
+    assert_int_equal(recording_writer_attach(stage.writer, name, "", 0), -EINVAL);
     for (unsigned i = 0; i < 16; i++) {
         snprintf(name, sizeof(name), "n%u", i);
-        assert_int_equal(recording_writer_attach(stage->writer, name, "", 0), 0);
+        assert_int_equal(recording_writer_attach(stage.writer, name, "", 0), 0);
     }
-    assert_int_equal(recording_writer_attach(stage->writer, "one-more", "", 0), -EFBIG);
-    assert_int_equal(recording_writer_attach(stage->writer, "n0", data, RIP_SESSION_DATA_BYTES_MAX), 0);
-    take_drain(stage);
+    assert_int_equal(recording_writer_attach(stage.writer, "one-more", "", 0), -EFBIG);
+    assert_int_equal(recording_writer_attach(stage.writer, "n0", data, RIP_SESSION_DATA_BYTES_MAX), 0);
+    take_drain();
     event.as.process_begin = &process;
-    assert_int_equal(try_to_take(stage, event), -EFBIG);
+    assert_int_equal(try_to_take(event), -EFBIG);
     event = (struct rip_event){.kind = RIP_EVENT_STALL_END};
     event.as.stall.json = (struct rip_text){(const char *)data, RIP_SESSION_DATA_BYTES_MAX + 1};
-    assert_int_equal(try_to_take(stage, event), -EFBIG);
+    assert_int_equal(try_to_take(event), -EFBIG);
     event = event_of(RIP_EVENT_SNAP, &info);
     event.as.snap = (struct rip_event_snap){.made_count = 33, .entry_count = 33, .entries = entries};
-    assert_int_equal(try_to_take(stage, event), -EINVAL);
-    assert_int_equal(try_to_take(stage, (struct rip_event){.kind = RIP_EVENT_SCRIPT + 1}), -EINVAL);
-    assert_int_equal(try_to_take(stage, (struct rip_event){.kind = RIP_EVENT_DRAIN}), 0); /* lost */
-    take_ring(stage);
-    take_drain(stage);
-    assert_int_equal(recording_writer_flush(stage->writer), 0);
-    assert_int_equal(read_all(&stage->file, &text, &offset), 0);
-    assert_non_null(strstr(text_of(&text), "frames of the recording are missing"));
+    assert_int_equal(try_to_take(event), -EINVAL);
+    assert_int_equal(try_to_take((struct rip_event){.kind = RIP_EVENT_SCRIPT + 1}), -EINVAL);
+    assert_int_equal(try_to_take((struct rip_event){.kind = RIP_EVENT_DRAIN}), 0); /* lost */
+    take_ring();
+    take_drain();
+    assert_int_equal(recording_writer_flush(stage.writer), 0);
+    assert_int_equal(read_all(&stage.file), 0);
+    assert_says(&text, "frames of the recording are missing");
     assert_non_null(strstr(strstr(text_of(&text), "missing"), "process pid 12 server"));
-    text_clear(&text);
     free(data);
 }
 
 TEST(rings_at_one_time, set_stage, clear_stage)
 {
     enum { RINGS = 16384 };
-    struct stage *stage = *state;
     struct rip_event event = {.kind = RIP_EVENT_FLUSH};
 
     for (event.ring = 1; event.ring <= RINGS; event.ring++)
-        take_ring_event(stage, event.ring, RIP_EVENT_RING);
+        take_ring_event(event.ring, RIP_EVENT_RING);
     event.kind = RIP_EVENT_RING;
-    assert_int_equal(try_to_take(stage, event), -EFBIG);
-    take_ring_event(stage, 77, RIP_EVENT_RING_END);
-    take_ring_event(stage, RINGS + 1, RIP_EVENT_RING);
+    assert_int_equal(try_to_take(event), -EFBIG);
+    take_ring_event(77, RIP_EVENT_RING_END);
+    take_ring_event(RINGS + 1, RIP_EVENT_RING);
 }
 
 /* Two runs in one file: the rings of the first end, those of the second have other numbers. */
 TEST(another_run_has_rings_of_its_own, set_stage, clear_stage)
 {
-    struct stage *stage = *state;
     struct rip_id_info info = id_info(3);
-    const struct recording_output output = {.context = &stage->file, .write = memory_write};
-    struct event_text text = {0};
-    uint64_t offset;
+    const struct recording_output output = {.context = &stage.file, .write = memory_write};
 
-    take_ring(stage);
-    take_id(stage, RIP_EVENT_REGISTER, &info, true);
-    take_drain(stage);
-    assert_int_equal(recording_writer_flush(stage->writer), 0);
-    recording_writer_free(stage->writer);
-    assert_int_equal(recording_writer_new(&stage->writer, &output, 6), 0);
-    take_ring(stage);
-    take_drain(stage);
-    assert_int_equal(recording_writer_flush(stage->writer), 0);
-    assert_int_equal(read_all(&stage->file, &text, &offset), 0);
-    assert_non_null(strstr(text_of(&text), "1/0 g0 id 0 of 0 (0 1000] ring end another run of the recorder begins\n"
-                                           "1048577/0 g0 id 0 of 0 (1000 1010] ring ring.1"));
-    text_clear(&text);
+    take_ring();
+    take_id(RIP_EVENT_REGISTER, &info, true);
+    take_drain();
+    assert_int_equal(recording_writer_flush(stage.writer), 0);
+    recording_writer_free(stage.writer);
+    assert_int_equal(recording_writer_new(&stage.writer, &output, 6), 0);
+    take_ring();
+    take_drain();
+    assert_int_equal(recording_writer_flush(stage.writer), 0);
+    assert_int_equal(read_all(&stage.file), 0);
+    assert_says(&text, "1/0 g0 id 0 of 0 (0 1000] ring end another run of the recorder begins\n"
+                       "1048577/0 g0 id 0 of 0 (1000 1010] ring ring.1");
 }
 
 static uint64_t first_after_seek(struct recording_reader *reader, uint64_t wall_ns)
@@ -641,20 +597,18 @@ static uint64_t first_after_seek(struct recording_reader *reader, uint64_t wall_
 
 TEST(seeking, set_stage, clear_stage)
 {
-    struct stage *stage = *state;
     struct rip_id_info ids[] = {id_info(3), id_info(70)};
-    struct recording_input input = {&stage->file, memory_read, 0};
+    struct recording_input input = {&stage.file, memory_read, 0};
     struct recording_reader *reader;
-    struct event_text text = {0};
     const struct rip_sink sink = {&text, take_text};
     const struct rip_event *event;
     uint64_t number;
 
-    take_ring(stage);
-    take_id(stage, RIP_EVENT_REGISTER, &ids[0], true);
-    take_id(stage, RIP_EVENT_REGISTER, &ids[1], true);
-    play_long(stage, ids, 2, 20, 5); /* at 1000, 1010 ... 1190; states before 1050, 1100, 1150 */
-    input.size_bytes = stage->file.count;
+    take_ring();
+    take_id(RIP_EVENT_REGISTER, &ids[0], true);
+    take_id(RIP_EVENT_REGISTER, &ids[1], true);
+    play_long(ids, 2, 20, 5); /* at 1000, 1010 ... 1190; states before 1050, 1100, 1150 */
+    input.size_bytes = stage.file.count;
     assert_int_equal(recording_reader_new(&reader, &input), 0);
     assert_int_equal(first_after_seek(reader, 1139), 1100);
     assert_int_equal(first_after_seek(reader, 1140), 1150); /* the state is of the drain before it */
@@ -664,7 +618,6 @@ TEST(seeking, set_stage, clear_stage)
         number = event->number;
     assert_int_equal(number, 4 + 2 + 20 * 3);
     assert_int_equal(recording_reader_repeat(reader, &sink), 0);
-    assert_non_null(strstr(text_of(&text), "1/70 g2 id 170 of 0 (0 1190] register"));
-    text_clear(&text);
+    assert_says(&text, "1/70 g2 id 170 of 0 (0 1190] register");
     recording_reader_free(reader);
 }
