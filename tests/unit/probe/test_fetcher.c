@@ -37,14 +37,14 @@ static bool map_files_allowed; /* in the next query; where we may at all */
 static char mapped_path[192];  /* of a file that the next process maps; "" = none */
 
 /* A process that has a ring, and the ring, for writing. */
-struct subject {
+static struct subject {
     char path[128];
     pid_t pid;
     struct rip_ring *ring;
     size_t bytes;
     struct rip_module *main;    /* its modules in the ring */
     struct rip_module *library; /* the C library */
-};
+} subject;
 
 static void hide(int number)
 {
@@ -74,11 +74,11 @@ static void be_subject(const char *path, gid_t lent_gid, int ready)
         pause();
 }
 
-static struct rip_module *module_of(const struct subject *subject, bool main)
+static struct rip_module *module_of(bool main)
 {
-    struct rip_module *modules = (struct rip_module *)((char *)subject->ring + subject->ring->module_offset);
+    struct rip_module *modules = (struct rip_module *)((char *)subject.ring + subject.ring->module_offset);
 
-    for (uint32_t i = 0; i < subject->ring->module_high_water; i++)
+    for (uint32_t i = 0; i < subject.ring->module_high_water; i++)
         if (main ? (modules[i].flags & RIP_MODULE_MAIN) != 0
                  : memmem(modules[i].path, modules[i].path_bytes, "/libc.so", 8) != NULL)
             return &modules[i];
@@ -101,44 +101,44 @@ int __wrap_module_file_open(int directory, struct attested *attested, uint64_t s
     return file;
 }
 
-static void start_subject_lent(struct subject *subject, gid_t lent_gid)
+static void start_subject_lent(gid_t lent_gid)
 {
     static int number;
     int ready[2], file;
     struct stat about;
     char byte;
 
-    *subject = (struct subject){.pid = 0};
-    snprintf(subject->path, sizeof(subject->path), "%s/ring-%d", folder, number++);
+    subject = (struct subject){.pid = 0};
+    snprintf(subject.path, sizeof(subject.path), "%s/ring-%d", folder, number++);
     assert_int_equal(pipe2(ready, O_CLOEXEC), 0);
-    subject->pid = fork();
-    if (subject->pid == 0)
-        be_subject(subject->path, lent_gid, ready[1]);
+    subject.pid = fork();
+    if (subject.pid == 0)
+        be_subject(subject.path, lent_gid, ready[1]);
     assert_int_equal(read(ready[0], &byte, 1), 1);
     close(ready[0]);
     close(ready[1]);
-    file = open(subject->path, O_RDWR | O_CLOEXEC);
+    file = open(subject.path, O_RDWR | O_CLOEXEC);
     assert_true(file >= 0 && fstat(file, &about) == 0);
-    subject->bytes = (size_t)about.st_size;
-    subject->ring = mmap(NULL, subject->bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
-    assert_true(subject->ring != MAP_FAILED);
+    subject.bytes = (size_t)about.st_size;
+    subject.ring = mmap(NULL, subject.bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+    assert_true(subject.ring != MAP_FAILED);
     close(file);
-    subject->main = module_of(subject, true);
-    subject->library = module_of(subject, false);
-    assert_non_null(subject->main);
+    subject.main = module_of(true);
+    subject.library = module_of(false);
+    assert_non_null(subject.main);
 }
 
-static void start_subject(struct subject *subject)
+static void start_subject(void)
 {
-    start_subject_lent(subject, own_uid);
+    start_subject_lent(own_uid);
 }
 
-static void end_subject(struct subject *subject)
+static void end_subject(void)
 {
-    munmap(subject->ring, subject->bytes);
-    kill(subject->pid, SIGKILL);
-    waitpid(subject->pid, NULL, 0);
-    unlink(subject->path);
+    munmap(subject.ring, subject.bytes);
+    kill(subject.pid, SIGKILL);
+    waitpid(subject.pid, NULL, 0);
+    unlink(subject.path);
 }
 
 /* To follow links of map_files takes one of these; the service has neither, root has both. */
@@ -155,12 +155,12 @@ static void allow_map_files(bool allowed)
 }
 
 /* The descriptor, or what the answer says. */
-static int fetch_of(const struct subject *subject, uint64_t start, bool exact, uint32_t process)
+static int fetch_of(uint64_t start, bool exact, uint32_t process)
 {
     const struct probe_fetch fetch = {
         .kind = PROBE_FETCH, .exact = exact, .number = 7, .start = start, .process = process};
     struct probe_fetched fetched;
-    int ring = open(subject->path, O_RDONLY | O_CLOEXEC), file;
+    int ring = open(subject.path, O_RDONLY | O_CLOEXEC), file;
 
     allow_map_files(map_files_allowed);
     file = worker_fetch(&(struct worker_sources){proc, -1}, &fetch, ring, &fetched);
@@ -184,23 +184,22 @@ static void assert_is(int file, const char *path)
 
 TEST(modules)
 {
-    struct subject subject;
     char library[RIP_MODULE_PATH_BYTES + 1];
 
-    start_subject(&subject);
+    start_subject();
     if (subject.library == NULL) {
-        end_subject(&subject);
+        end_subject();
         skip(); /* a static program */
     }
     snprintf(library, sizeof(library), "%.*s", subject.library->path_bytes, subject.library->path);
     for (int exact = 0; exact < 2; exact++) {
-        assert_is(fetch_of(&subject, subject.main->start, exact != 0, 0), "/proc/self/exe");
-        assert_is(fetch_of(&subject, subject.library->start, exact != 0, 0), library);
+        assert_is(fetch_of(subject.main->start, exact != 0, 0), "/proc/self/exe");
+        assert_is(fetch_of(subject.library->start, exact != 0, 0), library);
     }
-    assert_int_equal(fetch_of(&subject, subject.main->start + 1, false, 0), -ENOENT);
-    assert_int_equal(fetch_of(&subject, subject.main->start, false, 1), -ESRCH);
-    assert_int_equal(fetch_of(&subject, subject.main->start, false, UINT32_MAX), -ESRCH);
-    end_subject(&subject);
+    assert_int_equal(fetch_of(subject.main->start + 1, false, 0), -ENOENT);
+    assert_int_equal(fetch_of(subject.main->start, false, 1), -ESRCH);
+    assert_int_equal(fetch_of(subject.main->start, false, UINT32_MAX), -ESRCH);
+    end_subject();
 }
 
 /* Nobody who is not vouched for. */
@@ -208,7 +207,6 @@ TEST(not_attested)
 {
     const struct probe_fetch fetch = {.kind = PROBE_FETCH, .number = 7};
     struct probe_fetched fetched;
-    struct subject subject;
     int status;
 
     assert_int_equal(worker_fetch(&(struct worker_sources){proc, -1}, &fetch, -1, &fetched), -1);
@@ -216,44 +214,41 @@ TEST(not_attested)
     assert_int_equal(
         worker_fetch(&(struct worker_sources){proc, -1}, &fetch, open("/bin/sh", O_RDONLY | O_CLOEXEC), &fetched), -1);
     assert_int_equal(fetched.status, -EINVAL);
-    start_subject(&subject);
+    start_subject();
     if (geteuid() == 0) {
         assert_int_equal(chown(subject.path, STRANGER, STRANGER), 0);
-        assert_int_equal(fetch_of(&subject, subject.main->start, false, 0), -ESRCH);
+        assert_int_equal(fetch_of(subject.main->start, false, 0), -ESRCH);
         assert_int_equal(chown(subject.path, own_uid, own_uid), 0);
     }
     kill(subject.pid, SIGKILL);
     waitpid(subject.pid, &status, 0);
-    assert_int_equal(fetch_of(&subject, subject.main->start, false, 0), -ESRCH);
+    assert_int_equal(fetch_of(subject.main->start, false, 0), -ESRCH);
     subject.pid = fork();
     if (subject.pid == 0)
         _exit(0);
-    end_subject(&subject);
+    end_subject();
 }
 
 /* A file that was opened for a process that is not there any more could be another's. */
 TEST(an_end_meanwhile)
 {
-    struct subject subject;
-
-    start_subject(&subject);
+    start_subject();
     kill_meanwhile = subject.pid;
-    assert_int_equal(fetch_of(&subject, subject.main->start, false, 0), -ESRCH);
+    assert_int_equal(fetch_of(subject.main->start, false, 0), -ESRCH);
     kill_meanwhile = 0;
     subject.pid = fork();
     if (subject.pid == 0)
         _exit(0);
-    end_subject(&subject);
+    end_subject();
 }
 
 /* A process that is closed to its own user: nothing of it is opened, unless root has executed it and it has a ring. */
 TEST(closed_to_its_user)
 {
-    struct subject subject;
     struct stat about;
     char path[64];
 
-    start_subject(&subject);
+    start_subject();
     snprintf(path, sizeof(path), "/proc/%d/stat", subject.pid);
     kill(subject.pid, SIGUSR1);
     for (int i = 0; stat(path, &about) == 0 && about.st_uid == own_uid; i++) {
@@ -261,10 +256,10 @@ TEST(closed_to_its_user)
         usleep(1000);
     }
     if (geteuid() != 0)
-        assert_int_equal(fetch_of(&subject, subject.main->start, false, 0), -EACCES);
+        assert_int_equal(fetch_of(subject.main->start, false, 0), -EACCES);
     else
-        close(fetch_of(&subject, subject.main->start, false, 0));
-    end_subject(&subject);
+        close(fetch_of(subject.main->start, false, 0));
+    end_subject();
 }
 
 /* Rings that lie --------------------------------------------------------------------------------------------------- */
@@ -295,32 +290,31 @@ TEST(paths)
     static const char *const paths[] = {"/etc/shadow", "/proc/self/mem", "/dev/zero", "relative", "", "/../etc/passwd"};
     char library[RIP_MODULE_PATH_BYTES + 1] = "", path[sizeof(library)];
     struct stat about, other;
-    struct subject subject;
 
-    start_subject(&subject);
+    start_subject();
     if (subject.library != NULL)
         snprintf(library, sizeof(library), "%.*s", subject.library->path_bytes, subject.library->path);
     for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++) {
         claim_path(subject.main, paths[i]);
-        assert_is(fetch_of(&subject, subject.main->start, false, 0), "/proc/self/exe");
-        assert_int_equal(fetch_of(&subject, subject.main->start, true, 0), -ESTALE);
+        assert_is(fetch_of(subject.main->start, false, 0), "/proc/self/exe");
+        assert_int_equal(fetch_of(subject.main->start, true, 0), -ESTALE);
         if (subject.library != NULL) {
             claim_path(subject.library, paths[i]);
-            assert_true(fetch_of(&subject, subject.library->start, false, 0) < 0);
-            assert_int_equal(fetch_of(&subject, subject.library->start, true, 0), -ESTALE);
+            assert_true(fetch_of(subject.library->start, false, 0) < 0);
+            assert_int_equal(fetch_of(subject.library->start, true, 0), -ESTALE);
         }
     }
     if (subject.library != NULL) { /* another program is none either */
         snprintf(path, sizeof(path), "%s", library);
         claim_path(subject.library, "/bin/true");
         if (stat("/bin/true", &other) == 0 && stat(path, &about) == 0 && other.st_dev == about.st_dev)
-            assert_int_equal(fetch_of(&subject, subject.library->start, false, 0), -ESTALE);
+            assert_int_equal(fetch_of(subject.library->start, false, 0), -ESTALE);
         claim_path(subject.library, path);
-        assert_is(fetch_of(&subject, subject.library->start, false, 0), path);
+        assert_is(fetch_of(subject.library->start, false, 0), path);
     }
     subject.main->start = 0x10000; /* where nothing is */
-    assert_int_equal(fetch_of(&subject, 0x10000, false, 0), -ENOENT);
-    end_subject(&subject);
+    assert_int_equal(fetch_of(0x10000, false, 0), -ENOENT);
+    end_subject();
 }
 
 /*
@@ -329,40 +323,39 @@ TEST(paths)
  */
 TEST(other_files)
 {
-    struct subject subject;
     struct stat about, mapped;
     char path[PATH_MAX];
     int file;
 
-    start_subject(&subject);
+    start_subject();
     snprintf(path, sizeof(path), "%.*s", subject.library != NULL ? subject.library->path_bytes : 0,
              subject.library != NULL ? (const char *)subject.library->path : "");
     if (subject.library == NULL || stat(folder, &about) != 0 || stat(path, &mapped) != 0 || major(about.st_dev) != 0 ||
         about.st_dev == mapped.st_dev) {
-        end_subject(&subject);
+        end_subject();
         skip();
     }
     claim_path(subject.library, make_copy("own", own_uid, 0400));
     snprintf(path, sizeof(path), "%s/own", folder);
-    assert_is(fetch_of(&subject, subject.library->start, false, 0), path);
+    assert_is(fetch_of(subject.library->start, false, 0), path);
     file = open(path, O_WRONLY | O_TRUNC | O_CLOEXEC); /* it is no program any more */
     if (file >= 0) {
         assert_int_equal(write(file, "text", 4), 4);
         close(file);
-        assert_int_equal(fetch_of(&subject, subject.library->start, false, 0), -ENOTSUP);
+        assert_int_equal(fetch_of(subject.library->start, false, 0), -ENOTSUP);
         assert_int_equal(truncate(path, 0), 0);
-        assert_int_equal(fetch_of(&subject, subject.library->start, false, 0), -ENOTSUP);
+        assert_int_equal(fetch_of(subject.library->start, false, 0), -ENOTSUP);
     }
     if (geteuid() == 0) {
         claim_path(subject.library, make_copy("private", STRANGER, 0600));
-        assert_int_equal(fetch_of(&subject, subject.library->start, false, 0), -EACCES);
+        assert_int_equal(fetch_of(subject.library->start, false, 0), -EACCES);
         claim_path(subject.library, make_copy("executable", STRANGER, 0711));
-        assert_int_equal(fetch_of(&subject, subject.library->start, false, 0), -EACCES);
+        assert_int_equal(fetch_of(subject.library->start, false, 0), -EACCES);
         claim_path(subject.library, make_copy("huge", own_uid, 0600));
         assert_int_equal(truncate(make_copy("huge", own_uid, 0600), (off_t)MODULE_FILE_BYTES_MAX + 1), 0);
-        assert_int_equal(fetch_of(&subject, subject.library->start, false, 0), -ENOTSUP);
+        assert_int_equal(fetch_of(subject.library->start, false, 0), -ENOTSUP);
     }
-    end_subject(&subject);
+    end_subject();
 }
 
 /* Where the process has mapped a file of that path; 0: nowhere. */
@@ -390,7 +383,6 @@ TEST(what_may_be_mapped_is_not_exact)
 {
     char other_root[] = "/var/tmp/test_fetcher-XXXXXX", command[512];
     struct stat here, there;
-    struct subject subject;
     const char *path;
 
     assert_non_null(mkdtemp(other_root));
@@ -400,17 +392,17 @@ TEST(what_may_be_mapped_is_not_exact)
              mapped_path, other_root);
     assert_int_equal(system(command), 0);
     assert_int_equal(stat(path, &here) | stat(mapped_path, &there), 0);
-    start_subject(&subject);
+    start_subject();
     if (subject.library != NULL && major(here.st_dev) == 0 && here.st_dev != there.st_dev) {
         subject.library->start = find_mapped(subject.pid, mapped_path);
         subject.library->end = subject.library->start + 4096;
         claim_path(subject.library, path);
-        assert_is(fetch_of(&subject, subject.library->start, false, 0), path);
-        assert_int_equal(fetch_of(&subject, subject.library->start, true, 0), -ESTALE);
+        assert_is(fetch_of(subject.library->start, false, 0), path);
+        assert_int_equal(fetch_of(subject.library->start, true, 0), -ESTALE);
     } else {
         print_message("skipped: a static program, or the file systems keep files apart by number\n");
     }
-    end_subject(&subject);
+    end_subject();
     mapped_path[0] = '\0';
     snprintf(command, sizeof(command), "rm -rf %s", other_root);
     assert_int_equal(system(command), 0);
@@ -420,16 +412,15 @@ TEST(what_may_be_mapped_is_not_exact)
  */
 TEST(what_is_deleted)
 {
-    struct subject subject;
     struct stat mapped, about;
     uint64_t start;
     int file;
 
     snprintf(mapped_path, sizeof(mapped_path), "%s", make_copy("deleted", own_uid, 0444));
     assert_int_equal(stat(mapped_path, &mapped), 0);
-    start_subject(&subject);
+    start_subject();
     if (subject.library == NULL || geteuid() != 0) {
-        end_subject(&subject);
+        end_subject();
         mapped_path[0] = '\0';
         skip();
     }
@@ -437,51 +428,50 @@ TEST(what_is_deleted)
     subject.library->end = start + 4096;
     claim_path(subject.library, mapped_path);
     assert_int_equal(unlink(mapped_path), 0);
-    assert_int_equal(fetch_of(&subject, start, false, 0), -ENOENT);
+    assert_int_equal(fetch_of(start, false, 0), -ENOENT);
     map_files_allowed = true;
-    file = fetch_of(&subject, start, false, 0);
+    file = fetch_of(start, false, 0);
     assert_true(file >= 0 && fstat(file, &about) == 0 && about.st_ino == mapped.st_ino);
     assert_int_equal(fchmod(file, 0) | fchown(file, STRANGER, STRANGER), 0);
     close(file);
-    assert_true(fetch_of(&subject, start, false, 0) < 0);
+    assert_true(fetch_of(start, false, 0) < 0);
     map_files_allowed = false;
     mapped_path[0] = '\0';
-    end_subject(&subject);
+    end_subject();
 }
 
 /* With whose rights: those of the process, not of the ring's owner. */
 TEST(whose_rights)
 {
-    struct subject subject;
     char path[128];
 
     if (geteuid() != 0)
         skip();
-    start_subject(&subject);
+    start_subject();
     if (subject.library == NULL) {
-        end_subject(&subject);
+        end_subject();
         skip();
     }
     claim_path(subject.library, make_copy("of-root", 0, 0600));
-    assert_int_equal(fetch_of(&subject, subject.library->start, false, 0), -EACCES);
+    assert_int_equal(fetch_of(subject.library->start, false, 0), -EACCES);
     assert_int_equal(chown(subject.path, 0, 0), 0); /* root's ring may name every process */
-    assert_int_equal(fetch_of(&subject, subject.library->start, false, 0), -EACCES);
+    assert_int_equal(fetch_of(subject.library->start, false, 0), -EACCES);
     claim_path(subject.library, make_copy("of-its-group", 0, 0750));
     snprintf(path, sizeof(path), "%s/of-its-group", folder);
-    assert_int_equal(fetch_of(&subject, subject.library->start, false, 0), -EACCES);
+    assert_int_equal(fetch_of(subject.library->start, false, 0), -EACCES);
     assert_int_equal(chown(path, 0, own_uid), 0);
-    assert_is(fetch_of(&subject, subject.library->start, false, 0), path);
-    end_subject(&subject);
+    assert_is(fetch_of(subject.library->start, false, 0), path);
+    end_subject();
 
     /* A group that a program lends is not its user's. */
-    start_subject_lent(&subject, STRANGER);
+    start_subject_lent(STRANGER);
     claim_path(subject.library, make_copy("of-the-lent-group", 0, 0750));
     snprintf(path, sizeof(path), "%s/of-the-lent-group", folder);
     assert_int_equal(chown(path, 0, STRANGER), 0);
-    assert_int_equal(fetch_of(&subject, subject.library->start, false, 0), -EACCES);
+    assert_int_equal(fetch_of(subject.library->start, false, 0), -EACCES);
     assert_int_equal(chmod(path, 0755), 0);
-    assert_is(fetch_of(&subject, subject.library->start, false, 0), path);
-    end_subject(&subject);
+    assert_is(fetch_of(subject.library->start, false, 0), path);
+    end_subject();
 }
 
 /* The loop --------------------------------------------------------------------------------------------------------- */
@@ -490,11 +480,10 @@ TEST(run)
 {
     struct probe_fetch fetch = {.kind = PROBE_FETCH, .number = 1};
     struct probe_fetched fetched;
-    struct subject subject;
     int ends[2], file, ring, status;
     pid_t pid;
 
-    start_subject(&subject);
+    start_subject();
     ring = open(subject.path, O_RDONLY | O_CLOEXEC);
     assert_int_equal(packet_pair(ends), 0);
     pid = fork();
@@ -522,7 +511,7 @@ TEST(run)
     assert_int_equal(status, 0);
     close(ends[0]);
     close(ring);
-    end_subject(&subject);
+    end_subject();
 }
 
 static int make_folder(void **state)

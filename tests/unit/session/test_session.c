@@ -26,6 +26,8 @@
 
 static struct ring_stage stage;
 static struct ring_builder builder;
+static struct rip_session *session; /* that was opened last; one at a time */
+static const struct rip_event *event;
 
 /* Three ids of this very process: one that has snapped less than a ring keeps, one more, one never. */
 static int set_up(void **state)
@@ -48,9 +50,16 @@ static int set_up(void **state)
     return 0;
 }
 
+static void close_session(void)
+{
+    rip_session_close(session);
+    session = NULL;
+}
+
 static int tear_down(void **state)
 {
     (void)state;
+    close_session();
     ring_stage_release(&builder);
     ring_stage_close(&stage);
     return 0;
@@ -64,27 +73,42 @@ static uint64_t wall_now_ns(void)
     return (uint64_t)now.tv_sec * SECOND_NS + (uint64_t)now.tv_nsec;
 }
 
-static struct rip_session *open_with(const char *name, const struct rip_session_options *options)
+static void open_with(const char *name, const struct rip_session_options *options)
 {
-    struct rip_session *session = NULL;
     char *error = NULL;
 
+    close_session();
     if (rip_session_open(&session, ring_stage_path(&stage, name), options, &error) != 0)
         fail_msg("%s: %s", name, error);
-    return session;
 }
 
-static struct rip_session *open_once(const char *name)
+static void open_once(const char *name)
 {
-    const struct rip_session_options options = {.size_bytes = sizeof(options), .once = true};
+    open_with(name, &(struct rip_session_options){.size_bytes = sizeof(struct rip_session_options), .once = true});
+}
 
-    return open_with(name, &options);
+/* Drained each time that so much has passed. */
+static void open_every(uint64_t interval_ns, const char *name)
+{
+    open_with(name, &(struct rip_session_options){.size_bytes = sizeof(struct rip_session_options),
+                                                  .interval_ns = interval_ns});
+}
+
+static void run_drains(uint64_t count)
+{
+    const struct rip_session_limit limit = {.size_bytes = sizeof(limit), .drain_count = count};
+
+    assert_int_equal(rip_session_run(session, &limit), 1);
+}
+
+static void start_recording(const char *name)
+{
+    assert_int_equal(rip_session_record(session, ring_stage_path(&stage, name), NULL), 0);
 }
 
 /* The next event of this kind; those before it are passed over. */
-static const struct rip_event *find(struct rip_session *session, uint32_t kind)
+static const struct rip_event *find(uint32_t kind)
 {
-    const struct rip_event *event = NULL;
     int result;
 
     while ((result = rip_session_next(session, &event)) == 1)
@@ -94,16 +118,16 @@ static const struct rip_event *find(struct rip_session *session, uint32_t kind)
     return NULL;
 }
 
-/* What the session yields of ids, as text: one line an event. */
-static char *transcript(struct rip_session *session)
+/* What a source yields of ids, as text: one line an event. */
+static char *transcript(const char *name)
 {
-    const struct rip_event *event;
     char *text = NULL;
     size_t size;
     FILE *file = open_memstream(&text, &size);
     uint64_t number = 0;
     int result;
 
+    open_once(name);
     while ((result = rip_session_next(session, &event)) == 1) {
         assert_int_equal(event->number, ++number);
         if (event->kind == RIP_EVENT_REGISTER)
@@ -124,7 +148,6 @@ static char *transcript(struct rip_session *session)
     }
     assert_int_equal(result, 0);
     fclose(file);
-    rip_session_close(session);
     return text;
 }
 
@@ -142,12 +165,10 @@ static void put_capture(const char *name)
 
 static void record(const char *name, const char *target)
 {
-    struct rip_session *session = open_once(name);
-
-    assert_int_equal(rip_session_record(session, ring_stage_path(&stage, target), NULL), 0);
+    open_once(name);
+    start_recording(target);
     assert_int_equal(rip_session_run(session, NULL), 0);
     assert_int_equal(rip_session_record_end(session), 0);
-    rip_session_close(session);
 }
 
 TEST(all_sources_yield_the_same, set_up, tear_down)
@@ -165,7 +186,7 @@ TEST(all_sources_yield_the_same, set_up, tear_down)
     record("recording", "again");
     assert_int_equal(mkdir(ring_stage_path(&stage, "directory"), 0700), 0);
     assert_int_equal(link(ring_stage_path(&stage, "ring"), ring_stage_path(&stage, "directory/ring")), 0);
-    live = transcript(open_once("ring"));
+    live = transcript("ring");
     assert_non_null(strstr(live, "id 101 first\n101 snap 1 at"));
     assert_non_null(strstr(live, "102 snap 969 at"));
     assert_null(strstr(live, "102 snap 968 at"));
@@ -174,7 +195,7 @@ TEST(all_sources_yield_the_same, set_up, tear_down)
     assert_non_null(strstr(live, "id 104 ended\n104 snap 1 at"));
     assert_non_null(strstr(live, "104 note last\n104 exit after 2\n"));
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-        char *other = transcript(open_once(names[i]));
+        char *other = transcript(names[i]);
 
         assert_string_equal(live, other);
         free(other);
@@ -197,45 +218,42 @@ TEST(what_a_source_is_its_content_says, set_up, tear_down)
     put_capture("capture");
     record("ring", "recording");
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-        struct rip_session *session = open_once(rows[i].name);
         uint64_t at, total;
 
+        open_once(rows[i].name);
         assert_int_equal(rip_session_source(session), rows[i].source);
         assert_string_equal(rip_session_error(session), "");
         assert_int_equal(rip_session_position(session, &at, &total),
                          rows[i].source == RIP_SESSION_RECORDING ? 0 : -ENOTSUP);
         assert_int_equal(rip_session_seek(session, 1), rows[i].source == RIP_SESSION_RECORDING ? 0 : -ENOTSUP);
-        rip_session_close(session);
     }
 }
 
 TEST(each_drain_yields_what_is_new, set_up, tear_down)
 {
-    const struct rip_session_options options = {.size_bytes = sizeof(options), .interval_ns = SECOND_NS / 100};
-    struct rip_session *session = open_with("ring", &options);
-    const struct rip_event *event, *peeked;
+    const struct rip_event *peeked;
 
-    event = find(session, RIP_EVENT_DRAIN);
+    open_every(SECOND_NS / 100, "ring");
+    event = find(RIP_EVENT_DRAIN);
     assert_int_equal(event->as.drain.sequence, 1);
     ring_builder_snap(&builder, 1, 0x77);
     event = NULL;
     while (rip_session_peek(session, &peeked) == -EAGAIN)
         assert_int_equal(rip_session_wait(session, PATIENCE_NS), 0);
-    event = find(session, RIP_EVENT_SNAP);
+    event = find(RIP_EVENT_SNAP);
     assert_int_equal(event->id, 101);
     assert_int_equal(event->as.snap.made_count, 1);
     assert_int_equal(event->as.snap.entry_count, 1);
     assert_int_equal(event->as.snap.entries[0].snap, 6);
     assert_int_equal(event->as.snap.entries[0].address, 0x77);
     assert_true(event->earliest_mono_ns != 0 && event->earliest_mono_ns < event->latest_mono_ns);
-    rip_session_close(session);
 }
 
 TEST(a_peeked_event_stays, set_up, tear_down)
 {
-    struct rip_session *session = open_once("ring");
-    const struct rip_event *event, *next;
+    const struct rip_event *next;
 
+    open_once("ring");
     for (int result = 1; result == 1;) {
         struct rip_event before;
 
@@ -249,18 +267,17 @@ TEST(a_peeked_event_stays, set_up, tear_down)
         assert_int_equal(next->kind, before.kind);
     }
     assert_int_equal(rip_session_next(session, &next), 0);
-    rip_session_close(session);
 }
 
 /* Errors ----------------------------------------------------------------------------------------------------------- */
 
 static void assert_refused(const char *name, int error, const char *part)
 {
-    struct rip_session *session = (struct rip_session *)&stage;
+    struct rip_session *untouched = (struct rip_session *)&stage;
     char *text = NULL;
 
-    assert_int_equal(rip_session_open(&session, ring_stage_path(&stage, name), NULL, &text), error);
-    assert_ptr_equal(session, &stage);
+    assert_int_equal(rip_session_open(&untouched, ring_stage_path(&stage, name), NULL, &text), error);
+    assert_ptr_equal(untouched, &stage);
     if (text == NULL || strstr(text, part) == NULL || strchr(text, '\n') != NULL)
         fail_msg("%s: %s", name, text);
     free(text);
@@ -305,15 +322,13 @@ TEST(a_recording_that_was_cut, set_up, tear_down)
 
     record("ring", "recording");
     size_bytes = size_of("recording");
-    whole = transcript(open_once("recording"));
+    whole = transcript("recording");
     for (uint64_t cut = size_bytes - 1; cut > size_bytes / 2; cut -= 7) {
-        struct rip_session *session;
-        const struct rip_event *event;
         uint64_t at, total;
         int result;
 
         assert_int_equal(truncate(ring_stage_path(&stage, "recording"), (off_t)cut), 0);
-        session = open_once("recording");
+        open_once("recording");
         while ((result = rip_session_next(session, &event)) == 1)
             continue;
         assert_int_equal(result, -EBADMSG);
@@ -322,26 +337,21 @@ TEST(a_recording_that_was_cut, set_up, tear_down)
         assert_int_equal(rip_session_position(session, &at, &total), 0);
         assert_int_equal(total, cut);
         assert_true(at < total);
-        rip_session_close(session);
     }
     free(whole);
 }
 
 TEST(a_ring_that_is_cut_ends_it, set_up, tear_down)
 {
-    const struct rip_session_options options = {.size_bytes = sizeof(options), .interval_ns = 1};
-    struct rip_session *session = open_with("ring", &options);
-    const struct rip_event *event;
-
-    find(session, RIP_EVENT_DRAIN);
+    open_every(1, "ring");
+    find(RIP_EVENT_DRAIN);
     assert_int_equal(truncate(ring_stage_path(&stage, "ring"), 4096), 0);
-    event = find(session, RIP_EVENT_RING_END);
+    event = find(RIP_EVENT_RING_END);
     assert_int_equal(event->as.ring_end.reason.count, strlen("was cut short"));
     assert_memory_equal(event->as.ring_end.reason.bytes, "was cut short", strlen("was cut short"));
-    find(session, RIP_EVENT_DRAIN);
+    find(RIP_EVENT_DRAIN);
     assert_int_equal(rip_session_next(session, &event), 0);
     assert_non_null(strstr(rip_session_error(session), "was cut short"));
-    rip_session_close(session);
 }
 
 /* Structs of the caller's that are shorter, or longer, than ours. */
@@ -356,13 +366,12 @@ TEST(structs_of_other_releases, set_up, tear_down)
                                                 .names = (const char *const *)8,
                                                 .name_count = 1};
     const struct rip_observer none = {.size_bytes = 0};
-    struct rip_session *session;
 
-    rip_session_close(open_with("ring", &longer.options));
-    session = open_with(".", &shorter); /* what lies behind its size is not looked at */
-    find(session, RIP_EVENT_RING);
+    open_with("ring", &longer.options);
+    open_with(".", &shorter); /* what lies behind its size is not looked at */
+    find(RIP_EVENT_RING);
     assert_int_equal(rip_session_observe(session, &none), -EINVAL);
-    rip_session_close(session);
+    close_session();
     longer.later = 1;
     assert_int_equal(rip_session_open(&session, ring_stage_path(&stage, "ring"), &longer.options, NULL), -E2BIG);
     longer.options.size_bytes = 3;
@@ -377,12 +386,12 @@ struct counts {
 };
 
 #define COUNT(member)                                                                                                  \
-    static int count_##member(void *context, struct rip_session *session, const struct rip_event *event)               \
+    static int count_##member(void *context, struct rip_session *observed, const struct rip_event *shown)              \
     {                                                                                                                  \
         struct counts *counts = context;                                                                               \
                                                                                                                        \
-        assert_non_null(session);                                                                                      \
-        assert_non_null(event);                                                                                        \
+        assert_non_null(observed);                                                                                     \
+        assert_non_null(shown);                                                                                        \
         return ++counts->member == counts->stop_after ? 42 : 0;                                                        \
     }
 COUNT(event)
@@ -417,10 +426,9 @@ TEST(observers_are_called, set_up, tear_down)
 {
     struct counts counts = {0};
     const struct rip_observer observer = observer_of(&counts);
-    struct rip_session *session;
 
     put_capture("capture");
-    session = open_once("capture");
+    open_once("capture");
     assert_int_equal(rip_session_observe(session, &observer), 0);
     assert_int_equal(rip_session_run(session, NULL), 0);
     assert_int_equal(counts.process, 1);
@@ -430,16 +438,14 @@ TEST(observers_are_called, set_up, tear_down)
     assert_int_equal(counts.death, 1);
     assert_int_equal(counts.stall_begin, 1);
     assert_true(counts.event > 9);
-    rip_session_close(session);
 }
 
 TEST(an_observer_ends_the_run, set_up, tear_down)
 {
     struct counts counts = {.stop_after = 3};
     const struct rip_observer observer = observer_of(&counts);
-    struct rip_session *session = open_once("ring");
-    const struct rip_event *event;
 
+    open_once("ring");
     assert_int_equal(rip_session_observe(session, &observer), 0);
     assert_int_equal(rip_session_run(session, NULL), 42);
     assert_int_equal(counts.event, 3);
@@ -448,35 +454,29 @@ TEST(an_observer_ends_the_run, set_up, tear_down)
     assert_int_equal(rip_session_observe(session, NULL), 0);
     assert_int_equal(rip_session_run(session, NULL), 0);
     assert_int_equal(counts.event, 3);
-    rip_session_close(session);
 }
 
 /* A snap of more than an id keeps: some of it is lost. */
 TEST(what_was_lost_is_observed, set_up, tear_down)
 {
-    const struct rip_session_options options = {.size_bytes = sizeof(options), .interval_ns = 1};
-    const struct rip_session_limit one = {.size_bytes = sizeof(one), .drain_count = 1};
     struct counts counts = {0};
     const struct rip_observer observer = observer_of(&counts);
-    struct rip_session *session = open_with("ring", &options);
 
-    assert_int_equal(rip_session_run(session, &one), 1);
+    open_every(1, "ring");
+    run_drains(1);
     assert_int_equal(rip_session_observe(session, &observer), 0);
     ring_builder_run_to(&builder, 2, 1000 + 2 * RIP_ENTRY_COUNT);
-    assert_int_equal(rip_session_run(session, &one), 1);
+    run_drains(1);
     assert_int_equal(counts.snap, 1);
     assert_int_equal(counts.lost, 1);
-    rip_session_close(session);
 }
 
 TEST(runs_end_at_their_limits, set_up, tear_down)
 {
     struct rip_session_limit limit = {.size_bytes = sizeof(limit), .event_count = 2};
-    struct rip_session *session;
-    const struct rip_event *event;
 
     record("ring", "recording");
-    session = open_once("recording");
+    open_once("recording");
     assert_int_equal(rip_session_run(session, &limit), 1);
     assert_int_equal(rip_session_next(session, &event), 1);
     assert_int_equal(event->number, 3);
@@ -491,48 +491,43 @@ TEST(runs_end_at_their_limits, set_up, tear_down)
     limit = (struct rip_session_limit){.size_bytes = sizeof(limit), .drain_count = 1};
     assert_int_equal(rip_session_run(session, &limit), 1);
     assert_int_equal(rip_session_next(session, &event), 0);
-    rip_session_close(session);
 }
 
 /* A capture knows how its process ended, and who was stalled then. */
 TEST(a_capture_says_how_it_ended, set_up, tear_down)
 {
-    struct rip_session *session;
-    const struct rip_event *event;
     const void *data;
     size_t count;
 
     put_capture("capture");
-    session = open_once("capture");
-    event = find(session, RIP_EVENT_RING);
+    open_once("capture");
+    event = find(RIP_EVENT_RING);
     assert_memory_equal(event->as.ring_begin.name.bytes, "ring", 4);
     assert_int_equal(rip_session_data(session, "rip.capture", &data, &count), 0);
     assert_int_equal(count, strlen(DOCUMENT));
     assert_memory_equal(data, DOCUMENT, count);
-    event = find(session, RIP_EVENT_STALL_BEGIN);
+    event = find(RIP_EVENT_STALL_BEGIN);
     assert_int_equal(event->id, 102);
     assert_int_equal(event->slot, 2);
     assert_memory_equal(event->as.stall.json.bytes, "{\"id\":102,\"cause\":\"futex\"}", event->as.stall.json.count);
-    event = find(session, RIP_EVENT_DEATH);
+    event = find(RIP_EVENT_DEATH);
     assert_true(event->as.death.has_status && event->as.death.core_dumped);
     assert_true(WIFSIGNALED(event->as.death.status) && WTERMSIG(event->as.death.status) == SIGSEGV);
-    event = find(session, RIP_EVENT_DRAIN);
+    event = find(RIP_EVENT_DRAIN);
     assert_int_equal(event->as.drain.wall_ns / 1000000, UINT64_C(1769862896789));
-    rip_session_close(session);
 }
 
 /* Ancillary data --------------------------------------------------------------------------------------------------- */
 
 TEST(attached_data_is_saved, set_up, tear_down)
 {
-    struct rip_session *session = open_once("ring");
-    const struct rip_event *event;
     uint64_t snap_count = 0;
     const void *data;
     size_t count;
 
+    open_once("ring");
     assert_int_equal(rip_session_attach(session, "a", "x", 1), -EINVAL); /* no event yet */
-    assert_int_equal(rip_session_record(session, ring_stage_path(&stage, "recording"), NULL), 0);
+    start_recording("recording");
     while (rip_session_next(session, &event) == 1) {
         if (event->kind != RIP_EVENT_SNAP && event->kind != RIP_EVENT_DRAIN)
             continue;
@@ -542,8 +537,7 @@ TEST(attached_data_is_saved, set_up, tear_down)
         assert_int_equal(rip_session_data(session, "test.kind", &data, &count), 0);
         assert_int_equal(count, sizeof(event->kind));
     }
-    rip_session_close(session);
-    session = open_once("recording");
+    open_once("recording");
     while (rip_session_next(session, &event) == 1) {
         const bool has = event->kind == RIP_EVENT_SNAP || event->kind == RIP_EVENT_DRAIN;
 
@@ -557,15 +551,13 @@ TEST(attached_data_is_saved, set_up, tear_down)
         snap_count += event->kind == RIP_EVENT_SNAP;
     }
     assert_int_equal(snap_count, 2);
-    rip_session_close(session);
 }
 
 TEST(attached_data_has_limits, set_up, tear_down)
 {
-    struct rip_session *session = open_once("ring");
     char name[RIP_SESSION_NAMESPACE_BYTES + 2], *large = calloc(1, RIP_SESSION_DATA_BYTES_MAX + 1);
-    const struct rip_event *event;
 
+    open_once("ring");
     assert_non_null(large);
     memset(name, 'n', sizeof(name) - 1);
     name[sizeof(name) - 1] = '\0';
@@ -584,7 +576,6 @@ TEST(attached_data_has_limits, set_up, tear_down)
     }
     assert_int_equal(rip_session_attach(session, name, "", 0), 0);
     assert_int_equal(rip_session_attach(session, "one-more", "", 0), -EFBIG);
-    rip_session_close(session);
     free(large);
 }
 
@@ -592,24 +583,21 @@ TEST(attached_data_has_limits, set_up, tear_down)
 
 TEST(recording_begins_in_the_middle, set_up, tear_down)
 {
-    const struct rip_session_options options = {.size_bytes = sizeof(options), .interval_ns = 1};
-    const struct rip_session_limit one = {.size_bytes = sizeof(one), .drain_count = 1};
-    struct rip_session *session = open_with("ring", &options);
     struct rip_recording_state recorded;
     char *text;
 
-    assert_int_equal(rip_session_run(session, &one), 1);
-    assert_int_equal(rip_session_record(session, ring_stage_path(&stage, "recording"), NULL), 0);
+    open_every(1, "ring");
+    run_drains(1);
+    start_recording("recording");
     assert_int_equal(rip_session_record(session, ring_stage_path(&stage, "other"), NULL), -EBUSY);
     ring_builder_snap(&builder, 1, 0x77);
-    assert_int_equal(rip_session_run(session, &one), 1);
+    run_drains(1);
     assert_int_equal(rip_session_record_end(session), 0);
     assert_int_equal(rip_session_recording_state(session, &recorded), 0);
     assert_int_equal(recorded.entry_count, 1);
     assert_int_equal(recorded.error, 0);
     assert_int_equal(rip_session_record(session, ring_stage_path(&stage, "recording"), NULL), -EEXIST);
-    rip_session_close(session);
-    text = transcript(open_once("recording"));
+    text = transcript("recording");
     assert_non_null(strstr(text, "id 102 second\n")); /* it stood still meanwhile */
     assert_non_null(strstr(text, "101 snap 6 at 77\n"));
     free(text);
@@ -618,42 +606,34 @@ TEST(recording_begins_in_the_middle, set_up, tear_down)
 /* Drains that said nothing are left out, but for the last. */
 TEST(a_recording_says_until_when_it_goes, set_up, tear_down)
 {
-    const struct rip_session_options options = {.size_bytes = sizeof(options), .interval_ns = 1};
-    const struct rip_session_limit five = {.size_bytes = sizeof(five), .drain_count = 5};
-    struct rip_session *session = open_with("ring", &options);
-    const struct rip_event *event;
     const void *data;
     size_t count;
 
-    assert_int_equal(rip_session_record(session, ring_stage_path(&stage, "recording"), NULL), 0);
-    assert_int_equal(rip_session_run(session, &five), 1);
-    rip_session_close(session);
-    session = open_once("recording");
-    assert_int_equal(find(session, RIP_EVENT_DRAIN)->as.drain.sequence, 1);
+    open_every(1, "ring");
+    start_recording("recording");
+    run_drains(5);
+    open_once("recording");
+    assert_int_equal(find(RIP_EVENT_DRAIN)->as.drain.sequence, 1);
     assert_int_equal(rip_session_data(session, "rip.end", &data, &count), -ENOENT);
-    assert_int_equal(find(session, RIP_EVENT_DRAIN)->as.drain.sequence, 5);
+    assert_int_equal(find(RIP_EVENT_DRAIN)->as.drain.sequence, 5);
     assert_int_equal(rip_session_data(session, "rip.end", &data, &count), 0);
     assert_int_equal(rip_session_next(session, &event), 0);
-    rip_session_close(session);
 }
 
 TEST(a_recording_is_searched, set_up, tear_down)
 {
-    const struct rip_session_options options = {.size_bytes = sizeof(options), .interval_ns = 1};
     const struct rip_session_limit one = {.size_bytes = sizeof(one), .drain_count = 1};
-    struct rip_session *session = open_with("ring", &options);
-    const struct rip_event *event;
     uint64_t times[20], ids = 0;
 
-    assert_int_equal(rip_session_record(session, ring_stage_path(&stage, "recording"), NULL), 0);
+    open_every(1, "ring");
+    start_recording("recording");
     for (unsigned i = 0; i < 20; i++) {
         ring_builder_snap(&builder, 1, 0x100 + i);
-        event = find(session, RIP_EVENT_DRAIN);
+        event = find(RIP_EVENT_DRAIN);
         times[i] = event->latest_wall_ns;
         nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
     }
-    rip_session_close(session);
-    session = open_once("recording");
+    open_once("recording");
     for (unsigned i = 19; i >= 7; i -= 6) {
         ids = 0;
         assert_int_equal(rip_session_seek(session, times[i]), 0);
@@ -665,7 +645,6 @@ TEST(a_recording_is_searched, set_up, tear_down)
     }
     assert_int_equal(rip_session_seek(session, times[19] + SECOND_NS), 0);
     assert_int_equal(rip_session_run(session, &one), 0);
-    rip_session_close(session);
 }
 
 static unsigned count_files(const char *directory)
@@ -684,27 +663,25 @@ static unsigned count_files(const char *directory)
 /* Segments are read as one recording: nothing is found anew where the next one begins. */
 TEST(segments_are_one_recording, set_up, tear_down)
 {
-    const struct rip_session_options options = {.size_bytes = sizeof(options), .interval_ns = 1};
     const struct rip_recording_options segments = {.size_bytes = sizeof(segments), .segment_bytes = 1};
-    struct rip_session *session = open_with("ring", &options);
-    const struct rip_event *event;
     uint64_t middle_ns = 0, at, total, ids = 0;
     char *text;
 
+    open_every(1, "ring");
     assert_int_equal(rip_session_record(session, ring_stage_path(&stage, "segments"), &segments), 0);
     for (unsigned i = 0; i < 40; i++) {
         ring_builder_snap(&builder, 1, 0x100 + i);
-        event = find(session, RIP_EVENT_DRAIN);
+        event = find(RIP_EVENT_DRAIN);
         middle_ns = i == 30 ? event->latest_wall_ns : middle_ns;
         nanosleep(&(struct timespec){.tv_nsec = 100000}, NULL);
     }
-    rip_session_close(session);
+    close_session();
     assert_true(count_files("segments") > 3);
-    text = transcript(open_once("segments"));
+    text = transcript("segments");
     assert_non_null(strstr(text, "101 snap 45 at 127\n"));
     assert_null(strstr(strstr(text, "id 101 first") + 1, "id 101 first"));
     free(text);
-    session = open_once("segments");
+    open_once("segments");
     assert_int_equal(rip_session_seek(session, middle_ns), 0);
     assert_int_equal(rip_session_position(session, &at, &total), 0);
     assert_true(at > 0 && at < total);
@@ -712,7 +689,6 @@ TEST(segments_are_one_recording, set_up, tear_down)
         ids += event->kind == RIP_EVENT_REGISTER;
     assert_int_equal(ids, 3);
     assert_int_equal(event->as.snap.entries[0].address, 0x100 + 30);
-    rip_session_close(session);
 }
 
 /* Live ------------------------------------------------------------------------------------------------------------- */
@@ -722,14 +698,12 @@ TEST(new_rings_are_found, set_up, tear_down)
     const char *const patterns[] = {"ri*", "new"};
     const struct rip_session_options options = {
         .size_bytes = sizeof(options), .interval_ns = SECOND_NS / 100, .names = patterns, .name_count = 2};
-    const struct rip_session_limit one = {.size_bytes = sizeof(one), .drain_count = 1};
-    struct rip_session *session = open_with(".", &options);
-    const struct rip_event *event;
     struct ring_builder other, fresh;
 
+    open_with(".", &options);
     ring_stage_build(&stage, "unwanted", &(struct ring_geometry){.slot_capacity = 1}, &other);
     ring_stage_write(&stage, "ripe", "no ring", 7);
-    assert_int_equal(rip_session_run(session, &one), 1);
+    run_drains(1);
     ring_stage_build(&stage, "part", &(struct ring_geometry){.slot_capacity = 1}, &fresh);
     fresh.ring->created_wall_ns = wall_now_ns() - SECOND_NS; /* it has taken so long to be made */
     fresh.ring->compatible_flags |= RIP_RING_COUNTS_ENDED;
@@ -746,13 +720,13 @@ TEST(new_rings_are_found, set_up, tear_down)
     assert_memory_equal(event->as.ring_begin.name.bytes, "new", 3);
     assert_true(event->earliest_mono_ns != 0);
     /* It was made under the eyes of the session: all that it has is known, or lost. */
-    event = find(session, RIP_EVENT_REGISTER);
+    event = find(RIP_EVENT_REGISTER);
     assert_false(event->as.id_begin.found);
     assert_true(event->earliest_mono_ns != 0);
-    event = find(session, RIP_EVENT_SNAP);
+    event = find(RIP_EVENT_SNAP);
     assert_int_equal(event->as.snap.made_count, 100);
     assert_int_equal(event->as.snap.overwritten_count, 100 - RIP_ENTRY_COUNT);
-    event = find(session, RIP_EVENT_TOTALS);
+    event = find(RIP_EVENT_TOTALS);
     assert_true(event->as.totals.exact);
     assert_int_equal(event->as.totals.made_count, 100);
     assert_int_equal(event->as.totals.recorded_count, RIP_ENTRY_COUNT);
@@ -765,7 +739,6 @@ TEST(new_rings_are_found, set_up, tear_down)
     } while (event->kind != RIP_EVENT_RING_END);
     assert_int_equal(event->ring, 2);
     assert_int_equal(event->as.ring_end.reason.count, 0);
-    rip_session_close(session);
     ring_stage_release(&other);
     ring_stage_release(&fresh);
 }
@@ -773,13 +746,10 @@ TEST(new_rings_are_found, set_up, tear_down)
 /* A ring that comes between two drains is open at once: what it says is read though its file has gone again. */
 TEST(a_new_ring_is_held, set_up, tear_down)
 {
-    const struct rip_session_options options = {.size_bytes = sizeof(options), .interval_ns = 20 * PATIENCE_NS};
-    const struct rip_session_limit one = {.size_bytes = sizeof(one), .drain_count = 1};
-    struct rip_session *session = open_with(".", &options);
-    const struct rip_event *event;
     struct ring_builder fresh;
 
-    assert_int_equal(rip_session_run(session, &one), 1);
+    open_every(20 * PATIENCE_NS, ".");
+    run_drains(1);
     ring_stage_build(&stage, "part", &(struct ring_geometry){.slot_capacity = 1}, &fresh);
     ring_builder_add_id(&fresh, 0, 7, 7, 0, "one");
     assert_int_equal(rename(ring_stage_path(&stage, "part"), ring_stage_path(&stage, "new")), 0);
@@ -787,11 +757,10 @@ TEST(a_new_ring_is_held, set_up, tear_down)
     assert_int_equal(unlink(ring_stage_path(&stage, "new")), 0);
     fresh.ring->flush_count++;
     assert_int_equal(rip_session_wait(session, PATIENCE_NS), 0);
-    event = find(session, RIP_EVENT_RING);
+    event = find(RIP_EVENT_RING);
     assert_memory_equal(event->as.ring_begin.name.bytes, "new", 3);
-    find(session, RIP_EVENT_REGISTER);
-    assert_int_equal(find(session, RIP_EVENT_RING_END)->as.ring_end.reason.count, 0);
-    rip_session_close(session);
+    find(RIP_EVENT_REGISTER);
+    assert_int_equal(find(RIP_EVENT_RING_END)->as.ring_end.reason.count, 0);
     ring_stage_release(&fresh);
 }
 
@@ -803,17 +772,13 @@ static void pause_for_long(void *context)
 /* A process without locks, as one in which they could not be had: it is looked up. */
 TEST(a_process_dies, set_up, tear_down)
 {
-    const struct rip_session_options options = {.size_bytes = sizeof(options), .interval_ns = SECOND_NS / 100};
-    const struct rip_session_limit one = {.size_bytes = sizeof(one), .drain_count = 1};
     pid_t pid = ring_stage_start(pause_for_long, NULL, NULL);
-    struct rip_session *session;
-    const struct rip_event *event = NULL;
     int result = -EAGAIN;
 
     ring_builder_add_process(&builder, 0, (uint32_t)pid, ring_stage_start_time(pid), "child");
     ring_builder_process(&builder, 0)->flags = 0;
-    session = open_with("ring", &options);
-    assert_int_equal(rip_session_run(session, &one), 1);
+    open_every(SECOND_NS / 100, "ring");
+    run_drains(1);
     assert_int_equal(rip_session_next(session, &event), -EAGAIN);
     ring_builder_snap(&builder, 1, 0x78);
     ring_stage_end(pid);
@@ -826,47 +791,36 @@ TEST(a_process_dies, set_up, tear_down)
     assert_int_equal(event->process, 0);
     assert_false(event->as.death.in_order || event->as.death.replaced || event->as.death.has_status);
     assert_int_equal(rip_session_run(session, NULL), 0); /* nobody lives in it any more */
-    rip_session_close(session);
 }
 
 TEST(waits_end, set_up, tear_down)
 {
-    const struct rip_session_options options = {.size_bytes = sizeof(options), .interval_ns = PATIENCE_NS};
-    const struct rip_session_limit one = {.size_bytes = sizeof(one), .drain_count = 1};
-    struct rip_session *session = open_with("ring", &options);
-
+    open_every(PATIENCE_NS, "ring");
     assert_int_equal(rip_session_due_ns(session), 0);
     assert_int_equal(rip_session_wait(session, 0), 0);
-    assert_int_equal(rip_session_run(session, &one), 1);
+    run_drains(1);
     assert_true(rip_session_due_ns(session) > PATIENCE_NS / 2);
     assert_int_equal(rip_session_wait(session, SECOND_NS / 100), -ETIMEDOUT);
     builder.ring->flush_count++; /* as rip_flush() does */
     assert_int_equal(rip_session_wait(session, PATIENCE_NS / 2), 0);
     assert_int_equal(rip_session_due_ns(session), 0);
-    assert_int_equal(find(session, RIP_EVENT_FLUSH)->as.flush_count, 1);
-    rip_session_close(session);
+    assert_int_equal(find(RIP_EVENT_FLUSH)->as.flush_count, 1);
 }
 
 TEST(a_drain_is_asked_for, set_up, tear_down)
 {
-    const struct rip_session_options options = {.size_bytes = sizeof(options), .interval_ns = 20 * PATIENCE_NS};
-    const struct rip_session_limit one = {.size_bytes = sizeof(one), .drain_count = 1};
-    struct rip_session *session = open_with("ring", &options);
-    const struct rip_event *event;
-
-    assert_int_equal(rip_session_run(session, &one), 1);
+    open_every(20 * PATIENCE_NS, "ring");
+    run_drains(1);
     ring_builder_snap(&builder, 1, 0x79);
     assert_int_equal(rip_session_next(session, &event), -EAGAIN);
     assert_int_equal(rip_session_drain_now(session), 0);
     assert_int_equal(rip_session_due_ns(session), 0);
-    assert_int_equal(find(session, RIP_EVENT_SNAP)->as.snap.entries[0].address, 0x79);
-    find(session, RIP_EVENT_DRAIN);
+    assert_int_equal(find(RIP_EVENT_SNAP)->as.snap.entries[0].address, 0x79);
+    find(RIP_EVENT_DRAIN);
     assert_int_equal(rip_session_next(session, &event), -EAGAIN);
-    rip_session_close(session);
     put_capture("capture");
-    session = open_once("capture");
+    open_once("capture");
     assert_int_equal(rip_session_drain_now(session), -ENOTSUP);
-    rip_session_close(session);
 }
 
 /* As a process enters itself; and anybody may lock whatever he likes. */
@@ -892,12 +846,10 @@ TEST(rings_are_chosen_by_process, set_up, tear_down)
             const int32_t pids[] = {1, pid + other};
             const struct rip_session_options options = {
                 .size_bytes = sizeof(options), .once = true, .pids = pids, .pid_count = 2};
-            struct rip_session *session = open_with(".", &options);
-            const struct rip_event *event;
 
+            open_with(".", &options);
             assert_int_equal(rip_session_next(session, &event), 1);
             assert_int_equal(event->kind, other == 0 ? RIP_EVENT_RING : RIP_EVENT_DRAIN);
-            rip_session_close(session);
         }
         ring_stage_end(pid);
     }
@@ -910,23 +862,20 @@ static void do_nothing(int signal_number)
 
 TEST(a_signal_ends_a_wait, set_up, tear_down)
 {
-    const struct rip_session_options options = {.size_bytes = sizeof(options), .interval_ns = PATIENCE_NS};
-    const struct rip_session_limit one = {.size_bytes = sizeof(one), .drain_count = 1};
     const struct sigaction action = {.sa_handler = do_nothing};
     static const char *const names[] = {"ring", "."};
 
     assert_int_equal(sigaction(SIGUSR1, &action, NULL), 0);
     for (size_t i = 0; i < 2; i++) {
-        struct rip_session *session = open_with(names[i], &options);
         struct itimerspec soon = {.it_value.tv_nsec = 10000000, .it_interval.tv_nsec = 10000000};
-        struct sigevent event = {.sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGUSR1};
+        struct sigevent expiry = {.sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGUSR1};
         timer_t timer;
 
-        assert_int_equal(rip_session_run(session, &one), 1);
-        assert_int_equal(timer_create(CLOCK_MONOTONIC, &event, &timer), 0);
+        open_every(PATIENCE_NS, names[i]);
+        run_drains(1);
+        assert_int_equal(timer_create(CLOCK_MONOTONIC, &expiry, &timer), 0);
         assert_int_equal(timer_settime(timer, 0, &soon, NULL), 0);
         assert_int_equal(rip_session_run(session, NULL), -EINTR);
         assert_int_equal(timer_delete(timer), 0);
-        rip_session_close(session);
     }
 }
