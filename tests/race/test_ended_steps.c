@@ -42,7 +42,7 @@ static void make_stage(uint32_t max_procs)
 {
     struct sigaction action = {.sa_sigaction = on_trap, .sa_flags = SA_SIGINFO};
 
-    CHECK(rip_create_ring(on_stage("ring"), max_procs));
+    make_ring(max_procs);
     CHECK(sigaction(SIGTRAP, &action, NULL) == 0);
 }
 

@@ -136,6 +136,24 @@ static inline void await(const int pipe_ends[2])
 
 /* Files on stage ------------------------------------------------------------------------------------------------- */
 
+static inline void make_ring(uint32_t max_procs)
+{
+    CHECK(rip_create_ring(on_stage("ring"), max_procs));
+}
+
+static inline void snap_times(unsigned times)
+{
+    for (unsigned i = 0; i < times; i++)
+        rip_snap();
+}
+
+/* Of the id on this thread. */
+static inline struct rip_slot *own_slot(void)
+{
+    CHECK(rip__thread.slot != NULL);
+    return rip__thread.slot;
+}
+
 /* A ring whose process is gone. */
 static inline void make_dead(const char *name)
 {
@@ -266,6 +284,20 @@ static inline size_t live_count(const struct rip_view *view)
     while ((count = rip_view_scan(view, &position, samples, 64)) > 0)
         total += count;
     return total;
+}
+
+/* Of the ring of this process. */
+static inline size_t own_live_count(void)
+{
+    return live_count(&rip__writer.view);
+}
+
+static inline struct rip_process_info info_of(const struct rip_view *view, uint32_t index)
+{
+    struct rip_process_info info;
+
+    CHECK(rip_view_process(view, index, &info) == RIP_OK);
+    return info;
 }
 
 /* The snaps of all ids, by 2.6 of librip/ABI.md; for when nobody else is running. */

@@ -9,7 +9,7 @@
 static void *create_when_cancelled(void *unused)
 {
     pthread_cancel(pthread_self()); /* takes effect at the next cancellation point, such as open() */
-    CHECK(rip_create_ring(on_stage("ring"), 10));
+    make_ring(10);
     rip_init(0, "cancelled", 9, 0, 0);
     pthread_testcancel();
     CHECK(false);
@@ -24,10 +24,10 @@ SCENE(cancelled_thread)
 
     CHECK(pthread_create(&thread, NULL, create_when_cancelled, NULL) == 0);
     CHECK(pthread_join(thread, &result) == 0 && result == PTHREAD_CANCELED);
-    CHECK(live_count(&rip__writer.view) == 0); /* its id has ended */
+    CHECK(own_live_count() == 0); /* its id has ended */
     alarm(60);
     rip_init(0, "main", 4, 0, 0);
-    CHECK(live_count(&rip__writer.view) == 1);
+    CHECK(own_live_count() == 1);
 }
 
 static atomic_int tid_to_cancel;
@@ -79,14 +79,14 @@ SCENE(cancelled_asynchronously)
 {
     pthread_t thread;
 
-    CHECK(rip_create_ring(on_stage("ring"), 10));
+    make_ring(10);
     rip_init(1, "main", 4, 0, 0);
     pthread_mutex_lock(&rip__writer.mutex);
     CHECK(pthread_create(&thread, NULL, register_then_refresh, NULL) == 0);
     cancel_when_blocked(thread);
     pthread_mutex_unlock(&rip__writer.mutex);
     CHECK(pthread_join(thread, NULL) == 0 && rip_ring->registered_count == 2);
-    CHECK(live_count(&rip__writer.view) == 1);
+    CHECK(own_live_count() == 1);
     CHECK(dl_iterate_phdr(cancel_under_loader_lock, &thread) == 1);
     CHECK(pthread_join(thread, NULL) == 0);
     alarm(60);

@@ -7,11 +7,6 @@
 #include <sys/syscall.h>
 #include <time.h>
 
-static void make_ring(uint32_t max_procs)
-{
-    CHECK(rip_create_ring(on_stage("ring"), max_procs));
-}
-
 /* Registers an id, makes so many snaps, and ends it. The slot that it had. */
 static uint32_t live_and_end(uint32_t id, unsigned snap_count)
 {

@@ -8,11 +8,6 @@
 #include <sys/resource.h>
 #include <sys/statfs.h>
 
-static void make_ring(void)
-{
-    CHECK(rip_create_ring(on_stage("ring"), 100));
-}
-
 /* Made ---------------------------------------------------------------------------------------------------------------
  */
 
@@ -22,7 +17,7 @@ SCENE(made_complete)
     struct stat status;
 
     umask(0777);
-    make_ring();
+    make_ring(100);
     CHECK(stat(on_stage("ring"), &status) == 0 && (status.st_mode & 07777) == 0640);
     CHECK(count_on_stage() == 1);
     CHECK(rip_ring != NULL && rip_ring->magic == RIP_MAGIC);
@@ -51,7 +46,7 @@ SCENE(numbers_and_links)
 SCENE(disabled)
 {
     setenv("RIP_DISABLE", "1", 1);
-    make_ring();
+    make_ring(100);
     CHECK(rip_ring == NULL && count_on_stage() == 0);
     rip_init(1, "main", 4, 0, 0);
     rip_snap();
@@ -59,7 +54,7 @@ SCENE(disabled)
     CHECK(rip__thread.slot == NULL);
     rip_exit();
     setenv("RIP_DISABLE", "0", 1);
-    make_ring();
+    make_ring(100);
     CHECK(rip_ring != NULL);
 }
 
@@ -68,7 +63,7 @@ SCENE(mode_is_not_widened)
     struct stat status;
 
     umask(0);
-    make_ring();
+    make_ring(100);
     CHECK(stat(on_stage("ring"), &status) == 0 && (status.st_mode & 07777) == 0640);
 }
 
@@ -79,7 +74,7 @@ SCENE(preloaded_made_complete)
 
     umask(0777);
     rip__set_preloaded(0);
-    make_ring();
+    make_ring(100);
     CHECK(stat(on_stage("ring"), &status) == 0 && (status.st_mode & 07777) == 0640);
     CHECK(count_on_stage() == 1 && rip__writer.life_descriptor < 0);
 }
@@ -112,7 +107,7 @@ SCENE(capacity_zero_is_pid_max)
 
     CHECK(read(descriptor, text, sizeof(text) - 1) > 0);
     close(descriptor);
-    CHECK(rip_create_ring(on_stage("ring"), 0));
+    make_ring(0);
     CHECK(rip_ring->slot_capacity >= strtoul(text, NULL, 10));
     rip_init(UINT32_MAX, "largest id", 10, 0, 0);
     CHECK(rip__thread.slot != NULL && rip_tid == -1);
@@ -120,7 +115,7 @@ SCENE(capacity_zero_is_pid_max)
 
 SCENE(largest_ring)
 {
-    CHECK(rip_create_ring(on_stage("ring"), RIP_CAPACITY_MAX));
+    make_ring(RIP_CAPACITY_MAX);
     rip_init(1, "one", 3, 0, 0);
     CHECK(rip__thread.slot != NULL);
 }
@@ -130,7 +125,7 @@ SCENE(descriptor_is_out_of_the_way)
     struct rlimit limit = {600, 600};
 
     CHECK(setrlimit(RLIMIT_NOFILE, &limit) == 0);
-    make_ring();
+    make_ring(100);
     CHECK(rip__ring_fd() >= 512);
     CHECK(fcntl(rip__ring_fd(), F_GETFD) == FD_CLOEXEC);
 }
@@ -140,14 +135,14 @@ SCENE(few_descriptors)
     struct rlimit limit = {40, 40};
 
     CHECK(setrlimit(RLIMIT_NOFILE, &limit) == 0);
-    make_ring();
+    make_ring(100);
     CHECK(rip__file_is_ring(rip__ring_fd()));
 }
 
 SCENE(same_again)
 {
-    make_ring();
-    CHECK(rip_create_ring(on_stage("ring"), 5));
+    make_ring(100);
+    make_ring(5);
     CHECK(chdir(stage) == 0);
     CHECK(rip_create_ring("ring", 5));
     CHECK(rip_create_ring("./ring", 5));
@@ -155,7 +150,7 @@ SCENE(same_again)
     CHECK(!rip_create_ring(on_stage("other"), 5) && errno == EBUSY);
     CHECK(count_on_stage() == 1 && rip_ring != NULL);
     if (fork() == 0) {
-        CHECK(rip_create_ring(on_stage("ring"), 5));
+        make_ring(5);
         CHECK(!rip_create_ring(on_stage("other"), 5) && errno == EBUSY);
         _exit(0);
     }
@@ -224,7 +219,7 @@ SCENE(not_in_core_dumps)
     char line[512];
     bool in_ring = false, excluded = false;
 
-    make_ring();
+    make_ring(100);
     maps = fopen("/proc/self/smaps", "r");
     while (fgets(line, sizeof(line), maps) != NULL) {
         unsigned long first;
@@ -253,7 +248,7 @@ SCENE(bad_arguments)
     check_refused(on_stage(""), 5, EISDIR);
     check_refused(on_stage(".."), 5, EISDIR);
     check_refused("/proc/ring", 5, EOPNOTSUPP);
-    make_ring();
+    make_ring(100);
 }
 
 SCENE(not_on_disk)
@@ -346,7 +341,7 @@ static void check_sparse_when_locked(void)
 {
     struct stat status;
 
-    CHECK(rip_create_ring(on_stage("ring"), 4 << 20));
+    make_ring(4 << 20);
     CHECK(stat(on_stage("ring"), &status) == 0);
     CHECK(status.st_size > 1500000000);
     CHECK(status.st_blocks * 512 < 1 << 20);
@@ -367,7 +362,7 @@ SCENE(memory_locked_later_stays_sparse)
 {
     struct stat status;
 
-    CHECK(rip_create_ring(on_stage("ring"), 4000000));
+    make_ring(4000000);
     rip_init(1, "one", 3, 0, 0);
     if (mlockall(MCL_CURRENT | MCL_FUTURE) < 0)
         cannot("mlockall() is not allowed here");
@@ -382,7 +377,7 @@ SCENE(slots_of_others_are_opened)
 {
     struct looker looker;
 
-    CHECK(rip_create_ring(on_stage("ring"), 10000));
+    make_ring(10000);
     if (fork() == 0) {
         for (uint32_t id = 1; id <= 9000; id++)
             rip_init(id, NULL, 0, 1, 1);

@@ -7,20 +7,11 @@
 #include <spawn.h>
 #include <sys/syscall.h>
 
-static void make_ring(void)
+static void enter_ring(void)
 {
-    CHECK(rip_create_ring(on_stage("ring"), 100));
+    make_ring(100);
     rip_init(1, "parent", 6, 0, 0);
-    for (unsigned i = 0; i < 10; i++)
-        rip_snap();
-}
-
-static struct rip_process_info info_of(uint32_t index)
-{
-    struct rip_process_info info;
-
-    CHECK(rip_view_process(&rip__writer.view, index, &info) == RIP_OK);
-    return info;
+    snap_times(10);
 }
 
 static void snap_a_lot(void)
@@ -40,7 +31,7 @@ SCENE(child_never_touches_the_parents_slot)
     struct rip_slot before, *slot;
     struct rip_context context;
 
-    make_ring();
+    enter_ring();
     slot = rip__thread.slot;
     memcpy(&before, slot, sizeof(before));
     if (fork() == 0) {
@@ -70,7 +61,7 @@ SCENE(contexts_of_the_parent_are_inert)
     struct rip_context context;
     struct rip_slot before;
 
-    make_ring();
+    enter_ring();
     CHECK(rip_context_init(&context, 2, "two", 3));
     memcpy(&before, context.slot, sizeof(before));
     if (fork() == 0) {
@@ -101,7 +92,7 @@ SCENE(handler_that_snaps_during_fork)
 {
     struct rip_slot *slot;
 
-    make_ring();
+    enter_ring();
     slot = rip__thread.slot;
     CHECK(signal(SIGUSR1, snap_in_handler) != SIG_ERR);
     for (unsigned i = 0; i < 200; i++) {
@@ -140,7 +131,7 @@ SCENE(nothing_is_traced_during_fork)
     struct rip_slot *slot;
     pid_t pid;
 
-    make_ring();
+    enter_ring();
     slot = rip__thread.slot;
     during_fork = snap_a_lot;
     pid = fork();
@@ -159,7 +150,7 @@ SCENE(embryo_is_kept_and_born)
     pid_t pid;
 
     CHECK(pipe(go) == 0 && pipe(done) == 0);
-    make_ring();
+    enter_ring();
     pid = fork();
     if (pid == 0) {
         signal_pipe(done);
@@ -170,13 +161,17 @@ SCENE(embryo_is_kept_and_born)
         _exit(0);
     }
     await(done);
-    CHECK(info_of(1).state == RIP_PROCESS_EMBRYO && info_of(1).pid == (uint32_t)pid);
-    CHECK(info_of(1).parent_pid == (uint32_t)getpid() && info_of(1).flags == RIP_PROCESS_HAS_LIFE_LOCK);
+    CHECK(info_of(&rip__writer.view, 1).state == RIP_PROCESS_EMBRYO &&
+          info_of(&rip__writer.view, 1).pid == (uint32_t)pid);
+    CHECK(info_of(&rip__writer.view, 1).parent_pid == (uint32_t)getpid() &&
+          info_of(&rip__writer.view, 1).flags == RIP_PROCESS_HAS_LIFE_LOCK);
     signal_pipe(go);
     await(done);
-    CHECK(info_of(1).state == RIP_PROCESS_LIVE && info_of(1).pid == (uint32_t)pid);
-    CHECK(info_of(1).start_time_ticks >= info_of(0).start_time_ticks);
-    CHECK(info_of(1).module_count == info_of(0).module_count && info_of(0).module_count > 0);
+    CHECK(info_of(&rip__writer.view, 1).state == RIP_PROCESS_LIVE &&
+          info_of(&rip__writer.view, 1).pid == (uint32_t)pid);
+    CHECK(info_of(&rip__writer.view, 1).start_time_ticks >= info_of(&rip__writer.view, 0).start_time_ticks);
+    CHECK(info_of(&rip__writer.view, 1).module_count == info_of(&rip__writer.view, 0).module_count &&
+          info_of(&rip__writer.view, 0).module_count > 0);
     signal_pipe(go);
     CHECK(end_of(pid) == 0);
     CHECK(rip_ring->process_high_water == 2);
@@ -190,7 +185,7 @@ SCENE(life_of_the_parent_ends_with_it)
 
     CHECK(pipe(go) == 0 && pipe(done) == 0);
     if (fork() == 0) {
-        make_ring();
+        enter_ring();
         if (fork() == 0) {
             signal_pipe(done);
             await(go);
@@ -214,7 +209,7 @@ SCENE(double_fork_daemon)
 
     CHECK(pipe(done) == 0 && pipe(go) == 0);
     if (fork() == 0) {
-        make_ring();
+        enter_ring();
         if (fork() != 0)
             _exit(0);
         setsid();
@@ -237,7 +232,7 @@ SCENE(double_fork_daemon)
     CHECK(!rip_create_ring(on_stage("ring"), 100) && errno == EBUSY);
     signal_pipe(go);
     sleep_ms(200);
-    CHECK(rip_create_ring(on_stage("ring"), 100));
+    make_ring(100);
 }
 
 /* The same at the worst moment: the parent is gone before the child has run at all. */
@@ -248,7 +243,7 @@ SCENE(parent_gone_before_the_child_runs)
 
         CHECK(pipe(done) == 0);
         if (fork() == 0) {
-            make_ring();
+            enter_ring();
             if (fork() == 0) {
                 sleep_ms(5);
                 rip_init(1, "child", 5, 0, 0);
@@ -279,7 +274,7 @@ SCENE(exec_child_does_not_keep_the_ring)
 
     CHECK(pipe(tube) == 0);
     if (fork() == 0) {
-        make_ring();
+        enter_ring();
         helper = fork();
         if (helper == 0) {
             execl("/bin/sleep", "sleep", "60", NULL);
@@ -291,20 +286,20 @@ SCENE(exec_child_does_not_keep_the_ring)
     }
     CHECK(read(tube[0], &helper, sizeof(helper)) == sizeof(helper));
     CHECK(end_of(-1) == 0 && kill(helper, 0) == 0);
-    CHECK(rip_create_ring(on_stage("ring"), 100));
+    make_ring(100);
     kill(helper, SIGKILL);
 }
 
 /* An embryo that somebody took away: the child finds another record. */
 SCENE(stolen_embryo)
 {
-    make_ring();
+    enter_ring();
     if (fork() == 0) {
         rip__process_at(1)->generation++;
         rip__process_at(1)->state = RIP_PROCESS_LIVE;
         rip_init(1, "child", 5, 0, 0);
         CHECK(rip__thread.slot != NULL && rip__thread.slot->process == 2);
-        CHECK(info_of(2).flags == (RIP_PROCESS_HAS_HOLDER_LOCK | RIP_PROCESS_HAS_LIFE_LOCK));
+        CHECK(info_of(&rip__writer.view, 2).flags == (RIP_PROCESS_HAS_HOLDER_LOCK | RIP_PROCESS_HAS_LIFE_LOCK));
         _exit(0);
     }
     CHECK(end_of(-1) == 0);
@@ -325,11 +320,11 @@ static int count_descriptors_of_ring(void)
 /* A process with one can cut the file under its parent, and pass as a process of the file's owner. */
 SCENE(child_has_no_descriptor_of_the_ring)
 {
-    make_ring();
+    enter_ring();
     CHECK(count_descriptors_of_ring() == 1);
     if (fork() == 0) {
         CHECK(count_descriptors_of_ring() == 0 && rip__ring_fd() == -1);
-        CHECK((info_of(1).flags & RIP_PROCESS_HAS_LIFE_LOCK) != 0);
+        CHECK((info_of(&rip__writer.view, 1).flags & RIP_PROCESS_HAS_LIFE_LOCK) != 0);
         if (fork() == 0) {
             CHECK(count_descriptors_of_ring() == 0);
             rip_init(3, "grandchild", 10, 0, 0);
@@ -339,7 +334,7 @@ SCENE(child_has_no_descriptor_of_the_ring)
         CHECK(end_of(-1) == 0);
         rip_init(2, "child", 5, 0, 0);
         CHECK(count_descriptors_of_ring() == 1);
-        CHECK(info_of(1).flags == (RIP_PROCESS_HAS_HOLDER_LOCK | RIP_PROCESS_HAS_LIFE_LOCK));
+        CHECK(info_of(&rip__writer.view, 1).flags == (RIP_PROCESS_HAS_HOLDER_LOCK | RIP_PROCESS_HAS_LIFE_LOCK));
         _exit(0);
     }
     CHECK(end_of(-1) == 0);
@@ -360,14 +355,15 @@ SCENE(child_that_drops_its_uid)
 
     if (geteuid() != 0)
         cannot("changing the uid takes root");
-    make_ring();
+    enter_ring();
     if (fork() == 0) {
         CHECK(setresgid(61001, 61001, 61001) == 0 && setresuid(61001, 61001, 61001) == 0);
         CHECK(truncate(on_stage("ring"), 0) < 0 && errno == EACCES);
         rip_init(2, "child", 5, 0, 0);
         CHECK(rip__thread.slot != NULL && count_descriptors_of_ring() == 0);
         snap_a_lot();
-        CHECK(info_of(1).flags == RIP_PROCESS_HAS_LIFE_LOCK && info_of(1).uid == 61001);
+        CHECK(info_of(&rip__writer.view, 1).flags == RIP_PROCESS_HAS_LIFE_LOCK &&
+              info_of(&rip__writer.view, 1).uid == 61001);
         _exit(0);
     }
     CHECK(end_of(-1) == 0);
@@ -387,7 +383,7 @@ SCENE(vfork_changes_nothing)
 #if defined(RIP_PORTABLE_SNAP) && defined(__x86_64__)
     cannot("the thread sanitizer makes a fork() of vfork()");
 #endif
-    make_ring();
+    enter_ring();
     epoch = rip__epoch;
     high_water = rip_ring->process_high_water;
     slot = rip__thread.slot;
@@ -410,7 +406,7 @@ SCENE(spawn_changes_nothing)
     char *const arguments[] = {(char[]){"true"}, NULL};
     pid_t pid;
 
-    make_ring();
+    enter_ring();
     CHECK(posix_spawn(&pid, "/bin/true", NULL, NULL, arguments, environ) == 0);
     CHECK(end_of(pid) == 0);
     CHECK(rip_ring->process_high_water == 1 && rip__thread.slot->count == 10);
@@ -421,7 +417,7 @@ SCENE(bare_system_call)
 {
     struct rip_slot before, *slot;
 
-    make_ring();
+    enter_ring();
     slot = rip__thread.slot;
     memcpy(&before, slot, sizeof(before));
     pthread_mutex_lock(&rip__writer.mutex);
@@ -453,7 +449,7 @@ static void *register_at_once(void *unused)
 /* Several threads of such a child find out at the same time: one resets, the others wait for it. */
 SCENE(bare_system_call_then_threads)
 {
-    make_ring();
+    enter_ring();
     for (unsigned round = 0; round < 50; round++) {
         pthread_t threads[8];
 
@@ -464,7 +460,7 @@ SCENE(bare_system_call_then_threads)
                 CHECK(pthread_create(&threads[i], NULL, register_at_once, NULL) == 0);
             for (unsigned i = 0; i < 8; i++)
                 CHECK(pthread_join(threads[i], NULL) == 0);
-            CHECK(live_count(&rip__writer.view) == 1); /* the parent's */
+            CHECK(own_live_count() == 1); /* the parent's */
             rip__leave(RIP_LEAVE_FILE);
             _exit(0);
         }
@@ -491,7 +487,7 @@ SCENE(fork_while_others_register)
 {
     pthread_t threads[3];
 
-    make_ring();
+    enter_ring();
     for (unsigned i = 0; i < 3; i++)
         CHECK(pthread_create(&threads[i], NULL, register_without_end, NULL) == 0);
     for (unsigned i = 0; i < 200; i++) {
@@ -513,7 +509,7 @@ SCENE(fork_while_others_register)
 /* Grandchildren: every generation has records and slots of its own. */
 SCENE(chain_of_children)
 {
-    make_ring();
+    enter_ring();
     for (unsigned depth = 1; depth <= 10; depth++) {
         pid_t pid = fork();
 
@@ -529,7 +525,7 @@ SCENE(chain_of_children)
         rip_init(1, "child", 5, 0, 0);
         for (unsigned i = 0; i < 10; i++)
             rip_snap();
-        CHECK(rip__thread.slot->process == depth && live_count(&rip__writer.view) == depth + 1);
+        CHECK(rip__thread.slot->process == depth && own_live_count() == depth + 1);
     }
     _exit(0);
 }
@@ -538,7 +534,7 @@ static void check_life_lock_is_real(void)
 {
     uint32_t own = rip__writer.process;
 
-    CHECK((info_of(own).flags & RIP_PROCESS_HAS_LIFE_LOCK) != 0);
+    CHECK((info_of(&rip__writer.view, own).flags & RIP_PROCESS_HAS_LIFE_LOCK) != 0);
     CHECK(rip__locked(rip__writer.descriptor, RIP_LOCK_LIFE_OFFSET + own, 1));
     rip__process_drop_life();
     CHECK(!rip__locked(rip__writer.descriptor, RIP_LOCK_LIFE_OFFSET + own, 1));
@@ -553,7 +549,7 @@ SCENE(child_that_forks_before_it_registers)
     int done[2], go[2];
 
     CHECK(pipe(done) == 0 && pipe(go) == 0);
-    make_ring();
+    enter_ring();
     if (fork() == 0) {
         if (fork() == 0) {
             rip_init(3, "worker", 6, 0, 0);
@@ -570,7 +566,7 @@ SCENE(child_that_forks_before_it_registers)
         _exit(0);
     }
     await(done);
-    CHECK(info_of(1).state == RIP_PROCESS_LIVE);
+    CHECK(info_of(&rip__writer.view, 1).state == RIP_PROCESS_LIVE);
     CHECK(rip__locked(rip__writer.descriptor, RIP_LOCK_LIFE_OFFSET + 1, 1));
     signal_pipe(go);
     CHECK(end_of(-1) == 0);
@@ -579,7 +575,7 @@ SCENE(child_that_forks_before_it_registers)
 /* Forked unnoticed by a child that has not registered: the record kept for that one is not ours. */
 SCENE(embryo_is_not_inherited)
 {
-    make_ring();
+    enter_ring();
     if (fork() == 0) {
         if (syscall(SYS_clone, SIGCHLD, NULL, NULL, NULL, NULL) == 0) {
             rip_init(3, "grandchild", 10, 0, 0);

@@ -23,9 +23,9 @@ static uint64_t newest_address(void)
     return slot->entry[slot->count % RIP_ENTRY_COUNT] & RIP_ENTRY_ADDRESS_MASK;
 }
 
-static void make_ring(void)
+static void enter_ring(void)
 {
-    CHECK(rip_create_ring(on_stage("ring"), 100));
+    make_ring(100);
     rip_init(1, "one", 3, 7, 9);
     CHECK(rip__thread.slot != NULL);
 }
@@ -37,7 +37,7 @@ __attribute__((noinline)) static void call_real_snap(void)
 
 SCENE(real_snap_records_its_caller)
 {
-    make_ring();
+    enter_ring();
     call_real_snap();
     CHECK(newest_address() - (uintptr_t)call_real_snap + 65536 < 131072);
     CHECK(newest_address() - (uintptr_t)real_snap > 256);
@@ -65,7 +65,7 @@ __attribute__((noinline)) static void call_it(void (*callee)(void))
 /* What stands behind the call may belong to the next line, or to the next function. */
 SCENE(real_snap_records_the_call_not_what_follows)
 {
-    make_ring();
+    enter_ring();
     call_it(note_return);
     call_it(real_snap);
     CHECK(newest_address() == returned_to - 1);
@@ -73,7 +73,7 @@ SCENE(real_snap_records_the_call_not_what_follows)
 
 SCENE(snap_at_records_its_address)
 {
-    make_ring();
+    enter_ring();
     for (unsigned i = 1; i <= 1000; i++) {
         uint64_t address = UINT64_C(0xff00123456789abc) + i; /* the high byte is the tag's */
 
@@ -86,7 +86,7 @@ SCENE(snap_at_records_its_address)
 
 SCENE(real_idle)
 {
-    make_ring();
+    enter_ring();
     real_idle();
     CHECK(rip__thread.slot->idle_mark == ~rip__thread.slot->count);
 }
@@ -95,7 +95,7 @@ SCENE(real_switch_goes_both_ways)
 {
     struct rip_context one, two;
 
-    make_ring();
+    enter_ring();
     CHECK(rip_context_init(&two, 2, "two", 3));
     real_switch(&one, &two);
     CHECK(rip_tid == 2 && rip__thread.slot == two.slot);
@@ -125,7 +125,7 @@ static bool same(const void *volatile one, const void *volatile other)
 /* The program's variables and the library's are the same ones. */
 SCENE(globals_of_the_program)
 {
-    make_ring();
+    enter_ring();
     CHECK((void *)rip_ring == (void *)rip__writer.base);
     CHECK(same(&rip_tid, &rip__tid) && same(&rip_idx, &rip__idx) && same(&rip_ctr, &rip__ctr));
     CHECK(rip_tid == 1 && rip_idx == 7 && rip_ctr == 9);

@@ -63,7 +63,7 @@ SCENE(program_and_its_libraries)
     struct rip_module_info info;
     char path[256] = {0};
 
-    CHECK(rip_create_ring(on_stage("ring"), 100));
+    make_ring(100);
     CHECK(readlink("/proc/self/exe", path, sizeof(path) - 1) > 0);
     CHECK(find_module(0, (uintptr_t)module_count, &info));
     CHECK((info.flags & RIP_MODULE_MAIN) != 0 && path_ends(&info, path) && info.path_bytes == strlen(path));
@@ -93,7 +93,7 @@ SCENE(program_that_loses_proc)
     uint32_t count;
 
     CHECK(readlink("/proc/self/exe", path, sizeof(path) - 1) > 0);
-    CHECK(rip_create_ring(on_stage("ring"), 100));
+    make_ring(100);
     count = module_count(0);
     CHECK(dlopen(LIBRARY_A, RTLD_NOW) != NULL);
     *(char *)(uintptr_t)getauxval(AT_EXECFN) = '?'; /* not by that name */
@@ -121,13 +121,13 @@ SCENE(vdso_has_a_name)
     dl_iterate_phdr(find_vdso, &address);
     if (address == 0)
         cannot("there is no vdso here");
-    CHECK(rip_create_ring(on_stage("ring"), 100));
+    make_ring(100);
     CHECK(find_module(0, address, &info) && path_ends(&info, "linux-vdso.so.1"));
 }
 
 SCENE(nothing_new_costs_nothing)
 {
-    CHECK(rip_create_ring(on_stage("ring"), 100));
+    make_ring(100);
     for (unsigned i = 1; i < 20; i++) {
         uint32_t count = module_count(0);
 
@@ -154,7 +154,7 @@ SCENE(loaded_later)
     uint64_t address;
     void *handle;
 
-    CHECK(rip_create_ring(on_stage("ring"), 100));
+    make_ring(100);
     rip_init(1, "one", 3, 0, 0);
     address = load(LIBRARY_A, &handle);
     CHECK(!find_module(0, address, &info));
@@ -175,7 +175,7 @@ SCENE(learnt_by_an_address)
     void *handle;
 
     CHECK(!rip__modules_learn((uintptr_t)module_count)); /* there is no ring */
-    CHECK(rip_create_ring(on_stage("ring"), 100));
+    make_ring(100);
     rip_init(1, "one", 3, 0, 0);
     count = module_count(0);
     address = load(LIBRARY_A, &handle);
@@ -199,7 +199,7 @@ SCENE(preloaded_learns_what_calls)
 
     CHECK(readlink("/proc/self/exe", path, sizeof(path) - 1) > 0);
     rip__set_preloaded(0);
-    CHECK(rip_create_ring(on_stage("ring"), 100));
+    make_ring(100);
     rip_init(0, "main", 4, 0, 0);
     rip_refresh_modules();
     CHECK(module_count(0) == 0);
@@ -232,7 +232,7 @@ SCENE(learnt_after_another_was_unloaded)
 {
     static const char *const names[] = {LIBRARY_A, LIBRARY_B, LIBRARY_A};
 
-    CHECK(rip_create_ring(on_stage("ring"), 100));
+    make_ring(100);
     for (unsigned i = 0; i < 3; i++) {
         struct rip_module_info info;
         void *handle;
@@ -265,7 +265,7 @@ SCENE(learnt_in_a_child_while_the_loader_is_locked)
     uint64_t address;
     void *handle;
 
-    CHECK(rip_create_ring(on_stage("ring"), 100));
+    make_ring(100);
     rip_init(1, "one", 3, 0, 0);
     address = load(LIBRARY_A, &handle);
     dl_iterate_phdr(fork_inside, &address);
@@ -276,7 +276,7 @@ SCENE(unloaded_and_loaded_again)
 {
     static const char *const names[] = {LIBRARY_A, LIBRARY_B, LIBRARY_A, LIBRARY_A, LIBRARY_B};
 
-    CHECK(rip_create_ring(on_stage("ring"), 100));
+    make_ring(100);
     for (unsigned i = 0; i < 5; i++) {
         struct rip_module_info info;
         void *handle;
@@ -294,7 +294,7 @@ SCENE(children_share_entries)
     struct rip_module_info info;
     uint32_t high_water, count;
 
-    CHECK(rip_create_ring(on_stage("ring"), 100));
+    make_ring(100);
     high_water = rip_ring->module_high_water;
     count = module_count(0);
     if (fork() == 0) {
@@ -315,7 +315,7 @@ SCENE(children_share_entries)
 
 SCENE(child_without_an_id_writes_nothing)
 {
-    CHECK(rip_create_ring(on_stage("ring"), 100));
+    make_ring(100);
     if (fork() == 0) {
         rip_refresh_modules();
         CHECK(module_count(1) == 0);
@@ -330,7 +330,7 @@ SCENE(full_tables)
     uint32_t high_water, count;
     void *handle;
 
-    CHECK(rip_create_ring(on_stage("ring"), 100));
+    make_ring(100);
     high_water = rip_ring->module_high_water;
     count = module_count(0);
     rip_ring->module_high_water = RIP_MODULE_MAX;

@@ -2,9 +2,9 @@
 /* test_note.c - notes of ids, as librip/note.c writes them and rip_view_note() copies them. */
 #include "unit/writer_test.h"
 
-static void make_ring(uint32_t max_procs)
+static void make_noted_ring(uint32_t max_procs)
 {
-    CHECK(rip_create_ring(on_stage("ring"), max_procs));
+    make_ring(max_procs);
     CHECK(rip_ring->note_offset != 0 && rip_ring->note_stride_bytes == RIP_SLOT_NOTE_BYTES);
     CHECK(rip_ring->note_offset + rip_ring->slot_capacity * (uint64_t)RIP_SLOT_NOTE_BYTES <= rip_ring->file_bytes);
 }
@@ -34,7 +34,7 @@ static bool says(const char *text)
 SCENE(nothing_before)
 {
     rip_note("no ring", 7);
-    make_ring(64);
+    make_noted_ring(64);
     rip_note("no id", 5);
     rip_init(7, "seven", 5, 0, 0);
     CHECK(says(""));
@@ -49,7 +49,7 @@ SCENE(any_bytes_of_any_length)
     static const size_t lengths[] = {1, 2, 63, 64, 126, 127, 128, 300, 0, 7};
     char text[300];
 
-    make_ring(64);
+    make_noted_ring(64);
     rip_init(7, "seven", 5, 0, 0);
     for (unsigned i = 0; i < sizeof(text); i++)
         text[i] = (char)(i * 37); /* NUL and no valid UTF-8 among them */
@@ -64,7 +64,7 @@ SCENE(any_bytes_of_any_length)
 
 SCENE(it_is_the_registrations)
 {
-    make_ring(64);
+    make_noted_ring(64);
     rip_init(7, "seven", 5, 0, 0);
     rip_note("of seven", 8);
     rip_snap();
@@ -91,7 +91,7 @@ SCENE(coroutines_have_their_own)
 {
     struct rip_context main_context, first, second;
 
-    make_ring(64);
+    make_noted_ring(64);
     rip_init(1, "main", 4, 0, 0);
     rip_note("main", 4);
     CHECK(rip_context_init(&first, 2, "first", 5) && rip_context_init(&second, 3, "second", 6));
@@ -111,7 +111,7 @@ SCENE(every_slot_has_one)
     enum { IDS = 30000 }; /* of slots and of notes more than is opened at once */
     char text[16];
 
-    make_ring(IDS);
+    make_noted_ring(IDS);
     for (uint32_t i = 0; i < IDS; i++) {
         rip_init(i + 1, NULL, 0, 1, 1);
         CHECK(rip__thread.slot != NULL);
@@ -124,7 +124,7 @@ SCENE(every_slot_has_one)
 /* A thread whose note is not backed is not traced: it would be killed by its first note. */
 SCENE(without_memory_there_is_no_id)
 {
-    make_ring(64);
+    make_noted_ring(64);
     rip__writer.geometry.note_offset = UINT64_C(1) << 46; /* where nothing is mapped */
     rip_init(7, "seven", 5, 0, 0);
     CHECK(rip__thread.slot == NULL && rip_ring->refused_memory_count == 1);
@@ -135,7 +135,7 @@ SCENE(a_child_of_fork_has_none_until_it_registers)
 {
     pid_t pid;
 
-    make_ring(64);
+    make_noted_ring(64);
     rip_init(7, "seven", 5, 0, 0);
     rip_note("parent", 6);
     pid = fork();
@@ -157,7 +157,7 @@ SCENE(rings_of_the_preload_library_have_none)
     struct rip_note_info info;
 
     rip__set_preloaded(0);
-    CHECK(rip_create_ring(on_stage("ring"), 64));
+    make_ring(64);
     CHECK(rip_ring->note_offset == 0 && rip_ring->note_stride_bytes == 0);
     rip_init(7, "seven", 5, 0, 0);
     rip_note("unheard", 7);

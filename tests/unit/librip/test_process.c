@@ -7,21 +7,13 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 
-static struct rip_process_info info_of(const struct rip_view *view, uint32_t index)
-{
-    struct rip_process_info info;
-
-    CHECK(rip_view_process(view, index, &info) == RIP_OK);
-    return info;
-}
-
 static pid_t start_with_ring(const int ready[2], void (*then)(void))
 {
     pid_t pid = fork();
 
     if (pid == 0) {
         alarm(SCENE_SECONDS);
-        CHECK(rip_create_ring(on_stage("ring"), 100));
+        make_ring(100);
         rip_init(1, "one", 3, 0, 0);
         signal_pipe(ready);
         then();
@@ -74,7 +66,7 @@ SCENE(record_says_who)
     prctl(PR_SET_NAME, "a) b (c) 1 2");
     CHECK(rip__process_facts("/proc/self/stat", &facts) == 0);
     CHECK(strcmp(facts.comm, "a) b (c) 1 2") == 0 && facts.state == 'R' && facts.start_time_ticks != 0);
-    CHECK(rip_create_ring(on_stage("ring"), 100));
+    make_ring(100);
     info = info_of(&rip__writer.view, 0);
     CHECK(info.state == RIP_PROCESS_LIVE && info.pid == (uint32_t)getpid() && info.uid == geteuid());
     CHECK(info.start_time_ticks == facts.start_time_ticks && info.parent_pid == (uint32_t)getppid());
@@ -93,7 +85,7 @@ SCENE(preloaded_record_says_the_rest_later)
     prctl(PR_SET_NAME, "later");
     CHECK(rip__process_facts("/proc/self/stat", &facts) == 0);
     rip__set_preloaded(0);
-    CHECK(rip_create_ring(on_stage("ring"), 100));
+    make_ring(100);
     info = info_of(&rip__writer.view, 0);
     CHECK(info.flags == (RIP_PROCESS_HAS_HOLDER_LOCK | RIP_PROCESS_HAS_LIFE_LOCK | RIP_PROCESS_PRELOADED));
     CHECK(info.pid == (uint32_t)getpid() && strcmp((const char *)info.comm, "later") == 0);
@@ -186,7 +178,7 @@ SCENE(exec_drops_both_locks)
     looker = look(on_stage("ring"));
     wait_for_unlock(&looker);
     CHECK(kill(pid, 0) == 0);
-    CHECK(rip_create_ring(on_stage("ring"), 100));
+    make_ring(100);
     CHECK(count_on_stage() == 2);
     kill(pid, SIGKILL);
 }
@@ -197,7 +189,7 @@ SCENE(leaving_to_exec)
 {
     struct looker looker;
 
-    CHECK(rip_create_ring(on_stage("ring"), 100));
+    make_ring(100);
     rip_init(1, "one", 3, 0, 0);
     rip_snap();
     looker = look(on_stage("ring"));
@@ -209,7 +201,7 @@ SCENE(leaving_to_exec)
     rip__forget_ring();
     CHECK(info_of(&looker.view, 0).state == RIP_PROCESS_EXITED);
     check_unlocked(&looker);
-    CHECK(rip_create_ring(on_stage("ring"), 100));
+    make_ring(100);
 }
 
 static pid_t child_that_execs(int go[2])
@@ -232,7 +224,7 @@ SCENE(leaving_to_exec_beside_others)
     pid_t pid;
 
     CHECK(pipe(go) == 0 && pipe(last) == 0);
-    CHECK(rip_create_ring(on_stage("ring"), 100));
+    make_ring(100);
     rip_init(1, "one", 3, 0, 0);
     looker = look(on_stage("ring"));
     pid = child_that_execs(go);
@@ -274,12 +266,12 @@ static void check_child(bool with_descriptors)
 
 static void play_child(bool with_descriptors)
 {
-    CHECK(rip_create_ring(on_stage("ring"), 100));
+    make_ring(100);
     rip_init(1, "parent", 6, 0, 0);
     if (fork() == 0)
         check_child(with_descriptors);
     CHECK(end_of(-1) == 0);
-    CHECK(live_count(&rip__writer.view) == 2);
+    CHECK(own_live_count() == 2);
 }
 
 SCENE(child_holds_locks_of_its_own)
@@ -295,7 +287,7 @@ SCENE(child_that_closed_everything_finds_the_file)
 /* Its number is another file now, and the name another ring: the child goes on without proof, and says so. */
 SCENE(child_that_cannot_find_the_file)
 {
-    CHECK(rip_create_ring(on_stage("ring"), 100));
+    make_ring(100);
     CHECK(rename(on_stage("ring"), on_stage("elsewhere")) == 0);
     CHECK(link("/dev/null", on_stage("ring")) == 0 || symlink("/dev/null", on_stage("ring")) == 0);
     close_all();
@@ -351,15 +343,15 @@ SCENE(process_without_its_main_thread_is_alive)
 
 SCENE(leaving_removes_the_file)
 {
-    CHECK(rip_create_ring(on_stage("ring"), 100));
+    make_ring(100);
     rip_init(1, "one", 3, 0, 0);
     rip_init(2, "two", 3, 0, 0);
     rip__leave(RIP_LEAVE_LAST);
-    CHECK(count_on_stage() == 0 && live_count(&rip__writer.view) == 0);
+    CHECK(count_on_stage() == 0 && own_live_count() == 0);
     CHECK(rip_tid == 0 && rip__thread.slot == NULL);
     CHECK(info_of(&rip__writer.view, 0).state == RIP_PROCESS_EXITED);
     rip_init(3, "three", 5, 0, 0);
-    CHECK(rip__thread.slot == NULL && live_count(&rip__writer.view) == 0);
+    CHECK(rip__thread.slot == NULL && own_live_count() == 0);
     rip__leave(RIP_LEAVE_LAST);
 }
 
@@ -369,7 +361,7 @@ SCENE(leaving_spares_what_is_being_taken_over)
     struct flock lock = {.l_type = F_WRLCK, .l_start = (off_t)RIP_LOCK_TAKEOVER_OFFSET, .l_len = 1};
     int descriptor;
 
-    CHECK(rip_create_ring(on_stage("ring"), 100));
+    make_ring(100);
     descriptor = open(on_stage("ring"), O_RDWR);
     CHECK(descriptor >= 0 && fcntl(descriptor, F_OFD_SETLK, &lock) == 0);
     rip__leave(RIP_LEAVE_LAST);
@@ -378,7 +370,7 @@ SCENE(leaving_spares_what_is_being_taken_over)
 
 SCENE(leaving_spares_what_is_not_the_ring)
 {
-    CHECK(rip_create_ring(on_stage("ring"), 100));
+    make_ring(100);
     CHECK(rename(on_stage("ring"), on_stage("mine")) == 0);
     CHECK(symlink("mine", on_stage("ring")) == 0);
     rip__leave(RIP_LEAVE_LAST);
@@ -392,7 +384,7 @@ SCENE(leaving_with_a_child_alive)
     pid_t pid;
 
     CHECK(pipe(go) == 0);
-    CHECK(rip_create_ring(on_stage("ring"), 100));
+    make_ring(100);
     pid = fork();
     if (pid == 0) {
         await(go);
@@ -414,7 +406,7 @@ SCENE(another_ring_after_leaving)
 {
     struct rip_context context;
 
-    CHECK(rip_create_ring(on_stage("ring"), 100));
+    make_ring(100);
     CHECK(rip_context_init(&context, 5, "five", 4));
     rip_init(1, "one", 3, 0, 0);
     rip__leave(RIP_LEAVE_LAST);
@@ -422,7 +414,7 @@ SCENE(another_ring_after_leaving)
     CHECK(rip_ring == NULL && rip__ring_fd() == -1);
     CHECK(rip_create_ring(on_stage("second"), 100));
     rip_init(1, "one", 3, 0, 0);
-    CHECK(rip__thread.slot != NULL && live_count(&rip__writer.view) == 1);
+    CHECK(rip__thread.slot != NULL && own_live_count() == 1);
     CHECK(info_of(&rip__writer.view, 0).module_count != 0);
     rip_switch(NULL, &context); /* of the old ring: inert */
     CHECK(rip__thread.slot == NULL);
@@ -432,7 +424,7 @@ SCENE(descriptor_moves_with_its_lock)
 {
     int before;
 
-    CHECK(rip_create_ring(on_stage("ring"), 100));
+    make_ring(100);
     before = rip__ring_fd();
     rip__move_ring_fd();
     CHECK(rip__ring_fd() != before && fcntl(before, F_GETFD) < 0);
@@ -472,22 +464,22 @@ static void be_killed(void)
 
 SCENE(records_of_the_exited_are_reused)
 {
-    CHECK(rip_create_ring(on_stage("ring"), 100));
+    make_ring(100);
     for (unsigned i = 0; i < 200; i++)
         enter_and(leave_in_order);
-    CHECK(rip_ring->process_high_water == 2 && live_count(&rip__writer.view) == 0);
+    CHECK(rip_ring->process_high_water == 2 && own_live_count() == 0);
     CHECK(rip_ring->refused_process_count == 0);
 }
 
 /* Not before the table is full: until then a dead process stays to be looked at. */
 SCENE(records_of_the_dead_are_reused_at_last)
 {
-    CHECK(rip_create_ring(on_stage("ring"), 300));
+    make_ring(300);
     for (unsigned i = 0; i < 2 * RIP_PROCESS_MIN; i++)
         enter_and(be_killed);
     CHECK(rip_ring->process_capacity == 75 && rip_ring->process_high_water == 75);
     CHECK(rip_ring->refused_process_count == 0);
-    CHECK(live_count(&rip__writer.view) == 74); /* each reuse freed the slot that the dead one had */
+    CHECK(own_live_count() == 74); /* each reuse freed the slot that the dead one had */
 }
 
 SCENE(too_many_processes)
@@ -496,7 +488,7 @@ SCENE(too_many_processes)
     unsigned traced = 0;
 
     CHECK(pipe(go) == 0 && pipe(done) == 0);
-    CHECK(rip_create_ring(on_stage("ring"), 256)); /* 64 records */
+    make_ring(256); /* 64 records */
     for (unsigned i = 0; i < 70; i++) {
         if (fork() == 0) {
             rip_init(1, "child", 5, 0, 0);
@@ -517,7 +509,7 @@ SCENE(too_many_processes)
 /* Fork and exec, as a shell does: the child's embryo ends with the exec, and its record is used again. */
 SCENE(embryos_that_exec_do_not_fill_the_table)
 {
-    CHECK(rip_create_ring(on_stage("ring"), 100));
+    make_ring(100);
     for (unsigned i = 0; i < 150; i++) {
         pid_t pid = fork();
 

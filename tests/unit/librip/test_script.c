@@ -35,7 +35,7 @@ SCENE(a_line_is_a_location)
     uint64_t place, other;
 
     CHECK(enter("app/order.rb", "Order#place", 10) == 0); /* no ring yet */
-    CHECK(rip_create_ring(on_stage("ring"), 64));
+    make_ring(64);
     place = enter("app/order.rb", "Order#place", 10);
     other = enter("app/order.rb", "Order#cancel", 30);
     CHECK(place != 0 && other != 0 && place != other);
@@ -56,7 +56,7 @@ SCENE(text_is_cut_to_what_fits)
     char file[400], function[400];
     struct rip_script_info info;
 
-    CHECK(rip_create_ring(on_stage("ring"), 64));
+    make_ring(64);
     for (size_t i = 0; i < sizeof(file); i++) {
         file[i] = (char)(i * 37);
         function[i] = (char)(i * 41);
@@ -77,7 +77,7 @@ SCENE(a_full_table_refuses_and_counts)
     uint64_t first = 0;
     char name[32];
 
-    CHECK(rip_create_ring(on_stage("ring"), 64));
+    make_ring(64);
     for (unsigned i = 0; i < RIP_SCRIPT_MAX + 3; i++) {
         uint64_t place;
 
@@ -98,7 +98,7 @@ SCENE(forked_processes_share_the_table)
     int status;
     pid_t child;
 
-    CHECK(rip_create_ring(on_stage("ring"), 64));
+    make_ring(64);
     rip_init(0, "parent", 6, 0, 0);
     before = enter("app.py", "before", 1);
     child = fork();
@@ -117,7 +117,7 @@ SCENE(what_is_no_place_is_refused)
     struct rip_script_info info;
     uint64_t place;
 
-    CHECK(rip_create_ring(on_stage("ring"), 64));
+    make_ring(64);
     place = enter("app.py", "main", 1);
     CHECK(copy(place & ~RIP_PLACE_SCRIPT, &info) == RIP_NOT_LIVE);
     CHECK(copy(place | UINT64_C(1) << 48, &info) == RIP_NOT_LIVE);

@@ -2,23 +2,6 @@
 /* test_slot.c - slots among processes, and the table of ids: librip/slot.c. */
 #include "unit/writer_test.h"
 
-static void make_ring(uint32_t max_procs)
-{
-    CHECK(rip_create_ring(on_stage("ring"), max_procs));
-}
-
-static void snap(unsigned times)
-{
-    for (unsigned i = 0; i < times; i++)
-        rip_snap();
-}
-
-static struct rip_slot *own_slot(void)
-{
-    CHECK(rip__thread.slot != NULL);
-    return rip__thread.slot;
-}
-
 static bool globals_are(pid_t tid, unsigned idx, unsigned ctr)
 {
     return rip_tid == tid && rip_idx == (uint8_t)idx && rip_ctr == (uint8_t)ctr;
@@ -36,8 +19,8 @@ SCENE(full_ring_refuses)
     }
     rip_init(1000, "refused", 7, 2, 3);
     CHECK(rip__thread.slot == NULL && globals_are(1000, 2, 3));
-    snap(4);
-    CHECK(globals_are(1000, 2, 3) && rip_ring->refused_full_count == 1 && live_count(&rip__writer.view) == 64);
+    snap_times(4);
+    CHECK(globals_are(1000, 2, 3) && rip_ring->refused_full_count == 1 && own_live_count() == 64);
     rip_exit();
     CHECK(globals_are(0, 0, 0));
     rip_init(30, NULL, 0, 0, 0);
@@ -62,7 +45,7 @@ SCENE(slots_of_the_dead_are_swept)
         kill(getpid(), SIGKILL);
     }
     CHECK(end_of(pid) == 1000 + SIGKILL);
-    CHECK(live_count(&rip__writer.view) == 64);
+    CHECK(own_live_count() == 64);
     for (uint32_t id = 1; id <= 64; id++) {
         rip_init(id, "parent", 6, 0, 0);
         CHECK(rip__thread.slot != NULL);
@@ -97,7 +80,7 @@ SCENE(claimed_slots_of_the_dead_are_swept)
  */
 SCENE(claimed_slots_are_swept_before_the_record_is_reused)
 {
-    CHECK(rip_create_ring(on_stage("ring"), 100));
+    make_ring(100);
     rip_init(1, "one", 3, 0, 0);
     for (unsigned i = 1; i < rip__writer.geometry.process_capacity; i++) {
         if (fork() == 0) {
@@ -135,7 +118,7 @@ SCENE(slots_of_the_living_are_not_swept)
     }
     await(ready);
     rip_init(1, "parent", 6, 0, 0);
-    CHECK(rip__thread.slot == NULL && live_count(&rip__writer.view) == 64);
+    CHECK(rip__thread.slot == NULL && own_live_count() == 64);
     CHECK(kill(pid, SIGKILL) == 0 && end_of(pid) == 1000 + SIGKILL);
     rip__writer.swept_boot_ns = 0; /* a second later */
     rip_init(1, "parent", 6, 0, 0);
@@ -172,7 +155,7 @@ SCENE(many_processes_share_the_bitmap)
     }
     for (unsigned i = 0; i < CROWD; i++)
         CHECK(end_of(-1) == 0);
-    CHECK(live_count(&rip__writer.view) == 0 && rip_ring->refused_full_count == 0);
+    CHECK(own_live_count() == 0 && rip_ring->refused_full_count == 0);
     for (uint32_t id = 1; id <= 256; id++) {
         rip_init(id, "x", 1, 0, 0);
         CHECK(rip__thread.slot != NULL);

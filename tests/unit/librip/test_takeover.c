@@ -4,18 +4,13 @@
 
 #include <sys/resource.h>
 
-static void make_ring(void)
-{
-    CHECK(rip_create_ring(on_stage("ring"), 100));
-}
-
 /* What stands at the name --------------------------------------------------------------------------------------------
  */
 
 SCENE(empty_file_is_replaced)
 {
     write_file("ring", "");
-    make_ring();
+    make_ring(100);
     CHECK(count_on_stage() == 1 && rip__file_is_ring(rip__ring_fd()));
 }
 
@@ -52,7 +47,7 @@ SCENE(dead_becomes_previous)
         CHECK(stat(on_stage("ring"), &dead) == 0);
         CHECK(count_on_stage() == (round == 0 ? 1 : 2));
     }
-    make_ring();
+    make_ring(100);
     CHECK(stat(on_stage("ring.prev"), &previous) == 0 && previous.st_ino == dead.st_ino);
     CHECK(count_on_stage() == 2);
     looker = look(on_stage("ring.prev"));
@@ -65,7 +60,7 @@ SCENE(live_is_busy)
 
     check_refused(on_stage("ring"), 5, EBUSY);
     end(pid);
-    make_ring();
+    make_ring(100);
     CHECK(count_on_stage() == 2);
 }
 
@@ -76,7 +71,7 @@ SCENE(previous_of_the_user_stays)
     check_refused(on_stage("ring"), 5, EEXIST);
     CHECK(file_is("ring.prev", "thesis"));
     write_file("ring.prev", "");
-    make_ring();
+    make_ring(100);
     CHECK(count_on_stage() == 2);
 }
 
@@ -88,14 +83,14 @@ SCENE(previous_that_lives_is_busy)
     make_dead("ring");
     check_refused(on_stage("ring"), 5, EBUSY);
     end(pid);
-    make_ring();
+    make_ring(100);
 }
 
 SCENE(previous_that_is_the_same_file)
 {
     make_dead("ring");
     CHECK(link(on_stage("ring"), on_stage("ring.prev")) == 0);
-    make_ring();
+    make_ring(100);
     CHECK(count_on_stage() == 2);
 }
 
@@ -106,7 +101,7 @@ SCENE(ring_of_another_boot_is_dead)
 
     CHECK(pwrite(descriptor, "another boot....", 16, offsetof(struct rip_ring, boot_id)) == 16);
     close(descriptor);
-    make_ring();
+    make_ring(100);
     end(pid);
 }
 
@@ -118,7 +113,7 @@ SCENE(copy_of_a_live_ring_is_dead)
 
     snprintf(command, sizeof(command), "cp '%s' '%s'", on_stage("original"), on_stage("ring"));
     CHECK(system(command) == 0);
-    make_ring();
+    make_ring(100);
     end(pid);
 }
 
@@ -148,7 +143,7 @@ SCENE(records_far_apart)
     ring.file_bytes += (uint64_t)ring.process_stride_bytes * ring.process_capacity;
     CHECK(ftruncate(descriptor, (off_t)ring.file_bytes) == 0);
     CHECK(pwrite(descriptor, &ring, sizeof(ring), 0) == (ssize_t)sizeof(ring));
-    make_ring();
+    make_ring(100);
     CHECK(getrusage(RUSAGE_SELF, &usage) == 0 && usage.ru_maxrss < 1024L * 1024);
     CHECK(count_on_stage() == 2);
 }
@@ -189,7 +184,7 @@ SCENE(takeover_by_another_is_busy)
     CHECK(fcntl(descriptor, F_OFD_SETLK, &lock) == 0);
     check_refused(on_stage("ring"), 5, EBUSY);
     close(descriptor);
-    make_ring();
+    make_ring(100);
 }
 
 /* Races --------------------------------------------------------------------------------------------------------------

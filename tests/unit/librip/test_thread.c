@@ -5,23 +5,6 @@
 #include <pthread.h>
 #include <sys/time.h>
 
-static void make_ring(uint32_t max_procs)
-{
-    CHECK(rip_create_ring(on_stage("ring"), max_procs));
-}
-
-static void snap(unsigned times)
-{
-    for (unsigned i = 0; i < times; i++)
-        rip_snap();
-}
-
-static struct rip_slot *own_slot(void)
-{
-    CHECK(rip__thread.slot != NULL);
-    return rip__thread.slot;
-}
-
 static struct rip_id_info own_info(void)
 {
     struct rip_id_info info;
@@ -52,7 +35,7 @@ static bool globals_are(pid_t tid, unsigned idx, unsigned ctr)
 
 SCENE(nothing_before)
 {
-    snap(3);
+    snap_times(3);
     rip_idle();
     rip_exit();
     rip_switch(NULL, NULL);
@@ -60,17 +43,17 @@ SCENE(nothing_before)
     CHECK(globals_are(0, 0, 0));
     rip_init(9, "nine", 4, 17, 18); /* no ring: what was asked for is shown all the same */
     CHECK(globals_are(9, 17, 18) && rip__thread.slot == NULL);
-    snap(3);
+    snap_times(3);
     CHECK(globals_are(9, 17, 18));
     make_ring(10);
-    snap(3);
-    CHECK(globals_are(9, 17, 18) && live_count(&rip__writer.view) == 0);
+    snap_times(3);
+    CHECK(globals_are(9, 17, 18) && own_live_count() == 0);
     rip_init(9, "nine", 4, 17, 18);
-    snap(3);
+    snap_times(3);
     CHECK(globals_are(9, 20, 21));
     rip_exit();
-    CHECK(globals_are(0, 0, 0) && live_count(&rip__writer.view) == 0);
-    snap(3);
+    CHECK(globals_are(0, 0, 0) && own_live_count() == 0);
+    snap_times(3);
     rip_exit();
     CHECK(globals_are(0, 0, 0));
 }
@@ -91,10 +74,10 @@ SCENE(fresh_id)
     CHECK(info.name_bytes == 4 && memcmp(info.name, "main", 4) == 0);
     CHECK(info.progress == 0 && info.snap_count == 0 && info.idle == 0 && own_trail(entries) == 0);
     CHECK(info.process == 0 && info.generation % 2 == 0 && info.registered_boot_ns != 0);
-    snap(1);
+    snap_times(1);
     CHECK(globals_are(gettid(), 1, 1) && own_trail(entries) == 1);
-    CHECK(entries[0].address - (uintptr_t)snap + 65536 < 131072); /* in this program's text */
-    snap(299);
+    CHECK(entries[0].address - (uintptr_t)snap_times + 65536 < 131072); /* in this program's text */
+    snap_times(299);
     CHECK(globals_are(gettid(), 300, 300) && own_info().progress == 300 && own_trail(entries) == RIP_ENTRY_COUNT);
 }
 
@@ -131,11 +114,11 @@ SCENE(globals_are_truthful)
             CHECK(globals_are(5, idx + n, ctr + n));
             CHECK(own_info().snap_count == n);
             CHECK(own_trail(entries) == (n < RIP_ENTRY_COUNT ? n : RIP_ENTRY_COUNT));
-            snap(1);
+            snap_times(1);
         }
         rip_exit();
     }
-    CHECK(live_count(&rip__writer.view) == 0);
+    CHECK(own_live_count() == 0);
 }
 
 /* Fresh or resumed ----------------------------------------------------------------------------------------------------
@@ -174,7 +157,7 @@ SCENE(fresh_or_resumed)
 
         rip_init(5, "same", 4, 0, 0);
         slot = own_slot();
-        snap(again->snaps);
+        snap_times(again->snaps);
         count = own_trail(before);
         rip_init(6, "between", 7, 0, 0);
         rip_init(5, again->name, 5, (uint8_t)again->idx, (uint8_t)again->ctr);
@@ -184,7 +167,7 @@ SCENE(fresh_or_resumed)
         CHECK(own_trail(after) == (again->snap_count != 0 ? count : 0));
         if (again->snap_count != 0)
             CHECK(memcmp(before, after, count * sizeof(before[0])) == 0);
-        snap(40);
+        snap_times(40);
         CHECK(globals_are(5, again->idx + 40, again->ctr + 40));
         CHECK(own_info().snap_count == again->snap_count + 40 && own_trail(after) == RIP_ENTRY_COUNT);
         rip_exit();
@@ -207,7 +190,7 @@ SCENE(resumed_with_ever_other_counters)
         struct rip_entry entries[RIP_ENTRY_COUNT];
 
         rip_init(5, NULL, 0, (uint8_t)idx, (uint8_t)ctr);
-        snap(more);
+        snap_times(more);
         snaps += more;
         CHECK(globals_are(5, idx + more, ctr + more));
         CHECK(own_info().snap_count == snaps);
@@ -223,7 +206,7 @@ SCENE(fresh_is_seen_by_generation)
     make_ring(10);
     rip_init(5, "five", 4, 0, 0);
     generation = own_info().generation;
-    snap(3);
+    snap_times(3);
     rip_init(5, "five", 4, 3, 3);
     CHECK(own_info().generation == generation);
     rip_init(5, "five", 4, 0, 0);
@@ -242,16 +225,16 @@ SCENE(several_ids_on_one_thread)
     rip_init(1, "one", 3, 0, 0);
     first = own_slot();
     CHECK(own_info().kind == RIP_KIND_THREAD);
-    snap(5);
+    snap_times(5);
     rip_init(2, "two", 3, 0, 0);
     CHECK(own_slot() != first && own_info().kind == RIP_KIND_COROUTINE);
     CHECK(first->tid == 0 && first->kind == RIP_KIND_COROUTINE);
-    CHECK(live_count(&rip__writer.view) == 2);
-    snap(7);
+    CHECK(own_live_count() == 2);
+    snap_times(7);
     rip_init(1, "one", 3, 5, 5);
     CHECK(own_slot() == first && own_info().snap_count == 5 && own_info().tid == (uint32_t)gettid());
     rip_exit();
-    CHECK(live_count(&rip__writer.view) == 1);
+    CHECK(own_live_count() == 1);
     rip_init(2, "two", 3, 7, 7);
     CHECK(own_info().snap_count == 7);
 }
@@ -277,14 +260,14 @@ SCENE(id_moves_to_another_thread)
     make_ring(10);
     pthread_barrier_init(&meeting, NULL, 2);
     rip_init(5, "five", 4, 0, 0);
-    snap(10);
+    snap_times(10);
     CHECK(pthread_create(&thread, NULL, take_id_five, NULL) == 0);
     pthread_barrier_wait(&meeting);
     rip_exit();
-    CHECK(globals_are(0, 0, 0) && live_count(&rip__writer.view) == 1);
+    CHECK(globals_are(0, 0, 0) && own_live_count() == 1);
     pthread_barrier_wait(&meeting);
     CHECK(pthread_join(thread, NULL) == 0);
-    CHECK(live_count(&rip__writer.view) == 0); /* it ended with the thread it was on */
+    CHECK(own_live_count() == 0); /* it ended with the thread it was on */
 }
 
 static void *end_with_two_ids(void *unused)
@@ -304,7 +287,7 @@ SCENE(thread_end_ends_its_id)
     for (unsigned i = 0; i < 300; i++) { /* more than there are slots */
         CHECK(pthread_create(&thread, NULL, end_with_two_ids, NULL) == 0);
         CHECK(pthread_join(thread, NULL) == 0);
-        CHECK(live_count(&rip__writer.view) == 1); /* id 1 is on no thread, and lives */
+        CHECK(own_live_count() == 1); /* id 1 is on no thread, and lives */
     }
     CHECK(rip_ring->refused_full_count == 0);
 }
@@ -335,7 +318,7 @@ SCENE(id_registered_by_a_destructor)
     pthread_key_create(&late_key, register_late);
     CHECK(pthread_create(&thread, NULL, end_late, NULL) == 0);
     CHECK(pthread_join(thread, NULL) == 0);
-    CHECK(live_count(&rip__writer.view) == 1);
+    CHECK(own_live_count() == 1);
 }
 
 /* Contexts ------------------------------------------------------------------------------------------------------------
@@ -347,30 +330,30 @@ SCENE(contexts)
 
     make_ring(64);
     rip_init(0, "main", 4, 0, 0);
-    snap(4);
+    snap_times(4);
     CHECK(rip_context_init(&one, 1, "one", 3));
     CHECK(!rip_context_init(&two, 1, "one", 3) && errno == EEXIST);
     CHECK(rip_context_init(&two, 2, "two", 3));
-    CHECK(globals_are(gettid(), 4, 4) && live_count(&rip__writer.view) == 3);
+    CHECK(globals_are(gettid(), 4, 4) && own_live_count() == 3);
     CHECK(one.slot->tid == 0 && one.slot->kind == RIP_KIND_COROUTINE);
     rip_switch(&main_context, &one);
     CHECK(globals_are(1, 0, 0) && own_info().tid == (uint32_t)gettid());
-    snap(300);
+    snap_times(300);
     rip_switch(&one, &two);
     CHECK(globals_are(2, 0, 0) && one.slot->tid == 0);
-    snap(2);
+    snap_times(2);
     rip_switch(&two, &one);
     CHECK(globals_are(1, 300, 300) && own_info().progress == 300);
     rip_context_exit(&one); /* on a thread: it must be taken off first */
-    CHECK(live_count(&rip__writer.view) == 3);
+    CHECK(own_live_count() == 3);
     rip_init(1, "one", 3, rip_idx, rip_ctr);
     rip_exit();
     rip_switch(NULL, &main_context);
     CHECK(globals_are(gettid(), 4, 4));
     rip_context_exit(&two);
-    CHECK(two.slot == NULL && live_count(&rip__writer.view) == 1);
+    CHECK(two.slot == NULL && own_live_count() == 1);
     rip_switch(&main_context, &two); /* inert: untraced */
-    snap(3);
+    snap_times(3);
     CHECK(globals_are(0, 0, 0));
     rip_switch(NULL, &main_context);
     for (uint32_t id = 10; id < 73; id++)
@@ -384,7 +367,7 @@ SCENE(context_without_a_ring)
 
     CHECK(!rip_context_init(&context, 1, "one", 3) && errno == ENOENT);
     rip_switch(NULL, &context);
-    snap(3);
+    snap_times(3);
     rip_context_exit(&context);
 }
 
@@ -395,7 +378,7 @@ SCENE(switch_with_one_context)
 
     make_ring(10);
     rip_init(1, "one", 3, 0, 0);
-    snap(5);
+    snap_times(5);
     CHECK(rip_context_init(&context, 2, "two", 3));
     rip_switch(&context, &context);
     CHECK(globals_are(2, 0, 0) && own_info().id == 2);
@@ -426,7 +409,7 @@ SCENE(errno_is_kept)
     struct rip_context context;
 
     errno = 4711;
-    CHECK(rip_create_ring(on_stage("ring"), 10));
+    make_ring(10);
     CHECK(errno == 4711);
     CHECK(rip_create_ring(on_stage("ring"), 10) && errno == 4711);
     rip_init(5, "five", 4, 0, 0);
@@ -478,7 +461,7 @@ SCENE(handler_that_snaps)
     while (handler_snaps < 600) {
         uint64_t count;
 
-        snap(1);
+        snap_times(1);
         snaps++;
         count = rip_load_relaxed(&own_slot()->count);
         CHECK(count > last);
@@ -507,7 +490,7 @@ SCENE(handler_that_snaps_while_ids_change)
             rip_exit();
     }
     CHECK(setitimer(ITIMER_VIRTUAL, &off, NULL) == 0);
-    CHECK(rip_ring->refused_full_count == 0 && live_count(&rip__writer.view) <= 7);
+    CHECK(rip_ring->refused_full_count == 0 && own_live_count() <= 7);
     CHECK(made_count(&rip__writer.view) == round + recorded_snaps);
 }
 
@@ -519,7 +502,7 @@ SCENE(deadlines)
     rip_init(7, "seven", 5, 0, 0);
     CHECK(own_info().deadline_ms == 0);
     rip_deadline_ms(250);
-    snap(3);
+    snap_times(3);
     CHECK(own_info().deadline_ms == 250 && own_info().snap_count == 3);
     rip_init(8, "eight", 5, 0, 0);
     CHECK(own_info().deadline_ms == 0);

@@ -22,9 +22,9 @@ static struct rip_view view(void)
     return rip__writer.view;
 }
 
-static void make_ring(void)
+static void enter_ring(void)
 {
-    CHECK(rip_create_ring(on_stage("ring"), 100));
+    make_ring(100);
     rip_init(7, "seven", 5, 0, 0);
     CHECK(rip__thread.slot != NULL);
 }
@@ -48,7 +48,7 @@ SCENE(a_mark_is_copied_whole)
     uint64_t before_ns = now_ns();
     struct rip_wait_info info;
 
-    make_ring();
+    enter_ring();
     rip_snap();
     owner = 4711;
     rip_wait_begin(lock, &owner, RIP_WAIT_SHARABLE | RIP_WAIT_ENDS);
@@ -65,7 +65,7 @@ SCENE(an_end_and_a_snap_end_it)
 {
     struct rip_wait_info info = {.slot = 99};
 
-    make_ring();
+    enter_ring();
     CHECK(copy(&info) == RIP_NOT_LIVE && info.slot == 99);
     rip_wait_begin(lock, &owner, 0);
     CHECK(is_marked());
@@ -81,7 +81,7 @@ SCENE(an_end_and_a_snap_end_it)
 
 SCENE(idleness_and_waits_replace_each_other)
 {
-    make_ring();
+    enter_ring();
     rip_snap();
     rip_idle();
     rip_wait_begin(lock, &owner, 0);
@@ -96,7 +96,7 @@ SCENE(a_look_reads_the_owner_again_and_knows_how_old_the_wait_is)
 {
     struct rip_wait_info first, second;
 
-    make_ring();
+    enter_ring();
     owner = 1;
     rip_wait_begin(lock, &owner, RIP_WAIT_SHARABLE);
     CHECK(copy(&first) == RIP_OK);
@@ -129,7 +129,7 @@ static void let_read(int number)
 /* Who looks while the owner is being read sees no mark: neither the one before nor a part of the next. */
 SCENE(a_mark_is_void_while_it_is_made)
 {
-    make_ring();
+    enter_ring();
     far_owner = mmap(NULL, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     CHECK(far_owner != MAP_FAILED && signal(SIGSEGV, let_read) != SIG_ERR);
     rip_wait_begin(lock, &owner, 0);
@@ -147,7 +147,7 @@ SCENE(a_look_after_a_snap_begins_anew)
 {
     struct rip_wait_info info;
 
-    make_ring();
+    enter_ring();
     rip_wait_begin(lock, &owner, 0);
     rip__thread.slot->wait_age_s = 9;
     rip_snap();
@@ -161,7 +161,7 @@ SCENE(no_two_marks_have_one_time)
 {
     uint64_t last_ns = 0;
 
-    make_ring();
+    enter_ring();
     for (unsigned i = 0; i < 1000; i++) {
         rip_wait_begin(lock, &owner, 0);
         CHECK(rip__thread.slot->idle_mark > last_ns);
@@ -178,7 +178,7 @@ SCENE(a_coroutine_keeps_its_mark_on_no_thread)
     struct rip_wait_info info;
     uint32_t slot;
 
-    make_ring();
+    enter_ring();
     slot = rip__slot_index(rip__thread.slot);
     CHECK(rip_context_init(&there, 8, "eight", 5));
     owner = 8;
@@ -201,7 +201,7 @@ SCENE(nothing_without_an_id)
     rip_wait_look(&owner);
     rip_wait_end();
     errno = 77;
-    make_ring();
+    enter_ring();
     errno = 77;
     rip_wait_begin(lock, &owner, 0);
     rip_wait_look(&owner);
@@ -215,7 +215,7 @@ SCENE(a_child_leaves_its_parents_mark_alone)
     int status;
     pid_t child;
 
-    make_ring();
+    enter_ring();
     owner = 5;
     rip_wait_begin(lock, &owner, 0);
     child = fork();
@@ -262,7 +262,7 @@ SCENE(a_copy_is_never_of_two_marks)
     struct rip_view of_ring;
     pthread_t thread;
 
-    make_ring();
+    enter_ring();
     CHECK(pthread_create(&thread, NULL, marks, &marking) == 0);
     while (__atomic_load_n(&marking.slot, __ATOMIC_ACQUIRE) == NULL)
         sched_yield();
