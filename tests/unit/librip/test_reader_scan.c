@@ -9,29 +9,21 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "rip/reader.h"
 #include "support/guarded_copy.h"
-#include "support/ring_builder.h"
 #include "support/ring_walk.h"
-#include "support/test.h"
+#include "unit/reader_test.h"
 
 static const size_t batch_sizes[] = {1, 7, 64, 256, 100000};
 enum { BATCH_SIZES = sizeof(batch_sizes) / sizeof(batch_sizes[0]), BATCH_MAX = 100000 };
 
 static struct rip_sample samples[BATCH_MAX];
 
-static void open_ring(struct rip_view *ret_view, const struct ring_builder *builder)
-{
-    assert_int_equal(rip_view_open(ret_view, builder->bytes, builder->size_bytes), RIP_OK);
-}
-
 /* The scan, in calls of every size, gives exactly the slots that are marked. */
-static void assert_scan_finds(const struct ring_builder *builder, const unsigned char *live)
+static void assert_scan_finds(const unsigned char *live)
 {
-    uint32_t capacity = builder->ring->slot_capacity;
-    struct rip_view view;
+    uint32_t capacity = builder.ring->slot_capacity;
 
-    open_ring(&view, builder);
+    open_view();
     for (size_t size = 0; size < BATCH_SIZES; size++) {
         struct rip_scan_position position = {0};
         uint32_t slot = 0;
@@ -93,7 +85,6 @@ TEST(every_live_slot_once_and_in_order)
 
         for (unsigned pattern = 0; pattern < PATTERNS; pattern++) {
             unsigned char *live = calloc(capacities[i], 1);
-            struct ring_builder builder;
 
             ring_builder_new(&builder, &geometry);
             for (uint32_t slot = 0; slot < capacities[i]; slot++) {
@@ -102,23 +93,21 @@ TEST(every_live_slot_once_and_in_order)
                 if (live[slot])
                     ring_builder_set_live(&builder, slot, true);
             }
-            assert_scan_finds(&builder, live);
+            assert_scan_finds(live);
             ring_builder_free(&builder);
             free(live);
         }
     }
 }
 
-TEST(a_sample_holds_what_the_slot_holds)
+TEST(a_sample_holds_what_the_slot_holds, NULL, free_ring)
 {
     struct rip_scan_position position = {0};
-    struct ring_builder builder;
-    struct rip_view view;
 
     ring_builder_new_sample(&builder);
     ring_builder_slot(&builder, 1)->deadline_ms = 250;
     ring_builder_slot(&builder, 1)->counter_bias = 200;
-    open_ring(&view, &builder);
+    open_view();
     assert_int_equal(rip_view_scan(&view, &position, samples, BATCH_MAX), 5); /* without the half-registered slot 5 */
     assert_int_equal(samples[0].slot, 0);
     assert_int_equal(samples[0].progress, 0);
@@ -138,17 +127,12 @@ TEST(a_sample_holds_what_the_slot_holds)
     assert_true(samples[3].progress == (UINT64_C(1) << 32) + 5);
     assert_int_equal(samples[4].slot, 9);
     assert_int_equal(samples[4].process, 1);
-    ring_builder_free(&builder);
 }
 
-TEST(a_snap_ends_idleness)
+TEST(a_snap_ends_idleness, open_sample, free_ring)
 {
     struct rip_scan_position position = {0};
-    struct ring_builder builder;
-    struct rip_view view;
 
-    ring_builder_new_sample(&builder);
-    open_ring(&view, &builder);
     ring_builder_snap(&builder, 2, 0x401000);
     rip_view_scan(&view, &position, samples, BATCH_MAX);
     assert_int_equal(samples[2].slot, 2);
@@ -158,23 +142,20 @@ TEST(a_snap_ends_idleness)
     position = (struct rip_scan_position){0};
     rip_view_scan(&view, &position, samples, BATCH_MAX);
     assert_int_equal(samples[2].idle, 0);
-    ring_builder_free(&builder);
 }
 
 /* Slots left out do not count: a short answer still means the end. */
-TEST(slots_being_registered_are_left_out)
+TEST(slots_being_registered_are_left_out, NULL, free_ring)
 {
     struct ring_geometry geometry = {.slot_capacity = 1000};
     struct rip_scan_position position = {0};
-    struct ring_builder builder;
-    struct rip_view view;
 
     ring_builder_new(&builder, &geometry);
     for (uint32_t slot = 0; slot < 1000; slot++) {
         ring_builder_set_live(&builder, slot, true);
         ring_builder_slot(&builder, slot)->generation = slot % 100 == 99 ? 2 : 3;
     }
-    open_ring(&view, &builder);
+    open_view();
     assert_int_equal(rip_view_scan(&view, &position, samples, 8), 8);
     assert_int_equal(samples[7].slot, 799);
     assert_int_equal(position.left_out_count, 792);
@@ -186,20 +167,14 @@ TEST(slots_being_registered_are_left_out)
     position = (struct rip_scan_position){0};
     assert_int_equal(rip_view_scan(&view, &position, samples, BATCH_MAX), 10);
     assert_int_equal(position.left_out_count, 32 + 117 * 2 - 10);
-    ring_builder_free(&builder);
 }
 
-TEST(no_room_is_no_progress)
+TEST(no_room_is_no_progress, open_sample, free_ring)
 {
     struct rip_scan_position position = {0};
-    struct ring_builder builder;
-    struct rip_view view;
 
-    ring_builder_new_sample(&builder);
-    open_ring(&view, &builder);
     assert_int_equal(rip_view_scan(&view, &position, NULL, 0), 0);
     assert_int_equal(rip_view_scan(&view, &position, samples, 100), 5);
-    ring_builder_free(&builder);
 }
 
 /* Bits without a slot, in the last word and far beyond: bitmaps full of ones to the end of their pages. */
@@ -209,7 +184,6 @@ TEST(bits_beyond_the_last_slot_are_nobodys)
 
     for (size_t i = 0; i < sizeof(capacities) / sizeof(capacities[0]); i++) {
         struct ring_geometry geometry = {.slot_capacity = capacities[i], .process_capacity = 1, .module_capacity = 1};
-        struct ring_builder builder;
         struct guarded_copy copy;
         struct ring_walk walk;
         uint64_t used_bytes;
@@ -231,23 +205,20 @@ TEST(bits_beyond_the_last_slot_are_nobodys)
 }
 
 /* A live bit counts only under its summary bit: without it the page of the word may be a hole. */
-TEST(the_summary_decides)
+TEST(the_summary_decides, NULL, free_ring)
 {
     struct rip_scan_position position = {0};
-    struct ring_builder builder;
     struct rip_id_info info;
-    struct rip_view view;
 
     ring_builder_new_sample(&builder);
     memset(builder.bytes + builder.ring->summary_offset, 0, sizeof(uint64_t));
-    open_ring(&view, &builder);
+    open_view();
     assert_int_equal(rip_view_scan(&view, &position, samples, BATCH_MAX), 0);
     assert_int_equal(rip_view_id(&view, 1, &info), RIP_NOT_LIVE);
-    ring_builder_free(&builder);
 }
 
 /* A position that is none of this ring's: nothing, or slots of this ring, but nothing else. */
-TEST(a_strange_position_is_harmless)
+TEST(a_strange_position_is_harmless, NULL, free_ring)
 {
     struct rip_scan_position positions[] = {
         {.next_word = 0, .pending = UINT64_MAX},      {.next_word = 1, .pending = UINT64_MAX},
@@ -255,17 +226,14 @@ TEST(a_strange_position_is_harmless)
         {.next_word = UINT32_MAX / 64, .pending = 1},
     };
     struct ring_geometry geometry = {.slot_capacity = 100, .process_capacity = 1, .module_capacity = 1};
-    struct ring_builder builder;
-    struct rip_view view;
 
     ring_builder_new(&builder, &geometry);
-    open_ring(&view, &builder);
+    open_view();
     assert_int_equal(rip_view_scan(&view, &positions[0], samples, BATCH_MAX), 64);
     assert_int_equal(rip_view_scan(&view, &positions[1], samples, BATCH_MAX), 36);
     assert_int_equal(samples[35].slot, 99);
     for (size_t i = 2; i < 5; i++)
         assert_int_equal(rip_view_scan(&view, &positions[i], samples, BATCH_MAX), 0);
-    ring_builder_free(&builder);
 }
 
 static uint64_t blocks_of(int descriptor)
@@ -284,8 +252,6 @@ TEST(reading_a_sparse_ring_allocates_nothing)
     int descriptor = memfd_create("sparse-ring", MFD_CLOEXEC); /* a file of the kernel's own tmpfs */
     struct rip_scan_position position = {0};
     struct rip_ended ended[200];
-    struct ring_builder builder;
-    struct rip_view view;
     void *writable, *readable;
     uint64_t next;
 
@@ -335,11 +301,9 @@ TEST(reading_a_sparse_ring_allocates_nothing)
     close(descriptor);
 }
 
-static uint64_t live_count_of(struct ring_builder *builder)
+static uint64_t live_count(void)
 {
-    struct rip_view view;
-
-    assert_int_equal(rip_view_open(&view, builder->bytes, builder->size_bytes), RIP_OK);
+    open_view();
     return rip_view_live_count(&view);
 }
 
@@ -349,21 +313,20 @@ TEST(live_slots_are_counted)
 
     for (size_t i = 0; i < sizeof(capacities) / sizeof(capacities[0]); i++) {
         const struct ring_geometry geometry = {.slot_capacity = capacities[i]};
-        struct ring_builder builder;
         uint64_t expected = 0;
 
         ring_builder_new(&builder, &geometry);
-        assert_int_equal(live_count_of(&builder), 0);
+        assert_int_equal(live_count(), 0);
         for (uint32_t slot = 0; slot < capacities[i]; slot += 1 + slot % 7, expected++)
             ring_builder_set_live(&builder, slot, true);
-        assert_int_equal(live_count_of(&builder), expected);
+        assert_int_equal(live_count(), expected);
         /* bits past the last slot, and past the last word, belong to no id */
         memset(builder.bytes + builder.ring->summary_offset, 0xff, RIP_PAGE_BYTES);
         memset(builder.bytes + builder.ring->live_offset, 0xff, (capacities[i] + 63) / 64 * 8);
-        assert_int_equal(live_count_of(&builder), capacities[i]);
+        assert_int_equal(live_count(), capacities[i]);
         /* without its summary bit a word is not looked at */
         memset(builder.bytes + builder.ring->summary_offset, 0, RIP_PAGE_BYTES);
-        assert_int_equal(live_count_of(&builder), 0);
+        assert_int_equal(live_count(), 0);
         ring_builder_free(&builder);
     }
 }

@@ -14,51 +14,40 @@
 #include <sys/time.h>
 
 #include "rip/order.h"
-#include "rip/reader.h"
-#include "support/ring_builder.h"
-#include "support/test.h"
+#include "unit/reader_test.h"
 
 enum { SLOT = 3, RACE_ROUNDS = 50000 };
 
-struct fixture {
-    struct ring_builder builder;
-    struct rip_view view;
-    struct rip_slot *slot; /* live, never snapped */
-};
+static struct rip_slot *slot; /* live, never snapped */
 
-static void set_up(struct fixture *fixture, uint32_t entry_count)
+static void set_up(uint32_t entry_count)
 {
     const struct ring_geometry geometry = {.slot_capacity = 70, .module_capacity = 8, .entry_count = entry_count};
 
-    ring_builder_new(&fixture->builder, &geometry);
-    ring_builder_add_id(&fixture->builder, SLOT, 77, 4711, 2, "worker");
-    fixture->slot = ring_builder_slot(&fixture->builder, SLOT);
-    assert_int_equal(rip_view_open(&fixture->view, fixture->builder.bytes, fixture->builder.size_bytes), RIP_OK);
+    ring_builder_new(&builder, &geometry);
+    ring_builder_add_id(&builder, SLOT, 77, 4711, 2, "worker");
+    slot = ring_builder_slot(&builder, SLOT);
+    open_view();
 }
 
-static void tear_down(struct fixture *fixture)
-{
-    ring_builder_free(&fixture->builder);
-}
-
-static struct rip_entry last_of(const struct fixture *fixture)
+static struct rip_entry last_of(void)
 {
     struct rip_last_info info;
 
-    assert_int_equal(rip_view_last(&fixture->view, SLOT, &info), RIP_OK);
+    assert_int_equal(rip_view_last(&view, SLOT, &info), RIP_OK);
     assert_int_equal(info.slot, SLOT);
-    assert_int_equal(info.generation, fixture->slot->generation);
+    assert_int_equal(info.generation, slot->generation);
     assert_int_equal(info.process, 2);
     return info.entry;
 }
 
 /* Of a slot that stands still: the last location is the first of the trail. */
-static size_t trail_of(const struct fixture *fixture, struct rip_entry entries[RIP_ENTRY_COUNT])
+static size_t trail_of(struct rip_entry entries[RIP_ENTRY_COUNT])
 {
-    struct rip_entry last = last_of(fixture);
+    struct rip_entry last = last_of();
     size_t count;
 
-    assert_int_equal(rip_view_trail(&fixture->view, SLOT, entries, &count), RIP_OK);
+    assert_int_equal(rip_view_trail(&view, SLOT, entries, &count), RIP_OK);
     assert_true(last.snap == (count != 0 ? entries[0].snap : 0));
     assert_true(last.address == (count != 0 ? entries[0].address : 0));
     return count;
@@ -74,97 +63,88 @@ TEST(trails_at_the_edges_of_counters)
     for (size_t e = 0; e < sizeof(entry_counts) / sizeof(entry_counts[0]); e++) {
         for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++) {
             struct rip_entry entries[RIP_ENTRY_COUNT];
-            struct fixture fixture;
             size_t count;
 
-            set_up(&fixture, entry_counts[e]);
-            ring_builder_run_to(&fixture.builder, SLOT, counts[i]);
-            count = trail_of(&fixture, entries);
+            set_up(entry_counts[e]);
+            ring_builder_run_to(&builder, SLOT, counts[i]);
+            count = trail_of(entries);
             assert_int_equal(count, counts[i] < entry_counts[e] ? counts[i] : entry_counts[e]);
             for (size_t j = 0; j < count; j++) {
                 assert_true(entries[j].snap == counts[i] - j);
                 assert_true(entries[j].address == ring_builder_address(counts[i] - j));
             }
-            tear_down(&fixture);
+            free_ring(NULL);
         }
     }
 }
 
-TEST(a_count_that_began_later_numbers_from_one)
+TEST(a_count_that_began_later_numbers_from_one, NULL, free_ring)
 {
     struct rip_entry entries[RIP_ENTRY_COUNT];
-    struct fixture fixture;
 
-    set_up(&fixture, 32);
-    fixture.slot->counter_bias = 250;
-    fixture.slot->count = 250;
-    assert_int_equal(trail_of(&fixture, entries), 0);
+    set_up(32);
+    slot->counter_bias = 250;
+    slot->count = 250;
+    assert_int_equal(trail_of(entries), 0);
     for (unsigned i = 0; i < 10; i++)
-        ring_builder_snap(&fixture.builder, SLOT, 0x1000 + i);
-    assert_int_equal(trail_of(&fixture, entries), 10);
+        ring_builder_snap(&builder, SLOT, 0x1000 + i);
+    assert_int_equal(trail_of(entries), 10);
     for (unsigned i = 0; i < 10; i++) {
         assert_int_equal(entries[i].snap, 10 - i);
         assert_int_equal(entries[i].address, 0x1009 - i);
     }
-    ring_builder_run_to(&fixture.builder, SLOT, 260); /* entries of 229 to 250 too: no snaps of this id */
-    assert_int_equal(trail_of(&fixture, entries), 10);
-    tear_down(&fixture);
+    ring_builder_run_to(&builder, SLOT, 260); /* entries of 229 to 250 too: no snaps of this id */
+    assert_int_equal(trail_of(entries), 10);
 }
 
 /* The counter has moved, the entry is not stored yet: the place still holds what it held a round ago. */
-TEST(the_entry_under_the_pen_is_left_out)
+TEST(the_entry_under_the_pen_is_left_out, NULL, free_ring)
 {
     struct rip_entry entries[RIP_ENTRY_COUNT];
-    struct fixture fixture;
 
-    set_up(&fixture, 32);
-    ring_builder_run_to(&fixture.builder, SLOT, 1000);
-    fixture.slot->count++;
-    assert_int_equal(trail_of(&fixture, entries), 31);
+    set_up(32);
+    ring_builder_run_to(&builder, SLOT, 1000);
+    slot->count++;
+    assert_int_equal(trail_of(entries), 31);
     assert_int_equal(entries[0].snap, 1000);
     assert_int_equal(entries[30].snap, 970);
-    tear_down(&fixture);
 }
 
 /* A handler made 32 snaps between the two halves of one: the newest place has an old tag until the next snap. */
-TEST(a_tag_that_disagrees_is_left_out_wherever_it_is)
+TEST(a_tag_that_disagrees_is_left_out_wherever_it_is, NULL, free_ring)
 {
     struct rip_entry entries[RIP_ENTRY_COUNT];
-    struct fixture fixture;
 
-    set_up(&fixture, 32);
-    ring_builder_run_to(&fixture.builder, SLOT, 1000);
+    set_up(32);
+    ring_builder_run_to(&builder, SLOT, 1000);
     for (uint64_t number = 969; number <= 1000; number++) {
-        uint64_t *entry = &fixture.slot->entry[number % 32];
+        uint64_t *entry = &slot->entry[number % 32];
 
         for (unsigned bit = RIP_ENTRY_TAG_SHIFT; bit < 64; bit++) {
             *entry ^= UINT64_C(1) << bit;
-            assert_int_equal(trail_of(&fixture, entries), 31);
+            assert_int_equal(trail_of(entries), 31);
             for (size_t i = 0; i < 31; i++)
                 assert_int_not_equal(entries[i].snap, number);
             *entry ^= UINT64_C(1) << bit;
         }
     }
-    assert_int_equal(trail_of(&fixture, entries), 32);
-    tear_down(&fixture);
+    assert_int_equal(trail_of(entries), 32);
 }
 
 /* Registration clears the entries: a zero is not snap 256 at address 0, and what was there before is not returned. */
-TEST(places_not_written_hold_no_entry)
+TEST(places_not_written_hold_no_entry, NULL, free_ring)
 {
     struct rip_entry entries[RIP_ENTRY_COUNT];
-    struct fixture fixture;
 
-    set_up(&fixture, 32);
-    fixture.slot->count = 256;
-    assert_int_equal(trail_of(&fixture, entries), 0);
-    ring_builder_run_to(&fixture.builder, SLOT, 20);
-    fixture.slot->count = 10; /* snaps 11 to 20 have not been made */
-    assert_int_equal(trail_of(&fixture, entries), 10);
+    set_up(32);
+    slot->count = 256;
+    assert_int_equal(trail_of(entries), 0);
+    ring_builder_run_to(&builder, SLOT, 20);
+    slot->count = 10; /* snaps 11 to 20 have not been made */
+    assert_int_equal(trail_of(entries), 10);
     assert_int_equal(entries[0].snap, 10);
-    fixture.slot->entry[31] = UINT64_C(255) << RIP_ENTRY_TAG_SHIFT | 1; /* as if of snap -1 */
-    assert_int_equal(trail_of(&fixture, entries), 10);
-    tear_down(&fixture);
+    slot->entry[31] = UINT64_C(255) << RIP_ENTRY_TAG_SHIFT | 1; /* as if of snap -1 */
+    assert_int_equal(trail_of(entries), 10);
 }
 
 /* The id that is being written while it is read. */
@@ -241,24 +221,23 @@ static void end_race(pthread_t thread)
  * At full speed the writer goes round several times within one copy, and the reader is held up in the middle of it for
  * as long as it takes all tags to come round: much is left out, but nothing is wrong.
  */
-TEST(no_entry_is_ever_wrong)
+TEST(no_entry_is_ever_wrong, NULL, free_ring)
 {
     struct rip_entry entries[RIP_ENTRY_COUNT];
-    struct fixture fixture;
     uint64_t last = 0;
     size_t seen = 0, seen_last = 0;
     pthread_t thread;
 
-    set_up(&fixture, 32);
-    racing.slot = fixture.slot;
+    set_up(32);
+    racing.slot = slot;
     start_race(&thread);
     for (unsigned round = 0; round < RACE_ROUNDS; round++) {
-        struct rip_entry newest = last_of(&fixture);
+        struct rip_entry newest = last_of();
         size_t count;
 
         if (racing.held_up)
             hold_up_soon();
-        assert_int_equal(rip_view_trail(&fixture.view, SLOT, entries, &count), RIP_OK);
+        assert_int_equal(rip_view_trail(&view, SLOT, entries, &count), RIP_OK);
         if (newest.snap != 0 && newest.address != ring_builder_address(newest.snap))
             fail_msg("snap %llu is returned last with another's address", (unsigned long long)newest.snap);
         for (size_t i = 0; i < count; i++) {
@@ -279,14 +258,12 @@ TEST(no_entry_is_ever_wrong)
     end_race(thread);
     assert_true(seen > 0);
     assert_true(seen_last > 0);
-    assert_int_equal(trail_of(&fixture, entries), RIP_ENTRY_COUNT);
-    assert_true(entries[0].snap == fixture.slot->count);
-    tear_down(&fixture);
+    assert_int_equal(trail_of(entries), RIP_ENTRY_COUNT);
+    assert_true(entries[0].snap == slot->count);
 }
 
 /* A slot whose entries lie on a page of their own, so that a fault shows which of the two is about to be loaded. */
 static struct {
-    struct ring_builder builder;
     unsigned char *count_page;
     unsigned char *entry_page;
     uint64_t step;
@@ -301,9 +278,9 @@ static void on_fault(int signal_number, siginfo_t *information, void *context)
     (void)context;
     mprotect(staged.count_page, 2 * RIP_PAGE_BYTES, PROT_READ | PROT_WRITE);
     for (uint64_t i = 0; i < staged.step && !wants_entry; i++) {
-        uint64_t next = ring_builder_slot(&staged.builder, 0)->count + 1;
+        uint64_t next = ring_builder_slot(&builder, 0)->count + 1;
 
-        ring_builder_snap(&staged.builder, 0, ring_builder_address(next));
+        ring_builder_snap(&builder, 0, ring_builder_address(next));
     }
     mprotect(wants_entry ? staged.count_page : staged.entry_page, RIP_PAGE_BYTES, PROT_NONE);
 }
@@ -312,10 +289,9 @@ static void on_fault(int signal_number, siginfo_t *information, void *context)
 static size_t staged_trail(uint64_t step, struct rip_entry entries[RIP_ENTRY_COUNT], struct rip_last_info *ret_last)
 {
     struct sigaction old_action, action = {.sa_sigaction = on_fault, .sa_flags = SA_SIGINFO};
-    struct rip_view view;
     size_t count = 99;
 
-    assert_int_equal(rip_view_open(&view, staged.builder.bytes, staged.builder.size_bytes), RIP_OK);
+    open_view();
     staged.step = step;
     sigaction(SIGSEGV, &action, &old_action);
     mprotect(staged.count_page, RIP_PAGE_BYTES, PROT_NONE);
@@ -328,7 +304,7 @@ static size_t staged_trail(uint64_t step, struct rip_entry entries[RIP_ENTRY_COU
     return count;
 }
 
-TEST(snaps_between_any_two_loads)
+TEST(snaps_between_any_two_loads, NULL, free_ring)
 {
     const struct ring_geometry geometry = {
         .slot_capacity = 1, .slot_stride_bytes = 2 * RIP_PAGE_BYTES, .entry_offset_bytes = RIP_PAGE_BYTES};
@@ -337,11 +313,11 @@ TEST(snaps_between_any_two_loads)
     struct rip_last_info last;
     size_t count;
 
-    ring_builder_new(&staged.builder, &geometry);
-    ring_builder_add_id(&staged.builder, 0, 1, 1, 0, "staged");
-    ring_builder_run_to(&staged.builder, 0, 10000);
-    staged.count_page = (unsigned char *)ring_builder_slot(&staged.builder, 0);
-    staged.entry_page = (unsigned char *)ring_builder_entries(&staged.builder, 0);
+    ring_builder_new(&builder, &geometry);
+    ring_builder_add_id(&builder, 0, 1, 1, 0, "staged");
+    ring_builder_run_to(&builder, 0, 10000);
+    staged.count_page = (unsigned char *)ring_builder_slot(&builder, 0);
+    staged.entry_page = (unsigned char *)ring_builder_entries(&builder, 0);
     for (uint64_t step = 0; step <= 10; step++) {
         count = staged_trail(step, entries, &last);
         assert_true(last.entry.snap != 0 || step != 0);
@@ -354,5 +330,4 @@ TEST(snaps_between_any_two_loads)
         assert_int_equal(staged_trail(deceiving_steps[i], entries, &last), 0);
         assert_int_equal(last.entry.snap, 0);
     }
-    ring_builder_free(&staged.builder);
 }

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* reader_test.h - the ring that a test of the reader builds, and the view of it; both are gone when the test ends. */
+#ifndef TESTS_UNIT_READER_TEST_H
+#define TESTS_UNIT_READER_TEST_H
+
+#include "rip/reader.h"
+#include "support/ring_builder.h"
+#include "support/test.h"
+
+static struct ring_builder builder;
+static struct rip_view view;
+
+static inline void open_view(void)
+{
+    assert_int_equal(rip_view_open(&view, builder.bytes, builder.size_bytes), RIP_OK);
+}
+
+static inline int open_sample(void **state)
+{
+    (void)state;
+    ring_builder_new_sample(&builder);
+    open_view();
+    return 0;
+}
+
+static inline int free_ring(void **state)
+{
+    (void)state;
+    ring_builder_free(&builder);
+    return 0;
+}
+
+#endif
