@@ -144,20 +144,9 @@ static bool close_target(const struct target *target)
 
 /* Names ------------------------------------------------------------------------------------------------------------ */
 
-static char *clean_text(const char *text)
+static void name_place(void *context, struct module_facts *module, uint64_t offset)
 {
-    return text != NULL ? known_clean(text, strlen(text)) : NULL;
-}
-
-static void find_name(void *context, const struct known_module *module, uint64_t offset, struct known_place *place)
-{
-    const struct symbol *symbol = names_find(context, module->build_id, module->path, offset);
-
-    if (symbol == NULL)
-        return;
-    place->function = clean_text(symbol->frames[symbol_place(symbol)].function);
-    place->file = clean_text(symbol->frames[symbol_place(symbol)].file);
-    place->line = symbol->frames[symbol_place(symbol)].line;
+    names_add(context, module, offset);
 }
 
 /* Events ----------------------------------------------------------------------------------------------------------- */
@@ -239,19 +228,19 @@ static bool check_settings(const struct settings *settings, size_t word_count)
 static int export_to(struct export *export, const struct settings *settings)
 {
     struct names *names = names_new(settings->files);
-    struct known *known = known_new(find_name, names);
+    struct known known = {.ids.entries_max = RIP_ENTRY_COUNT, .name_place = name_place, .context = names};
     struct export_output output = {.write = write_file};
     int status = CLI_OUTPUT;
 
-    if (known != NULL && open_target(&export->target, settings)) {
+    if (open_target(&export->target, settings)) {
         output.context = export->target.file;
-        export->format = export->target.format->create(&output, known);
+        export->format = export->target.format->create(&output, &known);
         status = export->format != NULL ? run(export) : CLI_UNREACHABLE;
         export->target.format->destroy(export->format);
         if (!close_target(&export->target))
             status = CLI_OUTPUT;
     }
-    known_free(known);
+    replay_ids_done(&known.ids);
     names_free(names);
     return status;
 }

@@ -130,27 +130,28 @@ static void await_answer(struct names *names)
     names->left_ns = time_left_ns(end_mono_ns, clock_mono_ns());
 }
 
-const struct symbol *names_find(struct names *names, const char *build_id, const char *path, uint64_t offset)
+/* NULL: nothing is known of it. Valid until names_free(). */
+static const struct symbol *find_symbol(struct names *names, const char *build_id, const char *path, uint64_t offset)
 {
-    struct module_facts *module = names != NULL && build_id[0] != '\0' ? find_module(names, build_id, path) : NULL;
-    const struct symbol *symbol;
+    struct module_facts *module = build_id[0] != '\0' ? find_module(names, build_id, path) : NULL;
 
     if (module == NULL)
         return NULL;
     if (names->left_ns != 0 && symbols_want(names->symbols, NULL, NULL, module, offset))
         await_answer(names);
-    symbol = symbol_table_find(&module->symbols, offset);
-    return symbol != NULL && symbol->frame_count != 0 ? symbol : NULL;
+    return symbol_table_find(&module->symbols, offset);
 }
 
+/* A place without a name is entered, too: it is looked up once. */
 void names_add(struct names *names, struct module_facts *module, uint64_t offset)
 {
-    const struct symbol *symbol = NULL;
+    const struct symbol *symbol;
     struct symbol *copy;
 
-    if (symbol_table_find(&module->symbols, offset) == NULL)
-        symbol = names_find(names, module->build_id, module->path, offset);
-    copy = symbol != NULL ? symbol_new(symbol->frames, symbol->frame_count) : NULL;
+    if (names == NULL || module->is_scripts || symbol_table_find(&module->symbols, offset) != NULL)
+        return;
+    symbol = find_symbol(names, module->build_id, module->path, offset);
+    copy = symbol_new(symbol != NULL ? symbol->frames : NULL, symbol != NULL ? symbol->frame_count : 0);
     if (copy != NULL)
         (void)symbol_table_add(&module->symbols, offset, copy);
 }

@@ -26,12 +26,6 @@ struct names;
 struct names *names_new(const char *files);
 void names_free(struct names *names);
 
-/*
- * What is known of a place of the module of that build id, which was loaded from path. NULL: nothing, or names is NULL.
- * Valid until names_free().
- */
-const struct symbol *names_find(struct names *names, const char *build_id, const char *path, uint64_t offset);
-
 /* Adds what a place is called to the symbols of its module. */
 void names_add(struct names *names, struct module_facts *module, uint64_t offset);
 

@@ -150,75 +150,85 @@ static int write_track_name(struct chrome *chrome, const char *kind, uint64_t pi
 
 /* Ids -------------------------------------------------------------------------------------------------------------- */
 
-static uint64_t pid_of(const struct known_ring *ring, uint32_t index)
+static uint64_t pid_of(const struct process_facts *process)
 {
-    const struct known_process *process = known_find_process(ring, index);
-
     return process != NULL ? process->pid : 0;
 }
 
-/* What it passed before it stood where it stands, and its note. */
-static int write_trail(struct chrome *chrome, const struct known_ring *ring, const struct known_id *id)
+/* What it passed before the place where it is, and its note. */
+static int write_trail(struct chrome *chrome, const struct known_id *known)
 {
+    const struct replay_id *id = known->id;
+    char text[KNOWN_TEXT_BYTES];
     struct json_writer writer;
 
-    if (id->trail_count < 2 && id->note == NULL)
+    if (id->entry_count < 2 && id->note_bytes == 0)
         return 0;
-    begin_record(&writer, "trail", "i", pid_of(ring, id->process), id->serial);
+    begin_record(&writer, "trail", "i", pid_of(known->process), id->serial);
     json_text(&writer, "s", "t");
     write_us(&writer, "ts", since_base(chrome, id->since_wall_ns));
     json_open(&writer, "args", '{');
-    json_text(&writer, "note", id->note);
+    known_clean(id->note, id->note_bytes, text);
+    json_text(&writer, "note", id->note_bytes != 0 ? text : NULL);
     json_open(&writer, "trail", '[');
-    for (uint32_t i = 0; i < id->trail_count && i < TRAIL_SHOWN; i++)
-        json_text(&writer, NULL, id->trail[i]->text);
+    for (uint32_t i = 0; i < id->entry_count && i < TRAIL_SHOWN; i++) {
+        known_place_text(chrome->known, known->process, id->entries[i].address, text);
+        json_text(&writer, NULL, text);
+    }
     json_close(&writer);
     json_close(&writer);
     return write_record(chrome, &writer);
 }
 
-/* What it did since its trail changed last, up to then. */
-static int write_stand(struct chrome *chrome, const struct known_ring *ring, const struct known_id *id,
-                       uint64_t to_wall_ns)
+/* What it did since its trail last changed, up to then. */
+static int write_stand(struct chrome *chrome, const struct known_id *known, uint64_t to_wall_ns)
 {
-    const char *place = id->trail_count != 0 ? id->trail[0]->text : "(no breadcrumb yet)";
+    const struct replay_id *id = known->id;
+    const bool idle = known->sample->idle != 0;
+    char place[KNOWN_TEXT_BYTES] = "(no breadcrumb yet)";
     struct json_writer writer;
     int result;
 
     if (to_wall_ns <= id->since_wall_ns)
         return 0;
-    begin_record(&writer, id->idle ? "(idle)" : place, "X", pid_of(ring, id->process), id->serial);
-    write_span(chrome, &writer, id->idle ? "idle" : "place", id->since_wall_ns, to_wall_ns);
+    if (id->entry_count != 0)
+        known_place_text(chrome->known, known->process, id->entries[0].address, place);
+    begin_record(&writer, idle ? "(idle)" : place, "X", pid_of(known->process), id->serial);
+    write_span(chrome, &writer, idle ? "idle" : "place", id->since_wall_ns, to_wall_ns);
     result = write_record(chrome, &writer);
-    return result != 0 ? result : write_trail(chrome, ring, id);
+    return result != 0 ? result : write_trail(chrome, known);
 }
 
-static int write_ring(struct chrome *chrome, const struct known_ring *ring, uint64_t to_wall_ns)
+static int write_ring(struct chrome *chrome, struct replay_ring *ring, uint64_t to_wall_ns)
 {
     int result = 0;
 
-    for (size_t i = 0; i < ring->id_count && result == 0; i++)
-        result = write_stand(chrome, ring, &ring->ids[i], to_wall_ns);
+    for (size_t i = 0; i < ring->count && result == 0; i++) {
+        const struct known_id known = known_at(ring, i);
+
+        result = write_stand(chrome, &known, to_wall_ns);
+    }
     return result;
 }
 
-static int name_id(struct chrome *chrome, const struct known_ring *ring, const struct known_id *id)
+static int name_id(struct chrome *chrome, const struct known_id *known)
 {
-    char number[24];
+    char name[KNOWN_TEXT_BYTES];
 
-    snprintf(number, sizeof(number), "id %" PRIu32, id->id);
-    return write_track_name(chrome, "thread_name", pid_of(ring, id->process), id->serial,
-                            id->name[0] != '\0' ? id->name : number);
+    known_name(known, name);
+    return write_track_name(chrome, "thread_name", pid_of(known->process), known->id->serial, name);
 }
 
-static int name_process(struct chrome *chrome, const struct known_ring *ring, uint32_t index)
+static int name_process(struct chrome *chrome, const struct known_id *known)
 {
-    const struct known_process *process = known_find_process(ring, index);
-    char name[256];
+    const struct process_facts *process = known->process;
+    char comm[KNOWN_TEXT_BYTES], ring[KNOWN_TEXT_BYTES], name[320];
 
     if (process == NULL)
         return 0;
-    snprintf(name, sizeof(name), "%s (ring %.200s)", process->comm, ring->name);
+    known_clean(process->comm, strlen(process->comm), comm);
+    known_clean(known->ring->name, strlen(known->ring->name), ring);
+    snprintf(name, sizeof(name), "%.100s (ring %.200s)", comm, ring);
     return write_track_name(chrome, "process_name", process->pid, 0, name);
 }
 
@@ -256,29 +266,28 @@ static uint64_t time_of(const json_t *document, const char *key, uint64_t otherw
 }
 
 /* The track beside that of its id; of an id that is not known, one of its own. */
-static int place_stall(struct chrome *chrome, struct open_stall *stall, const json_t *document)
+static int place_stall(struct chrome *chrome, struct open_stall *stall, const struct known_id *known)
 {
-    const char *ring_name = json_string_value(json_object_get(document, "ring"));
-    struct known_ring *ring = NULL;
-    struct known_id *id =
-        known_find_named(chrome->known, ring_name != NULL ? ring_name : "", (uint32_t)number_of(document, "id"), &ring);
-    char name[256];
+    char id[KNOWN_TEXT_BYTES] = "others", name[256];
 
-    stall->track = STALL_TRACK + (id != NULL ? id->serial : 0);
-    stall->pid = id != NULL ? pid_of(ring, id->process) : 0;
-    snprintf(name, sizeof(name), "stalls of %.200s", id != NULL ? id->name : "others");
+    if (known->id != NULL)
+        known_name(known, id);
+    stall->track = STALL_TRACK + (known->id != NULL ? known->id->serial : 0);
+    stall->pid = known->id != NULL ? pid_of(known->process) : 0;
+    snprintf(name, sizeof(name), "stalls of %.200s", id);
     return write_track_name(chrome, "thread_name", stall->pid, stall->track, name);
 }
 
-static int begin_stall(struct chrome *chrome, const json_t *document, uint64_t wall_ns)
+static int begin_stall(struct chrome *chrome, const json_t *document, const struct rip_event *event)
 {
+    const struct known_id known = known_find(chrome->known, event);
     struct open_stall *stall;
 
     if (!ARRAY_GROW(chrome->stalls, chrome->stall_count, chrome->stall_capacity))
         return -ENOMEM;
     stall = &chrome->stalls[chrome->stall_count];
     *stall = (struct open_stall){.episode = number_of(document, "episode"),
-                                 .since_wall_ns = time_of(document, "since", wall_ns),
+                                 .since_wall_ns = time_of(document, "since", event->latest_wall_ns),
                                  .summary = text_of(document, "summary"),
                                  .cause = text_of(document, "cause")};
     if (stall->summary == NULL || stall->cause == NULL) {
@@ -286,7 +295,7 @@ static int begin_stall(struct chrome *chrome, const json_t *document, uint64_t w
         return -ENOMEM;
     }
     chrome->stall_count++;
-    return place_stall(chrome, stall, document);
+    return place_stall(chrome, stall, &known);
 }
 
 static int end_stall(struct chrome *chrome, const json_t *document, uint64_t wall_ns)
@@ -311,7 +320,7 @@ static int take_stall(struct chrome *chrome, const struct rip_event *event)
     int result = 0;
 
     if (json_is_object(document))
-        result = event->kind == RIP_EVENT_STALL_BEGIN ? begin_stall(chrome, document, event->latest_wall_ns)
+        result = event->kind == RIP_EVENT_STALL_BEGIN ? begin_stall(chrome, document, event)
                                                       : end_stall(chrome, document, event->latest_wall_ns);
     json_decref(document);
     return result;
@@ -322,19 +331,18 @@ static int take_stall(struct chrome *chrome, const struct rip_event *event)
 /* What an id was doing ends with what changes it. */
 static int before(struct chrome *chrome, const struct rip_event *event)
 {
-    const struct known_ring *ring = known_find_ring(chrome->known, event->ring);
-    const struct known_id *id = known_find_id(ring, event->slot, event->generation);
+    const struct known_id known = known_find(chrome->known, event);
 
     switch (event->kind) {
     case RIP_EVENT_STATE:
-        return id != NULL && id->idle != (event->as.state.info->idle != 0)
-                   ? write_stand(chrome, ring, id, event->latest_wall_ns)
+        return known.id != NULL && (known.sample->idle != 0) != (event->as.state.info->idle != 0)
+                   ? write_stand(chrome, &known, event->latest_wall_ns)
                    : 0;
     case RIP_EVENT_SNAP:
     case RIP_EVENT_EXIT:
-        return id != NULL ? write_stand(chrome, ring, id, event->latest_wall_ns) : 0;
+        return known.id != NULL ? write_stand(chrome, &known, event->latest_wall_ns) : 0;
     case RIP_EVENT_RING_END:
-        return ring != NULL ? write_ring(chrome, ring, event->latest_wall_ns) : 0;
+        return known.ring != NULL ? write_ring(chrome, known.ring, event->latest_wall_ns) : 0;
     default:
         return 0;
     }
@@ -342,15 +350,14 @@ static int before(struct chrome *chrome, const struct rip_event *event)
 
 static int after(struct chrome *chrome, const struct rip_event *event)
 {
-    const struct known_ring *ring = known_find_ring(chrome->known, event->ring);
-    const struct known_id *id = known_find_id(ring, event->slot, event->generation);
+    const struct known_id known = known_find(chrome->known, event);
 
     switch (event->kind) {
     case RIP_EVENT_PROCESS:
-        return ring != NULL ? name_process(chrome, ring, event->process) : 0;
+        return name_process(chrome, &known);
     case RIP_EVENT_REGISTER:
     case RIP_EVENT_STATE:
-        return id != NULL ? name_id(chrome, ring, id) : 0;
+        return known.id != NULL ? name_id(chrome, &known) : 0;
     case RIP_EVENT_STALL_BEGIN:
     case RIP_EVENT_STALL_END:
         return take_stall(chrome, event);
@@ -375,13 +382,12 @@ static int chrome_take(void *format, const struct rip_event *event)
 static int chrome_finish(void *format)
 {
     struct chrome *chrome = format;
-    uint64_t end_wall_ns =
-        known_wall_ns(chrome->known) + 1000; /* what was found by the last drain is to be seen, too */
-    struct known_ring *ring;
+    const struct replay_ids *ids = &chrome->known->ids;
+    const uint64_t end_wall_ns = chrome->known->wall_ns + 1000; /* what the last drain found shows, too */
     int result = begin_output(chrome);
 
-    for (size_t i = 0; result == 0 && (ring = known_ring_at(chrome->known, i)) != NULL; i++)
-        result = write_ring(chrome, ring, end_wall_ns);
+    for (size_t i = 0; i < ids->count && result == 0; i++)
+        result = write_ring(chrome, ids->rings[i], end_wall_ns);
     for (size_t i = 0; i < chrome->stall_count && result == 0; i++)
         result = write_stall(chrome, &chrome->stalls[i], end_wall_ns);
     return result != 0 ? result : write_text(chrome, "\n]}\n");

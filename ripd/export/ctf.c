@@ -15,6 +15,7 @@
 
 #include "export/export.h"
 #include "util/array.h"
+#include "util/text.h"
 
 #define CTF_MAGIC UINT32_C(0xc1fc1fc1)
 #define PACKET_BYTES (256u << 10) /* a packet is written when it has so many, or more */
@@ -158,20 +159,19 @@ static void put_u64(struct bytes *bytes, uint64_t value)
     put_number(bytes, value, sizeof(value));
 }
 
-static void put_string(struct bytes *bytes, const char *text)
+/* A string, made clean. */
+static void put_bytes(struct bytes *bytes, const void *text, size_t count)
 {
-    put(bytes, text != NULL ? text : "", text != NULL ? strlen(text) + 1 : 1);
+    char clean[KNOWN_TEXT_BYTES];
+
+    known_clean(text, count, clean);
+    put(bytes, clean, strlen(clean) + 1);
 }
 
-static void put_raw(struct bytes *bytes, const void *text, size_t count)
+/* NULL is "". */
+static void put_string(struct bytes *bytes, const char *text)
 {
-    char *clean = known_clean(text, count);
-
-    if (clean == NULL)
-        bytes->failed = true;
-    else
-        put_string(bytes, clean);
-    free(clean);
+    put_bytes(bytes, text != NULL ? text : "", text != NULL ? strlen(text) : 0);
 }
 
 /* Packets ---------------------------------------------------------------------------------------------------------- */
@@ -205,9 +205,7 @@ static int write_packet(struct ctf *ctf)
 /* What all events have. */
 static struct bytes *begin_event(struct ctf *ctf, enum ctf_event number, const struct rip_event *event)
 {
-    const struct known_ring *ring = known_find_ring(ctf->known, event->ring);
-    const struct known_process *process = known_find_process(ring, event->process);
-    const struct known_id *id = known_find_id(ring, event->slot, event->generation);
+    const struct known_id known = known_find(ctf->known, event);
     struct bytes *bytes = &ctf->packet;
 
     if (event->latest_wall_ns > ctf->last_wall_ns)
@@ -217,12 +215,12 @@ static struct bytes *begin_event(struct ctf *ctf, enum ctf_event number, const s
     put_u8(bytes, (uint8_t)number);
     put_u64(bytes, ctf->last_wall_ns);
     put_u64(bytes, event->earliest_wall_ns);
-    put_string(bytes, ring != NULL ? ring->name : NULL);
-    put_u32(bytes, process != NULL ? process->pid : 0);
-    put_string(bytes, process != NULL ? process->comm : NULL);
-    put_u32(bytes, id != NULL ? id->id : event->id);
-    put_u32(bytes, id != NULL ? id->tid : 0);
-    put_string(bytes, id != NULL ? id->name : NULL);
+    put_string(bytes, known.ring != NULL ? known.ring->name : NULL);
+    put_u32(bytes, known.process != NULL ? known.process->pid : 0);
+    put_string(bytes, known.process != NULL ? known.process->comm : NULL);
+    put_u32(bytes, known.id != NULL ? known.id->id : event->id);
+    put_u32(bytes, known.id != NULL ? known.sample->tid : 0);
+    put_bytes(bytes, known.id != NULL ? (const char *)known.id->name : "", known.id != NULL ? known.id->name_bytes : 0);
     return bytes;
 }
 
@@ -230,11 +228,11 @@ static struct bytes *begin_event(struct ctf *ctf, enum ctf_event number, const s
 
 static void put_module(struct bytes *bytes, const struct rip_module_info *info)
 {
-    size_t path_bytes = info->path_bytes < RIP_MODULE_PATH_BYTES ? info->path_bytes : RIP_MODULE_PATH_BYTES;
-    char build_id[KNOWN_BUILD_ID_BYTES];
+    char build_id[2 * RIP_BUILD_ID_BYTES + 1];
 
-    known_build_id(build_id, info);
-    put_raw(bytes, info->path, path_bytes);
+    text_put_hex(build_id, info->build_id,
+                 info->build_id_bytes < RIP_BUILD_ID_BYTES ? info->build_id_bytes : RIP_BUILD_ID_BYTES);
+    put_bytes(bytes, info->path, info->path_bytes < RIP_MODULE_PATH_BYTES ? info->path_bytes : RIP_MODULE_PATH_BYTES);
     put_string(bytes, build_id);
     put_u64(bytes, info->start);
     put_u64(bytes, info->end);
@@ -251,19 +249,17 @@ static void put_death(struct bytes *bytes, const struct rip_event_death *death)
 
 static void put_entry(struct ctf *ctf, const struct rip_event *event, const struct rip_entry *entry)
 {
-    const struct known_ring *ring = known_find_ring(ctf->known, event->ring);
-    const struct known_id *id = known_find_id(ring, event->slot, event->generation);
-    const struct known_place *place =
-        known_place(ctf->known, ring, id != NULL ? id->process : event->process, entry->address);
+    const struct known_place place = known_place(ctf->known, known_find(ctf->known, event).process, entry->address);
+    const struct module_facts *module = place.module;
     struct bytes *bytes = begin_event(ctf, CTF_SNAP, event);
 
     put_u64(bytes, entry->snap);
-    put_string(bytes, place != NULL ? place->module : NULL);
-    put_string(bytes, place != NULL ? place->build_id : NULL);
-    put_u64(bytes, place != NULL ? place->offset : 0);
-    put_string(bytes, place != NULL ? place->function : NULL);
-    put_string(bytes, place != NULL ? place->file : NULL);
-    put_u32(bytes, place != NULL ? place->line : 0);
+    put_string(bytes, module != NULL ? module->name : NULL);
+    put_string(bytes, module != NULL ? module->build_id : NULL);
+    put_u64(bytes, module != NULL && !module->is_scripts ? place.offset : 0);
+    put_string(bytes, place.frame.function);
+    put_string(bytes, place.frame.file);
+    put_u32(bytes, place.frame.line);
 }
 
 static void put_snap(struct ctf *ctf, const struct rip_event *event)
@@ -351,7 +347,7 @@ static void put_state(struct bytes *bytes, const struct rip_id_info *info)
 
 static void put_ring(struct bytes *bytes, const struct rip_event_ring *ring)
 {
-    put_raw(bytes, ring->directory.bytes, ring->directory.count);
+    put_bytes(bytes, ring->directory.bytes, ring->directory.count);
     put_u32(bytes, ring->uid);
     put_u8(bytes, ring->preload);
 }
@@ -366,8 +362,8 @@ static void put_other(struct ctf *ctf, const struct rip_event *event)
         put_ring(begin_event(ctf, CTF_RING, event), &event->as.ring_begin);
         break;
     case RIP_EVENT_RING_END:
-        put_raw(begin_event(ctf, CTF_RING_END, event), event->as.ring_end.reason.bytes,
-                event->as.ring_end.reason.count);
+        put_bytes(begin_event(ctf, CTF_RING_END, event), event->as.ring_end.reason.bytes,
+                  event->as.ring_end.reason.count);
         break;
     case RIP_EVENT_PROCESS:
         bytes = begin_event(ctf, CTF_PROCESS, event);
@@ -408,7 +404,7 @@ static void put_event(struct ctf *ctf, const struct rip_event *event)
         put_snap(ctf, event);
         break;
     case RIP_EVENT_NOTE:
-        put_raw(begin_event(ctf, CTF_NOTE, event), event->as.note->text, event->as.note->text_bytes);
+        put_bytes(begin_event(ctf, CTF_NOTE, event), event->as.note->text, event->as.note->text_bytes);
         break;
     case RIP_EVENT_EXIT:
         bytes = begin_event(ctf, CTF_EXIT, event);
@@ -432,12 +428,17 @@ static void put_event(struct ctf *ctf, const struct rip_event *event)
 
 static int ctf_take(void *format, const struct rip_event *event)
 {
+    const bool ends = event->kind == RIP_EVENT_EXIT || event->kind == RIP_EVENT_RING_END;
     struct ctf *ctf = format;
-    int result = known_take(ctf->known, event);
+    int result;
 
+    if (ends)
+        put_event(ctf, event); /* about what is not known afterwards */
+    result = known_take(ctf->known, event);
     if (result != 0)
         return result;
-    put_event(ctf, event);
+    if (!ends)
+        put_event(ctf, event);
     if (ctf->packet.failed)
         return -ENOMEM;
     return ctf->packet.count >= PACKET_BYTES ? write_packet(ctf) : 0;

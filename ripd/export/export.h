@@ -6,12 +6,12 @@
  *   chrome  the Trace Event Format (JSON), for speedscope, Perfetto and chrome://tracing
  *   folded  a line a stack, for flamegraph.pl and speedscope
  *
- * Each has new(), take() for each event in order, finish(), and free(). take() also follows the events in a struct
- * known, and is what asks it for places.
+ * Each has create(), take() for each event in order, finish() and destroy(). take() also takes the event into the
+ * struct known.
  *
  * Guarantees
  *   A. Whatever the events say, what is written is well-formed: names are clean, times do not go back.
- *   B. Memory is bounded by ids that live at one time, places, and FOLDED_STACKS_MAX.
+ *   B. Memory is bounded by ids that live at one time, names (cases/symbol.h), and FOLDED_STACKS_MAX.
  */
 #ifndef RIPD_EXPORT_EXPORT_H
 #define RIPD_EXPORT_EXPORT_H
@@ -27,7 +27,6 @@ struct export_output {
     int (*write)(void *context, const void *bytes, size_t count); /* 0 or -errno, which take() and finish() return */
 };
 
-/* What one of the formats is made from, as a table for who writes any of them. */
 struct export_format {
     void *(*create)(const struct export_output *output, struct known *known); /* NULL: no memory. known stays the
                                                                                   caller's */

@@ -65,19 +65,23 @@ static size_t add_frame(char stack[STACK_BYTES], size_t length, const char *text
     return length;
 }
 
-static void format_stack(char stack[STACK_BYTES], const struct known_ring *ring, const struct known_id *id)
+static void format_stack(char stack[STACK_BYTES], const struct folded *folded, const struct known_id *known)
 {
-    const struct known_process *process = known_find_process(ring, id->process);
-    uint32_t count = id->trail_count < FOLDED_TRAIL ? id->trail_count : FOLDED_TRAIL;
-    size_t length = 0;
-    char number[24];
+    const struct process_facts *process = known->process;
+    uint32_t count = known->id->entry_count < FOLDED_TRAIL ? known->id->entry_count : FOLDED_TRAIL;
+    const char *first = process != NULL ? process->comm : known->ring->name;
+    char text[KNOWN_TEXT_BYTES];
+    size_t length;
 
-    snprintf(number, sizeof(number), "id %" PRIu32, id->id);
-    length = add_frame(stack, length, process != NULL ? process->comm : ring->name);
-    length = add_frame(stack, length, id->name[0] != '\0' ? id->name : number);
-    while (count-- != 0)
-        length = add_frame(stack, length, id->trail[count]->text);
-    if (id->idle)
+    known_clean(first, strlen(first), text);
+    length = add_frame(stack, 0, text);
+    known_name(known, text);
+    length = add_frame(stack, length, text);
+    while (count-- != 0) {
+        known_place_text(folded->known, process, known->id->entries[count].address, text);
+        length = add_frame(stack, length, text);
+    }
+    if (known->sample->idle != 0)
         (void)add_frame(stack, length, "(idle)");
 }
 
@@ -105,24 +109,27 @@ static int count_stack(struct folded *folded, const char *text, uint64_t count)
 }
 
 /* The drains on which it was found as it is now, up to the one that is complete last. */
-static int count_id(struct folded *folded, const struct known_ring *ring, struct known_id *id)
+static int count_id(struct folded *folded, const struct known_id *known)
 {
-    uint64_t drains = known_drain_count(folded->known) - id->since_drain;
+    uint64_t drains = folded->known->ids.drain_count - known->id->since_drain;
     char stack[STACK_BYTES];
 
     if (drains == 0)
         return 0;
-    id->since_drain += drains;
-    format_stack(stack, ring, id);
+    known->id->since_drain += drains;
+    format_stack(stack, folded, known);
     return count_stack(folded, stack, drains);
 }
 
-static int count_ring(struct folded *folded, struct known_ring *ring)
+static int count_ring(struct folded *folded, struct replay_ring *ring)
 {
     int result = 0;
 
-    for (size_t i = 0; i < ring->id_count && result == 0; i++)
-        result = count_id(folded, ring, &ring->ids[i]);
+    for (size_t i = 0; i < ring->count && result == 0; i++) {
+        const struct known_id known = known_at(ring, i);
+
+        result = count_id(folded, &known);
+    }
     return result;
 }
 
@@ -130,15 +137,14 @@ static int count_ring(struct folded *folded, struct known_ring *ring)
 static int folded_take(void *format, const struct rip_event *event)
 {
     struct folded *folded = format;
-    struct known_ring *ring = known_find_ring(folded->known, event->ring);
-    struct known_id *id = known_find_id(ring, event->slot, event->generation);
+    const struct known_id known = known_find(folded->known, event);
     int result = 0;
 
-    if (id != NULL &&
+    if (known.id != NULL &&
         (event->kind == RIP_EVENT_SNAP || event->kind == RIP_EVENT_STATE || event->kind == RIP_EVENT_EXIT))
-        result = count_id(folded, ring, id);
-    else if (ring != NULL && event->kind == RIP_EVENT_RING_END)
-        result = count_ring(folded, ring);
+        result = count_id(folded, &known);
+    else if (known.ring != NULL && event->kind == RIP_EVENT_RING_END)
+        result = count_ring(folded, known.ring);
     return result != 0 ? result : known_take(folded->known, event);
 }
 
@@ -158,11 +164,11 @@ static int write_stack(struct folded *folded, const char *text, uint64_t count)
 static int folded_finish(void *format)
 {
     struct folded *folded = format;
-    struct known_ring *ring;
+    const struct replay_ids *ids = &folded->known->ids;
     int result = 0;
 
-    for (size_t i = 0; result == 0 && (ring = known_ring_at(folded->known, i)) != NULL; i++)
-        result = count_ring(folded, ring);
+    for (size_t i = 0; i < ids->count && result == 0; i++)
+        result = count_ring(folded, ids->rings[i]);
     if (folded->stack_count != 0)
         qsort(folded->stacks, folded->stack_count, sizeof(*folded->stacks), compare_stacks);
     for (size_t i = 0; i < folded->stack_count && result == 0; i++)

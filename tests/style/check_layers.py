@@ -21,7 +21,7 @@ MAY_USE = {
     "ripd/net": {"util", "detect", "cases", "view", "os", "web", "rip"},
     "ripd/app": {"util", "detect", "cases", "work", "os", "ring", "probe", "record", "sym", "view", "net",
                  "session", "rip"},
-    "ripd/export": {"util", "view", "rip"},
+    "ripd/export": {"util", "cases", "replay", "view", "rip"},
     "ripd/cli": {"util", "detect", "cases", "os", "export", "record", "replay", "ring", "sym", "view", "session",
                  "rip"},
     "ripd/man": {"app", "cli", "util", "detect", "cases", "work", "record", "view", "net", "rip"},

@@ -14,7 +14,7 @@
 struct story {
     const struct export_format *format;
     void *made;
-    struct known *known;
+    struct known known;
     char *text;
     size_t count;
     int failure; /* what writing returns from now on */
@@ -34,31 +34,29 @@ static int keep(void *context, const void *bytes, size_t count)
     return 0;
 }
 
-static void name_place(void *context, const struct known_module *module, uint64_t offset, struct known_place *place)
+static void name_place(void *context, struct module_facts *module, uint64_t offset)
 {
+    static const struct symbol_frame frame = {"db_wait", "src/db.c", 120};
+
     (void)context;
     assert_string_equal(module->path, "/opt/app");
-    if (offset == 0x10) {
-        place->function = strdup("db_wait");
-        place->file = strdup("src/db.c");
-        place->line = 120;
-    }
+    if (offset == 0x10)
+        (void)symbol_table_add(&module->symbols, offset, symbol_new(&frame, 1));
 }
 
 static void begin(struct story *story, const struct export_format *format)
 {
     const struct export_output output = {story, keep};
 
-    *story = (struct story){.format = format, .known = known_new(name_place, NULL)};
-    assert_non_null(story->known);
-    story->made = format->create(&output, story->known);
+    *story = (struct story){.format = format, .known = {.ids.entries_max = RIP_ENTRY_COUNT, .name_place = name_place}};
+    story->made = format->create(&output, &story->known);
     assert_non_null(story->made);
 }
 
 static void end(struct story *story)
 {
     story->format->destroy(story->made);
-    known_free(story->known);
+    replay_ids_done(&story->known.ids);
     free(story->text);
 }
 
@@ -93,7 +91,8 @@ static struct rip_event id_event(enum rip_event_kind kind)
 
 static void feed_id(struct story *story, unsigned second, enum rip_event_kind kind, bool idle)
 {
-    const struct rip_id_info info = {.id = 17, .tid = 4711, .name_bytes = 6, .name = "w;\"\x01 1", .idle = idle};
+    const struct rip_id_info info = {
+        .slot = 3, .generation = 2, .id = 17, .tid = 4711, .name_bytes = 6, .name = "w;\"\x01 1", .idle = idle};
     struct rip_event event = id_event(kind);
 
     event.as.id_begin.info = &info;
