@@ -194,7 +194,7 @@ static void app_tally(struct app *app, const struct detector_update *update, str
     struct probe_counters probe;
     struct cases_counters cases;
 
-    tally_add(&app->tally, snapshot, update, registry_counters(app->registry));
+    tally_add(&app->tally, snapshot, update);
     probe_count(app->probe, &probe);
     cases_count(app->cases, &cases);
     health->limit_counts[HEALTH_LIMIT_EVIDENCE] = probe.left_count;
@@ -619,7 +619,8 @@ static int app_open_parts(struct app *app)
                                         .removes = true,
                                         .notices_ends = config->state_directory != NULL,
                                         .hash_key = app->hash_key,
-                                        .work = app->work};
+                                        .work = app->work,
+                                        .health = &app->tally.health};
     struct probe_options probe = {"/proc",
                                   "/sys/fs/cgroup",
                                   settings_probe_budget_ns(config),

@@ -67,10 +67,10 @@ static const struct ring *find_ring(struct ring *const *rings, size_t count, con
 /* Whether the directory in which the ring was is looked at, all of it. */
 static bool is_directory_watched(const struct registry *registry, const struct event_subject *subject)
 {
-    const struct registry_counters *counters = registry_counters(registry);
+    const uint64_t *hits = registry_health(registry)->limit_counts;
     uint64_t device, inode;
 
-    if (counters->files_over_limit != 0 || counters->rings_over_limit != 0 || counters->unreadable_over_limit != 0)
+    if (hits[HEALTH_LIMIT_FILES] != 0 || hits[HEALTH_LIMIT_RINGS] != 0 || hits[HEALTH_LIMIT_UNREADABLE] != 0)
         return false;
     for (size_t i = 0; i < REGISTRY_DIRECTORIES_MAX; i++)
         if (registry_directory(registry, i, &device, &inode) && device == subject->directory_device &&

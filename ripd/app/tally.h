@@ -11,11 +11,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "cases/case.h"
 #include "cases/health.h"
+#include "cases/snapshot.h"
 #include "detect/detector.h"
-#include "probe/evidence.h"
-#include "ring/registry.h"
 
 struct tally {
     struct health health;
@@ -25,8 +23,7 @@ struct tally {
 
 void tally_init(struct tally *tally, uint64_t started_wall_ns);
 
-/* What a scan came to: its times and what its lists left out, its states, and the registry's counters. */
-void tally_add(struct tally *tally, const struct snapshot *snapshot, const struct detector_update *update,
-               const struct registry_counters *counters);
+/* What a scan came to: its times and what its lists left out, its states. */
+void tally_add(struct tally *tally, const struct snapshot *snapshot, const struct detector_update *update);
 
 #endif

@@ -82,7 +82,7 @@ static void watch_directory(struct directories *directories, struct directory *d
     if (directory->watch < 0 && errno != ENOSPC)
         directory->watch = inotify_add_watch(directories->inotify, directory->path, WATCH_EVENTS);
     if (directory->watch < 0)
-        host_notice_limit(directories->host, LIMIT_WATCHES, "no watch for a directory: new rings are found later");
+        host_notice_limit(directories->host, "no watch for a directory: new rings are found later");
 }
 
 static void open_directory(struct directories *directories, struct directory *directory)
@@ -161,8 +161,7 @@ static void list_directory(struct directories *directories, uint32_t number)
     if (file_identify(directory->descriptor, &identity) == 0)
         directory->file.changed_ns = identity.changed_ns;
     if (file_list(directory->descriptor, REGISTRY_FILES_MAX, visit_name, &listing) == -EOVERFLOW) {
-        directories->host->counters.files_over_limit++;
-        host_notice_limit(directories->host, LIMIT_FILES, "a directory holds more files than are looked at");
+        host_limit(directories->host, HEALTH_LIMIT_FILES, "a directory holds more files than are looked at");
     }
 }
 
@@ -187,7 +186,7 @@ static void list_unwatched(struct directories *directories)
 static void take_event(struct directories *directories, const struct inotify_event *event)
 {
     if ((event->mask & IN_Q_OVERFLOW) != 0) {
-        directories->host->counters.watch_overflows++;
+        directories->host->health->limit_counts[HEALTH_LIMIT_WATCH_OVERFLOWS]++;
         directories->listing_due = true;
         return;
     }
@@ -228,8 +227,8 @@ static void read_events(struct directories *directories)
         count += take_events(directories, buffer, (size_t)length);
         if (count < REGISTRY_EVENTS_MAX)
             continue;
-        directories->host->counters.watch_overflows++; /* a flood: the listing and the next refresh find the rest */
-        host_notice_limit(directories->host, LIMIT_EVENTS, "more events in a directory than are taken in at once");
+        host_limit(directories->host, HEALTH_LIMIT_WATCH_OVERFLOWS,
+                   "more events in a directory than are taken in at once"); /* the listing finds the rest */
         directories->listing_due = true;
         return;
     }
@@ -322,7 +321,7 @@ int directories_new(struct directories **ret_directories, struct ring_host *host
     directories->listing_due = true;
     directories->inotify = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
     if (directories->inotify < 0)
-        host_notice_limit(host, LIMIT_WATCHES, "no watches at all: new rings are found later");
+        host_notice_limit(host, "no watches at all: new rings are found later");
     *ret_directories = directories;
     return 0;
 }

@@ -35,6 +35,7 @@ int host_init(struct ring_host *host, const struct registry_options *options)
     host->is_first = true;
     host->owns_work = options->work == NULL;
     host->work = host->owns_work ? work_new() : options->work;
+    host->health = options->health != NULL ? options->health : &host->own_health;
     host->script_charges = (struct symbol_charges){.work = host->work, .limit = WORK_SCRIPT_BYTES};
     if (host->work == NULL)
         return -ENOMEM;
@@ -76,7 +77,7 @@ void host_done(struct ring_host *host)
 void host_notice(struct ring_host *host, enum registry_notice_kind kind, const char *name, const char *reason)
 {
     if (host->notice_count >= REGISTRY_NOTICES_MAX) {
-        host->counters.notices_over_limit++;
+        host->health->limit_counts[HEALTH_LIMIT_NOTICES]++;
         return;
     }
     if (!ARRAY_GROW(host->notices, host->notice_count, host->notice_capacity))
@@ -86,11 +87,20 @@ void host_notice(struct ring_host *host, enum registry_notice_kind kind, const c
     host->notice_count += host->notices[host->notice_count].name != NULL;
 }
 
-void host_notice_limit(struct ring_host *host, enum host_limit limit, const char *reason)
+void host_notice_limit(struct ring_host *host, const char *reason)
 {
-    if (!host->limit_noticed[limit])
-        host_notice(host, NOTICE_LIMIT, "registry", reason);
-    host->limit_noticed[limit] = true;
+    for (size_t i = 0; i < host->reason_count; i++)
+        if (strcmp(host->reasons_noticed[i], reason) == 0)
+            return;
+    if (host->reason_count < HOST_REASONS_MAX)
+        host->reasons_noticed[host->reason_count++] = reason;
+    host_notice(host, NOTICE_LIMIT, "registry", reason);
+}
+
+void host_limit(struct ring_host *host, enum health_limit limit, const char *reason)
+{
+    host->health->limit_counts[limit]++;
+    host_notice_limit(host, reason);
 }
 
 /* Turns ------------------------------------------------------------------------------------------------------------ */
@@ -155,10 +165,8 @@ static void stop(struct ring_host *host, struct host_user *user, const struct ri
     if (user != NULL && user->stopped[turn] == 0)
         user->stopped[turn] = serial;
     work_refuse(host->work, ring->user, time_limits[turn], 1);
-    if (turn == TURN_READ)
-        host_notice_limit(host, LIMIT_READING, "more rings of a user than there is time to read at once");
-    else
-        host_notice_limit(host, LIMIT_TIME, "more process records than there is time for at once");
+    host_notice_limit(host, turn == TURN_READ ? "more rings of a user than there is time to read at once"
+                                              : "more process records than there is time for at once");
 }
 
 bool host_has_turn(struct ring_host *host, const struct ring *ring, enum host_turn turn)
@@ -175,26 +183,20 @@ bool host_has_turn(struct ring_host *host, const struct ring *ring, enum host_tu
     return false;
 }
 
-bool host_has_time(struct ring_host *host, const struct ring *ring, enum host_turn turn)
+bool host_spend(struct ring_host *host, const struct ring *ring, enum host_turn turn, uint64_t spent_ns)
 {
+    const enum work_limit limit = time_limits[turn];
     struct host_user *user = user_of(host, ring);
 
     if (user != NULL && user->stopped[turn] != 0)
         return false;
-    if (work_has_room(host->work, ring->user, time_limits[turn], 1))
-        return true;
+    if (work_has_room(host->work, ring->user, limit, spent_ns)) {
+        work_take(host->work, ring->user, limit, spent_ns);
+        if (work_has_room(host->work, ring->user, limit, 1))
+            return true;
+    }
     stop(host, user, ring, turn, ring->serial + 1);
     return false;
-}
-
-void host_spend(struct ring_host *host, const struct ring *ring, enum host_turn turn, uint64_t spent_ns)
-{
-    struct host_user *user = user_of(host, ring);
-
-    if (work_has_room(host->work, ring->user, time_limits[turn], spent_ns))
-        work_take(host->work, ring->user, time_limits[turn], spent_ns);
-    else
-        stop(host, user, ring, turn, ring->serial + 1);
 }
 
 uint64_t host_grant(struct ring_host *host, uint32_t user, enum work_limit limit, uint64_t wanted_ns)

@@ -15,20 +15,7 @@
 #include "ring/registry.h"
 #include "work/work.h"
 
-enum host_limit {
-    LIMIT_FILES,
-    LIMIT_RINGS,
-    LIMIT_UNREADABLE,
-    LIMIT_EVENTS,
-    LIMIT_WATCHES,
-    LIMIT_RESOURCES, /* descriptors, memory, address space */
-    LIMIT_WAY,
-    LIMIT_TIME,
-    LIMIT_READING,
-    LIMIT_IDS,
-    LIMIT_MODULES,
-    LIMIT_COUNT,
-};
+#define HOST_REASONS_MAX 16u /* different ones; there are fewer */
 
 /* The kinds of work for which rings have turns. */
 enum host_turn { TURN_READ, TURN_JUDGE, TURN_COUNT };
@@ -63,8 +50,10 @@ struct ring_host {
     size_t notice_count;
     size_t notice_capacity;
     size_t notices_returned;
-    bool limit_noticed[LIMIT_COUNT];
-    struct registry_counters counters;
+    const char *reasons_noticed[HOST_REASONS_MAX];
+    size_t reason_count;
+    struct health *health;
+    struct health own_health; /* where the caller has none */
 };
 
 /* The registry's, and its descriptor of /proc. */
@@ -86,7 +75,10 @@ void host_set_time(struct ring_host *host, uint64_t judging_ns);
 
 /* reason may be NULL. */
 void host_notice(struct ring_host *host, enum registry_notice_kind kind, const char *name, const char *reason);
-void host_notice_limit(struct ring_host *host, enum host_limit limit, const char *reason);
+
+/* Notices once that a limit was hit; reason is static. host_limit() also counts it, each time. */
+void host_notice_limit(struct ring_host *host, const char *reason);
+void host_limit(struct ring_host *host, enum health_limit limit, const char *reason);
 
 /* A new refresh: forgets the notices that were returned. */
 void host_begin(struct ring_host *host);
@@ -98,8 +90,7 @@ void host_begin_turns(struct ring_host *host, struct ring *const *rings, size_t 
 bool host_has_turn(struct ring_host *host, const struct ring *ring, enum host_turn turn);
 
 /* Whether its user still has time for another part of it; if not, the next scan continues behind the ring. */
-bool host_has_time(struct ring_host *host, const struct ring *ring, enum host_turn turn);
-void host_spend(struct ring_host *host, const struct ring *ring, enum host_turn turn, uint64_t spent_ns);
+bool host_spend(struct ring_host *host, const struct ring *ring, enum host_turn turn, uint64_t spent_ns);
 
 /*
  * Grants a user time beside the turns, at most wanted_ns; 0 = none on this scan, which is counted. The caller reports

@@ -90,8 +90,7 @@ struct module_facts *modules_add(struct module_table **table_place, struct ring_
     if (number != 0)
         return module_facts_ref(table->entries[number - 1]);
     if (table->count >= RIP_MODULE_MAX) {
-        host->counters.modules_over_limit++;
-        host_notice_limit(host, LIMIT_MODULES, "a ring that changes its modules");
+        host_limit(host, HEALTH_LIMIT_MODULES, "a ring that changes its modules");
         return NULL;
     }
     table->entries[table->count] = new_module(&facts);

@@ -613,12 +613,11 @@ void processes_judge(struct registry *registry, struct ring *ring, uint64_t now_
         }
         ring->next_record++;
         ended_mono_ns = clock_mono_ns();
-        host_spend(host, ring, TURN_JUDGE, ended_mono_ns - began_mono_ns);
+        has_time = host_spend(host, ring, TURN_JUDGE, ended_mono_ns - began_mono_ns) || i + 1 == count;
         began_mono_ns = ended_mono_ns;
-        has_time = i + 1 == count || host_has_time(host, ring, TURN_JUDGE);
     }
     ring->put_off = count != 0 && !has_time;
-    host->counters.judgements_put_off += ring->put_off && was_put_off;
+    host->health->limit_counts[HEALTH_LIMIT_JUDGEMENTS] += ring->put_off && was_put_off;
 }
 
 bool registry_is_preloaded(struct registry *registry, uint32_t serial, uint32_t process)

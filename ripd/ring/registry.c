@@ -187,9 +187,9 @@ struct lease *registry_lease(struct registry *registry, uint32_t serial)
     return ring->lease;
 }
 
-const struct registry_counters *registry_counters(const struct registry *registry)
+const struct health *registry_health(const struct registry *registry)
 {
-    return &registry->host.counters;
+    return registry->host.health;
 }
 
 /* Whose account ---------------------------------------------------------------------------------------------------- */
@@ -206,8 +206,7 @@ static void drop_largest(struct registry *registry, uint32_t user)
     if (largest == registry->ring_count)
         return;
     retire_ring(registry, largest);
-    registry->host.counters.rings_over_limit++;
-    host_notice_limit(&registry->host, LIMIT_WAY, "the user who holds most has to give up a ring for another user's");
+    host_limit(&registry->host, HEALTH_LIMIT_RINGS, "the user who holds most has to give up a ring for another user's");
 }
 
 /* Drops a ring of the user who holds the most, if he holds more than user would with amount. False: none is dropped.
@@ -232,8 +231,7 @@ static bool take_room(struct registry *registry, uint32_t user, enum work_limit 
         continue;
     if (work_take(registry->host.work, user, limit, amount))
         return true;
-    registry->host.counters.rings_over_limit++;
-    host_notice_limit(&registry->host, LIMIT_RINGS, "a user has more rings than may be mapped at once");
+    host_limit(&registry->host, HEALTH_LIMIT_RINGS, "a user has more rings than may be mapped at once");
     return false;
 }
 
@@ -257,8 +255,7 @@ static bool remember(struct registry *registry, const struct file_identity *file
 {
     if (ring == NULL && registry->known.count >= REGISTRY_FILES_MAX &&
         known_files_find(&registry->known, file) == NULL) {
-        registry->host.counters.files_over_limit++;
-        host_notice_limit(&registry->host, LIMIT_FILES, "more files than can be remembered");
+        host_limit(&registry->host, HEALTH_LIMIT_FILES, "more files than can be remembered");
         return false;
     }
     return known_files_set(&registry->known, file, ring, registry->pass) != NULL;
@@ -306,7 +303,7 @@ void registry_damage(struct registry *registry, struct ring *ring)
     if (ring->mapping.descriptor >= 0)
         file_identify(ring->mapping.descriptor, &file);
     retire_ring(registry, index);
-    registry->host.counters.rings_damaged++;
+    registry->host.health->damaged_ring_count++;
     host_notice(&registry->host, NOTICE_RING_DAMAGED, ring_name(ring), reason);
     if (file.links != 0)
         list_unreadable(registry, &file, ring->directory, ring_name(ring), RING_DAMAGED, reason);
@@ -434,10 +431,8 @@ static enum look handle_open_error(struct registry *registry, const struct file_
             report_unreadable(registry, file, directory, name, open_errors[i].unreadable);
             return LOOK_UNREADABLE;
         }
-        if (open_errors[i].limit != NULL) {
-            registry->host.counters.rings_over_limit++;
-            host_notice_limit(&registry->host, LIMIT_RESOURCES, open_errors[i].limit);
-        }
+        if (open_errors[i].limit != NULL)
+            host_limit(&registry->host, HEALTH_LIMIT_RINGS, open_errors[i].limit);
     }
     return LOOK_LATER;
 }

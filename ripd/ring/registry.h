@@ -26,6 +26,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "cases/health.h"
 #include "cases/snapshot.h"
 #include "os/lease.h"
 #include "os/proc.h"
@@ -150,20 +151,9 @@ struct registry_options {
     bool removes;            /* files of dead rings that nobody needs: see ring/leftovers.h */
     bool notices_ends;       /* of attested processes, see registry_next_end() */
     struct hash_key hash_key;
-    uint32_t last_serial; /* serials go on behind it; 0 = from 1 on */
-    struct work *work;    /* accounts of users; stays the caller's. NULL = the registry has one of its own */
-};
-
-struct registry_counters {
-    uint64_t files_over_limit;
-    uint64_t rings_over_limit; /* refused, or dropped for another user's */
-    uint64_t watch_overflows;
-    uint64_t rings_damaged;
-    uint64_t unreadable_over_limit;
-    uint64_t notices_over_limit;
-    uint64_t
-        judgements_put_off; /* refreshes that left records of a ring unjudged, as the one before, for want of time */
-    uint64_t modules_over_limit;
+    uint32_t last_serial;  /* serials go on behind it; 0 = from 1 on */
+    struct work *work;     /* accounts of users; stays the caller's. NULL = the registry has one of its own */
+    struct health *health; /* counts the limits that are hit, and damaged rings. The same */
 };
 
 /* What changed, for the log; strings are the registry's, valid until the next refresh. */
@@ -300,6 +290,6 @@ bool registry_next_end(struct registry *registry, struct process_end *ret_end);
  * array. */
 int registry_facts(const struct registry *registry, struct ring_facts **ret_facts, size_t *ret_count);
 
-const struct registry_counters *registry_counters(const struct registry *registry);
+const struct health *registry_health(const struct registry *registry);
 
 #endif

@@ -82,7 +82,7 @@ static int scan_ring(struct ring_host *host, struct ring *ring, struct detector 
         if (live_count + count > granted)
             granted += grant_ids(host, ring, granted, count);
         if (live_count + count > granted) {
-            host_notice_limit(host, LIMIT_IDS, "a user has more ids than are watched at once");
+            host_notice_limit(host, "a user has more ids than are watched at once");
             break;
         }
         if (detector_feed(detector, samples, count) != 0)
@@ -129,7 +129,7 @@ int scan_run(struct registry *registry, struct detector *detector, const struct 
         } else {
             began_mono_ns = clock_mono_ns();
             error = scan_ring(host, ring, detector, tap);
-            host_spend(host, ring, TURN_READ, clock_mono_ns() - began_mono_ns);
+            (void)host_spend(host, ring, TURN_READ, clock_mono_ns() - began_mono_ns);
         }
         if (error == -EIO) {
             registry_damage(registry, ring);

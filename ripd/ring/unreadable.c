@@ -19,8 +19,7 @@ struct unreadable_file *unreadable_find(const struct unreadable *unreadable, con
 static struct unreadable_file *add_line(struct unreadable *unreadable, struct ring_host *host)
 {
     if (unreadable->count >= REGISTRY_UNREADABLE_MAX) {
-        host->counters.unreadable_over_limit++;
-        host_notice_limit(host, LIMIT_UNREADABLE, "more unreadable rings than are listed");
+        host_limit(host, HEALTH_LIMIT_UNREADABLE, "more unreadable rings than are listed");
         return NULL;
     }
     if (!ARRAY_GROW(unreadable->files, unreadable->count, unreadable->capacity))

@@ -206,14 +206,14 @@ TEST(many_files, scene_open, scene_close)
     for (int i = 0; i < 3; i++)
         scene_rescan(scene);
     assert_int_equal(ring_count(scene), 1);
-    assert_int_equal(registry_counters(scene->registry)->files_over_limit, 0);
+    assert_int_equal(registry_health(scene->registry)->limit_counts[HEALTH_LIMIT_FILES], 0);
     for (int i = 0; i < JUNK; i++) {
         snprintf(name, sizeof(name), "junk-%d", i);
         unlink(ring_stage_path(&scene->stage, name));
     }
     scene_rescan(scene);
     assert_int_equal(ring_count(scene), 1);
-    assert_int_equal(registry_counters(scene->registry)->files_over_limit, 0);
+    assert_int_equal(registry_health(scene->registry)->limit_counts[HEALTH_LIMIT_FILES], 0);
 }
 
 TEST(more_events_than_the_queue_holds, scene_open, scene_close)
@@ -232,7 +232,7 @@ TEST(more_events_than_the_queue_holds, scene_open, scene_close)
     scene_refresh(scene);
     scene_refresh(scene);
     assert_non_null(ring_named(scene, "ring"));
-    assert_true(registry_counters(scene->registry)->watch_overflows > 0);
+    assert_true(registry_health(scene->registry)->limit_counts[HEALTH_LIMIT_WATCH_OVERFLOWS] > 0);
 }
 
 TEST(more_names_than_are_looked_at, scene_open, scene_close)
@@ -248,7 +248,7 @@ TEST(more_names_than_are_looked_at, scene_open, scene_close)
     for (int i = 0; i < 3; i++)
         scene_rescan(scene);
     assert_int_equal(scene->noticed[NOTICE_LIMIT], 1);
-    assert_int_equal(registry_counters(scene->registry)->files_over_limit, 3);
+    assert_int_equal(registry_health(scene->registry)->limit_counts[HEALTH_LIMIT_FILES], 3);
     make_ring(scene, "ring", true); /* nobody can hide one that comes now */
     scene_refresh(scene);
     assert_int_equal(ring_count(scene), 1);
@@ -274,7 +274,7 @@ TEST(more_unreadable_rings_than_are_listed, scene_open, scene_close)
         scene_rescan(scene);
     assert_int_equal(scene->noticed[NOTICE_RING_UNREADABLE], REGISTRY_UNREADABLE_MAX);
     assert_int_equal(scene->noticed[NOTICE_LIMIT], 1);
-    assert_int_equal(registry_counters(scene->registry)->unreadable_over_limit, 100);
+    assert_int_equal(registry_health(scene->registry)->limit_counts[HEALTH_LIMIT_UNREADABLE], 100);
     assert_int_equal(registry_facts(scene->registry, &facts, &count), 0);
     assert_int_equal(count, REGISTRY_UNREADABLE_MAX);
     for (size_t i = 0; i < count; i++)

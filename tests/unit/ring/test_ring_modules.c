@@ -69,7 +69,8 @@ TEST(hostile_paths)
 
 TEST(a_ring_that_changes_its_modules)
 {
-    struct ring_host host = {0};
+    struct health health = {0};
+    struct ring_host host = {.health = &health};
     struct module_table *table = NULL;
     size_t refused = 0;
 
@@ -81,7 +82,7 @@ TEST(a_ring_that_changes_its_modules)
         module_facts_unref(facts);
     }
     assert_int_equal(refused, 2 * RIP_MODULE_MAX);
-    assert_int_equal(host.counters.modules_over_limit, refused);
+    assert_int_equal(health.limit_counts[HEALTH_LIMIT_MODULES], refused);
     assert_int_equal(host.notice_count, 1);
     assert_int_equal(host.notices[0].kind, NOTICE_LIMIT);
     host.proc = -1;

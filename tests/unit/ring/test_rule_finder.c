@@ -186,5 +186,5 @@ TEST(a_ring_that_is_cut_is_damaged_and_the_other_named, set_up, tear_down)
     assert_int_equal(count_known(fixture, SLOTS, 2 * SLOTS), SLOTS);
     registry_rings(fixture->registry, &count);
     assert_int_equal(count, 1);
-    assert_int_equal(registry_counters(fixture->registry)->rings_damaged, 1);
+    assert_int_equal(registry_health(fixture->registry)->damaged_ring_count, 1);
 }

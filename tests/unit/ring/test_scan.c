@@ -200,7 +200,7 @@ TEST(a_ring_cut_while_it_is_scanned, set_up, tear_down)
         assert_true(scans++ < 10000);
     pthread_join(thread, NULL);
     assert_string_equal(only_ring(fixture)->name, "b-other");
-    assert_int_equal(registry_counters(fixture->registry)->rings_damaged, 1);
+    assert_int_equal(registry_health(fixture->registry)->damaged_ring_count, 1);
     ring_stage_release(&victim);
     ring_stage_release(&other);
 }
@@ -248,7 +248,7 @@ TEST(a_ring_that_vouches_for_holes, set_up, tear_down)
     assert_int_equal(stat(ring_stage_path(&fixture->stage, "a-liar"), &after), 0);
     assert_int_equal(after.st_blocks, before.st_blocks);
     assert_string_equal(only_ring(fixture)->name, "b-other");
-    assert_int_equal(registry_counters(fixture->registry)->rings_damaged, 1);
+    assert_int_equal(registry_health(fixture->registry)->damaged_ring_count, 1);
     ring_stage_release(&ring);
     ring_stage_release(&other);
 }
