@@ -4,9 +4,11 @@
 
 #include <errno.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <string.h>
+#include <time.h>
 
-#define NS_PER_SECOND UINT64_C(1000000000)
+#define NS_PER_SECOND INT64_C(1000000000)
 #define YEAR_MIN 1970
 #define YEAR_MAX 2500
 
@@ -15,95 +17,59 @@ static bool is_digit(char byte)
     return byte >= '0' && byte <= '9';
 }
 
-/* Reads a number of exactly so many digits, up to max. */
-static bool take_number(const char **at, int digits, int max, int *ret_number)
+/* Takes what is like the form: a digit for each 9, and one of several bytes for T, Z and +. */
+static bool take(const char **at, const char *form)
 {
-    int number = 0;
+    const char *text = *at;
 
-    for (; digits > 0; digits--, (*at)++) {
-        if (!is_digit(**at))
+    for (; *form != '\0'; form++, text++) {
+        const char *others = *form == 'T' ? "Tt " : *form == 'Z' ? "Zz" : "+- ";
+        const bool is_choice = *form == 'T' || *form == 'Z' || *form == '+';
+
+        if (*form == '9' ? !is_digit(*text)
+            : is_choice  ? *text == '\0' || strchr(others, *text) == NULL
+                         : *text != *form)
             return false;
-        number = number * 10 + (**at - '0');
     }
-    *ret_number = number;
-    return number <= max;
-}
-
-static bool take_byte(const char **at, const char *bytes)
-{
-    if (**at == '\0' || strchr(bytes, **at) == NULL)
-        return false;
-    (*at)++;
+    *at = text;
     return true;
 }
 
-static bool is_leap(int year)
+/* Seconds since 1970 at the beginning of a day; -1: there is no such day. */
+static int64_t second_of_day(int year, int month, int day)
 {
-    return (year % 4 == 0 && year % 100 != 0) || year % 400 == 0;
-}
+    struct tm parts = {.tm_year = year - 1900, .tm_mon = month - 1, .tm_mday = day};
+    const int64_t second = timegm(&parts);
 
-/* Days since 1970-01-01. -1: there is no such day. */
-static int64_t day_number(int year, int month, int day)
-{
-    static const int days_before[] = {0, 31, 59, 90, 120, 151, 181, 212, 243, 273, 304, 334, 365};
-    bool leap = is_leap(year);
-    int64_t number = (int64_t)(year - YEAR_MIN) * 365;
-
-    if (year < YEAR_MIN || month < 1 || month > 12 || day < 1 ||
-        day > days_before[month] - days_before[month - 1] + (leap && month == 2))
-        return -1;
-    for (int before = YEAR_MIN; before < year; before++)
-        number += is_leap(before);
-    return number + days_before[month - 1] + (leap && month > 2) + day - 1;
-}
-
-/* Digits behind the point; those beyond nanoseconds are dropped. */
-static bool take_fraction(const char **at, int64_t *ret_ns)
-{
-    int64_t scale = (int64_t)NS_PER_SECOND;
-
-    *ret_ns = 0;
-    if (!take_byte(at, "."))
-        return true;
-    if (!is_digit(**at))
-        return false;
-    for (; is_digit(**at); (*at)++) {
-        scale /= 10;
-        *ret_ns += scale * (**at - '0');
-    }
-    return true;
-}
-
-static bool take_offset(const char **at, int64_t *ret_seconds)
-{
-    bool is_negative = **at == '-';
-    int hours, minutes;
-
-    *ret_seconds = 0;
-    if (take_byte(at, "Zz"))
-        return true;
-    if (!take_byte(at, "+- ") || !take_number(at, 2, 23, &hours) || !take_byte(at, ":") ||
-        !take_number(at, 2, 59, &minutes))
-        return false;
-    *ret_seconds = (is_negative ? -60 : 60) * (hours * 60 + minutes);
-    return true;
+    return year >= YEAR_MIN && year <= YEAR_MAX && parts.tm_mon == month - 1 && parts.tm_mday == day ? second : -1;
 }
 
 int rfc3339_parse(const char *text, uint64_t *ret_wall_ns)
 {
+    int year, month, day, hour, minute, second, offset_hours = 0, offset_minutes = 0;
+    int64_t seconds, fraction_ns = 0, scale = NS_PER_SECOND;
     const char *at = text;
-    int64_t days, seconds, offset, fraction_ns;
-    int year, month, day, hour, minute, second;
+    char sign;
 
-    if (!take_number(&at, 4, YEAR_MAX, &year) || !take_byte(&at, "-") || !take_number(&at, 2, 12, &month) ||
-        !take_byte(&at, "-") || !take_number(&at, 2, 31, &day) || !take_byte(&at, "Tt ") ||
-        !take_number(&at, 2, 23, &hour) || !take_byte(&at, ":") || !take_number(&at, 2, 59, &minute) ||
-        !take_byte(&at, ":") || !take_number(&at, 2, 60, &second) || !take_fraction(&at, &fraction_ns) ||
-        !take_offset(&at, &offset) || *at != '\0')
+    if (!take(&at, "9999-99-99T99:99:99"))
         return -EINVAL;
-    days = day_number(year, month, day);
-    seconds = ((days * 24 + hour) * 60 + minute) * 60 + second - offset;
-    if (days < 0 || seconds < 0)
+    (void)sscanf(text, "%4d-%2d-%2d%*c%2d:%2d:%2d", &year, &month, &day, &hour, &minute, &second);
+    if (take(&at, ".9"))
+        for (at--; is_digit(*at); at++) { /* digits beyond nanoseconds are dropped */
+            scale /= 10;
+            fraction_ns += scale * (*at - '0');
+        }
+    sign = *at;
+    if (take(&at, "+99:99"))
+        (void)sscanf(at - 5, "%2d:%2d", &offset_hours, &offset_minutes);
+    else if (!take(&at, "Z"))
+        return -EINVAL;
+    seconds = second_of_day(year, month, day);
+    if (*at != '\0' || seconds < 0 || hour > 23 || minute > 59 || second > 60 || offset_hours > 23 ||
+        offset_minutes > 59)
+        return -EINVAL;
+    seconds += (hour * 60 + minute) * 60 + second - (sign == '-' ? -60 : 60) * (offset_hours * 60 + offset_minutes);
+    if (seconds < 0)
         return -EINVAL;
     *ret_wall_ns = (uint64_t)seconds * NS_PER_SECOND + (uint64_t)fraction_ns; /* beyond INT64_MAX from 2262 on */
     return 0;
