@@ -470,25 +470,38 @@ static bool take_room(struct work *work, uint32_t user, uint16_t class)
     return false;
 }
 
-static bool is_to_publish(const struct cases *cases, const struct episode *episode)
+/* For how many scans a begin of the ring whose cases begin at first waits for its evidence. */
+static uint32_t patience_of_ring(const struct cases *cases, size_t first)
+{
+    if (cases->unexamined_scans == 0)
+        return 0;
+    for (size_t i = first; i < cases->count && cases->items[i]->ring == cases->items[first]->ring; i++)
+        if (cases->items[i]->episode.stage == EPISODE_OPEN && cases->items[i]->episode.cause != CAUSE_NONE)
+            return EPISODE_UNEXAMINED_BEHIND_SCANS;
+    return cases->unexamined_scans;
+}
+
+static bool is_to_publish(const struct episode *episode, uint32_t patience_scans)
 {
     if (episode->stage != EPISODE_OPEN || episode->number != 0)
         return episode->stage == EPISODE_OVER;
-    return episode->cause != CAUSE_NONE || episode->unexamined_count > cases->unexamined_scans;
+    return episode->cause != CAUSE_NONE || episode->unexamined_count > patience_scans;
 }
 
 /* Queues what is to be published; returns how many that are. Begins are in order of their number within their ring. */
 static size_t push_jobs(struct cases *cases)
 {
     size_t pushed = 0, of_ring_count = 0;
-    uint32_t ring = 0;
+    uint32_t patience_scans = 0, ring = 0;
 
     work_clear(cases->work, NULL, NULL);
     work_reset(cases->work, WORK_BELATED);
     for (size_t i = 0; i < cases->count; i++) {
         struct episode *episode = &cases->items[i]->episode;
 
-        if (!is_to_publish(cases, episode))
+        if (i == 0 || cases->items[i - 1]->ring != cases->items[i]->ring)
+            patience_scans = patience_of_ring(cases, i);
+        if (!is_to_publish(episode, patience_scans))
             continue;
         if (class_of(episode) == CLASS_BELATED && !work_take(cases->work, cases->items[i]->user, WORK_BELATED, 1)) {
             episode->stage = EPISODE_NONE; /* a crowd that has gone must not hold its memory for hours */

@@ -29,7 +29,8 @@
  *      again, and its end once.
  *   G. A sleep that a thread announces begins no episode, and prolongs none that is ending.
  *   H. The begin of one that was not examined yet waits for EPISODE_UNEXAMINED_SCANS: its evidence says whose incident
- *      it belongs to (cases/incidents.h).
+ *      it belongs to (cases/incidents.h). While a stall of its ring is known for what it is, for
+ *      EPISODE_UNEXAMINED_BEHIND_SCANS: it is probably of the same incident.
  */
 #ifndef RIPD_CASES_CASE_H
 #define RIPD_CASES_CASE_H
@@ -47,6 +48,7 @@
 
 #define CASES_PER_RING_MAX 65536u
 #define EPISODE_UNEXAMINED_SCANS 4u /* for so many the begin of one that was not examined yet is put off */
+#define EPISODE_UNEXAMINED_BEHIND_SCANS 32u
 
 struct item;
 struct process_facts;
@@ -130,7 +132,7 @@ struct cases;
 
 struct cases *cases_new(struct work *work, uint64_t hysteresis_ns); /* NULL: no memory. work stays the caller's */
 void cases_free(struct cases *cases);
-/* From the next cases_end() on. unexamined_scans: EPISODE_UNEXAMINED_SCANS at first. */
+/* From the next cases_end() on. unexamined_scans: EPISODE_UNEXAMINED_SCANS at first; 0: no begin waits. */
 void cases_configure(struct cases *cases, uint64_t hysteresis_ns, uint32_t unexamined_scans);
 
 /*

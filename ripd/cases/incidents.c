@@ -24,6 +24,11 @@ static bool is_stuck(const struct stall_case *stall)
     return stall->suspect.call == RIP_CALL_PRIVATE && stall->suspect.state == ID_STALLED;
 }
 
+static struct stall_root unexamined_root(const struct stall_case *stall)
+{
+    return (struct stall_root){STALL_ROOT_UNEXAMINED, stall->ring, stall->suspect.process, 0};
+}
+
 static void find_root(struct stall_case *stall, const struct waits *waits)
 {
     const uint32_t node = waits_find(waits, stall->ring, stall->slot, stall->generation);
@@ -36,32 +41,32 @@ static void find_root(struct stall_case *stall, const struct waits *waits)
     } else {
         stall->waits = false;
         if (stall->episode.cause == CAUSE_NONE)
-            stall->root = (struct stall_root){STALL_ROOT_UNEXAMINED, stall->ring, stall->suspect.process, 0};
+            stall->root = unexamined_root(stall);
         else
             stall->root = (struct stall_root){WAITS_ID, stall->ring, stall->slot, stall->generation};
     }
 }
 
-/* It began so, and others that cannot be examined in time join it, whatever it is found to wait for. */
-static bool stays_unexamined(const struct stall_case *stall)
-{
-    return stall->root.kind == STALL_ROOT_UNEXAMINED && stall->episode.incident != 0;
-}
-
 void incidents_find_roots(struct stall_case *const *cases, size_t count, const struct waits *waits)
 {
     for (size_t i = 0; i < count; i++)
-        if (!stays_unexamined(cases[i]))
-            find_root(cases[i], waits);
+        find_root(cases[i], waits);
 }
+
+/* A case under one of its roots. */
+struct member {
+    struct stall_root root;
+    bool waits; /* for it */
+    struct stall_case *stall;
+};
 
 /* Roots themselves come before those that wait for them; else in order of ring and slot, as the cases are. */
 static int compare_members(const void *left, const void *right)
 {
-    const struct stall_case *a = *(struct stall_case *const *)left, *b = *(struct stall_case *const *)right;
+    const struct member *a = left, *b = right;
 
     return search_order_then(search_order_then(memcmp(&a->root, &b->root, sizeof(a->root)), a->waits - b->waits),
-                             search_order_pair(a->ring, a->slot, b->ring, b->slot));
+                             search_order_pair(a->stall->ring, a->stall->slot, b->stall->ring, b->stall->slot));
 }
 
 static bool is_new(const struct stall_case *stall)
@@ -76,45 +81,59 @@ static bool is_open(const struct stall_case *stall)
            (stall->episode.stage == EPISODE_OPEN || stall->episode.stage == EPISODE_ENDING);
 }
 
+/* One that began unexamined takes in both those who have its root now, and the next who cannot be examined in time. */
+static size_t list_members(struct member *members, struct stall_case *const *cases, size_t count)
+{
+    size_t member_count = 0;
+
+    for (size_t i = 0; i < count; i++) {
+        struct stall_case *stall = cases[i];
+
+        members[member_count++] = (struct member){stall->root, stall->waits, stall};
+        if (is_open(stall) && stall->episode.cause == CAUSE_NONE && stall->root.kind != STALL_ROOT_UNEXAMINED)
+            members[member_count++] = (struct member){unexamined_root(stall), false, stall};
+    }
+    return member_count;
+}
+
 /* Members of one root. */
-static void assign_group(struct stall_case *const *members, size_t count)
+static void assign_group(const struct member *members, size_t count)
 {
     uint64_t incident = 0, first_new = 0;
     uint32_t waiting_count = 0;
 
     for (size_t i = 0; i < count; i++) {
-        const struct stall_case *stall = members[i];
+        const struct stall_case *stall = members[i].stall;
 
-        waiting_count += stall->waits && stall->is_suspect && stall->suspect.state == ID_STALLED;
+        waiting_count += members[i].waits && stall->is_suspect && stall->suspect.state == ID_STALLED;
         if (is_open(stall) && (incident == 0 || stall->episode.incident < incident))
             incident = stall->episode.incident;
         if (first_new == 0 && is_new(stall))
             first_new = stall->episode.number;
     }
     for (size_t i = 0; i < count; i++) {
-        if (!is_new(members[i]))
+        if (!is_new(members[i].stall))
             continue;
-        members[i]->episode.incident = incident != 0 ? incident : first_new;
-        members[i]->episode.waiting_count = waiting_count;
+        members[i].stall->episode.incident = incident != 0 ? incident : first_new;
+        members[i].stall->episode.waiting_count = waiting_count;
     }
 }
 
 int incidents_assign(struct stall_case *const *cases, size_t count)
 {
-    struct stall_case **members = malloc((count != 0 ? count : 1) * sizeof(struct stall_case *));
-    size_t end;
+    struct member *members = malloc((2 * count + 1) * sizeof(*members));
+    size_t member_count, end;
 
     for (size_t i = 0; members == NULL && i < count; i++)
         if (is_new(cases[i]))
             cases[i]->episode.incident = cases[i]->episode.number;
     if (members == NULL)
         return -ENOMEM;
-    for (size_t i = 0; i < count; i++)
-        members[i] = cases[i];
-    qsort(members, count, sizeof(struct stall_case *), compare_members);
-    for (size_t first = 0; first < count; first = end) {
-        for (end = first + 1; end < count; end++)
-            if (memcmp(&members[first]->root, &members[end]->root, sizeof(members[first]->root)) != 0)
+    member_count = list_members(members, cases, count);
+    qsort(members, member_count, sizeof(*members), compare_members);
+    for (size_t first = 0; first < member_count; first = end) {
+        for (end = first + 1; end < member_count; end++)
+            if (memcmp(&members[first].root, &members[end].root, sizeof(members[first].root)) != 0)
                 break;
         assign_group(&members[first], end - first);
     }

@@ -5,7 +5,7 @@
  * The root of an id is who holds it up: the end of its chain of locks, of a deadlock the same member for all that hang
  * on it; of an id that waits for no lock it is the id itself. All threads of a process that is stuck as a whole have
  * one root. So have the ids of a process that could not be examined in time: a crowd behind one lock may be more than
- * there is time to look at, and is one thing to hear of all the same.
+ * there is time to look at, and is one thing to hear of all the same. Who has their root when it is found joins them.
  *
  * Guarantees
  *   A. An incident is numbered like the episode that began it: the root's own, if that begins on the same scan.

@@ -15,7 +15,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 import world as w  # noqa: E402
 
 CROWD = 1000
-CROWD_LINES = 4  # two where all stall at once; a busy machine may stop some of them on their way
+CROWD_LINES = 2  # one where all stall at once; a busy machine may stop some of them on their way
 
 
 class RecordedWorld(w.World):

@@ -509,10 +509,21 @@ TEST(the_cause_of_an_episode, setup, teardown)
     assert_int_equal(published->cause, CAUSE_BLOCKED);
 }
 
+/* After so many scans on which it is put off. */
+static void assert_begins_after(struct daemon *daemon, unsigned scans, const char *begin)
+{
+    for (unsigned i = 0; i < scans; i++) {
+        scan(daemon, 1050);
+        assert_string_equal(daemon->trace, "");
+    }
+    scan(daemon, 1050);
+    assert_string_equal(daemon->trace, begin);
+}
+
 /* H: of two that stall at once the one that was examined does not wait for the other. */
 TEST(a_begin_waits_for_its_evidence, setup, teardown)
 {
-    static const struct evidence none;
+    const struct evidence none = {.examined = false};
     struct daemon *daemon = *state;
 
     stall(daemon, 1, 7, 2);
@@ -527,17 +538,33 @@ TEST(a_begin_waits_for_its_evidence, setup, teardown)
     assert_string_equal(daemon->trace, "1/7 begins #2 since 950");
     assert_int_equal(cases_find(daemon->cases, 1, 7, 2)->episode.cause, CAUSE_UNINTERRUPTIBLE);
     daemon->evidence = none;
-    stall(daemon, 1, 9, 2);
-    for (unsigned i = 0; i < EPISODE_UNEXAMINED_SCANS; i++) {
-        scan(daemon, 1020 + i);
-        assert_string_equal(daemon->trace, "");
-    }
-    scan(daemon, 1030); /* longer it does not wait */
-    assert_string_equal(daemon->trace, "1/9 begins #3 since 970");
+    stall(daemon, 2, 9, 2);
+    assert_begins_after(daemon, EPISODE_UNEXAMINED_SCANS, "2/9 begins #3 since 1000");
+    stall(daemon, 1, 9, 2); /* of a ring of which a stall is known: it may be of the same incident */
+    assert_begins_after(daemon, EPISODE_UNEXAMINED_BEHIND_SCANS, "1/9 begins #4 since 1000");
     cases_configure(daemon->cases, HYSTERESIS, 0);
     stall(daemon, 1, 10, 2);
-    scan(daemon, 1040);
-    assert_string_equal(daemon->trace, "1/10 begins #4 since 990");
+    assert_begins_after(daemon, 0, "1/10 begins #5 since 1000");
+}
+
+/* Of those that stall at once one is examined when the time of the others is over: they go on waiting. */
+TEST(begins_wait_for_the_first_that_is_known, setup, teardown)
+{
+    struct daemon *daemon = *state;
+    const struct evidence known = daemon->evidence;
+
+    daemon->evidence = (struct evidence){.examined = false};
+    stall(daemon, 1, 7, 2);
+    stall(daemon, 1, 8, 2);
+    for (unsigned i = 0; i < EPISODE_UNEXAMINED_SCANS; i++)
+        scan(daemon, 1050);
+    begin(daemon);
+    cases_find(daemon->cases, 1, 8, 2)->evidence = known;
+    judge(daemon);
+    finish(daemon, 1050);
+    assert_string_equal(daemon->trace, "1/8 begins #1 since 1000");
+    scan(daemon, 1050);
+    assert_string_equal(daemon->trace, "");
 }
 
 /* What a preloaded thread does for a time of its own choice is no event, until it turns out to be something else. */

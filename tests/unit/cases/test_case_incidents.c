@@ -175,12 +175,9 @@ TEST(later_ones_join, set_up, tear_down)
     assert_incidents(scene, (const uint64_t[]){1, 1, 1});
 }
 
-/* 1 and 2 could not be examined in time, nor could 3 of another process; 4 was. What 1 and 2 are found to wait for then
- * changes nothing, so that 5, which is not examined in time either, joins them; 6 was examined and joins 4. */
-TEST(those_unexamined_are_one_by_process, set_up, tear_down)
+/* 1 and 2 could not be examined in time, nor could 3 of another process; 4 was, and is alone. */
+static void begin_unexamined(struct scene *scene)
 {
-    struct scene *scene = *state;
-
     for (uint32_t slot = 1; slot <= 4; slot++) {
         begin(scene, slot);
         scene->cases[slot - 1].episode.cause = slot == 4 ? CAUSE_BLOCKED : CAUSE_NONE;
@@ -188,14 +185,41 @@ TEST(those_unexamined_are_one_by_process, set_up, tear_down)
     scene->cases[2].suspect.process = 1;
     assign(scene);
     assert_incidents(scene, (const uint64_t[]){1, 1, 3, 4});
+}
+
+/* What 1 and 2 are found to wait for then changes nothing, so that 5, which is not examined in time either, joins them;
+ * 6 was examined and joins those with its root: of two incidents the older. */
+TEST(those_unexamined_are_one_by_process, set_up, tear_down)
+{
+    struct scene *scene = *state;
+
+    begin_unexamined(scene);
     begin(scene, 5);
     scene->cases[4].episode.cause = CAUSE_NONE;
     begin(scene, 6);
     wait_as(scene, (const uint32_t[]){3, 3, NOBODY, NOBODY, NOBODY, 3}, (const uint32_t[]){3, 3, 2, 3, 4, 3}, 6);
     scene->waits->waiting_count = 6;
     assign(scene);
-    assert_incidents(scene, (const uint64_t[]){1, 1, 3, 4, 1, 4});
+    assert_incidents(scene, (const uint64_t[]){1, 1, 3, 4, 1, 1});
     assert_int_equal(scene->cases[4].episode.waiting_count, 0);
+    assert_int_equal(scene->cases[5].episode.waiting_count, 3);
+}
+
+/* The holder is found after those who wait for it began; then it stalls as well, and others come. */
+TEST(a_holder_that_is_learnt_late, set_up, tear_down)
+{
+    struct scene *scene = *state;
+
+    begin_unexamined(scene);
+    begin(scene, 5);
+    begin(scene, 6);
+    begin(scene, 7);
+    wait_as(scene, (const uint32_t[]){4, 4, NOBODY, NOBODY, NOBODY, 4, NOBODY}, (const uint32_t[]){4, 4, 2, 3, 4, 4, 6},
+            7);
+    scene->waits->waiting_count = 6;
+    assign(scene);
+    assert_incidents(scene, (const uint64_t[]){1, 1, 3, 4, 1, 1, 7});
+    assert_int_equal(scene->cases[4].episode.waiting_count, 3);
 }
 
 /* Its lock is known from its own mark, though nobody has looked at its thread. */
