@@ -17,6 +17,7 @@
 #include "cli/cli.h"
 #include "cli/coredumps.h"
 #include "cli/item.h"
+#include "cli/list.h"
 #include "cli/table.h"
 #include "os/file.h"
 #include "record/captures.h"
@@ -50,14 +51,8 @@ const struct cli_syntax cli_captures_syntax = {
     CLI_FLAGS(flags),
 };
 
-enum column { ENDED, PROCESS, HOW, IDS, STALLED, FILE_NAME };
-static const struct table_column columns[] = {
-    {"ENDED", 20, 24, false}, {"PROCESS", 8, 28, false}, {"HOW", 8, 34, false},
-    {"IDS", 3, 9, true},      {"STALLED", 7, 9, true},   {"FILE", 0, TEXT_ANY_COLUMNS, false},
-};
-#define COLUMN_COUNT (sizeof(columns) / sizeof(columns[0]))
-
 struct line {
+    struct list_row row; /* of document */
     char path[PATH_BYTES];
     json_t *document; /* NULL = it cannot be read */
     int error;
@@ -85,6 +80,7 @@ static void read_document(struct line *line, int directory, const char *name)
     line->document =
         json_loadb(capture.document, capture.document_bytes, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, NULL);
     line->error = line->document != NULL ? 0 : -EBADMSG;
+    line->row.item = line->document;
     capture_done(&capture);
 }
 
@@ -172,36 +168,43 @@ static int compare(const void *left, const void *right)
     return order != 0 ? order : strcmp(a->path, b->path);
 }
 
-/* For table_print_all(). */
-static void fill_row(const struct table *table, struct table_cell *cells, const void *context, size_t nth)
+static void fill_how(struct table_cell *cell, const struct list_row *row, const struct table *table)
 {
-    const struct line *line = &((const struct listing *)context)->lines[nth];
-    long long left_out = item_number(line->document, "stalls_left_out");
+    const struct line *line = (const struct line *)row;
     char how[96];
 
     (void)table;
-    table_cell_value(&cells[ENDED], line->document, "ended_at");
-    item_fill_process(&cells[PROCESS], line->document);
-    table_cell_value(&cells[IDS], line->document, "ids");
-    table_cell_format(&cells[STALLED], "-");
-    table_cell_format(&cells[FILE_NAME], "%s", line->path);
-    if (line->document == NULL) {
-        table_cell_format(&cells[HOW], "%s", capture_error_text(line->error));
-        return;
-    }
-    capture_format_end(line->document, how, sizeof(how));
-    table_cell_format(&cells[HOW], "%s", how);
-    table_cell_format(&cells[STALLED], "%lld",
-                      (long long)json_array_size(json_object_get(line->document, "stalls")) +
-                          (left_out > 0 ? left_out : 0));
+    snprintf(how, sizeof(how), "%s", line->document == NULL ? capture_error_text(line->error) : "");
+    if (line->document != NULL)
+        capture_format_end(line->document, how, sizeof(how));
+    table_cell_format(cell, "%s", how);
+}
+
+static void fill_stalled(struct table_cell *cell, const json_t *document)
+{
+    long long left_out = item_number(document, "stalls_left_out");
+    long long count = (long long)json_array_size(json_object_get(document, "stalls"));
+
+    table_cell_format(cell, document != NULL ? "%lld" : "-", count + (left_out > 0 ? left_out : 0));
+}
+
+static void fill_path(struct table_cell *cell, const struct list_row *row, const struct table *table)
+{
+    (void)table;
+    table_cell_format(cell, "%s", ((const struct line *)row)->path);
 }
 
 static void print_table(const struct listing *listing)
 {
-    struct table table;
+    static const struct table_column columns[] = {
+        {"ENDED", 20, 24, .key = "ended_at"},          {"PROCESS", 8, 28, false, .fill = item_fill_process},
+        {"HOW", 8, 34, .fill_row = fill_how},          {"IDS", 3, 9, true, .key = "ids"},
+        {"STALLED", 7, 9, true, .fill = fill_stalled}, {"FILE", 0, TEXT_ANY_COLUMNS, .fill_row = fill_path},
+    };
+    struct list list;
 
-    table_init(&table, columns, COLUMN_COUNT, true);
-    table_print_all(&table, listing->count, fill_row, listing);
+    list_init(&list, NULL, false, columns, ARRAY_COUNT(columns), true);
+    list_print(&list, listing->lines, sizeof(*listing->lines), listing->count);
 }
 
 static void print_json(const struct listing *listing)

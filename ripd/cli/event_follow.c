@@ -28,7 +28,7 @@
 struct following {
     struct hosts *hosts;
     const struct event_follow_options *options;
-    struct event_table table;
+    struct list list;
     int stop_descriptor;   /* readable: stop */
     pthread_mutex_t mutex; /* held while something is handled or written */
 };
@@ -133,7 +133,7 @@ static int handle_event(struct follower *follower, const char *kind, json_t *eve
     } else if (options->command != NULL) {
         return run_command(follower, kind, event);
     }
-    event_table_print(&follower->shared->table, follower->host, event);
+    list_print_row(&follower->shared->list, &(struct list_row){event, follower->host});
     return cli_flush() ? READ_ON : end_all(follower);
 }
 
@@ -281,13 +281,13 @@ int event_follow(struct hosts *hosts, const struct event_follow_options *options
         return status;
     }
     shared.stop_descriptor = open_stop();
-    event_table_init(&shared.table, hosts, options->json, false);
+    event_table_init(&shared.list, hosts, options->json, false);
     if (shared.stop_descriptor < 0)
         cli_error("events: signalfd: %s", strerror(errno));
     else
         status = load_id(options, &followers[0]);
     if (status == CLI_OK && options->command == NULL) {
-        event_table_begin(&shared.table);
+        list_begin(&shared.list);
         status = cli_flush() ? CLI_OK : CLI_OUTPUT;
     }
     if (status == CLI_OK)

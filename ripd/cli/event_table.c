@@ -7,24 +7,14 @@
 #include "cli/item.h"
 #include "util/array.h"
 
-enum column { TIME, EVENT, RING, ID, NAME, CAUSE, FOR, WHERE };
-
-/* HOST is left out where there is one host. */
-static const struct table_column columns[] = {
-    {"HOST", 8, 30, false},  {"TIME", 15, 20, false}, {"EVENT", 5, 12, false},
-    {"RING", 8, 24, false},  {"ID", 4, 10, true},     {"NAME", 8, 24, false},
-    {"CAUSE", 8, 15, false}, {"FOR", 6, 8, true},     {"WHERE", 0, TEXT_ANY_COLUMNS, false},
-};
-#define COLUMN_COUNT (ARRAY_COUNT(columns))
-
-/* "2026-11-20T09:41:07.120Z" without the fraction; brief: "11-20 09:41:07Z". */
-static void fill_time(struct table_cell *cell, const json_t *event, bool brief)
+/* "2026-11-20T09:41:07.120Z" without the fraction; on a terminal "11-20 09:41:07Z". */
+static void fill_time(struct table_cell *cell, const struct list_row *row, const struct table *table)
 {
-    const char *text = item_text(event, "at");
+    const char *text = item_text(row->item, "at");
 
     if (text == NULL || strlen(text) != 24 || text[19] != '.')
-        table_cell_value(cell, event, "at");
-    else if (brief)
+        table_cell_value(cell, row->item, "at");
+    else if (table->style.columns != TEXT_ANY_COLUMNS)
         table_cell_format(cell, "%.5s %.8sZ", text + 5, text + 11);
     else
         table_cell_format(cell, "%.19sZ", text);
@@ -49,54 +39,18 @@ static void fill_duration(struct table_cell *cell, const json_t *event)
     item_fill_duration(cell, lasted_ms != ITEM_UNKNOWN ? lasted_ms : item_number(event, "frozen_for_ms"));
 }
 
-static void fill_row(const struct event_table *table, struct table_cell cells[COLUMN_COUNT], size_t host,
-                     const json_t *event)
+void event_table_init(struct list *list, const struct hosts *hosts, bool json, bool rows_known)
 {
-    const bool brief = table->table.style.columns != TEXT_ANY_COLUMNS;
+    static const struct table_column columns[] = {
+        {"TIME", 15, 20, .fill_row = fill_time},
+        {"EVENT", 5, 12, .fill = fill_event},
+        {"RING", 8, 24, .key = "ring"},
+        {"ID", 4, 10, true, .key = "id"},
+        {"NAME", 8, 24, .key = "name"},
+        {"CAUSE", 8, 15, .key = "cause"},
+        {"FOR", 6, 8, true, .fill = fill_duration},
+        {"WHERE", 0, TEXT_ANY_COLUMNS, .fill_row = list_fill_where},
+    };
 
-    if (hosts_named(table->hosts))
-        table_cell_format(cells++, "%s", hosts_name(table->hosts, host));
-    fill_time(&cells[TIME], event, brief);
-    fill_event(&cells[EVENT], event);
-    table_cell_value(&cells[RING], event, "ring");
-    table_cell_value(&cells[ID], event, "id");
-    table_cell_value(&cells[NAME], event, "name");
-    table_cell_value(&cells[CAUSE], event, "cause");
-    fill_duration(&cells[FOR], event);
-    item_fill_where(&cells[WHERE], json_object_get(event, "location"), text_path_parts(&table->table.style));
-}
-
-void event_table_init(struct event_table *table, const struct hosts *hosts, bool json, bool rows_known)
-{
-    const bool skip = !hosts_named(hosts);
-
-    *table = (struct event_table){.hosts = hosts, .json = json};
-    table_init(&table->table, columns + skip, COLUMN_COUNT - skip, rows_known);
-}
-
-void event_table_fit(struct event_table *table, size_t host, const json_t *event)
-{
-    struct table_cell cells[COLUMN_COUNT];
-
-    fill_row(table, cells, host, event);
-    table_fit(&table->table, cells);
-}
-
-void event_table_begin(struct event_table *table)
-{
-    table_settle(&table->table);
-    if (!table->json)
-        table_print_titles(&table->table);
-}
-
-void event_table_print(const struct event_table *table, size_t host, const json_t *event)
-{
-    struct table_cell cells[COLUMN_COUNT];
-
-    if (table->json) {
-        hosts_print_json(table->hosts, host, event);
-        return;
-    }
-    fill_row(table, cells, host, event);
-    table_print(&table->table, cells);
+    list_init(list, hosts, json, columns, ARRAY_COUNT(columns), rows_known);
 }

@@ -122,11 +122,6 @@ static bool make_target(const struct settings *settings, char target[FILTERS_TAR
 
 /* ---- the list ---- */
 
-struct row {
-    size_t host;
-    const json_t *event;
-};
-
 /* Removes the events up to since_id; false: there are none. Warns if that id is of another history. */
 static bool remove_older(const json_t *document, const char *since_id)
 {
@@ -154,39 +149,26 @@ static const char *time_of(const json_t *event)
     return at != NULL ? at : "";
 }
 
-/* The newest of all hosts, newest first, as each host has its own: how many. */
-static size_t merge(const struct hosts *hosts, size_t *next, struct row *rows, size_t limit)
+/* The newest of all hosts at the end of rows, oldest first; each host has its own newest first. Returns how many. */
+static size_t merge(const struct hosts *hosts, size_t *next, struct list_row *rows, size_t limit)
 {
     size_t count = 0;
 
     while (count < limit) {
-        struct row newest = {.event = NULL};
+        struct list_row newest = {.item = NULL};
 
         for (size_t i = 0; i < hosts_count(hosts); i++) {
             const json_t *event = json_array_get(json_object_get(hosts_document(hosts, i), "events"), next[i]);
 
-            if (event != NULL && (newest.event == NULL || strcmp(time_of(event), time_of(newest.event)) > 0))
-                newest = (struct row){.host = i, .event = event};
+            if (event != NULL && (newest.item == NULL || strcmp(time_of(event), time_of(newest.item)) > 0))
+                newest = (struct list_row){.item = event, .host = i};
         }
-        if (newest.event == NULL)
+        if (newest.item == NULL)
             break;
         next[newest.host]++;
-        rows[count++] = newest;
+        rows[limit - ++count] = newest;
     }
     return count;
-}
-
-static void print_rows(const struct hosts *hosts, bool json, const struct row *rows, size_t count)
-{
-    struct event_table table;
-
-    event_table_init(&table, hosts, json, true);
-    for (size_t i = 0; i < count; i++)
-        event_table_fit(&table, rows[i].host, rows[i].event);
-    if (count != 0)
-        event_table_begin(&table);
-    for (size_t i = count; i-- > 0;)
-        event_table_print(&table, rows[i].host, rows[i].event);
 }
 
 /* Events that are there and that the request did not bring, or the limit left out. */
@@ -201,12 +183,13 @@ static void report_older(const struct hosts *hosts, size_t shown)
         cli_error("events: %lld older events are not shown; --limit shows more", older);
 }
 
-static int list(struct hosts *hosts, const struct settings *settings, const char *target)
+static int list_events(struct hosts *hosts, const struct settings *settings, const char *target)
 {
     const size_t limit = settings->limit != NULL ? strtoul(settings->limit, NULL, 10) : QUERY_LIMIT_DEFAULT;
-    struct row *rows = calloc(limit, sizeof(*rows));
+    struct list_row *rows = calloc(limit, sizeof(*rows));
     size_t *next = calloc(hosts_count(hosts), sizeof(*next)), count;
     int status = CLI_UNREACHABLE;
+    struct list list;
     bool removed;
 
     if (rows == NULL || next == NULL) {
@@ -216,7 +199,8 @@ static int list(struct hosts *hosts, const struct settings *settings, const char
     hosts_get(hosts, target, "ripd/events/1", "events");
     removed = remove_older(hosts_document(hosts, 0), settings->since_id); /* an id is of one host */
     count = merge(hosts, next, rows, limit);
-    print_rows(hosts, settings->hosts.json, rows, count);
+    event_table_init(&list, hosts, settings->hosts.json, true);
+    list_print(&list, rows + limit - count, sizeof(*rows), count);
     cli_flush();
     if (!removed)
         report_older(hosts, count);
@@ -248,7 +232,7 @@ int cli_events(int argc, char **argv)
 
         status = event_follow(hosts, &options);
     } else {
-        status = list(hosts, &settings, target);
+        status = list_events(hosts, &settings, target);
     }
     hosts_close(hosts);
     return status;

@@ -347,3 +347,13 @@ void hosts_print_json(const struct hosts *hosts, size_t i, const json_t *object)
     table_print_json(&style, copy);
     json_decref(copy);
 }
+
+void hosts_print_each(const struct hosts *hosts, const char *list)
+{
+    size_t i;
+    json_t *item;
+
+    for (size_t host = 0; host < hosts->count; host++)
+        json_array_foreach(json_object_get(hosts_document(hosts, host), list), i, item)
+            hosts_print_json(hosts, host, item);
+}

@@ -92,4 +92,7 @@ int hosts_report(const struct hosts *hosts);
 /* An object of a host's answer as JSON, a line; with a member "host" where hosts_named(). */
 void hosts_print_json(const struct hosts *hosts, size_t i, const json_t *object);
 
+/* The items of that list of all documents, likewise. */
+void hosts_print_each(const struct hosts *hosts, const char *list);
+
 #endif

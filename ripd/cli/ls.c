@@ -15,6 +15,7 @@
 #include "cli/frame.h"
 #include "cli/hosts.h"
 #include "cli/item.h"
+#include "cli/list.h"
 #include "cli/table.h"
 #include "util/array.h"
 #include "util/text.h"
@@ -47,20 +48,11 @@ const struct cli_syntax cli_ls_syntax = {
     CLI_FLAGS(flags),
 };
 
-enum column { RING, PROCESS, RUNNING, IDLE, STALLED, STOPPED, ENDED, REMARKS };
-static const struct table_column columns[] = {
-    {"HOST", 8, 30, false},  {"RING", 8, 28, false}, {"PROCESS", 8, 28, false},
-    {"RUNNING", 7, 9, true}, {"IDLE", 4, 9, true},   {"STALLED", 7, 9, true},
-    {"STOPPED", 7, 9, true}, {"ENDED", 5, 9, true},  {"REMARKS", 0, TEXT_ANY_COLUMNS, false},
-};
-#define COLUMN_COUNT (ARRAY_COUNT(columns))
-
 /* A process of a ring; a ring without one has a line, too. */
 struct line {
-    size_t host;
+    struct list_row row; /* what the columns show: made of the ring, the process and the counts */
     const json_t *ring;
     const json_t *process; /* NULL: it has none, or cannot be read */
-    json_t *counted;       /* an answer whose frame has the counts; NULL: there is none */
 };
 
 struct lines {
@@ -75,7 +67,7 @@ static void add_line(struct lines *lines, size_t host, const json_t *ring, const
     if (lines->count == LINES_MAX)
         lines->left_out++;
     else
-        lines->items[lines->count++] = (struct line){.host = host, .ring = ring, .process = process};
+        lines->items[lines->count++] = (struct line){{NULL, host}, ring, process};
 }
 
 static void collect(struct lines *lines)
@@ -110,123 +102,117 @@ static bool quote(char *text, size_t size, const char *name)
     return *name == '\0';
 }
 
-/* Of a ring with one process they are the ring's; of several each is asked for. */
-static void count_ids(struct hosts *hosts, struct line *line)
+/* A document whose frame has the counts of a line; NULL: they are not known. Of several processes each is asked for. */
+static json_t *count_ids(struct hosts *hosts, const struct line *line)
 {
     const char *ring = item_text(line->ring, "ring");
     long long pid = item_number(line->process, "pid");
     char target[FILTERS_TARGET_BYTES] = "/threads?trail=0&limit=1", pattern[QUERY_PATTERN_BYTES], number[32];
 
     if (json_array_size(json_object_get(line->ring, "processes")) < 2 &&
-        json_is_object(json_object_get(line->ring, "counts"))) {
-        line->counted = json_pack("{s:O}", "counts", json_object_get(line->ring, "counts"));
-        return;
-    }
+        json_is_object(json_object_get(line->ring, "counts")))
+        return json_incref((json_t *)(uintptr_t)line->ring);
     snprintf(number, sizeof(number), "%lld", pid);
     if (ring == NULL || !item_is(line->ring, "health", "readable") || !quote(pattern, sizeof(pattern), ring) ||
         client_target_add(target, sizeof(target), "ring", pattern) != 0 ||
         (pid > 0 && client_target_add(target, sizeof(target), "pid", number) != 0))
-        return;
-    line->counted = hosts_get_one(hosts, line->host, target, "ripd/threads/1");
+        return NULL;
+    return hosts_get_one(hosts, line->row.host, target, "ripd/threads/1");
+}
+
+/* counted: a reference, which is dropped; NULL = no counts are known. */
+static json_t *make_item(const struct line *line, json_t *counted)
+{
+    json_t *item = json_pack("{s:O?, s:O?}", "ring", json_object_get(line->ring, "ring"), "process", line->process);
+
+    for (int state = 0; counted != NULL && state < ID_STATE_COUNT; state++) {
+        const char *name = id_state_name((enum id_state)state);
+
+        json_object_set_new(item, name, json_integer(frame_count(counted, name)));
+    }
+    if (counted != NULL)
+        json_object_set_new(item, "ended", json_integer(frame_count(counted, "exited") + frame_count(counted, "dead")));
+    json_decref(counted);
+    return item;
+}
+
+/* What is unusual about it; "" if nothing is. */
+static void format_remarks(char *text, size_t size, const struct line *line)
+{
+    const char *health = item_text(line->ring, "health"), *reason = item_text(line->ring, "reason");
+    const char *coverage = item_text(line->ring, "coverage"), *key;
+    bool is_dead = json_is_true(json_object_get(line->process, "dead"));
+    long long refused_count = 0;
+    json_t *value;
+    size_t i;
+
+    json_object_foreach(json_object_get(line->ring, "refused"), key, value) if (json_is_integer(value) &&
+                                                                                json_integer_value(value) > 0 &&
+                                                                                refused_count < ITEM_NUMBER_MAX)
+        refused_count += item_number(json_object_get(line->ring, "refused"), key);
+    if (health != NULL && strcmp(health, "readable") != 0)
+        text_append(text, size, "; %s: %s", health, reason != NULL ? reason : "-");
+    if (is_dead || json_is_true(json_object_get(line->ring, "dead")))
+        text_append(text, size, "; dead");
+    if (json_is_true(json_object_get(line->ring, "unlinked")))
+        text_append(text, size, "; its file is removed");
+    if (json_is_false(json_object_get(line->process, "attested")) && !is_dead)
+        text_append(text, size, "; not attested");
+    if (refused_count != 0)
+        text_append(text, size, "; %lld ids refused", refused_count);
+    if (coverage != NULL && strcmp(coverage, "full") != 0)
+        text_append(text, size, "; coverage %s", coverage);
+    json_array_foreach(json_object_get(line->ring, "coverage_reasons"), i, value) if (json_is_string(value))
+        text_append(text, size, "; %s", json_string_value(value));
 }
 
 /* ---- what is printed ---- */
 
-static void fill_count(struct table_cell *cell, const struct line *line, const char *state, const char *other_state)
+static void fill_stalled(struct table_cell *cell, const json_t *item)
 {
-    long long count = frame_count(line->counted, state);
-
-    if (other_state != NULL)
-        count += frame_count(line->counted, other_state);
-    if (line->counted == NULL)
-        table_cell_format(cell, "-");
-    else
-        table_cell_format(cell, "%lld", count);
+    table_cell_value(cell, item, "stalled");
+    if (item_number(item, "stalled") > 0)
+        cell->colour = TABLE_RED;
 }
 
-/* What is unusual about it. */
-static void fill_remarks(struct table_cell *cell, const struct line *line)
+static void fill_remarks(struct table_cell *cell, const struct list_row *row, const struct table *table)
 {
-    const char *health = item_text(line->ring, "health");
-    const char *reason = item_text(line->ring, "reason");
-    const char *coverage = item_text(line->ring, "coverage");
-    const json_t *refused = json_object_get(line->ring, "refused");
-    long long refused_count = 0;
+    const struct line *line = (const struct line *)row;
     char text[512] = "";
-    json_t *value;
-    const char *key;
-    size_t i;
 
-    json_object_foreach((json_t *)(uintptr_t)refused, key,
-                        value) if (item_number(refused, key) > 0 && refused_count < ITEM_NUMBER_MAX) refused_count +=
-        item_number(refused, key);
-    if (health != NULL && strcmp(health, "readable") != 0)
-        text_append(text, sizeof(text), "; %s: %s", health, reason != NULL ? reason : "-");
-    if (json_is_true(json_object_get(line->process, "dead")) || json_is_true(json_object_get(line->ring, "dead")))
-        text_append(text, sizeof(text), "; dead");
-    if (json_is_true(json_object_get(line->ring, "unlinked")))
-        text_append(text, sizeof(text), "; its file is removed");
-    if (json_is_false(json_object_get(line->process, "attested")) &&
-        !json_is_true(json_object_get(line->process, "dead")))
-        text_append(text, sizeof(text), "; not attested");
-    if (refused_count != 0)
-        text_append(text, sizeof(text), "; %lld ids refused", refused_count);
-    if (coverage != NULL && strcmp(coverage, "full") != 0)
-        text_append(text, sizeof(text), "; coverage %s", coverage);
-    json_array_foreach(json_object_get(line->ring, "coverage_reasons"), i, value) if (json_is_string(value))
-        text_append(text, sizeof(text), "; %s", json_string_value(value));
+    (void)table;
+    format_remarks(text, sizeof(text), line);
     table_cell_format(cell, "%s", text[0] != '\0' ? text + strlen("; ") : "-");
-    if (health != NULL && strcmp(health, "readable") != 0)
+    if (item_text(line->ring, "health") != NULL && !item_is(line->ring, "health", "readable"))
         cell->colour = TABLE_YELLOW;
 }
 
-/* For table_print_all(). */
-static void fill_row(const struct table *table, struct table_cell *cells, const void *context, size_t nth)
+static void print_table(struct lines *lines)
 {
-    const struct lines *lines = context;
-    const struct line *line = &lines->items[nth];
-    json_t *item = json_pack("{s:O?}", "process", line->process);
+    static const struct table_column columns[] = {
+        {"RING", 8, 28, .key = "ring"},
+        {"PROCESS", 8, 28, .fill = item_fill_process},
+        {"RUNNING", 7, 9, true, .key = "running"},
+        {"IDLE", 4, 9, true, .key = "idle"},
+        {"STALLED", 7, 9, true, .fill = fill_stalled},
+        {"STOPPED", 7, 9, true, .key = "stopped"},
+        {"ENDED", 5, 9, true, .key = "ended"},
+        {"REMARKS", 0, TEXT_ANY_COLUMNS, .fill_row = fill_remarks},
+    };
+    struct list list;
 
-    (void)table;
-    if (hosts_named(lines->hosts))
-        table_cell_format(cells++, "%s", hosts_name(lines->hosts, line->host));
-    table_cell_value(&cells[RING], line->ring, "ring");
-    item_fill_process(&cells[PROCESS], item);
-    fill_count(&cells[RUNNING], line, "running", NULL);
-    fill_count(&cells[IDLE], line, "idle", NULL);
-    fill_count(&cells[STALLED], line, "stalled", NULL);
-    fill_count(&cells[STOPPED], line, "stopped", NULL);
-    fill_count(&cells[ENDED], line, "exited", "dead");
-    if (frame_count(line->counted, "stalled") != 0)
-        cells[STALLED].colour = TABLE_RED;
-    fill_remarks(&cells[REMARKS], line);
-    json_decref(item);
-}
+    for (size_t i = 0; i < lines->count; i++) {
+        struct line *line = &lines->items[i];
 
-static void print_table(const struct lines *lines)
-{
-    const size_t skip = hosts_named(lines->hosts) ? 0 : 1;
-    struct table table;
-
-    table_init(&table, columns + skip, COLUMN_COUNT - skip, true);
-    table_print_all(&table, lines->count, fill_row, lines);
+        line->row.item = make_item(line, count_ids(lines->hosts, line));
+    }
+    list_init(&list, lines->hosts, false, columns, ARRAY_COUNT(columns), true);
+    list_print(&list, lines->items, sizeof(lines->items[0]), lines->count);
     if (lines->left_out != 0)
         printf("%zu more; --ring and --pid choose\n", lines->left_out);
 }
 
-/* The rings, each with all its processes. */
-static void print_json(const struct hosts *hosts)
-{
-    for (size_t host = 0; host < hosts_count(hosts); host++) {
-        const json_t *rings = json_object_get(hosts_document(hosts, host), "rings");
-        size_t i;
-        json_t *ring;
-
-        json_array_foreach(rings, i, ring) hosts_print_json(hosts, host, ring);
-    }
-}
-
-static int list(struct hosts *hosts, const struct settings *settings)
+static int list_rings(struct hosts *hosts, const struct settings *settings)
 {
     struct lines *lines = calloc(1, sizeof(*lines));
     int status;
@@ -236,12 +222,10 @@ static int list(struct hosts *hosts, const struct settings *settings)
         return CLI_UNREACHABLE;
     }
     if (settings->hosts.json) {
-        print_json(hosts);
+        hosts_print_each(hosts, "rings");
     } else {
         lines->hosts = hosts;
         collect(lines);
-        for (size_t i = 0; i < lines->count; i++)
-            count_ids(hosts, &lines->items[i]);
         print_table(lines);
         if (lines->count == 0 && frame_answered(hosts) != 0)
             puts("no rings; `rip run COMMAND` makes one");
@@ -249,7 +233,7 @@ static int list(struct hosts *hosts, const struct settings *settings)
     cli_flush();
     status = hosts_report(hosts);
     for (size_t i = 0; i < lines->count; i++)
-        json_decref(lines->items[i].counted);
+        json_decref((json_t *)(uintptr_t)lines->items[i].row.item);
     free(lines);
     return status;
 }
@@ -270,7 +254,7 @@ int cli_ls(int argc, char **argv)
     if (status != CLI_OK)
         return status;
     hosts_get(hosts, target, "ripd/rings/1", "rings");
-    status = list(hosts, &settings);
+    status = list_rings(hosts, &settings);
     hosts_close(hosts);
     return status;
 }

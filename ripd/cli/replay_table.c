@@ -12,21 +12,20 @@
 #include <jansson.h>
 
 #include "cli/item.h"
+#include "cli/list.h"
 #include "cli/table.h"
 #include "util/array.h"
 #include "util/search.h"
 
 #define NS_PER_MS UINT64_C(1000000)
-
-enum name { NAME_THREAD, NAME_PROCESS, NAME_WHERE, NAME_COUNT };
+#define KEY_BYTES (3u * TABLE_CELL_BYTES)
 
 struct row {
-    char *names[NAME_COUNT];
+    struct list_row row; /* of its first begin: a reference */
     size_t episode_count;
     size_t certain_count;
     size_t recorded_count; /* of which ripd published the begin, too */
     uint64_t longest_ns;
-    char *first; /* the time of the first begin */
     uint64_t first_wall_ns;
     int64_t earlier_ns; /* by how much the begins came earlier than those of ripd, in all */
 };
@@ -35,11 +34,12 @@ struct row {
 struct open_episode {
     uint64_t number;
     uint64_t since_wall_ns;
-    struct row *row;
+    size_t row; /* number */
 };
 
 struct replay_table {
-    struct row **rows;
+    struct row *rows;
+    json_t *numbers; /* of the rows, by what they show */
     size_t count;
     size_t capacity;
     struct open_episode *open;
@@ -49,98 +49,64 @@ struct replay_table {
 
 struct replay_table *replay_table_new(void)
 {
-    return calloc(1, sizeof(struct replay_table));
-}
+    struct replay_table *table = calloc(1, sizeof(*table));
 
-static void row_free(struct row *row)
-{
-    for (int i = 0; i < NAME_COUNT; i++)
-        free(row->names[i]);
-    free(row->first);
-    free(row);
+    if (table != NULL)
+        table->numbers = json_object();
+    return table;
 }
 
 void replay_table_free(struct replay_table *table)
 {
-    for (size_t i = 0; table != NULL && i < table->count; i++)
-        row_free(table->rows[i]);
-    if (table != NULL) {
-        free(table->rows);
-        free(table->open);
-    }
+    if (table == NULL)
+        return;
+    for (size_t i = 0; i < table->count; i++)
+        json_decref((json_t *)(uintptr_t)table->rows[i].row.item);
+    json_decref(table->numbers);
+    free(table->rows);
+    free(table->open);
     free(table);
 }
 
 /* Rows ------------------------------------------------------------------------------------------------------------- */
 
-static int compare_key(const void *key, const void *item)
+/* The number of the row of an item, made if there is none; 0 or -ENOMEM. */
+static int find_row(struct replay_table *table, const struct event *event, json_t *item, size_t *ret_number)
 {
-    const struct table_cell *names = key;
-    const struct row *row = *(struct row *const *)item;
-    int order = 0;
+    struct table_cell thread, process, where;
+    char key[KEY_BYTES];
+    const json_t *known;
 
-    for (int i = 0; i < NAME_COUNT && order == 0; i++) {
-        order = strncmp(names[i].text, row->names[i], names[i].bytes);
-        if (order == 0)
-            order = -(row->names[i][names[i].bytes] != '\0');
-    }
-    return order;
-}
-
-/* names are those of an item. NULL: no memory. */
-static struct row *make_row(const struct event *event, const json_t *item, const struct table_cell *names)
-{
-    struct row *row = calloc(1, sizeof(*row));
-    struct table_cell first;
-    bool complete;
-
-    if (row == NULL)
-        return NULL;
-    table_cell_value(&first, item, "at");
-    row->first = strndup(first.text, first.bytes);
-    row->first_wall_ns = event->at_wall_ns;
-    complete = row->first != NULL;
-    for (int i = 0; i < NAME_COUNT; i++) {
-        row->names[i] = strndup(names[i].text, names[i].bytes);
-        complete &= row->names[i] != NULL;
-    }
-    if (complete)
-        return row;
-    row_free(row);
-    return NULL;
-}
-
-static struct row *find_row(struct replay_table *table, const struct event *event, const json_t *item)
-{
-    const struct text_style style = text_style_of_output();
-    struct table_cell names[NAME_COUNT];
-    struct row *row;
-    size_t at;
-
-    item_fill_thread(&names[NAME_THREAD], item);
-    item_fill_process(&names[NAME_PROCESS], item);
-    item_fill_where(&names[NAME_WHERE], json_object_get(item, "location"), text_path_parts(&style));
-    at = search_first(names, table->rows, table->count, sizeof(struct row *), compare_key);
-    if (at < table->count && compare_key(names, &table->rows[at]) == 0)
-        return table->rows[at];
-    row = ARRAY_GROW(table->rows, table->count, table->capacity) ? make_row(event, item, names) : NULL;
-    if (row == NULL)
-        return NULL;
-    ARRAY_OPEN(table->rows, table->count, at);
-    return table->rows[at] = row;
+    item_fill_thread(&thread, item);
+    item_fill_process(&process, item);
+    item_fill_where(&where, json_object_get(item, "location"), 0);
+    snprintf(key, sizeof(key), "%s\n%s\n%s", thread.text, process.text, where.text);
+    known = json_object_get(table->numbers, key);
+    *ret_number = known != NULL ? (size_t)json_integer_value(known) : table->count;
+    if (known != NULL)
+        return 0;
+    if (!ARRAY_GROW(table->rows, table->count, table->capacity) ||
+        json_object_set_new_nocheck(table->numbers, key, json_integer((json_int_t)table->count)) != 0)
+        return -ENOMEM;
+    table->rows[table->count++] = (struct row){.row.item = json_incref(item), .first_wall_ns = event->at_wall_ns};
+    return 0;
 }
 
 static int take_begin(struct replay_table *table, const struct replay_alert *alert)
 {
     const struct event *event = alert->event;
     json_t *item = json_loadb(event->text, event->text_bytes, JSON_ALLOW_NUL, NULL);
-    struct row *row =
-        ARRAY_GROW(table->open, table->open_count, table->open_capacity) ? find_row(table, event, item) : NULL;
+    struct row *row;
+    size_t number;
+    int result = ARRAY_GROW(table->open, table->open_count, table->open_capacity)
+                     ? find_row(table, event, item, &number)
+                     : -ENOMEM;
 
     json_decref(item);
-    if (row == NULL)
-        return -ENOMEM;
-    table->open[table->open_count++] = (struct open_episode){event->episode, event->since_wall_ns, row};
+    if (result != 0)
+        return result;
+    table->open[table->open_count++] = (struct open_episode){event->episode, event->since_wall_ns, number};
+    row = &table->rows[number];
     row->episode_count++;
     row->certain_count += alert->certain;
     if (alert->recorded != NULL) {
@@ -167,7 +133,7 @@ int replay_table_take(struct replay_table *table, const struct replay_alert *ale
 
         if (open->number != event->episode)
             continue;
-        lasted(open->row, event->duration_ns);
+        lasted(&table->rows[open->row], event->duration_ns);
         *open = table->open[--table->open_count];
         break;
     }
@@ -176,25 +142,14 @@ int replay_table_take(struct replay_table *table, const struct replay_alert *ale
 
 /* Printing --------------------------------------------------------------------------------------------------------- */
 
-enum column { EPISODES, CERTAIN, PUBLISHED, BEGINS, LONGEST, FIRST, THREAD, PROCESS, WHERE, COLUMN_COUNT };
-static const struct table_column columns[COLUMN_COUNT] = {
-    [EPISODES] = {"EPISODES", 8, 9, true},
-    [CERTAIN] = {"CERTAIN", 7, 9, true},
-    [PUBLISHED] = {"BY RIPD", 7, 9, true},
-    [BEGINS] = {"BEGINS", 6, 14, false},
-    [LONGEST] = {"LONGEST", 7, 8, true},
-    [FIRST] = {"FIRST", 20, 24, false},
-    [THREAD] = {"THREAD", 8, 32, false},
-    [PROCESS] = {"PROCESS", 8, 28, false},
-    [WHERE] = {"WHERE", 0, TEXT_ANY_COLUMNS, false},
-};
-
 /* By how much earlier, on average. */
-static void fill_begins(struct table_cell *cell, const struct row *row)
+static void fill_begins(struct table_cell *cell, const struct list_row *of, const struct table *table)
 {
+    const struct row *row = (const struct row *)of;
     struct table_cell duration;
     int64_t ms;
 
+    (void)table;
     if (row->recorded_count == 0) {
         table_cell_format(cell, "-");
         return;
@@ -207,26 +162,21 @@ static void fill_begins(struct table_cell *cell, const struct row *row)
         table_cell_format(cell, "%s %s", duration.text, ms > 0 ? "earlier" : "later");
 }
 
-/* For table_print_all(). */
-static void fill_cells(const struct table *table, struct table_cell *cells, const void *context, size_t nth)
-{
-    const struct row *row = ((struct row *const *)context)[nth];
-
-    (void)table;
-    table_cell_format(&cells[EPISODES], "%zu", row->episode_count);
-    table_cell_format(&cells[CERTAIN], "%zu", row->certain_count);
-    table_cell_format(&cells[PUBLISHED], "%zu", row->recorded_count);
-    fill_begins(&cells[BEGINS], row);
-    item_fill_duration(&cells[LONGEST], (long long)(row->longest_ns / NS_PER_MS));
-    table_cell_format(&cells[FIRST], "%s", row->first);
-    table_cell_format(&cells[THREAD], "%s", row->names[NAME_THREAD]);
-    table_cell_format(&cells[PROCESS], "%s", row->names[NAME_PROCESS]);
-    table_cell_format(&cells[WHERE], "%s", row->names[NAME_WHERE]);
-}
+static const struct table_column columns[] = {
+    {"EPISODES", 8, 9, true, .key = "episodes"},
+    {"CERTAIN", 7, 9, true, .key = "certain"},
+    {"BY RIPD", 7, 9, true, .key = "by_ripd"},
+    {"BEGINS", 6, 14, .fill_row = fill_begins},
+    {"LONGEST", 7, 8, true, .key = "longest_ms", .fill = list_fill_duration},
+    {"FIRST", 20, 24, .key = "at"},
+    {"THREAD", 8, 32, .fill = item_fill_thread},
+    {"PROCESS", 8, 28, .fill = item_fill_process},
+    {"WHERE", 0, TEXT_ANY_COLUMNS, .fill_row = list_fill_where},
+};
 
 static int compare_rows(const void *left, const void *right)
 {
-    const struct row *a = *(struct row *const *)left, *b = *(struct row *const *)right;
+    const struct row *a = left, *b = right;
 
     return search_order_then(search_order_pair(b->episode_count, b->longest_ns, a->episode_count, a->longest_ns),
                              search_order(a->first_wall_ns, b->first_wall_ns));
@@ -237,9 +187,9 @@ static void print_totals(const struct replay_table *table, const struct replay_c
     size_t episodes = 0, certain = 0, published = 0;
 
     for (size_t i = 0; i < table->count; i++) {
-        episodes += table->rows[i]->episode_count;
-        certain += table->rows[i]->certain_count;
-        published += table->rows[i]->recorded_count;
+        episodes += table->rows[i].episode_count;
+        certain += table->rows[i].certain_count;
+        published += table->rows[i].recorded_count;
     }
     printf("%zu episode%s", episodes, episodes == 1 ? "" : "s");
     if (counts->exact)
@@ -252,13 +202,21 @@ static void print_totals(const struct replay_table *table, const struct replay_c
         printf(", %zu certain\n", certain);
 }
 
-static void print_rows(const struct replay_table *rows)
+static void print_rows(const struct replay_table *table)
 {
-    struct table table;
+    struct list list;
 
-    qsort(rows->rows, rows->count, sizeof(struct row *), compare_rows);
-    table_init(&table, columns, COLUMN_COUNT, true);
-    table_print_all(&table, rows->count, fill_cells, rows->rows);
+    for (size_t i = 0; i < table->count; i++) {
+        const struct row *row = &table->rows[i];
+
+        json_object_update_new((json_t *)(uintptr_t)row->row.item,
+                               json_pack("{s:I, s:I, s:I, s:I}", "episodes", (json_int_t)row->episode_count, "certain",
+                                         (json_int_t)row->certain_count, "by_ripd", (json_int_t)row->recorded_count,
+                                         "longest_ms", (json_int_t)(row->longest_ns / NS_PER_MS)));
+    }
+    qsort(table->rows, table->count, sizeof(*table->rows), compare_rows);
+    list_init(&list, NULL, false, columns, ARRAY_COUNT(columns), true);
+    list_print(&list, table->rows, sizeof(*table->rows), table->count);
 }
 
 static void print_span(const struct replay_counts *counts)
@@ -284,7 +242,7 @@ void replay_table_print(struct replay_table *table, const char *path, const stru
         return;
     }
     for (size_t i = 0; i < table->open_count; i++)
-        lasted(table->open[i].row, counts->last_wall_ns - table->open[i].since_wall_ns);
+        lasted(&table->rows[table->open[i].row], counts->last_wall_ns - table->open[i].since_wall_ns);
     print_span(counts);
     if (table->count != 0)
         print_rows(table);

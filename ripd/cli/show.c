@@ -399,15 +399,6 @@ static bool show_one(struct report *report, struct hosts *hosts, size_t host, co
     return found;
 }
 
-static void print_threads_json(const struct hosts *hosts, size_t host)
-{
-    const json_t *threads = json_object_get(hosts_document(hosts, host), "threads");
-    size_t i;
-    json_t *item;
-
-    json_array_foreach(threads, i, item) hosts_print_json(hosts, host, item);
-}
-
 static int show(struct hosts *hosts, const struct settings *settings, const char *word, const char *name)
 {
     struct choice choice;
@@ -419,20 +410,17 @@ static int show(struct hosts *hosts, const struct settings *settings, const char
         return status;
     report_init(&report, settings->markdown);
     status = hosts_report(hosts);
+    if (name == NULL && settings->hosts.json)
+        hosts_print_each(hosts, "threads");
     for (size_t i = 0; i < hosts_count(hosts); i++) {
         if (item_number(hosts_document(hosts, i), "total") <= 0)
             continue;
-        if (name != NULL) {
+        if (name != NULL)
             found |= show_one(&report, hosts, i, settings, name);
-            continue;
-        }
-        found = true;
-        if (settings->hosts.json)
-            print_threads_json(hosts, i);
-        else
+        else if (!settings->hosts.json)
             show_group(&report, hosts, i, &choice, hosts_document(hosts, i), settings->all);
     }
-    if (found)
+    if (found || name == NULL)
         return status;
     cli_error("show: '%.100s': no such id of %.100s", name, word);
     return CLI_UNREACHABLE;

@@ -18,6 +18,7 @@
 #include "cli/hosts.h"
 #include "cli/incidents.h"
 #include "cli/item.h"
+#include "cli/list.h"
 #include "cli/table.h"
 #include "util/array.h"
 #include "view/query_parse.h"
@@ -67,9 +68,9 @@ const struct cli_syntax cli_stalls_syntax = {
 
 enum way { WAY_INCIDENTS, WAY_LOCATION, WAY_ROOT, WAY_COUNT };
 
-/* One line to come: an incident, or a group that ripd made. */
+/* An incident, or a group that ripd made. */
 struct line {
-    size_t host;
+    struct list_row row;
     struct incident incident; /* of a group: shown is the group */
 };
 
@@ -83,45 +84,86 @@ struct lines {
     long long id_count;
 };
 
-/* What is asked for, and its columns. HOST is left out where there is one host. */
+/* ---- columns ---- */
+
+static void fill_longest(struct table_cell *cell, const struct list_row *row, const struct table *table)
+{
+    (void)table;
+    item_fill_duration(cell, ((const struct line *)row)->incident.longest_ms);
+}
+
+/* What it waits for, and how many wait with it or for it: that first, so that it is never cut. */
+static void fill_on(struct table_cell *cell, const struct list_row *row, const struct table *table)
+{
+    const struct incident *incident = &((const struct line *)row)->incident;
+    struct table_cell on;
+
+    (void)table;
+    item_fill_on(&on, incident->shown);
+    if (incident->is_root && incident->waiting_count != 0)
+        table_cell_format(cell, "and %zu wait for it: %s", incident->waiting_count, on.text);
+    else if (incident->waiting_count > 1)
+        table_cell_format(cell, "and %zu more: %s", incident->waiting_count - 1, on.text);
+    else
+        table_cell_format(cell, "%s", on.text);
+}
+
+static void fill_root_where(struct table_cell *cell, const struct list_row *row, const struct table *table)
+{
+    const struct list_row root = {.item = json_object_get(row->item, "root")};
+
+    list_fill_where(cell, &root, table);
+}
+
+/* A root is like an item, and a deadlock like the chain of one. */
+static void fill_root_on(struct table_cell *cell, const json_t *group)
+{
+    const json_t *root = json_object_get(group, "root"), *deadlock = json_object_get(group, "deadlock");
+    char names[256];
+
+    item_fill_on(cell, root);
+    if (json_array_size(deadlock) == 0)
+        return;
+    item_format_chain(names, sizeof(names), deadlock, root, ITEM_CHAIN_NAMES);
+    table_cell_format(cell, "deadlock with %s", names);
+}
+
+/* What is asked for, and its columns. */
 static const struct way_facts {
     const char *name;
     const char *path;
     const char *schema;
-    struct table_column columns[7];
+    struct table_column columns[6];
     size_t count;
 } ways[] = {
     [WAY_INCIDENTS] = {NULL,
                        "/stalls?trail=0&limit=" ASKED,
                        "ripd/stalls/1",
-                       {{"HOST", 8, 30, false},
-                        {"AGE", 6, 8, true},
-                        {"CAUSE", 8, 15, false},
-                        {"THREAD", 8, 28, false},
-                        {"PROCESS", 14, 28, false},
-                        {"WHERE", 20, 60, false},
-                        {"ON", 0, TEXT_ANY_COLUMNS, false}},
-                       7},
+                       {{"AGE", 6, 8, true, .fill_row = fill_longest},
+                        {"CAUSE", 8, 15, .fill = item_fill_cause},
+                        {"THREAD", 8, 28, .fill = item_fill_thread},
+                        {"PROCESS", 14, 28, .fill = item_fill_process},
+                        {"WHERE", 20, 60, .fill_row = list_fill_where},
+                        {"ON", 0, TEXT_ANY_COLUMNS, .fill_row = fill_on}},
+                       6},
     [WAY_LOCATION] = {"location",
                       "/stalls?group=location&limit=" ASKED,
                       "ripd/stalls-by-location/1",
-                      {{"HOST", 8, 30, false},
-                       {"COUNT", 5, 10, true},
-                       {"LONGEST", 7, 8, true},
-                       {"FOR EXAMPLE", 8, 28, false},
-                       {"WHERE", 16, TEXT_ANY_COLUMNS, false}},
-                      5},
+                      {{"COUNT", 5, 10, true, .key = "count"},
+                       {"LONGEST", 7, 8, true, .fill_row = fill_longest},
+                       {"FOR EXAMPLE", 8, 28, .key = "example", .fill = item_fill_thread},
+                       {"WHERE", 16, TEXT_ANY_COLUMNS, .fill_row = list_fill_where}},
+                      4},
     [WAY_ROOT] = {"root",
                   "/stalls?group=root&limit=" ASKED,
                   "ripd/stalls-by-root/1",
-                  {{"HOST", 8, 30, false},
-                   {"COUNT", 5, 10, true},
-                   {"LONGEST", 7, 8, true},
-                   {"CAUSE", 8, 15, false},
-                   {"WAIT FOR", 8, 28, false},
-                   {"WHERE", 16, 60, false},
-                   {"ON", 0, TEXT_ANY_COLUMNS, false}},
-                  7},
+                  {{"COUNT", 5, 10, true, .key = "count"},
+                   {"LONGEST", 7, 8, true, .fill_row = fill_longest},
+                   {"CAUSE", 8, 15, .key = "root", .fill = item_fill_cause},
+                   {"WAIT FOR", 8, 28, .key = "root", .fill = item_fill_member},
+                   {"WHERE", 16, 60, .fill_row = fill_root_where},
+                   {"ON", 0, TEXT_ANY_COLUMNS, .fill = fill_root_on}},
+                  6},
 };
 
 /* ---- flags ---- */
@@ -148,7 +190,7 @@ static bool add_line(struct lines *lines, size_t host, const struct incident *in
 {
     if (!ARRAY_GROW(lines->items, lines->count, lines->capacity))
         return false;
-    lines->items[lines->count++] = (struct line){.host = host, .incident = *incident};
+    lines->items[lines->count++] = (struct line){{incident->shown, host}, *incident};
     return true;
 }
 
@@ -190,9 +232,7 @@ static int compare_lines(const void *left, const void *right)
         return count_a > count_b ? -1 : 1;
     if (a->incident.longest_ms != b->incident.longest_ms)
         return a->incident.longest_ms > b->incident.longest_ms ? -1 : 1;
-    if (a->host != b->host)
-        return a->host < b->host ? -1 : 1;
-    return 0;
+    return (a->row.host > b->row.host) - (a->row.host < b->row.host);
 }
 
 static bool collect(struct lines *lines, bool all)
@@ -219,88 +259,6 @@ static bool collect(struct lines *lines, bool all)
 
 /* ---- what is printed ---- */
 
-/* What it waits for, and how many wait with it or for it: that first, so that it is never cut. */
-static void fill_on(struct table_cell *cell, const struct incident *incident)
-{
-    struct table_cell on;
-
-    item_fill_on(&on, incident->shown);
-    if (incident->is_root && incident->waiting_count != 0)
-        table_cell_format(cell, "and %zu wait for it: %s", incident->waiting_count, on.text);
-    else if (incident->waiting_count > 1)
-        table_cell_format(cell, "and %zu more: %s", incident->waiting_count - 1, on.text);
-    else
-        table_cell_format(cell, "%s", on.text);
-}
-
-static void fill_incident(struct table_cell *cells, const struct incident *incident, unsigned parts)
-{
-    item_fill_duration(&cells[0], incident->longest_ms);
-    item_fill_cause(&cells[1], incident->shown);
-    item_fill_thread(&cells[2], incident->shown);
-    item_fill_process(&cells[3], incident->shown);
-    item_fill_where(&cells[4], json_object_get(incident->shown, "location"), parts);
-    fill_on(&cells[5], incident);
-}
-
-static void fill_location(struct table_cell *cells, const json_t *group, unsigned parts)
-{
-    table_cell_value(&cells[0], group, "count");
-    item_fill_duration(&cells[1], item_number(group, "longest_ms"));
-    item_fill_thread(&cells[2], json_object_get(group, "example"));
-    item_fill_where(&cells[3], json_object_get(group, "location"), parts);
-}
-
-/* A root is like an item, and a deadlock like the chain of one. */
-static void fill_root(struct table_cell *cells, const json_t *group, unsigned parts)
-{
-    const json_t *root = json_object_get(group, "root"), *deadlock = json_object_get(group, "deadlock");
-    char names[256];
-
-    table_cell_value(&cells[0], group, "count");
-    item_fill_duration(&cells[1], item_number(group, "longest_ms"));
-    item_fill_cause(&cells[2], root);
-    item_fill_member(&cells[3], root);
-    item_fill_where(&cells[4], json_object_get(root, "location"), parts);
-    item_fill_on(&cells[5], root);
-    if (json_array_size(deadlock) != 0) {
-        item_format_chain(names, sizeof(names), deadlock, root, ITEM_CHAIN_NAMES);
-        table_cell_format(&cells[5], "deadlock with %s", names);
-    }
-}
-
-/* For table_print_all(). */
-static void fill_row(const struct table *table, struct table_cell *cells, const void *context, size_t nth)
-{
-    const struct lines *lines = context;
-    const struct line *line = &lines->items[nth];
-    const unsigned parts = text_path_parts(&table->style);
-
-    if (hosts_named(lines->hosts))
-        table_cell_format(cells++, "%s", hosts_name(lines->hosts, line->host));
-    if (lines->way == WAY_INCIDENTS)
-        fill_incident(cells, &line->incident, parts);
-    else if (lines->way == WAY_LOCATION)
-        fill_location(cells, line->incident.shown, parts);
-    else
-        fill_root(cells, line->incident.shown, parts);
-}
-
-static void print_table(const struct lines *lines, size_t limit)
-{
-    const bool skip = !hosts_named(lines->hosts);
-    struct table table;
-
-    table_init(&table, ways[lines->way].columns + skip, ways[lines->way].count - skip, true);
-    table_print_all(&table, lines->count < limit ? lines->count : limit, fill_row, lines);
-}
-
-static void print_json(const struct lines *lines, size_t limit)
-{
-    for (size_t i = 0; i < lines->count && i < limit; i++)
-        hosts_print_json(lines->hosts, lines->items[i].host, lines->items[i].incident.shown);
-}
-
 static void print_summary(const struct lines *lines, bool all, size_t limit)
 {
     const char *what = lines->way == WAY_INCIDENTS ? "incident" : "group";
@@ -326,6 +284,7 @@ static void print_summary(const struct lines *lines, bool all, size_t limit)
 static int show(struct hosts *hosts, const struct settings *settings, enum way way, size_t limit)
 {
     struct lines lines = {.hosts = hosts, .way = way};
+    struct list list;
     int status;
 
     if (!collect(&lines, settings->all || settings->hosts.json)) {
@@ -333,15 +292,12 @@ static int show(struct hosts *hosts, const struct settings *settings, enum way w
         free(lines.items);
         return CLI_UNREACHABLE;
     }
-    if (settings->hosts.json) {
-        print_json(&lines, limit);
-    } else {
-        print_table(&lines, limit);
-        if (frame_answered(hosts) != 0)
-            print_summary(&lines, settings->all, limit);
-        else if (hosts_count(hosts) == 0)
-            puts("no host reports stalls to Prometheus");
-    }
+    list_init(&list, hosts, settings->hosts.json, ways[way].columns, ways[way].count, true);
+    list_print(&list, lines.items, sizeof(*lines.items), lines.count < limit ? lines.count : limit);
+    if (!settings->hosts.json && frame_answered(hosts) != 0)
+        print_summary(&lines, settings->all, limit);
+    else if (!settings->hosts.json && hosts_count(hosts) == 0)
+        puts("no host reports stalls to Prometheus");
     cli_flush();
     status = hosts_report(hosts);
     frame_warn(hosts, "stalls", "stalls");

@@ -113,23 +113,6 @@ void table_print_titles(const struct table *table)
     putchar('\n');
 }
 
-void table_print_all(struct table *table, size_t count, table_row *row, const void *context)
-{
-    struct table_cell cells[TABLE_COLUMNS_MAX];
-
-    for (size_t i = 0; i < count; i++) {
-        row(table, cells, context, i);
-        table_fit(table, cells);
-    }
-    table_settle(table);
-    if (count != 0)
-        table_print_titles(table);
-    for (size_t i = 0; i < count; i++) {
-        row(table, cells, context, i);
-        table_print(table, cells);
-    }
-}
-
 void table_cell_value(struct table_cell *cell, const json_t *object, const char *key)
 {
     const json_t *value = json_object_get(object, key);

@@ -20,11 +20,19 @@
 #define TABLE_COLUMNS_MAX 12u
 #define TABLE_CELL_BYTES 1024u
 
+struct table;
+struct table_cell;
+struct list_row;
+
 struct table_column {
     const char *title;
     unsigned least; /* width where nothing is cut and the rows are not known in advance, and when there is no room */
     unsigned most;  /* width on a terminal */
     bool right;     /* aligned to the right */
+    /* In a list (list.h): what the cell is made from. */
+    const char *key;                                            /* member of the item; NULL: the item itself */
+    void (*fill)(struct table_cell *cell, const json_t *value); /* of that; NULL: table_cell_value() */
+    void (*fill_row)(struct table_cell *cell, const struct list_row *row, const struct table *table); /* instead */
 };
 
 struct table_cell {
@@ -45,13 +53,7 @@ struct table {
     unsigned indent; /* blanks before each line */
 };
 
-/* Cells of the nth of what the context holds. */
-typedef void table_row(const struct table *table, struct table_cell *cells, const void *context, size_t nth);
-
-/* Titles and so many rows; nothing where there are none. */
-void table_print_all(struct table *table, size_t count, table_row *row, const void *context);
-
-/* The same step by step. table_settle() comes before the first line is printed; rows_known: and table_fit() with each
+/* table_settle() comes before the first line is printed; rows_known: and table_fit() with each
  * row before that. */
 void table_init(struct table *table, const struct table_column *columns, size_t count, bool rows_known);
 void table_fit(struct table *table, const struct table_cell *cells);

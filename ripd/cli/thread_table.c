@@ -7,20 +7,15 @@
 #include <string.h>
 
 #include "cli/item.h"
+#include "cli/list.h"
 #include "cli/table.h"
 #include "util/array.h"
 
 #define FOLDED_MIN 3u /* alike */
 #define KEY_BYTES (3u * TABLE_CELL_BYTES)
 
-static const struct table_column columns[] = {
-    {"STATE", 7, 15, false},   {"AGE", 6, 8, true},      {"ID", 5, 10, true},
-    {"THREAD", 20, 40, false}, {"WHERE", 20, 60, false}, {"ON", 0, TEXT_ANY_COLUMNS, false},
-};
-#define COLUMN_COUNT (ARRAY_COUNT(columns))
-
 struct thread {
-    const json_t *item;
+    struct list_row row;
     int rank;
     long long age_ms;
     size_t alike; /* others that this line stands for */
@@ -69,13 +64,13 @@ static size_t fold(struct thread *threads, size_t count)
     size_t left = 0;
 
     for (size_t i = 0; i < count; i++) {
-        make_key(key, threads[i].item);
+        make_key(key, threads[i].row.item);
         json_object_set_new_nocheck(counts, key, json_integer(json_integer_value(json_object_get(counts, key)) + 1));
     }
     for (size_t i = 0; i < count; i++) {
         json_int_t alike;
 
-        make_key(key, threads[i].item);
+        make_key(key, threads[i].row.item);
         alike = json_integer_value(json_object_get(counts, key));
         if (alike < 0)
             continue; /* of a line above */
@@ -89,34 +84,37 @@ static size_t fold(struct thread *threads, size_t count)
     return left;
 }
 
-/* For table_print_all(). */
-static void fill_row(const struct table *table, struct table_cell *cells, const void *context, size_t nth)
+static void fill_thread(struct table_cell *cell, const struct list_row *row, const struct table *table)
 {
-    const struct thread *thread = (const struct thread *)context + nth;
+    const size_t alike = ((const struct thread *)row)->alike;
     struct table_cell name;
 
-    item_fill_cause(&cells[0], thread->item);
-    item_fill_duration(&cells[1], thread->age_ms);
-    table_cell_value(&cells[2], thread->item, "id");
-    item_fill_thread(&cells[3], thread->item);
-    item_fill_where(&cells[4], json_object_get(thread->item, "location"), text_path_parts(&table->style));
-    item_fill_on(&cells[5], thread->item);
-    if (thread->alike == 0)
+    (void)table;
+    item_fill_thread(cell, row->item);
+    if (alike == 0)
         return;
-    item_fill_thread(&name, thread->item);
-    table_cell_format(&cells[3], "%s and %zu more", name.text, thread->alike);
+    item_fill_thread(&name, row->item);
+    table_cell_format(cell, "%s and %zu more", name.text, alike);
 }
 
 /* As a table also in Markdown: indented by four columns it is text. */
 static void print_rows(const struct report *report, const struct thread *threads, size_t count)
 {
-    struct table table;
+    static const struct table_column columns[] = {
+        {"STATE", 7, 15, .fill = item_fill_cause},
+        {"AGE", 6, 8, true, .key = "frozen_for_ms", .fill = list_fill_duration},
+        {"ID", 5, 10, true, .key = "id"},
+        {"THREAD", 20, 40, .fill_row = fill_thread},
+        {"WHERE", 20, 60, .fill_row = list_fill_where},
+        {"ON", 0, TEXT_ANY_COLUMNS, .fill = item_fill_on},
+    };
+    struct list list;
 
-    table_init(&table, columns, COLUMN_COUNT, true);
+    list_init(&list, NULL, false, columns, ARRAY_COUNT(columns), true);
     if (report->markdown)
-        table.style = (struct text_style){.utf8 = table.style.utf8, .columns = TEXT_ANY_COLUMNS};
-    table.indent = report->markdown ? 4 : 2;
-    table_print_all(&table, count, fill_row, threads);
+        list.table.style = (struct text_style){.utf8 = list.table.style.utf8, .columns = TEXT_ANY_COLUMNS};
+    list.table.indent = report->markdown ? 4 : 2;
+    list_print(&list, threads, sizeof(*threads), count);
 }
 
 void thread_table_print(const struct report *report, const json_t *items, bool all)
@@ -129,7 +127,8 @@ void thread_table_print(const struct report *report, const json_t *items, bool a
     for (size_t i = 0; i < count; i++) {
         const json_t *item = json_array_get(items, i);
 
-        threads[i] = (struct thread){.item = item, .rank = rank_of(item), .age_ms = item_number(item, "frozen_for_ms")};
+        threads[i] =
+            (struct thread){.row.item = item, .rank = rank_of(item), .age_ms = item_number(item, "frozen_for_ms")};
     }
     qsort(threads, count, sizeof(*threads), compare_threads);
     print_rows(report, threads, all ? count : fold(threads, count));

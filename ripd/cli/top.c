@@ -63,8 +63,10 @@ const struct cli_syntax cli_top_syntax = {
 
 /* HOST is left out where there is one host. */
 static const struct table_column columns[] = {
-    {"HOST", 8, 30, false},   {"AGE", 6, 8, true},       {"CAUSE", 8, 15, false},  {"ID", 5, 10, true},
-    {"THREAD", 8, 28, false}, {"PROCESS", 8, 28, false}, {"WHERE", 20, 50, false}, {"ON", 0, TEXT_ANY_COLUMNS, false},
+    {"HOST", 8, 30, .right = false},   {"AGE", 6, 8, .right = true},
+    {"CAUSE", 8, 15, .right = false},  {"ID", 5, 10, .right = true},
+    {"THREAD", 8, 28, .right = false}, {"PROCESS", 8, 28, .right = false},
+    {"WHERE", 20, 50, .right = false}, {"ON", 0, TEXT_ANY_COLUMNS, .right = false},
 };
 #define COLUMN_COUNT (ARRAY_COUNT(columns))
 
