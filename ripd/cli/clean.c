@@ -9,6 +9,7 @@
  */
 #include <errno.h>
 #include <jansson.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,6 +17,8 @@
 #include <unistd.h>
 
 #include "cli/cli.h"
+#include "cli/table.h"
+#include "cli/text.h"
 #include "os/clock.h"
 #include "os/file.h"
 #include "os/sigbus.h"
@@ -65,24 +68,25 @@ static void take_directories(struct settings *settings)
     settings->dirs.values[settings->dirs.count++] = "/dev/shm";
 }
 
-/* Whatever is in the ring, its file's name is shown without control characters. */
+/* The name of the file is whatever the ring's user has called it. */
 static void print_line(const char *directory, const char *name, const char *done)
 {
-    printf("%s %s/", done, directory);
-    for (const char *next = name; *next != '\0'; next++)
-        putchar((unsigned char)*next < ' ' || *next == 0x7f ? '?' : *next);
-    putchar('\n');
+    const struct text_style style = text_style_of_output();
+    char shown[4 * NAME_MAX];
+
+    text_fit(&style, name, strlen(name), TEXT_ANY_COLUMNS, shown, sizeof(shown));
+    printf("%s %s/%s\n", done, directory, shown);
 }
 
 static void print_json(const char *directory, const char *name, uint32_t uid, bool removed)
 {
+    const struct text_style style = text_style_of_output();
     json_t *object =
         json_pack("{s:s, s:s, s:i, s:b}", "ring", name, "directory", directory, "uid", (int)uid, "removed", removed);
 
     if (object == NULL) /* a name that is not UTF-8 */
         object = json_pack("{s:n, s:s, s:i, s:b}", "ring", "directory", directory, "uid", (int)uid, "removed", removed);
-    json_dumpf(object, stdout, JSON_COMPACT);
-    putchar('\n');
+    table_print_json(&style, object);
     json_decref(object);
 }
 

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "cli/cli.h"
+#include "cli/table.h"
 #include "os/clock.h"
 #include "os/spawn.h"
 #include "util/time_limit.h"
@@ -42,9 +43,16 @@ static const char **make_environment(const char *kind_entry, const char *episode
 /* The event and a newline, as the standard input of a command: a descriptor, or -errno. */
 static int make_input(const json_t *event)
 {
-    char *text = json_dumps(event, JSON_COMPACT);
-    int descriptor = text != NULL ? spawn_input_line(text, strlen(text)) : -ENOMEM;
+    size_t length = 0;
+    char *text = NULL;
+    FILE *file = open_memstream(&text, &length);
+    int descriptor = -ENOMEM;
 
+    if (file != NULL) {
+        table_write_json(file, event, 0);
+        if (fclose(file) == 0)
+            descriptor = spawn_input_line(text, length);
+    }
     free(text);
     return descriptor;
 }

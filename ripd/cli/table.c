@@ -2,9 +2,12 @@
 /* table.c - widths of columns, and rows. Prints on standard output. */
 #include "cli/table.h"
 
+#include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+
+#include "util/text.h"
 
 #define LAST_COLUMNS_MIN 12u
 #define SHRUNK_COLUMNS_MIN 4u
@@ -138,20 +141,45 @@ void table_cell_format(struct table_cell *cell, const char *format, ...)
     cell->colour = NULL;
 }
 
-/* For jansson, which escapes every control character but this one. */
-static int print_escaped(const char *bytes, size_t count, void *context)
+/* The character at bytes[0] of well-formed UTF-8. */
+static uint32_t character_of(const char *bytes, size_t *ret_length)
 {
-    (void)context;
-    for (size_t i = 0; i < count; i++)
-        if ((bytes[i] == 0x7f ? fputs("\\u007f", stdout) : putchar(bytes[i])) == EOF)
-            return -1;
+    const unsigned char first = (unsigned char)bytes[0];
+    uint32_t code = first;
+
+    *ret_length = first < 0x80 ? 1 : first < 0xe0 ? 2 : first < 0xf0 ? 3 : 4;
+    if (*ret_length > 1)
+        code &= 0x7fu >> *ret_length;
+    for (size_t i = 1; i < *ret_length; i++)
+        code = code << 6 | ((unsigned char)bytes[i] & 0x3fu);
+    return code;
+}
+
+/* For jansson, which hands over whole characters, and escapes those below the blank alone. */
+static int write_escaped(const char *bytes, size_t count, void *context)
+{
+    FILE *file = context;
+    size_t length;
+
+    for (size_t i = 0; i < count; i += length) {
+        const uint32_t code = character_of(bytes + i, &length);
+
+        if (text_is_control(code))
+            fprintf(file, "\\u%04" PRIx32, code);
+        else
+            fwrite(bytes + i, 1, length, file);
+    }
     return 0;
+}
+
+void table_write_json(FILE *file, const json_t *value, size_t flags)
+{
+    json_dump_callback(value, write_escaped, file, JSON_COMPACT | flags);
 }
 
 void table_print_json(const struct text_style *style, const json_t *object)
 {
-    /* Characters that are harmless in a file may not be on a terminal. */
-    json_dump_callback(object, print_escaped, NULL,
-                       JSON_COMPACT | (style->columns != TEXT_ANY_COLUMNS ? JSON_ENSURE_ASCII : 0));
+    /* What cannot be seen is harmless in a file, and deceives who reads a terminal. */
+    table_write_json(stdout, object, style->columns != TEXT_ANY_COLUMNS ? JSON_ENSURE_ASCII : 0);
     putchar('\n');
 }

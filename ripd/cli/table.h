@@ -68,7 +68,9 @@ void table_write_titles(const struct table *table, FILE *stream);
 void table_cell_value(struct table_cell *cell, const json_t *object, const char *key);
 __attribute__((format(printf, 2, 3))) void table_cell_format(struct table_cell *cell, const char *format, ...);
 
-/* The object on a line, with nothing in it that acts on a terminal. */
+/* As JSON of ripd is: what acts on a terminal is escaped. flags: more of jansson's. */
+void table_write_json(FILE *file, const json_t *value, size_t flags);
+/* The object on a line. */
 void table_print_json(const struct text_style *style, const json_t *object);
 
 #endif

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* text.c - putting together; blanks, numbers and lines. Pure. */
+/* text.c - putting together; blanks, numbers and lines; characters. Pure. */
 #include "util/text.h"
 
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+
+#include "util/array.h"
 
 void text_append(char *text, size_t size, const char *format, ...)
 {
@@ -128,4 +130,24 @@ const char *text_find_line(const char *text, const char *key)
     while (text != NULL && strncmp(text, key, length) != 0)
         text = text_next_line(text);
     return text != NULL ? text + length : NULL;
+}
+
+bool text_is_control(uint32_t code)
+{
+    static const struct {
+        uint32_t first;
+        uint32_t last;
+    } ranges[] = {
+        {0x00, 0x1f},     /* C0 */
+        {0x7f, 0x9f},     /* DEL and C1 */
+        {0x61c, 0x61c},   /* Arabic letter mark */
+        {0x200e, 0x200f}, /* direction marks */
+        {0x2028, 0x202e}, /* line and paragraph separator, embeddings and overrides */
+        {0x2066, 0x2069}, /* isolates */
+    };
+
+    for (size_t i = 0; i < ARRAY_COUNT(ranges); i++)
+        if (code >= ranges[i].first && code <= ranges[i].last)
+            return true;
+    return false;
 }

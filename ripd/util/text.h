@@ -17,6 +17,9 @@ __attribute__((format(printf, 3, 4))) void text_append(char *text, size_t size, 
 /* A question mark for each byte that is not printable ASCII. */
 void text_make_printable(char *text);
 
+/* Whether a character of Unicode acts instead of showing: C0, DEL, C1, line separators and directional controls. */
+bool text_is_control(uint32_t code);
+
 /* Past blanks and tabs. */
 const char *text_skip_blanks(const char *text);
 

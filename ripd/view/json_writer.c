@@ -8,6 +8,7 @@
 #include <time.h>
 
 #include "util/array.h"
+#include "util/text.h"
 
 #define ESCAPE_BYTES 6u /* \u00XX */
 #define CODE_INVALID UINT32_MAX
@@ -202,26 +203,6 @@ static size_t utf8_decode(const unsigned char *bytes, size_t length, uint32_t *r
     return i;
 }
 
-/* Code points beyond ASCII that act instead of showing. */
-static bool is_control(uint32_t code)
-{
-    static const struct {
-        uint32_t first;
-        uint32_t last;
-    } ranges[] = {
-        {0x80, 0x9f},     /* C1 */
-        {0x61c, 0x61c},   /* Arabic letter mark */
-        {0x200e, 0x200f}, /* direction marks */
-        {0x2028, 0x202e}, /* line and paragraph separator, embeddings and overrides */
-        {0x2066, 0x2069}, /* isolates */
-    };
-
-    for (size_t i = 0; i < ARRAY_COUNT(ranges); i++)
-        if (code >= ranges[i].first && code <= ranges[i].last)
-            return true;
-    return false;
-}
-
 static char *put_escape(char *at, uint32_t code)
 {
     *at++ = '\\';
@@ -252,7 +233,7 @@ static size_t put_special(char **at, const unsigned char *bytes, size_t length, 
         memcpy(*at, "\xef\xbf\xbd", 3);
         *at += 3;
         *changed = true;
-    } else if (is_control(code)) {
+    } else if (text_is_control(code)) {
         *at = put_escape(*at, code);
         *changed = true;
     } else {
