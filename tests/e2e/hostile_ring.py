@@ -140,3 +140,41 @@ class Ring:
     def close(self):
         self.bytes.close()
         os.close(self.fd)
+
+
+# Files and functions as no interpreter names them: for terminals, lines, browsers, shells and formats of exports.
+SCRIPT_TEXTS = [
+    (b"\x1b[31;5m\x1b]0;title\x07", b"\x1b[2J\x9b31m\xc2\x9b31m"),
+    (b"a\nstall begin episode=1\r\n", b"b\ndata: {}\n\nevent: end\n"),
+    (b"<img src=x onerror=document.title='owned'>", b"<script>document.title='owned'</script>"),
+    (b"javascript:document.title='owned'//", b"</td></pre><a href=javascript:alert(1)>x</a>"),
+    ("\u202etxt.\u2066x\u2069".encode(), "\u200b\u200f\u2028\u2029\ufeff\u061c".encode()),
+    (b"\xff\xfe\x80\xc3", b"\xed\xa0\x80\xf4\x90\x80\x80"),
+    (b"$(touch INJECTED)", b"`touch INJECTED`; touch INJECTED #"),
+    (b'"' * 240, b"\\" * 128),
+    (b"/" * 240, b"x" * 128),
+    ("\u6f22".encode() * 80, b"e" + "\u0301".encode() * 63),
+    (b"x\nMESSAGE=evil\nPRIORITY=0\n", b'x"\nRIPD_RING=evil\n'),
+    (b'","line":1},{"', b'"} 1\nripd_stalled 99\n'),
+    (b"a;b 7\nc;d 8", b"x (y:1) 5;z 9"),
+    (b"| a | b |", b"`x` ``y`` [a](javascript:x) **b** @all # h"),
+    (b"%s%n%d%x", b"\0\0hidden"),
+    (b"../../../../etc/passwd", b"../.."),
+    (b"", b""),
+]
+
+
+def scripted_ring(path, pid, comm=b"hostile"):
+    """An id in each of these functions, numbered from 1, and three more whose entries lie about their lengths."""
+    ring = Ring(path)
+    count = len(SCRIPT_TEXTS)
+    table = ring.add_scripts(count + 3)
+    ring.process(0, pid, comm=comm)
+    for index, (file, function) in enumerate(SCRIPT_TEXTS):
+        ring.bytes[table + index * SCRIPT:table + (index + 1) * SCRIPT] = script(file, function)
+    lies = table + count * SCRIPT
+    ring.bytes[lies:lies + 2 * SCRIPT] = b"\xff" * 2 * SCRIPT
+    ring.put("<IIHBB", lies + SCRIPT, 1, 1, 0xffff, 0xff, 0xff)
+    for index in range(count + 3):
+        ring.slot(index, number=index + 1, name=b"id-%d" % (index + 1), address=place(index, index + 1))
+    return ring.publish()

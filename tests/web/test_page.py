@@ -15,6 +15,7 @@ import time
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../e2e"))
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import browser as b  # noqa: E402
+import hostile_ring as h  # noqa: E402
 import one_thread  # noqa: E402
 import world as w  # noqa: E402
 
@@ -327,6 +328,38 @@ def hostile_names_are_text(world):
     assert_well(world, page)
 
 
+# What a text could have made of the page, and places that are not kept apart from the text around them.
+INJECTED = """[document.querySelectorAll('#view img, #view script, #view iframe, #view b > b').length,
+  [...document.querySelectorAll('a')].filter(a => !['http:', 'https:'].includes(a.protocol)).length,
+  [...document.querySelectorAll('.function, .file')].filter(e => getComputedStyle(e).unicodeBidi !== 'isolate').length,
+  Math.max(document.documentElement.scrollWidth - innerWidth, 0)]"""
+
+
+def hostile_scripts_are_text(world):
+    """Files and functions, in each view and on the page of each id, on a screen and on a phone."""
+    ring = h.scripted_ring(world.ring("hostile"), os.getpid())
+    count = len(h.SCRIPT_TEXTS) + 3
+    world.wait_for(lambda: len(world.stalls()) == count)
+    page = open_page(world)
+    page.wait_text(f"^{count} incidents", "#hero")
+    for size in (b.WIDE, b.PHONE):
+        page.look(size)
+        for view in (*VIEWS, *(f"id/hostile/{number}" for number in range(1, count + 1))):
+            page.run(f"location.hash = '#/{view}'")
+            page.wait_text(r"\S", "#view .incidents, #view table, #view .map, #view .events, #view h2")
+            if view.startswith("id/"):
+                page.wait_text(f"^id-{view.rpartition('/')[2]}$", "#view h2 bdi")
+            assert page.run(INJECTED) == [0, 0, 0, 0], (view, page.run(INJECTED))
+    page.run("location.hash = '#/locations?all=1'")
+    page.wait_text("onerror", "#view table")
+    shown = "".join(page.run("[...document.querySelectorAll('#view .function, #view .file')].map(e => e.textContent)"))
+    for text in ("<script>document.title='owned'</script>", "<img src=x onerror=document.title='owned'>:3"):
+        assert text in shown, shown
+    assert "owned" not in page.run("document.title")
+    assert_well(world, page)
+    ring.close()
+
+
 def no_barrier(world):
     """axe-core finds none in any view, light and dark; and the keyboard reaches what the pointer does."""
     puppet = world.puppet()
@@ -451,5 +484,5 @@ if __name__ == "__main__":
     w.run([a_stall_comes_and_goes, a_deadlocked_pool_in_one_look_and_one_click, by_location_and_filtered,
            every_view_is_an_address, events_that_come_together_are_a_row, a_page_left_open_does_not_grow,
            a_stopped_ripd_is_shown, a_scanner_that_hangs_is_shown, a_hidden_page_keeps_no_stream,
-           rings_that_cannot_be_read, hostile_names_are_text, chains_of_any_shape, no_barrier,
+           rings_that_cannot_be_read, hostile_names_are_text, hostile_scripts_are_text, chains_of_any_shape, no_barrier,
            fifty_thousand_ids_scroll])

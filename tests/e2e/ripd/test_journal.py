@@ -13,6 +13,7 @@ import sys
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+import hostile_ring as h  # noqa: E402
 import world as w  # noqa: E402
 
 JOURNALD = "/lib/systemd/systemd-journald"
@@ -135,6 +136,25 @@ def test_a_stall_with_a_hostile_name(world):
     assert not world.journal.entries("PRIORITY=0")
 
 
+def test_stalls_in_hostile_scripts(world):
+    """An entry each, with the bytes that the ring has: no text makes another field or another entry."""
+    ring = h.scripted_ring(world.ring("hostile"), os.getpid())
+    count = len(h.SCRIPT_TEXTS) + 3
+    begins = {int(entry["RIPD_ID"]): entry
+              for entry in world.wait_for(lambda: len(world.mine(f"MESSAGE_ID={BEGIN}")) == count and
+                                          world.mine(f"MESSAGE_ID={BEGIN}"))}
+    assert begins.keys() == set(range(1, count + 1)), begins.keys()
+    for number, texts in enumerate(h.SCRIPT_TEXTS, 1):
+        found = [as_bytes(begins[number].get(field, "")) for field in ("RIPD_FILE", "RIPD_FUNCTION")]
+        assert found == [text.partition(b"\0")[0] for text in texts], begins[number]
+        assert begins[number]["RIPD_LINE"] == str(number), begins[number]
+    for begin in begins.values():
+        assert (begin["RIPD_RING"], begin["PRIORITY"], begin["SYSLOG_IDENTIFIER"]) == ("hostile", "4", "ripd"), begin
+        assert re.fullmatch("[ -~]+", begin["MESSAGE"]) and begin["MESSAGE"].startswith("stall begin episode="), begin
+    assert not world.journal.entries("MESSAGE=evil") and not world.journal.entries("PRIORITY=0")
+    ring.close()
+
+
 def test_standard_error_instead(world):
     """Without the socket, lines go by the stream, and keep their priority."""
     os.rename("/run/systemd/journal/socket", "/run/systemd/journal/aside")
@@ -173,7 +193,8 @@ def main():
     except w.Skip as reason:
         skip(reason)
     try:
-        w.run([test_lines, test_a_stall_with_a_hostile_name, test_standard_error_instead], make_world=JournalWorld)
+        w.run([test_lines, test_a_stall_with_a_hostile_name, test_stalls_in_hostile_scripts,
+               test_standard_error_instead], make_world=JournalWorld)
     finally:
         JournalWorld.journal.close()
 
