@@ -33,6 +33,8 @@
 #include "rip/rip.h"
 
 #define PRELOAD_EXPORT __attribute__((visibility("default")))
+/* What a wrapper calls where something is out of the ordinary: the code that leads there stands apart. */
+#define PRELOAD_COLD __attribute__((cold, noinline))
 
 /*
  * Declares the wrapper of name under a C name of its own, so that glibc's declaration may say what it likes. Wrappers
@@ -54,7 +56,7 @@ enum preload_call {
  */
 
 extern void *preload_functions[CALL_COUNT];
-void *preload_resolve(enum preload_call call);
+PRELOAD_COLD void *preload_resolve(enum preload_call call);
 /* Where only dlsym() finds functions, resolves all, so that no wrapper has to in a signal handler. */
 void preload_resolve_setup(void);
 
@@ -155,15 +157,20 @@ void preload_thread_forget(void);
 #define PRELOAD_PAGE_SHIFT 12
 extern uintptr_t preload_pages[PRELOAD_PAGES];
 /* Has the ring know the module of an address whose page is in no place. */
-void preload_new_page(uintptr_t address);
+PRELOAD_COLD void preload_new_page(uintptr_t address);
 /* The ring is another one. */
 void preload_forget_pages(void);
 
-static inline void preload_visit(uintptr_t address)
+static inline bool preload_is_known_page(uintptr_t address)
 {
     const uintptr_t page = address >> PRELOAD_PAGE_SHIFT;
 
-    if (__builtin_expect(rip_load_relaxed(&preload_pages[page % PRELOAD_PAGES]) != page, 0))
+    return rip_load_relaxed(&preload_pages[page % PRELOAD_PAGES]) == page;
+}
+
+static inline void preload_visit(uintptr_t address)
+{
+    if (!preload_is_known_page(address))
         preload_new_page(address);
 }
 
@@ -247,16 +254,32 @@ void preload_descriptor_copy(int from, int to);
 /* --- the hot path ------------------------------------------------------------------------------------------------- */
 
 struct preload_thread {
-    uintptr_t frame; /* of the call that this thread is in, and that it announces; 0 = none */
-    bool tried;      /* to register, with whatever result */
-    bool forking;    /* in fork(), between the handlers: the library's mutex is ours, but cannot be taken again */
-    uint8_t special; /* PRELOAD_*: what makes its calls other than those of most threads */
+    union {
+        uintptr_t frame; /* of the call that this thread is in, and that it announces; 0 = none */
+        struct {
+            uint8_t address[7];
+            uint8_t special; /* PRELOAD_*: what makes its calls other than those of most threads. It stands above all
+                                bits of an address: one comparison says whether a thread is special or in a call */
+        };
+    };
+    bool tried;   /* to register, with whatever result */
+    bool forking; /* in fork(), between the handlers: the library's mutex is ours, but cannot be taken again */
 };
+#define PRELOAD_SPECIAL_SHIFT 56
+RIP_STATIC_ASSERT(offsetof(struct preload_thread, special) * 8 == PRELOAD_SPECIAL_SHIFT &&
+                      __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
+                  "what is special about a thread is not the highest byte of its frame");
 #define PRELOAD_VFORKED 1u /* it has called vfork(): this may be the child, in its parent's memory */
 #define PRELOAD_SCRIPT 2u  /* a thread of an interpreter: preload_runtime.c knows where it is */
 #define PRELOAD_INSIDE 4u  /* in a call that the interpreter has announced itself */
 #define PRELOAD_WATCHED 8u /* the mutexes that it locks are noted */
 extern __thread struct preload_thread preload_thread __attribute__((tls_model("initial-exec")));
+
+/* What is special about the thread stays. */
+static inline void preload_set_frame(uintptr_t frame)
+{
+    preload_thread.frame = ((uintptr_t)preload_thread.special << PRELOAD_SPECIAL_SHIFT) | frame;
+}
 
 /*
  * The kind of a wait without a time limit: RIP_CALL_PRIVATE, unless other processes may share what is waited for. glibc
@@ -274,16 +297,16 @@ static inline uint8_t preload_call_semaphore(const sem_t *semaphore)
     return rip_load_relaxed(&words[2]) == 0 ? RIP_CALL_PRIVATE : RIP_CALL_WORK;
 }
 
-/* The call that a signal handler interrupted to get to the present one. */
-struct preload_outer {
-    uintptr_t frame; /* 0 = none */
-    uint8_t call;    /* enum rip_call */
-};
+/* The call that a signal handler interrupted to get to the present one; 0 = none. See preload_runtime.c. */
+typedef uint64_t preload_outer;
 
 /* A thread without a slot: one that pthread_create() has not shown us is registered at its first wrapped call. */
 void preload_untraced(const void *return_address);
-/* A thread whose slot is gone: the process has left the ring, and perhaps made another one. */
-void preload_stale(const void *return_address);
+/*
+ * A breadcrumb at address, for the call that returns to return_address. The slot; NULL = the thread is not traced. The
+ * ring knows the modules of machine code, and not those of scripts.
+ */
+struct rip_slot *preload_pass_at(const void *return_address, uintptr_t address);
 /* Whether this is the child of a vfork(), which must not write into its parent's slot; asked if PRELOAD_VFORKED. */
 bool preload_is_vfork_child(void);
 static inline bool preload_in_vfork_child(void)
@@ -304,8 +327,7 @@ static inline void preload_record(struct rip_slot *slot, uintptr_t address)
                      : [shared] "+m"(slot->count), [count] "=r"(count)
                      :
                      : "cc");
-    rip_store_relaxed(&slot->entry[count % RIP_ENTRY_COUNT],
-                      (count << RIP_ENTRY_TAG_SHIFT) | ((uint64_t)address & RIP_ENTRY_ADDRESS_MASK));
+    rip_store_relaxed(&slot->entry[count % RIP_ENTRY_COUNT], (count << RIP_ENTRY_TAG_SHIFT) | address);
 #endif
 }
 
@@ -316,105 +338,68 @@ static inline bool preload_declares(uint8_t call)
 }
 
 /*
- * A breadcrumb at address, for the call that returns to return_address. The slot; NULL = the thread is not traced. The
- * ring knows the modules of machine code, and not those of scripts.
+ * The slot of a thread like most, that calls from an address like most: its module is known, and the process has not
+ * left the ring (see detach_mapping()). NULL: something is out of the ordinary.
  */
-static inline struct rip_slot *preload_pass_at(const void *return_address, uintptr_t address)
+static inline __attribute__((always_inline)) struct rip_slot *preload_plain(uintptr_t address)
 {
     struct rip_slot *slot = rip__thread.slot;
 
-    preload_record(slot, address);
-    preload_visit(address);
-    if (__builtin_expect(rip_load_relaxed(&slot->generation) == 0, 0)) { /* see detach_mapping() */
-        preload_stale(return_address);
-        slot = rip__thread.slot;
-    }
+    if (__builtin_expect(slot == NULL, 0) || __builtin_expect(rip_load_relaxed(&slot->generation) == 0, 0) ||
+        __builtin_expect(!preload_is_known_page(address), 0))
+        return NULL;
     return slot;
 }
-
-/*
- * Announces the call of the wrapper whose frame is given. A signal handler gets here in the middle of another call,
- * which the kernel restarts without us. So what is announced of that one comes back when this one is done. A frame that
- * is not above ours was left by longjmp().
- */
-static inline struct preload_outer preload_announce(struct rip_slot *slot, uintptr_t frame, uint8_t call)
-{
-    struct preload_outer outer = {0, RIP_CALL_OUTSIDE};
-
-    if (__builtin_expect(preload_thread.frame > frame, 0))
-        outer = (struct preload_outer){preload_thread.frame, slot->call};
-    preload_thread.frame = frame;
-    rip_signal_fence(); /* a handler has to know that it interrupts this call */
-    rip_store_relaxed(&slot->call, call);
-    if (preload_declares(call))
-        rip_idle();
-    return outer;
-}
-
-/* preload_runtime.c: begin and end of a call of a special thread. */
-struct preload_outer preload_begin_special(const void *return_address, const void *frame, uint8_t call);
-void preload_end_special(const void *return_address, const void *frame, uint8_t call, struct preload_outer outer);
 
 /*
  * The begin of a call, for the wrapper whose frame is given: a breadcrumb at the caller, and the kind of the call. The
  * address is that of the call's last byte: a return address may belong to the next line, or after a call that does not
  * return to the next function.
+ *
+ * Most calls are announced here. The others are announced by the second function, in preload_runtime.c, with a frame
+ * that no call has by itself: so the end of most needs to look at nothing else.
  */
-static inline struct preload_outer preload_begin(const void *return_address, const void *frame, uint8_t call)
-{
-    struct rip_slot *slot = rip__thread.slot;
+PRELOAD_COLD preload_outer preload_begin_special(const void *return_address, const void *frame, uint8_t call);
+/* Announces a call whose breadcrumb has been left. */
+preload_outer preload_announce(const void *frame, uint8_t call);
 
-    if (__builtin_expect(preload_thread.special != 0, 0))
+static inline __attribute__((always_inline)) preload_outer preload_begin(const void *return_address, const void *frame,
+                                                                         uint8_t call)
+{
+    const uintptr_t address = (uintptr_t)return_address - 1;
+    struct rip_slot *slot = preload_plain(address);
+
+    if (__builtin_expect(slot == NULL, 0) || __builtin_expect(preload_thread.frame > (uintptr_t)frame, 0))
         return preload_begin_special(return_address, frame, call);
-    if (__builtin_expect(slot == NULL, 0)) {
-        preload_untraced(return_address);
-        slot = rip__thread.slot;
-    } else
-        slot = preload_pass_at(return_address, (uintptr_t)return_address - 1);
-    if (__builtin_expect(slot == NULL, 0))
-        return (struct preload_outer){0, RIP_CALL_OUTSIDE};
-    return preload_announce(slot, (uintptr_t)frame, call);
-}
-
-/* True on a traced thread outside of every announced call; in a signal handler there may be an outer one. */
-static inline bool preload_may_pass(void)
-{
-    return __builtin_expect(rip__thread.slot != NULL, 1) && __builtin_expect(preload_thread.frame == 0, 1) &&
-           __builtin_expect(preload_thread.special == 0, 1);
-}
-
-/* A call that has not waited, if preload_may_pass(): a breadcrumb is all. */
-static inline void preload_pass(const void *return_address)
-{
-    preload_pass_at(return_address, (uintptr_t)return_address - 1);
-}
-
-/* What was announced before comes back. */
-static inline void preload_resume(struct rip_slot *slot, struct preload_outer outer)
-{
-    preload_thread.frame = outer.frame;
-    rip_store_relaxed(&slot->call, outer.call);
-    rip_signal_fence(); /* no handler may declare idleness after what the caller does next */
+    preload_record(slot, address);
+    preload_thread.frame = (uintptr_t)frame;
+    rip_signal_fence(); /* a handler has to know that it interrupts this call */
+    rip_store_relaxed(&slot->call, call);
+    if (preload_declares(call))
+        rip_idle();
+    return 0;
 }
 
 /*
  * The end of a call. After one that was idle comes a second snap: it makes a loop that never gets here again a stall.
- * Without it, it would be idle for ever. What a special thread announces has another frame, so this costs others
- * nothing.
+ * Without it, it would be idle for ever.
  */
-static inline void preload_end(const void *return_address, const void *frame, uint8_t call, struct preload_outer outer)
+PRELOAD_COLD void preload_end_special(const void *return_address, const void *frame, uint8_t call, preload_outer outer);
+
+static inline __attribute__((always_inline)) void preload_end(const void *return_address, const void *frame,
+                                                              uint8_t call, preload_outer outer)
 {
     struct rip_slot *slot = rip__thread.slot;
 
-    if (__builtin_expect(slot == NULL || preload_thread.frame != (uintptr_t)frame, 0)) {
+    if (__builtin_expect(slot == NULL, 0) || __builtin_expect(preload_thread.frame != (uintptr_t)frame, 0)) {
         preload_end_special(return_address, frame, call, outer);
         return;
     }
-    preload_resume(slot, outer);
+    preload_thread.frame = 0;
+    rip_store_relaxed(&slot->call, RIP_CALL_OUTSIDE);
+    rip_signal_fence(); /* no handler may declare idleness after what the caller does next */
     if (preload_declares(call))
         preload_record(slot, (uintptr_t)return_address - 1);
-    if (__builtin_expect(preload_declares(outer.call), 0))
-        rip_idle();
 }
 
 /* True if a lock that this thread waits for is not marked: it is not traced, or its binding does that. */

@@ -103,11 +103,23 @@ void preload_untraced(const void *return_address)
     preload_visit((uintptr_t)return_address - 1);
 }
 
-void preload_stale(const void *return_address)
+/* The process has left the ring, and perhaps made another one. */
+static void replace_slot(const void *return_address)
 {
     rip__thread.slot = NULL;
     preload_thread.tried = false;
     preload_untraced(return_address);
+}
+
+struct rip_slot *preload_pass_at(const void *return_address, uintptr_t address)
+{
+    struct rip_slot *slot = rip__thread.slot;
+
+    preload_record(slot, address);
+    preload_visit(address);
+    if (rip_load_relaxed(&slot->generation) == 0) /* see detach_mapping() */
+        replace_slot(return_address);
+    return rip__thread.slot;
 }
 
 bool preload_is_vfork_child(void)
@@ -125,7 +137,7 @@ bool preload_is_vfork_child(void)
     PRELOAD_WRAPPER(type, name, parameters)                                                                            \
     {                                                                                                                  \
         const uint8_t call = kind;                                                                                     \
-        struct preload_outer outer =                                                                                   \
+        preload_outer outer =                                                                                   \
             preload_begin(__builtin_return_address(0), __builtin_frame_address(0), call);                              \
         type outcome = PRELOAD_REAL(type, name, parameters) arguments;                                                 \
                                                                                                                        \

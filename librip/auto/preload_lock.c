@@ -133,19 +133,21 @@ static int wait_until_clock(const struct lock_wait *wait, clock_function *lock, 
 
 /*
  * kind: what kind of call it is; attempt: how it is tried; wait: what is done when that says EBUSY; left_alone:
- * neither, but only the wrapped call. What waits stands apart: most locks are free, and the code for that is short.
+ * neither, but only the wrapped call. What waits stands apart: most locks are free, and of that call a breadcrumb is
+ * all. A signal handler in the middle of an announced call has to announce its own.
  * Taking the lock of an interpreter is no call: a wait for it is announced, and nothing else.
  */
 #define LOCK(name, parameters, arguments, kind, left_alone, attempt, wait)                                             \
-    static __attribute__((noinline)) int announced_##name(const void *return_address, LISTED parameters)               \
+    static PRELOAD_COLD int announced_##name(bool is_left, const void *return_address, LISTED parameters)              \
     {                                                                                                                  \
         const uint8_t call = kind;                                                                                     \
         int outcome = call == RIP_CALL_INTERPRETER ? attempt : EBUSY;                                                  \
-        struct preload_outer outer;                                                                                    \
+        preload_outer outer;                                                                                           \
                                                                                                                        \
         if (outcome != EBUSY)                                                                                          \
             return outcome;                                                                                            \
-        outer = preload_begin(return_address, __builtin_frame_address(0), call);                                       \
+        outer = is_left ? preload_announce(__builtin_frame_address(0), call)                                           \
+                        : preload_begin_special(return_address, __builtin_frame_address(0), call);                     \
         if (preload_marks_none() || call == RIP_CALL_INTERPRETER || (left_alone)) {                                    \
             outcome = PRELOAD_REAL(int, name, parameters) arguments;                                                   \
         } else {                                                                                                       \
@@ -153,19 +155,22 @@ static int wait_until_clock(const struct lock_wait *wait, clock_function *lock, 
             if (outcome == EBUSY)                                                                                      \
                 outcome = wait;                                                                                        \
         }                                                                                                              \
-        preload_end(return_address, __builtin_frame_address(0), call, outer);                                          \
+        preload_end_special(return_address, __builtin_frame_address(0), call, outer);                                  \
         return outcome;                                                                                                \
     }                                                                                                                  \
                                                                                                                        \
     PRELOAD_WRAPPER(int, name, parameters)                                                                             \
     {                                                                                                                  \
-        int outcome = EBUSY;                                                                                           \
+        struct rip_slot *slot = preload_plain((uintptr_t)__builtin_return_address(0) - 1);                             \
+        int outcome;                                                                                                   \
                                                                                                                        \
-        if (__builtin_expect(preload_may_pass(), 1) && __builtin_expect(!(left_alone), 1))                             \
-            outcome = attempt;                                                                                         \
+        if (__builtin_expect(slot == NULL, 0) || __builtin_expect(preload_thread.frame != 0, 0) ||                     \
+            __builtin_expect(left_alone, 0))                                                                           \
+            return announced_##name(false, __builtin_return_address(0), LISTED arguments);                             \
+        preload_record(slot, (uintptr_t)__builtin_return_address(0) - 1);                                              \
+        outcome = attempt;                                                                                             \
         if (__builtin_expect(outcome == EBUSY, 0))                                                                     \
-            return announced_##name(__builtin_return_address(0), LISTED arguments);                                    \
-        preload_pass(__builtin_return_address(0));                                                                     \
+            outcome = announced_##name(true, NULL, LISTED arguments);                                                  \
         return outcome;                                                                                                \
     }
 #define LISTED(...) __VA_ARGS__
@@ -277,8 +282,7 @@ static int c11_outcome(int outcome)
 #define C11_MUTEX(name, parameters, arguments, wait)                                                                   \
     PRELOAD_WRAPPER(int, name, parameters)                                                                             \
     {                                                                                                                  \
-        struct preload_outer outer =                                                                                   \
-            preload_begin(__builtin_return_address(0), __builtin_frame_address(0), RIP_CALL_LOCK);                     \
+        preload_outer outer = preload_begin(__builtin_return_address(0), __builtin_frame_address(0), RIP_CALL_LOCK);   \
         int outcome;                                                                                                   \
                                                                                                                        \
         if (__builtin_expect(preload_marks_none(), 0)) {                                                               \
@@ -360,7 +364,7 @@ static void file_wait_for(FILE *file)
 
 PRELOAD_WRAPPER(void, flockfile, (FILE * file))
 {
-    struct preload_outer outer = preload_begin(__builtin_return_address(0), __builtin_frame_address(0), RIP_CALL_LOCK);
+    preload_outer outer = preload_begin(__builtin_return_address(0), __builtin_frame_address(0), RIP_CALL_LOCK);
 
     if (__builtin_expect(preload_marks_none(), 0))
         PRELOAD_REAL(void, flockfile, (FILE *))(file);

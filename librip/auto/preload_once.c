@@ -99,7 +99,7 @@ static int call(enum preload_call name, struct once *once)
     PRELOAD_WRAPPER(type, name, parameters)                                                                            \
     {                                                                                                                  \
         struct once once = {(int *)word, routine};                                                                     \
-        struct preload_outer outer;                                                                                    \
+        preload_outer outer;                                                                                           \
         int outcome;                                                                                                   \
                                                                                                                        \
         if (__builtin_expect((rip_load_relaxed(once.word) & WORD_DONE) != 0 || preload_marks_none() ||                 \

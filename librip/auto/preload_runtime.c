@@ -2,13 +2,13 @@
 /*
  * preload_runtime.c - the table that bindings of other languages get under `rip run`: see rip/runtime.h.
  *
- * Threads of an interpreter are special: where they are is a line of a script, which the binding knows. A call that
- * they announce has a frame with a low bit that no frame has by itself: so the end of a call of any other thread needs
- * no further load.
+ * Threads of an interpreter are special: where they are is a line of a script, which the binding knows. Also special is
+ * a call in the middle of another, and one from a place that is new to the ring. Calls that are announced here have a
+ * frame with a low bit that no frame has by itself: so they end here, too, and the ends of all others are short.
  *
  * Guarantees
- *   A. A program without a binding pays nothing: what is special about a thread is one byte, which the wrappers look at
- *      already for vfork().
+ *   A. A program without a binding pays nothing: what is special about a thread is a byte above the frame of its call,
+ *      which the wrappers look at anyway.
  *   B. A wait for the interpreter's lock is neither a breadcrumb nor a declaration of idleness, also within a call that
  *      declared it: the call is over, and the thread wants to run. The latest breadcrumb of a thread that computes gets
  *      the place where it waits: that is where a loop without calls can be seen.
@@ -45,7 +45,7 @@ uintptr_t preload_place(const void *return_address)
     uint64_t (*place)(void) = rip_load_acquire(&place_now); /* pairs with set_place() */
     const uintptr_t address = (uintptr_t)(place != NULL ? place() : 0);
 
-    return address != 0 ? address : (uintptr_t)return_address - 1;
+    return address != 0 ? address & RIP_ENTRY_ADDRESS_MASK : (uintptr_t)return_address - 1;
 }
 
 void preload_runtime_enter(void)
@@ -72,6 +72,46 @@ void preload_watch(const void *mutex)
 
 /* --- calls of special threads ------------------------------------------------------------------------------------- */
 
+/* The kind of a call stands above its frame, where preload_thread has what is special. */
+static preload_outer outer_of(uintptr_t frame, uint8_t call)
+{
+    return ((preload_outer)call << PRELOAD_SPECIAL_SHIFT) | frame;
+}
+
+static uintptr_t frame_of(uint64_t word)
+{
+    return (uintptr_t)(word & ((UINT64_C(1) << PRELOAD_SPECIAL_SHIFT) - 1));
+}
+
+static uint8_t call_of(preload_outer outer)
+{
+    return outer != 0 ? (uint8_t)(outer >> PRELOAD_SPECIAL_SHIFT) : (uint8_t)RIP_CALL_OUTSIDE;
+}
+
+/*
+ * A signal handler gets here in the middle of another call, which the kernel restarts without us. So what is announced
+ * of that one comes back when this one is done. A frame that is not above ours was left by longjmp().
+ */
+static preload_outer announce(struct rip_slot *slot, const void *frame, uint8_t call)
+{
+    const uintptr_t before = frame_of(preload_thread.frame);
+    const preload_outer outer = before > (uintptr_t)frame ? outer_of(before, slot->call) : 0;
+
+    preload_set_frame((uintptr_t)frame | SPECIAL_FRAME);
+    rip_signal_fence(); /* a handler has to know that it interrupts this call */
+    rip_store_relaxed(&slot->call, call);
+    if (preload_declares(call))
+        rip_idle();
+    return outer;
+}
+
+preload_outer preload_announce(const void *frame, uint8_t call)
+{
+    struct rip_slot *slot = rip__thread.slot;
+
+    return slot != NULL ? announce(slot, frame, call) : 0;
+}
+
 /* In an announced call that waits for others, whose mark says more than a wait for the interpreter. */
 static bool is_for_others(void)
 {
@@ -91,41 +131,46 @@ static void move_breadcrumb(struct rip_slot *slot)
     if (address == 0)
         return;
     if (count == rip_load_relaxed(&slot->counter_bias))
-        preload_record(slot, (uintptr_t)address);
+        preload_record(slot, (uintptr_t)(address & RIP_ENTRY_ADDRESS_MASK));
     else
         rip_store_relaxed(&slot->entry[count % RIP_ENTRY_COUNT],
                           (count << RIP_ENTRY_TAG_SHIFT) | (address & RIP_ENTRY_ADDRESS_MASK));
 }
 
 /* Who holds the lock may let go of it at any time, so that the wait is part of no deadlock. */
-static struct preload_outer begin_interpreter(struct rip_slot *slot, uintptr_t frame)
+static preload_outer begin_interpreter(struct rip_slot *slot, const void *frame)
 {
     const bool is_inside = (preload_thread.special & PRELOAD_INSIDE) != 0;
     const uint32_t holder = interpreter_lock.holder != NULL ? interpreter_lock.holder() : 0;
-    struct preload_outer outer;
+    preload_outer outer;
 
     if (is_inside)
         rip_store_relaxed(&slot->idle_mark, 0);
     else
         move_breadcrumb(slot);
-    outer = preload_announce(slot, frame, RIP_CALL_INTERPRETER);
-    if (outer.frame == 0)
-        outer.call = is_inside ? announced.call : RIP_CALL_COMPUTES;
+    outer = announce(slot, frame, RIP_CALL_INTERPRETER);
+    if (frame_of(outer) == 0)
+        outer = outer_of(0, is_inside ? announced.call : RIP_CALL_COMPUTES);
     if (holder != 0)
         rip_wait_begin(interpreter_lock.start, &holder, RIP_WAIT_ENDS);
     return outer;
 }
 
-struct preload_outer preload_begin_special(const void *return_address, const void *frame, uint8_t call)
+/* Threads that are not special have what guarantee D says. */
+static uintptr_t place_of_call(const void *return_address)
 {
-    const uintptr_t marked = (uintptr_t)frame | SPECIAL_FRAME;
+    return preload_thread.special != 0 ? preload_place(return_address) : (uintptr_t)return_address - 1;
+}
+
+preload_outer preload_begin_special(const void *return_address, const void *frame, uint8_t call)
+{
     struct rip_slot *slot = rip__thread.slot;
 
     if (preload_in_vfork_child())
-        return (struct preload_outer){0, RIP_CALL_OUTSIDE};
+        return 0;
     if (call == RIP_CALL_INTERPRETER) {
         if (slot != NULL && !is_for_others())
-            return begin_interpreter(slot, marked);
+            return begin_interpreter(slot, frame);
         slot = NULL;
     } else if ((preload_thread.special & PRELOAD_INSIDE) != 0) {
         slot = NULL;
@@ -133,26 +178,28 @@ struct preload_outer preload_begin_special(const void *return_address, const voi
         preload_untraced(return_address);
         slot = rip__thread.slot;
     } else
-        slot = preload_pass_at(return_address, preload_place(return_address));
+        slot = preload_pass_at(return_address, place_of_call(return_address));
     if (slot == NULL)
-        return (struct preload_outer){0, RIP_CALL_OUTSIDE};
-    return preload_announce(slot, marked, call);
+        return 0;
+    return announce(slot, frame, call);
 }
 
-void preload_end_special(const void *return_address, const void *frame, uint8_t call, struct preload_outer outer)
+void preload_end_special(const void *return_address, const void *frame, uint8_t call, preload_outer outer)
 {
     struct rip_slot *slot = rip__thread.slot;
 
-    if (slot == NULL || preload_thread.frame != ((uintptr_t)frame | SPECIAL_FRAME))
+    if (slot == NULL || (frame_of(preload_thread.frame) | SPECIAL_FRAME) != ((uintptr_t)frame | SPECIAL_FRAME))
         return; /* it was not announced */
-    preload_resume(slot, outer);
+    preload_set_frame(frame_of(outer));
+    rip_store_relaxed(&slot->call, call_of(outer));
+    rip_signal_fence(); /* as in preload_end() */
     if (call == RIP_CALL_INTERPRETER) {
         rip_wait_end();
         return;
     }
     if (preload_declares(call))
-        preload_record(slot, preload_place(return_address));
-    if (preload_declares(outer.call))
+        preload_record(slot, place_of_call(return_address));
+    if (preload_declares(call_of(outer)))
         rip_idle();
 }
 
@@ -164,13 +211,13 @@ static void call_begin(const void *address, enum rip_call call)
 
     if (announced.depth++ != 0)
         return;
-    announced.address = (uintptr_t)address;
+    announced.address = (uintptr_t)address & RIP_ENTRY_ADDRESS_MASK;
     announced.call = (uint8_t)call;
     preload_thread.special |= PRELOAD_INSIDE;
-    preload_thread.frame = 0; /* of a call that was left by longjmp() */
+    preload_set_frame(0); /* of a call that was left by longjmp() */
     if (slot == NULL)
         return;
-    preload_record(slot, (uintptr_t)address);
+    preload_record(slot, announced.address);
     rip_store_relaxed(&slot->call, (uint8_t)call);
     if (preload_declares((uint8_t)call))
         rip_idle();
@@ -186,7 +233,7 @@ static void call_end(void)
     if (slot == NULL)
         return;
     rip_store_relaxed(&slot->call, RIP_CALL_OUTSIDE);
-    rip_signal_fence(); /* as in preload_resume() */
+    rip_signal_fence(); /* as in preload_end() */
     if (preload_declares(announced.call))
         preload_record(slot, announced.address);
 }

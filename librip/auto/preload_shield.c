@@ -165,7 +165,7 @@ static bool waits_for_lock(int command)
 #define FCNTL(name)                                                                                                    \
     PRELOAD_WRAPPER(int, name, (int fd, int command, ...))                                                             \
     {                                                                                                                  \
-        struct preload_outer outer = {0, RIP_CALL_OUTSIDE};                                                            \
+        preload_outer outer = 0;                                                                                       \
         va_list arguments;                                                                                             \
         void *argument;                                                                                                \
         int result;                                                                                                    \

@@ -83,7 +83,7 @@ static long make_filter(long number, const unsigned long arguments[ARGUMENT_COUN
 PRELOAD_WRAPPER(long, syscall, (long number, ...))
 {
     unsigned long arguments[ARGUMENT_COUNT];
-    struct preload_outer outer;
+    preload_outer outer;
     uint8_t call;
     long outcome;
     va_list list;

@@ -149,7 +149,7 @@ static void enter_as(const char *name)
 
     preload_thread.tried = true;
     rip_init(0, name, strnlen(name, KERNEL_NAME_BYTES - 1), 0, 0);
-    preload_thread.frame = 0; /* of the thread that forked */
+    preload_set_frame(0); /* of the thread that forked */
     preload_runtime_enter();
     if (rip__thread.slot != NULL)
         rip_store_relaxed(&rip__thread.slot->call, RIP_CALL_OUTSIDE);

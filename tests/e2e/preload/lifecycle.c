@@ -560,6 +560,7 @@ static const struct {
     CASE(quick_exit),
     CASE(abort),
     CASE(handler_in_wait),
+    CASE(vfork_in_wait),
     CASE(jump_out_of_wait),
     CASE(signal_storm),
     CASE(exit_while_forking),

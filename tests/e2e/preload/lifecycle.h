@@ -24,6 +24,7 @@ void *wait_for_ever(void *unused);
 
 /* lifecycle_signals.c */
 void case_handler_in_wait(void);
+void case_vfork_in_wait(void);
 void case_exit_while_forking(void);
 void case_locked_memory(void);
 void case_jump_out_of_wait(void);

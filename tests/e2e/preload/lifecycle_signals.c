@@ -9,6 +9,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
 #include <sys/wait.h>
@@ -55,6 +56,38 @@ void case_handler_in_wait(void)
     usleep(50000);
     CHECK(handled > 0);
     ready();
+}
+
+static int waited_for[2];
+
+static void vforking_handler(int number)
+{
+    (void)number;
+    if (vfork() == 0)
+        _exit(0);
+    syscall(SYS_write, waited_for[1], "", 1);
+}
+
+static void work_without_calls(void)
+{
+    while (syscall(SYS_poll, &(struct pollfd){STDIN_FILENO, POLLIN, 0}, 1, 0) == 0)
+        continue;
+}
+
+/* The wait is over, whatever the handler made of its thread. */
+void case_vfork_in_wait(void)
+{
+    struct sigaction action = {.sa_handler = vforking_handler, .sa_flags = SA_RESTART};
+    struct itimerval timer = {.it_value = {.tv_usec = 50000}};
+    char byte;
+
+    sigaction(SIGALRM, &action, NULL);
+    CHECK(socketpair(AF_UNIX, SOCK_STREAM, 0, waited_for) == 0);
+    CHECK(write(waited_for[1], "", 1) == 1 && read(waited_for[0], &byte, 1) == 1); /* this module is known */
+    setitimer(ITIMER_REAL, &timer, NULL);
+    CHECK(read(waited_for[0], &byte, 1) == 1);
+    syscall(SYS_write, STDOUT_FILENO, "ready\n", 6);
+    work_without_calls();
 }
 
 static volatile sig_atomic_t is_forking;
@@ -105,8 +138,7 @@ void case_jump_out_of_wait(void)
         poll(NULL, 0, -1);
     }
     (void)!write(STDOUT_FILENO, "ready\n", 6);
-    while (syscall(SYS_poll, &(struct pollfd){STDIN_FILENO, POLLIN, 0}, 1, 0) == 0) /* work, without a wrapped call */
-        continue;
+    work_without_calls();
 }
 
 void case_signal_storm(void)

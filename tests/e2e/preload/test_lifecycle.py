@@ -9,6 +9,7 @@ import time
 from preload_kit import BUILD, PATIENCE_S, PreloadTest, helper, lacking, main, wait_for
 
 LIVE = 3
+CALL_OUTSIDE = 1
 LOCKED_BYTES = 256 << 20  # generously: all that a program under the preload library maps
 
 
@@ -298,6 +299,13 @@ class Lifecycle(PreloadTest):
         self.begin("handler_in_wait")
         wait_for("an idle thread", lambda: self.ids(self.name)["waiter"]["idle"])
         self.assertGreater(self.ids(self.name)["waiter"]["progress"], 2)
+        self.end()
+
+    def test_vfork_in_wait(self):
+        self.begin("vfork_in_wait")
+        time.sleep(0.1)
+        (worker,) = self.ring(self.name)["ids"]
+        self.assertEqual((worker["idle"], worker["call"]), (0, CALL_OUTSIDE))
         self.end()
 
     def test_jump_out_of_wait(self):
