@@ -9,12 +9,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 #include <time.h>
 
 #include "cli/item.h"
 #include "cli/names.h"
 #include "os/clock.h"
+#include "os/random.h"
 #include "os/sigbus.h"
 #include "ring/describe.h"
 #include "ring/scan.h"
@@ -101,7 +101,7 @@ int local_new(struct local **ret_local, const char *const *directories, size_t c
     struct local *local = calloc(1, sizeof(*local));
     int result = local != NULL ? sigbus_install() : -ENOMEM;
 
-    (void)getrandom(&options.hash_key, sizeof(options.hash_key), 0);
+    options.hash_key = (struct hash_key){{random_u64(), random_u64()}};
     if (result == 0 && (local->snapshot = snapshot_new()) == NULL)
         result = -ENOMEM;
     if (result == 0)
