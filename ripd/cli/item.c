@@ -245,6 +245,8 @@ static void append_kernel(char *text, size_t size, const json_t *kernel)
         text_append(text, size, "%s%s", call, target != NULL ? " on " : "");
     if (target != NULL)
         text_append(text, size, "%s", target);
+    else if (call == NULL && json_array_size(json_object_get(kernel, "denied")) != 0)
+        text_append(text, size, "may not be read");
     if (item_text(holder, "comm") != NULL && item_number(holder, "pid") != ITEM_UNKNOWN)
         text_append(text, size, ", other end %s[%lld]", item_text(holder, "comm"), item_number(holder, "pid"));
     if (asked_ms != ITEM_UNKNOWN) {

@@ -276,6 +276,17 @@ static void show_incidents(struct report *report, struct hosts *hosts, size_t ho
     free(incidents);
 }
 
+/* Whether all are of one ring: a pattern may name several. */
+static bool are_of_one_ring(const json_t *threads)
+{
+    const json_t *first = json_object_get(json_array_get(threads, 0), "ring");
+    size_t i;
+    json_t *item;
+
+    json_array_foreach(threads, i, item) if (!json_equal(json_object_get(item, "ring"), first)) return false;
+    return true;
+}
+
 /* Whether all are of one process. */
 static bool are_of_one(const json_t *threads)
 {
@@ -303,7 +314,8 @@ static void show_group(struct report *report, struct hosts *hosts, size_t host, 
         table_cell_format(&cell, "%s", hosts_name(hosts, host));
         report_field(report, "host", &cell);
     }
-    report_member(report, "ring", first, "ring");
+    if (are_of_one_ring(json_object_get(threads, "threads")))
+        report_member(report, "ring", first, "ring");
     if (are_of_one(json_object_get(threads, "threads")))
         show_process(report, first);
     show_counts(report, threads);

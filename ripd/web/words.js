@@ -93,11 +93,15 @@ export function waitsOn(kernel) {
   if (!kernel) {
     return null;
   }
-  const { syscall, target } = kernel;
-  if (!syscall || !target || target.startsWith(syscall)) { // "futex wait private" says both
-    return target || syscall || null;
+  const { syscall, target, holder, denied } = kernel;
+  if (!syscall && !target) {
+    return denied && denied.length ? "what it waits for may not be read" : null;
   }
-  return `${syscall} on ${target}`;
+  const end = holder ? `, other end ${holder.comm ?? UNKNOWN} (pid ${holder.pid})` : "";
+  if (!syscall || !target || target.startsWith(syscall)) { // "futex wait private" says both
+    return (target || syscall) + end;
+  }
+  return `${syscall} on ${target}${end}`;
 }
 
 const VERBS = { deadlock: "deadlocked", unknown: "standing still" };

@@ -423,6 +423,19 @@ def chains_of_any_shape(world):
     assert_well(world, page)
 
 
+ONS = """import('/page/words.js').then(({waitsOn}) => [
+  null, {denied: []}, {denied: ['syscall', 'wchan']},
+  {syscall: 'flock', target: '/a', holder: {pid: 7, comm: 'cron'}},
+  {syscall: 'poll', denied: ['wchan']},
+].map(waitsOn))"""
+
+
+def what_it_waits_for(world):
+    page = open_page(world)
+    assert page.run(ONS) == [None, None, "what it waits for may not be read", "flock on /a, other end cron (pid 7)", "poll"]
+    assert_well(world, page)
+
+
 FRAMES = """new Promise(done => {
   const times = [];
   let down = 1, begun = performance.now();
@@ -484,5 +497,6 @@ if __name__ == "__main__":
     w.run([a_stall_comes_and_goes, a_deadlocked_pool_in_one_look_and_one_click, by_location_and_filtered,
            every_view_is_an_address, events_that_come_together_are_a_row, a_page_left_open_does_not_grow,
            a_stopped_ripd_is_shown, a_scanner_that_hangs_is_shown, a_hidden_page_keeps_no_stream,
-           rings_that_cannot_be_read, hostile_names_are_text, hostile_scripts_are_text, chains_of_any_shape, no_barrier,
+           rings_that_cannot_be_read, hostile_names_are_text, hostile_scripts_are_text, chains_of_any_shape,
+           what_it_waits_for, no_barrier,
            fifty_thousand_ids_scroll])
