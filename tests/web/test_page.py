@@ -432,7 +432,8 @@ ONS = """import('/page/words.js').then(({waitsOn}) => [
 
 def what_it_waits_for(world):
     page = open_page(world)
-    assert page.run(ONS) == [None, None, "what it waits for may not be read", "flock on /a, other end cron (pid 7)", "poll"]
+    assert page.run(ONS) == [None, None, "what it waits for may not be read", "flock on /a, other end cron (pid 7)",
+                             "poll"]
     assert_well(world, page)
 
 
@@ -498,5 +499,4 @@ if __name__ == "__main__":
            every_view_is_an_address, events_that_come_together_are_a_row, a_page_left_open_does_not_grow,
            a_stopped_ripd_is_shown, a_scanner_that_hangs_is_shown, a_hidden_page_keeps_no_stream,
            rings_that_cannot_be_read, hostile_names_are_text, hostile_scripts_are_text, chains_of_any_shape,
-           what_it_waits_for, no_barrier,
-           fifty_thousand_ids_scroll])
+           what_it_waits_for, no_barrier, fifty_thousand_ids_scroll])
