@@ -760,48 +760,14 @@ static size_t living_count(const struct detector *detector, const struct rip_sam
 
 /*
  * The daemon's only work for an id that does nothing remarkable: it moved, it is idle as before, or it has not moved
- * and is not due; and it has no deadline of its own. Takes samples that meet the ids at the present position, up to the
- * first that is remarkable; returns how many. "As before" is running and not idle, or idle and idle. ID_RUNNING is 0
- * and ID_IDLE is 1, as sample->idle is.
+ * and is not due; its rule is known, and it has no deadline of its own. Takes samples that meet the ids at the present
+ * position, up to the first that is remarkable; returns how many. "As before" is running and not idle, or idle and
+ * idle. ID_RUNNING is 0 and ID_IDLE is 1, as sample->idle is.
+ *
+ * Compiled twice: without rules there is one level, which stays in registers, and the column of rules is not read.
  */
-static __attribute__((noinline)) size_t feed_run(struct detector *detector, const struct rip_sample *samples,
-                                                 size_t count)
-{
-    const struct table *table = &detector->current->table;
-    uint64_t *progress = table->progress + detector->position;
-    uint32_t *marks = table->marks + detector->position;
-    const uint32_t *generations = table->generations + detector->position;
-    const uint32_t now = mark_make(detector->current->stamp, ID_RUNNING, CAUSE_NONE);
-    struct level *level = &detector->levels[TABLE_RULE_NONE];
-    const uint32_t due = mark_make(level->due_count, ID_RUNNING, CAUSE_NONE);
-    const uint32_t early = mark_make(level->early_count, ID_RUNNING, CAUSE_NONE);
-    uint32_t oldest = mark_make(level->oldest_stamp, ID_RUNNING, CAUSE_NONE);
-    size_t i;
-
-    for (i = 0; i < count; i++) {
-        const struct rip_sample *sample = &samples[i];
-        const uint32_t mark = marks[i];
-
-        if (UNLIKELY((generations[i] ^ sample->generation) | (mark_state(mark) ^ sample->idle) | sample->deadline_ms))
-            break;
-        if (progress[i] != sample->progress) {
-            progress[i] = sample->progress;
-            marks[i] = now | sample->idle;
-        } else if (!sample->idle) {
-            if (UNLIKELY(mark < early && (mark < due || detector_is_outside(sample->call))))
-                break;
-            if (UNLIKELY(mark < oldest))
-                oldest = mark;
-        }
-    }
-    level->oldest_stamp = mark_stamp(oldest);
-    detector->position += i;
-    return i;
-}
-
-/* The same where there are rules, or deadlines of their own: each id has a level, or is remarkable. */
-static __attribute__((noinline)) size_t feed_run_rules(struct detector *detector, const struct rip_sample *samples,
-                                                       size_t count)
+static inline __attribute__((always_inline)) size_t
+feed_run(struct detector *detector, const struct rip_sample *samples, size_t count, const bool with_rules)
 {
     const struct table *table = &detector->current->table;
     uint64_t *progress = table->progress + detector->position;
@@ -809,20 +775,23 @@ static __attribute__((noinline)) size_t feed_run_rules(struct detector *detector
     const uint32_t *generations = table->generations + detector->position;
     const uint8_t *rules = table->rules + detector->position;
     const uint32_t now = mark_make(detector->current->stamp, ID_RUNNING, CAUSE_NONE);
+    struct level only = detector->levels[TABLE_RULE_NONE];
     size_t i;
 
     for (i = 0; i < count; i++) {
         const struct rip_sample *sample = &samples[i];
+        const uint8_t rule = with_rules ? rules[i] : TABLE_RULE_NONE;
+        struct level *level = with_rules ? &detector->levels[rule] : &only;
         uint32_t mark = marks[i];
-        struct level *level;
 
         if (UNLIKELY((generations[i] ^ sample->generation) | (mark_state(mark) ^ sample->idle) |
-                     (rules[i] >= TABLE_RULE_PENDING) | ((rules[i] == TABLE_RULE_NONE) & (sample->deadline_ms != 0))))
+                     (rule >= TABLE_RULE_PENDING) | (rule == TABLE_RULE_NONE ? sample->deadline_ms : 0)))
             break;
-        level = &detector->levels[rules[i]];
         if (progress[i] != sample->progress) {
             progress[i] = sample->progress;
             marks[i] = mark = now | sample->idle;
+            if (!with_rules)
+                continue; /* detector_next_due() knows when those that moved fall due */
         } else if (!sample->idle &&
                    UNLIKELY(mark_stamp(mark) < level->early_count &&
                             (mark_stamp(mark) < level->due_count || detector_is_outside(sample->call)))) {
@@ -831,8 +800,22 @@ static __attribute__((noinline)) size_t feed_run_rules(struct detector *detector
         if (!sample->idle && mark_stamp(mark) < level->oldest_stamp)
             level->oldest_stamp = mark_stamp(mark);
     }
+    if (!with_rules)
+        detector->levels[TABLE_RULE_NONE] = only;
     detector->position += i;
     return i;
+}
+
+static __attribute__((noinline)) size_t feed_run_plain(struct detector *detector, const struct rip_sample *samples,
+                                                       size_t count)
+{
+    return feed_run(detector, samples, count, false);
+}
+
+static __attribute__((noinline)) size_t feed_run_rules(struct detector *detector, const struct rip_sample *samples,
+                                                       size_t count)
+{
+    return feed_run(detector, samples, count, true);
 }
 
 int detector_feed(struct detector *detector, const struct rip_sample *samples, size_t count)
@@ -851,7 +834,7 @@ int detector_feed(struct detector *detector, const struct rip_sample *samples, s
             const size_t living = living_count(detector, samples + done, matching - done);
 
             done += with_rules ? feed_run_rules(detector, samples + done, living)
-                               : feed_run(detector, samples + done, living);
+                               : feed_run_plain(detector, samples + done, living);
             if (done < matching && feed_one(detector, &samples[done++]) < 0)
                 result = -ENOMEM;
         }
