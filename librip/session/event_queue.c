@@ -58,10 +58,12 @@ static const void *keep(struct event_queue *queue, const void *bytes, size_t cou
     return copy != NULL ? memcpy(copy, bytes, count) : NULL;
 }
 
+/* Of the queue's own from now on. False: no memory. */
+#define KEEP(queue, bytes, count) (((bytes) = keep((queue), (bytes), (count))) != NULL)
+
 static bool keep_text(struct event_queue *queue, struct rip_text *text)
 {
-    text->bytes = keep(queue, text->bytes, text->count);
-    return text->bytes != NULL;
+    return KEEP(queue, text->bytes, text->count);
 }
 
 static bool keep_all(struct event_queue *queue, struct rip_event *event)
@@ -72,25 +74,18 @@ static bool keep_all(struct event_queue *queue, struct rip_event *event)
     case RIP_EVENT_RING_END:
         return keep_text(queue, &event->as.ring_end.reason);
     case RIP_EVENT_PROCESS:
-        event->as.process_begin = keep(queue, event->as.process_begin, sizeof(*event->as.process_begin));
-        return event->as.process_begin != NULL;
+        return KEEP(queue, event->as.process_begin, sizeof(*event->as.process_begin));
     case RIP_EVENT_MODULE:
-        event->as.module.info = keep(queue, event->as.module.info, sizeof(*event->as.module.info));
-        return event->as.module.info != NULL;
+        return KEEP(queue, event->as.module.info, sizeof(*event->as.module.info));
     case RIP_EVENT_REGISTER:
     case RIP_EVENT_STATE:
-        event->as.state.info = keep(queue, event->as.state.info, sizeof(*event->as.state.info));
-        return event->as.state.info != NULL;
+        return KEEP(queue, event->as.state.info, sizeof(*event->as.state.info));
     case RIP_EVENT_SNAP:
-        event->as.snap.entries =
-            keep(queue, event->as.snap.entries, event->as.snap.entry_count * sizeof(*event->as.snap.entries));
-        return event->as.snap.entries != NULL;
+        return KEEP(queue, event->as.snap.entries, event->as.snap.entry_count * sizeof(*event->as.snap.entries));
     case RIP_EVENT_NOTE:
-        event->as.note = keep(queue, event->as.note, sizeof(*event->as.note));
-        return event->as.note != NULL;
+        return KEEP(queue, event->as.note, sizeof(*event->as.note));
     case RIP_EVENT_SCRIPT:
-        event->as.script = keep(queue, event->as.script, sizeof(*event->as.script));
-        return event->as.script != NULL;
+        return KEEP(queue, event->as.script, sizeof(*event->as.script));
     case RIP_EVENT_STALL_BEGIN:
     case RIP_EVENT_STALL_END:
         return keep_text(queue, &event->as.stall.json);

@@ -49,14 +49,8 @@ int recording_writer_attach(struct recording_writer *writer, const char *name_sp
 /* Writes the frame that the last DRAIN has ended: then it is out. Called by the next take(), too. */
 int recording_writer_flush(struct recording_writer *writer);
 
-struct recording_writer_counts {
-    uint64_t frame_count;
-    uint64_t event_count;
-    uint64_t entry_count;
-    uint64_t written_bytes;
-    uint64_t lost_entry_count; /* in frames that could not be written */
-};
-void recording_writer_counts(const struct recording_writer *writer, struct recording_writer_counts *ret_counts);
+/* What has become of the events so far. A drain is a frame; the error is not the writer's but the output's. */
+const struct rip_recording_state *recording_writer_state(const struct recording_writer *writer);
 
 /* Reading --------------------------------------------------------------------------------------------------------- */
 

@@ -786,26 +786,18 @@ int coder_write_data(struct record_coder *coder, size_t offset, const struct rec
     return 0;
 }
 
-int coder_read_data_count(struct record_coder *coder, uint64_t *ret_count)
+int coder_read_data(struct record_coder *coder, struct record_data *data, size_t max, size_t *ret_count)
 {
-    uint64_t count = get_number(coder);
+    const uint64_t count = get_number(coder);
 
-    if (coder->error != 0)
-        return coder->error;
-    *ret_count = count;
-    return 0;
-}
-
-int coder_read_data(struct record_coder *coder, struct record_data *ret_data)
-{
-    struct record_data data = {0};
-
-    code_text(coder, &data.name_space);
-    code_text(coder, &data.data);
-    if (coder->error != 0)
-        return coder->error;
-    *ret_data = data;
-    return 0;
+    if (count > max)
+        fail(coder, -EBADMSG);
+    for (uint64_t i = 0; coder->error == 0 && i < count; i++) {
+        code_text(coder, &data[i].name_space);
+        code_text(coder, &data[i].data);
+    }
+    *ret_count = (size_t)count;
+    return coder->error;
 }
 
 /* Repeating -------------------------------------------------------------------------------------------------------- */

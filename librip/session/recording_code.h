@@ -79,9 +79,8 @@ int coder_write_data(struct record_coder *coder, size_t offset, const struct rec
 /* 1: *ret_event, and whether data follow; 0: no more; -EBADMSG, -ENOMEM. */
 int coder_read(struct record_coder *coder, struct rip_event *ret_event, bool *ret_has_data);
 
-/* How many follow, then each. */
-int coder_read_data_count(struct record_coder *coder, uint64_t *ret_count);
-int coder_read_data(struct record_coder *coder, struct record_data *ret_data);
+/* All that follow, zeroed before. -EBADMSG: more than max, too. */
+int coder_read_data(struct record_coder *coder, struct record_data *data, size_t max, size_t *ret_count);
 
 /* All that is there, as if it were found at this time. */
 int coder_repeat(const struct recording_table *state, const struct record_times *times, const struct rip_sink *sink);

@@ -204,23 +204,16 @@ static int next_frame(struct recording_reader *reader)
 
 static int read_data(struct recording_reader *reader)
 {
-    struct record_data data;
-    uint64_t count;
-    int result = coder_read_data_count(&reader->coder, &count);
+    struct record_data data[DATA_PER_EVENT_MAX] = {0};
+    size_t count;
+    int result = coder_read_data(&reader->coder, data, DATA_PER_EVENT_MAX, &count);
 
-    if (result == 0 && count > DATA_PER_EVENT_MAX)
-        result = -EBADMSG;
-    for (uint64_t i = 0; result == 0 && i < count; i++) {
-        struct read_data *target = &reader->data[i];
-
-        result = coder_read_data(&reader->coder, &data);
-        if (result == 0 && data.name_space.count > RIP_SESSION_NAMESPACE_BYTES)
-            result = -EBADMSG;
-        if (result != 0)
-            break;
-        memcpy(target->name_space, data.name_space.bytes, data.name_space.count);
-        target->name_space[data.name_space.count] = '\0';
-        target->data = data.data;
+    for (size_t i = 0; result == 0 && i < count; i++) {
+        if (data[i].name_space.count > RIP_SESSION_NAMESPACE_BYTES)
+            return -EBADMSG;
+        memcpy(reader->data[i].name_space, data[i].name_space.bytes, data[i].name_space.count);
+        reader->data[i].name_space[data[i].name_space.count] = '\0';
+        reader->data[i].data = data[i].data;
         reader->data_count++;
     }
     return result;

@@ -46,7 +46,7 @@ struct recording_writer {
     uint64_t state_bytes;       /* of the last run of state frames */
     uint64_t bytes_since_state; /* of all other frames since */
     struct attachment *data;    /* of the last record */
-    struct recording_writer_counts counts;
+    struct rip_recording_state counts;
 };
 
 int recording_writer_new(struct recording_writer **ret_writer, const struct recording_output *output,
@@ -94,9 +94,9 @@ void recording_writer_restart(struct recording_writer *writer)
     writer->wants_state = true;
 }
 
-void recording_writer_counts(const struct recording_writer *writer, struct recording_writer_counts *ret_counts)
+const struct rip_recording_state *recording_writer_state(const struct recording_writer *writer)
 {
-    *ret_counts = writer->counts;
+    return &writer->counts;
 }
 
 /* Frames ----------------------------------------------------------------------------------------------------------- */
@@ -155,7 +155,7 @@ static int put_frame(struct recording_writer *writer, const struct record_coder 
     writer->sequence++; /* also if it is lost: the reader shall see the gap */
     result = put_bytes(writer, writer->packed, sizeof(frame) + packed_bytes, (flags & RECORDING_FRAME_BEGINS) != 0);
     if (result == 0) {
-        writer->counts.frame_count++;
+        writer->counts.drain_count++;
         *ret_bytes += sizeof(frame) + packed_bytes;
     }
     return result;

@@ -173,25 +173,18 @@ static void write_current(struct rip_session *session)
         recording_writer_attach(session->writer, data->name_space, data->bytes, data->count);
 }
 
-static uint64_t count_frames(const struct rip_session *session)
-{
-    struct recording_writer_counts counts;
-
-    recording_writer_counts(session->writer, &counts);
-    return counts.frame_count;
-}
-
 /* Of drains that say nothing only the last is recorded: it says until when that was so. */
 static void end_frame(struct rip_session *session)
 {
-    const uint64_t frame_count = count_frames(session);
+    const struct rip_recording_state *written = recording_writer_state(session->writer);
+    const uint64_t drain_count = written->drain_count;
 
     if (!session->open_frame || session->current == NULL || session->current->event.kind != RIP_EVENT_DRAIN)
         return;
     session->open_frame = false;
     recording_writer_flush(session->writer);
     session->unsaid = session->current->event;
-    if (count_frames(session) != frame_count)
+    if (written->drain_count != drain_count)
         session->unsaid.kind = 0;
 }
 
@@ -228,17 +221,8 @@ static void begin_frame(struct rip_session *session)
 
 static void count_recorded(const struct rip_session *session, struct rip_recording_state *ret_state)
 {
-    struct recording_writer_counts counts;
-
-    recording_writer_counts(session->writer, &counts);
-    *ret_state = (struct rip_recording_state){
-        .drain_count = counts.frame_count,
-        .event_count = counts.event_count,
-        .entry_count = counts.entry_count,
-        .written_bytes = counts.written_bytes,
-        .lost_entry_count = counts.lost_entry_count,
-        .error = output_error(session->output),
-    };
+    *ret_state = *recording_writer_state(session->writer);
+    ret_state->error = output_error(session->output);
 }
 
 int rip_session_record(struct rip_session *session, const char *path, const struct rip_recording_options *options)

@@ -154,6 +154,12 @@ static int list_segments(struct recording_source *source)
 
 /* Events ----------------------------------------------------------------------------------------------------------- */
 
+/* 0, or the failure with the path it is about. */
+static int fail_unless(struct source_error *error, const struct recording_source *source, int result)
+{
+    return result == 0 ? 0 : source_fail(error, result, "%s: %s", source->path, strerror(-result));
+}
+
 static int add_event(struct recording_source *source, struct event_queue *queue, const struct rip_event *event)
 {
     const char *name_space;
@@ -175,19 +181,19 @@ static int read_recording(struct source *base, struct event_queue *queue, struct
 
     if (source->repeats) {
         source->repeats = false;
-        result = recording_reader_repeat(source->reader, &sink);
-        return result == 0 ? 1 : source_fail(error, result, "%s: %s", source->path, strerror(-result));
+        result = fail_unless(error, source, recording_reader_repeat(source->reader, &sink));
+        return result == 0 ? 1 : result;
     }
     result = recording_reader_next(source->reader, &event);
     if (result == 1) {
-        result = add_event(source, queue, event);
-        return result == 0 ? 1 : source_fail(error, result, "%s: %s", source->path, strerror(-result));
+        result = fail_unless(error, source, add_event(source, queue, event));
+        return result == 0 ? 1 : result;
     }
     if (result == -EBADMSG)
         return source_fail(error, result, "%s is damaged or cut at byte %llu of %llu", source->path,
                            (unsigned long long)recording_reader_offset(source->reader),
                            (unsigned long long)source->size_bytes);
-    return result == 0 ? 0 : source_fail(error, result, "%s: %s", source->path, strerror(-result));
+    return fail_unless(error, source, result);
 }
 
 static int repeat_recording(struct source *base, const struct rip_sink *sink)
@@ -234,7 +240,7 @@ static int seek_recording(struct source *base, uint64_t wall_ns, struct source_e
     for (uint64_t i = 0; result == 0 && i < count; i++)
         result = recording_reader_next(source->reader, &event) == 1 ? 0 : -EBADMSG;
     source->repeats = count != 0;
-    return result == 0 ? 0 : source_fail(error, result, "%s: %s", source->path, strerror(-result));
+    return fail_unless(error, source, result);
 }
 
 /* Opening ---------------------------------------------------------------------------------------------------------- */

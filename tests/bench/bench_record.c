@@ -115,7 +115,7 @@ static void scan_once(void)
 static void measure(unsigned entries)
 {
     const struct recording_output output = {.write = write_file};
-    struct recording_writer_counts begin, end;
+    struct rip_recording_state begin, end;
     struct recorder recorder;
     uint64_t record_ns = 0, scan_ns = 0, began;
     double percent, ratio = 0;
@@ -127,7 +127,7 @@ static void measure(unsigned entries)
     need(recording_writer_new(&recorder.writer, &output, 1) == 0, "recording_writer_new");
     make_moves(entries);
     drain_once(&recorder, 1); /* what it finds is no news */
-    recording_writer_counts(recorder.writer, &begin);
+    begin = *recording_writer_state(recorder.writer);
     for (unsigned i = 1; i <= DRAINS; i++) {
         make_moves(entries);
         began = bench_now_ns();
@@ -137,7 +137,7 @@ static void measure(unsigned entries)
         drain_once(&recorder, i + 1);
         record_ns += bench_now_ns() - began;
     }
-    recording_writer_counts(recorder.writer, &end);
+    end = *recording_writer_state(recorder.writer);
     percent = 100.0 * (double)record_ns / 1e9 * DRAINS_A_SECOND / DRAINS;
     if (end.entry_count != begin.entry_count)
         ratio = (double)(end.written_bytes - begin.written_bytes) /

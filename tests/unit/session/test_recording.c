@@ -406,7 +406,7 @@ TEST(large_drains_and_states_are_parted, set_stage, clear_stage)
 {
     enum { ID_COUNT = 45000 };
     struct rip_id_info *ids = calloc(ID_COUNT, sizeof(*ids));
-    struct recording_writer_counts counts;
+    struct rip_recording_state counts;
     struct memory_file rest;
 
     assert_non_null(ids);
@@ -418,8 +418,8 @@ TEST(large_drains_and_states_are_parted, set_stage, clear_stage)
     play_long(ids, ID_COUNT, 1, 0);
     recording_writer_restart(stage.writer);
     play_long(ids, 1, 2, 0);
-    recording_writer_counts(stage.writer, &counts);
-    assert_in_range(counts.frame_count, 6, 100);
+    counts = *recording_writer_state(stage.writer);
+    assert_in_range(counts.drain_count, 6, 100);
     assert_int_equal(counts.written_bytes, stage.file.count);
     assert_int_equal(counts.event_count, ID_COUNT * 2 + 1 + 4);
     assert_int_equal(read_all(&stage.file), 0);
@@ -471,7 +471,7 @@ TEST(the_state_after_many_ends, set_stage, clear_stage)
 TEST(a_failing_output_costs_its_frames, set_stage, clear_stage)
 {
     struct rip_id_info ids[] = {id_info(3), id_info(9)};
-    struct recording_writer_counts counts;
+    struct rip_recording_state counts;
     struct rip_event event;
 
     take_ring();
@@ -488,7 +488,7 @@ TEST(a_failing_output_costs_its_frames, set_stage, clear_stage)
     take_drain(); /* of the drain whose begin is lost nothing is written */
     text_clear(&stage.taken);
     play_long(ids, 1, 1, 0);
-    recording_writer_counts(stage.writer, &counts);
+    counts = *recording_writer_state(stage.writer);
     assert_int_equal(counts.lost_entry_count, 3);
     assert_int_equal(counts.entry_count, 1 + 2 + 2 + 3 + 1);
     assert_int_equal(read_all(&stage.file), 0);
