@@ -58,6 +58,11 @@ struct live_ring {
     bool over; /* RING_END was yielded */
 };
 
+struct drain_moment live_moment(void)
+{
+    return (struct drain_moment){clock_ns(CLOCK_REALTIME), clock_ns(CLOCK_MONOTONIC)};
+}
+
 /* Opening ---------------------------------------------------------------------------------------------------------- */
 
 static bool keep_place(struct live_ring *ring, const struct live_place *place)
@@ -415,21 +420,16 @@ static void judge_age(struct live_ring *ring)
 static int begin(struct live_ring *ring, const struct rip_sink *sink)
 {
     struct stat status;
-    int result;
+    int result = 1;
 
     ring->unlinked = fstat(ring->copy.descriptor, &status) == 0 && status.st_nlink == 0;
-    result = ring_copy_take(&ring->copy);
-    if (result == 0)
-        result = check_lives(ring);
-    if (result == 1) {
+    for (int copies = 0; copies < 2 && result == 1; copies++) { /* of a third one the next drain has the rest */
         result = ring_copy_take(&ring->copy);
         if (result == 0)
             result = check_lives(ring);
-        if (result == 1)
-            result = 0; /* another one: the next drain has the rest */
     }
-    ring->copied = (struct drain_moment){clock_ns(CLOCK_REALTIME), clock_ns(CLOCK_MONOTONIC)};
-    ring->broken = result != 0;
+    ring->copied = live_moment();
+    ring->broken = result < 0;
     if (ring->broken) {
         ring->phase = PHASE_OVER;
         return yield_end(ring, sink);

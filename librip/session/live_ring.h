@@ -9,6 +9,8 @@
 
 struct live_ring;
 
+struct drain_moment live_moment(void); /* now */
+
 /* Where a ring is. */
 struct live_place {
     const char *directory;

@@ -2,7 +2,6 @@
 /* output.c - see output.h. Touches files. */
 #include "session/output.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -189,40 +188,33 @@ static void format_name(char name[SEGMENT_NAME_BYTES], uint32_t number)
     snprintf(name, SEGMENT_NAME_BYTES, "%0*" PRIu32 OUTPUT_SUFFIX, SEGMENT_DIGITS, number);
 }
 
-static int compare_numbers(const void *left, const void *right)
+static int is_segment(const struct dirent *entry)
 {
-    uint32_t a = *(const uint32_t *)left, b = *(const uint32_t *)right;
+    return output_segment_number(entry->d_name) != 0;
+}
 
-    return a < b ? -1 : a > b;
+int output_list_segments(int directory, struct dirent ***ret_names)
+{
+    return scandirat(directory, ".", ret_names, is_segment, alphasort); /* the numbers have a fixed length */
 }
 
 /* The segments of an earlier recording. */
 static int find_segments(struct output *output)
 {
-    int descriptor = openat(output->directory, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC), result = 0;
-    DIR *listing = descriptor >= 0 ? fdopendir(descriptor) : NULL;
-    const struct dirent *entry;
+    struct dirent **names = NULL;
+    const int count = output_list_segments(output->directory, &names);
+    int result = count >= 0 ? 0 : -errno;
 
-    if (listing == NULL) {
-        result = -errno;
-        if (descriptor >= 0)
-            close(descriptor);
-        return result;
-    }
-    while (result == 0 && (entry = readdir(listing)) != NULL) {
-        uint32_t number = output_segment_number(entry->d_name);
-
-        if (number == 0)
-            continue;
-        result = output->number_count < OUTPUT_SEGMENTS_MAX ? reserve_number(output) : -E2BIG;
+    if (count > (int)OUTPUT_SEGMENTS_MAX)
+        result = -E2BIG;
+    for (int i = 0; i < count; i++) {
         if (result == 0)
-            output->numbers[output->number_count++] = number;
+            result = reserve_number(output);
+        if (result == 0)
+            output->numbers[output->number_count++] = output->last_number = output_segment_number(names[i]->d_name);
+        free(names[i]);
     }
-    closedir(listing);
-    if (result == 0 && output->number_count != 0) {
-        qsort(output->numbers, output->number_count, sizeof(*output->numbers), compare_numbers);
-        output->last_number = output->numbers[output->number_count - 1];
-    }
+    free(names);
     return result;
 }
 
@@ -277,6 +269,15 @@ static int begin_segment(struct output *output)
 
 /* Memory ----------------------------------------------------------------------------------------------------------- */
 
+static void forget_first(struct output *output)
+{
+    struct held *held = output->oldest;
+
+    output->oldest = held->next;
+    output->held_bytes -= sizeof(*held) + held->count;
+    free(held);
+}
+
 /* Gives up the frames before the second one that starts; false: all that is there belongs together. */
 static bool forget_oldest(struct output *output)
 {
@@ -284,28 +285,17 @@ static bool forget_oldest(struct output *output)
 
     while (next != NULL && !next->starts)
         next = next->next;
-    if (next == NULL)
-        return false;
-    while (output->oldest != next) {
-        struct held *held = output->oldest;
-
-        output->oldest = held->next;
-        output->held_bytes -= sizeof(*held) + held->count;
-        free(held);
-    }
-    return true;
+    while (next != NULL && output->oldest != next)
+        forget_first(output);
+    return next != NULL;
 }
 
 static void forget_all(struct output *output)
 {
-    while (output->oldest != NULL) {
-        struct held *held = output->oldest;
-
-        output->oldest = held->next;
-        free(held);
-    }
+    while (output->oldest != NULL)
+        forget_first(output);
     output->newest = NULL;
-    output->held_bytes = output->part_bytes = 0;
+    output->part_bytes = 0;
 }
 
 static int hold(struct output *output, const void *bytes, size_t count, bool full)

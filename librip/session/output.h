@@ -18,6 +18,8 @@
 #ifndef RIP_SESSION_OUTPUT_H
 #define RIP_SESSION_OUTPUT_H
 
+#include <dirent.h>
+
 #include "rip/session.h"
 
 #define OUTPUT_SUFFIX ".riprec"
@@ -48,6 +50,9 @@ int output_trigger(const struct output *output, const char *path);
 
 /* 0: it is not the name of a segment. */
 uint32_t output_segment_number(const char *name);
+
+/* How many segments a directory has by their names, ascending, which are the caller's to free; -1: see errno. */
+int output_list_segments(int directory, struct dirent ***ret_names);
 
 /* Why the last write or sync failed; 0 = it did not. */
 int output_error(const struct output *output);

@@ -187,7 +187,7 @@ static int list(struct live *live)
 static int begin_drain(struct live *live, struct source_error *error)
 {
     struct rip_event *drain = &live->drain;
-    struct drain_moment moment = {clock_ns(CLOCK_REALTIME), clock_ns(CLOCK_MONOTONIC)};
+    const struct drain_moment moment = live_moment();
     int result = live->directory >= 0 ? list(live) : 0;
 
     if (result != 0)
@@ -435,7 +435,7 @@ static struct live *new_live(enum rip_session_source name, const char *path, con
     live->inotify = -1;
     live->interval_ns = options->interval_ns != 0 ? options->interval_ns : SECOND_NS;
     live->once = options->once;
-    live->drained = (struct drain_moment){clock_ns(CLOCK_REALTIME), clock_ns(CLOCK_MONOTONIC)};
+    live->drained = live_moment();
     live->path = strdup(path);
     live->batch = drain_batch_new();
     if (live->path != NULL && live->batch != NULL && keep_choice(live, options))

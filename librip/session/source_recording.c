@@ -3,7 +3,6 @@
  * source_recording.c - a recording: a file, or the segments of a directory as if they were one file. Touches their
  * descriptors.
  */
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -90,11 +89,6 @@ static long read_input(void *context, uint64_t offset, void *buffer, size_t coun
 
 /* Segments --------------------------------------------------------------------------------------------------------- */
 
-static int is_segment_entry(const struct dirent *entry)
-{
-    return output_segment_number(entry->d_name) != 0;
-}
-
 /* A directory that users share, such as /dev/shm, has their rings: no other user's file is of a recording there. */
 static bool is_segment(int directory, const char *name, struct stat *ret_status)
 {
@@ -108,7 +102,7 @@ static bool is_segment(int directory, const char *name, struct stat *ret_status)
 bool source_has_segments(int directory)
 {
     struct dirent **names = NULL;
-    const int count = scandirat(directory, ".", &names, is_segment_entry, NULL);
+    const int count = output_list_segments(directory, &names);
     struct stat status;
     bool found = false;
 
@@ -127,11 +121,10 @@ static void add_segment(struct recording_source *source, char *name, uint64_t si
     source->size_bytes += size_bytes;
 }
 
-/* In the order of their names, which are numbers of a fixed length. */
 static int list_segments(struct recording_source *source)
 {
     struct dirent **names = NULL;
-    const int count = scandirat(source->directory, ".", &names, is_segment_entry, alphasort);
+    const int count = output_list_segments(source->directory, &names);
 
     if (count < 0)
         return -errno;
