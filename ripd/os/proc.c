@@ -40,6 +40,19 @@ int proc_read(int proc, char *ret_text, size_t size, const char *format, ...)
     return length == -ENOENT || length == 0 ? -ESRCH : length < 0 ? (int)length : 0;
 }
 
+int proc_open(int proc, int flags, const char *format, ...)
+{
+    char name[NAME_BYTES];
+    va_list arguments;
+    int descriptor;
+
+    va_start(arguments, format);
+    vsnprintf(name, sizeof(name), format, arguments);
+    va_end(arguments);
+    descriptor = openat(proc, name, flags | O_CLOEXEC);
+    return descriptor >= 0 ? descriptor : errno == ENOENT ? -ESRCH : -errno;
+}
+
 /*
  * Not PID/stat, for which the kernel adds up all threads: of 10,000 that takes a millisecond, in which none of them can
  * start a thread or be sent a signal.
@@ -162,11 +175,11 @@ int proc_lock_holder(int proc, uint32_t pid, uint64_t inode, uint32_t *ret_holde
 
 static int list(int proc, const char *name, size_t limit, int (*visit)(void *context, const char *name), void *context)
 {
-    int directory = openat(proc, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    int directory = proc_open(proc, O_RDONLY | O_DIRECTORY, "%s", name);
     int result;
 
     if (directory < 0)
-        return errno == ENOENT ? -ESRCH : -errno;
+        return directory;
     result = file_list(directory, limit, visit, context);
     close(directory);
     return result;

@@ -23,6 +23,9 @@
 /* Reads the file of a formatted name below proc: at most size - 1 bytes, terminated. -ESRCH: none, or it is empty. */
 __attribute__((format(printf, 4, 5))) int proc_read(int proc, char *ret_text, size_t size, const char *format, ...);
 
+/* Opens the file or directory of a formatted name below proc. A descriptor; -ESRCH: there is none; -errno. */
+__attribute__((format(printf, 3, 4))) int proc_open(int proc, int flags, const char *format, ...);
+
 /* One line of PID/task/TID/stat. */
 struct proc_stat {
     char state;

@@ -16,20 +16,20 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
+#include "os/proc.h"
+
 #define LINES_MAX 200000u /* the kernel's own limit is 65530 mappings by default */
 
 int proc_maps_parse_line(const char *line, struct proc_mapping *ret_mapping)
 {
     struct proc_mapping mapping;
-    char rights[4];
     int at = 0;
 
     if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %4c %" SCNx64 " %" SCNx32 ":%" SCNx32 " %" SCNu64 "%n", &mapping.start,
-               &mapping.end, rights, &mapping.offset, &mapping.device_major, &mapping.device_minor, &mapping.inode,
-               &at) != 7 ||
+               &mapping.end, mapping.rights, &mapping.offset, &mapping.device_major, &mapping.device_minor,
+               &mapping.inode, &at) != 7 ||
         mapping.start >= mapping.end || mapping.inode == 0)
         return -EINVAL;
-    mapping.executable = rights[2] == 'x';
     mapping.path = line + at + strspn(line + at, " ");
     *ret_mapping = mapping;
     return 0;
@@ -67,8 +67,7 @@ static bool is_same_file(const struct proc_mapping *a, const struct proc_mapping
     return a->inode == b->inode && a->device_major == b->device_major && a->device_minor == b->device_minor;
 }
 
-/* Visits the mappings of files, in order of address, until visit() returns false. 0 or -errno. */
-static int walk(int process, bool (*visit)(void *context, const struct proc_mapping *mapping), void *context)
+int proc_maps_visit(int process, bool (*visit)(void *context, const struct proc_mapping *mapping), void *context)
 {
     int descriptor = openat(process, "maps", O_RDONLY | O_CLOEXEC);
     FILE *file = descriptor >= 0 ? fdopen(descriptor, "r") : NULL;
@@ -114,7 +113,7 @@ static bool visit_to_find(void *context, const struct proc_mapping *mapping)
 int proc_maps_find(int process, uint64_t address, const char *path, struct proc_mapping *ret_mapping)
 {
     struct find find = {address, path, ret_mapping, -ENOENT};
-    int result = walk(process, visit_to_find, &find);
+    int result = proc_maps_visit(process, visit_to_find, &find);
 
     return result != 0 ? result : find.result;
 }
@@ -142,7 +141,7 @@ static bool visit_to_search(void *context, const struct proc_mapping *mapping)
     search->object.end = mapping->end;
     if (search->address < mapping->start || search->address >= mapping->end)
         return mapping->start <= search->address || search->found;
-    search->found = mapping->executable && search->first.inode != 0;
+    search->found = mapping->rights[2] == 'x' && search->first.inode != 0;
     if (search->found)
         search->object.path = strndup(mapping->path, path_bytes(mapping->path));
     return search->found;
@@ -151,7 +150,7 @@ static bool visit_to_search(void *context, const struct proc_mapping *mapping)
 int proc_maps_object(int process, uint64_t address, struct proc_object *ret_object)
 {
     struct search search = {.address = address};
-    int result = walk(process, visit_to_search, &search);
+    int result = proc_maps_visit(process, visit_to_search, &search);
 
     if (result != 0)
         return result;
@@ -165,14 +164,11 @@ int proc_maps_object(int process, uint64_t address, struct proc_object *ret_obje
 
 int proc_maps_object_of(int proc, uint32_t pid, uint64_t address, struct proc_object *ret_object)
 {
-    int descriptor, result;
-    char name[16];
+    int process = proc_open(proc, O_PATH | O_DIRECTORY, "%u", pid), result;
 
-    snprintf(name, sizeof(name), "%u", pid);
-    descriptor = openat(proc, name, O_PATH | O_DIRECTORY | O_CLOEXEC);
-    if (descriptor < 0)
-        return -errno;
-    result = proc_maps_object(descriptor, address, ret_object);
-    close(descriptor);
+    if (process < 0)
+        return process;
+    result = proc_maps_object(process, address, ret_object);
+    close(process);
     return result;
 }

@@ -15,12 +15,15 @@ struct proc_mapping {
     uint64_t start;
     uint64_t end;
     uint64_t offset; /* in the file */
-    bool executable;
+    char rights[4];  /* such as "r-xp" */
     uint64_t inode;
     uint32_t device_major;
     uint32_t device_minor;
     const char *path; /* in the line: to its end, a newline included */
 };
+
+/* Visits the mappings of files, in order of address, until visit() returns false. 0; -errno: it may not be read. */
+int proc_maps_visit(int process, bool (*visit)(void *context, const struct proc_mapping *mapping), void *context);
 
 /*
  * The mapping of a file that holds an address; its path is NULL. path: what that of the file has to fit, NULL = it may

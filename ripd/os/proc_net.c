@@ -18,6 +18,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "os/proc.h"
 #include "util/array.h"
 #include "util/text.h"
 
@@ -162,13 +163,10 @@ struct proc_socket_table {
 int proc_socket_table_open(int proc, uint32_t pid, enum proc_socket_kind kind, struct proc_socket_table **ret_table)
 {
     struct proc_socket_table *table;
-    char name[NAME_BYTES];
-    int descriptor;
+    int descriptor = proc_open(proc, O_RDONLY, "%u/net/%s", pid, kind_names[kind]);
 
-    snprintf(name, sizeof(name), "%u/net/%s", pid, kind_names[kind]);
-    descriptor = openat(proc, name, O_RDONLY | O_CLOEXEC);
     if (descriptor < 0)
-        return errno == ENOENT ? -ESRCH : -errno;
+        return descriptor;
     table = malloc(sizeof(*table));
     if (table == NULL) {
         close(descriptor);

@@ -81,28 +81,29 @@ static void read_wchan(int proc, struct kernel_reading *reading)
         reading->denied |= KERNEL_DENIED(WCHAN); /* a thread that waits has one: it is hidden */
 }
 
-static void read_holder(int proc, struct kernel_reading *reading)
+void kernel_name_holder(int proc, uint32_t pid, struct kernel_reading *reading)
 {
     struct proc_stat stat;
-    uint32_t pid;
 
-    if (proc_lock_holder(proc, reading->pid, reading->descriptor.inode, &pid) != 0)
+    if (proc_stat(proc, pid, &stat) != 0)
         return;
     reading->holder.pid = pid;
-    if (proc_stat(proc, pid, &stat) == 0)
-        memcpy(reading->holder.comm, stat.comm, sizeof(reading->holder.comm));
+    memcpy(reading->holder.comm, stat.comm, sizeof(reading->holder.comm));
+}
+
+static void read_holder(int proc, struct kernel_reading *reading)
+{
+    if (proc_lock_holder(proc, reading->pid, reading->descriptor.inode, &reading->holder.pid) == 0)
+        kernel_name_holder(proc, reading->holder.pid, reading);
 }
 
 /* Who keeps the parent in vfork(): the last one that it has made, for it makes no other meanwhile. */
 static void read_child(int proc, struct kernel_reading *reading)
 {
-    struct proc_stat stat;
     uint32_t pid;
 
-    if (proc_thread_youngest_child(proc, reading->pid, reading->tid, &pid) != 0 || proc_stat(proc, pid, &stat) != 0)
-        return;
-    reading->holder.pid = pid;
-    memcpy(reading->holder.comm, stat.comm, sizeof(reading->holder.comm));
+    if (proc_thread_youngest_child(proc, reading->pid, reading->tid, &pid) == 0)
+        kernel_name_holder(proc, pid, reading);
 }
 
 static void read_descriptor(int proc, const struct syscall_shape *shape, struct kernel_reading *reading)

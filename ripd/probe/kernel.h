@@ -108,6 +108,9 @@ uint64_t kernel_cpu_between(const struct kernel_times *before, const struct kern
  */
 void kernel_read_unix(int diag, uint64_t deadline_mono_ns, struct kernel_reading *reading);
 
+/* reading->holder becomes that process, unless it is not there. */
+void kernel_name_holder(int proc, uint32_t pid, struct kernel_reading *reading);
+
 /*
  * For those that wait in pipes or FIFOs, or at unix sockets whose peers are known: fills reading->holder with a process
  * that has the other end open, searched for among those of uid alone, until deadline_mono_ns. Left as it was when there

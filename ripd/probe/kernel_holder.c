@@ -190,15 +190,13 @@ static int visit_descriptor(void *context, const char *name)
 static int look_into(struct search *search, const char *name)
 {
     struct file_identity identity;
-    char path[NAME_BYTES];
     int result;
 
     if (clock_mono_ns() >= search->deadline_mono_ns)
         return -ETIME;
     if (file_identify_at(search->proc, name, &identity) != 0 || identity.uid != search->uid)
         return 0;
-    snprintf(path, sizeof(path), "%u/fd", search->pid);
-    search->descriptors = openat(search->proc, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    search->descriptors = proc_open(search->proc, O_RDONLY | O_DIRECTORY, "%u/fd", search->pid);
     if (search->descriptors < 0)
         return 0;
     result = file_list(search->descriptors, DESCRIPTORS_MAX, visit_descriptor, search);
@@ -289,16 +287,13 @@ static void name_holder(const struct search *search, const struct wanted *wanted
     const uint32_t both = wanted->found_self != 0 ? wanted->found_self : wanted->found_both;
     const uint32_t pid = wanted->found != 0 ? wanted->found : both;
     struct kernel_reading *reading = wanted->reading;
-    struct proc_stat stat;
 
     if ((wanted->found == 0 && search->cut) || (wanted->is_output && !wanted->is_others && !search->newer_done))
         reading->has |= KERNEL_HAS_NO_TIME;
     if (wanted->is_output && !wanted->is_others && search->newer_done) /* elder ones are no descendants of its */
         reading->has |= KERNEL_HAS_CHILD_OUTPUT;
-    if (pid == 0 || proc_stat(search->proc, pid, &stat) != 0)
-        return;
-    reading->holder.pid = pid;
-    memcpy(reading->holder.comm, stat.comm, sizeof(reading->holder.comm));
+    if (pid != 0)
+        kernel_name_holder(search->proc, pid, reading);
 }
 
 void kernel_read_holders(int proc, uint32_t uid, uint64_t deadline_mono_ns, struct kernel_reading *const *readings,

@@ -5,8 +5,8 @@
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
@@ -16,19 +16,20 @@
 #include "os/file.h"
 #include "os/pidfd.h"
 #include "os/proc.h"
+#include "os/proc_maps.h"
 #include "ring/identity.h"
 #include "util/array.h"
 
 #define SECOND_NS UINT64_C(1000000000)
 
-enum { RANGE_BYTES = 40, REMEMBERED = 64 };
+enum { NAME_BYTES = 64, REMEMBERED = 64 };
 
 /* Where a ring is mapped in a process, as far as it was found: a long list of mappings is read once. */
 struct place {
     uint32_t pid;
     uint64_t start_time_ticks;
     struct file_identity ring;
-    char range[RANGE_BYTES];
+    uint64_t start, end;
 };
 
 static struct place places[REMEMBERED];
@@ -37,73 +38,61 @@ static struct place places[REMEMBERED];
 static bool is_readable_by(int proc, uint32_t pid, uint32_t user)
 {
     struct file_identity identity;
-    char name[32];
+    char name[NAME_BYTES];
 
     snprintf(name, sizeof(name), "%u/stat", pid);
     return file_identify_at(proc, name, &identity) == 0 && identity.uid == user;
 }
 
 /* The page of the ring that librip maps without access, to hold the LIFE lock: nobody else maps a file like that. */
-static bool is_life_page(const char *line, const struct file_identity *ring, char ret_range[RANGE_BYTES])
+static bool visit_to_find_life_page(void *context, const struct proc_mapping *mapping)
 {
-    unsigned long long offset, inode;
-    unsigned int major_number, minor_number;
-    char permissions[8];
+    struct place *place = context;
 
-    return sscanf(line, "%39[0-9a-f-] %7s %llx %x:%x %llu", ret_range, permissions, &offset, &major_number,
-                  &minor_number, &inode) == 6 &&
-           strcmp(permissions, "---s") == 0 && offset == 0 && inode == ring->inode &&
-           makedev(major_number, minor_number) == ring->device;
+    if (memcmp(mapping->rights, "---s", sizeof(mapping->rights)) != 0 || mapping->offset != 0 ||
+        mapping->inode != place->ring.inode ||
+        makedev(mapping->device_major, mapping->device_minor) != place->ring.device)
+        return true;
+    place->start = mapping->start;
+    place->end = mapping->end;
+    return false;
 }
 
-static bool find_life_page(int proc, const struct attested *attested, char ret_range[RANGE_BYTES])
+static bool find_life_page(int proc, struct place *place)
 {
-    size_t capacity = 0;
-    char name[32], *line = NULL;
-    bool found = false;
-    FILE *maps;
-    int descriptor;
+    int process = proc_open(proc, O_PATH | O_DIRECTORY, "%u", place->pid);
 
-    snprintf(name, sizeof(name), "%u/maps", attested->pid);
-    descriptor = openat(proc, name, O_RDONLY | O_CLOEXEC);
-    maps = descriptor >= 0 ? fdopen(descriptor, "r") : NULL;
-    if (maps == NULL) {
-        if (descriptor >= 0)
-            close(descriptor);
+    if (process < 0)
         return false;
-    }
-    while (!found && getline(&line, &capacity, maps) > 0)
-        found = is_life_page(line, &attested->mapping.file, ret_range);
-    free(line);
-    fclose(maps);
-    return found;
+    (void)proc_maps_visit(process, visit_to_find_life_page, place);
+    close(process);
+    return place->end != 0;
 }
 
 /* The kernel lists each mapping of a file that was opened to read and write, as a ring's is and a program's are not. */
-static bool is_still_there(int proc, uint32_t pid, const char *range)
+static bool is_still_there(int proc, const struct place *place)
 {
     struct stat status;
-    char name[32 + RANGE_BYTES];
+    char name[NAME_BYTES];
 
-    snprintf(name, sizeof(name), "%u/map_files/%s", pid, range);
+    snprintf(name, sizeof(name), "%u/map_files/%" PRIx64 "-%" PRIx64, place->pid, place->start, place->end);
     return fstatat(proc, name, &status, AT_SYMLINK_NOFOLLOW) == 0 && (status.st_mode & 0600) == 0600;
 }
 
 /* Whether the ring is mapped in the process as by librip: its own code has done that, since the last exec. */
 static bool maps_ring(int proc, const struct attested *attested)
 {
-    const struct file_identity *ring = &attested->mapping.file;
     struct place *place = &places[attested->pid % REMEMBERED];
-    struct place found = {.pid = attested->pid, .ring = *ring};
+    struct place found = {.pid = attested->pid, .ring = attested->mapping.file};
     struct proc_stat stat;
 
     if (proc_stat(proc, attested->pid, &stat) != 0)
         return false;
     found.start_time_ticks = stat.start_time_ticks;
     if (place->pid == found.pid && place->start_time_ticks == found.start_time_ticks &&
-        file_is_same(&place->ring, ring) && is_still_there(proc, found.pid, place->range))
+        file_is_same(&place->ring, &found.ring) && is_still_there(proc, place))
         return true;
-    if (!find_life_page(proc, attested, found.range))
+    if (!find_life_page(proc, &found))
         return false;
     *place = found;
     return true;

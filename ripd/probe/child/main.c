@@ -43,7 +43,7 @@ static void run_child(const struct worker_sources *sources, pid_t parent, uint32
     (void)prctl(PR_SET_NAME, kind == PROBE_FETCHER ? "ripd-fetcher" : "ripd-worker", 0, 0, 0);
     if (kind == PROBE_FETCHER && sources->diag >= 0)
         close(sources->diag);
-    result = kind == PROBE_FETCHER ? sandbox_enter_fetcher(parent) : sandbox_enter_worker(parent);
+    result = sandbox_enter_as(kind == PROBE_FETCHER ? SANDBOX_FETCHER : SANDBOX_WORKER, parent);
     if (result == 0)
         result = sigbus_install();
     if (result != 0)
@@ -117,7 +117,7 @@ int main(void)
     const struct sigaction action = {.sa_handler = on_child};
     struct pollfd descriptor = {.fd = SPAWN_SOCKET, .events = POLLIN};
     sigset_t child_alone, before;
-    int result = sandbox_enter_keeper();
+    int result = sandbox_enter_as(SANDBOX_KEEPER, 0);
 
     if (keeper.sources.proc < 0 || result != 0) {
         fprintf(stderr, "ripd-probe: cannot start: %s\n", strerror(result != 0 ? -result : errno));

@@ -168,17 +168,15 @@ int module_file_open(int proc, struct attested *attested, uint64_t start, bool e
 {
     struct proc_credentials credentials;
     struct wanted wanted = {.exact = exact};
-    char name[NAME_BYTES];
     int result = find_module(attested, start, &wanted), process;
 
     if (result == 0)
         result = find_user(proc, attested, &credentials, &wanted.user);
     if (result != 0)
         return result;
-    snprintf(name, sizeof(name), "%u", attested->pid);
-    process = openat(proc, name, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    process = proc_open(proc, O_PATH | O_DIRECTORY, "%u", attested->pid);
     if (process < 0)
-        return errno == ENOENT ? -ESRCH : -errno;
+        return process;
     result = proc_maps_find(process, start, exact ? wanted.path : NULL, &wanted.mapping);
     if (result == 0)
         result = open_file(process, &wanted);

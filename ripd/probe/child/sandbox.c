@@ -6,6 +6,7 @@
  */
 #include "probe/child/sandbox.h"
 
+#include <limits.h>
 #include <stddef.h>
 #include <unistd.h>
 
@@ -16,39 +17,20 @@
 
 #define EVIDENCE (CAPABILITY(CAP_SYS_PTRACE) | CAPABILITY(CAP_DAC_READ_SEARCH))
 
-enum { KEEPER = 1, WORKER = 2, FETCHER = 4, ALL = KEEPER | WORKER | FETCHER };
-
 /* Besides what os/sandbox.c allows to all. */
 static const struct {
-    int who;
+    unsigned to;
     const char *calls;
 } allowed[] = {
     /* waiting; a sanitizer asks for the stack of signals before what does not return */
-    {ALL, " poll ppoll clock_gettime setitimer sigaltstack"},
+    {UINT_MAX, " poll ppoll clock_gettime setitimer sigaltstack"},
     /* reading; access control lists are attributes */
-    {ALL, " fstatfs pidfd_open"},
-    {KEEPER | WORKER, " faccessat faccessat2 readlink getdents64 process_vm_readv"},
-    {KEEPER | FETCHER, " getxattr"},
+    {UINT_MAX, " fstatfs pidfd_open"},
+    {SANDBOX_KEEPER | SANDBOX_WORKER, " faccessat faccessat2 readlink getdents64 process_vm_readv"},
+    {SANDBOX_KEEPER | SANDBOX_FETCHER, " getxattr"},
     /* keeping children, and what they give up; tgkill: of a child that aborts, whose own filter has its own pid */
-    {KEEPER, " clone clone3 fork set_robust_list rseq getppid wait4 kill tgkill prctl seccomp"},
+    {SANDBOX_KEEPER, " clone clone3 fork set_robust_list rseq getppid wait4 kill tgkill prctl seccomp"},
 };
-
-static int filter_calls(int who)
-{
-    char calls[512] = "";
-
-    for (size_t i = 0; i < ARRAY_COUNT(allowed); i++)
-        if ((allowed[i].who & who) != 0)
-            text_append(calls, sizeof(calls), "%s", allowed[i].calls);
-    return sandbox_filter(calls, true);
-}
-
-static int enter_child(int who, pid_t parent)
-{
-    int result = sandbox_die_with_parent(parent);
-
-    return result == 0 ? filter_calls(who) : result;
-}
 
 /*
  * Without CAP_SYS_PTRACE, as root in a container, a process may read those of its own user that hold no capability more
@@ -64,19 +46,15 @@ static uint64_t kept_capabilities(void)
     return EVIDENCE | CAPABILITY(CAP_CHECKPOINT_RESTORE);
 }
 
-int sandbox_enter_keeper(void)
+int sandbox_enter_as(enum sandbox_process process, pid_t parent)
 {
-    int result = sandbox_give_up(kept_capabilities(), SANDBOX_MEMORY_BYTES, SANDBOX_DESCRIPTORS_MAX);
+    char calls[512] = "";
+    int result = process == SANDBOX_KEEPER
+                     ? sandbox_give_up(kept_capabilities(), SANDBOX_MEMORY_BYTES, SANDBOX_DESCRIPTORS_MAX)
+                     : sandbox_die_with_parent(parent);
 
-    return result == 0 ? filter_calls(KEEPER) : result;
-}
-
-int sandbox_enter_worker(pid_t parent)
-{
-    return enter_child(WORKER, parent);
-}
-
-int sandbox_enter_fetcher(pid_t parent)
-{
-    return enter_child(FETCHER, parent);
+    for (size_t i = 0; i < ARRAY_COUNT(allowed); i++)
+        if ((allowed[i].to & (unsigned)process) != 0)
+            text_append(calls, sizeof(calls), "%s", allowed[i].calls);
+    return result == 0 ? sandbox_filter(calls, true) : result;
 }

@@ -21,7 +21,7 @@ TEST(lines)
     assert_int_equal(mapping.start, 0x55d0c0a00000);
     assert_int_equal(mapping.end, 0x55d0c0a22000);
     assert_int_equal(mapping.offset, 0x2000);
-    assert_true(mapping.executable);
+    assert_memory_equal(mapping.rights, "r-xp", 4);
     assert_int_equal(mapping.device_major, 0xfe);
     assert_int_equal(mapping.device_minor, 1);
     assert_int_equal(mapping.inode, 1311765);

@@ -54,16 +54,16 @@ static bool can_ask(void)
     return file_lock_holder(file, 0, &pid) == 0 && (fcntl(file, F_GETFL) & O_ACCMODE) == O_RDWR;
 }
 
-/* The status of a child in the sandbox; the keeper's alone, if inner is NULL. */
-static int run_inside(int (*inner)(void))
+/* The status of a child in the sandbox; the keeper's alone, if inner is 0. */
+static int run_inside(int inner)
 {
     pid_t pid = fork();
     int status = -1;
 
     if (pid == 0) {
-        if (sandbox_enter_keeper() != 0 || (inner != NULL && inner() != 0))
+        if (sandbox_enter_as(SANDBOX_KEEPER, 0) != 0 || (inner != 0 && sandbox_enter_as(inner, 0) != 0))
             _exit(100);
-        if (inner == NULL) /* it has children to end, but signals nobody in another way, and locks nothing */
+        if (inner == 0) /* it has children to end, but signals nobody in another way, and locks nothing */
             _exit(!is_refused(fcntl(ends[0], F_SETOWN, getppid())) || may_lock() || !can_ask());
         _exit(may_signal() ? 1 : may_lock() ? 2 : may_make() ? 3 : can_ask() ? 0 : 4);
     }
@@ -74,27 +74,17 @@ static int run_inside(int (*inner)(void))
 
 TEST(the_keeper)
 {
-    assert_int_equal(run_inside(NULL), 0);
-}
-
-static int enter_worker(void)
-{
-    return sandbox_enter_worker(0);
-}
-
-static int enter_fetcher(void)
-{
-    return sandbox_enter_fetcher(0);
+    assert_int_equal(run_inside(0), 0);
 }
 
 TEST(the_worker)
 {
-    assert_int_equal(run_inside(enter_worker), 0);
+    assert_int_equal(run_inside(SANDBOX_WORKER), 0);
 }
 
 TEST(the_fetcher)
 {
-    assert_int_equal(run_inside(enter_fetcher), 0);
+    assert_int_equal(run_inside(SANDBOX_FETCHER), 0);
 }
 
 int main(void)
