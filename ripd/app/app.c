@@ -68,6 +68,7 @@ struct app {
     struct endings *endings;
     struct privileges privileges;
     struct probe *probe;
+    struct publisher *publisher;
     struct events *events;
     struct hook *hook;
     struct report_budget notice_budget;
@@ -204,8 +205,6 @@ static void app_tally(struct app *app, const struct detector_update *update, str
     health->limit_counts[HEALTH_LIMIT_BELATED] = cases.belated_count;
     health->limit_counts[HEALTH_LIMIT_LOG_LINES] = log_missed_count();
     app_count_stuck(app, update);
-    events_health(app->events, health);
-    hook_health(app->hook, health);
     capturing_count(app->capturing, health);
     recorder_count(app->recorder, health);
     privileges_report(&app->privileges, health);
@@ -245,12 +244,11 @@ static void app_refresh(struct app *app, uint64_t now_mono_ns)
 static struct detector_suspect *app_sample(struct app *app, uint64_t now_mono_ns, uint64_t now_wall_ns,
                                            size_t *ret_count)
 {
-    const struct events_numbers last = events_numbers(app->events);
     struct detector_unclassified *unclassified;
     uint64_t uncounted_ns;
     size_t count;
 
-    recorder_begin(app->recorder, now_mono_ns, now_wall_ns, &last);
+    recorder_begin(app->recorder, now_mono_ns, now_wall_ns, events_numbers(app->events));
     events_adopt(app->events, app->registry, app->detector); /* on the first scan: episodes of the last run */
     uncounted_ns = detector_begin(app->detector, now_mono_ns);
     if (uncounted_ns != 0)
@@ -510,7 +508,7 @@ static bool app_wait(struct app *app)
         {.fd = requests_descriptor(app->requests), .events = POLLIN},
         {.fd = hook_descriptor(app->hook), .events = POLLIN},
         {.fd = app->naming.descriptor, .events = POLLIN},
-        {.fd = events_descriptor(app->events), .events = POLLIN}, /* -1: poll passes over it, and the next */
+        {.fd = publisher_descriptor(app->publisher), .events = POLLIN}, /* -1: poll passes over it, and the next */
         {.fd = registry_ends_descriptor(app->registry), .events = POLLIN},
     };
 
@@ -591,14 +589,19 @@ static void app_read_subordinate_uids(struct app *app)
 
 static int app_open_events(struct app *app)
 {
-    struct events_options options = {.publisher = {app->config->state_directory, app_announce, app}};
+    const struct publisher_options publisher = {app->config->state_directory, app_announce, app, &app->tally.health};
     int error = -ENOMEM;
 
-    options.work = app->work = work_new();
+    app->work = work_new();
     if (app->work != NULL)
-        options.cases = app->cases = cases_new(app->work, settings_hysteresis_ns(app->config));
+        app->cases = cases_new(app->work, settings_hysteresis_ns(app->config));
     if (app->cases != NULL) {
         app_read_subordinate_uids(app);
+        error = publisher_new(&app->publisher, &publisher);
+    }
+    if (error == 0) {
+        const struct events_options options = {app->cases, app->work, app->publisher, &app->tally.health};
+
         error = events_new(&app->events, &options, clock_mono_ns());
     }
 
@@ -628,7 +631,8 @@ static int app_open_parts(struct app *app)
                                   app->privileges.diag,
                                   app->privileges.remote == NULL && app->privileges.of_all_users,
                                   app->hash_key};
-    struct hook_options hook = {.descriptors_max = app->service.descriptors_before, .work = app->work};
+    struct hook_options hook = {
+        .descriptors_max = app->service.descriptors_before, .work = app->work, .health = &app->tally.health};
     int error = sigbus_install();
 
     rule_finder_set_rules(&app->rule_finder, &config->rules);
@@ -655,7 +659,7 @@ static int app_open_parts(struct app *app)
     else if (config->record_directory != NULL)
         error = recorder_open(&app->recorder, config->record_directory, app->registry, app->work);
     recorder_configure(app->recorder, config);
-    events_set_tap(app->events, recorder_events(app->recorder));
+    events_set_recorder(app->events, app->recorder);
     return error;
 }
 
@@ -679,8 +683,8 @@ static int app_open_http(struct app *app)
         options.listen_count = 0;
     error = http_new(&app->http, &options, &source, &text);
     if (error == 0) {
-        http_set_epoch(app->http, events_epoch(app->events));
-        error = events_start(app->events, app_remember, app);
+        http_set_epoch(app->http, publisher_epoch(app->publisher));
+        error = publisher_start(app->publisher, app_remember, app);
     }
     if (error == 0)
         error = http_start(app->http);
@@ -704,6 +708,7 @@ static void app_close(struct app *app)
     recorder_close(app->recorder);
     snapshot_unref(app->snapshot);
     events_free(app->events);
+    publisher_free(app->publisher);
     endings_free(app->endings);
     cases_free(app->cases);
     hook_free(app->hook);

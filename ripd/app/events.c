@@ -27,19 +27,18 @@ struct events {
     struct publisher *publisher;
     struct cases *cases;
     struct work *work;
-    struct restart restart;                   /* until the first scan */
-    struct report_budget restart_budget;      /* of ends that came while no ripd ran */
-    struct report_budget restall_budget;      /* of lines that only say where an id of an open episode stands now */
-    struct incidents incidents;               /* of the begins that were published */
-    uint64_t incidents_by_cause[CAUSE_COUNT]; /* that have begun */
-    struct stall_case **late;                 /* whose begins wait for names; valid as long as the cases stay */
+    struct restart restart;              /* until the first scan */
+    struct report_budget restart_budget; /* of ends that came while no ripd ran */
+    struct report_budget restall_budget; /* of lines that only say where an id of an open episode stands now */
+    struct incidents incidents;          /* of the begins that were published */
+    struct stall_case **late;            /* whose begins wait for names; valid as long as the cases stay */
     size_t late_count;
     size_t late_capacity;
     struct events_scan late_scan; /* on which they came, with a reference to its moment */
-    uint64_t unnoted_count;
-    uint64_t sequence; /* of the last event */
-    uint64_t episode;  /* the last one */
-    const struct events_tap *tap;
+    uint64_t sequence;            /* of the last event */
+    uint64_t episode;             /* the last one */
+    struct recorder *recorder;
+    struct health *health;
     uint8_t boot_id[EVENT_SUBJECT_ID_BYTES];
 };
 
@@ -60,10 +59,8 @@ int events_new(struct events **ret_events, const struct events_options *options,
     struct event_history_found found;
     int error = events != NULL ? 0 : -ENOMEM;
 
-    if (error == 0)
-        error = publisher_new(&events->publisher, &options->publisher);
     if (error == 0) {
-        publisher_found(events->publisher, &found);
+        publisher_found(options->publisher, &found);
         error = restart_init(&events->restart, found.open, found.open_count);
         for (size_t i = 0; i < found.open_count; i++)
             (void)incidents_enter(&events->incidents, found.open[i].begin->incident);
@@ -72,6 +69,8 @@ int events_new(struct events **ret_events, const struct events_options *options,
         events_free(events);
         return error;
     }
+    events->publisher = options->publisher;
+    events->health = options->health;
     events->cases = options->cases;
     events->work = options->work;
     events->sequence = found.sequence;
@@ -88,23 +87,12 @@ void events_free(struct events *events)
 {
     if (events == NULL)
         return;
-    publisher_free(events->publisher);
     restart_done(&events->restart);
     incidents_done(&events->incidents);
     if (events->late_count != 0)
         snapshot_unref(events->late_scan.moment);
     free(events->late);
     free(events);
-}
-
-int events_start(struct events *events, void (*report)(void *context, struct event *event), void *context)
-{
-    struct event_history_found found;
-
-    publisher_found(events->publisher, &found);
-    for (size_t i = 0; i < found.event_count; i++)
-        report(context, found.events[i]);
-    return publisher_start(events->publisher);
 }
 
 /* Making ----------------------------------------------------------------------------------------------------------- */
@@ -163,8 +151,7 @@ static void publish(struct events *events, const struct stall_case *stall, struc
     }
     events->sequence = event->sequence;
     fire_probe(event);
-    if (events->tap != NULL)
-        events->tap->event(events->tap->context, stall, event);
+    recorder_event(events->recorder, stall, event);
     publisher_add(events->publisher, event, subject, scan->moment->scanned_mono_ns);
 }
 
@@ -197,7 +184,7 @@ static void publish_begin(struct events *events, const struct events_scan *scan,
     stall->episode.begin =
         event_make_begin(stall, scan->moment, (struct event_label){events->sequence + 1, is_first}, NULL);
     if (stall->episode.begin != NULL && is_first)
-        events->incidents_by_cause[stall->episode.begin->cause]++;
+        events->health->incidents_by_cause[stall->episode.begin->cause]++;
     if (stall->episode.begin == NULL)
         (void)incidents_leave(&events->incidents, stall->episode.incident); /* no end of it will be published */
     publish(events, stall, stall->episode.begin != NULL ? event_ref(stall->episode.begin) : NULL, &subject, scan);
@@ -262,14 +249,6 @@ void events_adopt(struct events *events, struct registry *registry, struct detec
         log_line(LOG_LEVEL_ERROR, "stalls from before the start cannot be taken up: %s", strerror(-error));
 }
 
-static void tap_adopted(const struct events_tap *tap, const struct restart_episode *restarted,
-                        const struct episode *episode)
-{
-    const struct detector_adoption adoption = restart_adoption(restarted);
-
-    tap->adopted(tap->context, &adoption, episode);
-}
-
 /* It is the same episode, under its number; its end, when it comes, is made of the begin that was. */
 static void go_on(void *context, const struct restart_episode *restarted)
 {
@@ -285,12 +264,13 @@ static void go_on(void *context, const struct restart_episode *restarted)
         .stall_count = subject->stall_count,
         .cause = restarted->begin->cause,
     };
+    const struct detector_adoption adoption = restart_adoption(restarted);
     struct events *events = context;
 
     if (cases_adopt(events->cases, restarted->ring, subject->slot, subject->generation, restarted->user, &episode) != 0)
         log_line(LOG_LEVEL_ERROR, "out of memory for the stall of episode %" PRIu64, subject->episode);
-    else if (events->tap != NULL)
-        tap_adopted(events->tap, restarted, &episode);
+    else
+        recorder_adopted(events->recorder, &adoption, &episode);
 }
 
 /* Ends that came while no ripd ran: as many as the budget allows now, the others on later scans. */
@@ -336,7 +316,7 @@ static void note_stalls_again(struct events *events, const struct events_scan *s
         if (stall == NULL || stall->episode.number == 0 || stall->episode.stall_count < 2)
             continue;
         if (room == 0) {
-            events->unnoted_count++;
+            events->health->limit_counts[HEALTH_LIMIT_RESTALLS]++;
             continue;
         }
         room--;
@@ -360,8 +340,7 @@ void events_step(struct events *events, const struct events_scan *scan)
     if (count != 0) {
         incidents_find_roots(stalls, stall_count, scan->moment->waits);
         (void)incidents_assign(stalls, stall_count);
-        if (events->tap != NULL)
-            events->tap->reports(events->tap->context, reports, count, stalls, stall_count);
+        recorder_reports(events->recorder, reports, count, stalls, stall_count);
     }
     for (size_t i = 0; i < count; i++)
         if (reports[i].kind == EVENT_BEGIN && reports[i].stall->episode.number > events->episode)
@@ -377,6 +356,7 @@ void events_step(struct events *events, const struct events_scan *scan)
         else if (stall->episode.begin != NULL) /* else there was no memory for its begin */
             publish(events, stall, make_end(events, scan, &stall->episode), NULL, scan);
     }
+    events->health->incident_count = incidents_count(&events->incidents);
     publisher_step(events->publisher, scan->moment->scanned_mono_ns);
 }
 
@@ -385,11 +365,6 @@ void events_flush(struct events *events, uint64_t now_mono_ns)
     if (events->late_count != 0)
         publish_late(events, now_mono_ns >= late_until_ns(events));
     publisher_step(events->publisher, now_mono_ns);
-}
-
-int events_descriptor(const struct events *events)
-{
-    return publisher_descriptor(events->publisher);
 }
 
 uint64_t events_wait_ns(const struct events *events, uint64_t now_mono_ns)
@@ -408,25 +383,12 @@ void events_stop(struct events *events)
     publisher_stop(events->publisher);
 }
 
-void events_set_tap(struct events *events, const struct events_tap *tap)
+void events_set_recorder(struct events *events, struct recorder *recorder)
 {
-    events->tap = tap;
+    events->recorder = recorder;
 }
 
-struct events_numbers events_numbers(const struct events *events)
+struct recorder_numbers events_numbers(const struct events *events)
 {
-    return (struct events_numbers){events->sequence, events->episode};
-}
-
-uint64_t events_epoch(const struct events *events)
-{
-    return publisher_epoch(events->publisher);
-}
-
-void events_health(const struct events *events, struct health *health)
-{
-    health->history_error_count = publisher_error_count(events->publisher);
-    health->limit_counts[HEALTH_LIMIT_RESTALLS] = events->unnoted_count;
-    health->incident_count = incidents_count(&events->incidents);
-    memcpy(health->incidents_by_cause, events->incidents_by_cause, sizeof(health->incidents_by_cause));
+    return (struct recorder_numbers){events->sequence, events->episode};
 }

@@ -22,52 +22,29 @@
 #include <stdint.h>
 
 #include "app/publisher.h"
+#include "app/recorder.h"
 #include "cases/case.h"
 #include "cases/snapshot.h"
 #include "detect/detector.h"
 #include "ring/registry.h"
 
-/* Who else gets what is published, and why: each before it is announced. */
-struct events_tap {
-    void *context;
-    /* What a scan publishes, its incidents known; and all cases. */
-    void (*reports)(void *context, const struct case_report *reports, size_t count, struct stall_case *const *cases,
-                    size_t case_count);
-    /* stall: NULL = none: its ring is not known any more. */
-    void (*event)(void *context, const struct stall_case *stall, const struct event *event);
-    /* An episode of a former run that goes on. */
-    void (*adopted)(void *context, const struct detector_adoption *adoption, const struct episode *episode);
-};
-
 struct events_options {
-    struct cases *cases; /* the caller's; an adopted episode is put into it */
+    struct cases *cases; /* an adopted episode is put into it */
     struct work *work;   /* whose accounts the cases are on */
-    struct publisher_options publisher;
+    struct publisher *publisher;
+    struct health *health; /* incidents, and stalls within an episode without a line in the history */
 };
 
 struct events;
-/* now_mono_ns: of the beginning, for the budget of events. What fails on account of the state directory is logged. */
+/* What the options name stays the caller's. now_mono_ns: of the beginning, for the budget of events. */
 int events_new(struct events **ret_events, const struct events_options *options, uint64_t now_mono_ns);
 void events_free(struct events *events);
 
-/* Before the first scan. The tap stays the caller's; NULL = nobody. */
-void events_set_tap(struct events *events, const struct events_tap *tap);
-
-/* Random, not 0. Sequence numbers of different epochs have nothing to do with one another. */
-uint64_t events_epoch(const struct events *events);
+/* Before the first scan: who records what is published. NULL = nobody. */
+void events_set_recorder(struct events *events, struct recorder *recorder);
 
 /* Of the last event and the last episode so far. */
-struct events_numbers {
-    uint64_t sequence;
-    uint64_t episode;
-};
-struct events_numbers events_numbers(const struct events *events);
-
-/*
- * Passes the events of former runs to the callback, oldest first; from then on events are written to the state
- * directory. Call it once, before the first scan. 0 or -errno.
- */
-int events_start(struct events *events, void (*report)(void *context, struct event *event), void *context);
+struct recorder_numbers events_numbers(const struct events *events);
 
 /*
  * On each scan between registry_refresh() and detector_begin(); does something on the first: the detector is asked
@@ -97,17 +74,12 @@ void events_step(struct events *events, const struct events_scan *scan);
 /* Before the cases change: publishes the begins that still wait for a name. */
 void events_catch_up(struct events *events);
 
-/* Publishes begins that have their names by now, and announces what has got to disk. Due when the descriptor is
- * readable (-1: never), or after this time. */
+/* Publishes begins that have their names by now, and announces what has got to disk. Due when the publisher's
+ * descriptor is readable, or after this time. */
 void events_flush(struct events *events, uint64_t now_mono_ns);
-int events_descriptor(const struct events *events);
 uint64_t events_wait_ns(const struct events *events, uint64_t now_mono_ns);
 
 /* Writes and announces the events still queued, within two seconds. */
 void events_stop(struct events *events);
-
-/* Sets its fields of the account: events announced without being on disk, stalls within an episode of which the history
- * has no line, incidents. */
-void events_health(const struct events *events, struct health *health);
 
 #endif

@@ -64,10 +64,6 @@ struct hook {
     bool stopping;
     uint64_t retry_mono_ns; /* nothing is started before: the system had no room for a process */
     int epoll;              /* the descriptors of all runs as one */
-    uint64_t taken_count;   /* events for which it was started, or was to be */
-    uint64_t failure_count;
-    uint64_t timeout_count;
-    uint64_t not_given_count;
     struct notice notices[NOTICE_COUNT];
 };
 
@@ -122,12 +118,13 @@ int hook_set_command(struct hook *hook, const char *command)
     return 0;
 }
 
-static void note(struct hook *hook, enum notice_kind kind, uint64_t count)
+static void note_not_given(struct hook *hook, uint64_t count)
 {
-    hook->notices[kind].count += count;
+    hook->options.health->limit_counts[HEALTH_LIMIT_HOOKS] += count;
+    hook->notices[NOTICE_NOT_GIVEN].count += count;
 }
 
-/* The same, with the event and what is to be said of it. */
+/* Notes what became of the command for an event. */
 __attribute__((format(printf, 4, 5))) static void note_event(struct hook *hook, enum notice_kind kind,
                                                              const struct event *event, const char *format, ...)
 {
@@ -139,7 +136,7 @@ __attribute__((format(printf, 4, 5))) static void note_event(struct hook *hook, 
     va_start(arguments, format);
     vsnprintf(detail + length, DETAIL_BYTES - (size_t)length, format, arguments);
     va_end(arguments);
-    note(hook, kind, 1);
+    hook->notices[kind].count++;
 }
 
 static void log_notices(struct hook *hook, uint64_t now_mono_ns, bool all)
@@ -165,8 +162,7 @@ void hook_push(struct hook *hook, struct event *event, uint32_t uid)
         return;
     if (work != NULL)
         work_refuse(work, user, WORK_HOOK_RUNS, 1);
-    hook->not_given_count++;
-    note(hook, NOTICE_NOT_GIVEN, 1);
+    note_not_given(hook, 1);
 }
 
 /* What a shell means by its exit status, beyond "failed". */
@@ -180,13 +176,13 @@ static void run_finish(struct hook *hook, struct run *run, int status)
     struct event *event = run->entry.event;
 
     if (hook->stopping && status != 0) {
-        hook->failure_count++;
+        hook->options.health->hook_failure_count++;
         note_event(hook, NOTICE_CUT_OFF, event, "limit_ms=%" PRIu64, HOOK_STOP_NS / 1000000);
     } else if (run->limit.passed) {
-        hook->timeout_count++;
+        hook->options.health->hook_timeout_count++;
         note_event(hook, NOTICE_TIMED_OUT, event, "limit_ms=%" PRIu64, hook->options.time_limit_ns / 1000000);
     } else if (status != 0) {
-        hook->failure_count++;
+        hook->options.health->hook_failure_count++;
         note_event(hook, NOTICE_FAILED, event, "exit_status=%d%s", status, status_meaning(status));
     }
     event_unref(event);
@@ -255,10 +251,10 @@ static void start(struct hook *hook, const struct event_queue_entry *next, uint6
         hook->retry_mono_ns = now_mono_ns + HOOK_RETRY_NS;
         return;
     }
-    hook->taken_count++;
+    hook->options.health->hook_run_count++;
     run->entry = event_queue_take(&hook->queue, next);
     if (error != 0) {
-        hook->failure_count++;
+        hook->options.health->hook_failure_count++;
         event_unref(run->entry.event);
         return;
     }
@@ -335,22 +331,11 @@ static void wait_for_all(struct hook *hook, uint64_t until_mono_ns)
 
 void hook_stop(struct hook *hook)
 {
-    size_t waiting = event_queue_clear(&hook->queue);
-
-    hook->not_given_count += waiting;
-    note(hook, NOTICE_NOT_GIVEN, waiting);
+    note_not_given(hook, event_queue_clear(&hook->queue));
     wait_for_all(hook, clock_mono_ns() + HOOK_STOP_NS);
     hook->stopping = true;
     for (size_t i = 0; i < hook->run_count; i++)
         spawn_signal(&hook->runs[i].spawned, SIGKILL);
     wait_for_all(hook, clock_mono_ns() + HOOK_KILL_NS);
     log_notices(hook, clock_mono_ns(), true);
-}
-
-void hook_health(const struct hook *hook, struct health *health)
-{
-    health->hook_run_count = hook->taken_count;
-    health->hook_failure_count = hook->failure_count;
-    health->hook_timeout_count = hook->timeout_count;
-    health->limit_counts[HEALTH_LIMIT_HOOKS] = hook->not_given_count;
 }

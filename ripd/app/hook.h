@@ -43,6 +43,7 @@ struct hook_options {
     uint64_t grace_ns;        /* 0: HOOK_GRACE_NS */
     uint64_t descriptors_max; /* soft limit that commands get; 0: the daemon's own */
     struct work *work;        /* in whose accounts refusals are counted; NULL: in none */
+    struct health *health;    /* what becomes of the command is counted there */
 };
 
 /* 0 or -errno. Has no command yet. */
@@ -64,8 +65,5 @@ uint64_t hook_wait_ns(const struct hook *hook, uint64_t now_mono_ns);
 
 /* Starts nothing more, waits for those that run, then kills them. */
 void hook_stop(struct hook *hook);
-
-/* Sets the hook's fields and limit. */
-void hook_health(const struct hook *hook, struct health *health);
 
 #endif

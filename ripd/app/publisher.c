@@ -24,8 +24,7 @@ struct publisher {
     struct waiting *queue; /* in order of sequence */
     size_t count;
     size_t capacity;
-    uint64_t sequence; /* of the last event that was added */
-    uint64_t error_count;
+    uint64_t sequence;   /* of the last event that was added */
     uint64_t lost_count; /* logged so far */
     int error;           /* as last logged */
     bool late;           /* the log says that the disk is slow */
@@ -114,8 +113,13 @@ void publisher_found(const struct publisher *publisher, struct event_history_fou
         *ret_found = (struct event_history_found){.epoch = publisher->epoch};
 }
 
-int publisher_start(struct publisher *publisher)
+int publisher_start(struct publisher *publisher, void (*found)(void *context, struct event *event), void *context)
 {
+    struct event_history_found history;
+
+    publisher_found(publisher, &history);
+    for (size_t i = 0; i < history.event_count; i++)
+        found(context, history.events[i]);
     return publisher->history != NULL ? event_history_start(publisher->history) : 0;
 }
 
@@ -134,7 +138,7 @@ void publisher_add(struct publisher *publisher, struct event *event, const struc
                    uint64_t now_mono_ns)
 {
     if (publisher->history == NULL) {
-        publisher->error_count += publisher->unwritable;
+        publisher->options.health->history_error_count += publisher->unwritable;
         announce(publisher, event);
         return;
     }
@@ -194,7 +198,7 @@ void publisher_step(struct publisher *publisher, uint64_t now_mono_ns)
            (publisher->late && state.written < publisher->sequence);
     report_state(publisher, &state, late);
     for (; done < publisher->count && (state.error != 0 || late); done++) {
-        publisher->error_count++;
+        publisher->options.health->history_error_count++;
         announce(publisher, publisher->queue[done].event);
     }
     if (done == 0)
@@ -225,9 +229,4 @@ void publisher_stop(struct publisher *publisher)
     for (size_t i = 0; i < publisher->count; i++)
         announce(publisher, publisher->queue[i].event);
     publisher->count = 0;
-}
-
-uint64_t publisher_error_count(const struct publisher *publisher)
-{
-    return publisher->error_count;
 }

@@ -19,6 +19,7 @@
 #include <stdint.h>
 
 #include "cases/event.h"
+#include "cases/health.h"
 #include "record/event_history.h"
 
 #define PUBLISHER_PATIENCE_NS UINT64_C(2000000000)
@@ -28,6 +29,7 @@ struct publisher_options {
     /* Hands the event to its readers. The reference stays the caller's: take another to keep the event. */
     void (*announce)(void *context, struct event *event);
     void *context;
+    struct health *health; /* events that are announced before they are on disk, if they ever are, are counted there */
 };
 
 struct publisher;
@@ -41,8 +43,8 @@ uint64_t publisher_epoch(const struct publisher *publisher);
 /* What the state directory held; valid until publisher_start(). Without one all is zero but the epoch. */
 void publisher_found(const struct publisher *publisher, struct event_history_found *ret_found);
 
-/* From here on events are taken. 0 or -errno. */
-int publisher_start(struct publisher *publisher);
+/* Calls found for the events of former runs, oldest first; from here on events are taken. 0 or -errno. */
+int publisher_start(struct publisher *publisher, void (*found)(void *context, struct event *event), void *context);
 
 /* Whether there is a state directory. */
 bool publisher_is_kept(const struct publisher *publisher);
@@ -63,8 +65,5 @@ uint64_t publisher_wait_ns(const struct publisher *publisher, uint64_t now_mono_
 
 /* Writes the events still queued, within two seconds, and announces them. */
 void publisher_stop(struct publisher *publisher);
-
-/* Events that were announced before they were on disk, if they ever are. */
-uint64_t publisher_error_count(const struct publisher *publisher);
 
 #endif

@@ -58,7 +58,6 @@ struct recorder {
     uint64_t written_bytes; /* before this scan */
     struct report_losses losses;
     struct scan_tap tap;
-    struct events_tap events_tap;
 };
 
 static int take(void *context, const struct rip_event *event)
@@ -353,12 +352,13 @@ void recorder_verdicts(struct recorder *recorder, const struct detector_suspect 
     }
 }
 
-static void tap_reports(void *context, const struct case_report *reports, size_t count, struct stall_case *const *cases,
-                        size_t case_count)
+void recorder_reports(struct recorder *recorder, const struct case_report *reports, size_t count,
+                      struct stall_case *const *cases, size_t case_count)
 {
-    struct recorder *recorder = context;
     bool several = false;
 
+    if (recorder == NULL)
+        return;
     for (size_t i = 0; i < case_count; i++) {
         const struct stall_case *stall = cases[i];
         const struct stall_root *root = &stall->root;
@@ -387,18 +387,19 @@ static void add_event(struct recorder *recorder, uint32_t ring, uint32_t slot, u
     take(recorder, &event);
 }
 
-static void tap_event(void *context, const struct stall_case *stall, const struct event *event)
+void recorder_event(struct recorder *recorder, const struct stall_case *stall, const struct event *event)
 {
-    if (stall != NULL)
-        add_event(context, stall->ring, stall->slot, stall->generation, event);
-    else
-        add_event(context, 0, 0, 0, event);
+    if (recorder != NULL && stall != NULL)
+        add_event(recorder, stall->ring, stall->slot, stall->generation, event);
+    else if (recorder != NULL)
+        add_event(recorder, 0, 0, 0, event);
 }
 
-static void tap_adopted(void *context, const struct detector_adoption *adoption, const struct episode *episode)
+void recorder_adopted(struct recorder *recorder, const struct detector_adoption *adoption,
+                      const struct episode *episode)
 {
-    struct recorder *recorder = context;
-
+    if (recorder == NULL)
+        return;
     scan_record_add_adopted(&recorder->scan, adoption, episode);
     if (episode->begin != NULL)
         add_event(recorder, adoption->ring, adoption->slot, adoption->generation, episode->begin);
@@ -433,8 +434,7 @@ static void repeat(struct recorder *recorder)
     recorder->has_settings = true;
 }
 
-void recorder_begin(struct recorder *recorder, uint64_t now_mono_ns, uint64_t now_wall_ns,
-                    const struct events_numbers *last)
+void recorder_begin(struct recorder *recorder, uint64_t now_mono_ns, uint64_t now_wall_ns, struct recorder_numbers last)
 {
     bool turns;
 
@@ -451,8 +451,8 @@ void recorder_begin(struct recorder *recorder, uint64_t now_mono_ns, uint64_t no
     work_reset(recorder->work, WORK_RECORDED_BYTES);
     for (size_t i = 0; i < recorder->count; i++)
         recorder->rings[i].held_bytes = 0;
-    recorder->settings.sequence = last->sequence;
-    recorder->settings.episode = last->episode;
+    recorder->settings.sequence = last.sequence;
+    recorder->settings.episode = last.episode;
     find_rings(recorder);
     if (turns || recorder->sequence % REPEAT_SCANS == 0)
         repeat(recorder);
@@ -517,11 +517,6 @@ const struct scan_tap *recorder_tap(const struct recorder *recorder)
     return recorder != NULL ? &recorder->tap : NULL;
 }
 
-const struct events_tap *recorder_events(const struct recorder *recorder)
-{
-    return recorder != NULL ? &recorder->events_tap : NULL;
-}
-
 static void recorder_free(struct recorder *recorder)
 {
     for (size_t i = 0; i < recorder->count; i++)
@@ -547,7 +542,6 @@ int recorder_open(struct recorder **ret_recorder, const char *directory, struct 
         recorder->registry = registry;
         recorder->work = work;
         recorder->tap = (struct scan_tap){recorder, tap_ring, tap_samples, tap_ring_end, tap_skipped};
-        recorder->events_tap = (struct events_tap){recorder, tap_reports, tap_event, tap_adopted};
         recorder->batch = drain_batch_new();
         error = recorder->batch != NULL ? recording_writer_new(&recorder->writer, &output, clock_wall_ns()) : -ENOMEM;
     }

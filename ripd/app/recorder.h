@@ -3,7 +3,7 @@
  * recorder.h - with --record: what the detector saw of each ring, and what was decided on it, as a recording.
  *
  * On each scan: recorder_begin(); recorder_tap() to scan_run(); recorder_rules(); recorder_verdicts(); recorder_end().
- * What is published comes through recorder_events(), at any time. See cases/scan_record.h.
+ * What is published comes at any time: recorder_reports(), recorder_event(). See cases/scan_record.h.
  *
  * Guarantees
  *   A. What is recorded of a ring is read within its user's share of the scan, under the guard of its mapping.
@@ -17,8 +17,10 @@
 #define RIPD_APP_RECORDER_H
 
 #include "app/config.h"
-#include "app/events.h"
+#include "cases/case.h"
+#include "cases/event.h"
 #include "cases/health.h"
+#include "cases/snapshot.h"
 #include "detect/detector.h"
 #include "ring/registry.h"
 #include "ring/scan.h"
@@ -30,19 +32,33 @@ struct recorder;
 int recorder_open(struct recorder **ret_recorder, const char *directory, struct registry *registry, struct work *work);
 void recorder_close(struct recorder *recorder);
 
+/* Of the last event and the last episode so far. */
+struct recorder_numbers {
+    uint64_t sequence;
+    uint64_t episode;
+};
+
 /* A scan begins, with the rings as they are now. */
 void recorder_begin(struct recorder *recorder, uint64_t now_mono_ns, uint64_t now_wall_ns,
-                    const struct events_numbers *last);
+                    struct recorder_numbers last);
 
 /* The settings from this scan on: at the start, and when they were read again. */
 void recorder_configure(struct recorder *recorder, const struct config *config);
 
 const struct scan_tap *recorder_tap(const struct recorder *recorder);
-const struct events_tap *recorder_events(const struct recorder *recorder);
 
 /* After the rules were found, and after cases_judge(). */
 void recorder_rules(struct recorder *recorder, const struct detector_unclassified *ids, size_t count);
 void recorder_verdicts(struct recorder *recorder, const struct detector_suspect *suspects, size_t count);
+
+/* What a scan publishes, its incidents known; and all cases. */
+void recorder_reports(struct recorder *recorder, const struct case_report *reports, size_t count,
+                      struct stall_case *const *cases, size_t case_count);
+/* Before it is announced. stall: NULL = its ring is not known any more. */
+void recorder_event(struct recorder *recorder, const struct stall_case *stall, const struct event *event);
+/* An episode of a former run that goes on. */
+void recorder_adopted(struct recorder *recorder, const struct detector_adoption *adoption,
+                      const struct episode *episode);
 
 void recorder_end(struct recorder *recorder, const struct snapshot *moment);
 

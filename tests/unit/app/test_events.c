@@ -16,7 +16,9 @@
 struct world {
     struct work *work;
     struct cases *cases;
+    struct publisher *publisher;
     struct events *events;
+    struct health health;
     struct item *items[IDS_MAX]; /* by slot; NULL = cannot be described */
     bool stalled[IDS_MAX];
     struct detector_event changes[IDS_MAX];
@@ -39,8 +41,11 @@ static void on_announce(void *context, struct event *event)
 
 static void open_events(struct world *world, const char *state_directory)
 {
-    struct events_options options = {world->cases, world->work, {state_directory, on_announce, world}};
+    const struct publisher_options publisher = {state_directory, on_announce, world, &world->health};
+    struct events_options options = {world->cases, world->work, NULL, &world->health};
 
+    assert_int_equal(publisher_new(&world->publisher, &publisher), 0);
+    options.publisher = world->publisher;
     assert_int_equal(events_new(&world->events, &options, world->now_ns), 0);
 }
 
@@ -71,6 +76,7 @@ static int tear_down(void **state)
     for (size_t i = 0; i < IDS_MAX; i++)
         item_unref(world->items[i]);
     events_free(world->events);
+    publisher_free(world->publisher);
     cases_free(world->cases);
     work_free(world->work);
     free(world);
@@ -385,14 +391,14 @@ static size_t count_of(const char *text, const char *what)
 TEST(ids_that_flicker, set_up, tear_down)
 {
     struct world *world = *state;
-    struct health health = {0};
     void *directory = NULL;
     char *text;
 
     assert_int_equal(state_directory_set_up(&directory), 0);
     events_free(world->events);
+    publisher_free(world->publisher);
     open_events(world, ((struct state_directory *)directory)->path);
-    assert_int_equal(events_start(world->events, NULL, NULL), 0);
+    assert_int_equal(publisher_start(world->publisher, NULL, NULL), 0);
     for (uint32_t i = 0; i < 500; i++) {
         add_id(world, i);
         change(world, DETECTOR_STALLED, i);
@@ -409,9 +415,8 @@ TEST(ids_that_flicker, set_up, tear_down)
     events_stop(world->events);
     assert_int_equal(world->announced_count, 500);
     text = state_read(directory, EVENT_FILE_NAME);
-    events_health(world->events, &health);
     assert_true(count_of(text, "\n{\"subject\":") <= REPORT_BURST + 10 * REPORT_PER_SECOND);
-    assert_int_equal(count_of(text, "\n{\"subject\":"), 1500 - health.limit_counts[HEALTH_LIMIT_RESTALLS]);
+    assert_int_equal(count_of(text, "\n{\"subject\":"), 1500 - world->health.limit_counts[HEALTH_LIMIT_RESTALLS]);
     free(text);
     assert_int_equal(state_directory_tear_down(&directory), 0);
 }

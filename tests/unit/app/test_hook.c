@@ -23,6 +23,7 @@ struct stage {
     char directory[64];
     struct hook *hook;
     struct work *work;
+    struct health health;
 };
 
 static int set_up_with(void **state, uint64_t time_limit_ns)
@@ -31,6 +32,7 @@ static int set_up_with(void **state, uint64_t time_limit_ns)
     struct hook_options options = {.time_limit_ns = time_limit_ns, .grace_ns = 300 * MS, .work = work_new()};
 
     assert_non_null(stage);
+    options.health = &stage->health;
     stage->work = options.work;
     snprintf(stage->directory, sizeof(stage->directory), "/dev/shm/rip-test-hook-XXXXXX");
     assert_non_null(mkdtemp(stage->directory));
@@ -99,10 +101,7 @@ static void push(struct stage *stage, enum event_kind kind, uint64_t episode)
 
 static struct health health_of(const struct stage *stage)
 {
-    struct health health = {.hook_run_count = 0};
-
-    hook_health(stage->hook, &health);
-    return health;
+    return stage->health;
 }
 
 /* Steps as the daemon does, until nothing runs or waits. */

@@ -12,6 +12,7 @@
 #include "unit/state_directory.h"
 
 static uint64_t announced;
+static struct health health;
 
 /* Each once, in order. */
 static void on_announce(void *context, struct event *event)
@@ -22,13 +23,14 @@ static void on_announce(void *context, struct event *event)
 
 static struct publisher *started(const char *state_directory)
 {
-    const struct publisher_options options = {state_directory, on_announce, &announced};
+    const struct publisher_options options = {state_directory, on_announce, &announced, &health};
     struct publisher *publisher = NULL;
 
     announced = 0;
+    health = (struct health){0};
     assert_int_equal(publisher_new(&publisher, &options), 0);
     assert_true(publisher_epoch(publisher) != 0);
-    assert_int_equal(publisher_start(publisher), 0);
+    assert_int_equal(publisher_start(publisher, NULL, NULL), 0);
     return publisher;
 }
 
@@ -78,7 +80,7 @@ TEST(disk_first, state_directory_set_up, state_directory_tear_down)
     assert_int_equal(publisher_wait_ns(publisher, PUBLISHER_PATIENCE_NS - 1), 1);
     disk_set_hanging(false);
     wait_announced(publisher, 2, 0);
-    assert_int_equal(publisher_error_count(publisher), 0);
+    assert_int_equal(health.history_error_count, 0);
     publisher_free(publisher);
 }
 
@@ -96,7 +98,7 @@ TEST(patience_ends, state_directory_set_up, state_directory_tear_down)
     add(publisher, 3, now_ns + PUBLISHER_PATIENCE_NS);
     publisher_step(publisher, now_ns + PUBLISHER_PATIENCE_NS);
     assert_int_equal(announced, 3);
-    assert_int_equal(publisher_error_count(publisher), 3);
+    assert_int_equal(health.history_error_count, 3);
     disk_set_hanging(false);
     while (poll(&(struct pollfd){publisher_descriptor(publisher), POLLIN, 0}, 1, 1000) > 0)
         publisher_step(publisher, now_ns + PUBLISHER_PATIENCE_NS);
@@ -115,7 +117,7 @@ TEST(patience_ends, state_directory_set_up, state_directory_tear_down)
 
 TEST(a_directory_that_cannot_be)
 {
-    const struct publisher_options options = {"/dev/null", on_announce, NULL};
+    const struct publisher_options options = {"/dev/null", on_announce, NULL, &health};
     struct publisher *publisher = NULL;
 
     assert_int_equal(publisher_new(&publisher, &options), -ENOTDIR);
