@@ -117,7 +117,8 @@ void report_notices(struct report_budget *budget, uint64_t now_mono_ns, const st
     }
 }
 
-/* Fields of the journal -------------------------------------------------------------------------------------------- */
+/* Events: as a line, and as fields of the journal -------------------------------------------------------------------
+ */
 
 enum report_field {
 #define X(name, meaning) REPORT_FIELD_##name,
@@ -126,146 +127,138 @@ enum report_field {
         REPORT_FIELD_COUNT
 };
 
-#define NUMBER_BYTES 24u
-struct report_fields {
-    struct log_field fields[REPORT_FIELD_COUNT];
-    size_t count;
-    char numbers[REPORT_FIELD_COUNT][NUMBER_BYTES]; /* written out */
-};
-
 static const char *const field_names[REPORT_FIELD_COUNT] = {
 #define X(name, meaning) #name,
     REPORT_FIELD_TABLE(X)
 #undef X
 };
 
-/* Nothing where there are no bytes. */
-static void give_bytes(struct report_fields *fields, enum report_field field, const void *bytes, size_t length)
+#define LINE_ONLY REPORT_FIELD_COUNT
+enum { EVENT_LINE_BYTES = 10 * LOG_QUOTED_BYTES + 512, NUMBER_BYTES = 24 };
+
+/* Points into the event and into itself. */
+struct event_report {
+    struct log_field fields[REPORT_FIELD_COUNT];
+    size_t count;
+    char numbers[REPORT_FIELD_COUNT + 1][NUMBER_BYTES]; /* written out */
+    char line[EVENT_LINE_BYTES];
+    bool is_line_full; /* what follows is in the fields alone */
+};
+
+/* A value as a field, and in the line if it has a key there. Nothing where there are no bytes. */
+static void put(struct event_report *report, enum report_field field, const char *key, const void *bytes, size_t length)
 {
-    if (length != 0)
-        fields->fields[fields->count++] = (struct log_field){field_names[field], bytes, length};
+    if (field != LINE_ONLY && length != 0)
+        report->fields[report->count++] = (struct log_field){field_names[field], bytes, length};
+    if (key != NULL && length != 0 && !report->is_line_full)
+        text_append(report->line, EVENT_LINE_BYTES, " %s=%.*s", key, (int)length, (const char *)bytes);
 }
 
-static void give_text(struct report_fields *fields, enum report_field field, const char *text)
+static void put_word(struct event_report *report, enum report_field field, const char *key, const char *word)
 {
-    give_bytes(fields, field, text, text != NULL ? strlen(text) : 0);
+    put(report, field, key, word, word != NULL ? strlen(word) : 0);
 }
 
-static void give_number(struct report_fields *fields, enum report_field field, uint64_t value)
-{
-    snprintf(fields->numbers[field], NUMBER_BYTES, field == REPORT_FIELD_RIPD_OFFSET ? "0x%" PRIx64 : "%" PRIu64,
-             value);
-    give_text(fields, field, fields->numbers[field]);
-}
-
-/* Nothing where it is 0. */
-static void give_known(struct report_fields *fields, enum report_field field, uint64_t value)
-{
-    if (value != 0)
-        give_number(fields, field, value);
-}
-
-/* The fields point into the event and *ret_fields itself, which must stay where it is. */
-static void fill_fields(struct report_fields *ret_fields, const struct event *event)
-{
-    const bool begins = event->kind == EVENT_BEGIN;
-
-    ret_fields->count = 0;
-    give_text(ret_fields, REPORT_FIELD_MESSAGE_ID, begins ? REPORT_BEGIN_MESSAGE_ID : REPORT_END_MESSAGE_ID);
-    give_text(ret_fields, REPORT_FIELD_RIPD_EVENT, event_kind_name(event->kind));
-    give_number(ret_fields, REPORT_FIELD_RIPD_EPISODE, event->episode);
-    give_known(ret_fields, REPORT_FIELD_RIPD_INCIDENT, event->incident);
-    give_known(ret_fields, REPORT_FIELD_RIPD_WAITING_COUNT, event->waiting_count);
-    give_text(ret_fields, REPORT_FIELD_RIPD_RING, event->ring);
-    if (event->ring[0] != '\0')
-        give_number(ret_fields, REPORT_FIELD_RIPD_ID, event->id);
-    give_known(ret_fields, REPORT_FIELD_RIPD_TID, event->tid);
-    give_bytes(ret_fields, REPORT_FIELD_RIPD_NAME, event->name, event->name_bytes);
-    give_bytes(ret_fields, REPORT_FIELD_RIPD_NOTE, event->note, event->note_bytes);
-    give_known(ret_fields, REPORT_FIELD_RIPD_PID, event->pid);
-    give_text(ret_fields, REPORT_FIELD_RIPD_COMM, event->comm);
-    give_text(ret_fields, REPORT_FIELD_RIPD_UNIT, event->unit);
-    give_text(ret_fields, REPORT_FIELD_RIPD_CONTAINER, event->container);
-    if (event->cause != CAUSE_NONE)
-        give_text(ret_fields, REPORT_FIELD_RIPD_CAUSE, id_cause_name(event->cause));
-    give_number(ret_fields, begins ? REPORT_FIELD_RIPD_FROZEN_FOR_MS : REPORT_FIELD_RIPD_LASTED_MS,
-                event->duration_ns / MS);
-    give_text(ret_fields, REPORT_FIELD_RIPD_MODULE, event->module);
-    if (event->module != NULL)
-        give_number(ret_fields, REPORT_FIELD_RIPD_OFFSET, event->offset);
-    give_text(ret_fields, REPORT_FIELD_RIPD_FUNCTION, event->function);
-    give_text(ret_fields, REPORT_FIELD_RIPD_FILE, event->file);
-    give_known(ret_fields, REPORT_FIELD_RIPD_LINE, event->line);
-    give_text(ret_fields, REPORT_FIELD_RIPD_SYSCALL, event->syscall);
-    give_text(ret_fields, REPORT_FIELD_RIPD_TARGET, event->target);
-    give_text(ret_fields, REPORT_FIELD_RIPD_SUMMARY, event->summary);
-    if (!begins)
-        give_text(ret_fields, REPORT_FIELD_RIPD_REASON, event_reason_name(event->reason));
-}
-
-/* Log lines -------------------------------------------------------------------------------------------------------- */
-
-enum { EVENT_LINE_BYTES = 10 * LOG_QUOTED_BYTES + 512 };
-
-static void add_quoted(char *line, const char *key, const void *bytes, size_t length)
+/* Bytes of unknown origin: quoted in the line. */
+static void put_bytes(struct event_report *report, enum report_field field, const char *key, const void *bytes,
+                      size_t length)
 {
     char quoted[LOG_QUOTED_BYTES];
 
-    text_append(line, EVENT_LINE_BYTES, " %s=%s", key, log_quote(bytes, length, quoted));
+    put(report, field, NULL, bytes, length);
+    if (key != NULL && length != 0)
+        put_word(report, LINE_ONLY, key, log_quote(bytes, length, quoted));
 }
 
-static void add_known(char *line, const char *key, const char *text)
+static void put_text(struct event_report *report, enum report_field field, const char *key, const char *text)
 {
-    if (text != NULL)
-        add_quoted(line, key, text, strlen(text));
+    put_bytes(report, field, key, text, text != NULL ? strlen(text) : 0);
 }
 
-static void add_begin(char *line, const struct event *event)
+static void put_number(struct event_report *report, enum report_field field, const char *key, uint64_t value)
 {
-    text_append(line, EVENT_LINE_BYTES, " cause=%s frozen_for_ms=%" PRIu64,
-                event->cause == CAUSE_NONE ? "null" : id_cause_name(event->cause), event->duration_ns / MS);
-    if (event->note_bytes != 0)
-        add_quoted(line, "note", event->note, event->note_bytes);
-    if (event->module != NULL) {
-        add_known(line, "module", event->module);
-        text_append(line, EVENT_LINE_BYTES, " offset=0x%" PRIx64, event->offset);
+    char *number = report->numbers[field];
+
+    snprintf(number, NUMBER_BYTES, field == REPORT_FIELD_RIPD_OFFSET ? "0x%" PRIx64 : "%" PRIu64, value);
+    put_word(report, field, key, number);
+}
+
+/* Nothing where it is 0. */
+static void put_nonzero(struct event_report *report, enum report_field field, const char *key, uint64_t value)
+{
+    if (value != 0)
+        put_number(report, field, key, value);
+}
+
+static void put_who(struct event_report *report, const struct event *event)
+{
+    if (event->ring[0] != '\0') {
+        put_text(report, REPORT_FIELD_RIPD_RING, "ring", event->ring);
+        put_number(report, REPORT_FIELD_RIPD_ID, "id", event->id);
+        if (event->tid == 0)
+            put_word(report, LINE_ONLY, "tid", "null");
+        put_nonzero(report, REPORT_FIELD_RIPD_TID, "tid", event->tid);
+        if (event->name_bytes == 0)
+            put_word(report, LINE_ONLY, "name", "\"\"");
+        put_bytes(report, REPORT_FIELD_RIPD_NAME, "name", event->name, event->name_bytes);
     }
-    add_known(line, "function", event->function);
-    add_known(line, "file", event->file);
-    if (event->line != 0)
-        text_append(line, EVENT_LINE_BYTES, " line=%" PRIu32, event->line);
-    if (event->syscall != NULL)
-        text_append(line, EVENT_LINE_BYTES, " syscall=%s", event->syscall);
-    add_known(line, "target", event->target);
-    if (event->holder_bytes != 0)
-        add_quoted(line, "waits_for", event->holder, event->holder_bytes);
-    if (event->waiting_count != 0)
-        text_append(line, EVENT_LINE_BYTES, " waiting_count=%" PRIu32, event->waiting_count);
+    put_nonzero(report, REPORT_FIELD_RIPD_PID, NULL, event->pid);
+    put_text(report, REPORT_FIELD_RIPD_COMM, NULL, event->comm);
+    put_text(report, REPORT_FIELD_RIPD_UNIT, NULL, event->unit);
+    put_text(report, REPORT_FIELD_RIPD_CONTAINER, NULL, event->container);
+}
+
+/* The line of an end leaves out where it was, which that of its begin has. */
+static void put_where(struct event_report *report, const struct event *event)
+{
+    put_text(report, REPORT_FIELD_RIPD_MODULE, "module", event->module);
+    if (event->module != NULL)
+        put_number(report, REPORT_FIELD_RIPD_OFFSET, "offset", event->offset);
+    put_text(report, REPORT_FIELD_RIPD_FUNCTION, "function", event->function);
+    put_text(report, REPORT_FIELD_RIPD_FILE, "file", event->file);
+    put_nonzero(report, REPORT_FIELD_RIPD_LINE, "line", event->line);
+    put_word(report, REPORT_FIELD_RIPD_SYSCALL, "syscall", event->syscall);
+    put_text(report, REPORT_FIELD_RIPD_TARGET, "target", event->target);
+    put_bytes(report, LINE_ONLY, "waits_for", event->holder, event->holder_bytes);
+    put_nonzero(report, REPORT_FIELD_RIPD_WAITING_COUNT, "waiting_count", event->waiting_count);
+}
+
+static void put_what(struct event_report *report, const struct event *event)
+{
+    const char *cause = event->cause != CAUSE_NONE ? id_cause_name(event->cause) : NULL;
+    const uint64_t duration_ms = event->duration_ns / MS;
+
+    if (event->kind == EVENT_BEGIN) {
+        if (cause == NULL)
+            put_word(report, LINE_ONLY, "cause", "null");
+        put_word(report, REPORT_FIELD_RIPD_CAUSE, "cause", cause);
+        put_number(report, REPORT_FIELD_RIPD_FROZEN_FOR_MS, "frozen_for_ms", duration_ms);
+        put_bytes(report, REPORT_FIELD_RIPD_NOTE, "note", event->note, event->note_bytes);
+    } else {
+        put_word(report, REPORT_FIELD_RIPD_CAUSE, NULL, cause);
+        put_word(report, REPORT_FIELD_RIPD_REASON, "reason", event_reason_name(event->reason));
+        put_number(report, REPORT_FIELD_RIPD_LASTED_MS, "lasted_ms", duration_ms);
+        put_number(report, LINE_ONLY, "stalls", event->stall_count);
+    }
+    report->is_line_full = event->kind == EVENT_END;
+    put_where(report, event);
+    report->is_line_full = false;
+    put_text(report, REPORT_FIELD_RIPD_SUMMARY, "summary", event->summary);
 }
 
 void report_event(const struct event *event)
 {
-    char line[EVENT_LINE_BYTES] = "";
-    struct report_fields fields;
+    struct event_report report = {.line = "stall "};
+    const char *kind = event_kind_name(event->kind);
 
-    fill_fields(&fields, event);
-    text_append(line, EVENT_LINE_BYTES, "stall %s episode=%" PRIu64, event_kind_name(event->kind), event->episode);
-    if (event->incident != 0 && event->incident != event->episode)
-        text_append(line, EVENT_LINE_BYTES, " incident=%" PRIu64, event->incident);
-    if (event->ring[0] != '\0') {
-        add_quoted(line, "ring", event->ring, strlen(event->ring));
-        text_append(line, EVENT_LINE_BYTES, " id=%" PRIu32, event->id);
-        if (event->tid != 0)
-            text_append(line, EVENT_LINE_BYTES, " tid=%" PRIu32, event->tid);
-        else
-            text_append(line, EVENT_LINE_BYTES, " tid=null");
-        add_quoted(line, "name", event->name, event->name_bytes);
-    }
-    if (event->kind == EVENT_BEGIN)
-        add_begin(line, event);
-    else
-        text_append(line, EVENT_LINE_BYTES, " reason=%s lasted_ms=%" PRIu64 " stalls=%" PRIu32,
-                    event_reason_name(event->reason), event->duration_ns / MS, event->stall_count);
-    add_known(line, "summary", event->summary);
-    log_event(LOG_LEVEL_WARNING, fields.fields, fields.count, "%s", line);
+    text_append(report.line, EVENT_LINE_BYTES, "%s", kind);
+    put_word(&report, REPORT_FIELD_MESSAGE_ID, NULL,
+             event->kind == EVENT_BEGIN ? REPORT_BEGIN_MESSAGE_ID : REPORT_END_MESSAGE_ID);
+    put_word(&report, REPORT_FIELD_RIPD_EVENT, NULL, kind);
+    put_number(&report, REPORT_FIELD_RIPD_EPISODE, "episode", event->episode);
+    put_nonzero(&report, REPORT_FIELD_RIPD_INCIDENT, event->incident != event->episode ? "incident" : NULL,
+                event->incident);
+    put_who(&report, event);
+    put_what(&report, event);
+    log_event(LOG_LEVEL_WARNING, report.fields, report.count, "%s", report.line);
 }
