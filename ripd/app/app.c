@@ -7,7 +7,9 @@
 #include "app/app.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <malloc.h>
 #include <poll.h>
 #include <pthread.h>
@@ -27,7 +29,6 @@
 #include "app/recorder.h"
 #include "app/reload.h"
 #include "app/report.h"
-#include "app/requests.h"
 #include "app/service.h"
 #include "app/settings.h"
 #include "app/tally.h"
@@ -55,6 +56,13 @@
 #define GIVE_BACK_STALLS 4096u /* so many described stalls that are over are worth giving their memory back */
 #define REQUESTS_PER_TURN 4u   /* then a look at the signals */
 
+/* A query on its way to the scanner: a write of it is whole, or fails. */
+struct request {
+    uint64_t ticket;
+    struct query query;
+};
+_Static_assert(sizeof(struct request) <= PIPE_BUF, "requests may mix");
+
 struct app {
     struct hash_key hash_key; /* of all tables whose keys rings choose */
     struct config *config;
@@ -76,7 +84,7 @@ struct app {
     uint64_t suppressed_count;            /* of those, logged */
     struct naming naming;
     struct snapshot *snapshot; /* the last one */
-    struct requests *requests;
+    int requests[2];           /* a pipe: from the HTTP thread, with a ticket each */
     struct opened opened;
     struct capturing *capturing; /* NULL: without a state directory nothing is captured */
     struct recorder *recorder;   /* NULL: nothing is recorded */
@@ -331,9 +339,10 @@ static void app_scan(struct app *app)
 /* Called on the HTTP thread. */
 static int app_threads(void *context, uint64_t ticket, const struct query *query)
 {
-    struct app *app = context;
+    const struct app *app = context;
+    const struct request request = {ticket, *query};
 
-    return requests_push(app->requests, ticket, query);
+    return write(app->requests[1], &request, sizeof(request)) < 0 ? -errno : 0;
 }
 
 /* What is known of the thread of an id that does not move. Not a new reference; NULL: nothing. */
@@ -406,7 +415,7 @@ static void app_answer(struct app *app)
 {
     struct request request;
 
-    for (unsigned i = 0; i < REQUESTS_PER_TURN && requests_pop(app->requests, &request); i++) {
+    for (unsigned i = 0; i < REQUESTS_PER_TURN && read(app->requests[0], &request, sizeof(request)) > 0; i++) {
         const uint64_t now_mono_ns = clock_mono_ns();
         struct page *page = NULL;
 
@@ -505,7 +514,7 @@ static bool app_wait(struct app *app)
 {
     struct pollfd descriptors[] = {
         {.fd = app->signal_descriptor, .events = POLLIN},
-        {.fd = requests_descriptor(app->requests), .events = POLLIN},
+        {.fd = app->requests[0], .events = POLLIN},
         {.fd = hook_descriptor(app->hook), .events = POLLIN},
         {.fd = app->naming.descriptor, .events = POLLIN},
         {.fd = publisher_descriptor(app->publisher), .events = POLLIN}, /* -1: poll passes over it, and the next */
@@ -651,7 +660,7 @@ static int app_open_parts(struct app *app)
     if (error == 0)
         error = probe_new(&app->probe, &probe);
     if (error == 0)
-        error = requests_new(&app->requests);
+        error = pipe2(app->requests, O_CLOEXEC | O_NONBLOCK) != 0 ? -errno : 0;
     if (error == 0 && config->state_directory != NULL)
         error = capturing_open(&app->capturing, config->state_directory, app->registry, app->work);
     if (error != 0)
@@ -703,7 +712,9 @@ static void app_close(struct app *app)
 {
     http_free(app->http);
     naming_close(&app->naming);
-    requests_free(app->requests);
+    for (size_t i = 0; i < ARRAY_COUNT(app->requests); i++)
+        if (app->requests[i] >= 0)
+            close(app->requests[i]);
     capturing_close(app->capturing);
     recorder_close(app->recorder);
     snapshot_unref(app->snapshot);
@@ -725,7 +736,10 @@ static void app_close(struct app *app)
 
 int app_run(struct config *config)
 {
-    static struct app app = {.signal_descriptor = -1, .naming.descriptor = -1, .privileges.diag = -1}; /* it is large */
+    static struct app app = {.signal_descriptor = -1,
+                             .requests = {-1, -1},
+                             .naming.descriptor = -1,
+                             .privileges.diag = -1}; /* it is large */
     int error;
 
     app.config = config;
