@@ -138,33 +138,13 @@ static int compare_ids(const struct restart_episode *a, uint32_t ring, uint32_t 
                              search_order(a->subject.generation, generation));
 }
 
+/* In the order in which the detector wants them; of those of one id the latest comes first. */
 static int compare_episodes(const void *left, const void *right)
 {
     const struct restart_episode *a = left, *b = right;
-    const int order = compare_ids(a, b->ring, b->subject.slot, b->subject.generation);
 
-    return search_order_then(search_order_then(search_order(a->fate, b->fate), order),
+    return search_order_then(compare_ids(a, b->ring, b->subject.slot, b->subject.generation),
                              search_order(b->subject.episode, a->subject.episode));
-}
-
-/*
- * The detector is asked about an id once: of two episodes of one id, which there should not be, about the later. Those
- * that it is asked about come first then, in the order in which it wants them; returns how many.
- */
-static size_t leave_out_doubles(struct restart *restart)
-{
-    struct restart_episode *episodes = restart->episodes;
-    size_t count = 0;
-
-    qsort(episodes, restart->count, sizeof(*episodes), compare_episodes);
-    for (size_t i = 1; i < restart->count && episodes[i].fate == RESTART_ASKED; i++)
-        if (compare_ids(&episodes[i], episodes[i - 1].ring, episodes[i - 1].subject.slot,
-                        episodes[i - 1].subject.generation) == 0)
-            episodes[i].fate = RESTART_GONE;
-    qsort(episodes, restart->count, sizeof(*episodes), compare_episodes);
-    while (count < restart->count && episodes[count].fate == RESTART_ASKED)
-        count++;
-    return count;
 }
 
 struct detector_adoption restart_adoption(const struct restart_episode *episode)
@@ -182,30 +162,42 @@ struct detector_adoption restart_adoption(const struct restart_episode *episode)
     };
 }
 
-int restart_prepare(struct restart *restart, struct registry *registry, const uint8_t boot_id[16],
-                    const struct work *work, struct detector *detector)
-{
-    struct detector_adoption *adoptions;
-    size_t count;
-    int status;
-
-    find_fates(restart, registry, boot_id, work);
-    count = leave_out_doubles(restart);
-    adoptions = calloc(count != 0 ? count : 1, sizeof(*adoptions));
-    for (size_t i = 0; adoptions != NULL && i < count; i++)
-        adoptions[i] = restart_adoption(&restart->episodes[i]);
-    status = adoptions != NULL ? detector_adopt(detector, adoptions, count) : -ENOMEM;
-    for (size_t i = 0; status != 0 && i < count; i++)
-        restart->episodes[i].fate = RESTART_UNWATCHED;
-    free(adoptions);
-    return status;
-}
-
 static int compare_adoption(const void *key, const void *item)
 {
     const struct detector_adoption *adoption = item;
 
     return compare_ids(key, adoption->ring, adoption->slot, adoption->generation);
+}
+
+int restart_prepare(struct restart *restart, struct registry *registry, const uint8_t boot_id[16],
+                    const struct work *work, struct detector *detector)
+{
+    struct detector_adoption *adoptions;
+    size_t count = 0;
+    int status = 0;
+
+    find_fates(restart, registry, boot_id, work);
+    qsort(restart->episodes, restart->count, sizeof(*restart->episodes), compare_episodes);
+    adoptions = calloc(restart->count != 0 ? restart->count : 1, sizeof(*adoptions));
+    if (adoptions == NULL)
+        status = -ENOMEM;
+    for (size_t i = 0; status == 0 && i < restart->count; i++) {
+        struct restart_episode *episode = &restart->episodes[i];
+
+        if (episode->fate != RESTART_ASKED)
+            continue;
+        if (count != 0 && compare_adoption(episode, &adoptions[count - 1]) == 0)
+            episode->fate = RESTART_GONE; /* there should not be two of one id */
+        else
+            adoptions[count++] = restart_adoption(episode);
+    }
+    if (status == 0)
+        status = detector_adopt(detector, adoptions, count);
+    for (size_t i = 0; status != 0 && i < restart->count; i++)
+        if (restart->episodes[i].fate == RESTART_ASKED)
+            restart->episodes[i].fate = RESTART_UNWATCHED;
+    free(adoptions);
+    return status;
 }
 
 static bool is_over(struct restart_episode *episode, const struct detector_update *update)
