@@ -14,6 +14,7 @@
 #include <errno.h>
 #include <event2/buffer.h>
 #include <event2/event.h>
+#include <event2/util.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -190,21 +191,16 @@ static const char *phrase_of(int status)
     return "Unknown";
 }
 
-/* Of the HTTP thread. strftime() would follow the locale. */
+/* Of the HTTP thread, which makes it once a second. */
 static const char *date_now(void)
 {
-    static const char days[][4] = {"Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"};
-    static const char months[][4] = {"Jan", "Feb", "Mar", "Apr", "May", "Jun",
-                                     "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
     static _Thread_local char text[32];
     static _Thread_local time_t text_second;
     time_t second = (time_t)(clock_wall_ns() / 1000000000);
     struct tm parts;
 
     if (second != text_second && gmtime_r(&second, &parts) != NULL) {
-        snprintf(text, sizeof(text), "%s, %02d %s %04d %02d:%02d:%02d GMT", days[parts.tm_wday], parts.tm_mday % 100,
-                 months[parts.tm_mon], (parts.tm_year + 1900) % 10000, parts.tm_hour % 100, parts.tm_min % 100,
-                 parts.tm_sec % 100);
+        evutil_date_rfc1123(text, sizeof(text), &parts);
         text_second = second;
     }
     return text;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* event_store.c - a ring of references that grows up to its limit, and from there on turns. Pure. */
+/* event_store.c - references in an array; where it ends they are moved to its beginning. Pure. */
 #include "net/event_store.h"
 
 #include <errno.h>
@@ -8,6 +8,8 @@
 
 #include "util/search.h"
 
+#define PLACES (2 * (size_t)EVENT_STORE_COUNT_MAX)
+
 static size_t event_bytes(const struct event *event)
 {
     return sizeof(*event) + event->text_bytes + 1;
@@ -15,14 +17,14 @@ static size_t event_bytes(const struct event *event)
 
 struct event *event_store_at(const struct event_store *store, size_t i)
 {
-    return store->places[(store->first + i) % EVENT_STORE_COUNT_MAX];
+    return store->places[store->first + i];
 }
 
 static void drop_oldest(struct event_store *store)
 {
     struct event *event = event_store_at(store, 0);
 
-    store->first = (store->first + 1) % EVENT_STORE_COUNT_MAX;
+    store->first++;
     store->count--;
     store->bytes -= event_bytes(event);
     event_unref(event);
@@ -38,14 +40,17 @@ int event_store_add(struct event_store *store, struct event *event)
     }
     while (store->count != 0 && (store->count == EVENT_STORE_COUNT_MAX || store->bytes + bytes > EVENT_STORE_BYTES_MAX))
         drop_oldest(store);
-    if (store->places == NULL) /* 80 KB, of which only what is used takes memory */
-        store->places = calloc(EVENT_STORE_COUNT_MAX, sizeof(struct event *));
+    if (store->places == NULL) /* 160 KB, of which only what is used takes memory */
+        store->places = calloc(PLACES, sizeof(struct event *));
     if (store->places == NULL) {
         event_unref(event);
         return -ENOMEM;
     }
-    store->places[(store->first + store->count) % EVENT_STORE_COUNT_MAX] = event;
-    store->count++;
+    if (store->first + store->count == PLACES) {
+        memmove(store->places, store->places + store->first, store->count * sizeof(struct event *));
+        store->first = 0;
+    }
+    store->places[store->first + store->count++] = event;
     store->bytes += bytes;
     store->newest_sequence = event->sequence;
     return 0;
@@ -58,17 +63,10 @@ static int compare_sequence(const void *key, const void *item)
 
 size_t event_store_find(const struct event_store *store, uint64_t sequence)
 {
-    const size_t until_end = EVENT_STORE_COUNT_MAX - store->first;
-    const size_t before = store->count < until_end ? store->count : until_end; /* the rest is at the array's start */
-    size_t i;
-
     if (store->count == 0)
         return 0;
-    i = search_first(&sequence, store->places + store->first, before, sizeof(*store->places), compare_sequence);
-
-    if (i == before)
-        i += search_first(&sequence, store->places, store->count - before, sizeof(*store->places), compare_sequence);
-    return i;
+    return search_first(&sequence, store->places + store->first, store->count, sizeof(*store->places),
+                        compare_sequence);
 }
 
 uint64_t event_store_oldest(const struct event_store *store)

@@ -18,7 +18,7 @@
 #define EVENT_STORE_BYTES_MAX (8u << 20)
 
 struct event_store {
-    struct event **places; /* EVENT_STORE_COUNT_MAX, a ring: the oldest at `first`; references. NULL: none yet */
+    struct event **places; /* twice EVENT_STORE_COUNT_MAX: references, from `first` on. NULL: none yet */
     size_t first;
     size_t count;
     size_t bytes;             /* that the events held take */
