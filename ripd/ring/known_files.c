@@ -47,6 +47,7 @@ struct known_file *known_files_set(struct known_files *known, const struct file_
         if (!hash_index_add(&known->index, hash_of(known, file->device, file->inode), (uint32_t)known->count + 1))
             return NULL;
         entry = &known->entries[known->count++];
+        entry->unreadable = NULL;
     }
     *entry = (struct known_file){
         .device = file->device,
@@ -55,8 +56,18 @@ struct known_file *known_files_set(struct known_files *known, const struct file_
         .size_bytes = file->size_bytes,
         .ring = ring,
         .pass = pass,
+        .unreadable = entry->unreadable,
     };
     return entry;
+}
+
+void known_files_unlist(struct known_files *known, struct known_file *file)
+{
+    if (file == NULL || file->unreadable == NULL)
+        return;
+    free(file->unreadable);
+    file->unreadable = NULL;
+    known->unreadable_count--;
 }
 
 void known_files_sweep(struct known_files *known, uint32_t pass)
@@ -65,10 +76,12 @@ void known_files_sweep(struct known_files *known, uint32_t pass)
 
     hash_index_clear(&known->index);
     for (size_t i = 0; i < known->count; i++) {
-        const struct known_file entry = known->entries[i];
+        struct known_file entry = known->entries[i];
 
-        if (entry.ring == NULL && entry.pass != pass)
+        if (entry.ring == NULL && entry.pass != pass) {
+            known_files_unlist(known, &entry);
             continue;
+        }
         known->entries[kept++] = entry;
         hash_index_add(&known->index, hash_of(known, entry.device, entry.inode), (uint32_t)kept); /* it has room */
     }
@@ -78,6 +91,8 @@ void known_files_sweep(struct known_files *known, uint32_t pass)
 
 void known_files_done(struct known_files *known)
 {
+    for (size_t i = 0; i < known->count; i++)
+        free(known->entries[i].unreadable);
     free(known->entries);
     free(known->index.places);
 }

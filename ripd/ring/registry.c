@@ -33,7 +33,6 @@
 #include "ring/processes.h"
 #include "ring/scripts.h"
 #include "ring/stops.h"
-#include "ring/unreadable.h"
 #include "util/array.h"
 #include "util/search.h"
 
@@ -59,8 +58,6 @@ struct registry {
     size_t retired_count;
     size_t retired_capacity;
     uint32_t last_serial;
-
-    struct unreadable unreadable;
 };
 
 struct ring_host *registry_host(struct registry *registry)
@@ -250,28 +247,43 @@ static bool take_account(struct registry *registry, struct ring *ring)
 
 /* Unreadable files ------------------------------------------------------------------------------------------------- */
 
-/* Remembers a file as it is now. False: no memory, or the limit is reached and it is no ring. */
-static bool remember(struct registry *registry, const struct file_identity *file, struct ring *ring)
+/* Remembers a file as it is now. NULL: no memory, or the limit is reached and it is no ring. */
+static struct known_file *remember(struct registry *registry, const struct file_identity *file, struct ring *ring)
 {
     if (ring == NULL && registry->known.count >= REGISTRY_FILES_MAX &&
         known_files_find(&registry->known, file) == NULL) {
         host_limit(&registry->host, HEALTH_LIMIT_FILES, "more files than can be remembered");
-        return false;
+        return NULL;
     }
-    return known_files_set(&registry->known, file, ring, registry->pass) != NULL;
+    return known_files_set(&registry->known, file, ring, registry->pass);
 }
 
-/* Lists a file with the reason. True: it is new in the list. */
+/*
+ * Lists a file with the reason; one that is listed keeps its serial, and once damaged, it is not just unreadable. True:
+ * it is new in the list.
+ */
 static bool list_unreadable(struct registry *registry, const struct file_identity *file, uint32_t directory,
                             const char *name, enum ring_health health, const char *reason)
 {
-    struct unreadable_file entry = {.file = *file, .directory = directory, .health = health, .reason = reason};
+    struct known_file *known = remember(registry, file, NULL);
+    struct unreadable *before = known != NULL ? known->unreadable : NULL, *line;
 
-    if (!remember(registry, file, NULL))
+    if (known == NULL)
         return false;
-    if (unreadable_find(&registry->unreadable, file) == NULL)
-        entry.serial = new_serial(registry);
-    return unreadable_put(&registry->unreadable, &registry->host, &entry, name);
+    if (before == NULL && registry->known.unreadable_count >= REGISTRY_UNREADABLE_MAX) {
+        host_limit(&registry->host, HEALTH_LIMIT_UNREADABLE, "more unreadable rings than are listed");
+        return false;
+    }
+    line = malloc(sizeof(*line) + strlen(name) + 1);
+    if (line == NULL)
+        return false;
+    *line = (struct unreadable){before != NULL ? before->serial : new_serial(registry), directory, file->uid,
+                                before != NULL && before->health > health ? before->health : health, reason};
+    strcpy(line->name, name);
+    known->unreadable = line;
+    registry->known.unreadable_count += before == NULL;
+    free(before);
+    return before == NULL;
 }
 
 static void report_unreadable(struct registry *registry, const struct file_identity *file, uint32_t directory,
@@ -279,17 +291,6 @@ static void report_unreadable(struct registry *registry, const struct file_ident
 {
     if (list_unreadable(registry, file, directory, name, RING_UNREADABLE, reason))
         host_notice(&registry->host, NOTICE_RING_UNREADABLE, name, reason);
-}
-
-/* Forgets the files that the pass has not seen. */
-static void sweep_files(struct registry *registry)
-{
-    struct unreadable *unreadable = &registry->unreadable;
-
-    known_files_sweep(&registry->known, registry->pass);
-    for (size_t i = unreadable->count; i-- > 0;)
-        if (known_files_find(&registry->known, &unreadable->files[i].file) == NULL)
-            unreadable_remove(unreadable, &unreadable->files[i]);
 }
 
 void registry_damage(struct registry *registry, struct ring *ring)
@@ -532,7 +533,7 @@ static void look_anew(struct registry *registry, const struct file_identity *fil
     if (look == LOOK_OTHER)
         remember(registry, file, NULL);
     if (look == LOOK_OTHER || look == LOOK_RING)
-        unreadable_remove(&registry->unreadable, unreadable_find(&registry->unreadable, file));
+        known_files_unlist(&registry->known, known_files_find(&registry->known, file));
 }
 
 /* It is listed again every REGISTRY_RESCAN_NS. */
@@ -583,7 +584,7 @@ static void list_all(struct registry *registry, uint64_t now_mono_ns)
     registry->looks_put_off = false;
     registry->listed_mono_ns = now_mono_ns;
     directories_list(registry->directories, now_mono_ns);
-    sweep_files(registry);
+    known_files_sweep(&registry->known, registry->pass);
     for (size_t i = 0; i < registry->ring_count; i++) {
         struct ring *ring = registry->rings[i];
 
@@ -746,17 +747,18 @@ static int fill_ring(const struct registry *registry, const struct ring *ring, s
     return fill_processes(ring, facts);
 }
 
-static int fill_unreadable(const struct registry *registry, const struct unreadable_file *file,
-                           struct ring_facts *facts)
+static int fill_unreadable(const struct registry *registry, const struct known_file *file, struct ring_facts *facts)
 {
+    const struct unreadable *line = file->unreadable;
+
     *facts = (struct ring_facts){
-        .name = strdup(file->name),
-        .directory = strdup(directories_path(registry->directories, file->directory)),
-        .serial = file->serial,
-        .health = file->health,
-        .reason = strdup(file->reason),
-        .uid = file->file.uid,
-        .file_bytes = file->file.size_bytes,
+        .name = strdup(line->name),
+        .directory = strdup(directories_path(registry->directories, line->directory)),
+        .serial = line->serial,
+        .health = line->health,
+        .reason = strdup(line->reason),
+        .uid = line->uid,
+        .file_bytes = file->size_bytes,
     };
     return facts->name != NULL && facts->directory != NULL && facts->reason != NULL ? 0 : -ENOMEM;
 }
@@ -771,14 +773,15 @@ static int compare_facts(const void *left, const void *right)
 
 int registry_facts(const struct registry *registry, struct ring_facts **ret_facts, size_t *ret_count)
 {
-    size_t room = registry->ring_count + registry->unreadable.count, count = 0;
+    size_t room = registry->ring_count + registry->known.unreadable_count, count = 0;
     struct ring_facts *facts = calloc(room != 0 ? room : 1, sizeof(*facts));
     int result = facts != NULL ? 0 : -ENOMEM;
 
     for (size_t i = 0; result == 0 && i < registry->ring_count; i++)
         result = fill_ring(registry, registry->rings[i], &facts[count++]);
-    for (size_t i = 0; result == 0 && i < registry->unreadable.count; i++)
-        result = fill_unreadable(registry, &registry->unreadable.files[i], &facts[count++]);
+    for (size_t i = 0; result == 0 && count < room; i++)
+        if (registry->known.entries[i].unreadable != NULL)
+            result = fill_unreadable(registry, &registry->known.entries[i], &facts[count++]);
     if (result == 0) {
         qsort(facts, count, sizeof(*facts), compare_facts);
         *ret_facts = facts;
@@ -807,16 +810,16 @@ static void move_rings(struct registry *registry, const uint32_t *places)
         host_notice(&registry->host, NOTICE_RING_GONE, ring_name(ring), "its directory is not watched any more");
         retire_ring(registry, i);
     }
-    for (size_t i = registry->unreadable.count; i-- > 0;) {
-        struct unreadable_file *file = &registry->unreadable.files[i];
-        struct known_file *known = known_files_find(&registry->known, &file->file);
+    for (size_t i = 0; i < registry->known.count; i++) {
+        struct known_file *known = &registry->known.entries[i];
 
-        file->directory = places[file->directory];
-        if (file->directory != DIRECTORIES_NOWHERE)
+        if (known->unreadable == NULL)
             continue;
-        if (known != NULL)
-            known->changed_ns = 0; /* should it be listed again, it is looked at again */
-        unreadable_remove(&registry->unreadable, file);
+        known->unreadable->directory = places[known->unreadable->directory];
+        if (known->unreadable->directory != DIRECTORIES_NOWHERE)
+            continue;
+        known->changed_ns = 0; /* should it be listed again, it is looked at again */
+        known_files_unlist(&registry->known, known);
     }
 }
 
@@ -946,7 +949,6 @@ void registry_free(struct registry *registry)
     free_retired(registry);
     for (size_t i = 0; i < registry->ring_count; i++)
         free_ring(registry, registry->rings[i]);
-    unreadable_done(&registry->unreadable);
     known_files_done(&registry->known);
     directories_free(registry->directories);
     free(registry->rings);
