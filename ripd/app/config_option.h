@@ -29,7 +29,8 @@ struct option {
     const char *value_name; /* NULL: takes none */
     enum option_kind kind;
     size_t offset; /* in struct config, of what takes the value */
-    size_t max;    /* of a list */
+    size_t size;
+    size_t max; /* of a list */
     /* As they would be written; none: an empty value is accepted too, and gives none. */
     const char *defaults[OPTION_DEFAULTS_MAX + 1];
     bool (*valid)(const char *value); /* of a text or a list; NULL: anything */

@@ -26,13 +26,13 @@ static bool is_absolute(const char *value)
     return *value == '/';
 }
 
-#define IN(field) offsetof(struct config, field)
+#define IN(field) .offset = offsetof(struct config, field), .size = sizeof(((struct config *)NULL)->field)
 
 const struct option options[] = {
     {.name = "listen",
      .value_name = "ADDR:PORT",
      .kind = OPTION_LIST,
-     .offset = IN(listen),
+     IN(listen),
      .max = CONFIG_LISTEN_MAX,
      .defaults = {"127.0.0.1:7470"},
      .valid = listener_address_valid,
@@ -41,7 +41,7 @@ const struct option options[] = {
     {.name = "dir",
      .value_name = "DIR",
      .kind = OPTION_LIST,
-     .offset = IN(directories),
+     IN(directories),
      .max = CONFIG_DIRECTORIES_MAX,
      .defaults = {"/run/librip", "/dev/shm"},
      .valid = is_something,
@@ -51,27 +51,27 @@ const struct option options[] = {
     {.name = "interval",
      .value_name = "DUR",
      .kind = OPTION_DURATION,
-     .offset = IN(interval_ns),
+     IN(interval_ns),
      .defaults = {"1s"},
      .applied_by_reload = true,
      .help = "time between scans"},
     {.name = "stall-after",
      .value_name = "DUR",
      .kind = OPTION_DURATION,
-     .offset = IN(stall_after_ns),
+     IN(stall_after_ns),
      .defaults = {"5s"},
      .applied_by_reload = true,
      .help = "an id whose counter has not moved for this long is stalled"},
     {.name = "rule",
      .value_name = "GLOB=DUR",
      .kind = OPTION_RULES,
-     .offset = IN(rules),
+     IN(rules),
      .applied_by_reload = true,
      .help = "another threshold for ids of such a name: batch-*=10m; repeatable; the first that matches"},
     {.name = "allow-host",
      .value_name = "NAME",
      .kind = OPTION_LIST,
-     .offset = IN(allow_hosts),
+     IN(allow_hosts),
      .max = CONFIG_HOSTS_MAX,
      .valid = access_host_valid,
      .expected = "a host name without a port",
@@ -80,34 +80,34 @@ const struct option options[] = {
     {.name = "state-dir",
      .value_name = "DIR",
      .kind = OPTION_TEXT,
-     .offset = IN(state_directory),
+     IN(state_directory),
      .valid = is_absolute,
      .expected = "an absolute path",
      .help = "keep the history of stalls in this directory, across restarts; made if it is missing"},
     {.name = "record",
      .value_name = "DIR",
      .kind = OPTION_TEXT,
-     .offset = IN(record_directory),
+     IN(record_directory),
      .valid = is_absolute,
      .expected = "an absolute path",
      .help = "record all rings, and what is decided on them, in this directory, for rip replay"},
     {.name = "on-stall",
      .value_name = "CMD",
      .kind = OPTION_TEXT,
-     .offset = IN(on_stall),
+     IN(on_stall),
      .applied_by_reload = true,
      .help = "run by /bin/sh at a stall's begin and end, the event as JSON on its standard input"},
     {.name = "log-level",
      .value_name = "LEVEL",
      .kind = OPTION_LEVEL,
-     .offset = IN(log_level),
+     IN(log_level),
      .defaults = {"info"},
      .applied_by_reload = true,
      .help = "how much is logged: error, warning, info or debug"},
     {.name = "config",
      .value_name = "FILE",
      .kind = OPTION_FILE,
-     .offset = IN(file), /* the command line does not change */
+     IN(file), /* the command line does not change */
      .valid = is_something,
      .expected = "a file",
      .help = "read these flags from a file, as KEY = VALUE lines; flags given here outrank it"},
@@ -254,17 +254,6 @@ static bool same_text(const char *left, const char *right)
     return left == NULL || right == NULL ? left == right : strcmp(left, right) == 0;
 }
 
-static bool same_rules(const struct rules *left, const struct rules *right)
-{
-    if (left->count != right->count)
-        return false;
-    for (size_t i = 0; i < left->count; i++)
-        if (strcmp(left->rules[i].glob, right->rules[i].glob) != 0 ||
-            left->rules[i].threshold_ns != right->rules[i].threshold_ns)
-            return false;
-    return true;
-}
-
 static bool same_list(const struct config_list *left, const struct config_list *right)
 {
     if (left->count != right->count)
@@ -279,46 +268,19 @@ bool option_same(const struct option *option, const struct config *left, const s
 {
     const void *one = field_in(option, left), *other = field_in(option, right);
 
-    switch (option->kind) {
-    case OPTION_TEXT:
-    case OPTION_FILE:
+    if (option->kind == OPTION_TEXT || option->kind == OPTION_FILE)
         return same_text(*(char *const *)one, *(char *const *)other);
-    case OPTION_LIST:
+    if (option->kind == OPTION_LIST)
         return same_list(one, other);
-    case OPTION_DURATION:
-        return *(const uint64_t *)one == *(const uint64_t *)other;
-    case OPTION_LEVEL:
-        return *(const enum log_level *)one == *(const enum log_level *)other;
-    case OPTION_RULES:
-        return same_rules(one, other);
-    case OPTION_ACTION:
-        break;
-    }
-    return true;
-}
-
-static size_t size_of(const struct option *option)
-{
-    static const size_t sizes[] = {
-        [OPTION_ACTION] = 0,
-        [OPTION_FILE] = sizeof(char *),
-        [OPTION_TEXT] = sizeof(char *),
-        [OPTION_LIST] = sizeof(struct config_list),
-        [OPTION_DURATION] = sizeof(uint64_t),
-        [OPTION_LEVEL] = sizeof(enum log_level),
-        [OPTION_RULES] = sizeof(struct rules),
-    };
-
-    return sizes[option->kind];
+    return memcmp(one, other, option->size) == 0; /* what rules leave of their room is zero */
 }
 
 void option_swap(const struct option *option, struct config *left, struct config *right)
 {
     struct config kept = *left;
-    size_t size = size_of(option);
 
-    memcpy(field_of(option, left), field_of(option, right), size);
-    memcpy(field_of(option, right), field_of(option, &kept), size);
+    memcpy(field_of(option, left), field_of(option, right), option->size);
+    memcpy(field_of(option, right), field_of(option, &kept), option->size);
 }
 
 void option_done(const struct option *option, struct config *config)
@@ -334,9 +296,7 @@ void option_done(const struct option *option, struct config *config)
         while (list->count > 0)
             free(list->items[--list->count]);
     } else if (option->kind == OPTION_RULES) {
-        struct rules *rules = field_of(option, config);
-
-        rules->count = 0;
+        memset(field_of(option, config), 0, option->size);
     }
 }
 
