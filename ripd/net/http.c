@@ -40,8 +40,7 @@
 #include "os/random.h"
 
 #define SECOND_NS UINT64_C(1000000000)
-#define STOP_NS SECOND_NS
-#define PAUSE_NS (SECOND_NS / 10)
+#define STOP_NS (SECOND_NS / 2) /* the sweep notices it half a second later at most */
 
 /*
  * Blocks of this size are mappings of their own, which go back to the system when they are freed. Without it glibc
@@ -105,8 +104,8 @@ struct http {
     struct hosts hosts; /* further names that are ours */
     struct event *wake_event;
     struct event *sweep_event;
-    struct event *resume_event; /* accepting goes on after a pause */
-    struct event *stop_event;
+    bool paused;          /* accepting, until the next sweep */
+    uint64_t stop_end_ns; /* 0 = it does not stop */
     struct mailbox mailbox;
     pthread_t thread;
     bool started;
@@ -159,28 +158,33 @@ static void set_accepting(struct http *http, bool on)
     }
 }
 
+static void want_sweep(struct http *http)
+{
+    struct timeval sweep = timeval_of(http->server.limits.sweep_ns);
+
+    if (!event_pending(http->sweep_event, EV_TIMEOUT, NULL))
+        event_add(http->sweep_event, &sweep);
+}
+
 static void pause_accepting(struct http *http)
 {
-    struct timeval pause = timeval_of(PAUSE_NS);
-
     http->server.health.limit_counts[HEALTH_LIMIT_ACCEPTS]++;
     set_accepting(http, false);
-    event_add(http->resume_event, &pause);
+    http->paused = true;
+    want_sweep(http);
 }
 
 static void admit(struct http_listener *own, int descriptor)
 {
     struct http *http = own->http;
     struct server *server = &http->server;
-    struct timeval sweep = timeval_of(server->limits.sweep_ns);
 
     if (server->connection_count - server->stream_count >= server->limits.connections_max)
         connections_drop_one(server);
     if (connection_open(server, &own->rules, descriptor) < 0)
         return;
     server->health.accepted_count++;
-    if (!event_pending(http->sweep_event, EV_TIMEOUT, NULL))
-        event_add(http->sweep_event, &sweep);
+    want_sweep(http);
 }
 
 /* Whether to go on accepting in this turn. */
@@ -222,13 +226,6 @@ static void on_connection(evutil_socket_t listening, short what, void *argument)
     }
 }
 
-static void on_resume(evutil_socket_t descriptor, short what, void *argument)
-{
-    (void)descriptor;
-    (void)what;
-    set_accepting(argument, true);
-}
-
 static void on_sweep(evutil_socket_t descriptor, short what, void *argument)
 {
     struct http *http = argument;
@@ -238,6 +235,11 @@ static void on_sweep(evutil_socket_t descriptor, short what, void *argument)
     (void)what;
     pending_expire(http->server.queries, now_ns);
     connections_expire(&http->server, now_ns);
+    if (http->paused)
+        set_accepting(http, true);
+    http->paused = false;
+    if (http->stop_end_ns != 0 && now_ns >= http->stop_end_ns)
+        event_base_loopbreak(http->server.base);
     if (http->server.connection_count == 0 && pending_is_empty(http->server.queries))
         event_del(http->sweep_event);
 }
@@ -339,12 +341,10 @@ static void take_hosts(struct http *http, struct hosts hosts)
 static void begin_stop(struct http *http)
 {
     struct server *server = &http->server;
-    struct timeval limit = timeval_of(STOP_NS);
     struct connection *next;
 
     server->stopping = true;
     set_accepting(http, false);
-    event_del(http->resume_event);
     pending_abandon(server->queries);
     streams_end(server);
     for (struct connection *connection = LIST_FIRST(&server->connections); connection != NULL; connection = next) {
@@ -352,19 +352,10 @@ static void begin_stop(struct http *http)
         if (connection->state != CONNECTION_WRITING)
             connection_close(connection);
     }
+    http->stop_end_ns = clock_mono_ns() + STOP_NS;
+    want_sweep(http);
     if (server->connection_count == 0)
         event_base_loopbreak(server->base);
-    else
-        event_add(http->stop_event, &limit);
-}
-
-static void on_stop_limit(evutil_socket_t descriptor, short what, void *argument)
-{
-    struct http *http = argument;
-
-    (void)descriptor;
-    (void)what;
-    event_base_loopbreak(http->server.base);
 }
 
 static void on_wake(evutil_socket_t descriptor, short what, void *argument)
@@ -485,12 +476,10 @@ static int open_loop(struct http *http)
     if (server->base == NULL)
         return -ENOMEM;
     http->wake_event = event_new(server->base, http->mailbox.descriptor, EV_READ | EV_PERSIST, on_wake, http);
-    http->stop_event = evtimer_new(server->base, on_stop_limit, http);
-    http->resume_event = evtimer_new(server->base, on_resume, http);
     http->sweep_event = event_new(server->base, -1, EV_PERSIST, on_sweep, http);
     server->queries = pending_new(server);
-    if (http->wake_event == NULL || http->stop_event == NULL || http->resume_event == NULL ||
-        http->sweep_event == NULL || server->queries == NULL || event_add(http->wake_event, NULL) < 0)
+    if (http->wake_event == NULL || http->sweep_event == NULL || server->queries == NULL ||
+        event_add(http->wake_event, NULL) < 0)
         return -ENOMEM;
     for (size_t i = 0; i < http->listener_count; i++) {
         struct http_listener *own = &http->listeners[i];
@@ -617,8 +606,6 @@ void http_free(struct http *http)
     pending_free(server->queries);
     free_event(http->wake_event);
     free_event(http->sweep_event);
-    free_event(http->resume_event);
-    free_event(http->stop_event);
     if (server->base != NULL)
         event_base_free(server->base);
     lists_free(server->lists);
