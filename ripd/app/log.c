@@ -22,7 +22,6 @@
 
 #define LINE_BYTES 2048u
 #define HEAD_BYTES 32u
-#define LOST_BYTES 96u
 
 static const char *const level_names[LOG_LEVEL_COUNT] = {"error", "warning", "info", "debug"};
 static const char priorities[LOG_LEVEL_COUNT] = {'3', '4', '6', '7'}; /* of syslog(3) */
@@ -76,93 +75,65 @@ void log_close_journal(void)
     journal_close(&journal);
 }
 
-/* What stands before the text on standard error. */
-static size_t write_head(char *line, size_t size, enum log_level level)
-{
-    if (journal.descriptor >= 0)
-        return (size_t)snprintf(line, size, "<%c>", priorities[level]);
-    return (size_t)snprintf(line, size, "ripd: %s: ", level_names[level]);
-}
-
-static size_t write_lost(char *text, uint64_t lost)
-{
-    return (size_t)snprintf(text, LOST_BYTES, "log lines lost, nobody took them: count=%" PRIu64, lost);
-}
-
 /* A pipe that is ready takes PIPE_BUF bytes, and a line is shorter: the write does not wait. */
-_Static_assert(LINE_BYTES + LOST_BYTES <= PIPE_BUF, "a write of a line could wait");
+_Static_assert(LINE_BYTES <= PIPE_BUF, "a write of a line could wait");
 
-static void write_line(enum log_level level, const char *text, size_t length)
+/* False: nobody takes it now. */
+static bool write_line(enum log_level level, const char *text)
 {
     struct pollfd output = {.fd = STDERR_FILENO, .events = POLLOUT};
-    char lines[LINE_BYTES + LOST_BYTES];
-    uint64_t lost = 0;
-    size_t at = 0;
+    char line[LINE_BYTES];
+    int length;
 
-    if (poll(&output, 1, 0) == 0) {
-        atomic_fetch_add_explicit(&lost_count, 1, memory_order_relaxed);
-        log_leave_out(1);
-        return;
-    }
-    lost = atomic_exchange_explicit(&lost_count, 0, memory_order_relaxed);
-    if (lost != 0) {
-        at = write_head(lines, LOST_BYTES, LOG_LEVEL_WARNING);
-        at += write_lost(lines + at, lost);
-        lines[at++] = '\n';
-    }
-    at += write_head(lines + at, HEAD_BYTES, level);
-    memcpy(lines + at, text, length);
-    at += length;
-    lines[at++] = '\n';
-    if (write(STDERR_FILENO, lines, at) < 0)
-        return; /* nobody can read it */
+    if (poll(&output, 1, 0) == 0)
+        return false;
+    if (journal.descriptor >= 0)
+        length = snprintf(line, sizeof(line), "<%c>%s\n", priorities[level], text);
+    else
+        length = snprintf(line, sizeof(line), "ripd: %s: %s\n", level_names[level], text);
+    (void)!write(STDERR_FILENO, line, (size_t)length); /* if it fails nobody can read it */
+    return true;
 }
 
-static int send_entry(enum log_level level, const struct log_field *fields, size_t count, const char *text,
-                      size_t length)
+/* False: the journal did not take it. */
+static bool send_entry(enum log_level level, const struct log_field *fields, size_t count, const char *text)
 {
     struct journal_entry entry;
 
     entry.length = 0;
-    journal_entry_add(&entry, "MESSAGE", text, length);
+    journal_entry_add(&entry, "MESSAGE", text, strlen(text));
     journal_entry_add(&entry, "PRIORITY", &priorities[level], 1);
     journal_entry_add(&entry, "SYSLOG_FACILITY", "3", 1); /* a daemon: what the journal assumes of standard error */
     journal_entry_add(&entry, "SYSLOG_IDENTIFIER", "ripd", 4);
     for (size_t i = 0; i < count; i++)
         journal_entry_add(&entry, fields[i].name, fields[i].value, fields[i].length);
-    return journal_send(&journal, &entry);
+    return journal_send(&journal, &entry) == 0;
 }
 
-/* False: the journal did not take it. */
-static bool write_entry(enum log_level level, const struct log_field *fields, size_t count, const char *text,
-                        size_t length)
+static bool put(enum log_level level, const struct log_field *fields, size_t count, const char *text)
 {
-    char lost_text[LOST_BYTES];
-    uint64_t lost;
-
-    if (journal.descriptor < 0 || send_entry(level, fields, count, text, length) != 0)
-        return false;
-    lost = atomic_exchange_explicit(&lost_count, 0, memory_order_relaxed);
-    if (lost != 0 && send_entry(LOG_LEVEL_WARNING, NULL, 0, lost_text, write_lost(lost_text, lost)) != 0)
-        atomic_fetch_add_explicit(&lost_count, lost, memory_order_relaxed);
-    return true;
+    return (journal.descriptor >= 0 && send_entry(level, fields, count, text)) || write_line(level, text);
 }
 
 __attribute__((format(printf, 4, 0))) static void emit(enum log_level level, const struct log_field *fields,
                                                        size_t count, const char *format, va_list arguments)
 {
     char text[LINE_BYTES - HEAD_BYTES];
-    size_t length;
-    int n;
+    uint64_t lost;
 
     if ((int)level > atomic_load_explicit(&level_shown, memory_order_relaxed))
         return;
-    n = vsnprintf(text, sizeof(text), format, arguments);
-    if (n < 0)
+    lost = atomic_exchange_explicit(&lost_count, 0, memory_order_relaxed);
+    if (lost != 0) {
+        snprintf(text, sizeof(text), "log lines lost, nobody took them: count=%" PRIu64, lost);
+        if (!put(LOG_LEVEL_WARNING, NULL, 0, text))
+            atomic_fetch_add_explicit(&lost_count, lost, memory_order_relaxed);
+    }
+    vsnprintf(text, sizeof(text), format, arguments);
+    if (put(level, fields, count, text))
         return;
-    length = (size_t)n < sizeof(text) ? (size_t)n : sizeof(text) - 1;
-    if (!write_entry(level, fields, count, text, length))
-        write_line(level, text, length);
+    atomic_fetch_add_explicit(&lost_count, 1, memory_order_relaxed);
+    log_leave_out(1);
 }
 
 void log_line(enum log_level level, const char *format, ...)
