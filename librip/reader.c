@@ -415,6 +415,7 @@ static void copy_id(const struct rip_slot *slot, struct rip_id_info *ret_info)
     ret_info->process = rip_load_relaxed(&slot->process);
     ret_info->kind = rip_load_relaxed(&slot->kind);
     ret_info->call = rip_load_relaxed(&slot->call);
+    ret_info->name_version = rip_load_relaxed(&slot->name_version);
     ret_info->registered_boot_ns = rip_load_relaxed(&slot->registered_boot_ns);
     ret_info->deadline_ms = rip_load_relaxed(&slot->deadline_ms);
     copy_words(line, &slot->name_bytes, sizeof(line));
@@ -422,16 +423,25 @@ static void copy_id(const struct rip_slot *slot, struct rip_id_info *ret_info)
     memcpy(ret_info->name, &line[1], ret_info->name_bytes);
 }
 
+/* Behind end_copy(), which has a fence: pairs with begin_rename() in slot.c. */
+static bool is_whole_name(const struct rip_slot *slot, uint8_t name_version)
+{
+    return name_version % 2 == 0 && rip_load_relaxed(&slot->name_version) == name_version;
+}
+
 static enum rip_status read_id(const struct rip_view *view, const struct id_key *key, struct rip_id_info *ret_info)
 {
     for (unsigned attempt = 0; attempt < ATTEMPTS; attempt++) {
         struct rip_id_info info = {.slot = key->slot};
         const struct rip_slot *slot = begin_copy(view, key, &info.generation);
+        uint8_t name_version;
 
         if (slot == NULL)
             return RIP_NOT_LIVE;
+        name_version = rip_load_acquire(&slot->name_version); /* pairs with end_rename() in slot.c */
         copy_id(slot, &info);
-        if (end_copy(slot, info.generation)) {
+        /* A name that never gets whole was left so by a process that was killed. */
+        if (end_copy(slot, info.generation) && (is_whole_name(slot, name_version) || attempt == ATTEMPTS - 1)) {
             *ret_info = info;
             return RIP_OK;
         }
@@ -974,7 +984,7 @@ static inline bool sample_slot(const struct rip_slot *slot, uint32_t index, stru
     uint64_t words[2];
 
     copy_words(&words[0], &slot->tid, sizeof(words[0]));         /* and process, and counter_bias */
-    copy_words(&words[1], &slot->deadline_ms, sizeof(words[1])); /* and call */
+    copy_words(&words[1], &slot->deadline_ms, sizeof(words[1])); /* and call, and name_version */
     rip_fence_acquire();                                         /* pairs with begin_change() in slot.c */
     if (__builtin_expect(generation % 2 != 0 || rip_load_relaxed(&slot->generation) != generation, 0)) {
         ++*left_out_count;

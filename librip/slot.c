@@ -123,6 +123,18 @@ static void end_change(struct rip_slot *slot)
     rip_store_release(&slot->generation, rip_load_relaxed(&slot->generation) + 1);
 }
 
+static void begin_rename(struct rip_slot *slot)
+{
+    rip_store_relaxed(&slot->name_version, rip_load_relaxed(&slot->name_version) | 1);
+    rip_fence_release(); /* pairs with the acquire fence after each copy of a name in reader.c */
+}
+
+static void end_rename(struct rip_slot *slot)
+{
+    /* pairs with the acquire of the version in reader.c */
+    rip_store_release(&slot->name_version, (uint8_t)(rip_load_relaxed(&slot->name_version) + 1));
+}
+
 /* The name and its length are one line of eight words. False if it is that already. */
 static bool store_name(struct rip_slot *slot, const char *name, size_t name_bytes, bool only_compare)
 {
@@ -160,6 +172,7 @@ static void fill(struct rip_slot *slot, const struct rip_identity *identity)
     rip_store_relaxed(&slot->registered_boot_ns, rip__boot_ns());
     rip_store_relaxed(&slot->deadline_ms, 0);
     rip_store_relaxed(&slot->call, RIP_CALL_NONE);
+    rip_store_relaxed(&slot->name_version, 0);
     rip_store_relaxed(&slot->wait_address, 0);
     rip_store_relaxed(&slot->wait_owner, 0);
     rip_store_relaxed(&slot->wait_tag, 0);
@@ -218,34 +231,33 @@ static void change_counter(struct rip_slot *slot, uint8_t ctr)
     rip_store_relaxed(&slot->count, new_count);
 }
 
-void rip__slot_resume(uint32_t index, const struct rip_identity *identity)
-{
-    struct rip_slot *slot = rip__slot_at(index);
-    bool new_name = identity->name != NULL && store_name(slot, identity->name, identity->name_bytes, true);
-    bool new_counter = identity->ctr != (uint8_t)rip_load_relaxed(&slot->count);
-
-    if (new_name || new_counter)
-        begin_change(slot);
-    if (new_name)
-        store_name(slot, identity->name, identity->name_bytes, false);
-    if (new_counter)
-        change_counter(slot, identity->ctr);
-    rip_store_relaxed(&slot->index_bias, (uint8_t)(identity->idx - identity->ctr));
-    rip_store_relaxed(&slot->tid, identity->tid);
-    rip_store_relaxed(&slot->kind, identity->kind);
-    if (new_name || new_counter)
-        end_change(slot);
-}
-
 void rip__slot_rename(uint32_t index, const char *name, size_t name_bytes)
 {
     struct rip_slot *slot = rip__slot_at(index);
 
     if (!store_name(slot, name, name_bytes, true))
         return;
-    begin_change(slot);
+    begin_rename(slot);
     store_name(slot, name, name_bytes, false);
-    end_change(slot);
+    end_rename(slot);
+}
+
+void rip__slot_resume(uint32_t index, const struct rip_identity *identity)
+{
+    struct rip_slot *slot = rip__slot_at(index);
+    const bool new_counter = identity->ctr != (uint8_t)rip_load_relaxed(&slot->count);
+
+    if (identity->name != NULL)
+        rip__slot_rename(index, identity->name, identity->name_bytes);
+    if (new_counter) {
+        begin_change(slot);
+        change_counter(slot, identity->ctr);
+    }
+    rip_store_relaxed(&slot->index_bias, (uint8_t)(identity->idx - identity->ctr));
+    rip_store_relaxed(&slot->tid, identity->tid);
+    rip_store_relaxed(&slot->kind, identity->kind);
+    if (new_counter)
+        end_change(slot);
 }
 
 void rip__slot_name(const struct rip_slot *slot, char *ret_name, size_t capacity)

@@ -127,8 +127,8 @@ struct rip_sample {
     uint8_t counter_bias; /* snaps made since it was registered = progress - this */
     uint32_t deadline_ms; /* its own threshold; 0 = none */
     uint16_t reserved_28;
-    uint8_t call; /* enum rip_call, or a value this reader does not know */
-    uint8_t reserved_31;
+    uint8_t call;         /* enum rip_call, or a value this reader does not know */
+    uint8_t name_version; /* changes with the name */
 };
 
 /* Where a scan is; start with all zero. */
@@ -142,7 +142,7 @@ struct rip_scan_position {
 
 /*
  * Samples of the next live slots, ascending, at most capacity of them. Returns how many; fewer than capacity only at
- * the end. Slots whose generation is odd (being registered or renamed) are left out, and counted in *position. A slot's
+ * the end. Slots whose generation is odd (being registered) are left out, and counted in *position. A slot's
  * lines are prefetched ahead.
  */
 RIP_READER_API size_t rip_view_scan(const struct rip_view *view, struct rip_scan_position *position,
@@ -164,7 +164,8 @@ struct rip_id_info {
     uint64_t registered_boot_ns;
     uint32_t deadline_ms; /* its own threshold; 0 = none */
     uint8_t call;         /* as in struct rip_sample */
-    uint8_t reserved_117[3];
+    uint8_t name_version; /* the same */
+    uint8_t reserved_118[2];
     uint64_t reserved_120[7];
 };
 RIP_READER_API enum rip_status rip_view_id(const struct rip_view *view, uint32_t slot, struct rip_id_info *ret_info);

@@ -309,14 +309,14 @@ struct rip_slot {
                             CLOCK_MONOTONIC at which wait_owner was read. 0 = neither idle nor waiting */
     uint32_t generation; /* + 2 per registration; odd while identity fields are being written */
     uint32_t id;
-    uint32_t tid;         /* thread it is on, in the writer's pid namespace; 0 = on none */
-    uint16_t process;     /* index of the process record */
-    uint8_t index_bias;   /* rip_idx = low 8 bits of count + this */
-    uint8_t counter_bias; /* makes rip_ctr the low 8 bits of count, whatever counter a program starts with */
-    uint32_t deadline_ms; /* the id's own threshold: frozen for longer is a stall; 0 = none */
-    uint16_t state;       /* enum rip_slot_state */
-    uint8_t call;         /* enum rip_call */
-    uint8_t reserved_39;
+    uint32_t tid;                    /* thread it is on, in the writer's pid namespace; 0 = on none */
+    uint16_t process;                /* index of the process record */
+    uint8_t index_bias;              /* rip_idx = low 8 bits of count + this */
+    uint8_t counter_bias;            /* makes rip_ctr the low 8 bits of count, whatever counter a program starts with */
+    uint32_t deadline_ms;            /* the id's own threshold: frozen for longer is a stall; 0 = none */
+    uint16_t state;                  /* enum rip_slot_state */
+    uint8_t call;                    /* enum rip_call */
+    uint8_t name_version;            /* + 2 for each change of the name that is no registration; odd meanwhile */
     uint64_t registered_boot_ns;     /* CLOCK_BOOTTIME */
     uint64_t wait_address;           /* lock that it waits for, 56 bits; to be compared, nothing else */
     uint32_t wait_owner;             /* who held that lock when it was last looked at; 0 = nobody, or not known */
@@ -461,7 +461,7 @@ RIP_ASSERT_OFFSET(rip_slot, counter_bias, 31);
 RIP_ASSERT_OFFSET(rip_slot, deadline_ms, 32);
 RIP_ASSERT_OFFSET(rip_slot, state, 36);
 RIP_ASSERT_OFFSET(rip_slot, call, 38);
-RIP_ASSERT_OFFSET(rip_slot, reserved_39, 39);
+RIP_ASSERT_OFFSET(rip_slot, name_version, 39);
 RIP_ASSERT_OFFSET(rip_slot, registered_boot_ns, 40);
 RIP_ASSERT_OFFSET(rip_slot, wait_address, 48);
 RIP_ASSERT_OFFSET(rip_slot, wait_owner, 56);

@@ -332,7 +332,7 @@ static bool has_state_of(const struct rip_sample *one, const struct rip_sample *
 {
     return one->generation == other->generation && one->tid == other->tid && one->process == other->process &&
            one->idle == other->idle && one->deadline_ms == other->deadline_ms && one->call == other->call &&
-           one->counter_bias == other->counter_bias;
+           one->counter_bias == other->counter_bias && one->name_version == other->name_version;
 }
 
 /* What the sample says is of its moment; info was read later. */
@@ -345,6 +345,7 @@ static void put_sample(struct rip_id_info *info, const struct rip_sample *sample
     info->idle = sample->idle;
     info->deadline_ms = sample->deadline_ms;
     info->call = sample->call;
+    info->name_version = sample->name_version;
     info->progress = sample->progress;
     info->snap_count = snaps_of(sample);
 }
@@ -359,7 +360,8 @@ static struct rip_sample sample_of(const struct rip_id_info *info)
                                .idle = info->idle,
                                .counter_bias = (uint8_t)(info->progress - info->snap_count),
                                .deadline_ms = info->deadline_ms,
-                               .call = info->call};
+                               .call = info->call,
+                               .name_version = info->name_version};
 }
 
 /* The entries that are not accounted for: item->snap_count says how far. */

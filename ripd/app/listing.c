@@ -43,6 +43,7 @@ static bool is_described(struct registry *registry, const struct stall_case *sta
     const struct item *item = stall->item;
 
     return item != NULL && stall->item_progress == stall->suspect.progress && stall->item_tid == stall->suspect.tid &&
+           stall->item_name_version == stall->suspect.name_version &&
            stall->item_process == facts_now(registry, stall) && (item->tid != 0 || stall->suspect.tid == 0) &&
            (item->process == NULL || !item->process->without_modules) && !has_moved(registry, stall);
 }
@@ -57,6 +58,7 @@ static void describe(const struct listing *listing, struct stall_case *stall)
     stall->item = item;
     stall->item_progress = stall->suspect.progress;
     stall->item_tid = stall->suspect.tid;
+    stall->item_name_version = stall->suspect.name_version;
     stall->item_process = facts_now(listing->registry, stall);
     stall->names_asked = false;
 }

@@ -145,13 +145,14 @@ static void take_suspect(struct stall_case *stall, const struct detector_suspect
 {
     const uint32_t tid = stall->suspect.tid;
     const uint16_t process = stall->suspect.process;
-    const uint8_t call = stall->suspect.call;
+    const uint8_t call = stall->suspect.call, name_version = stall->suspect.name_version;
 
     stall->suspect = *suspect;
     if (suspect->unread) {
         stall->suspect.tid = tid;
         stall->suspect.process = process;
         stall->suspect.call = call;
+        stall->suspect.name_version = name_version;
     }
 }
 

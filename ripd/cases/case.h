@@ -117,6 +117,7 @@ struct stall_case {
     struct item *item; /* a reference; NULL = not described */
     uint64_t item_progress;
     uint32_t item_tid;
+    uint8_t item_name_version;
     const struct process_facts *item_process; /* compared, never followed */
     bool names_asked;
 

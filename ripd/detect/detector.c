@@ -438,6 +438,7 @@ static int add_suspect(struct detector *detector, const struct ring_ids *ring, c
         .tid = sample ? sample->tid : 0,
         .process = sample ? sample->process : UINT16_MAX,
         .call = sample ? sample->call : RIP_CALL_NONE,
+        .name_version = sample ? sample->name_version : 0,
         .unread = !sample,
     };
     refresh(&detector->suspects[detector->suspect_count++], id_at(detector, ring, table, index));
@@ -604,6 +605,7 @@ static void set_new(struct detector *detector, struct table *table, size_t index
     table->marks[index] = mark_make(stamp, state, sight.cause) | MARK_NEVER_MOVED;
     detector->halted_counts[sight.cause] += state == ID_STOPPED;
     table->rules[index] = first_rule(detector);
+    table->name_versions[index] = sample->name_version;
     take_deadline(detector, table, index, sample);
     if (detector->config.rule_count)
         offer(detector, sample);
@@ -681,6 +683,10 @@ static int update(struct detector *detector, struct table *table, size_t index, 
     const bool declared = before == ID_IDLE && mark_cause(mark) == CAUSE_NONE;
     const bool moved = table->progress[index] != sample->progress;
 
+    if (table->name_versions[index] != sample->name_version) {
+        table->name_versions[index] = sample->name_version;
+        table->rules[index] = first_rule(detector);
+    }
     take_deadline(detector, table, index, sample);
     if (table->rules[index] == TABLE_RULE_PENDING)
         offer(detector, sample);
@@ -774,6 +780,7 @@ feed_run(struct detector *detector, const struct rip_sample *samples, size_t cou
     uint32_t *marks = table->marks + detector->position;
     const uint32_t *generations = table->generations + detector->position;
     const uint8_t *rules = table->rules + detector->position;
+    const uint8_t *name_versions = table->name_versions + detector->position;
     const uint32_t now = mark_make(detector->current->stamp, ID_RUNNING, CAUSE_NONE);
     struct level only = detector->levels[TABLE_RULE_NONE];
     size_t i;
@@ -785,7 +792,8 @@ feed_run(struct detector *detector, const struct rip_sample *samples, size_t cou
         uint32_t mark = marks[i];
 
         if (UNLIKELY((generations[i] ^ sample->generation) | (mark_state(mark) ^ sample->idle) |
-                     (rule >= TABLE_RULE_PENDING) | (rule == TABLE_RULE_NONE ? sample->deadline_ms : 0)))
+                     (with_rules ? name_versions[i] ^ sample->name_version : 0) | (rule >= TABLE_RULE_PENDING) |
+                     (rule == TABLE_RULE_NONE ? sample->deadline_ms : 0)))
             break;
         if (progress[i] != sample->progress) {
             progress[i] = sample->progress;

@@ -145,8 +145,9 @@ struct detector_suspect {
     uint32_t generation;
     uint32_t tid;
     uint16_t process;
-    uint8_t call; /* enum rip_call: what its thread announces */
-    bool unread;  /* its ring was skipped: tid and process are not known, nothing is examined, its verdict is ignored */
+    uint8_t call;         /* enum rip_call: what its thread announces */
+    uint8_t name_version; /* changes with its name */
+    bool unread; /* its ring was skipped: tid and process are not known, nothing is examined, its verdict is ignored */
     uint64_t progress;
     uint64_t frozen_since_ns; /* on the detector's own clock, which counts gaps as guarantee A says; a key for order */
     uint64_t frozen_for_ns;

@@ -19,6 +19,7 @@ void table_done(struct table *table)
     free(table->marks);
     free(table->deadlines);
     free(table->rules);
+    free(table->name_versions);
     *table = (struct table){0};
 }
 
@@ -36,13 +37,14 @@ static bool resize_column(void *column, size_t item_bytes, size_t capacity, void
 static int resize(struct table *table, size_t capacity)
 {
     void *progress = table->progress, *slots = table->slots, *generations = table->generations, *marks = table->marks;
-    void *deadlines = table->deadlines, *rules = table->rules;
+    void *deadlines = table->deadlines, *rules = table->rules, *name_versions = table->name_versions;
     bool done = resize_column(progress, sizeof *table->progress, capacity, &progress) &&
                 resize_column(slots, sizeof *table->slots, capacity, &slots) &&
                 resize_column(generations, sizeof *table->generations, capacity, &generations) &&
                 resize_column(marks, sizeof *table->marks, capacity, &marks) &&
                 resize_column(deadlines, sizeof *table->deadlines, capacity, &deadlines) &&
-                resize_column(rules, sizeof *table->rules, capacity, &rules);
+                resize_column(rules, sizeof *table->rules, capacity, &rules) &&
+                resize_column(name_versions, sizeof *table->name_versions, capacity, &name_versions);
 
     table->progress = progress;
     table->slots = slots;
@@ -50,6 +52,7 @@ static int resize(struct table *table, size_t capacity)
     table->marks = marks;
     table->deadlines = deadlines;
     table->rules = rules;
+    table->name_versions = name_versions;
     if (done || capacity < table->capacity)
         table->capacity = capacity;
     return done ? 0 : -ENOMEM;
@@ -104,8 +107,10 @@ void table_prefetch(const struct table *table, size_t from, size_t count, bool w
     prefetch_lines(&table->progress[from], count * sizeof *table->progress);
     prefetch_lines(&table->generations[from], count * sizeof *table->generations);
     prefetch_lines(&table->marks[from], count * sizeof *table->marks);
-    if (with_rules)
-        prefetch_lines(&table->rules[from], count * sizeof *table->rules);
+    if (!with_rules)
+        return;
+    prefetch_lines(&table->rules[from], count * sizeof *table->rules);
+    prefetch_lines(&table->name_versions[from], count * sizeof *table->name_versions);
 }
 
 static void move_id(struct table *to, size_t to_index, const struct table *from, size_t from_index)
@@ -116,6 +121,7 @@ static void move_id(struct table *to, size_t to_index, const struct table *from,
     to->marks[to_index] = from->marks[from_index];
     to->deadlines[to_index] = from->deadlines[from_index];
     to->rules[to_index] = from->rules[from_index];
+    to->name_versions[to_index] = from->name_versions[from_index];
 }
 
 void table_compact(struct table *table)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * table.h - what the detector remembers of the ids of one ring: six columns in order of slot. Pure.
+ * table.h - what the detector remembers of the ids of one ring: seven columns in order of slot. Pure.
  *
  * A scan walks it from front to back beside the samples and changes it in place. The caller collects new ids and merges
  * them in, marks ids that are gone and squeezes them out, both at the end of the ring.
@@ -9,7 +9,7 @@
  * gap, the first and the last of a run prove it for all between, and the column of slots is not read.
  *
  * Guarantees
- *   A. An id takes 25 bytes, of which a scan reads 16 or 20 in sequence, and one more where there are rules or ids with
+ *   A. An id takes 26 bytes, of which a scan reads 16 or 20 in sequence, and two more where there are rules or ids with
  *      deadlines of their own, and four more of those ids.
  *   B. Slots ascend strictly, except between the first ID marked TABLE_REMOVED and table_compact().
  *   C. The capacity is at most twice the count and a small constant, after each table_compact().
@@ -88,11 +88,12 @@ struct table {
     uint32_t *marks;
     uint32_t *deadlines; /* ms, of the ids' own; 0 = none. Kept up of those that no rule applies to */
     uint8_t *rules;
+    uint8_t *name_versions; /* its rule is that of the name it had then */
     size_t count;
     size_t capacity;
 };
 
-#define TABLE_ID_BYTES (sizeof(uint64_t) + 4 * sizeof(uint32_t) + sizeof(uint8_t))
+#define TABLE_ID_BYTES (sizeof(uint64_t) + 4 * sizeof(uint32_t) + 2 * sizeof(uint8_t))
 
 void table_done(struct table *table);
 

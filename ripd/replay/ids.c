@@ -247,7 +247,7 @@ static int take_id(struct replay_ids *ids, struct replay_ring *ring, const struc
     const struct rip_id_info *info = event->as.state.info; /* as.id_begin is the same struct */
     struct rip_sample *sample;
     struct replay_id *id;
-    bool is_new;
+    bool is_new, is_renamed;
     size_t at;
 
     id = id_at(ids, ring, info->slot, &at);
@@ -255,6 +255,7 @@ static int take_id(struct replay_ids *ids, struct replay_ring *ring, const struc
         return -ENOMEM;
     sample = &ring->samples[at];
     is_new = id->serial == 0 || sample->generation != info->generation;
+    is_renamed = id->name_bytes != info->name_bytes || memcmp(id->name, info->name, id->name_bytes) != 0;
     if (is_new)
         *id = (struct replay_id){.serial = ++ids->serial, .since_drain = ids->drain_count};
     if (is_new || (sample->idle != 0) != (info->idle != 0))
@@ -268,6 +269,7 @@ static int take_id(struct replay_ids *ids, struct replay_ring *ring, const struc
         .idle = info->idle,
         .deadline_ms = info->deadline_ms,
         .call = info->call,
+        .name_version = (uint8_t)(sample->name_version + 2 * is_renamed), /* it is not recorded */
     };
     id->stale = false;
     id->id = info->id;

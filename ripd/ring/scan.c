@@ -16,7 +16,7 @@
 #include "os/clock.h"
 #include "ring/host.h"
 
-/* What the detector keeps of an id: 25 bytes, and half as much again where its table has grown. */
+/* What the detector keeps of an id: 26 bytes, and half as much again where its table has grown. */
 #define ID_BYTES 40u
 
 /* How many ids more its user may have: as many as on the last scan, or those of a batch; 0 = none. */

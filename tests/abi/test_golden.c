@@ -201,8 +201,8 @@ TEST(structs_of_callers_keep_their_size)
         size_t bytes, fixed_bytes, reserved_offset, fixed_offset;
     } structs[] = {
 #define STRUCT(type, bytes, offset) {sizeof(struct type), bytes, offsetof(struct type, reserved_##offset), offset}
-        STRUCT(rip_view, 168, 132),        STRUCT(rip_ring_info, 168, 126),   STRUCT(rip_sample, 32, 31),
-        STRUCT(rip_entry, 24, 16),         STRUCT(rip_scan_position, 32, 24), STRUCT(rip_id_info, 176, 117),
+        STRUCT(rip_view, 168, 132),        STRUCT(rip_ring_info, 168, 126),   STRUCT(rip_sample, 32, 28),
+        STRUCT(rip_entry, 24, 16),         STRUCT(rip_scan_position, 32, 24), STRUCT(rip_id_info, 176, 118),
         STRUCT(rip_wait_info, 88, 56),     STRUCT(rip_last_info, 64, 40),     STRUCT(rip_process_info, 136, 72),
         STRUCT(rip_module_info, 536, 504), STRUCT(rip_note_info, 160, 144),   STRUCT(rip_ended, 24, 16),
         STRUCT(rip_script_info, 416, 384),
@@ -223,9 +223,9 @@ TEST(structs_of_callers_keep_their_size)
     memset(samples, 0xff, sizeof(samples));
     assert_int_equal(rip_view_open(&view, golden, GOLDEN_BYTES), RIP_OK);
     assert_int_equal(rip_view_scan(&view, &position, samples, 16), 5);
-    assert_int_equal(samples[4].deadline_ms | samples[4].call | samples[4].reserved_28 | samples[4].reserved_31, 0);
+    assert_int_equal(samples[4].deadline_ms | samples[4].call | samples[4].reserved_28 | samples[4].name_version, 0);
     assert_int_equal(rip_view_id(&view, 1, &info), RIP_OK);
-    assert_int_equal(info.deadline_ms | info.call | info.reserved_117[0], 0);
+    assert_int_equal(info.deadline_ms | info.call | info.name_version | info.reserved_118[0], 0);
     assert_int_equal(info.reserved_120[0] | info.reserved_120[6], 0);
     assert_int_equal(rip_view_process(&view, 0, &process), RIP_OK);
     assert_int_equal(process.reserved_72[0] | process.reserved_72[7], 0);

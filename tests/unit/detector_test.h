@@ -65,6 +65,7 @@ enum sight {
     HALTED,   /* the same, in a process that is stopped by a signal */
     TRACED,   /* the same, by a tracer */
     DEAD,     /* the same, of a dead process */
+    RENAMED,  /* at that progress, with another name than in all of these */
     REUSED,   /* another generation is at that progress */
     MISSING,  /* no id is in the slot */
     NO_RING,
@@ -204,6 +205,7 @@ static inline void play_scan(struct detector *detector, const struct step *step,
     uint64_t total = 0;
 
     sample.generation += step->sight == REUSED ? 2 : 0;
+    sample.name_version = step->sight == RENAMED ? 2 : 0;
     sample.idle = step->sight >= IDLE && step->sight <= TRACED;
     sample.call = step->sight == STUCK ? RIP_CALL_PRIVATE : RIP_CALL_INPUT;
     if (step->sight == SKIPPED)

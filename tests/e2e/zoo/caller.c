@@ -289,6 +289,32 @@ static void wait_reader_reply(void)
     receive(fd);
 }
 
+static void *rename_for_ever(void *thread)
+{
+    const struct timespec pause = {.tv_nsec = 100000000};
+    char name[16];
+
+    for (unsigned i = 0;; i++) {
+        snprintf(name, sizeof(name), "name-%u", i % 10000);
+        pthread_setname_np(*(const pthread_t *)thread, name);
+        nanosleep(&pause, NULL);
+    }
+    return NULL;
+}
+
+/* Another thread gives it new names all the time. */
+static void wait_renamed(void)
+{
+    static pthread_t self;
+    int fd = connect_tcp().client;
+    pthread_t other;
+
+    self = pthread_self();
+    send_request(fd);
+    need(-pthread_create(&other, NULL, rename_for_ever, &self), "thread");
+    receive(fd);
+}
+
 static void wait_poll_reply(void)
 {
     struct pollfd only = {.fd = connect_tcp().client, .events = POLLIN};
@@ -928,6 +954,7 @@ static const struct {
     KIND(reader),
     KIND(poll_reader),
     KIND(reader_reply),
+    KIND(renamed),
     KIND(poll_reply),
     KIND(select_reply),
     KIND(poll_push),

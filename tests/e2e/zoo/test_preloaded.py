@@ -23,7 +23,7 @@ KINDS = {
     "inherited": INPUT, "inherited_six": INPUT, "inherited_reply": BLOCKED,
     "reader": INPUT, "accept_turn": DECLARED, "poll_reader": DECLARED, "reused": INPUT, "interrupted_input": INPUT,
     "reply": BLOCKED, "copied_reply": BLOCKED, "unix_reply": BLOCKED, "poll_reply": BLOCKED, "select_reply": BLOCKED,
-    "interrupted_reply": BLOCKED, "reader_reply": BLOCKED, "work_turn": BLOCKED,
+    "interrupted_reply": BLOCKED, "reader_reply": BLOCKED, "renamed": BLOCKED, "work_turn": BLOCKED,
     "poll_push": DECLARED, "poll_many": DECLARED, "accept": DECLARED, "epoll": DECLARED, "condition": DECLARED,
     "semaphore": DECLARED, "shared_semaphore": DECLARED, "workers": DECLARED, "joined": DECLARED, "stuck": BLOCKED,
     "child": DECLARED, "signal": DECLARED, "messages": DECLARED, "futex": DECLARED,
@@ -110,6 +110,7 @@ def expect(callers):
     idle = {kind for kind in pids if callers.kinds[kind][0] == "idle"}
     events = callers.get("/events?limit=1000")["events"]
     begun = {event["ring"] for event in events}
+    assert len([event for event in events if event["ring"] == "renamed"]) == 1, "a name is not what an id is known by"
     assert len({event["incident"] for event in events if event["ring"] == "stuck"}) == 1, "one for all of a process"
     begun -= {"accept_mutex"} & idle  # who holds a lock may take a busy machine too long to find out
     begun -= {event["ring"] for event in events if event["cause"] == "starved"} & idle  # by such a machine

@@ -64,6 +64,25 @@ LIFE(another_id_in_the_slot_is_unclassified, .config = &rules) = {
     LIFE_END,
 };
 
+/* It stands still as before, and the rule of its new name applies. */
+LIFE(a_new_name_has_another_rule, .config = &rules) = {
+    SCAN(0, 0, AT, 1, BEFORE, "running 0-? of 9000 unclassified", .rule = 1),
+    SCAN(4000, INTERVAL, AT, 1, BEFORE, "running 4000-? of 9000"),
+    SCAN(5000, 0, RENAMED, 1, BEFORE, "stalled 5000-? of 2000 unclassified suspect; stalled 5000 after ?", .rule = 0),
+    SCAN(6000, 0, RENAMED, 1, BEFORE, "stalled 6000-? of 2000 suspect"),
+    SCAN(7000, 0, AT, 1, BEFORE, "stalled 7000-? of ? unclassified suspect", .rule = NO_ANSWER),
+    SCAN(8000, 0, AT, 1, BEFORE, "running 8000-? of 9000 unclassified; excused 8000 after ?", .rule = 1),
+    LIFE_END,
+};
+
+LIFE(a_new_name_where_there_are_no_rules) = {
+    SCAN(0, 0, AT, 1, BEFORE, "running 0-?"),
+    SCAN(4000, INTERVAL, RENAMED, 1, BEFORE, "running 4000-?"),
+    SCAN(5000, 0, AT, 1, BEFORE, "stalled 5000-? suspect; stalled 5000 after ?"),
+    SCAN(6000, 0, RENAMED, 1, BEFORE, "stalled 6000-? suspect"),
+    LIFE_END,
+};
+
 /* What moves is due by its own threshold after it moved, and the shortest of those that apply decides. */
 TEST(the_next_scan_is_for_the_shortest_threshold_that_applies)
 {

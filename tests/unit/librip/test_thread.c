@@ -214,6 +214,42 @@ SCENE(fresh_is_seen_by_generation)
     CHECK(rip_ring->registered_count == 2);
 }
 
+static bool name_is(const char *name, unsigned version)
+{
+    const struct rip_id_info info = own_info();
+
+    return info.name_version == version && info.name_bytes == strlen(name) &&
+           memcmp(info.name, name, info.name_bytes) == 0;
+}
+
+/* It is the same registration, and its name can be read even if a process was killed on the way to it. */
+SCENE(who_is_renamed_is_the_same)
+{
+    struct rip_id_info before;
+
+    make_ring(10);
+    rip_init(5, "five", 4, 0, 0);
+    snap_times(3);
+    before = own_info();
+    CHECK(name_is("five", 0));
+    rip_init(5, "cinq", 4, 3, 3);
+    CHECK(name_is("cinq", 2));
+    rip__rename_own("cinq", 4);
+    CHECK(name_is("cinq", 2));
+    rip__rename_own("fem", 3);
+    CHECK(name_is("fem", 4));
+    CHECK(own_info().generation == before.generation && own_info().progress == before.progress);
+    for (unsigned i = 0; i < 200; i++)
+        rip__rename_own(i % 2 != 0 ? "pet" : "viisi", 3);
+    CHECK(name_is("pet", (4 + 400) % 256));
+    own_slot()->name_version |= 1;
+    CHECK(name_is("pet", (4 + 400) % 256 | 1));
+    rip__rename_own("lima", 4);
+    CHECK(name_is("lima", (4 + 402) % 256));
+    rip_init(5, "anew", 4, 0, 0);
+    CHECK(name_is("anew", 0) && own_info().generation == before.generation + 2);
+}
+
 /* Several ids ---------------------------------------------------------------------------------------------------------
  */
 
