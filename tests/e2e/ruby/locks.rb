@@ -33,6 +33,17 @@ first, second, ready = Mutex.new, Mutex.new, []
 stuck = [start("pay") { move(first, second, ready) }, start("refund") { move(second, first, ready) }]
 credit, debit, entered = Monitor.new, Monitor.new, []
 stuck << start("credit") { enter(credit, debit, entered) } << start("debit") { enter(debit, credit, entered) }
+# Who is signalled gets its mutex back only from the one who signalled, and has what that one wants.
+cash, drawer, filled = Mutex.new, Mutex.new, ConditionVariable.new
+stuck << start("cash") { cash.synchronize { drawer.synchronize { filled.wait(drawer) } } } # gets the drawer back
+until_true { cash.locked? && asleep?(stuck.last) }
+stuck << start("drawer") { drawer.synchronize { filled.signal; cash.lock } } # has the drawer
+safe, guard = Mutex.new, Monitor.new
+guarded = guard.new_cond
+stuck << start("safe") { safe.synchronize { guard.synchronize { guarded.wait } } } # gets the monitor back
+until_true { safe.locked? && asleep?(stuck.last) }
+stuck << start("guard") { guard.synchronize { guarded.broadcast; safe.lock } } # has the monitor
+
 until_true { first.locked? && second.locked? && credit.mon_locked? && debit.mon_locked? }
 stuck << start("behind") { first.lock } # behind both
 

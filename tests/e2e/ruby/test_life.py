@@ -19,7 +19,7 @@ VALGRIND = ["valgrind", "--undef-value-errors=no", "--max-stackframe=10000000", 
 OURS = re.compile(r"^==\d+== +(?:at|by) .*(?:rip\.so|librip|binding\.c|place\.c|thread\.c|mutex\.c|preload)")
 
 
-class Life(unittest.TestCase):
+class Kit(unittest.TestCase):
     def setUp(self):
         self.folder = tempfile.mkdtemp(prefix="rip-life-", dir="/dev/shm")
         self.environment = {key: value for key, value in os.environ.items()
@@ -43,6 +43,10 @@ class Life(unittest.TestCase):
         return {"RUBYOPT": "-rrip", "RUBYLIB": f"{LIBRARIES}/{library}", "RING": f"{self.folder}/ring"}
 
 
+class Life(Kit):
+    pass
+
+
 def in_each_way(script):
     def under_rip_run(self):
         self.assertEqual(self.ends_well(script, *self.run_rip()), "")
@@ -63,12 +67,12 @@ def in_each_way(script):
         setattr(Life, f"test_{name}_{way.__name__}", way)
 
 
-for a_script in ("ends.rb", "memory.rb", "ractors.rb"):
+for a_script in ("ends.rb", "memory.rb", "ractors.rb", "sleeps.rb"):
     in_each_way(a_script)
 
 
 @unittest.skipUnless(shutil.which("valgrind"), "no valgrind")
-class Valgrind(Life):
+class Valgrind(Kit):
     def test_threads_that_end(self):
         said = self.ends_well("killed.rb", *self.run_rip(), *VALGRIND)
         errors = [error for error in re.split(r"^==\d+== \n", said, flags=re.M) if "Invalid" in error]

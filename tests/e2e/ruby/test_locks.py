@@ -17,28 +17,38 @@ STUCK = {
     "refund": ("deadlock", "# stuck for good", "block in move", ["pay", "refund"]),
     "credit": ("deadlock", "# in the other's monitor", "enter", ["credit", "debit"]),
     "debit": ("deadlock", "# in the other's monitor", "enter", ["credit", "debit"]),
+    "cash": ("deadlock", "# gets the drawer back", "block (3 levels) in <main>", ["cash", "drawer"]),
+    "drawer": ("deadlock", "# has the drawer", "block (2 levels) in <main>", ["cash", "drawer"]),
+    "safe": ("deadlock", "# gets the monitor back", "block (3 levels) in <main>", ["guard", "safe"]),
+    "guard": ("deadlock", "# has the monitor", "block (2 levels) in <main>", ["guard", "safe"]),
     "behind": ("blocked", "# behind both", "block in <main>", ["pay", "refund"]),
     "third": ("blocked", "# behind the one", "block in <main>", ["two"]),
 }
 IDLE = ["one", "two", "ended", "condition", "monitor condition", "queue", "sized queue", "join", "value"]
 
 
-def expected():
-    return {name: (cause, w.line_of(SCRIPT, text), function, chain)
-            for name, (cause, text, function, chain) in STUCK.items()}
+def expected(script, stuck):
+    return {name: (cause, w.line_of(script, text), function, chain)
+            for name, (cause, text, function, chain) in stuck.items()}
 
 
 def found(world):
     return {stall["name"]: (stall["cause"], stall["location"]["line"], stall["location"]["function"],
-                            sorted({holder["name"] for holder in stall["waits_for"]})) for stall in world.stalls()}
+                            sorted({holder["name"] for holder in stall["waits_for"] or []}))
+            for stall in world.stalls()}
 
 
-def test_who_waits_for_whom(world):
-    process = subprocess.Popen([f"{w.BIN}/rip", "run", "--dir", world.dir, "--", RUBY, SCRIPT], stdin=subprocess.PIPE,
+def start(world, script):
+    process = subprocess.Popen([f"{w.BIN}/rip", "run", "--dir", world.dir, "--", RUBY, script], stdin=subprocess.PIPE,
                                stdout=subprocess.PIPE, text=True)
     world.processes.append(process)
     assert process.stdout.readline() == "running\n"
-    world.wait_to_stay(lambda: found(world), expected())
+    return process
+
+
+def test_who_waits_for_whom(world):
+    process = start(world, SCRIPT)
+    world.wait_to_stay(lambda: found(world), expected(SCRIPT, STUCK))
     states = {thread["name"]: thread["state"] for thread in world.get("/threads?limit=1000")["threads"]}
     assert {name: states[name] for name in IDLE} == dict.fromkeys(IDLE, "idle"), states
     process.stdin.close()

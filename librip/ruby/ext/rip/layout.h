@@ -24,7 +24,8 @@ enum {
 /* Of layout_context: all interrupts but the stop of all Ractors. While signals are held no mutex can be waited for. */
 enum {
     LAYOUT_INTERRUPTS = 0x1f,
-    LAYOUT_NO_SIGNALS = 0x17,
+    LAYOUT_SIGNALS = 0x08,
+    LAYOUT_NO_SIGNALS = LAYOUT_INTERRUPTS & ~LAYOUT_SIGNALS,
 };
 
 enum {

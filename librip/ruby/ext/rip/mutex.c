@@ -38,6 +38,7 @@ struct monitor {
 
 static struct wait *waits; /* the newest first */
 static const rb_data_type_t *monitor_type;
+static VALUE never_interrupted; /* for Thread.handle_interrupt */
 
 /* Marks ------------------------------------------------------------------------------------------------------------ */
 
@@ -115,6 +116,12 @@ static void no_waits_after_fork(void)
 
 /* Thread::Mutex ---------------------------------------------------------------------------------------------------- */
 
+/* Not with a scheduler, which runs other fibers meanwhile. */
+static bool is_watched(void)
+{
+    return place_has_gvl() && NIL_P(rb_fiber_scheduler_current());
+}
+
 static VALUE wait_for_mutex(VALUE argument)
 {
     return rb_mutex_lock(((struct wait *)(void *)argument)->mutex);
@@ -125,7 +132,7 @@ static VALUE mutex_lock(VALUE mutex)
     struct wait wait = {.lock = RTYPEDDATA_DATA(mutex), .mutex = mutex};
     uint32_t holder;
 
-    if (!place_has_gvl() || !NIL_P(rb_fiber_scheduler_current()))
+    if (!is_watched())
         return rb_mutex_lock(mutex);
     wait.tid = own_tid();
     holder = holder_of(wait.lock);
@@ -138,6 +145,81 @@ static VALUE mutex_lock(VALUE mutex)
     wait.slot = binding_runtime->current();
     wait_start(&wait, holder);
     return rb_ensure(wait_for_mutex, (VALUE)&wait, wait_end, (VALUE)&wait);
+}
+
+static VALUE lock_in_block(RB_BLOCK_CALL_FUNC_ARGLIST(unused, mutex))
+{
+    (void)unused;
+    (void)argc;
+    (void)argv;
+    (void)blockarg;
+    return mutex_lock(mutex);
+}
+
+static VALUE lock_uninterrupted(VALUE mutex)
+{
+    return rb_block_call(rb_cThread, rb_intern("handle_interrupt"), 1, &never_interrupted, lock_in_block, mutex);
+}
+
+/* Thread#kill and raise wait until the mutex is had, and so does what handlers of signals raise. */
+static void lock_again(VALUE mutex)
+{
+    const void *lock = RTYPEDDATA_DATA(mutex);
+    int state, raised = 0;
+
+    if (RTEST(rb_mutex_trylock(mutex))) {
+        got(lock);
+        return;
+    }
+    do {
+        rb_protect(lock_uninterrupted, mutex, &state);
+        if (state != 0)
+            raised = state;
+    } while (holder_of(lock) != own_tid());
+    if (raised != 0)
+        rb_jump_tag(raised);
+}
+
+struct sleep {
+    VALUE mutex;
+    VALUE own; /* what Ruby's sleep lets go of and locks again, which nobody else wants */
+    VALUE timeout;
+};
+
+static VALUE sleep_in_own(VALUE argument)
+{
+    const struct sleep *sleep = (const void *)argument;
+
+    return rb_mutex_sleep(sleep->own, sleep->timeout);
+}
+
+static VALUE sleep_end(VALUE argument)
+{
+    const struct sleep *sleep = (const void *)argument;
+
+    rb_mutex_unlock(sleep->own);
+    lock_again(sleep->mutex);
+    return Qnil;
+}
+
+/* Also what a condition waits by. Ruby's own gets the mutex back by a way that cannot be seen. */
+static VALUE mutex_sleep(int argc, VALUE *argv, VALUE mutex)
+{
+    struct sleep sleep = {.mutex = mutex, .timeout = argc > 0 ? argv[0] : Qnil};
+    VALUE result;
+
+    rb_check_arity(argc, 0, 1);
+    if (!is_watched() || (ruby_current_ec->interrupts_held & LAYOUT_SIGNALS) != 0)
+        return rb_mutex_sleep(mutex, sleep.timeout);
+    if (!NIL_P(sleep.timeout))
+        rb_time_interval(sleep.timeout); /* raises before the mutex is let go of */
+    sleep.own = rb_mutex_new();
+    rb_mutex_unlock(mutex);
+    rb_mutex_lock(sleep.own);
+    result = rb_ensure(sleep_in_own, (VALUE)&sleep, sleep_end, (VALUE)&sleep);
+    rb_thread_check_ints();
+    RB_GC_GUARD(sleep.own);
+    return result;
 }
 
 static VALUE mutex_synchronize(VALUE mutex)
@@ -223,9 +305,13 @@ void mutex_start(void)
 {
     VALUE class = rb_path2class("Thread::Mutex");
 
+    never_interrupted = rb_hash_new();
+    rb_hash_aset(never_interrupted, rb_cObject, ID2SYM(rb_intern("never")));
+    rb_gc_register_mark_object(never_interrupted);
     pthread_atfork(NULL, NULL, no_waits_after_fork);
     rb_define_method(class, "lock", mutex_lock, 0);
     rb_define_method(class, "synchronize", mutex_synchronize, 0);
+    rb_define_method(class, "sleep", mutex_sleep, -1);
     if (rb_const_defined(rb_cObject, rb_intern("Monitor")))
         mutex_class_ended(rb_str_new_cstr("Monitor"));
 }
