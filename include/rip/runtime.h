@@ -87,8 +87,8 @@ struct rip_runtime {
     enum rip_descriptor (*descriptor)(int fd);
     /*
      * is_own() says whether a descriptor is the runtime's own, by which threads wake each other up: who polls it beside
-     * one connection waits for that connection, and who reads it makes no progress. Async-signal-safe; set once, for
-     * good.
+     * one connection waits for that connection, who polls it alone waits as for a condition, and who reads it makes no
+     * progress. Async-signal-safe; set once, for good.
      */
     void (*set_own_descriptors)(bool (*is_own)(int fd));
 

@@ -316,11 +316,14 @@ void preload_set_own_descriptors(bool (*function)(int fd))
 uint8_t preload_call_poll(const struct pollfd *fds, unsigned long count)
 {
     struct pollfd copy[2]; /* an interpreter's own comes second */
+    const bool may_be_own = count == 1 && rip_load_relaxed(&is_own) != NULL;
 
-    if (!rip_load_relaxed(&any_connected) || count < 1 || count > 2 ||
+    if ((!rip_load_relaxed(&any_connected) && !may_be_own) || count < 1 || count > 2 ||
         !copy_argument(copy, fds, count * sizeof(copy[0])) || (copy[0].events & POLLIN) == 0 ||
         (count == 2 && !is_of_interpreter(copy[1].fd)))
         return RIP_CALL_READY;
+    if (may_be_own && is_of_interpreter(copy[0].fd))
+        return RIP_CALL_WORK; /* for its own threads, or for a time: nothing comes from outside */
     return call_ready(copy[0].fd);
 }
 

@@ -9,9 +9,10 @@
  * Guarantees
  *   A. A program without a binding pays nothing: what is special about a thread is a byte above the frame of its call,
  *      which the wrappers look at anyway.
- *   B. A wait for the interpreter's lock is neither a breadcrumb nor a declaration of idleness, also within a call that
- *      declared it: the call is over, and the thread wants to run. The latest breadcrumb of a thread that computes gets
- *      the place where it waits: that is where a loop without calls can be seen.
+ *   B. A wait for the interpreter's lock is neither a breadcrumb nor a declaration of idleness, also within a call
+ *      that declared it or a sleep: the call is over, and the thread wants to run; a sleep ends with a breadcrumb.
+ *      The latest one of a thread that computes gets the place where it waits: that is where a loop without calls can
+ *      be seen.
  *   C. Within a call that the binding announced wrapped calls only make the wrapped call.
  *   D. Threads that began before the binding was loaded keep addresses of code.
  */
@@ -115,7 +116,8 @@ preload_outer preload_announce(const void *frame, uint8_t call)
 /* In an announced call that waits for others, whose mark says more than a wait for the interpreter. */
 static bool is_for_others(void)
 {
-    return (preload_thread.special & PRELOAD_INSIDE) != 0 && !preload_declares(announced.call);
+    return (preload_thread.special & PRELOAD_INSIDE) != 0 && !preload_declares(announced.call) &&
+           announced.call != RIP_CALL_SLEEP;
 }
 
 /*
@@ -144,7 +146,9 @@ static preload_outer begin_interpreter(struct rip_slot *slot, const void *frame)
     const uint32_t holder = interpreter_lock.holder != NULL ? interpreter_lock.holder() : 0;
     preload_outer outer;
 
-    if (is_inside)
+    if (is_inside && announced.call == RIP_CALL_SLEEP)
+        preload_record(slot, announced.address); /* how long it slept says nothing of how long it waits */
+    else if (is_inside)
         rip_store_relaxed(&slot->idle_mark, 0);
     else
         move_breadcrumb(slot);

@@ -10,6 +10,7 @@ import world as w  # noqa: E402
 
 RUBY = "/usr/bin/ruby3.1"
 SCRIPT = os.path.join(HERE, "locks.rb")
+MAIN_SLEEPS = os.path.join(HERE, "main_sleeps.rb")
 
 # Thread: its cause, a text on its line, its method, and who is in the chain that it waits for.
 STUCK = {
@@ -25,6 +26,14 @@ STUCK = {
     "third": ("blocked", "# behind the one", "block in <main>", ["two"]),
 }
 IDLE = ["one", "two", "ended", "condition", "monitor condition", "queue", "sized queue", "join", "value"]
+
+
+# Of the first thread of main_sleeps.rb, and of those that it keeps waiting.
+BEHIND_MAIN = {
+    "main": ("sleeping", "sleep 3600", "block (2 levels) in <main>", []),
+    "mutex": ("blocked", "# behind its mutex", "block in <main>", ["main"]),
+    "monitor": ("blocked", "# behind its monitor", "block in <main>", ["main"]),
+}
 
 
 def expected(script, stuck):
@@ -55,8 +64,15 @@ def test_who_waits_for_whom(world):
     assert process.wait(w.PATIENCE_S) == 0
 
 
+def test_who_waits_for_the_first_thread_that_sleeps(world):
+    process = start(world, MAIN_SLEEPS)
+    world.wait_to_stay(lambda: found(world), expected(MAIN_SLEEPS, BEHIND_MAIN))
+    process.stdin.close()
+    assert process.wait(w.PATIENCE_S) == 0
+
+
 if __name__ == "__main__":
     if not os.path.exists(RUBY):
         print("skipped: no ruby3.1")
         sys.exit(77)
-    w.run([test_who_waits_for_whom])
+    w.run([test_who_waits_for_whom, test_who_waits_for_the_first_thread_that_sleeps])

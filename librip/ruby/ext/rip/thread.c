@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * thread.c - threads under their Ruby names, and fibers as ids of their own.
+ * thread.c - threads under their Ruby names, their sleeps, and fibers as ids of their own.
  *
  * Both come from events of the interpreter, which cost nothing between them. A fiber that is switched out waits to be
  * resumed: its id is idle.
@@ -9,7 +9,9 @@
 #include "note.h"
 #include "place.h"
 
+#include <ruby/fiber/scheduler.h>
 #include <string.h>
+#include <time.h>
 
 enum {
     FIRST_FIBER = 1 << 30, /* ids of fibers: no tid is as large */
@@ -129,6 +131,43 @@ static void on_thread(rb_event_flag_t event, VALUE data, VALUE self, ID id, VALU
         binding_runtime->exit();
 }
 
+/* Sleeps ----------------------------------------------------------------------------------------------------------- */
+
+static VALUE wait_for_time(VALUE seconds)
+{
+    rb_thread_wait_for(rb_time_interval(seconds));
+    return Qnil;
+}
+
+static VALUE sleep_end(VALUE unused)
+{
+    binding_runtime->call_end();
+    return unused;
+}
+
+/* Ruby sleeps with a condition, or polls its own descriptor: only here is known that it is for a time. */
+static VALUE kernel_sleep(int argc, VALUE *argv, VALUE self)
+{
+    const time_t start = time(NULL);
+    const VALUE scheduler = rb_fiber_scheduler_current();
+
+    (void)self;
+    if (!NIL_P(scheduler)) {
+        rb_fiber_scheduler_kernel_sleepv(scheduler, argc, argv);
+    } else if (argc == 0) {
+        rb_thread_sleep_forever();
+    } else {
+        rb_check_arity(argc, 0, 1);
+        if (place_has_gvl()) {
+            binding_runtime->call_begin((const void *)(uintptr_t)place_of_program(), RIP_CALL_SLEEP);
+            rb_ensure(wait_for_time, argv[0], sleep_end, Qnil);
+        } else {
+            wait_for_time(argv[0]);
+        }
+    }
+    return TIMET2NUM(time(NULL) - start);
+}
+
 /* Fibers ----------------------------------------------------------------------------------------------------------- */
 
 static VALUE fiber_new(VALUE fiber)
@@ -197,6 +236,7 @@ void thread_start(void)
     original_thread_to_s = unbound(rb_cThread, "to_s");
     original_fiber_to_s = unbound(rb_path2class("Fiber"), "to_s");
     rb_define_method(rb_cThread, "name=", thread_set_name, 1);
+    rb_define_module_function(rb_mKernel, "sleep", kernel_sleep, -1);
     rb_add_event_hook(on_thread, RUBY_EVENT_THREAD_BEGIN | RUBY_EVENT_THREAD_END, Qnil);
     rb_add_event_hook(on_fiber_switch, RUBY_EVENT_FIBER_SWITCH, Qnil);
     place_thread_begun();
