@@ -43,7 +43,7 @@ handle()
 """
 
 
-# Its loop is alone, until another thread wants the interpreter's lock, too: that waits for input before the loop begins.
+# Its loop is alone until another thread wants the interpreter's lock, which waits for input before the loop begins.
 MOVED = """
 import os, threading, time
 def calculate():
@@ -53,7 +53,8 @@ def join_in():
     calculate()
 other = threading.Thread(target=join_in, daemon=True)
 other.start()
-while open(f"/proc/self/task/{other.native_id}/syscall").read().split()[:2] != ["0", "0x0"]: time.sleep(0.01)
+reads = ["0", "0x0"]
+while open(f"/proc/self/task/{other.native_id}/syscall").read().split()[:2] != reads: time.sleep(0.01)
 calculate()
 """
 
@@ -100,7 +101,7 @@ class Threads(unittest.TestCase):
         app.wait()
 
     def is_loop(self, item):
-        """It spins, or waits for its turn just now; or the machine is so busy that it hardly gets a twentieth of one."""
+        """It spins; or waits for its turn just now, or the machine is so busy, that it gets hardly any CPU time."""
         if item["cause"] != "starved" and not (item["cause"] == "blocked" and not item["waits_for"]):
             return item["cause"] == "spinning"
         began, used = time.monotonic(), cpu_seconds(item["process"]["pid"], item["tid"])
