@@ -263,8 +263,8 @@ static void show_stalls(const struct dump *dump, struct report *report)
 }
 
 struct place {
-    char text[512];
-    size_t count;
+    const char *text;
+    json_int_t count;
 };
 
 static int compare_places(const void *left, const void *right)
@@ -276,50 +276,41 @@ static int compare_places(const void *left, const void *right)
     return strcmp(a->text, b->text);
 }
 
-static int compare_texts(const void *left, const void *right)
+/* How often each place is in a list of objects with a location and, where they stand for more than one, a count. */
+static json_t *count_places(const json_t *list)
 {
-    return strcmp(((const struct place *)left)->text, ((const struct place *)right)->text);
-}
+    json_t *counts = json_object(), *item;
+    size_t i;
 
-/* Those of one text together, most first. Returns how many are left. */
-static size_t join_places(struct place *places, size_t count)
-{
-    size_t kept = 0;
-
-    qsort(places, count, sizeof(*places), compare_texts);
-    for (size_t i = 0; i < count; i++) {
-        if (kept != 0 && strcmp(places[kept - 1].text, places[i].text) == 0)
-            places[kept - 1].count += places[i].count;
-        else
-            places[kept++] = places[i];
-    }
-    qsort(places, kept, sizeof(*places), compare_places);
-    return kept;
-}
-
-/* list: of objects with a location and, where they stand for more than one, a count. */
-static void show_places(struct report *report, const json_t *list, const char *heading)
-{
-    struct place *places = calloc(json_array_size(list) + 1, sizeof(*places));
-    size_t i, count = 0;
-    struct table_cell cell;
-    json_t *item;
-
-    if (places == NULL)
-        return;
     json_array_foreach(list, i, item)
     {
         const long long passed = item_number(item, "count");
+        struct table_cell cell;
 
         item_fill_where(&cell, json_object_get(item, "location"), 0);
-        places[count].count = passed != ITEM_UNKNOWN ? (size_t)passed : 1;
-        snprintf(places[count++].text, sizeof(places->text), "%s", cell.text);
+        json_object_set_new_nocheck(counts, cell.text,
+                                    json_integer(json_integer_value(json_object_get(counts, cell.text)) +
+                                                 (passed != ITEM_UNKNOWN ? passed : 1)));
     }
-    count = join_places(places, count);
+    return counts;
+}
+
+/* Most first. */
+static void show_places(struct report *report, const json_t *list, const char *heading)
+{
+    json_t *counts = count_places(list), *value;
+    struct place *places = calloc(json_object_size(counts) + 1, sizeof(*places));
+    size_t count = 0;
+    struct table_cell cell;
+    const char *text;
+
+    if (places != NULL)
+        json_object_foreach(counts, text, value) places[count++] = (struct place){text, json_integer_value(value)};
     if (count > 1) {
+        qsort(places, count, sizeof(*places), compare_places);
         report_section(report, heading);
-        for (i = 0; i < count && i < LOCATIONS_MAX; i++) {
-            table_cell_format(&cell, "%6zu  %s", places[i].count, places[i].text);
+        for (size_t i = 0; i < count && i < LOCATIONS_MAX; i++) {
+            table_cell_format(&cell, "%6lld  %s", (long long)places[i].count, places[i].text);
             report_line(report, &cell);
         }
         if (count > LOCATIONS_MAX) {
@@ -328,6 +319,7 @@ static void show_places(struct report *report, const json_t *list, const char *h
         }
     }
     free(places);
+    json_decref(counts);
 }
 
 /* The breadcrumbs, newest first; a line for those at one place. */

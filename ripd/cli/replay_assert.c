@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* replay_assert.c - events of a file in order of sequence, compared one by one. Reads the file. */
+/* replay_assert.c - events of a file, the oldest first, compared one by one. Reads the file. */
 #include "cli/replay_assert.h"
 
 #include <jansson.h>
@@ -19,39 +19,14 @@ struct replay_assert {
     size_t next;
 };
 
-static int compare_sequences(const void *left, const void *right)
-{
-    const json_int_t a = json_integer_value(json_object_get(*(json_t *const *)left, "sequence"));
-    const json_int_t b = json_integer_value(json_object_get(*(json_t *const *)right, "sequence"));
-
-    return (a > b) - (a < b);
-}
-
-/* /events has the newest first. */
-static bool sort(json_t *events)
-{
-    const size_t count = json_array_size(events);
-    json_t **all = calloc(count + 1, sizeof(json_t *));
-
-    if (all == NULL)
-        return false;
-    for (size_t i = 0; i < count; i++)
-        all[i] = json_incref(json_array_get(events, i));
-    qsort(all, count, sizeof(json_t *), compare_sequences);
-    json_array_clear(events);
-    for (size_t i = 0; i < count; i++)
-        json_array_append_new(events, all[i]);
-    free(all);
-    return true;
-}
-
 /* Objects, one after the other: events, or documents that list some. */
 static bool read_objects(FILE *file, json_t *events)
 {
     int next;
 
     for (;;) {
-        json_t *object, *list;
+        json_t *object, *list, *event;
+        size_t i;
 
         do
             next = getc(file);
@@ -63,9 +38,8 @@ static bool read_objects(FILE *file, json_t *events)
         list = json_object_get(object, "events");
         if (!json_is_object(object))
             return false;
-        if (json_is_array(list))
-            json_array_extend(events, list);
-        else
+        json_array_foreach(list, i, event) json_array_insert(events, 0, event); /* /events has the newest first */
+        if (!json_is_array(list))
             json_array_append(events, object);
         json_decref(object);
     }
@@ -85,7 +59,7 @@ struct replay_assert *replay_assert_open(const char *path)
     if (expected != NULL) {
         expected->path = path;
         expected->events = json_array();
-        read = expected->events != NULL && read_objects(file, expected->events) && sort(expected->events);
+        read = expected->events != NULL && read_objects(file, expected->events);
     }
     fclose(file);
     if (read)

@@ -94,6 +94,12 @@ void report_member(struct report *report, const char *name, const json_t *object
     report_field(report, name, &cell);
 }
 
+void report_members(struct report *report, const json_t *object, const struct report_member *members, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        report_member(report, members[i].name, object, members[i].key);
+}
+
 void report_node(struct report *report, unsigned depth, const struct table_cell *text)
 {
     const char *branch = report->markdown     ? "- "

@@ -33,8 +33,13 @@ void report_title(struct report *report, const struct table_cell *text);
 void report_section(struct report *report, const char *words);
 /* A line "name: text". Nothing if the cell is "-". */
 void report_field(struct report *report, const char *name, const struct table_cell *text);
-/* The same of a member of an object. */
+/* The same of a member of an object; and of several. */
 void report_member(struct report *report, const char *name, const json_t *object, const char *key);
+struct report_member {
+    const char *name;
+    const char *key;
+};
+void report_members(struct report *report, const json_t *object, const struct report_member *members, size_t count);
 /* A line of a tree, `depth` steps from its root. */
 void report_node(struct report *report, unsigned depth, const struct table_cell *text);
 /* A line of a list. */

@@ -65,17 +65,15 @@ struct choice {
 
 static void show_process(struct report *report, const json_t *item)
 {
+    static const struct report_member members[] = {{"command", "cmdline"}, {"exe", "exe"},
+                                                   {"unit", "unit"},       {"container", "container"},
+                                                   {"uid", "uid"},         {"started", "started_at"}};
     const json_t *process = json_object_get(item, "process");
     struct table_cell cell;
 
     item_fill_process(&cell, item);
     report_field(report, "process", &cell);
-    report_member(report, "command", process, "cmdline");
-    report_member(report, "exe", process, "exe");
-    report_member(report, "unit", process, "unit");
-    report_member(report, "container", process, "container");
-    report_member(report, "uid", process, "uid");
-    report_member(report, "started", process, "started_at");
+    report_members(report, process, members, ARRAY_COUNT(members));
     if (json_is_false(json_object_get(process, "attested")) && !item_is(item, "state", "dead")) {
         table_cell_format(&cell, "no: its pid is what the ring claims");
         report_field(report, "attested", &cell);
@@ -84,13 +82,13 @@ static void show_process(struct report *report, const json_t *item)
 
 static void show_times(struct report *report, const json_t *item)
 {
+    static const struct report_member members[] = {
+        {"idle by", "reason"}, {"since", "since"}, {"earliest", "since_earliest"}};
     struct table_cell cell, most;
 
     item_fill_cause(&cell, item);
     report_field(report, "state", &cell);
-    report_member(report, "idle by", item, "reason");
-    report_member(report, "since", item, "since");
-    report_member(report, "earliest", item, "since_earliest");
+    report_members(report, item, members, ARRAY_COUNT(members));
     item_fill_duration(&cell, item_number(item, "frozen_for_ms"));
     item_fill_duration(&most, item_number(item, "frozen_for_max_ms"));
     if (strcmp(cell.text, "-") != 0 && strcmp(most.text, "-") != 0 && strcmp(cell.text, most.text) != 0)
@@ -128,16 +126,15 @@ static void show_share(struct report *report, const json_t *kernel)
 
 static void show_kernel(struct report *report, const json_t *kernel)
 {
+    static const struct report_member members[] = {
+        {"task state", "state"}, {"call", "syscall"}, {"descriptor", "fd"}, {"target", "target"}};
     const json_t *holder = json_object_get(kernel, "holder"), *denied = json_object_get(kernel, "denied");
     struct table_cell cell;
 
     if (!json_is_object(kernel))
         return;
     report_section(report, "kernel");
-    report_member(report, "task state", kernel, "state");
-    report_member(report, "call", kernel, "syscall");
-    report_member(report, "descriptor", kernel, "fd");
-    report_member(report, "target", kernel, "target");
+    report_members(report, kernel, members, ARRAY_COUNT(members));
     if (json_is_object(holder)) {
         table_cell_format(&cell, "%s[%lld]", item_text(holder, "comm") != NULL ? item_text(holder, "comm") : "",
                           item_number(holder, "pid"));
@@ -190,6 +187,8 @@ static void show_frames(struct report *report, const char *name, const json_t *f
 
 void show_item(struct report *report, struct hosts *hosts, size_t host, const json_t *known, const json_t *item)
 {
+    static const struct report_member members[] = {
+        {"ring", "ring"}, {"id", "id"}, {"tid", "tid"}, {"source", "source"}, {"note", "note"}};
     const json_t *location = json_object_get(item, "location");
     const char *module = item_text(location, "module");
     const char *offset = item_text(location, "offset");
@@ -201,11 +200,7 @@ void show_item(struct report *report, struct hosts *hosts, size_t host, const js
         table_cell_format(&cell, "%s", hosts_name(hosts, host));
         report_field(report, "host", &cell);
     }
-    report_member(report, "ring", item, "ring");
-    report_member(report, "id", item, "id");
-    report_member(report, "tid", item, "tid");
-    report_member(report, "source", item, "source");
-    report_member(report, "note", item, "note");
+    report_members(report, item, members, ARRAY_COUNT(members));
     show_process(report, item);
     show_times(report, item);
     show_last(report, json_object_get(item, "last"));

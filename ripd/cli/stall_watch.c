@@ -5,7 +5,6 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "detect/detector.h"
 #include "replay/ids.h"
 
 struct stall_watch {
@@ -36,16 +35,6 @@ void stall_watch_free(struct stall_watch *watch)
     free(watch);
 }
 
-static int feed(struct stall_watch *watch, struct replay_ring *ring)
-{
-    int result;
-
-    for (size_t i = 0; i < ring->process_count && i < RIP_PROCESS_MAX; i++)
-        ring->conditions[i] = ring->processes[i].dead ? DETECTOR_DEAD : DETECTOR_LIVES;
-    result = detector_ring(watch->detector, ring->number, ring->conditions, RIP_PROCESS_MAX);
-    return result != 0 ? result : detector_feed(watch->detector, ring->samples, ring->count);
-}
-
 static bool is_certain(const struct detector_suspect *suspect)
 {
     return suspect->call == RIP_CALL_NONE || suspect->call == RIP_CALL_REPLY || suspect->call == RIP_CALL_BLOCK ||
@@ -61,7 +50,7 @@ static int scan(struct stall_watch *watch, uint64_t now_mono_ns, bool *ret_stall
 
     detector_begin(watch->detector, now_mono_ns);
     for (size_t i = 0; i < watch->ids.count && result == 0; i++)
-        result = feed(watch, watch->ids.rings[i]);
+        result = replay_ring_feed(watch->ids.rings[i], watch->detector);
     suspects = detector_suspects(watch->detector, &count);
     for (size_t i = 0; i < count; i++)
         if (!is_certain(&suspects[i]))

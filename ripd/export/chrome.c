@@ -26,8 +26,7 @@ struct open_stall {
     uint64_t since_wall_ns;
     uint64_t pid;
     uint64_t track;
-    char *summary;
-    char *cause;
+    json_t *document; /* a reference */
 };
 
 struct chrome {
@@ -50,12 +49,6 @@ static void *chrome_create(const struct export_output *output, struct known *kno
     return chrome;
 }
 
-static void done_stall(struct open_stall *stall)
-{
-    free(stall->summary);
-    free(stall->cause);
-}
-
 static void chrome_destroy(void *format)
 {
     struct chrome *chrome = format;
@@ -63,7 +56,7 @@ static void chrome_destroy(void *format)
     if (chrome == NULL)
         return;
     for (size_t i = 0; i < chrome->stall_count; i++)
-        done_stall(&chrome->stalls[i]);
+        json_decref(chrome->stalls[i].document);
     free(chrome->stalls);
     free(chrome);
 }
@@ -234,27 +227,27 @@ static int name_process(struct chrome *chrome, const struct known_id *known)
 
 /* Stalls ----------------------------------------------------------------------------------------------------------- */
 
-static int write_stall(struct chrome *chrome, const struct open_stall *stall, uint64_t to_wall_ns)
-{
-    struct json_writer writer;
-    char category[64];
-
-    snprintf(category, sizeof(category), "stall,%s", stall->cause);
-    begin_record(&writer, stall->summary, "X", stall->pid, stall->track);
-    write_span(chrome, &writer, category, stall->since_wall_ns, to_wall_ns);
-    return write_record(chrome, &writer);
-}
-
 static uint64_t number_of(const json_t *document, const char *key)
 {
     return (uint64_t)json_integer_value(json_object_get(document, key));
 }
 
-static char *text_of(const json_t *document, const char *key)
+static const char *text_of(const json_t *document, const char *key)
 {
     const char *text = json_string_value(json_object_get(document, key));
 
-    return strdup(text != NULL ? text : "");
+    return text != NULL ? text : "";
+}
+
+static int write_stall(struct chrome *chrome, const struct open_stall *stall, uint64_t to_wall_ns)
+{
+    struct json_writer writer;
+    char category[64];
+
+    snprintf(category, sizeof(category), "stall,%s", text_of(stall->document, "cause"));
+    begin_record(&writer, text_of(stall->document, "summary"), "X", stall->pid, stall->track);
+    write_span(chrome, &writer, category, stall->since_wall_ns, to_wall_ns);
+    return write_record(chrome, &writer);
 }
 
 static uint64_t time_of(const json_t *document, const char *key, uint64_t otherwise)
@@ -278,23 +271,17 @@ static int place_stall(struct chrome *chrome, struct open_stall *stall, const st
     return write_track_name(chrome, "thread_name", stall->pid, stall->track, name);
 }
 
-static int begin_stall(struct chrome *chrome, const json_t *document, const struct rip_event *event)
+static int begin_stall(struct chrome *chrome, json_t *document, const struct rip_event *event)
 {
     const struct known_id known = known_find(chrome->known, event);
     struct open_stall *stall;
 
     if (!ARRAY_GROW(chrome->stalls, chrome->stall_count, chrome->stall_capacity))
         return -ENOMEM;
-    stall = &chrome->stalls[chrome->stall_count];
+    stall = &chrome->stalls[chrome->stall_count++];
     *stall = (struct open_stall){.episode = number_of(document, "episode"),
                                  .since_wall_ns = time_of(document, "since", event->latest_wall_ns),
-                                 .summary = text_of(document, "summary"),
-                                 .cause = text_of(document, "cause")};
-    if (stall->summary == NULL || stall->cause == NULL) {
-        done_stall(stall);
-        return -ENOMEM;
-    }
-    chrome->stall_count++;
+                                 .document = json_incref(document)};
     return place_stall(chrome, stall, &known);
 }
 
@@ -306,7 +293,7 @@ static int end_stall(struct chrome *chrome, const json_t *document, uint64_t wal
     for (size_t i = 0; i < chrome->stall_count; i++)
         if (chrome->stalls[i].episode == episode) {
             result = write_stall(chrome, &chrome->stalls[i], time_of(document, "at", wall_ns));
-            done_stall(&chrome->stalls[i]);
+            json_decref(chrome->stalls[i].document);
             chrome->stalls[i] = chrome->stalls[--chrome->stall_count];
             return result;
         }

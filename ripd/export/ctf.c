@@ -94,12 +94,6 @@ struct ctf {
     uint64_t last_wall_ns;  /* of all */
     uint64_t packet_count;
     uint64_t discarded_count;
-    struct unseen {
-        uint32_t ring;
-        uint64_t count;
-    } * unseen; /* as TOTALS had it last; in order of ring */
-    size_t unseen_count;
-    size_t unseen_capacity;
 };
 
 static void *ctf_create(const struct export_output *output, struct known *known)
@@ -119,7 +113,6 @@ static void ctf_destroy(void *format)
         return;
     free(ctf->packet.data);
     free(ctf->head.data);
-    free(ctf->unseen);
     free(ctf);
 }
 
@@ -277,27 +270,12 @@ static void put_snap(struct ctf *ctf, const struct rip_event *event)
         put_entry(ctf, event, &snap->entries[i]);
 }
 
-/* How many more are unseen in a ring than its TOTALS said before. */
-static uint64_t more_unseen(struct ctf *ctf, uint32_t ring, uint64_t count)
-{
-    uint64_t more;
-
-    for (size_t i = 0; i < ctf->unseen_count; i++)
-        if (ctf->unseen[i].ring == ring) {
-            more = count > ctf->unseen[i].count ? count - ctf->unseen[i].count : 0;
-            ctf->unseen[i].count += more;
-            return more;
-        }
-    if (!ARRAY_GROW(ctf->unseen, ctf->unseen_count, ctf->unseen_capacity))
-        return 0;
-    ctf->unseen[ctf->unseen_count++] = (struct unseen){ring, count};
-    return count;
-}
-
 static void put_totals(struct ctf *ctf, const struct rip_event *event)
 {
     const struct rip_event_totals *totals = &event->as.totals;
-    uint64_t more = more_unseen(ctf, event->ring, totals->unseen_count);
+    const struct replay_ring *ring = known_find(ctf->known, event).ring;
+    const uint64_t before = ring != NULL ? ring->unseen_count : 0;
+    const uint64_t more = totals->unseen_count > before ? totals->unseen_count - before : 0;
     struct bytes *bytes;
 
     if (more != 0) {
@@ -428,12 +406,13 @@ static void put_event(struct ctf *ctf, const struct rip_event *event)
 
 static int ctf_take(void *format, const struct rip_event *event)
 {
-    const bool ends = event->kind == RIP_EVENT_EXIT || event->kind == RIP_EVENT_RING_END;
+    const bool ends =
+        event->kind == RIP_EVENT_EXIT || event->kind == RIP_EVENT_RING_END || event->kind == RIP_EVENT_TOTALS;
     struct ctf *ctf = format;
     int result;
 
     if (ends)
-        put_event(ctf, event); /* about what is not known afterwards */
+        put_event(ctf, event); /* about what is not known any more afterwards */
     result = known_take(ctf->known, event);
     if (result != 0)
         return result;

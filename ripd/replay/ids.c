@@ -405,9 +405,23 @@ int replay_ids_take(struct replay_ids *ids, const struct rip_event *event)
     case RIP_EVENT_EXIT:
         take_exit(ring, event);
         return 0;
+    case RIP_EVENT_TOTALS:
+        ring->unseen_count = event->as.totals.unseen_count;
+        return 0;
     default:
         return 0;
     }
+}
+
+int replay_ring_feed(struct replay_ring *ring, struct detector *detector)
+{
+    int result;
+
+    ring->condition_count = ring->process_count;
+    for (size_t i = 0; i < ring->process_count; i++)
+        ring->conditions[i] = ring->processes[i].dead ? DETECTOR_DEAD : DETECTOR_LIVES;
+    result = detector_ring(detector, ring->number, ring->conditions, ring->condition_count);
+    return result != 0 ? result : detector_feed(detector, ring->samples, ring->count);
 }
 
 struct item *replay_ring_item(const struct replay_ring *ring, size_t index)

@@ -16,6 +16,7 @@
 #include <stdint.h>
 
 #include "cases/snapshot.h"
+#include "detect/detector.h"
 #include "rip/session.h"
 
 struct replay_process {
@@ -54,6 +55,7 @@ struct replay_ring {
     size_t sample_capacity;
     size_t id_capacity;
     struct module_facts *scripts; /* a reference */
+    uint64_t unseen_count;        /* by its last TOTALS */
     uint8_t ring_id[16];
     bool renewed;                     /* since the last DRAIN all that lives in it is said again: what is not goes */
     struct replay_process *processes; /* by index */
@@ -82,6 +84,9 @@ void replay_ids_restart(struct replay_ids *ids);
 int replay_ids_take(struct replay_ids *ids, const struct rip_event *event);
 
 struct replay_ring *replay_ids_ring(const struct replay_ids *ids, uint32_t number); /* NULL: there is none */
+
+/* Feeds its samples; a process is known to be dead or not. As detector_ring() and detector_feed(). */
+int replay_ring_feed(struct replay_ring *ring, struct detector *detector);
 
 /* Where that generation of that slot is; ring->count: it is not there. */
 size_t replay_ring_find(const struct replay_ring *ring, uint32_t slot, uint32_t generation);

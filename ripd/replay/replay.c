@@ -359,14 +359,6 @@ static void take_rows(struct replay *replay)
     }
 }
 
-/* Where no ripd looked, a process is known to be dead or not. */
-static void take_deaths(struct replay_ring *ring)
-{
-    ring->condition_count = ring->process_count;
-    for (size_t i = 0; i < ring->process_count; i++)
-        ring->conditions[i] = ring->processes[i].dead ? DETECTOR_DEAD : DETECTOR_LIVES;
-}
-
 static int feed(struct replay *replay)
 {
     const struct scan_rows *skipped = &replay->scan.tables[SCAN_SKIPPED];
@@ -383,11 +375,13 @@ static int feed(struct replay *replay)
             result = detector_skip(replay->detector, ring->number);
             continue;
         }
-        if (!replay->counts.by_ripd)
-            take_deaths(ring);
-        result = detector_ring(replay->detector, ring->number, ring->conditions, ring->condition_count);
-        if (result == 0)
-            result = detector_feed(replay->detector, ring->samples, ring->count);
+        if (!replay->counts.by_ripd) { /* no ripd looked at the processes */
+            result = replay_ring_feed(ring, replay->detector);
+        } else {
+            result = detector_ring(replay->detector, ring->number, ring->conditions, ring->condition_count);
+            if (result == 0)
+                result = detector_feed(replay->detector, ring->samples, ring->count);
+        }
         id_count += ring->count;
     }
     if (id_count > replay->counts.id_count_max)
@@ -395,12 +389,24 @@ static int feed(struct replay *replay)
     return result;
 }
 
+/* The row of an id, of a table that is sorted as the ids are that are looked up one after the other. NULL: none. */
+static const uint64_t *next_row(struct replay *replay, enum scan_table table, size_t *at, uint32_t ring, uint32_t slot,
+                                uint32_t generation)
+{
+    for (; *at < replay->scan.tables[table].count; (*at)++) {
+        const uint64_t *row = scan_record_row(&replay->scan, table, *at);
+
+        if (search_order_pair(row[0], row[1], ring, slot) >= 0)
+            return row[0] == ring && row[1] == slot && row[2] == generation ? row : NULL;
+    }
+    return NULL;
+}
+
 /* The rule that ripd found for an id, or that its name has. */
 static void find_rules(struct replay *replay)
 {
     size_t count, at = 0;
     struct detector_unclassified *ids = detector_unclassified(replay->detector, &count);
-    const struct scan_rows *rows = &replay->scan.tables[SCAN_RULES];
 
     for (size_t i = 0; i < count; i++) {
         const struct replay_ring *ring = replay_ids_ring(&replay->ids, ids[i].ring);
@@ -412,12 +418,8 @@ static void find_rules(struct replay *replay)
                 ids[i].rule = rules_find(&replay->rules, ring->ids[index]->name, ring->ids[index]->name_bytes);
             continue;
         }
-        for (; at < rows->count; at++) {
-            row = scan_record_row(&replay->scan, SCAN_RULES, at);
-            if (search_order_pair(row[0], row[1], ids[i].ring, ids[i].slot) >= 0)
-                break;
-        }
-        if (at < rows->count && row[0] == ids[i].ring && row[1] == ids[i].slot && row[2] == ids[i].generation)
+        row = next_row(replay, SCAN_RULES, &at, ids[i].ring, ids[i].slot, ids[i].generation);
+        if (row != NULL)
             ids[i].rule = row[3] <= RULES_MAX ? (int)row[3] - 1 : RULES_NONE;
     }
 }
@@ -461,27 +463,18 @@ static struct verdict judge(const struct replay *replay, const struct detector_s
 /* A case is taken for examined where its verdict is certain. */
 static void find_verdicts(struct replay *replay, struct detector_suspect *suspects, size_t count)
 {
-    const struct scan_rows *rows = &replay->scan.tables[SCAN_VERDICTS];
     size_t at = 0;
 
     for (size_t i = 0; i < count; i++) {
         struct detector_suspect *suspect = &suspects[i];
         struct stall_case *stall = cases_find(replay->cases, suspect->ring, suspect->slot, suspect->generation);
-        const uint64_t *row = NULL;
+        const uint64_t *row = next_row(replay, SCAN_VERDICTS, &at, suspect->ring, suspect->slot, suspect->generation);
         bool certain = true;
 
-        for (; at < rows->count; at++) {
-            row = scan_record_row(&replay->scan, SCAN_VERDICTS, at);
-            if (search_order_pair(row[0], row[1], suspect->ring, suspect->slot) >= 0)
-                break;
-        }
         if (!replay->counts.exact)
             suspect->verdict = judge(replay, suspect, &certain);
-        else if (at < rows->count && row[0] == suspect->ring && row[1] == suspect->slot &&
-                 row[2] == suspect->generation)
-            suspect->verdict = verdict_of(row);
         else
-            suspect->verdict = scan_record_verdict(suspect);
+            suspect->verdict = row != NULL ? verdict_of(row) : scan_record_verdict(suspect);
         if (stall != NULL)
             stall->evidence.examined = certain;
     }
