@@ -8,7 +8,6 @@
  *   B. UNKNOWN outranks OK and WARNING, not CRITICAL: what is known to be stuck is reported although a host is silent.
  *   C. A ripd that does not answer, does not scan, or cannot read a ring is never OK.
  */
-#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -197,7 +196,7 @@ static void print_finding_json(const struct hosts *hosts, enum severity severity
     json_decref(object);
 }
 
-/* The exit status that hosts_open() and cli_parse() have, as the convention has it. */
+/* The exit status that hosts_open() and cli_parse_words() have, as the convention has it. */
 static int unknown(void)
 {
     puts("RIP UNKNOWN - nothing was checked");

@@ -23,7 +23,6 @@
 #include "os/file.h"
 #include "os/sigbus.h"
 #include "ring/leftovers.h"
-#include "util/array.h"
 
 #define LOOKS 3 /* a process counts as gone when two scans say so */
 #define LOOK_NS 20000000
@@ -54,21 +53,7 @@ const struct cli_syntax cli_clean_syntax = {
     CLI_FLAGS(flags),
 };
 
-static void take_directories(struct settings *settings)
-{
-    const char *dir = getenv("RIP_DIR");
-
-    if (settings->dirs.count != 0)
-        return;
-    if (dir != NULL && dir[0] != '\0') {
-        settings->dirs.values[settings->dirs.count++] = dir;
-        return;
-    }
-    settings->dirs.values[settings->dirs.count++] = "/run/librip";
-    settings->dirs.values[settings->dirs.count++] = "/dev/shm";
-}
-
-/* The name of the file is whatever the ring's user has called it. */
+/* The user of a ring chooses the name of its file. */
 static void print_line(const char *directory, const char *name, const char *done)
 {
     const struct text_style style = text_style_of_output();
@@ -198,6 +183,6 @@ int cli_clean(int argc, char **argv)
 
     if (!cli_parse_words(&cli_clean_syntax, argc, argv, &settings, NULL, 0, &count, &status))
         return status;
-    take_directories(&settings);
+    cli_add_directories(&settings.dirs);
     return clean(&settings);
 }

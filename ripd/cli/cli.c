@@ -166,7 +166,7 @@ static int take_flag(const struct cli_syntax *syntax, int argc, char **argv, voi
     return 0;
 }
 
-/* Reads the flags from argv[*next] on. *ret_ended: a "--" came after them. False: as for cli_parse(). */
+/* Reads the flags from argv[*next] on. *ret_ended: a "--" came after them. False: as for cli_parse_words(). */
 static bool take_flags(const struct cli_syntax *syntax, int argc, char **argv, void *settings, int *next,
                        bool *ret_ended, int *ret_status)
 {
@@ -193,17 +193,6 @@ static bool take_flags(const struct cli_syntax *syntax, int argc, char **argv, v
     return true;
 }
 
-bool cli_parse(const struct cli_syntax *syntax, int argc, char **argv, void *settings, int *ret_next, int *ret_status)
-{
-    bool ended = false;
-    int next = 1;
-
-    if (!take_flags(syntax, argc, argv, settings, &next, &ended, ret_status))
-        return false;
-    *ret_next = next;
-    return true;
-}
-
 bool cli_parse_words(const struct cli_syntax *syntax, int argc, char **argv, void *settings, const char **words,
                      size_t words_max, size_t *ret_count, int *ret_status)
 {
@@ -214,7 +203,9 @@ bool cli_parse_words(const struct cli_syntax *syntax, int argc, char **argv, voi
     for (;;) {
         if (!ended && !take_flags(syntax, argc, argv, settings, &next, &ended, ret_status))
             return false;
-        if (next == argc)
+        if (words_max == CLI_STOPS)
+            count = (size_t)next;
+        if (next == argc || words_max == CLI_STOPS)
             break;
         if (count == words_max) {
             cli_error("%s: %.100s: unexpected word; `rip %s --help` shows what it takes", syntax->name, argv[next],
@@ -226,6 +217,17 @@ bool cli_parse_words(const struct cli_syntax *syntax, int argc, char **argv, voi
     }
     *ret_count = count;
     return true;
+}
+
+void cli_add_directories(struct cli_list *directories)
+{
+    const char *dir = getenv("RIP_DIR");
+
+    if (directories->count != 0)
+        return;
+    directories->values[directories->count++] = dir != NULL && dir[0] != '\0' ? dir : "/run/librip";
+    if (dir == NULL || dir[0] == '\0')
+        directories->values[directories->count++] = "/dev/shm";
 }
 
 static void print_commands(const struct cli_command *commands, size_t count, FILE *stream)

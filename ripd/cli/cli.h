@@ -107,17 +107,16 @@ struct cli_syntax {
 #define CLI_FLAGS(table) .flags = (table), .flags_count = sizeof(table) / sizeof((table)[0])
 
 /*
- * Reads flags into settings up to "--" or the first word that is not a flag; *ret_next is the index of the word after
- * that. False: there was a mistake, or --help was answered; *ret_status is the exit status.
+ * Reads flags into settings, and words that are no flags into words, at most words_max of them, in any order; all that
+ * follow "--" are words. words_max CLI_STOPS: reading ends at the first word, and *ret_count is its index. False: there
+ * was a mistake, or --help was answered; *ret_status is the exit status.
  */
-bool cli_parse(const struct cli_syntax *syntax, int argc, char **argv, void *settings, int *ret_next, int *ret_status);
-
-/*
- * The same where words and flags come in any order: words that are no flags into words, at most words_max of them, and
- * all that follow "--".
- */
+#define CLI_STOPS SIZE_MAX
 bool cli_parse_words(const struct cli_syntax *syntax, int argc, char **argv, void *settings, const char **words,
                      size_t words_max, size_t *ret_count, int *ret_status);
+
+/* The directories of rings that are meant where none was given: $RIP_DIR, else /run/librip and /dev/shm. */
+void cli_add_directories(struct cli_list *directories);
 
 /* Writes what is buffered, before a message that has to stand below it. False: it could not be written. */
 bool cli_flush(void);

@@ -5,7 +5,6 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "cli/item.h"
 #include "replay/ids.h"
 #include "util/array.h"
 #include "util/hash_index.h"

@@ -3,7 +3,6 @@
 #include "cli/event_follow.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>

@@ -3,7 +3,6 @@
 #include "cli/event_stream.h"
 
 #include <errno.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -7,7 +7,6 @@
  *   A. A wrong flag or value is refused before ripd is asked, by the rules of ripd itself.
  *   B. The list has the newest of all hosts, in the order of their times.
  */
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,9 +32,6 @@
 struct settings {
     struct hosts_options hosts;
     struct filters filters;
-    const char *kind;
-    const char *since;
-    const char *limit;
     const char *since_id;
     const char *command;
     const char *state;
@@ -45,9 +41,6 @@ struct settings {
 static const struct cli_flag flags[] = {
     HOSTS_URL_FLAGS,
     HOSTS_JSON_FLAG,
-    CLI_FLAG("--limit", "N", CLI_TEXT, limit, "at most the newest N (default 100, at most 10000); not with --follow"),
-    CLI_FLAG("--since", "TIME", CLI_TEXT, since,
-             "since then, or for so long: 2026-11-20T09:00:00Z, 10m; not with --follow"),
     CLI_FLAG("--follow", NULL, CLI_SWITCH, follow,
              "events as they happen, from now on or after --since-id; reconnects"),
     CLI_FLAG("--since-id", "ID", CLI_TEXT, since_id, "only events after EPOCH-SEQUENCE; of one host"),
@@ -55,8 +48,7 @@ static const struct cli_flag flags[] = {
              "with --follow: run by /bin/sh for each event, its JSON on standard input"),
     CLI_FLAG("--state", "FILE", CLI_TEXT, state,
              "with --follow: keeps the last ID there, and continues after it when run again; of one host"),
-    CLI_FLAG("--kind", "KIND", CLI_TEXT, kind, "begin or end"),
-    FILTERS_FLAGS,
+    FILTERS_EVENT_FLAGS,
 };
 
 static const char values[] = FILTER_VALUES "KIND is one of:" EVENT_KIND_TABLE(FILTER_WORD) "\n";
@@ -88,8 +80,8 @@ static bool check_flags(const struct settings *settings)
         {settings->state != NULL && *settings->state == '\0', "--state: expected a file"},
         {settings->command != NULL && !settings->follow, "--exec: expected together with --follow"},
         {settings->state != NULL && !settings->follow, "--state: expected together with --follow"},
-        {settings->limit != NULL && settings->follow, "--limit: expected without --follow"},
-        {settings->since != NULL && settings->follow, "--since: expected without --follow"},
+        {settings->filters.values[FILTER_LIMIT] != NULL && settings->follow, "--limit: expected without --follow"},
+        {settings->filters.values[FILTER_SINCE] != NULL && settings->follow, "--since: expected without --follow"},
         {settings->since_id != NULL && several, "--since-id: expected with one --url: each host has ids of its own"},
         {settings->state != NULL && several, "--state: expected with one --url: each host has ids of its own"},
     };
@@ -104,20 +96,6 @@ static bool check_flags(const struct settings *settings)
     cli_error("events: --since-id: '%.64s' is not an id; expected EPOCH-SEQUENCE, 16 hexadecimal digits and a number",
               settings->since_id);
     return false;
-}
-
-/* /events with its parameters. False after an error message: ripd would refuse them. */
-static bool make_target(const struct settings *settings, char target[FILTERS_TARGET_BYTES])
-{
-    const char *const own[][2] = {{"kind", settings->kind}, {"since", settings->since}, {"limit", settings->limit}};
-    char path[FILTERS_TARGET_BYTES] = "/events";
-
-    for (size_t i = 0; i < ARRAY_COUNT(own); i++)
-        if (own[i][1] != NULL && client_target_add(path, sizeof(path), own[i][0], own[i][1]) != 0) {
-            cli_error("events: --%s: too long", own[i][0]);
-            return false;
-        }
-    return filters_target(&settings->filters, "events", path, PARAMETERS, target);
 }
 
 /* ---- the list ---- */
@@ -185,7 +163,8 @@ static void report_older(const struct hosts *hosts, size_t shown)
 
 static int list_events(struct hosts *hosts, const struct settings *settings, const char *target)
 {
-    const size_t limit = settings->limit != NULL ? strtoul(settings->limit, NULL, 10) : QUERY_LIMIT_DEFAULT;
+    const char *given = settings->filters.values[FILTER_LIMIT];
+    const size_t limit = given != NULL ? strtoul(given, NULL, 10) : QUERY_LIMIT_DEFAULT;
     struct list_row *rows = calloc(limit, sizeof(*rows));
     size_t *next = calloc(hosts_count(hosts), sizeof(*next)), count;
     int status = CLI_UNREACHABLE;
@@ -221,7 +200,7 @@ int cli_events(int argc, char **argv)
 
     if (!cli_parse_words(&cli_events_syntax, argc, argv, &settings, NULL, 0, &count, &status))
         return status;
-    if (!check_flags(&settings) || !make_target(&settings, target))
+    if (!check_flags(&settings) || !filters_target(&settings.filters, "events", "/events", PARAMETERS, target))
         return CLI_USAGE;
     status = hosts_open(&hosts, &settings.hosts, "events");
     if (status != CLI_OK)

@@ -23,7 +23,6 @@
 #include "util/array.h"
 #include "util/duration.h"
 
-#define OUTPUT_BYTES (256u << 10)
 #define PATH_BYTES 4096u
 #define NS_PER_MS UINT64_C(1000000)
 
@@ -154,7 +153,7 @@ static void name_place(void *context, struct module_facts *module, uint64_t offs
 struct export
 {
     struct target target;
-    void *format;
+    struct exporter *exporter;
     struct rip_session *session;
     uint64_t end_mono_ns; /* of a live source; 0 = one drain */
     int failure;          /* -errno of the output; 0 = none */
@@ -173,7 +172,7 @@ static int take_event(void *context, struct rip_session *session, const struct r
     struct export *export = context;
 
     (void)session;
-    export->failure = export->target.format->take(export->format, event);
+    export->failure = export->exporter->format->take(export->exporter, event);
     if (export->failure != 0)
         return 1;
     return event->kind == RIP_EVENT_DRAIN && export->end_mono_ns != 0 &&
@@ -204,7 +203,7 @@ static int run(struct export *export)
     if (result == 0)
         result = rip_session_run(export->session, NULL);
     if (export->failure == 0)
-        export->failure = export->target.format->finish(export->format);
+        export->failure = export->exporter->format->finish(export->exporter);
     return export->failure == -ENOMEM ? (cli_error("export: out of memory"), CLI_UNREACHABLE)
                                       : report_source(export, result);
 }
@@ -234,9 +233,9 @@ static int export_to(struct export *export, const struct settings *settings)
 
     if (open_target(&export->target, settings)) {
         output.context = export->target.file;
-        export->format = export->target.format->create(&output, &known);
-        status = export->format != NULL ? run(export) : CLI_UNREACHABLE;
-        export->target.format->destroy(export->format);
+        export->exporter = export_new(export->target.format, &output, &known);
+        status = export->exporter != NULL ? run(export) : CLI_UNREACHABLE;
+        export_free(export->exporter);
         if (!close_target(&export->target))
             status = CLI_OUTPUT;
     }

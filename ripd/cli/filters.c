@@ -13,7 +13,7 @@
 
 static const char *const parameters[] = {
 #define X(name, flag, value, parameter, help) parameter,
-    FILTER_TABLE(X)
+    FILTER_TABLE(X) FILTER_EVENT_TABLE(X)
 #undef X
 };
 

@@ -24,9 +24,15 @@
     X(CONTAINER, "--container", "GLOB", "container", "of processes of such a container")                               \
     X(CAUSE, "--cause", "CAUSE", "cause", "of this cause; with a leading '!', of any other")
 
+/* Those of events alone. */
+#define FILTER_EVENT_TABLE(X)                                                                                          \
+    X(LIMIT, "--limit", "N", "limit", "at most the newest N (default 100, at most 10000); not with --follow")          \
+    X(SINCE, "--since", "TIME", "since", "since then, or for so long: 2026-11-20T09:00:00Z, 10m; not with --follow")   \
+    X(KIND, "--kind", "KIND", "kind", "begin or end")
+
 enum filter {
 #define X(name, flag, value, parameter, help) FILTER_##name,
-    FILTER_TABLE(X)
+    FILTER_TABLE(X) FILTER_EVENT_TABLE(X)
 #undef X
         FILTER_COUNT
 };
@@ -44,6 +50,8 @@ struct filters {
     FILTER_TABLE(FILTER_ROW)                                                                                           \
     CLI_BETWEEN("--min", "DUR", CLI_DURATION, filters.min_ns, 0, DURATION_SETTING_MAX_NS,                              \
                 "that have not moved for so long: 500ms, 5s, 2m, 1h")
+
+#define FILTERS_EVENT_FLAGS FILTER_EVENT_TABLE(FILTER_ROW) FILTERS_FLAGS
 
 /* The words of a table, as help lists them; and those of --cause. */
 #define FILTER_WORD(name, text, meaning) " " text

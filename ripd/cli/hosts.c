@@ -29,7 +29,7 @@ struct hosts {
     size_t lost_count; /* instances that Prometheus itself does not reach; named once */
     struct client_request *requests;
     bool reads_rings; /* if no ripd is there */
-    const struct cli_list *directories;
+    struct cli_list directories;
     struct local *local; /* NULL: a ripd is asked */
     size_t denied;       /* files that may be rings, but not read */
 };
@@ -150,28 +150,18 @@ static int find_hosts(struct hosts *hosts, const struct hosts_options *options)
     return status;
 }
 
-/* Where rings are, when no ripd says so. */
 static int read_rings(struct hosts *hosts)
 {
-    const char *const usual[] = {"/run/librip", "/dev/shm"};
-    const char *const chosen[] = {getenv("RIP_DIR")};
-    const char *const *directories = hosts->directories->values;
-    size_t count = hosts->directories->count;
+    struct cli_list *directories = &hosts->directories;
     int result;
 
-    for (size_t i = 0; i < count; i++)
-        if (access(directories[i], R_OK | X_OK) != 0) {
-            cli_error("%s: --dir: '%.200s': %s", hosts->command, directories[i], strerror(errno));
+    for (size_t i = 0; i < directories->count; i++)
+        if (access(directories->values[i], R_OK | X_OK) != 0) {
+            cli_error("%s: --dir: '%.200s': %s", hosts->command, directories->values[i], strerror(errno));
             return CLI_UNREACHABLE;
         }
-    if (count == 0 && chosen[0] != NULL && chosen[0][0] != '\0') {
-        directories = chosen;
-        count = 1;
-    } else if (count == 0) {
-        directories = usual;
-        count = ARRAY_COUNT(usual);
-    }
-    result = local_new(&hosts->local, directories, count, &hosts->denied);
+    cli_add_directories(directories);
+    result = local_new(&hosts->local, directories->values, directories->count, &hosts->denied);
     if (result == 0)
         return CLI_OK;
     cli_error("%s: %s", hosts->command, strerror(-result));
@@ -202,7 +192,7 @@ int hosts_open(struct hosts **ret_hosts, const struct hosts_options *options, co
     signal(SIGPIPE, SIG_IGN); /* a write to a reader that has gone is an error instead */
     hosts->command = command;
     hosts->answer_ms = (long)((options->timeout_ns != 0 ? options->timeout_ns : HOSTS_TIMEOUT_NS) / NS_PER_MS);
-    hosts->directories = &options->directories;
+    hosts->directories = options->directories;
     hosts->reads_rings = options->reads_rings && options->urls.count == 0 && options->prometheus == NULL;
     status = CLI_USAGE;
     if (options->directories.count != 0 && !hosts->reads_rings)

@@ -5,12 +5,9 @@
 #include "cli/incidents.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <stdbool.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "cli/item.h"
 #include "util/array.h"

@@ -2,7 +2,6 @@
 /* item.c - from JSON to cells. Touches nothing. */
 #include "cli/item.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 

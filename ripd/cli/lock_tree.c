@@ -2,7 +2,6 @@
 /* lock_tree.c - see lock_tree.h. Asks for members that are not known. */
 #include "cli/lock_tree.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -95,40 +94,35 @@ void lock_tree_chain(struct report *report, struct hosts *hosts, size_t host, co
 
 /* ---- who waits ---- */
 
-/* What is known of those that wait. */
-struct waiters {
-    const json_t *stalls;
-    json_t *holding; /* keys of those for whom a stall waits directly, that is no member of a deadlock */
-};
-
-static bool waits_directly_for(const json_t *stall, const json_t *member)
+/* Arrays of the stalls that wait directly for an id, by its key; without members of deadlocks, which are shown above.
+ */
+static json_t *index_waiters(const json_t *stalls)
 {
-    return !item_is_deadlocked(stall) && item_same_id(json_array_get(json_object_get(stall, "waits_for"), 0), member);
-}
-
-static json_t *find_holding(const json_t *stalls)
-{
-    json_t *holding = json_object(), *stall;
+    json_t *waiters = json_object(), *stall;
     size_t i;
 
     json_array_foreach(stalls, i, stall)
     {
         char key[ITEM_KEY_BYTES];
 
-        if (!item_is_deadlocked(stall) && item_make_key(key, json_array_get(json_object_get(stall, "waits_for"), 0)))
-            json_object_set_new_nocheck(holding, key, json_true());
+        if (item_is_deadlocked(stall) || !item_make_key(key, json_array_get(json_object_get(stall, "waits_for"), 0)))
+            continue;
+        if (json_object_get(waiters, key) == NULL)
+            json_object_set_new_nocheck(waiters, key, json_array());
+        json_array_append(json_object_get(waiters, key), stall);
     }
-    return holding;
+    return waiters;
 }
 
-static bool holds_up_somebody(const struct waiters *waiters, const json_t *member)
+/* NULL: nobody waits for it. */
+static const json_t *waiters_of(const json_t *waiters, const json_t *member)
 {
     char key[ITEM_KEY_BYTES];
 
-    return item_make_key(key, member) && json_object_get(waiters->holding, key) != NULL;
+    return item_make_key(key, member) ? json_object_get(waiters, key) : NULL;
 }
 
-/* Those with the same key do the same at the same place, and nobody waits for them. */
+/* Those with the same key do the same at the same place. */
 static void make_alike_key(char key[ALIKE_KEY_BYTES], const json_t *stall)
 {
     struct table_cell cause, where;
@@ -138,69 +132,50 @@ static void make_alike_key(char key[ALIKE_KEY_BYTES], const json_t *stall)
     snprintf(key, ALIKE_KEY_BYTES, "%s in %s", cause.text, where.text);
 }
 
-/* How many of those that wait for a member are alike, by key. */
-static json_t *count_alike(const struct waiters *waiters, const json_t *member)
+/* How many of a list are alike, by key; without those that others wait for, who have lines of their own. */
+static json_t *count_alike(const json_t *waiters, const json_t *list)
 {
     json_t *counts = json_object(), *stall;
+    char key[ALIKE_KEY_BYTES];
     size_t i;
 
-    json_array_foreach(waiters->stalls, i, stall)
+    json_array_foreach(list, i, stall)
     {
-        char key[ALIKE_KEY_BYTES];
-
-        if (!waits_directly_for(stall, member) || holds_up_somebody(waiters, stall))
-            continue;
         make_alike_key(key, stall);
-        json_object_set_new_nocheck(counts, key, json_integer(json_integer_value(json_object_get(counts, key)) + 1));
+        if (waiters_of(waiters, stall) == NULL)
+            json_object_set_new_nocheck(counts, key,
+                                        json_integer(json_integer_value(json_object_get(counts, key)) + 1));
     }
     return counts;
 }
 
-static void show_waiters(struct report *report, unsigned depth, const struct waiters *waiters, const json_t *member);
-
-/* One that waits, with those like it, which are taken out of counts; or with those that wait for it. */
-static void show_waiter(struct report *report, unsigned depth, const struct waiters *waiters, const json_t *stall,
-                        json_t *counts)
+/* Those that wait for a member, below it, and those that wait for them: once for all that are alike. */
+static void show_waiters(struct report *report, unsigned depth, const json_t *waiters, const json_t *member)
 {
-    char key[ALIKE_KEY_BYTES];
-    json_int_t count;
-
-    if (holds_up_somebody(waiters, stall)) {
-        show_member(report, depth, stall, stall, 0, false);
-        if (depth < WAITERS_DEPTH_MAX)
-            show_waiters(report, depth + 1, waiters, stall);
-        return;
-    }
-    make_alike_key(key, stall);
-    count = json_integer_value(json_object_get(counts, key));
-    show_member(report, depth, stall, stall, count > 1 ? (size_t)count - 1 : 0, false);
-    json_object_del(counts, key);
-}
-
-/* With one like it. */
-static bool was_shown(const struct waiters *waiters, const json_t *stall, const json_t *counts)
-{
-    char key[ALIKE_KEY_BYTES];
-
-    make_alike_key(key, stall);
-    return !holds_up_somebody(waiters, stall) && json_object_get(counts, key) == NULL;
-}
-
-/* Those that wait for a member, below it, and those that wait for them. The members of a deadlock stand above. */
-static void show_waiters(struct report *report, unsigned depth, const struct waiters *waiters, const json_t *member)
-{
-    json_t *counts = count_alike(waiters, member), *stall;
+    const json_t *list = waiters_of(waiters, member);
+    json_t *counts = count_alike(waiters, list), *stall;
     size_t lines = 0, left_out = 0, i;
     struct table_cell cell;
 
-    json_array_foreach(waiters->stalls, i, stall)
+    json_array_foreach(list, i, stall)
     {
-        if (!waits_directly_for(stall, member) || was_shown(waiters, stall, counts))
-            continue;
-        if (lines++ < WAITERS_SHOWN)
-            show_waiter(report, depth, waiters, stall, counts);
-        else
+        const bool holds = waiters_of(waiters, stall) != NULL;
+        char key[ALIKE_KEY_BYTES];
+        json_int_t alike;
+
+        make_alike_key(key, stall);
+        alike = holds ? 1 : json_integer_value(json_object_get(counts, key));
+        if (alike == 0)
+            continue; /* shown with one like it */
+        if (lines++ >= WAITERS_SHOWN) {
             left_out++;
+            continue;
+        }
+        show_member(report, depth, stall, stall, (size_t)alike - 1, false);
+        if (!holds)
+            json_object_del(counts, key);
+        else if (depth < WAITERS_DEPTH_MAX)
+            show_waiters(report, depth + 1, waiters, stall);
     }
     if (left_out != 0) {
         table_cell_format(&cell, "%zu more", left_out);
@@ -212,27 +187,26 @@ static void show_waiters(struct report *report, unsigned depth, const struct wai
 void lock_tree_held_up(struct report *report, const json_t *stalls, const struct incident *incident)
 {
     const json_t *chain = json_object_get(incident->shown, "waits_for");
-    struct waiters waiters = {.stalls = stalls};
+    json_t *waiters, *member;
     size_t i;
-    json_t *member;
 
     if (!incident->is_root || incident->waiting_count == 0)
         return;
-    waiters.holding = find_holding(stalls);
+    waiters = index_waiters(stalls);
     report_section(report, "held up");
     if (json_array_size(chain) == 0) {
         show_member(report, 0, incident->shown, incident->shown, 0, false);
-        show_waiters(report, 1, &waiters, incident->shown);
+        show_waiters(report, 1, waiters, incident->shown);
     }
     json_array_foreach(chain, i, member)
     {
-        json_t *item = holds_up_somebody(&waiters, member) ? find_member(NULL, 0, stalls, member) : NULL;
+        json_t *item = waiters_of(waiters, member) != NULL ? find_member(NULL, 0, stalls, member) : NULL;
 
         if (item == NULL)
             continue;
         show_member(report, 0, member, item, 0, false);
-        show_waiters(report, 1, &waiters, member);
+        show_waiters(report, 1, waiters, member);
         json_decref(item);
     }
-    json_decref(waiters.holding);
+    json_decref(waiters);
 }

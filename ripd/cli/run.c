@@ -323,11 +323,12 @@ int cli_run(int argc, char **argv)
 {
     struct settings settings = {0};
     char dir[PATH_MAX];
-    int next, status;
+    size_t next;
+    int status;
 
-    if (!cli_parse(&syntax, argc, argv, &settings, &next, &status))
+    if (!cli_parse_words(&syntax, argc, argv, &settings, NULL, CLI_STOPS, &next, &status))
         return status;
-    if (next >= argc) {
+    if (argv[next] == NULL) {
         cli_error("run: no command; expected rip run [--dir DIR] [--name NAME] [--max N] [--] COMMAND [ARGUMENT...]");
         return CLI_USAGE;
     }

@@ -6,7 +6,6 @@
  *   A. Whom an id waits for is a tree, and who waits for it is another (lock_tree.h).
  *   B. Of a process all threads are counted in its table (thread_table.h).
  */
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -30,8 +30,7 @@ struct open_stall {
 };
 
 struct chrome {
-    struct export_output output;
-    struct known *known;
+    struct exporter base;
     uint64_t base_wall_ns; /* 0 = no event has come yet */
     bool is_open;
     bool comma;
@@ -40,32 +39,20 @@ struct chrome {
     size_t stall_capacity;
 };
 
-static void *chrome_create(const struct export_output *output, struct known *known)
+static void chrome_done(struct exporter *exporter)
 {
-    struct chrome *chrome = calloc(1, sizeof(*chrome));
+    struct chrome *chrome = (struct chrome *)exporter;
 
-    if (chrome != NULL)
-        *chrome = (struct chrome){.output = *output, .known = known};
-    return chrome;
-}
-
-static void chrome_destroy(void *format)
-{
-    struct chrome *chrome = format;
-
-    if (chrome == NULL)
-        return;
     for (size_t i = 0; i < chrome->stall_count; i++)
         json_decref(chrome->stalls[i].document);
     free(chrome->stalls);
-    free(chrome);
 }
 
 /* Records ---------------------------------------------------------------------------------------------------------- */
 
 static int write_text(struct chrome *chrome, const char *text)
 {
-    return chrome->output.write(chrome->output.context, text, strlen(text));
+    return chrome->base.output.write(chrome->base.output.context, text, strlen(text));
 }
 
 static int begin_output(struct chrome *chrome)
@@ -92,7 +79,7 @@ static int write_record(struct chrome *chrome, struct json_writer *writer)
         result = write_text(chrome, ",\n");
     chrome->comma = true;
     if (result == 0)
-        result = chrome->output.write(chrome->output.context, text, length);
+        result = chrome->base.output.write(chrome->base.output.context, text, length);
     free(text);
     return result;
 }
@@ -165,7 +152,7 @@ static int write_trail(struct chrome *chrome, const struct known_id *known)
     json_text(&writer, "note", id->note_bytes != 0 ? text : NULL);
     json_open(&writer, "trail", '[');
     for (uint32_t i = 0; i < id->entry_count && i < TRAIL_SHOWN; i++) {
-        known_place_text(chrome->known, known->process, id->entries[i].address, text);
+        known_place_text(chrome->base.known, known->process, id->entries[i].address, text);
         json_text(&writer, NULL, text);
     }
     json_close(&writer);
@@ -185,7 +172,7 @@ static int write_stand(struct chrome *chrome, const struct known_id *known, uint
     if (to_wall_ns <= id->since_wall_ns)
         return 0;
     if (id->entry_count != 0)
-        known_place_text(chrome->known, known->process, id->entries[0].address, place);
+        known_place_text(chrome->base.known, known->process, id->entries[0].address, place);
     begin_record(&writer, idle ? "(idle)" : place, "X", pid_of(known->process), id->serial);
     write_span(chrome, &writer, idle ? "idle" : "place", id->since_wall_ns, to_wall_ns);
     result = write_record(chrome, &writer);
@@ -273,7 +260,7 @@ static int place_stall(struct chrome *chrome, struct open_stall *stall, const st
 
 static int begin_stall(struct chrome *chrome, json_t *document, const struct rip_event *event)
 {
-    const struct known_id known = known_find(chrome->known, event);
+    const struct known_id known = known_find(chrome->base.known, event);
     struct open_stall *stall;
 
     if (!ARRAY_GROW(chrome->stalls, chrome->stall_count, chrome->stall_capacity))
@@ -318,7 +305,7 @@ static int take_stall(struct chrome *chrome, const struct rip_event *event)
 /* What an id was doing ends with what changes it. */
 static int before(struct chrome *chrome, const struct rip_event *event)
 {
-    const struct known_id known = known_find(chrome->known, event);
+    const struct known_id known = known_find(chrome->base.known, event);
 
     switch (event->kind) {
     case RIP_EVENT_STATE:
@@ -337,7 +324,7 @@ static int before(struct chrome *chrome, const struct rip_event *event)
 
 static int after(struct chrome *chrome, const struct rip_event *event)
 {
-    const struct known_id known = known_find(chrome->known, event);
+    const struct known_id known = known_find(chrome->base.known, event);
 
     switch (event->kind) {
     case RIP_EVENT_PROCESS:
@@ -353,24 +340,24 @@ static int after(struct chrome *chrome, const struct rip_event *event)
     }
 }
 
-static int chrome_take(void *format, const struct rip_event *event)
+static int chrome_take(struct exporter *exporter, const struct rip_event *event)
 {
-    struct chrome *chrome = format;
+    struct chrome *chrome = (struct chrome *)exporter;
     int result;
 
     if (chrome->base_wall_ns == 0)
         chrome->base_wall_ns = event->latest_wall_ns;
     result = before(chrome, event);
     if (result == 0)
-        result = known_take(chrome->known, event);
+        result = known_take(chrome->base.known, event);
     return result != 0 ? result : after(chrome, event);
 }
 
-static int chrome_finish(void *format)
+static int chrome_finish(struct exporter *exporter)
 {
-    struct chrome *chrome = format;
-    const struct replay_ids *ids = &chrome->known->ids;
-    const uint64_t end_wall_ns = chrome->known->wall_ns + 1000; /* what the last drain found shows, too */
+    struct chrome *chrome = (struct chrome *)exporter;
+    const struct replay_ids *ids = &chrome->base.known->ids;
+    const uint64_t end_wall_ns = chrome->base.known->wall_ns + 1000; /* what the last drain found shows, too */
     int result = begin_output(chrome);
 
     for (size_t i = 0; i < ids->count && result == 0; i++)
@@ -380,4 +367,4 @@ static int chrome_finish(void *format)
     return result != 0 ? result : write_text(chrome, "\n]}\n");
 }
 
-const struct export_format export_chrome = {chrome_create, chrome_take, chrome_finish, chrome_destroy};
+const struct export_format export_chrome = {sizeof(struct chrome), chrome_take, chrome_finish, chrome_done};

@@ -86,8 +86,7 @@ struct bytes {
 };
 
 struct ctf {
-    struct export_output output;
-    struct known *known;
+    struct exporter base;
     struct bytes packet; /* events of the packet that is being made */
     struct bytes head;
     uint64_t first_wall_ns; /* of the packet */
@@ -96,24 +95,12 @@ struct ctf {
     uint64_t discarded_count;
 };
 
-static void *ctf_create(const struct export_output *output, struct known *known)
+static void ctf_done(struct exporter *exporter)
 {
-    struct ctf *ctf = calloc(1, sizeof(*ctf));
+    struct ctf *ctf = (struct ctf *)exporter;
 
-    if (ctf != NULL)
-        *ctf = (struct ctf){.output = *output, .known = known};
-    return ctf;
-}
-
-static void ctf_destroy(void *format)
-{
-    struct ctf *ctf = format;
-
-    if (ctf == NULL)
-        return;
     free(ctf->packet.data);
     free(ctf->head.data);
-    free(ctf);
 }
 
 /* Bytes ------------------------------------------------------------------------------------------------------------ */
@@ -188,9 +175,9 @@ static int write_packet(struct ctf *ctf)
     put_u64(&ctf->head, ctf->discarded_count);
     if (ctf->head.failed || ctf->packet.failed)
         return -ENOMEM;
-    result = ctf->output.write(ctf->output.context, ctf->head.data, ctf->head.count);
+    result = ctf->base.output.write(ctf->base.output.context, ctf->head.data, ctf->head.count);
     if (result == 0)
-        result = ctf->output.write(ctf->output.context, ctf->packet.data, ctf->packet.count);
+        result = ctf->base.output.write(ctf->base.output.context, ctf->packet.data, ctf->packet.count);
     ctf->packet.count = 0;
     return result;
 }
@@ -198,7 +185,7 @@ static int write_packet(struct ctf *ctf)
 /* What all events have. */
 static struct bytes *begin_event(struct ctf *ctf, enum ctf_event number, const struct rip_event *event)
 {
-    const struct known_id known = known_find(ctf->known, event);
+    const struct known_id known = known_find(ctf->base.known, event);
     struct bytes *bytes = &ctf->packet;
 
     if (event->latest_wall_ns > ctf->last_wall_ns)
@@ -242,7 +229,8 @@ static void put_death(struct bytes *bytes, const struct rip_event_death *death)
 
 static void put_entry(struct ctf *ctf, const struct rip_event *event, const struct rip_entry *entry)
 {
-    const struct known_place place = known_place(ctf->known, known_find(ctf->known, event).process, entry->address);
+    const struct known_place place =
+        known_place(ctf->base.known, known_find(ctf->base.known, event).process, entry->address);
     const struct module_facts *module = place.module;
     struct bytes *bytes = begin_event(ctf, CTF_SNAP, event);
 
@@ -273,7 +261,7 @@ static void put_snap(struct ctf *ctf, const struct rip_event *event)
 static void put_totals(struct ctf *ctf, const struct rip_event *event)
 {
     const struct rip_event_totals *totals = &event->as.totals;
-    const struct replay_ring *ring = known_find(ctf->known, event).ring;
+    const struct replay_ring *ring = known_find(ctf->base.known, event).ring;
     const uint64_t before = ring != NULL ? ring->unseen_count : 0;
     const uint64_t more = totals->unseen_count > before ? totals->unseen_count - before : 0;
     struct bytes *bytes;
@@ -404,16 +392,16 @@ static void put_event(struct ctf *ctf, const struct rip_event *event)
     }
 }
 
-static int ctf_take(void *format, const struct rip_event *event)
+static int ctf_take(struct exporter *exporter, const struct rip_event *event)
 {
     const bool ends =
         event->kind == RIP_EVENT_EXIT || event->kind == RIP_EVENT_RING_END || event->kind == RIP_EVENT_TOTALS;
-    struct ctf *ctf = format;
+    struct ctf *ctf = (struct ctf *)exporter;
     int result;
 
     if (ends)
         put_event(ctf, event); /* about what is not known any more afterwards */
-    result = known_take(ctf->known, event);
+    result = known_take(ctf->base.known, event);
     if (result != 0)
         return result;
     if (!ends)
@@ -423,9 +411,9 @@ static int ctf_take(void *format, const struct rip_event *event)
     return ctf->packet.count >= PACKET_BYTES ? write_packet(ctf) : 0;
 }
 
-static int ctf_finish(void *format)
+static int ctf_finish(struct exporter *exporter)
 {
-    return write_packet(format);
+    return write_packet((struct ctf *)exporter);
 }
 
 char *export_ctf_metadata(void)
@@ -451,4 +439,4 @@ char *export_ctf_metadata(void)
     return text;
 }
 
-const struct export_format export_ctf = {ctf_create, ctf_take, ctf_finish, ctf_destroy};
+const struct export_format export_ctf = {sizeof(struct ctf), ctf_take, ctf_finish, ctf_done};

@@ -6,8 +6,7 @@
  *   chrome  the Trace Event Format (JSON), for speedscope, Perfetto and chrome://tracing
  *   folded  a line a stack, for flamegraph.pl and speedscope
  *
- * Each has create(), take() for each event in order, finish() and destroy(). take() also takes the event into the
- * struct known.
+ * Each takes the events in order, also into the struct known, and finishes.
  *
  * Guarantees
  *   A. Whatever the events say, what is written is well-formed: names are clean, times do not go back.
@@ -17,7 +16,6 @@
 #define RIPD_EXPORT_EXPORT_H
 
 #include <stddef.h>
-#include <stdint.h>
 
 #include "export/known.h"
 #include "rip/session.h"
@@ -27,13 +25,24 @@ struct export_output {
     int (*write)(void *context, const void *bytes, size_t count); /* 0 or -errno, which take() and finish() return */
 };
 
-struct export_format {
-    void *(*create)(const struct export_output *output, struct known *known); /* NULL: no memory. known stays the
-                                                                                  caller's */
-    int (*take)(void *format, const struct rip_event *event);
-    int (*finish)(void *format);
-    void (*destroy)(void *format);
+/* What the struct of each format begins with. */
+struct exporter {
+    const struct export_format *format;
+    struct export_output output;
+    struct known *known; /* the caller's */
 };
+
+struct export_format {
+    size_t bytes; /* of its struct, all zero at first behind struct exporter */
+    int (*take)(struct exporter *exporter, const struct rip_event *event);
+    int (*finish)(struct exporter *exporter);
+    void (*done)(struct exporter *exporter);
+};
+
+/* NULL: no memory. */
+struct exporter *export_new(const struct export_format *format, const struct export_output *output,
+                              struct known *known);
+void export_free(struct exporter *exporter); /* NULL is allowed */
 
 extern const struct export_format export_ctf;
 extern const struct export_format export_chrome;

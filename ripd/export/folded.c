@@ -23,8 +23,7 @@ struct stack {
 };
 
 struct folded {
-    struct export_output output;
-    struct known *known;
+    struct exporter base;
     struct stack *stacks;
     size_t stack_count;
     size_t stack_capacity;
@@ -32,26 +31,14 @@ struct folded {
     uint64_t other_count;
 };
 
-static void *folded_create(const struct export_output *output, struct known *known)
+static void folded_done(struct exporter *exporter)
 {
-    struct folded *folded = calloc(1, sizeof(*folded));
+    struct folded *folded = (struct folded *)exporter;
 
-    if (folded != NULL)
-        *folded = (struct folded){.output = *output, .known = known};
-    return folded;
-}
-
-static void folded_destroy(void *format)
-{
-    struct folded *folded = format;
-
-    if (folded == NULL)
-        return;
     for (size_t i = 0; i < folded->stack_count; i++)
         free(folded->stacks[i].text);
     free(folded->stacks);
     free(folded->index.places);
-    free(folded);
 }
 
 /* A frame may hold anything but what separates frames. Returns how long the stack is with it. */
@@ -78,7 +65,7 @@ static void format_stack(char stack[STACK_BYTES], const struct folded *folded, c
     known_name(known, text);
     length = add_frame(stack, length, text);
     while (count-- != 0) {
-        known_place_text(folded->known, process, known->id->entries[count].address, text);
+        known_place_text(folded->base.known, process, known->id->entries[count].address, text);
         length = add_frame(stack, length, text);
     }
     if (known->sample->idle != 0)
@@ -111,7 +98,7 @@ static int count_stack(struct folded *folded, const char *text, uint64_t count)
 /* The drains on which it was found as it is now, up to the one that is complete last. */
 static int count_id(struct folded *folded, const struct known_id *known)
 {
-    uint64_t drains = folded->known->ids.drain_count - known->id->since_drain;
+    uint64_t drains = folded->base.known->ids.drain_count - known->id->since_drain;
     char stack[STACK_BYTES];
 
     if (drains == 0)
@@ -134,10 +121,10 @@ static int count_ring(struct folded *folded, struct replay_ring *ring)
 }
 
 /* An id is counted as what it was before what changes it is taken in. */
-static int folded_take(void *format, const struct rip_event *event)
+static int folded_take(struct exporter *exporter, const struct rip_event *event)
 {
-    struct folded *folded = format;
-    const struct known_id known = known_find(folded->known, event);
+    struct folded *folded = (struct folded *)exporter;
+    const struct known_id known = known_find(folded->base.known, event);
     int result = 0;
 
     if (known.id != NULL &&
@@ -145,7 +132,7 @@ static int folded_take(void *format, const struct rip_event *event)
         result = count_id(folded, &known);
     else if (known.ring != NULL && event->kind == RIP_EVENT_RING_END)
         result = count_ring(folded, known.ring);
-    return result != 0 ? result : known_take(folded->known, event);
+    return result != 0 ? result : known_take(folded->base.known, event);
 }
 
 static int compare_stacks(const void *left, const void *right)
@@ -158,13 +145,13 @@ static int write_stack(struct folded *folded, const char *text, uint64_t count)
     char line[STACK_BYTES + 32];
     int length = snprintf(line, sizeof(line), "%s %" PRIu64 "\n", text, count);
 
-    return folded->output.write(folded->output.context, line, (size_t)length);
+    return folded->base.output.write(folded->base.output.context, line, (size_t)length);
 }
 
-static int folded_finish(void *format)
+static int folded_finish(struct exporter *exporter)
 {
-    struct folded *folded = format;
-    const struct replay_ids *ids = &folded->known->ids;
+    struct folded *folded = (struct folded *)exporter;
+    const struct replay_ids *ids = &folded->base.known->ids;
     int result = 0;
 
     for (size_t i = 0; i < ids->count && result == 0; i++)
@@ -178,4 +165,4 @@ static int folded_finish(void *format)
     return result;
 }
 
-const struct export_format export_folded = {folded_create, folded_take, folded_finish, folded_destroy};
+const struct export_format export_folded = {sizeof(struct folded), folded_take, folded_finish, folded_done};

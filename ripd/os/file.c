@@ -197,6 +197,20 @@ ssize_t file_read_at(int directory, char *buffer, size_t size, const char *forma
     return bytes < 0 ? bytes : (ssize_t)length;
 }
 
+int file_write(int descriptor, const void *bytes, size_t count, size_t *ret_written)
+{
+    for (*ret_written = 0; *ret_written < count;) {
+        const ssize_t written = write(descriptor, (const char *)bytes + *ret_written, count - *ret_written);
+
+        if (written < 0 && errno == EINTR)
+            continue;
+        if (written <= 0)
+            return written < 0 ? -errno : -ENOSPC;
+        *ret_written += (size_t)written;
+    }
+    return 0;
+}
+
 int file_lock_holder(int descriptor, uint64_t offset, uint32_t *ret_pid)
 {
     struct flock lock = {.l_type = F_RDLCK, .l_whence = SEEK_SET, .l_start = (off_t)offset, .l_len = 1};

@@ -54,6 +54,9 @@ int file_list(int directory, size_t limit, int (*visit)(void *context, const cha
 __attribute__((format(printf, 4, 5))) ssize_t file_read_at(int directory, char *buffer, size_t size, const char *format,
                                                            ...);
 
+/* Writes all of it: 0, or -errno and *ret_written says how much of it was written. */
+int file_write(int descriptor, const void *bytes, size_t count, size_t *ret_written);
+
 /*
  * Who holds a write lock on byte offset, POSIX or open-file-description. *ret_pid: 0 nobody, else the pid in our
  * namespace, or UINT32_MAX when it has none that we can see.

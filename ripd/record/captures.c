@@ -99,21 +99,6 @@ static int open_user(int parent, uint32_t user)
     return descriptor;
 }
 
-static int write_all(int descriptor, const unsigned char *bytes, size_t count)
-{
-    while (count != 0) {
-        ssize_t written = write(descriptor, bytes, count);
-
-        if (written < 0 && errno == EINTR)
-            continue;
-        if (written <= 0)
-            return written < 0 ? -errno : -EIO;
-        bytes += written;
-        count -= (size_t)written;
-    }
-    return fsync(descriptor) == 0 ? 0 : -errno;
-}
-
 /* A name of its own for a file that is complete. */
 static int publish(int folder, const struct entry *entry)
 {
@@ -139,13 +124,16 @@ static int publish(int folder, const struct entry *entry)
 static int write_file(int folder, const struct entry *entry, const void *bytes, size_t count)
 {
     int descriptor, result;
+    size_t written;
 
     unlinkat(folder, NEW_NAME, 0);
     descriptor = openat(folder, NEW_NAME, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
     if (descriptor < 0)
         return -errno;
     admit(descriptor, entry->owner, "r--");
-    result = write_all(descriptor, bytes, count);
+    result = file_write(descriptor, bytes, count, &written);
+    if (result == 0 && fsync(descriptor) != 0)
+        result = -errno;
     close(descriptor);
     if (result == 0)
         result = publish(folder, entry);

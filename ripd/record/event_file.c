@@ -104,19 +104,19 @@ static int open_file(struct event_file *file)
 /* One line about a failure: which directory, what in it, what was expected. */
 static void explain(const char *path, const char *what, uint32_t holder, int status, char **ret_error)
 {
-    char *text = NULL;
+    char *text = NULL, pid[32] = "";
     int length;
 
-    if (status == -EBUSY && holder != 0 && holder != UINT32_MAX)
-        length = asprintf(&text, "state directory '%s': another ripd has it (pid %u)", path, holder);
-    else if (status == -EBUSY)
-        length = asprintf(&text, "state directory '%s': another ripd has it", path);
-    else if (status == -ENOTSUP)
-        length = asprintf(&text, "state directory '%s': %s is not a regular file", path, what);
-    else if (what != NULL)
-        length = asprintf(&text, "state directory '%s': %s: %s", path, what, strerror(-status));
+    if (holder != 0 && holder != UINT32_MAX)
+        snprintf(pid, sizeof(pid), " (pid %u)", holder);
+    if (status == -EBUSY)
+        length = asprintf(&text, "state directory '%s': another ripd has it%s", path, pid);
     else
-        length = asprintf(&text, "state directory '%s': %s", path, strerror(-status));
+        length = asprintf(&text, "state directory '%s': %s%s%s", path, what != NULL ? what : "",
+                          status == -ENOTSUP ? " is "
+                          : what != NULL     ? ": "
+                                             : "",
+                          status == -ENOTSUP ? "not a regular file" : strerror(-status));
     *ret_error = length >= 0 ? text : NULL;
 }
 
@@ -236,26 +236,6 @@ int event_file_cut(struct event_file *file, uint64_t bytes)
     return 0;
 }
 
-/* All of it, or -errno; *ret_written says how much is there. */
-static int write_all(int descriptor, const char *text, size_t length, size_t *ret_written)
-{
-    size_t written = 0;
-
-    while (written < length) {
-        ssize_t bytes = write(descriptor, text + written, length - written);
-
-        if (bytes < 0 && errno == EINTR)
-            continue;
-        if (bytes <= 0) {
-            *ret_written = written;
-            return bytes < 0 ? -errno : -ENOSPC;
-        }
-        written += (size_t)bytes;
-    }
-    *ret_written = written;
-    return 0;
-}
-
 int event_file_append(struct event_file *file, const char *line, size_t length)
 {
     size_t written;
@@ -264,13 +244,13 @@ int event_file_append(struct event_file *file, const char *line, size_t length)
     if (file->descriptor < 0)
         return -ENOENT;
     if (file->torn) {
-        status = write_all(file->descriptor, "\n", 1, &written);
+        status = file_write(file->descriptor, "\n", 1, &written);
         if (status != 0)
             return status;
         file->bytes++;
         file->torn = false;
     }
-    status = write_all(file->descriptor, line, length, &written);
+    status = file_write(file->descriptor, line, length, &written);
     if (status == 0)
         file->bytes += written;
     else if (written != 0)
@@ -309,7 +289,7 @@ int event_file_turn(struct event_file *file, const char *head, size_t length)
     descriptor = open_checked(file->directory, EVENT_FILE_NEW_NAME, O_RDWR | O_APPEND | O_CREAT | O_EXCL);
     if (descriptor < 0)
         return descriptor;
-    status = write_all(descriptor, head, length, &written);
+    status = file_write(descriptor, head, length, &written);
     if (status == 0 && fdatasync(descriptor) != 0)
         status = -errno;
     if (status == 0)

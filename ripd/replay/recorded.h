@@ -15,47 +15,36 @@ struct standstill {
     uint64_t progress;
 };
 
-struct recorded_event {
+struct recorded_entry {
     struct standstill at;
-    uint64_t order;
-    struct event *event;
-    bool used;
-};
-
-struct recorded_verdict {
-    struct standstill at;
-    uint64_t order; /* of the scan */
+    uint64_t order;      /* ascends: of a verdict its scan */
+    struct event *event; /* a reference; NULL: it is a verdict */
     struct verdict verdict;
+    bool used; /* the caller's */
 };
 
 /* All zero = nothing. */
 struct recorded {
-    struct recorded_event *events;
-    size_t event_count;
-    size_t event_capacity;
-    size_t bytes; /* of both */
-    struct recorded_verdict *verdicts;
-    size_t verdict_count;
-    size_t verdict_capacity;
+    struct recorded_entry *entries;
+    size_t count;
+    size_t capacity;
+    size_t bytes; /* of all */
 };
 
 void recorded_done(struct recorded *recorded);
 
 /* Takes over the event's reference, also on failure. 0 or -ENOMEM. */
-int recorded_add_event(struct recorded *recorded, struct standstill at, struct event *event);
-int recorded_add_verdict(struct recorded *recorded, struct standstill at, uint64_t scan, struct verdict verdict);
+int recorded_add(struct recorded *recorded, struct recorded_entry entry);
 
 /* After the last one was added. */
 void recorded_sort(struct recorded *recorded);
 
-/* The event of that kind and episode of an id. NULL: none. */
-struct recorded_event *recorded_event_of(const struct recorded *recorded, struct standstill at, enum event_kind kind,
-                                         uint64_t episode);
-/* The begin of an episode at that standstill. NULL: none. */
-struct recorded_event *recorded_begin_at(const struct recorded *recorded, struct standstill at);
+/* The event of that kind and episode of an id; episode 0: the one at that standstill. NULL: none. */
+struct recorded_entry *recorded_event(const struct recorded *recorded, struct standstill at, enum event_kind kind,
+                                      uint64_t episode);
 
 /* The verdict on that standstill as of a scan; the first one, if that came later. False: there is none. */
-bool recorded_verdict_at(const struct recorded *recorded, struct standstill at, uint64_t scan,
-                         struct verdict *ret_verdict);
+bool recorded_verdict(const struct recorded *recorded, struct standstill at, uint64_t scan,
+                      struct verdict *ret_verdict);
 
 #endif

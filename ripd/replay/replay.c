@@ -151,8 +151,8 @@ static int take_data(struct replay *replay, const struct replay_data *data)
     if (replay->has_settings && replay->settings.reason == SCAN_SETTINGS_STARTED) {
         replay->run++;
         replay_ids_restart(&replay->ids);
-        for (size_t i = replay->of_drain; i < replay->recorded.event_count && !replay->replaying; i++)
-            replay->recorded.events[i].at.run = replay->run; /* they came before this drain, and are of this run */
+        for (size_t i = replay->of_drain; i < replay->recorded.count && !replay->replaying; i++)
+            replay->recorded.entries[i].at.run = replay->run; /* they came before this drain, and are of this run */
     }
     find_serials(replay);
     use_numbers(replay);
@@ -191,8 +191,11 @@ static int learn_event(struct replay *replay, const struct rip_event *event)
     }
     replay->counts.recorded_count++;
     replay->counts.recorded_begin_count += published->kind == EVENT_BEGIN;
-    return recorded_add_event(&replay->recorded, standstill_of(replay, event->ring, event->slot, event->generation),
-                              published);
+    return recorded_add(&replay->recorded, (struct recorded_entry){
+                                               .at = standstill_of(replay, event->ring, event->slot, event->generation),
+                                               .order = replay->recorded.count,
+                                               .event = published,
+                                           });
 }
 
 static int learn_verdicts(struct replay *replay)
@@ -206,9 +209,12 @@ static int learn_verdicts(struct replay *replay)
         if (replay->recorded.bytes > REPLAY_RECORDED_BYTES_MAX)
             return -EFBIG;
         if (verdict.state != ID_RUNNING)
-            result = recorded_add_verdict(&replay->recorded,
-                                          standstill_of(replay, (uint32_t)row[0], (uint32_t)row[1], (uint32_t)row[2]),
-                                          replay->now.sequence, verdict);
+            result = recorded_add(&replay->recorded,
+                                  (struct recorded_entry){
+                                      .at = standstill_of(replay, (uint32_t)row[0], (uint32_t)row[1], (uint32_t)row[2]),
+                                      .order = replay->now.sequence,
+                                      .verdict = verdict,
+                                  });
     }
     return result;
 }
@@ -226,11 +232,12 @@ int replay_learn(struct replay *replay, const struct rip_event *event, const str
     if (event->kind != RIP_EVENT_DRAIN)
         return 0;
     replay->counts.by_ripd |= replay->has_scan;
-    replay->of_drain = replay->recorded.event_count;
     replay->now = replay->last = event->as.drain;
     if (replay->first.sequence == 0)
         replay->first = event->as.drain;
-    return learn_verdicts(replay);
+    result = learn_verdicts(replay);
+    replay->of_drain = replay->recorded.count;
+    return result;
 }
 
 /* The second time -------------------------------------------------------------------------------------------------- */
@@ -318,11 +325,11 @@ static int adopt(struct replay *replay)
 
     for (size_t i = 0; i < count && result == 0; i++) {
         struct detector_adoption *adoption = &adoptions[i];
-        struct recorded_event *begin;
+        struct recorded_entry *begin;
         struct episode episode;
 
         scan_record_adopted(&replay->scan, i, adoption, &episode);
-        begin = recorded_event_of(
+        begin = recorded_event(
             &replay->recorded,
             (struct standstill){
                 .run = replay->run, .ring = adoption->ring, .slot = adoption->slot, .generation = adoption->generation},
@@ -454,7 +461,7 @@ static struct verdict judge(const struct replay *replay, const struct detector_s
     struct verdict verdict;
 
     *ret_certain = false;
-    if (!recorded_verdict_at(&replay->recorded, at, replay->now.sequence, &verdict))
+    if (!recorded_verdict(&replay->recorded, at, replay->now.sequence, &verdict))
         return judge_by_call(suspect, ring != NULL && ring->preload, ret_certain);
     *ret_certain = true;
     return verdict;
@@ -511,14 +518,14 @@ static int add_pending(struct replay *replay, struct pending pending)
 }
 
 /* What ripd published where a case begins or ends. NULL: nothing. */
-static struct recorded_event *recorded_of(const struct replay *replay, const struct case_report *report)
+static struct recorded_entry *recorded_of(const struct replay *replay, const struct case_report *report)
 {
     const struct stall_case *stall = report->stall;
     const struct standstill at = {replay->run, stall->ring, stall->slot, stall->generation, stall->episode.progress};
 
     if (replay->counts.exact)
-        return recorded_event_of(&replay->recorded, at, report->kind, stall->episode.number);
-    return report->kind == EVENT_BEGIN ? recorded_begin_at(&replay->recorded, at) : NULL;
+        return recorded_event(&replay->recorded, at, report->kind, stall->episode.number);
+    return report->kind == EVENT_BEGIN ? recorded_event(&replay->recorded, at, EVENT_BEGIN, 0) : NULL;
 }
 
 static int compare_pending(const void *left, const void *right)
@@ -569,7 +576,7 @@ static void name_place(const struct replay *replay, const struct item *item)
 static int announce_report(struct replay *replay, const struct case_report *report, const struct snapshot *moment)
 {
     struct stall_case *stall = report->stall;
-    struct recorded_event *recorded = recorded_of(replay, report);
+    struct recorded_entry *recorded = recorded_of(replay, report);
     const struct event *seen = recorded != NULL ? recorded->event : NULL;
     struct event_label label = {replay->sequence + 1, false};
 
@@ -599,7 +606,7 @@ static int announce_all(struct replay *replay, const struct case_report *reports
     int result = 0;
 
     for (size_t i = 0; i < count && result == 0; i++) {
-        const struct recorded_event *recorded = replay->counts.exact ? recorded_of(replay, &reports[i]) : NULL;
+        const struct recorded_entry *recorded = replay->counts.exact ? recorded_of(replay, &reports[i]) : NULL;
 
         result =
             add_pending(replay, (struct pending){.sequence = recorded != NULL ? recorded->event->sequence : UINT64_MAX,
