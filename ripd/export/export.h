@@ -41,7 +41,7 @@ struct export_format {
 
 /* NULL: no memory. */
 struct exporter *export_new(const struct export_format *format, const struct export_output *output,
-                              struct known *known);
+                            struct known *known);
 void export_free(struct exporter *exporter); /* NULL is allowed */
 
 extern const struct export_format export_ctf;
