@@ -42,84 +42,91 @@ static struct kernel_reading with_descriptor(long number, const char *link)
     return reading;
 }
 
-static void assert_facts(const struct kernel_reading *reading, const struct proc_socket *socket, const char *call,
-                         int64_t descriptor, const char *target)
+static struct kernel_reading reading;
+
+/* The reading in words: the call, the number of its descriptor, and what it waits for. */
+static void shows_with(const struct proc_socket *socket, const char *expected)
 {
-    struct kernel_facts *facts = kernel_decode(reading, socket);
+    struct kernel_facts *facts = kernel_decode(&reading, socket);
+    char text[KERNEL_TARGET_BYTES + 64], number[24] = "";
 
     assert_non_null(facts);
-    if (call == NULL)
-        assert_null(facts->syscall);
-    else
-        assert_string_equal(facts->syscall, call);
-    assert_int_equal(facts->descriptor, descriptor);
-    assert_string_equal(facts->target, target);
+    if (facts->descriptor != -1)
+        snprintf(number, sizeof(number), "%lld", (long long)facts->descriptor);
+    snprintf(text, sizeof(text), "%s(%s) %s", facts->syscall != NULL ? facts->syscall : "", number, facts->target);
     kernel_facts_unref(facts);
+    assert_string_equal(text, expected);
+}
+
+static void shows(const char *expected)
+{
+    shows_with(NULL, expected);
 }
 
 /* Targets ---------------------------------------------------------------------------------------------------------- */
 
 TEST(descriptors)
 {
-    struct kernel_reading reading = with_descriptor(SYS_read, "/data/x (deleted)");
-
-    assert_facts(&reading, NULL, "read", 12, "/data/x (deleted)");
+    reading = with_descriptor(SYS_read, "/data/x (deleted)");
+    shows("read(12) /data/x (deleted)");
     reading.descriptor.link_cut = true;
-    assert_facts(&reading, NULL, "read", 12, "/data/x (deleted)...");
+    shows("read(12) /data/x (deleted)...");
     reading = with_descriptor(SYS_read, "anon_inode:[eventfd]");
-    assert_facts(&reading, NULL, "read", 12, "eventfd");
+    shows("read(12) eventfd");
     reading = with_descriptor(SYS_read, "anon_inode:[");
-    assert_facts(&reading, NULL, "read", 12, "anon_inode:[");
+    shows("read(12) anon_inode:[");
     reading = with_descriptor(SYS_read, "anon_inode:inotify"); /* the one without brackets */
-    assert_facts(&reading, NULL, "read", 12, "inotify");
+    shows("read(12) inotify");
     reading = with_descriptor(SYS_read, "anon_inode:[]");
-    assert_facts(&reading, NULL, "read", 12, "");
+    shows("read(12) ");
     reading = with_descriptor(SYS_read, "anon_inode:");
-    assert_facts(&reading, NULL, "read", 12, "anon_inode:");
+    shows("read(12) anon_inode:");
     reading = with_descriptor(SYS_mq_timedreceive, "/orders");
-    assert_facts(&reading, NULL, "mq_timedreceive", 12, "/orders");
+    shows("mq_timedreceive(12) /orders");
     reading = with_descriptor(SYS_mq_timedsend, "/orders");
-    assert_facts(&reading, NULL, "mq_timedsend", 12, "/orders");
+    shows("mq_timedsend(12) /orders");
     reading = with_descriptor(SYS_write, "pipe:[17]");
-    assert_facts(&reading, NULL, "write", 12, "pipe:[17]");
+    shows("write(12) pipe:[17]");
     reading.has &= ~KERNEL_HAS_DESCRIPTOR;
-    assert_facts(&reading, NULL, "write", 12, "");
+    shows("write(12) ");
 }
 
 TEST(sockets)
 {
     struct proc_socket socket = {
         .kind = PROC_SOCKET_TCP, .state = 1, .local = {{127, 0, 0, 1}, 51334}, .remote = {{127, 0, 0, 1}, 5432}};
-    struct kernel_reading reading = with_descriptor(SYS_recvfrom, "socket:[99]");
 
+    reading = with_descriptor(SYS_recvfrom, "socket:[99]");
     assert_int_equal(kernel_decode_socket(&reading), 99);
-    assert_facts(&reading, NULL, "recvfrom", 12, "socket:[99]");
-    assert_facts(&reading, &socket, "recvfrom", 12, "tcp 127.0.0.1:51334 -> 127.0.0.1:5432");
+    shows("recvfrom(12) socket:[99]");
+    shows_with(&socket, "recvfrom(12) tcp 127.0.0.1:51334 -> 127.0.0.1:5432");
     socket.state = 2;
-    assert_facts(&reading, &socket, "recvfrom", 12, "tcp 127.0.0.1:51334 -> 127.0.0.1:5432 SYN_SENT");
+    shows_with(&socket, "recvfrom(12) tcp 127.0.0.1:51334 -> 127.0.0.1:5432 SYN_SENT");
     socket.state = 10;
     socket.remote.port = 0;
-    assert_facts(&reading, &socket, "recvfrom", 12, "tcp 127.0.0.1:51334 LISTEN");
+    shows_with(&socket, "recvfrom(12) tcp 127.0.0.1:51334 LISTEN");
     socket.kind = PROC_SOCKET_UDP;
-    assert_facts(&reading, &socket, "recvfrom", 12, "udp 127.0.0.1:51334");
+    shows_with(&socket, "recvfrom(12) udp 127.0.0.1:51334");
     socket.kind = PROC_SOCKET_UNIX;
-    assert_facts(&reading, &socket, "recvfrom", 12, "unix socket:[99]");
+    shows_with(&socket, "recvfrom(12) unix socket:[99]");
     strcpy(socket.path, "/run/db.sock");
-    assert_facts(&reading, &socket, "recvfrom", 12, "unix /run/db.sock");
+    shows_with(&socket, "recvfrom(12) unix /run/db.sock");
     socket.listens = true;
-    assert_facts(&reading, &socket, "recvfrom", 12, "unix /run/db.sock LISTEN");
+    shows_with(&socket, "recvfrom(12) unix /run/db.sock LISTEN");
     reading = with_descriptor(SYS_read, "/a");
     assert_int_equal(kernel_decode_socket(&reading), 0);
 }
 
-static void assert_unix(const struct kernel_unix *known, const char *target)
+static void shows_unix(const struct kernel_unix *known, const char *target)
 {
-    struct kernel_reading reading = with_descriptor(SYS_recvfrom, "socket:[99]");
+    char expected[KERNEL_TARGET_BYTES + 64];
 
+    reading = with_descriptor(SYS_recvfrom, "socket:[99]");
     reading.has |= KERNEL_HAS_UNIX;
     reading.unix_socket = *known;
     assert_int_equal(kernel_decode_socket(&reading), 0); /* nothing to look for in tables */
-    assert_facts(&reading, NULL, "recvfrom", 12, target);
+    snprintf(expected, sizeof(expected), "recvfrom(12) %s", target);
+    shows(expected);
 }
 
 TEST(unix_sockets)
@@ -127,212 +134,215 @@ TEST(unix_sockets)
     struct kernel_unix known = {.peer = KERNEL_PEER_UNKNOWN};
     char longest[KERNEL_TARGET_BYTES];
 
-    assert_unix(&known, "unix socket:[99]");
+    shows_unix(&known, "unix socket:[99]");
     known.peer = KERNEL_PEER_NONE;
-    assert_unix(&known, "unix socket:[99] UNCONNECTED");
+    shows_unix(&known, "unix socket:[99] UNCONNECTED");
     known.peer = KERNEL_PEER_QUEUED;
-    assert_unix(&known, "unix socket:[99] NOT_ACCEPTED");
+    shows_unix(&known, "unix socket:[99] NOT_ACCEPTED");
     known.peer = KERNEL_PEER_CLOSED;
-    assert_unix(&known, "unix socket:[99] PEER_CLOSED");
+    shows_unix(&known, "unix socket:[99] PEER_CLOSED");
     known = (struct kernel_unix){.peer = KERNEL_PEER_SOCKET, .peer_inode = 100};
-    assert_unix(&known, "unix socket:[99] -> socket:[100]");
+    shows_unix(&known, "unix socket:[99] -> socket:[100]");
     strcpy(known.name, "/run/db.sock");
-    assert_unix(&known, "unix /run/db.sock -> socket:[100]");
+    shows_unix(&known, "unix /run/db.sock -> socket:[100]");
     strcpy(known.peer_name, "@client");
-    assert_unix(&known, "unix /run/db.sock -> @client");
+    shows_unix(&known, "unix /run/db.sock -> @client");
     known.peer = KERNEL_PEER_QUEUED;
-    assert_unix(&known, "unix /run/db.sock -> @client NOT_ACCEPTED");
+    shows_unix(&known, "unix /run/db.sock -> @client NOT_ACCEPTED");
     known = (struct kernel_unix){.peer = KERNEL_PEER_NONE, .listening = true, .name = "/run/db.sock"};
-    assert_unix(&known, "unix /run/db.sock LISTEN");
+    shows_unix(&known, "unix /run/db.sock LISTEN");
     known = (struct kernel_unix){.peer = KERNEL_PEER_QUEUED, .peer_inode = 1};
     memset(known.name, 'n', sizeof(known.name) - 1);
     memset(known.peer_name, 'p', sizeof(known.peer_name) - 1);
     snprintf(longest, sizeof(longest), "unix %s -> %s NOT_ACCEPTED", known.name, known.peer_name);
-    assert_unix(&known, longest); /* there is room for all of it */
+    shows_unix(&known, longest); /* there is room for all of it */
 }
 
 TEST(other_calls)
 {
-    struct kernel_reading reading = in_call(SYS_futex, 0x7f0000001000, FUTEX_WAIT | FUTEX_PRIVATE_FLAG);
-
-    assert_facts(&reading, NULL, "futex", -1, "futex wait private"); /* and no address */
+    reading = in_call(SYS_futex, 0x7f0000001000, FUTEX_WAIT | FUTEX_PRIVATE_FLAG);
+    shows("futex() futex wait private"); /* and no address */
     reading.call.arguments[1] = FUTEX_LOCK_PI;
-    assert_facts(&reading, NULL, "futex", -1, "futex lock_pi shared");
+    shows("futex() futex lock_pi shared");
     reading.call.arguments[1] = 99;
-    assert_facts(&reading, NULL, "futex", -1, "");
+    shows("futex() ");
     reading = in_call(SYS_ppoll, 0x7f0000001000, 3);
-    assert_facts(&reading, NULL, "ppoll", -1, "3 descriptors");
+    shows("ppoll() 3 descriptors");
     reading.call.arguments[1] = 1;
-    assert_facts(&reading, NULL, "ppoll", -1, "1 descriptor");
+    shows("ppoll() 1 descriptor");
     reading.has |= KERNEL_HAS_DESCRIPTOR; /* which one: read from its memory */
     reading.descriptor_number = 7;
     strcpy(reading.descriptor.link, "pipe:[17]");
-    assert_facts(&reading, NULL, "ppoll", 7, "pipe:[17]");
+    shows("ppoll(7) pipe:[17]");
     reading = in_call(SYS_pselect6, 0, 0);
-    assert_facts(&reading, NULL, "pselect6", -1, "0 descriptors");
+    shows("pselect6() 0 descriptors");
     reading = in_call(SYS_pselect6, 17, 0);
-    assert_facts(&reading, NULL, "pselect6", -1, "descriptors below 17");
+    shows("pselect6() descriptors below 17");
     reading = in_call(SYS_msgrcv, 4, 0);
-    assert_facts(&reading, NULL, "msgrcv", -1, "message queue 4");
+    shows("msgrcv() message queue 4");
     reading = in_call(SYS_msgsnd, 4, 0);
-    assert_facts(&reading, NULL, "msgsnd", -1, "message queue 4");
+    shows("msgsnd() message queue 4");
     reading = in_call(SYS_semtimedop, 5, 0);
-    assert_facts(&reading, NULL, "semtimedop", -1, "semaphore set 5");
+    shows("semtimedop() semaphore set 5");
 #ifdef SYS_semop /* some machines have the other alone */
     reading = in_call(SYS_semop, 5, 0);
-    assert_facts(&reading, NULL, "semop", -1, "semaphore set 5");
+    shows("semop() semaphore set 5");
 #endif
     reading = in_call(SYS_wait4, 4711, 0);
-    assert_facts(&reading, NULL, "wait4", -1, "child 4711");
+    shows("wait4() child 4711");
     reading = in_call(SYS_wait4, UINT64_MAX, 0);
-    assert_facts(&reading, NULL, "wait4", -1, "any child");
+    shows("wait4() any child");
     reading = in_call(SYS_waitid, P_PID, 4711);
-    assert_facts(&reading, NULL, "waitid", -1, "child 4711");
+    shows("waitid() child 4711");
     reading = in_call(SYS_waitid, P_PGID, 4711);
-    assert_facts(&reading, NULL, "waitid", -1, "a child");
+    shows("waitid() a child");
     reading = in_call(SYS_rt_sigtimedwait, 0, 0);
-    assert_facts(&reading, NULL, "rt_sigtimedwait", -1, "a signal");
+    shows("rt_sigtimedwait() a signal");
     reading = in_call(SYS_getpid, 1, 2);
-    assert_facts(&reading, NULL, "getpid", -1, "");
+    shows("getpid() ");
     reading = in_call(100000, 1, 2);
-    assert_facts(&reading, NULL, NULL, -1, "");
+    shows("() ");
     reading = in_call(SYS_read, 1, 2);
     reading.call.stack_pointer = 0xffffd000; /* of 32 bits: its numbers are others */
-    assert_facts(&reading, NULL, NULL, -1, "");
+    shows("() ");
+}
+
+static void assert_asked(uint64_t expected_ns)
+{
+    struct kernel_facts *facts = kernel_decode(&reading, NULL);
+
+    assert_int_equal(facts->asked_ns, expected_ns);
+    kernel_facts_unref(facts);
 }
 
 TEST(timeouts)
 {
-    struct kernel_reading reading = in_call(SYS_epoll_pwait, 5, 0);
-    struct kernel_facts *facts;
-
+    reading = in_call(SYS_epoll_pwait, 5, 0);
     reading.call.arguments[3] = 2500;
-    facts = kernel_decode(&reading, NULL);
-    assert_int_equal(facts->asked_ns, 2500 * MS);
-    kernel_facts_unref(facts);
+    assert_asked(2500 * MS);
     reading.call.arguments[3] = 0xffffffff; /* -1 as the register has it */
-    facts = kernel_decode(&reading, NULL);
-    assert_int_equal(facts->asked_ns, KERNEL_UNKNOWN);
-    kernel_facts_unref(facts);
+    assert_asked(KERNEL_UNKNOWN);
     reading = in_call(SYS_nanosleep, STACK, 0);
     reading.has |= KERNEL_HAS_TIMEOUT;
     reading.timeout_ns = 7 * MS;
-    facts = kernel_decode(&reading, NULL);
-    assert_int_equal(facts->asked_ns, 7 * MS);
-    kernel_facts_unref(facts);
+    assert_asked(7 * MS);
 }
 
 /* Names, from the memory of the thread ----------------------------------------------------------------------------- */
 
-static void name(struct kernel_reading *reading, const char *first, const char *second)
+static void name(const char *first, const char *second)
 {
-    reading->has |= KERNEL_HAS_NAMES;
-    snprintf(reading->names[0].text, sizeof(reading->names[0].text), "%s", first);
-    snprintf(reading->names[1].text, sizeof(reading->names[1].text), "%s", second);
+    reading.has |= KERNEL_HAS_NAMES;
+    snprintf(reading.names[0].text, sizeof(reading.names[0].text), "%s", first);
+    snprintf(reading.names[1].text, sizeof(reading.names[1].text), "%s", second);
 }
 
 TEST(paths)
 {
-    struct kernel_reading reading = in_call(SYS_openat, 0, 0);
-    char longest[KERNEL_TARGET_BYTES];
+    char longest[KERNEL_TARGET_BYTES + 64];
 
-    assert_facts(&reading, NULL, "openat", -1, "");
-    name(&reading, "/run/queue", "");
-    assert_facts(&reading, NULL, "openat", -1, "/run/queue");
+    reading = in_call(SYS_openat, 0, 0);
+    shows("openat() ");
+    name("/run/queue", "");
+    shows("openat() /run/queue");
     reading.names[0].cut = true;
-    assert_facts(&reading, NULL, "openat", -1, "/run/queue...");
+    shows("openat() /run/queue...");
     reading = in_call(SYS_renameat2, 0, 0);
-    name(&reading, "/a/old", "/b/new");
-    assert_facts(&reading, NULL, "renameat2", -1, "/a/old -> /b/new");
+    name("/a/old", "/b/new");
+    shows("renameat2() /a/old -> /b/new");
     reading = in_call(SYS_mount, 0, 0);
-    name(&reading, "", "/mnt");
-    assert_facts(&reading, NULL, "mount", -1, "/mnt");
-    name(&reading, "server:/export", "/mnt");
-    assert_facts(&reading, NULL, "mount", -1, "server:/export -> /mnt");
+    name("", "/mnt");
+    shows("mount() /mnt");
+    name("server:/export", "/mnt");
+    shows("mount() server:/export -> /mnt");
     for (size_t i = 0; i < SYSCALL_PATHS_MAX; i++) {
         memset(reading.names[i].text, 'p', sizeof(reading.names[i].text) - 1);
         reading.names[i].cut = true;
     }
-    snprintf(longest, sizeof(longest), "%s... -> %s...", reading.names[0].text, reading.names[1].text);
-    assert_facts(&reading, NULL, "mount", -1, longest);     /* there is room for all of it */
+    snprintf(longest, sizeof(longest), "mount() %s... -> %s...", reading.names[0].text, reading.names[1].text);
+    shows(longest);                                         /* there is room for all of it */
     reading = with_descriptor(SYS_newfstatat, "/mnt/file"); /* fstat(): no path, but the descriptor of its directory */
     reading.descriptor_number = 12;
-    assert_facts(&reading, NULL, "newfstatat", 12, "/mnt/file");
+    shows("newfstatat(12) /mnt/file");
     reading = in_call(SYS_read, 12, 0);
-    name(&reading, "/etc/passwd", "");
-    assert_facts(&reading, NULL, "read", 12, ""); /* which is given no path */
+    name("/etc/passwd", "");
+    shows("read(12) "); /* which is given no path */
 }
 
 TEST(addresses_of_internet_sockets)
 {
     struct proc_socket socket = {.kind = PROC_SOCKET_UDP, .state = 7, .local = {{127, 0, 0, 1}, 4000}};
-    struct kernel_reading reading = with_descriptor(SYS_sendto, "socket:[99]");
 
-    name(&reading, "10.0.0.1:53", "");
-    assert_facts(&reading, &socket, "sendto", 12, "udp 127.0.0.1:4000 -> 10.0.0.1:53");
+    reading = with_descriptor(SYS_sendto, "socket:[99]");
+    name("10.0.0.1:53", "");
+    shows_with(&socket, "sendto(12) udp 127.0.0.1:4000 -> 10.0.0.1:53");
     socket.remote = (struct proc_address){{10, 0, 0, 2}, 53};
-    assert_facts(&reading, &socket, "sendto", 12, "udp 127.0.0.1:4000 -> 10.0.0.1:53");
+    shows_with(&socket, "sendto(12) udp 127.0.0.1:4000 -> 10.0.0.1:53");
     socket.kind = PROC_SOCKET_TCP;
     socket.state = 2;
-    assert_facts(&reading, &socket, "sendto", 12, "tcp 127.0.0.1:4000 -> 10.0.0.2:53 SYN_SENT");
-    assert_facts(&reading, NULL, "sendto", 12, "socket:[99]"); /* of a protocol that may not look at it */
+    shows_with(&socket, "sendto(12) tcp 127.0.0.1:4000 -> 10.0.0.2:53 SYN_SENT");
+    shows("sendto(12) socket:[99]"); /* of a protocol that may not look at it */
     reading = with_descriptor(SYS_connect, "socket:[99]");
-    assert_facts(&reading, NULL, "connect", 12, "socket:[99]");
-    name(&reading, "vsock 2:1024", "");
-    assert_facts(&reading, NULL, "connect", 12, "socket:[99] -> vsock 2:1024 CONNECTING");
+    shows("connect(12) socket:[99]");
+    name("vsock 2:1024", "");
+    shows("connect(12) socket:[99] -> vsock 2:1024 CONNECTING");
 }
 
 TEST(addresses_of_unix_sockets)
 {
-    struct kernel_reading reading = with_descriptor(SYS_connect, "socket:[99]");
     struct proc_socket row = {.kind = PROC_SOCKET_UNIX, .state = 1, .type = SOCK_STREAM};
 
-    name(&reading, "/run/db.sock", "");
-    assert_facts(&reading, &row, "connect", 12, "unix socket:[99] -> /run/db.sock CONNECTING");
+    reading = with_descriptor(SYS_connect, "socket:[99]");
+    name("/run/db.sock", "");
+    shows_with(&row, "connect(12) unix socket:[99] -> /run/db.sock CONNECTING");
     row.listens = true;
-    assert_facts(&reading, &row, "connect", 12, "unix socket:[99] LISTEN");
+    shows_with(&row, "connect(12) unix socket:[99] LISTEN");
     row = (struct proc_socket){.kind = PROC_SOCKET_UNIX, .state = 3, .type = SOCK_SEQPACKET};
-    assert_facts(&reading, &row, "connect", 12, "unix socket:[99]");
+    shows_with(&row, "connect(12) unix socket:[99]");
     reading.has |= KERNEL_HAS_UNIX;
     reading.unix_socket.peer = KERNEL_PEER_NONE;
-    assert_facts(&reading, NULL, "connect", 12, "unix socket:[99] -> /run/db.sock CONNECTING");
+    shows("connect(12) unix socket:[99] -> /run/db.sock CONNECTING");
     reading.unix_socket = (struct kernel_unix){.peer = KERNEL_PEER_SOCKET, .peer_inode = 100};
-    assert_facts(&reading, NULL, "connect", 12, "unix socket:[99] -> socket:[100]"); /* it has got there */
+    shows("connect(12) unix socket:[99] -> socket:[100]"); /* it has got there */
     reading = with_descriptor(SYS_sendmsg, "socket:[99]");
-    name(&reading, "@jobs", "");
+    name("@jobs", "");
     row = (struct proc_socket){.kind = PROC_SOCKET_UNIX, .state = 1, .type = SOCK_DGRAM};
-    assert_facts(&reading, &row, "sendmsg", 12, "unix socket:[99] -> @jobs");
+    shows_with(&row, "sendmsg(12) unix socket:[99] -> @jobs");
     reading.has |= KERNEL_HAS_UNIX;
     reading.unix_socket.peer = KERNEL_PEER_NONE;
-    assert_facts(&reading, NULL, "sendmsg", 12, "unix socket:[99] -> @jobs UNCONNECTED");
+    shows("sendmsg(12) unix socket:[99] -> @jobs UNCONNECTED");
     reading.unix_socket.peer = KERNEL_PEER_UNKNOWN; /* connected to another */
-    assert_facts(&reading, NULL, "sendmsg", 12, "unix socket:[99] -> @jobs");
+    shows("sendmsg(12) unix socket:[99] -> @jobs");
     reading.unix_socket.peer = KERNEL_PEER_CLOSED;
-    assert_facts(&reading, NULL, "sendmsg", 12, "unix socket:[99] PEER_CLOSED");
+    shows("sendmsg(12) unix socket:[99] PEER_CLOSED");
 }
 
 /* Evidence --------------------------------------------------------------------------------------------------------- */
 
+static void assert_wait(enum evidence_wait expected)
+{
+    assert_int_equal(kernel_decode_wait(&reading), expected);
+}
+
 TEST(waits)
 {
-    struct kernel_reading reading = in_call(SYS_clock_nanosleep, 0, 0);
-
-    assert_int_equal(kernel_decode_wait(&reading), WAIT_SLEEP);
+    reading = in_call(SYS_clock_nanosleep, 0, 0);
+    assert_wait(WAIT_SLEEP);
     reading = in_call(SYS_recvfrom, 0, 0);
-    assert_int_equal(kernel_decode_wait(&reading), WAIT_OTHERS);
+    assert_wait(WAIT_OTHERS);
     reading = in_call(SYS_ppoll, 0, 0);
-    assert_int_equal(kernel_decode_wait(&reading), WAIT_OTHERS); /* of nothing, for ever */
+    assert_wait(WAIT_OTHERS); /* of nothing, for ever */
     reading.call.arguments[2] = STACK;
-    assert_int_equal(kernel_decode_wait(&reading), WAIT_SLEEP);
+    assert_wait(WAIT_SLEEP);
     reading.call.arguments[1] = 1;
-    assert_int_equal(kernel_decode_wait(&reading), WAIT_OTHERS);
+    assert_wait(WAIT_OTHERS);
     reading = in_call(SYS_pselect6, 0, 0);
     reading.call.arguments[4] = STACK;
-    assert_int_equal(kernel_decode_wait(&reading), WAIT_SLEEP);
+    assert_wait(WAIT_SLEEP);
     reading.call.kind = PROC_SYSCALL_OUTSIDE;
-    assert_int_equal(kernel_decode_wait(&reading), WAIT_OTHERS);
+    assert_wait(WAIT_OTHERS);
     reading.call.kind = PROC_SYSCALL_RUNNING;
-    assert_int_equal(kernel_decode_wait(&reading), WAIT_UNKNOWN);
+    assert_wait(WAIT_UNKNOWN);
 }
 
 /* Where only the kernel function may be read, not the system call, the wait is decided by that. */
@@ -346,18 +356,18 @@ TEST(waits_by_kernel_function)
                  {"futex_do_wait", WAIT_OTHERS},
                  {"anon_pipe_read", WAIT_OTHERS},
                  {"poll_schedule_timeout.constprop.0", WAIT_UNKNOWN}};
-    struct kernel_reading reading = {.times = {.state = 'S'}};
 
-    assert_int_equal(kernel_decode_wait(&reading), WAIT_UNKNOWN);
+    reading = (struct kernel_reading){.times = {.state = 'S'}};
+    assert_wait(WAIT_UNKNOWN);
     reading.has = KERNEL_HAS_WCHAN;
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         strcpy(reading.wchan, cases[i].wchan);
-        assert_int_equal(kernel_decode_wait(&reading), cases[i].wait);
+        assert_wait(cases[i].wait);
     }
     strcpy(reading.wchan, "hrtimer_nanosleep"); /* a sleep that a signal has interrupted goes on under another name */
     reading.has |= KERNEL_HAS_SYSCALL;
     reading.call = in_call(SYS_restart_syscall, 0, 0).call;
-    assert_int_equal(kernel_decode_wait(&reading), WAIT_SLEEP);
+    assert_wait(WAIT_SLEEP);
 }
 
 static struct kernel_times times_at(uint64_t mono_ms, uint64_t cpu_ms, uint64_t switches)
@@ -383,22 +393,21 @@ TEST(cpu_time_of_threads_in_turn)
     assert_int_equal(kernel_decode_cpu_in(RIP_CALL_INTERPRETER, &last, &last, &now, TICK_NS), CPU_UNKNOWN);
 }
 
+static void assert_cpu(const struct kernel_times *before, struct kernel_times after, enum evidence_cpu expected)
+{
+    assert_int_equal(kernel_decode_cpu(before, &after, TICK_NS), expected);
+}
+
 TEST(cpu_time)
 {
     struct kernel_times before = times_at(1000, 70, 3), after;
 
-    after = times_at(1011, 81, 3);
-    assert_int_equal(kernel_decode_cpu(&before, &after, TICK_NS), CPU_UNKNOWN);
-    after = times_at(1100, 120, 3);
-    assert_int_equal(kernel_decode_cpu(&before, &after, TICK_NS), CPU_MOST);
-    after = times_at(1100, 119, 3);
-    assert_int_equal(kernel_decode_cpu(&before, &after, TICK_NS), CPU_SOME);
-    after = times_at(1100, 75, 3);
-    assert_int_equal(kernel_decode_cpu(&before, &after, TICK_NS), CPU_SOME);
-    after = times_at(1100, 74, 3);
-    assert_int_equal(kernel_decode_cpu(&before, &after, TICK_NS), CPU_HARDLY);
-    after = times_at(1100, 74, 4); /* it has slept since */
-    assert_int_equal(kernel_decode_cpu(&before, &after, TICK_NS), CPU_UNKNOWN);
+    assert_cpu(&before, times_at(1011, 81, 3), CPU_UNKNOWN);
+    assert_cpu(&before, times_at(1100, 120, 3), CPU_MOST);
+    assert_cpu(&before, times_at(1100, 119, 3), CPU_SOME);
+    assert_cpu(&before, times_at(1100, 75, 3), CPU_SOME);
+    assert_cpu(&before, times_at(1100, 74, 3), CPU_HARDLY);
+    assert_cpu(&before, times_at(1100, 74, 4), CPU_UNKNOWN); /* it has slept since */
     after = times_at(1100, 74, 3);
     before.state = 'S'; /* it was asleep, and has been woken since: it has not had to wait for a processor yet */
     assert_int_equal(kernel_decode_cpu(&before, &after, TICK_NS), CPU_UNKNOWN);
@@ -432,10 +441,10 @@ TEST(has_not_run)
 
 TEST(window)
 {
-    struct kernel_reading reading = in_call(SYS_recvfrom, 3, 0);
     struct kernel_facts *facts = kernel_decode(&reading, NULL);
     struct kernel_times first = times_at(1000, 70, 3), last = times_at(1005, 75, 3);
 
+    reading = in_call(SYS_recvfrom, 3, 0);
     kernel_decode_window(facts, &first, &last, TICK_NS);
     assert_int_equal(facts->window_ns, KERNEL_UNKNOWN);
     assert_int_equal(facts->cpu_ns, KERNEL_UNKNOWN);
