@@ -53,7 +53,18 @@ static int on_fetch(void *context, struct lease *ring, const struct process_fact
     return fetching.result == 0 ? open("/bin/sh", O_RDONLY | O_CLOEXEC) : fetching.result;
 }
 
-static struct symbols *new_symbols(const char *program, uint64_t answer_ns, uint64_t restart_ns)
+/* What a test has, until it ends. */
+static struct symbols *symbols;
+static struct symbols_counters counters;
+static struct module_facts *modules[8];
+static size_t module_count;
+
+static struct module_facts *module_of(const char *path, const char *build_id, uint32_t uid)
+{
+    return modules[module_count++] = sample_module(path, build_id, uid);
+}
+
+static void begin_with(const char *program, uint64_t answer_ns, uint64_t restart_ns)
 {
     const struct symbols_options options = {.program = program,
                                             .answer_ns = answer_ns,
@@ -61,16 +72,39 @@ static struct symbols *new_symbols(const char *program, uint64_t answer_ns, uint
                                             .fetch = on_fetch,
                                             .idle = on_idle,
                                             .trouble = on_trouble};
-    struct symbols *symbols = NULL;
 
     atomic_store(&trouble_count, 0);
     atomic_store(&given_up_count, 0);
     atomic_store(&start_trouble_count, 0);
     assert_int_equal(symbols_new(&symbols, &options), 0);
-    return symbols;
 }
 
-static void wait_idle(struct symbols *symbols)
+static void begin(uint64_t answer_ns, uint64_t restart_ns)
+{
+    begin_with(self, answer_ns, restart_ns);
+}
+
+/* Nothing has kept a module. */
+static int end(void **state)
+{
+    (void)state;
+    symbols_free(symbols);
+    symbols = NULL;
+    while (module_count != 0) {
+        struct module_facts *module = modules[--module_count];
+
+        assert_int_equal(atomic_load(&module->references), 1);
+        module_facts_unref(module);
+    }
+    return 0;
+}
+
+static bool want(struct module_facts *module, uint64_t offset)
+{
+    return symbols_want(symbols, NULL, NULL, module, offset);
+}
+
+static void wait_idle(void)
 {
     for (int i = 0; !symbols_are_idle(symbols); i++) {
         assert_true(i < 60000);
@@ -79,387 +113,328 @@ static void wait_idle(struct symbols *symbols)
 }
 
 /* Asks for one place and waits. NULL: there is no answer for now. */
-static const struct symbol *answer_to(struct symbols *symbols, struct module_facts *module, uint64_t offset)
+static const struct symbol *answer_to(struct module_facts *module, uint64_t offset)
 {
-    symbols_want(symbols, NULL, NULL, module, offset);
-    wait_idle(symbols);
+    want(module, offset);
+    wait_idle();
     return symbol_table_find(&module->symbols, offset);
 }
 
-TEST(names)
+static void count(void)
 {
-    struct module_facts *fine = sample_module("/fine", "aa", 1), *none = sample_module("/missing", "bb", 1);
-    struct module_facts *unnamed = sample_module("/fine", "", 1), *forgets = sample_module("/forgets", "cc", 1);
-    struct symbols *symbols = new_symbols(self, LONG_NS, LONG_NS);
-    struct symbols_counters counters;
-
-    assert_string_equal(answer_to(symbols, fine, 1)->frames[0].file, "/fine");
-    assert_false(symbols_want(symbols, NULL, NULL, fine, 1)); /* is there */
-    assert_int_equal(answer_to(symbols, none, 1)->frame_count, 0);
-    assert_int_equal(answer_to(symbols, unnamed, 1)->frame_count, 0); /* no process, no build id: nothing is opened */
-    for (uint64_t i = 0; i < 5; i++)
-        assert_int_equal(answer_to(symbols, forgets, i)->frame_count, 1);
     symbols_count(symbols, &counters);
+}
+
+/* A module PATH:FILE, with which the symbolizer does what PATH says until or unless FILE is there. */
+static struct module_facts *module_with_mark(const char *path, char ret_mark[64])
+{
+    char text[96];
+
+    snprintf(ret_mark, 64, "/tmp/test_symbols-%d", (int)getpid());
+    snprintf(text, sizeof(text), "%s:%s", path, ret_mark);
+    return module_of(text, "aa", 1);
+}
+
+TEST(names, NULL, end)
+{
+    struct module_facts *fine = module_of("/fine", "aa", 1), *none = module_of("/missing", "bb", 1);
+    struct module_facts *unnamed = module_of("/fine", "", 1), *forgets = module_of("/forgets", "cc", 1);
+
+    begin(LONG_NS, LONG_NS);
+    assert_string_equal(answer_to(fine, 1)->frames[0].file, "/fine");
+    assert_false(want(fine, 1)); /* is there */
+    assert_int_equal(answer_to(none, 1)->frame_count, 0);
+    assert_int_equal(answer_to(unnamed, 1)->frame_count, 0); /* no process, no build id: nothing is opened */
+    for (uint64_t i = 0; i < 5; i++)
+        assert_int_equal(answer_to(forgets, i)->frame_count, 1);
+    count();
     assert_int_equal(counters.named_count, 6);
     assert_int_equal(counters.unnamed_count, 2);
     assert_int_equal(counters.symbolizers.start_count, 1);
     assert_int_equal(counters.refused_count, 0);
     assert_true(atomic_load(&idle_count) > 0);
-    symbols_free(symbols);
-    module_facts_unref(fine);
-    module_facts_unref(none);
-    module_facts_unref(unnamed);
-    module_facts_unref(forgets);
 }
 
-TEST(a_place_is_asked_for_once)
+TEST(a_place_is_asked_for_once, NULL, end)
 {
-    struct module_facts *slow = sample_module("/slow", "aa", 1);
-    struct symbols *symbols = new_symbols(self, LONG_NS, LONG_NS);
-    struct symbols_counters counters;
+    struct module_facts *slow = module_of("/slow", "aa", 1);
 
+    begin(LONG_NS, LONG_NS);
     for (unsigned i = 0; i < SYMBOLS_QUERIES_MAX; i++)
-        assert_true(symbols_want(symbols, NULL, NULL, slow, 1) || symbol_table_find(&slow->symbols, 1) != NULL);
-    wait_idle(symbols);
-    symbols_count(symbols, &counters);
+        assert_true(want(slow, 1) || symbol_table_find(&slow->symbols, 1) != NULL);
+    wait_idle();
+    count();
     assert_int_equal(counters.named_count, 1);
     assert_int_equal(counters.refused_count, 0);
-    symbols_free(symbols);
-    module_facts_unref(slow);
 }
 
-TEST(too_many_questions)
+TEST(too_many_questions, NULL, end)
 {
-    struct module_facts *slow = sample_module("/slow", "aa", 1);
-    struct symbols *symbols = new_symbols(self, LONG_NS, LONG_NS);
-    struct symbols_counters counters;
+    struct module_facts *slow = module_of("/slow", "aa", 1);
 
+    begin(LONG_NS, LONG_NS);
     for (uint64_t i = 0; i < SYMBOLS_QUERIES_MAX / 2 + 1000; i++)
-        symbols_want(symbols, NULL, NULL, slow, i);
-    symbols_count(symbols, &counters);
+        want(slow, i);
+    count();
     assert_in_range(counters.refused_count, 500, 1000);
-    symbols_free(symbols); /* while the others wait: they are let go of */
-    assert_int_equal(atomic_load(&slow->references), 1);
-    module_facts_unref(slow);
+    end(NULL); /* while the others wait: they are let go of */
 }
 
 /* Once a file has as many as it may, nothing is asked any more: not of what waits either. */
-TEST(names_beyond_measure)
+TEST(names_beyond_measure, NULL, end)
 {
     const uint64_t asked = 2 * SYMBOL_TABLE_BYTES_MAX / SYM_PACKET_BYTES;
-    struct module_facts *large = sample_module("/large", "aa", 1), *count = sample_module("/count", "bb", 1);
-    struct symbols *symbols = new_symbols(self, LONG_NS, LONG_NS);
-    struct symbols_counters counters;
+    struct module_facts *large = module_of("/large", "aa", 1), *counted = module_of("/count", "bb", 1);
 
+    begin(LONG_NS, LONG_NS);
     for (uint64_t i = 0; i < asked; i++)
-        symbols_want(symbols, NULL, NULL, large, i);
-    wait_idle(symbols);
-    symbols_count(symbols, &counters);
+        want(large, i);
+    wait_idle();
+    count();
     assert_in_range(counters.named_count, asked / 2 - 10, asked / 2 + 40); /* frames that did not fit are left out */
     assert_int_equal(counters.unkept_count, asked - counters.named_count);
     assert_in_range(counters.kept_bytes, SYMBOL_TABLE_BYTES_MAX, SYMBOL_TABLE_BYTES_MAX + (1 << 20));
-    assert_false(symbols_want(symbols, NULL, NULL, large, asked));
+    assert_false(want(large, asked));
     assert_true(symbols_are_idle(symbols));
-    assert_int_equal(answer_to(symbols, count, 1)->frames[0].line, counters.named_count);
-    symbols_count(symbols, &counters);
+    assert_int_equal(answer_to(counted, 1)->frames[0].line, counters.named_count);
+    count();
     assert_int_equal(counters.unkept_count, asked - counters.named_count + 2);
     assert_int_equal(counters.refused_count, 0);
-    symbols_free(symbols);
-    module_facts_unref(large);
-    module_facts_unref(count);
 }
 
 /* The file is tried twice, then not again; its user pauses, another does not. */
-TEST(a_deadly_file)
+TEST(a_deadly_file, NULL, end)
 {
     static const char *const paths[] = {"/dies", "/open-dies", "/nonsense", "/half", "/key"};
-    struct module_facts *fine = sample_module("/fine", "aa", 2);
 
     for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++) {
-        struct symbols *symbols = new_symbols(self, LONG_NS, LONG_NS);
-        struct module_facts *deadly = sample_module(paths[i], "aa", 1);
-        struct symbols_counters counters;
+        struct module_facts *fine = module_of("/fine", "aa", 2), *deadly = module_of(paths[i], "aa", 1);
 
-        assert_int_equal(answer_to(symbols, deadly, 1)->frame_count, 0);
-        assert_null(answer_to(symbols, deadly, 2)); /* its user pauses: it waits */
-        assert_non_null(answer_to(symbols, fine, i));
-        symbols_count(symbols, &counters);
+        begin(LONG_NS, LONG_NS);
+        assert_int_equal(answer_to(deadly, 1)->frame_count, 0);
+        assert_null(answer_to(deadly, 2)); /* its user pauses: it waits */
+        assert_non_null(answer_to(fine, i));
+        count();
         assert_int_equal(counters.symbolizers.end_counts[CHILD_DIED] + counters.symbolizers.end_counts[CHILD_NONSENSE],
                          SYMBOLS_STRIKES_MAX);
         assert_int_equal(counters.symbolizers.start_count, SYMBOLS_STRIKES_MAX + 1);
         assert_int_equal(counters.refused_count, 0);
         assert_int_equal(atomic_load(&trouble_count), SYMBOLS_STRIKES_MAX);
         assert_int_equal(atomic_load(&given_up_count), 1);
-        symbols_free(symbols);
-        module_facts_unref(deadly);
+        end(NULL);
     }
-    module_facts_unref(fine);
 }
 
-TEST(a_bad_file_is_remembered)
+TEST(a_bad_file_is_remembered, NULL, end)
 {
-    struct module_facts *deadly = sample_module("/dies", "aa", 1);
-    struct symbols *symbols = new_symbols(self, LONG_NS, 1);
-    struct symbols_counters counters;
+    struct module_facts *deadly = module_of("/dies", "aa", 1);
 
+    begin(LONG_NS, 1);
     for (uint64_t i = 0; i < 20; i++) {
-        assert_int_equal(answer_to(symbols, deadly, i)->frame_count, 0);
+        assert_int_equal(answer_to(deadly, i)->frame_count, 0);
         usleep(100); /* pauses of nanoseconds */
     }
-    symbols_count(symbols, &counters);
+    count();
     assert_int_equal(counters.symbolizers.start_count, SYMBOLS_STRIKES_MAX);
-    symbols_free(symbols);
-    module_facts_unref(deadly);
 }
 
-TEST(one_accident)
+TEST(one_accident, NULL, end)
 {
-    char mark[64], path[96];
-    struct module_facts *module;
-    struct symbols *symbols = new_symbols(self, LONG_NS, LONG_NS);
+    char mark[64];
+    struct module_facts *module = module_with_mark("/dies-once", mark);
 
-    snprintf(mark, sizeof(mark), "/tmp/test_symbols-%d", (int)getpid());
-    snprintf(path, sizeof(path), "/dies-once:%s", mark);
-    module = sample_module(path, "aa", 1);
-    assert_int_equal(answer_to(symbols, module, 1)->frame_count, 1); /* by the second try */
+    begin(LONG_NS, LONG_NS);
+    assert_int_equal(answer_to(module, 1)->frame_count, 1); /* by the second try */
     unlink(mark);
-    symbols_free(symbols);
-    module_facts_unref(module);
 }
 
-TEST(killed_by_somebody)
+TEST(killed_by_somebody, NULL, end)
 {
-    struct module_facts *fine = sample_module("/fine", "aa", 1);
-    struct symbols *symbols = new_symbols(self, LONG_NS, LONG_NS);
-    struct symbols_counters counters;
+    struct module_facts *fine = module_of("/fine", "aa", 1);
 
+    begin(LONG_NS, LONG_NS);
     for (uint64_t i = 0; i < 20; i++) {
-        const struct symbol *symbol = answer_to(symbols, fine, i);
+        const struct symbol *symbol = answer_to(fine, i);
 
         assert_non_null(symbol);
         assert_int_equal(kill((pid_t)symbol->frames[0].line, SIGKILL), 0);
         assert_int_equal(waitid(P_PID, (id_t)symbol->frames[0].line, NULL, WEXITED | WNOWAIT), 0);
     }
-    symbols_count(symbols, &counters);
+    count();
     assert_int_equal(counters.named_count, 20);
     assert_int_equal(counters.symbolizers.end_counts[CHILD_IDLE], 19);
     assert_int_equal(counters.symbolizers.end_counts[CHILD_HUNG], 0);
-    symbols_free(symbols);
-    module_facts_unref(fine);
 }
 
 /* The second try gets a fraction of the time, and so does what else that user asks. */
-TEST(a_hanging_file)
+TEST(a_hanging_file, NULL, end)
 {
-    struct module_facts *stops = sample_module("/stops", "aa", 1), *fine = sample_module("/fine", "bb", 2);
-    struct symbols *symbols = new_symbols(self, SHORT_NS, LONG_NS);
-    struct symbols_counters counters;
+    struct module_facts *stops = module_of("/stops", "aa", 1), *fine = module_of("/fine", "bb", 2);
 
-    assert_int_equal(answer_to(symbols, stops, 1)->frame_count, 0);
-    assert_int_equal(answer_to(symbols, fine, 1)->frame_count, 1);
-    symbols_count(symbols, &counters);
+    begin(SHORT_NS, LONG_NS);
+    assert_int_equal(answer_to(stops, 1)->frame_count, 0);
+    assert_int_equal(answer_to(fine, 1)->frame_count, 1);
+    count();
     assert_int_equal(counters.symbolizers.end_counts[CHILD_HUNG], SYMBOLS_STRIKES_MAX);
-    symbols_free(symbols);
-    module_facts_unref(stops);
-    module_facts_unref(fine);
 }
 
 /* Who had a symbolizer end is waited for by a quarter of the time; others are not. */
-TEST(haste)
+TEST(haste, NULL, end)
 {
-    struct module_facts *dies = sample_module("/dies", "aa", 1), *late = sample_module("/late", "bb", 1);
-    struct module_facts *of_other = sample_module("/late", "bb", 2);
-    struct symbols *symbols = new_symbols(self, 4 * UINT64_C(1000000000), 1);
-    struct symbols_counters counters;
+    struct module_facts *dies = module_of("/dies", "aa", 1), *late = module_of("/late", "bb", 1);
+    struct module_facts *of_other = module_of("/late", "bb", 2);
 
-    assert_int_equal(answer_to(symbols, dies, 1)->frame_count, 0);
-    assert_int_equal(answer_to(symbols, of_other, 1)->frame_count, 1);
+    begin(4 * UINT64_C(1000000000), 1);
+    assert_int_equal(answer_to(dies, 1)->frame_count, 0);
+    assert_int_equal(answer_to(of_other, 1)->frame_count, 1);
     usleep(100); /* pauses of nanoseconds */
-    assert_int_equal(answer_to(symbols, late, 1)->frame_count, 0);
-    symbols_count(symbols, &counters);
+    assert_int_equal(answer_to(late, 1)->frame_count, 0);
+    count();
     assert_int_equal(counters.symbolizers.end_counts[CHILD_HUNG], SYMBOLS_STRIKES_MAX);
-    symbols_free(symbols);
-    module_facts_unref(dies);
-    module_facts_unref(late);
-    module_facts_unref(of_other);
 }
 
 /* What could not be opened by way of a process is tried again by way of another one, not of the same. */
-TEST(a_file_that_appears)
+TEST(a_file_that_appears, NULL, end)
 {
     struct process_facts *process = sample_process(UINT32_MAX, 1);
-    char mark[64], path[96];
-    struct module_facts *module;
-    struct symbols *symbols = new_symbols(self, LONG_NS, LONG_NS);
+    char mark[64];
+    struct module_facts *module = module_with_mark("/appears", mark);
 
-    snprintf(mark, sizeof(mark), "/tmp/test_symbols-%d", (int)getpid());
-    snprintf(path, sizeof(path), "/appears:%s", mark);
-    module = sample_module(path, "aa", 1);
-    assert_int_equal(answer_to(symbols, module, 1)->frame_count, 0);
+    begin(LONG_NS, LONG_NS);
+    assert_int_equal(answer_to(module, 1)->frame_count, 0);
     close(open(mark, O_CREAT | O_WRONLY | O_CLOEXEC, 0600));
-    assert_int_equal(answer_to(symbols, module, 2)->frame_count, 0);
+    assert_int_equal(answer_to(module, 2)->frame_count, 0);
     assert_true(symbols_want(symbols, NULL, process, module, 3));
-    wait_idle(symbols);
+    wait_idle();
     assert_int_equal(symbol_table_find(&module->symbols, 3)->frame_count, 1);
-    assert_int_equal(answer_to(symbols, module, 4)->frame_count, 1); /* it is open now */
+    assert_int_equal(answer_to(module, 4)->frame_count, 1); /* it is open now */
     unlink(mark);
-    symbols_free(symbols);
-    module_facts_unref(module);
     process_facts_unref(process);
 }
 
-TEST(stop_while_it_hangs)
+TEST(stop_while_it_hangs, NULL, end)
 {
-    struct module_facts *stops = sample_module("/stops", "aa", 1);
+    struct module_facts *stops = module_of("/stops", "aa", 1);
     uint64_t before_ns, free_ns;
-    struct symbols *symbols;
 
     while (waitpid(-1, NULL, 0) > 0) /* those that an earlier test has killed, on a busy machine */
         continue;
-    symbols = new_symbols(self, LONG_NS, LONG_NS);
+    begin(LONG_NS, LONG_NS);
     before_ns = clock_mono_ns();
     for (uint64_t i = 0; i < 10; i++)
-        assert_true(symbols_want(symbols, NULL, NULL, stops, i));
+        assert_true(want(stops, i));
     usleep(100000);
     free_ns = clock_mono_ns();
-    symbols_free(symbols);
+    end(NULL);
     assert_true(clock_mono_ns() - before_ns < LONG_NS / 60);
-    assert_int_equal(atomic_load(&stops->references), 1);
     if (clock_mono_ns() - free_ns < SHORT_NS) /* or the machine is so busy that it does not go */
         assert_int_equal(waitpid(-1, NULL, WNOHANG), -1);
-    module_facts_unref(stops);
 }
 
-TEST(no_program)
+TEST(no_program, NULL, end)
 {
-    struct module_facts *fine = sample_module("/fine", "aa", 1);
-    struct symbols *symbols = new_symbols("/nowhere/ripd-symbolizer", LONG_NS, LONG_NS);
+    struct module_facts *fine = module_of("/fine", "aa", 1);
 
-    assert_null(answer_to(symbols, fine, 1));
-    assert_false(symbols_want(symbols, NULL, NULL, fine, 1)); /* not before the pause is over */
+    begin_with("/nowhere/ripd-symbolizer", LONG_NS, LONG_NS);
+    assert_null(answer_to(fine, 1));
+    assert_false(want(fine, 1)); /* not before the pause is over */
     assert_int_equal(atomic_load(&start_trouble_count), 1);
-    symbols_free(symbols);
-    module_facts_unref(fine);
 }
 
 /* A start that failed is not tried again for each question that waited for it. */
-TEST(no_start)
+TEST(no_start, NULL, end)
 {
-    struct module_facts *fine = sample_module("/fine", "aa", 1);
-    struct symbols *symbols = new_symbols("/bin/cat", LONG_NS, LONG_NS); /* ends before it says that it is ready */
-    struct symbols_counters counters;
+    struct module_facts *fine = module_of("/fine", "aa", 1);
 
+    begin_with("/bin/cat", LONG_NS, LONG_NS); /* ends before it says that it is ready */
     for (uint64_t i = 0; i < 100; i++)
-        symbols_want(symbols, NULL, NULL, fine, i);
-    wait_idle(symbols);
-    symbols_count(symbols, &counters);
+        want(fine, i);
+    wait_idle();
+    count();
     assert_int_equal(atomic_load(&start_trouble_count), 1);
     assert_int_equal(counters.refused_count, 100);
     assert_int_equal(counters.unnamed_count, 0); /* nobody has looked: it may be found later */
-    symbols_free(symbols);
-    module_facts_unref(fine);
 }
-
-struct crowd {
-    struct symbols *symbols;
-    struct module_facts *modules[4];
-};
 
 static void *ask_a_lot(void *context)
 {
-    struct crowd *crowd = context;
-
+    (void)context;
     for (uint64_t i = 0; i < 400; i++) {
-        symbols_want(crowd->symbols, NULL, NULL, crowd->modules[i % 4], i / 8);
-        symbol_table_find(&crowd->modules[i % 4]->symbols, i / 4);
+        want(modules[i % 4], i / 8);
+        symbol_table_find(&modules[i % 4]->symbols, i / 4);
     }
     return NULL;
 }
 
 /* Several threads ask and look at once, while symbolizers come and go. */
-TEST(a_crowd)
+TEST(a_crowd, NULL, end)
 {
-    struct crowd crowd = {new_symbols(self, LONG_NS, 1),
-                          {sample_module("/fine", "aa", 1), sample_module("/dies", "bb", 2),
-                           sample_module("/forgets", "cc", 3), sample_module("/nonsense", "dd", 4)}};
-    struct symbols_counters counters;
+    static const char *const paths[] = {"/fine", "/dies", "/forgets", "/nonsense"};
     pthread_t threads[4];
 
+    begin(LONG_NS, 1);
+    for (uint32_t i = 0; i < 4; i++)
+        module_of(paths[i], "aa", i + 1);
     for (size_t i = 0; i < 4; i++)
-        assert_int_equal(pthread_create(&threads[i], NULL, ask_a_lot, &crowd), 0);
+        assert_int_equal(pthread_create(&threads[i], NULL, ask_a_lot, NULL), 0);
     for (size_t i = 0; i < 4; i++)
         pthread_join(threads[i], NULL);
-    wait_idle(crowd.symbols);
-    symbols_count(crowd.symbols, &counters);
+    wait_idle();
+    count();
     assert_in_range(counters.named_count, 2, 100); /* 50 each of two files */
-    symbols_free(crowd.symbols);
-    for (size_t i = 0; i < 4; i++) {
-        assert_int_equal(atomic_load(&crowd.modules[i]->references), 1);
-        module_facts_unref(crowd.modules[i]);
-    }
 }
 
 /* Files that only somebody else can open --------------------------------------------------------------------------- */
 
-struct scene {
-    struct symbols *symbols;
-    struct lease *ring;
-    struct process_facts *process;
-    struct module_facts *module;
-};
+static struct lease *ring;
+static struct process_facts *process;
+static struct module_facts *fetched_module;
 
-static void scene_open(struct scene *scene, uint64_t restart_ns)
+static void begin_fetching(uint64_t restart_ns)
 {
-    scene->symbols = new_symbols(self, LONG_NS, restart_ns);
-    scene->ring = lease_new(STDIN_FILENO);
-    scene->process = sample_process((uint32_t)getpid(), 1);
-    scene->module = sample_module("/fetched", "aa", 1);
+    begin(LONG_NS, restart_ns);
+    ring = lease_new(STDIN_FILENO);
+    process = sample_process((uint32_t)getpid(), 1);
+    fetched_module = module_of("/fetched", "aa", 1);
     fetching.result = 0;
     fetching.waits = false;
     atomic_store(&fetching.count, 0);
 }
 
-static void scene_close(struct scene *scene)
+static int end_fetching(void **state)
 {
-    symbols_free(scene->symbols);
-    lease_unref(scene->ring);
-    assert_int_equal(atomic_load(&scene->module->references), 1);
-    process_facts_unref(scene->process);
-    module_facts_unref(scene->module);
+    end(state);
+    lease_unref(ring);
+    process_facts_unref(process);
+    return 0;
 }
 
-static const struct symbol *fetched(struct scene *scene, uint64_t offset)
+static const struct symbol *fetched(uint64_t offset)
 {
-    symbols_want(scene->symbols, scene->ring, scene->process, scene->module, offset);
-    wait_idle(scene->symbols);
-    return symbol_table_find(&scene->module->symbols, offset);
+    symbols_want(symbols, ring, process, fetched_module, offset);
+    wait_idle();
+    return symbol_table_find(&fetched_module->symbols, offset);
 }
 
-TEST(fetched)
+TEST(fetched, NULL, end_fetching)
 {
-    struct scene scene;
-
-    scene_open(&scene, LONG_NS);
+    begin_fetching(LONG_NS);
     for (uint64_t i = 0; i < 5; i++)
-        assert_int_equal(fetched(&scene, i)->frame_count, 1);
+        assert_int_equal(fetched(i)->frame_count, 1);
     assert_int_equal(atomic_load(&fetching.count), 1); /* for one file */
-    scene_close(&scene);
 }
 
-TEST(not_to_be_had)
+TEST(not_to_be_had, NULL, end_fetching)
 {
-    struct scene scene;
-
-    scene_open(&scene, LONG_NS);
+    begin_fetching(LONG_NS);
     fetching.result = -EACCES;
     for (uint64_t i = 0; i < 5; i++)
-        assert_int_equal(fetched(&scene, i)->frame_count, 0);
+        assert_int_equal(fetched(i)->frame_count, 0);
     assert_int_equal(atomic_load(&fetching.count), 1);
     fetching.result = 0;
-    scene.process->pid++; /* another process may have it */
-    assert_int_equal(fetched(&scene, 5)->frame_count, 1);
+    process->pid++; /* another process may have it */
+    assert_int_equal(fetched(5)->frame_count, 1);
     assert_int_equal(atomic_load(&fetching.count), 2);
-    scene_close(&scene);
 }
 
 /* What cannot be had now is asked for again, but not at once, and nothing is known of it until then. */
@@ -468,150 +443,131 @@ TEST(not_now)
     static const int results[] = {-EAGAIN, -EMFILE, -ENFILE};
 
     for (size_t i = 0; i < sizeof(results) / sizeof(results[0]); i++) {
-        struct symbols_counters counters;
-        struct scene scene;
         uint64_t before_ns;
 
-        scene_open(&scene, SHORT_NS);
+        begin_fetching(SHORT_NS);
         fetching.result = results[i];
         before_ns = clock_mono_ns();
         for (uint64_t k = 0; k < 5; k++)
-            assert_null(fetched(&scene, k));
+            assert_null(fetched(k));
         if (clock_mono_ns() - before_ns < SHORT_NS)
             assert_int_equal(atomic_load(&fetching.count), 1);
-        symbols_count(scene.symbols, &counters);
+        count();
         assert_int_equal(counters.refused_count, 5);
         assert_int_equal(counters.unnamed_count, 0);
         fetching.result = 0;
         while (clock_mono_ns() - before_ns < 2 * SHORT_NS)
             usleep(10000);
-        assert_int_equal(fetched(&scene, 0)->frame_count, 1);
-        scene_close(&scene);
+        assert_int_equal(fetched(0)->frame_count, 1);
+        end_fetching(NULL);
     }
 }
 
 /* The symbolizer has no descriptor left for it; later it has. */
-TEST(no_descriptors)
+TEST(no_descriptors, NULL, end)
 {
-    char mark[64], path[96];
-    struct module_facts *module;
-    struct symbols *symbols = new_symbols(self, LONG_NS, SHORT_NS);
+    char mark[64];
+    struct module_facts *module = module_with_mark("/lacks", mark);
     const struct symbol *symbol;
 
-    snprintf(mark, sizeof(mark), "/tmp/test_symbols-%d", (int)getpid());
-    snprintf(path, sizeof(path), "/lacks:%s", mark);
-    module = sample_module(path, "aa", 1);
-    assert_null(answer_to(symbols, module, 1));
+    begin(LONG_NS, SHORT_NS);
+    assert_null(answer_to(module, 1));
     close(open(mark, O_CREAT | O_WRONLY | O_CLOEXEC, 0600));
-    while ((symbol = answer_to(symbols, module, 1)) == NULL)
+    while ((symbol = answer_to(module, 1)) == NULL)
         usleep(10000);
     assert_int_equal(symbol->frame_count, 1);
     unlink(mark);
-    symbols_free(symbols);
-    module_facts_unref(module);
 }
 
 /* Users -------------------------------------------------------------------------------------------------------------*/
 
 /* Uids of a subordinate range pause with their user, and have no share of their own. */
-TEST(subordinate_uids)
+TEST(subordinate_uids, NULL, end)
 {
     const struct work_range range = {100000, 65536, 1};
-    struct symbols *symbols = new_symbols(self, LONG_NS, LONG_NS);
-    struct module_facts *deadly = sample_module("/dies", "aa", 100001);
-    struct module_facts *of_user = sample_module("/fine", "bb", 1), *of_range = sample_module("/fine", "bb", 100002);
-    struct module_facts *of_other = sample_module("/fine", "bb", 2);
+    struct module_facts *deadly = module_of("/dies", "aa", 100001);
+    struct module_facts *of_user = module_of("/fine", "bb", 1), *of_range = module_of("/fine", "bb", 100002);
+    struct module_facts *of_other = module_of("/fine", "bb", 2);
     struct work_account account;
 
+    begin(LONG_NS, LONG_NS);
     assert_int_equal(symbols_set_ranges(symbols, &range, 1), 0);
-    assert_int_equal(answer_to(symbols, deadly, 1)->frame_count, 0);
-    assert_null(answer_to(symbols, of_user, 1));
-    assert_null(answer_to(symbols, of_range, 1));
-    assert_int_equal(answer_to(symbols, of_other, 1)->frame_count, 1);
+    assert_int_equal(answer_to(deadly, 1)->frame_count, 0);
+    assert_null(answer_to(of_user, 1));
+    assert_null(answer_to(of_range, 1));
+    assert_int_equal(answer_to(of_other, 1)->frame_count, 1);
     assert_true(symbols_account(symbols, 0, &account));
     assert_int_equal(account.user, 1);
     assert_int_equal(account.held[WORK_SYMBOL_QUERIES], 2);
     assert_true(symbols_account(symbols, 1, &account));
     assert_int_equal(account.user, 2);
     assert_false(symbols_account(symbols, 2, &account));
-    symbols_free(symbols);
-    module_facts_unref(deadly);
-    module_facts_unref(of_user);
-    module_facts_unref(of_range);
-    module_facts_unref(of_other);
 }
 
 /* One user's names take half of what there is; others have room, and all of it comes back. */
-TEST(bytes_of_a_user)
+TEST(bytes_of_a_user, NULL, end)
 {
     enum { MODULES = SYMBOLS_BYTES_MAX / 2 / SYMBOL_TABLE_BYTES_MAX + 1 };
     const uint64_t asked = SYMBOL_TABLE_BYTES_MAX / SYM_PACKET_BYTES + 50; /* an answer is a little smaller */
-    struct symbols *symbols = new_symbols(self, LONG_NS, LONG_NS);
-    struct module_facts *modules[MODULES], *of_other = sample_module("/large", "aa", 2);
-    struct symbols_counters counters;
+    struct module_facts *large[MODULES], *of_other = module_of("/large", "aa", 2);
     struct work_account account;
 
+    begin(LONG_NS, LONG_NS);
     for (size_t i = 0; i < MODULES; i++) {
-        modules[i] = sample_module("/large", "aa", 1);
+        large[i] = sample_module("/large", "aa", 1);
         for (uint64_t k = 0; k < asked; k++)
-            symbols_want(symbols, NULL, NULL, modules[i], k);
-        wait_idle(symbols);
+            want(large[i], k);
+        wait_idle();
     }
-    symbols_count(symbols, &counters);
+    count();
     assert_in_range(counters.kept_bytes, SYMBOLS_BYTES_MAX / 2 - 2 * SYM_PACKET_BYTES, SYMBOLS_BYTES_MAX / 2);
-    assert_false(symbol_table_is_full(&modules[MODULES - 1]->symbols)); /* it may go on when others have gone */
+    assert_false(symbol_table_is_full(&large[MODULES - 1]->symbols)); /* it may go on when others have gone */
     assert_true(symbols_account(symbols, 0, &account));
     assert_int_equal(account.held[WORK_SYMBOL_BYTES], counters.kept_bytes);
     assert_true(account.refused[WORK_SYMBOL_BYTES] != 0);
-    assert_null(answer_to(symbols, modules[MODULES - 1], asked));
-    assert_int_equal(answer_to(symbols, of_other, 1)->frame_count > 1, 1);
-    module_facts_unref(modules[0]);
-    assert_non_null(answer_to(symbols, modules[MODULES - 1], asked));
+    assert_null(answer_to(large[MODULES - 1], asked));
+    assert_int_equal(answer_to(of_other, 1)->frame_count > 1, 1);
+    module_facts_unref(large[0]);
+    assert_non_null(answer_to(large[MODULES - 1], asked));
     for (size_t i = 1; i < MODULES; i++)
-        module_facts_unref(modules[i]);
-    symbols_free(symbols); /* tables outlive it */
-    module_facts_unref(of_other);
+        module_facts_unref(large[i]);
+    end(NULL); /* tables outlive it */
 }
 
 /* Nobody is asked for what is no file, or not of a process that is vouched for. */
-TEST(not_fetched)
+TEST(not_fetched, NULL, end_fetching)
 {
-    struct module_facts *vdso = sample_module("linux-vdso.so.1", "bb", 1), *fine = sample_module("/fine", "cc", 1);
-    struct scene scene;
+    struct module_facts *vdso = module_of("linux-vdso.so.1", "bb", 1), *fine = module_of("/fine", "cc", 1);
 
-    scene_open(&scene, LONG_NS);
-    symbols_want(scene.symbols, NULL, scene.process, scene.module, 1);
-    symbols_want(scene.symbols, scene.ring, NULL, scene.module, 2);
-    wait_idle(scene.symbols);
-    scene.process->attested = false;
-    assert_int_equal(fetched(&scene, 3)->frame_count, 0);
-    scene.process->attested = scene.process->dead = true;
-    scene.process->pid++;
-    assert_int_equal(fetched(&scene, 4)->frame_count, 0);
-    scene.process->dead = false;
-    symbols_want(scene.symbols, scene.ring, scene.process, vdso, 1);
-    wait_idle(scene.symbols);
+    begin_fetching(LONG_NS);
+    symbols_want(symbols, NULL, process, fetched_module, 1);
+    symbols_want(symbols, ring, NULL, fetched_module, 2);
+    wait_idle();
+    process->attested = false;
+    assert_int_equal(fetched(3)->frame_count, 0);
+    process->attested = process->dead = true;
+    process->pid++;
+    assert_int_equal(fetched(4)->frame_count, 0);
+    process->dead = false;
+    symbols_want(symbols, ring, process, vdso, 1);
+    wait_idle();
     assert_int_equal(atomic_load(&fetching.count), 0);
-    symbols_want(scene.symbols, scene.ring, scene.process, fine, 1);
-    wait_idle(scene.symbols);
+    symbols_want(symbols, ring, process, fine, 1);
+    wait_idle();
     assert_int_equal(symbol_table_find(&fine->symbols, 1)->frame_count, 1);
     assert_int_equal(atomic_load(&fetching.count), 1); /* the very file, before one of that name */
-    scene_close(&scene);
-    module_facts_unref(vdso);
-    module_facts_unref(fine);
 }
 
 TEST(an_end_while_it_is_fetched)
 {
     uint64_t before_ns = clock_mono_ns();
-    struct scene scene;
 
-    scene_open(&scene, LONG_NS);
+    begin_fetching(LONG_NS);
     fetching.waits = true;
-    symbols_want(scene.symbols, scene.ring, scene.process, scene.module, 1);
+    symbols_want(symbols, ring, process, fetched_module, 1);
     while (atomic_load(&fetching.count) == 0)
         usleep(1000);
-    scene_close(&scene);
+    end_fetching(NULL);
     assert_true(clock_mono_ns() - before_ns < 60 * UINT64_C(1000000000));
 }
 
