@@ -75,49 +75,53 @@ static struct packet message_of_everything(void)
     return packet;
 }
 
+static struct unix_diag_message parsed;
+
+static void parse(const struct packet *packet, uint32_t asked)
+{
+    assert_int_equal(unix_diag_parse(packet->bytes, packet->count, asked, &parsed), packet->count);
+}
+
 TEST(every_field)
 {
     const struct packet packet = message_of_everything();
-    struct unix_diag_message message;
 
-    assert_int_equal(unix_diag_parse(packet.bytes, packet.count, 10, &message), packet.count);
-    assert_int_equal(message.kind, UNIX_DIAG_SOCKET);
-    assert_int_equal(message.sequence, 77);
-    assert_int_equal(message.socket.inode, 4711);
-    assert_int_equal(message.socket.type, SOCK_STREAM);
-    assert_int_equal(message.socket.state, 1);
-    assert_true(message.socket.has_peer);
-    assert_int_equal(message.socket.peer_inode, 4712);
-    assert_true(message.socket.has_shutdown);
-    assert_int_equal(message.socket.shutdown, 3);
-    assert_true(message.socket.queues);
-    assert_string_equal(message.socket.name, "/run/db.sock");
-    assert_true(unix_diag_parse(packet.bytes, packet.count, 12, &message) > 0);
-    assert_false(message.socket.queues);
-    assert_true(unix_diag_parse(packet.bytes, packet.count, 0, &message) > 0);
-    assert_false(message.socket.queues);
+    parse(&packet, 10);
+    assert_int_equal(parsed.kind, UNIX_DIAG_SOCKET);
+    assert_int_equal(parsed.sequence, 77);
+    assert_int_equal(parsed.socket.inode, 4711);
+    assert_int_equal(parsed.socket.type, SOCK_STREAM);
+    assert_int_equal(parsed.socket.state, 1);
+    assert_true(parsed.socket.has_peer);
+    assert_int_equal(parsed.socket.peer_inode, 4712);
+    assert_true(parsed.socket.has_shutdown);
+    assert_int_equal(parsed.socket.shutdown, 3);
+    assert_true(parsed.socket.queues);
+    assert_string_equal(parsed.socket.name, "/run/db.sock");
+    parse(&packet, 12);
+    assert_false(parsed.socket.queues);
+    parse(&packet, 0);
+    assert_false(parsed.socket.queues);
 }
 
 TEST(missing_fields)
 {
     const struct packet packet = message_of_socket();
-    struct unix_diag_message message;
 
-    assert_int_equal(unix_diag_parse(packet.bytes, packet.count, 4711, &message), packet.count);
-    assert_false(message.socket.has_peer);
-    assert_false(message.socket.has_shutdown);
-    assert_false(message.socket.queues);
-    assert_string_equal(message.socket.name, "");
+    parse(&packet, 4711);
+    assert_false(parsed.socket.has_peer);
+    assert_false(parsed.socket.has_shutdown);
+    assert_false(parsed.socket.queues);
+    assert_string_equal(parsed.socket.name, "");
 }
 
 static void assert_name(const char *bytes, size_t count, const char *expected)
 {
     struct packet packet = message_of_socket();
-    struct unix_diag_message message;
 
     add_attribute(&packet, UNIX_DIAG_NAME, bytes, count);
-    assert_true(unix_diag_parse(packet.bytes, packet.count, 0, &message) > 0);
-    assert_string_equal(message.socket.name, expected);
+    parse(&packet, 0);
+    assert_string_equal(parsed.socket.name, expected);
 }
 
 TEST(names)
@@ -145,30 +149,28 @@ TEST(other_messages)
     const int32_t error = -ENOENT;
     const struct unix_diag_msg internet = {.udiag_family = AF_INET};
     struct packet packet = message_of(NLMSG_ERROR, &error, sizeof(error));
-    struct unix_diag_message message = {.sequence = 5};
 
-    assert_true(unix_diag_parse(packet.bytes, packet.count, 0, &message) > 0);
-    assert_int_equal(message.kind, UNIX_DIAG_ERROR);
-    assert_int_equal(message.error, -ENOENT);
+    parse(&packet, 0);
+    assert_int_equal(parsed.kind, UNIX_DIAG_ERROR);
+    assert_int_equal(parsed.error, -ENOENT);
     packet = message_of(NLMSG_DONE, &error, sizeof(error));
-    assert_true(unix_diag_parse(packet.bytes, packet.count, 0, &message) > 0);
-    assert_int_equal(message.kind, UNIX_DIAG_END);
+    parse(&packet, 0);
+    assert_int_equal(parsed.kind, UNIX_DIAG_END);
     packet = message_of(NLMSG_NOOP, "", 0);
-    assert_true(unix_diag_parse(packet.bytes, packet.count, 0, &message) > 0);
-    assert_int_equal(message.kind, UNIX_DIAG_OTHER);
-    message.sequence = 5;
+    parse(&packet, 0);
+    assert_int_equal(parsed.kind, UNIX_DIAG_OTHER);
+    parsed.sequence = 5;
     packet = message_of(NLMSG_ERROR, &error, 3);
-    assert_int_equal(unix_diag_parse(packet.bytes, packet.count, 0, &message), -EINVAL);
+    assert_int_equal(unix_diag_parse(packet.bytes, packet.count, 0, &parsed), -EINVAL);
     packet = message_of(SOCK_DIAG_BY_FAMILY, &internet, sizeof(internet));
-    assert_int_equal(unix_diag_parse(packet.bytes, packet.count, 0, &message), -EINVAL);
-    assert_int_equal(message.sequence, 5);
+    assert_int_equal(unix_diag_parse(packet.bytes, packet.count, 0, &parsed), -EINVAL);
+    assert_int_equal(parsed.sequence, 5);
 }
 
 /* Attributes and messages whose lengths lie. */
 TEST(lengths_that_lie)
 {
     const struct packet sound = message_of_everything();
-    struct unix_diag_message message;
 
     for (uint32_t length = 0; length < 100; length++) {
         struct packet packet = sound;
@@ -181,7 +183,7 @@ TEST(lengths_that_lie)
             packet = sound;
             memcpy(packet.bytes + at, &lie, sizeof(lie));
             guarded_copy_new(&copy, packet.bytes, packet.count);
-            result = unix_diag_parse(copy.bytes, packet.count, 10, &message);
+            result = unix_diag_parse(copy.bytes, packet.count, 10, &parsed);
             assert_true(result == -EINVAL || (result > 0 && (size_t)result <= packet.count));
             guarded_copy_free(&copy);
         }
@@ -191,23 +193,22 @@ TEST(lengths_that_lie)
 TEST(no_byte_beyond_the_end)
 {
     const struct packet packet = message_of_everything();
-    struct unix_diag_message message;
 
     for (size_t count = 0; count <= packet.count; count++) {
         struct guarded_copy copy;
         struct nlmsghdr header;
 
         guarded_copy_new(&copy, packet.bytes, count);
-        assert_int_equal(unix_diag_parse(copy.bytes, count, 10, &message),
+        assert_int_equal(unix_diag_parse(copy.bytes, count, 10, &parsed),
                          count == packet.count ? (int)packet.count : -EINVAL);
         if (count >= sizeof(header)) { /* and one that says that it ends there */
             memcpy(&header, copy.bytes, sizeof(header));
             header.nlmsg_len = (uint32_t)count;
             memcpy(copy.bytes, &header, sizeof(header));
             if (count < sizeof(header) + sizeof(struct unix_diag_msg))
-                assert_int_equal(unix_diag_parse(copy.bytes, count, 10, &message), -EINVAL);
+                assert_int_equal(unix_diag_parse(copy.bytes, count, 10, &parsed), -EINVAL);
             else
-                unix_diag_parse(copy.bytes, count, 10, &message);
+                unix_diag_parse(copy.bytes, count, 10, &parsed);
         }
         guarded_copy_free(&copy);
     }
@@ -263,48 +264,53 @@ static int diag_of_kernel(void)
     return diag;
 }
 
+static struct unix_diag found;
+
+static void ask(int descriptor)
+{
+    assert_int_equal(unix_diag_ask(diag_of_kernel(), inode_of(descriptor), &found), 0);
+}
+
 TEST(a_pair)
 {
-    int diag = diag_of_kernel(), ends[2];
-    struct unix_diag socket;
+    int ends[2];
 
     assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends), 0);
-    assert_int_equal(unix_diag_ask(diag, inode_of(ends[0]), &socket), 0);
-    assert_int_equal(socket.inode, inode_of(ends[0]));
-    assert_int_equal(socket.type, SOCK_SEQPACKET);
-    assert_true(socket.has_peer);
-    assert_int_equal(socket.peer_inode, inode_of(ends[1]));
-    assert_string_equal(socket.name, "");
+    ask(ends[0]);
+    assert_int_equal(found.inode, inode_of(ends[0]));
+    assert_int_equal(found.type, SOCK_SEQPACKET);
+    assert_true(found.has_peer);
+    assert_int_equal(found.peer_inode, inode_of(ends[1]));
+    assert_string_equal(found.name, "");
     close(ends[1]);
-    assert_int_equal(unix_diag_ask(diag, inode_of(ends[0]), &socket), 0);
-    assert_true(socket.has_peer && socket.peer_inode == 0);
-    assert_true(!socket.has_shutdown || (socket.shutdown & UNIX_DIAG_SHUT_RECEIVE) != 0);
+    ask(ends[0]);
+    assert_true(found.has_peer && found.peer_inode == 0);
+    assert_true(!found.has_shutdown || (found.shutdown & UNIX_DIAG_SHUT_RECEIVE) != 0);
     close(ends[0]);
 }
 
 TEST(a_server)
 {
     int diag = diag_of_kernel(), server = bound(SOCK_STREAM, "rip-test-server"), client, accepted;
-    struct unix_diag socket;
 
-    assert_int_equal(unix_diag_ask(diag, inode_of(server), &socket), 0);
-    assert_false(socket.has_peer);
-    assert_int_not_equal(socket.state, UNIX_DIAG_LISTENING);
+    ask(server);
+    assert_false(found.has_peer);
+    assert_int_not_equal(found.state, UNIX_DIAG_LISTENING);
     assert_int_equal(listen(server, 3), 0);
-    assert_int_equal(unix_diag_ask(diag, inode_of(server), &socket), 0);
-    assert_int_equal(socket.state, UNIX_DIAG_LISTENING);
-    assert_int_equal(strncmp(socket.name, "@rip-test-server-", 17), 0);
+    ask(server);
+    assert_int_equal(found.state, UNIX_DIAG_LISTENING);
+    assert_int_equal(strncmp(found.name, "@rip-test-server-", 17), 0);
     client = connected(SOCK_STREAM, server);
-    assert_int_equal(unix_diag_ask(diag, inode_of(client), &socket), 0);
-    assert_true(socket.has_peer && socket.peer_inode == 0); /* not accepted yet */
-    assert_true(!socket.has_shutdown || socket.shutdown == 0);
-    assert_int_equal(unix_diag_find_listener(diag, inode_of(client), &socket), 0);
-    assert_int_equal(socket.inode, inode_of(server));
-    assert_int_equal(strncmp(socket.name, "@rip-test-server-", 17), 0);
+    ask(client);
+    assert_true(found.has_peer && found.peer_inode == 0); /* not accepted yet */
+    assert_true(!found.has_shutdown || found.shutdown == 0);
+    assert_int_equal(unix_diag_find_listener(diag, inode_of(client), &found), 0);
+    assert_int_equal(found.inode, inode_of(server));
+    assert_int_equal(strncmp(found.name, "@rip-test-server-", 17), 0);
     accepted = accept(server, NULL, NULL);
-    assert_int_equal(unix_diag_find_listener(diag, inode_of(client), &socket), -ENOENT);
-    assert_int_equal(unix_diag_ask(diag, inode_of(client), &socket), 0);
-    assert_int_equal(socket.peer_inode, inode_of(accepted));
+    assert_int_equal(unix_diag_find_listener(diag, inode_of(client), &found), -ENOENT);
+    ask(client);
+    assert_int_equal(found.peer_inode, inode_of(accepted));
     close(accepted);
     close(client);
     close(server);
@@ -313,12 +319,12 @@ TEST(a_server)
 TEST(sockets_that_are_not_there)
 {
     int diag = diag_of_kernel(), internet = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    struct unix_diag socket = {.inode = 99};
 
-    assert_int_equal(unix_diag_ask(diag, inode_of(internet), &socket), -ENOENT);
-    assert_int_equal(unix_diag_ask(diag, 0, &socket), -ENOENT);
-    assert_int_equal(unix_diag_find_listener(diag, 0, &socket), -ENOENT);
-    assert_int_equal(socket.inode, 99);
+    found = (struct unix_diag){.inode = 99};
+    assert_int_equal(unix_diag_ask(diag, inode_of(internet), &found), -ENOENT);
+    assert_int_equal(unix_diag_ask(diag, 0, &found), -ENOENT);
+    assert_int_equal(unix_diag_find_listener(diag, 0, &found), -ENOENT);
+    assert_int_equal(found.inode, 99);
     close(internet);
 }
 
@@ -334,7 +340,6 @@ TEST(answers_that_are_left_over)
               .request = {.sdiag_family = AF_UNIX, .udiag_states = UINT32_MAX, .udiag_show = UDIAG_SHOW_NAME}};
     enum { PAIRS = 400 };
     int diag = diag_of_kernel(), server = bound(SOCK_STREAM, "rip-test-list"), client, ends[PAIRS][2];
-    struct unix_diag socket;
 
     assert_int_equal(listen(server, 1), 0);
     client = connected(SOCK_STREAM, server);
@@ -342,12 +347,12 @@ TEST(answers_that_are_left_over)
         assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends[i]), 0);
     assert_int_equal(send(diag, &list, sizeof(list), 0), sizeof(list));
     for (int i = 0; i < 2; i++) {
-        assert_int_equal(unix_diag_ask(diag, inode_of(ends[i][0]), &socket), 0);
-        assert_int_equal(socket.peer_inode, inode_of(ends[i][1]));
+        ask(ends[i][0]);
+        assert_int_equal(found.peer_inode, inode_of(ends[i][1]));
     }
     assert_int_equal(send(diag, &list, sizeof(list), 0), sizeof(list)); /* before another list */
-    assert_int_equal(unix_diag_find_listener(diag, inode_of(client), &socket), 0);
-    assert_int_equal(socket.inode, inode_of(server));
+    assert_int_equal(unix_diag_find_listener(diag, inode_of(client), &found), 0);
+    assert_int_equal(found.inode, inode_of(server));
     for (int i = 0; i < PAIRS; i++) {
         close(ends[i][0]);
         close(ends[i][1]);
@@ -414,15 +419,14 @@ static void another_answers(int diag, const struct nlmsghdr *question)
 TEST(answers_of_others_and_to_others)
 {
     void (*const events[])(int diag, const struct nlmsghdr *question) = {another_asks, another_answers};
-    int diag = diag_of_kernel(), ends[2];
-    struct unix_diag socket;
+    int ends[2];
 
     assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
     for (size_t i = 0; i < sizeof(events) / sizeof(events[0]); i++) {
         meanwhile = events[i];
-        assert_int_equal(unix_diag_ask(diag, inode_of(ends[0]), &socket), 0);
+        ask(ends[0]);
         assert_null(meanwhile);
-        assert_int_equal(socket.peer_inode, inode_of(ends[1]));
+        assert_int_equal(found.peer_inode, inode_of(ends[1]));
     }
     close(ends[0]);
     close(ends[1]);
@@ -431,7 +435,6 @@ TEST(answers_of_others_and_to_others)
 TEST(which_descriptors_will_do)
 {
     int diag = diag_of_kernel(), route = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE), ends[2];
-    struct unix_diag socket;
 
     assert_true(unix_diag_is(diag));
     assert_true((fcntl(diag, F_GETFD) & FD_CLOEXEC) != 0);
@@ -440,8 +443,8 @@ TEST(which_descriptors_will_do)
     assert_int_equal(socketpair(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0, ends), 0);
     assert_false(unix_diag_is(ends[0]));
     /* An answer by anybody but the kernel is none. */
-    assert_true(unix_diag_ask(ends[0], inode_of(ends[0]), &socket) < 0);
-    assert_true(unix_diag_ask(-1, inode_of(ends[0]), &socket) < 0);
+    assert_true(unix_diag_ask(ends[0], inode_of(ends[0]), &found) < 0);
+    assert_true(unix_diag_ask(-1, inode_of(ends[0]), &found) < 0);
     close(ends[0]);
     close(ends[1]);
     close(route);

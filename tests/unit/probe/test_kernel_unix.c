@@ -87,6 +87,16 @@ static int reaching(int type, const char *text)
     return client;
 }
 
+/* The other end of the socket is that one, or none; as known at present. */
+static void assert_peer(int descriptor, enum kernel_peer peer, int other, const char *name)
+{
+    struct kernel_unix known = asked(descriptor);
+
+    assert_int_equal(known.peer, peer);
+    assert_int_equal(known.peer_inode, other < 0 ? 0 : inode_of(other));
+    assert_int_equal(strncmp(known.peer_name, name, name[0] != '\0' ? strlen(name) : 1), 0);
+}
+
 TEST(pairs)
 {
     static const int types[] = {SOCK_STREAM, SOCK_SEQPACKET, SOCK_DGRAM};
@@ -96,16 +106,12 @@ TEST(pairs)
         int ends[2];
 
         assert_int_equal(socketpair(AF_UNIX, types[i] | SOCK_CLOEXEC, 0, ends), 0);
+        assert_peer(ends[0], KERNEL_PEER_SOCKET, ends[1], "");
         known = asked(ends[0]);
-        assert_int_equal(known.peer, KERNEL_PEER_SOCKET);
-        assert_int_equal(known.peer_inode, inode_of(ends[1]));
         assert_string_equal(known.name, "");
-        assert_string_equal(known.peer_name, "");
         assert_false(known.listening);
         close(ends[1]);
-        known = asked(ends[0]);
-        assert_int_equal(known.peer, types[i] == SOCK_DGRAM ? KERNEL_PEER_CLOSED : KERNEL_PEER_UNKNOWN);
-        assert_int_equal(known.peer_inode, 0);
+        assert_peer(ends[0], types[i] == SOCK_DGRAM ? KERNEL_PEER_CLOSED : KERNEL_PEER_UNKNOWN, -1, "");
         close(ends[0]);
     }
 }
@@ -118,18 +124,10 @@ TEST(servers)
     assert_true(known.listening);
     assert_int_equal(known.peer, KERNEL_PEER_NONE);
     assert_int_equal(strncmp(known.name, "@rip-test-stream-", 17), 0);
-    known = asked(client);
-    assert_int_equal(known.peer, KERNEL_PEER_QUEUED);
-    assert_int_equal(known.peer_inode, inode_of(server));
-    assert_int_equal(strncmp(known.peer_name, "@rip-test-stream-", 17), 0);
+    assert_peer(client, KERNEL_PEER_QUEUED, server, "@rip-test-stream-");
     accepted = accept(server, NULL, NULL);
-    known = asked(client);
-    assert_int_equal(known.peer, KERNEL_PEER_SOCKET);
-    assert_int_equal(known.peer_inode, inode_of(accepted));
-    assert_int_equal(strncmp(known.peer_name, "@rip-test-stream-", 17), 0);
-    known = asked(accepted);
-    assert_int_equal(known.peer_inode, inode_of(client));
-    assert_string_equal(known.peer_name, "");
+    assert_peer(client, KERNEL_PEER_SOCKET, accepted, "@rip-test-stream-");
+    assert_peer(accepted, KERNEL_PEER_SOCKET, client, "");
     assert_int_equal(shutdown(client, SHUT_WR), 0); /* what is sent still arrives */
     assert_int_equal(asked(client).peer, KERNEL_PEER_SOCKET);
     close(accepted);
@@ -140,20 +138,15 @@ TEST(servers)
 TEST(datagrams)
 {
     int server = serving(SOCK_DGRAM, "rip-test-dgram"), client = made(SOCK_DGRAM);
-    struct kernel_unix known = asked(client);
 
-    assert_int_equal(known.peer, KERNEL_PEER_NONE);
+    assert_peer(client, KERNEL_PEER_NONE, -1, "");
     close(client);
     client = reaching(SOCK_DGRAM, "rip-test-dgram");
-    known = asked(client);
-    assert_int_equal(known.peer, KERNEL_PEER_SOCKET); /* though not the other way round */
-    assert_int_equal(known.peer_inode, inode_of(server));
-    assert_int_equal(strncmp(known.peer_name, "@rip-test-dgram-", 16), 0);
-    known = asked(server);
-    assert_int_equal(known.peer, KERNEL_PEER_NONE);
-    assert_false(known.listening);
+    assert_peer(client, KERNEL_PEER_SOCKET, server, "@rip-test-dgram-"); /* though not the other way round */
+    assert_peer(server, KERNEL_PEER_NONE, -1, "");
+    assert_false(asked(server).listening);
     close(server);
-    assert_int_equal(asked(client).peer, KERNEL_PEER_CLOSED);
+    assert_peer(client, KERNEL_PEER_CLOSED, -1, "");
     close(client);
 }
 
@@ -289,11 +282,17 @@ TEST(many_in_one_search)
     close(own[1]);
 }
 
+static void assert_holder(struct kernel_reading *reading, uint32_t pid)
+{
+    kernel_read_holders(proc, (uint32_t)geteuid(), SOON, &reading, 1);
+    assert_int_equal(reading->holder.pid, pid);
+}
+
 /* A FIFO's ends have a file's name: where the thread waits shows that it is a FIFO, and mount and inode which one. */
 TEST(ends_of_a_fifo)
 {
     char directory[] = "/tmp/test_kernel_unix-XXXXXX", path[sizeof(directory) + 8];
-    struct kernel_reading reading, *wanted = &reading;
+    struct kernel_reading reading;
     int both, reading_end, writing_end;
     uint32_t child;
 
@@ -308,28 +307,22 @@ TEST(ends_of_a_fifo)
     close(writing_end);
     reading = waiting_at(reading_end);
     assert_true(reading.descriptor.mount != 0);
-    kernel_read_holders(proc, (uint32_t)geteuid(), SOON, &wanted, 1);
-    assert_int_equal(reading.holder.pid, 0); /* it could be any file */
+    assert_holder(&reading, 0); /* it could be any file */
     reading.has |= KERNEL_HAS_WCHAN;
     strcpy(reading.wchan, "pipe_wait_writable"); /* in splice(), of another descriptor */
-    kernel_read_holders(proc, (uint32_t)geteuid(), SOON, &wanted, 1);
-    assert_int_equal(reading.holder.pid, 0);
+    assert_holder(&reading, 0);
     strcpy(reading.wchan, "anon_pipe_read.part.0");
     reading.descriptor.mount++; /* the same name and number on another file system */
-    kernel_read_holders(proc, (uint32_t)geteuid(), SOON, &wanted, 1);
-    assert_int_equal(reading.holder.pid, 0);
+    assert_holder(&reading, 0);
     reading.descriptor.mount--;
     reading.descriptor.inode++; /* it was removed, and made again */
-    kernel_read_holders(proc, (uint32_t)geteuid(), SOON, &wanted, 1);
-    assert_int_equal(reading.holder.pid, 0);
+    assert_holder(&reading, 0);
     reading.descriptor.inode--;
-    kernel_read_holders(proc, (uint32_t)geteuid(), SOON, &wanted, 1);
-    assert_int_equal(reading.holder.pid, child);
+    assert_holder(&reading, child);
     assert_int_equal(reading.has & KERNEL_HAS_NO_TIME, 0);
     end_child(child);
     reading.holder.pid = 0;
-    kernel_read_holders(proc, (uint32_t)geteuid(), SOON, &wanted, 1);
-    assert_int_equal(reading.holder.pid, 0); /* its other readers are not what it lacks */
+    assert_holder(&reading, 0); /* its other readers are not what it lacks */
     close(reading_end);
     unlink(path);
     rmdir(directory);
@@ -339,16 +332,14 @@ TEST(ends_of_a_fifo)
 TEST(nobody_to_look_for)
 {
     int server = serving(SOCK_DGRAM, "rip-test-alone"), ends[2];
-    struct kernel_reading reading = waiting_at(server), *wanted = &reading;
+    struct kernel_reading reading = waiting_at(server);
 
     kernel_read_unix(diag, SOON, &reading);
-    kernel_read_holders(proc, (uint32_t)geteuid(), SOON, &wanted, 1);
-    assert_int_equal(reading.holder.pid, 0);
+    assert_holder(&reading, 0);
     assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
     reading.unix_socket.peer_inode = inode_of(ends[0]);
-    kernel_read_holders(proc, (uint32_t)geteuid(), SOON, &wanted, 1);
-    assert_int_equal(reading.holder.pid, 0);
-    kernel_read_holders(proc, (uint32_t)geteuid(), SOON, &wanted, 0);
+    assert_holder(&reading, 0);
+    kernel_read_holders(proc, (uint32_t)geteuid(), SOON, NULL, 0);
     close(server);
     close(ends[0]);
     close(ends[1]);
@@ -386,7 +377,7 @@ static pid_t killer_of(size_t count, int go)
 TEST(others_that_end)
 {
     for (int round = 0; round < 20; round++) {
-        struct kernel_reading reading, *wanted = &reading;
+        struct kernel_reading reading;
         int ends[2], go[2];
         uint32_t child;
         pid_t killer;
@@ -398,8 +389,7 @@ TEST(others_that_end)
         close(ends[1]);
         reading = waiting_at(ends[0]);
         assert_int_equal(write(go[1], "", 1), 1);
-        kernel_read_holders(proc, (uint32_t)geteuid(), SOON, &wanted, 1);
-        assert_int_equal(reading.holder.pid, child);
+        assert_holder(&reading, child);
         waitpid(killer, NULL, 0);
         end_child(child);
         close(ends[0]);

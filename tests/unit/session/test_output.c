@@ -86,20 +86,32 @@ static size_t make_frame(unsigned char *frame, uint32_t number, uint32_t count)
     return count;
 }
 
-static int write_frame(struct output *output, uint32_t number, uint32_t count, bool full)
+static struct rip_recording_options options;
+static struct output *output;
+
+static int write_frame(uint32_t number, uint32_t count, bool full)
 {
     unsigned char frame[FRAME_BYTES_MAX];
 
     return output_write(output, frame, make_frame(frame, number, count), full);
 }
 
-static struct output *open_output(const struct rip_recording_options *options)
+static void reopen(void)
 {
-    struct output *output;
-
-    assert_int_equal(output_open(&output, path, options), 0);
+    assert_int_equal(output_open(&output, path, &options), 0);
     assert_int_equal(output_write(output, header, header_bytes, false), 0);
-    return output;
+}
+
+/* The output of a test, with these options. */
+#define OPEN(...)                                                                                                      \
+    do {                                                                                                               \
+        options = (struct rip_recording_options){.size_bytes = sizeof(options), __VA_ARGS__};                          \
+        reopen();                                                                                                      \
+    } while (0)
+
+static void close_output(void)
+{
+    assert_int_equal(output_close(output), 0);
 }
 
 /* What a file holds. */
@@ -189,16 +201,15 @@ static size_t count_files(const char *name)
 
 TEST(a_file_holds_the_header_once_and_the_frames, begin, end)
 {
-    struct rip_recording_options options = {.size_bytes = sizeof(options)};
-    struct output *output = open_output(&options);
     struct stat status;
 
+    OPEN();
     for (uint32_t i = 1; i <= 9; i++)
-        assert_int_equal(write_frame(output, i, 100 + i, i == 1 || i == 5), 0);
+        assert_int_equal(write_frame(i, 100 + i, i == 1 || i == 5), 0);
     assert_int_equal(output_write(output, header, header_bytes, false), 0);
-    assert_int_equal(write_frame(output, 10, 100, true), 0);
+    assert_int_equal(write_frame(10, 100, true), 0);
     assert_int_equal(output_trigger(output, "/dev/null/x"), -ENOTSUP);
-    assert_int_equal(output_close(output), 0);
+    close_output();
     assert_content(path, 1, 10, 10);
     assert_int_equal(stat(path, &status), 0);
     assert_int_equal(status.st_mode & 0777, 0600);
@@ -206,12 +217,12 @@ TEST(a_file_holds_the_header_once_and_the_frames, begin, end)
 
 TEST(nothing_that_is_there_is_overwritten, begin, end)
 {
-    struct rip_recording_options options = {.size_bytes = sizeof(options)};
-    struct output *output = open_output(&options), *other;
+    struct output *other;
     char link[160];
 
+    OPEN();
     assert_int_equal(output_open(&other, path, &options), -EEXIST);
-    assert_int_equal(output_close(output), 0);
+    close_output();
     assert_content(path, 0, 0, 0); /* nothing happened: a header all the same */
     snprintf(link, sizeof(link), "%s/link", directory);
     assert_int_equal(symlink("nowhere", link), 0);
@@ -224,9 +235,7 @@ TEST(nothing_that_is_there_is_overwritten, begin, end)
 
 TEST(options_that_exclude_one_another, begin, end)
 {
-    struct rip_recording_options options = {.size_bytes = sizeof(options), .segments_kept = 1};
-    struct output *output;
-
+    options = (struct rip_recording_options){.size_bytes = sizeof(options), .segments_kept = 1};
     assert_int_equal(output_open(&output, path, &options), -EINVAL);
     options.flight_bytes = 1;
     assert_int_equal(output_open(&output, path, &options), -EINVAL);
@@ -248,69 +257,62 @@ static void limit_files(uint64_t count)
 /* The kernel writes the part of a frame that has room, and refuses the rest, as it does where a disk is full. */
 TEST(a_frame_without_room_is_cut_off, begin, end)
 {
-    struct rip_recording_options options = {.size_bytes = sizeof(options)};
-    struct output *output = open_output(&options);
-
+    OPEN();
     limit_files(header_bytes + 250);
-    assert_int_equal(write_frame(output, 1, 100, true), 0);
-    assert_int_equal(write_frame(output, 2, 100, false), 0);
-    assert_int_equal(write_frame(output, 3, 100, false), -EFBIG);
+    assert_int_equal(write_frame(1, 100, true), 0);
+    assert_int_equal(write_frame(2, 100, false), 0);
+    assert_int_equal(write_frame(3, 100, false), -EFBIG);
     assert_int_equal(output_error(output), -EFBIG);
     assert_content(path, 1, 2, 2);
     /* What follows a lost frame is of no use without it. */
-    assert_int_equal(write_frame(output, 4, 10, false), -EFBIG);
-    assert_int_equal(write_frame(output, 5, 60, true), -EFBIG);
+    assert_int_equal(write_frame(4, 10, false), -EFBIG);
+    assert_int_equal(write_frame(5, 60, true), -EFBIG);
     assert_content(path, 1, 2, 2);
     limit_files(0);
-    assert_int_equal(write_frame(output, 6, 10, false), -EFBIG);
-    assert_int_equal(write_frame(output, 7, 100, true), 0);
+    assert_int_equal(write_frame(6, 10, false), -EFBIG);
+    assert_int_equal(write_frame(7, 100, true), 0);
     assert_int_equal(output_error(output), 0);
-    assert_int_equal(write_frame(output, 8, 100, false), 0);
-    assert_int_equal(output_close(output), 0);
+    assert_int_equal(write_frame(8, 100, false), 0);
+    close_output();
     assert_content(path, 1, 8, 4);
 }
 
 TEST(the_first_frame_has_no_room, begin, end)
 {
-    struct rip_recording_options options = {.size_bytes = sizeof(options)};
-    struct output *output = open_output(&options);
-
+    OPEN();
     limit_files(header_bytes + 50);
-    assert_int_equal(write_frame(output, 1, 100, true), -EFBIG);
+    assert_int_equal(write_frame(1, 100, true), -EFBIG);
     limit_files(0);
-    assert_int_equal(write_frame(output, 2, 100, true), 0);
-    assert_int_equal(output_close(output), 0);
+    assert_int_equal(write_frame(2, 100, true), 0);
+    close_output();
     assert_content(path, 2, 2, 1);
 }
 
 TEST(a_disk_that_loses_what_was_written, begin, end)
 {
-    struct rip_recording_options options = {.size_bytes = sizeof(options), .sync_interval_ns = 2 * SECOND};
-    struct output *output = open_output(&options);
-
+    OPEN(.sync_interval_ns = 2 * SECOND);
     assert_false(output_advance(output, 100 * SECOND));
-    assert_int_equal(write_frame(output, 1, 100, true), 0);
+    assert_int_equal(write_frame(1, 100, true), 0);
     disk_set_failing(EIO);
     assert_false(output_advance(output, 101 * SECOND)); /* not due */
     assert_true(output_advance(output, 102 * SECOND));
     assert_int_equal(output_error(output), -EIO);
-    assert_int_equal(write_frame(output, 2, 100, true), 0);
+    assert_int_equal(write_frame(2, 100, true), 0);
     assert_int_equal(output_error(output), -EIO);
     assert_false(output_advance(output, 104 * SECOND));
     assert_int_equal(output_error(output), 0);
     disk_set_failing(EIO);
-    assert_int_equal(write_frame(output, 3, 100, false), 0);
+    assert_int_equal(write_frame(3, 100, false), 0);
     assert_int_equal(output_close(output), -EIO);
     assert_content(path, 1, 3, 3);
 }
 
 /* Writes 400 KB, and waits to be killed. */
-static void write_until_killed(const struct rip_recording_options *options)
+static void write_until_killed(void)
 {
-    struct output *output = open_output(options);
-
+    OPEN();
     for (uint32_t i = 1; i <= 400; i++)
-        if (write_frame(output, i, 1000, output_advance(output, i * SECOND) || i == 1) != 0)
+        if (write_frame(i, 1000, output_advance(output, i * SECOND) || i == 1) != 0)
             _exit(1);
     for (;;)
         pause();
@@ -318,7 +320,6 @@ static void write_until_killed(const struct rip_recording_options *options)
 
 TEST(a_recorder_that_is_killed_leaves_whole_frames, begin, end)
 {
-    struct rip_recording_options options = {.size_bytes = sizeof(options)};
     struct content content;
     struct stat status;
     pid_t child = fork();
@@ -326,7 +327,7 @@ TEST(a_recorder_that_is_killed_leaves_whole_frames, begin, end)
 
     assert_true(child >= 0);
     if (child == 0)
-        write_until_killed(&options);
+        write_until_killed();
     while (stat(path, &status) != 0 || status.st_size < 100000) {
         assert_int_equal(waitpid(child, &how, WNOHANG), 0);
         usleep(100);
@@ -343,24 +344,24 @@ TEST(a_recorder_that_is_killed_leaves_whole_frames, begin, end)
 /* Segments --------------------------------------------------------------------------------------------------------- */
 
 /* As a session does it: the frame after a turn is a full one. */
-static void write_frames(struct output *output, uint32_t first, uint32_t last, uint64_t step_ns)
+static void write_frames(uint32_t first, uint32_t last, uint64_t step_ns)
 {
     for (uint32_t i = first; i <= last; i++) {
         bool full = output_advance(output, 1000 * SECOND + i * step_ns) || i == first;
 
-        assert_int_equal(write_frame(output, i, 100, full), 0);
+        assert_int_equal(write_frame(i, 100, full), 0);
     }
 }
 
 TEST(segments_end_by_size, begin, end)
 {
-    struct rip_recording_options options = {.size_bytes = sizeof(options), .segment_bytes = 450 + header_bytes};
-    struct output *output = open_output(&options), *other;
+    struct output *other;
     struct stat status;
 
+    OPEN(.segment_bytes = 450 + header_bytes);
     assert_int_equal(output_open(&other, path, &options), -EBUSY);
-    write_frames(output, 1, 12, 1);
-    assert_int_equal(output_close(output), 0);
+    write_frames(1, 12, 1);
+    close_output();
     assert_content(segment(1), 1, 5, 5);
     assert_content(segment(2), 6, 10, 5);
     assert_content(segment(3), 11, 12, 2);
@@ -370,11 +371,9 @@ TEST(segments_end_by_size, begin, end)
 
 TEST(segments_end_by_age, begin, end)
 {
-    struct rip_recording_options options = {.size_bytes = sizeof(options), .segment_ns = 10 * SECOND};
-    struct output *output = open_output(&options);
-
-    write_frames(output, 1, 25, SECOND);
-    assert_int_equal(output_close(output), 0);
+    OPEN(.segment_ns = 10 * SECOND);
+    write_frames(1, 25, SECOND);
+    close_output();
     assert_content(segment(1), 1, 10, 10);
     assert_content(segment(2), 11, 20, 10);
     assert_content(segment(3), 21, 25, 5);
@@ -382,28 +381,23 @@ TEST(segments_end_by_age, begin, end)
 
 TEST(a_segment_is_more_than_its_full_frame, begin, end)
 {
-    struct rip_recording_options options = {.size_bytes = sizeof(options), .segment_bytes = 10};
-    struct output *output = open_output(&options);
-
-    write_frames(output, 1, 6, 1);
-    assert_int_equal(output_close(output), 0);
+    OPEN(.segment_bytes = 10);
+    write_frames(1, 6, 1);
+    close_output();
     assert_int_equal(count_files(path), 3);
 }
 
 TEST(the_newest_segments_are_kept_also_of_an_earlier_recording, begin, end)
 {
-    struct rip_recording_options options = {
-        .size_bytes = sizeof(options), .segment_bytes = 150 + header_bytes, .segments_kept = 3};
-    struct output *output = open_output(&options);
-
-    write_frames(output, 1, 9, 1);
-    assert_int_equal(output_close(output), 0);
+    OPEN(.segment_bytes = 150 + header_bytes, .segments_kept = 3);
+    write_frames(1, 9, 1);
+    close_output();
     assert_int_equal(count_files(path), 3);
     assert_content(segment(5), 9, 9, 1);
-    output = open_output(&options);
+    reopen();
     assert_int_equal(count_files(path), 3);
-    write_frames(output, 10, 11, 1);
-    assert_int_equal(output_close(output), 0);
+    write_frames(10, 11, 1);
+    close_output();
     assert_int_equal(count_files(path), 3);
     assert_content(segment(4), 7, 8, 2);
     assert_content(segment(6), 10, 11, 2);
@@ -411,10 +405,7 @@ TEST(the_newest_segments_are_kept_also_of_an_earlier_recording, begin, end)
 
 TEST(other_files_in_the_directory_are_left_alone, begin, end)
 {
-    struct rip_recording_options options = {
-        .size_bytes = sizeof(options), .segment_bytes = 150 + header_bytes, .segments_kept = 1};
     static const char *const names[] = {"1.riprec", "000000000a.riprec", "9999999999.riprec", "0000000001.riprec.old"};
-    struct output *output;
     char name[192];
 
     assert_int_equal(mkdir(path, 0700), 0);
@@ -422,63 +413,56 @@ TEST(other_files_in_the_directory_are_left_alone, begin, end)
         snprintf(name, sizeof(name), "%s/%s", path, names[i]);
         close(open(name, O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
     }
-    output = open_output(&options);
-    write_frames(output, 1, 6, 1);
-    assert_int_equal(output_close(output), 0);
+    OPEN(.segment_bytes = 150 + header_bytes, .segments_kept = 1);
+    write_frames(1, 6, 1);
+    close_output();
     assert_int_equal(count_files(path), 5);
     assert_content(segment(3), 5, 6, 2);
 }
 
 TEST(a_directory_that_goes_and_comes_back, begin, end)
 {
-    struct rip_recording_options options = {.size_bytes = sizeof(options), .segment_bytes = 150 + header_bytes};
-    struct output *output = open_output(&options);
-
-    write_frames(output, 1, 2, 1);
+    OPEN(.segment_bytes = 150 + header_bytes);
+    write_frames(1, 2, 1);
     assert_int_equal(remove(segment(1)), 0);
     assert_int_equal(rmdir(path), 0);
     assert_true(output_advance(output, 2000 * SECOND));
-    assert_int_equal(write_frame(output, 3, 100, true), -ENOENT);
+    assert_int_equal(write_frame(3, 100, true), -ENOENT);
     assert_false(output_advance(output, 2001 * SECOND));
-    assert_int_equal(write_frame(output, 4, 100, false), -ENOENT);
-    assert_int_equal(write_frame(output, 5, 100, true), -ENOENT);
+    assert_int_equal(write_frame(4, 100, false), -ENOENT);
+    assert_int_equal(write_frame(5, 100, true), -ENOENT);
     assert_int_equal(output_error(output), -ENOENT);
-    assert_int_equal(output_close(output), 0);
+    close_output();
 }
 
 /* A segment that cannot be removed does not become one of more and more. */
 TEST(no_more_segments_than_asked_for, begin, end)
 {
-    struct rip_recording_options options = {
-        .size_bytes = sizeof(options), .segment_bytes = 150 + header_bytes, .segments_kept = 1};
-    struct output *output = open_output(&options);
-
-    write_frames(output, 1, 2, 1);
+    OPEN(.segment_bytes = 150 + header_bytes, .segments_kept = 1);
+    write_frames(1, 2, 1);
     assert_int_equal(remove(segment(1)), 0);
     assert_int_equal(mkdir(segment(1), 0700), 0);
     assert_true(output_advance(output, 2000 * SECOND));
-    assert_int_equal(write_frame(output, 3, 100, true), -EISDIR);
+    assert_int_equal(write_frame(3, 100, true), -EISDIR);
     assert_int_equal(count_files(path), 1);
     assert_int_equal(rmdir(segment(1)), 0);
-    assert_int_equal(write_frame(output, 4, 100, true), 0);
-    assert_int_equal(output_close(output), 0);
+    assert_int_equal(write_frame(4, 100, true), 0);
+    close_output();
     assert_content(segment(2), 4, 4, 1);
 }
 
 TEST(a_full_disk_has_one_segment_that_waits_for_room, begin, end)
 {
-    struct rip_recording_options options = {.size_bytes = sizeof(options), .segment_bytes = 150 + header_bytes};
-    struct output *output = open_output(&options);
-
-    write_frames(output, 1, 2, 1);
+    OPEN(.segment_bytes = 150 + header_bytes);
+    write_frames(1, 2, 1);
     limit_files(header_bytes + 50);
     for (uint32_t i = 3; i < 8; i++) {
         output_advance(output, 2000 * SECOND + i);
-        assert_int_equal(write_frame(output, i, 100, true), -EFBIG);
+        assert_int_equal(write_frame(i, 100, true), -EFBIG);
     }
     limit_files(0);
-    assert_int_equal(write_frame(output, 8, 100, true), 0);
-    assert_int_equal(output_close(output), 0);
+    assert_int_equal(write_frame(8, 100, true), 0);
+    close_output();
     assert_int_equal(count_files(path), 2);
     assert_content(segment(2), 8, 8, 1);
 }
@@ -487,15 +471,14 @@ TEST(a_full_disk_has_one_segment_that_waits_for_room, begin, end)
 
 TEST(memory_holds_the_newest_from_a_full_frame_on, begin, end)
 {
-    struct rip_recording_options options = {.size_bytes = sizeof(options), .flight_bytes = 10000};
-    struct output *output = open_output(&options);
     struct content content;
     bool full = true;
 
+    OPEN(.flight_bytes = 10000);
     assert_int_equal(output_trigger(output, path), -ENODATA);
     assert_false(is_there(path));
     for (uint32_t i = 1; i <= 1000; i++) {
-        assert_int_equal(write_frame(output, i, full ? 300 : 100, full), 0);
+        assert_int_equal(write_frame(i, full ? 300 : 100, full), 0);
         full = output_advance(output, i);
     }
     assert_int_equal(output_trigger(output, path), 0);
@@ -505,41 +488,37 @@ TEST(memory_holds_the_newest_from_a_full_frame_on, begin, end)
     assert_int_equal(content.count, content.last - content.first + 1);
     /* At least what remains when one of the parts has just been given up. */
     assert_in_range(content.count * 100, 10000 * 5 / 8, 10000);
-    assert_int_equal(write_frame(output, 1001, 100, false), 0);
+    assert_int_equal(write_frame(1001, 100, false), 0);
     snprintf(path + strlen(path), 8, ".2");
     assert_int_equal(output_trigger(output, path), 0);
     assert_int_equal(read_file(path).last, 1001);
-    assert_int_equal(output_close(output), 0);
+    close_output();
 }
 
 TEST(frames_that_are_too_large_for_memory, begin, end)
 {
-    struct rip_recording_options options = {.size_bytes = sizeof(options), .flight_bytes = 1000};
-    struct output *output = open_output(&options);
-
-    assert_int_equal(write_frame(output, 1, 2000, true), -EFBIG);
+    OPEN(.flight_bytes = 1000);
+    assert_int_equal(write_frame(1, 2000, true), -EFBIG);
     assert_int_equal(output_error(output), -EFBIG);
-    assert_int_equal(write_frame(output, 2, 100, false), -EFBIG);
-    assert_int_equal(write_frame(output, 3, 600, true), 0);
-    assert_int_equal(write_frame(output, 4, 600, false), -ENOBUFS);
-    assert_int_equal(write_frame(output, 5, 700, true), 0);
+    assert_int_equal(write_frame(2, 100, false), -EFBIG);
+    assert_int_equal(write_frame(3, 600, true), 0);
+    assert_int_equal(write_frame(4, 600, false), -ENOBUFS);
+    assert_int_equal(write_frame(5, 700, true), 0);
     assert_int_equal(output_trigger(output, path), 0);
     assert_content(path, 5, 5, 1);
-    assert_int_equal(output_close(output), 0);
+    close_output();
 }
 
 TEST(a_trigger_on_a_full_disk_writes_whole_frames, begin, end)
 {
-    struct rip_recording_options options = {.size_bytes = sizeof(options), .flight_bytes = 10000};
-    struct output *output = open_output(&options);
-
+    OPEN(.flight_bytes = 10000);
     for (uint32_t i = 1; i <= 5; i++)
-        assert_int_equal(write_frame(output, i, 100, i == 1), 0);
+        assert_int_equal(write_frame(i, 100, i == 1), 0);
     limit_files(header_bytes + 350);
     assert_int_equal(output_trigger(output, path), -EFBIG);
     limit_files(0);
     assert_content(path, 1, 3, 3);
-    assert_int_equal(output_close(output), 0);
+    close_output();
 }
 
 int main(void)
