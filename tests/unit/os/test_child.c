@@ -85,15 +85,29 @@ static void be_child(void)
 static struct child_options options = {
     .program = self, .ready = READY, .pause_ns = LONG_NS, .user_ends = 1, .key_ends = 2};
 
-static struct child *new_child(const struct child_options *of)
-{
-    struct child *child = NULL;
+static struct child *child;
 
-    assert_int_equal(child_new(&child, of), 0);
-    return child;
+static int stop(void **state)
+{
+    (void)state;
+    child_free(child);
+    child = NULL;
+    return 0;
 }
 
-static ssize_t ask_for(struct child *child, const char *text, uint32_t user, const struct child_wait *wait, int *file)
+static void new_child(const struct child_options *of)
+{
+    assert_int_equal(child_new(&child, of), 0);
+}
+
+static int start(void **state)
+{
+    (void)state;
+    new_child(&options);
+    return 0;
+}
+
+static ssize_t ask_for(const char *text, uint32_t user, const struct child_wait *wait, int *file)
 {
     const struct child_query query = {
         .bytes = text, .count = strlen(text) + 1, .descriptor = -1, .user = user, .wait = *wait};
@@ -106,12 +120,12 @@ static ssize_t ask_for(struct child *child, const char *text, uint32_t user, con
     return bytes > 1 ? atoi(buffer) : bytes;
 }
 
-static ssize_t ask(struct child *child, const char *text, uint32_t user)
+static ssize_t ask(const char *text, uint32_t user)
 {
-    return ask_for(child, text, user, &(struct child_wait){.limit_ns = LONG_NS, .cancel = -1}, NULL);
+    return ask_for(text, user, &(struct child_wait){.limit_ns = LONG_NS, .cancel = -1}, NULL);
 }
 
-static struct child_counters counted(const struct child *child)
+static struct child_counters counted(void)
 {
     struct child_counters counters;
 
@@ -130,7 +144,7 @@ static size_t count_descriptors(void)
     return count;
 }
 
-TEST(how_they_end)
+TEST(how_they_end, start, stop)
 {
     static const struct {
         const char *query;
@@ -143,68 +157,61 @@ TEST(how_they_end)
         {"long", -EBADMSG, CHILD_NONSENSE},
     };
     size_t descriptors = count_descriptors();
-    struct child *child = new_child(&options);
 
     for (uint32_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         const struct child_wait wait = {.limit_ns = SHORT_NS, .cancel = -1};
-        uint64_t before = counted(child).end_counts[cases[i].end];
+        uint64_t before = counted().end_counts[cases[i].end];
 
-        assert_int_equal(ask_for(child, cases[i].query, i, &wait, NULL), cases[i].result);
+        assert_int_equal(ask_for(cases[i].query, i, &wait, NULL), cases[i].result);
         assert_false(child_runs(child));
-        assert_int_equal(counted(child).end_counts[cases[i].end], before + 1);
+        assert_int_equal(counted().end_counts[cases[i].end], before + 1);
         assert_true(child_is_blamed(child, i, 0));
         assert_int_equal(child_user_ends(child, i), 1);
         assert_false(child_is_blamed(child, i + 1, 0));
-        assert_int_equal(ask(child, "fine", 100), 1);
+        assert_int_equal(ask("fine", 100), 1);
     }
-    assert_int_equal(counted(child).start_count, 5);
-    child_free(child);
+    assert_int_equal(counted().start_count, 5);
+    stop(NULL);
     assert_int_equal(count_descriptors(), descriptors);
     assert_int_equal(waitpid(-1, NULL, WNOHANG), -1);
     assert_string_equal(child_end_name(CHILD_NONSENSE), "nonsense");
 }
 
 /* Killed, or sending more than it is asked for: nobody is blamed. */
-TEST(ends_between_queries)
+TEST(ends_between_queries, start, stop)
 {
-    struct child *child = new_child(&options);
-    ssize_t pid = ask(child, "pid", 1);
+    ssize_t pid = ask("pid", 1);
 
     assert_int_equal(kill((pid_t)pid, SIGKILL), 0);
     assert_int_equal(waitid(P_PID, (id_t)pid, NULL, WEXITED | WNOWAIT), 0);
-    assert_int_equal(ask(child, "fine", 1), -ENOTCONN);
-    assert_int_equal(ask(child, "twice", 1), 1);
+    assert_int_equal(ask("fine", 1), -ENOTCONN);
+    assert_int_equal(ask("twice", 1), 1);
     usleep(50000);
-    assert_int_equal(ask(child, "fine", 1), -ENOTCONN);
-    assert_int_equal(counted(child).end_counts[CHILD_IDLE], 2);
+    assert_int_equal(ask("fine", 1), -ENOTCONN);
+    assert_int_equal(counted().end_counts[CHILD_IDLE], 2);
     assert_false(child_is_blamed(child, 1, 0));
-    child_free(child);
 }
 
 /* One that uses no processor time hangs; one that is busy has until the limit. */
-TEST(a_still_one)
+TEST(a_still_one, start, stop)
 {
     const struct child_wait busy = {8 * SHORT_NS, 2 * SHORT_NS, -1}, still = {LONG_NS, SHORT_NS, -1};
-    struct child *child = new_child(&options);
     uint64_t before_ns = clock_mono_ns();
 
-    assert_int_equal(ask_for(child, "spins", 1, &busy, NULL), -ETIMEDOUT);
+    assert_int_equal(ask_for("spins", 1, &busy, NULL), -ETIMEDOUT);
     assert_true(clock_mono_ns() - before_ns >= 8 * SHORT_NS);
-    assert_int_equal(ask_for(child, "stops", 1, &still, NULL), -ETIMEDOUT);
+    assert_int_equal(ask_for("stops", 1, &still, NULL), -ETIMEDOUT);
     assert_true(clock_mono_ns() - before_ns < LONG_NS);
-    child_free(child);
 }
 
-TEST(cancelled)
+TEST(cancelled, start, stop)
 {
     int cancel = eventfd(1, EFD_CLOEXEC);
-    struct child *child = new_child(&options);
 
-    assert_int_equal(ask_for(child, "stops", 1, &(struct child_wait){LONG_NS, 0, cancel}, NULL), -ECANCELED);
+    assert_int_equal(ask_for("stops", 1, &(struct child_wait){LONG_NS, 0, cancel}, NULL), -ECANCELED);
     assert_false(child_runs(child) || child_is_blamed(child, 1, 0));
     assert_int_equal(child_start(child, cancel), -ECANCELED);
     assert_false(child_runs(child));
-    child_free(child);
     close(cancel);
 }
 
@@ -217,20 +224,18 @@ TEST(programs_that_cannot_be)
 
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         struct child_options of = options;
-        struct child *child;
 
         of.program = cases[i].program;
-        child = new_child(&of);
+        new_child(&of);
         assert_int_equal(child_start(child, -1), cases[i].result);
         assert_false(child_runs(child));
-        child_free(child);
+        stop(NULL);
     }
 }
 
 /* Without descriptors there is no child, or no file with an answer, and later there is. */
-TEST(few_descriptors)
+TEST(few_descriptors, start, stop)
 {
-    struct child *child = new_child(&options);
     struct rlimit limit, few;
     int file = -1, highest = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 0);
 
@@ -240,23 +245,21 @@ TEST(few_descriptors)
     assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
     assert_int_equal(child_start(child, -1), -EMFILE);
     assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
-    assert_int_equal(ask(child, "fine", 1), 1);
+    assert_int_equal(ask("fine", 1), 1);
     assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
-    assert_int_equal(ask_for(child, "file", 1, &(struct child_wait){.limit_ns = LONG_NS, .cancel = -1}, &file),
-                     -EMFILE);
+    assert_int_equal(ask_for("file", 1, &(struct child_wait){.limit_ns = LONG_NS, .cancel = -1}, &file), -EMFILE);
     assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
     assert_true(child_runs(child) && !child_is_blamed(child, 1, 0));
-    assert_int_equal(ask_for(child, "file", 1, &(struct child_wait){.limit_ns = LONG_NS, .cancel = -1}, &file), 1);
+    assert_int_equal(ask_for("file", 1, &(struct child_wait){.limit_ns = LONG_NS, .cancel = -1}, &file), 1);
     assert_true(file >= 0);
     close(file);
-    child_free(child);
 }
 
-TEST(pauses_grow)
+TEST(pauses_grow, NULL, stop)
 {
     const struct child_options of = {.pause_ns = 1000 * MS, .user_ends = 3, .key_ends = 2};
-    struct child *child = new_child(&of);
 
+    new_child(&of);
     for (unsigned i = 1; i <= 30; i++) {
         uint64_t until_ns, now_ns, pause_ns;
 
@@ -277,21 +280,19 @@ TEST(pauses_grow)
     for (uint32_t user = 100; user < 100 + CHILD_BLAMED_MAX; user++)
         child_drop(child, CHILD_DIED, user, 0);
     assert_false(child_is_blamed(child, 5, 0)); /* others came after */
-    child_free(child);
 }
 
 /* A pause ends. */
-TEST(queried_again)
+TEST(queried_again, NULL, stop)
 {
     const struct child_options of = {.pause_ns = 10 * MS, .user_ends = 1};
-    struct child *child = new_child(&of);
 
+    new_child(&of);
     child_drop(child, CHILD_DIED, 5, 77);
     assert_true(child_pause_end(child, 5) != 0);
     usleep(20000);
     assert_false(child_is_blamed(child, 5, 77));
     assert_int_equal(child_user_ends(child, 5), 1);
-    child_free(child);
 }
 
 /* Children of a keeper --------------------------------------------------------------------------------------------- */
@@ -316,21 +317,20 @@ static int next_child_of(int keeper)
 }
 
 /* One that the kernel does not let go holds up its user; so many, and no other is started; until one goes. */
-TEST(held_up)
+TEST(held_up, NULL, stop)
 {
     struct child_options of = {.request = REQUEST, .restart_ns = 1, .pause_ns = 1, .user_ends = 1};
     int ends[2], sockets[CHILD_LEAVING_MAX];
-    struct child *child;
 
     assert_int_equal(packet_pair(ends), 0);
     of.keeper = ends[0];
-    child = new_child(&of);
+    new_child(&of);
     for (uint32_t i = 0; i < CHILD_LEAVING_MAX; i++) {
         const struct child_wait wait = {.limit_ns = 20 * MS, .cancel = -1};
 
         assert_int_equal(child_start(child, -1), 0);
         sockets[i] = next_child_of(ends[1]);
-        assert_int_equal(ask_for(child, "stops", i, &wait, NULL), -ETIMEDOUT);
+        assert_int_equal(ask_for("stops", i, &wait, NULL), -ETIMEDOUT);
     }
     assert_int_equal(child_start(child, -1), -EBUSY);
     usleep(1000);
@@ -340,32 +340,29 @@ TEST(held_up)
     assert_true(child_is_blamed(child, 3, 0));
     assert_int_equal(child_start(child, -1), 0);
     (void)next_child_of(ends[1]);
-    assert_int_equal(ask(child, "dies", 9), -EPIPE);
+    assert_int_equal(ask("dies", 9), -EPIPE);
     close(ends[1]);
     usleep(1000);
     assert_int_equal(child_start(child, -1), -ENOTCONN);
-    child_free(child);
     close(ends[0]);
 }
 
 /* Not sooner than a while after the last one was started. */
-TEST(restart)
+TEST(restart, NULL, stop)
 {
     struct child_options of = {.request = REQUEST, .restart_ns = SHORT_NS, .pause_ns = 1, .user_ends = 1};
     uint64_t before_ns = clock_mono_ns();
-    struct child *child;
     int ends[2];
 
     assert_int_equal(packet_pair(ends), 0);
     of.keeper = ends[0];
-    child = new_child(&of);
+    new_child(&of);
     assert_int_equal(child_start(child, -1), 0);
     (void)next_child_of(ends[1]);
-    assert_int_equal(ask(child, "dies", 9), -EPIPE);
+    assert_int_equal(ask("dies", 9), -EPIPE);
     while (child_start(child, -1) == -EAGAIN)
         usleep(1000);
     assert_true(child_runs(child) && clock_mono_ns() - before_ns >= SHORT_NS);
-    child_free(child);
     close(ends[0]);
     close(ends[1]);
 }

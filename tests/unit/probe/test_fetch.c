@@ -127,25 +127,36 @@ static void *be_keeper(void *context)
 static pthread_t keeper_thread;
 static int ring;
 
-static struct fetch *start(void)
+static struct fetch *fetch;
+
+static int start(void **state)
 {
-    struct fetch *fetch = NULL;
     int ends[2];
 
+    (void)state;
     assert_int_equal(packet_pair(ends), 0);
     keeper = ends[1];
     assert_int_equal(pthread_create(&keeper_thread, NULL, be_keeper, NULL), 0);
     assert_int_equal(fetch_new(&fetch, ends[0]), 0);
-    return fetch;
+    return 0;
 }
 
-static void stop(struct fetch *fetch)
+static int stop(void **state)
 {
+    (void)state;
     fetch_free(fetch);
     pthread_join(keeper_thread, NULL);
+    return 0;
 }
 
-static int ask(struct fetch *fetch, uint32_t uid, uint32_t process)
+static struct fetch_counters counters;
+
+static void count(void)
+{
+    fetch_count(fetch, &counters);
+}
+
+static int ask(uint32_t uid, uint32_t process)
 {
     const struct fetch_query query = {.uid = uid, .process = process, .start = 0x1000, .exact = true};
 
@@ -153,12 +164,12 @@ static int ask(struct fetch *fetch, uint32_t uid, uint32_t process)
 }
 
 /* Until there may be another fetcher. */
-static int ask_again(struct fetch *fetch, uint32_t uid, uint32_t process)
+static int ask_again(uint32_t uid, uint32_t process)
 {
     uint64_t until_mono_ns = clock_mono_ns() + 20 * SHORT_NS;
     int result;
 
-    while ((result = ask(fetch, uid, process)) == -EAGAIN) {
+    while ((result = ask(uid, process)) == -EAGAIN) {
         assert_true(clock_mono_ns() < until_mono_ns);
         usleep(10000);
     }
@@ -176,23 +187,19 @@ static void assert_shell(int file)
     close(file);
 }
 
-TEST(answers)
+TEST(answers, start, stop)
 {
-    struct fetch *fetch = start();
-    struct fetch_counters counters;
-
-    fetch_count(fetch, &counters);
+    count();
     assert_int_equal(counters.start_count, 0); /* nobody has asked */
     for (int i = 0; i < 3; i++) {
-        assert_shell(ask(fetch, 1, GOOD));
-        assert_int_equal(ask(fetch, 1, REFUSED), -EACCES);
+        assert_shell(ask(1, GOOD));
+        assert_int_equal(ask(1, REFUSED), -EACCES);
     }
-    fetch_count(fetch, &counters);
+    count();
     assert_int_equal(counters.opened_count, 3);
     assert_int_equal(counters.refused_count, 3);
     assert_int_equal(counters.missed_count, 0);
     assert_int_equal(counters.start_count, 1);
-    stop(fetch);
 }
 
 /* Each is given up, and its user is not asked about any more. */
@@ -202,36 +209,31 @@ TEST(bad_ones)
                                    A_PIPE, A_FOLDER,     A_PATH,   FOR_WRITING, TEXT};
 
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
-        struct fetch *fetch = start();
-        struct fetch_counters counters;
-
-        assert_int_equal(ask(fetch, 1, bad[i]), -EAGAIN);
-        assert_int_equal(ask(fetch, 1, GOOD), -EAGAIN);
-        fetch_count(fetch, &counters);
+        start(NULL);
+        assert_int_equal(ask(1, bad[i]), -EAGAIN);
+        assert_int_equal(ask(1, GOOD), -EAGAIN);
+        count();
         assert_int_equal(counters.died_count, 1);
         assert_int_equal(counters.missed_count, 2);
         assert_int_equal(counters.opened_count + counters.refused_count + counters.hung_count, 0);
-        stop(fetch);
+        stop(NULL);
     }
 }
 
 /* Another is started, after a while, for others. */
-TEST(replaced)
+TEST(replaced, start, stop)
 {
-    struct fetch *fetch = start();
     uint64_t before_mono_ns = clock_mono_ns();
-    struct fetch_counters counters;
 
-    assert_int_equal(ask(fetch, 1, ENDS), -EAGAIN);
-    assert_shell(ask_again(fetch, 2, GOOD));
+    assert_int_equal(ask(1, ENDS), -EAGAIN);
+    assert_shell(ask_again(2, GOOD));
     assert_true(clock_mono_ns() - before_mono_ns >= FETCH_RESTART_NS);
-    assert_int_equal(ask(fetch, 1, GOOD), -EAGAIN);
-    fetch_count(fetch, &counters);
+    assert_int_equal(ask(1, GOOD), -EAGAIN);
+    count();
     assert_int_equal(counters.start_count, 2);
-    stop(fetch);
 }
 
-static int ask_cancelled(struct fetch *fetch)
+static int ask_cancelled(void)
 {
     const struct fetch_query query = {.uid = 1, .process = DOES_NOTHING};
     int cancel = eventfd(1, EFD_CLOEXEC), result = fetch_file(fetch, ring, &query, cancel);
@@ -240,60 +242,51 @@ static int ask_cancelled(struct fetch *fetch)
     return result;
 }
 
-TEST(cancelled)
+TEST(cancelled, start, stop)
 {
-    struct fetch *fetch = start();
     uint64_t before_mono_ns = clock_mono_ns();
-    struct fetch_counters counters;
 
-    assert_int_equal(ask_cancelled(fetch), -ECANCELED);
+    assert_int_equal(ask_cancelled(), -ECANCELED);
     assert_true(clock_mono_ns() - before_mono_ns < FETCH_LIMIT_NS);
-    assert_shell(ask_again(fetch, 1, GOOD)); /* nobody is blamed */
-    fetch_count(fetch, &counters);
+    assert_shell(ask_again(1, GOOD)); /* nobody is blamed */
+    count();
     assert_int_equal(counters.died_count + counters.hung_count + counters.missed_count, 0);
-    stop(fetch);
 }
 
-TEST(hung)
+TEST(hung, start, stop)
 {
-    struct fetch *fetch = start();
-    struct fetch_counters counters;
     uint64_t before_mono_ns = clock_mono_ns();
 
-    assert_int_equal(ask(fetch, 1, DOES_NOTHING), -EAGAIN);
+    assert_int_equal(ask(1, DOES_NOTHING), -EAGAIN);
     assert_true(clock_mono_ns() - before_mono_ns >= FETCH_LIMIT_NS);
-    assert_shell(ask_again(fetch, 2, GOOD));
-    fetch_count(fetch, &counters);
+    assert_shell(ask_again(2, GOOD));
+    count();
     assert_int_equal(counters.hung_count, 1);
     assert_int_equal(counters.died_count, 0);
-    stop(fetch);
 }
 
 /* A lack of descriptors or memory says nothing of the file, and blames nobody. */
-TEST(shortages)
+TEST(shortages, start, stop)
 {
     static const uint32_t shortages[] = {NO_DESCRIPTORS, NO_FILES, NO_MEMORY};
-    struct fetch *fetch = start();
 
     for (size_t i = 0; i < sizeof(shortages) / sizeof(shortages[0]); i++)
-        assert_int_equal(ask(fetch, 1, shortages[i]), -EAGAIN);
-    assert_shell(ask(fetch, 1, GOOD));
-    stop(fetch);
+        assert_int_equal(ask(1, shortages[i]), -EAGAIN);
+    assert_shell(ask(1, GOOD));
 }
 
 /* There is no keeper any more; or one that cannot start any, which is not the user's fault. */
 TEST(no_fetcher)
 {
-    struct fetch *fetch = NULL;
     int ends[2];
 
     assert_int_equal(packet_pair(ends), 0);
     assert_int_equal(fetch_new(&fetch, ends[0]), 0);
-    assert_int_equal(ask_cancelled(fetch), -ECANCELED); /* it asks for a fetcher */
-    assert_int_equal(ask(fetch, 1, GOOD), -EAGAIN);
+    assert_int_equal(ask_cancelled(), -ECANCELED); /* it asks for a fetcher */
+    assert_int_equal(ask(1, GOOD), -EAGAIN);
     close(ends[1]);
     usleep(1100000); /* until it may ask for another */
-    assert_int_equal(ask(fetch, 1, GOOD), -ENOTCONN);
+    assert_int_equal(ask(1, GOOD), -ENOTCONN);
     fetch_free(fetch);
 }
 

@@ -74,11 +74,20 @@ static int be_fake(const char *name)
 
 /* The tests -------------------------------------------------------------------------------------------------------- */
 
-static struct remote *start(const char *name)
+static struct remote *remote;
+
+static int stop(void **state)
+{
+    (void)state;
+    remote_free(remote);
+    remote = NULL;
+    return 0;
+}
+
+static void start(const char *name)
 {
     char self[PATH_MAX], link[PATH_MAX];
     ssize_t length = readlink("/proc/self/exe", self, sizeof(self) - 1);
-    struct remote *remote = NULL;
 
     assert_true(length > 0);
     self[length] = '\0';
@@ -90,7 +99,6 @@ static struct remote *start(const char *name)
     unlink(link);
     *strrchr(link, '/') = '\0';
     rmdir(link);
-    return remote;
 }
 
 static struct remote_query query_of(uint32_t process, uint32_t tid)
@@ -100,7 +108,7 @@ static struct remote_query query_of(uint32_t process, uint32_t tid)
 }
 
 /* Asks until it is taken; what is said at last. */
-static enum remote_asked want(struct remote *remote, uint32_t process, uint32_t tid)
+static enum remote_asked want(uint32_t process, uint32_t tid)
 {
     const struct remote_query query = query_of(process, tid);
     uint64_t until_mono_ns = clock_mono_ns() + LIMIT_NS;
@@ -118,21 +126,28 @@ static enum remote_asked want(struct remote *remote, uint32_t process, uint32_t 
 }
 
 /* The same where nobody may be there to ask for a while, after several have ended. */
-static void want_taken(struct remote *remote, uint32_t process, uint32_t tid)
+static void want_taken(uint32_t process, uint32_t tid)
 {
     uint64_t until_mono_ns = clock_mono_ns() + LIMIT_NS;
 
-    while (want(remote, process, tid) != REMOTE_ASKED)
+    while (want(process, tid) != REMOTE_ASKED)
         assert_true(clock_mono_ns() < until_mono_ns);
 }
 
-static bool next(struct remote *remote, struct remote_answer *ret_answer)
+static struct remote_answer answer;
+
+static bool next(void)
 {
     remote_flush(remote);
-    return remote_next(remote, clock_mono_ns() + LIMIT_NS, ret_answer);
+    return remote_next(remote, clock_mono_ns() + LIMIT_NS, &answer);
 }
 
-static struct remote_counters counted(const struct remote *remote)
+static void ask(uint32_t process, uint32_t tid)
+{
+    assert_int_equal(want(process, tid), REMOTE_ASKED);
+}
+
+static struct remote_counters counted(void)
 {
     struct remote_counters counters;
 
@@ -140,19 +155,17 @@ static struct remote_counters counted(const struct remote *remote)
     return counters;
 }
 
-TEST(answers_come_in_order)
+TEST(answers_come_in_order, NULL, stop)
 {
-    struct remote *remote = start("fake-answers");
-    struct remote_answer answer;
-
+    start("fake-answers");
     assert_false(remote_is_busy(remote));
     for (uint32_t tid = 1; tid <= 40; tid++) /* more than one question has room for, and another process */
-        assert_int_equal(want(remote, tid > 36, tid), REMOTE_ASKED);
+        ask(tid > 36, tid);
     assert_true(remote_is_asked(remote, 5, 40));
     assert_false(remote_is_asked(remote, 5, 41));
     assert_false(remote_is_asked(remote, 6, 40));
     for (uint32_t tid = 1; tid <= 40; tid++) {
-        assert_true(next(remote, &answer));
+        assert_true(next());
         assert_true(answer.attested);
         assert_int_equal(answer.status, 0);
         assert_int_equal(answer.pid, 77);
@@ -162,100 +175,84 @@ TEST(answers_come_in_order)
         assert_int_equal(answer.reading.times.state, 'S');
     }
     assert_false(remote_is_busy(remote));
-    assert_false(next(remote, &answer));
-    assert_int_equal(counted(remote).workers.start_count, 1);
-    remote_free(remote);
+    assert_false(next());
+    assert_int_equal(counted().workers.start_count, 1);
 }
 
-TEST(only_so_many_are_under_way)
+TEST(only_so_many_are_under_way, NULL, stop)
 {
-    struct remote *remote = start("fake-answers");
     const struct remote_query one_more = query_of(1000, 1000), last = query_of(REMOTE_QUERIES_MAX - 1, 1000);
-    struct remote_answer answer;
 
+    start("fake-answers");
     for (uint32_t i = 0; i < REMOTE_QUERIES_MAX; i++)
-        assert_int_equal(want(remote, i, i + 1), REMOTE_ASKED);
+        ask(i, i + 1);
     assert_true(remote_has_room(remote, last.ring, last.process));
     assert_false(remote_has_room(remote, one_more.ring, one_more.process));
     remote_flush(remote);
     assert_false(remote_has_room(remote, last.ring, last.process));
     assert_true(remote_is_full(remote));
     assert_int_equal(remote_ask(remote, STDIN_FILENO, &one_more), REMOTE_LATER);
-    assert_true(next(remote, &answer));
+    assert_true(next());
     assert_false(remote_is_full(remote));
     assert_int_equal(remote_ask(remote, STDIN_FILENO, &one_more), REMOTE_ASKED);
-    remote_free(remote);
 }
 
-TEST(refusal_is_answered)
+TEST(refusal_is_answered, NULL, stop)
 {
-    struct remote *remote = start("fake-refuses");
-    struct remote_answer answer;
-
-    assert_int_equal(want(remote, 1, 1), REMOTE_ASKED);
-    assert_true(next(remote, &answer));
+    start("fake-refuses");
+    ask(1, 1);
+    assert_true(next());
     assert_false(answer.attested);
     assert_int_equal(answer.status, -EACCES);
-    remote_free(remote);
 }
 
-TEST(nonsense_ends_a_worker)
+TEST(nonsense_ends_a_worker, NULL, stop)
 {
-    struct remote *remote = start("fake-nonsense");
-    struct remote_answer answer;
-
-    assert_int_equal(want(remote, 1, 1), REMOTE_ASKED);
-    assert_false(next(remote, &answer));
-    assert_int_equal(counted(remote).workers.end_counts[CHILD_NONSENSE], 1);
-    assert_int_equal(want(remote, 1, 1), REMOTE_ASKED); /* of the next one */
-    assert_true(next(remote, &answer));
-    assert_int_equal(counted(remote).workers.start_count, 2);
-    remote_free(remote);
+    start("fake-nonsense");
+    ask(1, 1);
+    assert_false(next());
+    assert_int_equal(counted().workers.end_counts[CHILD_NONSENSE], 1);
+    ask(1, 1); /* of the next one */
+    assert_true(next());
+    assert_int_equal(counted().workers.start_count, 2);
 }
 
-TEST(once_is_nobodys_fault)
+TEST(once_is_nobodys_fault, NULL, stop)
 {
-    struct remote *remote = start("fake-ends-once");
-    struct remote_answer answer;
-
-    assert_int_equal(want(remote, 1, 1), REMOTE_ASKED);
-    assert_false(next(remote, &answer));
-    assert_int_equal(counted(remote).workers.end_counts[CHILD_DIED], 1);
-    assert_int_equal(want(remote, 1, 1), REMOTE_ASKED);
-    assert_true(next(remote, &answer));
-    remote_free(remote);
+    start("fake-ends-once");
+    ask(1, 1);
+    assert_false(next());
+    assert_int_equal(counted().workers.end_counts[CHILD_DIED], 1);
+    ask(1, 1);
+    assert_true(next());
 }
 
-TEST(who_ends_them_is_left_alone)
+TEST(who_ends_them_is_left_alone, NULL, stop)
 {
-    struct remote *remote = start("fake-ends");
-    struct remote_answer answer;
-
+    start("fake-ends");
     for (int i = 0; i < 2; i++) {
-        assert_int_equal(want(remote, 1, 1), REMOTE_ASKED);
-        assert_false(next(remote, &answer));
+        ask(1, 1);
+        assert_false(next());
     }
-    assert_int_equal(want(remote, 1, 1), REMOTE_REFUSED);
+    assert_int_equal(want(1, 1), REMOTE_REFUSED);
     for (uint32_t process = 2; process < 2 + REMOTE_USER_ENDS_MAX - 2; process++) {
-        want_taken(remote, process, 1); /* others are asked about */
-        assert_false(next(remote, &answer));
+        want_taken(process, 1); /* others are asked about */
+        assert_false(next());
     }
-    want_taken(remote, 100, 1);
-    assert_int_equal(want(remote, 50, 1), REMOTE_REFUSED); /* until it is too much of one user */
-    remote_free(remote);
+    want_taken(100, 1);
+    assert_int_equal(want(50, 1), REMOTE_REFUSED); /* until it is too much of one user */
 }
 
-TEST(end_of_the_program_is_noticed)
+TEST(end_of_the_program_is_noticed, NULL, stop)
 {
-    struct remote *remote = NULL;
     uint64_t until_mono_ns = clock_mono_ns() + LIMIT_NS;
 
     assert_int_equal(remote_new(&remote, "/bin/true", -1), 0);
-    while (!counted(remote).gone && clock_mono_ns() < until_mono_ns)
+    while (!counted().gone && clock_mono_ns() < until_mono_ns)
         remote_look(remote);
-    assert_int_equal(want(remote, 1, 1), REMOTE_REFUSED);
-    assert_true(counted(remote).gone);
-    remote_free(remote);
+    assert_int_equal(want(1, 1), REMOTE_REFUSED);
+    assert_true(counted().gone);
+    stop(NULL);
     assert_int_equal(remote_new(&remote, "/nowhere/at-all", -1), -ENOENT);
 }
 
@@ -269,30 +266,29 @@ static size_t count_descriptors(void)
 }
 
 /* A keeper sends nothing: one that does is ended, and what it sent is not kept. */
-TEST(a_keeper_that_sends_something)
+TEST(a_keeper_that_sends_something, NULL, stop)
 {
     size_t descriptors = count_descriptors();
-    struct remote *remote = start("fake-keeper-speaks");
     uint64_t until_mono_ns = clock_mono_ns() + LIMIT_NS;
 
-    while (!counted(remote).gone && clock_mono_ns() < until_mono_ns)
+    start("fake-keeper-speaks");
+    while (!counted().gone && clock_mono_ns() < until_mono_ns)
         remote_look(remote);
-    assert_true(counted(remote).gone);
+    assert_true(counted().gone);
     assert_int_equal(remote_keeper(remote), -ENOTCONN);
-    remote_free(remote);
+    stop(NULL);
     assert_int_equal(count_descriptors(), descriptors);
 }
 
 /* Where there is no descriptor for a worker's socket for a while, there is one later. */
-TEST(few_descriptors)
+TEST(few_descriptors, NULL, stop)
 {
     struct rlimit limit, few;
-    struct remote *remote = start("fake-ends-once");
     struct remote_query query = query_of(1, 1);
-    struct remote_answer answer;
 
-    assert_int_equal(want(remote, 1, 1), REMOTE_ASKED);
-    assert_false(next(remote, &answer));
+    start("fake-ends-once");
+    ask(1, 1);
+    assert_false(next());
     assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
     few = (struct rlimit){3, limit.rlim_max};
     assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
@@ -300,10 +296,9 @@ TEST(few_descriptors)
     remote_look(remote);
     assert_int_equal(remote_ask(remote, STDIN_FILENO, &query), REMOTE_LATER);
     assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
-    assert_int_equal(want(remote, 1, 1), REMOTE_ASKED);
-    assert_true(next(remote, &answer));
-    assert_false(counted(remote).gone);
-    remote_free(remote);
+    ask(1, 1);
+    assert_true(next());
+    assert_false(counted().gone);
 }
 
 int main(int argc, char **argv)
