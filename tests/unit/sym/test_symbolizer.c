@@ -53,49 +53,53 @@ static uint64_t sought_address(void)
 }
 
 /* A symbolizer that runs. */
-struct running {
+static struct {
     pid_t pid;
     int socket;
-};
+} running;
 
 /* Returns its end of the socket. */
-static int start_keeping(struct running *running)
+static int start_keeping(void)
 {
     struct sym_ready ready;
     int ends[2];
 
     assert_int_equal(packet_pair(ends), 0);
-    assert_int_equal(spawn_program(program, ends[1], &running->pid), 0);
-    running->socket = ends[0];
+    assert_int_equal(spawn_program(program, ends[1], &running.pid), 0);
+    running.socket = ends[0];
     assert_int_equal(packet_receive(ends[0], &ready, sizeof(ready), true, NULL), sizeof(ready));
     assert_int_equal(ready.kind, SYM_READY);
     return ends[1];
 }
 
-static void start(struct running *running)
+static int start(void **state)
 {
-    close(start_keeping(running));
+    (void)state;
+    close(start_keeping());
+    return 0;
 }
 
-static void stop(const struct running *running)
+static int stop(void **state)
 {
-    close(running->socket);
-    kill(running->pid, SIGKILL);
-    assert_int_equal(waitpid(running->pid, NULL, 0), running->pid);
+    (void)state;
+    close(running.socket);
+    kill(running.pid, SIGKILL);
+    assert_int_equal(waitpid(running.pid, NULL, 0), running.pid);
+    return 0;
 }
 
 static unsigned char packet[SYM_PACKET_BYTES];
 
-static ssize_t ask(const struct running *running, const void *message, size_t bytes, int descriptor)
+static ssize_t ask(const void *message, size_t bytes, int descriptor)
 {
-    assert_int_equal(packet_send(running->socket, message, bytes, descriptor, true), 0);
-    return packet_receive(running->socket, packet, sizeof(packet), true, NULL);
+    assert_int_equal(packet_send(running.socket, message, bytes, descriptor, true), 0);
+    return packet_receive(running.socket, packet, sizeof(packet), true, NULL);
 }
 
 /* The status of its answer, or -errno. */
-static int ask_open(const struct running *running, const struct sym_open *message, int descriptor)
+static int ask_open(const struct sym_open *message, int descriptor)
 {
-    ssize_t bytes = ask(running, message, sizeof(*message), descriptor);
+    ssize_t bytes = ask(message, sizeof(*message), descriptor);
     struct sym_opened opened;
 
     if (bytes < 0)
@@ -107,10 +111,10 @@ static int ask_open(const struct running *running, const struct sym_open *messag
     return opened.status;
 }
 
-static int ask_look(const struct running *running, uint64_t key, uint64_t offset, struct symbol **ret_symbol)
+static int ask_look(uint64_t key, uint64_t offset, struct symbol **ret_symbol)
 {
     const struct sym_look look = {.kind = SYM_LOOK, .key = key, .offset = offset};
-    ssize_t bytes = ask(running, &look, sizeof(look), -1);
+    ssize_t bytes = ask(&look, sizeof(look), -1);
     struct sym_found found;
 
     assert_true(bytes >= (ssize_t)sizeof(found));
@@ -132,110 +136,97 @@ static struct sym_open message_for(uint64_t key, const char *path, bool with_bui
     return message;
 }
 
-static int open_path(const struct running *running, const char *path)
+static int open_path(const char *path)
 {
     const struct sym_open message = message_for(7, path, true);
 
-    return ask_open(running, &message, -1);
+    return ask_open(&message, -1);
 }
 
-static int open_own(const struct running *running, uint64_t key, bool with_build_id)
+static int open_own(uint64_t key, bool with_build_id)
 {
     const struct sym_open message = message_for(key, "/nowhere", with_build_id);
     int descriptor = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
-    int result = ask_open(running, &message, descriptor);
+    int result = ask_open(&message, descriptor);
 
     close(descriptor);
     return result;
 }
 
-static void assert_sought(const struct running *running, uint64_t key)
+static void assert_sought(uint64_t key)
 {
     struct symbol *symbol = NULL;
 
-    assert_int_equal(ask_look(running, key, sought_address(), &symbol), 0);
+    assert_int_equal(ask_look(key, sought_address(), &symbol), 0);
     assert_int_equal(symbol->frame_count, 1);
     assert_string_equal(symbol->frames[0].function, "sought");
     free(symbol);
 }
 
-TEST(by_descriptor)
+TEST(by_descriptor, start, stop)
 {
     struct symbol *symbol = NULL;
-    struct running running;
 
     assert_int_equal(sought(1), 2);
-    start(&running);
-    assert_int_equal(open_own(&running, 1, true), 0);
-    assert_int_equal(open_own(&running, 2, false), 0);
-    assert_sought(&running, 1);
-    assert_sought(&running, 2);
-    assert_int_equal(ask_look(&running, 1, UINT64_MAX, &symbol), 0);
+    assert_int_equal(open_own(1, true), 0);
+    assert_int_equal(open_own(2, false), 0);
+    assert_sought(1);
+    assert_sought(2);
+    assert_int_equal(ask_look(1, UINT64_MAX, &symbol), 0);
     assert_int_equal(symbol->frame_count, 0);
     free(symbol);
-    assert_int_equal(ask_look(&running, 3, 0, &symbol), -ENOENT);
-    stop(&running);
+    assert_int_equal(ask_look(3, 0, &symbol), -ENOENT);
 }
 
-TEST(another_build_id)
+TEST(another_build_id, start, stop)
 {
-    struct running running;
-
-    start(&running);
     for (size_t i = 0; i < build_id_bytes; i++) {
         build_id[i] ^= 1;
-        assert_int_equal(open_own(&running, 1, true), -ESTALE);
-        assert_int_equal(open_path(&running, copy), -ESTALE);
+        assert_int_equal(open_own(1, true), -ESTALE);
+        assert_int_equal(open_path(copy), -ESTALE);
         build_id[i] ^= 1;
     }
     build_id_bytes--;
-    assert_int_equal(open_own(&running, 1, true), -ESTALE);
+    assert_int_equal(open_own(1, true), -ESTALE);
     build_id_bytes++;
-    assert_int_equal(open_own(&running, 1, true), 0);
-    stop(&running);
+    assert_int_equal(open_own(1, true), 0);
 }
 
 /* Without a descriptor only what has the build id, and only a file that anybody may read. */
-TEST(by_path)
+TEST(by_path, start, stop)
 {
     char path[96];
     struct sym_open message = message_for(1, copy, false);
-    struct running running;
 
-    start(&running);
-    assert_int_equal(open_path(&running, copy), 0);
-    assert_sought(&running, 7);
-    assert_int_equal(ask_open(&running, &message, -1), -EINVAL);
-    assert_int_equal(open_path(&running, copy + 1), -EINVAL); /* relative */
-    assert_int_equal(open_path(&running, ""), -EINVAL);
-    assert_int_equal(open_path(&running, "/nowhere"), -ENOENT);
-    assert_int_equal(open_path(&running, folder), -ENOTSUP);
-    assert_int_equal(open_path(&running, "/dev/zero"), -ENOTSUP);
+    assert_int_equal(open_path(copy), 0);
+    assert_sought(7);
+    assert_int_equal(ask_open(&message, -1), -EINVAL);
+    assert_int_equal(open_path(copy + 1), -EINVAL); /* relative */
+    assert_int_equal(open_path(""), -EINVAL);
+    assert_int_equal(open_path("/nowhere"), -ENOENT);
+    assert_int_equal(open_path(folder), -ENOTSUP);
+    assert_int_equal(open_path("/dev/zero"), -ENOTSUP);
     snprintf(path, sizeof(path), "%s/fifo", folder);
     assert_int_equal(mkfifo(path, 0644), 0);
-    assert_int_equal(open_path(&running, path), -ENOTSUP);
+    assert_int_equal(open_path(path), -ENOTSUP);
     unlink(path);
     if (geteuid() == 0) {
         assert_int_equal(chmod(copy, 0600), 0);
-        assert_int_equal(open_path(&running, copy), -EACCES);
+        assert_int_equal(open_path(copy), -EACCES);
         assert_int_equal(chmod(copy, 0644), 0);
     }
-    assert_sought(&running, 7); /* what was open is */
-    stop(&running);
+    assert_sought(7); /* what was open is */
 }
 
-TEST(too_many_files)
+TEST(too_many_files, start, stop)
 {
     struct symbol *symbol = NULL;
-    struct running running;
 
-    start(&running);
     for (uint64_t key = 1; key <= OPEN_FILES_MAX + 1; key++)
-        assert_int_equal(open_own(&running, key, true), 0);
-    assert_int_equal(ask_look(&running, 1, sought_address(), &symbol), -ENOENT);
-    assert_sought(&running, 2);
-    assert_sought(&running, OPEN_FILES_MAX + 1);
-    stop(&running);
+        assert_int_equal(open_own(key, true), 0);
+    assert_int_equal(ask_look(1, sought_address(), &symbol), -ENOENT);
+    assert_sought(2);
+    assert_sought(OPEN_FILES_MAX + 1);
 }
 
 /* When nothing is asked for a minute, what is open goes; with the next query it is opened anew. */
@@ -244,64 +235,55 @@ TEST(idle_files_are_closed)
     struct timeval patient = {0}, impatient = {.tv_usec = 20000};
     socklen_t length = sizeof(patient);
     struct symbol *symbol = NULL;
-    struct running running;
-    int theirs = start_keeping(&running), result = 0;
+    int theirs = start_keeping(), result = 0;
 
     assert_int_equal(getsockopt(theirs, SOL_SOCKET, SO_RCVTIMEO, &patient, &length), 0);
     assert_int_equal(patient.tv_sec, 60);
     assert_int_equal(setsockopt(theirs, SOL_SOCKET, SO_RCVTIMEO, &impatient, sizeof(impatient)), 0);
-    assert_int_equal(open_own(&running, 1, true), 0);
+    assert_int_equal(open_own(1, true), 0);
     for (int i = 0; i < 100 && result == 0; i++) {
         usleep(50000);
-        result = ask_look(&running, 1, sought_address(), &symbol);
+        result = ask_look(1, sought_address(), &symbol);
         free(symbol);
         symbol = NULL;
     }
     assert_int_equal(result, -ENOENT);
     assert_int_equal(setsockopt(theirs, SOL_SOCKET, SO_RCVTIMEO, &patient, sizeof(patient)), 0);
-    assert_int_equal(open_own(&running, 1, true), 0);
-    assert_sought(&running, 1);
+    assert_int_equal(open_own(1, true), 0);
+    assert_sought(1);
     close(theirs);
-    stop(&running);
+    stop(NULL);
 }
 
 /* One that has no descriptor left says so, gives back those it has, and goes on. */
-TEST(no_descriptors)
+TEST(no_descriptors, start, stop)
 {
     const struct rlimit few = {SPAWN_SOCKET + 1, SPAWN_SOCKET + 1}, enough = {SPAWN_SOCKET + 2, SPAWN_SOCKET + 2};
-    struct running running;
 
-    start(&running);
-    assert_int_equal(open_own(&running, 1, true), 0);
-    if (prlimit(running.pid, RLIMIT_NOFILE, &few, NULL) != 0) {
-        stop(&running);
+    assert_int_equal(open_own(1, true), 0);
+    if (prlimit(running.pid, RLIMIT_NOFILE, &few, NULL) != 0)
         skip();
-    }
-    assert_int_equal(open_own(&running, 2, true), -EMFILE);
-    assert_int_equal(open_path(&running, copy), -EMFILE);
+    assert_int_equal(open_own(2, true), -EMFILE);
+    assert_int_equal(open_path(copy), -EMFILE);
     (void)prlimit(running.pid, RLIMIT_NOFILE, &enough, NULL); /* only root may raise it */
     if (geteuid() == 0)
-        assert_int_equal(open_own(&running, 2, true), 0);
-    stop(&running);
+        assert_int_equal(open_own(2, true), 0);
 }
 
-TEST(messages_that_are_none)
+TEST(messages_that_are_none, start, stop)
 {
     struct sym_open message = message_for(1, "/nowhere", true);
     int descriptor = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
-    struct running running;
 
-    start(&running);
     message.build_id_bytes = SYM_BUILD_ID_BYTES + 1;
-    assert_int_equal(ask_open(&running, &message, descriptor), -EINVAL);
+    assert_int_equal(ask_open(&message, descriptor), -EINVAL);
     message = message_for(1, "", true);
     memset(message.path, '/', sizeof(message.path));
-    assert_int_equal(ask_open(&running, &message, descriptor), -EINVAL);
-    assert_int_equal(open_own(&running, 1, true), 0);
+    assert_int_equal(ask_open(&message, descriptor), -EINVAL);
+    assert_int_equal(open_own(1, true), 0);
     message.kind = SYM_LOOK; /* of another length */
-    assert_int_equal(ask_open(&running, &message, -1), -EPIPE);
+    assert_int_equal(ask_open(&message, -1), -EPIPE);
     close(descriptor);
-    stop(&running);
 }
 
 /* A query with a file, half a query, none. */
@@ -312,9 +294,7 @@ TEST(it_ends_at_nonsense)
     unsigned char answer[64];
 
     for (int i = 0; i < 3; i++) {
-        struct running running;
-
-        start(&running);
+        start(NULL);
         if (i == 2)
             assert_int_equal(shutdown(running.socket, SHUT_WR), 0);
         else
@@ -322,7 +302,7 @@ TEST(it_ends_at_nonsense)
                                          i == 0 ? descriptor : -1, true),
                              0);
         assert_int_equal(packet_receive(running.socket, answer, sizeof(answer), true, NULL), -EPIPE);
-        stop(&running);
+        stop(NULL);
     }
     close(descriptor);
 }
@@ -347,11 +327,10 @@ static void assert_status(pid_t pid, const char *line)
 TEST(what_it_is)
 {
     char path[64], text[64];
-    struct running running;
     int descriptor;
 
     setenv("DEBUGINFOD_URLS", "http://127.0.0.1:9", 1); /* it would be asked, and waited for */
-    start(&running);
+    start(NULL);
     snprintf(path, sizeof(path), "/proc/%d/environ", (int)running.pid);
     descriptor = open(path, O_RDONLY | O_CLOEXEC);
     assert_true(descriptor < 0 || read(descriptor, text, sizeof(text)) <= 0);
@@ -363,7 +342,7 @@ TEST(what_it_is)
         assert_status(running.pid, "Seccomp:\t2\n");
     if (geteuid() == 0)
         assert_status(running.pid, "Uid:\t65534\t65534\t65534\t65534\n");
-    stop(&running);
+    stop(NULL);
     unsetenv("DEBUGINFOD_URLS");
 }
 
