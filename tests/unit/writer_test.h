@@ -44,6 +44,8 @@
 
 static char stage[64]; /* directory on tmpfs, new for each test */
 
+static const struct rip_view *const own_view = &rip__writer.view; /* of the ring of this process */
+
 static inline void cannot(const char *why)
 {
     fprintf(stderr, "[  SKIPPED ] %s\n", why);
@@ -72,6 +74,14 @@ static inline int end_of(pid_t pid)
     if (WIFSIGNALED(status) && WTERMSIG(status) != SIGKILL)
         fprintf(stderr, "process %d was ended by signal %d\n", (int)pid, WTERMSIG(status));
     return WIFEXITED(status) ? WEXITSTATUS(status) : 1000 + WTERMSIG(status);
+}
+
+/* Of what fork() returned: true in the child, which has to _exit(0) for it to be false in the parent. */
+static inline bool in_child(pid_t pid)
+{
+    if (pid != 0)
+        CHECK(end_of(pid) == 0);
+    return pid == 0;
 }
 
 static inline void play(void (*scene)(void))
@@ -289,7 +299,7 @@ static inline size_t live_count(const struct rip_view *view)
 /* Of the ring of this process. */
 static inline size_t own_live_count(void)
 {
-    return live_count(&rip__writer.view);
+    return live_count(own_view);
 }
 
 static inline struct rip_process_info info_of(const struct rip_view *view, uint32_t index)

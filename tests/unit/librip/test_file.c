@@ -23,7 +23,7 @@ SCENE(made_complete)
     CHECK(rip_ring != NULL && rip_ring->magic == RIP_MAGIC);
     CHECK(rip_ring->file_bytes == (uint64_t)status.st_size);
     CHECK(rip_ring->slot_capacity == 128); /* 100 rounded up to a word of the bitmap */
-    rip_view_info(&rip__writer.view, &info);
+    rip_view_info(own_view, &info);
     CHECK(info.process_high_water == 1);
     CHECK(info.created_wall_ns != 0 && info.created_boot_ns != 0);
     CHECK(status.st_blocks * 512 < 64 * 1024); /* sparse */
@@ -149,12 +149,11 @@ SCENE(same_again)
     CHECK(rip_ring->slot_capacity == 128);
     CHECK(!rip_create_ring(on_stage("other"), 5) && errno == EBUSY);
     CHECK(count_on_stage() == 1 && rip_ring != NULL);
-    if (fork() == 0) {
+    if (in_child(fork())) {
         make_ring(5);
         CHECK(!rip_create_ring(on_stage("other"), 5) && errno == EBUSY);
         _exit(0);
     }
-    CHECK(end_of(-1) == 0);
     CHECK(unlink(on_stage("ring")) == 0 && rip_create_ring(on_stage("ring"), 5)); /* it is that file, with or without */
     CHECK(count_on_stage() == 0);
 }
@@ -178,9 +177,9 @@ static void *create_late(void *path)
 
     sleep_ms(100);
     CHECK(rip_create_ring(path, 5));
-    CHECK(rip_view_process(&rip__writer.view, 0, &process) == RIP_OK);
+    CHECK(rip_view_process(own_view, 0, &process) == RIP_OK);
     CHECK(process.flags == (RIP_PROCESS_HAS_HOLDER_LOCK | RIP_PROCESS_HAS_LIFE_LOCK));
-    CHECK(rip_view_module(&rip__writer.view, 0, 0, &program) == RIP_OK && program.path_bytes > 0);
+    CHECK(rip_view_module(own_view, 0, 0, &program) == RIP_OK && program.path_bytes > 0);
     _exit(0);
 }
 
@@ -321,14 +320,13 @@ SCENE(after_a_failure)
 {
     write_file("ring", "in the way");
     CHECK(!rip_create_ring(on_stage("ring"), 5) && errno == EEXIST);
-    if (fork() == 0) {
+    if (in_child(fork())) {
         CHECK(!rip__fork_unnoticed());
         CHECK(rip_create_ring(on_stage("ring2"), 5));
         rip_init(1, "one", 3, 0, 0);
         CHECK(rip__thread.slot != NULL && rip__writer.process == 0);
         _exit(0);
     }
-    CHECK(end_of(-1) == 0);
     CHECK(rip_create_ring(on_stage("ring3"), 5));
     rip_init(1, "one", 3, 0, 0);
     CHECK(rip__thread.slot != NULL && rip__writer.process == 0);
@@ -378,12 +376,11 @@ SCENE(slots_of_others_are_opened)
     struct looker looker;
 
     make_ring(10000);
-    if (fork() == 0) {
+    if (in_child(fork())) {
         for (uint32_t id = 1; id <= 9000; id++)
             rip_init(id, NULL, 0, 1, 1);
         _exit(0);
     }
-    CHECK(end_of(-1) == 0);
     looker = look(on_stage("ring"));
     CHECK(live_count(&looker.view) == 9000);
     rip__slot_sweep(RIP_NO_PROCESS);

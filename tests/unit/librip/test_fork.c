@@ -23,8 +23,7 @@ static void snap_a_lot(void)
     }
 }
 
-/* The slot ------------------------------------------------------------------------------------------------------------
- */
+/* The slot --------------------------------------------------------------------------------------------------------- */
 
 SCENE(child_never_touches_the_parents_slot)
 {
@@ -34,7 +33,7 @@ SCENE(child_never_touches_the_parents_slot)
     enter_ring();
     slot = rip__thread.slot;
     memcpy(&before, slot, sizeof(before));
-    if (fork() == 0) {
+    if (in_child(fork())) {
         CHECK(rip_tid == 0 && rip_idx == 0 && rip_ctr == 0 && rip__thread.slot == NULL);
         snap_a_lot();
         rip_switch(&context, NULL);
@@ -49,7 +48,6 @@ SCENE(child_never_touches_the_parents_slot)
         CHECK(memcmp(&before, slot, sizeof(before)) == 0);
         _exit(0);
     }
-    CHECK(end_of(-1) == 0);
     CHECK(memcmp(&before, slot, sizeof(before)) == 0);
     CHECK(rip__thread.slot == slot && rip_tid == 1 && rip_ctr == 10);
     rip_snap();
@@ -64,7 +62,7 @@ SCENE(contexts_of_the_parent_are_inert)
     enter_ring();
     CHECK(rip_context_init(&context, 2, "two", 3));
     memcpy(&before, context.slot, sizeof(before));
-    if (fork() == 0) {
+    if (in_child(fork())) {
         struct rip_slot *slot = context.slot;
 
         rip_switch(NULL, &context);
@@ -74,7 +72,6 @@ SCENE(contexts_of_the_parent_are_inert)
         CHECK(rip_context_init(&context, 2, "two", 3) && context.slot != slot);
         _exit(0);
     }
-    CHECK(end_of(-1) == 0);
     CHECK(memcmp(&before, context.slot, sizeof(before)) == 0);
 }
 
@@ -141,8 +138,7 @@ SCENE(nothing_is_traced_during_fork)
     CHECK(slot->count == 10 && rip__thread.slot == slot && rip_ctr == 10);
 }
 
-/* The record ----------------------------------------------------------------------------------------------------------
- */
+/* The record ------------------------------------------------------------------------------------------------------- */
 
 SCENE(embryo_is_kept_and_born)
 {
@@ -161,17 +157,15 @@ SCENE(embryo_is_kept_and_born)
         _exit(0);
     }
     await(done);
-    CHECK(info_of(&rip__writer.view, 1).state == RIP_PROCESS_EMBRYO &&
-          info_of(&rip__writer.view, 1).pid == (uint32_t)pid);
-    CHECK(info_of(&rip__writer.view, 1).parent_pid == (uint32_t)getpid() &&
-          info_of(&rip__writer.view, 1).flags == RIP_PROCESS_HAS_LIFE_LOCK);
+    CHECK(info_of(own_view, 1).state == RIP_PROCESS_EMBRYO && info_of(own_view, 1).pid == (uint32_t)pid);
+    CHECK(info_of(own_view, 1).parent_pid == (uint32_t)getpid() &&
+          info_of(own_view, 1).flags == RIP_PROCESS_HAS_LIFE_LOCK);
     signal_pipe(go);
     await(done);
-    CHECK(info_of(&rip__writer.view, 1).state == RIP_PROCESS_LIVE &&
-          info_of(&rip__writer.view, 1).pid == (uint32_t)pid);
-    CHECK(info_of(&rip__writer.view, 1).start_time_ticks >= info_of(&rip__writer.view, 0).start_time_ticks);
-    CHECK(info_of(&rip__writer.view, 1).module_count == info_of(&rip__writer.view, 0).module_count &&
-          info_of(&rip__writer.view, 0).module_count > 0);
+    CHECK(info_of(own_view, 1).state == RIP_PROCESS_LIVE && info_of(own_view, 1).pid == (uint32_t)pid);
+    CHECK(info_of(own_view, 1).start_time_ticks >= info_of(own_view, 0).start_time_ticks);
+    CHECK(info_of(own_view, 1).module_count == info_of(own_view, 0).module_count &&
+          info_of(own_view, 0).module_count > 0);
     signal_pipe(go);
     CHECK(end_of(pid) == 0);
     CHECK(rip_ring->process_high_water == 2);
@@ -208,7 +202,7 @@ SCENE(double_fork_daemon)
     int done[2], go[2];
 
     CHECK(pipe(done) == 0 && pipe(go) == 0);
-    if (fork() == 0) {
+    if (in_child(fork())) {
         enter_ring();
         if (fork() != 0)
             _exit(0);
@@ -223,7 +217,6 @@ SCENE(double_fork_daemon)
         await(go);
         _exit(0);
     }
-    CHECK(end_of(-1) == 0);
     await(done);
     sleep_ms(1200); /* longer than an unborn embryo is believed */
     CHECK(!rip_create_ring(on_stage("ring"), 100) && errno == EBUSY);
@@ -242,7 +235,7 @@ SCENE(parent_gone_before_the_child_runs)
         int done[2];
 
         CHECK(pipe(done) == 0);
-        if (fork() == 0) {
+        if (in_child(fork())) {
             enter_ring();
             if (fork() == 0) {
                 sleep_ms(5);
@@ -253,12 +246,10 @@ SCENE(parent_gone_before_the_child_runs)
             }
             _exit(0);
         }
-        CHECK(end_of(-1) == 0);
-        if (fork() == 0) {
+        if (in_child(fork())) {
             CHECK(!rip_create_ring(on_stage("ring"), 100) && errno == EBUSY);
             _exit(0);
         }
-        CHECK(end_of(-1) == 0);
         signal_pipe(done);
         close(done[0]);
         close(done[1]);
@@ -294,19 +285,17 @@ SCENE(exec_child_does_not_keep_the_ring)
 SCENE(stolen_embryo)
 {
     enter_ring();
-    if (fork() == 0) {
+    if (in_child(fork())) {
         rip__process_at(1)->generation++;
         rip__process_at(1)->state = RIP_PROCESS_LIVE;
         rip_init(1, "child", 5, 0, 0);
         CHECK(rip__thread.slot != NULL && rip__thread.slot->process == 2);
-        CHECK(info_of(&rip__writer.view, 2).flags == (RIP_PROCESS_HAS_HOLDER_LOCK | RIP_PROCESS_HAS_LIFE_LOCK));
+        CHECK(info_of(own_view, 2).flags == (RIP_PROCESS_HAS_HOLDER_LOCK | RIP_PROCESS_HAS_LIFE_LOCK));
         _exit(0);
     }
-    CHECK(end_of(-1) == 0);
 }
 
-/* The descriptor ------------------------------------------------------------------------------------------------------
- */
+/* The descriptor --------------------------------------------------------------------------------------------------- */
 
 static int count_descriptors_of_ring(void)
 {
@@ -322,28 +311,25 @@ SCENE(child_has_no_descriptor_of_the_ring)
 {
     enter_ring();
     CHECK(count_descriptors_of_ring() == 1);
-    if (fork() == 0) {
+    if (in_child(fork())) {
         CHECK(count_descriptors_of_ring() == 0 && rip__ring_fd() == -1);
-        CHECK((info_of(&rip__writer.view, 1).flags & RIP_PROCESS_HAS_LIFE_LOCK) != 0);
-        if (fork() == 0) {
+        CHECK((info_of(own_view, 1).flags & RIP_PROCESS_HAS_LIFE_LOCK) != 0);
+        if (in_child(fork())) {
             CHECK(count_descriptors_of_ring() == 0);
             rip_init(3, "grandchild", 10, 0, 0);
             CHECK(count_descriptors_of_ring() == 1);
             _exit(0);
         }
-        CHECK(end_of(-1) == 0);
         rip_init(2, "child", 5, 0, 0);
         CHECK(count_descriptors_of_ring() == 1);
-        CHECK(info_of(&rip__writer.view, 1).flags == (RIP_PROCESS_HAS_HOLDER_LOCK | RIP_PROCESS_HAS_LIFE_LOCK));
+        CHECK(info_of(own_view, 1).flags == (RIP_PROCESS_HAS_HOLDER_LOCK | RIP_PROCESS_HAS_LIFE_LOCK));
         _exit(0);
     }
-    CHECK(end_of(-1) == 0);
-    if (syscall(SYS_clone, SIGCHLD, NULL, NULL, NULL, NULL) == 0) {
+    if (in_child((pid_t)syscall(SYS_clone, SIGCHLD, NULL, NULL, NULL, NULL))) {
         rip_exit(); /* the first cold call finds out */
         CHECK(count_descriptors_of_ring() == 0);
         _exit(0);
     }
-    CHECK(end_of(-1) == 0);
     CHECK(count_descriptors_of_ring() == 1);
     CHECK(rip__locked(rip__writer.descriptor, RIP_LOCK_LIFE_OFFSET, 1));
 }
@@ -356,23 +342,20 @@ SCENE(child_that_drops_its_uid)
     if (geteuid() != 0)
         cannot("changing the uid takes root");
     enter_ring();
-    if (fork() == 0) {
+    if (in_child(fork())) {
         CHECK(setresgid(61001, 61001, 61001) == 0 && setresuid(61001, 61001, 61001) == 0);
         CHECK(truncate(on_stage("ring"), 0) < 0 && errno == EACCES);
         rip_init(2, "child", 5, 0, 0);
         CHECK(rip__thread.slot != NULL && count_descriptors_of_ring() == 0);
         snap_a_lot();
-        CHECK(info_of(&rip__writer.view, 1).flags == RIP_PROCESS_HAS_LIFE_LOCK &&
-              info_of(&rip__writer.view, 1).uid == 61001);
+        CHECK(info_of(own_view, 1).flags == RIP_PROCESS_HAS_LIFE_LOCK && info_of(own_view, 1).uid == 61001);
         _exit(0);
     }
-    CHECK(end_of(-1) == 0);
     looker = look(on_stage("ring"));
     CHECK(holder_of(looker.descriptor, looker.view.lock_holder_offset + 1) == 0);
 }
 
-/* Other ways to a process
- * ---------------------------------------------------------------------------------------------- */
+/* Other ways to a process ------------------------------------------------------------------------------------------ */
 
 SCENE(vfork_changes_nothing)
 {
@@ -421,7 +404,7 @@ SCENE(bare_system_call)
     slot = rip__thread.slot;
     memcpy(&before, slot, sizeof(before));
     pthread_mutex_lock(&rip__writer.mutex);
-    if (syscall(SYS_clone, SIGCHLD, NULL, NULL, NULL, NULL) == 0) {
+    if (in_child((pid_t)syscall(SYS_clone, SIGCHLD, NULL, NULL, NULL, NULL))) {
         alarm(60);
         rip_exit(); /* the first cold call finds out */
         CHECK(memcmp(&before, slot, sizeof(before)) == 0);
@@ -431,7 +414,6 @@ SCENE(bare_system_call)
         CHECK(memcmp(&before, slot, sizeof(before)) == 0);
         _exit(0);
     }
-    CHECK(end_of(-1) == 0);
     pthread_mutex_unlock(&rip__writer.mutex);
 }
 
@@ -453,7 +435,7 @@ SCENE(bare_system_call_then_threads)
     for (unsigned round = 0; round < 50; round++) {
         pthread_t threads[8];
 
-        if (syscall(SYS_clone, SIGCHLD, NULL, NULL, NULL, NULL) == 0) {
+        if (in_child((pid_t)syscall(SYS_clone, SIGCHLD, NULL, NULL, NULL, NULL))) {
             alarm(60);
             CHECK(pthread_barrier_init(&all_at_once, NULL, 8) == 0);
             for (unsigned i = 0; i < 8; i++)
@@ -464,13 +446,11 @@ SCENE(bare_system_call_then_threads)
             rip__leave(RIP_LEAVE_FILE);
             _exit(0);
         }
-        CHECK(end_of(-1) == 0);
     }
     CHECK(rip_ring->process_high_water == 2);
 }
 
-/* Threads
- * -------------------------------------------------------------------------------------------------------------- */
+/* Threads ---------------------------------------------------------------------------------------------------------- */
 
 static void *register_without_end(void *unused)
 {
@@ -534,7 +514,7 @@ static void check_life_lock_is_real(void)
 {
     uint32_t own = rip__writer.process;
 
-    CHECK((info_of(&rip__writer.view, own).flags & RIP_PROCESS_HAS_LIFE_LOCK) != 0);
+    CHECK((info_of(own_view, own).flags & RIP_PROCESS_HAS_LIFE_LOCK) != 0);
     CHECK(rip__locked(rip__writer.descriptor, RIP_LOCK_LIFE_OFFSET + own, 1));
     rip__process_drop_life();
     CHECK(!rip__locked(rip__writer.descriptor, RIP_LOCK_LIFE_OFFSET + own, 1));
@@ -551,13 +531,12 @@ SCENE(child_that_forks_before_it_registers)
     CHECK(pipe(done) == 0 && pipe(go) == 0);
     enter_ring();
     if (fork() == 0) {
-        if (fork() == 0) {
+        if (in_child(fork())) {
             rip_init(3, "worker", 6, 0, 0);
             CHECK(rip__writer.process == 2);
             check_life_lock_is_real();
             _exit(0);
         }
-        CHECK(end_of(-1) == 0);
         rip_init(2, "supervisor", 10, 0, 0);
         CHECK(rip__writer.process == 1 && rip__thread.slot != NULL);
         signal_pipe(done);
@@ -566,7 +545,7 @@ SCENE(child_that_forks_before_it_registers)
         _exit(0);
     }
     await(done);
-    CHECK(info_of(&rip__writer.view, 1).state == RIP_PROCESS_LIVE);
+    CHECK(info_of(own_view, 1).state == RIP_PROCESS_LIVE);
     CHECK(rip__locked(rip__writer.descriptor, RIP_LOCK_LIFE_OFFSET + 1, 1));
     signal_pipe(go);
     CHECK(end_of(-1) == 0);
@@ -576,16 +555,14 @@ SCENE(child_that_forks_before_it_registers)
 SCENE(embryo_is_not_inherited)
 {
     enter_ring();
-    if (fork() == 0) {
-        if (syscall(SYS_clone, SIGCHLD, NULL, NULL, NULL, NULL) == 0) {
+    if (in_child(fork())) {
+        if (in_child((pid_t)syscall(SYS_clone, SIGCHLD, NULL, NULL, NULL, NULL))) {
             rip_init(3, "grandchild", 10, 0, 0);
             CHECK(rip__writer.process == 2);
             _exit(0);
         }
-        CHECK(end_of(-1) == 0);
         rip_init(2, "child", 5, 0, 0);
         CHECK(rip__writer.process == 1);
         _exit(0);
     }
-    CHECK(end_of(-1) == 0);
 }

@@ -45,15 +45,14 @@ static void close_all(void)
     close_range(3, UINT32_MAX, 0);
 }
 
-/* Facts ---------------------------------------------------------------------------------------------------------------
- */
+/* Facts ------------------------------------------------------------------------------------------------------------ */
 
 static bool knows_boot_id(void)
 {
     static const uint8_t unknown[16];
     struct rip_ring_info info;
 
-    rip_view_info(&rip__writer.view, &info);
+    rip_view_info(own_view, &info);
     return memcmp(info.boot_id, unknown, sizeof(unknown)) != 0;
 }
 
@@ -67,7 +66,7 @@ SCENE(record_says_who)
     CHECK(rip__process_facts("/proc/self/stat", &facts) == 0);
     CHECK(strcmp(facts.comm, "a) b (c) 1 2") == 0 && facts.state == 'R' && facts.start_time_ticks != 0);
     make_ring(100);
-    info = info_of(&rip__writer.view, 0);
+    info = info_of(own_view, 0);
     CHECK(info.state == RIP_PROCESS_LIVE && info.pid == (uint32_t)getpid() && info.uid == geteuid());
     CHECK(info.start_time_ticks == facts.start_time_ticks && info.parent_pid == (uint32_t)getppid());
     CHECK(stat("/proc/self/ns/pid", &namespace) == 0 && info.pid_namespace == namespace.st_ino);
@@ -86,13 +85,13 @@ SCENE(preloaded_record_says_the_rest_later)
     CHECK(rip__process_facts("/proc/self/stat", &facts) == 0);
     rip__set_preloaded(0);
     make_ring(100);
-    info = info_of(&rip__writer.view, 0);
+    info = info_of(own_view, 0);
     CHECK(info.flags == (RIP_PROCESS_HAS_HOLDER_LOCK | RIP_PROCESS_HAS_LIFE_LOCK | RIP_PROCESS_PRELOADED));
     CHECK(info.pid == (uint32_t)getpid() && strcmp((const char *)info.comm, "later") == 0);
     CHECK(info.start_time_ticks == 0 && info.pid_namespace == 0 && info.entered_boot_ns != 0);
     CHECK(!knows_boot_id());
     CHECK(rip__modules_learn((uintptr_t)info_of)); /* what the first announced call does */
-    info = info_of(&rip__writer.view, 0);
+    info = info_of(own_view, 0);
     CHECK(info.start_time_ticks == facts.start_time_ticks && knows_boot_id());
     CHECK(stat("/proc/self/ns/pid", &namespace) == 0 && info.pid_namespace == namespace.st_ino);
 }
@@ -104,11 +103,10 @@ SCENE(preloaded_record_without_proc)
         cannot("chroot() takes root");
     rip__set_preloaded(0);
     CHECK(rip_create_ring("/ring", 100));
-    CHECK((info_of(&rip__writer.view, 0).flags & RIP_PROCESS_HAS_LIFE_LOCK) != 0);
+    CHECK((info_of(own_view, 0).flags & RIP_PROCESS_HAS_LIFE_LOCK) != 0);
 }
 
-/* Locks ---------------------------------------------------------------------------------------------------------------
- */
+/* Locks ------------------------------------------------------------------------------------------------------------ */
 
 SCENE(locks_name_the_holder)
 {
@@ -240,8 +238,7 @@ SCENE(leaving_to_exec_beside_others)
     CHECK(live_count(&looker.view) == 1);
 }
 
-/* Children
- * ------------------------------------------------------------------------------------------------------------- */
+/* Children --------------------------------------------------------------------------------------------------------- */
 
 static void check_child(bool with_descriptors)
 {
@@ -252,7 +249,7 @@ static void check_child(bool with_descriptors)
     rip_init(1, "child", 5, 0, 0);
     CHECK(rip__thread.slot != NULL && rip__writer.entered);
     CHECK(rip__file_is_ring(rip__ring_fd()));
-    if (fork() == 0) {
+    if (in_child(fork())) {
         looker = look(on_stage("ring"));
         CHECK(holder_of(looker.descriptor, looker.view.lock_holder_offset + 1) == getppid());
         CHECK(holder_of(looker.descriptor, looker.view.lock_life_offset + 1) == -1);
@@ -260,7 +257,6 @@ static void check_child(bool with_descriptors)
         CHECK(info_of(&looker.view, 1).state == RIP_PROCESS_LIVE);
         _exit(0);
     }
-    CHECK(end_of(-1) == 0);
     _exit(0);
 }
 
@@ -291,13 +287,12 @@ SCENE(child_that_cannot_find_the_file)
     CHECK(rename(on_stage("ring"), on_stage("elsewhere")) == 0);
     CHECK(link("/dev/null", on_stage("ring")) == 0 || symlink("/dev/null", on_stage("ring")) == 0);
     close_all();
-    if (fork() == 0) {
+    if (in_child(fork())) {
         rip_init(1, "child", 5, 0, 0);
         CHECK(rip__thread.slot != NULL);
-        CHECK(info_of(&rip__writer.view, 1).flags == 0);
+        CHECK(info_of(own_view, 1).flags == 0);
         _exit(0);
     }
-    CHECK(end_of(-1) == 0);
 }
 
 static void *pause_for_good(void *unused)
@@ -338,8 +333,7 @@ SCENE(process_without_its_main_thread_is_alive)
     CHECK(end_of(pid) == 1000 + SIGKILL);
 }
 
-/* Leaving
- * -------------------------------------------------------------------------------------------------------------- */
+/* Leaving ---------------------------------------------------------------------------------------------------------- */
 
 SCENE(leaving_removes_the_file)
 {
@@ -349,7 +343,7 @@ SCENE(leaving_removes_the_file)
     rip__leave(RIP_LEAVE_LAST);
     CHECK(count_on_stage() == 0 && own_live_count() == 0);
     CHECK(rip_tid == 0 && rip__thread.slot == NULL);
-    CHECK(info_of(&rip__writer.view, 0).state == RIP_PROCESS_EXITED);
+    CHECK(info_of(own_view, 0).state == RIP_PROCESS_EXITED);
     rip_init(3, "three", 5, 0, 0);
     CHECK(rip__thread.slot == NULL && own_live_count() == 0);
     rip__leave(RIP_LEAVE_LAST);
@@ -415,7 +409,7 @@ SCENE(another_ring_after_leaving)
     CHECK(rip_create_ring(on_stage("second"), 100));
     rip_init(1, "one", 3, 0, 0);
     CHECK(rip__thread.slot != NULL && own_live_count() == 1);
-    CHECK(info_of(&rip__writer.view, 0).module_count != 0);
+    CHECK(info_of(own_view, 0).module_count != 0);
     rip_switch(NULL, &context); /* of the old ring: inert */
     CHECK(rip__thread.slot == NULL);
 }
@@ -429,17 +423,15 @@ SCENE(descriptor_moves_with_its_lock)
     rip__move_ring_fd();
     CHECK(rip__ring_fd() != before && fcntl(before, F_GETFD) < 0);
     CHECK(dup2(0, before) == before && close(before) == 0);
-    if (fork() == 0) {
+    if (in_child(fork())) {
         struct looker looker = look(on_stage("ring"));
 
         check_locked(&looker, getppid());
         _exit(0);
     }
-    CHECK(end_of(-1) == 0);
 }
 
-/* The table of processes ----------------------------------------------------------------------------------------------
- */
+/* The table of processes ------------------------------------------------------------------------------------------- */
 
 static void enter_and(void (*then)(void))
 {

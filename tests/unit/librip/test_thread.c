@@ -9,7 +9,7 @@ static struct rip_id_info own_info(void)
 {
     struct rip_id_info info;
 
-    CHECK(rip_view_id(&rip__writer.view, rip__slot_index(own_slot()), &info) == RIP_OK);
+    CHECK(rip_view_id(own_view, rip__slot_index(own_slot()), &info) == RIP_OK);
     return info;
 }
 
@@ -19,7 +19,7 @@ static size_t own_trail(struct rip_entry entries[RIP_ENTRY_COUNT])
     uint64_t snap_count = own_info().snap_count;
     size_t count;
 
-    CHECK(rip_view_trail(&rip__writer.view, rip__slot_index(own_slot()), entries, &count) == RIP_OK);
+    CHECK(rip_view_trail(own_view, rip__slot_index(own_slot()), entries, &count) == RIP_OK);
     for (size_t i = 0; i < count; i++)
         CHECK(entries[i].snap == snap_count - i);
     return count;
@@ -30,8 +30,7 @@ static bool globals_are(pid_t tid, unsigned idx, unsigned ctr)
     return rip_tid == tid && rip_idx == (uint8_t)idx && rip_ctr == (uint8_t)ctr;
 }
 
-/* Without a ring, without an id ---------------------------------------------------------------------------------------
- */
+/* Without a ring, without an id ------------------------------------------------------------------------------------ */
 
 SCENE(nothing_before)
 {
@@ -58,8 +57,7 @@ SCENE(nothing_before)
     CHECK(globals_are(0, 0, 0));
 }
 
-/* Registration --------------------------------------------------------------------------------------------------------
- */
+/* Registration ----------------------------------------------------------------------------------------------------- */
 
 SCENE(fresh_id)
 {
@@ -121,8 +119,7 @@ SCENE(globals_are_truthful)
     CHECK(own_live_count() == 0);
 }
 
-/* Fresh or resumed ----------------------------------------------------------------------------------------------------
- */
+/* Fresh or resumed ------------------------------------------------------------------------------------------------- */
 
 struct again {
     unsigned snaps;      /* before */
@@ -250,8 +247,7 @@ SCENE(who_is_renamed_is_the_same)
     CHECK(name_is("anew", 0) && own_info().generation == before.generation + 2);
 }
 
-/* Several ids ---------------------------------------------------------------------------------------------------------
- */
+/* Several ids ------------------------------------------------------------------------------------------------------ */
 
 SCENE(several_ids_on_one_thread)
 {
@@ -357,8 +353,7 @@ SCENE(id_registered_by_a_destructor)
     CHECK(own_live_count() == 1);
 }
 
-/* Contexts ------------------------------------------------------------------------------------------------------------
- */
+/* Contexts --------------------------------------------------------------------------------------------------------- */
 
 SCENE(contexts)
 {
@@ -423,8 +418,7 @@ SCENE(switch_with_one_context)
     CHECK(globals_are(1, 5, 5) && own_info().id == 1);
 }
 
-/* Idle, errno, signals ------------------------------------------------------------------------------------------------
- */
+/* Idle, errno, signals --------------------------------------------------------------------------------------------- */
 
 SCENE(idle_ends_by_itself)
 {
@@ -527,7 +521,7 @@ SCENE(handler_that_snaps_while_ids_change)
     }
     CHECK(setitimer(ITIMER_VIRTUAL, &off, NULL) == 0);
     CHECK(rip_ring->refused_full_count == 0 && own_live_count() <= 7);
-    CHECK(made_count(&rip__writer.view) == round + recorded_snaps);
+    CHECK(made_count(own_view) == round + recorded_snaps);
 }
 
 /* A deadline is the registration's: resumed it stays, on whatever thread; a fresh id and a reused slot have none. */
