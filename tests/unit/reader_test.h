@@ -15,6 +15,14 @@ static inline void open_view(void)
     assert_int_equal(rip_view_open(&view, builder.bytes, builder.size_bytes), RIP_OK);
 }
 
+/* What is said of any bytes. */
+static inline enum rip_status open_bytes(const void *bytes, uint64_t size_bytes)
+{
+    struct rip_view other;
+
+    return rip_view_open(&other, bytes, size_bytes);
+}
+
 static inline int open_sample(void **state)
 {
     (void)state;

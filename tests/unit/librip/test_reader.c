@@ -6,18 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "rip/reader.h"
 #include "support/guarded_copy.h"
-#include "support/ring_builder.h"
 #include "support/ring_walk.h"
-#include "support/test.h"
-
-static enum rip_status open_bytes(const void *bytes, uint64_t size_bytes)
-{
-    struct rip_view view;
-
-    return rip_view_open(&view, bytes, size_bytes);
-}
+#include "unit/reader_test.h"
 
 TEST(every_status_has_a_text)
 {
@@ -30,20 +21,17 @@ TEST(every_status_has_a_text)
     assert_non_null(rip_status_text((enum rip_status) - 1));
 }
 
-TEST(a_ring_opens_and_describes_itself)
+TEST(a_ring_opens_and_describes_itself, open_sample, free_ring)
 {
-    struct ring_builder builder;
     struct rip_ring_info info;
     struct ring_walk walk;
-    struct rip_view view;
 
-    ring_builder_new_sample(&builder);
     builder.ring->compatible_flags = UINT64_MAX; /* ignored: a reader need not know them */
     builder.ring->refused_full_count = 3;
     builder.ring->refused_memory_count = 4;
     builder.ring->refused_process_count = 5;
     builder.ring->modules_dropped_count = 6;
-    assert_int_equal(rip_view_open(&view, builder.bytes, builder.size_bytes), RIP_OK);
+    open_view();
     rip_view_info(&view, &info);
     assert_memory_equal(info.ring_id, builder.ring->ring_id, sizeof(info.ring_id));
     assert_memory_equal(info.boot_id, builder.ring->boot_id, sizeof(info.boot_id));
@@ -64,7 +52,6 @@ TEST(a_ring_opens_and_describes_itself)
     assert_int_equal(walk.entries, 32 + 5 + 32 + 32);
     assert_int_equal(walk.processes, 2);
     assert_int_equal(walk.modules, 4);
-    ring_builder_free(&builder);
 }
 
 TEST(foreign_bytes_are_not_a_ring)
@@ -80,12 +67,10 @@ TEST(foreign_bytes_are_not_a_ring)
 }
 
 /* The first thing that is wrong decides, from the most to the least general. */
-TEST(what_is_wrong_is_said_in_order)
+TEST(what_is_wrong_is_said_in_order, open_sample, free_ring)
 {
-    struct ring_builder builder;
     struct rip_ring *ring;
 
-    ring_builder_new_sample(&builder);
     ring = builder.ring;
     ring->slot_stride_bytes = 0;
     assert_int_equal(open_bytes(ring, builder.size_bytes), RIP_DAMAGED);
@@ -102,15 +87,12 @@ TEST(what_is_wrong_is_said_in_order)
     assert_int_equal(open_bytes(ring, builder.size_bytes - 8), RIP_OTHER_BYTE_ORDER);
     ring->magic = RIP_MAGIC ^ 1;
     assert_int_equal(open_bytes(ring, builder.size_bytes - 8), RIP_NOT_A_RING);
-    ring_builder_free(&builder);
 }
 
-TEST(every_truncation_is_noticed)
+TEST(every_truncation_is_noticed, open_sample, free_ring)
 {
-    struct ring_builder builder;
     uint64_t step = 8;
 
-    ring_builder_new_sample(&builder);
     for (uint64_t size = 0; size < builder.size_bytes; size += step) {
         struct guarded_copy cut;
 
@@ -120,21 +102,17 @@ TEST(every_truncation_is_noticed)
         if (size >= RIP_PAGE_BYTES)
             step = 1024;
     }
-    ring_builder_free(&builder);
 }
 
-TEST(failure_leaves_the_view_alone)
+TEST(failure_leaves_the_view_alone, open_sample, free_ring)
 {
-    struct rip_view view, before;
-    struct ring_builder builder;
+    struct rip_view before;
 
     memset(&view, 0x5a, sizeof(view));
     before = view;
-    ring_builder_new_sample(&builder);
     builder.ring->lock_life_offset = builder.ring->lock_holder_offset; /* the last thing looked at */
     assert_int_equal(rip_view_open(&view, builder.bytes, builder.size_bytes), RIP_DAMAGED);
     assert_memory_equal(&view, &before, sizeof(view));
-    ring_builder_free(&builder);
 }
 
 /* The last byte of the last slot is the last byte there is. */
@@ -150,7 +128,6 @@ TEST(the_end_of_the_file_is_the_end)
 
     for (size_t i = 0; i < sizeof(geometries) / sizeof(geometries[0]); i++) {
         uint32_t capacity = geometries[i].slot_capacity;
-        struct ring_builder builder;
         struct guarded_copy copy;
         struct ring_walk walk;
 
@@ -172,17 +149,12 @@ TEST(the_end_of_the_file_is_the_end)
     }
 }
 
-TEST(a_header_that_changes_later_changes_nothing)
+TEST(a_header_that_changes_later_changes_nothing, open_sample, free_ring)
 {
-    struct ring_builder builder;
     struct rip_id_info info;
-    struct rip_view view;
 
-    ring_builder_new_sample(&builder);
-    assert_int_equal(rip_view_open(&view, builder.bytes, builder.size_bytes), RIP_OK);
     memset(builder.bytes, 0xff, 512);
     assert_int_equal(rip_view_id(&view, 9, &info), RIP_OK);
     assert_int_equal(info.id, 22);
     assert_int_equal(rip_view_id(&view, 10, &info), RIP_NOT_LIVE);
-    ring_builder_free(&builder);
 }

@@ -5,11 +5,9 @@
  */
 #include <string.h>
 
-#include "rip/reader.h"
 #include "support/guarded_copy.h"
-#include "support/ring_builder.h"
 #include "support/ring_walk.h"
-#include "support/test.h"
+#include "unit/reader_test.h"
 
 #define FIELD(name)                                                                                                    \
     {                                                                                                                  \
@@ -36,89 +34,83 @@ enum {
     SCRIPT_FIELDS_FIRST = GEOMETRY_FIELDS - 5
 };
 
-static enum rip_status open_bytes(const void *bytes, uint64_t size_bytes)
-{
-    struct rip_view view;
-
-    return rip_view_open(&view, bytes, size_bytes);
-}
-
 /* A header may say what it likes: it is refused, or everything read by it lies inside the bytes. */
-static void walk_with_field(const struct ring_builder *builder, const struct field *field, uint64_t value)
+static void walk_with_field(const struct field *field, uint64_t value)
 {
     struct guarded_copy copy;
     struct ring_walk walk;
 
-    guarded_copy_new(&copy, builder->bytes, builder->size_bytes);
+    guarded_copy_new(&copy, builder.bytes, builder.size_bytes);
     memcpy(copy.bytes + field->offset, &value, field->bytes);
-    ring_walk(copy.bytes, builder->size_bytes, &walk);
+    ring_walk(copy.bytes, builder.size_bytes, &walk);
     guarded_copy_free(&copy);
 }
 
 /* With a note in each slot, up to the last byte of the file but one page's rest. */
-static void new_noted(struct ring_builder *builder)
+static void new_noted(void)
 {
     const struct ring_geometry geometry = {
         .slot_capacity = 10, .process_capacity = 4, .module_capacity = 8, .note_stride_bytes = RIP_SLOT_NOTE_BYTES};
 
-    ring_builder_new(builder, &geometry);
+    ring_builder_new(&builder, &geometry);
     for (uint32_t slot = 0; slot < geometry.slot_capacity; slot++) {
-        ring_builder_add_id(builder, slot, slot + 1, slot + 1, 0, "noted");
-        ring_builder_note(builder, slot, "GET /", 5);
+        ring_builder_add_id(&builder, slot, slot + 1, slot + 1, 0, "noted");
+        ring_builder_note(&builder, slot, "GET /", 5);
     }
 }
 
 /* With a full table of functions up to the last byte of the file but one page's rest. */
-static void new_scripted(struct ring_builder *builder)
+static void new_scripted(void)
 {
     const struct ring_geometry geometry = {
         .slot_capacity = 10, .process_capacity = 4, .module_capacity = 8, .script_capacity = 10};
 
-    ring_builder_new(builder, &geometry);
+    ring_builder_new(&builder, &geometry);
     for (uint32_t i = 0; i < geometry.script_capacity; i++)
-        assert_int_equal(ring_builder_add_script(builder, "order.rb", "place"), i);
+        assert_int_equal(ring_builder_add_script(&builder, "order.rb", "place"), i);
+}
+
+static void new_sample(void)
+{
+    ring_builder_new_sample(&builder);
 }
 
 /* From the field of that number on. */
-static void check_each_field(void (*make)(struct ring_builder *builder), size_t first)
+static void check_each_field(void (*make)(void), size_t first)
 {
-    struct ring_builder builder;
-
-    make(&builder);
+    make();
     for (size_t i = first; i < GEOMETRY_FIELDS; i++) {
         const struct field *field = &geometry_fields[i];
         uint64_t value = 0;
 
         memcpy(&value, builder.bytes + field->offset, field->bytes);
         for (int shift = 0; shift < 64; shift++) {
-            walk_with_field(&builder, field, UINT64_C(1) << shift);
-            walk_with_field(&builder, field, value + (UINT64_C(1) << shift));
-            walk_with_field(&builder, field, value - (UINT64_C(1) << shift));
-            walk_with_field(&builder, field, UINT64_MAX << shift);
+            walk_with_field(field, UINT64_C(1) << shift);
+            walk_with_field(field, value + (UINT64_C(1) << shift));
+            walk_with_field(field, value - (UINT64_C(1) << shift));
+            walk_with_field(field, UINT64_MAX << shift);
         }
-        walk_with_field(&builder, field, 0);
+        walk_with_field(field, 0);
     }
     ring_builder_free(&builder);
 }
 
 TEST(no_header_field_leads_astray)
 {
-    check_each_field(ring_builder_new_sample, 0);
+    check_each_field(new_sample, 0);
     check_each_field(new_noted, 0);
     check_each_field(new_scripted, SCRIPT_FIELDS_FIRST);
 }
 
 /* What an entry says of its lengths, and whether it is there. */
-TEST(an_entry_of_a_script_leads_nowhere)
+TEST(an_entry_of_a_script_leads_nowhere, NULL, free_ring)
 {
     struct rip_script_info info;
-    struct ring_builder builder;
     struct guarded_copy copy;
     struct rip_script *last;
     struct ring_walk walk;
-    struct rip_view view;
 
-    new_scripted(&builder);
+    new_scripted();
     last = ring_builder_script_at(&builder, 9);
     memset(last, 0xff, sizeof(*last));
     ring_builder_script_at(&builder, 3)->published = 0;
@@ -134,16 +126,14 @@ TEST(an_entry_of_a_script_leads_nowhere)
     assert_memory_equal(info.file, "ord\0\0", 5);
     assert_int_equal(rip_view_script(&view, RIP_PLACE_SCRIPT | UINT64_C(10) << 24, &info), RIP_NOT_LIVE);
     guarded_copy_free(&copy);
-    ring_builder_free(&builder);
 }
 
 /* The log may name any slot, of any generation and lap, and as many as it likes. */
-TEST(the_log_of_ended_ids_leads_nowhere)
+TEST(the_log_of_ended_ids_leads_nowhere, NULL, free_ring)
 {
     static const uint64_t counts[] = {0, 1, 255, 256, 257, 1000, 64 * RIP_ENDED_COUNT, UINT64_MAX - 1, UINT64_MAX};
-    struct ring_builder builder;
 
-    new_noted(&builder);
+    new_noted();
     for (uint32_t slot = 0; slot < 10; slot += 2)
         ring_builder_end_id(&builder, slot);
     for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++) {
@@ -167,11 +157,10 @@ TEST(the_log_of_ended_ids_leads_nowhere)
         assert_int_equal(walk.ended, right);
         guarded_copy_free(&copy);
     }
-    ring_builder_free(&builder);
 }
 
 /* Notes are there or not, and in their place. */
-TEST(the_section_of_notes)
+TEST(the_section_of_notes, NULL, free_ring)
 {
     static const struct {
         uint64_t offset;
@@ -190,24 +179,22 @@ TEST(the_section_of_notes)
         {RIP_PAGE_BYTES, RIP_SLOT_NOTE_BYTES, RIP_DAMAGED, 0},            /* beyond the end */
         {-(uint64_t)RIP_PAGE_BYTES, RIP_SLOT_NOTE_BYTES, RIP_DAMAGED, 0}, /* on the slots */
     };
-    struct ring_builder builder;
     struct ring_walk walk;
 
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-        new_noted(&builder);
+        new_noted();
         builder.ring->note_offset += cases[i].offset;
         builder.ring->note_stride_bytes = cases[i].stride_bytes;
         assert_int_equal(ring_walk(builder.bytes, builder.size_bytes, &walk), cases[i].status);
         assert_int_equal(walk.notes, cases[i].notes);
         ring_builder_free(&builder);
     }
-    new_noted(&builder);
+    new_noted();
     builder.ring->note_offset = 0; /* whatever the stride says */
     builder.ring->note_stride_bytes = 1;
     assert_int_equal(ring_walk(builder.bytes, builder.size_bytes, &walk), RIP_OK);
     assert_int_equal(walk.notes, 0);
     assert_int_equal(walk.ids, 10);
-    ring_builder_free(&builder);
 }
 
 /* One field of the sample ring set to one value, and what must come of it. */
@@ -261,8 +248,6 @@ static const struct {
 
 TEST(header_fields_one_by_one)
 {
-    struct ring_builder builder;
-
     for (size_t i = 0; i < sizeof(mutations) / sizeof(mutations[0]); i++) {
         size_t bytes = 0;
 
@@ -280,11 +265,8 @@ TEST(header_fields_one_by_one)
     }
 }
 
-TEST(lock_ranges_may_not_wrap_or_meet)
+TEST(lock_ranges_may_not_wrap_or_meet, open_sample, free_ring)
 {
-    struct ring_builder builder;
-
-    ring_builder_new_sample(&builder);
     builder.ring->lock_life_offset = builder.ring->lock_holder_offset + 3; /* four processes: one byte shared */
     assert_int_equal(open_bytes(builder.bytes, builder.size_bytes), RIP_DAMAGED);
     builder.ring->lock_life_offset = builder.ring->lock_holder_offset + 4;
@@ -294,5 +276,4 @@ TEST(lock_ranges_may_not_wrap_or_meet)
     builder.ring->lock_life_offset = RIP_LOCK_LIFE_OFFSET;
     builder.ring->lock_takeover_offset = RIP_LOCK_LIFE_OFFSET + 1;
     assert_int_equal(open_bytes(builder.bytes, builder.size_bytes), RIP_DAMAGED);
-    ring_builder_free(&builder);
 }
