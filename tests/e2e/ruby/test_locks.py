@@ -10,6 +10,7 @@ import world as w  # noqa: E402
 
 RUBY = "/usr/bin/ruby3.1"
 SCRIPT = os.path.join(HERE, "locks.rb")
+RACTORS = os.path.join(HERE, "ractors.rb")
 MAIN_SLEEPS = os.path.join(HERE, "main_sleeps.rb")
 
 # Thread: its cause, a text on its line, its method, and who is in the chain that it waits for.
@@ -71,8 +72,21 @@ def test_who_waits_for_the_first_thread_that_sleeps(world):
     assert process.wait(w.PATIENCE_S) == 0
 
 
+def test_threads_of_other_ractors_are_not_accused(world):
+    """But for one that loops: a processor is used. The main Ractor's are found as ever."""
+    process = start(world, RACTORS)
+    world.wait_to_stay(lambda: {(stall["name"], stall["cause"], stall["location"]["line"]) for stall in world.stalls()},
+                       {("loops", "spinning", None), ("mutex", "blocked", w.line_of(RACTORS, "# of the main Ractor"))})
+    names = {thread["name"] for thread in world.get("/threads?limit=1000&state=idle")["threads"]}
+    assert {name for name in names if name.startswith("of it: ")} >= {
+        f"of it: {name}" for name in ("holder", "mutex", "sleep", "queue", "sized queue", "condition")}, names
+    process.stdin.close()
+    assert process.wait(w.PATIENCE_S) == 0
+
+
 if __name__ == "__main__":
     if not os.path.exists(RUBY):
         print("skipped: no ruby3.1")
         sys.exit(77)
-    w.run([test_who_waits_for_whom, test_who_waits_for_the_first_thread_that_sleeps])
+    w.run([test_who_waits_for_whom, test_who_waits_for_the_first_thread_that_sleeps,
+           test_threads_of_other_ractors_are_not_accused])
