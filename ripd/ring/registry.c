@@ -267,6 +267,7 @@ static bool list_unreadable(struct registry *registry, const struct file_identit
 {
     struct known_file *known = remember(registry, file, NULL);
     struct unreadable *before = known != NULL ? known->unreadable : NULL, *line;
+    const size_t name_bytes = strlen(name) + 1;
 
     if (known == NULL)
         return false;
@@ -274,12 +275,12 @@ static bool list_unreadable(struct registry *registry, const struct file_identit
         host_limit(&registry->host, HEALTH_LIMIT_UNREADABLE, "more unreadable rings than are listed");
         return false;
     }
-    line = malloc(sizeof(*line) + strlen(name) + 1);
+    line = malloc(sizeof(*line) + name_bytes);
     if (line == NULL)
         return false;
     *line = (struct unreadable){before != NULL ? before->serial : new_serial(registry), directory, file->uid,
                                 before != NULL && before->health > health ? before->health : health, reason};
-    strcpy(line->name, name);
+    memcpy(line->name, name, name_bytes);
     known->unreadable = line;
     registry->known.unreadable_count += before == NULL;
     free(before);
