@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* capture_read.h - what is said of how the process of a capture ended. */
+/* capture_read.h - how the process of a capture ended, as text. */
 #ifndef RIP_CLI_CAPTURE_READ_H
 #define RIP_CLI_CAPTURE_READ_H
 

@@ -24,7 +24,7 @@
 #include "os/sigbus.h"
 #include "ring/leftovers.h"
 
-#define LOOKS 3 /* a process counts as gone when two scans say so */
+#define LOOKS 3 /* the registry finds a process dead only after two scans */
 #define LOOK_NS 20000000
 
 struct settings {

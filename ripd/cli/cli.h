@@ -50,7 +50,7 @@ cli_function cli_run;
 CLIENT_COMMAND_TABLE(X)
 #undef X
 
-/* What `rip NAME --help` and the manual page say of it. */
+/* Its flags and texts, for `rip NAME --help` and the manual page. */
 #define X(name, summary) extern const struct cli_syntax cli_##name##_syntax;
 CLIENT_COMMAND_TABLE(X)
 #undef X
@@ -63,7 +63,7 @@ enum cli_kind {
     CLI_SWITCH,   /* none: a bool */
     CLI_TEXT,     /* a const char * */
     CLI_LIST,     /* several, each a text: a struct cli_list */
-    CLI_NUMBER,   /* a uint64_t; likewise */
+    CLI_NUMBER,   /* a uint64_t, as the next two */
     CLI_DURATION, /* in nanoseconds */
     CLI_SIZE,     /* in bytes */
 };
@@ -74,7 +74,7 @@ struct cli_flag {
     enum cli_kind kind;
     size_t offset; /* in the settings */
     const char *help;
-    uint64_t least; /* of what is a uint64_t; likewise */
+    uint64_t least; /* bounds of a number, a duration or a size */
     uint64_t most;
 };
 
@@ -98,7 +98,7 @@ struct cli_list {
 /* Flags and help text of a subcommand. */
 struct cli_syntax {
     const char *name;
-    const char *usage;  /* what stands above the list of flags, */
+    const char *usage;  /* text above the list of flags, */
     const char *values; /* below it: lines "VALUE is one of: WORD..." for what help calls so; completion reads them */
     const char *notes;  /* and at the end */
     const struct cli_flag *flags;

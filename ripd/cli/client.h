@@ -6,7 +6,7 @@
  * unix:/PATH.
  *
  * Guarantees
- *   A. Only that server is asked: no redirect is followed and no proxy used, whatever the environment says.
+ *   A. Requests go to that server alone: no redirect is followed and no proxy used, whatever the environment says.
  *   B. An answer is limited in bytes and in time, and one that is not ripd's is refused.
  *   C. Every failure has a text, one line of printable ASCII, that names the server.
  */
@@ -43,10 +43,10 @@ const char *client_error(void);
 /* What errors and tables call the server: its address without "http://". */
 const char *client_shown(const struct client *client);
 
-/* One of several documents that are asked for side by side, each from a client of its own. */
+/* One of several requests that run in parallel, each with its own client. */
 struct client_request {
     struct client *client;
-    const char *target; /* NULL: not asked; it has no document, and no error */
+    const char *target; /* NULL: no request is sent; document and error stay empty */
     const char *schema; /* its "schema" has to be this; NULL: it need not have one */
     const char *list;   /* this member has to be an array; NULL: none */
     const char *server; /* what errors call it, the name of its unit; NULL: ripd */
@@ -56,7 +56,7 @@ struct client_request {
     char error[CLIENT_ERROR_BYTES]; /* as client_error(); "" if result is CLIENT_OK */
 };
 
-/* Returns when each has its result, after answer_ms at the latest: nobody waits for one that hangs. */
+/* Returns when each has its result, after answer_ms at the latest. */
 void client_get_all(struct client_request *requests, size_t count, long answer_ms);
 
 struct client_stream {

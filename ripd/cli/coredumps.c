@@ -72,7 +72,7 @@ static json_t *read_list(int descriptor, const struct spawned *spawned)
     struct pollfd ended = {.fd = spawned->descriptor, .events = POLLIN};
 
     if (list != NULL)
-        poll(&ended, 1, 1000); /* it has said all that it has to say */
+        poll(&ended, 1, 1000); /* the list is complete: give it time to exit */
     return list;
 }
 

@@ -61,7 +61,7 @@ struct dump {
     struct rip_session *session;
     enum rip_session_source source;
     uint64_t recorded_count, overwritten_count; /* snaps, of a recording */
-    json_t *places;                             /* likewise */
+    json_t *places;                             /* of a recording */
     json_t *document;                           /* of a capture, else NULL */
     json_t *items;
     json_t *ended; /* the same of ids that had ended, the newest first */

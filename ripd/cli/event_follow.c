@@ -54,7 +54,7 @@ static int end(struct follower *follower, int status)
     return END;
 }
 
-/* Nobody is left to write for: the others stop as by a signal from outside. */
+/* The output is gone: stop all followers, as a signal from outside does. */
 static int end_all(struct follower *follower)
 {
     kill(getpid(), SIGTERM);

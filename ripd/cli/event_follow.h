@@ -3,8 +3,8 @@
  * event_follow.h - `rip events --follow`: the streams of one or several hosts, a thread for each.
  *
  * Guarantees
- *   A. A host that is gone is asked again, with the id of the last event that was handled: every event that it still
- *      holds comes, and those that it no longer holds are reported. Nobody waits for another host.
+ *   A. After a connection is lost it is made again, with the id of the last event that was handled: every event that
+ *      the host still holds comes, and those that it no longer holds are reported. Hosts do not wait for each other.
  *   B. Events are handled one at a time, whichever host they are of. While a command runs nothing is read: ripd's
  *      history is the queue. If ripd drops the stream meanwhile, A holds.
  *   C. With a state file the id is stored when its event has been handled, not before: across restarts every event

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * filters.h - flags that select ids, each a parameter of the endpoint that is asked, and refused before it is asked by
- * the rules of ripd itself.
+ * filters.h - flags that select ids, each a parameter of the endpoint. Wrong values are refused before a request is
+ * sent, by the rules of ripd itself.
  */
 #ifndef RIP_CLI_FILTERS_H
 #define RIP_CLI_FILTERS_H

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * frame.h - what the frame of an answer says of the scan behind it: how many ids it saw, and whether it can be
- * trusted to have seen them.
+ * frame.h - the frame of a list document: how many ids the scan saw, and whether it missed some.
  */
 #ifndef RIP_CLI_FRAME_H
 #define RIP_CLI_FRAME_H

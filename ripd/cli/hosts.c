@@ -30,7 +30,7 @@ struct hosts {
     struct client_request *requests;
     bool reads_rings; /* if no ripd is there */
     struct cli_list directories;
-    struct local *local; /* NULL: a ripd is asked */
+    struct local *local; /* NULL: requests go to ripd */
     size_t denied;       /* files that may be rings, but not read */
 };
 
@@ -254,7 +254,7 @@ bool hosts_named(const struct hosts *hosts)
     return hosts->named;
 }
 
-/* What will be asked for; what was answered before is forgotten. */
+/* The next request; drops the document of the one before. */
 static void prepare(struct client_request *request, const char *target, const char *schema, const char *list)
 {
     forget(request);

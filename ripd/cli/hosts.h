@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * hosts.h - one question to several ripd, asked side by side: what --url, --prometheus and --timeout mean to every
+ * hosts.h - one request to several ripd in parallel: what --url, --prometheus and --timeout mean to every
  * command that shows a list.
  *
  * Guarantees
@@ -28,7 +28,7 @@ struct hosts_options {
     bool json;
 };
 
-/* Rows of a table of flags, for settings with a member `hosts`: rings; whom to ask; how to print what they say. */
+/* Rows of a table of flags, for settings with a member `hosts`: rings; hosts; how to print. */
 #define HOSTS_DIR_FLAG                                                                                                 \
     CLI_FLAG("--dir", "DIR", CLI_LIST, hosts.directories,                                                              \
              "reads the rings of this directory and asks no ripd; several times for several")
@@ -52,7 +52,7 @@ struct hosts_options {
 struct hosts;
 
 /*
- * Who is to be asked; from now on SIGPIPE is ignored. CLI_OK, or the exit status after an error message: a flag is
+ * Finds the hosts; from now on SIGPIPE is ignored. CLI_OK, or the exit status after an error message: a flag is
  * wrong, or Prometheus does not answer. command: for messages.
  */
 int hosts_open(struct hosts **ret_hosts, const struct hosts_options *options, const char *command);
@@ -70,16 +70,16 @@ int hosts_status(enum client_result result);
 /* Their answers are from the rings of this host: local.h. */
 bool hosts_are_local(const struct hosts *hosts);
 
-/* More than one was asked for, or they are Prometheus's: tables say which host a line is of. */
+/* Several --url, or --prometheus: tables have a column HOST. */
 bool hosts_named(const struct hosts *hosts);
 
-/* Asks all of them; see struct client_request. The documents of the question before are freed. */
+/* Sends the request to all; see struct client_request. The documents of the request before are freed. */
 void hosts_get(struct hosts *hosts, const char *target, const char *schema, const char *list);
 
-/* The same, each for a target of its own; NULL: this one is not asked. Not where hosts_are_local(). */
+/* The same with a target for each host; NULL: no request to this one. Not where hosts_are_local(). */
 void hosts_get_each(struct hosts *hosts, const char *const *targets, const char *schema, const char *list);
 
-/* Asks one of them, besides that. The caller's document; NULL: there is none, and hosts_error() says why. */
+/* Another request to one of them. The caller owns the document; NULL on failure, see hosts_error(). */
 json_t *hosts_get_one(struct hosts *hosts, size_t i, const char *target, const char *schema);
 
 /* What a host answered last; NULL: it did not, and why. */
@@ -92,7 +92,7 @@ int hosts_report(const struct hosts *hosts);
 /* An object of a host's answer as JSON, a line; with a member "host" where hosts_named(). */
 void hosts_print_json(const struct hosts *hosts, size_t i, const json_t *object);
 
-/* The items of that list of all documents, likewise. */
+/* The items of that list of all documents, each so. */
 void hosts_print_each(const struct hosts *hosts, const char *list);
 
 #endif

@@ -102,7 +102,7 @@ static bool waits_for_nobody(const json_t *stall)
     return json_array_size(json_object_get(stall, "waits_for")) == 0;
 }
 
-/* One stall more. Of a deadlock any member stands for it, else who waits for nobody, else the first. */
+/* Adds a stall. shown is a member of a deadlock, else the stall that waits for nobody, else the first. */
 static void count_stall(struct incident *incident, const json_t *stall)
 {
     long long ms = item_number(stall, "frozen_for_ms");

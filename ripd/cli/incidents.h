@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * incidents.h - stalls that hang together: who waits for whom, directly or through others, is one incident. Pure.
+ * incidents.h - groups stalls that wait for each other, directly or through others: each group is an incident. Pure.
  *
  * Guarantees
  *   A. Each stall is in one incident. One that waits for nobody and that nobody waits for is an incident alone.
@@ -15,11 +15,11 @@
 #include <stddef.h>
 
 struct incident {
-    const json_t *shown;  /* the stall that stands for it: who holds up the others, if that is a stall */
+    const json_t *shown;  /* the stall that is shown for it: the one that holds up the others, if that is a stall */
     size_t waiting_count; /* other stalls of it, without the members of a deadlock */
     size_t member_count;  /* all stalls of it */
     long long longest_ms; /* of them; ITEM_UNKNOWN: not known */
-    bool is_root;         /* shown holds up the others; false: it waits with them for somebody who is no stall */
+    bool is_root;         /* shown holds up the others; false: they all wait for a holder that is not a stall */
 };
 
 /* All of an array of stalls; they refer to it. The caller frees *ret_incidents. 0 or -ENOMEM. */

@@ -178,7 +178,7 @@ bool item_same_id(const json_t *a, const json_t *b)
            json_is_integer(other_id) && json_integer_value(id) == json_integer_value(other_id);
 }
 
-/* Who holds a lock: an id has a name, others have none. */
+/* A holder of a lock: an id by its name, another thread by its number. */
 static void append_member(char *text, size_t size, const json_t *member)
 {
     const char *name = item_text(member, "name"), *holder = item_text(member, "holder");

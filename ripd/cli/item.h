@@ -40,7 +40,7 @@ void item_fill_process(struct table_cell *cell, const json_t *item);
 /* What it waits for: whom, else what the kernel says. */
 void item_fill_on(struct table_cell *cell, const json_t *item);
 
-/* What ripd says of it in a sentence; the same made from its members where ripd does not. */
+/* Its "summary"; where there is none, the same sentence made from its other members. */
 void item_fill_sentence(struct table_cell *cell, const json_t *item);
 
 /* A member of a chain: its name, else its number and what it is. */

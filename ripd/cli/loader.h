@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * loader.h - a thread that asks, so that who looks at a screen never waits for an answer.
+ * loader.h - a thread that sends requests, so that the screen never waits for an answer.
  *
  * Guarantees
- *   A. One question at a time. A new one ends the one before, as soon as the page that it waits for has come, and takes
- *      the place of one that waits already.
+ *   A. One question at a time. A new one replaces one that waits, and ends the one in progress as soon as its
+ *      present page has come.
  *   B. A list is read to its end, page by page, from all hosts side by side. A page is asked for when the one before
  *      has been taken.
  *   C. The hosts are asked by this thread alone, from loader_new() to loader_free().
@@ -24,7 +24,7 @@
 struct loader_question {
     char target[LOADER_TARGET_BYTES];
     const char *schema;
-    const char *list; /* the member with the items; NULL: what is wanted is a report of its "thread" */
+    const char *list; /* the member with the items; NULL: a report of the member "thread" */
     size_t ids_max;   /* of a list: no more are read */
     size_t host;      /* of a report */
     bool utf8;

@@ -50,7 +50,7 @@ static const struct endpoint {
 
 /* ---- looking ---- */
 
-/* The registry finds a process dead only when two looks say so, and /proc is read again only after a while. */
+/* The registry finds a process dead only after two looks, and reads /proc again only after a while. */
 static int look(struct local *local, unsigned nth)
 {
     const struct timespec pause = {.tv_sec = LOCAL_LOOK_MS / 1000, .tv_nsec = LOCAL_LOOK_MS % 1000 * (long)NS_PER_MS};

@@ -13,8 +13,8 @@
 #define ALIKE_KEY_BYTES 1400u
 
 /*
- * The item of a member of a chain: of those that are known, else asked for, unless hosts is NULL. The caller's
- * reference; NULL: there is none.
+ * The item of a member of a chain: from known, else requested, unless hosts is NULL. The caller owns the reference;
+ * NULL: there is none.
  */
 static json_t *find_member(struct hosts *hosts, size_t host, const json_t *known, const json_t *member)
 {
@@ -32,7 +32,7 @@ static json_t *find_member(struct hosts *hosts, size_t host, const json_t *known
     return thread;
 }
 
-/* alike: so many others are like it. again: it stands above already. */
+/* alike: the number of others like it. again: it is shown above already. */
 static void show_member(struct report *report, unsigned depth, const json_t *member, const json_t *item, size_t alike,
                         bool again)
 {
@@ -114,7 +114,7 @@ static json_t *index_waiters(const json_t *stalls)
     return waiters;
 }
 
-/* NULL: nobody waits for it. */
+/* NULL: no stall waits for it. */
 static const json_t *waiters_of(const json_t *waiters, const json_t *member)
 {
     char key[ITEM_KEY_BYTES];
@@ -149,7 +149,7 @@ static json_t *count_alike(const json_t *waiters, const json_t *list)
     return counts;
 }
 
-/* Those that wait for a member, below it, and those that wait for them: once for all that are alike. */
+/* The stalls that wait for a member, with those that wait for them below; a line for all that are alike. */
 static void show_waiters(struct report *report, unsigned depth, const json_t *waiters, const json_t *member)
 {
     const json_t *list = waiters_of(waiters, member);

@@ -4,7 +4,7 @@
  *
  * Guarantees
  *   A. A ring that cannot be read is listed, with the reason.
- *   B. Counts that were not asked for, beyond --limit, are never 0: such lines are left out, and how many is said.
+ *   B. A count that is not known is never shown as 0. Lines beyond LINES_MAX are left out, and their number is shown.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -102,7 +102,8 @@ static bool quote(char *text, size_t size, const char *name)
     return *name == '\0';
 }
 
-/* A document whose frame has the counts of a line; NULL: they are not known. Of several processes each is asked for. */
+/* A document whose frame has the counts of a line; NULL: not known. A ring with several processes takes a request each.
+ */
 static json_t *count_ids(struct hosts *hosts, const struct line *line)
 {
     const char *ring = item_text(line->ring, "ring");

@@ -138,7 +138,7 @@ struct recorder {
     struct rip_session *session;
     char path[PATH_MAX]; /* of the recording; of a flight recorder the one written last */
     pid_t child;         /* 0: none, or it has ended */
-    bool child_ends;     /* it was asked to end */
+    bool child_ends;     /* SIGTERM was sent */
     int child_status;
     uint64_t ended_mono_ns; /* of the child, or the last of the processes; 0 = not yet */
     uint64_t began_mono_ns;
@@ -529,7 +529,7 @@ static void reap(struct recorder *recorder)
     recorder->ended_mono_ns = clock_mono_ns();
 }
 
-/* Whether all processes have ended, where processes alone were asked for. */
+/* Whether all processes have ended, where only processes are recorded. */
 static bool have_ended(const struct plan *plan)
 {
     size_t count = plan->session.name_count == 0 ? plan->session.pid_count : 0, ended = 0;

@@ -70,7 +70,7 @@ struct player {
     struct replay_table *table;
     struct replay_assert *expected;
     const char *files;
-    bool wants_names;    /* and none was asked for yet */
+    bool wants_names;    /* and the symbolizer is not started yet */
     struct names *names; /* of places that ripd did not name */
     bool shows_progress;
     bool differs;

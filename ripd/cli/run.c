@@ -254,7 +254,7 @@ static bool script_interpreter(int fd, char *ret_path)
     return snprintf(ret_path, PATH_MAX, "%s", start) < PATH_MAX;
 }
 
-/* Where nobody reads the line, or the file may not grow, the program runs all the same. */
+/* A closed pipe or a file size limit on stderr must not keep the program from running. */
 static void warn(const char *program, const char *reason)
 {
     void (*on_pipe)(int) = signal(SIGPIPE, SIG_IGN), (*on_size)(int) = signal(SIGXFSZ, SIG_IGN);

@@ -3,7 +3,7 @@
  * show.c - `rip show`: all that is known of one id, or of what is stuck in a process, a unit or a ring.
  *
  * Guarantees
- *   A. Whom an id waits for is a tree, and who waits for it is another (lock_tree.h).
+ *   A. The ids that an id waits for are shown as a tree, those that wait for it as another (lock_tree.h).
  *   B. Of a process all threads are counted in its table (thread_table.h).
  */
 #include <stdio.h>

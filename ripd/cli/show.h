@@ -9,8 +9,7 @@
 #include "cli/report.h"
 
 /*
- * All that a host said of an item. Members of its chain are looked up in known, an array of items or NULL, else asked
- * for.
+ * All members of an item. Members of its chain are looked up in known, an array of items or NULL, else requested.
  */
 void show_item(struct report *report, struct hosts *hosts, size_t host, const json_t *known, const json_t *item);
 

@@ -128,7 +128,7 @@ static void fill_root_on(struct table_cell *cell, const json_t *group)
     table_cell_format(cell, "deadlock with %s", names);
 }
 
-/* What is asked for, and its columns. */
+/* The request of each way, and its columns. */
 static const struct way_facts {
     const char *name;
     const char *path;

@@ -17,7 +17,7 @@ struct thread {
     struct list_row row;
     int rank;
     long long age_ms;
-    size_t alike; /* others that this line stands for */
+    size_t alike; /* other threads in this line */
 };
 
 /* What is looked for comes first, what moves last. */

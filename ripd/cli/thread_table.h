@@ -3,8 +3,8 @@
  * thread_table.h - the threads of a process, a unit or a ring as a table in a report.
  *
  * Guarantees
- *   A. What is looked for comes first: deadlocks and those who hold up others, then who waits, then what is idle or
- *      moves; of these the longest first.
+ *   A. Deadlocks and ids that hold up others come first, then ids that wait, then those that are idle or move; within
+ *      each the longest first.
  *   B. Every thread is in it. Three or more that do the same at one place are a line, with their number, unless all
  *      are wanted.
  */

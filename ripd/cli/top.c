@@ -29,7 +29,7 @@
 
 #define REFRESH_NS UINT64_C(1000000000)
 #define REST_FACTOR 3u
-#define OLD_NS UINT64_C(5000000000) /* a list that was read so long ago says so */
+#define OLD_NS UINT64_C(5000000000) /* the age of an older list is shown */
 #define NS_PER_S 1000000000u
 #define NS_PER_MS 1000000u
 #define TOP_LINES 3      /* above the rows: counts, list, titles */
@@ -83,7 +83,7 @@ struct top {
     unsigned serial; /* of the last question */
     bool asked;      /* its last answer has not come yet */
     uint64_t asked_mono_ns;
-    uint64_t whole_mono_ns; /* when the list was asked for that was read to its end last */
+    uint64_t whole_mono_ns; /* when the request for the last complete list was sent */
     uint64_t next_mono_ns;
     char error[CLIENT_ERROR_BYTES];
     /* an id that is open */

@@ -60,7 +60,7 @@ void top_list_done(struct top_list *list)
     free(list->rows);
 }
 
-/* The filter as a pattern: what it has of a pattern's own characters stands for itself. */
+/* The filter as a pattern, with wildcards in it quoted. */
 static void make_pattern(const char *filter, char *pattern, size_t size)
 {
     size_t length = 0;
@@ -206,7 +206,7 @@ static struct top_page *take_out(struct top_page **pages, struct top_page *const
     return taken;
 }
 
-/* What has come in place of what is shown, but for hosts that have failed. Returns what is to be freed. */
+/* Shows the new pages; hosts that failed keep their old ones. Returns the pages to free. */
 static struct top_page *replace_shown(struct top_list *list)
 {
     struct top_page *kept = take_out(&list->shown, &list->coming, true), *old = list->shown;

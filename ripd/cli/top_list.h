@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * top_list.h - what `rip top` shows: the ids of all hosts, however many, in order, and where one stands among them.
+ * top_list.h - what `rip top` shows: the ids of all hosts, however many, in order, and which row is selected.
  * Pure.
  *
  * A list comes in pages. Those of the first time are shown as they come; when it is read again, they take the place of
@@ -60,7 +60,7 @@ enum top_sort {
         TOP_SORT_COUNT
 };
 
-/* What is shown is of another question, or of this one and not whole yet, or whole. */
+/* The rows are of another question, or of this one and not complete yet, or complete. */
 enum top_phase { TOP_OTHER, TOP_GROWING, TOP_WHOLE };
 
 struct top_list {

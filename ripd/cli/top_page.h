@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* TOP_TARGET: what to ask for to open it; "-": it cannot be asked for. */
+/* TOP_TARGET: the path of the id; "-": it has none, and cannot be opened. */
 enum top_text { TOP_TARGET, TOP_CAUSE, TOP_THREAD, TOP_PROCESS, TOP_WHERE, TOP_ON, TOP_TEXT_COUNT };
 
 struct top_row {
@@ -19,7 +19,7 @@ struct top_row {
     long long age_ms;
     size_t host;
     bool urgent; /* its cause is one that has to be looked at */
-    bool waits;  /* for another id, and not in a deadlock: who holds it up is what to look at */
+    bool waits;  /* for another id, without being in a deadlock */
 };
 
 struct top_page {

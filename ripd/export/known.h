@@ -23,7 +23,7 @@ struct known {
 /* Takes in an event. 0 or -ENOMEM. */
 int known_take(struct known *known, const struct rip_event *event);
 
-/* An id, or what is known of one: what is not is NULL. Valid until the next known_take(). */
+/* An id; members that are not known are NULL. Valid until the next known_take(). */
 struct known_id {
     struct replay_ring *ring;
     struct replay_id *id;

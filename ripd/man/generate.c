@@ -193,7 +193,7 @@ LIST(put_limits, HEALTH_LIMIT_TABLE, OF_TEXT)
 LIST(put_journal_fields, REPORT_FIELD_TABLE, OF_NAME)
 LIST(put_http_limits, HTTP_LIMIT_TABLE, OF_NUMBER)
 
-/* What a user may have who is alone: half of the total. */
+/* The share of a user while no other uses the limit: half of the total. */
 static void put_shares(void)
 {
     char text[256];

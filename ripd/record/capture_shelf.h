@@ -2,7 +2,7 @@
 /*
  * capture_shelf.h - which captures stay: see captures.h, C. Touches the folders of captures.
  *
- * What is no regular file of such a name, or in no user's folder, was put there by somebody else, and stays.
+ * Files that are not captures by type, name or folder are not ours, and stay.
  * A failure to remove one is no error: it is tried again with the next capture.
  */
 #ifndef RIPD_RECORD_CAPTURE_SHELF_H
@@ -17,7 +17,7 @@ void capture_shelf_trim(int folder, uint64_t now_wall_ns);
 /* The folders of all users. */
 void capture_shelf_trim_all(int directory);
 
-/* The oldest of the user who has most goes. False: there is none. */
+/* Removes the oldest capture of the user who has most. False: there is none. */
 bool capture_shelf_give_way(int directory);
 
 #endif

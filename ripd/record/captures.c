@@ -68,7 +68,7 @@ static int open_folder(int parent, const char *name, mode_t mode)
     return descriptor >= 0 ? descriptor : -errno;
 }
 
-/* Made anew where somebody has removed it, as one who wants no captures of before may. */
+/* Made again if it was removed, which is how an administrator drops all captures. */
 static int open_captures(const struct captures *captures)
 {
     int parent = file_open_directory(captures->state_directory), descriptor, result;

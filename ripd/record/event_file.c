@@ -13,7 +13,7 @@
 #include "os/file.h"
 #include "record/event_line.h"
 
-#define DIRECTORY_MODE 0751 /* who has captures in it gets there */
+#define DIRECTORY_MODE 0751 /* users reach their captures in it */
 #define FILE_MODE 0640
 #define ASIDE_MAX 1000
 #define SAFE_FLAGS (O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC)

@@ -359,7 +359,7 @@ static void *history_main(void *argument)
             pthread_mutex_lock(&history->mutex);
             error = error != 0 ? error : sync_error;
             if (sync_error != 0)
-                appended = history->state.written; /* what became of the others nobody knows: a gap, for a new file */
+                appended = history->state.written; /* the others may be lost: a gap, for a new file */
         }
         if (appended != history->state.written || error != history->state.error) {
             history->state.written = appended;

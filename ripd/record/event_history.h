@@ -55,11 +55,11 @@ int event_history_start(struct event_history *history);
 /* In order of sequence. subject: of a begin, else NULL. */
 void event_history_add(struct event_history *history, struct event *event, const struct event_subject *subject);
 
-/* An open episode's id moved, and stalled again before that was an end: it stands still at that progress now. */
+/* The id of an open episode moved and stalled again before the episode ended: its progress now. */
 void event_history_stall_again(struct event_history *history, uint64_t episode, uint64_t progress,
                                uint64_t frozen_mono_ns, uint64_t moved_after_mono_ns);
 
-/* Where its writing stands. */
+/* Progress of the writing. */
 struct event_history_state {
     uint64_t written;    /* sequence of the last event that is on disk */
     int error;           /* why the last attempt failed; 0 = it did not */

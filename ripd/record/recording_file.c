@@ -21,11 +21,11 @@ struct frame {
 struct recording_file {
     struct output *output; /* the thread's */
     struct writer writer;
-    struct recording_file_state state; /* under its lock; likewise */
+    struct recording_file_state state; /* under its lock, as wants_full */
     bool wants_full;
 };
 
-/* Without a frame only what is due is synced. */
+/* frame NULL: only the sync that is due. */
 static void write_frame(void *context, struct writer_job *job)
 {
     struct recording_file *file = context;

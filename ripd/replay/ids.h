@@ -24,7 +24,7 @@ struct replay_process {
     struct process_facts *facts; /* a reference; NULL = not known. Modules are added to them as they become known */
 };
 
-/* What a sample does not say of an id. */
+/* The members of an id that a sample does not have. */
 struct replay_id {
     bool stale; /* its ring is renewed, and it was not named yet */
     uint32_t id;
@@ -45,7 +45,7 @@ struct replay_id {
 struct replay_ring {
     uint32_t number;
     uint32_t serial; /* by which ripd knew it; 0 = not known */
-    uint32_t user;   /* its file's owner, until somebody knows better */
+    uint32_t user;   /* its file's owner, unless the recording has the account */
     bool preload;
     char *name;
     struct rip_sample *samples; /* ascending by slot */
@@ -57,7 +57,7 @@ struct replay_ring {
     struct module_facts *scripts; /* a reference */
     uint64_t unseen_count;        /* by its last TOTALS */
     uint8_t ring_id[16];
-    bool renewed;                     /* since the last DRAIN all that lives in it is said again: what is not goes */
+    bool renewed;                     /* since the last DRAIN its ids are repeated: those that are not are removed */
     struct replay_process *processes; /* by index */
     size_t process_count;
     size_t process_capacity;

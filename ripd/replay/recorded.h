@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* recorded.h - what a recording of ripd's says of each standstill: the events it published, and its verdicts. Pure. */
+/* recorded.h - the events and verdicts of ripd in a recording, by standstill. Pure. */
 #ifndef RIPD_REPLAY_RECORDED_H
 #define RIPD_REPLAY_RECORDED_H
 

@@ -270,7 +270,7 @@ static void begin_again(struct replay *replay)
                                               .hysteresis_ns = REPLAY_STALL_AFTER_NS + interval_of(replay)};
 }
 
-/* The settings in force, with what was asked for in their place. */
+/* The recorded settings, with those of the request in their place. */
 static void set_config(struct replay *replay)
 {
     const struct replay_request *request = &replay->request;
@@ -431,7 +431,7 @@ static void find_rules(struct replay *replay)
     }
 }
 
-/* What follows from what an id announces, where nobody looked at its thread. */
+/* The verdict from the announced call alone, where no evidence was recorded. */
 static struct verdict judge_by_call(const struct detector_suspect *suspect, bool preload, bool *ret_certain)
 {
     switch (suspect->call) {

@@ -32,7 +32,7 @@
 #include "rip/session.h"
 
 #define REPLAY_RECORDED_BYTES_MAX (1u << 30)
-#define REPLAY_STALL_AFTER_NS UINT64_C(5000000000) /* where nobody says: as ripd without a configuration */
+#define REPLAY_STALL_AFTER_NS UINT64_C(5000000000) /* without recorded settings: the default of ripd */
 
 /* A begin or an end. */
 struct replay_alert {
