@@ -80,12 +80,15 @@ int leftover_remove(int directory, const struct ring *ring)
 
 /* What nobody needs ------------------------------------------------------------------------------------------------ */
 
-/* Every process has left it in order. */
+/* Every process has left it in order, or to execute another program. */
 static bool has_ended(const struct ring *ring)
 {
-    for (size_t i = 0; i < ring->process_count; i++)
-        if (ring->processes[i].claim.state != RIP_PROCESS_EXITED)
+    for (size_t i = 0; i < ring->process_count; i++) {
+        const uint32_t state = ring->processes[i].claim.state;
+
+        if (state != RIP_PROCESS_EXITED && state != RIP_PROCESS_EXECING)
             return false;
+    }
     return true;
 }
 

@@ -2,9 +2,9 @@
 /*
  * leftovers.h - files of dead rings, removed: those that nobody needs, and any that `rip clean` is asked to remove.
  *
- * A program under the preload library removes its ring at its end. It cannot once it has installed a seccomp filter,
- * and not when it is killed. Those that ended in order are of no more use; of those that crashed the latest of
- * each program and user are kept to be read.
+ * A program under the preload library removes its ring at its end. It cannot once it has installed a seccomp filter or
+ * changed its root directory, and not when it is killed. Those that ended in order are of no more use; of those that
+ * crashed the latest of each program and user are kept to be read.
  *
  * One that is killed while it makes its ring leaves a file of another name, which is none yet.
  *
