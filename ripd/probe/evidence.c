@@ -672,6 +672,18 @@ static void conclude(const struct process *process, struct stall_case *stall, co
         stall->evidence = *evidence;
 }
 
+/*
+ * An exec ends the other threads of its process, before the process lets go of the ring: they have not ended of
+ * themselves, and a capture of the process shows what they waited for.
+ */
+static bool is_executing(const struct process *process)
+{
+    struct rip_process_info claim;
+
+    return mapping_process(&process->ring->mapping, process->record, &claim) == 0 &&
+           claim.state == RIP_PROCESS_EXECING && claim.generation == record_of(process)->claim.generation;
+}
+
 /* False: it was ready to run, and takes another look. */
 static bool look(struct probe *probe, struct stall_case *stall)
 {
@@ -686,6 +698,8 @@ static bool look(struct probe *probe, struct stall_case *stall)
         return true;
     evidence.thread_gone = result == -ESRCH;
     if (result != 0 || !is_there(probe, process, stall, &reading.times, &evidence)) {
+        if (evidence.thread_gone && is_executing(process))
+            return true;
         case_forget_evidence(stall);
     } else {
         if (depth == DEPTH_WORKER && !can_go_on(probe, process, stall, &reading))
@@ -739,10 +753,13 @@ static void take_answer(struct probe *probe, struct remote_answer *answer)
         return;
     evidence.process_state = process->leader_state;
     evidence.call = stall->suspect.call;
-    if (!is_there(probe, process, stall, &answer->reading.times, &evidence))
+    if (!is_there(probe, process, stall, &answer->reading.times, &evidence)) {
+        if (evidence.thread_gone && is_executing(process))
+            return;
         case_forget_evidence(stall);
-    else if (!weigh(probe, process, stall, &answer->reading, true, &evidence))
+    } else if (!weigh(probe, process, stall, &answer->reading, true, &evidence)) {
         return; /* it is ready to run by now: that takes looks at its times */
+    }
     conclude(process, stall, &evidence);
 }
 

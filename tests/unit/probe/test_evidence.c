@@ -172,6 +172,16 @@ TEST(threads_that_are_gone_or_not_the_same, set_up, play_free)
     assert_false(play_case(3)->evidence.thread_replaced);
 }
 
+/* What an exec ends was not over before: it keeps its verdict until the process is another. */
+TEST(threads_that_an_exec_ends, set_up, play_free)
+{
+    play_add_suspect(0, 4194304); /* no such thread */
+    ring_builder_process(&play.ring, 0)->state = RIP_PROCESS_EXECING;
+    assert_int_equal(play_collect(), 1);
+    assert_false(play_case(THREADS)->evidence.examined);
+    assert_true(play_case(0)->evidence.examined);
+}
+
 TEST(a_process_that_is_missing, set_up, play_free)
 {
     siginfo_t info;
