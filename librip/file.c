@@ -74,17 +74,12 @@ struct rip_writer rip__writer = {
 
 /* Small facts ------------------------------------------------------------------------------------------------------ */
 
-static uint64_t clock_ns(clockid_t clock)
+uint64_t rip__clock_ns(clockid_t clock)
 {
     struct timespec now = {0};
 
     clock_gettime(clock, &now);
     return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
-
-uint64_t rip__boot_ns(void)
-{
-    return clock_ns(CLOCK_BOOTTIME);
 }
 
 void rip__format_number(uint32_t value, char ret_digits[RIP_DIGITS_BYTES])
@@ -175,7 +170,7 @@ void rip__file_note_boot_id(void)
 static void make_ring_id(uint8_t ret_ring_id[16])
 {
     if (getrandom(ret_ring_id, 16, GRND_NONBLOCK) != 16) { /* early in boot: unique is enough */
-        uint64_t parts[2] = {clock_ns(CLOCK_REALTIME), ((uint64_t)getpid() << 32) ^ clock_ns(CLOCK_BOOTTIME)};
+        uint64_t parts[2] = {rip__clock_ns(CLOCK_REALTIME), ((uint64_t)getpid() << 32) ^ rip__clock_ns(CLOCK_BOOTTIME)};
 
         memcpy(ret_ring_id, parts, sizeof(parts));
     }
@@ -500,8 +495,8 @@ static void fill_header(const struct creation *creation)
     ring->file_bytes = geometry->file_bytes;
     memcpy(ring->ring_id, creation->ring_id, sizeof(ring->ring_id));
     memcpy(rip__writer.ring_id, creation->ring_id, sizeof(ring->ring_id));
-    ring->created_wall_ns = clock_ns(CLOCK_REALTIME);
-    ring->created_boot_ns = clock_ns(CLOCK_BOOTTIME);
+    ring->created_wall_ns = rip__clock_ns(CLOCK_REALTIME);
+    ring->created_boot_ns = rip__clock_ns(CLOCK_BOOTTIME);
     ring->slot_capacity = geometry->slot_capacity;
     ring->slot_stride_bytes = RIP_SLOT_BYTES;
     ring->slot_offset = geometry->slot_offset;
@@ -555,7 +550,7 @@ static bool any_process_alive(int descriptor, const struct rip_view *view)
                                     .holder_offset = view->lock_holder_offset,
                                     .life_offset = view->lock_life_offset,
                                     .pid_namespace = rip__pid_namespace(),
-                                    .now_boot_ns = rip__boot_ns()};
+                                    .now_boot_ns = rip__clock_ns(CLOCK_BOOTTIME)};
     struct rip_ring_info ring;
 
     if (rip__locked(descriptor, view->lock_holder_offset, view->process_capacity) ||
@@ -672,13 +667,13 @@ static int open_regular(int directory, const char *name, struct stat *ret_status
  */
 static int open_locked(int directory, const char *name, int *ret_descriptor, struct stat *ret_status)
 {
-    struct flock lock = {.l_type = F_WRLCK, .l_start = (off_t)RIP_LOCK_TAKEOVER_OFFSET, .l_len = 1};
     struct stat status;
     int descriptor = open_regular(directory, name, &status);
 
     if (descriptor < 0)
         return descriptor;
-    if (fcntl(descriptor, F_OFD_SETLK, &lock) < 0 || !name_is(directory, name, &status)) {
+    if (!rip__set_lock(descriptor, F_OFD_SETLK, F_WRLCK, RIP_LOCK_TAKEOVER_OFFSET, 1) ||
+        !name_is(directory, name, &status)) {
         close(descriptor);
         return -EAGAIN;
     }
@@ -822,7 +817,7 @@ static bool is_unfinished(const char *name)
 /* Of a process that was killed in the middle of making its ring, and has had its time. */
 static void remove_unfinished(int directory, const char *name, const struct timespec *time)
 {
-    if (clock_ns(CLOCK_REALTIME) / 1000000000u > (uint64_t)time->tv_sec + UNFINISHED_MAX_S)
+    if (rip__clock_ns(CLOCK_REALTIME) / 1000000000u > (uint64_t)time->tv_sec + UNFINISHED_MAX_S)
         unlinkat(directory, name, 0);
 }
 
@@ -1063,19 +1058,18 @@ static void unlink_as(uid_t owner)
  */
 void rip__file_unlink(void)
 {
-    struct flock lock = {.l_type = F_WRLCK, .l_start = (off_t)RIP_LOCK_TAKEOVER_OFFSET, .l_len = 1};
     int descriptor = rip__writer.descriptor;
     bool has_descriptor = rip__file_is_ring(descriptor);
     struct stat status;
 
-    if (rip__writer.path[0] == '\0' || (has_descriptor && fcntl(descriptor, F_OFD_SETLK, &lock) < 0))
+    if (rip__writer.path[0] == '\0' ||
+        (has_descriptor && !rip__set_lock(descriptor, F_OFD_SETLK, F_WRLCK, RIP_LOCK_TAKEOVER_OFFSET, 1)))
         return;
     if (lstat(rip__writer.path, &status) == 0 && status.st_dev == rip__writer.device &&
         status.st_ino == rip__writer.inode)
         unlink_as(status.st_uid);
-    lock.l_type = F_UNLCK;
     if (has_descriptor)
-        fcntl(descriptor, F_OFD_SETLK, &lock);
+        rip__set_lock(descriptor, F_OFD_SETLK, F_UNLCK, RIP_LOCK_TAKEOVER_OFFSET, 1);
 }
 
 int rip__ring_fd(void)

@@ -125,7 +125,7 @@ static void keep_embryo(void)
     rip_store_relaxed(&process->pid, 0);
     rip_store_relaxed(&process->start_time_ticks, 0);
     rip_store_relaxed(&process->pid_namespace, rip__pid_namespace());
-    rip_store_relaxed(&process->entered_boot_ns, rip__boot_ns());
+    rip_store_relaxed(&process->entered_boot_ns, rip__clock_ns(CLOCK_BOOTTIME));
     rip_store_relaxed(&process->parent_pid, (uint32_t)rip__writer.pid);
     rip_store_relaxed(&process->uid, geteuid());
     rip_store_relaxed(&process->module_count, 0);

@@ -57,7 +57,6 @@ static int open_again(void)
 
 bool rip__process_take_life(uint32_t index)
 {
-    struct flock lock = {.l_type = F_WRLCK, .l_start = (off_t)(RIP_LOCK_LIFE_OFFSET + index), .l_len = 1};
     int descriptor;
     void *mapping;
     bool held = false;
@@ -69,7 +68,8 @@ bool rip__process_take_life(uint32_t index)
         return false;
     mapping = mmap(NULL, 1, PROT_NONE, MAP_SHARED | MAP_NORESERVE, descriptor, 0);
     if (mapping != MAP_FAILED) {
-        held = madvise(mapping, 1, MADV_DONTFORK) == 0 && fcntl(descriptor, F_OFD_SETLK, &lock) == 0;
+        held = madvise(mapping, 1, MADV_DONTFORK) == 0 &&
+               rip__set_lock(descriptor, F_OFD_SETLK, F_WRLCK, RIP_LOCK_LIFE_OFFSET + index, 1);
         if (held)
             rip__writer.life_mapping = mapping;
         else
@@ -88,7 +88,6 @@ void rip__process_drop_life(void)
 
 static bool take_holder(uint32_t index)
 {
-    struct flock lock = {.l_type = F_WRLCK, .l_start = (off_t)(RIP_LOCK_HOLDER_OFFSET + index), .l_len = 1};
     struct rip_writer *writer = &rip__writer;
 
     if (!rip__file_is_ring(writer->descriptor)) {
@@ -104,7 +103,7 @@ static bool take_holder(uint32_t index)
         }
         writer->descriptor = descriptor;
     }
-    return fcntl(writer->descriptor, F_SETLK, &lock) == 0;
+    return rip__set_lock(writer->descriptor, F_SETLK, F_WRLCK, RIP_LOCK_HOLDER_OFFSET + index, 1);
 }
 
 /* Whether the process that a record names may still use the ring ------------------------------------------------- */
@@ -185,6 +184,13 @@ uint64_t rip__pid_namespace(void)
     return writer->pid_namespace;
 }
 
+bool rip__set_lock(int descriptor, int command, short type, uint64_t offset, uint64_t bytes)
+{
+    struct flock lock = {.l_type = type, .l_whence = SEEK_SET, .l_start = (off_t)offset, .l_len = (off_t)bytes};
+
+    return fcntl(descriptor, command, &lock) == 0;
+}
+
 bool rip__locked(int descriptor, uint64_t offset, uint64_t bytes)
 {
     struct flock lock = {.l_type = F_RDLCK, .l_whence = SEEK_SET, .l_start = (off_t)offset, .l_len = (off_t)bytes};
@@ -201,7 +207,7 @@ void rip__evidence_of_ring(struct rip_evidence *ret_evidence)
         .holder_offset = RIP_LOCK_HOLDER_OFFSET,
         .life_offset = RIP_LOCK_LIFE_OFFSET,
         .pid_namespace = rip__pid_namespace(),
-        .now_boot_ns = rip__boot_ns(),
+        .now_boot_ns = rip__clock_ns(CLOCK_BOOTTIME),
     };
 }
 
@@ -391,7 +397,7 @@ static void fill_record(struct rip_process *process)
     store_comm(process, comm);
     rip_store_relaxed(&process->start_time_ticks, 0);
     rip_store_relaxed(&process->pid_namespace, 0);
-    rip_store_relaxed(&process->entered_boot_ns, rip__boot_ns());
+    rip_store_relaxed(&process->entered_boot_ns, rip__clock_ns(CLOCK_BOOTTIME));
     rip_store_relaxed(&process->parent_pid, (uint32_t)getppid());
     rip_store_relaxed(&process->uid, geteuid());
     rip_store_relaxed(&process->module_count, 0);
@@ -537,11 +543,9 @@ static bool is_alone(void)
 /* Releases both locks, so that the next process with this record can take them while this one still exits. */
 static void drop_locks(void)
 {
-    struct flock lock = {.l_type = F_UNLCK, .l_start = (off_t)RIP_LOCK_HOLDER_OFFSET, .l_len = RIP_PROCESS_MAX};
-
     rip__process_drop_life();
     if (rip__file_is_ring(rip__writer.descriptor))
-        fcntl(rip__writer.descriptor, F_SETLK, &lock);
+        rip__set_lock(rip__writer.descriptor, F_SETLK, F_UNLCK, RIP_LOCK_HOLDER_OFFSET, RIP_PROCESS_MAX);
 }
 
 static bool has_record(void)

@@ -169,7 +169,7 @@ static void fill(struct rip_slot *slot, const struct rip_identity *identity)
     rip_store_relaxed(&slot->tid, identity->tid);
     rip_store_relaxed(&slot->process, (uint16_t)rip__writer.process);
     rip_store_relaxed(&slot->kind, identity->kind);
-    rip_store_relaxed(&slot->registered_boot_ns, rip__boot_ns());
+    rip_store_relaxed(&slot->registered_boot_ns, rip__clock_ns(CLOCK_BOOTTIME));
     rip_store_relaxed(&slot->deadline_ms, 0);
     rip_store_relaxed(&slot->call, RIP_CALL_NONE);
     rip_store_relaxed(&slot->name_version, 0);
@@ -437,7 +437,7 @@ int rip__slot_register(const struct rip_identity *identity, uint32_t *ret_slot)
     int result = claim(ret_slot);
 
     if (result == -ENOSPC && !rip__is_filtered()) {
-        now_ns = rip__boot_ns();
+        now_ns = rip__clock_ns(CLOCK_BOOTTIME);
         if (rip__writer.swept_boot_ns == 0 || now_ns - rip__writer.swept_boot_ns >= RIP_SWEEP_INTERVAL_NS) {
             rip__writer.swept_boot_ns = now_ns;
             rip__slot_sweep(RIP_NO_PROCESS);

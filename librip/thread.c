@@ -378,19 +378,13 @@ static bool is_time(uint64_t idle_mark)
     return idle_mark != 0 && (idle_mark & NOT_A_TIME) == 0;
 }
 
-/* Not the clock of the ring's other times: this one a daemon can hold against its own without knowing of suspends. */
-static uint64_t mono_ns(void)
-{
-    struct timespec now;
-
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * SECOND_NS + (uint64_t)now.tv_nsec;
-}
-
-/* Later than the mark before, also by a clock that stands still for milliseconds. */
+/*
+ * Later than the mark before, also by a clock that stands still for milliseconds. Not the clock of the ring's other
+ * times: this one a daemon can hold against its own without knowing of suspends.
+ */
 static uint64_t time_after(uint64_t last_mark)
 {
-    uint64_t now_ns = mono_ns();
+    uint64_t now_ns = rip__clock_ns(CLOCK_MONOTONIC);
 
     return is_time(last_mark) && now_ns <= last_mark ? last_mark + 1 : now_ns;
 }

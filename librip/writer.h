@@ -190,7 +190,7 @@ void rip__wait_begin_of(struct rip_slot *slot, const void *lock, const uint32_t 
 
 /* --- file.c ----------------------------------------------------------------------------------------------------- */
 
-uint64_t rip__boot_ns(void);
+uint64_t rip__clock_ns(clockid_t clock);
 /*
  * The decimal digits of value, terminated. Without stdio, which the child of a fork may not call, and which costs the
  * start of a small program several pages.
@@ -232,6 +232,8 @@ struct rip_evidence {
 };
 void rip__evidence_of_ring(struct rip_evidence *ret_evidence);
 uint64_t rip__pid_namespace(void);
+/* F_SETLK or F_OFD_SETLK of [offset, offset + bytes). False: another has it, or it cannot be. */
+bool rip__set_lock(int descriptor, int command, short type, uint64_t offset, uint64_t bytes);
 /* True if a write lock of another owner covers any of [offset, offset + bytes). */
 bool rip__locked(int descriptor, uint64_t offset, uint64_t bytes);
 /* Whether record index, which says info, is a process that may still use the ring. */
