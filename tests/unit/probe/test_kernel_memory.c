@@ -31,20 +31,19 @@
 
 static int proc = -1;
 
-/* A child, and a reading of it. */
-struct thread {
+/* A child of the test, a reading of it, and one as if it were in another call. */
+static struct {
     pid_t child;
     struct kernel_reading reading;
-};
+} thread;
+static struct kernel_reading reading;
 
 /* root: where absolute paths begin; NULL = where they begin here. False: the kernel denies it. */
-static bool thread_start(struct thread *thread, const char *current, const char *root)
+static bool thread_start(const char *current, const char *root)
 {
-    struct kernel_reading *reading = &thread->reading;
-
-    thread->child = fork();
-    assert_true(thread->child >= 0);
-    if (thread->child == 0) {
+    thread.child = fork();
+    assert_true(thread.child >= 0);
+    if (thread.child == 0) {
         prctl(PR_SET_PDEATHSIG, SIGKILL);
         if ((root != NULL && chroot(root) != 0) || chdir(current) != 0)
             _exit(1);
@@ -52,11 +51,13 @@ static bool thread_start(struct thread *thread, const char *current, const char 
             syscall(SYS_ppoll, NULL, 0, NULL, NULL, 0);
     }
     for (int i = 0; i < 10000; i++) {
-        assert_int_equal(kernel_read(proc, (uint32_t)thread->child, (uint32_t)thread->child, KERNEL_WHOLE, reading), 0);
-        if ((reading->denied & KERNEL_DENIED(SYSCALL)) != 0)
+        const uint32_t pid = (uint32_t)thread.child;
+
+        assert_int_equal(kernel_read(proc, pid, pid, KERNEL_WHOLE, &thread.reading), 0);
+        if ((thread.reading.denied & KERNEL_DENIED(SYSCALL)) != 0)
             return false;
-        if ((reading->has & KERNEL_HAS_SYSCALL) != 0 && reading->call.kind == PROC_SYSCALL_INSIDE &&
-            reading->call.number == SYS_ppoll)
+        if ((thread.reading.has & KERNEL_HAS_SYSCALL) != 0 && thread.reading.call.kind == PROC_SYSCALL_INSIDE &&
+            thread.reading.call.number == SYS_ppoll)
             return true;
         usleep(1000);
     }
@@ -64,152 +65,120 @@ static bool thread_start(struct thread *thread, const char *current, const char 
     return false;
 }
 
-static void thread_end(struct thread *thread)
+static int thread_end(void **state)
 {
-    kill(thread->child, SIGKILL);
-    waitpid(thread->child, NULL, 0);
+    (void)state;
+    if (thread.child > 0) {
+        kill(thread.child, SIGKILL);
+        waitpid(thread.child, NULL, 0);
+    }
+    thread.child = 0;
+    return 0;
 }
 
-/* As if the child were in that call. */
-static struct kernel_reading in_call(const struct thread *thread, long number, const uint64_t arguments[5])
+static void in_call(long number, const uint64_t arguments[5])
 {
-    struct kernel_reading reading = thread->reading;
-
+    reading = thread.reading;
     reading.has &= ~(KERNEL_HAS_NAMES | KERNEL_HAS_DESCRIPTOR);
     reading.call.number = (uint64_t)number;
     memcpy(reading.call.arguments, arguments, 5 * sizeof(arguments[0]));
     kernel_read_memory(proc, &reading);
-    return reading;
 }
 
-#define IN_CALL(thread, number, ...) in_call(thread, number, (const uint64_t[5]){__VA_ARGS__})
-
-static void assert_names(const struct kernel_reading *reading, const char *first, const char *second)
+/* What is read of it there: two names, or none, if first is NULL. */
+static void shows(const char *first, const char *second, long number, const uint64_t arguments[5])
 {
-    assert_int_equal((reading->has & KERNEL_HAS_NAMES) != 0, first != NULL);
-    assert_int_equal(reading->has & KERNEL_HAS_DESCRIPTOR, 0);
+    in_call(number, arguments);
+    assert_int_equal((reading.has & KERNEL_HAS_NAMES) != 0, first != NULL);
+    assert_int_equal(reading.has & KERNEL_HAS_DESCRIPTOR, 0);
     if (first == NULL)
         return;
-    assert_string_equal(reading->names[0].text, first);
-    assert_string_equal(reading->names[1].text, second);
+    assert_string_equal(reading.names[0].text, first);
+    assert_string_equal(reading.names[1].text, second);
 }
 
-static void assert_one(const struct kernel_reading *reading, const char *name)
-{
-    assert_names(reading, name, "");
-}
+#define SHOWS_TWO(first, second, number, ...) shows(first, second, number, (const uint64_t[5]){__VA_ARGS__})
+#define SHOWS(name, number, ...) SHOWS_TWO(name, "", number, __VA_ARGS__)
 
 /* Paths ------------------------------------------------------------------------------------------------------------ */
 
-TEST(where_a_path_begins)
+TEST(where_a_path_begins, NULL, thread_end)
 {
     static const char absolute[] = "/no/such", relative[] = "no/such";
     int directory = open("/proc", O_PATH | O_CLOEXEC), ends[2];
-    struct kernel_reading reading;
-    struct thread thread;
 
     assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
-    if (thread_start(&thread, "/usr", NULL)) {
-        reading = IN_CALL(&thread, SYS_openat, CURRENT, HERE(absolute));
-        assert_one(&reading, "/no/such");
-        reading = IN_CALL(&thread, SYS_openat, CURRENT, HERE(relative));
-        assert_one(&reading, "/usr/no/such");
-        reading = IN_CALL(&thread, SYS_openat2, (uint64_t)directory, HERE(relative));
-        assert_one(&reading, "/proc/no/such");
-        reading = IN_CALL(&thread, SYS_openat, (uint64_t)directory, HERE(absolute));
-        assert_one(&reading, "/no/such");
-        reading = IN_CALL(&thread, SYS_openat, 9999, HERE(relative)); /* from nowhere that is known */
-        assert_one(&reading, "no/such");
-        reading = IN_CALL(&thread, SYS_openat, (uint64_t)ends[0], HERE(relative)); /* from what has no name */
-        assert_one(&reading, "no/such");
-        reading = IN_CALL(&thread, SYS_execve, HERE(relative));
-        assert_one(&reading, "/usr/no/such");
-        reading = IN_CALL(&thread, SYS_symlinkat, HERE(absolute), (uint64_t)directory, HERE(relative));
-        assert_one(&reading, "/proc/no/such");
-        reading = IN_CALL(&thread, SYS_openat, CURRENT, 16); /* where there is nothing */
-        assert_one(&reading, NULL);
+    if (thread_start("/usr", NULL)) {
+        SHOWS("/no/such", SYS_openat, CURRENT, HERE(absolute));
+        SHOWS("/usr/no/such", SYS_openat, CURRENT, HERE(relative));
+        SHOWS("/proc/no/such", SYS_openat2, (uint64_t)directory, HERE(relative));
+        SHOWS("/no/such", SYS_openat, (uint64_t)directory, HERE(absolute));
+        SHOWS("no/such", SYS_openat, 9999, HERE(relative));              /* from nowhere that is known */
+        SHOWS("no/such", SYS_openat, (uint64_t)ends[0], HERE(relative)); /* from what has no name */
+        SHOWS("/usr/no/such", SYS_execve, HERE(relative));
+        SHOWS("/proc/no/such", SYS_symlinkat, HERE(absolute), (uint64_t)directory, HERE(relative));
+        SHOWS(NULL, SYS_openat, CURRENT, 16); /* where there is nothing */
     }
-    thread_end(&thread);
     close(ends[0]);
     close(ends[1]);
     close(directory);
 }
 
-TEST(another_root)
+TEST(another_root, NULL, thread_end)
 {
     static const char absolute[] = "/no/such";
-    struct kernel_reading reading;
-    struct thread thread;
 
     if (geteuid() != 0 || prctl(PR_CAPBSET_READ, CAP_SYS_CHROOT) != 1)
         skip();
-    if (thread_start(&thread, "/", "/usr")) {
-        reading = IN_CALL(&thread, SYS_openat, CURRENT, HERE(absolute));
-        assert_one(&reading, "/usr/no/such");
-        reading = IN_CALL(&thread, SYS_openat, CURRENT, HERE(absolute + 1));
-        assert_one(&reading, "/usr/no/such");
+    if (thread_start("/", "/usr")) {
+        SHOWS("/usr/no/such", SYS_openat, CURRENT, HERE(absolute));
+        SHOWS("/usr/no/such", SYS_openat, CURRENT, HERE(absolute + 1));
     }
-    thread_end(&thread);
 }
 
-TEST(two_paths)
+TEST(two_paths, NULL, thread_end)
 {
     static const char first[] = "old", second[] = "/new", server[] = "server:/export";
     int directory = open("/proc", O_PATH | O_CLOEXEC);
-    struct kernel_reading reading;
-    struct thread thread;
 
-    if (thread_start(&thread, "/usr", NULL)) {
-        reading = IN_CALL(&thread, SYS_renameat2, (uint64_t)directory, HERE(first), CURRENT, HERE(second));
-        assert_names(&reading, "/proc/old", "/new");
-        reading = IN_CALL(&thread, SYS_renameat2, CURRENT, HERE(second), (uint64_t)directory, HERE(first));
-        assert_names(&reading, "/new", "/proc/old");
-        reading = IN_CALL(&thread, SYS_mount, HERE(server), HERE(first));
-        assert_names(&reading, "server:/export", "/usr/old");
-        reading = IN_CALL(&thread, SYS_mount, 0, HERE(second));
-        assert_names(&reading, "", "/new");
-        reading = IN_CALL(&thread, SYS_renameat2, CURRENT, HERE(second), CURRENT, 16); /* one alone would not do */
-        assert_names(&reading, NULL, NULL);
+    if (thread_start("/usr", NULL)) {
+        SHOWS_TWO("/proc/old", "/new", SYS_renameat2, (uint64_t)directory, HERE(first), CURRENT, HERE(second));
+        SHOWS_TWO("/new", "/proc/old", SYS_renameat2, CURRENT, HERE(second), (uint64_t)directory, HERE(first));
+        SHOWS_TWO("server:/export", "/usr/old", SYS_mount, HERE(server), HERE(first));
+        SHOWS_TWO("", "/new", SYS_mount, 0, HERE(second));
+        SHOWS_TWO(NULL, NULL, SYS_renameat2, CURRENT, HERE(second), CURRENT, 16); /* one alone would not do */
     }
-    thread_end(&thread);
     close(directory);
 }
 
 /* fstat() is one of these: what is meant is the descriptor itself. */
-TEST(no_path)
+TEST(no_path, NULL, thread_end)
 {
     static const char empty[] = "";
     int file = open("/dev/null", O_RDONLY | O_CLOEXEC);
-    struct kernel_reading reading;
-    struct thread thread;
 
-    if (thread_start(&thread, "/usr", NULL)) {
+    if (thread_start("/usr", NULL)) {
         const uint64_t nowhere[] = {HERE(empty), 0};
 
         for (size_t i = 0; i < sizeof(nowhere) / sizeof(nowhere[0]); i++) {
-            reading = IN_CALL(&thread, SYS_statx, (uint64_t)file, nowhere[i], AT_EMPTY_PATH);
+            in_call(SYS_statx, (const uint64_t[5]){(uint64_t)file, nowhere[i], AT_EMPTY_PATH});
             assert_int_equal(reading.has & KERNEL_HAS_NAMES, 0);
             assert_true((reading.has & KERNEL_HAS_DESCRIPTOR) != 0);
             assert_int_equal(reading.descriptor_number, file);
             assert_string_equal(reading.descriptor.link, "/dev/null");
         }
-        reading = IN_CALL(&thread, SYS_statx, CURRENT, HERE(empty), AT_EMPTY_PATH);
-        assert_one(&reading, "/usr");
-        reading = IN_CALL(&thread, SYS_statx, 16, 16);
-        assert_one(&reading, NULL);
+        SHOWS("/usr", SYS_statx, CURRENT, HERE(empty), AT_EMPTY_PATH);
+        SHOWS(NULL, SYS_statx, 16, 16);
     }
-    thread_end(&thread);
     close(file);
 }
 
 /* Paths that end with a page behind which there is nothing, or do not end there; and those that are long. */
-TEST(where_a_path_ends)
+TEST(where_a_path_ends, NULL, thread_end)
 {
     const size_t page = (size_t)sysconf(_SC_PAGESIZE);
     char *pages = mmap(NULL, 3 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     char shown[PROC_LINK_BYTES];
-    struct kernel_reading reading;
-    struct thread thread;
 
     assert_ptr_not_equal(pages, MAP_FAILED);
     memset(pages, 'x', 2 * page);
@@ -219,40 +188,32 @@ TEST(where_a_path_ends)
     pages[page + 4] = '\0';
     memcpy(pages, "/long", 5);
     assert_int_equal(munmap(pages + 2 * page, page), 0);
-    if (thread_start(&thread, "/usr", NULL)) {
-        reading = IN_CALL(&thread, SYS_openat, CURRENT, HERE(pages + 2 * page - 5));
-        assert_one(&reading, "/end");
-        reading = IN_CALL(&thread, SYS_openat, CURRENT, HERE(pages + page - 10));
-        assert_one(&reading, "/end");
-        reading = IN_CALL(&thread, SYS_openat, CURRENT, HERE(pages + page - 4));
-        assert_one(&reading, "/overxxx");
-        reading = IN_CALL(&thread, SYS_openat, CURRENT, HERE(pages));
+    if (thread_start("/usr", NULL)) {
+        SHOWS("/end", SYS_openat, CURRENT, HERE(pages + 2 * page - 5));
+        SHOWS("/end", SYS_openat, CURRENT, HERE(pages + page - 10));
+        SHOWS("/overxxx", SYS_openat, CURRENT, HERE(pages + page - 4));
         snprintf(shown, sizeof(shown), "%s", pages);
-        assert_one(&reading, shown);
+        SHOWS(shown, SYS_openat, CURRENT, HERE(pages));
         assert_true(reading.names[0].cut);
     }
-    thread_end(&thread);
+    thread_end(NULL);
     pages[2 * page - 1] = 'x'; /* it does not end */
-    if (thread_start(&thread, "/usr", NULL)) {
-        reading = IN_CALL(&thread, SYS_openat, CURRENT, HERE(pages + 2 * page - 5));
-        assert_one(&reading, NULL);
-    }
-    thread_end(&thread);
+    if (thread_start("/usr", NULL))
+        SHOWS(NULL, SYS_openat, CURRENT, HERE(pages + 2 * page - 5));
     munmap(pages, 2 * page);
 }
 
 /* Addresses -------------------------------------------------------------------------------------------------------- */
 
-TEST(addresses)
+TEST(addresses, NULL, thread_end)
 {
     static const struct sockaddr_un name = {.sun_family = AF_UNIX, .sun_path = "/run/db.sock"};
     static struct sockaddr_in internet = {.sin_family = AF_INET};
     static struct msghdr message = {.msg_name = &internet, .msg_namelen = sizeof(internet)}, bare;
-    struct thread thread;
 
     internet.sin_port = htons(53);
     internet.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    if (thread_start(&thread, "/usr", NULL)) {
+    if (thread_start("/usr", NULL)) {
         const struct {
             long number;
             uint64_t arguments[5];
@@ -275,40 +236,29 @@ TEST(addresses)
         };
 
         for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-            struct kernel_reading reading;
-
             thread.reading.call.arguments[5] = cases[i].last;
-            reading = in_call(&thread, cases[i].number, cases[i].arguments);
-            assert_one(&reading, cases[i].text);
+            shows(cases[i].text, "", cases[i].number, cases[i].arguments);
         }
     }
-    thread_end(&thread);
 }
 
 /* Guards ----------------------------------------------------------------------------------------------------------- */
 
-TEST(what_is_not_believed)
+TEST(what_is_not_believed, NULL, thread_end)
 {
     static const char path[] = "/no/such";
     static const struct sockaddr_un name = {.sun_family = AF_UNIX, .sun_path = "/run/db.sock"};
-    struct kernel_reading reading;
-    struct thread thread;
 
-    if (thread_start(&thread, "/usr", NULL)) {
+    if (thread_start("/usr", NULL)) {
         thread.reading.call.stack_pointer = 0xffffd000; /* a program of 32 bits: its numbers are others */
-        reading = IN_CALL(&thread, SYS_openat, CURRENT, HERE(path));
-        assert_one(&reading, NULL);
-        thread.reading.call.stack_pointer = HERE(&reading);
+        SHOWS(NULL, SYS_openat, CURRENT, HERE(path));
+        thread.reading.call.stack_pointer = HERE(__builtin_frame_address(0));
         thread.reading.times.switches.voluntary_count--; /* it has run since: the call is another one */
         thread.reading.times.schedstat.slice_count--;
-        reading = IN_CALL(&thread, SYS_openat, CURRENT, HERE(path));
-        assert_one(&reading, NULL);
-        reading = IN_CALL(&thread, SYS_connect, 9, HERE(&name), sizeof(name));
-        assert_one(&reading, NULL);
-        reading = IN_CALL(&thread, SYS_statx, 0, 0, AT_EMPTY_PATH);
-        assert_one(&reading, NULL);
+        SHOWS(NULL, SYS_openat, CURRENT, HERE(path));
+        SHOWS(NULL, SYS_connect, 9, HERE(&name), sizeof(name));
+        SHOWS(NULL, SYS_statx, 0, 0, AT_EMPTY_PATH);
     }
-    thread_end(&thread);
 }
 
 static int open_proc(void **state)
