@@ -127,76 +127,97 @@ static int listen_at(struct sockaddr_in *ret_address)
     return server;
 }
 
-TEST(sockets_of_our_own)
+static struct sockets *sockets;
+static const struct proc_socket *found;
+static int proc;         /* a folder like /proc */
+static uint32_t process; /* whose sockets are looked for */
+
+static int begin(void **state)
+{
+    (void)state;
+    proc = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    process = (uint32_t)getpid();
+    sockets = sockets_new();
+    return 0;
+}
+
+static int end(void **state)
+{
+    (void)state;
+    close(proc);
+    sockets_free(sockets);
+    return 0;
+}
+
+static void forget_all(void)
+{
+    sockets_free(sockets);
+    sockets = sockets_new();
+}
+
+static int find(uint64_t inode, uint64_t deadline_mono_ns)
+{
+    return sockets_find(sockets, proc, process, inode, deadline_mono_ns, &found);
+}
+
+TEST(sockets_of_our_own, begin, end)
 {
     struct sockaddr_un name = {.sun_family = AF_UNIX};
-    int proc = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC), named = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    int named = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
     uint64_t deadline_mono_ns = clock_mono_ns() + UINT64_C(10000000000);
-    struct sockets *sockets = sockets_new();
-    uint32_t pid = (uint32_t)getpid();
-    const struct proc_socket *found;
     struct sockaddr_in address;
     int server = listen_at(&address);
 
-    snprintf(name.sun_path + 1, sizeof(name.sun_path) - 1, "rip-test-%u", pid);
+    snprintf(name.sun_path + 1, sizeof(name.sun_path) - 1, "rip-test-%u", process);
     assert_int_equal(bind(named, (struct sockaddr *)&name, sizeof(name)), 0);
-    assert_int_equal(sockets_find(sockets, proc, pid, inode_of(server), deadline_mono_ns, &found), 0);
+    assert_int_equal(find(inode_of(server), deadline_mono_ns), 0);
     assert_int_equal(found->kind, PROC_SOCKET_TCP);
     assert_int_equal(found->local.port, ntohs(address.sin_port));
     assert_string_equal(proc_tcp_state_name(found->state), "LISTEN");
-    assert_int_equal(sockets_find(sockets, proc, pid, inode_of(named), deadline_mono_ns, &found), 0);
+    assert_int_equal(find(inode_of(named), deadline_mono_ns), 0);
     assert_int_equal(found->kind, PROC_SOCKET_UNIX);
     assert_int_equal(strncmp(found->path, "@rip-test-", 10), 0);
-    assert_int_equal(sockets_find(sockets, proc, pid, 0, deadline_mono_ns, &found), -ENOENT);
-    assert_int_equal(sockets_find(sockets, proc, pid, UINT64_MAX, deadline_mono_ns, &found), -ENOENT);
+    assert_int_equal(find(0, deadline_mono_ns), -ENOENT);
+    assert_int_equal(find(UINT64_MAX, deadline_mono_ns), -ENOENT);
     assert_int_equal(sockets_cut_count(sockets), 0);
     sockets_end_pass(sockets);
-    assert_int_equal(sockets_find(sockets, proc, pid, inode_of(server), 0, &found), -EAGAIN); /* no time */
+    assert_int_equal(find(inode_of(server), 0), -EAGAIN); /* no time */
     assert_true(sockets_cut_count(sockets) != 0);
     close(server);
     close(named);
-    close(proc);
-    sockets_free(sockets);
 }
 
 /* A name that looks like the row of another socket: neither row is believed. */
-TEST(a_name_with_a_row_in_it)
+TEST(a_name_with_a_row_in_it, begin, end)
 {
     enum { CROWD = 300 };
     struct sockaddr_un name = {.sun_family = AF_UNIX};
-    int proc = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC), liar = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    int liar = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
     int victim = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0), crowd[CROWD];
-    struct sockets *sockets = sockets_new();
-    const struct proc_socket *found;
 
     for (size_t i = 0; i < CROWD; i++) /* so that the two are not read at once */
         crowd[i] = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
     snprintf(name.sun_path + 1, sizeof(name.sun_path) - 1, "x\n0: 00000003 00000000 00000000 0001 03 %u /run/lie",
              (unsigned)inode_of(victim));
     assert_int_equal(bind(liar, (struct sockaddr *)&name, sizeof(name)), 0);
-    assert_int_equal(sockets_find(sockets, proc, (uint32_t)getpid(), inode_of(victim), UINT64_MAX, &found), -ENOENT);
-    assert_int_equal(sockets_find(sockets, proc, (uint32_t)getpid(), inode_of(liar), UINT64_MAX, &found), 0);
-    sockets_free(sockets);
-    sockets = sockets_new();
+    assert_int_equal(find(inode_of(victim), UINT64_MAX), -ENOENT);
+    assert_int_equal(find(inode_of(liar), UINT64_MAX), 0);
+    forget_all();
     for (unsigned i = 0; i < 500; i++) { /* nor while only one of the two has been read */
-        assert_int_not_equal(sockets_find(sockets, proc, (uint32_t)getpid(), inode_of(victim), 0, &found), 0);
+        assert_int_not_equal(find(inode_of(victim), 0), 0);
         sockets_end_pass(sockets);
     }
     for (size_t i = 0; i < CROWD; i++)
         close(crowd[i]);
     close(liar);
     close(victim);
-    close(proc);
-    sockets_free(sockets);
 }
 
 /* What has an address has no name, in whatever order the tables are read. */
-TEST(a_name_with_a_row_of_another_kind_in_it)
+TEST(a_name_with_a_row_of_another_kind_in_it, begin, end)
 {
     struct sockaddr_un name = {.sun_family = AF_UNIX};
-    int proc = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC), liar = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    struct sockets *sockets = sockets_new();
-    const struct proc_socket *found;
+    int liar = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
     struct sockaddr_in address;
     int victim = listen_at(&address);
 
@@ -204,27 +225,25 @@ TEST(a_name_with_a_row_of_another_kind_in_it)
              (unsigned)inode_of(victim));
     assert_int_equal(bind(liar, (struct sockaddr *)&name, sizeof(name)), 0);
     for (int i = 0; i < 2; i++) {
-        assert_int_equal(sockets_find(sockets, proc, (uint32_t)getpid(), inode_of(victim), UINT64_MAX, &found), 0);
+        assert_int_equal(find(inode_of(victim), UINT64_MAX), 0);
         assert_int_equal(found->kind, PROC_SOCKET_TCP);
-        assert_int_equal(sockets_find(sockets, proc, (uint32_t)getpid(), inode_of(liar), UINT64_MAX, &found), 0);
+        assert_int_equal(find(inode_of(liar), UINT64_MAX), 0);
         assert_int_equal(found->kind, PROC_SOCKET_UNIX);
     }
     close(liar);
     close(victim);
-    close(proc);
-    sockets_free(sockets);
 }
 
-/* A table of that many sockets, of process 7 in a tree of our own: inodes from `first` on, the highest come first. */
-struct net_tree {
+/* A tree of our own, with tables of process 7. */
+static struct {
     char path[64];
     char table[128];
-    int descriptor;
-};
+} tree;
 
-static void tree_write(const struct net_tree *tree, int first, int line_count, int without_inode)
+/* So many sockets: inodes from `first` on, the highest come first. */
+static void tree_write(int first, int line_count, int without_inode)
 {
-    FILE *file = fopen(tree->table, "we");
+    FILE *file = fopen(tree.table, "we");
 
     fputs("  sl  local_address rem_address\n", file);
     for (int i = 0; i < without_inode; i++)
@@ -235,55 +254,52 @@ static void tree_write(const struct net_tree *tree, int first, int line_count, i
     fclose(file);
 }
 
-static void tree_open(struct net_tree *tree, int line_count)
+static int begin_tree(void **state)
 {
-    snprintf(tree->path, sizeof(tree->path), "/dev/shm/rip-test-net-XXXXXX");
-    assert_non_null(mkdtemp(tree->path));
-    tree->descriptor = open(tree->path, O_PATH | O_DIRECTORY | O_CLOEXEC);
-    assert_int_equal(mkdirat(tree->descriptor, "7", 0700), 0);
-    assert_int_equal(mkdirat(tree->descriptor, "7/net", 0700), 0);
-    snprintf(tree->table, sizeof(tree->table), "%s/7/net/tcp", tree->path);
-    tree_write(tree, 1, line_count, 0);
+    begin(state);
+    close(proc);
+    snprintf(tree.path, sizeof(tree.path), "/dev/shm/rip-test-net-XXXXXX");
+    assert_non_null(mkdtemp(tree.path));
+    proc = open(tree.path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    process = 7;
+    assert_int_equal(mkdirat(proc, "7", 0700), 0);
+    assert_int_equal(mkdirat(proc, "7/net", 0700), 0);
+    snprintf(tree.table, sizeof(tree.table), "%s/7/net/tcp", tree.path);
+    return 0;
 }
 
-static void tree_close(struct net_tree *tree)
+static int end_tree(void **state)
 {
-    unlink(tree->table);
-    unlinkat(tree->descriptor, "7/net", AT_REMOVEDIR);
-    unlinkat(tree->descriptor, "7", AT_REMOVEDIR);
-    close(tree->descriptor);
-    rmdir(tree->path);
+    unlink(tree.table);
+    unlinkat(proc, "7/net", AT_REMOVEDIR);
+    unlinkat(proc, "7", AT_REMOVEDIR);
+    rmdir(tree.path);
+    return end(state);
 }
 
 /* A table longer than what is read at once. */
-TEST(a_long_table)
+TEST(a_long_table, begin_tree, end_tree)
 {
     enum { LINES = 3000 };
-    struct sockets *sockets = sockets_new();
-    const struct proc_socket *found;
-    struct net_tree tree;
 
-    tree_open(&tree, LINES);
+    tree_write(1, LINES, 0);
     for (uint64_t inode = 1; inode <= LINES; inode++) {
-        assert_int_equal(sockets_find(sockets, tree.descriptor, 7, inode, UINT64_MAX, &found), 0);
+        assert_int_equal(find(inode, UINT64_MAX), 0);
         assert_int_equal(found->remote.port, inode);
     }
-    assert_int_equal(sockets_find(sockets, tree.descriptor, 7, LINES + 1, UINT64_MAX, &found), -ENOENT);
-    sockets_free(sockets);
-    tree_close(&tree);
+    assert_int_equal(find(LINES + 1, UINT64_MAX), -ENOENT);
 }
 
 /* Asks in one pass after the other, none of which has any time, until there is an answer; returns it, and after how
  * many. */
-static int ask_in_passes(struct sockets *sockets, int proc, uint32_t pid, uint64_t inode, unsigned *ret_passes)
+static int ask_in_passes(uint64_t inode, unsigned *ret_passes)
 {
-    const struct proc_socket *found;
     int result = -EAGAIN;
 
     for (*ret_passes = 0; result == -EAGAIN && *ret_passes < 10000; ++*ret_passes) {
-        result = sockets_find(sockets, proc, pid, inode, 0, &found);
+        result = find(inode, 0);
         if (result == -EAGAIN) /* not twice in one pass */
-            assert_int_equal(sockets_find(sockets, proc, pid, inode, UINT64_MAX, &found), -EAGAIN);
+            assert_int_equal(find(inode, UINT64_MAX), -EAGAIN);
         if (result != -EAGAIN)
             break;
         sockets_end_pass(sockets);
@@ -292,69 +308,55 @@ static int ask_in_passes(struct sockets *sockets, int proc, uint32_t pid, uint64
 }
 
 /* What there is no time for in one pass is read in the next ones, from there on. */
-TEST(a_table_too_long_for_a_pass)
+TEST(a_table_too_long_for_a_pass, begin_tree, end_tree)
 {
     enum { LINES = 3000, PASSES = LINES / 64 + PROC_SOCKET_KIND_COUNT };
-    struct sockets *sockets = sockets_new();
-    const struct proc_socket *found;
-    struct net_tree tree;
     unsigned passes;
 
-    tree_open(&tree, LINES);
-    assert_int_equal(ask_in_passes(sockets, tree.descriptor, 7, 1, &passes), 0); /* the last one */
+    tree_write(1, LINES, 0);
+    assert_int_equal(ask_in_passes(1, &passes), 0); /* the last one */
     assert_in_range(passes, LINES / 64, PASSES);
     assert_in_range(sockets_cut_count(sockets), passes, passes + 1);
-    assert_int_equal(sockets_find(sockets, tree.descriptor, 7, LINES, 0, &found), 0);
+    assert_int_equal(find(LINES, 0), 0);
     for (unsigned i = 0; i < SOCKETS_PATIENCE + 1; i++) /* the first is the one in which somebody asked */
         sockets_end_pass(sockets);
-    assert_int_equal(sockets_find(sockets, tree.descriptor, 7, 1, 0, &found), 0); /* still there */
+    assert_int_equal(find(1, 0), 0); /* still there */
     for (unsigned i = 0; i < SOCKETS_PATIENCE + 2; i++)
         sockets_end_pass(sockets);
-    assert_int_equal(sockets_find(sockets, tree.descriptor, 7, 1, 0, &found), -EAGAIN); /* nobody asked: anew */
-    assert_int_equal(ask_in_passes(sockets, tree.descriptor, 7, LINES + 1, &passes), -ENOENT);
+    assert_int_equal(find(1, 0), -EAGAIN); /* nobody asked: anew */
+    assert_int_equal(ask_in_passes(LINES + 1, &passes), -ENOENT);
     assert_in_range(passes, LINES / 64, PASSES);
     sockets_end_pass(sockets); /* it was read to its end, and is read anew */
-    tree_write(&tree, LINES + 1, 1, 0);
-    assert_int_equal(sockets_find(sockets, tree.descriptor, 7, 1, UINT64_MAX, &found), -ENOENT);
-    assert_int_equal(sockets_find(sockets, tree.descriptor, 7, LINES + 1, UINT64_MAX, &found), 0);
-    sockets_free(sockets);
-    tree_close(&tree);
+    tree_write(LINES + 1, 1, 0);
+    assert_int_equal(find(1, UINT64_MAX), -ENOENT);
+    assert_int_equal(find(LINES + 1, UINT64_MAX), 0);
 }
 
 /* A socket that nobody has open any more has no inode, and takes no room. */
-TEST(too_many_sockets)
+TEST(too_many_sockets, begin_tree, end_tree)
 {
-    struct sockets *sockets = sockets_new();
-    const struct proc_socket *found;
-    struct net_tree tree;
-
-    tree_open(&tree, 0);
-    tree_write(&tree, 1, SOCKETS_MAX, SOCKETS_MAX);
-    assert_int_equal(sockets_find(sockets, tree.descriptor, 7, 1, UINT64_MAX, &found), 0);
+    tree_write(1, SOCKETS_MAX, SOCKETS_MAX);
+    assert_int_equal(find(1, UINT64_MAX), 0);
     assert_int_equal(sockets_cut_count(sockets), 0);
-    sockets_free(sockets);
-    sockets = sockets_new();
-    tree_write(&tree, 1, SOCKETS_MAX + 1, 0);
-    assert_int_equal(sockets_find(sockets, tree.descriptor, 7, 1, UINT64_MAX, &found), -ENOENT);
-    assert_int_equal(sockets_find(sockets, tree.descriptor, 7, 2, UINT64_MAX, &found), 0);
+    forget_all();
+    tree_write(1, SOCKETS_MAX + 1, 0);
+    assert_int_equal(find(1, UINT64_MAX), -ENOENT);
+    assert_int_equal(find(2, UINT64_MAX), 0);
     assert_int_equal(sockets_cut_count(sockets), 1);
-    sockets_free(sockets);
-    tree_close(&tree);
 }
 
 /* The kernel's own tables go on where they were left, too, while others come and go. */
-TEST(real_tables_in_passes)
+TEST(real_tables_in_passes, begin, end)
 {
     enum { SERVERS = 300 };
-    int proc = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC), servers[SERVERS];
-    struct sockets *sockets = sockets_new();
+    int servers[SERVERS];
     struct sockaddr_in address;
     unsigned passes, most = 0;
 
     for (size_t i = 0; i < SERVERS; i++)
         servers[i] = listen_at(&address);
     for (size_t i = 0; i < SERVERS; i += 2) {
-        assert_int_equal(ask_in_passes(sockets, proc, (uint32_t)getpid(), inode_of(servers[i]), &passes), 0);
+        assert_int_equal(ask_in_passes(inode_of(servers[i]), &passes), 0);
         most = passes > most ? passes : most;
         close(servers[i]);
         sockets_end_pass(sockets);
@@ -362,6 +364,4 @@ TEST(real_tables_in_passes)
     assert_true(most >= 2); /* it did take several */
     for (size_t i = 1; i < SERVERS; i += 2)
         close(servers[i]);
-    close(proc);
-    sockets_free(sockets);
 }
