@@ -53,7 +53,7 @@ bool preload_is_free(void)
 
 /* --- the ring ----------------------------------------------------------------------------------------------------- */
 
-static bool has_reported; /* the process, or the one that forked it */
+static RIP_EARLY bool has_reported; /* the process, or the one that forked it */
 
 /*
  * True if a line can be written there at once and without a signal: a pipe that nobody reads brings SIGPIPE, and a file

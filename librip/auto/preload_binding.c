@@ -20,6 +20,7 @@
 #include <string.h>
 
 #include "preload.h"
+#include "writer.h"
 
 /* As Python declares them. */
 typedef int python_hook(const char *event, void *arguments, void *context);
@@ -28,7 +29,7 @@ typedef const char *python_version(void);
 
 #define PYTHON_RUNS "cpython.run_" /* what it is to run: _command, _file, _module, _stdin */
 
-static bool is_python;
+static RIP_EARLY bool is_python;
 
 static void *find(const char *name)
 {

@@ -4,8 +4,9 @@
  *
  * Guarantees
  *   A. Each has the results and the errno of the function whose name it bears.
- *   B. None but those of mutexes and dl_iterate_phdr() calls a function that another library may have wrapped. The
- *      clock is asked through the vDSO, by the C library's own function: a faked time means nothing to ripd.
+ *   B. None but those of mutexes, pthread_once() and dl_iterate_phdr() calls a function that another library may have
+ *      wrapped. The clock is asked by the C library's own function, which makes no system call: a faked time means
+ *      nothing to ripd.
  *   C. The forked child of a process with several threads never queries the dynamic linker for what is mapped. glibc
  *      resets most of the linker's locks in the child, but not the one that dl_iterate_phdr() takes (2.36,
  *      sysdeps/nptl/fork.h and posix/fork.c): if another thread held it at the fork, the child would hang for ever. It
@@ -252,9 +253,10 @@ static clock_function *clock_of_library(void)
     return function;
 }
 
+/* The time of boot is asked for once or twice by a thread: in a small program that is not worth the clock's page. */
 OWN(int, clock_gettime, clockid_t clock, struct timespec *ret_time)
 {
-    clock_function *function = clock_of_library();
+    clock_function *function = clock == CLOCK_BOOTTIME && !preload_filtered() ? NULL : clock_of_library();
 
     return function != NULL ? function(clock, ret_time)
                             : (int)system_call(SYS_clock_gettime, clock, WORD(ret_time), 0, 0, 0, 0);
@@ -273,6 +275,11 @@ OWN(int, pthread_mutex_trylock, pthread_mutex_t *mutex)
 OWN(int, pthread_mutex_unlock, pthread_mutex_t *mutex)
 {
     return PRELOAD_REAL(int, pthread_mutex_unlock, (pthread_mutex_t *))(mutex);
+}
+
+OWN(int, pthread_once, pthread_once_t *once, void (*routine)(void))
+{
+    return PRELOAD_REAL(int, pthread_once, (pthread_once_t *, void (*)(void)))(once, routine);
 }
 
 OWN(int, dl_iterate_phdr, preload_object_callback *callback, void *data)

@@ -38,6 +38,7 @@
     SYSTEM_CALL3(ssize_t, read, SYS_read, int, void *, size_t)                                                         \
     SYSTEM_CALL3(ssize_t, write, SYS_write, int, const void *, size_t)                                                 \
     SYSTEM_CALL4(ssize_t, pread, SYS_pread64, int, void *, size_t, off_t)                                              \
+    SYSTEM_CALL4(ssize_t, pwrite, SYS_pwrite64, int, const void *, size_t, off_t)                                      \
     SYSTEM_CALL3(ssize_t, getdents64, SYS_getdents64, int, void *, size_t)                                             \
     SYSTEM_CALL2(int, fstat, SYS_fstat, int, struct stat *)                                                            \
     SYSTEM_CALL4(int, fstatat, SYS_newfstatat, int, const char *, struct stat *, int)                                  \
@@ -104,12 +105,13 @@ RIP_OWN(poll)
 RIP_OWN(clock_gettime)
 
 /*
- * The function behind our wrapper. All three, though one is wrapped: a sanitizer that sees only half of what is done to
- * a mutex reports it.
+ * The function behind our wrapper. All three of mutexes, though one is wrapped: a sanitizer that sees only half of what
+ * is done to a mutex reports it.
  */
 RIP_OWN(pthread_mutex_lock)
 RIP_OWN(pthread_mutex_trylock)
 RIP_OWN(pthread_mutex_unlock)
+RIP_OWN(pthread_once)
 
 /*
  * A program of another C library, as musl is, starts only if that one has all that is needed here: these are found in

@@ -24,7 +24,7 @@
 
 #define SPECIAL_FRAME ((uintptr_t)1)
 
-static uint64_t (*place_now)(void);
+static RIP_EARLY uint64_t (*place_now)(void);
 
 static struct {
     const unsigned char *start; /* NULL = not known */
