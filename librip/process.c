@@ -36,6 +36,7 @@ static int open_again(void)
     uint8_t ring_id[sizeof(writer->ring_id)];
     char link[RIP_LINK_BYTES];
     int descriptor = writer->life_descriptor;
+    bool is_of_new_ring = descriptor >= 0; /* by this process, whose file cannot be another ring meanwhile */
 
     writer->life_descriptor = -1;
     if (descriptor < 0 && rip__file_is_ring(writer->descriptor)) {
@@ -47,8 +48,9 @@ static int open_again(void)
     if (descriptor < 0)
         return -errno;
     if (!rip__file_is_ring(descriptor) ||
-        pread(descriptor, ring_id, sizeof(ring_id), offsetof(struct rip_ring, ring_id)) != (ssize_t)sizeof(ring_id) ||
-        memcmp(ring_id, writer->ring_id, sizeof(ring_id)) != 0) {
+        (!is_of_new_ring &&
+         (pread(descriptor, ring_id, sizeof(ring_id), offsetof(struct rip_ring, ring_id)) != (ssize_t)sizeof(ring_id) ||
+          memcmp(ring_id, writer->ring_id, sizeof(ring_id)) != 0))) {
         close(descriptor);
         return -ENOENT;
     }

@@ -26,9 +26,7 @@
 
 #include "writer.h"
 
-static RIP_EARLY pthread_once_t key_once = PTHREAD_ONCE_INIT;
-static RIP_EARLY pthread_key_t thread_key;
-static RIP_EARLY bool has_key;
+static RIP_EARLY uint32_t thread_key;                                      /* one more than the key; 0 = none */
 static __thread bool is_inside __attribute__((tls_model("initial-exec"))); /* a guarded call */
 
 /* The guard -------------------------------------------------------------------------------------------------------- */
@@ -92,9 +90,18 @@ static void end_thread(void *unused)
     rip__thread.tid = 0;
 }
 
-static void make_key(void)
+/* Without pthread_once(), which calls the system: each start of a small program would feel it. */
+static uint32_t make_key(void)
 {
-    has_key = pthread_key_create(&thread_key, end_thread) == 0;
+    uint32_t made = 0;
+    pthread_key_t key;
+
+    if (pthread_key_create(&key, end_thread) != 0)
+        return 0;
+    if (rip_compare_exchange(&thread_key, &made, (uint32_t)key + 1))
+        return (uint32_t)key + 1;
+    pthread_key_delete(key); /* another thread was first */
+    return made;
 }
 
 /*
@@ -103,9 +110,11 @@ static void make_key(void)
  */
 __attribute__((destructor)) static void drop_key(void)
 {
-    if (has_key)
-        pthread_key_delete(thread_key);
-    has_key = false;
+    uint32_t key = rip_load_relaxed(&thread_key);
+
+    rip_store_relaxed(&thread_key, 0);
+    if (key != 0)
+        pthread_key_delete((pthread_key_t)(key - 1));
 }
 
 /* glibc knows the tid, and stores it in a mutex that is locked: so it is known without a system call. */
@@ -123,11 +132,14 @@ static uint32_t tid_of_glibc(void)
 void rip__enter_thread(void)
 {
     int saved_errno = errno;
+    uint32_t key;
 
     rip__thread.tid = rip__is_filtered() ? tid_of_glibc() : (uint32_t)gettid();
-    pthread_once(&key_once, make_key);
-    if (has_key)
-        pthread_setspecific(thread_key, &rip__writer);
+    key = rip_load_relaxed(&thread_key);
+    if (key == 0)
+        key = make_key();
+    if (key != 0)
+        pthread_setspecific((pthread_key_t)(key - 1), &rip__writer);
     errno = saved_errno;
 }
 

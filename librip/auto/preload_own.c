@@ -4,9 +4,8 @@
  *
  * Guarantees
  *   A. Each has the results and the errno of the function whose name it bears.
- *   B. None but those of mutexes, pthread_once() and dl_iterate_phdr() calls a function that another library may have
- *      wrapped. The clock is asked by the C library's own function, which makes no system call: a faked time means
- *      nothing to ripd.
+ *   B. None but those of mutexes and dl_iterate_phdr() calls a function that another library may have wrapped. The
+ *      clock is asked by the C library's own function, mostly through the vDSO: a faked time means nothing to ripd.
  *   C. The forked child of a process with several threads never queries the dynamic linker for what is mapped. glibc
  *      resets most of the linker's locks in the child, but not the one that dl_iterate_phdr() takes (2.36,
  *      sysdeps/nptl/fork.h and posix/fork.c): if another thread held it at the fork, the child would hang for ever. It
@@ -275,11 +274,6 @@ OWN(int, pthread_mutex_trylock, pthread_mutex_t *mutex)
 OWN(int, pthread_mutex_unlock, pthread_mutex_t *mutex)
 {
     return PRELOAD_REAL(int, pthread_mutex_unlock, (pthread_mutex_t *))(mutex);
-}
-
-OWN(int, pthread_once, pthread_once_t *once, void (*routine)(void))
-{
-    return PRELOAD_REAL(int, pthread_once, (pthread_once_t *, void (*)(void)))(once, routine);
 }
 
 OWN(int, dl_iterate_phdr, preload_object_callback *callback, void *data)

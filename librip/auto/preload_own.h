@@ -105,13 +105,12 @@ RIP_OWN(poll)
 RIP_OWN(clock_gettime)
 
 /*
- * The function behind our wrapper. All three of mutexes, though one is wrapped: a sanitizer that sees only half of what
- * is done to a mutex reports it.
+ * The function behind our wrapper. All three, though one is wrapped: a sanitizer that sees only half of what is done to
+ * a mutex reports it.
  */
 RIP_OWN(pthread_mutex_lock)
 RIP_OWN(pthread_mutex_trylock)
 RIP_OWN(pthread_mutex_unlock)
-RIP_OWN(pthread_once)
 
 /*
  * A program of another C library, as musl is, starts only if that one has all that is needed here: these are found in
