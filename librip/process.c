@@ -602,12 +602,28 @@ static void leave_to_exec(void)
     rip_store_relaxed(&rip__process_at(rip__writer.process)->state, RIP_PROCESS_EXECING);
 }
 
+/*
+ * In the middle of a cold call of this thread: a signal handler has left that by siglongjmp(), or ends the process.
+ * What it worked on is half done, so slots and record stay as they are; but a file that nobody else uses can go.
+ */
+static void leave_cold_call(enum rip_leave how)
+{
+    if (how == RIP_LEAVE_FILE || rip__is_filtered() || rip__fork_unnoticed() || rip__writer.base == NULL ||
+        rip__writer.left || !is_alone())
+        return;
+    rip__writer.left = true;
+    rip__thread_clear();
+    rip__file_unlink();
+}
+
 void rip__leave(enum rip_leave how)
 {
     struct rip_guard guard;
 
-    if (!rip__lock(&guard))
+    if (!rip__lock(&guard)) {
+        leave_cold_call(how);
         return;
+    }
     if (rip__writer.base != NULL && !rip__writer.left) {
         rip__writer.left = true;
         if (how == RIP_LEAVE_TO_EXEC && exec_ends_ring())

@@ -562,6 +562,7 @@ static const struct {
     CASE(handler_in_wait),
     CASE(vfork_in_wait),
     CASE(jump_out_of_wait),
+    CASE(jump_out_of_cold_call),
     CASE(signal_storm),
     CASE(exit_while_forking),
     CASE(locked_memory),

@@ -28,6 +28,7 @@ void case_vfork_in_wait(void);
 void case_exit_while_forking(void);
 void case_locked_memory(void);
 void case_jump_out_of_wait(void);
+void case_jump_out_of_cold_call(void);
 void case_signal_storm(void);
 
 #endif

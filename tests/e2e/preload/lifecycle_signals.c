@@ -8,6 +8,7 @@
 #include <setjmp.h>
 #include <signal.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -130,7 +131,7 @@ void case_jump_out_of_wait(void)
     struct sigaction action = {.sa_handler = jumping_handler};
 
     sigaction(SIGALRM, &action, NULL);
-    poll(NULL, 0, 0); /* its module is known: the jump is out of the wait, and not out of the library's lock */
+    poll(NULL, 0, 0); /* its module is known: the jump is out of the wait, and not out of a cold call */
     if (sigsetjmp(back, 1) == 0) {
         struct itimerval timer = {.it_value = {.tv_usec = 50000}};
 
@@ -169,3 +170,52 @@ void case_signal_storm(void)
     setitimer(ITIMER_REAL, &timer, NULL);
     ready();
 }
+
+#if defined(__x86_64__)
+#define PLACES_APART (1024u * 4096u) /* pages so far apart drive each other out of what the library knows */
+
+/* Code that calls poll(NULL, 0, 0). */
+static void write_call(unsigned char *code)
+{
+    static const unsigned char before[] = {0x48, 0x83, 0xec, 0x08, 0x31, 0xff, 0x31, 0xf6, 0x31, 0xd2, 0x48, 0xb8};
+    static const unsigned char after[] = {0xff, 0xd0, 0x48, 0x83, 0xc4, 0x08, 0xc3};
+    int (*const function)(struct pollfd *, nfds_t, int) = poll;
+
+    memcpy(code, before, sizeof(before));
+    memcpy(code + sizeof(before), &function, sizeof(function));
+    memcpy(code + sizeof(before) + sizeof(function), after, sizeof(after));
+}
+
+/* Each call is from a place that is new, so that most signals come while the library holds its lock. */
+void case_jump_out_of_cold_call(void)
+{
+    struct sigaction action = {.sa_handler = jumping_handler};
+    struct itimerval timer = {.it_interval = {.tv_usec = 100}, .it_value = {.tv_usec = 100}};
+    unsigned char *code = mmap(NULL, PLACES_APART + 4096, PROT_READ | PROT_WRITE | PROT_EXEC,
+                               MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    void (*calls[2])(void);
+
+    CHECK(code != MAP_FAILED);
+    for (unsigned int i = 0; i < 2; i++) {
+        write_call(code + i * PLACES_APART);
+        calls[i] = (void (*)(void))(void *)(code + i * PLACES_APART);
+    }
+    sigaction(SIGALRM, &action, NULL);
+    for (volatile int jumps = 0; jumps < 300; jumps++) {
+        setitimer(ITIMER_REAL, &timer, NULL);
+        while (sigsetjmp(back, 1) == 0) {
+            for (;;) {
+                calls[0]();
+                calls[1]();
+            }
+        }
+        setitimer(ITIMER_REAL, &(struct itimerval){0}, NULL);
+    }
+    ready();
+}
+#else
+void case_jump_out_of_cold_call(void)
+{
+    ready();
+}
+#endif

@@ -314,6 +314,11 @@ class Lifecycle(PreloadTest):
         self.assertEqual(self.ids(self.name)["lifecycle"]["idle"], 0)
         self.end()
 
+    def test_jump_out_of_cold_call(self):
+        """Nothing of that thread is traced any more; the ring goes with the process all the same."""
+        self.begin("jump_out_of_cold_call")
+        self.end()
+
     def test_exit_while_forking(self):
         for _ in range(20):
             done = self.run_traced(helper("lifecycle"), "exit_while_forking")
