@@ -282,12 +282,13 @@ static int take_file(struct config *config, char *ret_error)
     int status = read_file(config->file, &bytes, &length);
 
     if (status == -EFBIG)
-        return fail(ret_error, NAME_SHOWN ": too large; expected at most %u bytes", config->file,
+        return fail(ret_error, "--config: " NAME_SHOWN ": too large; expected at most %u bytes", config->file,
                     CONFIG_FILE_BYTES_MAX);
     if (status == -EISDIR)
-        return fail(ret_error, NAME_SHOWN ": not a file; expected a regular file", config->file);
+        return fail(ret_error, "--config: " NAME_SHOWN ": not a file; expected a regular file", config->file);
     if (status < 0)
-        return fail(ret_error, NAME_SHOWN ": %s; expected a file that can be read", config->file, strerror(-status));
+        return fail(ret_error, "--config: " NAME_SHOWN ": %s; expected a file that can be read", config->file,
+                    strerror(-status));
     status = config_file_parse(config->file, bytes, length, config, ret_error);
     free(bytes);
     return status;

@@ -174,6 +174,7 @@ TEST(files)
     write_bytes(path, bytes, CONFIG_FILE_BYTES_MAX + 1);
     refuse(": too large; expected at most 65536 bytes", "--config", path, NULL);
     unlink(path);
+    refuse("--config: /", "--config", path, NULL);
     refuse("No such file or directory; expected a file that can be read", "--config", path, NULL);
     assert_int_equal(mkfifo(path, 0600), 0);
     refuse(": not a file; expected a regular file", "--config", path, NULL); /* nor is it waited for */
