@@ -28,6 +28,7 @@
 #include <sys/select.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/timerfd.h>
 #include <sys/un.h>
@@ -79,6 +80,27 @@ static void wait_pipe(void)
 }
 
 /* As a filter in a pipeline has it: the pipe is not its own. */
+/* Another process may write to it. */
+static void wait_fifo(void)
+{
+    char path[64];
+    int fd;
+
+    snprintf(path, sizeof(path), "/dev/shm/rip-caller-%d", (int)getpid());
+    need(mkfifo(path, 0600), "fifo");
+    fd = need(open(path, O_RDONLY | O_NONBLOCK), "open");
+    if (need(fork(), "fork") == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        need(open(path, O_WRONLY), "open");
+        close(fd);
+        pause();
+    }
+    poll(&(struct pollfd){.fd = fd, .events = POLLIN}, 1, 200); /* until it has been opened */
+    need(fcntl(fd, F_SETFL, 0), "flags");
+    unlink(path);
+    receive(fd);
+}
+
 static void wait_stdin(void)
 {
     receive(STDIN_FILENO);
@@ -343,6 +365,72 @@ static void wait_poll_push(void)
 
     ready();
     poll(&only, 1, -1);
+}
+
+static void wait_select_many(void)
+{
+    int ends[2];
+    fd_set set;
+
+    need(pipe(ends), "pipe");
+    FD_ZERO(&set);
+    FD_SET(ends[0], &set);
+    FD_SET(STDIN_FILENO, &set);
+    ready();
+    select(ends[0] + 1, &set, NULL, NULL, NULL);
+}
+
+static void wait_pause(void)
+{
+    ready();
+    pause();
+}
+
+/* The queue of the server is full. */
+static void wait_connect(void)
+{
+    struct sockaddr_un name = {.sun_family = AF_UNIX};
+    int server = need(socket(AF_UNIX, SOCK_STREAM, 0), "socket");
+
+    snprintf(name.sun_path + 1, sizeof(name.sun_path) - 1, "rip-caller-%d", (int)getpid());
+    need(bind(server, (struct sockaddr *)&name, sizeof(name)), "bind");
+    need(listen(server, 0), "listen");
+    while (connect(need(socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0), "socket"), (struct sockaddr *)&name,
+                   sizeof(name)) == 0)
+        ;
+    ready();
+    connect(need(socket(AF_UNIX, SOCK_STREAM, 0), "socket"), (struct sockaddr *)&name, sizeof(name));
+}
+
+/* There is no room for more, and nobody reads. */
+static void wait_send(void)
+{
+    int ends[2];
+
+    need(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), "pair");
+    while (send(ends[0], bytes, sizeof(bytes), MSG_DONTWAIT) > 0)
+        ;
+    ready();
+    send(ends[0], bytes, sizeof(bytes), 0);
+}
+
+static void *stop_later(void *unused)
+{
+    usleep(200000);
+    kill(getpid(), SIGSTOP);
+    return unused;
+}
+
+/* That it waits for work says nothing while it could not do any. */
+static void wait_stopped(void)
+{
+    struct epoll_event event;
+    pthread_t other;
+    int fd = need(epoll_create1(0), "epoll");
+
+    ready();
+    need(-pthread_create(&other, NULL, stop_later, NULL), "thread");
+    epoll_wait(fd, &event, 1, -1);
 }
 
 static void wait_poll_many(void)
@@ -933,6 +1021,7 @@ static const struct {
     KIND(terminal),
     KIND(pipe),
     KIND(stdin),
+    KIND(fifo),
     KIND(eventfd),
     KIND(timerfd),
     KIND(signalfd),
@@ -959,6 +1048,11 @@ static const struct {
     KIND(select_reply),
     KIND(poll_push),
     KIND(poll_many),
+    KIND(select_many),
+    KIND(pause),
+    KIND(connect),
+    KIND(send),
+    KIND(stopped),
     KIND(accept),
     KIND(epoll),
     KIND(condition),

@@ -15,19 +15,23 @@ from test_zoo import Stranger, make_readable  # noqa: E402
 INPUT, DECLARED, UNSEEN = ("idle", "input"), ("idle", "declared"), ("idle", "unseen")
 BLOCKED, SLEEPING = ("stalled", "blocked"), ("stalled", "sleeping")
 SPINNING, STARVED, DEADLOCK = ("stalled", "spinning"), ("stalled", "starved"), ("stalled", "deadlock")
+STOPPED = ("stopped", "signal")
 NO_STALL = ("idle", "running")  # one of these states
 
 KINDS = {
-    "terminal": INPUT, "pipe": INPUT, "stdin": INPUT, "eventfd": INPUT, "timerfd": INPUT, "signalfd": INPUT,
-    "inotify": INPUT, "netlink": INPUT, "datagram": INPUT, "pair": INPUT, "accepted": INPUT, "unix_accepted": INPUT,
+    "terminal": INPUT, "pipe": INPUT, "fifo": INPUT, "stdin": INPUT, "eventfd": INPUT, "timerfd": INPUT,
+    "signalfd": INPUT, "inotify": INPUT, "netlink": INPUT, "datagram": INPUT, "pair": INPUT, "accepted": INPUT,
+    "unix_accepted": INPUT,
     "inherited": INPUT, "inherited_six": INPUT, "inherited_reply": BLOCKED,
     "reader": INPUT, "accept_turn": DECLARED, "poll_reader": DECLARED, "reused": INPUT, "interrupted_input": INPUT,
     "reply": BLOCKED, "copied_reply": BLOCKED, "unix_reply": BLOCKED, "poll_reply": BLOCKED, "select_reply": BLOCKED,
     "interrupted_reply": BLOCKED, "reader_reply": BLOCKED, "renamed": BLOCKED, "work_turn": BLOCKED,
-    "poll_push": DECLARED, "poll_many": DECLARED, "accept": DECLARED, "epoll": DECLARED, "condition": DECLARED,
+    "poll_push": DECLARED, "poll_many": DECLARED, "select_many": DECLARED, "pause": DECLARED, "accept": DECLARED,
+    "epoll": DECLARED, "condition": DECLARED,
     "semaphore": DECLARED, "shared_semaphore": DECLARED, "workers": DECLARED, "joined": DECLARED, "stuck": BLOCKED,
     "child": DECLARED, "signal": DECLARED, "messages": DECLARED, "futex": DECLARED,
-    "full_pipe": BLOCKED, "flock": BLOCKED, "chroot": BLOCKED, "closed": BLOCKED,
+    "full_pipe": BLOCKED, "send": BLOCKED, "connect": BLOCKED, "stopped": STOPPED,
+    "flock": BLOCKED, "chroot": BLOCKED, "closed": BLOCKED,
     "accept_mutex": DECLARED, "turns": NO_STALL, "crossed_processes": DEADLOCK,
     "barrier": BLOCKED, "shared_mutex": BLOCKED, "once": BLOCKED, "once_again": DEADLOCK, "stream": BLOCKED,
     "mutex": DEADLOCK, "vfork": BLOCKED,
@@ -107,7 +111,7 @@ def expect(callers):
     callers.well_past_threshold()
     assert "nothing but a signal" in callers.item("stuck", pids["stuck"])["summary"]
     check_holders(callers, pids)
-    idle = {kind for kind in pids if callers.kinds[kind][0] == "idle"}
+    idle = {kind for kind in pids if callers.kinds[kind][0] in ("idle", "stopped")}
     events = callers.get("/events?limit=1000")["events"]
     begun = {event["ring"] for event in events}
     assert len([event for event in events if event["ring"] == "renamed"]) == 1, "a name is not what an id is known by"
