@@ -19,17 +19,14 @@
 
 #include <internal/pycore_hashtable.h>
 
-/* A request's method and path, "GET /checkout", without the query: there may be secrets in it, and notes are for all.
- */
-struct request {
-    size_t length;
-    char text[RIP_NOTE_BYTES];
-};
-
 static PyCFunction real_recv, real_recv_into, real_create_builtin;
 static PyObject *fileno_of;      /* socket.fileno; owned for good */
-static _Py_hashtable_t *pending; /* struct request by descriptor, of connections that tasks await */
+static _Py_hashtable_t *pending; /* requests by descriptor, as bytes, of connections of event loops */
 static bool stopped;
+/* What an event loop has received last, and the call that did: a frame of that function, which no other thread has. */
+static PyObject *now;
+static const struct _PyInterpreterFrame *now_frame;
+static const PyCodeObject *now_code;
 
 /* --- HTTP --------------------------------------------------------------------------------------------------------- */
 
@@ -61,32 +58,35 @@ static size_t length_of_request(const char *bytes, size_t length)
 
 /* --- who handles it ----------------------------------------------------------------------------------------------- */
 
-static void keep(int fd, const struct request *request)
+static void keep(int fd, PyObject *request)
 {
     void *key = (void *)(intptr_t)fd;
-    struct request *kept = _Py_hashtable_get(pending, key);
+    PyObject *former = _Py_hashtable_steal(pending, key);
 
-    if (kept == NULL) {
-        kept = PyMem_Malloc(sizeof(*kept));
-        if (kept == NULL)
-            return;
-        if (_Py_hashtable_set(pending, key, kept) < 0) {
-            PyMem_Free(kept);
-            return;
-        }
-    }
-    *kept = *request;
+    if (_Py_hashtable_set(pending, key, request) == 0)
+        Py_INCREF(request);
+    Py_XDECREF(former);
 }
 
-void binding_requests_take(int fd)
+PyObject *binding_requests_take(int fd)
 {
-    struct request *kept = pending != NULL ? _Py_hashtable_steal(pending, (void *)(intptr_t)fd) : NULL;
+    return pending != NULL ? _Py_hashtable_steal(pending, (void *)(intptr_t)fd) : NULL;
+}
 
-    if (kept == NULL)
-        return;
+/* Bytes are handed over by the function that has received them, before it receives others. */
+PyObject *binding_requests_now(void)
+{
+    const struct _PyInterpreterFrame *frame = now != NULL ? binding_frame() : NULL;
+
+    while (frame != NULL && (frame != now_frame || frame->f_code != now_code))
+        frame = frame->previous;
+    return frame != NULL ? now : NULL;
+}
+
+void binding_requests_note(PyObject *request)
+{
     if (!stopped)
-        binding_runtime->note(kept->text, kept->length);
-    PyMem_Free(kept);
+        binding_runtime->note(PyBytes_AS_STRING(request), (size_t)PyBytes_GET_SIZE(request));
 }
 
 static bool is_event_loop(void)
@@ -106,23 +106,40 @@ static int descriptor_of(PyObject *socket)
     return fd;
 }
 
+/* A request's method and path, "GET /checkout", without the query: there may be secrets in it, and notes are for all.
+ */
+static PyObject *request_of(const char *bytes, Py_ssize_t length)
+{
+    const size_t found = length > 0 && !stopped ? length_of_request(bytes, (size_t)length) : 0;
+    PyObject *request = NULL;
+
+    if (found != 0)
+        request = PyBytes_FromStringAndSize(bytes, (Py_ssize_t)(found < RIP_NOTE_BYTES ? found : RIP_NOTE_BYTES));
+    PyErr_Clear();
+    return request;
+}
+
 /* No exception is set. */
 static void received(PyObject *socket, const char *bytes, Py_ssize_t length)
 {
-    const size_t request_length = length > 0 && !stopped ? length_of_request(bytes, (size_t)length) : 0;
-    struct request request = {request_length < RIP_NOTE_BYTES ? request_length : RIP_NOTE_BYTES, ""};
-    int fd;
+    const struct _PyInterpreterFrame *frame = binding_frame();
+    PyObject *request = request_of(bytes, length);
+    const int fd = request != NULL ? descriptor_of(socket) : -1;
 
-    if (request_length == 0)
-        return;
-    fd = descriptor_of(socket);
-    if (fd < 0 || binding_runtime->descriptor(fd) != RIP_DESCRIPTOR_INPUT)
-        return;
-    memcpy(request.text, bytes, request.length);
-    if (is_event_loop())
-        keep(fd, &request);
-    else
-        binding_runtime->note(request.text, request.length);
+    if (frame == now_frame)
+        Py_CLEAR(now); /* this call hands over something else */
+    if (fd >= 0 && binding_runtime->descriptor(fd) == RIP_DESCRIPTOR_INPUT) {
+        if (is_event_loop()) {
+            keep(fd, request);
+            Py_XSETREF(now, Py_NewRef(request));
+            now_frame = frame;
+            now_code = frame->f_code;
+        } else {
+            binding_requests_note(request);
+            tasks_take_request(request);
+        }
+    }
+    Py_XDECREF(request);
 }
 
 /* --- sockets ------------------------------------------------------------------------------------------------------ */

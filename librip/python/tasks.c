@@ -22,6 +22,8 @@ enum {
     IDS_TRIED_MAX = 64,  /* ids that are in use already, by somebody else */
 };
 
+#define EPOCH_NONE UINT64_MAX
+
 /* What turns a thread from its own id to a task's and back. */
 struct turn {
     struct task *task; /* NULL = the step is not followed */
@@ -77,6 +79,7 @@ static void register_task(struct task *task, PyObject *object)
     task->has_deadline = false;
     task->place = 0;
     task->fd = -1;
+    task->is_noted = false;
     for (int i = 0; i < IDS_TRIED_MAX; i++) {
         last_id = last_id < INT32_MAX ? last_id + 1 : ID_FIRST;
         if (binding_runtime->context_init(&task->context, last_id, text, (size_t)length) || errno != EEXIST)
@@ -84,6 +87,7 @@ static void register_task(struct task *task, PyObject *object)
     }
 }
 
+/* Its id it gets with its first step. */
 static struct task *new_task(PyObject *object)
 {
     struct task *task = PyMem_Calloc(1, sizeof(*task));
@@ -95,7 +99,7 @@ static struct task *new_task(PyObject *object)
         return NULL;
     }
     tasks_lock_start();
-    register_task(task, object);
+    task->epoch = EPOCH_NONE;
     return task;
 }
 
@@ -104,8 +108,8 @@ static struct task *task_of(PyObject *object)
     struct task *task = _Py_hashtable_get(tasks, object);
 
     if (task == NULL)
-        return new_task(object);
-    if (!task->runs && task->epoch != tasks_epoch())
+        task = new_task(object);
+    if (task != NULL && !task->runs && task->epoch != tasks_epoch())
         register_task(task, object);
     return task;
 }
@@ -123,6 +127,7 @@ static void forget_task(PyObject *object)
         binding_runtime->context_exit(&task->context);
     Py_XDECREF(task->name);
     Py_XDECREF(task->code);
+    Py_XDECREF(task->request);
     PyMem_Free(task);
 }
 
@@ -153,6 +158,15 @@ static void rename_task(struct task *task, PyObject *object)
     Py_XSETREF(task->name, name);
 }
 
+/* Takes the reference; NULL: it keeps the former one. */
+static void take_request(struct task *task, PyObject *request)
+{
+    if (request == NULL)
+        return;
+    Py_XSETREF(task->request, request);
+    task->is_noted = false;
+}
+
 /* While the task is on the thread it is the task that is judged: the thread's own id waits for it as for work. */
 static void begin_turn(struct turn *turn, PyObject *object)
 {
@@ -174,8 +188,11 @@ static void begin_turn(struct turn *turn, PyObject *object)
     tasks_lock_await_end(task);
     binding_runtime->snap_at(binding_address(task->place));
     if (task->fd >= 0)
-        binding_requests_take(task->fd);
+        take_request(task, binding_requests_take(task->fd));
     task->fd = -1;
+    if (task->request != NULL && !task->is_noted)
+        binding_requests_note(task->request);
+    task->is_noted = true;
 }
 
 /*
@@ -233,10 +250,32 @@ static PyObject *wake_up(PyObject *task, PyObject *future)
     return finish(&turn, object, tasks_asyncio.wake_up(task, future));
 }
 
+/* A task that is made for a request, by the task that received it or where the loop did, has it. */
+static int init(PyObject *object, PyObject *arguments, PyObject *keywords)
+{
+    const int result = tasks_asyncio.init(object, arguments, keywords);
+    PyObject *request = result == 0 ? (running != NULL ? running->request : binding_requests_now()) : NULL;
+    struct task *task = request != NULL ? _Py_hashtable_get(tasks, object) : NULL;
+
+    if (request != NULL && task == NULL)
+        task = new_task(object);
+    if (task != NULL)
+        take_request(task, Py_NewRef(request));
+    return result;
+}
+
 static void dealloc(PyObject *task)
 {
     forget_task(task);
     tasks_asyncio.dealloc(task);
+}
+
+void tasks_take_request(PyObject *request)
+{
+    if (running == NULL)
+        return;
+    take_request(running, Py_NewRef(request));
+    running->is_noted = true;
 }
 
 void binding_tasks_deadline(uint32_t ms)
@@ -254,7 +293,7 @@ static void after_fork(void)
 
 void binding_tasks_start(void)
 {
-    static const struct tasks_asyncio ours = {.step = step, .wake_up = wake_up, .dealloc = dealloc};
+    static const struct tasks_asyncio ours = {.step = step, .wake_up = wake_up, .init = init, .dealloc = dealloc};
 
     tasks = _Py_hashtable_new(_Py_hashtable_hash_ptr, _Py_hashtable_compare_direct);
     if (tasks != NULL && pthread_atfork(NULL, NULL, after_fork) == 0)

@@ -30,6 +30,9 @@ void binding_tasks_start(void);
 /* The task that runs on this thread, if one does, has set its threshold. */
 void binding_tasks_deadline(uint32_t ms);
 
+/* The task that runs on this thread, if one does, has received a request. */
+void tasks_take_request(PyObject *request);
+
 struct task_lock;
 
 /* What is known of a task, from its first step until it is done or goes. */
@@ -43,6 +46,8 @@ struct task {
     int fd;                  /* the connection of a server that it awaits; -1 = none */
     bool runs;
     bool has_deadline;
+    bool is_noted;                /* the request is its note */
+    PyObject *request;            /* that it received last, or was made for; owned, NULL = none */
     uint32_t held_count;          /* locks that it holds */
     struct task_lock *awaited;    /* the lock that it awaits; NULL = none */
     struct task *previous, *next; /* who await that lock, too */

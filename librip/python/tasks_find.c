@@ -71,11 +71,13 @@ static bool attach(PyObject *names)
         .done = Py_NewRef(done),
         .step = Py_TYPE(step)->tp_call,
         .wake_up = definition->ml_meth,
+        .init = Py_TYPE(task)->tp_init,
         .dealloc = Py_TYPE(task)->tp_dealloc,
     };
     if (tasks_asyncio.name_at == 0 || tasks_asyncio.coroutine_at == 0 || tasks_asyncio.step == NULL)
         return false;
     Py_TYPE(step)->tp_call = ours.step;
+    Py_TYPE(task)->tp_init = ours.init;
     Py_TYPE(task)->tp_dealloc = ours.dealloc;
     definition->ml_meth = ours.wake_up;
     return true;

@@ -11,7 +11,8 @@ struct tasks_asyncio {
     PyObject *done;               /* the method Future.done */
     ternaryfunc step;             /* a call of an object like struct tasks_stepper */
     PyCFunction wake_up;          /* what a future calls */
-    destructor dealloc;           /* of tasks */
+    initproc init;                /* of tasks */
+    destructor dealloc;
 };
 extern struct tasks_asyncio tasks_asyncio;
 

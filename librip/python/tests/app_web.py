@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Two servers that know nothing of tracing, one of threads and one of asyncio, whose requests get stuck in the line
-that is marked with their name. Prints their ports; ends when stdin does."""
+"""A server that knows nothing of tracing, of threads or in one of three ways of asyncio, whose requests get stuck in
+the line that is marked with their name. Prints its port; ends when stdin does."""
 import asyncio
 import http.server
 import os
 import socket
 import sys
 import threading
+import time
 
 silent = socket.create_server(("127.0.0.1", 0))
 
@@ -65,24 +66,69 @@ async def loop():
     while True: pass  # task loop
 
 
+async def answer(line, writer):
+    await globals()[line.split()[1].decode()[1:].partition("?")[0]]()
+    writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
+
+
 async def handle(reader, writer):
+    """A task for each connection."""
     while line := await reader.readline():
         while (await reader.readline()).strip():
             pass
-        await globals()[line.split()[1].decode()[1:].partition("?")[0]]()
-        writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
+        await answer(line, writer)
 
 
-async def serve():
+async def hand_on(reader, writer):
+    """And one for each request, as aiohttp has it."""
+    while line := await reader.readline():
+        while (await reader.readline()).strip():
+            pass
+        await asyncio.create_task(answer(line, writer))
+
+
+class Protocol(asyncio.Protocol):
+    """A task for each request alone, as uvicorn has it; and one that is made later, for none."""
+    tasks = set()
+
+    def connection_made(self, transport):
+        self.transport = transport
+
+    def data_received(self, data):
+        self.tasks.add(asyncio.create_task(answer(data.partition(b"\r")[0], self.transport)))
+        asyncio.get_running_loop().call_soon(self.later)
+
+    def later(self):
+        self.tasks.add(asyncio.create_task(asyncio.Event().wait(), name="later"))
+
+
+async def serve(start):
     global lock
     lock = asyncio.Lock()
-    server = await asyncio.start_server(handle, "127.0.0.1", 0)
-    print(threads.server_port, server.sockets[0].getsockname()[1], flush=True)
+    server = await start()
+    print(server.sockets[0].getsockname()[1], flush=True)
     await server.serve_forever()
 
 
-threads = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-threading.Thread(target=threads.serve_forever, daemon=True).start()
-threading.Thread(target=asyncio.run, args=[serve()], daemon=True).start()
+def serve_by_threads():
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    print(server.server_port, flush=True)
+    server.serve_forever()
+
+
+WAYS = {
+    "threads": serve_by_threads,
+    "connections": lambda: asyncio.run(serve(lambda: asyncio.start_server(handle, "127.0.0.1", 0))),
+    "requests": lambda: asyncio.run(serve(lambda: asyncio.start_server(hand_on, "127.0.0.1", 0))),
+    "protocol": lambda: asyncio.run(serve(lambda: asyncio.get_running_loop().create_server(Protocol, "127.0.0.1", 0))),
+}
+def tick():
+    """Wants the interpreter's lock at times: a loop is seen where it gives that up."""
+    while True:
+        time.sleep(0.01)
+
+
+threading.Thread(target=tick, daemon=True).start()
+threading.Thread(target=WAYS[sys.argv[1]], daemon=True).start()
 sys.stdin.read()
 os._exit(0)

@@ -28,15 +28,17 @@ TASKS = {
 
 
 class Requests(unittest.TestCase):
-    @classmethod
-    def setUpClass(cls):
-        cls.world = w.World()
-        cls.addClassCleanup(cls.world.close)
-        command = [f"{w.BIN}/rip", "run", "--dir", cls.world.dir, "--name", "app", "--", os.environ["RIP_PYTHON"],
-                   "-IB", APP]
-        cls.app = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-        cls.world.processes.append(cls.app)
-        cls.ports = [int(port) for port in cls.app.stdout.readline().split()]
+    def setUp(self):
+        self.world = w.World()
+        self.addCleanup(self.world.close)
+
+    def start(self, way):
+        """The port of the server."""
+        command = [f"{w.BIN}/rip", "run", "--dir", self.world.dir, "--name", "app", "--", os.environ["RIP_PYTHON"],
+                   "-IB", APP, way]
+        app = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.world.processes.append(app)
+        return int(app.stdout.readline())
 
     def ask(self, port, path):
         """Leaves the connection open, whether there is an answer or not."""
@@ -51,35 +53,49 @@ class Requests(unittest.TestCase):
         connection.request("GET", "/ok")
         self.assertEqual(connection.getresponse().read(), b"")
 
-    def stalled(self, of_tasks):
-        stalls = [stall for stall in self.world.stalls("?ring=app&cause=!sleeping")
-                  if (stall["id"] >= 10000000) == of_tasks]
+    def stalled(self):
+        stalls = self.world.stalls("?ring=app&cause=!sleeping")
         of_id = {stall["id"]: stall["note"] for stall in stalls}
         return {stall["note"]: (stall["cause"], stall["location"]["function"], stall["location"]["line"],
                                 of_id.get(stall["waits_for"][0]["id"]) if stall["waits_for"] else None)
                 for stall in stalls if stall["location"]["file"] == APP}
 
-    def check(self, port, expected, of_tasks):
+    def check(self, way, expected):
         """One after the other: a loop is the last that an event loop does."""
+        port = self.start(way)
         self.idle_client(port)
         for request in expected:
             self.ask(port, request.partition(" ")[2] + "?token=secret")
-            self.world.wait_for(lambda: request in self.stalled(of_tasks))
+            self.world.wait_for(lambda: request in self.stalled())
         places = {note: (cause, function, LINES[mark], holder)
                   for note, (cause, function, mark, holder) in expected.items()}
-        self.world.wait_for(lambda: self.stalled(of_tasks) == places)
-        self.idle_client_is_idle(of_tasks)
+        try:
+            self.world.wait_for(lambda: self.stalled() == places)
+        except AssertionError:
+            self.assertEqual(self.stalled(), places)
 
-    def idle_client_is_idle(self, of_tasks):
+    def states(self, key, value):
         items = self.world.get("/threads?ring=app&limit=1000")["threads"]
-        self.assertEqual([item["state"] for item in items
-                          if item["note"] == "GET /ok" and (item["id"] >= 10000000) == of_tasks], ["idle"])
+        return [(item["state"], item["name" if key == "note" else "note"]) for item in items if item[key] == value]
+
+    def idle_client_is_idle(self):
+        self.assertEqual([state for state, _ in self.states("note", "GET /ok")], ["idle"])
 
     def test_threads(self):
-        self.check(self.ports[0], THREADS, False)
+        self.check("threads", THREADS)
+        self.idle_client_is_idle()
 
-    def test_tasks(self):
-        self.check(self.ports[1], TASKS, True)
+    def test_a_task_for_each_connection(self):
+        self.check("connections", TASKS)
+        self.idle_client_is_idle()
+
+    def test_a_task_for_each_request(self):
+        self.check("requests", TASKS)
+        self.idle_client_is_idle()
+
+    def test_tasks_that_a_protocol_makes(self):
+        self.check("protocol", TASKS)
+        self.assertEqual(self.states("name", "later"), [("idle", None)] * len(TASKS))  # the loop is the last that runs
 
 
 unittest.main()
