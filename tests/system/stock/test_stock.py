@@ -41,9 +41,9 @@ class Watchers(kit.Watchers):
         return kit.read("alerts.yml")
 
     def fired(self):
-        """Of the alerts since the beginning, their names."""
-        found = self.query('max by (alertname) (max_over_time(ALERTS{alertstate="firing"}[1h]))')
-        return {labels["alertname"] for labels, _ in found}
+        """Of the alerts since the beginning, their names, with the reason of those that have one."""
+        found = self.query('max by (alertname, reason) (max_over_time(ALERTS{alertstate="firing"}[1h]))')
+        return {" ".join(filter(None, (labels["alertname"], labels.get("reason")))) for labels, _ in found}
 
 
 def names_of(folder):
