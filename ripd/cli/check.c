@@ -82,7 +82,7 @@ static void look_at(struct finding *finding, const struct hosts *hosts, size_t i
 {
     const json_t *document = hosts_document(hosts, i);
     const json_t *first = json_array_get(json_object_get(document, "stalls"), 0); /* the longest */
-    long long age_ms = 0, total = item_number(document, "total");
+    long long age_ms = 0;
 
     if (document == NULL || frame_is_late(document, &age_ms)) {
         if (finding->silent++ != 0)
@@ -94,7 +94,7 @@ static void look_at(struct finding *finding, const struct hosts *hosts, size_t i
                      hosts_name(hosts, i), age_ms / 1000);
         return;
     }
-    finding->stalled += total != ITEM_UNKNOWN ? total : 0;
+    finding->stalled += frame_total(document);
     finding->ids += frame_count(document, NULL);
     finding->unreadable += frame_unreadable(document);
     if (json_is_object(first) &&

@@ -229,16 +229,6 @@ static void show_head(const struct dump *dump, struct report *report)
     }
 }
 
-static void find_core(const struct dump *dump)
-{
-    json_t *documents = json_array();
-
-    if (dump->document != NULL)
-        json_array_append(documents, dump->document);
-    coredumps_join(documents);
-    json_decref(documents);
-}
-
 /* A line an incident, and how many waited for it. */
 static void show_stalls(const struct dump *dump, struct report *report)
 {
@@ -382,6 +372,7 @@ int cli_dump(int argc, char **argv)
 {
     struct settings settings = {0};
     struct dump dump = {0};
+    json_t *documents;
     size_t count;
     int status;
 
@@ -396,7 +387,9 @@ int cli_dump(int argc, char **argv)
         return CLI_UNREACHABLE;
     }
     status = read_file(&dump, settings.files) ? CLI_OK : CLI_UNREACHABLE;
-    find_core(&dump);
+    documents = dump.document != NULL ? json_pack("[O]", dump.document) : NULL;
+    coredumps_join(documents);
+    json_decref(documents);
     if (settings.json)
         print_json(&dump);
     else

@@ -19,6 +19,7 @@
 #include "cli/event_id.h"
 #include "cli/event_table.h"
 #include "cli/filters.h"
+#include "cli/frame.h"
 #include "cli/hosts.h"
 #include "cli/item.h"
 #include "util/array.h"
@@ -155,8 +156,7 @@ static void report_older(const struct hosts *hosts, size_t shown)
     long long older = -(long long)shown;
 
     for (size_t i = 0; i < hosts_count(hosts); i++)
-        if (hosts_document(hosts, i) != NULL)
-            older += item_number(hosts_document(hosts, i), "total");
+        older += frame_total(hosts_document(hosts, i));
     if (older > 0)
         cli_error("events: %lld older events are not shown; --limit shows more", older);
 }

@@ -6,32 +6,34 @@
 
 #define LATE_INTERVALS 3
 
+/* 0 if it is not known. */
+static long long count_of(const json_t *object, const char *key)
+{
+    long long count = item_number(object, key);
+
+    return count != ITEM_UNKNOWN ? count : 0;
+}
+
 long long frame_count(const json_t *document, const char *state)
 {
     json_t *counts = json_object_get(document, "counts"), *value;
     long long sum = 0;
     const char *key;
 
-    if (state != NULL) {
-        long long count = item_number(counts, state);
-
-        return count != ITEM_UNKNOWN ? count : 0;
-    }
-    json_object_foreach(counts, key, value)
-    {
-        long long count = item_number(counts, key);
-
-        if (count != ITEM_UNKNOWN && sum < ITEM_NUMBER_MAX)
-            sum += count;
-    }
+    if (state != NULL)
+        return count_of(counts, state);
+    json_object_foreach(counts, key, value) if (sum < ITEM_NUMBER_MAX) sum += count_of(counts, key);
     return sum;
 }
 
 long long frame_unreadable(const json_t *document)
 {
-    long long count = item_number(document, "unreadable_rings");
+    return count_of(document, "unreadable_rings");
+}
 
-    return count != ITEM_UNKNOWN ? count : 0;
+long long frame_total(const json_t *document)
+{
+    return count_of(document, "total");
 }
 
 bool frame_is_late(const json_t *document, long long *ret_age_ms)

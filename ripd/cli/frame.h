@@ -13,6 +13,9 @@
 /* Of the ids in a state; NULL: in all states together. 0 where the document does not say. */
 long long frame_count(const json_t *document, const char *state);
 
+/* Items that match, also those that are not in the document. */
+long long frame_total(const json_t *document);
+
 /* Rings that ripd found and cannot read. */
 long long frame_unreadable(const json_t *document);
 

@@ -36,8 +36,10 @@ static void fill_row(const struct list *list, struct table_cell *cells, const st
 void list_begin(struct list *list)
 {
     table_settle(&list->table);
-    if (!list->json)
-        table_print_titles(&list->table);
+    if (list->json)
+        return;
+    table_write(&list->table, NULL, stdout);
+    putchar('\n');
 }
 
 void list_print_row(const struct list *list, const struct list_row *row)
@@ -49,7 +51,8 @@ void list_print_row(const struct list *list, const struct list_row *row)
         return;
     }
     fill_row(list, cells, row);
-    table_print(&list->table, cells);
+    table_write(&list->table, cells, stdout);
+    putchar('\n');
 }
 
 void list_print(struct list *list, const void *rows, size_t row_bytes, size_t count)

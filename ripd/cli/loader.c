@@ -104,12 +104,12 @@ static void load_report(struct loader *loader, const struct loader_question *que
 
 static void add_frame(struct loader_frame *frame, const json_t *document)
 {
-    long long total = item_number(document, "total"), age_ms = 0;
+    long long age_ms = 0;
 
     for (int state = 0; state < ID_STATE_COUNT; state++)
         frame->counts[state] += frame_count(document, id_state_name((enum id_state)state));
     frame->ids += frame_count(document, NULL);
-    frame->total += total != ITEM_UNKNOWN ? total : 0;
+    frame->total += frame_total(document);
     frame->unreadable += frame_unreadable(document);
     if (frame_is_late(document, &age_ms) && age_ms > frame->late_ms)
         frame->late_ms = age_ms;

@@ -343,7 +343,7 @@ static bool next_choice(const char *word, unsigned nth, struct choice *ret_choic
 static bool any_total(const struct hosts *hosts)
 {
     for (size_t i = 0; i < hosts_count(hosts); i++)
-        if (item_number(hosts_document(hosts, i), "total") > 0)
+        if (frame_total(hosts_document(hosts, i)) != 0)
             return true;
     return false;
 }
@@ -419,7 +419,7 @@ static int show(struct hosts *hosts, const struct settings *settings, const char
     if (name == NULL && settings->hosts.json)
         hosts_print_each(hosts, "threads");
     for (size_t i = 0; i < hosts_count(hosts); i++) {
-        if (item_number(hosts_document(hosts, i), "total") <= 0)
+        if (frame_total(hosts_document(hosts, i)) == 0)
             continue;
         if (name != NULL)
             found |= show_one(&report, hosts, i, settings, name);

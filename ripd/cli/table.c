@@ -77,7 +77,12 @@ void table_write(const struct table *table, const struct table_cell *cells, FILE
 {
     unsigned indent = table->indent < table->style.columns ? table->indent : 0;
     unsigned left = table->style.columns - indent;
+    struct table_cell titles[TABLE_COLUMNS_MAX];
 
+    for (size_t i = 0; cells == NULL && i < table->count; i++)
+        table_cell_format(&titles[i], "%s", table->columns[i].title);
+    if (cells == NULL)
+        cells = titles;
     fprintf(stream, "%*s", (int)indent, "");
     for (size_t i = 0; i < table->count && left > 0; i++) {
         char text[SHOWN_BYTES];
@@ -93,27 +98,6 @@ void table_write(const struct table *table, const struct table_cell *cells, FILE
                 colour != NULL ? "\x1b[0m" : "", right ? 0 : (int)padding, "", (int)gap, "");
         left = gap == 0 ? 0 : left - width - padding - gap;
     }
-}
-
-void table_print(const struct table *table, const struct table_cell *cells)
-{
-    table_write(table, cells, stdout);
-    putchar('\n');
-}
-
-void table_write_titles(const struct table *table, FILE *stream)
-{
-    struct table_cell cells[TABLE_COLUMNS_MAX];
-
-    for (size_t i = 0; i < table->count; i++)
-        table_cell_format(&cells[i], "%s", table->columns[i].title);
-    table_write(table, cells, stream);
-}
-
-void table_print_titles(const struct table *table)
-{
-    table_write_titles(table, stdout);
-    putchar('\n');
 }
 
 void table_cell_value(struct table_cell *cell, const json_t *object, const char *key)

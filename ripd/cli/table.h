@@ -58,11 +58,8 @@ struct table {
 void table_init(struct table *table, const struct table_column *columns, size_t count, bool rows_known);
 void table_fit(struct table *table, const struct table_cell *cells);
 void table_settle(struct table *table);
-void table_print_titles(const struct table *table);
-void table_print(const struct table *table, const struct table_cell *cells);
-/* The same line, without its end, on another stream. */
+/* A line without its end; cells NULL: the titles. */
 void table_write(const struct table *table, const struct table_cell *cells, FILE *stream);
-void table_write_titles(const struct table *table, FILE *stream);
 
 /* A member that is a string, with every byte in it, or a whole number; "-" for any other. */
 void table_cell_value(struct table_cell *cell, const json_t *object, const char *key);

@@ -276,10 +276,7 @@ static void put_row(const struct top *top, int row, attr_t attributes, const str
 
     if (stream == NULL)
         return;
-    if (cells != NULL)
-        table_write(table, cells, stream);
-    else
-        table_write_titles(table, stream);
+    table_write(table, cells, stream);
     fclose(stream);
     line[sizeof(line) - 1] = '\0';
     put_line(top, row, attributes, line);

@@ -165,7 +165,7 @@ static int write_stand(struct chrome *chrome, const struct known_id *known, uint
 {
     const struct replay_id *id = known->id;
     const bool idle = known->sample->idle != 0;
-    char place[KNOWN_TEXT_BYTES] = "(no breadcrumb yet)";
+    char place[KNOWN_TEXT_BYTES];
     struct json_writer writer;
     int result;
 
@@ -173,7 +173,11 @@ static int write_stand(struct chrome *chrome, const struct known_id *known, uint
         return 0;
     if (id->entry_count != 0)
         known_place_text(chrome->base.known, known->process, id->entries[0].address, place);
-    begin_record(&writer, idle ? "(idle)" : place, "X", pid_of(known->process), id->serial);
+    begin_record(&writer,
+                 idle                   ? "(idle)"
+                 : id->entry_count != 0 ? place
+                                        : "(no breadcrumb yet)",
+                 "X", pid_of(known->process), id->serial);
     write_span(chrome, &writer, idle ? "idle" : "place", id->since_wall_ns, to_wall_ns);
     result = write_record(chrome, &writer);
     return result != 0 ? result : write_trail(chrome, known);

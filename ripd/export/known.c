@@ -62,7 +62,7 @@ void known_place_text(const struct known *known, const struct process_facts *pro
 {
     const struct known_place place = known_place(known, process, address);
     const char *slash = place.frame.file != NULL ? strrchr(place.frame.file, '/') : NULL;
-    char text[3 * SYMBOL_TEXT_BYTES_MAX] = "?";
+    char text[3 * SYMBOL_TEXT_BYTES_MAX];
 
     if (place.frame.function != NULL && place.frame.file != NULL)
         snprintf(text, sizeof(text), "%s (%s:%" PRIu32 ")", place.frame.function,
@@ -71,6 +71,8 @@ void known_place_text(const struct known *known, const struct process_facts *pro
         snprintf(text, sizeof(text), "%s", place.frame.function);
     else if (place.module != NULL && !place.module->is_scripts)
         snprintf(text, sizeof(text), "%s+0x%" PRIx64, place.module->name, place.offset);
+    else
+        snprintf(text, sizeof(text), "?");
     known_clean(text, strlen(text), ret_text);
 }
 
