@@ -36,6 +36,20 @@ static void open_ring(void *context)
         rip_snap();
 }
 
+/* The end of a child's part; the system's number, since librip's fork handlers may not have run. */
+static _Noreturn void say_and_stay(void)
+{
+    word->pid = (pid_t)syscall(SYS_getpid);
+    for (;;)
+        pause();
+}
+
+static void await_word(void)
+{
+    while (word->pid == 0)
+        usleep(1000);
+}
+
 static int set_up(void **state)
 {
     word = mmap(NULL, sizeof(*word), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -169,18 +183,12 @@ TEST(a_lost_lock_is_one_warning, set_up, tear_down)
 
 static void open_ring_and_leave_a_child(void *context)
 {
-    pid_t child;
-
     open_ring(context);
-    child = fork();
-    if (child == 0) {
+    if (fork() == 0) {
         alarm(60);
-        word->pid = getpid();
-        for (;;)
-            pause();
+        say_and_stay();
     }
-    while (word->pid == 0)
-        usleep(1000);
+    await_word();
 }
 
 TEST(the_parent_ends_before_its_child_has_registered, set_up, tear_down)
@@ -212,12 +220,9 @@ static void open_ring_and_register_a_child(void *context)
     if (fork() == 0) {
         prctl(PR_SET_PDEATHSIG, SIGKILL);
         rip_init(2, "two", 3, 0, 0);
-        word->pid = getpid();
-        for (;;)
-            pause();
+        say_and_stay();
     }
-    while (word->pid == 0)
-        usleep(1000);
+    await_word();
 }
 
 TEST(a_child_is_a_process_of_its_own, set_up, tear_down)
@@ -273,12 +278,9 @@ static void open_ring_and_share_descriptors(void *context)
     open_ring(context);
     if (syscall(SYS_clone, CLONE_FILES | SIGCHLD, NULL, NULL, NULL, NULL) == 0) {
         alarm(60);
-        word->pid = (pid_t)syscall(SYS_getpid);
-        for (;;)
-            pause();
+        say_and_stay();
     }
-    while (word->pid == 0)
-        usleep(1000);
+    await_word();
 }
 
 TEST(a_lock_that_outlives_its_owner, set_up, tear_down)
@@ -310,6 +312,12 @@ static void put_process(struct scene *scene, uint32_t pid, uint64_t start_time_t
     ring_stage_write(&scene->stage, name, text, strlen(text));
 }
 
+static void refresh_by_made_up_proc(struct scene *scene)
+{
+    scene_watch(scene, "", NULL, ring_stage_path(&scene->stage, "proc"));
+    scene_refresh(scene);
+}
+
 static void claim(struct scene *scene, uint32_t pid, uint64_t start_time_ticks, uint32_t flags,
                   struct ring_builder *ring)
 {
@@ -328,8 +336,7 @@ TEST(a_reused_pid, set_up, tear_down)
 
     claim(scene, 500, 1000, 0, &ring);
     put_process(scene, 500, 1000, getuid());
-    scene_watch(scene, "", NULL, ring_stage_path(&scene->stage, "proc"));
-    scene_refresh(scene);
+    refresh_by_made_up_proc(scene);
     assert_int_equal(verdict_of(scene, 0), PROCESS_ALIVE);
     assert_int_equal(scene->noticed[NOTICE_UNATTESTED], 0); /* it never claimed a lock */
     put_process(scene, 500, 1001, getuid());
@@ -373,6 +380,14 @@ static void assert_origin(struct scene *scene, const char *command_line)
     process_facts_unref(facts);
 }
 
+static void assert_no_origin(struct scene *scene)
+{
+    struct process_facts *facts = facts_of_first(scene);
+
+    assert_null(facts->origin);
+    process_facts_unref(facts);
+}
+
 static void assert_runs_our_program(struct scene *scene)
 {
     struct process_facts *facts = facts_of_first(scene);
@@ -405,8 +420,7 @@ TEST(the_origin_of_a_process, set_up, tear_down)
     claim(scene, 500, 1000, 0, &ring);
     put_process(scene, 500, 1000, getuid());
     put_origin(scene, 500, "checkout", "0::/lxc/web1/system.slice/checkout.service\n");
-    scene_watch(scene, "", NULL, ring_stage_path(&scene->stage, "proc"));
-    scene_refresh(scene);
+    refresh_by_made_up_proc(scene);
     assert_origin(scene, "checkout");
     put_origin(scene, 500, "another", "0::/\n"); /* it is read once */
     scene->now_mono_ns += REGISTRY_RECHECK_NS;
@@ -423,15 +437,11 @@ TEST(an_origin_that_comes_late, set_up, tear_down)
 {
     struct scene *scene = *state;
     struct ring_builder ring;
-    struct process_facts *facts;
 
     claim(scene, 500, 1000, 0, &ring);
     ring_stage_put_stat(&scene->stage, 500, "500 (x) S 1 1 1 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 1000 0");
-    scene_watch(scene, "", NULL, ring_stage_path(&scene->stage, "proc"));
-    scene_refresh(scene); /* its status cannot be read: it is not known whose it is */
-    facts = facts_of_first(scene);
-    assert_null(facts->origin);
-    process_facts_unref(facts);
+    refresh_by_made_up_proc(scene); /* its status cannot be read: it is not known whose it is */
+    assert_no_origin(scene);
     put_process(scene, 500, 1000, getuid());
     put_origin(scene, 500, "checkout", "0::/lxc/web1/system.slice/checkout.service\n");
     scene_refresh(scene);
@@ -445,18 +455,14 @@ TEST(nothing_of_a_set_user_id_program, set_up, tear_down)
     static const char status[] = "Name:\tx\nUid:\t1234\t0\t0\t0\nNSpid:\t500\n";
     struct scene *scene = *state;
     struct ring_builder ring;
-    struct process_facts *facts;
 
     claim(scene, 500, 1000, 0, &ring);
     put_process(scene, 500, 1000, getuid());
     put_origin(scene, 500, "secret", "0::/system.slice/secret.service\n");
     ring_stage_write(&scene->stage, "proc/500/status", status, sizeof(status) - 1);
-    scene_watch(scene, "", NULL, ring_stage_path(&scene->stage, "proc"));
-    scene_refresh(scene);
+    refresh_by_made_up_proc(scene);
     assert_int_equal(verdict_of(scene, 0), getuid() == 0 ? PROCESS_ALIVE : PROCESS_UNKNOWN);
-    facts = facts_of_first(scene);
-    assert_null(facts->origin);
-    process_facts_unref(facts);
+    assert_no_origin(scene);
     ring_stage_release(&ring);
 }
 
@@ -474,8 +480,7 @@ TEST(nothing_of_another_users_process, set_up, tear_down)
     }
     put_process(scene, 500, 1000, 0);
     put_origin(scene, 500, "secret", "0::/system.slice/secret.service\n");
-    scene_watch(scene, "", NULL, ring_stage_path(&scene->stage, "proc"));
-    scene_refresh(scene);
+    refresh_by_made_up_proc(scene);
     facts = facts_of_first(scene);
     assert_null(facts->origin);
     assert_int_equal(facts->pid, 0);
@@ -516,8 +521,7 @@ TEST(a_reused_pid_under_a_lock, set_up, tear_down)
     locker = ring_stage_start(lock_foreign_byte, NULL, NULL);
     ring_builder_process(&ring, 0)->pid = (uint32_t)locker;
     put_process(scene, (uint32_t)locker, 1000, getuid());
-    scene_watch(scene, "", NULL, ring_stage_path(&scene->stage, "proc"));
-    scene_refresh(scene);
+    refresh_by_made_up_proc(scene);
     assert_int_equal(verdict_of(scene, 0), PROCESS_ATTESTED);
     assert_true(registry_process_holds(scene->registry, ring_named(scene, "ring"), 0));
     put_process(scene, (uint32_t)locker, 2000, getuid());
@@ -543,8 +547,7 @@ TEST(another_users_process_is_not_attested, set_up, tear_down)
     locker = ring_stage_start(lock_foreign_byte, NULL, NULL);
     ring_builder_process(&ring, 0)->pid = (uint32_t)locker;
     put_process(scene, (uint32_t)locker, 1000, 0); /* as if it had exec'ed a set-user-id program */
-    scene_watch(scene, "", NULL, ring_stage_path(&scene->stage, "proc"));
-    scene_refresh(scene);
+    refresh_by_made_up_proc(scene);
     assert_int_not_equal(verdict_of(scene, 0), PROCESS_ATTESTED);
     put_process(scene, (uint32_t)locker, 1000, 1234);
     scene->now_mono_ns += REGISTRY_RECHECK_NS;
@@ -708,12 +711,9 @@ static void open_ring_in_a_namespace(void *context)
             abort();
         while (word->tid == 0)
             usleep(1000);
-        word->pid = getpid();
-        for (;;)
-            pause();
+        say_and_stay();
     }
-    while (word->pid == 0)
-        usleep(1000);
+    await_word();
 }
 
 /* The holder of a lock is found by its number inside the namespace, but not where the record names no namespace. */
