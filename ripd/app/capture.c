@@ -95,8 +95,8 @@ static void report(const struct pending *pending)
     char quoted[LOG_QUOTED_BYTES];
 
     log_line(LOG_LEVEL_INFO, "captured: ring=%s pid=%u how=%s signal=%s ids=%u",
-             log_quote(pending->ring_name, strlen(pending->ring_name), quoted), facts->process->pid,
-             capture_end_name(facts->end), facts->signal != NULL ? facts->signal : "-", facts->id_count);
+             log_quote_text(pending->ring_name, quoted), facts->process->pid, capture_end_name(facts->end),
+             facts->signal != NULL ? facts->signal : "-", facts->id_count);
 }
 
 /* Hands it over to the thread that writes. */

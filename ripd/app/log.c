@@ -179,3 +179,8 @@ const char *log_quote(const void *bytes, size_t length, char ret_text[LOG_QUOTED
     ret_text[used] = '\0';
     return ret_text;
 }
+
+const char *log_quote_text(const char *text, char ret_text[LOG_QUOTED_BYTES])
+{
+    return log_quote(text, strlen(text), ret_text);
+}

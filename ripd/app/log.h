@@ -51,5 +51,6 @@ uint64_t log_missed_count(void);
 /* "bytes" in double quotes, escaped; cut with "..." where it does not fit. Returns ret_text. */
 #define LOG_QUOTED_BYTES 320u
 const char *log_quote(const void *bytes, size_t length, char ret_text[LOG_QUOTED_BYTES]);
+const char *log_quote_text(const char *text, char ret_text[LOG_QUOTED_BYTES]);
 
 #endif

@@ -72,7 +72,7 @@ static void on_trouble(void *context, const struct symbols_trouble *trouble)
         log_line(LOG_LEVEL_WARNING, "symbolizer ended, started again when it is needed: reason=%s", text_of(trouble));
     else
         log_line(LOG_LEVEL_WARNING, "symbolizer ended: reason=%s file=%s file_is_tried_again=%s", text_of(trouble),
-                 log_quote(trouble->path, strlen(trouble->path), quoted), trouble->given_up ? "no" : "yes");
+                 log_quote_text(trouble->path, quoted), trouble->given_up ? "no" : "yes");
 }
 
 void naming_open(struct naming *ret_naming, struct registry *registry, struct fetch *fetch,

@@ -93,10 +93,9 @@ static void log_denied(const struct item *item, const struct kernel_facts *kerne
         if ((kernel->denied >> bit & 1) != 0)
             text_append(fields, sizeof(fields), "%s%s", fields[0] != '\0' ? "," : "",
                         kernel_denied_name((enum kernel_denied)bit));
-    log_line(LOG_LEVEL_INFO,
-             "what threads of a process wait for may not be read: ring=%s pid=%" PRIu32 " comm=%s null=%s",
-             log_quote(item->ring_name, strlen(item->ring_name), ring), item->process->pid,
-             log_quote(item->process->comm, strlen(item->process->comm), comm), fields);
+    log_line(
+        LOG_LEVEL_INFO, "what threads of a process wait for may not be read: ring=%s pid=%" PRIu32 " comm=%s null=%s",
+        log_quote_text(item->ring_name, ring), item->process->pid, log_quote_text(item->process->comm, comm), fields);
 }
 
 void privileges_log_denied(struct privileges *privileges, const struct snapshot *snapshot, uint64_t now_mono_ns)

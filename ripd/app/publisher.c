@@ -38,7 +38,7 @@ static void report_found(const struct publisher *publisher)
     struct event_history_found found;
 
     event_history_found(publisher->history, &found);
-    log_quote(path, strlen(path), quoted);
+    log_quote_text(path, quoted);
     log_line(LOG_LEVEL_INFO, "event history: directory=%s events=%zu open=%zu last=%" PRIu64, quoted, found.event_count,
              found.open_count, found.sequence);
     if (found.torn)
@@ -49,7 +49,7 @@ static void report_found(const struct publisher *publisher)
                  found.damaged_count);
     if (found.aside != NULL)
         log_line(LOG_LEVEL_WARNING, "event history: a file that is none was moved out of the way: directory=%s name=%s",
-                 quoted, log_quote(found.aside, strlen(found.aside), aside));
+                 quoted, log_quote_text(found.aside, aside));
 }
 
 int publisher_new(struct publisher **ret_publisher, const struct publisher_options *options)
@@ -167,7 +167,7 @@ static void report_state(struct publisher *publisher, const struct event_history
 
     if (state->error == publisher->error && late == publisher->late)
         return;
-    log_quote(path, strlen(path), quoted);
+    log_quote_text(path, quoted);
     if (state->error != 0 && state->error != publisher->error)
         log_line(LOG_LEVEL_ERROR, "event history: cannot be written, events are announced without: directory=%s: %s",
                  quoted, strerror(-state->error));

@@ -50,6 +50,5 @@ void reload_report(const struct config *config, int status, const struct reload 
     }
     if (reload->refused[0] != '\0')
         log_line(LOG_LEVEL_WARNING, "changed, but takes a restart: keys=\"%s\"", reload->refused);
-    log_line(LOG_LEVEL_INFO, "reloaded: file=%s changed=\"%s\"", log_quote(config->file, strlen(config->file), file),
-             reload->applied);
+    log_line(LOG_LEVEL_INFO, "reloaded: file=%s changed=\"%s\"", log_quote_text(config->file, file), reload->applied);
 }

@@ -108,10 +108,10 @@ void report_notices(struct report_budget *budget, uint64_t now_mono_ns, const st
         const char *reason = notices[i].reason;
         char quoted_name[LOG_QUOTED_BYTES], quoted_reason[LOG_QUOTED_BYTES];
 
-        log_quote(name, strlen(name), quoted_name);
+        log_quote_text(name, quoted_name);
         if (reason != NULL)
             log_line(line->level, "%s name=%s reason=%s", line->text, quoted_name,
-                     log_quote(reason, strlen(reason), quoted_reason));
+                     log_quote_text(reason, quoted_reason));
         else
             log_line(line->level, "%s name=%s", line->text, quoted_name);
     }

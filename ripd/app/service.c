@@ -85,14 +85,14 @@ void service_report_sockets(const struct service *service, const struct http *ht
         char quoted[LOG_QUOTED_BYTES];
 
         log_line(LOG_LEVEL_INFO, "socket passed by the service manager: descriptor=%d name=%s address=%s",
-                 passed->descriptor, log_quote(passed->name, strlen(passed->name), quoted), http_address(http, i));
+                 passed->descriptor, log_quote_text(passed->name, quoted), http_address(http, i));
     }
     if (service->diag != NULL) {
         char quoted[LOG_QUOTED_BYTES];
 
         log_line(LOG_LEVEL_INFO,
                  "socket passed by the service manager: descriptor=%d name=%s address=netlink:sock-diag",
-                 service->diag->number, log_quote(service->diag->name, strlen(service->diag->name), quoted));
+                 service->diag->number, log_quote_text(service->diag->name, quoted));
     }
 }
 

@@ -97,8 +97,8 @@ struct item {
     uint32_t id;
     uint32_t tid; /* in the daemon's pid namespace where that is known; 0 = on no thread, or not known */
     uint8_t kind;
-    uint8_t call; /* enum rip_call */
-    uint8_t name_bytes;
+    uint8_t call;       /* enum rip_call */
+    uint8_t name_bytes; /* at most so many: who fills it in sees to that, here and in note_bytes */
     uint8_t name[RIP_NAME_BYTES];
     uint8_t note_bytes; /* 0 = it has none */
     uint8_t note[RIP_NOTE_BYTES];

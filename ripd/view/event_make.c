@@ -33,9 +33,9 @@ static void fill_subject(struct event *event, const struct item *item)
     event->tid = item->tid;
     event->pid = item->process != NULL ? item->process->pid : 0;
     strncpy(event->ring, item->ring_name, sizeof(event->ring) - 1);
-    event->name_bytes = item->name_bytes < RIP_NAME_BYTES ? item->name_bytes : RIP_NAME_BYTES;
+    event->name_bytes = item->name_bytes;
     memcpy(event->name, item->name, event->name_bytes);
-    event->note_bytes = item->note_bytes < RIP_NOTE_BYTES ? item->note_bytes : RIP_NOTE_BYTES;
+    event->note_bytes = item->note_bytes;
     memcpy(event->note, item->note, event->note_bytes);
     if (item->process != NULL)
         memcpy(event->comm, item->process->comm, sizeof(event->comm));
@@ -58,7 +58,7 @@ static uint8_t node_name(const struct waits_node *node, uint8_t ret_name[RIP_NAM
     if (node->kind == WAITS_GONE)
         return (uint8_t)snprintf((char *)ret_name, RIP_NAME_BYTES, "thread %" PRIu32 ", which is gone", node->holder);
     memcpy(ret_name, node->name, RIP_NAME_BYTES);
-    return node->name_bytes < RIP_NAME_BYTES ? node->name_bytes : RIP_NAME_BYTES;
+    return node->name_bytes;
 }
 
 /* Whom the line in the log names, as the first of "waits_for"; the summary beside it has more of the chain. */

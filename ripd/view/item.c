@@ -281,7 +281,7 @@ void item_write_verdict(struct json_writer *writer, const struct sighting *sight
 
 static void write_name(struct json_writer *writer, const struct item *item)
 {
-    json_bytes(writer, "name", item->name, item->name_bytes < RIP_NAME_BYTES ? item->name_bytes : RIP_NAME_BYTES);
+    json_bytes(writer, "name", item->name, item->name_bytes);
 }
 
 static const char *source_of(const struct item *item)
@@ -302,7 +302,7 @@ void item_write_who(struct json_writer *writer, const struct item *item)
     if (item == NULL || item->note_bytes == 0)
         json_none(writer, "note");
     else
-        json_bytes(writer, "note", item->note, item->note_bytes < RIP_NOTE_BYTES ? item->note_bytes : RIP_NOTE_BYTES);
+        json_bytes(writer, "note", item->note, item->note_bytes);
     if (!json_open_known(writer, "process", '{', item != NULL && item->process != NULL))
         return;
     item_write_process(writer, item->process);

@@ -118,7 +118,7 @@ static struct who who_of(const struct item *item)
 {
     return (struct who){
         .name = item->name,
-        .name_bytes = item->name_bytes < RIP_NAME_BYTES ? item->name_bytes : RIP_NAME_BYTES,
+        .name_bytes = item->name_bytes,
         .id = item->id,
         .comm = item->process != NULL ? item->process->comm : "",
         .pid = item->process != NULL ? item->process->pid : 0,
