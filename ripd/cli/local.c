@@ -152,14 +152,14 @@ static void unjudge(json_t *item)
 }
 
 /* NULL: no memory. */
-static json_t *read_document(const struct document_frame *frame, const char *body)
+static json_t *read_document(const struct document *made)
 {
     char *head = NULL, *text = NULL;
     json_t *document = NULL;
     size_t head_bytes;
 
-    if (document_head(frame, frame->scanned_mono_ns, frame->scanned_mono_ns, &head, &head_bytes) == 0 &&
-        asprintf(&text, "%s%s", head, body) >= 0)
+    if (document_head(made, made->scanned_mono_ns, made->scanned_mono_ns, &head, &head_bytes) == 0 &&
+        asprintf(&text, "%s%s", head, made->body) >= 0)
         document = json_loads(text, JSON_ALLOW_NUL, NULL);
     free(head);
     free(text);
@@ -170,27 +170,26 @@ static json_t *make_document(const struct local *local, const struct query *quer
 {
     const bool is_list = kind == DOCUMENT_STALLS || kind == DOCUMENT_THREADS;
     struct page *page = NULL;
-    struct document_frame frame;
+    struct document made = {.body = NULL};
     json_t *document = NULL, *item;
-    char *body = NULL;
-    size_t bytes, i;
+    size_t i;
     int result = -ENOMEM;
 
     if (kind == DOCUMENT_RINGS) {
-        result = document_rings_body(local->snapshot, query, &frame, &body, &bytes);
+        result = document_rings_body(local->snapshot, query, &made);
     } else if ((page = describe_page(local->registry, local->detector, query, local->snapshot)) != NULL) {
         for (i = 0; i < page->count; i++)
             names_add_item(local->names, page->sightings[i].item, is_list ? 1 : QUERY_TRAIL_MAX);
-        result = document_page_body(kind, page, QUERY_TRAIL_MAX, &frame, &body, &bytes);
+        result = document_page_body(kind, page, QUERY_TRAIL_MAX, &made);
     }
     if (result == 0)
-        document = read_document(&frame, body);
+        document = read_document(&made);
     if (is_list)
         json_array_foreach(json_object_get(document, kind == DOCUMENT_STALLS ? "stalls" : "threads"), i, item)
             unjudge(item);
     else
         unjudge(json_object_get(document, "thread"));
-    free(body);
+    free(made.body);
     page_unref(page);
     return document;
 }

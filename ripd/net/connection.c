@@ -216,7 +216,8 @@ static const char *connection_field(const struct connection *connection)
 
 static int write_head(struct connection *connection, const struct answer *answer)
 {
-    size_t length = answer->text_bytes + answer->constant_bytes + (answer->list == NULL ? 0 : answer->list->length);
+    size_t length =
+        answer->text_bytes + answer->constant_bytes + (answer->list == NULL ? 0 : answer->list->document.body_bytes);
     char content[128] = "", cache[64 + ETAG_TEXT_BYTES] = "Cache-Control: no-store\r\n";
 
     if (answer->content_type != NULL)
@@ -249,9 +250,12 @@ static void release_list(const void *data, size_t length, void *argument)
 
 static int add_list(struct connection *connection, struct list *list)
 {
-    if (list->length <= COPIED_BYTES_MAX)
-        return evbuffer_add(connection->output, list->text, list->length);
-    if (evbuffer_add_reference(connection->output, list->text, list->length, release_list, list_ref(list)) == 0)
+    const char *body = list->document.body;
+    const size_t bytes = list->document.body_bytes;
+
+    if (bytes <= COPIED_BYTES_MAX)
+        return evbuffer_add(connection->output, body, bytes);
+    if (evbuffer_add_reference(connection->output, body, bytes, release_list, list_ref(list)) == 0)
         return 0;
     list_unref(list);
     return -1;

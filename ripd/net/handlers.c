@@ -55,16 +55,16 @@ void answer_list(struct connection *connection, struct list *list)
     struct answer answer = {
         .status = 200,
         .content_type = JSON_TYPE,
-        .extra_fields = list->frame.kind == DOCUMENT_EVENTS ? EVENTS_FIELDS : NULL,
+        .extra_fields = list->document.kind == DOCUMENT_EVENTS ? EVENTS_FIELDS : NULL,
         .list = list,
         .tag = list->tag,
     };
 
-    if (list->frame.kind == DOCUMENT_THREAD && list->frame.returned == 0)
+    if (list->document.kind == DOCUMENT_THREAD && list->document.returned == 0)
         connection_problem(connection, 404, "No live id of that number is in a ring of that name.", NULL, NULL);
     else if (span_equals(tags, "*") || preference_names_tag(tags, list->tag))
-        answer_not_modified(connection, list->frame.kind, list->tag);
-    else if (document_head(&list->frame, clock_wall_ns(), clock_mono_ns(), &answer.text, &answer.text_bytes) < 0)
+        answer_not_modified(connection, list->document.kind, list->tag);
+    else if (document_head(&list->document, clock_wall_ns(), clock_mono_ns(), &answer.text, &answer.text_bytes) < 0)
         connection_problem(connection, 500, NO_MEMORY, NULL, NULL);
     else
         connection_answer(connection, &answer);
@@ -110,13 +110,11 @@ static bool answer_kept(struct connection *connection, enum document_kind kind, 
     return true;
 }
 
-/* Keeps a list just made, and answers with it. Takes over text. */
-static void answer_made(struct connection *connection, uint64_t version, int status, const struct document_frame *frame,
-                        char *text, size_t length)
+/* Keeps a list just made, and answers with it. Takes over its body, if status is 0. */
+static void answer_made(struct connection *connection, uint64_t version, int status, const struct document *document)
 {
     struct list *list =
-        status < 0 ? NULL
-                   : lists_add(connection->server->lists, connection_key(connection), version, frame, text, length);
+        status < 0 ? NULL : lists_add(connection->server->lists, connection_key(connection), version, document);
 
     if (list == NULL) {
         connection_problem(connection, 500, NO_MEMORY, NULL, NULL);
@@ -130,10 +128,8 @@ static void answer_made(struct connection *connection, uint64_t version, int sta
 /* A list of ids, or of groups of them, which the scanner has unless query_is_local(). */
 static void answer_ids(struct connection *connection, const struct query *query, enum document_kind kind)
 {
-    struct document_frame frame;
+    struct document document;
     struct page *page;
-    size_t length;
-    char *text;
     int status;
 
     if (answer_kept(connection, kind, scan_of(connection)))
@@ -142,8 +138,8 @@ static void answer_ids(struct connection *connection, const struct query *query,
     if (page == NULL || page->count > HTTP_BUILD_ITEMS_AT_ONCE) {
         pending_join(connection, kind, query);
     } else {
-        status = document_page_body(kind, page, query->trail_count, &frame, &text, &length);
-        answer_made(connection, page->snapshot->sequence, status, &frame, text, length);
+        status = document_page_body(kind, page, query->trail_count, &document);
+        answer_made(connection, page->snapshot->sequence, status, &document);
     }
     page_unref(page);
 }
@@ -188,15 +184,13 @@ static void handle_locations(struct connection *connection, struct query *query)
 
 static void handle_rings(struct connection *connection, struct query *query)
 {
-    struct document_frame frame;
-    size_t length;
-    char *text;
+    struct document document;
     int status;
 
     if (answer_kept(connection, DOCUMENT_RINGS, scan_of(connection)))
         return;
-    status = document_rings_body(connection->server->snapshot, query, &frame, &text, &length);
-    answer_made(connection, frame.sequence, status, &frame, text, length);
+    status = document_rings_body(connection->server->snapshot, query, &document);
+    answer_made(connection, document.sequence, status, &document);
 }
 
 /* The events held that the query shows, newest first. Its array is the caller's to free. -ENOMEM. */
@@ -239,10 +233,8 @@ static void handle_events(struct connection *connection, struct query *query)
     const struct server *server = connection->server;
     /* of a time that ends with the scan, events leave the list without a new one */
     uint64_t version = server->events.newest_sequence + (query->since_ago_ns != 0 ? scan_of(connection) : 0);
-    struct document_frame frame;
+    struct document document;
     struct event_page page;
-    size_t length = 0;
-    char *text = NULL;
     int status;
 
     if (preference_is_stream(connection->request.fields[FIELD_ACCEPT].value)) {
@@ -253,10 +245,10 @@ static void handle_events(struct connection *connection, struct query *query)
         return;
     status = select_events(server, query, &page);
     if (status == 0) {
-        status = document_events_body(server->snapshot, query, &page, &frame, &text, &length);
+        status = document_events_body(server->snapshot, query, &page, &document);
         free(page.events);
     }
-    answer_made(connection, version, status, &frame, text, length);
+    answer_made(connection, version, status, &document);
 }
 
 static int process_usage(struct health_process *ret_process)

@@ -48,8 +48,8 @@ void list_unref(struct list *list)
 {
     if (list == NULL || --list->references != 0)
         return;
-    list->lists->bytes -= list->length;
-    free(list->text);
+    list->lists->bytes -= list->document.body_bytes;
+    free(list->document.body);
     free(list);
 }
 
@@ -73,7 +73,7 @@ struct list *lists_find(struct lists *lists, struct span key, uint64_t sequence,
     for (size_t i = 0; i < LISTS_KEPT_MAX; i++) {
         struct list *list = lists->kept[i].list;
 
-        if (list == NULL || list->frame.sequence != sequence || list->version != version ||
+        if (list == NULL || list->document.sequence != sequence || list->version != version ||
             list->key_length != key.length || memcmp(list->key, key.bytes, key.length) != 0)
             continue;
         lists->kept[i].last_used = ++lists->uses;
@@ -96,7 +96,7 @@ static struct kept *make_room(struct lists *lists, size_t length)
                 room = kept;
                 continue;
             }
-            bytes += kept->list->length;
+            bytes += kept->list->document.body_bytes;
             if (oldest == NULL || kept->last_used < oldest->last_used)
                 oldest = kept;
         }
@@ -106,29 +106,26 @@ static struct kept *make_room(struct lists *lists, size_t length)
     }
 }
 
-struct list *lists_add(struct lists *lists, struct span key, uint64_t version, const struct document_frame *frame,
-                       char *text, size_t length)
+struct list *lists_add(struct lists *lists, struct span key, uint64_t version, const struct document *document)
 {
     struct list *list = malloc(sizeof(*list) + key.length);
     struct kept *kept;
 
     if (list == NULL) {
-        free(text);
+        free(document->body);
         return NULL;
     }
     *list = (struct list){
         .references = 2,
         .lists = lists,
         .version = version,
-        .frame = *frame,
-        .text = text,
-        .length = length,
+        .document = *document,
         .key_length = key.length,
     };
     memcpy(list->key, key.bytes, key.length);
     list_tag(lists, key, version, list->tag);
-    lists->bytes += length;
-    kept = make_room(lists, length);
+    lists->bytes += document->body_bytes;
+    kept = make_room(lists, document->body_bytes);
     kept->list = list;
     kept->last_used = ++lists->uses;
     return list;
@@ -137,6 +134,6 @@ struct list *lists_add(struct lists *lists, struct span key, uint64_t version, c
 void lists_forget_before(struct lists *lists, uint64_t sequence)
 {
     for (size_t i = 0; i < LISTS_KEPT_MAX; i++)
-        if (lists->kept[i].list != NULL && lists->kept[i].list->frame.sequence < sequence)
+        if (lists->kept[i].list != NULL && lists->kept[i].list->document.sequence < sequence)
             drop(&lists->kept[i]);
 }

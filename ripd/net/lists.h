@@ -27,9 +27,7 @@ struct list {
     struct lists *lists;
     uint64_t version; /* of the list of that key: its scan, or its newest event */
     char tag[ETAG_TEXT_BYTES];
-    struct document_frame frame;
-    char *text;
-    size_t length;
+    struct document document;
     size_t key_length;
     char key[];
 };
@@ -41,9 +39,8 @@ void lists_free(struct lists *lists); /* when no list is left */
 /* The tag that the list of a key has, or would have. */
 void list_tag(const struct lists *lists, struct span key, uint64_t version, char ret_tag[ETAG_TEXT_BYTES]);
 
-/* Keeps a new list, with a reference for the caller. Takes over text, also when it fails. NULL: no memory. */
-struct list *lists_add(struct lists *lists, struct span key, uint64_t version, const struct document_frame *frame,
-                       char *text, size_t length);
+/* Keeps a new list, with a reference for the caller. Takes over the body, also when it fails. NULL: no memory. */
+struct list *lists_add(struct lists *lists, struct span key, uint64_t version, const struct document *document);
 /* The kept one of that scan and version, not referenced for the caller, or NULL. */
 struct list *lists_find(struct lists *lists, struct span key, uint64_t sequence, uint64_t version);
 void lists_forget_before(struct lists *lists, uint64_t sequence);

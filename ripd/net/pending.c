@@ -41,7 +41,6 @@ struct pending_queries {
     uint64_t last_ticket;
     struct pending_query *building; /* the list of this one; NULL = none */
     struct document_build *build;
-    struct document_frame frame; /* of it */
     struct event *build_event;
 };
 
@@ -130,11 +129,10 @@ static void ask_next(struct pending_queries *queries)
     }
 }
 
-static void finish(struct pending_queries *queries, struct pending_query *query, const struct document_frame *frame,
-                   char *text, size_t length)
+static void finish(struct pending_queries *queries, struct pending_query *query, const struct document *document)
 {
-    struct list *list = lists_add(queries->server->lists, (struct span){query->key, query->key_length}, frame->sequence,
-                                  frame, text, length);
+    struct list *list =
+        lists_add(queries->server->lists, (struct span){query->key, query->key_length}, document->sequence, document);
 
     connections_drop_stalled(queries->server);
     answer_all(query, list, NO_MEMORY);
@@ -147,8 +145,7 @@ static void on_build(evutil_socket_t descriptor, short what, void *argument)
 {
     struct pending_queries *queries = argument;
     struct pending_query *query;
-    char *text = NULL;
-    size_t length = 0;
+    struct document document;
     int status = -1;
 
     (void)descriptor;
@@ -161,14 +158,14 @@ static void on_build(evutil_socket_t descriptor, short what, void *argument)
     if (query == NULL)
         return;
     if (queries->building == NULL) {
-        queries->build = document_build_new(query->kind, query->page, query->query.trail_count, &queries->frame);
+        queries->build = document_build_new(query->kind, query->page, query->query.trail_count);
         queries->building = query;
     }
     if (queries->build != NULL)
-        status = document_build_step(queries->build, HTTP_BUILD_BYTES_PER_TURN, &text, &length);
+        status = document_build_step(queries->build, HTTP_BUILD_BYTES_PER_TURN, &document);
     build_soon(queries);
     if (status == 0)
-        finish(queries, query, &queries->frame, text, length);
+        finish(queries, query, &document);
     else if (status < 0)
         give_up(queries, query, NO_MEMORY);
 }
@@ -266,9 +263,7 @@ static bool is_long(const struct page *page)
 void pending_complete(struct pending_queries *queries, uint64_t ticket, struct page *page)
 {
     struct pending_query *query = queries->oldest;
-    struct document_frame frame;
-    size_t length;
-    char *text;
+    struct document document;
 
     while (query != NULL && (query->ticket != ticket || query->state != PENDING_ASKED))
         query = query->next;
@@ -282,8 +277,8 @@ void pending_complete(struct pending_queries *queries, uint64_t ticket, struct p
         remove_query(queries, query);
     else if (is_long(page))
         build_soon(queries);
-    else if (document_page_body(query->kind, page, query->query.trail_count, &frame, &text, &length) == 0)
-        finish(queries, query, &frame, text, length);
+    else if (document_page_body(query->kind, page, query->query.trail_count, &document) == 0)
+        finish(queries, query, &document);
     else
         give_up(queries, query, NO_MEMORY);
     ask_next(queries);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * documents.c - the frame that every list document has, the lists, and the documents that are no list. Pure.
+ * documents.c - the head that every list document has, the lists, and the documents that are no list. Pure.
  *
  * Guarantees, besides those of documents.h
- *   D. The keys of the frame come in one order: schema, generated_at, scan, counts, unreadable_rings, total, returned,
- *      next, the list.
+ *   D. The keys of the head come in one order: schema, generated_at, scan, counts, unreadable_rings, total, returned,
+ *      next; then comes the list.
  *   E. "next" is there only when more follow; it names the last item returned.
  *   F. A problem may quote what a client sent: its detail and parameter are shown like any bytes of unknown origin.
  */
@@ -44,35 +44,35 @@ static void write_counts(struct json_writer *writer, const uint64_t *counts)
     json_close(writer);
 }
 
-int document_head(const struct document_frame *frame, uint64_t now_wall_ns, uint64_t now_mono_ns, char **ret_text,
+int document_head(const struct document *document, uint64_t now_wall_ns, uint64_t now_mono_ns, char **ret_text,
                   size_t *ret_length)
 {
-    uint64_t scanned_ns = frame->scanned_mono_ns;
+    uint64_t scanned_ns = document->scanned_mono_ns;
     char cursor[CURSOR_TEXT_BYTES];
     struct json_writer writer;
 
-    json_begin(&writer, kinds[frame->kind].schema);
+    json_begin(&writer, kinds[document->kind].schema);
     json_time(&writer, "generated_at", now_wall_ns);
     json_open(&writer, "scan", '{');
-    json_uint(&writer, "sequence", frame->sequence);
+    json_uint(&writer, "sequence", document->sequence);
     json_ms(&writer, "age_ms", now_mono_ns > scanned_ns ? now_mono_ns - scanned_ns : 0);
-    json_ms(&writer, "interval_ms", frame->interval_ns);
+    json_ms(&writer, "interval_ms", document->interval_ns);
     json_close(&writer);
-    write_counts(&writer, frame->counts);
-    json_uint(&writer, "unreadable_rings", frame->unreadable_ring_count);
-    json_uint(&writer, "total", frame->total);
-    json_uint(&writer, "returned", frame->returned);
-    if (frame->more) {
-        cursor_format(&frame->next, cursor);
+    write_counts(&writer, document->counts);
+    json_uint(&writer, "unreadable_rings", document->unreadable_ring_count);
+    json_uint(&writer, "total", document->total);
+    json_uint(&writer, "returned", document->returned);
+    if (document->more) {
+        cursor_format(&document->next, cursor);
         json_text(&writer, "next", cursor);
     }
     return json_finish(&writer, ret_text, ret_length); /* the object is ended by the body */
 }
 
-static struct document_frame frame_of(enum document_kind kind, const struct snapshot *snapshot,
-                                      const uint64_t counts[ID_STATE_COUNT])
+static struct document document_of(enum document_kind kind, const struct snapshot *snapshot,
+                                   const uint64_t counts[ID_STATE_COUNT])
 {
-    struct document_frame frame = {
+    struct document document = {
         .kind = kind,
         .sequence = snapshot->sequence,
         .scanned_mono_ns = snapshot->scanned_mono_ns,
@@ -80,8 +80,8 @@ static struct document_frame frame_of(enum document_kind kind, const struct snap
         .unreadable_ring_count = snapshot_unreadable_count(snapshot),
     };
 
-    memcpy(frame.counts, counts, sizeof(frame.counts));
-    return frame;
+    memcpy(document.counts, counts, sizeof(document.counts));
+    return document;
 }
 
 /* A body goes on where the head stops: inside its object, after a value. */
@@ -100,10 +100,15 @@ static int finish(struct json_writer *writer, char **ret_text, size_t *ret_lengt
     return json_finish(writer, ret_text, ret_length);
 }
 
+static int finish_body(struct json_writer *writer, struct document *document)
+{
+    return finish(writer, &document->body, &document->body_bytes);
+}
+
 /* Lists of ids and of groups of ids */
 
 struct document_build {
-    enum document_kind kind;
+    struct document document;
     struct page *page; /* a reference */
     uint32_t trail_count;
     size_t next; /* item */
@@ -111,20 +116,17 @@ struct document_build {
     struct json_writer writer;
 };
 
-struct document_build *document_build_new(enum document_kind kind, struct page *page, uint32_t trail_count,
-                                          struct document_frame *ret_frame)
+struct document_build *document_build_new(enum document_kind kind, struct page *page, uint32_t trail_count)
 {
-    struct document_frame frame = frame_of(kind, page->snapshot, page->counts);
     struct document_build *build = calloc(1, sizeof(*build));
 
     if (build == NULL)
         return NULL;
-    frame.total = page->total;
-    frame.returned = page->states != NULL ? page->states->count : page->count;
-    frame.more = page->more;
-    frame.next = page->next;
-    *ret_frame = frame;
-    build->kind = kind;
+    build->document = document_of(kind, page->snapshot, page->counts);
+    build->document.total = page->total;
+    build->document.returned = page->states != NULL ? page->states->count : page->count;
+    build->document.more = page->more;
+    build->document.next = page->next;
     build->trail_count = trail_count;
     build->page = page_ref(page);
     begin_body(&build->writer);
@@ -150,17 +152,17 @@ static void build_first(struct document_build *build)
         json_uint(writer, "left_out", page->locations->left_out_count);
     if (page->roots != NULL)
         json_uint(writer, "alone", page->roots->alone_count);
-    if (build->kind == DOCUMENT_STALLS_BY_INCIDENT) {
+    if (build->document.kind == DOCUMENT_STALLS_BY_INCIDENT) {
         json_uint(writer, "incidents", page->roots->incident_count);
         json_uint(writer, "asleep", page->roots->asleep_count);
     }
-    if (build->kind == DOCUMENT_THREAD && page->count == 0)
+    if (build->document.kind == DOCUMENT_THREAD && page->count == 0)
         json_none(writer, "thread");
-    else if (build->kind == DOCUMENT_THREAD)
+    else if (build->document.kind == DOCUMENT_THREAD)
         item_write(writer, "thread", &page->sightings[build->next++], build->trail_count);
-    build->in_list = build->kind != DOCUMENT_THREAD || page->count > 1;
+    build->in_list = build->document.kind != DOCUMENT_THREAD || page->count > 1;
     if (build->in_list)
-        json_open(writer, kinds[build->kind].list, '[');
+        json_open(writer, kinds[build->document.kind].list, '[');
 }
 
 /* Numbers that follow one another are one pair: the first, and how many. */
@@ -202,12 +204,12 @@ static void build_item(struct document_build *build, size_t i)
         write_states(writer, page->states, &page->states->pieces[i]);
     else if (page->roots != NULL)
         item_write_root_group(writer, page->snapshot->waits, &page->roots->groups[page->first + i],
-                              build->kind == DOCUMENT_STALLS_BY_INCIDENT);
+                              build->document.kind == DOCUMENT_STALLS_BY_INCIDENT);
     else
         item_write(writer, NULL, &page->sightings[i], build->trail_count);
 }
 
-int document_build_step(struct document_build *build, size_t bytes, char **ret_text, size_t *ret_length)
+int document_build_step(struct document_build *build, size_t bytes, struct document *ret_document)
 {
     struct json_writer *writer = &build->writer;
     const struct page *page = build->page;
@@ -221,14 +223,14 @@ int document_build_step(struct document_build *build, size_t bytes, char **ret_t
         return 1;
     if (build->in_list)
         json_close(writer);
-    return finish(writer, ret_text, ret_length);
+    *ret_document = build->document;
+    return finish_body(writer, ret_document);
 }
 
-int document_page_body(enum document_kind kind, struct page *page, uint32_t trail_count,
-                       struct document_frame *ret_frame, char **ret_text, size_t *ret_length)
+int document_page_body(enum document_kind kind, struct page *page, uint32_t trail_count, struct document *ret_document)
 {
-    struct document_build *build = document_build_new(kind, page, trail_count, ret_frame);
-    int status = build == NULL ? -ENOMEM : document_build_step(build, SIZE_MAX, ret_text, ret_length);
+    struct document_build *build = document_build_new(kind, page, trail_count);
+    int status = build == NULL ? -ENOMEM : document_build_step(build, SIZE_MAX, ret_document);
 
     document_build_free(build);
     return status;
@@ -345,11 +347,10 @@ static size_t first_index(const struct snapshot *snapshot, const struct query_cu
     return after->slot;
 }
 
-int document_rings_body(const struct snapshot *snapshot, const struct query *query, struct document_frame *ret_frame,
-                        char **ret_text, size_t *ret_length)
+int document_rings_body(const struct snapshot *snapshot, const struct query *query, struct document *ret_document)
 {
     static const uint64_t none[ID_STATE_COUNT];
-    struct document_frame frame = frame_of(DOCUMENT_RINGS, snapshot, none);
+    struct document document = document_of(DOCUMENT_RINGS, snapshot, none);
     size_t first = first_index(snapshot, &query->after);
     struct query_filter filter;
     struct json_writer writer;
@@ -364,21 +365,21 @@ int document_rings_body(const struct snapshot *snapshot, const struct query *que
         if (!ring_matches(ring, &filter))
             continue;
         for (int state = 0; state < ID_STATE_COUNT; state++)
-            frame.counts[state] += ring->counts[state];
-        frame.total++;
+            document.counts[state] += ring->counts[state];
+        document.total++;
         if (i < first)
             continue;
-        if (frame.returned == query->limit) {
-            frame.more = true;
+        if (document.returned == query->limit) {
+            document.more = true;
             continue;
         }
         write_ring(&writer, ring);
-        frame.returned++;
-        frame.next = (struct query_cursor){.present = true, .ring = ring->serial, .slot = (uint32_t)i};
+        document.returned++;
+        document.next = (struct query_cursor){.present = true, .ring = ring->serial, .slot = (uint32_t)i};
     }
     json_close(&writer);
-    *ret_frame = frame;
-    return finish(&writer, ret_text, ret_length);
+    *ret_document = document;
+    return finish_body(&writer, ret_document);
 }
 
 /*
@@ -387,24 +388,24 @@ int document_rings_body(const struct snapshot *snapshot, const struct query *que
  * that became no event.
  */
 int document_events_body(const struct snapshot *snapshot, const struct query *query, const struct event_page *page,
-                         struct document_frame *ret_frame, char **ret_text, size_t *ret_length)
+                         struct document *ret_document)
 {
     bool none_held = page->oldest_sequence > page->newest_sequence;
     uint64_t counts[ID_STATE_COUNT];
     char epoch[EVENT_EPOCH_BYTES];
-    struct document_frame frame;
+    struct document document;
     struct query_filter filter;
     struct json_writer writer;
 
     query_filter_make(&filter, query);
     query_count(&filter, snapshot, counts);
-    frame = frame_of(DOCUMENT_EVENTS, snapshot, counts);
+    document = document_of(DOCUMENT_EVENTS, snapshot, counts);
 
-    frame.total = page->total;
-    frame.returned = page->count;
-    frame.more = page->more;
+    document.total = page->total;
+    document.returned = page->count;
+    document.more = page->more;
     if (page->count != 0)
-        frame.next = (struct query_cursor){.present = true, .sequence = page->events[page->count - 1]->sequence};
+        document.next = (struct query_cursor){.present = true, .sequence = page->events[page->count - 1]->sequence};
     event_epoch_format(page->epoch, epoch);
     begin_body(&writer);
     json_text(&writer, "epoch", epoch);
@@ -418,8 +419,8 @@ int document_events_body(const struct snapshot *snapshot, const struct query *qu
         json_raw(&writer, NULL, page->events[i]->text, page->events[i]->text_bytes);
     }
     json_close(&writer);
-    *ret_frame = frame;
-    return finish(&writer, ret_text, ret_length);
+    *ret_document = document;
+    return finish_body(&writer, ret_document);
 }
 
 /* Documents that are no list */

@@ -36,8 +36,8 @@ enum document_kind {
     DOCUMENT_KIND_COUNT
 };
 
-/* What the head says of the list: values, so that keeping a body keeps no snapshot. */
-struct document_frame {
+/* Its body, and what the head says of the list: values, so that keeping a body keeps no snapshot. */
+struct document {
     enum document_kind kind;
     uint64_t sequence;
     uint64_t scanned_mono_ns;
@@ -48,6 +48,8 @@ struct document_frame {
     uint64_t returned;
     bool more;
     struct query_cursor next;
+    char *body; /* malloc'ed: the caller's */
+    size_t body_bytes;
 };
 
 /* Some of the events that are held, newest first, and what is known of the others. */
@@ -63,17 +65,15 @@ struct event_page {
 };
 
 /* Each returns 0 and text that the caller frees, or -ENOMEM. now_*: the moment of the request. */
-int document_head(const struct document_frame *frame, uint64_t now_wall_ns, uint64_t now_mono_ns, char **ret_text,
+int document_head(const struct document *document, uint64_t now_wall_ns, uint64_t now_mono_ns, char **ret_text,
                   size_t *ret_length);
 /* All at once. trail_count: breadcrumbs of each id. */
-int document_page_body(enum document_kind kind, struct page *page, uint32_t trail_count,
-                       struct document_frame *ret_frame, char **ret_text, size_t *ret_length);
-int document_rings_body(const struct snapshot *snapshot, const struct query *query, struct document_frame *ret_frame,
-                        char **ret_text, size_t *ret_length);
+int document_page_body(enum document_kind kind, struct page *page, uint32_t trail_count, struct document *ret_document);
+int document_rings_body(const struct snapshot *snapshot, const struct query *query, struct document *ret_document);
 
 /* Counts are of the rings that the query selects. */
 int document_events_body(const struct snapshot *snapshot, const struct query *query, const struct event_page *page,
-                         struct document_frame *ret_frame, char **ret_text, size_t *ret_length);
+                         struct document *ret_document);
 
 /*
  * The body of a page in slices, so that who builds a long one can do something else in between. It holds a reference
@@ -81,10 +81,9 @@ int document_events_body(const struct snapshot *snapshot, const struct query *qu
  */
 struct document_build;
 
-struct document_build *document_build_new(enum document_kind kind, struct page *page, uint32_t trail_count,
-                                          struct document_frame *ret_frame);
-/* About that many bytes more. 1: there is more; 0: it is complete, and the text is the caller's; -ENOMEM. */
-int document_build_step(struct document_build *build, size_t bytes, char **ret_text, size_t *ret_length);
+struct document_build *document_build_new(enum document_kind kind, struct page *page, uint32_t trail_count);
+/* About that many bytes more. 1: there is more; 0: it is complete, and the caller's; -ENOMEM. */
+int document_build_step(struct document_build *build, size_t bytes, struct document *ret_document);
 void document_build_free(struct document_build *build);
 
 int document_version(char **ret_text, size_t *ret_length);

@@ -107,25 +107,23 @@ static void make_snapshot(void)
 /* The list as the server makes it. Returns its length. */
 static size_t write_list(void)
 {
-    struct document_frame frame;
+    struct document document;
     struct document_build *build;
     struct page *page;
-    size_t length;
-    char *text;
     int status;
 
     query.limit = STALLS;
     page = query_stalls(&query, snapshot);
     need(page != NULL, "query_stalls");
-    build = document_build_new(DOCUMENT_STALLS, page, trail_count, &frame);
+    build = document_build_new(DOCUMENT_STALLS, page, trail_count);
     need(build != NULL, "memory");
-    while ((status = document_build_step(build, HTTP_BUILD_BYTES_PER_TURN, &text, &length)) > 0)
+    while ((status = document_build_step(build, HTTP_BUILD_BYTES_PER_TURN, &document)) > 0)
         ;
     need(status == 0, "memory");
     document_build_free(build);
     page_unref(page);
-    free(text);
-    return length;
+    free(document.body);
+    return document.body_bytes;
 }
 
 static void write_all(uint64_t count)

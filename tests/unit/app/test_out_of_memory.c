@@ -292,11 +292,13 @@ TEST(locations)
 
 static void lists_story(void)
 {
-    const struct document_frame frame = {.sequence = 1};
     struct lists *lists = lists_new(1);
 
-    for (int i = 0; lists != NULL && i < 20; i++)
-        list_unref(lists_add(lists, (struct span){i % 2 == 0 ? "a" : "b", 1}, 1, &frame, calloc(1, 10), 10));
+    for (int i = 0; lists != NULL && i < 20; i++) {
+        const struct document document = {.sequence = 1, .body = calloc(1, 10), .body_bytes = 10};
+
+        list_unref(lists_add(lists, (struct span){i % 2 == 0 ? "a" : "b", 1}, 1, &document));
+    }
     lists_free(lists);
 }
 
@@ -313,25 +315,23 @@ static void list_story(void)
     long left = with_memory();
     struct snapshot *snapshot = sample_snapshot(1, 0, 20);
     struct document_build *build;
-    struct document_frame frame;
+    struct document document;
     struct query query;
     struct page *page;
-    size_t length;
-    char *text;
     int status;
 
     query_init(&query);
     page = query_stalls(&query, snapshot);
     until_failure = left;
-    build = document_build_new(DOCUMENT_STALLS, page, QUERY_TRAIL_MAX, &frame);
+    build = document_build_new(DOCUMENT_STALLS, page, QUERY_TRAIL_MAX);
     status = build != NULL ? 1 : -ENOMEM;
     while (status > 0)
-        status = document_build_step(build, 4096, &text, &length);
+        status = document_build_step(build, 4096, &document);
     if (status == 0) {
         if (list_story_bytes == 0)
-            list_story_bytes = length;
-        assert_int_equal(length, list_story_bytes);
-        free(text);
+            list_story_bytes = document.body_bytes;
+        assert_int_equal(document.body_bytes, list_story_bytes);
+        free(document.body);
     }
     document_build_free(build);
     left = with_memory();

@@ -20,8 +20,8 @@ static struct list *find(struct lists *lists, const char *key, uint64_t sequence
 /* Keeps a list of that scan and size, and returns it for comparison only. */
 static struct list *keep(struct lists *lists, const char *key, uint64_t sequence, size_t length)
 {
-    const struct document_frame frame = {.sequence = sequence};
-    struct list *list = lists_add(lists, span_of(key), sequence, &frame, calloc(1, 1), length);
+    const struct document document = {.sequence = sequence, .body = calloc(1, 1), .body_bytes = length};
+    struct list *list = lists_add(lists, span_of(key), sequence, &document);
 
     assert_non_null(list);
     list_unref(list);

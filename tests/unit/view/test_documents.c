@@ -394,12 +394,12 @@ TEST(states)
 
 static json_t *rings(const struct snapshot *snapshot, const struct query *query)
 {
-    struct document_frame frame;
+    struct document document;
     size_t length;
     char *body;
 
-    assert_int_equal(document_rings_body(snapshot, query, &frame, &body, &length), 0);
-    body = whole_document(&frame, NOW_WALL_NS, NOW_MONO_NS, body, length, &length);
+    assert_int_equal(document_rings_body(snapshot, query, &document), 0);
+    body = whole_document(&document, NOW_WALL_NS, NOW_MONO_NS, &length);
     return parse(body, length);
 }
 
@@ -444,10 +444,8 @@ TEST(rings)
 TEST(ring_pages)
 {
     struct snapshot *snapshot = snapshot_new();
-    struct document_frame frame;
+    struct document document;
     struct query query;
-    size_t length;
-    char *text;
 
     snapshot->rings = calloc(3, sizeof(*snapshot->rings));
     snapshot->ring_count = 3;
@@ -458,32 +456,32 @@ TEST(ring_pages)
     for (uint32_t i = 0; i < 3; i++) {
         char expected[48];
 
-        assert_int_equal(document_rings_body(snapshot, &query, &frame, &text, &length), 0);
+        assert_int_equal(document_rings_body(snapshot, &query, &document), 0);
         snprintf(expected, sizeof(expected), ",\"limited\":[],\"rings\":[\n{\"ring\":\"%c\"", "abc"[i]);
-        assert_memory_equal(text, expected, strlen(expected));
-        assert_int_equal(frame.total, 3);
-        assert_int_equal(frame.returned, 1);
-        assert_int_equal(frame.more, i < 2);
-        query.after = frame.next;
-        free(text);
+        assert_memory_equal(document.body, expected, strlen(expected));
+        assert_int_equal(document.total, 3);
+        assert_int_equal(document.returned, 1);
+        assert_int_equal(document.more, i < 2);
+        query.after = document.next;
+        free(document.body);
     }
     query.after = (struct query_cursor){.present = true, .ring = 1234, .slot = 2};
-    assert_int_equal(document_rings_body(snapshot, &query, &frame, &text, &length), 0);
-    assert_int_equal(frame.returned, 1);
-    free(text);
+    assert_int_equal(document_rings_body(snapshot, &query, &document), 0);
+    assert_int_equal(document.returned, 1);
+    free(document.body);
     snprintf(query.ring, sizeof(query.ring), "b");
     query.after.present = false;
     snapshot->rings[0].counts[ID_IDLE] = 5;
     snapshot->rings[1].counts[ID_IDLE] = 7;
-    assert_int_equal(document_rings_body(snapshot, &query, &frame, &text, &length), 0);
-    assert_int_equal(frame.total, 1);
-    assert_int_equal(frame.counts[ID_IDLE], 7);
-    free(text);
+    assert_int_equal(document_rings_body(snapshot, &query, &document), 0);
+    assert_int_equal(document.total, 1);
+    assert_int_equal(document.counts[ID_IDLE], 7);
+    free(document.body);
     snprintf(query.ring, sizeof(query.ring), "[ab]");
-    assert_int_equal(document_rings_body(snapshot, &query, &frame, &text, &length), 0);
-    assert_int_equal(frame.total, 2);
-    assert_int_equal(frame.counts[ID_IDLE], 12); /* of both, though a page holds one */
-    free(text);
+    assert_int_equal(document_rings_body(snapshot, &query, &document), 0);
+    assert_int_equal(document.total, 2);
+    assert_int_equal(document.counts[ID_IDLE], 12); /* of both, though a page holds one */
+    free(document.body);
     snapshot_unref(snapshot);
 }
 
@@ -491,20 +489,18 @@ TEST(ring_pages)
 TEST(limited)
 {
     struct snapshot *snapshot = snapshot_new();
-    struct document_frame frame;
+    struct document document;
     struct query query;
-    size_t length;
-    char *text;
 
     snapshot->limited = calloc(2, sizeof(*snapshot->limited));
     snapshot->limited[0] = (struct limited_user){.uid = 1000, .limit = "mapped_bytes", .refused_count = 7, .held = 9};
     snapshot->limited[1] = (struct limited_user){.uid = UINT32_MAX, .limit = "events", .refused_count = 1};
     snapshot->limited_count = 2;
     query_init(&query);
-    assert_int_equal(document_rings_body(snapshot, &query, &frame, &text, &length), 0);
-    assert_string_equal(text, ",\"limited\":[{\"uid\":1000,\"limit\":\"mapped_bytes\",\"refused\":7},"
-                              "{\"uid\":4294967295,\"limit\":\"events\",\"refused\":1}],\"rings\":[]}\n");
-    free(text);
+    assert_int_equal(document_rings_body(snapshot, &query, &document), 0);
+    assert_string_equal(document.body, ",\"limited\":[{\"uid\":1000,\"limit\":\"mapped_bytes\",\"refused\":7},"
+                                       "{\"uid\":4294967295,\"limit\":\"events\",\"refused\":1}],\"rings\":[]}\n");
+    free(document.body);
     snapshot_unref(snapshot);
 }
 
@@ -524,13 +520,13 @@ TEST(trails)
     query_init(&query);
     page = query_stalls(&query, snapshot);
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-        struct document_frame frame;
+        struct document document;
         size_t length;
         char *text;
         json_t *root, *trail;
 
-        assert_int_equal(document_page_body(DOCUMENT_STALLS, page, rows[i].asked, &frame, &text, &length), 0);
-        text = whole_document(&frame, NOW_WALL_NS, NOW_MONO_NS, text, length, &length);
+        assert_int_equal(document_page_body(DOCUMENT_STALLS, page, rows[i].asked, &document), 0);
+        text = whole_document(&document, NOW_WALL_NS, NOW_MONO_NS, &length);
         root = parse(text, length);
         trail = json_object_get(json_array_get(json_object_get(root, "stalls"), 0), "trail");
         assert_int_equal(json_array_size(trail), rows[i].found);
