@@ -89,11 +89,14 @@ void binding_requests_note(PyObject *request)
         binding_runtime->note(PyBytes_AS_STRING(request), (size_t)PyBytes_GET_SIZE(request));
 }
 
+/* Whether this is a callback of an event loop, which receives for its tasks, and not a task's own doing. */
 static bool is_event_loop(void)
 {
-    const struct _PyInterpreterFrame *frame = binding_frame();
+    const struct _PyInterpreterFrame *frame = tasks_running() == NULL ? binding_frame() : NULL;
 
-    return tasks_running() == NULL && frame != NULL && binding_is_library(frame->f_code, "asyncio/selector_events.py");
+    while (frame != NULL && !binding_is_library(frame->f_code, "asyncio/events.py"))
+        frame = frame->previous;
+    return frame != NULL;
 }
 
 static int descriptor_of(PyObject *socket)

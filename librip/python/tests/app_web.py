@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A server that knows nothing of tracing, of threads or in one of three ways of asyncio, whose requests get stuck in
+"""A server that knows nothing of tracing, of threads or in one of four ways of asyncio, whose requests get stuck in
 the line that is marked with their name. Prints its port; ends when stdin does."""
 import asyncio
 import http.server
@@ -8,6 +8,7 @@ import socket
 import sys
 import threading
 import time
+import types
 
 silent = socket.create_server(("127.0.0.1", 0))
 
@@ -102,6 +103,34 @@ class Protocol(asyncio.Protocol):
         self.tasks.add(asyncio.create_task(asyncio.Event().wait(), name="later"))
 
 
+class Reader:
+    """Reads by itself when the loop calls it, as tornado does."""
+    tasks = set()
+
+    def __init__(self):
+        self.sockets = [socket.create_server(("127.0.0.1", 0))]
+        self.loop = asyncio.get_running_loop()
+        self.loop.add_reader(self.sockets[0], self.accept)
+
+    def accept(self):
+        connection, _ = self.sockets[0].accept()
+        self.loop.add_reader(connection, self.read, connection)
+
+    def read(self, connection):
+        if data := connection.recv(65536):
+            writer = types.SimpleNamespace(write=connection.send)
+            self.tasks.add(asyncio.create_task(answer(data.partition(b"\r")[0], writer)))
+        else:
+            self.loop.remove_reader(connection)
+
+    async def serve_forever(self):
+        await asyncio.Event().wait()
+
+
+async def read_alone():
+    return Reader()
+
+
 async def serve(start):
     global lock
     lock = asyncio.Lock()
@@ -121,6 +150,7 @@ WAYS = {
     "connections": lambda: asyncio.run(serve(lambda: asyncio.start_server(handle, "127.0.0.1", 0))),
     "requests": lambda: asyncio.run(serve(lambda: asyncio.start_server(hand_on, "127.0.0.1", 0))),
     "protocol": lambda: asyncio.run(serve(lambda: asyncio.get_running_loop().create_server(Protocol, "127.0.0.1", 0))),
+    "reader": lambda: asyncio.run(serve(read_alone)),
 }
 def tick():
     """Wants the interpreter's lock at times: a loop is seen where it gives that up."""
@@ -129,6 +159,6 @@ def tick():
 
 
 threading.Thread(target=tick, daemon=True).start()
-threading.Thread(target=WAYS[sys.argv[1]], daemon=True).start()
+threading.Thread(target=WAYS[sys.argv[1]], name="server", daemon=True).start()
 sys.stdin.read()
 os._exit(0)

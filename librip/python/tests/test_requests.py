@@ -74,6 +74,11 @@ class Requests(unittest.TestCase):
         except AssertionError:
             self.assertEqual(self.stalled(), places)
 
+    def check_tasks(self, way):
+        """The loop's own thread receives for others."""
+        self.check(way, TASKS)
+        self.assertEqual(self.states("name", "server"), [("idle", None)])
+
     def states(self, key, value):
         items = self.world.get("/threads?ring=app&limit=1000")["threads"]
         return [(item["state"], item["name" if key == "note" else "note"]) for item in items if item[key] == value]
@@ -86,16 +91,19 @@ class Requests(unittest.TestCase):
         self.idle_client_is_idle()
 
     def test_a_task_for_each_connection(self):
-        self.check("connections", TASKS)
+        self.check_tasks("connections")
         self.idle_client_is_idle()
 
     def test_a_task_for_each_request(self):
-        self.check("requests", TASKS)
+        self.check_tasks("requests")
         self.idle_client_is_idle()
 
     def test_tasks_that_a_protocol_makes(self):
-        self.check("protocol", TASKS)
+        self.check_tasks("protocol")
         self.assertEqual(self.states("name", "later"), [("idle", None)] * len(TASKS))  # the loop is the last that runs
+
+    def test_tasks_of_a_loop_that_calls_who_reads(self):
+        self.check_tasks("reader")
 
 
 unittest.main()
