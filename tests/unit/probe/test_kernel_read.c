@@ -78,34 +78,44 @@ static void read_the_pipe(void)
         _exit(1);
 }
 
-static uint32_t child_doing(void (*what)(void))
-{
-    pid_t child = fork();
+/* The child of a test, and the last reading of it. */
+static uint32_t child;
+static struct kernel_reading reading;
 
-    assert_true(child >= 0);
-    if (child == 0) {
+static void start(void (*what)(void))
+{
+    pid_t pid = fork();
+
+    assert_true(pid >= 0);
+    if (pid == 0) {
         prctl(PR_SET_PDEATHSIG, SIGKILL);
         what();
         _exit(0);
     }
-    return (uint32_t)child;
+    child = (uint32_t)pid;
 }
 
-static void end_child(uint32_t pid)
+static int end(void **state)
 {
-    kill((pid_t)pid, SIGKILL);
-    waitpid((pid_t)pid, NULL, 0);
+    (void)state;
+    if (child != 0) {
+        kill((pid_t)child, SIGKILL);
+        waitpid((pid_t)child, NULL, 0);
+    }
+    child = 0;
+    return 0;
 }
 
-/* Waits until the child is in that system call. False: the kernel denies reading it. */
-static bool read_in_call(uint32_t pid, long number, struct kernel_reading *ret_reading)
+/* Starts the child, and waits until it is in that system call. False: the kernel denies reading it. */
+static bool start_in_call(void (*what)(void), long number)
 {
+    start(what);
     for (int i = 0; i < 10000; i++) {
-        assert_int_equal(kernel_read(proc, pid, pid, KERNEL_WHOLE, ret_reading), 0);
-        if ((ret_reading->denied & KERNEL_DENIED(SYSCALL)) != 0)
+        assert_int_equal(kernel_read(proc, child, child, KERNEL_WHOLE, &reading), 0);
+        if ((reading.denied & KERNEL_DENIED(SYSCALL)) != 0)
             return false;
-        if ((ret_reading->has & KERNEL_HAS_SYSCALL) != 0 && (ret_reading->has & KERNEL_HAS_WCHAN) != 0 &&
-            ret_reading->call.kind == PROC_SYSCALL_INSIDE && ret_reading->call.number == (uint64_t)number)
+        if ((reading.has & KERNEL_HAS_SYSCALL) != 0 && (reading.has & KERNEL_HAS_WCHAN) != 0 &&
+            reading.call.kind == PROC_SYSCALL_INSIDE && reading.call.number == (uint64_t)number)
             return true;
         usleep(1000);
     }
@@ -113,12 +123,19 @@ static bool read_in_call(uint32_t pid, long number, struct kernel_reading *ret_r
     return false;
 }
 
-TEST(how_long_it_sleeps)
+/* What is read of its memory, but not if it has run since its reading: then the call is another one. */
+static void assert_not_read_later(uint32_t has)
 {
-    uint32_t pid = child_doing(sleep_an_hour);
-    struct kernel_reading reading;
+    reading.has &= ~has;
+    reading.times.switches.voluntary_count--;
+    reading.times.schedstat.slice_count--;
+    kernel_read_memory(proc, &reading);
+    assert_int_equal(reading.has & has, 0);
+}
 
-    if (read_in_call(pid, SYS_nanosleep, &reading)) {
+TEST(how_long_it_sleeps, NULL, end)
+{
+    if (start_in_call(sleep_an_hour, SYS_nanosleep)) {
         assert_int_equal(reading.times.state, 'S');
         assert_int_equal(reading.has & KERNEL_HAS_TIMEOUT, 0);
         kernel_read_memory(proc, &reading);
@@ -126,61 +143,51 @@ TEST(how_long_it_sleeps)
         assert_int_equal(reading.timeout_ns, 3600 * SECOND_NS + 5);
         assert_string_equal(reading.wchan, "hrtimer_nanosleep");
     }
-    end_child(pid);
 }
 
-TEST(an_instant_is_no_duration)
+TEST(an_instant_is_no_duration, NULL, end)
 {
-    uint32_t pid = child_doing(sleep_until_tomorrow);
-    struct kernel_reading reading;
-
-    if (read_in_call(pid, SYS_clock_nanosleep, &reading)) {
+    if (start_in_call(sleep_until_tomorrow, SYS_clock_nanosleep)) {
         kernel_read_memory(proc, &reading);
         assert_int_equal(reading.has & KERNEL_HAS_TIMEOUT, 0);
     }
-    end_child(pid);
 }
 
-TEST(other_timeouts)
+TEST(other_timeouts, NULL, end)
 {
     static const struct {
         long number;
         void (*what)(void);
     } rows[] = {{SYS_pselect6, select_for_seven_seconds}, {SYS_semtimedop, wait_for_a_semaphore}};
-    struct kernel_reading reading;
 
     semaphores = semget(IPC_PRIVATE, 1, 0600);
     assert_true(semaphores >= 0);
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-        uint32_t pid = child_doing(rows[i].what);
-
-        if (read_in_call(pid, rows[i].number, &reading)) {
+        if (start_in_call(rows[i].what, rows[i].number)) {
             kernel_read_memory(proc, &reading);
             assert_int_equal(reading.timeout_ns, 7 * SECOND_NS);
         }
-        end_child(pid);
+        end(NULL);
     }
     semctl(semaphores, 0, IPC_RMID);
 }
 
 /* Nothing there, or a thread that has moved on: not known. */
-TEST(what_is_not_there)
+TEST(what_is_not_there, NULL, end)
 {
-    uint32_t pid = child_doing(sleep_where_there_is_nothing);
-    struct kernel_reading reading = {
+    start(sleep_where_there_is_nothing);
+    reading = (struct kernel_reading){
         .times = {.state = 'S'},
-        .pid = pid,
-        .tid = pid,
+        .pid = child,
+        .tid = child,
         .has = KERNEL_HAS_SYSCALL,
         .call = {.kind = PROC_SYSCALL_INSIDE,
                  .number = SYS_nanosleep,
                  .arguments = {16},
                  .stack_pointer = UINT64_C(0x7fff00000000)},
     };
-
     kernel_read_memory(proc, &reading);
     assert_int_equal(reading.has & KERNEL_HAS_TIMEOUT, 0);
-    end_child(pid);
 }
 
 static void lock_what_it_holds(void)
@@ -191,29 +198,21 @@ static void lock_what_it_holds(void)
     pthread_mutex_lock(&mutex);
 }
 
-TEST(who_owns_the_lock)
+TEST(who_owns_the_lock, NULL, end)
 {
-    uint32_t pid = child_doing(lock_what_it_holds);
-    struct kernel_reading reading;
-
-    if (read_in_call(pid, SYS_futex, &reading)) {
+    if (start_in_call(lock_what_it_holds, SYS_futex)) {
         const uint64_t before_mono_ns = clock_mono_ns();
 
         assert_int_equal(reading.has & KERNEL_HAS_LOCK, 0);
         kernel_read_memory(proc, &reading);
         assert_true((reading.has & KERNEL_HAS_LOCK) != 0);
-        assert_int_equal(reading.lock_holder.tid, pid);
+        assert_int_equal(reading.lock_holder.tid, child);
         assert_int_equal(reading.lock_holder.address, reading.call.arguments[0]);
         assert_true(before_mono_ns <= reading.lock_look.begun_mono_ns &&
                     reading.lock_look.begun_mono_ns <= reading.lock_look.ended_mono_ns &&
                     reading.lock_look.ended_mono_ns <= clock_mono_ns());
-        reading.has &= ~KERNEL_HAS_LOCK;
-        reading.times.switches.voluntary_count--; /* it has run since: the call is another one */
-        reading.times.schedstat.slice_count--;
-        kernel_read_memory(proc, &reading);
-        assert_int_equal(reading.has & KERNEL_HAS_LOCK, 0);
+        assert_not_read_later(KERNEL_HAS_LOCK);
     }
-    end_child(pid);
 }
 
 static void wait_for_a_word(void)
@@ -223,16 +222,12 @@ static void wait_for_a_word(void)
     syscall(SYS_futex, words, 0, 0, NULL, NULL, 0);
 }
 
-TEST(a_word_that_is_no_lock)
+TEST(a_word_that_is_no_lock, NULL, end)
 {
-    uint32_t pid = child_doing(wait_for_a_word);
-    struct kernel_reading reading;
-
-    if (read_in_call(pid, SYS_futex, &reading)) {
+    if (start_in_call(wait_for_a_word, SYS_futex)) {
         kernel_read_memory(proc, &reading);
         assert_int_equal(reading.has & KERNEL_HAS_LOCK, 0);
     }
-    end_child(pid);
 }
 
 /* The same pipe twice, nothing, or a pipe alone. */
@@ -257,16 +252,13 @@ static void poll_nothing(void)
     syscall(SYS_ppoll, &polled, 1, NULL, NULL, 0);
 }
 
-TEST(what_it_polls)
+TEST(what_it_polls, NULL, end)
 {
     static void (*const programs[])(void) = {poll_twice, poll_nothing, poll_once};
-    struct kernel_reading reading;
 
     assert_int_equal(pipe2(pipe_ends, O_CLOEXEC), 0);
     for (size_t i = 0; i < sizeof(programs) / sizeof(programs[0]); i++) {
-        uint32_t pid = child_doing(programs[i]);
-
-        if (read_in_call(pid, SYS_ppoll, &reading)) {
+        if (start_in_call(programs[i], SYS_ppoll)) {
             assert_int_equal(reading.has & KERNEL_HAS_DESCRIPTOR, 0);
             kernel_read_memory(proc, &reading);
             assert_int_equal((reading.has & KERNEL_HAS_DESCRIPTOR) != 0, programs[i] == poll_once);
@@ -275,13 +267,9 @@ TEST(what_it_polls)
             assert_int_equal(reading.descriptor_number, pipe_ends[0]);
             assert_int_equal(strncmp(reading.descriptor.link, "pipe:[", 6), 0);
             assert_true(reading.descriptor.readable && !reading.descriptor.writable);
-            reading.has &= ~KERNEL_HAS_DESCRIPTOR;
-            reading.times.switches.voluntary_count--; /* it has run since: the call is another one */
-            reading.times.schedstat.slice_count--;
-            kernel_read_memory(proc, &reading);
-            assert_int_equal(reading.has & KERNEL_HAS_DESCRIPTOR, 0);
+            assert_not_read_later(KERNEL_HAS_DESCRIPTOR);
         }
-        end_child(pid);
+        end(NULL);
     }
     close(pipe_ends[0]);
     close(pipe_ends[1]);
@@ -321,18 +309,16 @@ int __wrap_proc_thread_wchan(int directory, uint32_t pid, uint32_t tid, char ret
 }
 
 /* A reading is repeated until the thread has not run meanwhile; if it runs each time, its wait is left out. */
-TEST(one_that_runs_meanwhile)
+TEST(one_that_runs_meanwhile, NULL, end)
 {
     enum { LOOKS = 4 };
-    uint32_t pid = child_doing(sleep_an_hour);
-    struct kernel_reading reading;
-    bool known = read_in_call(pid, SYS_nanosleep, &reading);
+    bool known = start_in_call(sleep_an_hour, SYS_nanosleep);
 
     for (unsigned count = 0; count <= LOOKS + 1; count++) {
         runs.made_up = true;
         runs.left = count;
         runs.look_count = 0;
-        assert_int_equal(kernel_read(proc, pid, pid, KERNEL_WHOLE, &reading), 0);
+        assert_int_equal(kernel_read(proc, child, child, KERNEL_WHOLE, &reading), 0);
         runs.made_up = false;
         assert_int_equal(runs.look_count, count < LOOKS ? count + 1 : LOOKS);
         assert_int_equal(reading.times.state, 'S');
@@ -342,7 +328,6 @@ TEST(one_that_runs_meanwhile)
             assert_true(reading.has == 0 && reading.denied == 0 && reading.wchan[0] == '\0');
     }
     runs.left = 0;
-    end_child(pid);
 }
 
 /* As often as it takes to be read now and then while it is awake, but waits for the processor. */
@@ -370,26 +355,21 @@ static void nap_on_one_processor(void)
     nap_beside_a_spinner();
 }
 
-TEST(one_that_wakes_meanwhile)
+TEST(one_that_wakes_meanwhile, NULL, end)
 {
-    uint32_t pid = child_doing(nap_on_one_processor);
-    struct kernel_reading reading;
-
+    start(nap_on_one_processor);
     for (int i = 0; i < 20000; i++) {
-        assert_int_equal(kernel_read(proc, pid, pid, KERNEL_WHOLE, &reading), 0);
+        assert_int_equal(kernel_read(proc, child, child, KERNEL_WHOLE, &reading), 0);
         assert_true((reading.has & KERNEL_HAS_SYSCALL) == 0 || reading.call.kind != PROC_SYSCALL_RUNNING);
     }
-    end_child(pid);
 }
 
-TEST(who_has_the_other_end)
+TEST(who_has_the_other_end, NULL, end)
 {
-    struct kernel_reading reading, *wanted = &reading;
-    uint32_t pid;
+    struct kernel_reading *wanted = &reading;
 
     assert_int_equal(pipe2(pipe_ends, O_CLOEXEC), 0);
-    pid = child_doing(read_the_pipe);
-    if (read_in_call(pid, SYS_read, &reading)) {
+    if (start_in_call(read_the_pipe, SYS_read)) {
         assert_int_equal(reading.descriptor_number, pipe_ends[0]);
         kernel_read_holders(proc, (uint32_t)geteuid(), clock_mono_ns() + 10 * SECOND_NS, &wanted, 1);
         assert_int_equal(reading.holder.pid, getpid());
@@ -402,21 +382,21 @@ TEST(who_has_the_other_end)
         assert_int_equal(reading.holder.pid, 0); /* no time */
         assert_int_not_equal(reading.has & KERNEL_HAS_NO_TIME, 0);
     }
-    end_child(pid);
     close(pipe_ends[0]);
     close(pipe_ends[1]);
 }
 
-TEST(times_alone)
+TEST(times_alone, NULL, end)
 {
-    uint32_t pid = child_doing(sleep_an_hour);
-    struct kernel_reading reading;
+    uint32_t pid;
 
-    assert_int_equal(kernel_read(proc, pid, pid, KERNEL_TIMES, &reading), 0);
+    start(sleep_an_hour);
+    pid = child;
+    assert_int_equal(kernel_read(proc, child, child, KERNEL_TIMES, &reading), 0);
     assert_int_equal(reading.has, 0);
     assert_int_equal(reading.pid, pid);
     assert_true(reading.times.start_time_ticks != 0);
-    end_child(pid);
+    end(NULL);
     assert_int_equal(kernel_read(proc, pid, pid, KERNEL_WHOLE, &reading), -ESRCH);
 }
 

@@ -15,32 +15,31 @@
 
 static struct ring_stage stage;
 static struct ring_builder builder;
+static int descriptor; /* of the ring's file */
+static struct ring_copy copy;
 
 static int set_up(void **state)
 {
     (void)state;
     ring_stage_open(&stage);
     ring_stage_build(&stage, NAME, &(struct ring_geometry){.slot_capacity = 5000, .note_stride_bytes = 192}, &builder);
+    descriptor = open(ring_stage_path(&stage, NAME), O_RDWR | O_CLOEXEC);
+    assert_true(descriptor >= 0);
     return 0;
 }
 
 static int tear_down(void **state)
 {
     (void)state;
+    ring_copy_close(&copy); /* which may have been closed, or never opened */
+    copy = (struct ring_copy){0};
+    close(descriptor);
     ring_stage_release(&builder);
     ring_stage_close(&stage);
     return 0;
 }
 
-static int open_ring(void)
-{
-    int descriptor = open(ring_stage_path(&stage, NAME), O_RDWR | O_CLOEXEC);
-
-    assert_true(descriptor >= 0);
-    return descriptor;
-}
-
-static uint64_t blocks_of(int descriptor)
+static uint64_t blocks_of_ring(void)
 {
     struct stat status;
 
@@ -48,21 +47,21 @@ static uint64_t blocks_of(int descriptor)
     return (uint64_t)status.st_blocks;
 }
 
-static size_t count_ids(const struct ring_copy *copy)
+static size_t count_ids(void)
 {
     struct rip_scan_position position = {0};
     struct rip_sample samples[64];
     size_t total = 0, count;
 
     do {
-        count = rip_view_scan(&copy->view, &position, samples, 64);
+        count = rip_view_scan(&copy.view, &position, samples, 64);
         total += count;
     } while (count == 64);
     return total;
 }
 
 /* What the reader says of the ring in its mapping, it says of the copy. */
-static void assert_same(const struct ring_copy *copy, uint32_t slot)
+static void assert_same(uint32_t slot)
 {
     struct rip_view view;
     struct rip_id_info there, here;
@@ -72,14 +71,14 @@ static void assert_same(const struct ring_copy *copy, uint32_t slot)
 
     assert_int_equal(rip_view_open(&view, builder.bytes, builder.size_bytes), RIP_OK);
     assert_int_equal(rip_view_id(&view, slot, &there), RIP_OK);
-    assert_int_equal(rip_view_id(&copy->view, slot, &here), RIP_OK);
+    assert_int_equal(rip_view_id(&copy.view, slot, &here), RIP_OK);
     assert_memory_equal(&there, &here, sizeof(here));
     assert_int_equal(rip_view_trail(&view, slot, trail_there, &count_there), RIP_OK);
-    assert_int_equal(rip_view_trail(&copy->view, slot, trail_here, &count_here), RIP_OK);
+    assert_int_equal(rip_view_trail(&copy.view, slot, trail_here, &count_here), RIP_OK);
     assert_int_equal(count_there, count_here);
     assert_memory_equal(trail_there, trail_here, count_here * sizeof(*trail_here));
     assert_int_equal(rip_view_note(&view, slot, &note_there), RIP_OK);
-    assert_int_equal(rip_view_note(&copy->view, slot, &note_here), RIP_OK);
+    assert_int_equal(rip_view_note(&copy.view, slot, &note_here), RIP_OK);
     assert_memory_equal(&note_there, &note_here, sizeof(note_here));
 }
 
@@ -98,8 +97,6 @@ static void add_ids(void)
 TEST(a_copy_says_what_the_ring_says, set_up, tear_down)
 {
     static const uint8_t build_id[] = {1, 2, 3};
-    int descriptor = open_ring();
-    struct ring_copy copy;
     struct rip_module_info module;
     struct rip_process_info process;
     uint64_t blocks;
@@ -107,13 +104,13 @@ TEST(a_copy_says_what_the_ring_says, set_up, tear_down)
     add_ids();
     ring_builder_add_process(&builder, 0, 4711, 99, "server");
     ring_builder_link_module(&builder, 0, ring_builder_add_module(&builder, 16, 32, 0, "/bin/x", build_id, 3));
-    blocks = blocks_of(descriptor);
+    blocks = blocks_of_ring();
     assert_int_equal(ring_copy_open(&copy, descriptor), 0);
     for (unsigned times = 0; times < 2; times++) {
         assert_int_equal(ring_copy_take(&copy), 0);
-        assert_int_equal(count_ids(&copy), sizeof(slots) / sizeof(slots[0]));
+        assert_int_equal(count_ids(), sizeof(slots) / sizeof(slots[0]));
         for (size_t i = 0; i < sizeof(slots) / sizeof(slots[0]); i++)
-            assert_same(&copy, slots[i]);
+            assert_same(slots[i]);
         assert_int_equal(rip_view_process(&copy.view, 0, &process), RIP_OK);
         assert_int_equal(process.pid, 4711);
         assert_int_equal(rip_view_module(&copy.view, 0, 0, &module), RIP_OK);
@@ -123,9 +120,7 @@ TEST(a_copy_says_what_the_ring_says, set_up, tear_down)
         ring_builder_add_id(&builder, slots[0], 1, 1, 0, "another");
         ring_builder_note(&builder, slots[0], "else", 4);
     }
-    assert_int_equal(blocks_of(descriptor), blocks); /* no hole was filled */
-    ring_copy_close(&copy);
-    close(descriptor);
+    assert_int_equal(blocks_of_ring(), blocks); /* no hole was filled */
 }
 
 /* As rip_exit() leaves a slot, while it is read: live by the bitmap, ended by the log. */
@@ -143,11 +138,9 @@ static void log_end(uint32_t slot, uint64_t number)
 
 TEST(an_id_that_ended_is_not_live_as_well, set_up, tear_down)
 {
-    int descriptor = open_ring();
     struct rip_entry trail[RIP_ENTRY_COUNT];
     struct rip_ring_info info;
     struct rip_id_info id;
-    struct ring_copy copy;
     size_t count;
 
     add_ids();
@@ -155,7 +148,7 @@ TEST(an_id_that_ended_is_not_live_as_well, set_up, tear_down)
     log_end(4096, 1);
     ring_builder_set_live(&builder, 4096, false); /* that far along is its end */
     assert_int_equal(ring_copy_once(&copy, descriptor), 0);
-    assert_int_equal(count_ids(&copy), sizeof(slots) / sizeof(slots[0]) - 2);
+    assert_int_equal(count_ids(), sizeof(slots) / sizeof(slots[0]) - 2);
     rip_view_info(&copy.view, &info);
     assert_int_equal(info.ended_settled, 1);
     assert_int_equal(info.ended_snap_count, 3 + 64 + 3 + 4096);
@@ -169,16 +162,12 @@ TEST(an_id_that_ended_is_not_live_as_well, set_up, tear_down)
         assert_int_equal(count, RIP_ENTRY_COUNT);
         assert_int_equal(trail[0].snap, 3 + slot);
     }
-    ring_copy_close(&copy);
-    close(descriptor);
 }
 
 /* An end that is under way when the header is copied: what the ring counts does not belong together. */
 TEST(an_end_under_way_is_said, set_up, tear_down)
 {
-    int descriptor = open_ring();
     struct rip_ring_info info;
-    struct ring_copy copy;
 
     add_ids();
     log_end(64, 0);
@@ -186,24 +175,19 @@ TEST(an_end_under_way_is_said, set_up, tear_down)
     assert_int_equal(ring_copy_once(&copy, descriptor), 0);
     rip_view_info(&copy.view, &info);
     assert_int_equal(info.ended_settled, 0);
-    ring_copy_close(&copy);
-    close(descriptor);
 }
 
 TEST(a_hole_that_is_vouched_for_is_refused, set_up, tear_down)
 {
-    int descriptor = open_ring();
-    struct ring_copy copy;
     uint64_t blocks;
 
     add_ids();
     for (uint32_t slot = 1024; slot < 4000; slot++)
         ring_builder_set_live(&builder, slot, true);
-    blocks = blocks_of(descriptor);
+    blocks = blocks_of_ring();
     assert_int_equal(ring_copy_once(&copy, descriptor), -EBADMSG);
     assert_string_equal(copy.reason, "vouches for memory that it does not have");
-    assert_int_equal(blocks_of(descriptor), blocks);
-    close(descriptor);
+    assert_int_equal(blocks_of_ring(), blocks);
 }
 
 /* A few pages that claim to be a large ring full of processes cost no more than a few pages. */
@@ -212,43 +196,36 @@ TEST(a_copy_takes_memory_as_the_file_does, set_up, tear_down)
     const struct ring_geometry geometry = {
         .slot_capacity = 64, .process_capacity = RIP_PROCESS_MAX, .process_stride_bytes = 4096};
     struct ring_builder large;
-    struct ring_copy copy;
-    int descriptor;
+    int file;
 
     ring_stage_build(&stage, "large", &geometry, &large);
     large.ring->process_high_water = RIP_PROCESS_MAX;
-    descriptor = open(ring_stage_path(&stage, "large"), O_RDONLY | O_CLOEXEC);
-    assert_true(descriptor >= 0);
-    assert_int_equal(ring_copy_once(&copy, descriptor), -EBADMSG);
+    file = open(ring_stage_path(&stage, "large"), O_RDONLY | O_CLOEXEC);
+    assert_true(file >= 0);
+    assert_int_equal(ring_copy_once(&copy, file), -EBADMSG);
     assert_string_equal(copy.reason, "vouches for memory that it does not have");
-    close(descriptor);
+    close(file);
     ring_stage_release(&large);
 }
 
 TEST(a_file_that_was_cut_harms_nobody, set_up, tear_down)
 {
-    int descriptor = open_ring();
-    struct ring_copy copy;
-
     add_ids();
     assert_int_equal(ring_copy_open(&copy, descriptor), 0);
     assert_int_equal(ring_copy_take(&copy), 0);
     assert_int_equal(ftruncate(descriptor, 8192), 0);
     assert_int_equal(ring_copy_take(&copy), -EBADMSG);
     assert_string_equal(copy.reason, "was cut short");
-    ring_copy_close(&copy);
-    close(descriptor);
 }
 
 static void assert_refused(const char *name, int error, const char *reason)
 {
-    int descriptor = open(ring_stage_path(&stage, name), O_RDONLY | O_CLOEXEC);
-    struct ring_copy copy;
+    int file = open(ring_stage_path(&stage, name), O_RDONLY | O_CLOEXEC);
 
-    assert_true(descriptor >= 0);
-    assert_int_equal(ring_copy_once(&copy, descriptor), error);
+    assert_true(file >= 0);
+    assert_int_equal(ring_copy_once(&copy, file), error);
     assert_string_equal(copy.reason, reason);
-    close(descriptor);
+    close(file);
 }
 
 TEST(other_files_are_refused, set_up, tear_down)
