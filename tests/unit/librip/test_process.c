@@ -7,10 +7,13 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 
-static pid_t start_with_ring(const int ready[2], void (*then)(void))
+static pid_t start_with_ring(void (*then)(void))
 {
-    pid_t pid = fork();
+    int ready[2];
+    pid_t pid;
 
+    CHECK(pipe(ready) == 0);
+    pid = fork();
     if (pid == 0) {
         alarm(SCENE_SECONDS);
         make_ring(100);
@@ -110,12 +113,9 @@ SCENE(preloaded_record_without_proc)
 
 SCENE(locks_name_the_holder)
 {
-    int ready[2];
     struct looker looker;
-    pid_t pid;
+    pid_t pid = start_with_ring(wait_here);
 
-    CHECK(pipe(ready) == 0);
-    pid = start_with_ring(ready, wait_here);
     looker = look(on_stage("ring"));
     check_locked(&looker, pid);
     CHECK(kill(pid, SIGKILL) == 0 && end_of(pid) == 1000 + SIGKILL);
@@ -137,12 +137,11 @@ static void close_all_and_wait(void)
 /* Closing everything drops the POSIX lock; life goes on, and says so. */
 SCENE(life_survives_closing_everything)
 {
-    int ready[2];
     struct looker looker;
     pid_t pid;
 
-    CHECK(pipe(ready) == 0 && pipe(reached) == 0);
-    pid = start_with_ring(ready, close_all_and_wait);
+    CHECK(pipe(reached) == 0);
+    pid = start_with_ring(close_all_and_wait);
     await(reached);
     looker = look(on_stage("ring"));
     CHECK(holder_of(looker.descriptor, looker.view.lock_holder_offset) == 0);
@@ -167,12 +166,9 @@ static void wait_for_unlock(const struct looker *looker)
 /* The pid runs on, the address space is gone: the ring is dead, and the same program may make it again. */
 SCENE(exec_drops_both_locks)
 {
-    int ready[2];
     struct looker looker;
-    pid_t pid;
+    pid_t pid = start_with_ring(exec_sleep);
 
-    CHECK(pipe(ready) == 0);
-    pid = start_with_ring(ready, exec_sleep);
     looker = look(on_stage("ring"));
     wait_for_unlock(&looker);
     CHECK(kill(pid, 0) == 0);

@@ -82,14 +82,27 @@ static uint64_t sought_address(void)
     return in_file((uintptr_t)sought) + 1;
 }
 
-TEST(own_file)
+static struct lookup *lookup;
+
+static int open_own_file(void **state)
+{
+    (void)state;
+    return lookup_open(&lookup, open("/proc/self/exe", O_RDONLY | O_CLOEXEC), "/proc/self/exe", NULL, 0);
+}
+
+static int close_file(void **state)
+{
+    (void)state;
+    lookup_close(lookup);
+    lookup = NULL;
+    return 0;
+}
+
+TEST(own_file, open_own_file, close_file)
 {
     struct symbol_frame frames[SYMBOL_FRAMES_MAX];
-    struct lookup *lookup = NULL;
-    int descriptor = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
 
     assert_int_equal(sought(1), 2);
-    assert_int_equal(lookup_open(&lookup, descriptor, "/proc/self/exe", NULL, 0), 0);
     assert_int_equal(lookup_find(lookup, sought_address(), frames), 1);
     assert_string_equal(frames[0].function, "sought");
     if (frames[0].file != NULL) {
@@ -99,11 +112,10 @@ TEST(own_file)
     assert_int_equal(lookup_find(lookup, 0, frames), 0);
     assert_int_equal(lookup_find(lookup, UINT64_MAX, frames), 0);
     assert_int_equal(lookup_find(lookup, UINT64_C(1) << 63, frames), 0);
-    lookup_close(lookup);
     lookup_close(NULL);
 }
 
-static void assert_function(struct lookup *lookup, size_t offset, const char *name)
+static void assert_function(size_t offset, const char *name)
 {
     struct symbol_frame frames[SYMBOL_FRAMES_MAX];
 
@@ -111,37 +123,28 @@ static void assert_function(struct lookup *lookup, size_t offset, const char *na
     assert_string_equal(frames[0].function, name);
 }
 
-TEST(units_in_units)
+TEST(units_in_units, open_own_file, close_file)
 {
-    struct lookup *lookup = NULL;
-
-    assert_int_equal(lookup_open(&lookup, open("/proc/self/exe", O_RDONLY | O_CLOEXEC), "/x", NULL, 0), 0);
-    assert_function(lookup, 0, "outer");
-    assert_function(lookup, 15, "outer");
-    assert_function(lookup, 16, "inner");
-    assert_function(lookup, 31, "inner");
-    assert_function(lookup, 32, "outer");
-    assert_function(lookup, 63, "outer");
-    assert_function(lookup, 64, "store::scan(int)");
-    lookup_close(lookup);
+    assert_function(0, "outer");
+    assert_function(15, "outer");
+    assert_function(16, "inner");
+    assert_function(31, "inner");
+    assert_function(32, "outer");
+    assert_function(63, "outer");
+    assert_function(64, "store::scan(int)");
 }
 
 /* What an answer pointed at is let go of by the next one. */
-TEST(many_answers)
+TEST(many_answers, open_own_file, close_file)
 {
-    struct lookup *lookup = NULL;
-
-    assert_int_equal(lookup_open(&lookup, open("/proc/self/exe", O_RDONLY | O_CLOEXEC), "/x", NULL, 0), 0);
     for (size_t i = 0; i < 1000; i++)
-        assert_function(lookup, 64 + i % 16, "store::scan(int)");
-    lookup_close(lookup);
+        assert_function(64 + i % 16, "store::scan(int)");
 }
 
 TEST(what_is_no_program)
 {
     static const char *const paths[] = {"/dev/null", "/etc/passwd", "/proc/self/maps"};
     static const uint8_t id[] = {1, 2, 3};
-    struct lookup *lookup = NULL;
 
     for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++)
         assert_int_equal(lookup_open(&lookup, open(paths[i], O_RDONLY | O_CLOEXEC), paths[i], NULL, 0), -ENOEXEC);
@@ -155,7 +158,6 @@ static void look_at(const char *path)
 {
     const struct rlimit memory = {UINT64_C(4) << 30, UINT64_C(4) << 30}, no_core = {0, 0};
     struct symbol_frame frames[SYMBOL_FRAMES_MAX];
-    struct lookup *lookup = NULL;
 
     alarm(BROKEN_SECONDS);
     setrlimit(RLIMIT_CORE, &no_core);
