@@ -64,10 +64,7 @@ int proc_stat(int proc, uint32_t pid, struct proc_stat *ret_stat)
 
 int proc_thread_stat(int proc, uint32_t pid, uint32_t tid, struct proc_stat *ret_stat)
 {
-    char text[STAT_BYTES];
-    int result = proc_read(proc, text, sizeof(text), "%u/task/%u/stat", pid, tid);
-
-    return result != 0 ? result : proc_parse_stat(text, ret_stat);
+    return PROC_READ_AS(proc_parse_stat, ret_stat, STAT_BYTES, proc, "%u/task/%u/stat", pid, tid);
 }
 
 bool proc_stat_ended(const struct proc_stat *stat)
@@ -77,26 +74,18 @@ bool proc_stat_ended(const struct proc_stat *stat)
 
 int proc_status(int proc, uint32_t pid, struct proc_status *ret_status)
 {
-    char text[STATUS_BYTES];
-    int result = proc_read(proc, text, sizeof(text), "%u/status", pid);
-
-    return result != 0 ? result : proc_parse_status(text, ret_status);
+    return PROC_READ_AS(proc_parse_status, ret_status, STATUS_BYTES, proc, "%u/status", pid);
 }
 
 int proc_thread_status(int proc, uint32_t pid, uint32_t tid, struct proc_status *ret_status)
 {
-    char text[STATUS_BYTES];
-    int result = proc_read(proc, text, sizeof(text), "%u/task/%u/status", pid, tid);
-
-    return result != 0 ? result : proc_parse_status(text, ret_status);
+    return PROC_READ_AS(proc_parse_status, ret_status, STATUS_BYTES, proc, "%u/task/%u/status", pid, tid);
 }
 
 int proc_credentials(int proc, uint32_t pid, struct proc_credentials *ret_credentials)
 {
-    char text[STATUS_BYTES]; /* groups beyond hundreds are cut, and what comes after them */
-    int result = proc_read(proc, text, sizeof(text), "%u/status", pid);
-
-    return result != 0 ? result : proc_parse_credentials(text, ret_credentials);
+    /* groups beyond hundreds are cut, and what comes after them */
+    return PROC_READ_AS(proc_parse_credentials, ret_credentials, STATUS_BYTES, proc, "%u/status", pid);
 }
 
 /* Drops the first bytes of a character whose last ones have been cut off. */

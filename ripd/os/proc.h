@@ -23,6 +23,15 @@
 /* Reads the file of a formatted name below proc: at most size - 1 bytes, terminated. -ESRCH: none, or it is empty. */
 __attribute__((format(printf, 4, 5))) int proc_read(int proc, char *ret_text, size_t size, const char *format, ...);
 
+/* Reads such a file, of so many bytes, and parses it: 0, or the -errno of either. */
+#define PROC_READ_AS(parse, ret, bytes, proc, ...)                                                                     \
+    ({                                                                                                                 \
+        char text_[bytes];                                                                                             \
+        int result_ = proc_read((proc), text_, sizeof(text_), __VA_ARGS__);                                            \
+                                                                                                                       \
+        result_ != 0 ? result_ : parse(text_, (ret));                                                                  \
+    })
+
 /* Opens the file or directory of a formatted name below proc. A descriptor; -ESRCH: there is none; -errno. */
 __attribute__((format(printf, 3, 4))) int proc_open(int proc, int flags, const char *format, ...);
 

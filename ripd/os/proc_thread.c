@@ -22,34 +22,22 @@ enum {
 
 int proc_thread_schedstat(int proc, uint32_t pid, uint32_t tid, struct proc_schedstat *ret_schedstat)
 {
-    char text[LINE_BYTES];
-    int result = proc_read(proc, text, sizeof(text), "%u/task/%u/schedstat", pid, tid);
-
-    return result != 0 ? result : proc_parse_schedstat(text, ret_schedstat);
+    return PROC_READ_AS(proc_parse_schedstat, ret_schedstat, LINE_BYTES, proc, "%u/task/%u/schedstat", pid, tid);
 }
 
 int proc_thread_switches(int proc, uint32_t pid, uint32_t tid, struct proc_switches *ret_switches)
 {
-    char text[STATUS_BYTES];
-    int result = proc_read(proc, text, sizeof(text), "%u/task/%u/status", pid, tid);
-
-    return result != 0 ? result : proc_parse_switches(text, ret_switches);
+    return PROC_READ_AS(proc_parse_switches, ret_switches, STATUS_BYTES, proc, "%u/task/%u/status", pid, tid);
 }
 
 int proc_thread_wchan(int proc, uint32_t pid, uint32_t tid, char ret_wchan[PROC_WCHAN_BYTES])
 {
-    char text[LINE_BYTES];
-    int result = proc_read(proc, text, sizeof(text), "%u/task/%u/wchan", pid, tid);
-
-    return result != 0 ? result : proc_parse_wchan(text, ret_wchan);
+    return PROC_READ_AS(proc_parse_wchan, ret_wchan, LINE_BYTES, proc, "%u/task/%u/wchan", pid, tid);
 }
 
 int proc_thread_syscall(int proc, uint32_t pid, uint32_t tid, struct proc_syscall *ret_syscall)
 {
-    char text[LINE_BYTES];
-    int result = proc_read(proc, text, sizeof(text), "%u/task/%u/syscall", pid, tid);
-
-    return result != 0 ? result : proc_parse_syscall(text, ret_syscall);
+    return PROC_READ_AS(proc_parse_syscall, ret_syscall, LINE_BYTES, proc, "%u/task/%u/syscall", pid, tid);
 }
 
 int proc_thread_youngest_child(int proc, uint32_t pid, uint32_t tid, uint32_t *ret_pid)
