@@ -227,10 +227,9 @@ int cli_captures(int argc, char **argv)
 {
     struct settings settings = {.state_dir = STATE_DIRECTORY};
     struct listing listing = {0};
-    size_t count;
     int status, result;
 
-    if (!cli_parse_words(&cli_captures_syntax, argc, argv, &settings, NULL, 0, &count, &status))
+    if (!cli_parse_words(&cli_captures_syntax, argc, argv, &settings, NULL, 0, NULL, &status))
         return status;
     listing.directory = settings.state_dir;
     result = read_captures(&listing);

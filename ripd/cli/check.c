@@ -226,10 +226,9 @@ int cli_check(int argc, char **argv)
     static struct settings settings = {.critical_ns = CRITICAL_NS, .filters.values[FILTER_CAUSE] = CAUSE_DEFAULT};
     char target[FILTERS_TARGET_BYTES];
     struct hosts *hosts = NULL;
-    size_t count = 0;
     int status;
 
-    if (!cli_parse_words(&cli_check_syntax, argc, argv, &settings, NULL, 0, &count, &status))
+    if (!cli_parse_words(&cli_check_syntax, argc, argv, &settings, NULL, 0, NULL, &status))
         return status == CLI_OK ? status : unknown();
     if (!filters_target(&settings.filters, "check", "/stalls?trail=0&limit=1", PARAMETERS, target))
         return unknown();

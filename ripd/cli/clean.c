@@ -178,10 +178,9 @@ static int clean(const struct settings *settings)
 int cli_clean(int argc, char **argv)
 {
     struct settings settings = {0};
-    size_t count;
     int status;
 
-    if (!cli_parse_words(&cli_clean_syntax, argc, argv, &settings, NULL, 0, &count, &status))
+    if (!cli_parse_words(&cli_clean_syntax, argc, argv, &settings, NULL, 0, NULL, &status))
         return status;
     cli_add_directories(&settings.dirs);
     return clean(&settings);

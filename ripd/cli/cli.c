@@ -215,7 +215,8 @@ bool cli_parse_words(const struct cli_syntax *syntax, int argc, char **argv, voi
         }
         words[count++] = argv[next++];
     }
-    *ret_count = count;
+    if (ret_count != NULL)
+        *ret_count = count;
     return true;
 }
 

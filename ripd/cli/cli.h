@@ -108,8 +108,8 @@ struct cli_syntax {
 
 /*
  * Reads flags into settings, and words that are no flags into words, at most words_max of them, in any order; all that
- * follow "--" are words. words_max CLI_STOPS: reading ends at the first word, and *ret_count is its index. False: there
- * was a mistake, or --help was answered; *ret_status is the exit status.
+ * follow "--" are words. words_max CLI_STOPS: reading ends at the first word, and *ret_count is its index. ret_count
+ * may be NULL. False: there was a mistake, or --help was answered; *ret_status is the exit status.
  */
 #define CLI_STOPS SIZE_MAX
 bool cli_parse_words(const struct cli_syntax *syntax, int argc, char **argv, void *settings, const char **words,

@@ -195,10 +195,9 @@ int cli_events(int argc, char **argv)
     static struct settings settings;
     char target[FILTERS_TARGET_BYTES];
     struct hosts *hosts = NULL;
-    size_t count = 0;
     int status;
 
-    if (!cli_parse_words(&cli_events_syntax, argc, argv, &settings, NULL, 0, &count, &status))
+    if (!cli_parse_words(&cli_events_syntax, argc, argv, &settings, NULL, 0, NULL, &status))
         return status;
     if (!check_flags(&settings) || !filters_target(&settings.filters, "events", "/events", PARAMETERS, target))
         return CLI_USAGE;

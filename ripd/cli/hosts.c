@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "cli/item.h"
 #include "cli/local.h"
 #include "cli/table.h"
 #include "util/array.h"
@@ -56,23 +57,6 @@ static int add_host(struct hosts *hosts, const char *url)
     return hosts_status(result);
 }
 
-/* The label "instance" of each series of an answer of Prometheus. */
-static int take_instances(struct hosts *hosts, const json_t *result, int (*take)(struct hosts *, const char *))
-{
-    size_t i;
-    json_t *series;
-
-    json_array_foreach(result, i, series)
-    {
-        const char *instance = json_string_value(json_object_get(json_object_get(series, "metric"), "instance"));
-        int status = instance != NULL ? take(hosts, instance) : CLI_OK;
-
-        if (status != CLI_OK)
-            return status;
-    }
-    return CLI_OK;
-}
-
 static int take_stalled(struct hosts *hosts, const char *instance)
 {
     char url[URL_BYTES];
@@ -100,13 +84,14 @@ static int take_lost(struct hosts *hosts, const char *instance)
     return CLI_OK;
 }
 
-static int ask_prometheus(struct hosts *hosts, const char *url, const char *query,
-                          int (*take)(struct hosts *, const char *))
+/* Each series of the answer has a label "instance": a host to ask if it has stalls, or one that was lost. */
+static int ask_prometheus(struct hosts *hosts, const char *url, const char *query, bool lost)
 {
     char target[QUERY_BYTES] = "/api/v1/query";
     struct client_request request = {.target = target, .server = "prometheus"};
-    json_t *result;
+    json_t *result, *series;
     int status;
+    size_t i;
 
     if (client_target_add(target, sizeof(target), "query", query) != 0)
         return CLI_ANSWER;
@@ -123,8 +108,13 @@ static int ask_prometheus(struct hosts *hosts, const char *url, const char *quer
         cli_error("%s: --prometheus: %s: the answer is not one of Prometheus's", hosts->command,
                   client_shown(request.client));
         status = CLI_ANSWER;
-    } else {
-        status = take_instances(hosts, result, take);
+    }
+    json_array_foreach(result, i, series)
+    {
+        const char *instance = item_text(json_object_get(series, "metric"), "instance");
+
+        if (status == CLI_OK && instance != NULL)
+            status = lost ? take_lost(hosts, instance) : take_stalled(hosts, instance);
     }
     json_decref(request.document);
     client_free(request.client);
@@ -137,9 +127,9 @@ static int find_hosts(struct hosts *hosts, const struct hosts_options *options)
 
     if (options->prometheus != NULL) {
         hosts->named = true;
-        status = ask_prometheus(hosts, options->prometheus, STALLED_QUERY, take_stalled);
+        status = ask_prometheus(hosts, options->prometheus, STALLED_QUERY, false);
         if (status == CLI_OK)
-            status = ask_prometheus(hosts, options->prometheus, LOST_QUERY, take_lost);
+            status = ask_prometheus(hosts, options->prometheus, LOST_QUERY, true);
         return status;
     }
     hosts->named = options->urls.count > 1;

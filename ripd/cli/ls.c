@@ -244,10 +244,9 @@ int cli_ls(int argc, char **argv)
     static struct settings settings = {.hosts.reads_rings = true};
     char target[FILTERS_TARGET_BYTES];
     struct hosts *hosts = NULL;
-    size_t count = 0;
     int status;
 
-    if (!cli_parse_words(&cli_ls_syntax, argc, argv, &settings, NULL, 0, &count, &status))
+    if (!cli_parse_words(&cli_ls_syntax, argc, argv, &settings, NULL, 0, NULL, &status))
         return status;
     if (!filters_target(&settings.filters, "ls", "/rings?limit=10000", PARAMETERS, target))
         return CLI_USAGE;

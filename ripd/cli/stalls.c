@@ -326,11 +326,11 @@ int cli_stalls(int argc, char **argv)
     static struct settings settings = {.hosts.reads_rings = true};
     char target[FILTERS_TARGET_BYTES];
     struct hosts *hosts = NULL;
-    size_t limit, count = 0;
+    size_t limit;
     enum way way;
     int status;
 
-    if (!cli_parse_words(&cli_stalls_syntax, argc, argv, &settings, NULL, 0, &count, &status))
+    if (!cli_parse_words(&cli_stalls_syntax, argc, argv, &settings, NULL, 0, NULL, &status))
         return status;
     if (!take_way(&settings, &way) || !filters_target(&settings.filters, "stalls", ways[way].path, PARAMETERS, target))
         return CLI_USAGE;

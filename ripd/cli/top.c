@@ -570,10 +570,9 @@ int cli_top(int argc, char **argv)
 {
     static struct settings settings;
     struct hosts *hosts = NULL;
-    size_t count = 0;
     int status;
 
-    if (!cli_parse_words(&cli_top_syntax, argc, argv, &settings, NULL, 0, &count, &status))
+    if (!cli_parse_words(&cli_top_syntax, argc, argv, &settings, NULL, 0, NULL, &status))
         return status;
     if (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO)) {
         cli_error("top: expected a terminal; `rip stalls` prints the same");

@@ -322,22 +322,16 @@ static json_t *take_object(struct rest *rest, struct rest *ret_text)
     return object;
 }
 
-static int take_event(struct rest *rest, struct event **ret_event)
+/* An event, or a subject: the other is NULL. */
+static int take_part(struct rest *rest, struct event **ret_event, struct event_subject *ret_subject)
 {
     struct rest text;
     json_t *object = take_object(rest, &text);
-    int status = object != NULL ? parse_event(object, text.text, text.length, ret_event) : -EBADMSG;
+    int status = -EBADMSG;
 
-    json_decref(object);
-    return status;
-}
-
-static int take_subject(struct rest *rest, struct event_subject *ret_subject)
-{
-    struct rest text;
-    json_t *object = take_object(rest, &text);
-    int status = object != NULL ? parse_subject(object, ret_subject) : -EBADMSG;
-
+    if (object != NULL)
+        status = ret_event != NULL ? parse_event(object, text.text, text.length, ret_event)
+                                   : parse_subject(object, ret_subject);
     json_decref(object);
     return status;
 }
@@ -363,7 +357,7 @@ static int take_history(struct rest *rest, struct event_line *line)
 
 static int parse_event_line(struct rest *rest, struct event_line *line)
 {
-    int status = take_event(rest, &line->event);
+    int status = take_part(rest, &line->event, NULL);
 
     if (status != 0)
         return status;
@@ -371,7 +365,7 @@ static int parse_event_line(struct rest *rest, struct event_line *line)
         return line->kind == EVENT_LINE_EVENT ? 0 : -EBADMSG;
     if (!take_literal(rest, ",\"subject\":"))
         return -EBADMSG;
-    status = take_subject(rest, &line->subject);
+    status = take_part(rest, NULL, &line->subject);
     return status == 0 && line->subject.episode != line->event->episode ? -EBADMSG : status;
 }
 
@@ -406,7 +400,7 @@ int event_line_parse(const char *text, size_t length, struct event_line *ret_lin
     if (line.kind == EVENT_LINE_EVENT || line.kind == EVENT_LINE_CARRIED)
         status = parse_event_line(&rest, &line);
     else if (line.kind == EVENT_LINE_SUBJECT)
-        status = take_subject(&rest, &line.subject);
+        status = take_part(&rest, NULL, &line.subject);
     else if (line.kind == EVENT_LINE_HISTORY)
         status = take_history(&rest, &line);
     if (status == 0 && (rest.length != 1 || rest.text[0] != '}'))
@@ -423,7 +417,7 @@ int event_line_parse_event(const char *text, size_t length, struct event **ret_e
 {
     struct rest rest = {text, length};
     struct event *event = NULL;
-    int status = is_plain(text, length) ? take_event(&rest, &event) : -EBADMSG;
+    int status = is_plain(text, length) ? take_part(&rest, &event, NULL) : -EBADMSG;
 
     if (status == 0 && rest.length != 0) {
         event_unref(event);
