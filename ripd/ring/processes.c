@@ -33,6 +33,7 @@
 #include "os/pidfd.h"
 #include "os/proc.h"
 #include "os/proc_thread.h"
+#include "os/text_reader.h"
 #include "ring/ends.h"
 #include "ring/host.h"
 #include "ring/learnt.h"
@@ -387,16 +388,22 @@ static void read_origin(const struct ring_host *host, const struct ring *ring, s
     struct proc_group group = {.unit = ""};
     struct proc_name program;
     uint32_t uid;
+    int result;
 
     /* Others cannot see it, and nothing but its own lock says that the process has anything to do with the ring. */
     if (process->verdict != PROCESS_ATTESTED || proc_program(host->proc, process->pid, &program) != 0 || program.cut)
         program.text[0] = '\0';
-    if (proc_command_line(host->proc, process->pid, command_line, sizeof(command_line)) != 0)
+    result = text_reader_ask(host->lines, ring->user, process->pid, command_line, sizeof(command_line));
+    if (result != 0)
         command_line[0] = '\0';
+    if (result == -EAGAIN && process->origin != NULL)
+        return;
     (void)proc_group(host->proc, process->pid, &group);
     if (!is_owners_own(host, ring, process, &uid))
         return;
+    process_origin_unref(process->origin);
     process->origin = new_origin(uid, command_line, program.text, &group);
+    process->wants_command_line = result == -EAGAIN;
     drop_facts(process); /* if there are any, they lack it */
 }
 
@@ -472,7 +479,8 @@ static void judge_process(struct ring_host *host, struct ring *ring, uint32_t in
     process->alive = !facts.exited && process->verdict != PROCESS_DEAD;
     if (process->verdict != before || process->pid != pid_before)
         drop_facts(process);
-    if (process->origin == NULL && process->alive && process->checked_mono_ns == now_mono_ns && process_lives(process))
+    if ((process->origin == NULL || process->wants_command_line) && process->alive &&
+        process->checked_mono_ns == now_mono_ns && process_lives(process))
         read_origin(host, ring, process);
     process->has_just_ended = process->verdict == PROCESS_DEAD && before != PROCESS_DEAD;
     if (host->ends != NULL && process->verdict == PROCESS_ATTESTED)
