@@ -86,9 +86,9 @@ struct rip_runtime {
     void (*watch_end)(const void **ret_first_mutex, const void **ret_last_mutex);
     enum rip_descriptor (*descriptor)(int fd);
     /*
-     * is_own() says whether a descriptor is the runtime's own, by which threads wake each other up: who polls it beside
-     * one connection waits for that connection, who polls it alone waits as for a condition, and who reads it makes no
-     * progress. Async-signal-safe; set once, for good.
+     * is_own() says whether a descriptor is the runtime's own, by which threads wake each other up: who polls one
+     * descriptor, alone or beside it, waits for that one as if it read or wrote there, who polls it alone waits as for
+     * a condition, and who reads it makes no progress. Async-signal-safe; set once, for good.
      */
     void (*set_own_descriptors)(bool (*is_own)(int fd));
 

@@ -313,18 +313,29 @@ void preload_set_own_descriptors(bool (*function)(int fd))
     rip_store_release(&is_own, function); /* pairs with is_of_interpreter() */
 }
 
+/* An interpreter tries to read or write, and polls that descriptor, beside its own, if there is nothing yet. */
+static uint8_t call_of_interpreter(const struct pollfd *polled)
+{
+    if (is_of_interpreter(polled->fd))
+        return RIP_CALL_WORK; /* for its own threads, or for a time: nothing comes from outside */
+    if ((polled->events & POLLIN) == 0)
+        return (polled->events & POLLOUT) != 0 ? RIP_CALL_BLOCK : RIP_CALL_READY;
+    if (preload_descriptor_of(polled->fd) != NULL && preload_call_receive(polled->fd) == RIP_CALL_PIPE)
+        return RIP_CALL_PIPE;
+    return call_ready(polled->fd);
+}
+
 uint8_t preload_call_poll(const struct pollfd *fds, unsigned long count)
 {
     struct pollfd copy[2]; /* an interpreter's own comes second */
-    const bool may_be_own = count == 1 && rip_load_relaxed(&is_own) != NULL;
+    const bool is_interpreter = rip_load_relaxed(&is_own) != NULL;
 
-    if ((!rip_load_relaxed(&any_connected) && !may_be_own) || count < 1 || count > 2 ||
-        !copy_argument(copy, fds, count * sizeof(copy[0])) || (copy[0].events & POLLIN) == 0 ||
-        (count == 2 && !is_of_interpreter(copy[1].fd)))
+    if ((!rip_load_relaxed(&any_connected) && !is_interpreter) || count < 1 || count > 2 ||
+        !copy_argument(copy, fds, count * sizeof(copy[0])) || (count == 2 && !is_of_interpreter(copy[1].fd)))
         return RIP_CALL_READY;
-    if (may_be_own && is_of_interpreter(copy[0].fd))
-        return RIP_CALL_WORK; /* for its own threads, or for a time: nothing comes from outside */
-    return call_ready(copy[0].fd);
+    if (is_interpreter)
+        return call_of_interpreter(&copy[0]);
+    return (copy[0].events & POLLIN) != 0 ? call_ready(copy[0].fd) : RIP_CALL_READY;
 }
 
 uint8_t preload_call_select(int count, const void *in)

@@ -117,15 +117,28 @@ static void read_descriptor(int proc, int32_t number, struct kernel_reading *rea
     reading->has |= KERNEL_HAS_DESCRIPTOR;
 }
 
-/* Programs wait for a single peer with poll(), too. Of several it is not known which one they lack. */
+static bool is_eventfd(int proc, const struct kernel_reading *reading, int number)
+{
+    struct proc_descriptor descriptor;
+
+    return number >= 0 && proc_descriptor(proc, reading->pid, (uint32_t)number, &descriptor) == 0 &&
+           strcmp(descriptor.link, "anon_inode:[eventfd]") == 0;
+}
+
+/*
+ * Programs wait for a single peer with poll(), too, and interpreters have an eventfd behind it by which their threads
+ * wake each other up. Of several it is not known which one they lack.
+ */
 static void read_polled(int proc, const struct syscall_shape *shape, struct kernel_reading *reading)
 {
     const uint64_t *arguments = reading->call.arguments;
-    struct pollfd polled;
+    const uint32_t count = (uint32_t)arguments[shape->count];
+    struct pollfd polled[2];
 
-    if (strstr(shape->names, "poll") != NULL && (uint32_t)arguments[shape->count] == 1 &&
-        read_memory(reading, arguments[0], &polled, sizeof(polled)))
-        read_descriptor(proc, polled.fd, reading);
+    if (strstr(shape->names, "poll") != NULL && (count == 1 || count == 2) &&
+        read_memory(reading, arguments[0], polled, count * sizeof(polled[0])) &&
+        (count == 1 || is_eventfd(proc, reading, polled[1].fd)))
+        read_descriptor(proc, polled[0].fd, reading);
 }
 
 /* What it names ---------------------------------------------------------------------------------------------------- */

@@ -12,6 +12,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <sys/prctl.h>
 #include <sys/select.h>
 #include <sys/sem.h>
@@ -230,7 +231,7 @@ TEST(a_word_that_is_no_lock, NULL, end)
     }
 }
 
-/* The same pipe twice, nothing, or a pipe alone. */
+/* The same pipe twice, nothing, a pipe alone, or one before what wakes up an interpreter's threads. */
 static void poll_twice(void)
 {
     struct pollfd polled[2] = {{.fd = pipe_ends[0], .events = POLLIN}, {.fd = pipe_ends[0], .events = POLLIN}};
@@ -245,6 +246,13 @@ static void poll_once(void)
     syscall(SYS_ppoll, &polled, 1, NULL, NULL, 0);
 }
 
+static void poll_beside_own(void)
+{
+    struct pollfd polled[2] = {{.fd = pipe_ends[0], .events = POLLIN}, {.fd = eventfd(0, 0), .events = POLLIN}};
+
+    syscall(SYS_ppoll, polled, 2, NULL, NULL, 0);
+}
+
 static void poll_nothing(void)
 {
     struct pollfd polled = {.fd = -1};
@@ -254,14 +262,14 @@ static void poll_nothing(void)
 
 TEST(what_it_polls, NULL, end)
 {
-    static void (*const programs[])(void) = {poll_twice, poll_nothing, poll_once};
+    static void (*const programs[])(void) = {poll_twice, poll_nothing, poll_once, poll_beside_own};
 
     assert_int_equal(pipe2(pipe_ends, O_CLOEXEC), 0);
     for (size_t i = 0; i < sizeof(programs) / sizeof(programs[0]); i++) {
         if (start_in_call(programs[i], SYS_ppoll)) {
             assert_int_equal(reading.has & KERNEL_HAS_DESCRIPTOR, 0);
             kernel_read_memory(proc, &reading);
-            assert_int_equal((reading.has & KERNEL_HAS_DESCRIPTOR) != 0, programs[i] == poll_once);
+            assert_int_equal((reading.has & KERNEL_HAS_DESCRIPTOR) != 0, i >= 2);
         }
         if ((reading.has & KERNEL_HAS_DESCRIPTOR) != 0) {
             assert_int_equal(reading.descriptor_number, pipe_ends[0]);

@@ -263,11 +263,12 @@ static const struct layout_frame *end_of(const struct layout_context *context)
     return (const struct layout_frame *)(const void *)(context->stack + context->stack_words);
 }
 
-/* The innermost frame of the program's own code; else of a gem, else of Ruby's library. */
-static uint64_t place_on(const struct layout_context *context)
+/* The innermost frame of the program's own code; else of a gem, else of Ruby's library. NULL = none. */
+static const struct layout_frame *find_frame(const struct layout_context *context, enum origin *ret_origin)
 {
     const struct layout_frame *best[ORIGIN_COUNT] = {NULL};
     const struct layout_frame *frame = context->frame, *end = end_of(context);
+    int origin = 0;
 
     for (int i = 0; i < FRAMES_MAX && frame < end && best[ORIGIN_PROGRAM] == NULL; i++, frame++) {
         struct function function;
@@ -278,11 +279,18 @@ static uint64_t place_on(const struct layout_context *context)
         if (best[function.origin] == NULL)
             best[function.origin] = frame;
     }
-    for (int origin = 0; origin < ORIGIN_COUNT; origin++) {
-        if (best[origin] != NULL)
-            return place_in(best[origin]);
-    }
-    return 0;
+    while (origin < ORIGIN_RUBY && best[origin] == NULL)
+        origin++;
+    *ret_origin = (enum origin)origin;
+    return best[origin];
+}
+
+static uint64_t place_on(const struct layout_context *context)
+{
+    enum origin origin;
+    const struct layout_frame *frame = find_frame(context, &origin);
+
+    return frame == NULL ? 0 : place_in(frame);
 }
 
 static bool has_gvl(const struct layout_context *context)
@@ -315,6 +323,15 @@ uint64_t place_of_program(void)
     }
     errno = saved_errno;
     return place;
+}
+
+bool place_is_in_library(void)
+{
+    const struct layout_context *context = ruby_current_ec;
+    enum origin origin;
+
+    return is_known && place_has_gvl() && is_of_c(context->frame) && find_frame(context, &origin) != NULL &&
+           origin == ORIGIN_RUBY;
 }
 
 /*

@@ -12,6 +12,8 @@ bool place_has_gvl(void);
 /* The innermost place of the program's own code, as rip_snap_at() takes it, or 0. On a thread that runs Ruby code,
  * without the GVL, too; safe in a signal handler. */
 uint64_t place_of_program(void);
+/* Called by a method of C code: whether the thread is a helper of Ruby's own library, and runs nothing else. */
+bool place_is_in_library(void);
 /* The place that called the method of C code that runs now; 0 if that cannot be said. */
 uint64_t place_of_caller(void);
 /* The function of a method's first line, named name; 0 if the method is not in Ruby. */

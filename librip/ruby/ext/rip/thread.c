@@ -145,7 +145,10 @@ static VALUE sleep_end(VALUE unused)
     return unused;
 }
 
-/* Ruby sleeps with a condition, or polls its own descriptor: only here is known that it is for a time. */
+/*
+ * Ruby sleeps with a condition, or polls its own descriptor: only here is known that it is for a time. The program has
+ * not asked for the sleep of the thread behind a Timeout, which waits for the end of what it watches.
+ */
 static VALUE kernel_sleep(int argc, VALUE *argv, VALUE self)
 {
     const time_t start = time(NULL);
@@ -158,7 +161,7 @@ static VALUE kernel_sleep(int argc, VALUE *argv, VALUE self)
         rb_thread_sleep_forever();
     } else {
         rb_check_arity(argc, 0, 1);
-        if (place_has_gvl()) {
+        if (place_has_gvl() && !place_is_in_library()) {
             binding_runtime->call_begin((const void *)(uintptr_t)place_of_program(), RIP_CALL_SLEEP);
             rb_ensure(wait_for_time, argv[0], sleep_end, Qnil);
         } else {
