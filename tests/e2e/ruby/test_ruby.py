@@ -33,6 +33,7 @@ EXPECTED = {
     f"{SCRIPT}:{line_of('Thread.stop')}": (None, 1, place("Thread.stop", "block (2 levels) in <main>")),
     "main": (None, None, place("$stdin.read", "<main>")),
     f"{SCRIPT}:{line_of('Fiber.new')}": (None, 1, None),
+    "fiber": (None, 1, None),
 }
 
 
@@ -48,6 +49,9 @@ class Ruby(PreloadTest):
                 wrong[thread] = said
         return wrong
 
+    def names(self, name):
+        return [item["name"] for item in self.ring(name)["ids"]]
+
     def test_threads_of_an_unchanged_program(self):
         process = self.start(RUBY, SCRIPT)
         self.assertEqual(process.stdout.readline(), "nil 0 false\n")  # nobody sees the binding
@@ -59,6 +63,8 @@ class Ruby(PreloadTest):
             self.fail(f"{error}: {self.unexpected(name)}")
         numbered = re.compile(rf"{SCRIPT}:{line_of('Thread.stop')} #\d+")
         wait_for("two names with a number", lambda: len(list(filter(numbered.fullmatch, self.ids(name)))) == 2)
+        wait_for("the child's thread under its name", lambda: self.names(name).count("forks") == 2)
+        self.assertNotIn("ruby3.1", self.names(name))
         ids = self.ids(name)
         self.assertEqual(ids["lock"]["holder"], ids["hold"]["tid"])
         process.stdin.close()

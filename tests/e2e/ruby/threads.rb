@@ -39,6 +39,9 @@ Thread.new { Thread.current.name = "serve"; accepted.gets; Order.serve(accepted)
 Thread.new { Thread.current.name = "spin"; order.spin }
 fiber = Fiber.new { Fiber.yield 1; 2 }
 fiber.resume
+numbers = [1, 2].each
+numbers.next
+Thread.new { Thread.current.name = "forks"; fork { $stdin.gets }; Thread.stop }
 puts [defined?(Rip).inspect, $LOADED_FEATURES.grep(/rip/).size, Object.constants.include?(:Rip)].join(" ")
 puts "running"
 $stdout.flush

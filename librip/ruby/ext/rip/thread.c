@@ -9,6 +9,7 @@
 #include "note.h"
 #include "place.h"
 
+#include <pthread.h>
 #include <ruby/fiber/scheduler.h>
 #include <string.h>
 #include <time.h>
@@ -30,6 +31,10 @@ static __thread struct rip_context own_context; /* of the thread's id, while a f
 static __thread struct note own_note;
 static __thread struct fiber *running; /* NULL = the thread itself */
 static __thread uint32_t own_number;   /* of the threads that have begun: those of one place differ in it */
+static __thread struct {
+    char text[NAME_BYTES];
+    uint8_t bytes;
+} own_name; /* of the thread, for a child that it forks */
 static uint32_t thread_count, fiber_count;
 static ID hidden_fiber;
 static VALUE original_set_name, original_thread_to_s, original_fiber_to_s;
@@ -78,6 +83,13 @@ struct note *thread_note(void)
 
 /* Threads ---------------------------------------------------------------------------------------------------------- */
 
+static void rename_own(const char *text, size_t bytes)
+{
+    own_name.bytes = (uint8_t)(bytes < NAME_BYTES ? bytes : NAME_BYTES);
+    memcpy(own_name.text, text, own_name.bytes);
+    binding_runtime->rename(text, bytes);
+}
+
 static void rename_thread(VALUE thread)
 {
     const VALUE name = rb_funcall(thread, rb_intern("name"), 0);
@@ -85,12 +97,19 @@ static void rename_thread(VALUE thread)
     size_t bytes;
 
     if (RB_TYPE_P(name, T_STRING)) {
-        binding_runtime->rename(RSTRING_PTR(name), (size_t)RSTRING_LEN(name));
+        rename_own(RSTRING_PTR(name), (size_t)RSTRING_LEN(name));
         return;
     }
     bytes = name_by_place(call_unbound(original_thread_to_s, thread, 0, NULL), own_number, text);
     if (bytes != 0)
-        binding_runtime->rename(text, bytes);
+        rename_own(text, bytes);
+}
+
+/* In the child, whose one thread has an id of its own by now, under the name of the program. */
+static void name_after_fork(void)
+{
+    if (running == NULL && own_name.bytes != 0)
+        binding_runtime->rename(own_name.text, own_name.bytes);
 }
 
 static VALUE thread_set_name(VALUE thread, VALUE name)
@@ -179,8 +198,10 @@ static VALUE fiber_new(VALUE fiber)
     const VALUE holder = TypedData_Make_Struct(rb_cObject, struct fiber, &fiber_type, made);
     char name[NAME_BYTES];
     const uint32_t number = rip_add_relaxed(&fiber_count, 1);
-    const size_t bytes = name_by_place(call_unbound(original_fiber_to_s, fiber, 0, NULL), number + 1, name);
+    size_t bytes = name_by_place(call_unbound(original_fiber_to_s, fiber, 0, NULL), number + 1, name);
 
+    if (bytes == 0) /* an Enumerator's */
+        bytes = (size_t)snprintf(name, sizeof(name), "fiber #%u", number + 1);
     binding_runtime->context_init(&made->context, FIRST_FIBER + number, name, bytes);
     rb_ivar_set(fiber, hidden_fiber, holder); /* a frozen fiber raises: it runs as its thread */
     return holder;
@@ -244,5 +265,6 @@ void thread_start(void)
     rb_add_event_hook(on_fiber_switch, RUBY_EVENT_FIBER_SWITCH, Qnil);
     place_thread_begun();
     if (rb_thread_current() == rb_thread_main())
-        binding_runtime->rename("main", 4);
+        rename_own("main", 4);
+    pthread_atfork(NULL, NULL, name_after_fork);
 }
