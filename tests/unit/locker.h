@@ -20,6 +20,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "support/descriptors.h"
 #include "support/test.h"
 
 #include "os/capability.h"
@@ -250,15 +251,6 @@ static inline bool is_root_of_all(void)
 
     return geteuid() == 0 && capability_permitted(&permitted) == 0 && (permitted & CAPABILITY(CAP_SYS_PTRACE)) != 0 &&
            (permitted & CAPABILITY(CAP_DAC_READ_SEARCH)) != 0;
-}
-
-static inline size_t count_descriptors(void)
-{
-    size_t count = 0;
-
-    for (int i = 0; i < 1024; i++)
-        count += fcntl(i, F_GETFD) >= 0;
-    return count;
 }
 
 #endif

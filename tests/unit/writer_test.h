@@ -19,6 +19,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "support/descriptors.h"
 #include "support/test.h"
 
 #include "writer.h"
@@ -219,15 +220,6 @@ static inline bool file_is(const char *name, const char *text)
     return bytes == (ssize_t)strlen(text) && strcmp(found, text) == 0;
 }
 
-static inline int count_descriptors(void)
-{
-    int count = 0;
-
-    for (int i = 0; i < 1024; i++)
-        count += fcntl(i, F_GETFD) >= 0;
-    return count;
-}
-
 static inline int count_mappings(void)
 {
     FILE *maps = fopen("/proc/self/maps", "r");
@@ -243,7 +235,8 @@ static inline int count_mappings(void)
 /* Fails with that errno and leaves nothing. */
 static inline void check_refused(const char *path, uint32_t max_procs, int error)
 {
-    int descriptors = count_descriptors(), files = count_on_stage();
+    size_t descriptors = count_descriptors();
+    int files = count_on_stage();
 
     errno = 0;
     if (rip_create_ring(path, max_procs) || errno != error)

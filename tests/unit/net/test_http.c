@@ -2,11 +2,11 @@
 /* test_http.c - too many clients, too few descriptors; what the server says of itself; stopping. */
 #include <stdbool.h>
 
-#include <dirent.h>
 #include <errno.h>
 #include <poll.h>
 #include <sys/resource.h>
 
+#include "support/descriptors.h"
 #include "support/test.h"
 #include "unit/http_world.h"
 #include "unit/sample_event.h"
@@ -73,18 +73,6 @@ TEST(memory_cap)
     for (size_t i = 0; i < COUNT_OF(deaf); i++)
         client_close(&deaf[i]);
     world_close(&world);
-}
-
-static size_t count_descriptors(void)
-{
-    DIR *folder = opendir("/proc/self/fd");
-    size_t count = 0;
-
-    assert_non_null(folder);
-    while (readdir(folder) != NULL)
-        count++;
-    closedir(folder);
-    return count;
 }
 
 /* Without descriptors and without anybody to drop, accepting waits; it does not spin. */

@@ -3,7 +3,6 @@
  * test_child.c - children that answer, and such as die, hang or answer nonsense: ripd/os/child.c. The child is this
  * program, or a thread of it where a keeper forks it; each query says what it does.
  */
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -21,6 +20,7 @@
 #include "os/clock.h"
 #include "os/packet.h"
 #include "os/spawn.h"
+#include "support/descriptors.h"
 #include "support/test.h"
 
 #define MS UINT64_C(1000000)
@@ -131,17 +131,6 @@ static struct child_counters counted(void)
 
     child_count(child, &counters);
     return counters;
-}
-
-static size_t count_descriptors(void)
-{
-    DIR *folder = opendir("/proc/self/fd");
-    size_t count = 0;
-
-    while (readdir(folder) != NULL)
-        count++;
-    closedir(folder);
-    return count;
 }
 
 TEST(how_they_end, start, stop)

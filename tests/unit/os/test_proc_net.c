@@ -14,6 +14,7 @@
 #include "os/clock.h"
 #include "os/proc_net.h"
 #include "probe/sockets.h"
+#include "support/descriptors.h"
 #include "support/guarded_copy.h"
 #include "support/test.h"
 
@@ -106,14 +107,6 @@ TEST(no_parser_reads_beyond_the_end)
 }
 
 /* Tables ----------------------------------------------------------------------------------------------------------- */
-
-static uint64_t inode_of(int descriptor)
-{
-    struct stat status;
-
-    assert_int_equal(fstat(descriptor, &status), 0);
-    return status.st_ino;
-}
 
 static int listen_at(struct sockaddr_in *ret_address)
 {

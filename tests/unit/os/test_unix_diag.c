@@ -8,11 +8,11 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
 #include "os/unix_diag.h"
+#include "support/descriptors.h"
 #include "support/guarded_copy.h"
 #include "support/test.h"
 
@@ -215,14 +215,6 @@ TEST(no_byte_beyond_the_end)
 }
 
 /* The kernel ------------------------------------------------------------------------------------------------------- */
-
-static uint32_t inode_of(int descriptor)
-{
-    struct stat status;
-
-    assert_int_equal(fstat(descriptor, &status), 0);
-    return (uint32_t)status.st_ino;
-}
 
 static int bound(int type, const char *name)
 {

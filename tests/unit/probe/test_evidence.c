@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_evidence.c - suspects that sleep, are stopped, traced, frozen or gone: ripd/probe/evidence.c. */
+#include "support/descriptors.h"
 #include "unit/probe_play.h"
 
 #include <sys/prctl.h>
@@ -419,15 +420,6 @@ TEST(a_stop_is_reported_of_all_at_once, set_up, play_free)
     while (play_collect() != 0) /* 1 ms: too little to read a thousand threads, unless this test was put aside */
         assert_true(attempts++ < 100);
     assert_all(ID_STOPPED, CAUSE_SIGNAL);
-}
-
-static size_t count_descriptors(void)
-{
-    size_t count = 0;
-
-    for (int i = 0; i < 1024; i++)
-        count += fcntl(i, F_GETFD) >= 0;
-    return count;
 }
 
 TEST(nothing_is_kept, set_up, play_free)

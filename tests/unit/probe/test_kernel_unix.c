@@ -17,20 +17,13 @@
 
 #include "os/clock.h"
 #include "probe/kernel.h"
+#include "support/descriptors.h"
 #include "support/test.h"
 
 #define SOON (clock_mono_ns() + UINT64_C(10000000000))
 
 static int proc = -1;
 static int diag = -1;
-
-static uint32_t inode_of(int descriptor)
-{
-    struct stat status;
-
-    assert_int_equal(fstat(descriptor, &status), 0);
-    return (uint32_t)status.st_ino;
-}
 
 /* A thread of ours that waits at that descriptor, as far as this matters. */
 static struct kernel_reading waiting_at(int descriptor)

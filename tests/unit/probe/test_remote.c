@@ -20,6 +20,7 @@
 #include "os/packet.h"
 #include "os/spawn.h"
 #include "probe/protocol.h"
+#include "support/descriptors.h"
 #include "support/test.h"
 
 #define LIMIT_NS UINT64_C(20000000000)
@@ -254,15 +255,6 @@ TEST(end_of_the_program_is_noticed, NULL, stop)
     assert_true(counted().gone);
     stop(NULL);
     assert_int_equal(remote_new(&remote, "/nowhere/at-all", -1), -ENOENT);
-}
-
-static size_t count_descriptors(void)
-{
-    size_t count = 0;
-
-    for (int i = 0; i < 1024; i++)
-        count += fcntl(i, F_GETFD) >= 0;
-    return count;
 }
 
 /* A keeper sends nothing: one that does is ended, and what it sent is not kept. */

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "probe/child/walk.h"
+#include "support/descriptors.h"
 #include "support/test.h"
 
 enum { OTHER = 61002 };
@@ -288,15 +289,6 @@ TEST(proc)
     close(file);
     close(proc);
     close(ours);
-}
-
-static size_t count_descriptors(void)
-{
-    size_t count = 0;
-
-    for (int i = 0; i < 256; i++)
-        count += fcntl(i, F_GETFD) >= 0;
-    return count;
 }
 
 /* Whatever becomes of a walk, it leaves nothing open. */
