@@ -1,9 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What tracing costs servers: requests a second of redis and memcached under the preload library against plain ones, in
-turns, so that a change of the machine's load reaches both. What a request takes of a processor is the steadier figure
-where others use the machine, too. Prints the medians of the ratios and the quarters around them; judges nothing.
+"""What tracing costs servers: requests of redis and memcached under the preload library against plain ones, in turns,
+each first in every second one, so that a change of the machine's load reaches both. Servers and clients have a
+processor each. Where a process lies in memory alone makes some percent of difference, so the pair is started several
+times.
 
-$RIP_BENCH_ROUNDS rounds (default 21) of $RIP_BENCH_REQUESTS requests (default 50000)."""
+Prints the median ratio of requests a second, and the quarters around it. Where others use the machine the steadier
+figure is what a request takes of a processor, and of that the lower quartile of each start: what others do to the
+caches only adds to it. Judges nothing.
+
+$RIP_BENCH_STARTS starts (default 8) of $RIP_BENCH_ROUNDS turns (default 15) of $RIP_BENCH_REQUESTS requests (default
+10000)."""
 import os
 import re
 import shutil
@@ -15,10 +21,12 @@ import tempfile
 import time
 
 LIBRARY = sys.argv[1]
-ROUNDS = int(os.environ.get("RIP_BENCH_ROUNDS", "21"))
-REQUESTS = int(os.environ.get("RIP_BENCH_REQUESTS", "50000"))
+STARTS = int(os.environ.get("RIP_BENCH_STARTS", "8"))
+ROUNDS = int(os.environ.get("RIP_BENCH_ROUNDS", "15"))
+REQUESTS = int(os.environ.get("RIP_BENCH_REQUESTS", "10000"))
 BATCH = 200
 BAR = 0.97
+PROCESSORS = sorted(os.sched_getaffinity(0))
 
 
 def connect(path):
@@ -28,7 +36,8 @@ def connect(path):
 
 
 def start(command, path, environment):
-    process = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    process = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                               preexec_fn=lambda: os.sched_setaffinity(0, PROCESSORS[:1]))
     while True:
         try:
             connect(path).close()
@@ -76,37 +85,61 @@ def processor_s(pid):
 
 
 def measure(rate, path, server):
-    """Requests a second: of the clock, and of a processor."""
+    """Requests a second by the clock, and seconds of a processor for a request."""
     before_s = processor_s(server.pid)
     by_clock = rate(path)
-    return by_clock, REQUESTS / (processor_s(server.pid) - before_s)
+    return by_clock, (processor_s(server.pid) - before_s) / REQUESTS
 
 
-def ratio_text(plain, traced):
-    ratios = sorted(after / before for before, after in zip(plain, traced))
-    quarter = len(ratios) // 4
-    return f"{statistics.median(ratios):.3f} ({ratios[quarter]:.3f} to {ratios[-1 - quarter]:.3f})"
+def turns(rate, paths, servers):
+    """What measure() says of both, in each round."""
+    rounds = []
+    for number in range(ROUNDS):
+        order = (0, 1) if number % 2 == 0 else (1, 0)
+        measured = {which: measure(rate, paths[which], servers[which]) for which in order}
+        rounds.append((measured[0], measured[1]))
+    return rounds
 
 
-def compare(name, command, rate, folder):
+def started(name, command, rate, folder):
     traced_environment = {**os.environ, "LD_PRELOAD": LIBRARY, "RIP_DIR": folder}
     paths = [f"{folder}/{name}-plain", f"{folder}/{name}-traced"]
     servers = [start(command(path), path, environment)
                for path, environment in zip(paths, (dict(os.environ), traced_environment))]
     try:
-        rounds = [[measure(rate, path, server) for path, server in zip(paths, servers)] for _ in range(ROUNDS)]
+        for path in paths:
+            rate(path)
+        return turns(rate, paths, servers)
     finally:
         for server in servers:
             server.terminate()
             server.wait()
-    (plain, plain_busy), (traced, traced_busy) = (zip(*side) for side in zip(*rounds))
+
+
+def quarters(values):
+    ordered = sorted(values)
+    quarter = len(ordered) // 4
+    return f"{statistics.median(ordered):.3f} ({ordered[quarter]:.3f} to {ordered[-1 - quarter]:.3f})"
+
+
+def lower_quartile(values):
+    return sorted(values)[len(values) // 4]
+
+
+def compare(name, command, rate, folder):
+    starts = [started(name, command, rate, folder) for _ in range(STARTS)]
+    rounds = [both for one_start in starts for both in one_start]
+    plain, traced = ([both[which][0] for both in rounds] for which in (0, 1))
+    busy = [lower_quartile([plain[1] for plain, _ in one]) / lower_quartile([traced[1] for _, traced in one])
+            for one in starts]
     print(f"{name}: plain {statistics.median(plain):.0f} requests/s, traced {statistics.median(traced):.0f}; ratio "
-          f"{ratio_text(plain, traced)}, of time on a processor {ratio_text(plain_busy, traced_busy)}; the bar: "
-          f"{BAR:.2f}; {ROUNDS} rounds")
+          f"{quarters([after / before for before, after in zip(plain, traced)])}; of time on a processor "
+          f"{quarters(busy)}; the bar: {BAR:.2f}; {STARTS} starts of {ROUNDS} rounds; load {os.getloadavg()[0]:.1f}")
 
 
 def main():
     measured = 0
+    os.sched_setaffinity(0, PROCESSORS[-1:])
     with tempfile.TemporaryDirectory(prefix="rip-bench-", dir="/dev/shm") as folder:
         for name, command, rate in SERVERS:
             if shutil.which(command("")[0]):
