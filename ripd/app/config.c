@@ -22,6 +22,7 @@
 #include <unistd.h>
 
 #include "app/config_option.h"
+#include "os/file.h"
 #include "util/text.h"
 
 #define LINE_FORM "KEY = VALUE, [ripd], or a comment that begins with # or ;"
@@ -245,7 +246,6 @@ static int read_file(const char *path, char **ret_bytes, size_t *ret_length)
     int descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     struct stat status;
     char *bytes = NULL;
-    size_t length = 0;
     ssize_t count = 0;
     int error = 0;
 
@@ -257,12 +257,11 @@ static int read_file(const char *path, char **ret_bytes, size_t *ret_length)
         error = -EISDIR;
     else if ((bytes = malloc(CONFIG_FILE_BYTES_MAX + 1)) == NULL)
         error = -ENOMEM;
-    while (error == 0 && length <= CONFIG_FILE_BYTES_MAX &&
-           (count = read(descriptor, bytes + length, CONFIG_FILE_BYTES_MAX + 1 - length)) > 0)
-        length += (size_t)count;
+    if (error == 0)
+        count = file_read(descriptor, bytes, CONFIG_FILE_BYTES_MAX + 1, 0);
     if (count < 0)
-        error = -errno;
-    else if (length > CONFIG_FILE_BYTES_MAX)
+        error = (int)count;
+    else if (count > CONFIG_FILE_BYTES_MAX)
         error = -EFBIG;
     close(descriptor);
     if (error != 0) {
@@ -270,7 +269,7 @@ static int read_file(const char *path, char **ret_bytes, size_t *ret_length)
         return error;
     }
     *ret_bytes = bytes;
-    *ret_length = length;
+    *ret_length = (size_t)count;
     return 0;
 }
 

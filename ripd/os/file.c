@@ -166,11 +166,28 @@ int file_list(int directory, size_t limit, int (*visit)(void *context, const cha
     return result;
 }
 
+ssize_t file_read(int descriptor, void *bytes, size_t count, uint64_t offset)
+{
+    size_t done = 0;
+
+    while (done < count) {
+        const ssize_t got = pread(descriptor, (char *)bytes + done, count - done, (off_t)(offset + done));
+
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got < 0)
+            return -errno;
+        if (got == 0)
+            break;
+        done += (size_t)got;
+    }
+    return (ssize_t)done;
+}
+
 ssize_t file_read_at(int directory, char *buffer, size_t size, const char *format, ...)
 {
     char name[PATH_MAX];
     va_list arguments;
-    size_t length = 0;
     ssize_t bytes = 0;
     int descriptor;
 
@@ -182,19 +199,10 @@ ssize_t file_read_at(int directory, char *buffer, size_t size, const char *forma
     descriptor = openat(directory, name, READ_FLAGS | O_NOFOLLOW);
     if (descriptor < 0)
         return -errno;
-    while (length < size - 1) {
-        bytes = read(descriptor, buffer + length, size - 1 - length);
-        if (bytes < 0 && errno == EINTR)
-            continue;
-        if (bytes <= 0)
-            break;
-        length += (size_t)bytes;
-    }
-    if (bytes < 0)
-        bytes = -errno;
+    bytes = file_read(descriptor, buffer, size - 1, 0);
     close(descriptor);
-    buffer[length] = '\0';
-    return bytes < 0 ? bytes : (ssize_t)length;
+    buffer[bytes < 0 ? 0 : bytes] = '\0';
+    return bytes;
 }
 
 int file_write(int descriptor, const void *bytes, size_t count, size_t *ret_written)

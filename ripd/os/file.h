@@ -54,6 +54,9 @@ int file_list(int directory, size_t limit, int (*visit)(void *context, const cha
 __attribute__((format(printf, 4, 5))) ssize_t file_read_at(int directory, char *buffer, size_t size, const char *format,
                                                            ...);
 
+/* Reads up to count bytes from an offset on, less only where the file ends. How many, or -errno. */
+ssize_t file_read(int descriptor, void *bytes, size_t count, uint64_t offset);
+
 /* Writes all of it: 0, or -errno and *ret_written says how much of it was written. */
 int file_write(int descriptor, const void *bytes, size_t count, size_t *ret_written);
 

@@ -45,26 +45,6 @@ struct copy {
 
 /* The file -------------------------------------------------------------------------------------------------------- */
 
-/* Returns how many bytes there are, at most size_bytes, or -errno. */
-static ssize_t read_file(int descriptor, void *target, size_t size_bytes, uint64_t offset)
-{
-    size_t length = 0;
-
-    while (length < size_bytes) {
-        ssize_t bytes =
-            pread(descriptor, (unsigned char *)target + length, size_bytes - length, (off_t)(offset + length));
-
-        if (bytes < 0 && errno == EINTR)
-            continue;
-        if (bytes < 0)
-            return -errno;
-        if (bytes == 0)
-            break;
-        length += (size_t)bytes;
-    }
-    return (ssize_t)length;
-}
-
 static int damage(struct mapping *mapping)
 {
     struct file_identity now;
@@ -84,7 +64,7 @@ static int read_header(struct mapping *mapping, enum rip_status *ret_status)
         struct rip_ring ring;
         unsigned char bytes[RIP_PAGE_BYTES];
     } page = {0};
-    const ssize_t length = read_file(mapping->descriptor, page.bytes, sizeof(page), 0);
+    const ssize_t length = file_read(mapping->descriptor, page.bytes, sizeof(page), 0);
 
     if (length < 0)
         return (int)length;
@@ -234,7 +214,7 @@ static enum rip_status call_reader(const struct rip_view *view, const struct req
 
 static int copy_bytes(struct mapping *mapping, void *target, size_t size_bytes, uint64_t offset)
 {
-    const ssize_t length = read_file(mapping->descriptor, target, size_bytes, offset);
+    const ssize_t length = file_read(mapping->descriptor, target, size_bytes, offset);
 
     return length == (ssize_t)size_bytes ? 0 : damage(mapping);
 }
