@@ -320,9 +320,10 @@ class Differential(PreloadTest):
                                                                                            (4096, 4096)))
         self.assertEqual((done.returncode, done.stderr.count("rip: ")), (0, 1), done.stderr)
 
-    def check_same(self, command):
+    def check_same(self, command, before=()):
+        """before: the words of a command that runs it."""
         plain, traced = self.both(lambda _, wrap: subprocess.run(
-            wrap(command), env=self.environment, stdin=subprocess.DEVNULL, capture_output=True, text=True,
+            [*before, *wrap(command)], env=self.environment, stdin=subprocess.DEVNULL, capture_output=True, text=True,
             timeout=SLOW_S))
         self.assertEqual((plain.returncode, plain.stdout, plain.stderr),
                          (traced.returncode, traced.stdout, UNTRACED.sub("", traced.stderr)))
@@ -334,6 +335,15 @@ class Differential(PreloadTest):
             self.skipTest("no jemalloc")
         self.environment["LD_PRELOAD"] = library
         self.check_same(["python3", "-c", PYTHON_THREADS])
+
+    def test_faketime_outside(self):
+        """Its library comes behind ours; in the table of commands it comes before."""
+        if not has("faketime"):
+            self.skipTest("no faketime")
+        for command in (["date", "+%Y"], ["sh", "-c", "(date +%Y) | cat; exit 6"], ["python3", "-c", PYTHON_THREADS],
+                        ["python3", "-c", PYTHON_PROCESSES], ["sh", "-c", "exec date +%Y"]):
+            with self.subTest(command=command):
+                self.check_same(command, before=("faketime", "2020-01-01 00:00:00"))
 
     # --- daemons ----------------------------------------------------------------------------------------------------
 
