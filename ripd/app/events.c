@@ -176,6 +176,14 @@ static struct event_subject subject_of(const struct events *events, const struct
     return subject;
 }
 
+static void count_incident(struct events *events, const struct events_scan *scan, const struct stall_case *stall)
+{
+    const bool preloaded =
+        scan->registry != NULL && registry_is_preloaded(scan->registry, stall->ring, stall->suspect.process);
+
+    health_add_incident(events->health, stall->episode.begin->cause, preloaded);
+}
+
 static void publish_begin(struct events *events, const struct events_scan *scan, struct stall_case *stall)
 {
     struct event_subject subject = subject_of(events, scan, stall);
@@ -184,7 +192,7 @@ static void publish_begin(struct events *events, const struct events_scan *scan,
     stall->episode.begin =
         event_make_begin(stall, scan->moment, (struct event_label){events->sequence + 1, is_first}, NULL);
     if (stall->episode.begin != NULL && is_first)
-        events->health->incidents_by_cause[stall->episode.begin->cause]++;
+        count_incident(events, scan, stall);
     if (stall->episode.begin == NULL)
         (void)incidents_leave(&events->incidents, stall->episode.incident); /* no end of it will be published */
     publish(events, stall, stall->episode.begin != NULL ? event_ref(stall->episode.begin) : NULL, &subject, scan);

@@ -59,3 +59,9 @@ void health_add_stuck(struct health *health, const struct detector_suspect *susp
     if (suspect->frozen_for_ns > health->stuck_longest_ns_by_cause[suspect->cause])
         health->stuck_longest_ns_by_cause[suspect->cause] = suspect->frozen_for_ns;
 }
+
+void health_add_incident(struct health *health, enum id_cause cause, bool preloaded)
+{
+    health->incidents_by_cause[cause]++;
+    health->stuck_incidents_by_cause[cause] += id_cause_is_certain(cause, preloaded);
+}

@@ -77,13 +77,14 @@ struct health {
     uint64_t stopped_by_cause[CAUSE_COUNT];
     uint64_t damaged_ring_count; /* rings damaged since the start */
     uint64_t event_counts[EVENT_KIND_COUNT];
-    uint64_t incident_count;                  /* now */
-    uint64_t incidents_by_cause[CAUSE_COUNT]; /* since the start, by the cause at their begin */
-    uint64_t history_error_count;             /* events that could not be written to the state directory */
-    uint64_t capture_count;                   /* written since the start */
-    uint64_t capture_error_count;             /* that could not be written */
-    uint64_t recording_bytes;                 /* written since the start */
-    uint64_t recording_lost_count;            /* scans that could not be written */
+    uint64_t incident_count;                        /* now */
+    uint64_t incidents_by_cause[CAUSE_COUNT];       /* since the start, by the cause at their begin */
+    uint64_t stuck_incidents_by_cause[CAUSE_COUNT]; /* of them, those that were certainly stuck */
+    uint64_t history_error_count;                   /* events that could not be written to the state directory */
+    uint64_t capture_count;                         /* written since the start */
+    uint64_t capture_error_count;                   /* that could not be written */
+    uint64_t recording_bytes;                       /* written since the start */
+    uint64_t recording_lost_count;                  /* scans that could not be written */
     uint64_t hook_run_count;
     uint64_t hook_failure_count; /* did not start, or another exit status than 0 */
     uint64_t hook_timeout_count;
@@ -150,5 +151,8 @@ void health_set_suspects(struct health *health, const struct detector_suspect *s
 
 /* Counts one of them as certainly stuck, if it is: id_cause_is_certain(). */
 void health_add_stuck(struct health *health, const struct detector_suspect *suspect, bool preloaded);
+
+/* An incident begins. */
+void health_add_incident(struct health *health, enum id_cause cause, bool preloaded);
 
 #endif

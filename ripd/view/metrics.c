@@ -350,6 +350,8 @@ const struct metric metrics[] = {
     {GAUGE("ripd_incidents"), "", "Incidents now: stalls that have one root are one.", OF_HEALTH(incident_count)},
     {COUNTER("ripd_incidents_total"), "cause", "Incidents that have begun, by the cause that was known then.",
      write_stall_causes, offsetof(struct health, incidents_by_cause)},
+    {COUNTER("ripd_stuck_incidents_total"), "cause", "Of them, those that were certainly stuck, as ripd_stuck says.",
+     write_stall_causes, offsetof(struct health, stuck_incidents_by_cause)},
     {COUNTER("ripd_history_errors_total"), "", "Events that could not be written to the state directory.",
      OF_HEALTH(history_error_count)},
     {COUNTER("ripd_captures_total"), "", "Captures of processes that ended, written to the state directory.",

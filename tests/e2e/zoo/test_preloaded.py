@@ -109,6 +109,10 @@ def expect(callers):
     except AssertionError:
         raise AssertionError(faults_of(callers, pids) or "one was right at last") from None
     callers.well_past_threshold()
+    assert callers.metric('ripd_stuck{cause="spinning"}') == 0, "it may just compute"
+    for cause, certain in (("blocked", True), ("spinning", False), ("sleeping", False)):
+        incidents = callers.metric(f'ripd_stuck_incidents_total{{cause="{cause}"}}')
+        assert (incidents != 0) == certain, (cause, incidents)
     assert "nothing but a signal" in callers.item("stuck", pids["stuck"])["summary"]
     check_holders(callers, pids)
     idle = {kind for kind in pids if callers.kinds[kind][0] in ("idle", "stopped")}

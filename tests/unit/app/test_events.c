@@ -171,6 +171,8 @@ TEST(begin_and_end, set_up, tear_down)
     assert_int_equal(begin->episode, 1);
     assert_int_equal(begin->kind, EVENT_BEGIN);
     assert_int_equal(begin->cause, CAUSE_BLOCKED);
+    assert_int_equal(world->health.incidents_by_cause[CAUSE_BLOCKED], 1);
+    assert_int_equal(world->health.stuck_incidents_by_cause[CAUSE_BLOCKED], 1);
     assert_int_equal(begin->duration_ns, 6 * SECOND_NS);
     assert_int_equal(begin->duration_max_ns, 7 * SECOND_NS);
     assert_int_equal(begin->at_wall_ns, WALL_NS + world->now_ns);

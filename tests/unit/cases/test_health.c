@@ -93,3 +93,20 @@ TEST(suspects)
     assert_int_equal(health.longest_ns_by_cause[CAUSE_BLOCKED], 0);
     assert_int_equal(health.stopped_by_cause[CAUSE_SIGNAL], 0);
 }
+
+/* Of a program that says nothing of itself it is not certain that it does not just compute. */
+TEST(incidents)
+{
+    struct health health = {.scan_count = 0};
+
+    health_add_incident(&health, CAUSE_SPINNING, true);
+    health_add_incident(&health, CAUSE_UNKNOWN, false);
+    assert_int_equal(health.incidents_by_cause[CAUSE_SPINNING], 1);
+    assert_int_equal(health.stuck_incidents_by_cause[CAUSE_SPINNING], 0);
+    assert_int_equal(health.stuck_incidents_by_cause[CAUSE_UNKNOWN], 0);
+    health_add_incident(&health, CAUSE_SPINNING, false);
+    health_add_incident(&health, CAUSE_BLOCKED, true);
+    assert_int_equal(health.incidents_by_cause[CAUSE_SPINNING], 2);
+    assert_int_equal(health.stuck_incidents_by_cause[CAUSE_SPINNING], 1);
+    assert_int_equal(health.stuck_incidents_by_cause[CAUSE_BLOCKED], 1);
+}
