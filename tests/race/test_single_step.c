@@ -123,7 +123,6 @@ static int run_once(enum subject subject, int before, int at, int snaps)
 
 static const int handler_snaps[] = {1, 2, 5, 31, 32, 33, 64, 255, 256, 257};
 static const int snaps_before[] = {0, 1, 31, 32, 255};
-#define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
 
 /* The entries as a reader has them now. */
 static size_t read_trail(struct rip_entry *entries)

@@ -17,6 +17,8 @@
 
 #include <cmocka.h>
 
+#define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
+
 struct registered_test {
     struct registered_test *next;
     struct CMUnitTest test;

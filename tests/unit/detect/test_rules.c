@@ -10,7 +10,6 @@
 #include "support/test.h"
 #include "util/duration.h"
 
-#define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
 #define NS_PER_MS UINT64_C(1000000)
 
 static void add(struct rules *rules, const char *text)

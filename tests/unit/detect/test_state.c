@@ -64,7 +64,7 @@ TEST(a_cause_is_of_one_state)
 
     for (int i = 0; i < CAUSE_COUNT; i++)
         count += id_cause_stops((enum id_cause)i);
-    assert_int_equal(count, sizeof(of_stops) / sizeof(of_stops[0]));
+    assert_int_equal(count, COUNT_OF(of_stops));
     for (int i = 0; i < count; i++)
         assert_true(id_cause_stops(of_stops[i]));
     assert_false(id_cause_stops(CAUSE_COUNT));

@@ -53,7 +53,7 @@ SCENE(any_bytes_of_any_length)
     rip_init(7, "seven", 5, 0, 0);
     for (unsigned i = 0; i < sizeof(text); i++)
         text[i] = (char)(i * 37); /* NUL and no valid UTF-8 among them */
-    for (size_t i = 0; i < sizeof(lengths) / sizeof(lengths[0]); i++) {
+    for (size_t i = 0; i < COUNT_OF(lengths); i++) {
         rip_note(text, lengths[i]);
         CHECK(slot_says(rip__slot_index(rip__thread.slot), text,
                         lengths[i] < RIP_NOTE_BYTES ? lengths[i] : RIP_NOTE_BYTES));

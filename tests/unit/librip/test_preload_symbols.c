@@ -62,7 +62,7 @@ TEST(rest_is_left_to_dlsym)
 {
     static const char *const names[] = {"kit_old", "kit_chosen", "kit_data", "kit_absent", "environ", ""};
 
-    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+    for (size_t i = 0; i < COUNT_OF(names); i++)
         assert_null(preload_symbol_find(names[i]));
 }
 

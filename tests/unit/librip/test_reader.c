@@ -126,7 +126,7 @@ TEST(the_end_of_the_file_is_the_end)
         {.slot_capacity = 100, .entry_count = 4, .entry_offset_bytes = 288},
     };
 
-    for (size_t i = 0; i < sizeof(geometries) / sizeof(geometries[0]); i++) {
+    for (size_t i = 0; i < COUNT_OF(geometries); i++) {
         uint32_t capacity = geometries[i].slot_capacity;
         struct guarded_copy copy;
         struct ring_walk walk;

@@ -81,7 +81,7 @@ TEST(what_is_not_live_is_not_returned, set_up, free_ring)
     memset(&last, 0x5a, sizeof(last));
     before = info;
     last_before = last;
-    for (size_t i = 0; i < sizeof(slots) / sizeof(slots[0]); i++) {
+    for (size_t i = 0; i < COUNT_OF(slots); i++) {
         assert_int_equal(rip_view_id(&view, slots[i], &info), RIP_NOT_LIVE);
         assert_int_equal(rip_view_trail(&view, slots[i], entries, &count), RIP_NOT_LIVE);
         assert_int_equal(rip_view_last(&view, slots[i], &last), RIP_NOT_LIVE);

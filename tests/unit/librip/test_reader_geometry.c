@@ -29,10 +29,7 @@ static const struct field {
     FIELD(script_offset),      FIELD(script_stride_bytes),  FIELD(script_capacity),      FIELD(script_high_water),
     FIELD(compatible_flags),
 };
-enum {
-    GEOMETRY_FIELDS = sizeof(geometry_fields) / sizeof(geometry_fields[0]),
-    SCRIPT_FIELDS_FIRST = GEOMETRY_FIELDS - 5
-};
+enum { GEOMETRY_FIELDS = COUNT_OF(geometry_fields), SCRIPT_FIELDS_FIRST = GEOMETRY_FIELDS - 5 };
 
 /* A header may say what it likes: it is refused, or everything read by it lies inside the bytes. */
 static void walk_with_field(const struct field *field, uint64_t value)
@@ -136,7 +133,7 @@ TEST(the_log_of_ended_ids_leads_nowhere, NULL, free_ring)
     new_noted();
     for (uint32_t slot = 0; slot < 10; slot += 2)
         ring_builder_end_id(&builder, slot);
-    for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++) {
+    for (size_t i = 0; i < COUNT_OF(counts); i++) {
         size_t right = 0;
         struct guarded_copy copy;
         struct rip_ring *ring;
@@ -181,7 +178,7 @@ TEST(the_section_of_notes, NULL, free_ring)
     };
     struct ring_walk walk;
 
-    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
         new_noted();
         builder.ring->note_offset += cases[i].offset;
         builder.ring->note_stride_bytes = cases[i].stride_bytes;
@@ -248,7 +245,7 @@ static const struct {
 
 TEST(header_fields_one_by_one)
 {
-    for (size_t i = 0; i < sizeof(mutations) / sizeof(mutations[0]); i++) {
+    for (size_t i = 0; i < COUNT_OF(mutations); i++) {
         size_t bytes = 0;
 
         for (size_t field = 0; field < GEOMETRY_FIELDS; field++) {

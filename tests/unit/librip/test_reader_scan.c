@@ -14,7 +14,7 @@
 #include "unit/reader_test.h"
 
 static const size_t batch_sizes[] = {1, 7, 64, 256, 100000};
-enum { BATCH_SIZES = sizeof(batch_sizes) / sizeof(batch_sizes[0]), BATCH_MAX = 100000 };
+enum { BATCH_SIZES = COUNT_OF(batch_sizes), BATCH_MAX = 100000 };
 
 static struct rip_sample samples[BATCH_MAX];
 
@@ -49,7 +49,7 @@ static void assert_scan_finds(const unsigned char *live)
 static bool in_pattern(unsigned pattern, uint32_t slot, uint32_t capacity)
 {
     static const uint32_t steps[] = {1, 2, 3, 63, 64, 65, 4095, 4096, 4097};
-    enum { STEPS = sizeof(steps) / sizeof(steps[0]) };
+    enum { STEPS = COUNT_OF(steps) };
 
     if (pattern < STEPS)
         return slot % steps[pattern] == 0;
@@ -80,7 +80,7 @@ TEST(every_live_slot_once_and_in_order)
 {
     static const uint32_t capacities[] = {1, 2, 63, 64, 65, 127, 128, 1000, 4095, 4096, 4097, 12345};
 
-    for (size_t i = 0; i < sizeof(capacities) / sizeof(capacities[0]); i++) {
+    for (size_t i = 0; i < COUNT_OF(capacities); i++) {
         struct ring_geometry geometry = {.slot_capacity = capacities[i], .process_capacity = 1, .module_capacity = 1};
 
         for (unsigned pattern = 0; pattern < PATTERNS; pattern++) {
@@ -182,7 +182,7 @@ TEST(bits_beyond_the_last_slot_are_nobodys)
 {
     static const uint32_t capacities[] = {1, 63, 64, 65, 130};
 
-    for (size_t i = 0; i < sizeof(capacities) / sizeof(capacities[0]); i++) {
+    for (size_t i = 0; i < COUNT_OF(capacities); i++) {
         struct ring_geometry geometry = {.slot_capacity = capacities[i], .process_capacity = 1, .module_capacity = 1};
         struct guarded_copy copy;
         struct ring_walk walk;
@@ -311,7 +311,7 @@ TEST(live_slots_are_counted)
 {
     static const uint32_t capacities[] = {1, 63, 64, 65, 4095, 4096, 4097, 70000};
 
-    for (size_t i = 0; i < sizeof(capacities) / sizeof(capacities[0]); i++) {
+    for (size_t i = 0; i < COUNT_OF(capacities); i++) {
         const struct ring_geometry geometry = {.slot_capacity = capacities[i]};
         uint64_t expected = 0;
 

@@ -60,8 +60,8 @@ TEST(trails_at_the_edges_of_counters)
                                       UINT64_MAX};
     static const uint32_t entry_counts[] = {1, 2, 16, 32};
 
-    for (size_t e = 0; e < sizeof(entry_counts) / sizeof(entry_counts[0]); e++) {
-        for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++) {
+    for (size_t e = 0; e < COUNT_OF(entry_counts); e++) {
+        for (size_t i = 0; i < COUNT_OF(counts); i++) {
             struct rip_entry entries[RIP_ENTRY_COUNT];
             size_t count;
 
@@ -326,7 +326,7 @@ TEST(snaps_between_any_two_loads, NULL, free_ring)
         for (size_t i = 0; i < count; i++)
             assert_true(entries[i].address == ring_builder_address(entries[i].snap));
     }
-    for (size_t i = 0; i < sizeof(deceiving_steps) / sizeof(deceiving_steps[0]); i++) {
+    for (size_t i = 0; i < COUNT_OF(deceiving_steps); i++) {
         assert_int_equal(staged_trail(deceiving_steps[i], entries, &last), 0);
         assert_int_equal(last.entry.snap, 0);
     }

@@ -100,7 +100,7 @@ SCENE(long_and_strange_names)
 SCENE(globals_are_truthful)
 {
     static const unsigned values[] = {0, 1, 2, 31, 32, 127, 128, 200, 254, 255};
-    const unsigned count = sizeof(values) / sizeof(values[0]);
+    const unsigned count = COUNT_OF(values);
     struct rip_entry entries[RIP_ENTRY_COUNT];
 
     make_ring(10);
@@ -146,7 +146,7 @@ SCENE(fresh_or_resumed)
     };
 
     make_ring(10);
-    for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+    for (unsigned i = 0; i < COUNT_OF(cases); i++) {
         const struct again *again = &cases[i];
         struct rip_entry before[RIP_ENTRY_COUNT], after[RIP_ENTRY_COUNT];
         struct rip_slot *slot;

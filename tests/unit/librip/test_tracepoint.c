@@ -58,7 +58,7 @@ SCENE(what_is_refused)
     struct rip_tracepoint *untouched = (struct rip_tracepoint *)stage, *got = untouched;
     char longest[RIP_TRACEPOINT_NAME_MAX + 2];
 
-    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+    for (size_t i = 0; i < COUNT_OF(names); i++) {
         CHECK(rip_tracepoint_define(names[i], "order", NULL, 0, &got) == -EINVAL);
         CHECK(rip_tracepoint_define("app", names[i], NULL, 0, &got) == -EINVAL);
     }
@@ -168,7 +168,7 @@ SCENE(without_memfd)
         BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EACCES),
         BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
     };
-    struct sock_fprog filter = {.len = sizeof(code) / sizeof(code[0]), .filter = code};
+    struct sock_fprog filter = {.len = COUNT_OF(code), .filter = code};
 
     CHECK(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0);
     CHECK(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter) == 0);

@@ -6,8 +6,6 @@
 #include "net/access.h"
 #include "support/test.h"
 
-#define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
-
 static const char *const allowed[] = {"ops.example.com", "Prometheus."};
 static const struct access_rules loopback = {.allow_hosts = allowed, .allow_host_count = 2};
 static const struct access_rules one_address = {.own_address = "192.168.1.5"};

@@ -8,7 +8,6 @@
 #include "support/guarded_copy.h"
 #include "support/test.h"
 
-#define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
 #define OURS(version) "\"0123456789abcdef-" version "-00000000000000aa\""
 
 static struct guarded_copy copy;

@@ -9,7 +9,6 @@
 #include "net/request.h"
 #include "support/test.h"
 
-#define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
 #define HOST "Host: localhost\r\n"
 
 static enum request_outcome parse(const char *text, struct http_request *ret_request, int *ret_status)

@@ -147,7 +147,7 @@ TEST(how_they_end, start, stop)
     };
     size_t descriptors = count_descriptors();
 
-    for (uint32_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+    for (uint32_t i = 0; i < COUNT_OF(cases); i++) {
         const struct child_wait wait = {.limit_ns = SHORT_NS, .cancel = -1};
         uint64_t before = counted().end_counts[cases[i].end];
 
@@ -211,7 +211,7 @@ TEST(programs_that_cannot_be)
         int result;
     } cases[] = {{"/nowhere/at-all", -ENOENT}, {"/etc/passwd", -EACCES}, {"/bin/true", -EPROTO}, {"/bin/ls", -EPROTO}};
 
-    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
         struct child_options of = options;
 
         of.program = cases[i].program;

@@ -31,7 +31,7 @@ TEST(numbers)
     uint64_t value = 7;
 
     assert_int_equal(environment_take_number("RIP_TEST", &value), -ENOENT);
-    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+    for (size_t i = 0; i < COUNT_OF(bad); i++) {
         setenv("RIP_TEST", bad[i], 1);
         assert_int_equal(environment_take_number("RIP_TEST", &value), -EINVAL);
         assert_null(getenv("RIP_TEST"));

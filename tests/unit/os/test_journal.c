@@ -69,8 +69,8 @@ TEST(hostile_values)
     assert_int_equal(journal_open(&journal, path), 0);
     assert_true(fcntl(journal.descriptor, F_GETFD) & FD_CLOEXEC);
     memset(quotes, '"', sizeof(quotes));
-    for (size_t i = 0; i <= sizeof(values) / sizeof(values[0]); i++) {
-        bool last = i == sizeof(values) / sizeof(values[0]);
+    for (size_t i = 0; i <= COUNT_OF(values); i++) {
+        bool last = i == COUNT_OF(values);
         const char *bytes = last ? quotes : values[i].bytes;
         size_t length = last ? sizeof(quotes) : values[i].length;
         struct journal_entry entry = {.length = 0};

@@ -112,7 +112,7 @@ TEST(addresses_that_are_none)
     char name[sizeof(((struct sockaddr_un *)NULL)->sun_path) + 2];
     struct notify notify;
 
-    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
         setenv("NOTIFY_SOCKET", rows[i].text, 1);
         setenv("WATCHDOG_USEC", "1500000", 1);
         assert_int_equal(notify_open(&notify), rows[i].error);

@@ -322,7 +322,7 @@ static const struct cgroup_case cgroup_cases[] = {
 
 TEST(cgroups, plant, fell)
 {
-    for (size_t i = 0; i < sizeof(cgroup_cases) / sizeof(cgroup_cases[0]); i++) {
+    for (size_t i = 0; i < COUNT_OF(cgroup_cases); i++) {
         const struct cgroup_case *one = &cgroup_cases[i];
         char root[64], file[160], membership[64];
         bool frozen = false;
@@ -377,7 +377,7 @@ static const struct {
 TEST(command_lines, plant, fell)
 {
     assert_int_equal(mkdir(ring_stage_path(&tree.stage, "500"), 0700), 0);
-    for (size_t i = 0; i < sizeof(command_lines) / sizeof(command_lines[0]); i++) {
+    for (size_t i = 0; i < COUNT_OF(command_lines); i++) {
         char text[64];
         int result;
 

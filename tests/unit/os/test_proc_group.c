@@ -89,7 +89,7 @@ static const struct {
 
 TEST(lines)
 {
-    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
         struct proc_group group;
 
         proc_parse_group(cases[i].text, &group);
@@ -100,7 +100,7 @@ TEST(lines)
 
 TEST(cut_anywhere)
 {
-    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+    for (size_t i = 0; i < COUNT_OF(cases); i++)
         for (size_t length = 0; length <= strlen(cases[i].text); length++) {
             struct proc_group group;
             struct guarded_copy copy;

@@ -74,7 +74,7 @@ TEST(objects)
     file = openat(process, "maps", O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
     assert_int_equal(write(file, map, sizeof(map) - 1), sizeof(map) - 1);
     close(file);
-    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
         object = (struct proc_object){.start = 42};
         assert_int_equal(proc_maps_object(process, cases[i].address, &object), cases[i].path != NULL ? 0 : -ENOENT);
         assert_int_equal(object.start, cases[i].path != NULL ? cases[i].start : 42);
@@ -105,7 +105,7 @@ TEST(lines_that_are_none)
                                         "x-y r-xp 0 0:0 7"};
     struct proc_mapping mapping = {.start = 42};
 
-    for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
+    for (size_t i = 0; i < COUNT_OF(lines); i++) {
         assert_int_equal(proc_maps_parse_line(lines[i], &mapping), -EINVAL);
         assert_int_equal(mapping.start, 42);
     }
@@ -183,7 +183,7 @@ TEST(numbers)
         {0, 50, 7, 8, 1, 42, false, false},  {8, 1, 42, 9, 1, 42, false, false},
     };
 
-    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
         struct proc_mapping mapping = {
             .inode = rows[i].mapped_inode, .device_major = rows[i].mapped_major, .device_minor = rows[i].mapped_minor};
         struct stat about = {.st_ino = rows[i].inode, .st_dev = makedev(rows[i].major, rows[i].minor)};

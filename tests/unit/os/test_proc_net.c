@@ -81,7 +81,7 @@ TEST(what_is_no_socket)
                                       "0: 0100007F 0100007F:1 01 0 0 0 0 0 7"};
     struct proc_socket socket;
 
-    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+    for (size_t i = 0; i < COUNT_OF(bad); i++)
         for (int kind = 0; kind < PROC_SOCKET_UNIX || (i < 3 && kind == PROC_SOCKET_UNIX); kind++)
             if (proc_parse_socket(bad[i], (enum proc_socket_kind)kind, &socket) != -EINVAL)
                 fail_msg("%s as %s", bad[i], proc_socket_kind_name((enum proc_socket_kind)kind));
@@ -91,7 +91,7 @@ TEST(no_parser_reads_beyond_the_end)
 {
     static const char *const texts[] = {tcp_line, tcp6_line, unix_line};
 
-    for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+    for (size_t i = 0; i < COUNT_OF(texts); i++) {
         for (size_t length = 0; length <= strlen(texts[i]); length++) {
             struct proc_socket socket;
             struct guarded_copy copy;

@@ -256,7 +256,7 @@ static const struct {
     {show_inode, "socket:[]", NULL, 0},
     {show_inode, "/tmp/socket:[1]", NULL, 0},
 };
-#define CASE_COUNT (sizeof(cases) / sizeof(cases[0]))
+#define CASE_COUNT COUNT_OF(cases)
 
 /* Parses a copy behind whose end nothing can be read. */
 static int parse(size_t i, const char *text, size_t length, char shown[SHOWN_BYTES])

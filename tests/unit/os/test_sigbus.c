@@ -186,7 +186,7 @@ TEST(foreign_faults_kill)
 
     open_file(&victim);
     assert_int_equal(ftruncate(victim.descriptor, 0), 0);
-    for (size_t i = 0; i < sizeof(acts) / sizeof(acts[0]); i++) {
+    for (size_t i = 0; i < COUNT_OF(acts); i++) {
         int status = status_of(acts[i]);
 
         assert_true(WIFSIGNALED(status));

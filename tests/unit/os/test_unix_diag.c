@@ -414,7 +414,7 @@ TEST(answers_of_others_and_to_others)
     int ends[2];
 
     assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
-    for (size_t i = 0; i < sizeof(events) / sizeof(events[0]); i++) {
+    for (size_t i = 0; i < COUNT_OF(events); i++) {
         meanwhile = events[i];
         ask(ends[0]);
         assert_null(meanwhile);

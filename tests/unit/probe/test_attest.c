@@ -171,7 +171,7 @@ TEST(records)
     assert_int_equal(ask(2), -ESRCH); /* free */
     assert_int_equal(ask(RIP_PROCESS_MIN), -ESRCH);
     assert_int_equal(ask(UINT32_MAX), -ESRCH);
-    for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
+    for (size_t i = 0; i < COUNT_OF(others); i++) {
         ring_builder_process(&scene.ring, 0)->state = others[i];
         assert_int_equal(ask(0), -ESRCH);
     }
@@ -380,7 +380,7 @@ TEST(users)
     };
 
     skip_unless_root();
-    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
         users[0] = rows[i].real;
         users[1] = rows[i].effective;
         users[2] = rows[i].saved;

@@ -57,7 +57,7 @@ static int open_for(uint32_t process)
         [A_PATH] = {"/bin/sh", O_PATH},     [FOR_WRITING] = {"/proc/self/comm", O_RDWR},
     };
 
-    if (process >= sizeof(files) / sizeof(files[0]) || files[process].path == NULL)
+    if (process >= COUNT_OF(files) || files[process].path == NULL)
         return -1;
     return open(files[process].path, files[process].flags | O_CLOEXEC);
 }
@@ -208,7 +208,7 @@ TEST(bad_ones)
     static const uint32_t bad[] = {ENDS,   OTHER_NUMBER, POSITIVE, NO_FILE,     EXTRA_FILE,
                                    A_PIPE, A_FOLDER,     A_PATH,   FOR_WRITING, TEXT};
 
-    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+    for (size_t i = 0; i < COUNT_OF(bad); i++) {
         start(NULL);
         assert_int_equal(ask(1, bad[i]), -EAGAIN);
         assert_int_equal(ask(1, GOOD), -EAGAIN);
@@ -270,7 +270,7 @@ TEST(shortages, start, stop)
 {
     static const uint32_t shortages[] = {NO_DESCRIPTORS, NO_FILES, NO_MEMORY};
 
-    for (size_t i = 0; i < sizeof(shortages) / sizeof(shortages[0]); i++)
+    for (size_t i = 0; i < COUNT_OF(shortages); i++)
         assert_int_equal(ask(1, shortages[i]), -EAGAIN);
     assert_shell(ask(1, GOOD));
 }

@@ -294,7 +294,7 @@ TEST(paths)
     start_subject();
     if (subject.library != NULL)
         snprintf(library, sizeof(library), "%.*s", subject.library->path_bytes, subject.library->path);
-    for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++) {
+    for (size_t i = 0; i < COUNT_OF(paths); i++) {
         claim_path(subject.main, paths[i]);
         assert_is(fetch_of(subject.main->start, false, 0), "/proc/self/exe");
         assert_int_equal(fetch_of(subject.main->start, true, 0), -ESTALE);

@@ -360,7 +360,7 @@ TEST(waits_by_kernel_function)
     reading = (struct kernel_reading){.times = {.state = 'S'}};
     assert_wait(WAIT_UNKNOWN);
     reading.has = KERNEL_HAS_WCHAN;
-    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
         strcpy(reading.wchan, cases[i].wchan);
         assert_wait(cases[i].wait);
     }
@@ -495,7 +495,7 @@ TEST(shapes)
                                  shape->paths[1].directory};
 
         shaped += shape->names[0] != '\0';
-        for (size_t i = 0; i < sizeof(arguments) / sizeof(arguments[0]); i++)
+        for (size_t i = 0; i < COUNT_OF(arguments); i++)
             assert_true(arguments[i] < (int)PROC_SYSCALL_ARGUMENTS &&
                         (arguments[i] >= SYSCALL_NO_ARGUMENT ||
                          (arguments[i] == SYSCALL_AS_GIVEN && strcmp(shape->names, "mount") == 0)));

@@ -160,7 +160,7 @@ TEST(no_path, NULL, thread_end)
     if (thread_start("/usr", NULL)) {
         const uint64_t nowhere[] = {HERE(empty), 0};
 
-        for (size_t i = 0; i < sizeof(nowhere) / sizeof(nowhere[0]); i++) {
+        for (size_t i = 0; i < COUNT_OF(nowhere); i++) {
             in_call(SYS_statx, (const uint64_t[5]){(uint64_t)file, nowhere[i], AT_EMPTY_PATH});
             assert_int_equal(reading.has & KERNEL_HAS_NAMES, 0);
             assert_true((reading.has & KERNEL_HAS_DESCRIPTOR) != 0);
@@ -235,7 +235,7 @@ TEST(addresses, NULL, thread_end)
             {SYS_recvfrom, {9, 0, 0, 0, HERE(&internet)}, sizeof(internet), NULL}, /* where it would be put */
         };
 
-        for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        for (size_t i = 0; i < COUNT_OF(cases); i++) {
             thread.reading.call.arguments[5] = cases[i].last;
             shows(cases[i].text, "", cases[i].number, cases[i].arguments);
         }

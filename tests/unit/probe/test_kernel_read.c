@@ -163,7 +163,7 @@ TEST(other_timeouts, NULL, end)
 
     semaphores = semget(IPC_PRIVATE, 1, 0600);
     assert_true(semaphores >= 0);
-    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
         if (start_in_call(rows[i].what, rows[i].number)) {
             kernel_read_memory(proc, &reading);
             assert_int_equal(reading.timeout_ns, 7 * SECOND_NS);
@@ -265,7 +265,7 @@ TEST(what_it_polls, NULL, end)
     static void (*const programs[])(void) = {poll_twice, poll_nothing, poll_once, poll_beside_own};
 
     assert_int_equal(pipe2(pipe_ends, O_CLOEXEC), 0);
-    for (size_t i = 0; i < sizeof(programs) / sizeof(programs[0]); i++) {
+    for (size_t i = 0; i < COUNT_OF(programs); i++) {
         if (start_in_call(programs[i], SYS_ppoll)) {
             assert_int_equal(reading.has & KERNEL_HAS_DESCRIPTOR, 0);
             kernel_read_memory(proc, &reading);

@@ -94,7 +94,7 @@ TEST(pairs)
 {
     static const int types[] = {SOCK_STREAM, SOCK_SEQPACKET, SOCK_DGRAM};
 
-    for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++) {
+    for (size_t i = 0; i < COUNT_OF(types); i++) {
         struct kernel_unix known;
         int ends[2];
 
@@ -148,7 +148,7 @@ TEST(letters_to_others)
 {
     static const int types[] = {SOCK_DGRAM, SOCK_SEQPACKET};
 
-    for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++) {
+    for (size_t i = 0; i < COUNT_OF(types); i++) {
         struct kernel_reading reading;
         int ends[2];
 

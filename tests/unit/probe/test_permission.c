@@ -74,7 +74,7 @@ TEST(examples)
     };
     const struct permission_user user = {USER, groups, 2};
 
-    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
         struct permission_file file = {rows[i].uid, rows[i].gid, rows[i].mode, rows[i].has_list};
 
         assert_int_equal(permission_allows(&user, &file, PERMISSION_READ), rows[i].read);

@@ -109,7 +109,7 @@ TEST(ways)
     make_link("/twice", "folder/../relative");
     make_link("/above", "../../../../../../open/file");
     make_link("/open/deep/up", "..");
-    for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]); i++)
+    for (size_t i = 0; i < COUNT_OF(ways); i++)
         assert_found(own_uid, ways[i], "/open/file");
     assert_int_equal(walk_as(own_uid, "/open/none"), -ENOENT);
     assert_int_equal(walk_as(own_uid, "/open/file/beyond"), -ENOTDIR);
@@ -221,7 +221,7 @@ TEST(rights)
     make_link("/shared/to-private", "private");
     make_link("/shared/to-closed", "/private/readable");
     make_file("/shared/of-nobody", OTHER, 0);
-    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
         int found = walk_as(own_uid, rows[i].path);
 
         assert_int_equal(found < 0 ? found : 0, rows[i].others);
@@ -281,7 +281,7 @@ TEST(proc)
     int ours = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC), proc = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
     int file = open("/proc/self/stat", O_PATH | O_CLOEXEC);
 
-    for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++)
+    for (size_t i = 0; i < COUNT_OF(paths); i++)
         assert_true(walk_open(ours, paths[i], &user) < 0);
     assert_int_equal(walk_open(ours, "/proc/version", &user), -ENOTSUP);
     assert_int_equal(walk_open(proc, "/version", &user), -EACCES);
@@ -299,7 +299,7 @@ TEST(descriptors)
         "/open/file/beyond",          "/open",           "relative"};
     size_t before = count_descriptors();
 
-    for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++) {
+    for (size_t i = 0; i < COUNT_OF(paths); i++) {
         int found = walk_as(own_uid, paths[i]);
 
         if (found >= 0)

@@ -326,7 +326,7 @@ TEST(what_happens_while_it_is_read)
         {"secrets kept", user, locker_hide, it_keeps_its_secrets},
     };
 
-    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
         struct probe_query ask;
 
         begin(rows[i].user, rows[i].then);
@@ -496,12 +496,12 @@ TEST(a_question_that_is_none)
     struct probe_query asks[4];
 
     begin(0, NULL);
-    for (size_t i = 0; i < sizeof(asks) / sizeof(asks[0]); i++)
+    for (size_t i = 0; i < COUNT_OF(asks); i++)
         asks[i] = ask_of((uint32_t)scene.pid);
     asks[0].kind = PROBE_ANSWER;
     asks[1].count = PROBE_BATCH_MAX + 1;
     asks[2].count = 0;
-    for (size_t i = 0; i < sizeof(asks) / sizeof(asks[0]); i++) {
+    for (size_t i = 0; i < COUNT_OF(asks); i++) {
         struct worker worker = start_worker();
         char byte;
 

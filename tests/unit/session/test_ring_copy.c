@@ -87,7 +87,7 @@ static const uint32_t slots[] = {0, 1, 2, 5, 9, 10, 62, 63, 64, 127, 128, 700, 4
 
 static void add_ids(void)
 {
-    for (size_t i = 0; i < sizeof(slots) / sizeof(slots[0]); i++) {
+    for (size_t i = 0; i < COUNT_OF(slots); i++) {
         ring_builder_add_id(&builder, slots[i], 100 + slots[i], 7, 0, "id");
         ring_builder_run_to(&builder, slots[i], 3 + slots[i]);
         ring_builder_note(&builder, slots[i], "note", 4);
@@ -108,8 +108,8 @@ TEST(a_copy_says_what_the_ring_says, set_up, tear_down)
     assert_int_equal(ring_copy_open(&copy, descriptor), 0);
     for (unsigned times = 0; times < 2; times++) {
         assert_int_equal(ring_copy_take(&copy), 0);
-        assert_int_equal(count_ids(), sizeof(slots) / sizeof(slots[0]));
-        for (size_t i = 0; i < sizeof(slots) / sizeof(slots[0]); i++)
+        assert_int_equal(count_ids(), COUNT_OF(slots));
+        for (size_t i = 0; i < COUNT_OF(slots); i++)
             assert_same(slots[i]);
         assert_int_equal(rip_view_process(&copy.view, 0, &process), RIP_OK);
         assert_int_equal(process.pid, 4711);
@@ -148,7 +148,7 @@ TEST(an_id_that_ended_is_not_live_as_well, set_up, tear_down)
     log_end(4096, 1);
     ring_builder_set_live(&builder, 4096, false); /* that far along is its end */
     assert_int_equal(ring_copy_once(&copy, descriptor), 0);
-    assert_int_equal(count_ids(), sizeof(slots) / sizeof(slots[0]) - 2);
+    assert_int_equal(count_ids(), COUNT_OF(slots) - 2);
     rip_view_info(&copy.view, &info);
     assert_int_equal(info.ended_settled, 1);
     assert_int_equal(info.ended_snap_count, 3 + 64 + 3 + 4096);

@@ -194,7 +194,7 @@ TEST(all_sources_yield_the_same, set_up, tear_down)
     assert_non_null(strstr(live, "module /bin/x\n"));
     assert_non_null(strstr(live, "id 104 ended\n104 snap 1 at"));
     assert_non_null(strstr(live, "104 note last\n104 exit after 2\n"));
-    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+    for (size_t i = 0; i < COUNT_OF(names); i++) {
         char *other = transcript(names[i]);
 
         assert_string_equal(live, other);
@@ -217,7 +217,7 @@ TEST(what_a_source_is_its_content_says, set_up, tear_down)
 
     put_capture("capture");
     record("ring", "recording");
-    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
         uint64_t at, total;
 
         open_once(rows[i].name);

@@ -32,7 +32,7 @@ TEST(all)
         {"_DYNAMIC", NULL},
     };
 
-    for (size_t i = 0; i < sizeof(samples) / sizeof(samples[0]); i++) {
+    for (size_t i = 0; i < COUNT_OF(samples); i++) {
         char *text = demangle(samples[i].name);
 
         if (samples[i].text == NULL) {

@@ -146,7 +146,7 @@ TEST(what_is_no_program)
     static const char *const paths[] = {"/dev/null", "/etc/passwd", "/proc/self/maps"};
     static const uint8_t id[] = {1, 2, 3};
 
-    for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++)
+    for (size_t i = 0; i < COUNT_OF(paths); i++)
         assert_int_equal(lookup_open(&lookup, open(paths[i], O_RDONLY | O_CLOEXEC), paths[i], NULL, 0), -ENOEXEC);
     assert_int_equal(lookup_open(&lookup, open("/proc/self/exe", O_RDONLY | O_CLOEXEC), "/x", id, sizeof(id)), -ESTALE);
     assert_null(lookup);

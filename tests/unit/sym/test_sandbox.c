@@ -224,7 +224,7 @@ static int have_limits(void)
 
     if (read_self("/proc/self/limits", text, sizeof(text)) != 0)
         return 1;
-    for (size_t i = 0; i < sizeof(limits) / sizeof(limits[0]); i++) {
+    for (size_t i = 0; i < COUNT_OF(limits); i++) {
         const char *line = strstr(text, limits[i].name);
         unsigned long long soft = 1, hard = 1;
 

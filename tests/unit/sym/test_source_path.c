@@ -36,7 +36,7 @@ TEST(all)
         {"/src", "a/..", ""},
     };
 
-    for (size_t i = 0; i < sizeof(samples) / sizeof(samples[0]); i++) {
+    for (size_t i = 0; i < COUNT_OF(samples); i++) {
         char *shown = source_path(samples[i].directory, samples[i].file);
 
         assert_string_equal(shown, samples[i].shown);

@@ -207,7 +207,7 @@ TEST(a_deadly_file, NULL, end)
 {
     static const char *const paths[] = {"/dies", "/open-dies", "/nonsense", "/half", "/key"};
 
-    for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++) {
+    for (size_t i = 0; i < COUNT_OF(paths); i++) {
         struct module_facts *fine = module_of("/fine", "aa", 2), *deadly = module_of(paths[i], "aa", 1);
 
         begin(LONG_NS, LONG_NS);
@@ -442,7 +442,7 @@ TEST(not_now)
 {
     static const int results[] = {-EAGAIN, -EMFILE, -ENFILE};
 
-    for (size_t i = 0; i < sizeof(results) / sizeof(results[0]); i++) {
+    for (size_t i = 0; i < COUNT_OF(results); i++) {
         uint64_t before_ns;
 
         begin_fetching(SHORT_NS);

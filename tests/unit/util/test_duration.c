@@ -6,8 +6,6 @@
 #include "support/test.h"
 #include "util/duration.h"
 
-#define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
-
 TEST(accepted)
 {
     static const struct {

@@ -6,8 +6,6 @@
 #include "support/test.h"
 #include "util/rfc3339.h"
 
-#define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
-
 /* The seconds are those of date -u +%s. */
 TEST(accepted)
 {
