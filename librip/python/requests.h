@@ -4,6 +4,7 @@
  * path of HTTP, as they come from a connection that was accepted. A task that is made for a request has it, too.
  *
  * A program that calls rip.note() has its own notes alone. What TLS decrypts is not seen, nor what uvloop reads.
+ * A thread to which a task hands work (asyncio.to_thread) has no note: the task that awaits it has.
  */
 #ifndef RIP_PYTHON_REQUESTS_H
 #define RIP_PYTHON_REQUESTS_H
