@@ -164,7 +164,13 @@ SCRIPT_TEXTS = [
 ]
 
 
-def scripted_ring(path, pid, comm=b"hostile"):
+def scripted_ids(ring, first, count):
+    """So many ids in the functions of a ring's scripts, from that number on, which are counted from 1."""
+    for number in range(first, first + count):
+        ring.slot(number - 1, number=number, name=b"id-%d" % number, address=place(number - 1, number))
+
+
+def scripted_ring(path, pid, comm=b"hostile", ids=None):
     """An id in each of these functions, numbered from 1, and three more whose entries lie about their lengths."""
     ring = Ring(path)
     count = len(SCRIPT_TEXTS)
@@ -175,6 +181,5 @@ def scripted_ring(path, pid, comm=b"hostile"):
     lies = table + count * SCRIPT
     ring.bytes[lies:lies + 2 * SCRIPT] = b"\xff" * 2 * SCRIPT
     ring.put("<IIHBB", lies + SCRIPT, 1, 1, 0xffff, 0xff, 0xff)
-    for index in range(count + 3):
-        ring.slot(index, number=index + 1, name=b"id-%d" % (index + 1), address=place(index, index + 1))
+    scripted_ids(ring, 1, count + 3 if ids is None else ids)
     return ring.publish()
