@@ -32,7 +32,7 @@ EXPECTED = {
     "spin": (None, 0, None),
     f"{SCRIPT}:{line_of('Thread.stop')}": (None, 1, place("Thread.stop", "block (2 levels) in <main>")),
     "main": (None, None, place("$stdin.read", "<main>")),
-    f"{SCRIPT}:{line_of('Fiber.new')}": (None, 1, None),
+    f"{SCRIPT}:{line_of('Fiber.new')}": (None, 1, place("Fiber.new", "block in <main>")),
     "fiber": (None, 1, None),
 }
 

@@ -325,6 +325,14 @@ uint64_t place_of_program(void)
     return place;
 }
 
+uint64_t place_of_switched_out(const struct layout_context *context)
+{
+    if (!is_known || !place_has_gvl() || context->stack == NULL || context->frame == NULL ||
+        context->frame >= end_of(context) || !is_of_c(context->frame))
+        return 0;
+    return place_on(context);
+}
+
 bool place_is_in_library(void)
 {
     const struct layout_context *context = ruby_current_ec;

@@ -12,6 +12,8 @@ bool place_has_gvl(void);
 /* The innermost place of the program's own code, as rip_snap_at() takes it, or 0. On a thread that runs Ruby code,
  * without the GVL, too; safe in a signal handler. */
 uint64_t place_of_program(void);
+/* The same of a fiber of this thread that waits to be resumed; 0 of one that has ended, too. */
+uint64_t place_of_switched_out(const struct layout_context *context);
 /* Called by a method of C code: whether the thread is a helper of Ruby's own library, and runs nothing else. */
 bool place_is_in_library(void);
 /* The place that called the method of C code that runs now; 0 if that cannot be said. */

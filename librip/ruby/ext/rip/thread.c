@@ -3,7 +3,7 @@
  * thread.c - threads under their Ruby names, their sleeps, and fibers as ids of their own.
  *
  * Both come from events of the interpreter, which cost nothing between them. A fiber that is switched out waits to be
- * resumed: its id is idle.
+ * resumed: its id is idle, where it made the call that switched.
  */
 #include "binding.h"
 #include "note.h"
@@ -29,8 +29,9 @@ struct fiber {
 
 static __thread struct rip_context own_context; /* of the thread's id, while a fiber has its place */
 static __thread struct note own_note;
-static __thread struct fiber *running; /* NULL = the thread itself */
-static __thread uint32_t own_number;   /* of the threads that have begun: those of one place differ in it */
+static __thread struct fiber *running;                         /* NULL = the thread itself */
+static __thread const struct layout_context *own_ruby_context; /* of the same; NULL = not known */
+static __thread uint32_t own_number; /* of the threads that have begun: those of one place differ in it */
 static __thread struct {
     char text[NAME_BYTES];
     uint8_t bytes;
@@ -141,6 +142,7 @@ static void on_thread(rb_event_flag_t event, VALUE data, VALUE self, ID id, VALU
         place_thread_begun();
         own_number = rip_add_relaxed(&thread_count, 1) + 1;
         running = NULL;
+        own_ruby_context = ruby_current_ec;
         note_set(NULL, 0); /* of a thread that was killed: Ruby uses native threads again */
         binding_protect(LAYOUT_INTERRUPTS, thread_begun, rb_thread_current(), &result);
         return;
@@ -224,15 +226,22 @@ static struct fiber *find_fiber(void)
 
 static void on_fiber_switch(rb_event_flag_t event, VALUE data, VALUE self, ID id, VALUE class)
 {
-    struct fiber *from = running, *to = find_fiber();
+    struct fiber *from = running, *to;
+    uint64_t place = 0;
 
     (void)event;
     (void)data;
     (void)self;
     (void)id;
     (void)class;
+    if (own_ruby_context != NULL)
+        place = place_of_switched_out(own_ruby_context); /* one that has ended is there until memory is wanted */
+    own_ruby_context = ruby_current_ec;
+    to = find_fiber();
     if (from == to)
         return;
+    if (place != 0)
+        binding_runtime->snap_at((const void *)(uintptr_t)place);
     binding_runtime->idle(); /* until it is switched to and makes a breadcrumb */
     binding_runtime->context_switch(from == NULL ? &own_context : &from->context,
                                     to == NULL ? &own_context : &to->context);
@@ -264,6 +273,7 @@ void thread_start(void)
     rb_add_event_hook(on_thread, RUBY_EVENT_THREAD_BEGIN | RUBY_EVENT_THREAD_END, Qnil);
     rb_add_event_hook(on_fiber_switch, RUBY_EVENT_FIBER_SWITCH, Qnil);
     place_thread_begun();
+    own_ruby_context = ruby_current_ec;
     if (rb_thread_current() == rb_thread_main())
         rename_own("main", 4);
     pthread_atfork(NULL, NULL, name_after_fork);
