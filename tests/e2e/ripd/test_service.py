@@ -44,7 +44,7 @@ def check_config(world):
     for text, said in ((b"\nstall-after = 2\n", f"{path}:2: stall-after: '2' is not accepted; expected a duration"),
                        (b"stall = 2s\n", f"{path}:1: stall: the key is not known"),
                        (b"\x7fELF\x00\n", f"{path}:1: a control byte is in the line"),
-                       (b"dir = /a\n" * 9000, f"{path}: too large")):
+                       (b"dir = /a\n" * 9000, f"--config: {path}: too large")):
         for flags in ((), ("--check-config",)):  # neither does it run with such a file
             result = check(text, *flags)
             assert result.returncode == 2 and result.stdout == "", result
