@@ -61,7 +61,8 @@ static int run_inside(int inner)
     int status = -1;
 
     if (pid == 0) {
-        if (sandbox_enter_as(SANDBOX_KEEPER, 0) != 0 || (inner != 0 && sandbox_enter_as(inner, 0) != 0))
+        if (sandbox_enter_as(SANDBOX_KEEPER, 0) != 0 ||
+            (inner != 0 && sandbox_enter_as((enum sandbox_process)inner, 0) != 0))
             _exit(100);
         if (inner == 0) /* it has children to end, but signals nobody in another way, and locks nothing */
             _exit(!is_refused(fcntl(ends[0], F_SETOWN, getppid())) || may_lock() || !can_ask());
