@@ -12,6 +12,7 @@ RUBY = "/usr/bin/ruby3.1"
 SCRIPT = os.path.join(HERE, "locks.rb")
 RACTORS = os.path.join(HERE, "ractors.rb")
 MAIN_SLEEPS = os.path.join(HERE, "main_sleeps.rb")
+SCHEDULER = os.path.join(HERE, "scheduler.rb")
 
 # Thread: its cause, a text on its line, its method, and who is in the chain that it waits for.
 STUCK = {
@@ -34,6 +35,15 @@ BEHIND_MAIN = {
     "main": ("sleeping", "sleep 3600", "block (2 levels) in <main>", []),
     "mutex": ("blocked", "# behind its mutex", "block in <main>", ["main"]),
     "monitor": ("blocked", "# behind its monitor", "block in <main>", ["main"]),
+}
+
+# Of scheduler.rb's fibers, by the order of their making.
+FIBERS = {
+    1: ("deadlock", "# has the first", "block (2 levels) in <main>", [1, 2]),
+    2: ("deadlock", "# has the second", "block (2 levels) in <main>", [1, 2]),
+    3: ("parked", "# behind another fiber", "wait_for", [1, 2]),
+    5: ("parked", "# behind another fiber", "wait_for", [4]),
+    8: ("parked", "# behind another fiber", "wait_for", [7]),
 }
 
 
@@ -72,6 +82,19 @@ def test_who_waits_for_the_first_thread_that_sleeps(world):
     assert process.wait(w.PATIENCE_S) == 0
 
 
+def number(name):
+    return int(name.rpartition("#")[2]) if "#" in name else name
+
+
+def test_who_waits_for_a_fiber(world):
+    """Under a scheduler, which runs other fibers meanwhile; those that await anything else are idle."""
+    process = start(world, SCHEDULER)
+    world.wait_to_stay(lambda: {number(name): (*stuck[:3], sorted(number(holder) for holder in stuck[3]))
+                                for name, stuck in found(world).items()}, expected(SCHEDULER, FIBERS))
+    process.stdin.close()
+    assert process.wait(w.PATIENCE_S) == 0
+
+
 def test_threads_of_other_ractors_are_not_accused(world):
     """But for one that loops: a processor is used. The main Ractor's are found as ever."""
     process = start(world, RACTORS)
@@ -88,5 +111,5 @@ if __name__ == "__main__":
     if not os.path.exists(RUBY):
         print("skipped: no ruby3.1")
         sys.exit(77)
-    w.run([test_who_waits_for_whom, test_who_waits_for_the_first_thread_that_sleeps,
+    w.run([test_who_waits_for_whom, test_who_waits_for_the_first_thread_that_sleeps, test_who_waits_for_a_fiber,
            test_threads_of_other_ractors_are_not_accused])

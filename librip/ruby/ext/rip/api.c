@@ -4,6 +4,7 @@
 #include "binding.h"
 #include "note.h"
 #include "place.h"
+#include "thread.h"
 
 #include <string.h>
 

@@ -4,7 +4,9 @@
  * runs. In the second case the module has no name until the program asks for it.
  */
 #include "binding.h"
+#include "mutex.h"
 #include "place.h"
+#include "thread.h"
 
 #include <stdio.h>
 

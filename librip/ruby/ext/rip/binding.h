@@ -31,16 +31,6 @@ void class_names_renew(void); /* classes have moved in memory */
 /* Bytes of the name that were written; 0 = not known. Without the GVL, too. */
 size_t class_name(VALUE class, char *ret_text, size_t size_bytes);
 
-/* thread.c: names of threads, and fibers */
-
-void thread_start(void);
-struct note;
-struct note *thread_note(void); /* of what runs on this thread: the thread itself, or a fiber */
-
-/* mutex.c: who waits for whom */
-void mutex_start(void);
-void mutex_class_ended(VALUE name); /* the body of a class of that name */
-
 /* web.c: notes of requests and queries. name is of a class whose body has ended. */
 void web_define(VALUE module);
 void web_class_ended(VALUE name);

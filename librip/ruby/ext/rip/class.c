@@ -6,6 +6,7 @@
  * class has been run. A class that never had one, such as that of Struct.new, has no name here.
  */
 #include "binding.h"
+#include "mutex.h"
 #include "version.h"
 
 #include <string.h>

@@ -55,6 +55,7 @@ static bool check_iseqs(void)
 static bool check_context(void)
 {
     const struct layout_context *context = ruby_current_ec;
+    const VALUE fiber = rb_fiber_current();
     const struct layout_frame *end;
 
     if (context == NULL || context->stack == NULL || context->thread == NULL || context->fiber == NULL)
@@ -62,7 +63,7 @@ static bool check_context(void)
     end = (const struct layout_frame *)(const void *)(context->stack + context->stack_words);
     return (const VALUE *)context->frame > context->stack && context->frame <= end &&
            context->thread->self == rb_thread_current() && context->thread->tid == (uint32_t)syscall(SYS_gettid) &&
-           (const char *)context > (const char *)context->fiber;
+           (const char *)context > (const char *)context->fiber && layout_value_of_fiber(context->fiber) == fiber;
 }
 
 bool layout_check(void)
@@ -78,4 +79,14 @@ uint32_t layout_tid_of_fiber(const void *fiber)
     const struct layout_context *context = (const void *)((const char *)fiber + offset);
 
     return context->thread->tid;
+}
+
+VALUE layout_value_of_fiber(const void *fiber)
+{
+    const struct {
+        uint8_t reserved_0[16];
+        VALUE self;
+    } *begin = fiber;
+
+    return begin->self;
 }

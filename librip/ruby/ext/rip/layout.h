@@ -119,5 +119,7 @@ static inline bool layout_is(VALUE object, unsigned int kind)
 bool layout_check(void);
 /* tid of the thread that a fiber belongs to, by the address of the fiber's struct. With the GVL. */
 uint32_t layout_tid_of_fiber(const void *fiber);
+/* The fiber as the program has it; 0: a thread's first one, as long as the program has not asked for it. */
+VALUE layout_value_of_fiber(const void *fiber);
 
 #endif

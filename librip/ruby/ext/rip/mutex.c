@@ -3,7 +3,8 @@
  * mutex.c - who waits for a Thread::Mutex or a Monitor, and for whom. A mutex that is free costs one call more.
  *
  * Ruby waits for a mutex with a condition of the waiting thread's own, as it does for a queue: only here is known that
- * it is a lock, and which thread holds it. Those that wait are in a list, which the GVL guards, as it does the mutexes.
+ * it is a lock, and which thread holds it. Those that wait, threads and fibers, are in a list, which the GVL guards, as
+ * it does the mutexes.
  *
  * Guarantees
  *   A. A mark that promises that its holder stays (RIP_WAIT_OWNER_LASTS) is of a holder that waits for a mutex itself,
@@ -12,22 +13,14 @@
  *   B. Who gets a mutex marks anew all that still wait for it: Ruby's unlock wakes up the first of them only.
  *   C. Threads of another Ractor than the main one, whose mutexes have nothing to do with this GVL, are not marked.
  */
+#include "mutex.h"
 #include "binding.h"
 #include "place.h"
+#include "thread.h"
 
 #include <pthread.h>
 #include <ruby/fiber/scheduler.h>
 #include <string.h>
-
-struct wait {
-    struct wait *next;
-    const void *lock; /* Ruby's struct: its first field is the fiber that has the mutex */
-    struct rip_slot *slot;
-    uint32_t tid;
-    uint32_t holder;
-    uint32_t flags;
-    VALUE mutex;
-};
 
 /* struct rb_monitor of Ruby's own extension: a mutex that its fiber may take again. */
 struct monitor {
@@ -36,27 +29,24 @@ struct monitor {
     VALUE mutex;
 };
 
-static struct wait *waits; /* the newest first */
+static struct mutex_wait *waits; /* the newest first */
 static const rb_data_type_t *monitor_type;
 static VALUE never_interrupted; /* for Thread.handle_interrupt */
 
 /* Marks ------------------------------------------------------------------------------------------------------------ */
 
-static uint32_t own_tid(void)
-{
-    return ruby_current_ec->thread->tid;
-}
-
-/* tid; 0 = nobody */
+/* 0 = nobody */
 static uint32_t holder_of(const void *lock)
 {
     const void *fiber = *(const void *const *)lock;
 
-    return fiber == NULL ? 0 : layout_tid_of_fiber(fiber);
+    return fiber == NULL ? 0 : thread_id_of(fiber);
 }
 
-static void mark(struct wait *wait, uint32_t holder, uint32_t flags)
+static void mark(struct mutex_wait *wait, uint32_t holder, uint32_t flags)
 {
+    if (thread_id_is_fiber(holder))
+        flags |= RIP_WAIT_OWNER_IS_ID;
     if (wait->holder == holder && wait->flags == flags)
         return; /* a mark that stays says since when */
     wait->holder = holder;
@@ -64,19 +54,19 @@ static void mark(struct wait *wait, uint32_t holder, uint32_t flags)
     binding_runtime->wait_begin_of(wait->slot, wait->lock, &holder, flags);
 }
 
-/* This thread is about to wait for holder, with all mutexes that it has. */
-static void wait_start(struct wait *wait, uint32_t holder)
+/* This thread or fiber is about to wait for holder, with all mutexes that it has. */
+static void wait_start(struct mutex_wait *wait, uint32_t holder)
 {
     uint32_t flags = 0;
 
-    for (struct wait *other = waits; other != NULL; other = other->next) {
+    for (struct mutex_wait *other = waits; other != NULL; other = other->next) {
         const uint32_t its_holder = holder_of(other->lock);
 
-        if (its_holder == wait->tid)
-            mark(other, wait->tid, RIP_WAIT_OWNER_LASTS);
-        else if (other->holder == wait->tid)
+        if (its_holder == wait->id)
+            mark(other, wait->id, RIP_WAIT_OWNER_LASTS);
+        else if (other->holder == wait->id)
             mark(other, its_holder, 0);
-        if (other->tid == holder)
+        if (other->id == holder)
             flags = RIP_WAIT_OWNER_LASTS;
     }
     wait->next = waits;
@@ -84,29 +74,61 @@ static void wait_start(struct wait *wait, uint32_t holder)
     mark(wait, holder, flags);
 }
 
-/* This thread has it now. */
+/* This thread or fiber has it now. */
 static void got(const void *lock)
 {
-    for (struct wait *other = waits; other != NULL; other = other->next) {
+    for (struct mutex_wait *other = waits; other != NULL; other = other->next) {
         if (other->lock == lock)
-            mark(other, own_tid(), 0);
+            mark(other, thread_id(), 0);
     }
 }
 
-static VALUE wait_end(VALUE argument)
+void mutex_forget(struct mutex_wait *wait)
 {
-    struct wait *wait = (void *)argument;
-    struct wait **link = &waits;
+    struct mutex_wait **link = &waits;
 
     while (*link != NULL && *link != wait)
         link = &(*link)->next;
     if (*link != NULL) /* not in a child that was forked meanwhile */
         *link = wait->next;
-    if (holder_of(wait->lock) == wait->tid)
+}
+
+static void end_wait(struct mutex_wait *wait)
+{
+    mutex_forget(wait);
+    if (holder_of(wait->lock) == wait->id)
         got(wait->lock);
     binding_runtime->wait_end();
+}
+
+static VALUE thread_wait_end(VALUE argument)
+{
+    end_wait((void *)argument);
     binding_runtime->call_end();
     return Qnil;
+}
+
+static VALUE fiber_wait_end(VALUE argument)
+{
+    struct mutex_wait *wait = (void *)argument;
+
+    end_wait(wait);
+    wait->lock = NULL;
+    return Qnil;
+}
+
+/* What the scheduler did on the fiber has ended the mark, if it left a breadcrumb. */
+void mutex_switched_out(struct mutex_wait *wait)
+{
+    const uint32_t holder = holder_of(wait->lock);
+
+    wait->slot = binding_runtime->current(); /* NULL in a forked child */
+    if (wait->slot == NULL || rip_load_relaxed(&wait->slot->count) == wait->count)
+        return;
+    binding_runtime->snap_at((const void *)(uintptr_t)wait->place);
+    wait->count = rip_load_relaxed(&wait->slot->count);
+    wait->holder = 0;
+    mark(wait, holder, 0);
 }
 
 static void no_waits_after_fork(void)
@@ -116,35 +138,55 @@ static void no_waits_after_fork(void)
 
 /* Thread::Mutex ---------------------------------------------------------------------------------------------------- */
 
-/* Not with a scheduler, which runs other fibers meanwhile. */
-static bool is_watched(void)
-{
-    return place_has_gvl() && NIL_P(rb_fiber_scheduler_current());
-}
-
 static VALUE wait_for_mutex(VALUE argument)
 {
-    return rb_mutex_lock(((struct wait *)(void *)argument)->mutex);
+    return rb_mutex_lock(((struct mutex_wait *)(void *)argument)->mutex);
+}
+
+static VALUE wait_on_thread(const struct mutex_wait *waiting, uint32_t holder)
+{
+    struct mutex_wait wait = *waiting;
+
+    binding_runtime->call_begin((const void *)(uintptr_t)place_of_program(), RIP_CALL_LOCK);
+    wait.slot = binding_runtime->current();
+    wait_start(&wait, holder);
+    return rb_ensure(wait_for_mutex, (VALUE)&wait, thread_wait_end, (VALUE)&wait);
+}
+
+/*
+ * The scheduler runs other fibers meanwhile: the call is not announced, or it would be theirs, too. The wait is kept
+ * with the fiber, whose stack may go while it waits. A mutex of the scheduler's own, in that wait, is not marked.
+ */
+static VALUE wait_by_scheduler(const struct mutex_wait *waiting, uint32_t holder)
+{
+    struct mutex_wait *wait = thread_fiber_wait();
+
+    if (wait == NULL || wait->lock != NULL)
+        return rb_mutex_lock(waiting->mutex);
+    *wait = *waiting;
+    wait->place = place_of_program();
+    binding_runtime->snap_at((const void *)(uintptr_t)wait->place);
+    wait->slot = binding_runtime->current();
+    wait->count = wait->slot != NULL ? rip_load_relaxed(&wait->slot->count) : 0;
+    wait_start(wait, holder);
+    return rb_ensure(wait_for_mutex, (VALUE)wait, fiber_wait_end, (VALUE)wait);
 }
 
 static VALUE mutex_lock(VALUE mutex)
 {
-    struct wait wait = {.lock = RTYPEDDATA_DATA(mutex), .mutex = mutex};
+    struct mutex_wait wait = {.lock = RTYPEDDATA_DATA(mutex), .mutex = mutex};
     uint32_t holder;
 
-    if (!is_watched())
+    if (!place_has_gvl())
         return rb_mutex_lock(mutex);
-    wait.tid = own_tid();
+    wait.id = thread_id();
     holder = holder_of(wait.lock);
-    if (holder == 0 || holder == wait.tid) {
+    if (holder == 0 || holder == wait.id) {
         rb_mutex_lock(mutex); /* does not wait, or raises */
         got(wait.lock);
         return mutex;
     }
-    binding_runtime->call_begin((const void *)(uintptr_t)place_of_program(), RIP_CALL_LOCK);
-    wait.slot = binding_runtime->current();
-    wait_start(&wait, holder);
-    return rb_ensure(wait_for_mutex, (VALUE)&wait, wait_end, (VALUE)&wait);
+    return NIL_P(rb_fiber_scheduler_current()) ? wait_on_thread(&wait, holder) : wait_by_scheduler(&wait, holder);
 }
 
 static VALUE lock_in_block(RB_BLOCK_CALL_FUNC_ARGLIST(unused, mutex))
@@ -175,7 +217,7 @@ static void lock_again(VALUE mutex)
         rb_protect(lock_uninterrupted, mutex, &state);
         if (state != 0)
             raised = state;
-    } while (holder_of(lock) != own_tid());
+    } while (holder_of(lock) != thread_id());
     if (raised != 0)
         rb_jump_tag(raised);
 }
@@ -209,7 +251,8 @@ static VALUE mutex_sleep(int argc, VALUE *argv, VALUE mutex)
     VALUE result;
 
     rb_check_arity(argc, 0, 1);
-    if (!is_watched() || (ruby_current_ec->interrupts_held & LAYOUT_SIGNALS) != 0)
+    if (!place_has_gvl() || !NIL_P(rb_fiber_scheduler_current()) ||
+        (ruby_current_ec->interrupts_held & LAYOUT_SIGNALS) != 0)
         return rb_mutex_sleep(mutex, sleep.timeout);
     if (!NIL_P(sleep.timeout))
         rb_time_interval(sleep.timeout); /* raises before the mutex is let go of */
@@ -271,7 +314,7 @@ static bool find_monitor_type(VALUE class)
     rb_funcall(sample, rb_intern("try_enter"), 0);
     is_known = monitor->count == 1 && monitor->owner == rb_fiber_current() &&
                RTEST(rb_obj_is_kind_of(monitor->mutex, rb_path2class("Thread::Mutex"))) &&
-               holder_of(RTYPEDDATA_DATA(monitor->mutex)) == own_tid();
+               holder_of(RTYPEDDATA_DATA(monitor->mutex)) == thread_id();
     monitor_exit(sample);
     monitor_type = RTYPEDDATA_TYPE(sample);
     return is_known;

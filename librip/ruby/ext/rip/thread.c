@@ -5,7 +5,9 @@
  * Both come from events of the interpreter, which cost nothing between them. A fiber that is switched out waits to be
  * resumed: its id is idle, where it made the call that switched.
  */
+#include "thread.h"
 #include "binding.h"
+#include "mutex.h"
 #include "note.h"
 #include "place.h"
 
@@ -24,6 +26,7 @@ enum {
 struct fiber {
     struct rip_context context;
     struct note note;
+    struct mutex_wait wait; /* that a scheduler has it make */
     bool is_running;
 };
 
@@ -44,6 +47,7 @@ static void fiber_free(void *memory)
 {
     struct fiber *fiber = memory;
 
+    mutex_forget(&fiber->wait);
     if (!fiber->is_running)
         binding_runtime->context_exit(&fiber->context);
     ruby_xfree(fiber);
@@ -80,6 +84,30 @@ static size_t name_by_place(VALUE text, uint32_t number, char ret_name[NAME_BYTE
 struct note *thread_note(void)
 {
     return running == NULL ? &own_note : &running->note;
+}
+
+struct mutex_wait *thread_fiber_wait(void)
+{
+    return running == NULL ? NULL : &running->wait;
+}
+
+bool thread_id_is_fiber(uint32_t id)
+{
+    return id >= FIRST_FIBER;
+}
+
+uint32_t thread_id(void)
+{
+    return thread_id_of(ruby_current_ec->fiber);
+}
+
+uint32_t thread_id_of(const void *ruby_fiber)
+{
+    const VALUE self = layout_value_of_fiber(ruby_fiber);
+    const VALUE holder = self != 0 ? rb_attr_get(self, hidden_fiber) : Qnil;
+    const struct fiber *fiber = NIL_P(holder) ? NULL : rb_check_typeddata(holder, &fiber_type);
+
+    return fiber != NULL && fiber->context.id != 0 ? fiber->context.id : layout_tid_of_fiber(ruby_fiber);
 }
 
 /* Threads ---------------------------------------------------------------------------------------------------------- */
@@ -240,9 +268,13 @@ static void on_fiber_switch(rb_event_flag_t event, VALUE data, VALUE self, ID id
     to = find_fiber();
     if (from == to)
         return;
-    if (place != 0)
-        binding_runtime->snap_at((const void *)(uintptr_t)place);
-    binding_runtime->idle(); /* until it is switched to and makes a breadcrumb */
+    if (from != NULL && from->wait.lock != NULL) {
+        mutex_switched_out(&from->wait);
+    } else {
+        if (place != 0)
+            binding_runtime->snap_at((const void *)(uintptr_t)place);
+        binding_runtime->idle(); /* until it is switched to and makes a breadcrumb */
+    }
     binding_runtime->context_switch(from == NULL ? &own_context : &from->context,
                                     to == NULL ? &own_context : &to->context);
     if (from != NULL)
