@@ -62,9 +62,13 @@ void recorded_sort(struct recorded *recorded)
 static struct recorded_entry *find(const struct recorded *recorded, const struct recorded_entry *key,
                                    struct recorded_entry **ret_end)
 {
-    const size_t bytes = sizeof(*recorded->entries),
-                 first = search_first(key, recorded->entries, recorded->count, bytes, compare_key);
+    const size_t bytes = sizeof(*recorded->entries);
+    size_t first;
 
+    *ret_end = NULL;
+    if (recorded->count == 0) /* there are no entries to be an offset from */
+        return NULL;
+    first = search_first(key, recorded->entries, recorded->count, bytes, compare_key);
     *ret_end = recorded->entries + search_after(key, recorded->entries, recorded->count, bytes, compare_key);
     return recorded->entries + first;
 }
