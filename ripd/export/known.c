@@ -78,14 +78,14 @@ void known_place_text(const struct known *known, const struct process_facts *pro
 
 void known_clean(const void *bytes, size_t count, char ret_text[KNOWN_TEXT_BYTES])
 {
-    const size_t most = (KNOWN_TEXT_BYTES - 1) / 6;
+    const size_t most = (KNOWN_TEXT_BYTES - 1) / 6, shown = count < most ? count : most;
     struct json_writer writer;
     char *quoted = NULL;
     size_t length;
 
     ret_text[0] = '\0';
     json_init(&writer);
-    json_bytes(&writer, NULL, bytes, strnlen(bytes, count < most ? count : most));
+    json_bytes(&writer, NULL, bytes, shown != 0 ? strnlen(bytes, shown) : 0); /* NULL, if there is no name */
     if (json_finish(&writer, &quoted, &length) == 0)
         snprintf(ret_text, KNOWN_TEXT_BYTES, "%.*s", (int)length - 2, quoted + 1);
     free(quoted);
