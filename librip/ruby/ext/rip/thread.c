@@ -96,9 +96,10 @@ bool thread_id_is_fiber(uint32_t id)
     return id >= FIRST_FIBER;
 }
 
+/* As thread_id_of() says it, without a look at the fiber: each mutex that is locked asks. */
 uint32_t thread_id(void)
 {
-    return thread_id_of(ruby_current_ec->fiber);
+    return running != NULL && running->context.id != 0 ? running->context.id : ruby_current_ec->thread->tid;
 }
 
 uint32_t thread_id_of(const void *ruby_fiber)
