@@ -199,8 +199,7 @@ static bool decode_readers(const struct lock_wait_call *call, const uint8_t *byt
     return word_at(bytes, RWLOCK_FLAGS) == RWLOCK_FLAGS_MAX && decode_rwlock(call, bytes, ret_tid) && *ret_tid == 0;
 }
 
-/* Streams of stdio --------------------------------------------------------------------------------------------------
- */
+/* Streams of stdio ------------------------------------------------------------------------------------------------- */
 
 enum {
     STREAM_LOCK = 0,
@@ -293,12 +292,14 @@ bool lock_wait_next_place(const struct lock_wait_call *call, size_t *kind, struc
 
 bool lock_wait_holder_place(size_t next, const uint8_t *bytes, struct lock_wait_place *place)
 {
+    const uint64_t lock = place->address;
+
     if (kinds[next - 1].decode != decode_stream)
         return true;
     if (!is_stream(bytes))
         return false;
     *place = (struct lock_wait_place){address_at(bytes, STREAM_OWNER) + CONTROL_TID, CONTROL_BYTES};
-    return true;
+    return place->address != lock;
 }
 
 bool lock_wait_holder_of(const struct lock_wait_call *call, size_t next, const uint8_t *bytes,

@@ -66,8 +66,9 @@ struct lock_wait_holder {
 };
 
 /*
- * bytes: read at the place that lock_wait_next_place() gave last; next: what *kind became. Where such a lock names its
- * holder by an address, *place becomes what has to be read there, for lock_wait_holder_of(). False: no such lock.
+ * bytes: read at *place, as lock_wait_next_place() gave it last; next: what *kind became. Where such a lock names its
+ * holder by an address, *place becomes another: what has to be read there, for lock_wait_holder_of(). False: no such
+ * lock.
  */
 bool lock_wait_holder_place(size_t next, const uint8_t *bytes, struct lock_wait_place *place);
 

@@ -63,6 +63,7 @@ size_t fuzz_seed(size_t number, uint8_t *ret_bytes, size_t capacity_bytes)
         {{4104, 393, 3}, {19, 0, 3, 3, 0, 0, 77}},
         {{4108, 393, 3}, {19, 0, 3, 3, 0, 0, 77}},
         {{4104, 393, 2}, {10, 0, 2, 3}},
+        {{4096 + 720, 128, 2}, {2, 1, 4096}}, /* a stream whose holder's thread id lies where the stream does */
         {{4096, 393, 14}, {14, 0, 2, 1, 0, 0, 0, 0, 0, 0, 0, 0, 2}},
     };
 
