@@ -26,7 +26,9 @@ WEAK INITIAL_EXEC RIP_THREAD_LOCAL uint8_t rip_idx;
 WEAK INITIAL_EXEC RIP_THREAD_LOCAL uint8_t rip_ctr;
 WEAK RIP_EARLY struct rip_ring *rip_ring;
 
+#ifndef RIP_PRELOAD_OWN_H /* the preload library has more of a thread in the same place: see preload.h */
 __thread struct rip_thread rip__thread INITIAL_EXEC;
+#endif
 RIP_EARLY uint32_t rip__epoch;
 
 /*

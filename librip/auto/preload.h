@@ -52,8 +52,7 @@ enum preload_call {
     CALL_COUNT
 };
 
-/* --- preload_calls.c: the functions behind the wrappers ------------------------------------------------------------
- */
+/* --- preload_calls.c: the functions behind the wrappers ----------------------------------------------------------- */
 
 extern void *preload_functions[CALL_COUNT];
 PRELOAD_COLD void *preload_resolve(enum preload_call call);
@@ -70,8 +69,7 @@ static inline void *preload_function(enum preload_call call)
 /* The wrapped function name, with its type. */
 #define PRELOAD_REAL(type, name, parameters) ((type(*) parameters)preload_function(CALL_##name))
 
-/* --- preload_symbols.c ---------------------------------------------------------------------------------------------
- */
+/* --- preload_symbols.c -------------------------------------------------------------------------------------------- */
 
 /* The address that dlsym(RTLD_NEXT, name) has, if it can be found without; else NULL. Async-signal-safe. */
 void *preload_symbol_find(const char *name);
@@ -150,37 +148,12 @@ void preload_thread_after_fork(void);
 /* The slots of all threads are gone. */
 void preload_thread_forget(void);
 
-/* --- preload_pages.c ---------------------------------------------------------------------------------------------- */
-
-/* A hash table of one place for each, for all threads: numbers of pages whose modules are known. */
-#define PRELOAD_PAGES 1024u
-#define PRELOAD_PAGE_SHIFT 12
-extern uintptr_t preload_pages[PRELOAD_PAGES];
-/* Has the ring know the module of an address whose page is in no place. */
-PRELOAD_COLD void preload_new_page(uintptr_t address);
-/* The ring is another one. */
-void preload_forget_pages(void);
-
-static inline bool preload_is_known_page(uintptr_t address)
-{
-    const uintptr_t page = address >> PRELOAD_PAGE_SHIFT;
-
-    return rip_load_relaxed(&preload_pages[page % PRELOAD_PAGES]) == page;
-}
-
-static inline void preload_visit(uintptr_t address)
-{
-    if (!preload_is_known_page(address))
-        preload_new_page(address);
-}
-
 /* --- preload_process.c -------------------------------------------------------------------------------------------- */
 
 /* From the constructor: our handlers have to run behind the library's, which its own constructor registers. */
 void preload_fork_setup(void);
 
-/* --- preload_descriptor.c: async-signal-safe, errno is kept --------------------------------------------------------
- */
+/* --- preload_descriptor.c: async-signal-safe, errno is kept ------------------------------------------------------- */
 
 struct pollfd;
 
@@ -253,7 +226,12 @@ void preload_descriptor_copy(int from, int to);
 
 /* --- the hot path ------------------------------------------------------------------------------------------------- */
 
+/*
+ * All that a call looks at of its thread is in one line of memory, behind one address: a call that comes out of the
+ * kernel finds little of that in the processor's caches.
+ */
 struct preload_thread {
+    struct rip_thread of_library; /* rip__thread itself: the name of both is one symbol */
     union {
         uintptr_t frame; /* of the call that this thread is in, and that it announces; 0 = none */
         struct {
@@ -262,18 +240,22 @@ struct preload_thread {
                                 bits of an address: one comparison says whether a thread is special or in a call */
         };
     };
-    bool tried;   /* to register, with whatever result */
-    bool forking; /* in fork(), between the handlers: the library's mutex is ours, but cannot be taken again */
+    bool tried;            /* to register, with whatever result */
+    bool forking;          /* in fork(), between the handlers: the library's mutex is ours, but cannot be taken again */
+    uintptr_t known_start; /* code of the program, once the ring knows that module */
+    uintptr_t known_bytes; /* 0 = not yet */
 };
 #define PRELOAD_SPECIAL_SHIFT 56
-RIP_STATIC_ASSERT(offsetof(struct preload_thread, special) * 8 == PRELOAD_SPECIAL_SHIFT &&
+RIP_STATIC_ASSERT((offsetof(struct preload_thread, special) - offsetof(struct preload_thread, frame)) * 8 ==
+                          PRELOAD_SPECIAL_SHIFT &&
                       __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
                   "what is special about a thread is not the highest byte of its frame");
 #define PRELOAD_VFORKED 1u /* it has called vfork(): this may be the child, in its parent's memory */
 #define PRELOAD_SCRIPT 2u  /* a thread of an interpreter: preload_runtime.c knows where it is */
 #define PRELOAD_INSIDE 4u  /* in a call that the interpreter has announced itself */
 #define PRELOAD_WATCHED 8u /* the mutexes that it locks are noted */
-extern __thread struct preload_thread preload_thread __attribute__((tls_model("initial-exec")));
+extern __thread struct preload_thread preload_thread __asm__("rip__thread")
+    __attribute__((tls_model("initial-exec"), aligned(64)));
 
 /* What is special about the thread stays. */
 static inline void preload_set_frame(uintptr_t frame)
@@ -296,6 +278,41 @@ static inline uint8_t preload_call_semaphore(const sem_t *semaphore)
 
     return rip_load_relaxed(&words[2]) == 0 ? RIP_CALL_PRIVATE : RIP_CALL_WORK;
 }
+
+/* --- preload_pages.c ---------------------------------------------------------------------------------------------- */
+
+/* A hash table of one place for each, for all threads: numbers of pages whose modules are known. */
+#define PRELOAD_PAGES 1024u
+#define PRELOAD_PAGE_SHIFT 12
+extern uintptr_t preload_pages[PRELOAD_PAGES];
+/* Has the ring know the module of an address whose page is in no place. */
+PRELOAD_COLD void preload_new_page(uintptr_t address);
+/* The ring is another one. */
+void preload_forget_pages(void);
+/* What the ring knows of the program, for a thread that has just registered. */
+void preload_pages_enter(void);
+
+static inline bool preload_is_known_page(uintptr_t address)
+{
+    const uintptr_t page = address >> PRELOAD_PAGE_SHIFT;
+
+    return rip_load_relaxed(&preload_pages[page % PRELOAD_PAGES]) == page;
+}
+
+/* Most calls come from the program itself. */
+static inline __attribute__((always_inline)) bool preload_is_known(uintptr_t address)
+{
+    return __builtin_expect(address - preload_thread.known_start < preload_thread.known_bytes, 1) ||
+           preload_is_known_page(address);
+}
+
+static inline void preload_visit(uintptr_t address)
+{
+    if (!preload_is_known(address))
+        preload_new_page(address);
+}
+
+/* --- preload_calls.c: every call ---------------------------------------------------------------------------------- */
 
 /* The call that a signal handler interrupted to get to the present one; 0 = none. See preload_runtime.c. */
 typedef uint64_t preload_outer;
@@ -346,7 +363,7 @@ static inline __attribute__((always_inline)) struct rip_slot *preload_plain(uint
     struct rip_slot *slot = rip__thread.slot;
 
     if (__builtin_expect(slot == NULL, 0) || __builtin_expect(rip_load_relaxed(&slot->generation) == 0, 0) ||
-        __builtin_expect(!preload_is_known_page(address), 0))
+        __builtin_expect(!preload_is_known(address), 0))
         return NULL;
     return slot;
 }

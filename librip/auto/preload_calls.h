@@ -15,9 +15,6 @@
  *   LOCKS     waits for a lock that has no owner
  *   SLEEP     for a time that it is given
  * And of those that are not made from this list:
- *   OWN(name)                                 wrapped by hand in the file named beside it
- *   CALLED(name)                              not wrapped: called by a wrapper that is made by hand
- *
  *   OWN(name)     wrapped by hand in the file named beside it
  *   CALLED(name)  not wrapped: called by a wrapper that is made by hand
  *

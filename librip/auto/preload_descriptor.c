@@ -133,8 +133,7 @@ static bool is_reader(int fd)
     return sender != 0 && sender != (uint32_t)rip__tid;
 }
 
-/* --- what the kernel says ------------------------------------------------------------------------------------------
- */
+/* --- what the kernel says ----------------------------------------------------------------------------------------- */
 
 /* Past the wrappers of other preloaded libraries, which may not be async-signal-safe. */
 static long ask(long number, long first, const void *second, const void *third, const void *fourth, const void *fifth)

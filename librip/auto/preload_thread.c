@@ -48,7 +48,7 @@ struct node {
     void *argument;
 };
 
-__thread struct preload_thread preload_thread __attribute__((tls_model("initial-exec")));
+__thread struct preload_thread preload_thread;
 
 static pthread_mutex_t node_mutex = PTHREAD_MUTEX_INITIALIZER;
 static struct node *node_buckets[NODE_BUCKET_COUNT];
@@ -151,6 +151,7 @@ static void enter_as(const char *name)
     rip_init(0, name, strnlen(name, KERNEL_NAME_BYTES - 1), 0, 0);
     preload_set_frame(0); /* of the thread that forked */
     preload_runtime_enter();
+    preload_pages_enter();
     if (rip__thread.slot != NULL)
         rip_store_relaxed(&rip__thread.slot->call, RIP_CALL_OUTSIDE);
     errno = saved_errno;
