@@ -234,8 +234,7 @@ static bool find_object(uint64_t address, struct rip_module *ret_module)
     return true;
 }
 
-/* The list -----------------------------------------------------------------------------------------------------------
- */
+/* The list --------------------------------------------------------------------------------------------------------- */
 
 static bool is_same(const struct rip_module *entry, const struct rip_module *module)
 {
@@ -352,8 +351,7 @@ bool rip__modules_learn(uint64_t address)
     return learns;
 }
 
-/* Refreshing ---------------------------------------------------------------------------------------------------------
- */
+/* Refreshing ------------------------------------------------------------------------------------------------------- */
 
 static void list_all(const struct collection *collection)
 {

@@ -26,8 +26,7 @@
 #include "rip/order.h"
 #include "rip/reader.h"
 
-/* Places: no function checks an index, except is_live() and begin_copy() --------------------------------------------
- */
+/* Places: no function checks an index, except is_live() and begin_copy() ------------------------------------------- */
 
 enum { RIP_WORD_BITS = 64 };
 
@@ -923,8 +922,7 @@ enum rip_status rip_view_script(const struct rip_view *view, uint64_t address, s
     return RIP_OK;
 }
 
-/* Scanning: bound by memory. It reads the hot line of each live slot and nothing else of it ---------------------------
- */
+/* Scanning: bound by memory. It reads the hot line of each live slot and nothing else of it ------------------------ */
 
 enum {
     DENSE_COUNT = 40, /* live slots of a word that is dense */

@@ -8,8 +8,7 @@
 
 enum { FIRST_PLACES = 64 };
 
-/* Memory that counts -------------------------------------------------------------------------------------------------
- */
+/* Memory that counts ----------------------------------------------------------------------------------------------- */
 
 /* An array of one more element than count, zeroed; it grows by doubling, from count's being 0 or a power of two. */
 static int grow_array(struct recording_table *table, void *array_pointer, size_t count, size_t element_bytes)
@@ -65,8 +64,7 @@ static int keep_bytes(struct recording_table *table, struct state_bytes *target,
     return 0;
 }
 
-/* Ids: open addressing, the 64 slots of a word side by side ---------------------------------------------------------
- */
+/* Ids: open addressing, the 64 slots of a word side by side -------------------------------------------------------- */
 
 static size_t place_of(const struct state_ring *ring, uint32_t slot)
 {

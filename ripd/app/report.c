@@ -117,8 +117,7 @@ void report_notices(struct report_budget *budget, uint64_t now_mono_ns, const st
     }
 }
 
-/* Events: as a line, and as fields of the journal -------------------------------------------------------------------
- */
+/* Events: as a line, and as fields of the journal ------------------------------------------------------------------ */
 
 enum report_field {
 #define X(name, meaning) REPORT_FIELD_##name,

@@ -103,8 +103,7 @@ static void read_asked(int proc, const struct syscall_shape *shape, struct kerne
     reading->has |= KERNEL_HAS_TIMEOUT;
 }
 
-/* Which descriptor ----------------------------------------------------------------------------------------------------
- */
+/* Which descriptor ------------------------------------------------------------------------------------------------- */
 
 static void read_descriptor(int proc, int32_t number, struct kernel_reading *reading)
 {

@@ -95,8 +95,7 @@ void replay_free(struct replay *replay)
     free(replay);
 }
 
-/* What a drain says beside the rings --------------------------------------------------------------------------------
- */
+/* What a drain says beside the rings ------------------------------------------------------------------------------- */
 
 static void find_serials(struct replay *replay)
 {
@@ -349,8 +348,7 @@ static int adopt(struct replay *replay)
     return result == -EEXIST ? -EBADMSG : result;
 }
 
-/* A scan ------------------------------------------------------------------------------------------------------------
- */
+/* A scan ----------------------------------------------------------------------------------------------------------- */
 
 static void take_rows(struct replay *replay)
 {
@@ -503,8 +501,7 @@ static void find_roots(struct replay *replay, struct stall_case *const *cases, s
     }
 }
 
-/* Events ------------------------------------------------------------------------------------------------------------
- */
+/* Events ----------------------------------------------------------------------------------------------------------- */
 
 static int add_pending(struct replay *replay, struct pending pending)
 {

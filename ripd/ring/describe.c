@@ -375,8 +375,7 @@ static struct page *count_locations(struct walk *walk, const struct detector *de
     return page;
 }
 
-/* Any page ----------------------------------------------------------------------------------------------------------
- */
+/* Any page --------------------------------------------------------------------------------------------------------- */
 
 /* Walks, and fills walk->page. False: no memory. */
 static bool fill_page(struct walk *walk, const struct detector *detector)

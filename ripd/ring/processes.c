@@ -48,8 +48,7 @@
 
 #define FACTS_NS UINT64_C(1000000) /* granted for the modules of a process */
 
-/* Facts for snapshots -----------------------------------------------------------------------------------------------
- */
+/* Facts for snapshots ---------------------------------------------------------------------------------------------- */
 
 #define SECOND_NS UINT64_C(1000000000)
 
@@ -237,8 +236,7 @@ bool registry_learn_module(struct registry *registry, struct ring *ring, uint32_
     return found;
 }
 
-/* Facts for judging ---------------------------------------------------------------------------------------------------
- */
+/* Facts for judging ------------------------------------------------------------------------------------------------ */
 
 static bool is_own_namespace(const struct ring_host *host, const struct rip_process_info *claim)
 {

@@ -239,8 +239,7 @@ bool registry_is_gone(const struct registry *registry, const struct ring *ring, 
            registry_process_holds(registry, ring, process);
 }
 
-/* Holders -----------------------------------------------------------------------------------------------------------
- */
+/* Holders ---------------------------------------------------------------------------------------------------------- */
 
 /*
  * Whether a tid means the same to both: in our own pid namespace, or in another one, where both have entered themselves
