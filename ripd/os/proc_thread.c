@@ -16,7 +16,7 @@
 enum {
     NAME_BYTES = 64,
     LINE_BYTES = 256,
-    CHILDREN_BYTES = 4096,
+    CHILDREN_BYTES = 4096, /* a number has ten digits at most, and a blank */
     STATUS_BYTES = 8192,
 };
 
@@ -40,19 +40,22 @@ int proc_thread_syscall(int proc, uint32_t pid, uint32_t tid, struct proc_syscal
     return PROC_READ_AS(proc_parse_syscall, ret_syscall, LINE_BYTES, proc, "%u/task/%u/syscall", pid, tid);
 }
 
-int proc_thread_youngest_child(int proc, uint32_t pid, uint32_t tid, uint32_t *ret_pid)
+int proc_thread_children(int proc, uint32_t pid, uint32_t tid, uint32_t ret_children[PROC_CHILDREN_MAX],
+                         size_t *ret_count)
 {
     char text[CHILDREN_BYTES];
+    const char *next = text;
+    uint64_t child;
     int result = proc_read(proc, text, sizeof(text), "%u/task/%u/children", pid, tid);
-    uint64_t child = 0;
 
+    *ret_count = 0;
     if (result != 0)
         return result;
-    if (strlen(text) == sizeof(text) - 1)
-        return -EOVERFLOW;
-    for (const char *next = text; (next = text_decimal(next, UINT32_MAX, &child)) != NULL;)
-        *ret_pid = (uint32_t)child; /* the kernel lists them by age */
-    return child != 0 ? 0 : -ENODATA;
+    while (*ret_count < PROC_CHILDREN_MAX && (next = text_decimal(next, UINT32_MAX, &child)) != NULL)
+        ret_children[(*ret_count)++] = (uint32_t)child;
+    if (*ret_count == 0)
+        return -ESRCH;
+    return *ret_count < PROC_CHILDREN_MAX ? 0 : -EOVERFLOW;
 }
 
 /* Links ------------------------------------------------------------------------------------------------------------ */

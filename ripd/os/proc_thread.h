@@ -53,10 +53,12 @@ struct proc_syscall {
 int proc_thread_syscall(int proc, uint32_t pid, uint32_t tid, struct proc_syscall *ret_syscall);
 
 /*
- * The youngest child that the thread has made and that lives. -ENODATA: there is none; -ENOENT: the kernel does not
- * list them, or the thread is gone; -EOVERFLOW: there are hundreds.
+ * The children that the thread has made and that live, by age. -ESRCH: there are none, the kernel does not list them,
+ * or the thread is gone; -EOVERFLOW: there are more.
  */
-int proc_thread_youngest_child(int proc, uint32_t pid, uint32_t tid, uint32_t *ret_pid);
+#define PROC_CHILDREN_MAX 256u
+int proc_thread_children(int proc, uint32_t pid, uint32_t tid, uint32_t ret_children[PROC_CHILDREN_MAX],
+                         size_t *ret_count);
 
 /* A path, or another name, cut and terminated. */
 struct proc_name {

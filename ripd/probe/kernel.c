@@ -100,10 +100,11 @@ static void read_holder(int proc, struct kernel_reading *reading)
 /* Who keeps the parent in vfork(): the last one that it has made, for it makes no other meanwhile. */
 static void read_child(int proc, struct kernel_reading *reading)
 {
-    uint32_t pid;
+    uint32_t children[PROC_CHILDREN_MAX];
+    size_t count;
 
-    if (proc_thread_youngest_child(proc, reading->pid, reading->tid, &pid) == 0)
-        kernel_name_holder(proc, pid, reading);
+    if (proc_thread_children(proc, reading->pid, reading->tid, children, &count) == 0)
+        kernel_name_holder(proc, children[count - 1], reading);
 }
 
 static void read_descriptor(int proc, const struct syscall_shape *shape, struct kernel_reading *reading)

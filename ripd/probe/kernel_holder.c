@@ -7,7 +7,8 @@
  *   1. Only processes of one user are looked into: who may trace one of them may trace the others, and nothing of
  *      another user's is disclosed.
  *   2. At most PROCESSES_MAX processes and DESCRIPTORS_MAX descriptors in each are looked at, until a deadline; one
- *      walk looks for all that are wanted, first in the process itself.
+ *      walk looks for all that are wanted: first in the process itself and in its descendants, so that whose output it
+ *      reads is known however many other processes there are.
  *   3. A process that has only the other end comes before the process itself, where that has both ends, and that before
  *      another one with both, which may have inherited them and use neither.
  */
@@ -27,6 +28,7 @@
 enum {
     GENERATIONS_MAX = 64, /* of descendants */
     PROCESSES_MAX = 4096,
+    DESCENDANTS_MAX = 64,
     DESCRIPTORS_MAX = 16384,
     LINKS_PER_CLOCK = 32,
     NAME_BYTES = 64,
@@ -63,12 +65,12 @@ struct search {
     size_t count;
     size_t found_count; /* of them in another process: nothing better is to come */
     uint32_t self;      /* whose threads they are */
-    bool newer;         /* looks at those with a larger pid than its own, or at the others */
-    bool newer_done;    /* all of the former have been looked at, and all of its own descriptors */
     bool cut;           /* there are more processes, or descriptors, than are looked at */
     uint32_t pid;       /* looked into now */
     int descriptors;    /* its directory of them */
     unsigned looked_at;
+    size_t descendant_count;
+    uint32_t descendants[DESCENDANTS_MAX];
 };
 
 static uint32_t number_of(const char *name)
@@ -214,37 +216,48 @@ static int visit_process(void *context, const char *name)
     struct search *search = context;
 
     search->pid = number_of(name);
-    if (search->pid == UINT32_MAX || search->pid == search->self || (search->pid > search->self) != search->newer)
-        return 0;
-    return look_into(search, name);
+    return search->pid == UINT32_MAX || search->pid == search->self ? 0 : look_into(search, name);
 }
 
-/* For half of the time, first of all, so that this is known however many others there are. */
-static void look_into_self(struct search *search)
+/* Those that a thread of the process has forked. */
+static int note_children(void *context, uint32_t tid)
+{
+    struct search *search = context;
+    uint32_t children[PROC_CHILDREN_MAX];
+    size_t count;
+
+    proc_thread_children(search->proc, search->pid, tid, children, &count);
+    for (size_t i = 0; i < count && search->descendant_count < DESCENDANTS_MAX; i++)
+        search->descendants[search->descendant_count++] = children[i];
+    return clock_mono_ns() >= search->deadline_mono_ns ? -ETIME : 0;
+}
+
+static int look_into_family(struct search *search, uint32_t pid)
+{
+    char name[NAME_BYTES];
+    int result;
+
+    snprintf(name, sizeof(name), "%u", pid);
+    search->pid = pid;
+    result = look_into(search, name);
+    if (result == 0)
+        proc_visit_threads(search->proc, pid, note_children, search); /* it may have ended meanwhile */
+    return result;
+}
+
+/* The process itself, its children, theirs, and so on, for half of the time. */
+static void look_into_families(struct search *search)
 {
     const uint64_t now_mono_ns = clock_mono_ns(), deadline_mono_ns = search->deadline_mono_ns;
-    char name[NAME_BYTES];
+    int result;
 
     if (now_mono_ns < deadline_mono_ns)
         search->deadline_mono_ns = now_mono_ns + (deadline_mono_ns - now_mono_ns) / 2;
-    snprintf(name, sizeof(name), "%u", search->self);
-    search->pid = search->self;
-    search->cut |= look_into(search, name) < 0;
+    result = look_into_family(search, search->self);
+    search->cut = result < 0;
+    for (size_t i = 0; i < search->descendant_count && result == 0; i++)
+        result = look_into_family(search, search->descendants[i]);
     search->deadline_mono_ns = deadline_mono_ns;
-}
-
-static void look_into_others(struct search *search)
-{
-    int result;
-
-    search->newer = true; /* its children first */
-    search->newer_done = !search->cut;
-    result = file_list(search->proc, PROCESSES_MAX, visit_process, search);
-    search->newer_done &= result == 0 && !search->cut;
-    search->newer = false;
-    if (result == 0 || result == -EOVERFLOW)
-        result = file_list(search->proc, PROCESSES_MAX, visit_process, search);
-    search->cut |= result < 0;
 }
 
 /* A FIFO is known by the function of the kernel that it is waited for in: by its name it could be any file. */
@@ -288,9 +301,9 @@ static void name_holder(const struct search *search, const struct wanted *wanted
     const uint32_t pid = wanted->found != 0 ? wanted->found : both;
     struct kernel_reading *reading = wanted->reading;
 
-    if ((wanted->found == 0 && search->cut) || (wanted->is_output && !wanted->is_others && !search->newer_done))
+    if (wanted->found == 0 && search->cut)
         reading->has |= KERNEL_HAS_NO_TIME;
-    if (wanted->is_output && !wanted->is_others && search->newer_done) /* elder ones are no descendants of its */
+    if (wanted->is_output && !wanted->is_others)
         reading->has |= KERNEL_HAS_CHILD_OUTPUT;
     if (pid != 0)
         kernel_name_holder(search->proc, pid, reading);
@@ -306,8 +319,9 @@ void kernel_read_holders(int proc, uint32_t uid, uint64_t deadline_mono_ns, stru
             search.self = search.wanted[search.count++].reading->pid;
     if (search.count == 0)
         return;
-    look_into_self(&search);
-    look_into_others(&search);
+    look_into_families(&search);
+    if (search.found_count < search.count)
+        search.cut |= file_list(proc, PROCESSES_MAX, visit_process, &search) < 0;
     for (size_t i = 0; i < search.count; i++)
         name_holder(&search, &search.wanted[i]);
 }

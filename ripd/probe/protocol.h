@@ -33,7 +33,7 @@
 #define PROBE_QUERY_NS UINT64_C(2000000000) /* a child that takes longer for one is stuck, and ends */
 #define PROBE_READING_NS UINT64_C(50000000) /* of which a worker reads no longer; further threads are -EAGAIN */
 #define PROBE_PEERS_NS UINT64_C(5000000)    /* of which it queries unix sockets */
-#define PROBE_SEARCH_NS UINT64_C(20000000)  /* of which it searches for who holds other ends */
+#define PROBE_SEARCH_NS UINT64_C(50000000)  /* of which it searches for who holds other ends */
 
 enum probe_kind {
     PROBE_DIAG = 1, /* these three are all there is in a message to the keeper: a uint32_t */

@@ -8,9 +8,12 @@
 #include <fcntl.h>
 #include <linux/netlink.h>
 #include <mqueue.h>
+#include <net/if.h>
+#include <netdb.h>
 #include <netinet/in.h>
 #include <poll.h>
 #include <pthread.h>
+#include <sched.h>
 #include <semaphore.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -21,8 +24,10 @@
 #include <sys/eventfd.h>
 #include <sys/file.h>
 #include <sys/inotify.h>
+#include <sys/ioctl.h>
 #include <sys/ipc.h>
 #include <sys/mman.h>
+#include <sys/mount.h>
 #include <sys/msg.h>
 #include <sys/prctl.h>
 #include <sys/select.h>
@@ -79,7 +84,6 @@ static void wait_pipe(void)
     receive(pair[0]);
 }
 
-/* As a filter in a pipeline has it: the pipe is not its own. */
 /* Another process may write to it. */
 static void wait_fifo(void)
 {
@@ -101,6 +105,7 @@ static void wait_fifo(void)
     receive(fd);
 }
 
+/* As a filter in a pipeline has it: the pipe is not its own. */
 static void wait_stdin(void)
 {
     receive(STDIN_FILENO);
@@ -384,6 +389,30 @@ static void wait_pause(void)
 {
     ready();
     pause();
+}
+
+/* In a network of its own, whose name server never answers. */
+static void wait_names(void)
+{
+    const struct sockaddr_in server = {
+        .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK), .sin_port = htons(53)};
+    static const char settings[] = "nameserver 127.0.0.1\noptions timeout:30 attempts:5\n";
+    struct ifreq loopback = {.ifr_name = "lo", .ifr_flags = IFF_UP};
+    char path[] = "/tmp/rip-caller-XXXXXX";
+    struct addrinfo *found;
+    int file, fd;
+
+    need(unshare(CLONE_NEWNS | CLONE_NEWNET), "network");
+    need(mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL), "mount");
+    file = need(mkstemp(path), "file");
+    need((int)write(file, settings, sizeof(settings) - 1), "write");
+    need(mount(path, "/etc/resolv.conf", NULL, MS_BIND, NULL), "mount");
+    fd = need(socket(AF_INET, SOCK_DGRAM, 0), "socket");
+    need(ioctl(fd, SIOCSIFFLAGS, &loopback), "loopback");
+    need(bind(fd, (const struct sockaddr *)&server, sizeof(server)), "bind");
+    unlink(path);
+    ready();
+    getaddrinfo("silent.example", "80", NULL, &found);
 }
 
 /* The queue of the server is full. */
@@ -1050,6 +1079,7 @@ static const struct {
     KIND(poll_many),
     KIND(select_many),
     KIND(pause),
+    KIND(names),
     KIND(connect),
     KIND(send),
     KIND(stopped),

@@ -30,7 +30,7 @@ KINDS = {
     "epoll": DECLARED, "condition": DECLARED,
     "semaphore": DECLARED, "shared_semaphore": DECLARED, "workers": DECLARED, "joined": DECLARED, "stuck": BLOCKED,
     "child": DECLARED, "signal": DECLARED, "messages": DECLARED, "futex": DECLARED,
-    "full_pipe": BLOCKED, "send": BLOCKED, "connect": BLOCKED, "stopped": STOPPED,
+    "full_pipe": BLOCKED, "send": BLOCKED, "connect": BLOCKED, "names": BLOCKED, "stopped": STOPPED,
     "flock": BLOCKED, "chroot": BLOCKED, "closed": BLOCKED,
     "accept_mutex": DECLARED, "turns": NO_STALL, "crossed_processes": DEADLOCK,
     "barrier": BLOCKED, "shared_mutex": BLOCKED, "once": BLOCKED, "once_again": DEADLOCK, "stream": BLOCKED,

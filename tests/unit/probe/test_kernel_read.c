@@ -6,6 +6,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <poll.h>
 #include <pthread.h>
 #include <sched.h>
@@ -23,6 +24,7 @@
 
 #include "cases/kernel.h"
 #include "os/clock.h"
+#include "os/file.h"
 #include "probe/kernel.h"
 #include "support/test.h"
 
@@ -392,6 +394,59 @@ TEST(who_has_the_other_end, NULL, end)
     }
     close(pipe_ends[0]);
     close(pipe_ends[1]);
+}
+
+/* As if the time of a search were over after so many processes. */
+static unsigned processes_left = UINT_MAX;
+
+int __real_file_identify_at(int directory, const char *name, struct file_identity *ret_identity);
+int __wrap_file_identify_at(int directory, const char *name, struct file_identity *ret_identity);
+uint64_t __real_clock_mono_ns(void);
+uint64_t __wrap_clock_mono_ns(void);
+
+int __wrap_file_identify_at(int directory, const char *name, struct file_identity *ret_identity)
+{
+    if (processes_left != UINT_MAX && processes_left != 0)
+        processes_left--;
+    return __real_file_identify_at(directory, name, ret_identity);
+}
+
+uint64_t __wrap_clock_mono_ns(void)
+{
+    return __real_clock_mono_ns() + (processes_left == 0 ? 100 * SECOND_NS : 0);
+}
+
+static void read_what_a_child_prints(void)
+{
+    char byte;
+
+    if (pipe(pipe_ends) != 0)
+        _exit(1);
+    if (fork() == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        dup2(pipe_ends[1], STDOUT_FILENO);
+        close(pipe_ends[1]);
+        if (write(STDOUT_FILENO, "", 1) == 1)
+            pause();
+    }
+    close(pipe_ends[1]);
+    poll(&(struct pollfd){.fd = pipe_ends[0], .events = POLLIN}, 1, -1);
+    while (read(pipe_ends[0], &byte, 1) > 0)
+        ;
+}
+
+/* Whose output a process waits for is known however many processes there are: those that it made come first. */
+TEST(a_childs_output_among_many_processes, NULL, end)
+{
+    struct kernel_reading *wanted = &reading;
+
+    if (!start_in_call(read_what_a_child_prints, SYS_read))
+        return;
+    processes_left = 3;
+    kernel_read_holders(proc, (uint32_t)geteuid(), clock_mono_ns() + 10 * SECOND_NS, &wanted, 1);
+    processes_left = UINT_MAX;
+    assert_int_not_equal(reading.has & KERNEL_HAS_CHILD_OUTPUT, 0);
+    assert_int_not_equal(reading.holder.pid, 0);
 }
 
 TEST(times_alone, NULL, end)
