@@ -130,8 +130,9 @@ class Browser:
     def key(self, key, code=None):
         for kind in ("keyDown", "keyUp"):
             self.call("Input.dispatchKeyEvent", type=kind, key=key, code=code or key,
-                      windowsVirtualKeyCode={"Tab": 9, "Enter": 13, "ArrowRight": 39, "ArrowDown": 40, "End": 35}[key],
-                      **({"text": "\r"} if key == "Enter" else {}))
+                      windowsVirtualKeyCode={"Tab": 9, "Enter": 13, "ArrowRight": 39, "ArrowDown": 40, "End": 35,
+                                             "n": 78}[key],
+                      **({"text": {"Enter": "\r"}.get(key, key)} if key in ("Enter", "n") else {}))
 
     def look(self, size=WIDE, dark=False):
         """The window's size, and which colours its user prefers."""
