@@ -12,8 +12,7 @@
  *      instead of waiting.
  *   4. Notes of a module are read within its mapped segment only.
  *   5. rip__modules_learn() takes no lock of the loader: it may be called in a signal handler, and in the forked child
- * of
- *      a process whose other threads held any.
+ *      of a process whose other threads held any.
  */
 #include <dlfcn.h>
 #include <elf.h>

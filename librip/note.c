@@ -9,7 +9,8 @@
  *      the interrupted note sees it and is written again. One that is never gone on with (a long jump) is not shown;
  *      what comes after it is.
  *   3. rip_note() makes no system call, takes no lock, and touches only pages that were backed with the slot.
- *   4. A slot that gets another id, or whose id starts afresh, has no note.
+ *   4. A thread whose process has left the ring makes no note, also when the process has another ring by then.
+ *   5. A slot that gets another id, or whose id starts afresh, has no note.
  */
 #include <string.h>
 
@@ -20,10 +21,16 @@ RIP_STATIC_ASSERT(offsetof(struct rip_slot_note, text) == offsetof(struct rip_sl
                       offsetof(struct rip_slot_note, text_bytes) % sizeof(uint64_t) == 0,
                   "the length and the text of a note are not whole words");
 
-static struct rip_slot_note *note_at(uint32_t slot)
+/* NULL: the ring has none; or the slot is not of the ring, but of one that this process has left. */
+static struct rip_slot_note *note_of(const struct rip_slot *slot)
 {
-    return (struct rip_slot_note *)(void *)(rip__writer.base + rip__writer.geometry.note_offset +
-                                            (uint64_t)slot * RIP_SLOT_NOTE_BYTES);
+    const struct rip_geometry *geometry = &rip__writer.geometry;
+    const uintptr_t base = (uintptr_t)rip_load_relaxed(&rip__writer.base);
+    const uint64_t index = ((uintptr_t)slot - base - geometry->slot_offset) / RIP_SLOT_BYTES;
+
+    return geometry->note_offset != 0 && index < geometry->slot_capacity
+               ? (struct rip_slot_note *)(base + geometry->note_offset + index * RIP_SLOT_NOTE_BYTES)
+               : NULL;
 }
 
 static void write_note(struct rip_slot_note *note, const char *text, size_t bytes)
@@ -46,26 +53,22 @@ static void write_note(struct rip_slot_note *note, const char *text, size_t byte
     } while (rip_load_relaxed(&note->sequence) != sequence);
 }
 
-/* A ring of a program's own stays for good once it is made; rings of the preload library, which may be left, have no
- * notes. */
 void rip_note(const char *text, size_t length)
 {
-    struct rip_slot *slot = rip__thread.slot;
+    struct rip_slot_note *note = rip__thread.slot != NULL ? note_of(rip__thread.slot) : NULL;
 
-    if (slot == NULL || rip__writer.geometry.note_offset == 0)
+    if (note == NULL)
         return;
     if (text == NULL)
         length = 0;
-    write_note(note_at(rip__slot_index(slot)), text, length < RIP_NOTE_BYTES ? length : RIP_NOTE_BYTES);
+    write_note(note, text, length < RIP_NOTE_BYTES ? length : RIP_NOTE_BYTES);
 }
 
-void rip__note_clear(uint32_t slot)
+void rip__note_clear(const struct rip_slot *slot)
 {
-    struct rip_slot_note *note;
+    struct rip_slot_note *note = note_of(slot);
 
-    if (rip__writer.geometry.note_offset == 0)
-        return;
-    note = note_at(slot);
-    if (rip_load_relaxed(&note->sequence) != 0) /* 0: there never was one, and its line stays untouched */
+    if (note != NULL &&
+        rip_load_relaxed(&note->sequence) != 0) /* 0: there never was one, and its line stays untouched */
         write_note(note, NULL, 0);
 }

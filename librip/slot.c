@@ -11,8 +11,7 @@
  *   2. A slot's pages, and those of its note, are backed before anything in them is touched.
  *   3. Identity fields change only while the generation is odd.
  *   4. The lowest free slot is taken that is not in the log of ended ids, so that live slots stay dense but for 256.
- * When
- *      only slots of the log are free, the one that ended first is taken; a race costs this order, never a slot.
+ *      When only slots of the log are free, the one that ended first is taken; a race costs this order, never a slot.
  *   5. A slot left behind by a dead process is freed exactly once, and never one that a live process holds.
  *   6. count = progress + counter_bias and rip_ctr = low 8 bits of count, whatever counter a program starts with.
  *   7. Memory is static or comes from mmap, not from malloc: the library may be called from inside an allocator.
@@ -181,7 +180,7 @@ static void fill(struct rip_slot *slot, const struct rip_identity *identity)
     for (unsigned i = 0; i < RIP_ENTRY_COUNT; i++)
         rip_store_relaxed(&slot->entry[i], 0);
     store_name(slot, identity->name, identity->name_bytes, false);
-    rip__note_clear(rip__slot_index(slot));
+    rip__note_clear(slot);
     rip_add_relaxed(&rip__header()->registered_count, 1);
 }
 

@@ -284,7 +284,7 @@ bool rip__own_ring_make(char ret_path[PATH_MAX], int *ret_error);
 void rip__detach_mapping(void);
 /*
  * For librip-compiled, which is a library of its own. True: the process had no ring, and has one now, whose record says
- * RIP_PROCESS_COMPILED; then it is to be ended at exit. Call it once. Both keep errno.
+ * RIP_PROCESS_COMPILED; then it is to be ended at exit, which keeps errno. Call it once.
  */
 RIP_API bool rip__compiled_begin(void);
 RIP_API void rip__compiled_end(void);
@@ -352,7 +352,7 @@ bool rip__ended_next(uint64_t *number, uint32_t *ret_slot, uint32_t *ret_generat
 /* --- note.c ------------------------------------------------------------------------------------------------------ */
 
 /* locked, while the generation of the slot is odd: it has no note any more. */
-void rip__note_clear(uint32_t slot);
+void rip__note_clear(const struct rip_slot *slot);
 
 /* --- modules.c --------------------------------------------------------------------------------------------------- */
 

@@ -2,6 +2,8 @@
 /* test_note.c - notes of ids, as librip/note.c writes them and rip_view_note() copies them. */
 #include "unit/writer_test.h"
 
+#include <pthread.h>
+
 static void make_noted_ring(uint32_t max_procs)
 {
     make_ring(max_procs);
@@ -162,4 +164,47 @@ SCENE(rings_of_the_preload_library_have_none)
     rip_init(7, "seven", 5, 0, 0);
     rip_note("unheard", 7);
     CHECK(rip__thread.slot != NULL && copy(0, &info) == RIP_NOT_LIVE);
+}
+
+static pthread_barrier_t turn;
+
+static void *note_again_and_again(void *unused)
+{
+    rip_init(8, "eight", 5, 0, 0);
+    for (unsigned i = 0; i < 4; i++) {
+        rip_note("worker", 6);
+        pthread_barrier_wait(&turn); /* to leave, */
+        pthread_barrier_wait(&turn); /* and left */
+    }
+    return unused;
+}
+
+/* As an interpreter under the preload library that gives up root, and gets another ring: the other threads go on. */
+SCENE(threads_of_a_ring_that_was_left)
+{
+    struct rip_slot *slot;
+    pthread_t worker;
+
+    make_noted_ring(64);
+    rip_init(7, "seven", 5, 0, 0);
+    slot = rip__thread.slot;
+    CHECK(pthread_barrier_init(&turn, NULL, 2) == 0);
+    CHECK(pthread_create(&worker, NULL, note_again_and_again, NULL) == 0);
+    pthread_barrier_wait(&turn);
+    rip__leave(RIP_LEAVE_LAST);
+    pthread_barrier_wait(&turn);
+    pthread_barrier_wait(&turn);
+    rip__detach_mapping();
+    rip__forget_ring();
+    pthread_barrier_wait(&turn);
+    pthread_barrier_wait(&turn);
+    CHECK(rip_create_ring(on_stage("other"), 64));
+    rip_init(7, "seven", 5, 0, 0);
+    CHECK(rip__thread.slot != slot);
+    rip_note("first", 5);
+    pthread_barrier_wait(&turn);
+    pthread_barrier_wait(&turn);
+    CHECK(says("first") && slot_says(1, "", 0));
+    pthread_barrier_wait(&turn);
+    CHECK(pthread_join(worker, NULL) == 0);
 }
