@@ -8,7 +8,7 @@
  *
  * Guarantees
  *   1. A forked child's snaps never reach a slot of its parent: there is no instruction in the child at which the
- *      thread's slot pointer is not NULL.
+ *      thread's slot pointer is not NULL, also if a signal handler forks inside a cold call of ours.
  *   2. The library's mutex is free in the child, whatever other threads of the parent were doing.
  *   3. The child handler calls only what is async-signal-safe.
  *   4. A child of vfork() or posix_spawn() runs on the parent's memory: no handler runs, and nothing changes.
@@ -35,13 +35,13 @@ struct embryo {
 
 /* Between prepare and parent or child all of this is guarded by the mutex. */
 static struct {
-    struct rip_slot *slot;    /* of the forking thread */
     struct embryo kept;       /* for the child of the fork under way */
     struct embryo own;        /* kept for this process by its parent; it may fork before it registers */
     uint32_t *wiped_in_child; /* MARK_*; NULL = the kernel cannot, or not yet: compare pids */
 } fork_state = {.kept = {.index = RIP_NO_PROCESS}, .own = {.index = RIP_NO_PROCESS}};
 
-/* Of the forking thread, from prepare to parent or child. Nested: a signal handler forks inside a cold call of ours. */
+/* Of the forking thread, from prepare to parent or child. Nested: the thread is inside a cold call of ours. */
+static __thread struct rip_slot *fork_slot __attribute__((tls_model("initial-exec")));
 static __thread struct rip_guard fork_guard __attribute__((tls_model("initial-exec")));
 static __thread bool fork_is_nested __attribute__((tls_model("initial-exec")));
 
@@ -183,24 +183,28 @@ void rip__fork_reset(void)
 static void before_fork(void)
 {
     fork_is_nested = rip__is_inside() || rip__modules_is_listing();
-    if (fork_is_nested)
-        return;
-    rip__modules_before_fork();
-    rip__lock(&fork_guard);
-    fork_state.slot = rip__thread.slot;
+    if (!fork_is_nested) {
+        if (rip__fork_unnoticed() && rip__lock(&fork_guard)) /* frees what threads of the parent have locked */
+            rip__unlock(&fork_guard);
+        rip__modules_before_fork();
+        rip__lock(&fork_guard);
+    }
+    fork_slot = rip__thread.slot;
     rip__thread.slot = NULL; /* from here on a handler of a signal snaps nowhere, in either process */
     rip_signal_fence();
+    if (fork_is_nested)
+        return;
     keep_embryo();
     errno = fork_guard.saved_errno;
 }
 
 static void after_fork_in_parent(void)
 {
+    rip_signal_fence();
+    rip__thread.slot = fork_slot;
     if (fork_is_nested)
         return;
     fork_guard.saved_errno = errno;
-    rip_signal_fence();
-    rip__thread.slot = fork_state.slot;
     rip__unlock(&fork_guard);
     rip__modules_after_fork(true);
 }

@@ -2,6 +2,7 @@
 /* test_fork.c - what a fork, a vfork, a spawn and an exec do to a ring: librip/fork.c. */
 #include "unit/writer_test.h"
 
+#include <link.h>
 #include <pthread.h>
 #include <sched.h>
 #include <spawn.h>
@@ -136,6 +137,31 @@ SCENE(nothing_is_traced_during_fork)
         _exit(slot->count == 10 ? 0 : 1);
     CHECK(end_of(pid) == 0);
     CHECK(slot->count == 10 && rip__thread.slot == slot && rip_ctr == 10);
+}
+
+static void fork_in_handler(int signal)
+{
+    (void)signal;
+    if (in_child(fork())) {
+        CHECK(rip__thread.slot == NULL);
+        snap_a_lot();
+        _exit(0);
+    }
+}
+
+/* Nor when the signal comes in the middle of a call of the library. */
+SCENE(handler_that_forks_in_a_cold_call)
+{
+    struct rip_slot *slot;
+    struct rip_guard guard;
+
+    enter_ring();
+    slot = rip__thread.slot;
+    CHECK(signal(SIGUSR1, fork_in_handler) != SIG_ERR);
+    CHECK(rip__lock(&guard));
+    raise(SIGUSR1);
+    rip__unlock(&guard);
+    CHECK(slot->count == 10 && rip__thread.slot == slot && own_live_count() == 1);
 }
 
 /* The record ------------------------------------------------------------------------------------------------------- */
@@ -415,6 +441,54 @@ SCENE(bare_system_call)
         _exit(0);
     }
     pthread_mutex_unlock(&rip__writer.mutex);
+}
+
+static int listed[2], go_on[2];
+
+static int hold_the_loader(struct dl_phdr_info *info, size_t size, void *unused)
+{
+    (void)info;
+    (void)size;
+    (void)unused;
+    signal_pipe(listed);
+    await(go_on);
+    return 1;
+}
+
+static void *list_slowly(void *unused)
+{
+    dl_iterate_phdr(hold_the_loader, NULL);
+    return unused;
+}
+
+static void *refresh(void *unused)
+{
+    rip_refresh_modules();
+    return unused;
+}
+
+/* The same with a thread that lists the modules: the child's own fork does not wait for it. */
+SCENE(bare_system_call_then_fork)
+{
+    pthread_t holder, lister;
+
+    enter_ring();
+    CHECK(pipe(listed) == 0 && pipe(go_on) == 0);
+    CHECK(pthread_create(&holder, NULL, list_slowly, NULL) == 0);
+    await(listed);
+    CHECK(pthread_create(&lister, NULL, refresh, NULL) == 0);
+    sleep_ms(200); /* it waits for the loader by then */
+    if (in_child((pid_t)syscall(SYS_clone, SIGCHLD, NULL, NULL, NULL, NULL))) {
+        alarm(10);
+        if (in_child(fork())) {
+            rip_init(1, "grandchild", 10, 0, 0);
+            CHECK(rip__thread.slot != NULL);
+            _exit(0);
+        }
+        _exit(0);
+    }
+    signal_pipe(go_on);
+    CHECK(pthread_join(holder, NULL) == 0 && pthread_join(lister, NULL) == 0);
 }
 
 static pthread_barrier_t all_at_once;
