@@ -179,10 +179,8 @@ bool rip__own_ring_make(char ret_path[PATH_MAX], int *ret_error)
             *ret_error = error;
         if (!is_of_the_name(error))
             return false;
-        if (held && !with_pid)
-            with_pid = true;
-        else
-            number++;
+        number = held && !with_pid ? 1 : number + 1;
+        with_pid |= held;
     }
     return false;
 }

@@ -234,3 +234,22 @@ SCENE(one_of_many_takes_over)
         }
     }
 }
+
+/* The ring of a program that makes none itself --------------------------------------------------------------------- */
+
+/* What stands at NAME is no ring, and NAME~2 is another process's: then it is the family of NAME.PID, which is bounded.
+ */
+SCENE(a_held_second_name)
+{
+    char path[PATH_MAX], expected[PATH_MAX];
+    pid_t pid;
+    int error;
+
+    CHECK(mkdir(on_stage("app"), 0700) == 0);
+    pid = make_live("app~2");
+    CHECK(setenv("RIP_DIR", stage, 1) == 0 && setenv("RIP_NAME", "app", 1) == 0);
+    CHECK(rip__own_ring_make(path, &error));
+    snprintf(expected, sizeof(expected), "%s/app.%d", stage, (int)getpid());
+    CHECK(strcmp(path, expected) == 0 && error == EEXIST);
+    end(pid);
+}
