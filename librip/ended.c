@@ -123,6 +123,7 @@ void rip_flush(void)
     if (ring == NULL)
         return;
     rip_add_release(&ring->flush_count, 1); /* pairs with the acquire in rip_view_info() */
-    syscall(SYS_futex, &ring->flush_count, FUTEX_WAKE, INT32_MAX, NULL, NULL, 0);
+    if (!rip__is_filtered())
+        syscall(SYS_futex, &ring->flush_count, FUTEX_WAKE, INT32_MAX, NULL, NULL, 0);
     errno = saved_errno;
 }

@@ -2,8 +2,11 @@
 /* test_ended.c - ids that have ended: the log, what stays in their slots, which slots come next, and rip_flush(). */
 #include "unit/writer_test.h"
 
+#include <linux/filter.h>
 #include <linux/futex.h>
+#include <linux/seccomp.h>
 #include <pthread.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <time.h>
 
@@ -440,4 +443,23 @@ SCENE(flush_wakes)
     rip_flush();
     CHECK(errno == 77 && ring_info().flush_count == 1);
     CHECK(end_of(pid) == 0);
+}
+
+/* A filter of the program's may answer any system call with a signal. */
+SCENE(flush_under_a_filter_calls_nothing)
+{
+    struct sock_filter code[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_futex, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+    };
+    const struct sock_fprog program = {COUNT_OF(code), code};
+
+    make_ring(64);
+    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 || prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) != 0)
+        cannot("seccomp filters cannot be installed");
+    rip__writer.filtered = true;
+    rip_flush();
+    CHECK(ring_info().flush_count == 1);
 }
