@@ -27,6 +27,7 @@
 #define SLICE_NS UINT64_C(5000000) /* new files are looked for so often while a futex is waited for */
 #define FUTEXES_MAX 128u           /* that the kernel waits for at once */
 #define NAMES_MAX 65536u           /* of a directory, that are looked at */
+#define PASSED_MAX 4096u           /* files that are known to be no rings; others are looked at on each drain */
 
 /* A file that is no ring, or none that is wanted; looked at again when it has changed. */
 struct passed {
@@ -48,8 +49,8 @@ struct live {
     bool once;
     struct live_ring **rings;
     size_t ring_count;
-    struct passed *passed;
-    size_t passed_count;
+    struct passed passed[PASSED_MAX];
+    size_t passed_count;  /* since the begin; the newest take the places of the oldest */
     uint32_t ring_number; /* of the newest */
     struct drain_batch *batch;
     bool draining;
@@ -105,7 +106,7 @@ static bool is_known(const struct live *live, const struct stat *status)
     for (size_t i = 0; i < live->ring_count; i++)
         if (live_ring_is(live->rings[i], status->st_dev, status->st_ino))
             return true;
-    for (size_t i = 0; i < live->passed_count; i++)
+    for (size_t i = 0; i < live->passed_count && i < PASSED_MAX; i++)
         if (live->passed[i].inode == status->st_ino && live->passed[i].changed.tv_sec == status->st_ctim.tv_sec &&
             live->passed[i].changed.tv_nsec == status->st_ctim.tv_nsec)
             return true;
@@ -114,18 +115,13 @@ static bool is_known(const struct live *live, const struct stat *status)
 
 static void pass_over(struct live *live, const struct stat *status)
 {
-    struct passed *grown, passed = {status->st_ino, status->st_ctim};
+    size_t place = 0;
 
-    for (size_t i = 0; i < live->passed_count; i++)
-        if (live->passed[i].inode == status->st_ino) {
-            live->passed[i] = passed;
-            return;
-        }
-    grown = realloc(live->passed, (live->passed_count + 1) * sizeof(*grown));
-    if (grown == NULL)
-        return; /* it is looked at again */
-    live->passed = grown;
-    live->passed[live->passed_count++] = passed;
+    while (place < live->passed_count && place < PASSED_MAX && live->passed[place].inode != status->st_ino)
+        place++;
+    if (place == live->passed_count || place == PASSED_MAX)
+        place = live->passed_count++ % PASSED_MAX;
+    live->passed[place] = (struct passed){status->st_ino, status->st_ctim};
 }
 
 static bool is_wanted(const struct live *live, const char *name, int descriptor)
@@ -389,7 +385,6 @@ static void close_live(struct source *source)
         close(live->inotify);
     drain_batch_free(live->batch);
     free(live->rings);
-    free(live->passed);
     free(live->names);
     free(live->pids);
     free(live->path);
@@ -434,6 +429,8 @@ static struct live *new_live(enum rip_session_source name, const char *path, con
     live->directory = -1;
     live->inotify = -1;
     live->interval_ns = options->interval_ns != 0 ? options->interval_ns : SECOND_NS;
+    if (live->interval_ns > INT64_MAX) /* else the time of the next drain may be no number any more */
+        live->interval_ns = INT64_MAX;
     live->once = options->once;
     live->drained = live_moment();
     live->path = strdup(path);
