@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "os/proc.h"
-#include "os/text_reader.h"
+#include "os/proc_reader.h"
 #include "util/array.h"
 #include "util/search.h"
 
@@ -42,8 +42,8 @@ int host_init(struct ring_host *host, const struct registry_options *options)
         return -ENOMEM;
     if (host->proc < 0)
         return -ENOENT;
-    host->lines = text_reader_new(host->proc, proc_command_line);
-    if (host->lines == NULL)
+    host->reader = proc_reader_new(host->proc);
+    if (host->reader == NULL)
         return -ENOMEM;
     host_set_time(host, options->judging_ns);
     proc_own_pid_namespace(host->proc, &host->pid_namespace); /* stays 0 (not known) on failure */
@@ -72,8 +72,8 @@ void host_done(struct ring_host *host)
     symbol_charges_done(&host->script_charges);
     if (host->owns_work)
         work_free(host->work);
-    if (host->lines != NULL)
-        text_reader_free(host->lines); /* with the descriptor */
+    if (host->reader != NULL)
+        proc_reader_free(host->reader); /* with the descriptor */
     else if (host->proc >= 0)
         close(host->proc);
 }

@@ -29,11 +29,11 @@ struct host_user {
 };
 
 struct ring_host {
-    int proc;                  /* -1 = none */
-    struct text_reader *lines; /* of command lines */
-    bool processes_hidden;     /* /proc hides processes: one that it does not show may be alive */
-    const char *cgroup_path;   /* NULL = none */
-    uint32_t stop_pass;        /* of stops_look() */
+    int proc;                   /* -1 = none */
+    struct proc_reader *reader; /* of what may not return */
+    bool processes_hidden;      /* /proc hides processes: one that it does not show may be alive */
+    const char *cgroup_path;    /* NULL = none */
+    uint32_t stop_pass;         /* of stops_look() */
     uint64_t pid_namespace;
     uint8_t boot_id[16];
     struct hash_key hash_key;

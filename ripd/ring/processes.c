@@ -23,6 +23,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,8 +33,8 @@
 #include "os/clock.h"
 #include "os/pidfd.h"
 #include "os/proc.h"
+#include "os/proc_reader.h"
 #include "os/proc_thread.h"
-#include "os/text_reader.h"
 #include "ring/ends.h"
 #include "ring/host.h"
 #include "ring/learnt.h"
@@ -217,21 +218,49 @@ bool registry_take_module(struct registry *registry, struct ring *ring, uint32_t
     return true;
 }
 
+/* An object of a process, as a reader gives it. */
+struct read_object {
+    uint64_t start;
+    uint64_t end;
+    char path[PATH_MAX];
+};
+_Static_assert(sizeof(struct read_object) <= PROC_READER_BYTES && COMMAND_LINE_BYTES <= PROC_READER_BYTES,
+               "what is read of a process does not fit");
+
+static int read_object(int proc, uint32_t pid, uint64_t address, void *ret_object)
+{
+    struct read_object *read = ret_object;
+    struct proc_object object;
+    int result = proc_maps_object_of(proc, pid, address, &object);
+
+    if (result != 0)
+        return result;
+    read->start = object.start;
+    read->end = object.end;
+    snprintf(read->path, sizeof(read->path), "%s", object.path);
+    free(object.path);
+    return 0;
+}
+
 bool registry_learn_module(struct registry *registry, struct ring *ring, uint32_t process, uint64_t address)
 {
     struct ring_host *host = registry_host(registry);
     const struct ring_process *owner = attested_of(ring, process);
-    struct proc_object object = {.path = NULL};
+    struct read_object read;
     uint64_t began_mono_ns;
-    bool found;
+    bool found = false;
+    int result;
 
     if (owner == NULL || mapping_owner(&ring->mapping) != geteuid() || learnt_has_asked(owner->learnt, address) ||
         host_grant(host, ring->user, WORK_PROCESS_TIME, FACTS_NS) == 0)
         return false;
     began_mono_ns = clock_mono_ns();
-    found = proc_maps_object_of(host->proc, owner->pid, address, &object) == 0;
-    found = registry_take_module(registry, ring, process, address, found ? &object : NULL);
-    free(object.path);
+    result = proc_reader_ask(host->reader, ring->user, read_object, owner->pid, address, &read, sizeof(read));
+    if (result != -EAGAIN) {
+        const struct proc_object object = {read.start, read.end, read.path};
+
+        found = registry_take_module(registry, ring, process, address, result == 0 ? &object : NULL);
+    }
     host_use(host, ring->user, WORK_PROCESS_TIME, clock_mono_ns() - began_mono_ns);
     return found;
 }
@@ -379,6 +408,12 @@ static bool is_owners_own(const struct ring_host *host, const struct ring *ring,
            (owner == 0 || owner == status.uid_real);
 }
 
+static int read_command_line(int proc, uint32_t pid, uint64_t address, void *ret_text)
+{
+    (void)address;
+    return proc_command_line(proc, pid, ret_text, COMMAND_LINE_BYTES);
+}
+
 /* Once it is known, it is kept. Asked for whenever the process has just been looked up. */
 static void read_origin(const struct ring_host *host, const struct ring *ring, struct ring_process *process)
 {
@@ -391,7 +426,8 @@ static void read_origin(const struct ring_host *host, const struct ring *ring, s
     /* Others cannot see it, and nothing but its own lock says that the process has anything to do with the ring. */
     if (process->verdict != PROCESS_ATTESTED || proc_program(host->proc, process->pid, &program) != 0 || program.cut)
         program.text[0] = '\0';
-    result = text_reader_ask(host->lines, ring->user, process->pid, command_line, sizeof(command_line));
+    result = proc_reader_ask(host->reader, ring->user, read_command_line, process->pid, 0, command_line,
+                             sizeof(command_line));
     if (result != 0)
         command_line[0] = '\0';
     if (result == -EAGAIN && process->origin != NULL)

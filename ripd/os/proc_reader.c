@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * text_reader.c - threads that read for one who does not wait. See text_reader.h.
+ * proc_reader.c - threads that read for one who does not wait. See proc_reader.h.
  *
- * A thread is started when no other is free, and stays. One that hangs is left behind by text_reader_free(): it shares
+ * A thread is started when no other is free, and stays. One that hangs is left behind by proc_reader_free(): it shares
  * with the others only what is counted, and the process ends without it.
  */
-#include "os/text_reader.h"
+#include "os/proc_reader.h"
 
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdbool.h>
-#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -24,27 +24,28 @@
 enum state { NOT_STARTED, FREE, ASKED };
 
 struct reading {
-    struct text_reader *reader;
+    struct proc_reader *reader;
     enum state state;
     uint32_t user;
+    proc_reader_read *read;
     uint32_t pid;
+    uint64_t address;
     uint64_t number; /* of reads on this thread */
     int result;
-    char text[TEXT_READER_BYTES];
+    unsigned char bytes[PROC_READER_BYTES];
 };
 
-struct text_reader {
+struct proc_reader {
     pthread_mutex_t mutex; /* guards all below */
     pthread_cond_t changed;
     int proc;
-    text_reader_read *read;
     bool ends;
     unsigned references; /* its owner's, and its threads' */
-    struct reading readings[TEXT_READERS_MAX];
+    struct reading readings[PROC_READERS_MAX];
 };
 
 /* With the mutex held, which is gone then. */
-static void unref(struct text_reader *reader)
+static void unref(struct proc_reader *reader)
 {
     const bool is_last = --reader->references == 0;
 
@@ -60,12 +61,14 @@ static void unref(struct text_reader *reader)
 static void *run(void *context)
 {
     struct reading *reading = context;
-    struct text_reader *reader = reading->reader;
-    char text[TEXT_READER_BYTES];
+    struct proc_reader *reader = reading->reader;
+    unsigned char bytes[PROC_READER_BYTES] = {0};
 
     pthread_mutex_lock(&reader->mutex);
     while (!reader->ends) {
-        uint32_t pid = reading->pid;
+        proc_reader_read *const read = reading->read;
+        const uint64_t address = reading->address;
+        const uint32_t pid = reading->pid;
         int result;
 
         if (reading->state != ASKED) {
@@ -73,11 +76,10 @@ static void *run(void *context)
             continue;
         }
         pthread_mutex_unlock(&reader->mutex);
-        text[0] = '\0';
-        result = reader->read(reader->proc, pid, text, sizeof(text));
+        result = read(reader->proc, pid, address, bytes);
         pthread_mutex_lock(&reader->mutex);
         reading->result = result;
-        snprintf(reading->text, sizeof(reading->text), "%s", text);
+        memcpy(reading->bytes, bytes, sizeof(bytes));
         reading->state = FREE;
         reading->number++;
         pthread_cond_broadcast(&reader->changed);
@@ -87,7 +89,7 @@ static void *run(void *context)
 }
 
 /* With the mutex held. False: there can be no other thread now. */
-static bool start(struct text_reader *reader, struct reading *reading)
+static bool start(struct proc_reader *reader, struct reading *reading)
 {
     pthread_attr_t attributes;
     pthread_t thread;
@@ -110,17 +112,16 @@ static bool start(struct text_reader *reader, struct reading *reading)
     return started;
 }
 
-struct text_reader *text_reader_new(int proc, text_reader_read *read)
+struct proc_reader *proc_reader_new(int proc)
 {
-    struct text_reader *reader = calloc(1, sizeof(*reader));
+    struct proc_reader *reader = calloc(1, sizeof(*reader));
     pthread_condattr_t attributes;
 
     if (reader == NULL)
         return NULL;
     reader->proc = proc;
-    reader->read = read;
     reader->references = 1;
-    for (size_t i = 0; i < TEXT_READERS_MAX; i++)
+    for (size_t i = 0; i < PROC_READERS_MAX; i++)
         reader->readings[i].reader = reader;
     pthread_condattr_init(&attributes);
     pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
@@ -130,7 +131,7 @@ struct text_reader *text_reader_new(int proc, text_reader_read *read)
     return reader;
 }
 
-void text_reader_free(struct text_reader *reader)
+void proc_reader_free(struct proc_reader *reader)
 {
     if (reader == NULL)
         return;
@@ -141,11 +142,11 @@ void text_reader_free(struct text_reader *reader)
 }
 
 /* With the mutex held. NULL: one of that user goes on, or as many as there may be. */
-static struct reading *find_free(struct text_reader *reader, uint32_t user)
+static struct reading *find_free(struct proc_reader *reader, uint32_t user)
 {
     struct reading *found = NULL;
 
-    for (size_t i = 0; i < TEXT_READERS_MAX; i++) {
+    for (size_t i = 0; i < PROC_READERS_MAX; i++) {
         struct reading *reading = &reader->readings[i];
 
         if (reading->state == ASKED && reading->user == user)
@@ -156,9 +157,10 @@ static struct reading *find_free(struct text_reader *reader, uint32_t user)
     return found != NULL && (found->state == FREE || start(reader, found)) ? found : NULL;
 }
 
-int text_reader_ask(struct text_reader *reader, uint32_t user, uint32_t pid, char *ret_text, size_t size)
+int proc_reader_ask(struct proc_reader *reader, uint32_t user, proc_reader_read *read, uint32_t pid, uint64_t address,
+                    void *ret_bytes, size_t size)
 {
-    const uint64_t until_ns = clock_mono_ns() + TEXT_READER_WAIT_NS;
+    const uint64_t until_ns = clock_mono_ns() + PROC_READER_WAIT_NS;
     const struct timespec until = {(time_t)(until_ns / SECOND_NS), (long)(until_ns % SECOND_NS)};
     struct reading *reading;
     int result = -EAGAIN, waited = 0;
@@ -169,7 +171,9 @@ int text_reader_ask(struct text_reader *reader, uint32_t user, uint32_t pid, cha
         const uint64_t number = reading->number;
 
         reading->user = user;
+        reading->read = read;
         reading->pid = pid;
+        reading->address = address;
         reading->state = ASKED;
         pthread_cond_broadcast(&reader->changed);
         while (reading->number == number && waited == 0)
@@ -177,7 +181,7 @@ int text_reader_ask(struct text_reader *reader, uint32_t user, uint32_t pid, cha
         if (reading->number != number) {
             result = reading->result;
             if (result == 0)
-                snprintf(ret_text, size, "%s", reading->text);
+                memcpy(ret_bytes, reading->bytes, size);
         }
     }
     pthread_mutex_unlock(&reader->mutex);
