@@ -13,14 +13,21 @@
 /* Besides what os/sandbox.c allows to all: what libdw looks for files with. */
 static const char allowed[] = "stat access faccessat faccessat2 readlink getcwd";
 
+static int become(uint32_t user)
+{
+    return setresgid(user, user, user) == 0 && setresuid(user, user, user) == 0 ? 0 : -errno;
+}
+
 static int give_up_root(void)
 {
+    int result;
+
     if (geteuid() != 0 && getuid() != 0)
         return 0;
-    if (setgroups(0, NULL) != 0 || setresgid(SANDBOX_NOBODY, SANDBOX_NOBODY, SANDBOX_NOBODY) != 0 ||
-        setresuid(SANDBOX_NOBODY, SANDBOX_NOBODY, SANDBOX_NOBODY) != 0)
+    if (setgroups(0, NULL) != 0)
         return -errno;
-    return 0;
+    result = become(SANDBOX_USER);
+    return result == -EINVAL ? become(SANDBOX_NOBODY) : result;
 }
 
 /* When memory is short it goes first: ripd goes on without. Nothing is lost where this fails. */
