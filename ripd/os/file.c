@@ -124,12 +124,9 @@ static bool is_dot_name(const char *name)
     return name[0] == '.' && (name[1] == '\0' || (name[1] == '.' && name[2] == '\0'));
 }
 
-/* Names of an open stream; 0, -EOVERFLOW, -errno, or what visit returned. */
-static int list_stream(DIR *stream, size_t limit, int (*visit)(void *context, const char *name), void *context)
+int file_list_on(DIR *stream, size_t limit, int (*visit)(void *context, const char *name), void *context)
 {
-    size_t count = 0;
-
-    for (;;) {
+    for (size_t count = 0; count < limit;) {
         const struct dirent *entry;
         int result;
 
@@ -139,15 +136,15 @@ static int list_stream(DIR *stream, size_t limit, int (*visit)(void *context, co
             return -errno;
         if (is_dot_name(entry->d_name))
             continue;
-        if (count++ >= limit)
-            return -EOVERFLOW;
+        count++;
         result = visit(context, entry->d_name);
         if (result != 0)
             return result;
     }
+    return -EOVERFLOW;
 }
 
-int file_list(int directory, size_t limit, int (*visit)(void *context, const char *name), void *context)
+int file_list_begin(int directory, DIR **ret_stream)
 {
     int descriptor = openat(directory, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC); /* a position of its own */
     DIR *stream;
@@ -161,7 +158,27 @@ int file_list(int directory, size_t limit, int (*visit)(void *context, const cha
         close(descriptor);
         return result;
     }
-    result = list_stream(stream, limit, visit, context);
+    *ret_stream = stream;
+    return 0;
+}
+
+static int is_one_more(void *context, const char *name)
+{
+    (void)context;
+    (void)name;
+    return 1;
+}
+
+int file_list(int directory, size_t limit, int (*visit)(void *context, const char *name), void *context)
+{
+    DIR *stream;
+    int result = file_list_begin(directory, &stream);
+
+    if (result != 0)
+        return result;
+    result = file_list_on(stream, limit, visit, context);
+    if (result == -EOVERFLOW && file_list_on(stream, 1, is_one_more, NULL) == 0)
+        result = 0;
     closedir(stream);
     return result;
 }

@@ -5,6 +5,7 @@
 #ifndef RIPD_OS_FILE_H
 #define RIPD_OS_FILE_H
 
+#include <dirent.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -49,6 +50,12 @@ bool file_is_in_memory(int descriptor);
 
 /* Names in a directory, except "." and "..", while visit returns 0; at most limit of them, then -EOVERFLOW. */
 int file_list(int directory, size_t limit, int (*visit)(void *context, const char *name), void *context);
+
+/*
+ * The same in parts: from where the last one stopped. -EOVERFLOW: there may be more. closedir() ends it, at any time.
+ */
+int file_list_begin(int directory, DIR **ret_stream);
+int file_list_on(DIR *stream, size_t limit, int (*visit)(void *context, const char *name), void *context);
 
 /* Reads a small file, whose name is formatted, whole: at most size - 1 bytes, terminated. The length or -errno. */
 __attribute__((format(printf, 4, 5))) ssize_t file_read_at(int directory, char *buffer, size_t size, const char *format,

@@ -25,6 +25,7 @@ struct directory {
     char *path;
     int descriptor;            /* -1 = missing */
     int watch;                 /* -1 = none */
+    DIR *names;                /* of a listing that is to go on from there; NULL = none */
     struct file_identity file; /* changed_ns: as of the last listing; without a watch, a change means list again */
     bool reported_missing;
 };
@@ -53,12 +54,20 @@ static size_t count_watch(const struct directories *directories, int watch)
     return count;
 }
 
+static void end_listing(struct directory *directory)
+{
+    if (directory->names != NULL)
+        closedir(directory->names);
+    directory->names = NULL;
+}
+
 static void close_directory(struct directories *directories, struct directory *directory)
 {
     if (directory->watch >= 0 && count_watch(directories, directory->watch) == 1)
         inotify_rm_watch(directories->inotify, directory->watch);
     if (directory->descriptor >= 0)
         close(directory->descriptor);
+    end_listing(directory);
     directory->watch = -1;
     directory->descriptor = -1;
 }
@@ -150,34 +159,40 @@ static int visit_name(void *context, const char *name)
     return 0;
 }
 
-static void list_directory(struct directories *directories, uint32_t number)
+static void begin_listing(struct directories *directories, size_t number)
 {
     struct directory *directory = &directories->list[number];
-    struct listing listing = {directories, number};
     struct file_identity identity;
 
     if (directory->descriptor < 0 || is_duplicate(directories, number))
         return;
     if (file_identify(directory->descriptor, &identity) == 0)
         directory->file.changed_ns = identity.changed_ns;
-    if (file_list(directory->descriptor, REGISTRY_FILES_MAX, visit_name, &listing) == -EOVERFLOW) {
-        host_limit(directories->host, HEALTH_LIMIT_FILES, "a directory holds more files than are looked at");
-    }
+    (void)file_list_begin(directory->descriptor, &directory->names);
+}
+
+static void list_on(struct directories *directories, uint32_t number, size_t limit)
+{
+    struct directory *directory = &directories->list[number];
+    struct listing listing = {directories, number};
+
+    if (directory->names == NULL)
+        return;
+    if (file_list_on(directory->names, limit, visit_name, &listing) == -EOVERFLOW)
+        host_limit(directories->host, HEALTH_LIMIT_FILES, "a directory holds more files than are looked at in a scan");
+    else
+        end_listing(directory);
 }
 
 /* Without a watch, a directory's change time shows that a name came or went. */
-static void list_unwatched(struct directories *directories)
+static void look_at_unwatched(struct directories *directories)
 {
     for (size_t i = 0; i < directories->count; i++) {
-        struct directory *directory = &directories->list[i];
+        const struct directory *directory = &directories->list[i];
         struct file_identity identity;
 
-        if (directory->descriptor < 0 || directory->watch >= 0)
-            continue;
-        if (file_identify(directory->descriptor, &identity) == 0 && identity.changed_ns != directory->file.changed_ns) {
-            list_directory(directories, (uint32_t)i);
-            directories->name_lost = true;
-        }
+        if (directory->descriptor >= 0 && directory->watch < 0 && file_identify(directory->descriptor, &identity) == 0)
+            directories->listing_due |= identity.changed_ns != directory->file.changed_ns;
     }
 }
 
@@ -241,8 +256,7 @@ bool directories_watch(struct directories *directories)
     for (size_t i = 0; i < directories->count; i++)
         check_directory(directories, &directories->list[i]);
     read_events(directories);
-    if (!directories->listing_due)
-        list_unwatched(directories);
+    look_at_unwatched(directories);
     name_lost = directories->name_lost;
     directories->name_lost = false;
     return name_lost;
@@ -255,15 +269,28 @@ void directories_want_listing(struct directories *directories)
 
 bool directories_listing_is_due(const struct directories *directories, uint64_t now_mono_ns)
 {
-    return directories->listing_due || now_mono_ns - directories->listed_mono_ns >= REGISTRY_RESCAN_NS;
+    return directories->listing_due || directories_are_listing(directories) ||
+           now_mono_ns - directories->listed_mono_ns >= REGISTRY_RESCAN_NS;
 }
 
-void directories_list(struct directories *directories, uint64_t now_mono_ns)
+bool directories_are_listing(const struct directories *directories)
 {
-    directories->listing_due = false;
-    directories->listed_mono_ns = now_mono_ns;
     for (size_t i = 0; i < directories->count; i++)
-        list_directory(directories, (uint32_t)i);
+        if (directories->list[i].names != NULL)
+            return true;
+    return false;
+}
+
+void directories_list(struct directories *directories, uint64_t now_mono_ns, size_t limit)
+{
+    if (!directories_are_listing(directories)) {
+        directories->listing_due = false; /* what makes it due from here on takes another one */
+        directories->listed_mono_ns = now_mono_ns;
+        for (size_t i = 0; i < directories->count; i++)
+            begin_listing(directories, i);
+    }
+    for (size_t i = 0; i < directories->count; i++)
+        list_on(directories, (uint32_t)i, limit);
 }
 
 int directories_at(const struct directories *directories, uint32_t number)

@@ -7,7 +7,9 @@
  *      replaced, or mounted over. A missing one is reported once, and then costs one stat() per refresh.
  *   B. A watch only saves time. Everything is listed again when it overflows, when a directory appears, and every
  *      REGISTRY_RESCAN_NS; a directory that has no watch is listed when it has changed.
- *   C. Where the list of directories changes, one that is in both lists, by whatever path, keeps its descriptor.
+ *   C. A listing that does not come to its end goes on from there at the next refresh: however many names one user
+ *      makes, those of others come up.
+ *   D. Where the list of directories changes, one that is in both lists, by whatever path, keeps its descriptor.
  */
 #ifndef RIPD_RING_DIRECTORIES_H
 #define RIPD_RING_DIRECTORIES_H
@@ -34,7 +36,12 @@ bool directories_watch(struct directories *directories);
 
 void directories_want_listing(struct directories *directories);
 bool directories_listing_is_due(const struct directories *directories, uint64_t now_mono_ns);
-void directories_list(struct directories *directories, uint64_t now_mono_ns);
+
+/* Whether a listing has been begun and not ended. */
+bool directories_are_listing(const struct directories *directories);
+
+/* Begins a listing, or goes on with it, by limit names of each directory. */
+void directories_list(struct directories *directories, uint64_t now_mono_ns, size_t limit);
 
 int directories_at(const struct directories *directories, uint32_t number); /* descriptor; -1 = it is missing */
 const char *directories_path(const struct directories *directories, uint32_t number);

@@ -10,7 +10,8 @@
  *   2. What cannot be read and seems meant to be a ring, or may be one, is listed with the reason and noticed once per
  *      inode. What is not a ring is passed over in silence.
  *   3. At most REGISTRY_FILES_MAX files are remembered, beside the rings; removed files are forgotten at the next full
- *      listing. Files beyond the limit are examined at each listing: nobody can hide a ring by making other files.
+ *      listing. Files beyond the limit are examined at each listing, which takes several refreshes where there are more
+ *      than that in a directory: nobody can hide a ring by making other files.
  *   4. A ring whose file is renamed follows it; of several links to one file the first found counts, as long as it is
  *      there.
  *   5. A name is given once and kept until the file is renamed, whatever rings come and go meanwhile. Only a ring that
@@ -578,13 +579,20 @@ static bool any_name_is_lost(const struct registry *registry)
     return false;
 }
 
-/* Lists everything; afterwards a ring that was not seen has lost its name, unless the name is still its own. */
+/*
+ * Lists everything, in as many refreshes as that takes, but for the first; afterwards a ring that was not seen has lost
+ * its name, unless the name is still its own.
+ */
 static void list_all(struct registry *registry, uint64_t now_mono_ns)
 {
-    registry->pass++;
-    registry->looks_put_off = false;
-    registry->listed_mono_ns = now_mono_ns;
-    directories_list(registry->directories, now_mono_ns);
+    if (!directories_are_listing(registry->directories)) {
+        registry->pass++;
+        registry->looks_put_off = false;
+        registry->listed_mono_ns = now_mono_ns;
+    }
+    directories_list(registry->directories, now_mono_ns, registry->host.is_first ? SIZE_MAX : REGISTRY_FILES_MAX);
+    if (directories_are_listing(registry->directories))
+        return;
     known_files_sweep(&registry->known, registry->pass);
     for (size_t i = 0; i < registry->ring_count; i++) {
         struct ring *ring = registry->rings[i];

@@ -40,7 +40,7 @@
 #define REGISTRY_RECHECK_NS UINT64_C(5000000000)  /* /proc is asked at least this often about who holds its locks */
 #define REGISTRY_JUDGING_NS UINT64_C(50000000)    /* on process records and threads, per scan, of a user who is alone */
 #define REGISTRY_MAPPED_BYTES (UINT64_C(1) << 37) /* address space of all rings; page tables take a 512th at most */
-#define REGISTRY_FILES_MAX 65536u                 /* names looked at per directory, and files remembered in all */
+#define REGISTRY_FILES_MAX 65536u                 /* names listed per directory and refresh, and files remembered */
 #define REGISTRY_EVENTS_MAX 16384u                /* taken in per refresh; more are an overflow */
 #define REGISTRY_DIRECTORIES_MAX 64u
 #define REGISTRY_UNREADABLE_MAX 1024u  /* rings that cannot be read, listed with the reason */

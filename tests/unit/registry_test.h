@@ -16,6 +16,7 @@
 #include "support/test.h"
 
 #include "os/sigbus.h"
+#include "ring/host.h"
 #include "ring/registry.h"
 #include "support/ring_stage.h"
 

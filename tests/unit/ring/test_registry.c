@@ -245,10 +245,11 @@ TEST(more_names_than_are_looked_at, scene_open, scene_close)
         snprintf(name, sizeof(name), "junk-%u", i);
         assert_int_equal(link(ring_stage_path(&scene->stage, "junk"), ring_stage_path(&scene->stage, name)), 0);
     }
-    for (int i = 0; i < 3; i++)
+    registry_host(scene->registry)->is_first = false;
+    for (int i = 0; i < 3; i++) /* the second one comes to the end */
         scene_rescan(scene);
     assert_int_equal(scene->noticed[NOTICE_LIMIT], 1);
-    assert_int_equal(registry_health(scene->registry)->limit_counts[HEALTH_LIMIT_FILES], 3);
+    assert_int_equal(registry_health(scene->registry)->limit_counts[HEALTH_LIMIT_FILES], 2);
     make_ring(scene, "ring", true); /* nobody can hide one that comes now */
     scene_refresh(scene);
     assert_int_equal(ring_count(scene), 1);

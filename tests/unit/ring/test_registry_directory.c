@@ -119,6 +119,36 @@ TEST(unreadable_in_other_directories, scene_open, scene_close)
     }
 }
 
+static void make_names(struct scene *scene, unsigned first, unsigned count)
+{
+    char name[32];
+
+    for (unsigned i = first; i < first + count; i++) {
+        snprintf(name, sizeof(name), "name-%u", i);
+        assert_int_equal(link(ring_stage_path(&scene->stage, "file"), ring_stage_path(&scene->stage, name)), 0);
+    }
+}
+
+/* More than a listing takes in at once, made before and after the ring, and its event is lost. */
+TEST(more_names_than_are_listed_at_once, scene_open, scene_close)
+{
+    struct scene *scene = *state;
+
+    scene_refresh(scene);
+    ring_stage_write(&scene->stage, "file", "", 0);
+    make_names(scene, 0, REGISTRY_FILES_MAX);
+    make_ring(scene, "ring", true);
+    make_names(scene, REGISTRY_FILES_MAX, REGISTRY_FILES_MAX);
+    registry_host(scene->registry)->is_first = false;
+    for (int i = 0; i < 3; i++)
+        scene_refresh(scene);
+    assert_int_equal(ring_count(scene), 1);
+
+    scene_watch(scene, "", NULL, "/proc"); /* whatever was there before is found at once */
+    scene_refresh(scene);
+    assert_int_equal(ring_count(scene), 1);
+}
+
 TEST(unfinished_are_left_alone, scene_open, scene_close)
 {
     static const char hidden[] = RIP_UNFINISHED_PREFIX "0123456789abcdef";
