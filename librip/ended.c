@@ -21,11 +21,6 @@
 
 enum { WORD_BITS = 64 };
 
-static uint32_t slot_of(uint64_t entry)
-{
-    return (uint32_t)(entry & RIP_ENDED_SLOT_MASK);
-}
-
 static bool is_of(uint64_t entry, uint64_t number)
 {
     return (entry >> RIP_ENDED_LAP_SHIFT & RIP_ENDED_LAP_MASK) == RIP_ENDED_LAP(number);
@@ -69,36 +64,6 @@ void rip__ended_log(uint32_t slot, uint32_t generation, uint64_t snap_count)
     }
 }
 
-uint64_t rip__ended_slots(uint32_t first_word, uint32_t word_count, uint64_t *ret_bits)
-{
-    struct rip_ring *ring = rip__header();
-    uint64_t count = rip_load_acquire(&ring->ended_count); /* pairs with the exchange in rip__ended_log() */
-
-    memset(ret_bits, 0, word_count * sizeof(*ret_bits));
-    for (uint64_t number = oldest_of(count); number < count; number++) {
-        uint32_t slot = slot_of(rip_load_relaxed(&ring->ended[number % RIP_ENDED_COUNT]));
-        uint32_t word = slot / WORD_BITS - first_word;
-
-        if (word < word_count)
-            ret_bits[word] |= UINT64_C(1) << (slot % WORD_BITS);
-    }
-    return count;
-}
-
-bool rip__ended_since(uint64_t number, uint32_t slot)
-{
-    struct rip_ring *ring = rip__header();
-    uint64_t count = rip_load_acquire(&ring->ended_count); /* pairs with the exchange in rip__ended_log() */
-
-    if (number < oldest_of(count))
-        number = oldest_of(count);
-    for (; number < count; number++) {
-        if (slot_of(rip_load_relaxed(&ring->ended[number % RIP_ENDED_COUNT])) == slot)
-            return true;
-    }
-    return false;
-}
-
 bool rip__ended_next(uint64_t *number, uint32_t *ret_slot, uint32_t *ret_generation)
 {
     struct rip_ring *ring = rip__header();
@@ -110,9 +75,33 @@ bool rip__ended_next(uint64_t *number, uint32_t *ret_slot, uint32_t *ret_generat
     if (*number >= count)
         return false;
     entry = rip_load_relaxed(&ring->ended[(*number)++ % RIP_ENDED_COUNT]);
-    *ret_slot = slot_of(entry);
+    *ret_slot = (uint32_t)(entry & RIP_ENDED_SLOT_MASK);
     *ret_generation = (uint32_t)(entry >> RIP_ENDED_GENERATION_SHIFT);
     return true;
+}
+
+uint64_t rip__ended_slots(uint32_t first_word, uint32_t word_count, uint64_t *ret_bits)
+{
+    uint64_t number = 0;
+    uint32_t slot, generation;
+
+    memset(ret_bits, 0, word_count * sizeof(*ret_bits));
+    while (rip__ended_next(&number, &slot, &generation)) {
+        if (slot / WORD_BITS - first_word < word_count)
+            ret_bits[slot / WORD_BITS - first_word] |= UINT64_C(1) << (slot % WORD_BITS);
+    }
+    return number;
+}
+
+bool rip__ended_since(uint64_t number, uint32_t slot)
+{
+    uint32_t ended, generation;
+
+    while (rip__ended_next(&number, &ended, &generation)) {
+        if (ended == slot)
+            return true;
+    }
+    return false;
 }
 
 void rip_flush(void)

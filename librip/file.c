@@ -105,8 +105,7 @@ void rip__describe_descriptor(int descriptor, char ret_path[RIP_LINK_BYTES])
     rip__format_number((uint32_t)descriptor, ret_path + bytes);
 }
 
-/* Reads at most capacity - 1 bytes and terminates them. Bytes read, or -errno. */
-static ssize_t read_text(const char *path, char *ret_text, size_t capacity)
+ssize_t rip__read_text(const char *path, char *ret_text, size_t capacity)
 {
     int descriptor = open(path, O_RDONLY | O_CLOEXEC);
     ssize_t bytes;
@@ -127,7 +126,7 @@ static uint32_t kernel_pid_max(void)
     char text[32];
     unsigned long value;
 
-    if (read_text("/proc/sys/kernel/pid_max", text, sizeof(text)) <= 0)
+    if (rip__read_text("/proc/sys/kernel/pid_max", text, sizeof(text)) <= 0)
         return PID_MAX_FALLBACK;
     value = strtoul(text, NULL, 10);
     return value >= 1 && value <= RIP_CAPACITY_MAX ? (uint32_t)value : PID_MAX_FALLBACK;
@@ -145,7 +144,7 @@ static void read_boot_id(uint8_t ret_boot_id[16])
     const char *next = text;
 
     memset(ret_boot_id, 0, 16);
-    if (read_text("/proc/sys/kernel/random/boot_id", text, sizeof(text)) < 36)
+    if (rip__read_text("/proc/sys/kernel/random/boot_id", text, sizeof(text)) < 36)
         return;
     for (unsigned i = 0; i < 16; i++) {
         if (*next == '-')
@@ -278,37 +277,38 @@ static uint64_t round_up(uint64_t value, uint64_t unit)
     return (value + unit - 1) / unit * unit;
 }
 
+/* The offset of a section of so many bytes at *end, which is moved behind it. */
+static uint64_t place_section(uint64_t *end, uint64_t bytes)
+{
+    const uint64_t offset = *end;
+
+    *end = round_up(offset + bytes, RIP_PAGE_BYTES);
+    return offset;
+}
+
 static void geometry_init(struct rip_geometry *ret_geometry, uint32_t max_procs, bool with_texts)
 {
     uint32_t slots = max_procs != 0 ? max_procs : kernel_pid_max();
     uint32_t processes = slots / 4;
-    uint64_t live_words, offset = RIP_PAGE_BYTES;
+    uint64_t end = RIP_PAGE_BYTES;
 
     slots = (uint32_t)round_up(slots, 64);
-    live_words = slots / 64;
     if (processes < RIP_PROCESS_MIN)
         processes = RIP_PROCESS_MIN;
     if (processes > RIP_PROCESS_MAX)
         processes = RIP_PROCESS_MAX;
     *ret_geometry =
         (struct rip_geometry){.slot_capacity = slots, .process_capacity = processes, .module_capacity = RIP_MODULE_MAX};
-    ret_geometry->summary_offset = offset;
-    offset += round_up(round_up(live_words, 64) / 8, RIP_PAGE_BYTES);
-    ret_geometry->live_offset = offset;
-    offset += round_up(live_words * 8, RIP_PAGE_BYTES);
-    ret_geometry->process_offset = offset;
-    offset += round_up((uint64_t)processes * RIP_PROCESS_BYTES, RIP_PAGE_BYTES);
-    ret_geometry->module_offset = offset;
-    offset += round_up((uint64_t)RIP_MODULE_MAX * RIP_MODULE_BYTES, RIP_PAGE_BYTES);
-    ret_geometry->slot_offset = offset;
-    offset += round_up((uint64_t)slots * RIP_SLOT_BYTES, RIP_PAGE_BYTES);
+    ret_geometry->summary_offset = place_section(&end, round_up(slots / 64, 64) / 8);
+    ret_geometry->live_offset = place_section(&end, slots / 8);
+    ret_geometry->process_offset = place_section(&end, (uint64_t)processes * RIP_PROCESS_BYTES);
+    ret_geometry->module_offset = place_section(&end, (uint64_t)RIP_MODULE_MAX * RIP_MODULE_BYTES);
+    ret_geometry->slot_offset = place_section(&end, (uint64_t)slots * RIP_SLOT_BYTES);
     if (with_texts) {
-        ret_geometry->note_offset = offset;
-        offset += round_up((uint64_t)slots * RIP_SLOT_NOTE_BYTES, RIP_PAGE_BYTES);
-        ret_geometry->script_offset = offset;
-        offset += round_up((uint64_t)RIP_SCRIPT_MAX * RIP_SCRIPT_BYTES, RIP_PAGE_BYTES);
+        ret_geometry->note_offset = place_section(&end, (uint64_t)slots * RIP_SLOT_NOTE_BYTES);
+        ret_geometry->script_offset = place_section(&end, (uint64_t)RIP_SCRIPT_MAX * RIP_SCRIPT_BYTES);
     }
-    ret_geometry->file_bytes = offset;
+    ret_geometry->file_bytes = end;
 }
 
 /* A file that outgrows RLIMIT_FSIZE is not an error but SIGXFSZ: ask first. */
@@ -431,21 +431,20 @@ static int make_file(struct creation *creation, uint64_t file_bytes)
     return 0;
 }
 
-/* Out of the way of applications that expect low numbers. Closes the old number, so it comes before any lock. */
-static void move_descriptor(struct creation *creation)
+int rip__raise_descriptor(int descriptor)
 {
     const int wanted = rip__writer.descriptor_wanted;
     const int floors[] = {wanted != 0 ? wanted : DESCRIPTOR_FLOOR, DESCRIPTOR_FLOOR, DESCRIPTOR_LOW};
 
     for (unsigned i = 0; i < sizeof(floors) / sizeof(floors[0]); i++) {
-        int moved = fcntl(creation->descriptor, F_DUPFD_CLOEXEC, floors[i]);
+        int moved = fcntl(descriptor, F_DUPFD_CLOEXEC, floors[i]);
 
         if (moved >= 0) {
-            close(creation->descriptor);
-            creation->descriptor = moved;
-            return;
+            close(descriptor);
+            return moved;
         }
     }
+    return descriptor;
 }
 
 static int map_file(const struct creation *creation)
@@ -923,7 +922,7 @@ static int creation_run(struct creation *creation)
 
     if (result < 0)
         return result;
-    move_descriptor(creation);
+    creation->descriptor = rip__raise_descriptor(creation->descriptor);
     result = map_file(creation);
     if (result == 0)
         result = populate_sections(&writer->geometry);

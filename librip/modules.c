@@ -28,8 +28,6 @@
 
 #pragma weak _dl_find_object /* of glibc 2.35 */
 
-enum { FEW_MODULES = 16 };
-
 static pthread_mutex_t listing = PTHREAD_MUTEX_INITIALIZER; /* taken before rip__writer.mutex */
 static uint32_t look_again;
 static __thread bool is_listing __attribute__((tls_model("initial-exec")));
@@ -368,24 +366,10 @@ static void list_all(const struct collection *collection)
     rip__unlock(&guard);
 }
 
-/* Static where that suffices, and zeroed between uses. */
-static struct rip_module *collection_room(uint32_t capacity, size_t *ret_mapped_bytes)
-{
-    static struct rip_module few[FEW_MODULES]; /* guarded like path */
-    void *room;
-
-    *ret_mapped_bytes = 0;
-    if (capacity <= FEW_MODULES)
-        return few;
-    *ret_mapped_bytes = capacity * sizeof(struct rip_module);
-    room = mmap(NULL, *ret_mapped_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    return room != MAP_FAILED ? room : NULL;
-}
-
 static void refresh(void)
 {
     struct collection collection = {0};
-    size_t mapped_bytes;
+    size_t bytes;
 
     dl_iterate_phdr(read_generation, &collection);
     if (collection.adds != 0 && collection.adds == rip_load_relaxed(&rip__writer.module_adds) &&
@@ -393,15 +377,13 @@ static void refresh(void)
         return;
     dl_iterate_phdr(count_object, &collection);
     collection.capacity += 8; /* for what is loaded between the two calls */
-    collection.modules = collection_room(collection.capacity, &mapped_bytes);
-    if (collection.modules == NULL)
+    bytes = collection.capacity * sizeof(*collection.modules);
+    collection.modules = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (collection.modules == MAP_FAILED)
         return; /* the next call tries again */
     dl_iterate_phdr(collect_object, &collection);
     list_all(&collection);
-    if (mapped_bytes != 0)
-        munmap(collection.modules, mapped_bytes);
-    else
-        memset(collection.modules, 0, collection.count * sizeof(*collection.modules));
+    munmap(collection.modules, bytes);
 }
 
 void rip__modules_refresh(void)

@@ -94,16 +94,10 @@ static bool take_holder(uint32_t index)
 
     if (!rip__file_is_ring(writer->descriptor)) {
         int descriptor = open_again();
-        int moved;
 
         if (descriptor < 0)
             return false;
-        moved = fcntl(descriptor, F_DUPFD_CLOEXEC, 512);
-        if (moved >= 0) {
-            close(descriptor);
-            descriptor = moved;
-        }
-        writer->descriptor = descriptor;
+        writer->descriptor = rip__raise_descriptor(descriptor);
     }
     return rip__set_lock(writer->descriptor, F_SETLK, F_WRLCK, RIP_LOCK_HOLDER_OFFSET + index, 1);
 }
@@ -154,16 +148,10 @@ static bool parse_stat(const char *text, struct rip_process_facts *ret_facts)
 int rip__process_facts(const char *path, struct rip_process_facts *ret_facts)
 {
     char text[1024];
-    ssize_t bytes;
-    int descriptor = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t bytes = rip__read_text(path, text, sizeof(text));
 
-    if (descriptor < 0)
-        return -errno;
-    bytes = read(descriptor, text, sizeof(text) - 1);
-    close(descriptor);
-    if (bytes <= 0)
-        return -ESRCH;
-    text[bytes] = '\0';
+    if (bytes < 0)
+        return (int)bytes;
     return parse_stat(text, ret_facts) ? 0 : -EPROTO;
 }
 

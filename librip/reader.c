@@ -172,33 +172,31 @@ static enum rip_status check_identity(const struct rip_ring *ring, uint64_t size
     return rip_load_relaxed(&ring->incompatible_flags) != 0 ? RIP_UNKNOWN_FEATURE : RIP_OK;
 }
 
-static void copy_geometry(struct rip_view *view, const struct rip_ring *ring)
+static void take_geometry(struct rip_view *view, const struct rip_ring *header)
 {
-    view->slot_offset = rip_load_relaxed(&ring->slot_offset);
-    view->summary_offset = rip_load_relaxed(&ring->summary_offset);
-    view->live_offset = rip_load_relaxed(&ring->live_offset);
-    view->process_offset = rip_load_relaxed(&ring->process_offset);
-    view->module_offset = rip_load_relaxed(&ring->module_offset);
-    view->lock_holder_offset = rip_load_relaxed(&ring->lock_holder_offset);
-    view->lock_life_offset = rip_load_relaxed(&ring->lock_life_offset);
-    view->slot_capacity = rip_load_relaxed(&ring->slot_capacity);
-    view->slot_stride_bytes = rip_load_relaxed(&ring->slot_stride_bytes);
-    view->entry_offset_bytes = rip_load_relaxed(&ring->entry_offset_bytes);
-    view->entry_count = rip_load_relaxed(&ring->entry_count);
-    view->process_capacity = rip_load_relaxed(&ring->process_capacity);
-    view->process_stride_bytes = rip_load_relaxed(&ring->process_stride_bytes);
-    view->module_capacity = rip_load_relaxed(&ring->module_capacity);
-    view->module_stride_bytes = rip_load_relaxed(&ring->module_stride_bytes);
-    view->note_offset = rip_load_relaxed(&ring->note_offset);
+    view->slot_offset = header->slot_offset;
+    view->summary_offset = header->summary_offset;
+    view->live_offset = header->live_offset;
+    view->process_offset = header->process_offset;
+    view->module_offset = header->module_offset;
+    view->lock_holder_offset = header->lock_holder_offset;
+    view->lock_life_offset = header->lock_life_offset;
+    view->slot_capacity = header->slot_capacity;
+    view->slot_stride_bytes = header->slot_stride_bytes;
+    view->entry_offset_bytes = header->entry_offset_bytes;
+    view->entry_count = header->entry_count;
+    view->process_capacity = header->process_capacity;
+    view->process_stride_bytes = header->process_stride_bytes;
+    view->module_capacity = header->module_capacity;
+    view->module_stride_bytes = header->module_stride_bytes;
+    view->note_offset = header->note_offset;
     if (view->note_offset != 0)
-        view->note_stride_bytes = rip_load_relaxed(&ring->note_stride_bytes);
-    if ((rip_load_relaxed(&ring->compatible_flags) & RIP_RING_HAS_SCRIPTS) == 0)
+        view->note_stride_bytes = header->note_stride_bytes;
+    if ((header->compatible_flags & RIP_RING_HAS_SCRIPTS) == 0 || header->script_offset == 0)
         return;
-    view->script_offset = rip_load_relaxed(&ring->script_offset);
-    if (view->script_offset == 0)
-        return;
-    view->script_stride_bytes = rip_load_relaxed(&ring->script_stride_bytes);
-    view->script_capacity = rip_load_relaxed(&ring->script_capacity);
+    view->script_offset = header->script_offset;
+    view->script_stride_bytes = header->script_stride_bytes;
+    view->script_capacity = header->script_capacity;
 }
 
 static bool is_count(uint32_t count, uint32_t limit)
@@ -286,25 +284,23 @@ enum rip_status rip_view_open(struct rip_view *ret_view, const void *base, uint6
 {
     const struct rip_ring *ring = base;
     struct rip_view view = {.base = base, .size_bytes = size_bytes};
-    uint64_t file_bytes, takeover_offset;
-    uint32_t header_bytes;
+    struct rip_ring header;
     enum rip_status status;
 
     status = check_identity(ring, size_bytes);
     if (status != RIP_OK)
         return status;
-    file_bytes = rip_load_relaxed(&ring->file_bytes);
-    if (file_bytes > size_bytes)
+    copy_words(&header, ring, offsetof(struct rip_ring, refused_full_count)); /* what is written once */
+    if (header.file_bytes > size_bytes)
         return RIP_TRUNCATED;
-    header_bytes = rip_load_relaxed(&ring->header_bytes);
-    takeover_offset = rip_load_relaxed(&ring->lock_takeover_offset);
-    copy_geometry(&view, ring);
-    if (header_bytes < sizeof(*ring) || !is_count(view.slot_capacity, RIP_CAPACITY_MAX) ||
+    take_geometry(&view, &header);
+    if (header.header_bytes < sizeof(*ring) || !is_count(view.slot_capacity, RIP_CAPACITY_MAX) ||
         !is_count(view.process_capacity, RIP_PROCESS_MAX) || !is_count(view.module_capacity, RIP_MODULE_MAX) ||
         !is_stride(view.slot_stride_bytes, sizeof(struct rip_slot)) ||
         !is_stride(view.process_stride_bytes, sizeof(struct rip_process)) ||
         !is_stride(view.module_stride_bytes, sizeof(struct rip_module)) || !texts_fit(&view) || !entries_fit(&view) ||
-        !sections_fit(&view, header_bytes, file_bytes) || !locks_fit(&view, file_bytes, takeover_offset))
+        !sections_fit(&view, header.header_bytes, header.file_bytes) ||
+        !locks_fit(&view, header.file_bytes, header.lock_takeover_offset))
         return RIP_DAMAGED;
     *ret_view = view;
     return RIP_OK;
@@ -370,25 +366,6 @@ void rip_view_info(const struct rip_view *view, struct rip_ring_info *ret_info)
     info.counts_ended = (rip_load_relaxed(&ring->compatible_flags) & RIP_RING_COUNTS_ENDED) != 0;
     copy_ended(ring, &info);
     *ret_info = info;
-}
-
-uint64_t rip_view_live_count(const struct rip_view *view)
-{
-    uint64_t word_count = words_of(view->slot_capacity), live_count = 0;
-
-    for (uint64_t i = 0; i < words_of(word_count); i++) {
-        uint64_t rest = word_count - i * RIP_WORD_BITS;
-        uint64_t summary = summary_word(view, (uint32_t)i);
-
-        if (rest < RIP_WORD_BITS)
-            summary &= (UINT64_C(1) << rest) - 1;
-        for (; summary != 0; summary &= summary - 1) {
-            uint32_t word = (uint32_t)(i * RIP_WORD_BITS) + (uint32_t)__builtin_ctzll(summary);
-
-            live_count += (uint64_t)__builtin_popcountll(live_bits(view, word));
-        }
-    }
-    return live_count;
 }
 
 /* Ids -------------------------------------------------------------------------------------------------------------- */
@@ -857,6 +834,16 @@ static enum rip_status find_module(const struct rip_view *view, uint32_t index, 
     return RIP_CHANGED;
 }
 
+/* A text of a published entry: cut to what its field can hold, with zeros behind it. How many bytes it has. */
+static size_t copy_text(void *target, const void *source, size_t capacity, size_t bytes)
+{
+    if (bytes > capacity)
+        bytes = capacity;
+    copy_words(target, source, capacity);
+    memset((unsigned char *)target + bytes, 0, capacity - bytes);
+    return bytes;
+}
+
 /* Published entries never change, so one copy is enough; what a hostile writer changes is still bounded. */
 enum rip_status rip_view_module(const struct rip_view *view, uint32_t process, uint32_t nth,
                                 struct rip_module_info *ret_info)
@@ -879,16 +866,10 @@ enum rip_status rip_view_module(const struct rip_view *view, uint32_t process, u
         return RIP_NOT_LIVE;
     info.bias = rip_load_relaxed(&module->bias);
     info.flags = rip_load_relaxed(&module->flags);
-    info.path_bytes = rip_load_relaxed(&module->path_bytes);
-    if (info.path_bytes > RIP_MODULE_PATH_BYTES)
-        info.path_bytes = RIP_MODULE_PATH_BYTES;
-    info.build_id_bytes = rip_load_relaxed(&module->build_id_bytes);
-    if (info.build_id_bytes > RIP_BUILD_ID_BYTES)
-        info.build_id_bytes = RIP_BUILD_ID_BYTES;
-    copy_words(info.build_id, module->build_id, sizeof(info.build_id));
-    copy_words(info.path, module->path, sizeof(info.path));
-    memset(info.build_id + info.build_id_bytes, 0, sizeof(info.build_id) - info.build_id_bytes);
-    memset(info.path + info.path_bytes, 0, sizeof(info.path) - info.path_bytes);
+    info.path_bytes =
+        (uint16_t)copy_text(info.path, module->path, sizeof(info.path), rip_load_relaxed(&module->path_bytes));
+    info.build_id_bytes = (uint8_t)copy_text(info.build_id, module->build_id, sizeof(info.build_id),
+                                             rip_load_relaxed(&module->build_id_bytes));
     *ret_info = info;
     return RIP_OK;
 }
@@ -908,16 +889,10 @@ enum rip_status rip_view_script(const struct rip_view *view, uint64_t address, s
         return RIP_NOT_LIVE;
     info.first_line = rip_load_relaxed(&script->first_line);
     info.flags = rip_load_relaxed(&script->flags);
-    info.file_bytes = rip_load_relaxed(&script->file_bytes);
-    if (info.file_bytes > RIP_SCRIPT_FILE_BYTES)
-        info.file_bytes = RIP_SCRIPT_FILE_BYTES;
-    info.function_bytes = rip_load_relaxed(&script->function_bytes);
-    if (info.function_bytes > RIP_SCRIPT_FUNCTION_BYTES)
-        info.function_bytes = RIP_SCRIPT_FUNCTION_BYTES;
-    copy_words(info.file, script->file, sizeof(info.file));
-    copy_words(info.function, script->function, sizeof(info.function));
-    memset(info.file + info.file_bytes, 0, sizeof(info.file) - info.file_bytes);
-    memset(info.function + info.function_bytes, 0, sizeof(info.function) - info.function_bytes);
+    info.file_bytes =
+        (uint16_t)copy_text(info.file, script->file, sizeof(info.file), rip_load_relaxed(&script->file_bytes));
+    info.function_bytes = (uint8_t)copy_text(info.function, script->function, sizeof(info.function),
+                                             rip_load_relaxed(&script->function_bytes));
     *ret_info = info;
     return RIP_OK;
 }
@@ -966,6 +941,16 @@ static struct live_word find_live_word(const struct rip_view *view, uint32_t wor
         word++;
     }
     return (struct live_word){.word = word_count};
+}
+
+uint64_t rip_view_live_count(const struct rip_view *view)
+{
+    struct live_word word = find_live_word(view, 0);
+    uint64_t live_count = 0;
+
+    for (; word.pending != 0; word = find_live_word(view, word.word + 1))
+        live_count += (uint64_t)__builtin_popcountll(word.pending);
+    return live_count;
 }
 
 /*

@@ -83,17 +83,15 @@ int rip__slots_open(uint32_t slot)
 {
     struct rip_writer *writer = &rip__writer;
     const struct rip_geometry *geometry = &writer->geometry;
-    const uint64_t slots_end = geometry->script_offset != 0 ? geometry->script_offset : geometry->file_bytes;
-    uint64_t count = (uint64_t)slot + 1;
-    int result;
+    const bool has_notes = geometry->note_offset != 0; /* and scripts behind them */
+    const uint64_t count = (uint64_t)slot + 1;
+    const int result = rip__open_until(&writer->open_bytes, geometry->slot_offset + count * RIP_SLOT_BYTES,
+                                       has_notes ? geometry->note_offset : geometry->file_bytes);
 
-    if (geometry->note_offset == 0)
-        return rip__open_until(&writer->open_bytes, geometry->slot_offset + count * RIP_SLOT_BYTES, slots_end);
-    result =
-        rip__open_until(&writer->open_bytes, geometry->slot_offset + count * RIP_SLOT_BYTES, geometry->note_offset);
-    if (result < 0)
-        return result;
-    return rip__open_until(&writer->open_note_bytes, geometry->note_offset + count * RIP_SLOT_NOTE_BYTES, slots_end);
+    return result < 0 || !has_notes
+               ? result
+               : rip__open_until(&writer->open_note_bytes, geometry->note_offset + count * RIP_SLOT_NOTE_BYTES,
+                                 geometry->script_offset);
 }
 
 static int back_slot(uint32_t slot)

@@ -198,6 +198,11 @@ uint64_t rip__clock_ns(clockid_t clock);
 void rip__format_number(uint32_t value, char ret_digits[RIP_DIGITS_BYTES]);
 /* The link that /proc has for the descriptor. */
 void rip__describe_descriptor(int descriptor, char ret_path[RIP_LINK_BYTES]);
+/* Reads at most capacity - 1 bytes and terminates them. Bytes read, or -errno. */
+ssize_t rip__read_text(const char *path, char *ret_text, size_t capacity);
+/* The descriptor under a high number, or as it is if there is none: out of the way of applications that expect low
+ * ones. Closes the old number, so it comes before any lock. */
+int rip__raise_descriptor(int descriptor);
 /* locked: backs the pages of [offset, offset + bytes) of the ring. 0, -ENOSPC or another -errno; never a signal. */
 int rip__populate(uint64_t offset, uint64_t bytes);
 /* Maps bytes of descriptor (-1 = private memory) without access and unlocked, whatever mlockall() asked for. */
