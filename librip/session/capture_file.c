@@ -18,6 +18,17 @@
 #define WINDOW_LOG_MAX 23 /* 8 MiB, four times what that level takes: a frame cannot ask for more memory */
 #define RING_ALIGNMENT 4096u
 
+struct header {
+    char magic[8];
+    uint32_t version;
+    uint32_t reserved_12;
+    uint64_t document_bytes;
+    uint64_t ring_bytes;
+};
+
+_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "captures are little-endian, and so is this code");
+_Static_assert(sizeof(struct header) == CAPTURE_HEADER_BYTES, "struct header has changed size");
+
 void capture_done(struct capture *capture)
 {
     free(capture->document);
@@ -25,34 +36,15 @@ void capture_done(struct capture *capture)
     *capture = (struct capture){0};
 }
 
-static void put_number(unsigned char *at, uint64_t value, unsigned bytes)
-{
-    for (unsigned i = 0; i < bytes; i++)
-        at[i] = (unsigned char)(value >> 8 * i);
-}
-
-static uint64_t get_number(const unsigned char *at, unsigned bytes)
-{
-    uint64_t value = 0;
-
-    for (unsigned i = 0; i < bytes; i++)
-        value |= (uint64_t)at[i] << 8 * i;
-    return value;
-}
-
 /* Packing ---------------------------------------------------------------------------------------------------------- */
 
-/* Adds bytes to the frame. *end: what output has. */
+/* Adds bytes to the frame, for which output has room. */
 static bool compress(ZSTD_CCtx *context, const void *bytes, size_t count, ZSTD_EndDirective directive,
                      ZSTD_outBuffer *output)
 {
     ZSTD_inBuffer input = {bytes, count, 0};
-    size_t left;
+    const size_t left = ZSTD_compressStream2(context, output, &input, directive);
 
-    do
-        left = ZSTD_compressStream2(context, output, &input, directive);
-    while (!ZSTD_isError(left) && (input.pos < input.size || (directive == ZSTD_e_end && left != 0)) &&
-           output->pos < output->size);
     return !ZSTD_isError(left) && input.pos == input.size && (directive != ZSTD_e_end || left == 0);
 }
 
@@ -73,20 +65,17 @@ static bool compress_parts(const struct capture *capture, ZSTD_outBuffer *output
 
 int capture_pack(const struct capture *capture, void **ret_bytes, size_t *ret_count)
 {
-    ZSTD_outBuffer output = {.pos = CAPTURE_HEADER_BYTES};
+    const struct header header = {MAGIC, VERSION, 0, capture->document_bytes, capture->ring_bytes};
+    ZSTD_outBuffer output = {.pos = sizeof(header)};
     unsigned char *bytes;
 
     if (capture->document_bytes > CAPTURE_DOCUMENT_BYTES_MAX || capture->ring_bytes > CAPTURE_RING_BYTES_MAX)
         return -EFBIG;
-    output.size = CAPTURE_HEADER_BYTES + ZSTD_compressBound(capture->document_bytes + capture->ring_bytes);
+    output.size = sizeof(header) + ZSTD_compressBound(capture->document_bytes + capture->ring_bytes);
     output.dst = bytes = malloc(output.size);
     if (bytes == NULL)
         return -ENOMEM;
-    memcpy(bytes, MAGIC, sizeof(MAGIC));
-    put_number(bytes + 8, VERSION, 4);
-    put_number(bytes + 12, 0, 4);
-    put_number(bytes + 16, capture->document_bytes, 8);
-    put_number(bytes + 24, capture->ring_bytes, 8);
+    memcpy(bytes, &header, sizeof(header));
     if (!compress_parts(capture, &output)) {
         free(bytes);
         return -ENOMEM;
@@ -107,14 +96,9 @@ bool capture_is_one(const void *bytes, size_t count)
 static bool decompress(ZSTD_DCtx *context, ZSTD_inBuffer *input, void *target, size_t count, size_t *ret_left)
 {
     ZSTD_outBuffer output = {target, count, 0};
-    size_t left = 1, read_before;
 
-    do {
-        read_before = input->pos;
-        left = ZSTD_decompressStream(context, &output, input);
-    } while (!ZSTD_isError(left) && output.pos < output.size && (input->pos != read_before || left == 0) && left != 0);
-    *ret_left = left;
-    return !ZSTD_isError(left) && output.pos == output.size;
+    *ret_left = ZSTD_decompressStream(context, &output, input);
+    return !ZSTD_isError(*ret_left) && output.pos == output.size;
 }
 
 /* The end of the frame holds its checksum, which is checked when no more bytes come. */
@@ -149,24 +133,22 @@ static bool decompress_parts(struct capture *capture, ZSTD_inBuffer *input)
 
 int capture_unpack(const void *bytes, size_t count, struct capture *ret_capture)
 {
-    const unsigned char *header = bytes;
     struct capture capture = {0};
-    uint64_t document_bytes, ring_bytes;
-    ZSTD_inBuffer input = {bytes, count, CAPTURE_HEADER_BYTES};
+    struct header header;
+    ZSTD_inBuffer input = {bytes, count, sizeof(header)};
 
     if (!capture_is_one(bytes, count))
         return -EINVAL;
-    if (count < CAPTURE_HEADER_BYTES)
+    if (count < sizeof(header))
         return -EBADMSG;
-    if (get_number(header + 8, 4) != VERSION)
+    memcpy(&header, bytes, sizeof(header));
+    if (header.version != VERSION)
         return -EPROTONOSUPPORT;
-    document_bytes = get_number(header + 16, 8);
-    ring_bytes = get_number(header + 24, 8);
-    if (get_number(header + 12, 4) != 0 || document_bytes > CAPTURE_DOCUMENT_BYTES_MAX ||
-        ring_bytes > CAPTURE_RING_BYTES_MAX || ring_bytes == 0)
+    if (header.reserved_12 != 0 || header.document_bytes > CAPTURE_DOCUMENT_BYTES_MAX ||
+        header.ring_bytes > CAPTURE_RING_BYTES_MAX || header.ring_bytes == 0)
         return -EBADMSG;
-    capture.document_bytes = (size_t)document_bytes;
-    capture.ring_bytes = (size_t)ring_bytes;
+    capture.document_bytes = (size_t)header.document_bytes;
+    capture.ring_bytes = (size_t)header.ring_bytes;
     capture.document = malloc(capture.document_bytes + 1);
     capture.ring =
         aligned_alloc(RING_ALIGNMENT, (capture.ring_bytes + RING_ALIGNMENT - 1) / RING_ALIGNMENT * RING_ALIGNMENT);

@@ -462,8 +462,6 @@ int output_close(struct output *output)
 {
     int result = 0, closed;
 
-    if (output == NULL)
-        return 0;
     if (output->file.descriptor >= 0 && output->file.size_bytes == 0) /* nothing happened: a recording all the same */
         result = file_append(&output->file, output, NULL, 0);
     closed = file_close(&output->file, output->directory);

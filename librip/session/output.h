@@ -57,7 +57,7 @@ int output_list_segments(int directory, struct dirent ***ret_names);
 /* Why the last write or sync failed; 0 = it did not. */
 int output_error(const struct output *output);
 
-/* Syncs the rest. 0 or the -errno of that; the output is gone in any case. NULL is allowed. */
+/* Syncs the rest. 0 or the -errno of that; the output is gone in any case. */
 int output_close(struct output *output);
 
 #endif

@@ -510,12 +510,6 @@ static void code_drain(struct record_coder *coder, struct rip_event *event)
 
 /* Records ---------------------------------------------------------------------------------------------------------- */
 
-static bool has_id(uint32_t kind)
-{
-    return kind == RIP_EVENT_REGISTER || kind == RIP_EVENT_STATE || kind == RIP_EVENT_SNAP || kind == RIP_EVENT_NOTE ||
-           kind == RIP_EVENT_EXIT;
-}
-
 static bool is_kept(uint32_t kind)
 {
     return kind == RIP_EVENT_RING || kind == RIP_EVENT_PROCESS || kind == RIP_EVENT_MODULE || kind == RIP_EVENT_DEATH ||
@@ -687,7 +681,7 @@ int coder_write(struct record_coder *coder, const struct rip_event *taken)
     if (event.kind == 0 || event.kind > KIND_LAST)
         return -EINVAL;
     coder->error = 0;
-    if (has_id(event.kind)) {
+    if (event_is_of_id(event.kind)) {
         id = id_for_writing(coder, &event, &alone);
         if (id == NULL)
             return coder->error;
@@ -744,7 +738,7 @@ int coder_read(struct record_coder *coder, struct rip_event *ret_event, bool *re
     }
     if ((tag & RECORD_HAS_TIMES) != 0)
         code_times(coder, &event);
-    if (has_id(event.kind)) {
+    if (event_is_of_id(event.kind)) {
         CODE_DIFFERENCE(coder, event.slot, coder->slot);
         if (coder->error == 0)
             id = find_id(coder, &event);
@@ -802,40 +796,34 @@ int coder_read_data(struct record_coder *coder, struct record_data *data, size_t
 
 /* Repeating -------------------------------------------------------------------------------------------------------- */
 
-static int repeat_bytes(const struct state_bytes *bytes, struct rip_event *event, const struct rip_sink *sink)
+static int repeat_bytes(const struct state_bytes *bytes, struct rip_event event, const struct rip_sink *sink)
 {
     struct record_coder coder = {.bytes = bytes->bytes, .count = bytes->count};
 
     if (bytes->bytes == NULL)
         return 0;
-    code_fields(&coder, event, NULL);
-    return coder.error == 0 ? sink->take(sink->context, event) : coder.error;
+    code_fields(&coder, &event, NULL);
+    return coder.error == 0 ? sink->take(sink->context, &event) : coder.error;
 }
 
-static int repeat_process(const struct state_process *process, uint32_t index, uint32_t ring,
-                          const struct record_times *times, const struct rip_sink *sink)
+static int repeat_process(const struct state_process *process, struct rip_event event, const struct rip_sink *sink)
 {
-    struct rip_event event = record_event(RIP_EVENT_PROCESS, ring, times);
     int result;
 
-    event.process = index;
-    result = repeat_bytes(&process->process, &event, sink);
-    for (uint32_t i = 0; i < process->module_count && result == 0; i++) {
-        event = record_event(RIP_EVENT_MODULE, ring, times);
-        event.process = index;
-        result = repeat_bytes(&process->modules[i], &event, sink);
-    }
-    event = record_event(RIP_EVENT_DEATH, ring, times);
-    event.process = index;
-    return result == 0 ? repeat_bytes(&process->death, &event, sink) : result;
+    event.kind = RIP_EVENT_PROCESS;
+    result = repeat_bytes(&process->process, event, sink);
+    event.kind = RIP_EVENT_MODULE;
+    for (uint32_t i = 0; i < process->module_count && result == 0; i++)
+        result = repeat_bytes(&process->modules[i], event, sink);
+    event.kind = RIP_EVENT_DEATH;
+    return result == 0 ? repeat_bytes(&process->death, event, sink) : result;
 }
 
-static int repeat_id(const struct state_id *id, uint32_t ring, const struct record_times *times,
-                     const struct rip_sink *sink)
+static int repeat_id(const struct state_id *id, struct rip_event event, const struct rip_sink *sink)
 {
-    struct rip_event event = record_event(RIP_EVENT_REGISTER, ring, times);
     int result;
 
+    event.kind = RIP_EVENT_REGISTER;
     event.slot = id->info.slot;
     event.generation = id->info.generation;
     event.id = id->info.id;
@@ -843,7 +831,7 @@ static int repeat_id(const struct state_id *id, uint32_t ring, const struct reco
     event.as.id_begin = (struct rip_event_id){.info = &id->info, .found = true};
     result = sink->take(sink->context, &event);
     event.kind = RIP_EVENT_NOTE;
-    return result == 0 ? repeat_bytes(&id->note, &event, sink) : result;
+    return result == 0 ? repeat_bytes(&id->note, event, sink) : result;
 }
 
 int coder_repeat(const struct recording_table *state, const struct record_times *times, const struct rip_sink *sink)
@@ -854,15 +842,14 @@ int coder_repeat(const struct recording_table *state, const struct record_times 
         const struct state_ring *ring = &state->rings[i];
         struct rip_event event = record_event(RIP_EVENT_RING, ring->number, times);
 
-        result = repeat_bytes(&ring->ring, &event, sink);
-        for (uint32_t j = 0; j < ring->script_count && result == 0; j++) {
-            event = record_event(RIP_EVENT_SCRIPT, ring->number, times);
-            result = repeat_bytes(&ring->scripts[j], &event, sink);
-        }
-        for (uint32_t j = 0; j < ring->process_count && result == 0; j++)
-            result = repeat_process(&ring->processes[j], j, ring->number, times, sink);
+        result = repeat_bytes(&ring->ring, event, sink);
+        event.kind = RIP_EVENT_SCRIPT;
+        for (uint32_t j = 0; j < ring->script_count && result == 0; j++)
+            result = repeat_bytes(&ring->scripts[j], event, sink);
+        for (; event.process < ring->process_count && result == 0; event.process++)
+            result = repeat_process(&ring->processes[event.process], event, sink);
         for (uint32_t j = 0; j < ring->id_count && result == 0; j++)
-            result = repeat_id(&ring->ids[j], ring->number, times, sink);
+            result = repeat_id(&ring->ids[j], event, sink);
     }
     return result;
 }

@@ -61,20 +61,12 @@ bool recording_is_one(const void *bytes, size_t count)
 /* 0; -EBADMSG: it ends before. */
 static int read_bytes(const struct recording_reader *reader, uint64_t offset, void *buffer, size_t count)
 {
-    unsigned char *target = buffer;
+    long got;
 
     if (offset > reader->input.size_bytes || count > reader->input.size_bytes - offset)
         return -EBADMSG;
-    while (count > 0) {
-        long got = reader->input.read(reader->input.context, offset, target, count);
-
-        if (got <= 0 || (size_t)got > count)
-            return got < 0 ? (int)got : -EBADMSG;
-        target += got;
-        offset += (size_t)got;
-        count -= (size_t)got;
-    }
-    return 0;
+    got = reader->input.read(reader->input.context, offset, buffer, count);
+    return got < 0 ? (int)got : (size_t)got == count ? 0 : -EBADMSG;
 }
 
 static int read_header(const struct recording_reader *reader, uint64_t offset, struct recording_header *ret_header)

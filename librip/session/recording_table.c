@@ -40,6 +40,12 @@ static uint64_t array_bytes(size_t count, size_t element_bytes)
     return (uint64_t)capacity * element_bytes;
 }
 
+static void drop_array(struct recording_table *table, void *array, size_t count, size_t element_bytes)
+{
+    table->used_bytes -= array_bytes(count, element_bytes);
+    free(array);
+}
+
 static void drop_bytes(struct recording_table *table, struct state_bytes *bytes)
 {
     table->used_bytes -= bytes->count;
@@ -202,8 +208,7 @@ static void drop_modules(struct recording_table *table, struct state_process *pr
 {
     for (uint32_t i = 0; i < process->module_count; i++)
         drop_bytes(table, &process->modules[i]);
-    table->used_bytes -= array_bytes(process->module_count, sizeof(*process->modules));
-    free(process->modules);
+    drop_array(table, process->modules, process->module_count, sizeof(*process->modules));
     process->modules = NULL;
     process->module_count = 0;
     drop_bytes(table, &process->death);
@@ -213,19 +218,17 @@ static void clear_ring(struct recording_table *table, struct state_ring *ring)
 {
     for (uint32_t i = 0; i < ring->id_count; i++)
         drop_bytes(table, &ring->ids[i].note);
-    table->used_bytes -= array_bytes(ring->id_count, sizeof(*ring->ids)) + ring->place_count * sizeof(*ring->places);
+    table->used_bytes -= ring->place_count * sizeof(*ring->places);
     free(ring->places);
-    free(ring->ids);
+    drop_array(table, ring->ids, ring->id_count, sizeof(*ring->ids));
     for (uint32_t i = 0; i < ring->process_count; i++) {
         drop_modules(table, &ring->processes[i]);
         drop_bytes(table, &ring->processes[i].process);
     }
-    table->used_bytes -= array_bytes(ring->process_count, sizeof(*ring->processes));
-    free(ring->processes);
+    drop_array(table, ring->processes, ring->process_count, sizeof(*ring->processes));
     for (uint32_t i = 0; i < ring->script_count; i++)
         drop_bytes(table, &ring->scripts[i]);
-    table->used_bytes -= array_bytes(ring->script_count, sizeof(*ring->scripts));
-    free(ring->scripts);
+    drop_array(table, ring->scripts, ring->script_count, sizeof(*ring->scripts));
     drop_bytes(table, &ring->ring);
 }
 

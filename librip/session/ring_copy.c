@@ -174,8 +174,8 @@ static int copy_scripts(struct ring_copy *copy)
     int result;
 
     rip_view_info(view, &info);
-    count = info.script_high_water < view->script_capacity ? info.script_high_water : view->script_capacity;
-    if (view->script_offset == 0 || copy->script_next >= count)
+    count = info.script_high_water;
+    if (copy->script_next >= count)
         return 0;
     result = copy_range(copy, view->script_offset + copy->script_next * stride_bytes,
                         (count - copy->script_next) * stride_bytes);

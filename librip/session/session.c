@@ -483,12 +483,6 @@ static int show(struct rip_session *session, const struct rip_event *event)
     return result;
 }
 
-static bool is_of_id(const struct rip_event *event)
-{
-    return event->kind == RIP_EVENT_REGISTER || event->kind == RIP_EVENT_STATE || event->kind == RIP_EVENT_SNAP ||
-           event->kind == RIP_EVENT_NOTE || event->kind == RIP_EVENT_EXIT;
-}
-
 /* Counts the event, and says whether it was the last. */
 static bool is_limit(struct rip_session_limit *left, const struct rip_event *event)
 {
@@ -496,7 +490,7 @@ static bool is_limit(struct rip_session_limit *left, const struct rip_event *eve
         return true;
     if (left->drain_count != 0 && event->kind == RIP_EVENT_DRAIN && --left->drain_count == 0)
         return true;
-    return left->ring != 0 && event->ring == left->ring && event->id == left->id && is_of_id(event);
+    return left->ring != 0 && event->ring == left->ring && event->id == left->id && event_is_of_id(event->kind);
 }
 
 int rip_session_run(struct rip_session *session, const struct rip_session_limit *limit)

@@ -267,11 +267,7 @@ static int open_input(struct recording_source *source, int descriptor)
 {
     struct stat status;
 
-    if (fstat(descriptor, &status) != 0) {
-        close(descriptor);
-        return -errno;
-    }
-    if (S_ISDIR(status.st_mode)) {
+    if (fstat(descriptor, &status) == 0 && S_ISDIR(status.st_mode)) {
         source->directory = descriptor;
         return list_segments(source);
     }
