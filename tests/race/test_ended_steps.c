@@ -61,7 +61,7 @@ static int step_through(bool anew, void (*act)(void), int at)
     rip_init(7, "stepped", 7, 0, 0);
     CHECK(rip__thread.slot != NULL);
     snap(SNAPS);
-    slot = rip__slot_index(rip__thread.slot);
+    slot = slot_index(rip__thread.slot);
     rip__thread.slot = NULL;
     trap.act = act;
     trap.at = at;

@@ -17,7 +17,7 @@ static uint32_t live_and_end(uint32_t id, unsigned snap_count)
 
     rip_init(id, "short", 5, 0, 0);
     CHECK(rip__thread.slot != NULL);
-    slot = rip__slot_index(rip__thread.slot);
+    slot = slot_index(rip__thread.slot);
     for (unsigned i = 1; i <= snap_count; i++)
         rip_snap_at((const void *)(uintptr_t)(id * UINT64_C(1000) + i));
     rip_exit();
@@ -28,7 +28,7 @@ static struct rip_ring_info ring_info(void)
 {
     struct rip_ring_info info;
 
-    rip_view_info(own_view, &info);
+    rip_view_info(own_view(), &info);
     CHECK(info.counts_ended == 1 && info.ended_settled == 1);
     return info;
 }
@@ -39,7 +39,7 @@ static struct rip_ended ended_at(uint64_t number)
     struct rip_ended ended;
     uint64_t next;
 
-    CHECK(rip_view_ended(own_view, number, &ended, 1, &next) == 1 && next == number + 1);
+    CHECK(rip_view_ended(own_view(), number, &ended, 1, &next) == 1 && next == number + 1);
     CHECK(ended.number == number);
     return ended;
 }
@@ -54,20 +54,20 @@ SCENE(ends_are_logged_in_order)
     uint64_t next = 9;
 
     make_ring(1000);
-    CHECK(rip_view_ended(own_view, 0, ended, IDS, &next) == 0 && next == 0);
+    CHECK(rip_view_ended(own_view(), 0, ended, IDS, &next) == 0 && next == 0);
     for (uint32_t i = 0; i < IDS; i++) {
         slots[i] = live_and_end(i + 1, i % 5);
         CHECK(ended_at(i).slot == slots[i]);
     }
-    CHECK(rip_view_ended(own_view, 0, ended, IDS, &next) == RIP_ENDED_COUNT && next == IDS);
+    CHECK(rip_view_ended(own_view(), 0, ended, IDS, &next) == RIP_ENDED_COUNT && next == IDS);
     for (uint32_t i = 0; i < RIP_ENDED_COUNT; i++) {
         uint64_t number = IDS - RIP_ENDED_COUNT + i;
 
         CHECK(ended[i].number == number && ended[i].slot == slots[number]);
     }
-    CHECK(rip_view_ended(own_view, IDS - 10, ended, 4, &next) == 4 && next == IDS - 6);
-    CHECK(rip_view_ended(own_view, next, ended, 40, &next) == 6 && next == IDS);
-    CHECK(rip_view_ended(own_view, IDS + 5, ended, 40, &next) == 0 && next == IDS);
+    CHECK(rip_view_ended(own_view(), IDS - 10, ended, 4, &next) == 4 && next == IDS - 6);
+    CHECK(rip_view_ended(own_view(), next, ended, 40, &next) == 6 && next == IDS);
+    CHECK(rip_view_ended(own_view(), IDS + 5, ended, 40, &next) == 0 && next == IDS);
 }
 
 SCENE(what_they_left_stays)
@@ -85,22 +85,22 @@ SCENE(what_they_left_stays)
         rip_snap_at((const void *)(uintptr_t)i);
     rip_exit();
     ended = ended_at(0);
-    CHECK(rip_view_id(own_view, ended.slot, &info) == RIP_NOT_LIVE);
+    CHECK(rip_view_id(own_view(), ended.slot, &info) == RIP_NOT_LIVE);
     for (uint32_t id = 100; id < 99 + RIP_ENDED_COUNT; id++)
         CHECK(live_and_end(id, 1) != ended.slot);
-    CHECK(rip_view_ended_id(own_view, ended.slot, ended.generation, &info) == RIP_OK);
+    CHECK(rip_view_ended_id(own_view(), ended.slot, ended.generation, &info) == RIP_OK);
     CHECK(info.id == 7 && info.snap_count == 40 && info.name_bytes == 5 && memcmp(info.name, "seven", 5) == 0);
-    CHECK(rip_view_ended_trail(own_view, ended.slot, ended.generation, entries, &count) == RIP_OK);
+    CHECK(rip_view_ended_trail(own_view(), ended.slot, ended.generation, entries, &count) == RIP_OK);
     CHECK(count == 32 && entries[0].snap == 40 && entries[0].address == 40 && entries[31].address == 9);
-    CHECK(rip_view_ended_note(own_view, ended.slot, ended.generation, &note) == RIP_OK);
+    CHECK(rip_view_ended_note(own_view(), ended.slot, ended.generation, &note) == RIP_OK);
     CHECK(note.text_bytes == 14 && memcmp(note.text, "the last words", 14) == 0);
-    CHECK(rip_view_ended_id(own_view, ended.slot, ended.generation + 2, &info) == RIP_NOT_LIVE);
+    CHECK(rip_view_ended_id(own_view(), ended.slot, ended.generation + 2, &info) == RIP_NOT_LIVE);
 
     live_and_end(500, 1);
     CHECK(live_and_end(501, 1) == ended.slot); /* it has been long enough */
-    CHECK(rip_view_ended_id(own_view, ended.slot, ended.generation, &info) == RIP_NOT_LIVE);
-    CHECK(rip_view_ended_trail(own_view, ended.slot, ended.generation, entries, &count) == RIP_NOT_LIVE);
-    CHECK(rip_view_ended_note(own_view, ended.slot, ended.generation, &note) == RIP_NOT_LIVE);
+    CHECK(rip_view_ended_id(own_view(), ended.slot, ended.generation, &info) == RIP_NOT_LIVE);
+    CHECK(rip_view_ended_trail(own_view(), ended.slot, ended.generation, entries, &count) == RIP_NOT_LIVE);
+    CHECK(rip_view_ended_note(own_view(), ended.slot, ended.generation, &note) == RIP_NOT_LIVE);
 }
 
 /* Only ids that are over, and only slots of the ring. */
@@ -110,10 +110,10 @@ SCENE(the_living_have_not_ended)
 
     make_ring(64);
     rip_init(1, "one", 3, 0, 0);
-    CHECK(rip_view_id(own_view, 0, &info) == RIP_OK);
-    CHECK(rip_view_ended_id(own_view, 0, info.generation, &info) == RIP_NOT_LIVE);
-    CHECK(rip_view_ended_id(own_view, 64, 2, &info) == RIP_NOT_LIVE);
-    CHECK(rip_view_ended_id(own_view, UINT32_MAX, 2, &info) == RIP_NOT_LIVE);
+    CHECK(rip_view_id(own_view(), 0, &info) == RIP_OK);
+    CHECK(rip_view_ended_id(own_view(), 0, info.generation, &info) == RIP_NOT_LIVE);
+    CHECK(rip_view_ended_id(own_view(), 64, 2, &info) == RIP_NOT_LIVE);
+    CHECK(rip_view_ended_id(own_view(), UINT32_MAX, 2, &info) == RIP_NOT_LIVE);
 }
 
 /* Which slot is next ----------------------------------------------------------------------------------------------- */
@@ -150,7 +150,7 @@ SCENE(more_are_free_than_are_logged)
     }
     rip_init(2001, "x", 1, 0, 0);
     for (uint64_t number = ring_info().ended_count - RIP_ENDED_COUNT; number < ring_info().ended_count; number++)
-        CHECK(ended_at(number).slot != rip__slot_index(rip__thread.slot));
+        CHECK(ended_at(number).slot != slot_index(rip__thread.slot));
 }
 
 /* Under a seccomp filter too, among the slots that were reserved before. */
@@ -193,7 +193,7 @@ SCENE(none_is_lost)
     for (uint32_t id = 1; id <= 64; id++) {
         rip_init(id, "x", 1, 0, 0);
         CHECK(rip__thread.slot != NULL);
-        CHECK((rip__slot_index(rip__thread.slot) == 5) == (id == 64));
+        CHECK((slot_index(rip__thread.slot) == 5) == (id == 64));
     }
 }
 
@@ -211,7 +211,7 @@ SCENE(killed_halfway)
     rip_add_relaxed(&rip_ring->ended_begun_count, 1);
     live_and_end(3, 1);
     CHECK(ended_at(3).slot == 2);
-    rip_view_info(own_view, &info);
+    rip_view_info(own_view(), &info);
     CHECK(info.ended_count == 4 && info.ended_settled == 0);
 }
 
@@ -223,7 +223,7 @@ enum { CROWD = 4, CROWD_ROUNDS = 4000 };
 static void follow(uint64_t *next, uint64_t last_end[], struct rip_ended *newest)
 {
     struct rip_ended ended[RIP_ENDED_COUNT];
-    size_t count = rip_view_ended(own_view, *next, ended, RIP_ENDED_COUNT, next);
+    size_t count = rip_view_ended(own_view(), *next, ended, RIP_ENDED_COUNT, next);
 
     for (size_t i = 0; i < count; i++) {
         uint64_t *last = &last_end[ended[i].slot];
@@ -256,13 +256,13 @@ SCENE(many_processes_end_ids)
     do {
         sched_yield();
         follow(&next, last_end, newest);
-        rip_view_info(own_view, &info);
+        rip_view_info(own_view(), &info);
     } while (info.ended_count < CROWD * CROWD_ROUNDS);
     for (unsigned i = 0; i < CROWD; i++)
         CHECK(end_of(-1) == 0);
     info = ring_info();
     CHECK(info.ended_count == CROWD * CROWD_ROUNDS && info.registered_count == info.ended_count);
-    CHECK(info.ended_snap_count == expected && made_count(own_view) == expected);
+    CHECK(info.ended_snap_count == expected && made_count(own_view()) == expected);
 }
 
 /* The slots of a killed process end when they are swept, with what was in them. */
@@ -290,7 +290,7 @@ SCENE(swept_ids_have_ended)
     CHECK(rip__thread.slot != NULL);
     CHECK(ring_info().ended_count == 63 && ring_info().ended_snap_count == 62);
     ended = ended_at(9);
-    CHECK(rip_view_ended_trail(own_view, ended.slot, ended.generation, entries, &count) == RIP_OK);
+    CHECK(rip_view_ended_trail(own_view(), ended.slot, ended.generation, entries, &count) == RIP_OK);
     CHECK(count == 1 && entries[0].address == 1010);
 }
 
@@ -304,13 +304,13 @@ SCENE(leaving_and_forking)
         rip_snap(); /* of nobody */
         rip_init(2, "two", 3, 0, 0);
         rip_snap();
-        CHECK(ring_info().ended_count == 0 && made_count(own_view) == 2);
+        CHECK(ring_info().ended_count == 0 && made_count(own_view()) == 2);
         rip__leave(false);
         CHECK(ring_info().ended_count == 1 && ring_info().ended_snap_count == 1);
         _exit(0);
     }
     rip_snap();
-    CHECK(ring_info().ended_count == 1 && made_count(own_view) == 3);
+    CHECK(ring_info().ended_count == 1 && made_count(own_view()) == 3);
 }
 
 /* How many snaps --------------------------------------------------------------------------------------------------- */
@@ -328,7 +328,7 @@ SCENE(snaps_are_counted)
     rip_init(2, "two", 3, 0, 0); /* begins anew */
     CHECK(ring_info().ended_count == 2 && ring_info().ended_snap_count == 302);
     rip_snap();
-    CHECK(made_count(own_view) == 303);
+    CHECK(made_count(own_view()) == 303);
     rip_exit();
     CHECK(ring_info().ended_count == 3 && ring_info().ended_snap_count == 303);
     CHECK(ended_at(1).slot == ended_at(2).slot && ended_at(1).generation != ended_at(2).generation);
@@ -399,7 +399,7 @@ SCENE(the_sum_is_exact_while_ids_end)
     while (sums < SUMS) {
         uint64_t made = 0, least = rip_load_acquire(&snaps_done);
 
-        if (sum_up(own_view, &made)) {
+        if (sum_up(own_view(), &made)) {
             CHECK(made >= least);
             rip_fence_acquire();
             CHECK(made <= rip_add_relaxed(&snaps_begun, 0));
@@ -411,7 +411,7 @@ SCENE(the_sum_is_exact_while_ids_end)
     rip_store_relaxed(&churn_is_over, true);
     for (unsigned i = 0; i < CHURNERS; i++)
         CHECK(pthread_join(threads[i], NULL) == 0);
-    CHECK(made_count(own_view) == snaps_done && snaps_done == snaps_begun);
+    CHECK(made_count(own_view()) == snaps_done && snaps_done == snaps_begun);
 }
 
 /* rip_flush() ------------------------------------------------------------------------------------------------------ */

@@ -22,7 +22,7 @@ SCENE(made_complete)
     CHECK(rip_ring != NULL && rip_ring->magic == RIP_MAGIC);
     CHECK(rip_ring->file_bytes == (uint64_t)status.st_size);
     CHECK(rip_ring->slot_capacity == 128); /* 100 rounded up to a word of the bitmap */
-    rip_view_info(own_view, &info);
+    rip_view_info(own_view(), &info);
     CHECK(info.process_high_water == 1);
     CHECK(info.created_wall_ns != 0 && info.created_boot_ns != 0);
     CHECK(status.st_blocks * 512 < 64 * 1024); /* sparse */
@@ -176,9 +176,9 @@ static void *create_late(void *path)
 
     sleep_ms(100);
     CHECK(rip_create_ring(path, 5));
-    CHECK(rip_view_process(own_view, 0, &process) == RIP_OK);
+    CHECK(rip_view_process(own_view(), 0, &process) == RIP_OK);
     CHECK(process.flags == (RIP_PROCESS_HAS_HOLDER_LOCK | RIP_PROCESS_HAS_LIFE_LOCK));
-    CHECK(rip_view_module(own_view, 0, 0, &program) == RIP_OK && program.path_bytes > 0);
+    CHECK(rip_view_module(own_view(), 0, 0, &program) == RIP_OK && program.path_bytes > 0);
     _exit(0);
 }
 

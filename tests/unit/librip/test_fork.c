@@ -183,15 +183,15 @@ SCENE(embryo_is_kept_and_born)
         _exit(0);
     }
     await(done);
-    CHECK(info_of(own_view, 1).state == RIP_PROCESS_EMBRYO && info_of(own_view, 1).pid == (uint32_t)pid);
-    CHECK(info_of(own_view, 1).parent_pid == (uint32_t)getpid() &&
-          info_of(own_view, 1).flags == RIP_PROCESS_HAS_LIFE_LOCK);
+    CHECK(info_of(own_view(), 1).state == RIP_PROCESS_EMBRYO && info_of(own_view(), 1).pid == (uint32_t)pid);
+    CHECK(info_of(own_view(), 1).parent_pid == (uint32_t)getpid() &&
+          info_of(own_view(), 1).flags == RIP_PROCESS_HAS_LIFE_LOCK);
     signal_pipe(go);
     await(done);
-    CHECK(info_of(own_view, 1).state == RIP_PROCESS_LIVE && info_of(own_view, 1).pid == (uint32_t)pid);
-    CHECK(info_of(own_view, 1).start_time_ticks >= info_of(own_view, 0).start_time_ticks);
-    CHECK(info_of(own_view, 1).module_count == info_of(own_view, 0).module_count &&
-          info_of(own_view, 0).module_count > 0);
+    CHECK(info_of(own_view(), 1).state == RIP_PROCESS_LIVE && info_of(own_view(), 1).pid == (uint32_t)pid);
+    CHECK(info_of(own_view(), 1).start_time_ticks >= info_of(own_view(), 0).start_time_ticks);
+    CHECK(info_of(own_view(), 1).module_count == info_of(own_view(), 0).module_count &&
+          info_of(own_view(), 0).module_count > 0);
     signal_pipe(go);
     CHECK(end_of(pid) == 0);
     CHECK(rip_ring->process_high_water == 2);
@@ -316,7 +316,7 @@ SCENE(stolen_embryo)
         rip__process_at(1)->state = RIP_PROCESS_LIVE;
         rip_init(1, "child", 5, 0, 0);
         CHECK(rip__thread.slot != NULL && rip__thread.slot->process == 2);
-        CHECK(info_of(own_view, 2).flags == (RIP_PROCESS_HAS_HOLDER_LOCK | RIP_PROCESS_HAS_LIFE_LOCK));
+        CHECK(info_of(own_view(), 2).flags == (RIP_PROCESS_HAS_HOLDER_LOCK | RIP_PROCESS_HAS_LIFE_LOCK));
         _exit(0);
     }
 }
@@ -339,7 +339,7 @@ SCENE(child_has_no_descriptor_of_the_ring)
     CHECK(count_descriptors_of_ring() == 1);
     if (in_child(fork())) {
         CHECK(count_descriptors_of_ring() == 0 && rip__ring_fd() == -1);
-        CHECK((info_of(own_view, 1).flags & RIP_PROCESS_HAS_LIFE_LOCK) != 0);
+        CHECK((info_of(own_view(), 1).flags & RIP_PROCESS_HAS_LIFE_LOCK) != 0);
         if (in_child(fork())) {
             CHECK(count_descriptors_of_ring() == 0);
             rip_init(3, "grandchild", 10, 0, 0);
@@ -348,7 +348,7 @@ SCENE(child_has_no_descriptor_of_the_ring)
         }
         rip_init(2, "child", 5, 0, 0);
         CHECK(count_descriptors_of_ring() == 1);
-        CHECK(info_of(own_view, 1).flags == (RIP_PROCESS_HAS_HOLDER_LOCK | RIP_PROCESS_HAS_LIFE_LOCK));
+        CHECK(info_of(own_view(), 1).flags == (RIP_PROCESS_HAS_HOLDER_LOCK | RIP_PROCESS_HAS_LIFE_LOCK));
         _exit(0);
     }
     if (in_child((pid_t)syscall(SYS_clone, SIGCHLD, NULL, NULL, NULL, NULL))) {
@@ -374,7 +374,7 @@ SCENE(child_that_drops_its_uid)
         rip_init(2, "child", 5, 0, 0);
         CHECK(rip__thread.slot != NULL && count_descriptors_of_ring() == 0);
         snap_a_lot();
-        CHECK(info_of(own_view, 1).flags == RIP_PROCESS_HAS_LIFE_LOCK && info_of(own_view, 1).uid == 61001);
+        CHECK(info_of(own_view(), 1).flags == RIP_PROCESS_HAS_LIFE_LOCK && info_of(own_view(), 1).uid == 61001);
         _exit(0);
     }
     looker = look(on_stage("ring"));
@@ -588,7 +588,7 @@ static void check_life_lock_is_real(void)
 {
     uint32_t own = rip__writer.process;
 
-    CHECK((info_of(own_view, own).flags & RIP_PROCESS_HAS_LIFE_LOCK) != 0);
+    CHECK((info_of(own_view(), own).flags & RIP_PROCESS_HAS_LIFE_LOCK) != 0);
     CHECK(rip__locked(rip__writer.descriptor, RIP_LOCK_LIFE_OFFSET + own, 1));
     rip__process_drop_life();
     CHECK(!rip__locked(rip__writer.descriptor, RIP_LOCK_LIFE_OFFSET + own, 1));
@@ -619,7 +619,7 @@ SCENE(child_that_forks_before_it_registers)
         _exit(0);
     }
     await(done);
-    CHECK(info_of(own_view, 1).state == RIP_PROCESS_LIVE);
+    CHECK(info_of(own_view(), 1).state == RIP_PROCESS_LIVE);
     CHECK(rip__locked(rip__writer.descriptor, RIP_LOCK_LIFE_OFFSET + 1, 1));
     signal_pipe(go);
     CHECK(end_of(-1) == 0);

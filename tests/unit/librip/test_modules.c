@@ -15,7 +15,7 @@ static struct rip_module_info module_of(uint32_t process, uint32_t nth)
 {
     struct rip_module_info info;
 
-    CHECK(rip_view_module(own_view, process, nth, &info) == RIP_OK);
+    CHECK(rip_view_module(own_view(), process, nth, &info) == RIP_OK);
     return info;
 }
 
@@ -23,7 +23,7 @@ static uint32_t module_count(uint32_t process)
 {
     struct rip_process_info info;
 
-    CHECK(rip_view_process(own_view, process, &info) == RIP_OK);
+    CHECK(rip_view_process(own_view(), process, &info) == RIP_OK);
     return info.module_count;
 }
 

@@ -13,9 +13,7 @@ static void make_noted_ring(uint32_t max_procs)
 
 static enum rip_status copy(uint32_t slot, struct rip_note_info *ret_info)
 {
-    struct rip_view view = rip__writer.view;
-
-    return rip_view_note(&view, slot, ret_info);
+    return rip_view_note(own_view(), slot, ret_info);
 }
 
 static bool slot_says(uint32_t slot, const char *text, size_t bytes)
@@ -30,7 +28,7 @@ static bool slot_says(uint32_t slot, const char *text, size_t bytes)
 
 static bool says(const char *text)
 {
-    return slot_says(rip__slot_index(rip__thread.slot), text, strlen(text));
+    return slot_says(slot_index(rip__thread.slot), text, strlen(text));
 }
 
 SCENE(nothing_before)
@@ -57,8 +55,7 @@ SCENE(any_bytes_of_any_length)
         text[i] = (char)(i * 37); /* NUL and no valid UTF-8 among them */
     for (size_t i = 0; i < COUNT_OF(lengths); i++) {
         rip_note(text, lengths[i]);
-        CHECK(slot_says(rip__slot_index(rip__thread.slot), text,
-                        lengths[i] < RIP_NOTE_BYTES ? lengths[i] : RIP_NOTE_BYTES));
+        CHECK(slot_says(slot_index(rip__thread.slot), text, lengths[i] < RIP_NOTE_BYTES ? lengths[i] : RIP_NOTE_BYTES));
     }
     rip_note(NULL, 7);
     CHECK(says(""));
@@ -83,9 +80,9 @@ SCENE(it_is_the_registrations)
     rip_exit();
     for (uint32_t id = 9; id <= 70; id++)
         rip_init(id, "other", 5, 0, 0);
-    CHECK(rip__slot_index(rip__thread.slot) != 0);
+    CHECK(slot_index(rip__thread.slot) != 0);
     rip_init(71, "last", 4, 0, 0); /* in the slot of seven */
-    CHECK(says("") && rip__slot_index(rip__thread.slot) == 0);
+    CHECK(says("") && slot_index(rip__thread.slot) == 0);
     CHECK(slot_says(1, "of eight", 8));
 }
 
@@ -104,7 +101,7 @@ SCENE(coroutines_have_their_own)
     rip_note("second", 6);
     rip_switch(&second, &main_context);
     CHECK(says("main"));
-    CHECK(slot_says(rip__slot_index(first.slot), "first", 5) && slot_says(rip__slot_index(second.slot), "second", 6));
+    CHECK(slot_says(slot_index(first.slot), "first", 5) && slot_says(slot_index(second.slot), "second", 6));
 }
 
 /* Each slot's note is backed and open, in a ring of many, and no two share a byte. */
@@ -135,13 +132,10 @@ SCENE(without_memory_there_is_no_id)
 
 SCENE(a_child_of_fork_has_none_until_it_registers)
 {
-    pid_t pid;
-
     make_noted_ring(64);
     rip_init(7, "seven", 5, 0, 0);
     rip_note("parent", 6);
-    pid = fork();
-    if (pid == 0) {
+    if (in_child(fork())) {
         rip_note("stray", 5);
         CHECK(slot_says(0, "parent", 6));
         rip_init(8, "eight", 5, 0, 0);
@@ -150,7 +144,6 @@ SCENE(a_child_of_fork_has_none_until_it_registers)
         CHECK(says("child"));
         _exit(0);
     }
-    CHECK(end_of(pid) == 0);
     CHECK(says("parent"));
 }
 

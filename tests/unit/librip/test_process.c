@@ -55,7 +55,7 @@ static bool knows_boot_id(void)
     static const uint8_t unknown[16];
     struct rip_ring_info info;
 
-    rip_view_info(own_view, &info);
+    rip_view_info(own_view(), &info);
     return memcmp(info.boot_id, unknown, sizeof(unknown)) != 0;
 }
 
@@ -69,7 +69,7 @@ SCENE(record_says_who)
     CHECK(rip__process_facts("/proc/self/stat", &facts) == 0);
     CHECK(strcmp(facts.comm, "a) b (c) 1 2") == 0 && facts.state == 'R' && facts.start_time_ticks != 0);
     make_ring(100);
-    info = info_of(own_view, 0);
+    info = info_of(own_view(), 0);
     CHECK(info.state == RIP_PROCESS_LIVE && info.pid == (uint32_t)getpid() && info.uid == geteuid());
     CHECK(info.start_time_ticks == facts.start_time_ticks && info.parent_pid == (uint32_t)getppid());
     CHECK(stat("/proc/self/ns/pid", &namespace) == 0 && info.pid_namespace == namespace.st_ino);
@@ -88,13 +88,13 @@ SCENE(preloaded_record_says_the_rest_later)
     CHECK(rip__process_facts("/proc/self/stat", &facts) == 0);
     rip__set_preloaded(0);
     make_ring(100);
-    info = info_of(own_view, 0);
+    info = info_of(own_view(), 0);
     CHECK(info.flags == (RIP_PROCESS_HAS_HOLDER_LOCK | RIP_PROCESS_HAS_LIFE_LOCK | RIP_PROCESS_PRELOADED));
     CHECK(info.pid == (uint32_t)getpid() && strcmp((const char *)info.comm, "later") == 0);
     CHECK(info.start_time_ticks == 0 && info.pid_namespace == 0 && info.entered_boot_ns != 0);
     CHECK(!knows_boot_id());
     CHECK(rip__modules_learn((uintptr_t)info_of)); /* what the first announced call does */
-    info = info_of(own_view, 0);
+    info = info_of(own_view(), 0);
     CHECK(info.start_time_ticks == facts.start_time_ticks && knows_boot_id());
     CHECK(stat("/proc/self/ns/pid", &namespace) == 0 && info.pid_namespace == namespace.st_ino);
 }
@@ -106,7 +106,7 @@ SCENE(preloaded_record_without_proc)
         cannot("chroot() takes root");
     rip__set_preloaded(0);
     CHECK(rip_create_ring("/ring", 100));
-    CHECK((info_of(own_view, 0).flags & RIP_PROCESS_HAS_LIFE_LOCK) != 0);
+    CHECK((info_of(own_view(), 0).flags & RIP_PROCESS_HAS_LIFE_LOCK) != 0);
 }
 
 /* Locks ------------------------------------------------------------------------------------------------------------ */
@@ -286,7 +286,7 @@ SCENE(child_that_cannot_find_the_file)
     if (in_child(fork())) {
         rip_init(1, "child", 5, 0, 0);
         CHECK(rip__thread.slot != NULL);
-        CHECK(info_of(own_view, 1).flags == 0);
+        CHECK(info_of(own_view(), 1).flags == 0);
         _exit(0);
     }
 }
@@ -339,7 +339,7 @@ SCENE(leaving_removes_the_file)
     rip__leave(RIP_LEAVE_LAST);
     CHECK(count_on_stage() == 0 && own_live_count() == 0);
     CHECK(rip_tid == 0 && rip__thread.slot == NULL);
-    CHECK(info_of(own_view, 0).state == RIP_PROCESS_EXITED);
+    CHECK(info_of(own_view(), 0).state == RIP_PROCESS_EXITED);
     rip_init(3, "three", 5, 0, 0);
     CHECK(rip__thread.slot == NULL && own_live_count() == 0);
     rip__leave(RIP_LEAVE_LAST);
@@ -405,7 +405,7 @@ SCENE(another_ring_after_leaving)
     CHECK(rip_create_ring(on_stage("second"), 100));
     rip_init(1, "one", 3, 0, 0);
     CHECK(rip__thread.slot != NULL && own_live_count() == 1);
-    CHECK(info_of(own_view, 0).module_count != 0);
+    CHECK(info_of(own_view(), 0).module_count != 0);
     rip_switch(NULL, &context); /* of the old ring: inert */
     CHECK(rip__thread.slot == NULL);
 }

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <sys/wait.h>
 
-#include "unit/writer_test.h"
+#include "unit/scene.h"
 
 static uint64_t enter(const char *file, const char *function, uint32_t first_line)
 {
@@ -12,9 +12,7 @@ static uint64_t enter(const char *file, const char *function, uint32_t first_lin
 
 static enum rip_status copy(uint64_t place, struct rip_script_info *ret_info)
 {
-    struct rip_view view = rip__writer.view;
-
-    return rip_view_script(&view, place, ret_info);
+    return rip_view_script(own_view(), place, ret_info);
 }
 
 static bool says(uint64_t place, const char *file, const char *function, uint32_t first_line, uint32_t line)
@@ -29,7 +27,6 @@ static bool says(uint64_t place, const char *file, const char *function, uint32_
 
 SCENE(a_line_is_a_location)
 {
-    struct rip_view view;
     struct rip_entry trail[RIP_ENTRY_COUNT];
     size_t count;
     uint64_t place, other;
@@ -45,8 +42,7 @@ SCENE(a_line_is_a_location)
     rip_init(7, "seven", 5, 0, 0);
     rip_snap_at(RIP_SCRIPT_LINE(place, 12));
     rip_snap_at(RIP_SCRIPT_LINE(other, 0));
-    view = rip__writer.view;
-    CHECK(rip_view_trail(&view, rip__slot_index(rip__thread.slot), trail, &count) == RIP_OK && count == 2);
+    CHECK(rip_view_trail(own_view(), slot_index(rip__thread.slot), trail, &count) == RIP_OK && count == 2);
     CHECK(says(trail[0].address, "app/order.rb", "Order#cancel", 30, 0));
     CHECK(says(trail[1].address, "app/order.rb", "Order#place", 10, 12));
 }
@@ -73,7 +69,6 @@ SCENE(text_is_cut_to_what_fits)
 SCENE(a_full_table_refuses_and_counts)
 {
     struct rip_ring_info info;
-    struct rip_view view;
     uint64_t first = 0;
     char name[32];
 
@@ -86,8 +81,7 @@ SCENE(a_full_table_refuses_and_counts)
         first = i == 0 ? place : first;
         CHECK((place != 0) == (i < RIP_SCRIPT_MAX));
     }
-    view = rip__writer.view;
-    rip_view_info(&view, &info);
+    rip_view_info(own_view(), &info);
     CHECK(info.script_high_water == RIP_SCRIPT_MAX && info.scripts_dropped_count == 3);
     CHECK(enter("many.py", "function_0", 0) == first);
 }
@@ -95,18 +89,15 @@ SCENE(a_full_table_refuses_and_counts)
 SCENE(forked_processes_share_the_table)
 {
     uint64_t before, after;
-    int status;
-    pid_t child;
 
     make_ring(64);
     rip_init(0, "parent", 6, 0, 0);
     before = enter("app.py", "before", 1);
-    child = fork();
-    if (child == 0) {
+    if (in_child(fork())) {
         rip_init(0, "child", 5, 0, 0);
-        _exit(enter("app.py", "before", 1) == before && enter("app.py", "after", 2) != 0 ? 0 : 1);
+        CHECK(enter("app.py", "before", 1) == before && enter("app.py", "after", 2) != 0);
+        _exit(0);
     }
-    CHECK(waitpid(child, &status, 0) == child && status == 0);
     after = enter("app.py", "after", 2);
     CHECK(says(after, "app.py", "after", 2, 0));
     CHECK(rip_ring->script_high_water == 2); /* the child's entry is the parent's */
@@ -114,6 +105,7 @@ SCENE(forked_processes_share_the_table)
 
 SCENE(what_is_no_place_is_refused)
 {
+    struct rip_script *first;
     struct rip_script_info info;
     uint64_t place;
 
@@ -124,10 +116,11 @@ SCENE(what_is_no_place_is_refused)
     CHECK(copy(place + (UINT64_C(1) << RIP_PLACE_INDEX_SHIFT), &info) == RIP_NOT_LIVE); /* beyond the mark */
     rip_ring->script_high_water = UINT32_MAX;
     CHECK(copy(place | RIP_PLACE_INDEX_MASK << RIP_PLACE_INDEX_SHIFT, &info) == RIP_NOT_LIVE);
-    rip__script_at(0)->file_bytes = UINT16_MAX; /* by another process */
-    rip__script_at(0)->function_bytes = UINT8_MAX;
+    first = (void *)((unsigned char *)rip_ring + rip_ring->script_offset);
+    first->file_bytes = UINT16_MAX; /* by another process */
+    first->function_bytes = UINT8_MAX;
     CHECK(copy(place, &info) == RIP_OK);
     CHECK(info.file_bytes == RIP_SCRIPT_FILE_BYTES && info.function_bytes == RIP_SCRIPT_FUNCTION_BYTES);
-    rip__script_at(0)->published = 0;
+    first->published = 0;
     CHECK(copy(place, &info) == RIP_NOT_LIVE);
 }

@@ -14,7 +14,7 @@ SCENE(full_ring_refuses)
     make_ring(64);
     for (uint32_t id = 1; id <= 64; id++) {
         rip_init(id, "x", 1, 0, 0);
-        CHECK(rip__slot_index(own_slot()) == id - 1); /* dense */
+        CHECK(slot_index(own_slot()) == id - 1); /* dense */
     }
     rip_init(1000, "refused", 7, 2, 3);
     CHECK(rip__thread.slot == NULL && globals_are(1000, 2, 3));
@@ -25,7 +25,7 @@ SCENE(full_ring_refuses)
     rip_init(30, NULL, 0, 0, 0);
     rip_exit();
     rip_init(1000, "now", 3, 0, 0);
-    CHECK(rip__slot_index(own_slot()) == 29); /* the lowest that is free */
+    CHECK(slot_index(own_slot()) == 29); /* the lowest that is free */
     CHECK(rip_ring->refused_full_count == 1);
 }
 

@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_thread.c - which id is on which thread, fresh or resumed, and the globals: librip/thread.c. */
-#include "unit/writer_test.h"
+#include "unit/scene.h"
 
 #include <pthread.h>
 #include <sys/time.h>
+
+#include "rip/runtime.h"
 
 static struct rip_id_info own_info(void)
 {
     struct rip_id_info info;
 
-    CHECK(rip_view_id(own_view, rip__slot_index(own_slot()), &info) == RIP_OK);
+    CHECK(rip_view_id(own_view(), slot_index(own_slot()), &info) == RIP_OK);
     return info;
 }
 
@@ -19,7 +21,7 @@ static size_t own_trail(struct rip_entry entries[RIP_ENTRY_COUNT])
     uint64_t snap_count = own_info().snap_count;
     size_t count;
 
-    CHECK(rip_view_trail(own_view, rip__slot_index(own_slot()), entries, &count) == RIP_OK);
+    CHECK(rip_view_trail(own_view(), slot_index(own_slot()), entries, &count) == RIP_OK);
     for (size_t i = 0; i < count; i++)
         CHECK(entries[i].snap == snap_count - i);
     return count;
@@ -222,6 +224,7 @@ static bool name_is(const char *name, unsigned version)
 /* It is the same registration, and its name can be read even if a process was killed on the way to it. */
 SCENE(who_is_renamed_is_the_same)
 {
+    void (*const rename_own)(const char *name, size_t bytes) = rip_runtime_get()->rename;
     struct rip_id_info before;
 
     make_ring(10);
@@ -231,17 +234,17 @@ SCENE(who_is_renamed_is_the_same)
     CHECK(name_is("five", 0));
     rip_init(5, "cinq", 4, 3, 3);
     CHECK(name_is("cinq", 2));
-    rip__rename_own("cinq", 4);
+    rename_own("cinq", 4);
     CHECK(name_is("cinq", 2));
-    rip__rename_own("fem", 3);
+    rename_own("fem", 3);
     CHECK(name_is("fem", 4));
     CHECK(own_info().generation == before.generation && own_info().progress == before.progress);
     for (unsigned i = 0; i < 200; i++)
-        rip__rename_own(i % 2 != 0 ? "pet" : "viisi", 3);
+        rename_own(i % 2 != 0 ? "pet" : "viisi", 3);
     CHECK(name_is("pet", (4 + 400) % 256));
     own_slot()->name_version |= 1;
     CHECK(name_is("pet", (4 + 400) % 256 | 1));
-    rip__rename_own("lima", 4);
+    rename_own("lima", 4);
     CHECK(name_is("lima", (4 + 402) % 256));
     rip_init(5, "anew", 4, 0, 0);
     CHECK(name_is("anew", 0) && own_info().generation == before.generation + 2);
@@ -521,7 +524,7 @@ SCENE(handler_that_snaps_while_ids_change)
     }
     CHECK(setitimer(ITIMER_VIRTUAL, &off, NULL) == 0);
     CHECK(rip_ring->refused_full_count == 0 && own_live_count() <= 7);
-    CHECK(made_count(own_view) == round + recorded_snaps);
+    CHECK(made_count(own_view()) == round + recorded_snaps);
 }
 
 /* A deadline is the registration's: resumed it stays, on whatever thread; a fresh id and a reused slot have none. */

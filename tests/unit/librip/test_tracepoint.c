@@ -10,7 +10,7 @@
 #include <sys/syscall.h>
 
 #include "rip/tracepoint.h"
-#include "unit/writer_test.h"
+#include "unit/scene.h"
 
 static const uint8_t every_type[] = {RIP_TRACEPOINT_INT64, RIP_TRACEPOINT_UINT64, RIP_TRACEPOINT_DOUBLE,
                                      RIP_TRACEPOINT_STRING};
@@ -33,13 +33,13 @@ static void fire(const struct rip_tracepoint *tracepoint)
 /* The number of the newest object's descriptor, -1 = none. */
 static int newest_descriptor(void)
 {
-    char link[RIP_LINK_BYTES], target[64];
+    char link[40], target[64];
     int newest = -1;
 
     for (int descriptor = 3; descriptor < 600; descriptor++) {
         ssize_t bytes;
 
-        rip__describe_descriptor(descriptor, link);
+        snprintf(link, sizeof(link), "/proc/self/fd/%d", descriptor);
         bytes = readlink(link, target, sizeof(target) - 1);
         target[bytes > 0 ? bytes : 0] = '\0';
         if (strstr(target, "memfd:rip-tracepoint") != NULL || strncmp(target, "/dev/shm/#", 10) == 0)
@@ -182,14 +182,14 @@ static int attach(const struct rip_tracepoint *tracepoint)
     struct perf_event_attr attributes = {.size = sizeof(attributes)};
     FILE *file = fopen("/sys/bus/event_source/devices/uprobe/type", "re");
     uintptr_t code = (uintptr_t)tracepoint->probe;
-    char path[RIP_LINK_BYTES];
+    char path[40];
     Dl_info object;
 
     if (file == NULL || fscanf(file, "%u", &attributes.type) != 1)
         cannot("the kernel has no uprobes");
     fclose(file);
     CHECK(dladdr((const void *)code, &object) != 0);
-    rip__describe_descriptor(newest_descriptor(), path);
+    snprintf(path, sizeof(path), "/proc/self/fd/%d", newest_descriptor());
     attributes.config = ((uintptr_t)tracepoint->semaphore - (uintptr_t)object.dli_fbase) << 32;
     attributes.config1 = (uintptr_t)path;
     attributes.config2 = code - (uintptr_t)object.dli_fbase;

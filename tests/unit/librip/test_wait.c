@@ -4,7 +4,7 @@
 #include <sched.h>
 #include <time.h>
 
-#include "unit/writer_test.h"
+#include "unit/scene.h"
 
 static uint32_t owner;
 static char lock[2];
@@ -17,11 +17,6 @@ static uint64_t now_ns(void)
     return (uint64_t)now.tv_sec * UINT64_C(1000000000) + (uint64_t)now.tv_nsec;
 }
 
-static struct rip_view view(void)
-{
-    return rip__writer.view;
-}
-
 static void enter_ring(void)
 {
     make_ring(100);
@@ -31,9 +26,7 @@ static void enter_ring(void)
 
 static enum rip_status copy(struct rip_wait_info *ret_info)
 {
-    struct rip_view of_ring = view();
-
-    return rip_view_wait(&of_ring, rip__slot_index(rip__thread.slot), ret_info);
+    return rip_view_wait(own_view(), slot_index(rip__thread.slot), ret_info);
 }
 
 static bool is_marked(void)
@@ -53,8 +46,8 @@ SCENE(a_mark_is_copied_whole)
     owner = 4711;
     rip_wait_begin(lock, &owner, RIP_WAIT_SHARABLE | RIP_WAIT_ENDS);
     CHECK(copy(&info) == RIP_OK);
-    CHECK(info.slot == rip__slot_index(rip__thread.slot) && info.generation == rip__thread.slot->generation);
-    CHECK(info.id == 7 && info.tid == (uint32_t)gettid() && info.process == rip__writer.process);
+    CHECK(info.slot == slot_index(rip__thread.slot) && info.generation == rip__thread.slot->generation);
+    CHECK(info.id == 7 && info.tid == (uint32_t)gettid() && info.process == 0);
     CHECK(info.flags == (RIP_WAIT_SHARABLE | RIP_WAIT_ENDS) && info.owner == 4711 && info.progress == 1);
     CHECK(info.address == ((uintptr_t)lock & RIP_ENTRY_ADDRESS_MASK));
     CHECK(info.seen_mono_ns >= before_ns && info.seen_mono_ns <= now_ns());
@@ -179,17 +172,13 @@ SCENE(a_coroutine_keeps_its_mark_on_no_thread)
     uint32_t slot;
 
     enter_ring();
-    slot = rip__slot_index(rip__thread.slot);
+    slot = slot_index(rip__thread.slot);
     CHECK(rip_context_init(&there, 8, "eight", 5));
     owner = 8;
     rip_wait_begin(lock, &owner, RIP_WAIT_OWNER_IS_ID | RIP_WAIT_OWNER_LASTS);
     rip_switch(&here, &there);
     rip_wait_end(); /* of the other one, which has none */
-    {
-        struct rip_view of_ring = view();
-
-        CHECK(rip_view_wait(&of_ring, slot, &info) == RIP_OK);
-    }
+    CHECK(rip_view_wait(own_view(), slot, &info) == RIP_OK);
     CHECK(info.tid == 0 && info.owner == 8 && info.flags == (RIP_WAIT_OWNER_IS_ID | RIP_WAIT_OWNER_LASTS));
     rip_switch(&there, &here);
     CHECK(is_marked());
@@ -212,20 +201,16 @@ SCENE(nothing_without_an_id)
 /* The child goes on in the same wait; the mark in its parent's slot is not its own. */
 SCENE(a_child_leaves_its_parents_mark_alone)
 {
-    int status;
-    pid_t child;
-
     enter_ring();
     owner = 5;
     rip_wait_begin(lock, &owner, 0);
-    child = fork();
-    if (child == 0) {
+    if (in_child(fork())) {
         owner = 6;
         rip_wait_look(&owner);
         rip_wait_end();
-        _exit(rip__thread.slot == NULL ? 0 : 1);
+        CHECK(rip__thread.slot == NULL);
+        _exit(0);
     }
-    CHECK(waitpid(child, &status, 0) == child && status == 0);
     CHECK(is_marked() && rip__thread.slot->wait_owner == 5);
 }
 
@@ -259,18 +244,16 @@ static void *marks(void *argument)
 SCENE(a_copy_is_never_of_two_marks)
 {
     struct marking marking = {NULL, false};
-    struct rip_view of_ring;
     pthread_t thread;
 
     enter_ring();
     CHECK(pthread_create(&thread, NULL, marks, &marking) == 0);
     while (__atomic_load_n(&marking.slot, __ATOMIC_ACQUIRE) == NULL)
         sched_yield();
-    of_ring = view();
     for (unsigned copies = 0; copies < COPIES;) {
         struct rip_wait_info info;
 
-        if (rip_view_wait(&of_ring, rip__slot_index(marking.slot), &info) != RIP_OK)
+        if (rip_view_wait(own_view(), slot_index(marking.slot), &info) != RIP_OK)
             continue;
         copies++;
         CHECK(info.owner < 2 && info.flags == info.owner * RIP_WAIT_SHARABLE);

@@ -5,8 +5,8 @@
  *
  * Snap n of id i is at address i << 24 | n, so each entry says whose it is and which.
  */
+#include "unit/scene.h"
 #include "unit/session/session_test.h"
-#include "unit/writer_test.h"
 
 #include <pthread.h>
 #include <sched.h>
@@ -182,22 +182,22 @@ static void run_threads(void *(*const *threads)(void *), size_t count, const cha
 {
     pthread_t handles[8];
     struct drain *drain;
-    struct rip_view view;
+    const struct rip_view *view;
 
     CHECK(rip_create_ring(on_stage(name), 512));
-    view = rip__writer.view;
+    view = own_view();
     CHECK(drain_new(&drain, 1) == 0);
-    drain_pause(drain, &view, 0);
+    drain_pause(drain, view, 0);
     for (size_t i = 0; i < count; i++)
         CHECK(pthread_create(&handles[i], NULL, threads[i], NULL) == 0);
     for (unsigned i = 0; i < 100; i++)
-        drain_pause(drain, &view, pause_ms);
+        drain_pause(drain, view, pause_ms);
     __atomic_store_n(&is_over, true, __ATOMIC_RELAXED);
     for (size_t i = 0; i < count; i++) {
-        drain_pause(drain, &view, 0);
+        drain_pause(drain, view, 0);
         CHECK(pthread_join(handles[i], NULL) == 0);
     }
-    drain_pause(drain, &view, 0);
+    drain_pause(drain, view, 0);
     check_ledger(name);
     drain_free(drain);
 }
