@@ -58,7 +58,7 @@ static int step_through(bool anew, void (*act)(void), int at)
     const struct rip_identity identity = {.id = 7, .tid = 1, .name = "stepped", .name_bytes = 7};
     uint32_t slot;
 
-    rip_init(7, "stepped", 7, 0, 0);
+    begin_id(7, "stepped");
     CHECK(rip__thread.slot != NULL);
     snap(SNAPS);
     slot = slot_index(rip__thread.slot);
@@ -114,7 +114,7 @@ static void add_up(void)
 SCENE(sums_are_right_at_every_instruction)
 {
     make_stage(64);
-    rip_init(1, "bystander", 9, 0, 0);
+    begin_id(1, "bystander");
     snap(BYSTANDER_SNAPS);
     made = BYSTANDER_SNAPS + SNAPS;
     step_through(false, add_up, -1);
@@ -189,7 +189,7 @@ static void end_another(uint64_t ended_before)
     uint64_t next;
     size_t count;
 
-    rip_init(8, "next", 4, 0, 0);
+    begin_id(8, "next");
     CHECK(rip__thread.slot != NULL);
     rip_exit();
     count = rip_view_ended(&rip__writer.view, ended_before, ended, 3, &next);
@@ -215,7 +215,7 @@ SCENE(killed_at_every_instruction)
         rip__slot_sweep(RIP_NO_PROCESS);
     }
     for (uint32_t id = 100; id < 164; id++) {
-        rip_init(id, "x", 1, 0, 0);
+        begin_id(id, "x");
         CHECK(rip__thread.slot != NULL);
     }
 }

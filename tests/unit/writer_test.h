@@ -3,7 +3,7 @@
 #ifndef WRITER_TEST_H
 #define WRITER_TEST_H
 
-#include "unit/scene.h"
+#include "unit/ring_scene.h"
 
 #include "writer.h"
 

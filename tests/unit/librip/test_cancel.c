@@ -10,7 +10,7 @@ static void *create_when_cancelled(void *unused)
 {
     pthread_cancel(pthread_self()); /* takes effect at the next cancellation point, such as open() */
     make_ring(10);
-    rip_init(0, "cancelled", 9, 0, 0);
+    begin_id(0, "cancelled");
     pthread_testcancel();
     CHECK(false);
     return unused;
@@ -26,7 +26,7 @@ SCENE(cancelled_thread)
     CHECK(pthread_join(thread, &result) == 0 && result == PTHREAD_CANCELED);
     CHECK(own_live_count() == 0); /* its id has ended */
     alarm(60);
-    rip_init(0, "main", 4, 0, 0);
+    begin_id(0, "main");
     CHECK(own_live_count() == 1);
 }
 
@@ -39,7 +39,7 @@ static void *register_then_refresh(void *refresh)
     if (refresh != NULL)
         rip_refresh_modules();
     else
-        rip_init(5, "five", 4, 0, 0);
+        begin_id(5, "five");
     for (;;)
         pause();
     return NULL;
@@ -80,7 +80,7 @@ SCENE(cancelled_asynchronously)
     pthread_t thread;
 
     make_ring(10);
-    rip_init(1, "main", 4, 0, 0);
+    begin_id(1, "main");
     pthread_mutex_lock(&rip__writer.mutex);
     CHECK(pthread_create(&thread, NULL, register_then_refresh, NULL) == 0);
     cancel_when_blocked(thread);

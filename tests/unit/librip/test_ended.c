@@ -15,7 +15,7 @@ static uint32_t live_and_end(uint32_t id, unsigned snap_count)
 {
     uint32_t slot;
 
-    rip_init(id, "short", 5, 0, 0);
+    begin_id(id, "short");
     CHECK(rip__thread.slot != NULL);
     slot = slot_index(rip__thread.slot);
     for (unsigned i = 1; i <= snap_count; i++)
@@ -79,7 +79,7 @@ SCENE(what_they_left_stays)
     size_t count;
 
     make_ring(1000);
-    rip_init(7, "seven", 5, 0, 0);
+    begin_id(7, "seven");
     rip_note("the last words", 14);
     for (unsigned i = 1; i <= 40; i++)
         rip_snap_at((const void *)(uintptr_t)i);
@@ -109,7 +109,7 @@ SCENE(the_living_have_not_ended)
     struct rip_id_info info;
 
     make_ring(64);
-    rip_init(1, "one", 3, 0, 0);
+    begin_id(1, "one");
     CHECK(rip_view_id(own_view(), 0, &info) == RIP_OK);
     CHECK(rip_view_ended_id(own_view(), 0, info.generation, &info) == RIP_NOT_LIVE);
     CHECK(rip_view_ended_id(own_view(), 64, 2, &info) == RIP_NOT_LIVE);
@@ -123,7 +123,7 @@ SCENE(oldest_first)
 {
     make_ring(64);
     for (uint32_t id = 1; id <= 64; id++)
-        rip_init(id, "x", 1, 0, 0);
+        begin_id(id, "x");
     for (uint32_t i = 0; i < 64; i++) { /* ends 64 slots, in an order of its own */
         rip_init(1 + i * 37 % 64, NULL, 0, 1, 1);
         rip_exit();
@@ -138,7 +138,7 @@ SCENE(more_are_free_than_are_logged)
 {
     make_ring(1024);
     for (uint32_t id = 1; id <= 1024; id++)
-        rip_init(id, "x", 1, 0, 0);
+        begin_id(id, "x");
     for (uint32_t id = 1; id <= 10; id++) { /* ten are free, and in the log */
         rip_init(id, NULL, 0, 1, 1);
         rip_exit();
@@ -148,7 +148,7 @@ SCENE(more_are_free_than_are_logged)
         rip_init(id, NULL, 0, 1, 1);
         rip_exit();
     }
-    rip_init(2001, "x", 1, 0, 0);
+    begin_id(2001, "x");
     for (uint64_t number = ring_info().ended_count - RIP_ENDED_COUNT; number < ring_info().ended_count; number++)
         CHECK(ended_at(number).slot != slot_index(rip__thread.slot));
 }
@@ -160,7 +160,7 @@ SCENE(oldest_first_of_the_reserved)
     uint32_t slot;
 
     make_ring(1000);
-    rip_init(1, "main", 4, 0, 0);
+    begin_id(1, "main");
     rip__slot_reserve(SLOTS - 1); /* three words of them, one slot is taken */
     rip__writer.filtered = true;
     for (uint32_t i = 0; i < 5 * SLOTS; i++) {
@@ -177,7 +177,7 @@ SCENE(slots_stay_dense)
     for (uint32_t i = 0; i < 5000; i++)
         CHECK(live_and_end(1 + i, 1) <= RIP_ENDED_COUNT);
     for (uint32_t id = 10000; id < 10500; id++)
-        rip_init(id, "x", 1, 0, 0);
+        begin_id(id, "x");
     for (uint32_t i = 0; i < 5000; i++)
         CHECK(live_and_end(1 + i, 1) <= 500 + RIP_ENDED_COUNT);
 }
@@ -191,7 +191,7 @@ SCENE(none_is_lost)
     for (uint32_t slot = 0; slot < 64; slot++)
         rip__slot_at(slot)->generation += slot == 5 ? 2 : 0;
     for (uint32_t id = 1; id <= 64; id++) {
-        rip_init(id, "x", 1, 0, 0);
+        begin_id(id, "x");
         CHECK(rip__thread.slot != NULL);
         CHECK((slot_index(rip__thread.slot) == 5) == (id == 64));
     }
@@ -274,11 +274,11 @@ SCENE(swept_ids_have_ended)
     pid_t pid;
 
     make_ring(64);
-    rip_init(1, "one", 3, 0, 0);
+    begin_id(1, "one");
     pid = fork();
     if (pid == 0) {
         for (uint32_t id = 1; id <= 63; id++) {
-            rip_init(id, "child", 5, 0, 0);
+            begin_id(id, "child");
             rip_snap_at((const void *)(uintptr_t)(1000 + id));
         }
         rip__thread.slot->generation |= 1; /* killed while it was renamed */
@@ -286,7 +286,7 @@ SCENE(swept_ids_have_ended)
     }
     CHECK(end_of(pid) == 1000 + SIGKILL);
     CHECK(ring_info().ended_count == 0);
-    rip_init(2, "two", 3, 0, 0);
+    begin_id(2, "two");
     CHECK(rip__thread.slot != NULL);
     CHECK(ring_info().ended_count == 63 && ring_info().ended_snap_count == 62);
     ended = ended_at(9);
@@ -298,11 +298,11 @@ SCENE(swept_ids_have_ended)
 SCENE(leaving_and_forking)
 {
     make_ring(64);
-    rip_init(1, "one", 3, 0, 0);
+    begin_id(1, "one");
     rip_snap();
     if (in_child(fork())) {
         rip_snap(); /* of nobody */
-        rip_init(2, "two", 3, 0, 0);
+        begin_id(2, "two");
         rip_snap();
         CHECK(ring_info().ended_count == 0 && made_count(own_view()) == 2);
         rip__leave(false);
@@ -325,7 +325,7 @@ SCENE(snaps_are_counted)
     rip_init(2, NULL, 0, 3, 9); /* or goes on with */
     rip_snap();
     CHECK(ring_info().ended_count == 1);
-    rip_init(2, "two", 3, 0, 0); /* begins anew */
+    begin_id(2, "two"); /* begins anew */
     CHECK(ring_info().ended_count == 2 && ring_info().ended_snap_count == 302);
     rip_snap();
     CHECK(made_count(own_view()) == 303);

@@ -47,7 +47,7 @@ SCENE(disabled)
     setenv("RIP_DISABLE", "1", 1);
     make_ring(100);
     CHECK(rip_ring == NULL && count_on_stage() == 0);
-    rip_init(1, "main", 4, 0, 0);
+    begin_id(1, "main");
     rip_snap();
     rip_idle();
     CHECK(rip__thread.slot == NULL);
@@ -108,14 +108,14 @@ SCENE(capacity_zero_is_pid_max)
     close(descriptor);
     make_ring(0);
     CHECK(rip_ring->slot_capacity >= strtoul(text, NULL, 10));
-    rip_init(UINT32_MAX, "largest id", 10, 0, 0);
+    begin_id(UINT32_MAX, "largest id");
     CHECK(rip__thread.slot != NULL && rip_tid == -1);
 }
 
 SCENE(largest_ring)
 {
     make_ring(RIP_CAPACITY_MAX);
-    rip_init(1, "one", 3, 0, 0);
+    begin_id(1, "one");
     CHECK(rip__thread.slot != NULL);
 }
 
@@ -309,7 +309,7 @@ SCENE(ramfs)
 {
     mount_small("ramfs", NULL);
     CHECK(rip_create_ring(on_stage("small/ring"), 100));
-    rip_init(5, "five", 4, 0, 0);
+    begin_id(5, "five");
     CHECK(rip__thread.slot != NULL);
 }
 
@@ -321,12 +321,12 @@ SCENE(after_a_failure)
     if (in_child(fork())) {
         CHECK(!rip__fork_unnoticed());
         CHECK(rip_create_ring(on_stage("ring2"), 5));
-        rip_init(1, "one", 3, 0, 0);
+        begin_id(1, "one");
         CHECK(rip__thread.slot != NULL && rip__writer.process == 0);
         _exit(0);
     }
     CHECK(rip_create_ring(on_stage("ring3"), 5));
-    rip_init(1, "one", 3, 0, 0);
+    begin_id(1, "one");
     CHECK(rip__thread.slot != NULL && rip__writer.process == 0);
 }
 
@@ -340,7 +340,7 @@ static void check_sparse_when_locked(void)
     CHECK(stat(on_stage("ring"), &status) == 0);
     CHECK(status.st_size > 1500000000);
     CHECK(status.st_blocks * 512 < 1 << 20);
-    rip_init(1, "one", 3, 0, 0);
+    begin_id(1, "one");
     rip_snap();
     CHECK(rip_ctr == 1);
 }
@@ -358,7 +358,7 @@ SCENE(memory_locked_later_stays_sparse)
     struct stat status;
 
     make_ring(4000000);
-    rip_init(1, "one", 3, 0, 0);
+    begin_id(1, "one");
     if (mlockall(MCL_CURRENT | MCL_FUTURE) < 0)
         cannot("mlockall() is not allowed here");
     for (uint32_t id = 2; id < 10000; id++)

@@ -11,7 +11,7 @@
 static void enter_ring(void)
 {
     make_ring(100);
-    rip_init(1, "parent", 6, 0, 0);
+    begin_id(1, "parent");
     snap_times(10);
 }
 
@@ -41,7 +41,7 @@ SCENE(child_never_touches_the_parents_slot)
         snap_a_lot();
         rip_exit();
         CHECK(memcmp(&before, slot, sizeof(before)) == 0);
-        rip_init(1, "child", 5, 0, 0); /* the same id, of another process */
+        begin_id(1, "child"); /* the same id, of another process */
         CHECK(rip__thread.slot != NULL && rip__thread.slot != slot && rip__thread.slot->process == 1);
         snap_a_lot();
         CHECK(memcmp(&before, slot, sizeof(before)) == 0);
@@ -95,17 +95,14 @@ SCENE(handler_that_snaps_during_fork)
     CHECK(signal(SIGUSR1, snap_in_handler) != SIG_ERR);
     for (unsigned i = 0; i < 200; i++) {
         uint64_t count = slot->count;
-        pid_t pid;
 
         raise(SIGUSR1);
         CHECK(slot->count == count + 1);
-        pid = fork();
-        if (pid == 0) {
+        if (in_child(fork())) {
             for (unsigned n = 0; n < 20; n++)
                 raise(SIGUSR1);
             _exit(0);
         }
-        CHECK(end_of(pid) == 0);
         CHECK(slot->count == count + 1);
     }
 }
@@ -177,7 +174,7 @@ SCENE(embryo_is_kept_and_born)
     if (pid == 0) {
         signal_pipe(done);
         await(go);
-        rip_init(1, "child", 5, 0, 0);
+        begin_id(1, "child");
         signal_pipe(done);
         await(go);
         _exit(0);
@@ -237,7 +234,7 @@ SCENE(double_fork_daemon)
             _exit(0);
         signal_pipe(done);
         await(go);
-        rip_init(1, "daemon", 6, 0, 0);
+        begin_id(1, "daemon");
         CHECK(rip__thread.slot != NULL);
         signal_pipe(done);
         await(go);
@@ -265,7 +262,7 @@ SCENE(parent_gone_before_the_child_runs)
             enter_ring();
             if (fork() == 0) {
                 sleep_ms(5);
-                rip_init(1, "child", 5, 0, 0);
+                begin_id(1, "child");
                 CHECK(rip__thread.slot != NULL);
                 await(done);
                 _exit(0);
@@ -314,7 +311,7 @@ SCENE(stolen_embryo)
     if (in_child(fork())) {
         rip__process_at(1)->generation++;
         rip__process_at(1)->state = RIP_PROCESS_LIVE;
-        rip_init(1, "child", 5, 0, 0);
+        begin_id(1, "child");
         CHECK(rip__thread.slot != NULL && rip__thread.slot->process == 2);
         CHECK(info_of(own_view(), 2).flags == (RIP_PROCESS_HAS_HOLDER_LOCK | RIP_PROCESS_HAS_LIFE_LOCK));
         _exit(0);
@@ -342,11 +339,11 @@ SCENE(child_has_no_descriptor_of_the_ring)
         CHECK((info_of(own_view(), 1).flags & RIP_PROCESS_HAS_LIFE_LOCK) != 0);
         if (in_child(fork())) {
             CHECK(count_descriptors_of_ring() == 0);
-            rip_init(3, "grandchild", 10, 0, 0);
+            begin_id(3, "grandchild");
             CHECK(count_descriptors_of_ring() == 1);
             _exit(0);
         }
-        rip_init(2, "child", 5, 0, 0);
+        begin_id(2, "child");
         CHECK(count_descriptors_of_ring() == 1);
         CHECK(info_of(own_view(), 1).flags == (RIP_PROCESS_HAS_HOLDER_LOCK | RIP_PROCESS_HAS_LIFE_LOCK));
         _exit(0);
@@ -371,7 +368,7 @@ SCENE(child_that_drops_its_uid)
     if (in_child(fork())) {
         CHECK(setresgid(61001, 61001, 61001) == 0 && setresuid(61001, 61001, 61001) == 0);
         CHECK(truncate(on_stage("ring"), 0) < 0 && errno == EACCES);
-        rip_init(2, "child", 5, 0, 0);
+        begin_id(2, "child");
         CHECK(rip__thread.slot != NULL && count_descriptors_of_ring() == 0);
         snap_a_lot();
         CHECK(info_of(own_view(), 1).flags == RIP_PROCESS_HAS_LIFE_LOCK && info_of(own_view(), 1).uid == 61001);
@@ -406,7 +403,7 @@ SCENE(vfork_changes_nothing)
     CHECK(rip__epoch == epoch && rip__thread.slot == slot && rip_ring->process_high_water == high_water);
     rip_snap();
     CHECK(slot->count == 12);
-    rip_init(2, "two", 3, 0, 0);
+    begin_id(2, "two");
     CHECK(rip__thread.slot != NULL);
 }
 
@@ -434,7 +431,7 @@ SCENE(bare_system_call)
         alarm(60);
         rip_exit(); /* the first cold call finds out */
         CHECK(memcmp(&before, slot, sizeof(before)) == 0);
-        rip_init(1, "child", 5, 0, 0);
+        begin_id(1, "child");
         CHECK(rip__thread.slot != NULL && rip__thread.slot != slot && rip__thread.slot->process == 1);
         snap_a_lot();
         CHECK(memcmp(&before, slot, sizeof(before)) == 0);
@@ -481,7 +478,7 @@ SCENE(bare_system_call_then_fork)
     if (in_child((pid_t)syscall(SYS_clone, SIGCHLD, NULL, NULL, NULL, NULL))) {
         alarm(10);
         if (in_child(fork())) {
-            rip_init(1, "grandchild", 10, 0, 0);
+            begin_id(1, "grandchild");
             CHECK(rip__thread.slot != NULL);
             _exit(0);
         }
@@ -496,7 +493,7 @@ static pthread_barrier_t all_at_once;
 static void *register_at_once(void *unused)
 {
     pthread_barrier_wait(&all_at_once);
-    rip_init(0, "thread", 6, 0, 0);
+    begin_id(0, "thread");
     CHECK(rip__thread.slot != NULL && rip__thread.slot->process == rip__writer.process);
     pthread_barrier_wait(&all_at_once);
     return unused;
@@ -529,7 +526,7 @@ SCENE(bare_system_call_then_threads)
 static void *register_without_end(void *unused)
 {
     for (;;) {
-        rip_init(0, "busy", 4, 0, 0);
+        begin_id(0, "busy");
         rip_snap();
         rip_exit();
     }
@@ -549,7 +546,7 @@ SCENE(fork_while_others_register)
 
         if (pid == 0) {
             alarm(60);
-            rip_init(0, "child", 5, 0, 0);
+            begin_id(0, "child");
             CHECK(rip__thread.slot != NULL);
             rip_refresh_modules(); /* the loader has a lock of its own, which no fork handler frees */
             rip_exit();
@@ -576,7 +573,7 @@ SCENE(chain_of_children)
         }
         if (depth % 2 == 0)
             rip_refresh_modules();
-        rip_init(1, "child", 5, 0, 0);
+        begin_id(1, "child");
         for (unsigned i = 0; i < 10; i++)
             rip_snap();
         CHECK(rip__thread.slot->process == depth && own_live_count() == depth + 1);
@@ -606,12 +603,12 @@ SCENE(child_that_forks_before_it_registers)
     enter_ring();
     if (fork() == 0) {
         if (in_child(fork())) {
-            rip_init(3, "worker", 6, 0, 0);
+            begin_id(3, "worker");
             CHECK(rip__writer.process == 2);
             check_life_lock_is_real();
             _exit(0);
         }
-        rip_init(2, "supervisor", 10, 0, 0);
+        begin_id(2, "supervisor");
         CHECK(rip__writer.process == 1 && rip__thread.slot != NULL);
         signal_pipe(done);
         await(go);
@@ -631,11 +628,11 @@ SCENE(embryo_is_not_inherited)
     enter_ring();
     if (in_child(fork())) {
         if (in_child((pid_t)syscall(SYS_clone, SIGCHLD, NULL, NULL, NULL, NULL))) {
-            rip_init(3, "grandchild", 10, 0, 0);
+            begin_id(3, "grandchild");
             CHECK(rip__writer.process == 2);
             _exit(0);
         }
-        rip_init(2, "child", 5, 0, 0);
+        begin_id(2, "child");
         CHECK(rip__writer.process == 1);
         _exit(0);
     }

@@ -131,7 +131,7 @@ SCENE(nothing_new_costs_nothing)
     for (unsigned i = 1; i < 20; i++) {
         uint32_t count = module_count(0);
 
-        rip_init(i, "x", 1, 0, 0);
+        begin_id(i, "x");
         rip_refresh_modules();
         CHECK(module_count(0) == count && rip_ring->module_high_water == count);
     }
@@ -155,14 +155,14 @@ SCENE(loaded_later)
     void *handle;
 
     make_ring(100);
-    rip_init(1, "one", 3, 0, 0);
+    begin_id(1, "one");
     address = load(LIBRARY_A, &handle);
     CHECK(!find_module(0, address, &info));
     rip_refresh_modules();
     CHECK(find_module(0, address, &info) && path_ends(&info, LIBRARY_A) && info.bias == address);
     address = load(LIBRARY_B, &handle);
     CHECK(!find_module(0, address, &info));
-    rip_init(2, "two", 3, 0, 0); /* notices by itself */
+    begin_id(2, "two"); /* notices by itself */
     CHECK(find_module(0, address, &info) && path_ends(&info, LIBRARY_B));
 }
 
@@ -176,7 +176,7 @@ SCENE(learnt_by_an_address)
 
     CHECK(!rip__modules_learn((uintptr_t)module_count)); /* there is no ring */
     make_ring(100);
-    rip_init(1, "one", 3, 0, 0);
+    begin_id(1, "one");
     count = module_count(0);
     address = load(LIBRARY_A, &handle);
     errno = 77;
@@ -200,7 +200,7 @@ SCENE(preloaded_learns_what_calls)
     CHECK(readlink("/proc/self/exe", path, sizeof(path) - 1) > 0);
     rip__set_preloaded(0);
     make_ring(100);
-    rip_init(0, "main", 4, 0, 0);
+    begin_id(0, "main");
     rip_refresh_modules();
     CHECK(module_count(0) == 0);
     CHECK(rip__modules_learn(address) && module_count(0) == 2);
@@ -218,7 +218,7 @@ SCENE(nothing_to_be_learnt)
     uint32_t count;
 
     CHECK(page != MAP_FAILED && rip_create_ring(on_stage("ring"), 100));
-    rip_init(1, "one", 3, 0, 0);
+    begin_id(1, "one");
     count = module_count(0);
     CHECK(rip__modules_learn((uintptr_t)page));
     CHECK(rip__modules_learn((uintptr_t)module_count));
@@ -251,7 +251,7 @@ static int fork_inside(struct dl_phdr_info *info, size_t size, void *data)
     (void)info;
     (void)size;
     if (pid == 0) {
-        rip_init(2, "two", 3, 0, 0);
+        begin_id(2, "two");
         CHECK(rip__modules_learn(address + 64));
         _exit(find_module(rip__writer.process, address, &(struct rip_module_info){0}) ? 0 : 1);
     }
@@ -266,7 +266,7 @@ SCENE(learnt_in_a_child_while_the_loader_is_locked)
     void *handle;
 
     make_ring(100);
-    rip_init(1, "one", 3, 0, 0);
+    begin_id(1, "one");
     address = load(LIBRARY_A, &handle);
     dl_iterate_phdr(fork_inside, &address);
 }
@@ -301,7 +301,7 @@ SCENE(children_share_entries)
         uint64_t address;
         void *handle;
 
-        rip_init(1, "child", 5, 0, 0);
+        begin_id(1, "child");
         CHECK(module_count(1) == count && rip_ring->module_high_water == high_water);
         address = load(LIBRARY_A, &handle);
         rip_refresh_modules();

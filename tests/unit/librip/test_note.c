@@ -36,7 +36,7 @@ SCENE(nothing_before)
     rip_note("no ring", 7);
     make_noted_ring(64);
     rip_note("no id", 5);
-    rip_init(7, "seven", 5, 0, 0);
+    begin_id(7, "seven");
     CHECK(says(""));
     rip_note("GET /checkout?id=7", 18);
     CHECK(says("GET /checkout?id=7"));
@@ -50,7 +50,7 @@ SCENE(any_bytes_of_any_length)
     char text[300];
 
     make_noted_ring(64);
-    rip_init(7, "seven", 5, 0, 0);
+    begin_id(7, "seven");
     for (unsigned i = 0; i < sizeof(text); i++)
         text[i] = (char)(i * 37); /* NUL and no valid UTF-8 among them */
     for (size_t i = 0; i < COUNT_OF(lengths); i++) {
@@ -64,24 +64,24 @@ SCENE(any_bytes_of_any_length)
 SCENE(it_is_the_registrations)
 {
     make_noted_ring(64);
-    rip_init(7, "seven", 5, 0, 0);
+    begin_id(7, "seven");
     rip_note("of seven", 8);
     rip_snap();
-    rip_init(8, "eight", 5, 0, 0);
+    begin_id(8, "eight");
     CHECK(says(""));
     rip_note("of eight", 8);
     rip_init(7, NULL, 0, 1, 1);
     CHECK(says("of seven"));
     rip_init(7, "renamed", 7, 1, 1);
     CHECK(says("of seven"));
-    rip_init(7, "seven", 5, 0, 0); /* fresh */
+    begin_id(7, "seven"); /* fresh */
     CHECK(says(""));
     rip_note("again", 5);
     rip_exit();
     for (uint32_t id = 9; id <= 70; id++)
-        rip_init(id, "other", 5, 0, 0);
+        begin_id(id, "other");
     CHECK(slot_index(rip__thread.slot) != 0);
-    rip_init(71, "last", 4, 0, 0); /* in the slot of seven */
+    begin_id(71, "last"); /* in the slot of seven */
     CHECK(says("") && slot_index(rip__thread.slot) == 0);
     CHECK(slot_says(1, "of eight", 8));
 }
@@ -91,7 +91,7 @@ SCENE(coroutines_have_their_own)
     struct rip_context main_context, first, second;
 
     make_noted_ring(64);
-    rip_init(1, "main", 4, 0, 0);
+    begin_id(1, "main");
     rip_note("main", 4);
     CHECK(rip_context_init(&first, 2, "first", 5) && rip_context_init(&second, 3, "second", 6));
     rip_switch(&main_context, &first);
@@ -125,7 +125,7 @@ SCENE(without_memory_there_is_no_id)
 {
     make_noted_ring(64);
     rip__writer.geometry.note_offset = UINT64_C(1) << 46; /* where nothing is mapped */
-    rip_init(7, "seven", 5, 0, 0);
+    begin_id(7, "seven");
     CHECK(rip__thread.slot == NULL && rip_ring->refused_memory_count == 1);
     rip_note("nowhere", 7);
 }
@@ -133,12 +133,12 @@ SCENE(without_memory_there_is_no_id)
 SCENE(a_child_of_fork_has_none_until_it_registers)
 {
     make_noted_ring(64);
-    rip_init(7, "seven", 5, 0, 0);
+    begin_id(7, "seven");
     rip_note("parent", 6);
     if (in_child(fork())) {
         rip_note("stray", 5);
         CHECK(slot_says(0, "parent", 6));
-        rip_init(8, "eight", 5, 0, 0);
+        begin_id(8, "eight");
         CHECK(says(""));
         rip_note("child", 5);
         CHECK(says("child"));
@@ -154,7 +154,7 @@ SCENE(rings_of_the_preload_library_have_none)
     rip__set_preloaded(0);
     make_ring(64);
     CHECK(rip_ring->note_offset == 0 && rip_ring->note_stride_bytes == 0);
-    rip_init(7, "seven", 5, 0, 0);
+    begin_id(7, "seven");
     rip_note("unheard", 7);
     CHECK(rip__thread.slot != NULL && copy(0, &info) == RIP_NOT_LIVE);
 }
@@ -163,7 +163,7 @@ static pthread_barrier_t turn;
 
 static void *note_again_and_again(void *unused)
 {
-    rip_init(8, "eight", 5, 0, 0);
+    begin_id(8, "eight");
     for (unsigned i = 0; i < 4; i++) {
         rip_note("worker", 6);
         pthread_barrier_wait(&turn); /* to leave, */
@@ -179,7 +179,7 @@ SCENE(threads_of_a_ring_that_was_left)
     pthread_t worker;
 
     make_noted_ring(64);
-    rip_init(7, "seven", 5, 0, 0);
+    begin_id(7, "seven");
     slot = rip__thread.slot;
     CHECK(pthread_barrier_init(&turn, NULL, 2) == 0);
     CHECK(pthread_create(&worker, NULL, note_again_and_again, NULL) == 0);
@@ -192,7 +192,7 @@ SCENE(threads_of_a_ring_that_was_left)
     pthread_barrier_wait(&turn);
     pthread_barrier_wait(&turn);
     CHECK(rip_create_ring(on_stage("other"), 64));
-    rip_init(7, "seven", 5, 0, 0);
+    begin_id(7, "seven");
     CHECK(rip__thread.slot != slot);
     rip_note("first", 5);
     pthread_barrier_wait(&turn);

@@ -17,7 +17,7 @@ static pid_t start_with_ring(void (*then)(void))
     if (pid == 0) {
         alarm(SCENE_SECONDS);
         make_ring(100);
-        rip_init(1, "one", 3, 0, 0);
+        begin_id(1, "one");
         signal_pipe(ready);
         then();
         _exit(0);
@@ -184,7 +184,7 @@ SCENE(leaving_to_exec)
     struct looker looker;
 
     make_ring(100);
-    rip_init(1, "one", 3, 0, 0);
+    begin_id(1, "one");
     rip_snap();
     looker = look(on_stage("ring"));
     rip__leave(RIP_LEAVE_TO_EXEC);
@@ -204,7 +204,7 @@ static pid_t child_that_execs(int go[2])
 
     if (pid != 0)
         return pid;
-    rip_init(2, "child", 5, 0, 0);
+    begin_id(2, "child");
     await(go);
     rip__leave(RIP_LEAVE_TO_EXEC);
     _exit(0);
@@ -219,7 +219,7 @@ SCENE(leaving_to_exec_beside_others)
 
     CHECK(pipe(go) == 0 && pipe(last) == 0);
     make_ring(100);
-    rip_init(1, "one", 3, 0, 0);
+    begin_id(1, "one");
     looker = look(on_stage("ring"));
     pid = child_that_execs(go);
     signal_pipe(go);
@@ -242,7 +242,7 @@ static void check_child(bool with_descriptors)
 
     if (!with_descriptors)
         close_all();
-    rip_init(1, "child", 5, 0, 0);
+    begin_id(1, "child");
     CHECK(rip__thread.slot != NULL && rip__writer.entered);
     CHECK(rip__file_is_ring(rip__ring_fd()));
     if (in_child(fork())) {
@@ -259,7 +259,7 @@ static void check_child(bool with_descriptors)
 static void play_child(bool with_descriptors)
 {
     make_ring(100);
-    rip_init(1, "parent", 6, 0, 0);
+    begin_id(1, "parent");
     if (fork() == 0)
         check_child(with_descriptors);
     CHECK(end_of(-1) == 0);
@@ -284,7 +284,7 @@ SCENE(child_that_cannot_find_the_file)
     CHECK(link("/dev/null", on_stage("ring")) == 0 || symlink("/dev/null", on_stage("ring")) == 0);
     close_all();
     if (in_child(fork())) {
-        rip_init(1, "child", 5, 0, 0);
+        begin_id(1, "child");
         CHECK(rip__thread.slot != NULL);
         CHECK(info_of(own_view(), 1).flags == 0);
         _exit(0);
@@ -334,13 +334,13 @@ SCENE(process_without_its_main_thread_is_alive)
 SCENE(leaving_removes_the_file)
 {
     make_ring(100);
-    rip_init(1, "one", 3, 0, 0);
-    rip_init(2, "two", 3, 0, 0);
+    begin_id(1, "one");
+    begin_id(2, "two");
     rip__leave(RIP_LEAVE_LAST);
     CHECK(count_on_stage() == 0 && own_live_count() == 0);
     CHECK(rip_tid == 0 && rip__thread.slot == NULL);
     CHECK(info_of(own_view(), 0).state == RIP_PROCESS_EXITED);
-    rip_init(3, "three", 5, 0, 0);
+    begin_id(3, "three");
     CHECK(rip__thread.slot == NULL && own_live_count() == 0);
     rip__leave(RIP_LEAVE_LAST);
 }
@@ -379,7 +379,7 @@ SCENE(leaving_with_a_child_alive)
     if (pid == 0) {
         await(go);
         CHECK(access(on_stage("ring"), F_OK) == 0);
-        rip_init(1, "child", 5, 0, 0);
+        begin_id(1, "child");
         CHECK(rip__thread.slot != NULL);
         rip__leave(RIP_LEAVE_LAST);
         CHECK(access(on_stage("ring"), F_OK) < 0);
@@ -398,12 +398,12 @@ SCENE(another_ring_after_leaving)
 
     make_ring(100);
     CHECK(rip_context_init(&context, 5, "five", 4));
-    rip_init(1, "one", 3, 0, 0);
+    begin_id(1, "one");
     rip__leave(RIP_LEAVE_LAST);
     rip__forget_ring();
     CHECK(rip_ring == NULL && rip__ring_fd() == -1);
     CHECK(rip_create_ring(on_stage("second"), 100));
-    rip_init(1, "one", 3, 0, 0);
+    begin_id(1, "one");
     CHECK(rip__thread.slot != NULL && own_live_count() == 1);
     CHECK(info_of(own_view(), 0).module_count != 0);
     rip_switch(NULL, &context); /* of the old ring: inert */
@@ -432,7 +432,7 @@ SCENE(descriptor_moves_with_its_lock)
 static void enter_and(void (*then)(void))
 {
     if (fork() == 0) {
-        rip_init(1, "child", 5, 0, 0);
+        begin_id(1, "child");
         CHECK(rip__thread.slot != NULL);
         then();
         _exit(0);
@@ -479,7 +479,7 @@ SCENE(too_many_processes)
     make_ring(256); /* 64 records */
     for (unsigned i = 0; i < 70; i++) {
         if (fork() == 0) {
-            rip_init(1, "child", 5, 0, 0);
+            begin_id(1, "child");
             rip_snap();
             signal_pipe(done);
             await(go);

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <sys/wait.h>
 
-#include "unit/scene.h"
+#include "unit/ring_scene.h"
 
 static uint64_t enter(const char *file, const char *function, uint32_t first_line)
 {
@@ -39,7 +39,7 @@ SCENE(a_line_is_a_location)
     CHECK(enter("app/order.rb", "Order#place", 10) == place);
     CHECK(enter("app/order.rb", "Order#place", 11) != place);
     CHECK(enter("app/orders.rb", "rder#place", 10) != place);
-    rip_init(7, "seven", 5, 0, 0);
+    begin_id(7, "seven");
     rip_snap_at(RIP_SCRIPT_LINE(place, 12));
     rip_snap_at(RIP_SCRIPT_LINE(other, 0));
     CHECK(rip_view_trail(own_view(), slot_index(rip__thread.slot), trail, &count) == RIP_OK && count == 2);
@@ -91,10 +91,10 @@ SCENE(forked_processes_share_the_table)
     uint64_t before, after;
 
     make_ring(64);
-    rip_init(0, "parent", 6, 0, 0);
+    begin_id(0, "parent");
     before = enter("app.py", "before", 1);
     if (in_child(fork())) {
-        rip_init(0, "child", 5, 0, 0);
+        begin_id(0, "child");
         CHECK(enter("app.py", "before", 1) == before && enter("app.py", "after", 2) != 0);
         _exit(0);
     }

@@ -13,7 +13,7 @@ SCENE(full_ring_refuses)
 {
     make_ring(64);
     for (uint32_t id = 1; id <= 64; id++) {
-        rip_init(id, "x", 1, 0, 0);
+        begin_id(id, "x");
         CHECK(slot_index(own_slot()) == id - 1); /* dense */
     }
     rip_init(1000, "refused", 7, 2, 3);
@@ -24,7 +24,7 @@ SCENE(full_ring_refuses)
     CHECK(globals_are(0, 0, 0));
     rip_init(30, NULL, 0, 0, 0);
     rip_exit();
-    rip_init(1000, "now", 3, 0, 0);
+    begin_id(1000, "now");
     CHECK(slot_index(own_slot()) == 29); /* the lowest that is free */
     CHECK(rip_ring->refused_full_count == 1);
 }
@@ -35,21 +35,21 @@ SCENE(slots_of_the_dead_are_swept)
     pid_t pid;
 
     make_ring(64);
-    rip_init(1, "one", 3, 0, 0);
+    begin_id(1, "one");
     pid = fork();
     if (pid == 0) {
         for (uint32_t id = 1; id <= 63; id++)
-            rip_init(id, "child", 5, 0, 0);
+            begin_id(id, "child");
         CHECK(rip__thread.slot != NULL && rip_ring->refused_full_count == 0);
         kill(getpid(), SIGKILL);
     }
     CHECK(end_of(pid) == 1000 + SIGKILL);
     CHECK(own_live_count() == 64);
     for (uint32_t id = 1; id <= 64; id++) {
-        rip_init(id, "parent", 6, 0, 0);
+        begin_id(id, "parent");
         CHECK(rip__thread.slot != NULL);
     }
-    rip_init(65, "refused", 7, 0, 0);
+    begin_id(65, "refused");
     CHECK(rip__thread.slot == NULL && rip_ring->refused_full_count == 1);
 }
 
@@ -62,7 +62,7 @@ SCENE(claimed_slots_of_the_dead_are_swept)
     pid = fork();
     if (pid == 0) {
         for (uint32_t id = 1; id <= 64; id++) {
-            rip_init(id, "child", 5, 0, 0);
+            begin_id(id, "child");
             rip_ring->slot_hint = 0;
         }
         for (uint32_t i = 0; i < 64; i++)
@@ -71,7 +71,7 @@ SCENE(claimed_slots_of_the_dead_are_swept)
         kill(getpid(), SIGKILL);
     }
     CHECK(end_of(pid) == 1000 + SIGKILL);
-    rip_init(1, "parent", 6, 0, 0);
+    begin_id(1, "parent");
     CHECK(rip__thread.slot != NULL);
 }
 
@@ -80,10 +80,10 @@ SCENE(claimed_slots_of_the_dead_are_swept)
 SCENE(claimed_slots_are_swept_before_the_record_is_reused)
 {
     make_ring(100);
-    rip_init(1, "one", 3, 0, 0);
+    begin_id(1, "one");
     for (unsigned i = 1; i < rip__writer.geometry.process_capacity; i++) {
         if (in_child(fork())) {
-            rip_init(2, "two", 3, 0, 0);
+            begin_id(2, "two");
             if (i == 1)
                 rip__slot_at(5)->state = (uint16_t)(RIP_SLOT_CLAIMED | rip__writer.process << RIP_SLOT_OWNER_SHIFT);
             _exit(0);
@@ -91,7 +91,7 @@ SCENE(claimed_slots_are_swept_before_the_record_is_reused)
     }
     CHECK(rip__slot_at(5)->state == (RIP_SLOT_CLAIMED | 1u << RIP_SLOT_OWNER_SHIFT));
     if (in_child(fork())) {
-        rip_init(3, "three", 5, 0, 0);
+        begin_id(3, "three");
         CHECK(rip__writer.process == 1);
         CHECK(rip__slot_at(5)->state == RIP_SLOT_FREE || rip__slot_at(5)->process == 1);
         CHECK(rip__slot_at(5)->state != (RIP_SLOT_CLAIMED | 1u << RIP_SLOT_OWNER_SHIFT));
@@ -109,16 +109,16 @@ SCENE(slots_of_the_living_are_not_swept)
     pid = fork();
     if (pid == 0) {
         for (uint32_t id = 1; id <= 64; id++)
-            rip_init(id, "child", 5, 0, 0);
+            begin_id(id, "child");
         signal_pipe(ready);
         pause();
     }
     await(ready);
-    rip_init(1, "parent", 6, 0, 0);
+    begin_id(1, "parent");
     CHECK(rip__thread.slot == NULL && own_live_count() == 64);
     CHECK(kill(pid, SIGKILL) == 0 && end_of(pid) == 1000 + SIGKILL);
     rip__writer.swept_boot_ns = 0; /* a second later */
-    rip_init(1, "parent", 6, 0, 0);
+    begin_id(1, "parent");
     CHECK(rip__thread.slot != NULL);
 }
 
@@ -126,11 +126,11 @@ enum { CROWD = 4, CROWD_ROUNDS = 3000 };
 
 static void jostle(unsigned seed)
 {
-    rip_init(0, "jostler", 7, 0, 0);
+    begin_id(0, "jostler");
     for (unsigned round = 0; round < CROWD_ROUNDS; round++) {
         uint32_t id = 1 + (uint32_t)rand_r(&seed) % 20;
 
-        rip_init(id, "x", 1, 0, 0);
+        begin_id(id, "x");
         CHECK(own_slot()->process == rip__writer.process && own_slot()->id == id);
         CHECK(own_slot()->state == RIP_SLOT_LIVE);
         rip_snap();
@@ -154,7 +154,7 @@ SCENE(many_processes_share_the_bitmap)
         CHECK(end_of(-1) == 0);
     CHECK(own_live_count() == 0 && rip_ring->refused_full_count == 0);
     for (uint32_t id = 1; id <= 256; id++) {
-        rip_init(id, "x", 1, 0, 0);
+        begin_id(id, "x");
         CHECK(rip__thread.slot != NULL);
     }
 }

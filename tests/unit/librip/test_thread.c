@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_thread.c - which id is on which thread, fresh or resumed, and the globals: librip/thread.c. */
-#include "unit/scene.h"
+#include "unit/ring_scene.h"
 
 #include <pthread.h>
 #include <sys/time.h>
@@ -94,7 +94,7 @@ SCENE(long_and_strange_names)
     CHECK(info.name_bytes == RIP_NAME_BYTES && memcmp(info.name, name, RIP_NAME_BYTES) == 0);
     rip_init(2, NULL, 77, 0, 0);
     CHECK(own_info().name_bytes == 0);
-    rip_init(3, "", 0, 0, 0);
+    begin_id(3, "");
     CHECK(own_info().name_bytes == 0);
 }
 
@@ -154,11 +154,11 @@ SCENE(fresh_or_resumed)
         struct rip_slot *slot;
         size_t count;
 
-        rip_init(5, "same", 4, 0, 0);
+        begin_id(5, "same");
         slot = own_slot();
         snap_times(again->snaps);
         count = own_trail(before);
-        rip_init(6, "between", 7, 0, 0);
+        begin_id(6, "between");
         rip_init(5, again->name, 5, (uint8_t)again->idx, (uint8_t)again->ctr);
         CHECK(own_slot() == slot);
         CHECK(globals_are(5, again->idx, again->ctr));
@@ -203,12 +203,12 @@ SCENE(fresh_is_seen_by_generation)
     uint32_t generation;
 
     make_ring(10);
-    rip_init(5, "five", 4, 0, 0);
+    begin_id(5, "five");
     generation = own_info().generation;
     snap_times(3);
     rip_init(5, "five", 4, 3, 3);
     CHECK(own_info().generation == generation);
-    rip_init(5, "five", 4, 0, 0);
+    begin_id(5, "five");
     CHECK(own_info().generation == generation + 2 && own_info().progress == 0);
     CHECK(rip_ring->registered_count == 2);
 }
@@ -228,7 +228,7 @@ SCENE(who_is_renamed_is_the_same)
     struct rip_id_info before;
 
     make_ring(10);
-    rip_init(5, "five", 4, 0, 0);
+    begin_id(5, "five");
     snap_times(3);
     before = own_info();
     CHECK(name_is("five", 0));
@@ -246,7 +246,7 @@ SCENE(who_is_renamed_is_the_same)
     CHECK(name_is("pet", (4 + 400) % 256 | 1));
     rename_own("lima", 4);
     CHECK(name_is("lima", (4 + 402) % 256));
-    rip_init(5, "anew", 4, 0, 0);
+    begin_id(5, "anew");
     CHECK(name_is("anew", 0) && own_info().generation == before.generation + 2);
 }
 
@@ -257,11 +257,11 @@ SCENE(several_ids_on_one_thread)
     struct rip_slot *first;
 
     make_ring(10);
-    rip_init(1, "one", 3, 0, 0);
+    begin_id(1, "one");
     first = own_slot();
     CHECK(own_info().kind == RIP_KIND_THREAD);
     snap_times(5);
-    rip_init(2, "two", 3, 0, 0);
+    begin_id(2, "two");
     CHECK(own_slot() != first && own_info().kind == RIP_KIND_COROUTINE);
     CHECK(first->tid == 0 && first->kind == RIP_KIND_COROUTINE);
     CHECK(own_live_count() == 2);
@@ -294,7 +294,7 @@ SCENE(id_moves_to_another_thread)
 
     make_ring(10);
     pthread_barrier_init(&meeting, NULL, 2);
-    rip_init(5, "five", 4, 0, 0);
+    begin_id(5, "five");
     snap_times(10);
     CHECK(pthread_create(&thread, NULL, take_id_five, NULL) == 0);
     pthread_barrier_wait(&meeting);
@@ -308,8 +308,8 @@ SCENE(id_moves_to_another_thread)
 static void *end_with_two_ids(void *unused)
 {
     (void)unused;
-    rip_init(1, "one", 3, 0, 0);
-    rip_init(0, "thread", 6, 0, 0);
+    begin_id(1, "one");
+    begin_id(0, "thread");
     rip_snap();
     return NULL;
 }
@@ -332,13 +332,13 @@ static pthread_key_t late_key;
 static void register_late(void *unused)
 {
     (void)unused;
-    rip_init(0, "late", 4, 0, 0);
+    begin_id(0, "late");
 }
 
 static void *end_late(void *unused)
 {
     (void)unused;
-    rip_init(0, "early", 5, 0, 0);
+    begin_id(0, "early");
     pthread_setspecific(late_key, &late_key);
     return NULL;
 }
@@ -349,7 +349,7 @@ SCENE(id_registered_by_a_destructor)
     pthread_t thread;
 
     make_ring(10);
-    rip_init(0, "main", 4, 0, 0);
+    begin_id(0, "main");
     pthread_key_create(&late_key, register_late);
     CHECK(pthread_create(&thread, NULL, end_late, NULL) == 0);
     CHECK(pthread_join(thread, NULL) == 0);
@@ -363,7 +363,7 @@ SCENE(contexts)
     struct rip_context main_context, one, two, refused;
 
     make_ring(64);
-    rip_init(0, "main", 4, 0, 0);
+    begin_id(0, "main");
     snap_times(4);
     CHECK(rip_context_init(&one, 1, "one", 3));
     CHECK(!rip_context_init(&two, 1, "one", 3) && errno == EEXIST);
@@ -411,7 +411,7 @@ SCENE(switch_with_one_context)
     struct rip_context context;
 
     make_ring(10);
-    rip_init(1, "one", 3, 0, 0);
+    begin_id(1, "one");
     snap_times(5);
     CHECK(rip_context_init(&context, 2, "two", 3));
     rip_switch(&context, &context);
@@ -426,11 +426,11 @@ SCENE(switch_with_one_context)
 SCENE(idle_ends_by_itself)
 {
     make_ring(10);
-    rip_init(5, "five", 4, 0, 0);
+    begin_id(5, "five");
     CHECK(own_info().idle == 0);
     rip_idle();
     CHECK(own_info().idle == 1);
-    rip_init(6, "six", 3, 0, 0);
+    begin_id(6, "six");
     rip_init(5, NULL, 0, 77, 33); /* idle stays with the id, whatever its counter */
     CHECK(own_info().idle == 1);
     rip_snap();
@@ -445,7 +445,7 @@ SCENE(errno_is_kept)
     make_ring(10);
     CHECK(errno == 4711);
     CHECK(rip_create_ring(on_stage("ring"), 10) && errno == 4711);
-    rip_init(5, "five", 4, 0, 0);
+    begin_id(5, "five");
     rip_snap();
     rip_refresh_modules();
     CHECK(rip_context_init(&context, 9, NULL, 0));
@@ -454,7 +454,7 @@ SCENE(errno_is_kept)
     CHECK(errno == 4711);
     if (fork() == 0) {
         CHECK(errno == 4711);
-        rip_init(5, "five", 4, 0, 0);
+        begin_id(5, "five");
         CHECK(errno == 4711 && rip__thread.slot != NULL);
         _exit(0);
     }
@@ -489,7 +489,7 @@ SCENE(handler_that_snaps)
     uint64_t last = 0, snaps = 0;
 
     make_ring(10);
-    rip_init(5, "five", 4, 0, 0);
+    begin_id(5, "five");
     interrupt_every_us(1000);
     while (handler_snaps < 600) {
         uint64_t count;
@@ -532,12 +532,12 @@ SCENE(deadlines)
 {
     make_ring(64);
     rip_deadline_ms(9); /* of nobody */
-    rip_init(7, "seven", 5, 0, 0);
+    begin_id(7, "seven");
     CHECK(own_info().deadline_ms == 0);
     rip_deadline_ms(250);
     snap_times(3);
     CHECK(own_info().deadline_ms == 250 && own_info().snap_count == 3);
-    rip_init(8, "eight", 5, 0, 0);
+    begin_id(8, "eight");
     CHECK(own_info().deadline_ms == 0);
     rip_init(7, NULL, 0, 3, 3);
     CHECK(own_info().deadline_ms == 250);
@@ -545,10 +545,10 @@ SCENE(deadlines)
     CHECK(own_info().deadline_ms == 250);
     rip_deadline_ms(UINT32_MAX);
     CHECK(own_info().deadline_ms == UINT32_MAX);
-    rip_init(7, "seven", 5, 0, 0);
+    begin_id(7, "seven");
     CHECK(own_info().deadline_ms == 0 && own_info().snap_count == 0);
     rip_deadline_ms(1);
     rip_exit();
-    rip_init(9, "nine", 4, 0, 0);
+    begin_id(9, "nine");
     CHECK(own_info().deadline_ms == 0);
 }

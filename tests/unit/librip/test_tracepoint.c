@@ -10,7 +10,7 @@
 #include <sys/syscall.h>
 
 #include "rip/tracepoint.h"
-#include "unit/scene.h"
+#include "unit/ring_scene.h"
 
 static const uint8_t every_type[] = {RIP_TRACEPOINT_INT64, RIP_TRACEPOINT_UINT64, RIP_TRACEPOINT_DOUBLE,
                                      RIP_TRACEPOINT_STRING};

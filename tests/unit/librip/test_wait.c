@@ -4,7 +4,7 @@
 #include <sched.h>
 #include <time.h>
 
-#include "unit/scene.h"
+#include "unit/ring_scene.h"
 
 static uint32_t owner;
 static char lock[2];
@@ -20,7 +20,7 @@ static uint64_t now_ns(void)
 static void enter_ring(void)
 {
     make_ring(100);
-    rip_init(7, "seven", 5, 0, 0);
+    begin_id(7, "seven");
     CHECK(rip__thread.slot != NULL);
 }
 
@@ -68,7 +68,7 @@ SCENE(an_end_and_a_snap_end_it)
     rip_snap();
     CHECK(!is_marked());
     rip_wait_begin(lock, &owner, 0);
-    rip_init(7, "other", 5, 0, 0); /* fresh */
+    begin_id(7, "other"); /* fresh */
     CHECK(!is_marked());
 }
 
@@ -227,7 +227,7 @@ static void *marks(void *argument)
 {
     struct marking *marking = argument;
 
-    rip_init(0, "marks", 5, 0, 0);
+    begin_id(0, "marks");
     __atomic_store_n(&marking->slot, rip__thread.slot, __ATOMIC_RELEASE);
     for (uint32_t i = 0; !__atomic_load_n(&marking->enough, __ATOMIC_RELAXED); i++) {
         uint32_t which = i % 2;

@@ -5,7 +5,7 @@
  *
  * Snap n of id i is at address i << 24 | n, so each entry says whose it is and which.
  */
-#include "unit/scene.h"
+#include "unit/ring_scene.h"
 #include "unit/session/session_test.h"
 
 #include <pthread.h>
@@ -80,7 +80,7 @@ static bool goes_on(void)
 
 static void *be_slow(void *unused)
 {
-    rip_init(SLOW, "slow", 4, 0, 0);
+    begin_id(SLOW, "slow");
     for (uint64_t n = 1; goes_on(); n++) {
         snap(SLOW, n, 1);
         sleep_ms(7);
@@ -90,7 +90,7 @@ static void *be_slow(void *unused)
 
 static void *be_fast(void *unused)
 {
-    rip_init(FAST, "fast", 4, 0, 0);
+    begin_id(FAST, "fast");
     for (uint64_t n = 1; n < 1 << 23 && goes_on(); n += 1000)
         snap(FAST, n, 1000);
     return unused;
@@ -113,7 +113,7 @@ static void *be_roving(void *unused)
 static void *be_restarted(void *unused)
 {
     while (goes_on()) {
-        rip_init(RESTARTED, "restarted", 9, 0, 0);
+        begin_id(RESTARTED, "restarted");
         snap(RESTARTED, 1, 20);
         sleep_ms(1);
     }
@@ -124,7 +124,7 @@ static void *be_short(void *number)
 {
     uint32_t id = (uint32_t)(uintptr_t)number;
 
-    rip_init(id, "short", 5, 0, 0);
+    begin_id(id, "short");
     snap(id, 1, id % 50);
     return NULL;
 }

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * scene.h - scenes: a process has one ring for good, so each test of the writer plays in a process of its own. What is
- * looked at is what a program and a reader of its ring see.
+ * ring_scene.h - scenes: a process has one ring for good, so each test of the writer plays in a process of its own.
+ * What is looked at is what a program and a reader of its ring see.
  *
  * SCENE(name) { ... } is a test whose body runs in a fresh child; CHECK() ends that child.
  * A scene that cannot be played here calls cannot("why"), which skips the test and says so.
  */
-#ifndef SCENE_H
-#define SCENE_H
+#ifndef RING_SCENE_H
+#define RING_SCENE_H
 
 #include <dirent.h>
 #include <errno.h>
@@ -154,6 +154,12 @@ static inline void make_ring(uint32_t max_procs)
     CHECK(rip_create_ring(on_stage("ring"), max_procs));
 }
 
+/* A fresh id on this thread. */
+static inline void begin_id(uint32_t id, const char *name)
+{
+    rip_init(id, name, strlen(name), 0, 0);
+}
+
 static inline void snap_times(unsigned times)
 {
     for (unsigned i = 0; i < times; i++)
@@ -190,7 +196,7 @@ static inline void make_dead(const char *name)
 
     if (pid == 0) {
         CHECK(rip_create_ring(on_stage(name), 100));
-        rip_init(7, "seven", 5, 0, 0);
+        begin_id(7, "seven");
         _exit(0);
     }
     CHECK(end_of(pid) == 0);
