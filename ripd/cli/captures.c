@@ -233,10 +233,9 @@ int cli_captures(int argc, char **argv)
         return status;
     listing.directory = settings.state_dir;
     result = read_captures(&listing);
-    if (result != 0) {
-        cli_error("captures: %s: %s; --state-dir names that of ripd", settings.state_dir, strerror(-result));
-        return CLI_UNREACHABLE;
-    }
+    if (result != 0)
+        return cli_fail(CLI_UNREACHABLE, "%s: %s; --state-dir names that of ripd", settings.state_dir,
+                        strerror(-result));
     if (listing.count != 0)
         qsort(listing.lines, listing.count, sizeof(*listing.lines), compare);
     find_cores(&listing);

@@ -18,15 +18,11 @@
 #include "cli/item.h"
 #include "cli/table.h"
 #include "util/array.h"
-#include "view/query_parse.h"
 
 #define NS_PER_MS 1000000u
 #define DETAIL_BYTES 1024u
 #define CAUSE_DEFAULT "!sleeping"
 #define CRITICAL_NS UINT64_C(60000000000)
-#define PARAMETERS                                                                                                     \
-    (PARAMETER_RING | PARAMETER_PID | PARAMETER_NAME | PARAMETER_CAUSE | PARAMETER_MIN_MS | PARAMETER_LIMIT |          \
-     PARAMETER_TRAIL | PARAMETER_UNIT | PARAMETER_CONTAINER)
 
 enum severity { SEVERITY_OK, SEVERITY_WARNING, SEVERITY_CRITICAL, SEVERITY_UNKNOWN };
 static const char *const severity_names[] = {"OK", "WARNING", "CRITICAL", "UNKNOWN"};
@@ -230,13 +226,13 @@ int cli_check(int argc, char **argv)
 
     if (!cli_parse_words(&cli_check_syntax, argc, argv, &settings, NULL, 0, NULL, &status))
         return status == CLI_OK ? status : unknown();
-    if (!filters_target(&settings.filters, "check", "/stalls?trail=0&limit=1", PARAMETERS, target))
+    if (!filters_target(&settings.filters, "/stalls?trail=0&limit=1", target))
         return unknown();
     if (settings.warning_ns > settings.critical_ns) {
-        cli_error("check: --warning: expected no longer than --critical");
+        cli_error("--warning: expected no longer than --critical");
         return unknown();
     }
-    if (hosts_open(&hosts, &settings.hosts, "check") != CLI_OK)
+    if (hosts_open(&hosts, &settings.hosts) != CLI_OK)
         return unknown();
     status = check(hosts, &settings, target);
     hosts_close(hosts);

@@ -83,7 +83,7 @@ static bool report(const struct settings *settings, const char *path, const char
     else if (result == 0)
         print_line(path, name, settings->dry_run ? "would remove" : "removed");
     if (result != 0)
-        cli_error("clean: %s/%s: %s", path, name, strerror(-result));
+        cli_error("%s/%s: %s", path, name, strerror(-result));
     return result == 0;
 }
 
@@ -160,10 +160,8 @@ static int clean(const struct settings *settings)
 
     if (result == 0)
         result = registry_new(&registry, &options);
-    if (result != 0) {
-        cli_error("clean: %s", strerror(-result));
-        return CLI_UNREACHABLE;
-    }
+    if (result != 0)
+        return cli_fail(CLI_UNREACHABLE, "%s", strerror(-result));
     look(registry);
     rings = registry_rings(registry, &count);
     for (size_t i = 0; i < count; i++)

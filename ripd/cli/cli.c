@@ -17,7 +17,10 @@
 
 #define ERROR_BYTES 8192u
 
-void cli_error(const char *format, ...)
+/* The subcommand that runs; NULL: none does. */
+static const char *running;
+
+int cli_fail(int status, const char *format, ...)
 {
     char line[ERROR_BYTES];
     va_list arguments;
@@ -25,10 +28,9 @@ void cli_error(const char *format, ...)
     va_start(arguments, format);
     vsnprintf(line, sizeof(line), format, arguments);
     va_end(arguments);
-    for (char *at = line; *at != '\0'; at++)
-        if ((unsigned char)*at < 0x20 || (unsigned char)*at >= 0x7f)
-            *at = '?';
-    fprintf(stderr, "rip: %s\n", line);
+    text_make_printable(line);
+    fprintf(stderr, "rip: %s%s%s\n", running != NULL ? running : "", running != NULL ? ": " : "", line);
+    return status;
 }
 
 static void print_help(const struct cli_syntax *syntax)
@@ -52,13 +54,10 @@ static void print_help(const struct cli_syntax *syntax)
 }
 
 /* False after an error message. */
-static bool add_to_list(const struct cli_syntax *syntax, const struct cli_flag *flag, struct cli_list *list,
-                        const char *value)
+static bool add_to_list(const struct cli_flag *flag, struct cli_list *list, const char *value)
 {
-    if (list->count == CLI_LIST_MAX) {
-        cli_error("%s: %s: given too often; expected at most %u", syntax->name, flag->name, CLI_LIST_MAX);
-        return false;
-    }
+    if (list->count == CLI_LIST_MAX)
+        return cli_error("%s: given too often; expected at most %u", flag->name, CLI_LIST_MAX);
     list->values[list->count++] = value;
     return true;
 }
@@ -101,8 +100,7 @@ static bool parse_size(const char *text, uint64_t *ret_bytes)
 }
 
 /* False after an error message. */
-static bool take_number(const struct cli_syntax *syntax, const struct cli_flag *flag, const char *text,
-                        uint64_t *number)
+static bool take_number(const struct cli_flag *flag, const char *text, uint64_t *number)
 {
     static const char *const expected[] = {
         [CLI_NUMBER] = "whole number", [CLI_DURATION] = "duration", [CLI_SIZE] = "size"};
@@ -115,13 +113,11 @@ static bool take_number(const struct cli_syntax *syntax, const struct cli_flag *
         return true;
     format_number(least, flag->kind, flag->least);
     format_number(most, flag->kind, flag->most);
-    cli_error("%s: %s: '%.100s': expected a %s from %s to %s", syntax->name, flag->name, text, expected[flag->kind],
-              least, most);
-    return false;
+    return cli_error("%s: '%.100s': expected a %s from %s to %s", flag->name, text, expected[flag->kind], least, most);
 }
 
 /* False after an error message. */
-static bool take_value(const struct cli_syntax *syntax, const struct cli_flag *flag, const char *value, void *field)
+static bool take_value(const struct cli_flag *flag, const char *value, void *field)
 {
     switch (flag->kind) {
     case CLI_SWITCH:
@@ -131,9 +127,9 @@ static bool take_value(const struct cli_syntax *syntax, const struct cli_flag *f
         *(const char **)field = value;
         return true;
     case CLI_LIST:
-        return add_to_list(syntax, flag, field, value);
+        return add_to_list(flag, field, value);
     default:
-        return take_number(syntax, flag, value, field);
+        return take_number(flag, value, field);
     }
 }
 
@@ -149,21 +145,16 @@ static int take_flag(const struct cli_syntax *syntax, int argc, char **argv, voi
 
         if (strlen(flag->name) != length || memcmp(flag->name, argv[0], length) != 0)
             continue;
-        if (flag->value == NULL && equals != NULL) {
-            cli_error("%s: %s: takes no value", syntax->name, flag->name);
-            return 0;
-        }
-        if (flag->value != NULL && value == NULL) {
-            cli_error("%s: %s: expected a value: %s %s", syntax->name, flag->name, flag->name, flag->value);
-            return 0;
-        }
-        if (!take_value(syntax, flag, value, (char *)settings + flag->offset))
+        if (flag->value == NULL && equals != NULL)
+            return cli_fail(0, "%s: takes no value", flag->name);
+        if (flag->value != NULL && value == NULL)
+            return cli_fail(0, "%s: expected a value: %s %s", flag->name, flag->name, flag->value);
+        if (!take_value(flag, value, (char *)settings + flag->offset))
             return 0;
         return flag->value != NULL && equals == NULL ? 2 : 1;
     }
-    cli_error("%s: %.*s: unknown flag; `rip %s --help` lists them", syntax->name, (int)(length < 100 ? length : 100),
-              argv[0], syntax->name);
-    return 0;
+    return cli_fail(0, "%.*s: unknown flag; `rip %s --help` lists them", (int)(length < 100 ? length : 100), argv[0],
+                    syntax->name);
 }
 
 /* Reads the flags from argv[*next] on. *ret_ended: a "--" came after them. False: as for cli_parse_words(). */
@@ -208,10 +199,8 @@ bool cli_parse_words(const struct cli_syntax *syntax, int argc, char **argv, voi
         if (next == argc || words_max == CLI_STOPS)
             break;
         if (count == words_max) {
-            cli_error("%s: %.100s: unexpected word; `rip %s --help` shows what it takes", syntax->name, argv[next],
-                      syntax->name);
             *ret_status = CLI_USAGE;
-            return false;
+            return cli_error("%.100s: unexpected word; `rip %s --help` shows what it takes", argv[next], syntax->name);
         }
         words[count++] = argv[next++];
     }
@@ -267,10 +256,11 @@ static int run(const struct cli_command *commands, size_t count, int argc, char 
         return CLI_OK;
     }
     for (size_t i = 0; i < count; i++)
-        if (strcmp(argv[1], commands[i].name) == 0)
+        if (strcmp(argv[1], commands[i].name) == 0) {
+            running = commands[i].name;
             return commands[i].function(argc - 1, argv + 1);
-    cli_error("%.100s: unknown command; `rip --help` lists them", argv[1]);
-    return CLI_USAGE;
+        }
+    return cli_fail(CLI_USAGE, "%.100s: unknown command; `rip --help` lists them", argv[1]);
 }
 
 /* Why output could not be written, at its first failure; 0: not known. */
@@ -290,6 +280,7 @@ int cli_dispatch(const struct cli_command *commands, size_t count, int argc, cha
 {
     int status = run(commands, count, argc, argv);
 
+    running = NULL;
     if (cli_flush() || (status != CLI_OK && status != CLI_OUTPUT))
         return status;
     if (output_errno != EPIPE) /* a reader that has gone is not reported */

@@ -55,8 +55,12 @@ CLIENT_COMMAND_TABLE(X)
 CLIENT_COMMAND_TABLE(X)
 #undef X
 
-/* Writes one line to stderr: "rip: ", the text with what is not printable ASCII replaced, a newline. */
-__attribute__((format(printf, 1, 2))) void cli_error(const char *format, ...);
+/*
+ * Writes one line to stderr: "rip: ", the subcommand that runs, the text with what is not printable ASCII replaced, a
+ * newline. Returns the status, or false, for callers that end with it.
+ */
+__attribute__((format(printf, 2, 3))) int cli_fail(int status, const char *format, ...);
+#define cli_error(...) cli_fail(false, __VA_ARGS__)
 
 /* The value of a flag, and what keeps it in the settings: all zero where the flag is not given. */
 enum cli_kind {

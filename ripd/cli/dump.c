@@ -75,15 +75,14 @@ static bool open_file(struct dump *dump)
     char *error = NULL;
 
     if (rip_session_open(&dump->session, dump->path, &options, &error) != 0) {
-        cli_error("dump: %s", error != NULL ? error : "out of memory");
+        cli_error("%s", error != NULL ? error : "out of memory");
         free(error);
         return false;
     }
     dump->source = rip_session_source(dump->session);
     if (dump->source != RIP_SESSION_DIRECTORY)
         return true;
-    cli_error("dump: %s is neither a ring, a capture nor a recording", dump->path);
-    return false;
+    return cli_error("%s is neither a ring, a capture nor a recording", dump->path);
 }
 
 static void close_file(struct dump *dump)
@@ -177,7 +176,7 @@ static bool read_file(struct dump *dump, const char *files)
     }
     dump_ids_free(ids);
     if (result != 0)
-        cli_error("dump: %s", result != -ENOMEM ? rip_session_error(dump->session) : "out of memory");
+        cli_error("%s", result != -ENOMEM ? rip_session_error(dump->session) : "out of memory");
     return result == 0;
 }
 
@@ -378,10 +377,8 @@ int cli_dump(int argc, char **argv)
 
     if (!cli_parse_words(&cli_dump_syntax, argc, argv, &settings, &dump.path, 1, &count, &status))
         return status;
-    if (count == 0) {
-        cli_error("dump: which file? `rip captures` lists captures, `rip ls` rings");
-        return CLI_USAGE;
-    }
+    if (count == 0)
+        return cli_fail(CLI_USAGE, "which file? `rip captures` lists captures, `rip ls` rings");
     if (!open_file(&dump)) {
         close_file(&dump);
         return CLI_UNREACHABLE;

@@ -117,7 +117,7 @@ enum event_command_result event_command_run(const char *command, const char *kin
     int status = start_command(command, episode, kind, event, &spawned);
 
     if (status < 0) {
-        cli_error("events: --exec: cannot be started: %s", strerror(-status));
+        cli_error("--exec: cannot be started: %s", strerror(-status));
         return EVENT_COMMAND_FAILED;
     }
     time_limit_init(&limit, clock_mono_ns(), EVENT_COMMAND_LIMIT_NS, EVENT_COMMAND_GRACE_NS);
@@ -125,9 +125,9 @@ enum event_command_result event_command_run(const char *command, const char *kin
     if (stopped && status != 0)
         return EVENT_COMMAND_STOPPED;
     if (limit.passed && !stopped)
-        cli_error("events: --exec: ran longer than %" PRIu64 " s and was ended: %s of episode %" JSON_INTEGER_FORMAT,
+        cli_error("--exec: ran longer than %" PRIu64 " s and was ended: %s of episode %" JSON_INTEGER_FORMAT,
                   EVENT_COMMAND_LIMIT_NS / 1000000000, kind, episode);
     else if (status != 0)
-        cli_error("events: --exec: exit status %d: %s of episode %" JSON_INTEGER_FORMAT, status, kind, episode);
+        cli_error("--exec: exit status %d: %s of episode %" JSON_INTEGER_FORMAT, status, kind, episode);
     return EVENT_COMMAND_DONE;
 }

@@ -81,7 +81,7 @@ static int keep_id(struct follower *follower, const char *id)
     error = path != NULL ? event_id_store(path, id) : 0;
     if (error == 0)
         return READ_ON;
-    cli_error("events: --state: '%s': %s", path, strerror(-error));
+    cli_error("--state: '%s': %s", path, strerror(-error));
     return end_all(follower);
 }
 
@@ -99,10 +99,10 @@ static void report_gap(const struct follower *follower, const json_t *gap)
     if (reason == NULL || strspn(reason, "abcdefghijklmnopqrstuvwxyz_") != strlen(reason))
         reason = "unknown";
     if (json_is_integer(from) && json_is_integer(to))
-        cli_error("events: gap: %" JSON_INTEGER_FORMAT " events of %s are missing, reason %s",
+        cli_error("gap: %" JSON_INTEGER_FORMAT " events of %s are missing, reason %s",
                   json_integer_value(to) - json_integer_value(from) + 1, host_of(follower), reason);
     else
-        cli_error("events: gap: events of %s may be missing, reason %s", host_of(follower), reason);
+        cli_error("gap: events of %s may be missing, reason %s", host_of(follower), reason);
 }
 
 static int run_command(struct follower *follower, const char *kind, json_t *event)
@@ -147,7 +147,7 @@ static int handle_item(void *context, const struct event_stream_item *item)
     event = json_loadb(item->data, item->data_bytes, JSON_ALLOW_NUL, NULL);
     if (!json_is_object(event)) {
         json_decref(event);
-        cli_error("events: %s: the answer is not one of ripd's: an event that is not a JSON object", host_of(follower));
+        cli_error("%s: the answer is not one of ripd's: an event that is not a JSON object", host_of(follower));
         return end(follower, CLI_ANSWER);
     }
     result = handle_event(follower, item->kind, event);
@@ -162,7 +162,7 @@ static int take_bytes(void *context, const char *bytes, size_t count)
     int status;
 
     if (follower->lost)
-        cli_error("events: following %s again", host_of(follower));
+        cli_error("following %s again", host_of(follower));
     follower->lost = false;
     follower->heard = true;
     pthread_mutex_lock(&shared->mutex);
@@ -171,7 +171,7 @@ static int take_bytes(void *context, const char *bytes, size_t count)
     pthread_mutex_unlock(&shared->mutex);
     if (status >= 0)
         return status;
-    cli_error("events: %s: %s", host_of(follower),
+    cli_error("%s: %s", host_of(follower),
               status == -ENOMEM ? "out of memory" : "the answer is not one of ripd's: an event too large");
     return end(follower, CLI_ANSWER);
 }
@@ -191,12 +191,12 @@ static bool read_stream(struct follower *follower)
     if (result == CLIENT_STOPPED)
         return follower->again;
     if (result != CLIENT_UNREACHABLE) {
-        cli_error("events: %s", client_error());
+        cli_error("%s", client_error());
         follower->status = hosts_status(result);
         return false;
     }
     if (!follower->lost)
-        cli_error("events: trying again: %s", client_error());
+        cli_error("trying again: %s", client_error());
     follower->lost = true;
     return true;
 }
@@ -235,11 +235,9 @@ static int load_id(const struct event_follow_options *options, struct follower *
 {
     int error = options->state != NULL ? event_id_load(options->state, follower->id) : -ENOENT;
 
-    if (error != 0 && error != -ENOENT) {
-        cli_error("events: --state: '%s': %s", options->state,
-                  error == -EINVAL ? "expected a file with EPOCH-SEQUENCE in it, or none" : strerror(-error));
-        return CLI_USAGE;
-    }
+    if (error != 0 && error != -ENOENT)
+        return cli_fail(CLI_USAGE, "--state: '%s': %s", options->state,
+                        error == -EINVAL ? "expected a file with EPOCH-SEQUENCE in it, or none" : strerror(-error));
     if (error != 0 && options->since_id != NULL)
         snprintf(follower->id, sizeof(follower->id), "%s", options->since_id);
     return CLI_OK;
@@ -256,7 +254,7 @@ static int follow_all(struct following *shared, struct follower *followers)
         followers[i].host = i;
         followers[i].started = pthread_create(&followers[i].thread, NULL, follow, &followers[i]) == 0;
         if (!followers[i].started) {
-            cli_error("events: no thread could be started for %s", host_of(&followers[i]));
+            cli_error("no thread could be started for %s", host_of(&followers[i]));
             followers[i].status = CLI_UNREACHABLE;
         }
     }
@@ -276,13 +274,13 @@ int event_follow(struct hosts *hosts, const struct event_follow_options *options
     int status = CLI_UNREACHABLE;
 
     if (followers == NULL) {
-        cli_error("events: out of memory");
+        cli_error("out of memory");
         return status;
     }
     shared.stop_descriptor = open_stop();
     event_table_init(&shared.list, hosts, options->json, false);
     if (shared.stop_descriptor < 0)
-        cli_error("events: signalfd: %s", strerror(errno));
+        cli_error("signalfd: %s", strerror(errno));
     else
         status = load_id(options, &followers[0]);
     if (status == CLI_OK && options->command == NULL) {

@@ -23,11 +23,6 @@
 #include "cli/hosts.h"
 #include "cli/item.h"
 #include "util/array.h"
-#include "view/query_parse.h"
-
-#define PARAMETERS                                                                                                     \
-    (PARAMETER_RING | PARAMETER_NAME | PARAMETER_PID | PARAMETER_CAUSE | PARAMETER_MIN_MS | PARAMETER_KIND |           \
-     PARAMETER_UNIT | PARAMETER_CONTAINER | PARAMETER_SINCE | PARAMETER_LIMIT)
 
 /* NULL: not given. */
 struct settings {
@@ -88,15 +83,12 @@ static bool check_flags(const struct settings *settings)
     };
 
     for (size_t i = 0; i < ARRAY_COUNT(faults); i++)
-        if (faults[i].wrong) {
-            cli_error("events: %s", faults[i].message);
-            return false;
-        }
+        if (faults[i].wrong)
+            return cli_error("%s", faults[i].message);
     if (settings->since_id == NULL || event_id_parse(settings->since_id, &sequence))
         return true;
-    cli_error("events: --since-id: '%.64s' is not an id; expected EPOCH-SEQUENCE, 16 hexadecimal digits and a number",
-              settings->since_id);
-    return false;
+    return cli_error("--since-id: '%.64s' is not an id; expected EPOCH-SEQUENCE, 16 hexadecimal digits and a number",
+                     settings->since_id);
 }
 
 /* ---- the list ---- */
@@ -111,10 +103,8 @@ static bool remove_older(const json_t *document, const char *since_id)
 
     if (document == NULL || since_id == NULL || !event_id_parse(since_id, &since))
         return false;
-    if (epoch == NULL || strncasecmp(since_id, epoch, strlen(epoch)) != 0) {
-        cli_error("events: --since-id: '%s' is of another history; all events that ripd holds follow", since_id);
-        return false;
-    }
+    if (epoch == NULL || strncasecmp(since_id, epoch, strlen(epoch)) != 0)
+        return cli_error("--since-id: '%s' is of another history; all events that ripd holds follow", since_id);
     for (size_t i = json_array_size(events); i-- > 0;)
         if (json_integer_value(json_object_get(json_array_get(events, i), "sequence")) <= (json_int_t)since)
             json_array_remove(events, i);
@@ -158,7 +148,7 @@ static void report_older(const struct hosts *hosts, size_t shown)
     for (size_t i = 0; i < hosts_count(hosts); i++)
         older += frame_total(hosts_document(hosts, i));
     if (older > 0)
-        cli_error("events: %lld older events are not shown; --limit shows more", older);
+        cli_error("%lld older events are not shown; --limit shows more", older);
 }
 
 static int list_events(struct hosts *hosts, const struct settings *settings, const char *target)
@@ -172,7 +162,7 @@ static int list_events(struct hosts *hosts, const struct settings *settings, con
     bool removed;
 
     if (rows == NULL || next == NULL) {
-        cli_error("events: out of memory");
+        cli_error("out of memory");
         goto out;
     }
     hosts_get(hosts, target, "ripd/events/1", "events");
@@ -199,9 +189,9 @@ int cli_events(int argc, char **argv)
 
     if (!cli_parse_words(&cli_events_syntax, argc, argv, &settings, NULL, 0, NULL, &status))
         return status;
-    if (!check_flags(&settings) || !filters_target(&settings.filters, "events", "/events", PARAMETERS, target))
+    if (!check_flags(&settings) || !filters_target(&settings.filters, "/events", target))
         return CLI_USAGE;
-    status = hosts_open(&hosts, &settings.hosts, "events");
+    status = hosts_open(&hosts, &settings.hosts);
     if (status != CLI_OK)
         return status;
     if (settings.follow) {

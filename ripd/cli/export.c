@@ -82,7 +82,7 @@ static FILE *create_file(const char *path)
     FILE *file = descriptor >= 0 ? fdopen(descriptor, "w") : NULL;
 
     if (file == NULL) {
-        cli_error("export: %s: %s", path, strerror(errno));
+        cli_error("%s: %s", path, strerror(errno));
         if (descriptor >= 0)
             close(descriptor);
     }
@@ -105,10 +105,8 @@ static bool open_ctf(struct target *target)
 {
     char path[PATH_BYTES];
 
-    if (mkdir(target->path, 0777) != 0) {
-        cli_error("export: %s: %s", target->path, strerror(errno));
-        return false;
-    }
+    if (mkdir(target->path, 0777) != 0)
+        return cli_error("%s: %s", target->path, strerror(errno));
     snprintf(path, sizeof(path), "%s/metadata", target->path);
     if (!write_metadata(path))
         return false;
@@ -137,7 +135,7 @@ static bool close_target(const struct target *target)
     if (target->file != stdout)
         written = fclose(target->file) == 0 && written;
     if (!written)
-        cli_error("export: %s: cannot be written", target->path);
+        cli_error("%s: cannot be written", target->path);
     return written;
 }
 
@@ -183,9 +181,8 @@ static int report_source(const struct export *export, int result)
 {
     if (result >= 0 || result == -EINTR)
         return CLI_OK;
-    cli_error("export: %s%s", rip_session_error(export->session),
-              result == -EBADMSG ? "; what comes before that is exported" : "");
-    return CLI_UNREACHABLE;
+    return cli_fail(CLI_UNREACHABLE, "%s%s", rip_session_error(export->session),
+                    result == -EBADMSG ? "; what comes before that is exported" : "");
 }
 
 /* Events up to the end of the source, of the duration, or to an interruption. */
@@ -204,8 +201,7 @@ static int run(struct export *export)
         result = rip_session_run(export->session, NULL);
     if (export->failure == 0)
         export->failure = export->exporter->format->finish(export->exporter);
-    return export->failure == -ENOMEM ? (cli_error("export: out of memory"), CLI_UNREACHABLE)
-                                      : report_source(export, result);
+    return export->failure == -ENOMEM ? cli_fail(CLI_UNREACHABLE, "out of memory") : report_source(export, result);
 }
 
 /* False after an error message. */
@@ -213,14 +209,10 @@ static bool check_settings(const struct settings *settings, size_t word_count)
 {
     int formats = (settings->ctf != NULL) + (settings->chrome != NULL) + (settings->folded != NULL);
 
-    if (formats != 1) {
-        cli_error("export: one of --ctf DIR, --chrome FILE and --folded FILE is needed");
-        return false;
-    }
-    if (word_count == 0) {
-        cli_error("export: which recording, capture, ring or directory of rings?");
-        return false;
-    }
+    if (formats != 1)
+        return cli_error("one of --ctf DIR, --chrome FILE and --folded FILE is needed");
+    if (word_count == 0)
+        return cli_error("which recording, capture, ring or directory of rings?");
     return true;
 }
 
@@ -261,7 +253,7 @@ int cli_export(int argc, char **argv)
     options.once = settings.duration_ns == 0;
     options.interval_ns = settings.interval_ns;
     if (rip_session_open(&export.session, path, &options, &error) != 0) {
-        cli_error("export: %s", error != NULL ? error : "out of memory");
+        cli_error("%s", error != NULL ? error : "out of memory");
         free(error);
         return CLI_UNREACHABLE;
     }

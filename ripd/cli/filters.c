@@ -11,14 +11,18 @@
 
 #define NS_PER_MS 1000000u
 
+/* Those that a flag sets, or the path of a command. */
+#define PARAMETERS                                                                                                     \
+    (PARAMETER_RING | PARAMETER_PID | PARAMETER_NAME | PARAMETER_UNIT | PARAMETER_CONTAINER | PARAMETER_CAUSE |        \
+     PARAMETER_MIN_MS | PARAMETER_LIMIT | PARAMETER_SINCE | PARAMETER_KIND | PARAMETER_TRAIL | PARAMETER_GROUP_STALLS)
+
 static const char *const parameters[] = {
 #define X(name, flag, value, parameter, help) parameter,
     FILTER_TABLE(X) FILTER_EVENT_TABLE(X)
 #undef X
 };
 
-bool filters_target(const struct filters *filters, const char *command, const char *path, unsigned allowed,
-                    char target[FILTERS_TARGET_BYTES])
+bool filters_target(const struct filters *filters, const char *path, char target[FILTERS_TARGET_BYTES])
 {
     struct query_error error;
     struct query query;
@@ -33,14 +37,11 @@ bool filters_target(const struct filters *filters, const char *command, const ch
     snprintf(min_ms, sizeof(min_ms), "%" PRIu64, filters->min_ns / NS_PER_MS);
     if (filters->min_ns != 0)
         failure |= client_target_add(target, FILTERS_TARGET_BYTES, "min_ms", min_ms);
-    if (failure != 0) {
-        cli_error("%s: the values of flags are too long; expected at most %u bytes", command, FILTERS_TARGET_BYTES);
-        return false;
-    }
+    if (failure != 0)
+        return cli_error("the values of flags are too long; expected at most %u bytes", FILTERS_TARGET_BYTES);
     text = strchr(target, '?');
-    if (query_parse(text != NULL ? text + 1 : NULL, allowed, &query, &error) == 0)
+    if (query_parse(text != NULL ? text + 1 : NULL, PARAMETERS, &query, &error) == 0)
         return true;
     /* a flag is called as its parameter is, but for the one that takes a duration */
-    cli_error("%s: --%s %s", command, strcmp(error.parameter, "min_ms") == 0 ? "min" : error.parameter, error.detail);
-    return false;
+    return cli_error("--%s %s", strcmp(error.parameter, "min_ms") == 0 ? "min" : error.parameter, error.detail);
 }

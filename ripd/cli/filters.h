@@ -56,11 +56,9 @@ struct filters {
 /* The words of a table, as help lists them; and those of --cause. */
 #define FILTER_WORD(name, text, meaning) " " text
 #define FILTER_VALUES "\nCAUSE is one of:" ID_CAUSE_TABLE(FILTER_WORD) "\n"
-/*
- * path with its parameters, and with those given, into target. allowed: PARAMETER_* that the path takes. False after an
- * error message: ripd would refuse a value.
+
+/* path with its parameters, and with those given, into target. False after an error message: ripd would refuse a value.
  */
-bool filters_target(const struct filters *filters, const char *command, const char *path, unsigned allowed,
-                    char target[FILTERS_TARGET_BYTES]);
+bool filters_target(const struct filters *filters, const char *path, char target[FILTERS_TARGET_BYTES]);
 
 #endif

@@ -54,7 +54,7 @@ size_t frame_answered(const struct hosts *hosts)
     return count;
 }
 
-void frame_warn(const struct hosts *hosts, const char *command, const char *list)
+void frame_warn(const struct hosts *hosts, const char *list)
 {
     for (size_t i = 0; i < hosts_count(hosts); i++) {
         const json_t *document = hosts_document(hosts, i);
@@ -64,13 +64,11 @@ void frame_warn(const struct hosts *hosts, const char *command, const char *list
         if (document == NULL)
             continue;
         if (frame_unreadable(document) != 0)
-            cli_error("%s: ripd on %s cannot read %lld ring%s: there may be more; `rip ls` names them", command,
+            cli_error("ripd on %s cannot read %lld ring%s: there may be more; `rip ls` names them",
                       hosts_name(hosts, i), frame_unreadable(document), frame_unreadable(document) == 1 ? "" : "s");
         if (frame_is_late(document, &age_ms))
-            cli_error("%s: ripd on %s does not scan: this was %lld s ago", command, hosts_name(hosts, i),
-                      age_ms / 1000);
+            cli_error("ripd on %s does not scan: this was %lld s ago", hosts_name(hosts, i), age_ms / 1000);
         if (total > shown)
-            cli_error("%s: ripd on %s has %lld, of which the first %lld were read", command, hosts_name(hosts, i),
-                      total, shown);
+            cli_error("ripd on %s has %lld, of which the first %lld were read", hosts_name(hosts, i), total, shown);
     }
 }

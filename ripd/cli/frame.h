@@ -26,6 +26,6 @@ bool frame_is_late(const json_t *document, long long *ret_age_ms);
 size_t frame_answered(const struct hosts *hosts);
 
 /* Messages for each host whose answer has less than there is: list names its member with the ids. */
-void frame_warn(const struct hosts *hosts, const char *command, const char *list);
+void frame_warn(const struct hosts *hosts, const char *list);
 
 #endif

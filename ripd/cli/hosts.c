@@ -23,7 +23,6 @@
 #define LOST_QUERY "last_over_time(ripd_ids{state=\"stalled\"}[1d]) unless ripd_ids{state=\"stalled\"}"
 
 struct hosts {
-    const char *command;
     long answer_ms;
     bool named;
     size_t count;
@@ -53,7 +52,7 @@ static int add_host(struct hosts *hosts, const char *url)
     if (result == CLIENT_OK)
         hosts->count++;
     else
-        cli_error("%s: %s", hosts->command, client_error());
+        cli_error("%s", client_error());
     return hosts_status(result);
 }
 
@@ -64,22 +63,18 @@ static int take_stalled(struct hosts *hosts, const char *instance)
     for (size_t i = 0; i < hosts->count; i++)
         if (strcmp(hosts_name(hosts, i), instance) == 0)
             return CLI_OK; /* one series a job */
-    if (hosts->count == CLI_LIST_MAX) {
-        cli_error("%s: --prometheus: more than %u hosts report stalls; the others are left out", hosts->command,
-                  CLI_LIST_MAX);
-        return CLI_OK;
-    }
+    if (hosts->count == CLI_LIST_MAX)
+        return cli_fail(CLI_OK, "--prometheus: more than %u hosts report stalls; the others are left out",
+                        CLI_LIST_MAX);
     if (snprintf(url, sizeof(url), "%s%s", strstr(instance, "://") != NULL ? "" : "http://", instance) >=
-        (int)URL_BYTES) {
-        cli_error("%s: --prometheus: '%.100s': not the address of a host", hosts->command, instance);
-        return CLI_ANSWER;
-    }
+        (int)URL_BYTES)
+        return cli_fail(CLI_ANSWER, "--prometheus: '%.100s': not the address of a host", instance);
     return add_host(hosts, url) == CLI_OK ? CLI_OK : CLI_ANSWER;
 }
 
 static int take_lost(struct hosts *hosts, const char *instance)
 {
-    cli_error("%s: %.200s: Prometheus gets no answer from the ripd there", hosts->command, instance);
+    cli_error("%.200s: Prometheus gets no answer from the ripd there", instance);
     hosts->lost_count++;
     return CLI_OK;
 }
@@ -95,18 +90,15 @@ static int ask_prometheus(struct hosts *hosts, const char *url, const char *quer
 
     if (client_target_add(target, sizeof(target), "query", query) != 0)
         return CLI_ANSWER;
-    if (client_new(&request.client, url) != CLIENT_OK) {
-        cli_error("%s: --prometheus: '%.100s': expected http://HOST:PORT or https://HOST:PORT", hosts->command, url);
-        return CLI_USAGE;
-    }
+    if (client_new(&request.client, url) != CLIENT_OK)
+        return cli_fail(CLI_USAGE, "--prometheus: '%.100s': expected http://HOST:PORT or https://HOST:PORT", url);
     client_get_all(&request, 1, hosts->answer_ms);
     result = json_object_get(json_object_get(request.document, "data"), "result");
     status = hosts_status(request.result);
     if (status != CLI_OK) {
-        cli_error("%s: --prometheus: %s", hosts->command, request.error);
+        cli_error("--prometheus: %s", request.error);
     } else if (!json_is_array(result)) {
-        cli_error("%s: --prometheus: %s: the answer is not one of Prometheus's", hosts->command,
-                  client_shown(request.client));
+        cli_error("--prometheus: %s: the answer is not one of Prometheus's", client_shown(request.client));
         status = CLI_ANSWER;
     }
     json_array_foreach(result, i, series)
@@ -146,16 +138,13 @@ static int read_rings(struct hosts *hosts)
     int result;
 
     for (size_t i = 0; i < directories->count; i++)
-        if (access(directories->values[i], R_OK | X_OK) != 0) {
-            cli_error("%s: --dir: '%.200s': %s", hosts->command, directories->values[i], strerror(errno));
-            return CLI_UNREACHABLE;
-        }
+        if (access(directories->values[i], R_OK | X_OK) != 0)
+            return cli_fail(CLI_UNREACHABLE, "--dir: '%.200s': %s", directories->values[i], strerror(errno));
     cli_add_directories(directories);
     result = local_new(&hosts->local, directories->values, directories->count, &hosts->denied);
     if (result == 0)
         return CLI_OK;
-    cli_error("%s: %s", hosts->command, strerror(-result));
-    return CLI_UNREACHABLE;
+    return cli_fail(CLI_UNREACHABLE, "%s", strerror(-result));
 }
 
 /* The answer that the rings give to a request. */
@@ -167,7 +156,7 @@ static void answer_locally(struct hosts *hosts, struct client_request *request)
         request->error[0] = '\0';
 }
 
-int hosts_open(struct hosts **ret_hosts, const struct hosts_options *options, const char *command)
+int hosts_open(struct hosts **ret_hosts, const struct hosts_options *options)
 {
     struct hosts *hosts = calloc(1, sizeof(*hosts));
     int status = CLI_UNREACHABLE;
@@ -175,20 +164,19 @@ int hosts_open(struct hosts **ret_hosts, const struct hosts_options *options, co
     if (hosts != NULL)
         hosts->requests = calloc(CLI_LIST_MAX, sizeof(*hosts->requests));
     if (hosts == NULL || hosts->requests == NULL) {
-        cli_error("%s: out of memory", command);
+        cli_error("out of memory");
         free(hosts);
         return status;
     }
     signal(SIGPIPE, SIG_IGN); /* a write to a reader that has gone is an error instead */
-    hosts->command = command;
     hosts->answer_ms = (long)((options->timeout_ns != 0 ? options->timeout_ns : HOSTS_TIMEOUT_NS) / NS_PER_MS);
     hosts->directories = options->directories;
     hosts->reads_rings = options->reads_rings && options->urls.count == 0 && options->prometheus == NULL;
     status = CLI_USAGE;
     if (options->directories.count != 0 && !hosts->reads_rings)
-        cli_error("%s: --dir: expected without --url and --prometheus", command);
+        cli_error("--dir: expected without --url and --prometheus");
     else if (options->prometheus != NULL && options->urls.count != 0)
-        cli_error("%s: --prometheus: expected without --url", command);
+        cli_error("--prometheus: expected without --url");
     else
         status = find_hosts(hosts, options);
     if (status == CLI_OK && options->directories.count != 0)
@@ -262,7 +250,7 @@ void hosts_get(struct hosts *hosts, const char *target, const char *schema, cons
         if (!hosts->reads_rings || hosts->requests[0].answered || hosts->requests[0].result != CLIENT_UNREACHABLE ||
             read_rings(hosts) != CLI_OK)
             return;
-        cli_error("%s: %s; what follows is read from the rings: stalled is what has not moved for %u s", hosts->command,
+        cli_error("%s; what follows is read from the rings: stalled is what has not moved for %u s",
                   hosts->requests[0].error, LOCAL_LOOK_MS / 1000);
     }
     answer_locally(hosts, &hosts->requests[0]);
@@ -307,13 +295,13 @@ int hosts_report(const struct hosts *hosts)
 
         if (status == CLI_OK)
             continue;
-        cli_error("%s: %s", hosts->command, hosts_error(hosts, i));
+        cli_error("%s", hosts_error(hosts, i));
         if (status > worst)
             worst = status;
     }
     if (hosts->denied != 0)
-        cli_error("%s: %zu file%s there may not be read by this user: if they are rings of others, a ripd knows them",
-                  hosts->command, hosts->denied, hosts->denied == 1 ? "" : "s");
+        cli_error("%zu file%s there may not be read by this user: if they are rings of others, a ripd knows them",
+                  hosts->denied, hosts->denied == 1 ? "" : "s");
     return worst;
 }
 

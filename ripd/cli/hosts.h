@@ -53,9 +53,9 @@ struct hosts;
 
 /*
  * Finds the hosts; from now on SIGPIPE is ignored. CLI_OK, or the exit status after an error message: a flag is
- * wrong, or Prometheus does not answer. command: for messages.
+ * wrong, or Prometheus does not answer.
  */
-int hosts_open(struct hosts **ret_hosts, const struct hosts_options *options, const char *command);
+int hosts_open(struct hosts **ret_hosts, const struct hosts_options *options);
 void hosts_close(struct hosts *hosts);
 
 size_t hosts_count(const struct hosts *hosts);

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cases/query.h"
 #include "cli/cli.h"
 #include "cli/filters.h"
 #include "cli/frame.h"
@@ -19,10 +20,8 @@
 #include "cli/table.h"
 #include "util/array.h"
 #include "util/text.h"
-#include "view/query_parse.h"
 
 #define LINES_MAX 200u /* each may be a request of its own for its counts */
-#define PARAMETERS (PARAMETER_RING | PARAMETER_PID | PARAMETER_LIMIT)
 
 struct settings {
     struct hosts_options hosts;
@@ -218,10 +217,8 @@ static int list_rings(struct hosts *hosts, const struct settings *settings)
     struct lines *lines = calloc(1, sizeof(*lines));
     int status;
 
-    if (lines == NULL) {
-        cli_error("ls: out of memory");
-        return CLI_UNREACHABLE;
-    }
+    if (lines == NULL)
+        return cli_fail(CLI_UNREACHABLE, "out of memory");
     if (settings->hosts.json) {
         hosts_print_each(hosts, "rings");
     } else {
@@ -248,9 +245,9 @@ int cli_ls(int argc, char **argv)
 
     if (!cli_parse_words(&cli_ls_syntax, argc, argv, &settings, NULL, 0, NULL, &status))
         return status;
-    if (!filters_target(&settings.filters, "ls", "/rings?limit=10000", PARAMETERS, target))
+    if (!filters_target(&settings.filters, "/rings?limit=10000", target))
         return CLI_USAGE;
-    status = hosts_open(&hosts, &settings.hosts, "ls");
+    status = hosts_open(&hosts, &settings.hosts);
     if (status != CLI_OK)
         return status;
     hosts_get(hosts, target, "ripd/rings/1", "rings");

@@ -20,15 +20,11 @@ static int exec_client(int argc, char **argv)
     char path[PATH_MAX];
 
     (void)argc;
-    if (cli_find(places, ARRAY_COUNT(places), CLIENT_NAME, path) != 0) {
-        cli_error("%s: " CLIENT_NAME " is not installed; expected it in " RIP_CLIENT_FROM_BIN
-                  ", seen from the directory of rip",
-                  argv[0]);
-        return CLI_UNREACHABLE;
-    }
+    if (cli_find(places, ARRAY_COUNT(places), CLIENT_NAME, path) != 0)
+        return cli_fail(CLI_UNREACHABLE, CLIENT_NAME " is not installed; expected it in " RIP_CLIENT_FROM_BIN
+                                                     ", seen from the directory of rip");
     execv(path, argv - 1);
-    cli_error("%s: %s: %s", argv[0], path, strerror(errno));
-    return CLI_UNREACHABLE;
+    return cli_fail(CLI_UNREACHABLE, "%s: %s", path, strerror(errno));
 }
 
 int main(int argc, char **argv)

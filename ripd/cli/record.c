@@ -179,18 +179,14 @@ static bool take_word(struct plan *plan, const char *word)
 {
     uint64_t pid;
 
-    if (strchr(word, '/') != NULL) {
-        cli_error("record: %.200s: a path stands alone; expected names of rings in --dir, or pids", word);
-        return false;
-    }
+    if (strchr(word, '/') != NULL)
+        return cli_error("%.200s: a path stands alone; expected names of rings in --dir, or pids", word);
     if (strspn(word, "0123456789") != strlen(word)) {
         plan->names[plan->session.name_count++] = word;
         return true;
     }
-    if (!text_number(word, 1, INT32_MAX, &pid)) {
-        cli_error("record: %.100s: no such pid; expected one of a process, or the name of a ring", word);
-        return false;
-    }
+    if (!text_number(word, 1, INT32_MAX, &pid))
+        return cli_error("%.100s: no such pid; expected one of a process, or the name of a ring", word);
     plan->processes[plan->session.pid_count] = -1;
     plan->pids[plan->session.pid_count++] = (int32_t)pid;
     return true;
@@ -213,10 +209,8 @@ static bool take_words(struct plan *plan, const struct settings *settings, const
 {
     choose_name(plan, plan->command != NULL ? plan->command[0] : count != 0 ? words[0] : NULL);
     choose_sources(plan, settings->dir);
-    if (plan->command != NULL && count != 0) {
-        cli_error("record: %.100s: unexpected word; expected a command alone, or rings and pids alone", words[0]);
-        return false;
-    }
+    if (plan->command != NULL && count != 0)
+        return cli_error("%.100s: unexpected word; expected a command alone, or rings and pids alone", words[0]);
     if (count == 1 && strchr(words[0], '/') != NULL) {
         plan->sources[0] = words[0];
         plan->source_count = 1;
@@ -249,19 +243,13 @@ static bool make_plan(struct plan *plan, const struct settings *settings, const 
     plan->stall_ns = settings->stall_ns;
     plan->output = settings->output;
     plan->json = settings->json;
-    if (settings->stall_ns != 0 && settings->flight_bytes == 0) {
-        cli_error("record: --trigger-on-stall: nothing is kept in memory; expected --flight with it");
-        return false;
-    }
-    if (settings->keep != 0 && !segments) {
-        cli_error("record: --keep: there is one file; expected --segment-bytes or --segment-time with it");
-        return false;
-    }
-    if (settings->flight_bytes != 0 && segments) {
-        cli_error("record: --flight: keeps in memory what %s would write; expected one of them",
-                  settings->segment_bytes != 0 ? "--segment-bytes" : "--segment-time");
-        return false;
-    }
+    if (settings->stall_ns != 0 && settings->flight_bytes == 0)
+        return cli_error("--trigger-on-stall: nothing is kept in memory; expected --flight with it");
+    if (settings->keep != 0 && !segments)
+        return cli_error("--keep: there is one file; expected --segment-bytes or --segment-time with it");
+    if (settings->flight_bytes != 0 && segments)
+        return cli_error("--flight: keeps in memory what %s would write; expected one of them",
+                         settings->segment_bytes != 0 ? "--segment-bytes" : "--segment-time");
     return take_words(plan, settings, words, count);
 }
 
@@ -376,7 +364,7 @@ static void report_error(struct recorder *recorder, const struct rip_recording_s
     recorder->lost_count = state->lost_entry_count;
     if (recorder->failed_mono_ns == 0 || now_ns - recorder->failed_mono_ns >= ERROR_REST_NS) {
         clear_line(recorder);
-        cli_error("record: %s: %s: the recording goes on when that is over", recorder->path, reason);
+        cli_error("%s: %s: the recording goes on when that is over", recorder->path, reason);
     }
     recorder->failed = true;
     recorder->failed_mono_ns = now_ns;
@@ -458,8 +446,7 @@ static void write_flight(struct recorder *recorder)
         fprintf(stderr, "rip: record: wrote %s\n", recorder->path);
         return;
     }
-    cli_error("record: %s: %s", recorder->path,
-              result == -ENODATA ? "nothing has been drained yet" : strerror(-result));
+    cli_error("%s: %s", recorder->path, result == -ENODATA ? "nothing has been drained yet" : strerror(-result));
     recorder->failed = true;
     recorder->path[0] = '\0';
 }
@@ -480,14 +467,14 @@ static void run_command(const struct plan *plan, int gate)
     if (words == NULL || read(gate, &go, 1) != 1)
         _exit(RECORD_FAILED);
     if (cli_find(places, ARRAY_COUNT(places), "rip", path) != 0) {
-        cli_error("record: rip is not installed in " RIP_FROM_CLIENT ", seen from the directory of rip-client");
+        cli_error("rip is not installed in " RIP_FROM_CLIENT ", seen from the directory of rip-client");
         _exit(RECORD_FAILED);
     }
     snprintf(name, sizeof(name), "%s.%d", plan->name, (int)getpid());
     memcpy(words, (const char *[]){"rip", "run", "--dir", plan->source, "--name", name, "--"}, 7 * sizeof(*words));
     memcpy(words + 7, plan->command, count * sizeof(*words));
     execv(path, (char *const *)(uintptr_t)words);
-    cli_error("record: %s: %s", path, strerror(errno));
+    cli_error("%s: %s", path, strerror(errno));
     _exit(RECORD_FAILED);
 }
 
@@ -499,10 +486,8 @@ static bool prepare_command(struct plan *plan, pid_t *ret_pid, int *ret_gate)
     int gate[2];
     pid_t pid;
 
-    if (pipe2(gate, O_CLOEXEC) != 0 || (pid = fork()) < 0) {
-        cli_error("record: %s: %s", plan->command[0], strerror(errno));
-        return false;
-    }
+    if (pipe2(gate, O_CLOEXEC) != 0 || (pid = fork()) < 0)
+        return cli_error("%s: %s", plan->command[0], strerror(errno));
     if (pid == 0) {
         close(gate[1]);
         run_command(plan, gate[0]);
@@ -676,10 +661,8 @@ static bool find_processes(struct plan *plan)
 {
     for (size_t i = 0; i < plan->session.pid_count; i++) {
         plan->processes[i] = pidfd_of((uint32_t)plan->pids[i]);
-        if (plan->processes[i] < 0) {
-            cli_error("record: %d: %s", (int)plan->pids[i], strerror(-plan->processes[i]));
-            return false;
-        }
+        if (plan->processes[i] < 0)
+            return cli_error("%d: %s", (int)plan->pids[i], strerror(-plan->processes[i]));
     }
     return true;
 }
@@ -703,9 +686,9 @@ static bool choose_source(struct plan *plan)
     if (!found && usable != NULL && all)
         plan->source = usable;
     else if (!found && usable != NULL)
-        cli_error("record: %s: no such ring there that may be read; `rip ls` lists rings", plan->source);
+        cli_error("%s: no such ring there that may be read; `rip ls` lists rings", plan->source);
     else if (!found)
-        cli_error("record: %s", error != NULL ? error : strerror(-result));
+        cli_error("%s", error != NULL ? error : strerror(-result));
     free(error);
     return found || (all && usable != NULL);
 }
@@ -719,7 +702,7 @@ static bool begin(struct recorder *recorder)
     int result = rip_session_open(&recorder->session, plan->source, &plan->session, &error);
 
     if (result != 0) {
-        cli_error("record: %s", error != NULL ? error : strerror(-result));
+        cli_error("%s", error != NULL ? error : strerror(-result));
         free(error);
         return false;
     }
@@ -729,7 +712,7 @@ static bool begin(struct recorder *recorder)
     if (result == 0 && plan->stall_ns != 0)
         result = stall_watch_new(&recorder->watch, plan->session.interval_ns, plan->stall_ns);
     if (result != 0)
-        cli_error("record: %s: %s", recorder->path, strerror(-result));
+        cli_error("%s: %s", recorder->path, strerror(-result));
     recorder->began_mono_ns = clock_mono_ns();
     recorder->on_terminal = !plan->json && isatty(STDERR_FILENO);
     return result == 0;
@@ -743,9 +726,9 @@ static int end(struct recorder *recorder, int result)
     sum_up(recorder, &sums);
     report_end(recorder, &sums);
     if (written != 0)
-        cli_error("record: %s: %s", recorder->path, strerror(-written));
+        cli_error("%s: %s", recorder->path, strerror(-written));
     if (result != 0)
-        cli_error("record: %s: %s", recorder->plan->source, strerror(-result));
+        cli_error("%s: %s", recorder->plan->source, strerror(-result));
     if (recorder->plan->command != NULL)
         return recorder->child == 0 ? recorder->child_status : RECORD_FAILED;
     if (result != 0)
@@ -805,11 +788,11 @@ static int trigger(uint32_t pid)
     int proc = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC), process = pidfd_of(pid), status = CLI_UNREACHABLE;
 
     if (process < 0)
-        cli_error("record: --trigger: %u: %s", pid, strerror(-process));
+        cli_error("--trigger: %u: %s", pid, strerror(-process));
     else if (!is_flight_recorder(proc, pid))
-        cli_error("record: --trigger: %u is not a `rip record --flight` of yours", pid);
+        cli_error("--trigger: %u is not a `rip record --flight` of yours", pid);
     else if (syscall(SYS_pidfd_send_signal, process, SIGUSR1, NULL, 0u) != 0)
-        cli_error("record: --trigger: %u: %s", pid, strerror(errno));
+        cli_error("--trigger: %u: %s", pid, strerror(errno));
     else
         status = CLI_OK;
     if (process >= 0)
@@ -835,9 +818,7 @@ int cli_record(int argc, char **argv)
         return trigger((uint32_t)settings.trigger);
     if (own + 1 < argc)
         plan.command = argv + own + 1;
-    if (own + 1 == argc) {
-        cli_error("record: --: no command behind it");
-        return CLI_USAGE;
-    }
+    if (own + 1 == argc)
+        return cli_fail(CLI_USAGE, "--: no command behind it");
     return make_plan(&plan, &settings, words, count) ? record(&plan) : CLI_USAGE;
 }

@@ -85,10 +85,8 @@ static bool take_settings(struct player *player, const struct settings *settings
     for (size_t i = 0; i < settings->rules.count; i++) {
         const char *expected;
 
-        if (rules_add(&player->rules, settings->rules.values[i], &expected) != 0) {
-            cli_error("replay: --rule: '%.200s': expected %s", settings->rules.values[i], expected);
-            return false;
-        }
+        if (rules_add(&player->rules, settings->rules.values[i], &expected) != 0)
+            return cli_error("--rule: '%.200s': expected %s", settings->rules.values[i], expected);
     }
     if (settings->rules.count != 0)
         player->request.rules = &player->rules;
@@ -181,12 +179,12 @@ static int read_all(struct player *player, int pass)
     int result = rip_session_open(&session, player->path, NULL, &reason);
 
     if (result != 0) {
-        cli_error("replay: %s", reason != NULL ? reason : "out of memory");
+        cli_error("%s", reason != NULL ? reason : "out of memory");
         free(reason);
         return result;
     }
     if (rip_session_source(session) != RIP_SESSION_RECORDING) {
-        cli_error("replay: %s is no recording", player->path);
+        cli_error("%s is no recording", player->path);
         rip_session_close(session);
         return -EINVAL;
     }
@@ -199,7 +197,7 @@ static int read_all(struct player *player, int pass)
             player->is_damaged |= next < 0;
             if (next < 0 && pass != 0) {
                 hide_progress(player);
-                cli_error("replay: %s", rip_session_error(session));
+                cli_error("%s", rip_session_error(session));
             }
             break;
         }
@@ -208,7 +206,7 @@ static int read_all(struct player *player, int pass)
     rip_session_close(session);
     if (result != 0 && result != -ECANCELED) {
         hide_progress(player);
-        cli_error("replay: %s: %s", player->path,
+        cli_error("%s: %s", player->path,
                   result == -EBADMSG ? "what ripd wrote of its scans is damaged" : strerror(-result));
     }
     return result;
@@ -234,7 +232,7 @@ static int play(struct player *player)
     if (!player->json && player->expected == NULL)
         replay_table_print(player->table, player->path, &counts);
     if (counts.exact && counts.same_count != counts.recorded_count)
-        cli_error("replay: %s: of %llu events that ripd published %llu are not the same in the replay: the recording "
+        cli_error("%s: of %llu events that ripd published %llu are not the same in the replay: the recording "
                   "lacks their beginning, or is incomplete",
                   player->path, (unsigned long long)counts.recorded_count,
                   (unsigned long long)(counts.recorded_count - counts.same_count));
@@ -250,10 +248,8 @@ int cli_replay(int argc, char **argv)
 
     if (!cli_parse_words(&cli_replay_syntax, argc, argv, &settings, &player.path, 1, &count, &status))
         return status;
-    if (count == 0) {
-        cli_error("replay: which recording? `rip record` and `ripd --record` make them");
-        return CLI_USAGE;
-    }
+    if (count == 0)
+        return cli_fail(CLI_USAGE, "which recording? `rip record` and `ripd --record` make them");
     if (!take_settings(&player, &settings))
         return CLI_USAGE;
     player.request.context = &player;

@@ -51,7 +51,7 @@ struct replay_assert *replay_assert_open(const char *path)
     bool read = false;
 
     if (file == NULL) {
-        cli_error("replay: --assert: '%s': cannot be read", path);
+        cli_error("--assert: '%s': cannot be read", path);
         free(expected);
         return NULL;
     }
@@ -63,7 +63,7 @@ struct replay_assert *replay_assert_open(const char *path)
     fclose(file);
     if (read)
         return expected;
-    cli_error("replay: --assert: '%s': expected events as JSON, an object a line, or an answer of /events", path);
+    cli_error("--assert: '%s': expected events as JSON, an object a line, or an answer of /events", path);
     replay_assert_free(expected);
     return NULL;
 }
@@ -97,8 +97,8 @@ static bool report(const struct replay_assert *expected, json_t *of, const json_
             continue;
         format(json_object_get(is, key), is_text);
         format(json_object_get(was, key), was_text);
-        cli_error("replay: event %zu differs from '%s': \"%s\" is %s, and was %s", expected->next, expected->path, key,
-                  is_text, was_text);
+        cli_error("event %zu differs from '%s': \"%s\" is %s, and was %s", expected->next, expected->path, key, is_text,
+                  was_text);
         return true;
     }
     return false;
@@ -138,7 +138,7 @@ bool replay_assert_take(struct replay_assert *expected, const char *text, size_t
         json_object_del(is, ALERT_KEY);
     same = was != NULL && json_equal(is, was);
     if (was == NULL)
-        cli_error("replay: event %zu is one more than '%s' has: %s", expected->next, expected->path,
+        cli_error("event %zu is one more than '%s' has: %s", expected->next, expected->path,
                   json_string_value(json_object_get(is, "summary")));
     else if (!same && !report(expected, is, is, was))
         (void)report(expected, was, is, was);
@@ -152,7 +152,6 @@ bool replay_assert_end(const struct replay_assert *expected)
 
     if (expected->next >= count)
         return true;
-    cli_error("replay: event %zu of '%s' is missing: %s", expected->next + 1, expected->path,
-              json_string_value(json_object_get(json_array_get(expected->events, expected->next), "summary")));
-    return false;
+    return cli_error("event %zu of '%s' is missing: %s", expected->next + 1, expected->path,
+                     json_string_value(json_object_get(json_array_get(expected->events, expected->next), "summary")));
 }

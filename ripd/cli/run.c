@@ -106,7 +106,7 @@ static bool check_dir(const char *given, char *ret_dir)
     if (reason == NULL && realpath(dir, ret_dir) == NULL)
         reason = strerror(errno);
     if (reason != NULL)
-        cli_error("run: %s: '%s': %s; expected a writable directory on tmpfs", source, dir, reason);
+        cli_error("%s: '%s': %s; expected a writable directory on tmpfs", source, dir, reason);
     return reason == NULL;
 }
 
@@ -116,9 +116,8 @@ static bool check_name(const char *name)
     if (name == NULL || (name[0] != '\0' && strchr(name, '/') == NULL && strcmp(name, ".") != 0 &&
                          strcmp(name, "..") != 0 && strlen(name) <= NAME_BYTES_MAX))
         return true;
-    cli_error("run: --name: '%.*s' cannot name a ring; expected 1 to %d bytes without '/'", NAME_BYTES_MAX, name,
-              NAME_BYTES_MAX);
-    return false;
+    return cli_error("--name: '%.*s' cannot name a ring; expected 1 to %d bytes without '/'", NAME_BYTES_MAX, name,
+                     NAME_BYTES_MAX);
 }
 
 /* $RIP_PRELOAD_LIBRARY, else the installed one, into ret_path (PATH_MAX bytes). False after an error message. */
@@ -128,19 +127,14 @@ static bool find_library(char *ret_path)
     const char *given = getenv("RIP_PRELOAD_LIBRARY");
 
     if (given != NULL && given[0] != '\0') {
-        if (realpath(given, ret_path) == NULL || access(ret_path, R_OK) != 0) {
-            cli_error("run: RIP_PRELOAD_LIBRARY: '%s': %s; expected the preload library", given, strerror(errno));
-            return false;
-        }
+        if (realpath(given, ret_path) == NULL || access(ret_path, R_OK) != 0)
+            return cli_error("RIP_PRELOAD_LIBRARY: '%s': %s; expected the preload library", given, strerror(errno));
     } else if (cli_find(places, ARRAY_COUNT(places), LIBRARY_NAME, ret_path) != 0) {
-        cli_error("run: " LIBRARY_NAME " is not in " RIP_LIBRARY_FROM_BIN ", seen from the directory of rip; set "
-                  "RIP_PRELOAD_LIBRARY to its path");
-        return false;
+        return cli_error(LIBRARY_NAME " is not in " RIP_LIBRARY_FROM_BIN ", seen from the directory of rip; set "
+                                      "RIP_PRELOAD_LIBRARY to its path");
     }
-    if (strpbrk(ret_path, ": \t") != NULL) {
-        cli_error("run: '%s': LD_PRELOAD cannot name a path with a space or a colon; move the library", ret_path);
-        return false;
-    }
+    if (strpbrk(ret_path, ": \t") != NULL)
+        return cli_error("'%s': LD_PRELOAD cannot name a path with a space or a colon; move the library", ret_path);
     return true;
 }
 
@@ -259,7 +253,7 @@ static void warn(const char *program, const char *reason)
 {
     void (*on_pipe)(int) = signal(SIGPIPE, SIG_IGN), (*on_size)(int) = signal(SIGXFSZ, SIG_IGN);
 
-    cli_error("run: warning: %s %s: it runs without tracing", program, reason);
+    cli_error("warning: %s %s: it runs without tracing", program, reason);
     signal(SIGPIPE, on_pipe);
     signal(SIGXFSZ, on_size);
 }
@@ -297,7 +291,7 @@ static int execute(char **command)
 
     execvp(command[0], command);
     error = errno;
-    cli_error("run: %s: %s", command[0], strerror(error));
+    cli_error("%s: %s", command[0], strerror(error));
     return error == ENOENT ? RUN_NOT_FOUND : RUN_NOT_EXECUTABLE;
 }
 
@@ -310,11 +304,8 @@ static int execute_traced(const struct settings *settings, const char *dir, char
     snprintf(pid, sizeof(pid), "%d", (int)getpid());
     snprintf(max, sizeof(max), "%" PRIu64, settings->max);
     if (set_preload(library) != 0 || setenv("RIP_DIR", dir, 1) != 0 || setenv("RIP_RUN_PID", pid, 1) != 0 ||
-        set_or_unset("RIP_NAME", settings->name) != 0 ||
-        set_or_unset("RIP_MAX", settings->max != 0 ? max : NULL) != 0) {
-        cli_error("run: cannot set the environment: %s", strerror(errno));
-        return RUN_FAILED;
-    }
+        set_or_unset("RIP_NAME", settings->name) != 0 || set_or_unset("RIP_MAX", settings->max != 0 ? max : NULL) != 0)
+        return cli_fail(RUN_FAILED, "cannot set the environment: %s", strerror(errno));
     warn_untraceable(command[0]);
     return execute(command);
 }
@@ -328,10 +319,9 @@ int cli_run(int argc, char **argv)
 
     if (!cli_parse_words(&syntax, argc, argv, &settings, NULL, CLI_STOPS, &next, &status))
         return status;
-    if (argv[next] == NULL) {
-        cli_error("run: no command; expected rip run [--dir DIR] [--name NAME] [--max N] [--] COMMAND [ARGUMENT...]");
-        return CLI_USAGE;
-    }
+    if (argv[next] == NULL)
+        return cli_fail(CLI_USAGE,
+                        "no command; expected rip run [--dir DIR] [--name NAME] [--max N] [--] COMMAND [ARGUMENT...]");
     if (is_disabled())
         return execute(argv + next);
     if (!check_name(settings.name) || !check_dir(settings.dir, dir))

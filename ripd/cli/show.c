@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cases/query.h"
 #include "cli/cli.h"
 #include "cli/filters.h"
 #include "cli/frame.h"
@@ -23,7 +24,6 @@
 #include "cli/thread_table.h"
 #include "util/array.h"
 #include "util/text.h"
-#include "view/query_parse.h"
 
 #define TARGET_BYTES FILTERS_TARGET_BYTES
 #define INCIDENTS_MAX 5u /* in full; those after it are lines of the table */
@@ -366,9 +366,8 @@ static int find(struct hosts *hosts, const char *word, const char *name, struct 
         if (frame_answered(hosts) == 0)
             break; /* an older ripd does not know units */
     }
-    cli_error("show: '%.100s'%s%.100s: no process, unit or ring that ripd knows; `rip ls` lists them", word,
-              name != NULL ? " " : "", name != NULL ? name : "");
-    return CLI_UNREACHABLE;
+    return cli_fail(CLI_UNREACHABLE, "'%.100s'%s%.100s: no process, unit or ring that ripd knows; `rip ls` lists them",
+                    word, name != NULL ? " " : "", name != NULL ? name : "");
 }
 
 /* One id with its whole trail, of the ring of an item. */
@@ -400,7 +399,7 @@ static bool show_one(struct report *report, struct hosts *hosts, size_t host, co
     else if (found)
         show_item(report, hosts, host, NULL, item);
     if (found && !is_number(name) && item_number(document, "total") > 1)
-        cli_error("show: '%.100s': %lld ids have such a name; this is the first", name, item_number(document, "total"));
+        cli_error("'%.100s': %lld ids have such a name; this is the first", name, item_number(document, "total"));
     json_decref(item);
     return found;
 }
@@ -428,8 +427,7 @@ static int show(struct hosts *hosts, const struct settings *settings, const char
     }
     if (found || name == NULL)
         return status;
-    cli_error("show: '%.100s': no such id of %.100s", name, word);
-    return CLI_UNREACHABLE;
+    return cli_fail(CLI_UNREACHABLE, "'%.100s': no such id of %.100s", name, word);
 }
 
 int cli_show(int argc, char **argv)
@@ -442,15 +440,11 @@ int cli_show(int argc, char **argv)
 
     if (!cli_parse_words(&cli_show_syntax, argc, argv, &settings, words, 2, &count, &status))
         return status;
-    if (count == 0 || words[0][0] == '\0' || (count == 2 && words[1][0] == '\0')) {
-        cli_error("show: expected a process, a unit or a ring; `rip ls` lists them");
-        return CLI_USAGE;
-    }
-    if (settings.markdown && settings.hosts.json) {
-        cli_error("show: --markdown: expected without --json");
-        return CLI_USAGE;
-    }
-    status = hosts_open(&hosts, &settings.hosts, "show");
+    if (count == 0 || words[0][0] == '\0' || (count == 2 && words[1][0] == '\0'))
+        return cli_fail(CLI_USAGE, "expected a process, a unit or a ring; `rip ls` lists them");
+    if (settings.markdown && settings.hosts.json)
+        return cli_fail(CLI_USAGE, "--markdown: expected without --json");
+    status = hosts_open(&hosts, &settings.hosts);
     if (status != CLI_OK)
         return status;
     status = show(hosts, &settings, words[0], words[1]);

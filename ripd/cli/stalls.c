@@ -21,16 +21,12 @@
 #include "cli/list.h"
 #include "cli/table.h"
 #include "util/array.h"
-#include "view/query_parse.h"
 
 #define LINES_DEFAULT 100u
 #define LINES_MAX 10000u
 #define ROWS_OF_FRAME 4u /* on a terminal that is watched: title, summary, lines left out */
 #define WATCH_S 2u
 #define ASKED "10000" /* ids or groups of one host: as many as it gives */
-#define PARAMETERS                                                                                                     \
-    (PARAMETER_RING | PARAMETER_PID | PARAMETER_NAME | PARAMETER_CAUSE | PARAMETER_MIN_MS | PARAMETER_LIMIT |          \
-     PARAMETER_TRAIL | PARAMETER_GROUP_STALLS | PARAMETER_UNIT | PARAMETER_CONTAINER)
 
 struct settings {
     struct hosts_options hosts;
@@ -178,9 +174,9 @@ static bool take_way(const struct settings *settings, enum way *ret_way)
         if (strcmp(settings->group, ways[i].name) == 0)
             *ret_way = (enum way)i;
     if (*ret_way == WAY_INCIDENTS)
-        cli_error("stalls: --group: '%.64s': expected location or root", settings->group);
+        cli_error("--group: '%.64s': expected location or root", settings->group);
     else if (settings->all)
-        cli_error("stalls: --all: expected without --group");
+        cli_error("--all: expected without --group");
     return *ret_way != WAY_INCIDENTS && !settings->all;
 }
 
@@ -288,7 +284,7 @@ static int show(struct hosts *hosts, const struct settings *settings, enum way w
     int status;
 
     if (!collect(&lines, settings->all || settings->hosts.json)) {
-        cli_error("stalls: out of memory");
+        cli_error("out of memory");
         free(lines.items);
         return CLI_UNREACHABLE;
     }
@@ -300,7 +296,7 @@ static int show(struct hosts *hosts, const struct settings *settings, enum way w
         puts("no host reports stalls to Prometheus");
     cli_flush();
     status = hosts_report(hosts);
-    frame_warn(hosts, "stalls", "stalls");
+    frame_warn(hosts, "stalls");
     free(lines.items);
     return status;
 }
@@ -332,10 +328,10 @@ int cli_stalls(int argc, char **argv)
 
     if (!cli_parse_words(&cli_stalls_syntax, argc, argv, &settings, NULL, 0, NULL, &status))
         return status;
-    if (!take_way(&settings, &way) || !filters_target(&settings.filters, "stalls", ways[way].path, PARAMETERS, target))
+    if (!take_way(&settings, &way) || !filters_target(&settings.filters, ways[way].path, target))
         return CLI_USAGE;
     limit = settings.limit != 0 ? settings.limit : settings.hosts.json ? LINES_MAX : LINES_DEFAULT;
-    status = hosts_open(&hosts, &settings.hosts, "stalls");
+    status = hosts_open(&hosts, &settings.hosts);
     if (status != CLI_OK)
         return status;
     if (settings.watch) {

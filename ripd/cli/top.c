@@ -551,9 +551,9 @@ static int show_screen(struct hosts *hosts)
 
     top_list_init(&top.list);
     if (top.loader == NULL) {
-        cli_error("top: no thread could be started");
+        cli_error("no thread could be started");
     } else if (!begin_screen(&top)) {
-        cli_error("top: unknown terminal, by $TERM");
+        cli_error("unknown terminal, by $TERM");
     } else {
         run(&top);
         endwin();
@@ -574,10 +574,8 @@ int cli_top(int argc, char **argv)
 
     if (!cli_parse_words(&cli_top_syntax, argc, argv, &settings, NULL, 0, NULL, &status))
         return status;
-    if (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO)) {
-        cli_error("top: expected a terminal; `rip stalls` prints the same");
-        return CLI_USAGE;
-    }
-    status = hosts_open(&hosts, &settings.hosts, "top");
+    if (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO))
+        return cli_fail(CLI_USAGE, "expected a terminal; `rip stalls` prints the same");
+    status = hosts_open(&hosts, &settings.hosts);
     return status == CLI_OK ? show_screen(hosts) : status;
 }
