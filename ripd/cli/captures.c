@@ -13,9 +13,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "cli/capture_read.h"
+#include "cli/capture_end.h"
 #include "cli/cli.h"
-#include "cli/coredumps.h"
 #include "cli/item.h"
 #include "cli/list.h"
 #include "cli/table.h"
@@ -51,54 +50,47 @@ const struct cli_syntax cli_captures_syntax = {
     CLI_FLAGS(flags),
 };
 
-struct line {
-    struct list_row row; /* of document */
-    char path[PATH_BYTES];
-    json_t *document; /* NULL = it cannot be read */
-    int error;
-};
-
 struct listing {
     const char *directory;
     const char *user; /* name of the folder that is read */
     int descriptor;
-    struct line *lines;
-    size_t count;
-    size_t capacity;
+    json_t *captures; /* their documents, each with its "file"; or an object with "file" and "error" */
 };
 
-static void read_document(struct line *line, int directory, const char *name)
+/* NULL: it cannot be read; *ret_error is why. */
+static json_t *read_document(int directory, const char *name, int *ret_error)
 {
     int descriptor = openat(directory, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     struct capture capture;
+    json_t *document;
 
-    line->error = descriptor < 0 ? -errno : capture_read(descriptor, &capture);
+    *ret_error = descriptor < 0 ? -errno : capture_read(descriptor, &capture);
     if (descriptor >= 0)
         close(descriptor);
-    if (line->error != 0)
-        return;
-    line->document =
-        json_loadb(capture.document, capture.document_bytes, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, NULL);
-    line->error = line->document != NULL ? 0 : -EBADMSG;
-    line->row.item = line->document;
+    if (*ret_error != 0)
+        return NULL;
+    document = json_loadb(capture.document, capture.document_bytes, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, NULL);
+    *ret_error = document != NULL ? 0 : -EBADMSG;
     capture_done(&capture);
+    return document;
 }
 
 static int add_file(void *context, const char *name)
 {
     struct listing *listing = context;
     const size_t length = strlen(name), suffix_length = strlen(CAPTURES_SUFFIX);
-    struct line *line;
+    char path[PATH_BYTES];
+    json_t *document;
+    int error;
 
     if (length <= suffix_length || strcmp(name + length - suffix_length, CAPTURES_SUFFIX) != 0)
         return 0;
-    if (!ARRAY_GROW(listing->lines, listing->count, listing->capacity))
-        return -ENOMEM;
-    line = &listing->lines[listing->count++];
-    *line = (struct line){.error = 0};
-    snprintf(line->path, PATH_BYTES, "%s/" CAPTURES_FOLDER "/%s/%s", listing->directory, listing->user, name);
-    read_document(line, listing->descriptor, name);
-    return 0;
+    snprintf(path, PATH_BYTES, "%s/" CAPTURES_FOLDER "/%s/%s", listing->directory, listing->user, name);
+    document = read_document(listing->descriptor, name, &error);
+    if (document == NULL)
+        document = json_pack("{s:s}", "error", capture_error_text(error));
+    json_object_set_new(document, "file", json_string(path));
+    return json_array_append_new(listing->captures, document) == 0 ? 0 : -ENOMEM;
 }
 
 static int read_user(struct listing *listing, const char *name)
@@ -142,91 +134,73 @@ static int read_captures(struct listing *listing)
     return result;
 }
 
-static void find_cores(const struct listing *listing)
+static const char *text_of(const json_t *capture, const char *key)
 {
-    json_t *documents = json_array();
+    const char *text = item_text(capture, key);
 
-    for (size_t i = 0; i < listing->count; i++)
-        if (listing->lines[i].document != NULL)
-            json_array_append(documents, listing->lines[i].document);
-    coredumps_join(documents);
-    json_decref(documents);
-}
-
-static const char *ended_at(const struct line *line)
-{
-    const char *time = item_text(line->document, "ended_at");
-
-    return time != NULL ? time : "";
+    return text != NULL ? text : "";
 }
 
 static int compare(const void *left, const void *right)
 {
-    const struct line *a = left, *b = right;
-    int order = strcmp(ended_at(a), ended_at(b));
+    const json_t *a = ((const struct list_row *)left)->item, *b = ((const struct list_row *)right)->item;
+    int order = strcmp(text_of(a, "ended_at"), text_of(b, "ended_at"));
 
-    return order != 0 ? order : strcmp(a->path, b->path);
+    return order != 0 ? order : strcmp(text_of(a, "file"), text_of(b, "file"));
 }
 
-static void fill_how(struct table_cell *cell, const struct list_row *row, const struct table *table)
+static void fill_how(struct table_cell *cell, const json_t *capture)
 {
-    const struct line *line = (const struct line *)row;
     char how[96];
 
-    (void)table;
-    snprintf(how, sizeof(how), "%s", line->document == NULL ? capture_error_text(line->error) : "");
-    if (line->document != NULL)
-        capture_format_end(line->document, how, sizeof(how));
+    if (item_text(capture, "error") != NULL) {
+        table_cell_value(cell, capture, "error");
+        return;
+    }
+    capture_format_end(capture, how, sizeof(how));
     table_cell_format(cell, "%s", how);
 }
 
-static void fill_stalled(struct table_cell *cell, const json_t *document)
+static void fill_stalled(struct table_cell *cell, const json_t *capture)
 {
-    long long left_out = item_number(document, "stalls_left_out");
-    long long count = (long long)json_array_size(json_object_get(document, "stalls"));
+    long long left_out = item_number(capture, "stalls_left_out");
+    long long count = (long long)json_array_size(json_object_get(capture, "stalls"));
 
-    table_cell_format(cell, document != NULL ? "%lld" : "-", count + (left_out > 0 ? left_out : 0));
+    table_cell_format(cell, item_text(capture, "error") == NULL ? "%lld" : "-", count + (left_out > 0 ? left_out : 0));
 }
 
-static void fill_path(struct table_cell *cell, const struct list_row *row, const struct table *table)
-{
-    (void)table;
-    table_cell_format(cell, "%s", ((const struct line *)row)->path);
-}
-
-static void print_table(const struct listing *listing)
+/* False: no memory. */
+static bool print_captures(const json_t *captures, bool json)
 {
     static const struct table_column columns[] = {
-        {"ENDED", 20, 24, .key = "ended_at"},          {"PROCESS", 8, 28, false, .fill = item_fill_process},
-        {"HOW", 8, 34, .fill_row = fill_how},          {"IDS", 3, 9, true, .key = "ids"},
-        {"STALLED", 7, 9, true, .fill = fill_stalled}, {"FILE", 0, TEXT_ANY_COLUMNS, .fill_row = fill_path},
+        {"ENDED", 20, 24, .key = "ended_at"},
+        {"PROCESS", 8, 28, false, .fill = item_fill_process},
+        {"HOW", 8, 34, .fill = fill_how},
+        {"IDS", 3, 9, true, .key = "ids"},
+        {"STALLED", 7, 9, true, .fill = fill_stalled},
+        {"FILE", 0, TEXT_ANY_COLUMNS, .key = "file"},
     };
+    const size_t count = json_array_size(captures);
+    struct list_row *rows = calloc(count + 1, sizeof(*rows));
     struct list list;
 
-    list_init(&list, NULL, false, columns, ARRAY_COUNT(columns), true);
-    list_print(&list, listing->lines, sizeof(*listing->lines), listing->count);
-}
-
-static void print_json(const struct listing *listing)
-{
-    const struct text_style style = text_style_of_output();
-
-    for (size_t i = 0; i < listing->count; i++) {
-        const struct line *line = &listing->lines[i];
-        json_t *object = line->document != NULL ? json_deep_copy(line->document) : json_object();
-
-        json_object_set_new(object, "file", json_string(line->path));
-        if (line->document == NULL)
-            json_object_set_new(object, "error", json_string(capture_error_text(line->error)));
-        table_print_json(&style, object);
-        json_decref(object);
-    }
+    if (rows == NULL)
+        return false;
+    for (size_t i = 0; i < count; i++)
+        rows[i].item = json_array_get(captures, i);
+    qsort(rows, count, sizeof(*rows), compare);
+    list_init(&list, NULL, json, columns, ARRAY_COUNT(columns), true);
+    list_print(&list, rows, sizeof(*rows), count);
+    if (count == 0 && !json)
+        puts("no captures");
+    free(rows);
+    return true;
 }
 
 int cli_captures(int argc, char **argv)
 {
     struct settings settings = {.state_dir = STATE_DIRECTORY};
-    struct listing listing = {0};
+    struct listing listing = {.captures = json_array()};
     int status, result;
 
     if (!cli_parse_words(&cli_captures_syntax, argc, argv, &settings, NULL, 0, NULL, &status))
@@ -236,17 +210,8 @@ int cli_captures(int argc, char **argv)
     if (result != 0)
         return cli_fail(CLI_UNREACHABLE, "%s: %s; --state-dir names that of ripd", settings.state_dir,
                         strerror(-result));
-    if (listing.count != 0)
-        qsort(listing.lines, listing.count, sizeof(*listing.lines), compare);
-    find_cores(&listing);
-    if (settings.json)
-        print_json(&listing);
-    else if (listing.count == 0)
-        puts("no captures");
-    else
-        print_table(&listing);
-    for (size_t i = 0; i < listing.count; i++)
-        json_decref(listing.lines[i].document);
-    free(listing.lines);
-    return CLI_OK;
+    capture_add_cores(listing.captures);
+    status = print_captures(listing.captures, settings.json) ? CLI_OK : CLI_UNREACHABLE;
+    json_decref(listing.captures);
+    return status;
 }

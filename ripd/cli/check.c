@@ -177,7 +177,6 @@ static void print_finding(const struct hosts *hosts, enum severity severity, con
 
 static void print_finding_json(const struct hosts *hosts, enum severity severity, const struct finding *finding)
 {
-    const struct text_style style = text_style_of_output();
     json_t *object = json_pack("{s:s, s:I, s:I, s:I, s:I, s:I, s:O?}", "check", severity_names[severity], "stalled",
                                (json_int_t)finding->stalled, "longest_ms",
                                (json_int_t)(finding->longest_ms > 0 ? finding->longest_ms : 0), "ids",
@@ -188,7 +187,7 @@ static void print_finding_json(const struct hosts *hosts, enum severity severity
         json_object_set_new(object, "detail", json_string(finding->detail));
     if (hosts_named(hosts) && finding->longest != NULL)
         json_object_set_new(object, "host", json_string(hosts_name(hosts, finding->host)));
-    table_print_json(&style, object);
+    table_print_json(object);
     json_decref(object);
 }
 

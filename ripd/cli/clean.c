@@ -65,13 +65,12 @@ static void print_line(const char *directory, const char *name, const char *done
 
 static void print_json(const char *directory, const char *name, uint32_t uid, bool removed)
 {
-    const struct text_style style = text_style_of_output();
     json_t *object =
         json_pack("{s:s, s:s, s:i, s:b}", "ring", name, "directory", directory, "uid", (int)uid, "removed", removed);
 
     if (object == NULL) /* a name that is not UTF-8 */
         object = json_pack("{s:n, s:s, s:i, s:b}", "ring", "directory", directory, "uid", (int)uid, "removed", removed);
-    table_print_json(&style, object);
+    table_print_json(object);
     json_decref(object);
 }
 

@@ -12,9 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/capture_read.h"
+#include "cli/capture_end.h"
 #include "cli/cli.h"
-#include "cli/coredumps.h"
 #include "cli/dump_ids.h"
 #include "cli/incidents.h"
 #include "cli/item.h"
@@ -184,7 +183,6 @@ static bool read_file(struct dump *dump, const char *files)
 
 static void print_json(const struct dump *dump)
 {
-    const struct text_style style = text_style_of_output();
     size_t i;
     json_t *item;
 
@@ -192,11 +190,11 @@ static void print_json(const struct dump *dump)
         json_t *head = json_copy(dump->document);
 
         json_object_del(head, "stalls");
-        table_print_json(&style, head);
+        table_print_json(head);
         json_decref(head);
     }
-    json_array_foreach(dump->items, i, item) table_print_json(&style, item);
-    json_array_foreach(dump->ended, i, item) table_print_json(&style, item);
+    json_array_foreach(dump->items, i, item) table_print_json(item);
+    json_array_foreach(dump->ended, i, item) table_print_json(item);
 }
 
 static void show_head(const struct dump *dump, struct report *report)
@@ -385,7 +383,7 @@ int cli_dump(int argc, char **argv)
     }
     status = read_file(&dump, settings.files) ? CLI_OK : CLI_UNREACHABLE;
     documents = dump.document != NULL ? json_pack("[O]", dump.document) : NULL;
-    coredumps_join(documents);
+    capture_add_cores(documents);
     json_decref(documents);
     if (settings.json)
         print_json(&dump);

@@ -229,7 +229,7 @@ bool hosts_are_local(const struct hosts *hosts)
 
 bool hosts_named(const struct hosts *hosts)
 {
-    return hosts->named;
+    return hosts != NULL && hosts->named;
 }
 
 /* The next request; drops the document of the one before. */
@@ -307,12 +307,11 @@ int hosts_report(const struct hosts *hosts)
 
 void hosts_print_json(const struct hosts *hosts, size_t i, const json_t *object)
 {
-    struct text_style style = text_style_of_output();
     json_t *copy = json_copy((json_t *)(uintptr_t)object);
 
     if (json_is_object(copy) && hosts_named(hosts))
         json_object_set_new(copy, "host", json_string(hosts_name(hosts, i)));
-    table_print_json(&style, copy);
+    table_print_json(copy);
     json_decref(copy);
 }
 

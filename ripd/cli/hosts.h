@@ -70,7 +70,7 @@ int hosts_status(enum client_result result);
 /* Their answers are from the rings of this host: local.h. */
 bool hosts_are_local(const struct hosts *hosts);
 
-/* Several --url, or --prometheus: tables have a column HOST. */
+/* Several --url, or --prometheus: tables have a column HOST. False for NULL, which is no host. */
 bool hosts_named(const struct hosts *hosts);
 
 /* Sends the request to all; see struct client_request. The documents of the request before are freed. */

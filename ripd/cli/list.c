@@ -9,7 +9,7 @@
 void list_init(struct list *list, const struct hosts *hosts, bool json, const struct table_column *columns,
                size_t count, bool rows_known)
 {
-    const size_t first = hosts != NULL && hosts_named(hosts) ? 1 : 0;
+    const size_t first = hosts_named(hosts) ? 1 : 0;
 
     *list = (struct list){.hosts = hosts, .json = json, .columns = {{.title = "HOST", .least = 8, .most = 30}}};
     memcpy(list->columns + first, columns, count * sizeof(*columns));
@@ -20,7 +20,7 @@ static void fill_row(const struct list *list, struct table_cell *cells, const st
 {
     const struct table_column *column = list->columns, *end = column + list->table.count;
 
-    if (list->hosts != NULL && hosts_named(list->hosts)) {
+    if (hosts_named(list->hosts)) {
         table_cell_format(cells++, "%s", hosts_name(list->hosts, row->host));
         column++;
     }

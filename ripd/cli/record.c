@@ -336,7 +336,6 @@ static void format_sums(char *text, size_t size, const struct recorder *recorder
 
 static void print_json(const struct recorder *recorder, const struct sums *sums, bool final)
 {
-    const struct text_style style = text_style_of_output();
     const struct rip_event_totals *totals = &sums->totals;
     json_t *object =
         json_pack("{s:s?, s:b, s:f, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:b, s:I, s:I, s:s?}", "file",
@@ -349,7 +348,7 @@ static void print_json(const struct recorder *recorder, const struct sums *sums,
                   (json_int_t)sums->state.lost_entry_count, "bytes", (json_int_t)sums->state.written_bytes, "error",
                   sums->state.error != 0 ? strerror(-sums->state.error) : NULL);
 
-    table_print_json(&style, object);
+    table_print_json(object);
     json_decref(object);
     fflush(stdout);
 }

@@ -6,6 +6,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "util/text.h"
 
@@ -161,9 +162,9 @@ void table_write_json(FILE *file, const json_t *value, size_t flags)
     json_dump_callback(value, write_escaped, file, JSON_COMPACT | flags);
 }
 
-void table_print_json(const struct text_style *style, const json_t *object)
+void table_print_json(const json_t *object)
 {
     /* What cannot be seen is harmless in a file, and deceives who reads a terminal. */
-    table_write_json(stdout, object, style->columns != TEXT_ANY_COLUMNS ? JSON_ENSURE_ASCII : 0);
+    table_write_json(stdout, object, isatty(STDOUT_FILENO) ? JSON_ENSURE_ASCII : 0);
     putchar('\n');
 }

@@ -68,6 +68,6 @@ __attribute__((format(printf, 2, 3))) void table_cell_format(struct table_cell *
 /* As JSON of ripd is: what acts on a terminal is escaped. flags: more of jansson's. */
 void table_write_json(FILE *file, const json_t *value, size_t flags);
 /* The object on a line. */
-void table_print_json(const struct text_style *style, const json_t *object);
+void table_print_json(const json_t *object);
 
 #endif

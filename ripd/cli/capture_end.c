@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* capture_end.c - see capture_end.h. Starts a process. */
+#include "cli/capture_end.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/item.h"
+#include "util/rfc3339.h"
+
+#define SLACK_NS UINT64_C(2000000000) /* a core has the time at which it was begun, in whole seconds */
+
+/* What a process may have left a core in; false: it has left none. */
+static bool lifetime(const json_t *document, uint64_t *ret_from_wall_ns, uint64_t *ret_to_wall_ns)
+{
+    const json_t *end = json_object_get(document, "end");
+    const char *from = item_text(json_object_get(document, "process"), "started_at");
+    const char *to = item_text(document, "ended_at");
+
+    if (from == NULL || to == NULL || json_is_false(json_object_get(end, "core_dumped")) ||
+        (!item_is(end, "how", "killed") && !item_is(end, "how", "unknown")))
+        return false;
+    if (rfc3339_parse(from, ret_from_wall_ns) != 0 || rfc3339_parse(to, ret_to_wall_ns) != 0)
+        return false;
+    *ret_from_wall_ns -= *ret_from_wall_ns < SLACK_NS ? *ret_from_wall_ns : SLACK_NS;
+    *ret_to_wall_ns += SLACK_NS;
+    return true;
+}
+
+/* NULL: there is none. */
+static json_t *list_cores(uint64_t from_wall_ns)
+{
+    char command[160];
+    json_t *list;
+    FILE *output;
+
+    snprintf(command, sizeof(command),
+             "exec timeout -s KILL %d coredumpctl --quiet --no-pager --json=short --since=@%" PRIu64
+             " list </dev/null 2>/dev/null",
+             CORES_LIMIT_S, from_wall_ns / 1000000000);
+    output = popen(command, "re");
+    if (output == NULL)
+        return NULL;
+    list = json_loadf(output, 0, NULL);
+    (void)pclose(output);
+    return list;
+}
+
+static void join(json_t *document, const json_t *list)
+{
+    const json_int_t pid = json_integer_value(json_object_get(json_object_get(document, "process"), "pid"));
+    uint64_t from_wall_ns, to_wall_ns;
+    json_t *core;
+    size_t i;
+
+    if (!lifetime(document, &from_wall_ns, &to_wall_ns))
+        return;
+    json_array_foreach(list, i, core)
+    {
+        const uint64_t wall_ns = (uint64_t)json_integer_value(json_object_get(core, "time")) * 1000;
+
+        if (json_integer_value(json_object_get(core, "pid")) == pid && wall_ns >= from_wall_ns && wall_ns <= to_wall_ns)
+            json_object_set(document, "core", core);
+    }
+}
+
+void capture_add_cores(json_t *documents)
+{
+    uint64_t first_wall_ns = UINT64_MAX, from_wall_ns, to_wall_ns;
+    json_t *document, *list;
+    size_t i;
+
+    json_array_foreach(documents, i, document)
+    {
+        if (lifetime(document, &from_wall_ns, &to_wall_ns) && from_wall_ns < first_wall_ns)
+            first_wall_ns = from_wall_ns;
+    }
+    list = first_wall_ns != UINT64_MAX ? list_cores(first_wall_ns) : NULL;
+    json_array_foreach(documents, i, document) join(document, list);
+    json_decref(list);
+}
+
+/* Its core file says what killed it where the kernel did not. */
+static void format_killed(const json_t *end, const json_t *core, char *text, size_t size)
+{
+    const char *file = item_text(core, "corefile");
+    const char *signal = item_text(end, "signal"), *prefix = "";
+
+    if (signal == NULL && core != NULL && (signal = sigabbrev_np((int)item_number(core, "sig"))) != NULL)
+        prefix = "SIG";
+    if (file == NULL && json_is_true(json_object_get(end, "core_dumped")))
+        file = "dumped";
+    snprintf(text, size, "killed by %s%s%s%s", prefix, signal != NULL ? signal : "a signal",
+             file != NULL ? ", core " : "", file != NULL ? file : "");
+}
+
+void capture_format_end(const json_t *document, char *text, size_t size)
+{
+    const json_t *end = json_object_get(document, "end"), *core = json_object_get(document, "core");
+
+    if (core != NULL || item_is(end, "how", "killed"))
+        format_killed(end, core, text, size);
+    else if (item_is(end, "how", "exited"))
+        snprintf(text, size, "exited with %lld by _exit()", item_number(end, "status"));
+    else if (item_is(end, "how", "executed"))
+        snprintf(text, size, "executed another program");
+    else
+        snprintf(text, size, "ended, it is not known how");
+}
