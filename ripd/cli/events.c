@@ -1,28 +1,56 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * events.c - `rip events`: begins and ends of stalls, of one host or of several: as a list here, as they happen in
- * event_follow.c.
+ * events.c - `rip events`: begins and ends of stalls, of one host or of several: as a list, or as they happen, with a
+ * thread for the stream of each host.
  *
  * Guarantees
  *   A. A wrong flag or value is refused before ripd is asked, by the rules of ripd itself.
  *   B. The list has the newest of all hosts, in the order of their times.
+ *   C. After a connection is lost it is made again, with the id of the last event that was handled: every event that
+ *      the host still holds comes, and those that it no longer holds are reported. Hosts do not wait for each other.
+ *   D. Events are handled one at a time, whichever host they are of. While a command runs nothing is read: ripd's
+ *      history is the queue. If ripd drops the stream meanwhile, C holds.
+ *   E. With a state file the id is stored when its event has been handled, not before: across restarts every event
+ *      reaches the command at least once, and twice only if the follower was stopped in the middle of it.
+ *   F. The command of --exec runs for COMMAND_LIMIT_NS at most; its process group ends with it. The event is on its
+ *      standard input, never among the words of a shell.
  */
+#include <errno.h>
+#include <inttypes.h>
+#include <jansson.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
 
 #include "cases/event_kind.h"
 #include "cases/query.h"
 #include "cli/cli.h"
-#include "cli/event_follow.h"
 #include "cli/event_id.h"
-#include "cli/event_table.h"
+#include "cli/event_stream.h"
 #include "cli/filters.h"
 #include "cli/frame.h"
 #include "cli/hosts.h"
 #include "cli/item.h"
+#include "cli/list.h"
+#include "cli/table.h"
+#include "os/clock.h"
+#include "os/spawn.h"
 #include "util/array.h"
+#include "util/time_limit.h"
+
+#define SILENCE_NS UINT64_C(60000000000) /* ripd sends a comment every 15 s */
+#define BACKOFF_MS 250                   /* before the first reconnection; doubles */
+#define BACKOFF_MAX_MS 10000
+#define COMMAND_LIMIT_NS UINT64_C(30000000000) /* then SIGTERM to its process group, */
+#define COMMAND_GRACE_NS UINT64_C(5000000000)  /* then SIGKILL */
+#define COMMAND_POLL_MS 100                    /* where no descriptor reports its end */
 
 /* NULL: not given. */
 struct settings {
@@ -89,6 +117,55 @@ static bool check_flags(const struct settings *settings)
         return true;
     return cli_error("--since-id: '%.64s' is not an id; expected EPOCH-SEQUENCE, 16 hexadecimal digits and a number",
                      settings->since_id);
+}
+
+/* "2026-11-20T09:41:07.120Z" without the fraction; on a terminal "11-20 09:41:07Z". */
+static void fill_time(struct table_cell *cell, const struct list_row *row, const struct table *table)
+{
+    const char *text = item_text(row->item, "at");
+
+    if (text == NULL || strlen(text) != 24 || text[19] != '.')
+        table_cell_value(cell, row->item, "at");
+    else if (table->style.columns != TEXT_ANY_COLUMNS)
+        table_cell_format(cell, "%.5s %.8sZ", text + 5, text + 11);
+    else
+        table_cell_format(cell, "%.19sZ", text);
+}
+
+/* "begin", "end", or "end:gone" if the id did not just move on. */
+static void fill_event(struct table_cell *cell, const json_t *event)
+{
+    const char *kind = item_text(event, "kind"), *reason = item_text(event, "reason");
+
+    if (kind == NULL || reason == NULL || strcmp(reason, "moved") == 0)
+        table_cell_value(cell, event, "kind");
+    else
+        table_cell_format(cell, "%s:%s", kind, reason);
+    cell->colour = item_is(event, "kind", "begin") ? TABLE_RED : item_is(event, "kind", "end") ? TABLE_GREEN : NULL;
+}
+
+static void fill_duration(struct table_cell *cell, const json_t *event)
+{
+    long long lasted_ms = item_number(event, "lasted_ms");
+
+    item_fill_duration(cell, lasted_ms != ITEM_UNKNOWN ? lasted_ms : item_number(event, "frozen_for_ms"));
+}
+
+/* As list_init(). */
+static void event_table_init(struct list *list, const struct hosts *hosts, bool json, bool rows_known)
+{
+    static const struct table_column columns[] = {
+        {"TIME", 15, 20, .fill_row = fill_time},
+        {"EVENT", 5, 12, .fill = fill_event},
+        {"RING", 8, 24, .key = "ring"},
+        {"ID", 4, 10, true, .key = "id"},
+        {"NAME", 8, 24, .key = "name"},
+        {"CAUSE", 8, 15, .key = "cause"},
+        {"FOR", 6, 8, true, .fill = fill_duration},
+        {"WHERE", 0, TEXT_ANY_COLUMNS, .fill_row = list_fill_where},
+    };
+
+    list_init(list, hosts, json, columns, ARRAY_COUNT(columns), rows_known);
 }
 
 /* ---- the list ---- */
@@ -180,6 +257,368 @@ out:
     return status;
 }
 
+/* ---- the command of --exec ---- */
+
+/* Given to putenv(): the two variables that a command has beside those of rip, changed before it starts. */
+static char kind_variable[64] = "RIPD_EVENT=", episode_variable[64] = "RIPD_EPISODE=";
+
+/* The event and a newline, as the standard input of a command: a descriptor, or -errno. */
+static int make_input(const json_t *event)
+{
+    size_t length = 0;
+    char *text = NULL;
+    FILE *file = open_memstream(&text, &length);
+    int descriptor = -ENOMEM;
+
+    if (file != NULL) {
+        table_write_json(file, event, 0);
+        if (fclose(file) == 0)
+            descriptor = spawn_input_line(text, length);
+    }
+    free(text);
+    return descriptor;
+}
+
+static int start_command(const char *command, json_int_t episode, const char *kind, const json_t *event,
+                         struct spawned *ret_spawned)
+{
+    struct spawn_options options = {.command = command,
+                                    .environment = (const char *const *)environ,
+                                    .input = make_input(event),
+                                    .output = STDOUT_FILENO,
+                                    .error = STDERR_FILENO};
+    int error;
+
+    snprintf(kind_variable, sizeof(kind_variable), "RIPD_EVENT=%s", kind);
+    snprintf(episode_variable, sizeof(episode_variable), "RIPD_EPISODE=%" JSON_INTEGER_FORMAT, episode);
+    if (options.input < 0)
+        return options.input;
+    error = spawn_start(&options, ret_spawned);
+    close(options.input);
+    return error;
+}
+
+/* Its exit status, once it has ended. *ret_stopped: stop_descriptor became readable meanwhile. */
+static int wait_for_command(struct spawned *spawned, struct time_limit *limit, int stop_descriptor, bool *ret_stopped)
+{
+    struct pollfd descriptors[] = {{.fd = stop_descriptor, .events = POLLIN},
+                                   {.fd = spawned->descriptor, .events = POLLIN}};
+    int status = 0;
+
+    while (!spawn_ended(spawned, &status)) {
+        uint64_t now_mono_ns = clock_mono_ns();
+        enum time_limit_action action = time_limit_step(limit, now_mono_ns);
+        int wait_ms = (int)(time_left_ns(limit->next_mono_ns, now_mono_ns) / 1000000) + 1;
+
+        if (action != TIME_LIMIT_NOTHING) {
+            spawn_signal(spawned, action == TIME_LIMIT_ASK ? SIGTERM : SIGKILL);
+            continue;
+        }
+        poll(descriptors, 2, spawned->descriptor < 0 && wait_ms > COMMAND_POLL_MS ? COMMAND_POLL_MS : wait_ms);
+        if (descriptors[0].revents != 0 && !*ret_stopped) {
+            *ret_stopped = true;
+            descriptors[0].fd = -1; /* it stays readable for the follower */
+            time_limit_init(limit, clock_mono_ns(), 0, COMMAND_GRACE_NS);
+        }
+    }
+    return status;
+}
+
+/* ---- as they happen ---- */
+
+/* What all followers share. */
+struct following {
+    struct hosts *hosts;
+    const struct settings *settings;
+    const char *target; /* /events with its parameters */
+    struct list list;
+    int stop_descriptor;   /* readable: stop */
+    pthread_mutex_t mutex; /* held while something is handled or written */
+};
+
+struct follower {
+    struct following *shared;
+    size_t host;
+    pthread_t thread;
+    bool started;
+    struct event_stream stream;
+    char id[EVENT_ID_BYTES]; /* of the last event handled */
+    bool lost;               /* that ripd is gone has been reported */
+    bool heard;              /* bytes have come over this connection */
+    bool again;              /* this event could not be handled: reconnect to get it again */
+    int status;              /* exit status */
+};
+
+/* What the handler of an event returns: the stream is read on, or ended. */
+enum { READ_ON = 0, END = 1 };
+
+static int end(struct follower *follower, int status)
+{
+    follower->status = status;
+    return END;
+}
+
+/* The output is gone: stop all followers, as a signal from outside does. */
+static int end_all(struct follower *follower)
+{
+    kill(getpid(), SIGTERM);
+    return end(follower, CLI_OUTPUT);
+}
+
+/* Whether it has to stop within this time. */
+static bool is_stopped(const struct following *shared, int wait_ms)
+{
+    struct pollfd stop = {.fd = shared->stop_descriptor, .events = POLLIN};
+
+    return poll(&stop, 1, wait_ms) > 0;
+}
+
+/* What comes before the first id of a connection, such as a sign of life, leaves the place as it is. */
+static int keep_id(struct follower *follower, const char *id)
+{
+    const char *path = follower->shared->settings->state;
+    int error;
+
+    if (*id == '\0' || strcmp(id, follower->id) == 0 || strlen(id) >= sizeof(follower->id))
+        return READ_ON;
+    memcpy(follower->id, id, strlen(id) + 1);
+    error = path != NULL ? event_id_store(path, id) : 0;
+    if (error == 0)
+        return READ_ON;
+    cli_error("--state: '%s': %s", path, strerror(-error));
+    return end_all(follower);
+}
+
+static const char *host_of(const struct follower *follower)
+{
+    return hosts_name(follower->shared->hosts, follower->host);
+}
+
+/* Reports events that ripd no longer holds. */
+static void report_gap(const struct follower *follower, const json_t *gap)
+{
+    const char *reason = item_text(gap, "reason");
+    const json_t *from = json_object_get(gap, "from"), *to = json_object_get(gap, "to");
+
+    if (reason == NULL || strspn(reason, "abcdefghijklmnopqrstuvwxyz_") != strlen(reason))
+        reason = "unknown";
+    if (json_is_integer(from) && json_is_integer(to))
+        cli_error("gap: %" JSON_INTEGER_FORMAT " events of %s are missing, reason %s",
+                  json_integer_value(to) - json_integer_value(from) + 1, host_of(follower), reason);
+    else
+        cli_error("gap: events of %s may be missing, reason %s", host_of(follower), reason);
+}
+
+/* A command that has to run again ends the stream: one that could not start now, or was ended as the follower stops. */
+static int run_command(struct follower *follower, const char *kind, json_t *event)
+{
+    const struct following *shared = follower->shared;
+    json_int_t episode = json_integer_value(json_object_get(event, "episode"));
+    struct time_limit limit;
+    struct spawned spawned;
+    bool stopped = false;
+    int status;
+
+    if (hosts_named(shared->hosts))
+        json_object_set_new(event, "host", json_string(host_of(follower)));
+    status = start_command(shared->settings->command, episode, kind, event, &spawned);
+    follower->again = status < 0;
+    if (status < 0)
+        return cli_fail(END, "--exec: cannot be started: %s", strerror(-status));
+    time_limit_init(&limit, clock_mono_ns(), COMMAND_LIMIT_NS, COMMAND_GRACE_NS);
+    status = wait_for_command(&spawned, &limit, shared->stop_descriptor, &stopped);
+    if (stopped && status != 0)
+        return END;
+    if (limit.passed && !stopped)
+        cli_error("--exec: ran longer than %" PRIu64 " s and was ended: %s of episode %" JSON_INTEGER_FORMAT,
+                  COMMAND_LIMIT_NS / 1000000000, kind, episode);
+    else if (status != 0)
+        cli_error("--exec: exit status %d: %s of episode %" JSON_INTEGER_FORMAT, status, kind, episode);
+    return READ_ON;
+}
+
+static int handle_event(struct follower *follower, const char *kind, json_t *event)
+{
+    const struct settings *settings = follower->shared->settings;
+    bool gap = strcmp(kind, "gap") == 0;
+
+    if (!gap && strcmp(kind, "begin") != 0 && strcmp(kind, "end") != 0)
+        return READ_ON; /* a kind of a later ripd */
+    if (gap) {
+        report_gap(follower, event);
+        if (!settings->hosts.json || settings->command != NULL)
+            return READ_ON;
+        json_object_set_new(event, "kind", json_string("gap"));
+    } else if (settings->command != NULL) {
+        return run_command(follower, kind, event);
+    }
+    list_print_row(&follower->shared->list, &(struct list_row){event, follower->host});
+    return cli_flush() ? READ_ON : end_all(follower);
+}
+
+static int handle_item(void *context, const struct event_stream_item *item)
+{
+    struct follower *follower = context;
+    json_t *event;
+    int result;
+
+    if (item->data == NULL)
+        return keep_id(follower, item->id);
+    event = json_loadb(item->data, item->data_bytes, JSON_ALLOW_NUL, NULL);
+    if (!json_is_object(event)) {
+        json_decref(event);
+        cli_error("%s: the answer is not one of ripd's: an event that is not a JSON object", host_of(follower));
+        return end(follower, CLI_ANSWER);
+    }
+    result = handle_event(follower, item->kind, event);
+    json_decref(event);
+    return result != READ_ON ? result : keep_id(follower, item->id);
+}
+
+static int take_bytes(void *context, const char *bytes, size_t count)
+{
+    struct follower *follower = context;
+    struct following *shared = follower->shared;
+    int status;
+
+    if (follower->lost)
+        cli_error("following %s again", host_of(follower));
+    follower->lost = false;
+    follower->heard = true;
+    pthread_mutex_lock(&shared->mutex);
+    /* another may have waited for its command until it was stopped */
+    status = is_stopped(shared, 0) ? END : event_stream_push(&follower->stream, bytes, count, handle_item, follower);
+    pthread_mutex_unlock(&shared->mutex);
+    if (status >= 0)
+        return status;
+    cli_error("%s: %s", host_of(follower),
+              status == -ENOMEM ? "out of memory" : "the answer is not one of ripd's: an event too large");
+    return end(follower, CLI_ANSWER);
+}
+
+/* One connection. False: it is the last; follower->status is how it ended. */
+static bool read_stream(struct follower *follower)
+{
+    struct following *shared = follower->shared;
+    const struct client_stream stream = {shared->target, follower->id, shared->stop_descriptor,
+                                         SILENCE_NS,     take_bytes,   follower};
+    enum client_result result;
+
+    follower->heard = follower->again = false;
+    event_stream_init(&follower->stream);
+    result = client_follow(hosts_client(shared->hosts, follower->host), &stream);
+    event_stream_done(&follower->stream);
+    if (result == CLIENT_STOPPED)
+        return follower->again;
+    if (result != CLIENT_UNREACHABLE) {
+        cli_error("%s", client_error());
+        follower->status = hosts_status(result);
+        return false;
+    }
+    if (!follower->lost)
+        cli_error("trying again: %s", client_error());
+    follower->lost = true;
+    return true;
+}
+
+static void *follow(void *context)
+{
+    struct follower *follower = context;
+    int pause_ms = BACKOFF_MS;
+
+    while (read_stream(follower)) {
+        if (follower->heard)
+            pause_ms = BACKOFF_MS;
+        if (is_stopped(follower->shared, pause_ms))
+            break;
+        pause_ms = pause_ms * 2 < BACKOFF_MAX_MS ? pause_ms * 2 : BACKOFF_MAX_MS;
+    }
+    return NULL;
+}
+
+/* A descriptor that becomes readable when the followers are to stop, which no thread is interrupted by. */
+static int open_stop(void)
+{
+    sigset_t set;
+
+    signal(SIGCHLD, SIG_DFL);
+    sigemptyset(&set);
+    sigaddset(&set, SIGTERM);
+    sigaddset(&set, SIGINT);
+    sigaddset(&set, SIGHUP);
+    sigprocmask(SIG_BLOCK, &set, NULL);
+    return signalfd(-1, &set, SFD_CLOEXEC);
+}
+
+/* Where the first follower begins; there is one if it begins anywhere but now. CLI_OK, or after an error message. */
+static int load_id(const struct settings *settings, struct follower *follower)
+{
+    int error = settings->state != NULL ? event_id_load(settings->state, follower->id) : -ENOENT;
+
+    if (error != 0 && error != -ENOENT)
+        return cli_fail(CLI_USAGE, "--state: '%s': %s", settings->state,
+                        error == -EINVAL ? "expected a file with EPOCH-SEQUENCE in it, or none" : strerror(-error));
+    if (error != 0 && settings->since_id != NULL)
+        snprintf(follower->id, sizeof(follower->id), "%s", settings->since_id);
+    return CLI_OK;
+}
+
+/* Until all have ended. Returns the worst of their exit statuses. */
+static int follow_all(struct following *shared, struct follower *followers)
+{
+    size_t count = hosts_count(shared->hosts);
+    int status = CLI_OK;
+
+    for (size_t i = 0; i < count; i++) {
+        followers[i].shared = shared;
+        followers[i].host = i;
+        followers[i].started = pthread_create(&followers[i].thread, NULL, follow, &followers[i]) == 0;
+        if (!followers[i].started) {
+            cli_error("no thread could be started for %s", host_of(&followers[i]));
+            followers[i].status = CLI_UNREACHABLE;
+        }
+    }
+    for (size_t i = 0; i < count; i++) {
+        if (followers[i].started)
+            pthread_join(followers[i].thread, NULL);
+        if (followers[i].status > status)
+            status = followers[i].status;
+    }
+    return status;
+}
+
+/* Until a signal ends it, or every host has refused. Returns the exit status. */
+static int follow_events(struct hosts *hosts, const struct settings *settings, const char *target)
+{
+    struct following shared = {
+        .hosts = hosts, .settings = settings, .target = target, .mutex = PTHREAD_MUTEX_INITIALIZER};
+    struct follower *followers = calloc(hosts_count(hosts), sizeof(*followers));
+    int status = CLI_UNREACHABLE;
+
+    if (followers == NULL) {
+        cli_error("out of memory");
+        return status;
+    }
+    putenv(kind_variable);
+    putenv(episode_variable);
+    shared.stop_descriptor = open_stop();
+    event_table_init(&shared.list, hosts, settings->hosts.json, false);
+    if (shared.stop_descriptor < 0)
+        cli_error("signalfd: %s", strerror(errno));
+    else
+        status = load_id(settings, &followers[0]);
+    if (status == CLI_OK && settings->command == NULL) {
+        list_begin(&shared.list);
+        status = cli_flush() ? CLI_OK : CLI_OUTPUT;
+    }
+    if (status == CLI_OK)
+        status = follow_all(&shared, followers);
+    if (shared.stop_descriptor >= 0)
+        close(shared.stop_descriptor);
+    free(followers);
+    return status;
+}
+
 int cli_events(int argc, char **argv)
 {
     static struct settings settings;
@@ -194,14 +633,10 @@ int cli_events(int argc, char **argv)
     status = hosts_open(&hosts, &settings.hosts);
     if (status != CLI_OK)
         return status;
-    if (settings.follow) {
-        const struct event_follow_options options = {target, settings.since_id, settings.command, settings.state,
-                                                     settings.hosts.json};
-
-        status = event_follow(hosts, &options);
-    } else {
+    if (settings.follow)
+        status = follow_events(hosts, &settings, target);
+    else
         status = list_events(hosts, &settings, target);
-    }
     hosts_close(hosts);
     return status;
 }

@@ -3,8 +3,12 @@
  * show.c - `rip show`: all that is known of one id, or of what is stuck in a process, a unit or a ring.
  *
  * Guarantees
- *   A. The ids that an id waits for are shown as a tree, those that wait for it as another (lock_tree.h).
- *   B. Of a process all threads are counted in its table (thread_table.h).
+ *   A. The ids that an id waits for are shown as a tree, those that wait for it as another. Each member is shown with
+ *      its state and its location, of a deadlock every member. Many ids that wait at one place are one line with their
+ *      number.
+ *   B. Of a process all threads are counted in its table: deadlocks and ids that hold up others first, then ids that
+ *      wait, then those that are idle or move, and within each the longest first. Three or more that do the same at
+ *      one place are a line, with their number, unless all are wanted.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,17 +21,21 @@
 #include "cli/hosts.h"
 #include "cli/incidents.h"
 #include "cli/item.h"
-#include "cli/lock_tree.h"
+#include "cli/list.h"
 #include "cli/report.h"
 #include "cli/show.h"
 #include "cli/table.h"
-#include "cli/thread_table.h"
+#include "detect/state.h"
 #include "util/array.h"
 #include "util/text.h"
 
 #define TARGET_BYTES FILTERS_TARGET_BYTES
 #define INCIDENTS_MAX 5u /* in full; those after it are lines of the table */
 #define THREADS_ASKED "10000"
+#define WAITERS_SHOWN 10u /* lines at one member */
+#define WAITERS_DEPTH_MAX 8u
+#define FOLDED_MIN 3u /* alike */
+#define KEY_BYTES (3u * TABLE_CELL_BYTES)
 
 struct settings {
     struct hosts_options hosts;
@@ -59,6 +67,333 @@ struct choice {
     const char *parameter;
     char value[QUERY_PATTERN_BYTES];
 };
+
+/* ---- ids that wait for one another ---- */
+
+/* Those with the same key do the same at one place. */
+static void make_key(char key[KEY_BYTES], const json_t *item)
+{
+    struct table_cell cause, where, on;
+
+    item_fill_cause(&cause, item);
+    item_fill_where(&where, json_object_get(item, "location"), 0);
+    item_fill_on(&on, item);
+    snprintf(key, KEY_BYTES, "%s\n%s\n%s", cause.text, where.text, on.text);
+}
+
+static void count_one(json_t *counts, const char *key)
+{
+    json_object_set_new_nocheck(counts, key, json_integer(json_integer_value(json_object_get(counts, key)) + 1));
+}
+
+/* An id with so much of its trail, by the ring of an object. The caller owns the reference; NULL: there is none. */
+static json_t *get_id(struct hosts *hosts, size_t host, const json_t *object, long long id, const char *trail)
+{
+    char target[TARGET_BYTES];
+    json_t *document, *thread;
+
+    if (!item_target(target, sizeof(target), object, id) ||
+        (trail != NULL && client_target_add(target, sizeof(target), "trail", trail) != 0))
+        return NULL;
+    document = hosts_get_one(hosts, host, target, "ripd/thread/1");
+    thread = json_incref(json_object_get(document, "thread"));
+    json_decref(document);
+    return thread;
+}
+
+/*
+ * The item of a member of a chain: from known, else requested, unless hosts is NULL. The caller owns the reference;
+ * NULL: there is none.
+ */
+static json_t *find_member(struct hosts *hosts, size_t host, const json_t *known, const json_t *member)
+{
+    json_t *item;
+    size_t i;
+
+    json_array_foreach(known, i, item) if (item_same_id(item, member)) return json_incref(item);
+    return hosts != NULL ? get_id(hosts, host, member, item_number(member, "id"), "1") : NULL;
+}
+
+/* alike: the number of others like it. again: it is shown above already. */
+static void show_member(struct report *report, unsigned depth, const json_t *member, const json_t *item, size_t alike,
+                        bool again)
+{
+    struct table_cell name, cause, where, line;
+    char more[32] = "";
+
+    item_fill_member(&name, member);
+    item_fill_cause(&cause, item != NULL ? item : member);
+    item_fill_where(&where, json_object_get(item, "location"), 0);
+    if (alike != 0)
+        snprintf(more, sizeof(more), " and %zu more", alike);
+    if (again)
+        table_cell_format(&line, "%s, who is above: a deadlock", name.text);
+    else if (strcmp(cause.text, "-") == 0 && strcmp(where.text, "-") == 0) /* a thread without an id */
+        table_cell_format(&line, "%s%s", name.text, more);
+    else
+        table_cell_format(&line, "%s%s  %s  in %s", name.text, more, cause.text, where.text);
+    if (depth == 0 || again)
+        line.colour = cause.colour;
+    report_node(report, depth, &line);
+}
+
+/* A chain that comes back to a member ends there. */
+static void lock_tree_chain(struct report *report, struct hosts *hosts, size_t host, const json_t *known,
+                            const json_t *waiter)
+{
+    const json_t *chain = json_object_get(waiter, "waits_for"), *last = NULL;
+    long long left_out = item_number(waiter, "waits_for_left_out");
+    unsigned depth = 0;
+    size_t i;
+    json_t *member;
+
+    if (json_array_size(chain) == 0)
+        return;
+    report_section(report, "waits for");
+    show_member(report, depth++, waiter, waiter, 0, false);
+    json_array_foreach(chain, i, member)
+    {
+        bool again = item_same_id(member, waiter);
+        json_t *item;
+
+        if (left_out > 0 && i + 1 == json_array_size(chain)) {
+            struct table_cell more;
+
+            table_cell_format(&more, "%lld more", left_out);
+            report_node(report, depth++, &more);
+        }
+        item = again ? NULL : find_member(hosts, host, known, member);
+        show_member(report, depth++, member, item, 0, again);
+        if (item != NULL && i + 1 == json_array_size(chain))
+            last = item;
+        else
+            json_decref(item);
+    }
+    /* a chain that hangs on a deadlock ends at the last of its members */
+    if (last != NULL && !item_is_deadlocked(waiter) && json_array_size(json_object_get(last, "waits_for")) != 0)
+        show_member(report, depth, json_array_get(json_object_get(last, "waits_for"), 0), NULL, 0, true);
+    json_decref((json_t *)(uintptr_t)last);
+}
+
+/* ---- who waits ---- */
+
+/* Arrays of the stalls that wait directly for an id, by its key; without members of deadlocks, which are shown above.
+ */
+static json_t *index_waiters(const json_t *stalls)
+{
+    json_t *waiters = json_object(), *stall;
+    size_t i;
+
+    json_array_foreach(stalls, i, stall)
+    {
+        char key[ITEM_KEY_BYTES];
+
+        if (item_is_deadlocked(stall) || !item_make_key(key, json_array_get(json_object_get(stall, "waits_for"), 0)))
+            continue;
+        if (json_object_get(waiters, key) == NULL)
+            json_object_set_new_nocheck(waiters, key, json_array());
+        json_array_append(json_object_get(waiters, key), stall);
+    }
+    return waiters;
+}
+
+/* NULL: no stall waits for it. */
+static const json_t *waiters_of(const json_t *waiters, const json_t *member)
+{
+    char key[ITEM_KEY_BYTES];
+
+    return item_make_key(key, member) ? json_object_get(waiters, key) : NULL;
+}
+
+/* How many of a list are alike, by key; without those that others wait for, who have lines of their own. */
+static json_t *count_alike(const json_t *waiters, const json_t *list)
+{
+    json_t *counts = json_object(), *stall;
+    char key[KEY_BYTES];
+    size_t i;
+
+    json_array_foreach(list, i, stall)
+    {
+        make_key(key, stall);
+        if (waiters_of(waiters, stall) == NULL)
+            count_one(counts, key);
+    }
+    return counts;
+}
+
+/* The stalls that wait for a member, with those that wait for them below; a line for all that are alike. */
+static void show_waiters(struct report *report, unsigned depth, const json_t *waiters, const json_t *member)
+{
+    const json_t *list = waiters_of(waiters, member);
+    json_t *counts = count_alike(waiters, list), *stall;
+    size_t lines = 0, left_out = 0, i;
+    struct table_cell cell;
+
+    json_array_foreach(list, i, stall)
+    {
+        const bool holds = waiters_of(waiters, stall) != NULL;
+        char key[KEY_BYTES];
+        json_int_t alike;
+
+        make_key(key, stall);
+        alike = holds ? 1 : json_integer_value(json_object_get(counts, key));
+        if (alike == 0)
+            continue; /* shown with one like it */
+        if (lines++ >= WAITERS_SHOWN) {
+            left_out++;
+            continue;
+        }
+        show_member(report, depth, stall, stall, (size_t)alike - 1, false);
+        if (!holds)
+            json_object_del(counts, key);
+        else if (depth < WAITERS_DEPTH_MAX)
+            show_waiters(report, depth + 1, waiters, stall);
+    }
+    if (left_out != 0) {
+        table_cell_format(&cell, "%zu more", left_out);
+        report_node(report, depth, &cell);
+    }
+    json_decref(counts);
+}
+
+static void lock_tree_held_up(struct report *report, const json_t *stalls, const struct incident *incident)
+{
+    const json_t *chain = json_object_get(incident->shown, "waits_for");
+    json_t *waiters, *member;
+    size_t i;
+
+    if (!incident->is_root || incident->waiting_count == 0)
+        return;
+    waiters = index_waiters(stalls);
+    report_section(report, "held up");
+    if (json_array_size(chain) == 0) {
+        show_member(report, 0, incident->shown, incident->shown, 0, false);
+        show_waiters(report, 1, waiters, incident->shown);
+    }
+    json_array_foreach(chain, i, member)
+    {
+        json_t *item = waiters_of(waiters, member) != NULL ? find_member(NULL, 0, stalls, member) : NULL;
+
+        if (item == NULL)
+            continue;
+        show_member(report, 0, member, item, 0, false);
+        show_waiters(report, 1, waiters, member);
+        json_decref(item);
+    }
+    json_decref(waiters);
+}
+
+/* ---- the table of threads ---- */
+
+struct thread {
+    struct list_row row;
+    int rank;
+    long long age_ms;
+    size_t alike; /* other threads in this line */
+};
+
+/* What is looked for comes first, what moves last. */
+static int rank_of(const json_t *item)
+{
+    static const char *const states[] = {"stalled", "not moving", "stopped", "dead", "exited", "idle", "running"};
+    int rank = 0;
+
+    while (rank < (int)(ARRAY_COUNT(states)) && !item_is(item, "state", states[rank]))
+        rank++;
+    if (rank != 0)
+        return rank + 2;
+    if (item_is_deadlocked(item))
+        return 0;
+    return json_array_size(json_object_get(item, "waits_for")) == 0 ? 1 : 2;
+}
+
+static int compare_threads(const void *left, const void *right)
+{
+    const struct thread *a = left, *b = right;
+
+    if (a->rank != b->rank)
+        return a->rank - b->rank;
+    return (a->age_ms < b->age_ms) - (a->age_ms > b->age_ms);
+}
+
+/* Leaves the first of those that are alike, if they are enough. Returns how many are left. */
+static size_t fold(struct thread *threads, size_t count)
+{
+    json_t *counts = json_object();
+    char key[KEY_BYTES];
+    size_t left = 0;
+
+    for (size_t i = 0; i < count; i++) {
+        make_key(key, threads[i].row.item);
+        count_one(counts, key);
+    }
+    for (size_t i = 0; i < count; i++) {
+        json_int_t alike;
+
+        make_key(key, threads[i].row.item);
+        alike = json_integer_value(json_object_get(counts, key));
+        if (alike < 0)
+            continue; /* of a line above */
+        if (alike >= (json_int_t)FOLDED_MIN) {
+            threads[i].alike = (size_t)alike - 1;
+            json_object_set_new_nocheck(counts, key, json_integer(-1));
+        }
+        threads[left++] = threads[i];
+    }
+    json_decref(counts);
+    return left;
+}
+
+static void fill_thread(struct table_cell *cell, const struct list_row *row, const struct table *table)
+{
+    const size_t alike = ((const struct thread *)row)->alike;
+    struct table_cell name;
+
+    (void)table;
+    item_fill_thread(cell, row->item);
+    if (alike == 0)
+        return;
+    item_fill_thread(&name, row->item);
+    table_cell_format(cell, "%s and %zu more", name.text, alike);
+}
+
+/* As a table also in Markdown: indented by four columns it is text. */
+static void print_rows(const struct report *report, const struct thread *threads, size_t count)
+{
+    static const struct table_column columns[] = {
+        {"STATE", 7, 15, .fill = item_fill_cause},
+        {"AGE", 6, 8, true, .key = "frozen_for_ms", .fill = list_fill_duration},
+        {"ID", 5, 10, true, .key = "id"},
+        {"THREAD", 20, 40, .fill_row = fill_thread},
+        {"WHERE", 20, 60, .fill_row = list_fill_where},
+        {"ON", 0, TEXT_ANY_COLUMNS, .fill = item_fill_on},
+    };
+    struct list list;
+
+    list_init(&list, NULL, false, columns, ARRAY_COUNT(columns), true);
+    if (report->markdown)
+        list.table.style = (struct text_style){.utf8 = list.table.style.utf8, .columns = TEXT_ANY_COLUMNS};
+    list.table.indent = report->markdown ? 4 : 2;
+    list_print(&list, threads, sizeof(*threads), count);
+}
+
+static void thread_table_print(const struct report *report, const json_t *items, bool all)
+{
+    size_t count = json_array_size(items);
+    struct thread *threads = calloc(count + 1, sizeof(*threads));
+
+    if (threads == NULL)
+        return;
+    for (size_t i = 0; i < count; i++) {
+        const json_t *item = json_array_get(items, i);
+
+        threads[i] =
+            (struct thread){.row.item = item, .rank = rank_of(item), .age_ms = item_number(item, "frozen_for_ms")};
+    }
+    qsort(threads, count, sizeof(*threads), compare_threads);
+    print_rows(report, threads, all ? count : fold(threads, count));
+    free(threads);
+}
 
 /* ---- one id ---- */
 
@@ -235,14 +570,16 @@ static void show_threads(struct report *report, const json_t *document, bool all
 
 static void show_counts(struct report *report, const json_t *document)
 {
-    static const char *const states[] = {"running", "idle", "stalled", "stopped", "exited", "dead"};
     char text[256] = "";
     struct table_cell cell;
 
-    for (size_t i = 0; i < ARRAY_COUNT(states); i++)
-        if (frame_count(document, states[i]) != 0)
-            text_append(text, sizeof(text), "%s%lld %s", text[0] != '\0' ? ", " : "", frame_count(document, states[i]),
-                        states[i]);
+    for (int i = 0; i < ID_STATE_COUNT; i++) {
+        const char *state = id_state_name((enum id_state)i);
+
+        if (frame_count(document, state) != 0)
+            text_append(text, sizeof(text), "%s%lld %s", text[0] != '\0' ? ", " : "", frame_count(document, state),
+                        state);
+    }
     table_cell_format(&cell, "%s", text[0] != '\0' ? text : "-");
     report_field(report, "ids", &cell);
 }
@@ -370,28 +707,13 @@ static int find(struct hosts *hosts, const char *word, const char *name, struct 
                     word, name != NULL ? " " : "", name != NULL ? name : "");
 }
 
-/* One id with its whole trail, of the ring of an item. */
-static json_t *get_id(struct hosts *hosts, size_t host, const json_t *first, long long id)
-{
-    char target[TARGET_BYTES];
-    json_t *document, *thread;
-
-    if (!item_target(target, sizeof(target), first, id))
-        return NULL;
-    document = hosts_get_one(hosts, host, target, "ripd/thread/1");
-    thread = json_incref(json_object_get(document, "thread"));
-    json_decref(document);
-    return thread;
-}
-
 static bool show_one(struct report *report, struct hosts *hosts, size_t host, const struct settings *settings,
                      const char *name)
 {
     const json_t *document = hosts_document(hosts, host);
     const json_t *first = json_array_get(json_object_get(document, "threads"), 0);
-    json_t *item =
-        first != NULL ? get_id(hosts, host, first, is_number(name) ? strtoll(name, NULL, 10) : item_number(first, "id"))
-                      : NULL;
+    long long id = is_number(name) ? strtoll(name, NULL, 10) : item_number(first, "id");
+    json_t *item = get_id(hosts, host, first, id, NULL);
     bool found = json_is_object(item);
 
     if (found && settings->hosts.json)
