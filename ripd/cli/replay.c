@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * replay.c - `rip replay`: the alerts of a recording, as ripd decided them or by other thresholds. Needs no ripd.
+ * replay.c - `rip replay`: the alerts of a recording, as ripd decided them or by other thresholds: a line a thread with
+ * how many, how long and when, as events, or compared with those of a file. Needs no ripd.
  *
  * Guarantees
  *   A. The recording is hostile: it is read as a session, and what ripd attached to it is believed in nothing but in
@@ -8,21 +9,31 @@
  *   B. A recording that is cut or damaged is replayed up to there, and that is said.
  */
 #include <errno.h>
+#include <inttypes.h>
+#include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "cases/scan_record.h"
 #include "cli/cli.h"
+#include "cli/item.h"
+#include "cli/list.h"
 #include "cli/names.h"
-#include "cli/replay_assert.h"
-#include "cli/replay_table.h"
+#include "cli/table.h"
 #include "replay/replay.h"
 #include "rip/session.h"
+#include "util/array.h"
 #include "util/duration.h"
+#include "util/search.h"
 
 #define EVENTS_PER_PROGRESS 65536u
+#define NS_PER_MS UINT64_C(1000000)
+#define KEY_BYTES (3u * TABLE_CELL_BYTES)
+#define ALERT_KEY "alert" /* that `rip replay --json` adds where it does not replay what ripd decided */
+#define VALUE_BYTES 200
 
 struct settings {
     bool json;
@@ -61,14 +72,363 @@ const struct cli_syntax cli_replay_syntax = {
     CLI_FLAGS(flags),
 };
 
+/* A line a thread -------------------------------------------------------------------------------------------------- */
+
+struct row {
+    struct list_row row; /* of its first begin: a reference */
+    size_t episode_count;
+    size_t certain_count;
+    size_t recorded_count; /* of which ripd published the begin, too */
+    uint64_t longest_ns;
+    uint64_t first_wall_ns;
+    int64_t earlier_ns; /* by how much the begins came earlier than those of ripd, in all */
+};
+
+/* An episode that has not ended. */
+struct open_episode {
+    uint64_t number;
+    uint64_t since_wall_ns;
+    size_t row; /* number */
+};
+
+struct alert_table {
+    struct row *rows;
+    json_t *numbers; /* of the rows, by what they show; set first, the rest is zero */
+    size_t count;
+    size_t capacity;
+    struct open_episode *open;
+    size_t open_count;
+    size_t open_capacity;
+};
+
+static void table_done(struct alert_table *table)
+{
+    for (size_t i = 0; i < table->count; i++)
+        json_decref((json_t *)(uintptr_t)table->rows[i].row.item);
+    json_decref(table->numbers);
+    free(table->rows);
+    free(table->open);
+}
+
+/* The number of the row of an item, made if there is none; 0 or -ENOMEM. */
+static int find_row(struct alert_table *table, const struct event *event, json_t *item, size_t *ret_number)
+{
+    struct table_cell thread, process, where;
+    char key[KEY_BYTES];
+    const json_t *known;
+
+    item_fill_thread(&thread, item);
+    item_fill_process(&process, item);
+    item_fill_where(&where, json_object_get(item, "location"), 0);
+    snprintf(key, sizeof(key), "%s\n%s\n%s", thread.text, process.text, where.text);
+    known = json_object_get(table->numbers, key);
+    *ret_number = known != NULL ? (size_t)json_integer_value(known) : table->count;
+    if (known != NULL)
+        return 0;
+    if (!ARRAY_GROW(table->rows, table->count, table->capacity) ||
+        json_object_set_new_nocheck(table->numbers, key, json_integer((json_int_t)table->count)) != 0)
+        return -ENOMEM;
+    table->rows[table->count++] = (struct row){.row.item = json_incref(item), .first_wall_ns = event->at_wall_ns};
+    return 0;
+}
+
+static int take_begin(struct alert_table *table, const struct replay_alert *alert)
+{
+    const struct event *event = alert->event;
+    json_t *item = json_loadb(event->text, event->text_bytes, JSON_ALLOW_NUL, NULL);
+    struct row *row;
+    size_t number;
+    int result = ARRAY_GROW(table->open, table->open_count, table->open_capacity)
+                     ? find_row(table, event, item, &number)
+                     : -ENOMEM;
+
+    json_decref(item);
+    if (result != 0)
+        return result;
+    table->open[table->open_count++] = (struct open_episode){event->episode, event->since_wall_ns, number};
+    row = &table->rows[number];
+    row->episode_count++;
+    row->certain_count += alert->certain;
+    if (alert->recorded != NULL) {
+        row->recorded_count++;
+        row->earlier_ns += (int64_t)(alert->recorded->at_wall_ns - event->at_wall_ns);
+    }
+    return 0;
+}
+
+static void lasted(struct row *row, uint64_t ns)
+{
+    if (ns > row->longest_ns)
+        row->longest_ns = ns;
+}
+
+static int table_take(struct alert_table *table, const struct replay_alert *alert)
+{
+    const struct event *event = alert->event;
+
+    if (event->kind == EVENT_BEGIN)
+        return take_begin(table, alert);
+    for (size_t i = table->open_count; i > 0; i--) {
+        struct open_episode *open = &table->open[i - 1];
+
+        if (open->number != event->episode)
+            continue;
+        lasted(&table->rows[open->row], event->duration_ns);
+        *open = table->open[--table->open_count];
+        break;
+    }
+    return 0;
+}
+
+/* By how much earlier, on average. */
+static void fill_begins(struct table_cell *cell, const struct list_row *of, const struct table *table)
+{
+    const struct row *row = (const struct row *)of;
+    struct table_cell duration;
+    int64_t ms;
+
+    (void)table;
+    if (row->recorded_count == 0) {
+        table_cell_format(cell, "-");
+        return;
+    }
+    ms = row->earlier_ns / (int64_t)(row->recorded_count * NS_PER_MS);
+    item_fill_duration(&duration, ms < 0 ? -ms : ms);
+    if (ms == 0)
+        table_cell_format(cell, "as then");
+    else
+        table_cell_format(cell, "%s %s", duration.text, ms > 0 ? "earlier" : "later");
+}
+
+static const struct table_column columns[] = {
+    {"EPISODES", 8, 9, true, .key = "episodes"},
+    {"CERTAIN", 7, 9, true, .key = "certain"},
+    {"BY RIPD", 7, 9, true, .key = "by_ripd"},
+    {"BEGINS", 6, 14, .fill_row = fill_begins},
+    {"LONGEST", 7, 8, true, .key = "longest_ms", .fill = list_fill_duration},
+    {"FIRST", 20, 24, .key = "at"},
+    {"THREAD", 8, 32, .fill = item_fill_thread},
+    {"PROCESS", 8, 28, .fill = item_fill_process},
+    {"WHERE", 0, TEXT_ANY_COLUMNS, .fill_row = list_fill_where},
+};
+
+static int compare_rows(const void *left, const void *right)
+{
+    const struct row *a = left, *b = right;
+
+    return search_order_then(search_order_pair(b->episode_count, b->longest_ns, a->episode_count, a->longest_ns),
+                             search_order(a->first_wall_ns, b->first_wall_ns));
+}
+
+static void print_totals(const struct alert_table *table, const struct replay_counts *counts)
+{
+    size_t episodes = 0, certain = 0, published = 0;
+
+    for (size_t i = 0; i < table->count; i++) {
+        episodes += table->rows[i].episode_count;
+        certain += table->rows[i].certain_count;
+        published += table->rows[i].recorded_count;
+    }
+    printf("%zu episode%s", episodes, episodes == 1 ? "" : "s");
+    if (counts->exact)
+        printf("; %" PRIu64 " of %" PRIu64 " events are as ripd published them\n", counts->same_count,
+               counts->recorded_count);
+    else if (counts->by_ripd)
+        printf(", %zu certain; ripd published %" PRIu64 ", %zu of them among these\n", certain,
+               counts->recorded_begin_count, published);
+    else
+        printf(", %zu certain\n", certain);
+}
+
+static void print_rows(const struct alert_table *table)
+{
+    struct list list;
+
+    for (size_t i = 0; i < table->count; i++) {
+        const struct row *row = &table->rows[i];
+
+        json_object_update_new((json_t *)(uintptr_t)row->row.item,
+                               json_pack("{s:I, s:I, s:I, s:I}", "episodes", (json_int_t)row->episode_count, "certain",
+                                         (json_int_t)row->certain_count, "by_ripd", (json_int_t)row->recorded_count,
+                                         "longest_ms", (json_int_t)(row->longest_ns / NS_PER_MS)));
+    }
+    qsort(table->rows, table->count, sizeof(*table->rows), compare_rows);
+    list_init(&list, NULL, false, columns, ARRAY_COUNT(columns), true);
+    list_print(&list, table->rows, sizeof(*table->rows), table->count);
+}
+
+static void print_span(const struct replay_counts *counts)
+{
+    struct table_cell span, after;
+    const time_t first = (time_t)(counts->first_wall_ns / (1000 * NS_PER_MS));
+    char from[32];
+    struct tm time;
+
+    gmtime_r(&first, &time);
+    strftime(from, sizeof(from), "%Y-%m-%dT%H:%M:%SZ", &time);
+    item_fill_duration(&span, (long long)((counts->last_wall_ns - counts->first_wall_ns) / NS_PER_MS));
+    item_fill_duration(&after, (long long)(counts->stall_after_ns / NS_PER_MS));
+    printf("recorded by %s from %s for %s: %" PRIu64 " scan%s of up to %" PRIu64 " id%s, stalled after %s\n",
+           counts->by_ripd ? "ripd" : "rip record", from, span.text, counts->scan_count,
+           counts->scan_count == 1 ? "" : "s", counts->id_count_max, counts->id_count_max == 1 ? "" : "s", after.text);
+}
+
+static void table_print(struct alert_table *table, const char *path, const struct replay_counts *counts)
+{
+    if (counts->scan_count == 0) {
+        printf("%s: no scan is in it\n", path);
+        return;
+    }
+    for (size_t i = 0; i < table->open_count; i++)
+        lasted(&table->rows[table->open[i].row], counts->last_wall_ns - table->open[i].since_wall_ns);
+    print_span(counts);
+    if (table->count != 0)
+        print_rows(table);
+    print_totals(table, counts);
+}
+
+/* Comparing -------------------------------------------------------------------------------------------------------- */
+
+struct expected {
+    const char *path;
+    json_t *events;
+    size_t next;
+};
+
+/* Objects, one after the other: events, or documents that list some. */
+static bool read_objects(FILE *file, json_t *events)
+{
+    int next;
+
+    for (;;) {
+        json_t *object, *list, *event;
+        size_t i;
+
+        do
+            next = getc(file);
+        while (next == ' ' || next == '\n' || next == '\r');
+        if (next == EOF)
+            return ferror(file) == 0;
+        ungetc(next, file);
+        object = json_loadf(file, JSON_DISABLE_EOF_CHECK | JSON_ALLOW_NUL, NULL);
+        list = json_object_get(object, "events");
+        if (!json_is_object(object))
+            return false;
+        json_array_foreach(list, i, event) json_array_insert(events, 0, event); /* /events has the newest first */
+        if (!json_is_array(list))
+            json_array_append(events, object);
+        json_decref(object);
+    }
+}
+
+/* False after an error message. */
+static bool expected_read(struct expected *expected, const char *path)
+{
+    FILE *file = fopen(path, "re");
+    bool read;
+
+    if (file == NULL)
+        return cli_error("--assert: '%s': cannot be read", path);
+    expected->path = path;
+    expected->events = json_array();
+    read = read_objects(file, expected->events);
+    fclose(file);
+    return read ||
+           cli_error("--assert: '%s': expected events as JSON, an object a line, or an answer of /events", path);
+}
+
+static void format_value(const json_t *value, char ret_text[VALUE_BYTES])
+{
+    char *text = value != NULL ? json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT) : NULL;
+
+    snprintf(ret_text, VALUE_BYTES, "%s", text != NULL ? text : "nothing");
+    free(text);
+}
+
+/* The first member of one of the two that differs. False: none does. */
+static bool report_difference(const struct expected *expected, json_t *of, const json_t *is, const json_t *was)
+{
+    char is_text[VALUE_BYTES], was_text[VALUE_BYTES];
+    const char *key;
+    json_t *value;
+
+    json_object_foreach(of, key, value)
+    {
+        if (json_equal(json_object_get(is, key), json_object_get(was, key)))
+            continue;
+        format_value(json_object_get(is, key), is_text);
+        format_value(json_object_get(was, key), was_text);
+        cli_error("event %zu differs from '%s': \"%s\" is %s, and was %s", expected->next, expected->path, key, is_text,
+                  was_text);
+        return true;
+    }
+    return false;
+}
+
+static void forget_names_of(json_t *place)
+{
+    static const char *const keys[] = {"function", "file", "line", "inlined", "inlined_into"};
+
+    for (size_t i = 0; i < ARRAY_COUNT(keys); i++)
+        json_object_del(place, keys[i]);
+}
+
+/* Of places: another machine may not have the files that they are found in. */
+static void forget_names(json_t *event)
+{
+    json_t *place;
+    size_t i;
+
+    json_object_del(event, "summary");
+    forget_names_of(json_object_get(event, "location"));
+    json_array_foreach(json_object_get(event, "trail"), i, place) forget_names_of(place);
+}
+
+/* The next event of the replay. False after a message that says what differs. */
+static bool expected_take(struct expected *expected, const char *text, size_t count)
+{
+    json_t *is = json_loadb(text, count, JSON_ALLOW_NUL, NULL);
+    json_t *was = json_array_get(expected->events, expected->next);
+    bool same;
+
+    expected->next++;
+    if (was != NULL && json_object_get(is, ALERT_KEY) != NULL) {
+        forget_names(is);
+        forget_names(was);
+    }
+    if (was != NULL && json_object_get(was, ALERT_KEY) == NULL)
+        json_object_del(is, ALERT_KEY);
+    same = was != NULL && json_equal(is, was);
+    if (was == NULL)
+        cli_error("event %zu is one more than '%s' has: %s", expected->next, expected->path,
+                  json_string_value(json_object_get(is, "summary")));
+    else if (!same && !report_difference(expected, is, is, was))
+        (void)report_difference(expected, was, is, was);
+    json_decref(is);
+    return same;
+}
+
+/* Whether there were all. False after a message. */
+static bool expected_end(const struct expected *expected)
+{
+    const size_t count = json_array_size(expected->events);
+
+    if (expected->next >= count)
+        return true;
+    return cli_error("event %zu of '%s' is missing: %s", expected->next + 1, expected->path,
+                     json_string_value(json_object_get(json_array_get(expected->events, expected->next), "summary")));
+}
+
+/* Playing ---------------------------------------------------------------------------------------------------------- */
+
 struct player {
     const char *path;
     bool json;
     struct rules rules;
     struct replay_request request;
     struct replay *replay;
-    struct replay_table *table;
-    struct replay_assert *expected;
+    struct alert_table table;
+    struct expected expected; /* events NULL: nothing is */
     const char *files;
     bool wants_names;    /* and the symbolizer is not started yet */
     struct names *names; /* of places that ripd did not name */
@@ -120,17 +480,17 @@ static int take_alert(void *context, const struct replay_alert *alert)
     struct player *player = context;
     char *line;
 
-    if (player->expected == NULL && !player->json)
-        return replay_table_take(player->table, alert);
+    if (player->expected.events == NULL && !player->json)
+        return table_take(&player->table, alert);
     line = make_line(player, alert);
     if (line == NULL)
         return -ENOMEM;
     if (player->json)
         puts(line);
-    if (player->expected != NULL)
-        player->differs = !replay_assert_take(player->expected, line, strlen(line));
+    if (player->expected.events != NULL)
+        player->differs = !expected_take(&player->expected, line, strlen(line));
     free(line);
-    return player->differs ? -ECANCELED : player->json ? 0 : replay_table_take(player->table, alert);
+    return player->differs ? -ECANCELED : player->json ? 0 : table_take(&player->table, alert);
 }
 
 static void name_place(void *context, struct module_facts *module, uint64_t offset)
@@ -224,13 +584,13 @@ static int play(struct player *player)
     if (result == 0)
         result = replay_end(player->replay);
     hide_progress(player);
-    if (player->expected != NULL && result == 0)
-        player->differs = !replay_assert_end(player->expected);
+    if (player->expected.events != NULL && result == 0)
+        player->differs = !expected_end(&player->expected);
     if (result != 0)
         return result;
     replay_counts(player->replay, &counts);
-    if (!player->json && player->expected == NULL)
-        replay_table_print(player->table, player->path, &counts);
+    if (!player->json && player->expected.events == NULL)
+        table_print(&player->table, player->path, &counts);
     if (counts.exact && counts.same_count != counts.recorded_count)
         cli_error("%s: of %llu events that ripd published %llu are not the same in the replay: the recording "
                   "lacks their beginning, or is incomplete",
@@ -254,14 +614,12 @@ int cli_replay(int argc, char **argv)
         return CLI_USAGE;
     player.request.context = &player;
     player.shows_progress = isatty(STDERR_FILENO) && isatty(STDOUT_FILENO);
-    player.table = replay_table_new();
-    if (settings.assert_file != NULL)
-        player.expected = replay_assert_open(settings.assert_file);
-    if (player.table != NULL && (settings.assert_file == NULL || player.expected != NULL))
+    player.table.numbers = json_object();
+    if (settings.assert_file == NULL || expected_read(&player.expected, settings.assert_file))
         result = play(&player);
     replay_free(player.replay);
-    replay_table_free(player.table);
-    replay_assert_free(player.expected);
+    table_done(&player.table);
+    json_decref(player.expected.events);
     names_free(player.names);
     return result != 0 || player.differs || player.is_damaged ? CLI_UNREACHABLE : CLI_OK;
 }
