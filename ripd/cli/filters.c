@@ -45,3 +45,16 @@ bool filters_target(const struct filters *filters, const char *path, char target
     /* a flag is called as its parameter is, but for the one that takes a duration */
     return cli_error("--%s %s", strcmp(error.parameter, "min_ms") == 0 ? "min" : error.parameter, error.detail);
 }
+
+bool filters_quote(char *pattern, size_t size, const char *text)
+{
+    size_t length = 0;
+
+    for (; *text != '\0' && length + 3 < size; text++) {
+        if (strchr("*?[]\\", *text) != NULL)
+            pattern[length++] = '\\';
+        pattern[length++] = *text;
+    }
+    pattern[length] = '\0';
+    return *text == '\0';
+}

@@ -61,4 +61,7 @@ struct filters {
  */
 bool filters_target(const struct filters *filters, const char *path, char target[FILTERS_TARGET_BYTES]);
 
+/* A text as a pattern that matches nothing else. False: too long. */
+bool filters_quote(char *pattern, size_t size, const char *text);
+
 #endif

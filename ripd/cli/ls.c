@@ -87,20 +87,6 @@ static void collect(struct lines *lines)
     }
 }
 
-/* A ring's name as a pattern that matches nothing else. False: too long. */
-static bool quote(char *text, size_t size, const char *name)
-{
-    size_t length = 0;
-
-    for (; *name != '\0' && length + 3 < size; name++) {
-        if (strchr("*?[]\\", *name) != NULL)
-            text[length++] = '\\';
-        text[length++] = *name;
-    }
-    text[length] = '\0';
-    return *name == '\0';
-}
-
 /* A document whose frame has the counts of a line; NULL: not known. A ring with several processes takes a request each.
  */
 static json_t *count_ids(struct hosts *hosts, const struct line *line)
@@ -113,7 +99,7 @@ static json_t *count_ids(struct hosts *hosts, const struct line *line)
         json_is_object(json_object_get(line->ring, "counts")))
         return json_incref((json_t *)(uintptr_t)line->ring);
     snprintf(number, sizeof(number), "%lld", pid);
-    if (ring == NULL || !item_is(line->ring, "health", "readable") || !quote(pattern, sizeof(pattern), ring) ||
+    if (ring == NULL || !item_is(line->ring, "health", "readable") || !filters_quote(pattern, sizeof(pattern), ring) ||
         client_target_add(target, sizeof(target), "ring", pattern) != 0 ||
         (pid > 0 && client_target_add(target, sizeof(target), "pid", number) != 0))
         return NULL;

@@ -3,26 +3,38 @@
  * top.c - `rip top`: ids on the whole screen, as they are now.
  *
  * Guarantees
- *   A. The screen never waits for ripd: a thread asks (loader.h), and keys are taken meanwhile.
+ *   A. The screen never waits for ripd: a thread, the loader, asks the hosts, and keys are taken meanwhile. It alone
+ *      asks them.
  *   B. Only the rows that are seen are fitted to columns, however many there are. A list is read again after at least
  *      REST_FACTOR times what it took, so that a long one is no burden to ripd.
  *   C. While a ripd does not answer, what it said last stays, with a message; it goes on when ripd is back.
+ *   D. The loader answers one question at a time. A new one replaces one that waits, and ends the one in progress as
+ *      soon as its present page has come.
+ *   E. A list is read to its end, page by page, from all hosts side by side. A page is asked for when the one before
+ *      has been taken.
  */
 #include <curses.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <poll.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <unistd.h>
 
 #include "cli/cli.h"
+#include "cli/frame.h"
 #include "cli/hosts.h"
 #include "cli/item.h"
-#include "cli/loader.h"
+#include "cli/report.h"
+#include "cli/show.h"
 #include "cli/table.h"
 #include "cli/top_list.h"
+#include "detect/state.h"
 #include "os/clock.h"
 #include "util/array.h"
 #include "util/text.h"
@@ -61,6 +73,310 @@ const struct cli_syntax cli_top_syntax = {
     CLI_FLAGS(flags),
 };
 
+/* ---- the loader ---- */
+
+/* A list of all hosts, or the report of one id of one host as text. */
+struct loader_question {
+    char target[TOP_TARGET_BYTES];
+    const char *schema;
+    const char *list; /* the member with the items; NULL: a report of the member "thread" */
+    size_t ids_max;   /* of a list: no more are read */
+    size_t host;      /* of a report */
+    bool utf8;
+    unsigned serial; /* comes back with the answer */
+};
+
+/* What the frames of all hosts say. */
+struct loader_frame {
+    long long counts[ID_STATE_COUNT];
+    long long ids;
+    long long total; /* that are of the list */
+    long long unreadable;
+    long long late_ms; /* of the oldest scan that is late; 0: none is */
+    size_t answered;   /* hosts */
+};
+
+/* pages and text are the caller's; error: what is missing, "" if nothing is. */
+struct loader_answer {
+    unsigned serial;
+    bool last; /* no more comes */
+    struct top_page *pages;
+    struct loader_frame frame; /* of the first pages; the same in each answer to a question */
+    char *text;
+    char error[CLIENT_ERROR_BYTES];
+};
+
+/* A host while its list is read. */
+struct source {
+    char target[TOP_TARGET_BYTES]; /* the next page */
+    bool going;
+};
+
+struct loader {
+    struct hosts *hosts;
+    struct source *sources;
+    int descriptor;
+    pthread_t thread;
+    pthread_mutex_t mutex;
+    pthread_cond_t changed; /* waiting, answered or ending */
+    bool ending;
+    bool busy;
+    bool waiting; /* question is there */
+    struct loader_question question;
+    bool answered; /* answer is there */
+    struct loader_answer answer;
+};
+
+static void drop_answer(struct loader_answer *answer)
+{
+    top_page_free(answer->pages);
+    free(answer->text);
+    *answer = (struct loader_answer){.pages = NULL};
+}
+
+/*
+ * Hands over an answer once the one before it has been taken. False: the question has been given up; the answer is
+ * freed.
+ */
+static bool deliver(struct loader *loader, struct loader_answer *answer)
+{
+    bool delivered;
+
+    pthread_mutex_lock(&loader->mutex);
+    while (loader->answered && !loader->waiting && !loader->ending)
+        pthread_cond_wait(&loader->changed, &loader->mutex);
+    delivered = !loader->waiting && !loader->ending;
+    if (delivered) {
+        loader->answer = *answer;
+        loader->answered = true;
+        delivered = eventfd_write(loader->descriptor, 1) == 0;
+    } else {
+        drop_answer(answer);
+    }
+    pthread_mutex_unlock(&loader->mutex);
+    return delivered;
+}
+
+static char *make_report(struct hosts *hosts, size_t host, const json_t *item, bool utf8)
+{
+    struct report report = {.style = {.utf8 = utf8, .columns = TEXT_ANY_COLUMNS}};
+    char *text = NULL;
+    size_t bytes = 0;
+
+    report.stream = open_memstream(&text, &bytes);
+    if (report.stream == NULL)
+        return NULL;
+    show_item(&report, hosts, host, NULL, item);
+    if (fclose(report.stream) == 0)
+        return text;
+    free(text);
+    return NULL;
+}
+
+static void load_report(struct loader *loader, const struct loader_question *question)
+{
+    struct loader_answer answer = {.serial = question->serial, .last = true};
+    json_t *document = hosts_get_one(loader->hosts, question->host, question->target, question->schema);
+    const json_t *item = json_object_get(document, "thread");
+
+    if (json_is_object(item))
+        answer.text = make_report(loader->hosts, question->host, item, question->utf8);
+    if (answer.text == NULL)
+        snprintf(answer.error, sizeof(answer.error), "%s",
+                 document == NULL ? hosts_error(loader->hosts, question->host) : "this id is gone");
+    json_decref(document);
+    deliver(loader, &answer);
+}
+
+static void add_frame(struct loader_frame *frame, const json_t *document)
+{
+    long long age_ms = 0;
+
+    for (int state = 0; state < ID_STATE_COUNT; state++)
+        frame->counts[state] += frame_count(document, id_state_name((enum id_state)state));
+    frame->ids += frame_count(document, NULL);
+    frame->total += frame_total(document);
+    frame->unreadable += frame_unreadable(document);
+    if (frame_is_late(document, &age_ms) && age_ms > frame->late_ms)
+        frame->late_ms = age_ms;
+    frame->answered++;
+}
+
+/* Where the page after this one is; a host that gives none, or an empty page, or the same again is at its end. */
+static void turn_page(struct source *source, const struct loader_question *question, const json_t *document)
+{
+    const char *next = item_text(document, "next");
+    char target[TOP_TARGET_BYTES];
+
+    snprintf(target, sizeof(target), "%s", question->target);
+    source->going = next != NULL && json_array_size(json_object_get(document, question->list)) != 0 &&
+                    client_target_add(target, sizeof(target), "after", next) == 0 &&
+                    strcmp(target, source->target) != 0;
+    snprintf(source->target, sizeof(source->target), "%s", target);
+}
+
+/* Its page, or one that says that it has none. */
+static void add_page(struct loader_answer *answer, const struct loader *loader, size_t host, const char *list)
+{
+    const json_t *document = hosts_document(loader->hosts, host);
+    struct top_page *page =
+        document != NULL ? top_page_new(host, json_object_get(document, list)) : top_page_new_failed(host);
+
+    if (document == NULL)
+        snprintf(answer->error, sizeof(answer->error), "%s", hosts_error(loader->hosts, host));
+    if (page == NULL) {
+        snprintf(answer->error, sizeof(answer->error), "out of memory");
+        return;
+    }
+    page->next = answer->pages;
+    answer->pages = page;
+}
+
+/* The next page of each host that has one: how many ids they have. */
+static size_t load_pages(struct loader *loader, const struct loader_question *question, bool first,
+                         struct loader_answer *answer)
+{
+    const char *targets[CLI_LIST_MAX];
+    size_t count = 0;
+
+    for (size_t i = 0; i < hosts_count(loader->hosts); i++)
+        targets[i] = loader->sources[i].going ? loader->sources[i].target : NULL;
+    hosts_get_each(loader->hosts, targets, question->schema, question->list);
+    answer->last = true;
+    for (size_t i = hosts_count(loader->hosts); i-- > 0;) {
+        const json_t *document = hosts_document(loader->hosts, i);
+
+        if (targets[i] == NULL)
+            continue;
+        if (first && document != NULL)
+            add_frame(&answer->frame, document);
+        count += json_array_size(json_object_get(document, question->list));
+        turn_page(&loader->sources[i], question, document);
+        add_page(answer, loader, i, question->list);
+        answer->last = answer->last && !loader->sources[i].going;
+    }
+    return count;
+}
+
+static void load_list(struct loader *loader, const struct loader_question *question)
+{
+    struct loader_answer answer = {.serial = question->serial};
+    size_t count = 0;
+
+    for (size_t i = 0; i < hosts_count(loader->hosts); i++) {
+        loader->sources[i].going = true;
+        snprintf(loader->sources[i].target, sizeof(loader->sources[i].target), "%s", question->target);
+    }
+    for (bool first = true; !answer.last; first = false) {
+        answer.pages = NULL;
+        count += load_pages(loader, question, first, &answer);
+        answer.last = answer.last || count >= question->ids_max;
+        if (!deliver(loader, &answer))
+            return;
+    }
+}
+
+static void *work(void *argument)
+{
+    struct loader *loader = argument;
+
+    pthread_mutex_lock(&loader->mutex);
+    while (!loader->ending) {
+        struct loader_question question;
+
+        if (!loader->waiting) {
+            pthread_cond_wait(&loader->changed, &loader->mutex);
+            continue;
+        }
+        question = loader->question;
+        loader->waiting = false;
+        loader->busy = true;
+        pthread_mutex_unlock(&loader->mutex);
+        if (question.list != NULL)
+            load_list(loader, &question);
+        else
+            load_report(loader, &question);
+        pthread_mutex_lock(&loader->mutex);
+        loader->busy = false;
+    }
+    pthread_mutex_unlock(&loader->mutex);
+    return NULL;
+}
+
+/* NULL: no thread could be had. */
+static struct loader *loader_new(struct hosts *hosts)
+{
+    struct loader *loader = calloc(1, sizeof(*loader));
+
+    if (loader == NULL)
+        return NULL;
+    loader->hosts = hosts;
+    loader->sources = calloc(hosts_count(hosts), sizeof(*loader->sources));
+    loader->descriptor = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    pthread_mutex_init(&loader->mutex, NULL);
+    pthread_cond_init(&loader->changed, NULL);
+    if (loader->sources != NULL && loader->descriptor >= 0 && pthread_create(&loader->thread, NULL, work, loader) == 0)
+        return loader;
+    if (loader->descriptor >= 0)
+        close(loader->descriptor);
+    free(loader->sources);
+    free(loader);
+    return NULL;
+}
+
+/* Does not wait for an answer that is on its way: then false, and hosts and loader are in use until the program ends.
+ */
+static bool loader_free(struct loader *loader)
+{
+    bool busy;
+
+    pthread_mutex_lock(&loader->mutex);
+    loader->ending = true;
+    busy = loader->busy;
+    pthread_cond_signal(&loader->changed);
+    pthread_mutex_unlock(&loader->mutex);
+    if (busy)
+        return false;
+    pthread_join(loader->thread, NULL);
+    drop_answer(&loader->answer);
+    close(loader->descriptor);
+    pthread_cond_destroy(&loader->changed);
+    pthread_mutex_destroy(&loader->mutex);
+    free(loader->sources);
+    free(loader);
+    return true;
+}
+
+static void loader_ask(struct loader *loader, const struct loader_question *question)
+{
+    pthread_mutex_lock(&loader->mutex);
+    loader->question = *question;
+    loader->waiting = true;
+    pthread_cond_signal(&loader->changed);
+    pthread_mutex_unlock(&loader->mutex);
+}
+
+/* False: there is none. */
+static bool loader_take(struct loader *loader, struct loader_answer *ret_answer)
+{
+    eventfd_t count;
+    bool answered;
+
+    pthread_mutex_lock(&loader->mutex);
+    answered = loader->answered;
+    if (answered) {
+        *ret_answer = loader->answer;
+        loader->answer = (struct loader_answer){.pages = NULL};
+        loader->answered = false;
+        pthread_cond_signal(&loader->changed);
+        (void)eventfd_read(loader->descriptor, &count);
+    }
+    pthread_mutex_unlock(&loader->mutex);
+    return answered;
+}
+
+/* ---- what is shown ---- */
+
 /* HOST is left out where there is one host. */
 static const struct table_column columns[] = {
     {"HOST", 8, 30, .right = false},   {"AGE", 6, 8, .right = true},
@@ -88,7 +404,7 @@ struct top {
     char error[CLIENT_ERROR_BYTES];
     /* an id that is open */
     bool open;
-    char open_target[LOADER_TARGET_BYTES];
+    char open_target[TOP_TARGET_BYTES];
     size_t open_host;
     char *text; /* its report; NULL: it has not come */
     size_t first_line;
@@ -110,10 +426,7 @@ static void ask(struct top *top)
         question.schema = "ripd/thread/1";
         question.host = top->open_host;
     } else {
-        char target[TOP_TARGET_BYTES];
-
-        top_list_target(&top->list, target);
-        snprintf(question.target, sizeof(question.target), "%s", target);
+        top_list_target(&top->list, question.target);
         question.schema = top_list_schema(&top->list);
         question.list = top_list_member(&top->list);
     }
@@ -458,9 +771,9 @@ static void take_list_key(struct top *top, int key)
     } else if (key == 's') {
         top_list_set_sort(list, (enum top_sort)((list->sort + 1) % TOP_SORT_COUNT), visible_rows());
     } else if (key == KEY_HOME || key == 'g') {
-        top_list_home(list);
+        top_list_move(list, -(long)list->count, visible_rows());
     } else if (key == KEY_END || key == 'G') {
-        top_list_end(list, visible_rows());
+        top_list_move(list, (long)list->count, visible_rows());
     } else if (rows_of(key) != 0) {
         top_list_move(list, rows_of(key), visible_rows());
     }
@@ -500,7 +813,7 @@ static int time_to_refresh_ms(const struct top *top)
 static void run(struct top *top)
 {
     struct pollfd descriptors[] = {{.fd = STDIN_FILENO, .events = POLLIN},
-                                   {.fd = loader_descriptor(top->loader), .events = POLLIN}};
+                                   {.fd = top->loader->descriptor, .events = POLLIN}};
 
     ask(top);
     while (!top->ended) {
@@ -549,7 +862,6 @@ static int show_screen(struct hosts *hosts)
     struct top top = {.style = text_style_of_output(), .hosts = hosts, .loader = loader_new(hosts)};
     int status = CLI_UNREACHABLE;
 
-    top_list_init(&top.list);
     if (top.loader == NULL) {
         cli_error("no thread could be started");
     } else if (!begin_screen(&top)) {

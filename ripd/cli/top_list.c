@@ -8,7 +8,10 @@
 #include <string.h>
 
 #include "cli/client.h"
+#include "cli/filters.h"
+#include "cli/item.h"
 #include "util/array.h"
+#include "util/text.h"
 
 #define PAGE_IDS 5000u
 
@@ -48,11 +51,6 @@ const char *top_list_member(const struct top_list *list)
     return whiches[list->which].path + 1;
 }
 
-void top_list_init(struct top_list *list)
-{
-    *list = (struct top_list){.which = TOP_STALLED};
-}
-
 void top_list_done(struct top_list *list)
 {
     top_page_free(list->shown);
@@ -60,32 +58,115 @@ void top_list_done(struct top_list *list)
     free(list->rows);
 }
 
-/* The filter as a pattern, with wildcards in it quoted. */
-static void make_pattern(const char *filter, char *pattern, size_t size)
-{
-    size_t length = 0;
-
-    pattern[length++] = '*';
-    for (; *filter != '\0' && length + 4 < size; filter++) {
-        if (strchr("*?[]\\", *filter) != NULL)
-            pattern[length++] = '\\';
-        pattern[length++] = *filter;
-    }
-    pattern[length++] = '*';
-    pattern[length] = '\0';
-}
-
 /* Each part fits: percent-encoded, a pattern takes three times its length at most. */
 void top_list_target(const struct top_list *list, char target[TOP_TARGET_BYTES])
 {
-    char pattern[TOP_FILTER_BYTES * 2 + 3];
+    char pattern[TOP_FILTER_BYTES * 2 + 3] = "*";
 
     snprintf(target, TOP_TARGET_BYTES, "%s?trail=0&limit=%u", whiches[list->which].path, PAGE_IDS);
     if (whiches[list->which].state[0] != '\0')
         client_target_add(target, TOP_TARGET_BYTES, "state", whiches[list->which].state);
     if (list->filter[0] != '\0') {
-        make_pattern(list->filter, pattern, sizeof(pattern));
+        filters_quote(pattern + 1, sizeof(pattern) - 2, list->filter);
+        text_append(pattern, sizeof(pattern), "*");
         client_target_add(target, TOP_TARGET_BYTES, "name", pattern);
+    }
+}
+
+/* ---- a page ---- */
+
+/* Adds it with its terminator; a NUL in it becomes another character that is not shown. */
+static void add_text(FILE *stream, const char *text, size_t bytes)
+{
+    for (size_t i = 0; i < bytes; i++)
+        putc_unlocked(text[i] != '\0' ? text[i] : '\x01', stream);
+    putc_unlocked('\0', stream);
+}
+
+static void add_row(FILE *stream, struct top_row *row, const json_t *item)
+{
+    struct table_cell cells[TOP_TEXT_COUNT];
+    char target[TABLE_CELL_BYTES];
+
+    row->id = item_number(item, "id");
+    if (item_target(target, sizeof(target), item, row->id))
+        table_cell_format(&cells[TOP_TARGET], "%s", target);
+    else
+        table_cell_format(&cells[TOP_TARGET], "-");
+    item_fill_cause(&cells[TOP_CAUSE], item);
+    item_fill_thread(&cells[TOP_THREAD], item);
+    item_fill_process(&cells[TOP_PROCESS], item);
+    item_fill_where(&cells[TOP_WHERE], json_object_get(item, "location"), 1);
+    item_fill_on(&cells[TOP_ON], item);
+    for (size_t i = 0; i < TOP_TEXT_COUNT; i++)
+        add_text(stream, cells[i].text, cells[i].bytes);
+    row->age_ms = item_number(item, "frozen_for_ms");
+    row->waits = json_array_size(json_object_get(item, "waits_for")) != 0 && !item_is_deadlocked(item);
+    row->urgent = cells[TOP_CAUSE].colour != NULL;
+}
+
+/* The texts of the rows follow one another in the page's. */
+static void point_at_texts(struct top_page *page)
+{
+    const char *at = page->text;
+
+    for (size_t i = 0; i < page->count; i++) {
+        page->rows[i].host = page->host;
+        for (size_t j = 0; j < TOP_TEXT_COUNT; j++) {
+            page->rows[i].texts[j] = at;
+            at += strlen(at) + 1;
+        }
+    }
+}
+
+static struct top_page *new_page(size_t host, size_t count)
+{
+    struct top_page *page = calloc(1, sizeof(*page) + count * sizeof(page->rows[0]));
+
+    if (page != NULL) {
+        page->host = host;
+        page->count = count;
+    }
+    return page;
+}
+
+struct top_page *top_page_new(size_t host, const json_t *items)
+{
+    struct top_page *page = new_page(host, json_array_size(items));
+    size_t bytes = 0, i;
+    FILE *stream = page != NULL ? open_memstream(&page->text, &bytes) : NULL;
+    json_t *item;
+
+    if (stream == NULL) {
+        free(page);
+        return NULL;
+    }
+    json_array_foreach(items, i, item) add_row(stream, &page->rows[i], item);
+    if (fclose(stream) != 0) {
+        top_page_free(page);
+        return NULL;
+    }
+    point_at_texts(page);
+    return page;
+}
+
+struct top_page *top_page_new_failed(size_t host)
+{
+    struct top_page *page = new_page(host, 0);
+
+    if (page != NULL)
+        page->failed = true;
+    return page;
+}
+
+void top_page_free(struct top_page *page)
+{
+    while (page != NULL) {
+        struct top_page *next = page->next;
+
+        free(page->text);
+        free(page);
+        page = next;
     }
 }
 
@@ -287,16 +368,5 @@ void top_list_move(struct top_list *list, long rows, size_t visible)
         list->selected -= distance < list->selected ? distance : list->selected;
     else
         list->selected += distance < list->count - list->selected ? distance : list->count - list->selected;
-    scroll(list, visible);
-}
-
-void top_list_home(struct top_list *list)
-{
-    list->selected = list->first = 0;
-}
-
-void top_list_end(struct top_list *list, size_t visible)
-{
-    list->selected = list->count;
     scroll(list, visible);
 }

@@ -15,13 +15,12 @@
 #ifndef RIP_CLI_TOP_LIST_H
 #define RIP_CLI_TOP_LIST_H
 
+#include <jansson.h>
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "cli/top_page.h"
-
 #define TOP_FILTER_BYTES 32u
-#define TOP_TARGET_BYTES 512u
+#define TOP_TARGET_BYTES 1024u
 #define TOP_IDS_MAX 1000000u /* that are read; some two hundred bytes each */
 
 /* Which ids. */
@@ -60,9 +59,41 @@ enum top_sort {
         TOP_SORT_COUNT
 };
 
+/* TOP_TARGET: the path of the id; "-": it has none, and cannot be opened. */
+enum top_text { TOP_TARGET, TOP_CAUSE, TOP_THREAD, TOP_PROCESS, TOP_WHERE, TOP_ON, TOP_TEXT_COUNT };
+
+struct top_row {
+    const char *texts[TOP_TEXT_COUNT]; /* of the page; not made harmless yet */
+    long long id;                      /* ITEM_UNKNOWN: it has none */
+    long long age_ms;
+    size_t host;
+    bool urgent; /* its cause is one that has to be looked at */
+    bool waits;  /* for another id, without being in a deadlock */
+};
+
+/* What its rows show of a page, some two hundred bytes an id, in place of a document. */
+struct top_page {
+    struct top_page *next;
+    size_t host;
+    bool failed; /* the host did not answer: it has no rows, and those before stay */
+    char *text;  /* of its rows */
+    size_t count;
+    struct top_row rows[];
+};
+
+/* Of the items of a host's answer. NULL: out of memory. */
+struct top_page *top_page_new(size_t host, const json_t *items);
+
+/* One that says that the host did not answer. */
+struct top_page *top_page_new_failed(size_t host);
+
+/* This and all that follow it. */
+void top_page_free(struct top_page *page);
+
 /* The rows are of another question, or of this one and not complete yet, or complete. */
 enum top_phase { TOP_OTHER, TOP_GROWING, TOP_WHOLE };
 
+/* All zero: no page has come. */
 struct top_list {
     enum top_which which;
     enum top_sort sort;
@@ -77,7 +108,6 @@ struct top_list {
     size_t first;    /* row that is shown first */
 };
 
-void top_list_init(struct top_list *list);
 void top_list_done(struct top_list *list);
 
 const char *top_which_name(enum top_which which);
@@ -101,10 +131,8 @@ void top_list_give_up(struct top_list *list);
 /* Sorts what is held. */
 void top_list_set_sort(struct top_list *list, enum top_sort sort, size_t visible);
 
-/* Down (positive) or up by so many rows, to the first or to the last. */
+/* Down (positive) or up by so many rows, to the first or the last at most. */
 void top_list_move(struct top_list *list, long rows, size_t visible);
-void top_list_home(struct top_list *list);
-void top_list_end(struct top_list *list, size_t visible);
 
 /* The row that is selected; NULL: there is none. */
 const struct top_row *top_list_selected(const struct top_list *list);

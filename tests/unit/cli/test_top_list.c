@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_top_list.c - pages, order and what stays selected: ripd/cli/top_list.c and ripd/cli/top_page.c. */
+/* test_top_list.c - pages, order and what stays selected: ripd/cli/top_list.c. */
 #include <stdio.h>
 #include <string.h>
 
@@ -58,9 +58,8 @@ static void assert_target(const struct top_list *list, const char *expected)
 
 TEST(targets)
 {
-    struct top_list list;
+    struct top_list list = {.which = TOP_STALLED};
 
-    top_list_init(&list);
     assert_target(&list, "/stalls?trail=0&limit=5000");
     top_list_set_which(&list, TOP_IDLE);
     assert_target(&list, "/threads?trail=0&limit=5000&state=idle");
@@ -103,9 +102,8 @@ TEST(rows)
 /* The pages of a question are shown as they come; those of the next time take their place together. */
 TEST(pages)
 {
-    struct top_list list;
+    struct top_list list = {.which = TOP_STALLED};
 
-    top_list_init(&list);
     top_list_set_which(&list, TOP_ALL);
     assert_int_equal(top_list_take(&list, chain(page(0, 0, 3), page(1, 0, 2)), false, 5), 0);
     assert_string_equal(ids(&list), "0 1 2 0' 1'");
@@ -134,9 +132,8 @@ TEST(pages)
 /* What it said last stays, also if it stops answering in the middle. */
 TEST(host_that_fails)
 {
-    struct top_list list;
+    struct top_list list = {.which = TOP_STALLED};
 
-    top_list_init(&list);
     top_list_set_which(&list, TOP_ALL);
     assert_int_equal(top_list_take(&list, chain(page(0, 0, 1), page(1, 0, 3)), true, 5), 0);
     assert_int_equal(top_list_take(&list, chain(page(0, 5, 1), page(1, 5, 1)), false, 5), 0);
@@ -154,9 +151,8 @@ TEST(host_that_fails)
 
 TEST(moving)
 {
-    struct top_list list;
+    struct top_list list = {.which = TOP_STALLED};
 
-    top_list_init(&list);
     top_list_set_which(&list, TOP_ALL);
     top_list_move(&list, 1, 5);
     assert_null(top_list_selected(&list));
@@ -172,9 +168,9 @@ TEST(moving)
     assert_int_equal(list.first, 15);
     top_list_move(&list, -100, 5);
     assert_int_equal(selected_id(&list), 0);
-    top_list_end(&list, 5);
+    top_list_move(&list, (long)list.count, 5);
     assert_int_equal(selected_id(&list), 19);
-    top_list_home(&list);
+    top_list_move(&list, -(long)list.count, 5);
     assert_int_equal(selected_id(&list), 0);
     assert_int_equal(list.first, 0);
     top_list_done(&list);
@@ -183,9 +179,8 @@ TEST(moving)
 /* The list changes above what is selected. */
 TEST(what_stays_selected)
 {
-    struct top_list list;
+    struct top_list list = {.which = TOP_STALLED};
 
-    top_list_init(&list);
     top_list_set_which(&list, TOP_ALL);
     assert_int_equal(top_list_take(&list, page(0, 10, 20), true, 5), 0);
     top_list_move(&list, 7, 5);
@@ -208,9 +203,8 @@ TEST(what_stays_selected)
 
 TEST(order)
 {
-    struct top_list list;
+    struct top_list list = {.which = TOP_STALLED};
 
-    top_list_init(&list);
     assert_int_equal(top_list_take(&list, chain(page(0, 0, 2), page(1, 0, 3)), true, 5), 0);
     assert_string_equal(ids(&list), "2' 1 1' 0 0'"); /* stalls: the longest first, whichever host they are of */
     top_list_move(&list, 3, 5);
@@ -236,9 +230,8 @@ TEST(who_waits_is_below)
     json_t *items = json_pack("[{s:i, s:i, s:[{s:i}]}, {s:i, s:i, s:s, s:[{s:i}]}, {s:i, s:i}]", "id", 1,
                               "frozen_for_ms", 9000, "waits_for", "id", 2, "id", 2, "frozen_for_ms", 7000, "cause",
                               "deadlock", "waits_for", "id", 3, "id", 3, "frozen_for_ms", 8000);
-    struct top_list list;
+    struct top_list list = {.which = TOP_STALLED};
 
-    top_list_init(&list);
     assert_int_equal(top_list_take(&list, top_page_new(0, items), true, 5), 0);
     assert_string_equal(ids(&list), "3 2 1");
     top_list_set_sort(&list, TOP_BY_AGE, 5);
