@@ -70,11 +70,6 @@ struct target {
     FILE *file;
 };
 
-static int write_file(void *context, const void *bytes, size_t count)
-{
-    return fwrite(bytes, 1, count, context) == count ? 0 : -EIO;
-}
-
 /* NULL after an error message. */
 static FILE *create_file(const char *path)
 {
@@ -139,23 +134,27 @@ static bool close_target(const struct target *target)
     return written;
 }
 
-/* Names ------------------------------------------------------------------------------------------------------------ */
-
-static void name_place(void *context, struct module_facts *module, uint64_t offset)
-{
-    names_add(context, module, offset);
-}
-
 /* Events ----------------------------------------------------------------------------------------------------------- */
 
 struct export
 {
     struct target target;
     struct exporter *exporter;
+    struct names *names;
     struct rip_session *session;
     uint64_t end_mono_ns; /* of a live source; 0 = one drain */
     int failure;          /* -errno of the output; 0 = none */
 };
+
+static int write_file(void *context, const void *bytes, size_t count)
+{
+    return fwrite(bytes, 1, count, ((struct export *)context)->target.file) == count ? 0 : -EIO;
+}
+
+static void name_place(void *context, struct module_facts *module, uint64_t offset)
+{
+    names_add(((struct export *)context)->names, module, offset);
+}
 
 static volatile sig_atomic_t interrupted;
 
@@ -170,7 +169,7 @@ static int take_event(void *context, struct rip_session *session, const struct r
     struct export *export = context;
 
     (void)session;
-    export->failure = export->exporter->format->take(export->exporter, event);
+    export->failure = export_take(export->exporter, event);
     if (export->failure != 0)
         return 1;
     return event->kind == RIP_EVENT_DRAIN && export->end_mono_ns != 0 &&
@@ -199,8 +198,7 @@ static int run(struct export *export)
     result = rip_session_observe(export->session, &observer);
     if (result == 0)
         result = rip_session_run(export->session, NULL);
-    if (export->failure == 0)
-        export->failure = export->exporter->format->finish(export->exporter);
+    export->failure = export_finish(export->exporter);
     return export->failure == -ENOMEM ? cli_fail(CLI_UNREACHABLE, "out of memory") : report_source(export, result);
 }
 
@@ -218,21 +216,18 @@ static bool check_settings(const struct settings *settings, size_t word_count)
 
 static int export_to(struct export *export, const struct settings *settings)
 {
-    struct names *names = names_new(settings->files);
-    struct known known = {.ids.entries_max = RIP_ENTRY_COUNT, .name_place = name_place, .context = names};
-    struct export_output output = {.write = write_file};
+    const struct export_caller caller = {export, write_file, name_place};
     int status = CLI_OUTPUT;
 
+    export->names = names_new(settings->files);
     if (open_target(&export->target, settings)) {
-        output.context = export->target.file;
-        export->exporter = export_new(export->target.format, &output, &known);
+        export->exporter = export_new(export->target.format, &caller);
         status = export->exporter != NULL ? run(export) : CLI_UNREACHABLE;
         export_free(export->exporter);
         if (!close_target(&export->target))
             status = CLI_OUTPUT;
     }
-    replay_ids_done(&known.ids);
-    names_free(names);
+    names_free(export->names);
     return status;
 }
 

@@ -6,20 +6,20 @@
  *
  * The format: "Trace Event Format" of the Chromium project. Times are microseconds since the first event.
  */
-#include <errno.h>
 #include <inttypes.h>
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "export/export.h"
+#include "export/known.h"
 #include "util/array.h"
 #include "util/rfc3339.h"
 #include "view/json_writer.h"
 
 #define STALL_TRACK UINT64_C(1000000000) /* above the numbers of ids */
 #define TRAIL_SHOWN 8u
+#define HEAD "{\"displayTimeUnit\":\"ms\",\"traceEvents\":[\n"
 
 struct open_stall {
     uint64_t episode;
@@ -32,8 +32,7 @@ struct open_stall {
 struct chrome {
     struct exporter base;
     uint64_t base_wall_ns; /* 0 = no event has come yet */
-    bool is_open;
-    bool comma;
+    bool begun;            /* a record has been written */
     struct open_stall *stalls;
     size_t stall_count;
     size_t stall_capacity;
@@ -50,38 +49,26 @@ static void chrome_done(struct exporter *exporter)
 
 /* Records ---------------------------------------------------------------------------------------------------------- */
 
-static int write_text(struct chrome *chrome, const char *text)
+static void write_text(struct chrome *chrome, const char *text)
 {
-    return chrome->base.output.write(chrome->base.output.context, text, strlen(text));
-}
-
-static int begin_output(struct chrome *chrome)
-{
-    if (chrome->is_open)
-        return 0;
-    chrome->is_open = true;
-    return write_text(chrome, "{\"displayTimeUnit\":\"ms\",\"traceEvents\":[\n");
+    export_write(&chrome->base, text, strlen(text));
 }
 
 /* Ends the object, and writes it as a line. */
-static int write_record(struct chrome *chrome, struct json_writer *writer)
+static void write_record(struct chrome *chrome, struct json_writer *writer)
 {
     size_t length;
     char *text;
-    int result;
 
     json_close(writer);
-    result = json_finish(writer, &text, &length);
-    if (result != 0)
-        return result;
-    result = begin_output(chrome);
-    if (result == 0 && chrome->comma)
-        result = write_text(chrome, ",\n");
-    chrome->comma = true;
-    if (result == 0)
-        result = chrome->base.output.write(chrome->base.output.context, text, length);
+    if (json_finish(writer, &text, &length) != 0) {
+        export_fail(&chrome->base);
+        return;
+    }
+    write_text(chrome, chrome->begun ? ",\n" : HEAD);
+    chrome->begun = true;
+    export_write(&chrome->base, text, length);
     free(text);
-    return result;
 }
 
 static void write_us(struct json_writer *writer, const char *key, uint64_t ns)
@@ -117,7 +104,7 @@ static void write_span(struct chrome *chrome, struct json_writer *writer, const 
     write_us(writer, "dur", to_ns > from_ns ? to_ns - from_ns : 0);
 }
 
-static int write_track_name(struct chrome *chrome, const char *kind, uint64_t pid, uint64_t track, const char *name)
+static void write_track_name(struct chrome *chrome, const char *kind, uint64_t pid, uint64_t track, const char *name)
 {
     struct json_writer writer;
 
@@ -125,7 +112,7 @@ static int write_track_name(struct chrome *chrome, const char *kind, uint64_t pi
     json_open(&writer, "args", '{');
     json_text(&writer, "name", name);
     json_close(&writer);
-    return write_record(chrome, &writer);
+    write_record(chrome, &writer);
 }
 
 /* Ids -------------------------------------------------------------------------------------------------------------- */
@@ -136,14 +123,14 @@ static uint64_t pid_of(const struct process_facts *process)
 }
 
 /* What it passed before the place where it is, and its note. */
-static int write_trail(struct chrome *chrome, const struct known_id *known)
+static void write_trail(struct chrome *chrome, const struct known_id *known)
 {
     const struct replay_id *id = known->id;
     char text[KNOWN_TEXT_BYTES];
     struct json_writer writer;
 
     if (id->entry_count < 2 && id->note_bytes == 0)
-        return 0;
+        return;
     begin_record(&writer, "trail", "i", pid_of(known->process), id->serial);
     json_text(&writer, "s", "t");
     write_us(&writer, "ts", since_base(chrome, id->since_wall_ns));
@@ -152,68 +139,64 @@ static int write_trail(struct chrome *chrome, const struct known_id *known)
     json_text(&writer, "note", id->note_bytes != 0 ? text : NULL);
     json_open(&writer, "trail", '[');
     for (uint32_t i = 0; i < id->entry_count && i < TRAIL_SHOWN; i++) {
-        known_place_text(chrome->base.known, known->process, id->entries[i].address, text);
+        known_place_text(&chrome->base, known->process, id->entries[i].address, text);
         json_text(&writer, NULL, text);
     }
     json_close(&writer);
     json_close(&writer);
-    return write_record(chrome, &writer);
+    write_record(chrome, &writer);
 }
 
 /* What it did since its trail last changed, up to then. */
-static int write_stand(struct chrome *chrome, const struct known_id *known, uint64_t to_wall_ns)
+static void write_stand(struct chrome *chrome, const struct known_id *known, uint64_t to_wall_ns)
 {
     const struct replay_id *id = known->id;
     const bool idle = known->sample->idle != 0;
     char place[KNOWN_TEXT_BYTES];
     struct json_writer writer;
-    int result;
 
     if (to_wall_ns <= id->since_wall_ns)
-        return 0;
+        return;
     if (id->entry_count != 0)
-        known_place_text(chrome->base.known, known->process, id->entries[0].address, place);
+        known_place_text(&chrome->base, known->process, id->entries[0].address, place);
     begin_record(&writer,
                  idle                   ? "(idle)"
                  : id->entry_count != 0 ? place
                                         : "(no breadcrumb yet)",
                  "X", pid_of(known->process), id->serial);
     write_span(chrome, &writer, idle ? "idle" : "place", id->since_wall_ns, to_wall_ns);
-    result = write_record(chrome, &writer);
-    return result != 0 ? result : write_trail(chrome, known);
+    write_record(chrome, &writer);
+    write_trail(chrome, known);
 }
 
-static int write_ring(struct chrome *chrome, struct replay_ring *ring, uint64_t to_wall_ns)
+static void write_ring(struct chrome *chrome, struct replay_ring *ring, uint64_t to_wall_ns)
 {
-    int result = 0;
-
-    for (size_t i = 0; i < ring->count && result == 0; i++) {
+    for (size_t i = 0; i < ring->count; i++) {
         const struct known_id known = known_at(ring, i);
 
-        result = write_stand(chrome, &known, to_wall_ns);
+        write_stand(chrome, &known, to_wall_ns);
     }
-    return result;
 }
 
-static int name_id(struct chrome *chrome, const struct known_id *known)
+static void name_id(struct chrome *chrome, const struct known_id *known)
 {
     char name[KNOWN_TEXT_BYTES];
 
     known_name(known, name);
-    return write_track_name(chrome, "thread_name", pid_of(known->process), known->id->serial, name);
+    write_track_name(chrome, "thread_name", pid_of(known->process), known->id->serial, name);
 }
 
-static int name_process(struct chrome *chrome, const struct known_id *known)
+static void name_process(struct chrome *chrome, const struct known_id *known)
 {
     const struct process_facts *process = known->process;
     char comm[KNOWN_TEXT_BYTES], ring[KNOWN_TEXT_BYTES], name[320];
 
     if (process == NULL)
-        return 0;
+        return;
     known_clean(process->comm, strlen(process->comm), comm);
     known_clean(known->ring->name, strlen(known->ring->name), ring);
     snprintf(name, sizeof(name), "%.100s (ring %.200s)", comm, ring);
-    return write_track_name(chrome, "process_name", process->pid, 0, name);
+    write_track_name(chrome, "process_name", process->pid, 0, name);
 }
 
 /* Stalls ----------------------------------------------------------------------------------------------------------- */
@@ -230,7 +213,7 @@ static const char *text_of(const json_t *document, const char *key)
     return text != NULL ? text : "";
 }
 
-static int write_stall(struct chrome *chrome, const struct open_stall *stall, uint64_t to_wall_ns)
+static void write_stall(struct chrome *chrome, const struct open_stall *stall, uint64_t to_wall_ns)
 {
     struct json_writer writer;
     char category[64];
@@ -238,7 +221,7 @@ static int write_stall(struct chrome *chrome, const struct open_stall *stall, ui
     snprintf(category, sizeof(category), "stall,%s", text_of(stall->document, "cause"));
     begin_record(&writer, text_of(stall->document, "summary"), "X", stall->pid, stall->track);
     write_span(chrome, &writer, category, stall->since_wall_ns, to_wall_ns);
-    return write_record(chrome, &writer);
+    write_record(chrome, &writer);
 }
 
 static uint64_t time_of(const json_t *document, const char *key, uint64_t otherwise)
@@ -250,7 +233,7 @@ static uint64_t time_of(const json_t *document, const char *key, uint64_t otherw
 }
 
 /* The track beside that of its id; of an id that is not known, one of its own. */
-static int place_stall(struct chrome *chrome, struct open_stall *stall, const struct known_id *known)
+static void place_stall(struct chrome *chrome, struct open_stall *stall, const struct known_id *known)
 {
     char id[KNOWN_TEXT_BYTES] = "others", name[256];
 
@@ -259,116 +242,100 @@ static int place_stall(struct chrome *chrome, struct open_stall *stall, const st
     stall->track = STALL_TRACK + (known->id != NULL ? known->id->serial : 0);
     stall->pid = known->id != NULL ? pid_of(known->process) : 0;
     snprintf(name, sizeof(name), "stalls of %.200s", id);
-    return write_track_name(chrome, "thread_name", stall->pid, stall->track, name);
+    write_track_name(chrome, "thread_name", stall->pid, stall->track, name);
 }
 
-static int begin_stall(struct chrome *chrome, json_t *document, const struct rip_event *event)
+static void begin_stall(struct chrome *chrome, json_t *document, const struct rip_event *event)
 {
-    const struct known_id known = known_find(chrome->base.known, event);
+    const struct known_id known = known_find(&chrome->base, event);
     struct open_stall *stall;
 
-    if (!ARRAY_GROW(chrome->stalls, chrome->stall_count, chrome->stall_capacity))
-        return -ENOMEM;
+    if (!ARRAY_GROW(chrome->stalls, chrome->stall_count, chrome->stall_capacity)) {
+        export_fail(&chrome->base);
+        return;
+    }
     stall = &chrome->stalls[chrome->stall_count++];
     *stall = (struct open_stall){.episode = number_of(document, "episode"),
                                  .since_wall_ns = time_of(document, "since", event->latest_wall_ns),
                                  .document = json_incref(document)};
-    return place_stall(chrome, stall, &known);
+    place_stall(chrome, stall, &known);
 }
 
-static int end_stall(struct chrome *chrome, const json_t *document, uint64_t wall_ns)
+static void end_stall(struct chrome *chrome, const json_t *document, uint64_t wall_ns)
 {
     uint64_t episode = number_of(document, "episode");
-    int result;
 
     for (size_t i = 0; i < chrome->stall_count; i++)
         if (chrome->stalls[i].episode == episode) {
-            result = write_stall(chrome, &chrome->stalls[i], time_of(document, "at", wall_ns));
+            write_stall(chrome, &chrome->stalls[i], time_of(document, "at", wall_ns));
             json_decref(chrome->stalls[i].document);
             chrome->stalls[i] = chrome->stalls[--chrome->stall_count];
-            return result;
-        }
-    return 0; /* its begin is not in what is exported */
+            return;
+        } /* else its begin is not in what is exported */
 }
 
 /* What is no JSON is left out: nothing says that the source is honest. */
-static int take_stall(struct chrome *chrome, const struct rip_event *event)
+static void take_stall(struct chrome *chrome, const struct rip_event *event)
 {
     json_t *document = json_loadb(event->as.stall.json.bytes, event->as.stall.json.count, JSON_REJECT_DUPLICATES, NULL);
-    int result = 0;
 
-    if (json_is_object(document))
-        result = event->kind == RIP_EVENT_STALL_BEGIN ? begin_stall(chrome, document, event)
-                                                      : end_stall(chrome, document, event->latest_wall_ns);
+    if (json_is_object(document) && event->kind == RIP_EVENT_STALL_BEGIN)
+        begin_stall(chrome, document, event);
+    else if (json_is_object(document))
+        end_stall(chrome, document, event->latest_wall_ns);
     json_decref(document);
-    return result;
 }
 
 /* Events ----------------------------------------------------------------------------------------------------------- */
 
 /* What an id was doing ends with what changes it. */
-static int before(struct chrome *chrome, const struct rip_event *event)
+static void before(struct chrome *chrome, const struct rip_event *event)
 {
-    const struct known_id known = known_find(chrome->base.known, event);
+    const struct known_id known = known_find(&chrome->base, event);
+    const bool changes =
+        event->kind == RIP_EVENT_SNAP || event->kind == RIP_EVENT_EXIT || event->kind == RIP_EVENT_STATE;
 
-    switch (event->kind) {
-    case RIP_EVENT_STATE:
-        return known.id != NULL && (known.sample->idle != 0) != (event->as.state.info->idle != 0)
-                   ? write_stand(chrome, &known, event->latest_wall_ns)
-                   : 0;
-    case RIP_EVENT_SNAP:
-    case RIP_EVENT_EXIT:
-        return known.id != NULL ? write_stand(chrome, &known, event->latest_wall_ns) : 0;
-    case RIP_EVENT_RING_END:
-        return known.ring != NULL ? write_ring(chrome, known.ring, event->latest_wall_ns) : 0;
-    default:
-        return 0;
-    }
+    if (event->kind == RIP_EVENT_RING_END && known.ring != NULL)
+        write_ring(chrome, known.ring, event->latest_wall_ns);
+    if (known.id == NULL || !changes ||
+        (event->kind == RIP_EVENT_STATE && (known.sample->idle != 0) == (event->as.state.info->idle != 0)))
+        return;
+    write_stand(chrome, &known, event->latest_wall_ns);
 }
 
-static int after(struct chrome *chrome, const struct rip_event *event)
+static void after(struct chrome *chrome, const struct rip_event *event)
 {
-    const struct known_id known = known_find(chrome->base.known, event);
+    const struct known_id known = known_find(&chrome->base, event);
 
-    switch (event->kind) {
-    case RIP_EVENT_PROCESS:
-        return name_process(chrome, &known);
-    case RIP_EVENT_REGISTER:
-    case RIP_EVENT_STATE:
-        return known.id != NULL ? name_id(chrome, &known) : 0;
-    case RIP_EVENT_STALL_BEGIN:
-    case RIP_EVENT_STALL_END:
-        return take_stall(chrome, event);
-    default:
-        return 0;
-    }
+    if (event->kind == RIP_EVENT_PROCESS)
+        name_process(chrome, &known);
+    else if ((event->kind == RIP_EVENT_REGISTER || event->kind == RIP_EVENT_STATE) && known.id != NULL)
+        name_id(chrome, &known);
+    else if (event->kind == RIP_EVENT_STALL_BEGIN || event->kind == RIP_EVENT_STALL_END)
+        take_stall(chrome, event);
 }
 
-static int chrome_take(struct exporter *exporter, const struct rip_event *event)
+static void chrome_take(struct exporter *exporter, const struct rip_event *event)
 {
     struct chrome *chrome = (struct chrome *)exporter;
-    int result;
 
     if (chrome->base_wall_ns == 0)
         chrome->base_wall_ns = event->latest_wall_ns;
-    result = before(chrome, event);
-    if (result == 0)
-        result = known_take(chrome->base.known, event);
-    return result != 0 ? result : after(chrome, event);
+    before(chrome, event);
+    known_take(exporter, event);
+    after(chrome, event);
 }
 
-static int chrome_finish(struct exporter *exporter)
+static void chrome_finish(struct exporter *exporter)
 {
     struct chrome *chrome = (struct chrome *)exporter;
-    const struct replay_ids *ids = &chrome->base.known->ids;
-    const uint64_t end_wall_ns = chrome->base.known->wall_ns + 1000; /* what the last drain found shows, too */
-    int result = begin_output(chrome);
+    const uint64_t end_wall_ns = exporter->wall_ns + 1000; /* what the last drain found shows, too */
 
-    for (size_t i = 0; i < ids->count && result == 0; i++)
-        result = write_ring(chrome, ids->rings[i], end_wall_ns);
-    for (size_t i = 0; i < chrome->stall_count && result == 0; i++)
-        result = write_stall(chrome, &chrome->stalls[i], end_wall_ns);
-    return result != 0 ? result : write_text(chrome, "\n]}\n");
+    for (size_t i = 0; i < exporter->ids.count; i++)
+        write_ring(chrome, exporter->ids.rings[i], end_wall_ns);
+    for (size_t i = 0; i < chrome->stall_count; i++)
+        write_stall(chrome, &chrome->stalls[i], end_wall_ns);
+    write_text(chrome, chrome->begun ? "\n]}\n" : HEAD "\n]}\n");
 }
 
 const struct export_format export_chrome = {sizeof(struct chrome), chrome_take, chrome_finish, chrome_done};

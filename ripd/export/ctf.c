@@ -7,13 +7,12 @@
  * is the field earliest_ns. Entries that were overwritten before they were read are events that the tracer discarded,
  * and an event "lost" says of whom.
  */
-#include <errno.h>
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "export/export.h"
+#include "export/known.h"
 #include "util/array.h"
 #include "util/text.h"
 
@@ -87,8 +86,7 @@ struct bytes {
 
 struct ctf {
     struct exporter base;
-    struct bytes packet; /* events of the packet that is being made */
-    struct bytes head;
+    struct bytes packet;    /* events of the packet that is being made */
     uint64_t first_wall_ns; /* of the packet */
     uint64_t last_wall_ns;  /* of all */
     uint64_t packet_count;
@@ -97,10 +95,7 @@ struct ctf {
 
 static void ctf_done(struct exporter *exporter)
 {
-    struct ctf *ctf = (struct ctf *)exporter;
-
-    free(ctf->packet.data);
-    free(ctf->head.data);
+    free(((struct ctf *)exporter)->packet.data);
 }
 
 /* Bytes ------------------------------------------------------------------------------------------------------------ */
@@ -156,36 +151,34 @@ static void put_string(struct bytes *bytes, const char *text)
 
 /* Packets ---------------------------------------------------------------------------------------------------------- */
 
-static int write_packet(struct ctf *ctf)
+static void write_packet(struct ctf *ctf)
 {
     const size_t head_bytes = 2 * sizeof(uint32_t) + 6 * sizeof(uint64_t);
     uint64_t bits = (head_bytes + ctf->packet.count) * 8;
-    int result;
+    struct bytes head = {.count = 0};
 
     if (ctf->packet.count == 0)
-        return 0;
-    ctf->head.count = 0;
-    put_u32(&ctf->head, CTF_MAGIC);
-    put_u32(&ctf->head, 0);
-    put_u64(&ctf->head, ctf->first_wall_ns);
-    put_u64(&ctf->head, ctf->last_wall_ns);
-    put_u64(&ctf->head, bits);
-    put_u64(&ctf->head, bits);
-    put_u64(&ctf->head, ctf->packet_count++);
-    put_u64(&ctf->head, ctf->discarded_count);
-    if (ctf->head.failed || ctf->packet.failed)
-        return -ENOMEM;
-    result = ctf->base.output.write(ctf->base.output.context, ctf->head.data, ctf->head.count);
-    if (result == 0)
-        result = ctf->base.output.write(ctf->base.output.context, ctf->packet.data, ctf->packet.count);
+        return;
+    put_u32(&head, CTF_MAGIC);
+    put_u32(&head, 0);
+    put_u64(&head, ctf->first_wall_ns);
+    put_u64(&head, ctf->last_wall_ns);
+    put_u64(&head, bits);
+    put_u64(&head, bits);
+    put_u64(&head, ctf->packet_count++);
+    put_u64(&head, ctf->discarded_count);
+    if (head.failed || ctf->packet.failed)
+        export_fail(&ctf->base);
+    export_write(&ctf->base, head.data, head.count);
+    export_write(&ctf->base, ctf->packet.data, ctf->packet.count);
     ctf->packet.count = 0;
-    return result;
+    free(head.data);
 }
 
 /* What all events have. */
 static struct bytes *begin_event(struct ctf *ctf, enum ctf_event number, const struct rip_event *event)
 {
-    const struct known_id known = known_find(ctf->base.known, event);
+    const struct known_id known = known_find(&ctf->base, event);
     struct bytes *bytes = &ctf->packet;
 
     if (event->latest_wall_ns > ctf->last_wall_ns)
@@ -229,8 +222,7 @@ static void put_death(struct bytes *bytes, const struct rip_event_death *death)
 
 static void put_entry(struct ctf *ctf, const struct rip_event *event, const struct rip_entry *entry)
 {
-    const struct known_place place =
-        known_place(ctf->base.known, known_find(ctf->base.known, event).process, entry->address);
+    const struct known_place place = known_place(&ctf->base, known_find(&ctf->base, event).process, entry->address);
     const struct module_facts *module = place.module;
     struct bytes *bytes = begin_event(ctf, CTF_SNAP, event);
 
@@ -261,7 +253,7 @@ static void put_snap(struct ctf *ctf, const struct rip_event *event)
 static void put_totals(struct ctf *ctf, const struct rip_event *event)
 {
     const struct rip_event_totals *totals = &event->as.totals;
-    const struct replay_ring *ring = known_find(ctf->base.known, event).ring;
+    const struct replay_ring *ring = known_find(&ctf->base, event).ring;
     const uint64_t before = ring != NULL ? ring->unseen_count : 0;
     const uint64_t more = totals->unseen_count > before ? totals->unseen_count - before : 0;
     struct bytes *bytes;
@@ -318,43 +310,6 @@ static void put_ring(struct bytes *bytes, const struct rip_event_ring *ring)
     put_u8(bytes, ring->preload);
 }
 
-/* Events of a ring and its processes. */
-static void put_other(struct ctf *ctf, const struct rip_event *event)
-{
-    struct bytes *bytes;
-
-    switch (event->kind) {
-    case RIP_EVENT_RING:
-        put_ring(begin_event(ctf, CTF_RING, event), &event->as.ring_begin);
-        break;
-    case RIP_EVENT_RING_END:
-        put_bytes(begin_event(ctf, CTF_RING_END, event), event->as.ring_end.reason.bytes,
-                  event->as.ring_end.reason.count);
-        break;
-    case RIP_EVENT_PROCESS:
-        bytes = begin_event(ctf, CTF_PROCESS, event);
-        put_u32(bytes, event->as.process_begin->uid);
-        put_u64(bytes, event->as.process_begin->start_time_ticks);
-        break;
-    case RIP_EVENT_MODULE:
-        put_module(begin_event(ctf, CTF_MODULE, event), event->as.module.info);
-        break;
-    case RIP_EVENT_DEATH:
-        put_death(begin_event(ctf, CTF_DEATH, event), &event->as.death);
-        break;
-    case RIP_EVENT_FLUSH:
-        put_u64(begin_event(ctf, CTF_FLUSH, event), event->as.flush_count);
-        break;
-    case RIP_EVENT_DRAIN:
-        bytes = begin_event(ctf, CTF_DRAIN, event);
-        put_u64(bytes, event->as.drain.sequence);
-        put_u64(bytes, event->as.drain.duration_ns);
-        break;
-    default:
-        break;
-    }
-}
-
 static void put_event(struct ctf *ctf, const struct rip_event *event)
 {
     struct bytes *bytes;
@@ -386,34 +341,55 @@ static void put_event(struct ctf *ctf, const struct rip_event *event)
     case RIP_EVENT_STALL_END:
         put_stall(ctf, CTF_STALL_END, event);
         break;
+    case RIP_EVENT_RING:
+        put_ring(begin_event(ctf, CTF_RING, event), &event->as.ring_begin);
+        break;
+    case RIP_EVENT_RING_END:
+        put_bytes(begin_event(ctf, CTF_RING_END, event), event->as.ring_end.reason.bytes,
+                  event->as.ring_end.reason.count);
+        break;
+    case RIP_EVENT_PROCESS:
+        bytes = begin_event(ctf, CTF_PROCESS, event);
+        put_u32(bytes, event->as.process_begin->uid);
+        put_u64(bytes, event->as.process_begin->start_time_ticks);
+        break;
+    case RIP_EVENT_MODULE:
+        put_module(begin_event(ctf, CTF_MODULE, event), event->as.module.info);
+        break;
+    case RIP_EVENT_DEATH:
+        put_death(begin_event(ctf, CTF_DEATH, event), &event->as.death);
+        break;
+    case RIP_EVENT_FLUSH:
+        put_u64(begin_event(ctf, CTF_FLUSH, event), event->as.flush_count);
+        break;
+    case RIP_EVENT_DRAIN:
+        bytes = begin_event(ctf, CTF_DRAIN, event);
+        put_u64(bytes, event->as.drain.sequence);
+        put_u64(bytes, event->as.drain.duration_ns);
+        break;
     default:
-        put_other(ctf, event);
         break;
     }
 }
 
-static int ctf_take(struct exporter *exporter, const struct rip_event *event)
+static void ctf_take(struct exporter *exporter, const struct rip_event *event)
 {
     const bool ends =
         event->kind == RIP_EVENT_EXIT || event->kind == RIP_EVENT_RING_END || event->kind == RIP_EVENT_TOTALS;
     struct ctf *ctf = (struct ctf *)exporter;
-    int result;
 
     if (ends)
         put_event(ctf, event); /* about what is not known any more afterwards */
-    result = known_take(ctf->base.known, event);
-    if (result != 0)
-        return result;
+    known_take(exporter, event);
     if (!ends)
         put_event(ctf, event);
-    if (ctf->packet.failed)
-        return -ENOMEM;
-    return ctf->packet.count >= PACKET_BYTES ? write_packet(ctf) : 0;
+    if (ctf->packet.count >= PACKET_BYTES || ctf->packet.failed)
+        write_packet(ctf);
 }
 
-static int ctf_finish(struct exporter *exporter)
+static void ctf_finish(struct exporter *exporter)
 {
-    return write_packet((struct ctf *)exporter);
+    write_packet((struct ctf *)exporter);
 }
 
 char *export_ctf_metadata(void)

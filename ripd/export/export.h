@@ -6,7 +6,7 @@
  *   chrome  the Trace Event Format (JSON), for speedscope, Perfetto and chrome://tracing
  *   folded  a line a stack, for flamegraph.pl and speedscope
  *
- * Each takes the events in order, also into the struct known, and finishes.
+ * Each takes the events in order, and finishes. The first failure, of memory or of the caller, ends all writing.
  *
  * Guarantees
  *   A. Whatever the events say, what is written is well-formed: names are clean, times do not go back.
@@ -16,33 +16,41 @@
 #define RIPD_EXPORT_EXPORT_H
 
 #include <stddef.h>
+#include <stdint.h>
 
-#include "export/known.h"
-#include "rip/session.h"
+#include "replay/ids.h"
 
-struct export_output {
+/* What the caller does; each gets the context. */
+struct export_caller {
     void *context;
-    int (*write)(void *context, const void *bytes, size_t count); /* 0 or -errno, which take() and finish() return */
+    int (*write)(void *context, const void *bytes, size_t count); /* 0 or -errno */
+    /* Adds the name of a place to module->symbols where it can be found out. NULL: there are no names. */
+    void (*name_place)(void *context, struct module_facts *module, uint64_t offset);
 };
 
 /* What the struct of each format begins with. */
 struct exporter {
     const struct export_format *format;
-    struct export_output output;
-    struct known *known; /* the caller's */
+    struct export_caller caller;
+    struct replay_ids ids; /* as of the events so far */
+    uint64_t wall_ns;      /* of the latest event */
+    int error;             /* -errno of what failed first: nothing is written any more */
 };
 
 struct export_format {
     size_t bytes; /* of its struct, all zero at first behind struct exporter */
-    int (*take)(struct exporter *exporter, const struct rip_event *event);
-    int (*finish)(struct exporter *exporter);
+    void (*take)(struct exporter *exporter, const struct rip_event *event);
+    void (*finish)(struct exporter *exporter);
     void (*done)(struct exporter *exporter);
 };
 
 /* NULL: no memory. */
-struct exporter *export_new(const struct export_format *format, const struct export_output *output,
-                            struct known *known);
+struct exporter *export_new(const struct export_format *format, const struct export_caller *caller);
 void export_free(struct exporter *exporter); /* NULL is allowed */
+
+/* The next event; and after the last one. 0 or -errno. */
+int export_take(struct exporter *exporter, const struct rip_event *event);
+int export_finish(struct exporter *exporter);
 
 extern const struct export_format export_ctf;
 extern const struct export_format export_chrome;

@@ -4,13 +4,12 @@
  * counts once for each drain that found it with that trail, so one that is stuck for an hour at one drain a second
  * counts 3,600, as it would in a profile. Pure.
  */
-#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "export/export.h"
+#include "export/known.h"
 #include "util/array.h"
 #include "util/hash.h"
 #include "util/hash_index.h"
@@ -65,74 +64,72 @@ static void format_stack(char stack[STACK_BYTES], const struct folded *folded, c
     known_name(known, text);
     length = add_frame(stack, length, text);
     while (count-- != 0) {
-        known_place_text(folded->base.known, process, known->id->entries[count].address, text);
+        known_place_text(&folded->base, process, known->id->entries[count].address, text);
         length = add_frame(stack, length, text);
     }
     if (known->sample->idle != 0)
         (void)add_frame(stack, length, "(idle)");
 }
 
-static int count_stack(struct folded *folded, const char *text, uint64_t count)
+static void count_stack(struct folded *folded, const char *text, uint64_t count)
 {
     uint64_t hash = hash_text(&(struct hash_key){{0, 0}}, text);
     size_t probe = 0;
     uint32_t number;
+    char *copy;
 
     while ((number = hash_index_next(&folded->index, hash, &probe)) != 0)
         if (strcmp(folded->stacks[number - 1].text, text) == 0) {
             folded->stacks[number - 1].count += count;
-            return 0;
+            return;
         }
     if (folded->stack_count >= FOLDED_STACKS_MAX) {
         folded->other_count += count;
-        return 0;
+        return;
     }
-    if (!ARRAY_GROW(folded->stacks, folded->stack_count, folded->stack_capacity))
-        return -ENOMEM;
-    folded->stacks[folded->stack_count] = (struct stack){strdup(text), count};
-    if (folded->stacks[folded->stack_count].text == NULL)
-        return -ENOMEM;
-    return hash_index_add(&folded->index, hash, (uint32_t)++folded->stack_count) ? 0 : -ENOMEM;
+    copy = ARRAY_GROW(folded->stacks, folded->stack_count, folded->stack_capacity) ? strdup(text) : NULL;
+    if (copy == NULL || !hash_index_add(&folded->index, hash, (uint32_t)folded->stack_count + 1)) {
+        export_fail(&folded->base);
+        free(copy);
+        return;
+    }
+    folded->stacks[folded->stack_count++] = (struct stack){copy, count};
 }
 
 /* The drains on which it was found as it is now, up to the one that is complete last. */
-static int count_id(struct folded *folded, const struct known_id *known)
+static void count_id(struct folded *folded, const struct known_id *known)
 {
-    uint64_t drains = folded->base.known->ids.drain_count - known->id->since_drain;
+    uint64_t drains = folded->base.ids.drain_count - known->id->since_drain;
     char stack[STACK_BYTES];
 
     if (drains == 0)
-        return 0;
+        return;
     known->id->since_drain += drains;
     format_stack(stack, folded, known);
-    return count_stack(folded, stack, drains);
+    count_stack(folded, stack, drains);
 }
 
-static int count_ring(struct folded *folded, struct replay_ring *ring)
+static void count_ring(struct folded *folded, struct replay_ring *ring)
 {
-    int result = 0;
-
-    for (size_t i = 0; i < ring->count && result == 0; i++) {
+    for (size_t i = 0; i < ring->count; i++) {
         const struct known_id known = known_at(ring, i);
 
-        result = count_id(folded, &known);
+        count_id(folded, &known);
     }
-    return result;
 }
 
 /* An id is counted as what it was before what changes it is taken in. */
-static int folded_take(struct exporter *exporter, const struct rip_event *event)
+static void folded_take(struct exporter *exporter, const struct rip_event *event)
 {
     struct folded *folded = (struct folded *)exporter;
-    const struct known_id known = known_find(folded->base.known, event);
-    int result = 0;
+    const struct known_id known = known_find(exporter, event);
 
     if (known.id != NULL &&
         (event->kind == RIP_EVENT_SNAP || event->kind == RIP_EVENT_STATE || event->kind == RIP_EVENT_EXIT))
-        result = count_id(folded, &known);
+        count_id(folded, &known);
     else if (known.ring != NULL && event->kind == RIP_EVENT_RING_END)
-        result = count_ring(folded, known.ring);
-    return result != 0 ? result : known_take(folded->base.known, event);
+        count_ring(folded, known.ring);
+    known_take(exporter, event);
 }
 
 static int compare_stacks(const void *left, const void *right)
@@ -140,29 +137,26 @@ static int compare_stacks(const void *left, const void *right)
     return strcmp(((const struct stack *)left)->text, ((const struct stack *)right)->text);
 }
 
-static int write_stack(struct folded *folded, const char *text, uint64_t count)
+static void write_stack(struct folded *folded, const char *text, uint64_t count)
 {
     char line[STACK_BYTES + 32];
     int length = snprintf(line, sizeof(line), "%s %" PRIu64 "\n", text, count);
 
-    return folded->base.output.write(folded->base.output.context, line, (size_t)length);
+    export_write(&folded->base, line, (size_t)length);
 }
 
-static int folded_finish(struct exporter *exporter)
+static void folded_finish(struct exporter *exporter)
 {
     struct folded *folded = (struct folded *)exporter;
-    const struct replay_ids *ids = &folded->base.known->ids;
-    int result = 0;
 
-    for (size_t i = 0; i < ids->count && result == 0; i++)
-        result = count_ring(folded, ids->rings[i]);
+    for (size_t i = 0; i < exporter->ids.count; i++)
+        count_ring(folded, exporter->ids.rings[i]);
     if (folded->stack_count != 0)
         qsort(folded->stacks, folded->stack_count, sizeof(*folded->stacks), compare_stacks);
-    for (size_t i = 0; i < folded->stack_count && result == 0; i++)
-        result = write_stack(folded, folded->stacks[i].text, folded->stacks[i].count);
-    if (folded->other_count != 0 && result == 0)
-        result = write_stack(folded, "(other)", folded->other_count);
-    return result;
+    for (size_t i = 0; i < folded->stack_count; i++)
+        write_stack(folded, folded->stacks[i].text, folded->stacks[i].count);
+    if (folded->other_count != 0)
+        write_stack(folded, "(other)", folded->other_count);
 }
 
 const struct export_format export_folded = {sizeof(struct folded), folded_take, folded_finish, folded_done};

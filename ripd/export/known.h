@@ -1,27 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * known.h - what the formats write of ids and places, as of the events so far. Pure.
+ * known.h - what the formats write of ids and places, as of the events so far; and how they write. Pure.
  *
  * Texts that it returns are clean: valid UTF-8, control characters escaped as in JSON, terminated.
  */
 #ifndef RIPD_EXPORT_KNOWN_H
 #define RIPD_EXPORT_KNOWN_H
 
-#include "replay/ids.h"
+#include "export/export.h"
 
 #define KNOWN_TEXT_BYTES 32768u /* of a clean text: a byte takes up to six, and what has no room is cut before that */
 
-/* ids.entries_max is RIP_ENTRY_COUNT; the rest is zero at first. replay_ids_done() ends it. */
-struct known {
-    struct replay_ids ids;
-    uint64_t wall_ns; /* of the latest event */
-    /* Adds the name of a place to module->symbols where it can be found out. NULL: there are no names. */
-    void (*name_place)(void *context, struct module_facts *module, uint64_t offset);
-    void *context;
-};
+/* Writes, unless something has failed; and that there is no memory. */
+void export_write(struct exporter *exporter, const void *bytes, size_t count);
+void export_fail(struct exporter *exporter);
 
-/* Takes in an event. 0 or -ENOMEM. */
-int known_take(struct known *known, const struct rip_event *event);
+/* Takes in an event. */
+void known_take(struct exporter *exporter, const struct rip_event *event);
 
 /* An id; members that are not known are NULL. Valid until the next known_take(). */
 struct known_id {
@@ -32,7 +27,7 @@ struct known_id {
 };
 
 /* Of an event, and of an index in ring->ids. */
-struct known_id known_find(const struct known *known, const struct rip_event *event);
+struct known_id known_find(const struct exporter *exporter, const struct rip_event *event);
 struct known_id known_at(struct replay_ring *ring, size_t index);
 
 /* Its name, or "id 17" if it has none. */
@@ -43,10 +38,10 @@ struct known_place {
     uint64_t offset;
     struct symbol_frame frame; /* not clean */
 };
-struct known_place known_place(const struct known *known, const struct process_facts *process, uint64_t address);
+struct known_place known_place(const struct exporter *exporter, const struct process_facts *process, uint64_t address);
 
 /* "function (file:line)", "module+0x1234", or "?". */
-void known_place_text(const struct known *known, const struct process_facts *process, uint64_t address,
+void known_place_text(const struct exporter *exporter, const struct process_facts *process, uint64_t address,
                       char ret_text[KNOWN_TEXT_BYTES]);
 
 /* Bytes up to the first NUL as clean text. */

@@ -13,7 +13,6 @@
 
 struct story {
     struct exporter *made;
-    struct known known;
     char *text;
     size_t count;
     int failure; /* what writing returns from now on */
@@ -45,17 +44,15 @@ static void name_place(void *context, struct module_facts *module, uint64_t offs
 
 static void begin(struct story *story, const struct export_format *format)
 {
-    const struct export_output output = {story, keep};
+    const struct export_caller caller = {story, keep, name_place};
 
-    *story = (struct story){.known = {.ids.entries_max = RIP_ENTRY_COUNT, .name_place = name_place}};
-    story->made = export_new(format, &output, &story->known);
+    *story = (struct story){.made = export_new(format, &caller)};
     assert_non_null(story->made);
 }
 
 static void end(struct story *story)
 {
     export_free(story->made);
-    replay_ids_done(&story->known.ids);
     free(story->text);
 }
 
@@ -63,7 +60,7 @@ static void feed(struct story *story, unsigned second, struct rip_event event)
 {
     event.latest_wall_ns = WALL + second * SECOND;
     event.earliest_wall_ns = second == 0 ? 0 : event.latest_wall_ns - SECOND;
-    assert_int_equal(story->made->format->take(story->made, &event), 0);
+    assert_int_equal(export_take(story->made, &event), 0);
 }
 
 static void feed_drain(struct story *story, unsigned second)
@@ -137,7 +134,7 @@ static void feed_all(struct story *story)
          (struct rip_event){
              .kind = RIP_EVENT_TOTALS, .ring = 1, .as.totals = {.made_count = 9, .unseen_count = 3, .exact = true}});
     feed_drain(story, 5);
-    assert_int_equal(story->made->format->finish(story->made), 0);
+    assert_int_equal(export_finish(story->made), 0);
 }
 
 TEST(folded)
@@ -206,7 +203,7 @@ TEST(chrome_without_ends)
     json_t *document;
 
     begin(&story, &export_chrome);
-    assert_int_equal(story.made->format->finish(story.made), 0);
+    assert_int_equal(export_finish(story.made), 0);
     assert_string_equal(story.text, "{\"displayTimeUnit\":\"ms\",\"traceEvents\":[\n\n]}\n");
     end(&story);
 
@@ -216,7 +213,7 @@ TEST(chrome_without_ends)
     feed_snaps(&story, 1, 0, 0x5000); /* in no module */
     feed_stall(&story, 2, RIP_EVENT_STALL_BEGIN, "{\"episode\":9,\"summary\":\"it is stuck\",\"cause\":null}");
     feed_drain(&story, 3);
-    assert_int_equal(story.made->format->finish(story.made), 0);
+    assert_int_equal(export_finish(story.made), 0);
     document = json_loads(story.text, JSON_REJECT_DUPLICATES, NULL);
     assert_non_null(find_slice(json_object_get(document, "traceEvents"), "?"));
     assert_non_null(find_slice(json_object_get(document, "traceEvents"), "it is stuck"));
@@ -267,7 +264,7 @@ TEST(output_that_fails)
         feed_id(&story, 0, RIP_EVENT_REGISTER, false);
         feed_drain(&story, 0);
         story.failure = -5;
-        assert_int_equal(story.made->format->finish(story.made), -5);
+        assert_int_equal(export_finish(story.made), -5);
         end(&story);
     }
 }
@@ -292,7 +289,7 @@ TEST(strangers)
         feed(&story, 2, (struct rip_event){.kind = RIP_EVENT_RING_END, .ring = 1});
         feed_snaps(&story, 2, 1, 0x1010);
         feed(&story, 2, (struct rip_event){.kind = 4711, .ring = 1});
-        assert_int_equal(story.made->format->finish(story.made), 0);
+        assert_int_equal(export_finish(story.made), 0);
         end(&story);
     }
 }
