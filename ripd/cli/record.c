@@ -49,8 +49,6 @@
 #define WORDS_MAX 256u
 #define NAME_BYTES 128u
 #define PROGRAM "rip-client"
-#define SYSTEM_DIRECTORY "/run/librip"
-#define MEMORY_DIRECTORY "/dev/shm"
 
 /* As `rip run` has it, when there is a command. */
 #define RECORD_FAILED 125
@@ -113,24 +111,14 @@ const struct cli_syntax cli_record_syntax = {
 struct plan {
     struct rip_session_options session;
     struct rip_recording_options recording;
-    uint64_t duration_ns; /* 0 = no limit */
-    uint64_t stall_ns;    /* 0 = stalls are not looked for */
-    const char *output;   /* NULL: made of the name and the date */
-    char name[NAME_BYTES];
-    const char *sources[2]; /* directories, of which the first with such rings is recorded, or one ring */
-    size_t source_count;
-    const char *source; /* the one of them */
+    const struct settings *settings;
+    char name[NAME_BYTES];   /* what default names of files begin with */
+    struct cli_list sources; /* directories, of which the first with such rings is recorded, or one ring */
+    const char *source;      /* the one of them */
     int32_t pids[WORDS_MAX];
     int processes[WORDS_MAX]; /* pidfds of them; -1: not open */
     const char *names[WORDS_MAX];
     char **command; /* NULL: none */
-    bool json;
-};
-
-/* The last accounts of a ring. */
-struct ring_totals {
-    struct rip_event_totals totals;
-    bool inexact;
 };
 
 struct recorder {
@@ -146,12 +134,12 @@ struct recorder {
     uint64_t lost_count;     /* as of the last report */
     uint64_t failed_mono_ns; /* of the last write that failed; 0 = none did */
     unsigned flight_files;
-    struct stall_watch *watch; /* NULL: stalls are not looked for */
-    uint64_t stalled_mono_ns;  /* of the last one that a file was written for; 0 = none yet */
-    bool on_terminal;          /* there is a line of progress */
-    bool failed;               /* something was lost */
-    uint64_t found_ids;        /* that were there when the recording began */
-    struct ring_totals *rings; /* by number, from 1 */
+    struct stall_watch *watch;      /* NULL: stalls are not looked for */
+    uint64_t stalled_mono_ns;       /* of the last one that a file was written for; 0 = none yet */
+    bool on_terminal;               /* there is a line of progress */
+    bool failed;                    /* something was lost */
+    uint64_t found_ids;             /* that were there when the recording began */
+    struct rip_event_totals *rings; /* the last accounts, by number from 1 */
     size_t ring_numbers;
     size_t ring_capacity;
 };
@@ -161,17 +149,15 @@ struct recorder {
 /* Where `rip run` would put a command's ring, or where it may have put those that are there. */
 static void choose_sources(struct plan *plan, const char *given)
 {
-    const char *dir = given != NULL ? given : getenv("RIP_DIR");
-    bool runs = plan->command != NULL;
+    struct cli_list *sources = &plan->sources;
 
-    if (dir != NULL && (given != NULL || dir[0] != '\0')) {
-        plan->sources[plan->source_count++] = dir;
-        return;
-    }
-    if (!runs || access(SYSTEM_DIRECTORY, W_OK | X_OK) == 0)
-        plan->sources[plan->source_count++] = SYSTEM_DIRECTORY;
-    if (!runs || plan->source_count == 0)
-        plan->sources[plan->source_count++] = MEMORY_DIRECTORY;
+    if (given != NULL)
+        sources->values[sources->count++] = given;
+    cli_add_directories(sources);
+    if (plan->command != NULL && sources->count > 1 && access(sources->values[0], W_OK | X_OK) != 0)
+        sources->values[0] = sources->values[1];
+    if (plan->command != NULL)
+        sources->count = 1;
 }
 
 /* A word that is a number is a pid. False after an error message. */
@@ -212,8 +198,8 @@ static bool take_words(struct plan *plan, const struct settings *settings, const
     if (plan->command != NULL && count != 0)
         return cli_error("%.100s: unexpected word; expected a command alone, or rings and pids alone", words[0]);
     if (count == 1 && strchr(words[0], '/') != NULL) {
-        plan->sources[0] = words[0];
-        plan->source_count = 1;
+        plan->sources.values[0] = words[0];
+        plan->sources.count = 1;
         return true;
     }
     for (size_t i = 0; i < count; i++)
@@ -239,10 +225,7 @@ static bool make_plan(struct plan *plan, const struct settings *settings, const 
         .segments_kept = (uint32_t)settings->keep,
         .flight_bytes = settings->flight_bytes,
     };
-    plan->duration_ns = settings->duration_ns;
-    plan->stall_ns = settings->stall_ns;
-    plan->output = settings->output;
-    plan->json = settings->json;
+    plan->settings = settings;
     if (settings->stall_ns != 0 && settings->flight_bytes == 0)
         return cli_error("--trigger-on-stall: nothing is kept in memory; expected --flight with it");
     if (settings->keep != 0 && !segments)
@@ -295,7 +278,7 @@ static void sum_up(const struct recorder *recorder, struct sums *ret_sums)
 
     *ret_sums = (struct sums){.totals.exact = true};
     for (size_t i = 0; i < recorder->ring_numbers; i++) {
-        const struct rip_event_totals *totals = &recorder->rings[i].totals;
+        const struct rip_event_totals *totals = &recorder->rings[i];
 
         sum->made_count += totals->made_count;
         sum->recorded_count += totals->recorded_count;
@@ -304,7 +287,7 @@ static void sum_up(const struct recorder *recorder, struct sums *ret_sums)
         sum->registered_count += totals->registered_count;
         sum->ended_count += totals->ended_count;
         sum->torn_count += totals->torn_count;
-        sum->exact = sum->exact && !recorder->rings[i].inexact;
+        sum->exact = sum->exact && totals->exact;
     }
     sum->registered_count += recorder->found_ids;
     rip_session_recording_state(recorder->session, &ret_sums->state);
@@ -378,11 +361,11 @@ static void report(struct recorder *recorder)
 
     if (rip_session_recording_state(recorder->session, &state) == 0)
         report_error(recorder, &state, now_ns);
-    if ((!recorder->plan->json && !recorder->on_terminal) || now_ns - recorder->reported_mono_ns < REPORT_NS)
+    if ((!recorder->plan->settings->json && !recorder->on_terminal) || now_ns - recorder->reported_mono_ns < REPORT_NS)
         return;
     recorder->reported_mono_ns = now_ns;
     sum_up(recorder, &sums);
-    if (recorder->plan->json) {
+    if (recorder->plan->settings->json) {
         print_json(recorder, &sums, false);
         return;
     }
@@ -396,7 +379,7 @@ static void report_end(const struct recorder *recorder, const struct sums *sums)
     char text[256];
 
     clear_line(recorder);
-    if (recorder->plan->json) {
+    if (recorder->plan->settings->json) {
         print_json(recorder, sums, true);
         return;
     }
@@ -415,20 +398,17 @@ static void choose_path(struct recorder *recorder)
     const struct plan *plan = recorder->plan;
     bool segments = plan->recording.segment_bytes != 0 || plan->recording.segment_ns != 0;
     time_t now = time(NULL);
-    char date[32];
+    char date[32], nth[16] = "";
     struct tm moment;
 
-    if (plan->output != NULL && recorder->flight_files > 1)
-        snprintf(recorder->path, sizeof(recorder->path), "%s.%u", plan->output, recorder->flight_files);
-    else if (plan->output != NULL)
-        snprintf(recorder->path, sizeof(recorder->path), "%s", plan->output);
-    if (plan->output != NULL)
-        return;
+    if (recorder->flight_files > 1)
+        snprintf(nth, sizeof(nth), ".%u", recorder->flight_files);
     gmtime_r(&now, &moment);
     strftime(date, sizeof(date), "%Y%m%dT%H%M%SZ", &moment);
-    snprintf(recorder->path, sizeof(recorder->path), "%s-%s%s", plan->name, date, segments ? "" : ".riprec");
-    if (recorder->flight_files > 1)
-        snprintf(recorder->path, sizeof(recorder->path), "%s-%s.%u.riprec", plan->name, date, recorder->flight_files);
+    if (plan->settings->output != NULL)
+        snprintf(recorder->path, sizeof(recorder->path), "%s%s", plan->settings->output, nth);
+    else
+        snprintf(recorder->path, sizeof(recorder->path), "%s-%s%s%s", plan->name, date, nth, segments ? "" : ".riprec");
 }
 
 static void write_flight(struct recorder *recorder)
@@ -544,11 +524,9 @@ static int take_totals(struct recorder *recorder, const struct rip_event *event)
     if (!ARRAY_RESERVE(recorder->rings, recorder->ring_capacity, event->ring))
         return -ENOMEM;
     while (recorder->ring_numbers < event->ring)
-        recorder->rings[recorder->ring_numbers++] = (struct ring_totals){.inexact = false};
-    if (event->kind == RIP_EVENT_TOTALS) {
-        recorder->rings[event->ring - 1].totals = event->as.totals;
-        recorder->rings[event->ring - 1].inexact = !event->as.totals.exact;
-    }
+        recorder->rings[recorder->ring_numbers++] = (struct rip_event_totals){.exact = true};
+    if (event->kind == RIP_EVENT_TOTALS)
+        recorder->rings[event->ring - 1] = event->as.totals;
     return 0;
 }
 
@@ -594,7 +572,7 @@ static int take_event(struct recorder *recorder, const struct rip_event *event)
 /* How long to wait for a drain; 0: the time is over. */
 static uint64_t rest_ns(const struct recorder *recorder)
 {
-    uint64_t gone_ns = clock_mono_ns() - recorder->began_mono_ns, limit_ns = recorder->plan->duration_ns;
+    uint64_t gone_ns = clock_mono_ns() - recorder->began_mono_ns, limit_ns = recorder->plan->settings->duration_ns;
 
     if (limit_ns == 0 || limit_ns > gone_ns + WAIT_NS)
         return WAIT_NS;
@@ -674,10 +652,10 @@ static bool choose_source(struct plan *plan)
     char *error = NULL;
     int result = 0;
 
-    for (size_t i = 0; i < plan->source_count && !found; i++) {
+    for (size_t i = 0; i < plan->sources.count && !found; i++) {
         free(error);
         error = NULL;
-        plan->source = plan->sources[i];
+        plan->source = plan->sources.values[i];
         result = find_rings(plan, &found, &error);
         if (result == 0 && !found && usable == NULL)
             usable = plan->source;
@@ -708,12 +686,12 @@ static bool begin(struct recorder *recorder)
     if (!in_memory)
         choose_path(recorder);
     result = rip_session_record(recorder->session, in_memory ? NULL : recorder->path, &plan->recording);
-    if (result == 0 && plan->stall_ns != 0)
-        result = stall_watch_new(&recorder->watch, plan->session.interval_ns, plan->stall_ns);
+    if (result == 0 && plan->settings->stall_ns != 0)
+        result = stall_watch_new(&recorder->watch, plan->session.interval_ns, plan->settings->stall_ns);
     if (result != 0)
         cli_error("%s: %s", recorder->path, strerror(-result));
     recorder->began_mono_ns = clock_mono_ns();
-    recorder->on_terminal = !plan->json && isatty(STDERR_FILENO);
+    recorder->on_terminal = !plan->settings->json && isatty(STDERR_FILENO);
     return result == 0;
 }
 
