@@ -126,29 +126,15 @@ void table_cell_format(struct table_cell *cell, const char *format, ...)
     cell->colour = NULL;
 }
 
-/* The character at bytes[0] of well-formed UTF-8. */
-static uint32_t character_of(const char *bytes, size_t *ret_length)
-{
-    const unsigned char first = (unsigned char)bytes[0];
-    uint32_t code = first;
-
-    *ret_length = first < 0x80 ? 1 : first < 0xe0 ? 2 : first < 0xf0 ? 3 : 4;
-    if (*ret_length > 1)
-        code &= 0x7fu >> *ret_length;
-    for (size_t i = 1; i < *ret_length; i++)
-        code = code << 6 | ((unsigned char)bytes[i] & 0x3fu);
-    return code;
-}
-
 /* For jansson, which hands over whole characters, and escapes those below the blank alone. */
 static int write_escaped(const char *bytes, size_t count, void *context)
 {
     FILE *file = context;
+    uint32_t code;
     size_t length;
 
     for (size_t i = 0; i < count; i += length) {
-        const uint32_t code = character_of(bytes + i, &length);
-
+        length = text_character(bytes + i, count - i, &code);
         if (text_is_control(code))
             fprintf(file, "\\u%04" PRIx32, code);
         else

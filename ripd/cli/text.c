@@ -15,9 +15,9 @@
 #include <wchar.h>
 
 #include "util/array.h"
+#include "util/text.h"
 
-#define REPLACEMENT 0xfffdu
-#define REPLACEMENT_UTF8 "\xef\xbf\xbd"
+#define REPLACEMENT "\xef\xbf\xbd"
 #define COLUMNS_DEFAULT 80u
 #define ROWS_DEFAULT 24u
 #define WIDE_COLUMNS 120u
@@ -45,57 +45,39 @@ unsigned text_path_parts(const struct text_style *style)
     return style->columns == TEXT_ANY_COLUMNS ? 0 : style->columns < WIDE_COLUMNS ? 1 : 2;
 }
 
-/* The character at text[*at], REPLACEMENT where that is not valid UTF-8; *at is moved past it. */
-static uint32_t next_character(const unsigned char *text, size_t bytes, size_t *at)
-{
-    static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
-    unsigned char first = text[*at];
-    unsigned length = first < 0x80 ? 1 : first < 0xc0 || first >= 0xf8 ? 0 : first < 0xe0 ? 2 : first < 0xf0 ? 3 : 4;
-    uint32_t character = length == 1 ? first : first & (0x7fu >> length);
-    bool whole = length != 0 && *at + length <= bytes;
-
-    for (unsigned i = 1; whole && i < length; i++) {
-        whole = (text[*at + i] & 0xc0) == 0x80;
-        character = character << 6 | (text[*at + i] & 0x3fu);
-    }
-    *at += whole ? length : 1;
-    if (!whole || character < least[length] || character > 0x10ffff || (character >= 0xd800 && character < 0xe000))
-        return REPLACEMENT;
-    return character;
-}
-
-/* Ranges of characters that reorder text, break lines, or cannot be seen. */
+/* Ranges of characters that cannot be seen, beside those that act: text_is_control(). */
 static const struct {
     uint32_t first;
     uint32_t last;
-} unfit[] = {
-    {0x0000, 0x001f}, {0x007f, 0x009f}, {0x00ad, 0x00ad}, {0x061c, 0x061c}, {0x180e, 0x180e},   {0x200b, 0x200f},
-    {0x2028, 0x202e}, {0x2060, 0x206f}, {0xfeff, 0xfeff}, {0xfff9, 0xfffb}, {0xe0000, 0xe007f},
+} unseen[] = {
+    {0x00ad, 0x00ad}, {0x180e, 0x180e}, {0x200b, 0x200d},   {0x2060, 0x206f},
+    {0xfeff, 0xfeff}, {0xfff9, 0xfffb}, {0xe0000, 0xe007f},
 };
 
 static bool is_fit(const struct text_style *style, uint32_t character)
 {
     if (!style->utf8)
         return character >= 0x20 && character < 0x7f;
-    for (size_t i = 0; i < ARRAY_COUNT(unfit); i++)
-        if (character >= unfit[i].first && character <= unfit[i].last)
+    for (size_t i = 0; i < ARRAY_COUNT(unseen); i++)
+        if (character >= unseen[i].first && character <= unseen[i].last)
             return false;
-    return character != REPLACEMENT && wcwidth((wchar_t)character) >= 0;
+    return !text_is_control(character) && wcwidth((wchar_t)character) >= 0;
 }
 
 unsigned text_fit(const struct text_style *style, const char *text, size_t text_bytes, unsigned columns_max,
                   char *ret_text, size_t size)
 {
-    const char *replacement = style->utf8 ? REPLACEMENT_UTF8 : "?";
+    const char *replacement = style->utf8 ? REPLACEMENT : "?";
     size_t at = 0, used = 0, cut_at = 0; /* cut_at: where "~" would go */
     unsigned columns = 0, cut_columns = 0;
 
     while (at < text_bytes) {
         const char *shown = text + at;
-        uint32_t character = next_character((const unsigned char *)text, text_bytes, &at);
-        size_t length = (size_t)(text + at - shown);
+        uint32_t character;
+        size_t length = text_character(shown, text_bytes - at, &character);
         unsigned width = 1;
 
+        at += length;
         if (!is_fit(style, character)) {
             shown = replacement;
             length = strlen(replacement);

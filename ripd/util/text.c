@@ -151,3 +151,43 @@ bool text_is_control(uint32_t code)
             return true;
     return false;
 }
+
+struct utf8_lead {
+    size_t continuation_count;
+    unsigned char second_low;
+    unsigned char second_high;
+};
+
+/* Table 3-7 of the Unicode standard. continuation_count 0: no sequence starts so. */
+static struct utf8_lead utf8_lead(unsigned char byte)
+{
+    if (byte >= 0xc2 && byte <= 0xdf)
+        return (struct utf8_lead){1, 0x80, 0xbf};
+    if (byte >= 0xe0 && byte <= 0xef)
+        return (struct utf8_lead){2, byte == 0xe0 ? 0xa0 : 0x80, byte == 0xed ? 0x9f : 0xbf};
+    if (byte >= 0xf0 && byte <= 0xf4)
+        return (struct utf8_lead){3, byte == 0xf0 ? 0x90 : 0x80, byte == 0xf4 ? 0x8f : 0xbf};
+    return (struct utf8_lead){0, 0, 0};
+}
+
+size_t text_character(const void *text, size_t length, uint32_t *ret_code)
+{
+    const unsigned char *bytes = text;
+    struct utf8_lead lead = utf8_lead(bytes[0]);
+    unsigned char low = lead.second_low;
+    unsigned char high = lead.second_high;
+    uint32_t code = bytes[0] & (0x3fu >> lead.continuation_count);
+    size_t i;
+
+    *ret_code = bytes[0] < 0x80 ? bytes[0] : TEXT_MALFORMED;
+    for (i = 1; i <= lead.continuation_count; i++) {
+        if (i >= length || bytes[i] < low || bytes[i] > high)
+            return i;
+        code = code << 6 | (bytes[i] & 0x3fu);
+        low = 0x80;
+        high = 0xbf;
+    }
+    if (lead.continuation_count != 0 && (code & 0xfffeu) != 0xfffeu && (code < 0xfdd0 || code > 0xfdef))
+        *ret_code = code;
+    return i;
+}

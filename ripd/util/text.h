@@ -20,6 +20,14 @@ void text_make_printable(char *text);
 /* Whether a character of Unicode acts instead of showing: C0, DEL, C1, line separators and directional controls. */
 bool text_is_control(uint32_t code);
 
+/*
+ * One character of UTF-8 at bytes[0], of length bytes: how many it takes. *ret_code is TEXT_MALFORMED where it is not
+ * well-formed, or names a noncharacter: then it takes the maximal part that could begin a character, as the Unicode
+ * standard recommends.
+ */
+#define TEXT_MALFORMED UINT32_MAX
+size_t text_character(const void *bytes, size_t length, uint32_t *ret_code);
+
 /* Past blanks and tabs. */
 const char *text_skip_blanks(const char *text);
 

@@ -11,7 +11,6 @@
 #include "util/text.h"
 
 #define ESCAPE_BYTES 6u /* \u00XX */
-#define CODE_INVALID UINT32_MAX
 #define NUMBER_BYTES 32u
 
 static const char HEX_DIGITS[] = "0123456789abcdef";
@@ -163,46 +162,6 @@ static const bool plain[256] = {
     [0x5d ... 0x7e] = true,
 };
 
-struct utf8_lead {
-    size_t continuation_count;
-    unsigned char second_low;
-    unsigned char second_high;
-};
-
-/* Table 3-7 of the Unicode standard. continuation_count 0: no sequence starts so. */
-static struct utf8_lead utf8_lead(unsigned char byte)
-{
-    if (byte >= 0xc2 && byte <= 0xdf)
-        return (struct utf8_lead){1, 0x80, 0xbf};
-    if (byte >= 0xe0 && byte <= 0xef)
-        return (struct utf8_lead){2, byte == 0xe0 ? 0xa0 : 0x80, byte == 0xed ? 0x9f : 0xbf};
-    if (byte >= 0xf0 && byte <= 0xf4)
-        return (struct utf8_lead){3, byte == 0xf0 ? 0x90 : 0x80, byte == 0xf4 ? 0x8f : 0xbf};
-    return (struct utf8_lead){0, 0, 0};
-}
-
-/* One multi-byte sequence at bytes[0]: how many bytes it takes; *ret_code is CODE_INVALID for a malformed part. */
-static size_t utf8_decode(const unsigned char *bytes, size_t length, uint32_t *ret_code)
-{
-    struct utf8_lead lead = utf8_lead(bytes[0]);
-    unsigned char low = lead.second_low;
-    unsigned char high = lead.second_high;
-    uint32_t code = bytes[0] & (0x3fu >> lead.continuation_count);
-    size_t i;
-
-    *ret_code = CODE_INVALID;
-    for (i = 1; i <= lead.continuation_count; i++) {
-        if (i >= length || bytes[i] < low || bytes[i] > high)
-            return i;
-        code = code << 6 | (bytes[i] & 0x3fu);
-        low = 0x80;
-        high = 0xbf;
-    }
-    if (lead.continuation_count != 0 && (code & 0xfffeu) != 0xfffeu && (code < 0xfdd0 || code > 0xfdef))
-        *ret_code = code;
-    return i;
-}
-
 static char *put_escape(char *at, uint32_t code)
 {
     *at++ = '\\';
@@ -228,8 +187,8 @@ static size_t put_special(char **at, const unsigned char *bytes, size_t length, 
         *changed = true;
         return 1;
     }
-    taken = utf8_decode(bytes, length, &code);
-    if (code == CODE_INVALID) {
+    taken = text_character(bytes, length, &code);
+    if (code == TEXT_MALFORMED) {
         memcpy(*at, "\xef\xbf\xbd", 3);
         *at += 3;
         *changed = true;
@@ -268,19 +227,16 @@ static bool put_string(struct json_writer *writer, const char *key, const unsign
 
 void json_bytes(struct json_writer *writer, const char *key, const void *bytes, size_t length)
 {
-    const unsigned char *from = bytes;
     char *at;
 
-    if (!put_string(writer, key, from, length) || key == NULL)
+    if (!put_string(writer, key, bytes, length) || key == NULL)
         return;
     at = begin(writer, key, 4 + 2 * length + 2);
     if (at == NULL)
         return;
     at = mempcpy(at - 2, "_hex\":\"", 7); /* over the quote and colon behind the key */
-    for (size_t i = 0; i < length; i++) {
-        *at++ = HEX_DIGITS[from[i] >> 4];
-        *at++ = HEX_DIGITS[from[i] & 0xf];
-    }
+    text_put_hex(at, bytes, length);
+    at += 2 * length;
     *at++ = '"';
     end(writer, at, true);
 }

@@ -26,8 +26,8 @@ TEST(fit)
          "b",
          80, false, "a" BAD "b"}, /* right-to-left override */
         {"\xe2\x80\xa8\xef\xbb\xbf", 80, false, BAD BAD},
-        {"\xc0\xaf\xed\xa0\x80\xff", 80, false, BAD BAD BAD},
-        {"\xe2\x80", 80, false, BAD BAD}, /* cut short */
+        {"\xc0\xaf\xed\xa0\x80\xff", 80, false, BAD BAD BAD BAD BAD BAD},
+        {"\xe2\x80", 80, false, BAD}, /* cut short */
         {"k\xc3\xa4se \xf0\x9f\x92\xa3", 80, false, "k\xc3\xa4se \xf0\x9f\x92\xa3"},
         {"k\xc3\xa4se\x1b", 80, true, "k?se?"},
         {"abcdef", 6, false, "abcdef"},
