@@ -32,10 +32,10 @@ typedef int cli_function(int argc, char **argv);
 
 #define CLIENT_COMMAND_TABLE(X)                                                                                        \
     X(stalls, "what is stuck now: a line an incident")                                                                 \
-    X(top, "the same on the whole screen, as it changes")                                                              \
+    X(top, "what is stuck, or every id, on the whole screen")                                                          \
     X(ls, "rings and their processes, with how many ids are in which state")                                           \
     X(show, "all that is known of one id, or of a process, a unit or a ring")                                          \
-    X(check, "the same as a check for Nagios and its like")                                                            \
+    X(check, "whether anything is stuck, for Nagios and its like")                                                     \
     X(events, "begins and ends of stalls, as a list or as they happen")                                                \
     X(clean, "remove rings of dead processes")                                                                         \
     X(captures, "what is kept of processes that were killed or crashed")                                               \

@@ -41,10 +41,10 @@
 #define LINE_BYTES 1024u
 #define WIDTH 76u /* of a line of text */
 
-/* A sentence on lines of its own: with a capital, unless it begins with a name, a full stop, and no macro. */
+/* A sentence on lines of its own: with a capital, unless it begins with a name or an address, a full stop, no macro. */
 static void put_sentence(const char *text)
 {
-    bool is_name = strncmp(text, "ripd", 4) == 0;
+    bool is_name = strncmp(text, "ripd", 4) == 0 || strncmp(text, "http", 4) == 0;
     size_t column = 0, length = strlen(text);
 
     for (size_t i = 0; i < length; i++) {

@@ -37,7 +37,7 @@
     X(WAITS, "waits", 131072, "ids in the graph of waits of one scan")                                                 \
     X(EPISODES, "episodes", 32768, "open stalls whose begin was published")                                            \
     X(BELATED, "belated", 2048, "stalls that are over while their begin waits for room")                               \
-    X(EVENTS, "events", 1024, "stalls published at once; WORK_EVENTS_PER_SCAN more by each scan")                      \
+    X(EVENTS, "events", 1024, "stalls published at once; a few more by each scan")                                     \
     X(LOG_LINES, "log_lines", 64, "log lines about stalls of one scan")                                                \
     X(HOOK_RUNS, "hook_runs", 64, "events that wait for the --on-stall command")                                       \
     X(ENDINGS, "endings", 4096, "processes whose end is noticed at once")                                              \
