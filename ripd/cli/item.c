@@ -195,30 +195,56 @@ static void append_member(char *text, size_t size, const json_t *member)
         text_append(text, size, "%s", holder != NULL ? holder : "-");
 }
 
-void item_fill_member(struct table_cell *cell, const json_t *member)
+static bool same_name(const json_t *a, const json_t *b)
+{
+    const char *name = item_text(a, "name"), *other = item_text(b, "name");
+
+    return name != NULL && other != NULL && strcmp(name, other) == 0 && !item_same_id(a, b);
+}
+
+/* Two of a chain, or one and who waits, have one name: as the threads of a program that gives them none. */
+static bool is_ambiguous(const json_t *member, const json_t *chain, const json_t *waiter)
+{
+    bool found = same_name(member, waiter);
+    const json_t *other;
+    size_t i;
+
+    json_array_foreach(chain, i, other) found = found || same_name(member, other);
+    return found && *item_text(member, "name") != '\0' && json_is_integer(json_object_get(member, "id"));
+}
+
+static void append_distinct(char *text, size_t size, const json_t *member, const json_t *chain, const json_t *waiter)
+{
+    append_member(text, size, member);
+    if (is_ambiguous(member, chain, waiter))
+        text_append(text, size, " (id %lld)", item_number(member, "id"));
+}
+
+void item_fill_member(struct table_cell *cell, const json_t *member, const json_t *chain, const json_t *waiter)
 {
     char text[TEXT_BYTES] = "";
 
-    append_member(text, sizeof(text), member);
+    append_distinct(text, sizeof(text), member, chain, waiter);
     table_cell_format(cell, "%s", text);
 }
 
-void item_format_chain(char *text, size_t size, const json_t *chain, const json_t *own, size_t most)
+void item_format_chain(char *text, size_t size, const json_t *chain, const json_t *waiter, size_t most)
 {
+    const bool leave_out = item_is_deadlocked(waiter);
     size_t named = 0, count = json_array_size(chain), left_out = 0;
 
     text[0] = '\0';
     for (size_t i = 0; i < count; i++) {
         const json_t *member = json_array_get(chain, i);
 
-        if (own != NULL && item_same_id(member, own))
+        if (leave_out && item_same_id(member, waiter))
             continue;
         if (named == most) {
             left_out++;
             continue;
         }
         text_append(text, size, "%s", named++ != 0 ? ", " : "");
-        append_member(text, size, member);
+        append_distinct(text, size, member, chain, waiter);
     }
     if (left_out != 0)
         text_append(text, size, " and %zu more", left_out);
@@ -264,7 +290,7 @@ void item_fill_on(struct table_cell *cell, const json_t *item)
     if (json_array_size(chain) != 0) {
         bool deadlock = item_is_deadlocked(item);
 
-        item_format_chain(names, sizeof(names), chain, deadlock ? item : NULL, ITEM_CHAIN_NAMES);
+        item_format_chain(names, sizeof(names), chain, item, ITEM_CHAIN_NAMES);
         if (deadlock)
             text_append(text, sizeof(text), "%s%s", names[0] != '\0' ? "deadlock with " : "a lock that it holds itself",
                         names);

@@ -43,11 +43,15 @@ void item_fill_on(struct table_cell *cell, const json_t *item);
 /* Its "summary"; where there is none, the same sentence made from its other members. */
 void item_fill_sentence(struct table_cell *cell, const json_t *item);
 
-/* A member of a chain: its name, else its number and what it is. */
-void item_fill_member(struct table_cell *cell, const json_t *member);
+/*
+ * A member of a chain: its name, else its number and what it is. The number is behind the name where another of the
+ * chain, or who waits, has that name, too; both may be NULL.
+ */
+void item_fill_member(struct table_cell *cell, const json_t *member, const json_t *chain, const json_t *waiter);
 
-/* The chain of locks as "a, b, c", at most so many names; own, an item of its own, is left out. */
-void item_format_chain(char *text, size_t size, const json_t *chain, const json_t *own, size_t most);
+/* The chain of locks of one that waits as "a, b, c", at most so many names; a member of a deadlock itself is left out.
+ */
+void item_format_chain(char *text, size_t size, const json_t *chain, const json_t *waiter, size_t most);
 
 /* Whether it is a member of a deadlock, rather than one that waits for such. */
 bool item_is_deadlocked(const json_t *item);

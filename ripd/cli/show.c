@@ -114,14 +114,14 @@ static json_t *find_member(struct hosts *hosts, size_t host, const json_t *known
     return hosts != NULL ? get_id(hosts, host, member, item_number(member, "id"), "1") : NULL;
 }
 
-/* alike: the number of others like it. again: it is shown above already. */
-static void show_member(struct report *report, unsigned depth, const json_t *member, const json_t *item, size_t alike,
-                        bool again)
+/* waiter: whose chain it is in. alike: the number of others like it. again: it is shown above already. */
+static void show_member(struct report *report, unsigned depth, const json_t *waiter, const json_t *member,
+                        const json_t *item, size_t alike, bool again)
 {
     struct table_cell name, cause, where, line;
     char more[32] = "";
 
-    item_fill_member(&name, member);
+    item_fill_member(&name, member, json_object_get(waiter, "waits_for"), waiter);
     item_fill_cause(&cause, item != NULL ? item : member);
     item_fill_where(&where, json_object_get(item, "location"), 0);
     if (alike != 0)
@@ -150,7 +150,7 @@ static void lock_tree_chain(struct report *report, struct hosts *hosts, size_t h
     if (json_array_size(chain) == 0)
         return;
     report_section(report, "waits for");
-    show_member(report, depth++, waiter, waiter, 0, false);
+    show_member(report, depth++, waiter, waiter, waiter, 0, false);
     json_array_foreach(chain, i, member)
     {
         bool again = item_same_id(member, waiter);
@@ -163,7 +163,7 @@ static void lock_tree_chain(struct report *report, struct hosts *hosts, size_t h
             report_node(report, depth++, &more);
         }
         item = again ? NULL : find_member(hosts, host, known, member);
-        show_member(report, depth++, member, item, 0, again);
+        show_member(report, depth++, waiter, member, item, 0, again);
         if (item != NULL && i + 1 == json_array_size(chain))
             last = item;
         else
@@ -171,7 +171,7 @@ static void lock_tree_chain(struct report *report, struct hosts *hosts, size_t h
     }
     /* a chain that hangs on a deadlock ends at the last of its members */
     if (last != NULL && !item_is_deadlocked(waiter) && json_array_size(json_object_get(last, "waits_for")) != 0)
-        show_member(report, depth, json_array_get(json_object_get(last, "waits_for"), 0), NULL, 0, true);
+        show_member(report, depth, waiter, json_array_get(json_object_get(last, "waits_for"), 0), NULL, 0, true);
     json_decref((json_t *)(uintptr_t)last);
 }
 
@@ -243,7 +243,7 @@ static void show_waiters(struct report *report, unsigned depth, const json_t *wa
             left_out++;
             continue;
         }
-        show_member(report, depth, stall, stall, (size_t)alike - 1, false);
+        show_member(report, depth, stall, stall, stall, (size_t)alike - 1, false);
         if (!holds)
             json_object_del(counts, key);
         else if (depth < WAITERS_DEPTH_MAX)
@@ -267,7 +267,7 @@ static void lock_tree_held_up(struct report *report, const json_t *stalls, const
     waiters = index_waiters(stalls);
     report_section(report, "held up");
     if (json_array_size(chain) == 0) {
-        show_member(report, 0, incident->shown, incident->shown, 0, false);
+        show_member(report, 0, incident->shown, incident->shown, incident->shown, 0, false);
         show_waiters(report, 1, waiters, incident->shown);
     }
     json_array_foreach(chain, i, member)
@@ -276,7 +276,7 @@ static void lock_tree_held_up(struct report *report, const json_t *stalls, const
 
         if (item == NULL)
             continue;
-        show_member(report, 0, member, item, 0, false);
+        show_member(report, 0, incident->shown, member, item, 0, false);
         show_waiters(report, 1, waiters, member);
         json_decref(item);
     }

@@ -104,6 +104,11 @@ static void fill_on(struct table_cell *cell, const struct list_row *row, const s
         table_cell_format(cell, "%s", on.text);
 }
 
+static void fill_root(struct table_cell *cell, const json_t *root)
+{
+    item_fill_member(cell, root, NULL, NULL);
+}
+
 static void fill_root_where(struct table_cell *cell, const struct list_row *row, const struct table *table)
 {
     const struct list_row root = {.item = json_object_get(row->item, "root")};
@@ -156,7 +161,7 @@ static const struct way_facts {
                   {{"COUNT", 5, 10, true, .key = "count"},
                    {"LONGEST", 7, 8, true, .fill_row = fill_longest},
                    {"CAUSE", 8, 15, .key = "root", .fill = item_fill_cause},
-                   {"WAIT FOR", 8, 28, .key = "root", .fill = item_fill_member},
+                   {"WAIT FOR", 8, 28, .key = "root", .fill = fill_root},
                    {"WHERE", 16, 60, .fill_row = fill_root_where},
                    {"ON", 0, TEXT_ANY_COLUMNS, .fill = fill_root_on}},
                   6},

@@ -220,7 +220,13 @@ static struct place place_of(const struct item *item)
 
 /* What it waits for ------------------------------------------------------------------------------------------------ */
 
-static void put_node(struct sentence *sentence, const struct waits_node *node)
+static bool same_name(const struct waits_node *a, const struct waits_node *b)
+{
+    return a->kind == WAITS_ID && b->kind == WAITS_ID && a->id != b->id && a->name_bytes == b->name_bytes &&
+           memcmp(a->name, b->name, a->name_bytes) == 0;
+}
+
+static void put_node(struct sentence *sentence, const struct waits_node *node, bool ambiguous)
 {
     uint32_t tid = node->tid != 0 ? node->tid : node->holder;
 
@@ -235,6 +241,8 @@ static void put_node(struct sentence *sentence, const struct waits_node *node)
         put_bytes(sentence, node->name, node->name_bytes, RIP_NAME_BYTES);
     else
         put_format(sentence, "id %" PRIu32, node->id);
+    if (ambiguous && node->name_bytes != 0)
+        put_format(sentence, " (id %" PRIu32 ")", node->id);
 }
 
 /* What the last of a chain does, which waits for nobody. */
@@ -247,16 +255,34 @@ static void put_condition(struct sentence *sentence, const struct waits_node *no
     put(sentence, ")");
 }
 
+/* Two of who waits and whom its sentence names have one name, as threads of a program that gives them none. */
+static bool has_namesakes(const struct waits *waits, uint32_t node, const uint32_t *chain, size_t count)
+{
+    uint32_t named[CHAIN_NAMES + 2] = {node};
+    size_t named_count = 1;
+
+    for (size_t i = 0; i < count; i++)
+        if (i < CHAIN_NAMES || i + 1 == count)
+            named[named_count++] = chain[i];
+    for (size_t i = 1; i < named_count; i++)
+        for (size_t j = 0; j < i; j++)
+            if (same_name(&waits->nodes[named[i]], &waits->nodes[named[j]]))
+                return true;
+    return false;
+}
+
 /* "it waits for a lock of b, b for one of c". False: it waits for no lock whose holder is known. */
 static bool put_chain(struct sentence *sentence, const struct waits *waits, uint32_t node)
 {
     uint32_t chain[WAITS_CHAIN_MAX], left_out = 0;
     size_t count = waits == NULL ? 0 : waits_chain(waits, node, chain, &left_out);
+    bool ambiguous;
 
     if (count == 0)
         return false;
+    ambiguous = has_namesakes(waits, node, chain, count);
     put(sentence, ": it waits for a lock of ");
-    put_node(sentence, &waits->nodes[chain[0]]);
+    put_node(sentence, &waits->nodes[chain[0]], ambiguous);
     for (size_t i = 1; i < count; i++) {
         const bool is_last = i + 1 == count;
         const uint64_t between = is_last ? left_out + (i > CHAIN_NAMES ? i - CHAIN_NAMES : 0) : 0;
@@ -267,9 +293,9 @@ static bool put_chain(struct sentence *sentence, const struct waits *waits, uint
         if (between != 0)
             put_format(sentence, "and over %" PRIu64 " more", between);
         else
-            put_node(sentence, &waits->nodes[chain[i - 1]]);
+            put_node(sentence, &waits->nodes[chain[i - 1]], ambiguous);
         put(sentence, " for one of ");
-        put_node(sentence, &waits->nodes[chain[i]]);
+        put_node(sentence, &waits->nodes[chain[i]], ambiguous);
     }
     put_condition(sentence, &waits->nodes[chain[count - 1]]);
     return true;

@@ -68,6 +68,16 @@ static const struct {
      "{\"ring\": \"r\", \"id\": 1, \"name\": \"a\"}]}",
      "deadlock with b"},
     {item_fill_on,
+     "{\"ring\": \"r\", \"id\": 1, \"name\": \"a\", \"cause\": \"deadlock\", \"waits_for\": [{\"ring\": \"r\", \"id\": "
+     "2, "
+     "\"name\": \"a\"}, {\"ring\": \"r\", \"id\": 1, \"name\": \"a\"}]}",
+     "deadlock with a (id 2)"},
+    {item_fill_on,
+     "{\"ring\": \"r\", \"id\": 1, \"name\": \"a\", \"cause\": \"blocked\", \"waits_for\": [{\"ring\": \"r\", \"id\": "
+     "2, "
+     "\"name\": \"b\"}, {\"ring\": \"r\", \"id\": 3, \"name\": \"b\"}, {\"ring\": \"r\", \"id\": 4, \"name\": \"c\"}]}",
+     "waits for b (id 2), b (id 3), c"},
+    {item_fill_on,
      "{\"ring\": \"r\", \"id\": 1, \"cause\": \"deadlock\", \"waits_for\": [{\"ring\": \"r\", \"id\": 1, \"name\": "
      "\"a\"}]}",
      "a lock that it holds itself"},

@@ -325,6 +325,9 @@ TEST(chains, set_up, tear_down)
                  "one of v (spinning)");
     assert_chain(chain_of(2, true), ": it waits for a lock of b, b for one of a");
     assert_chain(chain_of(3, true), ": it waits for a lock of b, b for one of c, c for one of a");
+    waits = chain_of(2, true);
+    waits->nodes[1].name[0] = 'a';
+    assert_chain(waits, ": it waits for a lock of a (id 101), a (id 101) for one of a (id 100)");
     waits = chain_of(1, false);
     assert_chain(waits, ": recvfrom on tcp 127.0.0.1:51334 -> 127.0.0.1:5432");
 }
