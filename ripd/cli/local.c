@@ -225,7 +225,8 @@ json_t *local_answer(const struct local *local, const char *target, char error[L
     while (strlen(endpoint->path) != length || strncmp(endpoint->path, target, length) != 0)
         endpoint++;
     if (query_parse(target[length] == '?' ? target + length + 1 : NULL, endpoint->parameters, &query, &fault) != 0) {
-        snprintf(error, LOCAL_ERROR_BYTES, "this takes a ripd: %.64s", fault.parameter);
+        snprintf(error, LOCAL_ERROR_BYTES, "this takes a ripd: --%.64s",
+                 strcmp(fault.parameter, "min_ms") == 0 ? "min" : fault.parameter); /* as the flag is called */
         return NULL;
     }
     if (endpoint->kind == DOCUMENT_STALLS) {

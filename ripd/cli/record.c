@@ -663,7 +663,7 @@ static bool choose_source(struct plan *plan)
     if (!found && usable != NULL && all)
         plan->source = usable;
     else if (!found && usable != NULL)
-        cli_error("%s: no such ring there that may be read; `rip ls` lists rings", plan->source);
+        cli_error("%s: no such ring or process there that may be read; `rip ls` lists rings", plan->source);
     else if (!found)
         cli_error("%s", error != NULL ? error : strerror(-result));
     free(error);

@@ -22,6 +22,7 @@
 #include "cli/incidents.h"
 #include "cli/item.h"
 #include "cli/list.h"
+#include "cli/local.h"
 #include "cli/report.h"
 #include "cli/show.h"
 #include "cli/table.h"
@@ -691,7 +692,7 @@ static int find(struct hosts *hosts, const char *word, const char *name, struct 
     for (unsigned nth = 0; next_choice(word, nth, ret_choice); nth++) {
         char target[TARGET_BYTES];
 
-        snprintf(target, sizeof(target), "/threads?trail=0&limit=%s", name != NULL ? "2" : THREADS_ASKED);
+        snprintf(target, sizeof(target), "/threads?trail=0&limit=" THREADS_ASKED);
         if (client_target_add(target, sizeof(target), ret_choice->parameter, ret_choice->value) != 0 ||
             (name != NULL && !is_number(name) && client_target_add(target, sizeof(target), "name", name) != 0))
             break;
@@ -703,17 +704,43 @@ static int find(struct hosts *hosts, const char *word, const char *name, struct 
         if (frame_answered(hosts) == 0)
             break; /* an older ripd does not know units */
     }
-    return cli_fail(CLI_UNREACHABLE, "'%.100s'%s%.100s: no process, unit or ring that ripd knows; `rip ls` lists them",
-                    word, name != NULL ? " " : "", name != NULL ? name : "");
+    if (name != NULL)
+        return cli_fail(CLI_UNREACHABLE,
+                        "'%.100s' '%.100s': no such id, or no such pid, unit or ring; `rip show %.100s` lists ids",
+                        word, name, word);
+    return cli_fail(CLI_UNREACHABLE, "'%.100s': no pid, unit or ring that ripd knows; `rip ls` lists them", word);
+}
+
+static bool is_stuck(const json_t *thread)
+{
+    return item_is(thread, "state", "stalled") || item_is(thread, "state", LOCAL_STATE);
+}
+
+/* Of ids of one name that which is stuck for longest, else the first; the one of such a number. NULL: there is none. */
+static const json_t *choose(const json_t *threads, const char *name)
+{
+    const long long number = is_number(name) ? strtoll(name, NULL, 10) : ITEM_UNKNOWN;
+    const json_t *chosen = json_array_get(threads, 0), *thread;
+    size_t i;
+
+    json_array_foreach(threads, i, thread)
+    {
+        const bool longer = item_number(thread, "frozen_for_ms") > item_number(chosen, "frozen_for_ms");
+
+        if (number != ITEM_UNKNOWN ? item_number(thread, "id") == number
+                                   : is_stuck(thread) && (!is_stuck(chosen) || longer))
+            chosen = thread;
+    }
+    return chosen;
 }
 
 static bool show_one(struct report *report, struct hosts *hosts, size_t host, const struct settings *settings,
                      const char *name)
 {
     const json_t *document = hosts_document(hosts, host);
-    const json_t *first = json_array_get(json_object_get(document, "threads"), 0);
-    long long id = is_number(name) ? strtoll(name, NULL, 10) : item_number(first, "id");
-    json_t *item = get_id(hosts, host, first, id, NULL);
+    const json_t *chosen = choose(json_object_get(document, "threads"), name);
+    long long id = is_number(name) ? strtoll(name, NULL, 10) : item_number(chosen, "id");
+    json_t *item = get_id(hosts, host, chosen, id, NULL);
     bool found = json_is_object(item);
 
     if (found && settings->hosts.json)
@@ -721,7 +748,9 @@ static bool show_one(struct report *report, struct hosts *hosts, size_t host, co
     else if (found)
         show_item(report, hosts, host, NULL, item);
     if (found && !is_number(name) && item_number(document, "total") > 1)
-        cli_error("'%.100s': %lld ids have such a name; this is the first", name, item_number(document, "total"));
+        cli_error("'%.100s': %lld ids have such a name; this is %lld, the %s; name another by its number", name,
+                  item_number(document, "total"), item_number(item, "id"),
+                  is_stuck(chosen) ? "one that is stuck for longest" : "first");
     json_decref(item);
     return found;
 }

@@ -89,7 +89,7 @@ def names(world):
 def what_takes_a_ripd(world):
     for arguments in (["--group", "root"], ["--cause", "spinning"], ["--min", "5s"], ["--unit", "x"]):
         done = world.command("stalls", "--dir", world.dir, *arguments)
-        assert done.returncode == 2 and "this takes a ripd" in done.stderr and done.stdout == "", (arguments, done)
+        assert done.returncode == 2 and "this takes a ripd: --" in done.stderr and done.stdout == "", (arguments, done)
     done = world.command("stalls", "--dir", world.dir, "--url", NOBODY)
     assert done.returncode == 2 and "--dir" in done.stderr, done
     for command in (["show", "app", "5"], ["ls"], ["stalls"]):

@@ -54,6 +54,19 @@ def threads_by_state(world):
     assert len(world.command("show", "app", "--json").stdout.splitlines()) == 3
 
 
+def of_one_name_the_stuck_one(world):
+    app = world.puppet()
+    for number, mode in ((5, "idle"), (6, "snap"), (7, "snap")):
+        app.do(f"spawn {number} worker {mode}")
+    app.do("freeze 6")
+    world.wait_for(lambda: world.stalled_ids() == [6] and world.stalls()[0]["cause"])
+    done = world.command("show", "app", "worker")
+    assert done.returncode == 0 and "  id          6\n" in done.stdout, done
+    assert "3 ids have such a name; this is 6, the one that is stuck for longest" in done.stderr, done
+    done = world.command("show", "app", "shirker")
+    assert done.returncode == 1 and "'app' 'shirker': no such id" in done.stderr and done.stdout == "", done
+
+
 def a_chain_is_a_tree(world):
     world.play("behind", "3")
     world.wait_for(lambda: len(world.stalls("?cause=deadlock")) == 3 and len(world.stalls("?cause=blocked")) == 3 and
@@ -180,5 +193,5 @@ def liars(world):
 
 
 if __name__ == "__main__":
-    w.run([one_id, threads_by_state, a_chain_is_a_tree, a_pool_of_50, a_unit, hostile_names, what_is_not_there, liars],
-          k.CliWorld)
+    w.run([one_id, threads_by_state, of_one_name_the_stuck_one, a_chain_is_a_tree, a_pool_of_50, a_unit, hostile_names,
+           what_is_not_there, liars], k.CliWorld)
