@@ -212,7 +212,9 @@ static int list_rings(struct hosts *hosts, const struct settings *settings)
         collect(lines);
         print_table(lines);
         if (lines->count == 0 && frame_answered(hosts) != 0)
-            puts("no rings; `rip run COMMAND` makes one");
+            puts(settings->filters.values[FILTER_RING] == NULL && settings->filters.values[FILTER_PID] == NULL
+                     ? "no rings; `rip run COMMAND` makes one"
+                     : "no such rings");
     }
     cli_flush();
     status = hosts_report(hosts);

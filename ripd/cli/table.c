@@ -74,6 +74,26 @@ static unsigned cell_width_max(const struct table *table, size_t column, unsigne
     return last || table->widths[column] > left ? left : table->widths[column];
 }
 
+/*
+ * As text_fit(). Of "NAME[PID]" the name is cut: the number is what is typed next. text has room for SHOWN_BYTES.
+ */
+static unsigned fit_cell(const struct table *table, const struct table_cell *cell, unsigned most, char *text)
+{
+    const char *number = cell->bytes != 0 ? memrchr(cell->text, '[', cell->bytes) : NULL;
+    const size_t name_bytes = number != NULL ? (size_t)(number - cell->text) : 0,
+                 number_bytes = cell->bytes - name_bytes;
+    unsigned width = text_fit(&table->style, cell->text, cell->bytes, TEXT_ANY_COLUMNS, text, SHOWN_BYTES);
+
+    if (width <= most)
+        return width;
+    if (name_bytes == 0 || number_bytes + 2 > most || number[strspn(number + 1, "0123456789") + 1] != ']' ||
+        cell->text[cell->bytes - 1] != ']')
+        return text_fit(&table->style, cell->text, cell->bytes, most, text, SHOWN_BYTES);
+    width = text_fit(&table->style, cell->text, name_bytes, most - (unsigned)number_bytes, text, SHOWN_BYTES);
+    snprintf(text + strlen(text), SHOWN_BYTES - strlen(text), "%.*s", (int)number_bytes, number);
+    return width + (unsigned)number_bytes;
+}
+
 void table_write(const struct table *table, const struct table_cell *cells, FILE *stream)
 {
     unsigned indent = table->indent < table->style.columns ? table->indent : 0;
@@ -90,7 +110,7 @@ void table_write(const struct table *table, const struct table_cell *cells, FILE
         bool last = i + 1 == table->count, right = table->columns[i].right;
         const char *colour = table->style.colours ? cells[i].colour : NULL;
         unsigned most = cell_width_max(table, i, left);
-        unsigned width = text_fit(&table->style, cells[i].text, cells[i].bytes, most, text, sizeof(text));
+        unsigned width = fit_cell(table, &cells[i], most, text);
         unsigned room = table->widths[i] < left ? table->widths[i] : left;
         unsigned padding = width < room && !last ? room - width : 0;
         unsigned gap = last ? 0 : left - width - padding < SEPARATOR_COLUMNS ? 0 : SEPARATOR_COLUMNS;

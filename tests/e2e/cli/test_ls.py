@@ -33,6 +33,8 @@ def counts_by_state(world):
     assert [ring["ring"] for ring in rings] == ["one", "two*[x]"]
     assert len(rows_of(world.command("ls", "--pid", str(two.pid)).stdout)) == 1
     assert rows_of(world.command("ls", "--ring", "one").stdout)[0][0] == "one"
+    assert world.command("ls", "--ring", "three").stdout == "no such rings\n"
+    assert f"~[{one.pid}]  " in world.on_terminal(70, "ls", "--ring", "one", NO_COLOR="1"), "a name is cut, no number"
     one.kill()
     world.wait_for(lambda: "dead" in rows_of(world.command("ls", "--ring", "one").stdout)[0][-1])
 
