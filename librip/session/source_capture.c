@@ -50,6 +50,7 @@ struct capture_source {
 static uint64_t wall_of(const json_t *text)
 {
     const char *string = json_string_value(text), *end;
+    uint64_t fraction_ns = 0, unit_ns = SECOND_NS;
     struct tm parts = {0};
     time_t seconds;
 
@@ -57,7 +58,9 @@ static uint64_t wall_of(const json_t *text)
     seconds = end != NULL ? timegm(&parts) : 0;
     if (seconds <= 0 || (uint64_t)seconds > UINT64_MAX / SECOND_NS - 1)
         return 0;
-    return (uint64_t)seconds * SECOND_NS + (*end == '.' ? (uint64_t)(strtod(end, NULL) * 1e9) : 0);
+    for (end += *end == '.'; *end >= '0' && *end <= '9'; end++)
+        fraction_ns += (unit_ns /= 10) * (uint64_t)(*end - '0');
+    return (uint64_t)seconds * SECOND_NS + fraction_ns;
 }
 
 static struct rip_text text_of(const json_t *string)

@@ -152,16 +152,23 @@ static char *transcript(const char *name)
     return text;
 }
 
-static void put_capture(const char *name)
+/* With so much of a second in the time of the end. */
+static void put_capture_of(const char *name, const char *fraction)
 {
     char document[] = DOCUMENT;
     const struct capture capture = {document, sizeof(document) - 1, builder.bytes, builder.size_bytes};
     void *bytes;
     size_t count;
 
+    memcpy(strstr(document, "789Z"), fraction, strlen(fraction));
     assert_int_equal(capture_pack(&capture, &bytes, &count), 0);
     ring_stage_write(&stage, name, bytes, count);
     free(bytes);
+}
+
+static void put_capture(const char *name)
+{
+    put_capture_of(name, "789Z");
 }
 
 static void record(const char *name, const char *target)
@@ -514,8 +521,22 @@ TEST(a_capture_says_how_it_ended, set_up, tear_down)
     event = find(RIP_EVENT_DEATH);
     assert_true(event->as.death.has_status && event->as.death.core_dumped);
     assert_true(WIFSIGNALED(event->as.death.status) && WTERMSIG(event->as.death.status) == SIGSEGV);
-    event = find(RIP_EVENT_DRAIN);
-    assert_int_equal(event->as.drain.wall_ns / 1000000, UINT64_C(1769862896789));
+    assert_int_equal(find(RIP_EVENT_DRAIN)->as.drain.wall_ns, UINT64_C(1769862896789000000));
+}
+
+/* In any program: it may have a locale in which numbers are written otherwise. And in any capture. */
+TEST(a_fraction_of_a_second_is_digits, set_up, tear_down)
+{
+    static const struct {
+        const char *fraction;
+        uint64_t ns;
+    } cases[] = {{"001Z", 1000000}, {"1e9Z", 100000000}, {"inf ", 0}, {"0x1p", 0}, {"9  Z", 900000000}};
+
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        put_capture_of("capture", cases[i].fraction);
+        open_once("capture");
+        assert_int_equal(find(RIP_EVENT_DRAIN)->as.drain.wall_ns, UINT64_C(1769862896000000000) + cases[i].ns);
+    }
 }
 
 /* Ancillary data --------------------------------------------------------------------------------------------------- */
