@@ -47,11 +47,7 @@ struct output {
     uint64_t synced_ns;
     int directory;
     struct file file;
-    /* Segments. */
-    uint32_t *numbers; /* ascending */
-    size_t number_count;
-    size_t number_capacity;
-    uint32_t last_number;
+    uint32_t last_number; /* of a segment */
     /* Memory. */
     struct held *oldest;
     struct held *newest;
@@ -159,21 +155,8 @@ static int open_file(struct output *output, const char *path)
 
 /* Segments --------------------------------------------------------------------------------------------------------- */
 
-static int reserve_number(struct output *output)
-{
-    if (output->number_count == output->number_capacity) {
-        size_t capacity = output->number_capacity * 2 + 16;
-        uint32_t *numbers = realloc(output->numbers, capacity * sizeof(*numbers));
-
-        if (numbers == NULL)
-            return -ENOMEM;
-        output->numbers = numbers;
-        output->number_capacity = capacity;
-    }
-    return 0;
-}
-
-uint32_t output_segment_number(const char *name)
+/* 0: it is not the name of a segment. */
+static uint32_t segment_number(const char *name)
 {
     uint64_t number;
 
@@ -183,14 +166,9 @@ uint32_t output_segment_number(const char *name)
     return number < UINT32_MAX ? (uint32_t)number : 0;
 }
 
-static void format_name(char name[SEGMENT_NAME_BYTES], uint32_t number)
-{
-    snprintf(name, SEGMENT_NAME_BYTES, "%0*" PRIu32 OUTPUT_SUFFIX, SEGMENT_DIGITS, number);
-}
-
 static int is_segment(const struct dirent *entry)
 {
-    return output_segment_number(entry->d_name) != 0;
+    return segment_number(entry->d_name) != 0;
 }
 
 int output_list_segments(int directory, struct dirent ***ret_names)
@@ -198,20 +176,24 @@ int output_list_segments(int directory, struct dirent ***ret_names)
     return scandirat(directory, ".", ret_names, is_segment, alphasort); /* the numbers have a fixed length */
 }
 
-/* The segments of an earlier recording. */
-static int find_segments(struct output *output)
+/*
+ * Looks at the segments that are there, also those of an earlier recording, and removes the oldest until fewer than
+ * kept are left; 0: none. A failure ends it: there shall not be more than were asked for.
+ */
+static int list_segments(struct output *output, size_t kept)
 {
     struct dirent **names = NULL;
     const int count = output_list_segments(output->directory, &names);
-    int result = count >= 0 ? 0 : -errno;
+    int result = count < 0 ? -errno : count > (int)OUTPUT_SEGMENTS_MAX ? -E2BIG : 0;
 
-    if (count > (int)OUTPUT_SEGMENTS_MAX)
-        result = -E2BIG;
     for (int i = 0; i < count; i++) {
-        if (result == 0)
-            result = reserve_number(output);
-        if (result == 0)
-            output->numbers[output->number_count++] = output->last_number = output_segment_number(names[i]->d_name);
+        const char *name = names[i]->d_name;
+
+        if (result == 0 && kept != 0 && (size_t)(count - i) >= kept && unlinkat(output->directory, name, 0) != 0 &&
+            errno != ENOENT)
+            result = -errno;
+        if (segment_number(name) > output->last_number)
+            output->last_number = segment_number(name);
         free(names[i]);
     }
     free(names);
@@ -228,22 +210,7 @@ static int open_directory(struct output *output, const char *path)
         return errno == ENOTDIR || errno == ELOOP ? -EEXIST : -errno;
     if (flock(output->directory, LOCK_EX | LOCK_NB) != 0)
         return errno == EWOULDBLOCK ? -EBUSY : -errno;
-    return find_segments(output);
-}
-
-/* Makes room for one more. A failure ends it: there shall not be more than were asked for. */
-static int remove_oldest(struct output *output)
-{
-    size_t kept = output->options.segments_kept;
-    char name[SEGMENT_NAME_BYTES];
-
-    while (kept != 0 && output->number_count >= kept) {
-        format_name(name, output->numbers[0]);
-        if (unlinkat(output->directory, name, 0) != 0 && errno != ENOENT)
-            return -errno;
-        memmove(output->numbers, output->numbers + 1, --output->number_count * sizeof(*output->numbers));
-    }
-    return 0;
+    return list_segments(output, 0);
 }
 
 static int begin_segment(struct output *output)
@@ -254,16 +221,14 @@ static int begin_segment(struct output *output)
 
     if (result != 0)
         output->sync_error = result; /* of the one that has ended */
-    format_name(name, number);
-    result = remove_oldest(output);
-    if (result == 0)
-        result = reserve_number(output);
+    snprintf(name, sizeof(name), "%0*" PRIu32 OUTPUT_SUFFIX, SEGMENT_DIGITS, number);
+    result = output->options.segments_kept != 0 ? list_segments(output, output->options.segments_kept) : 0;
     if (result == 0)
         result = file_create(&output->file, output->directory, name);
     if (result != 0)
         return result;
     output->file.since_ns = output->now_ns;
-    output->numbers[output->number_count++] = output->last_number = number;
+    output->last_number = number;
     return 0;
 }
 
@@ -468,7 +433,6 @@ int output_close(struct output *output)
     if (output->directory >= 0)
         close(output->directory);
     forget_all(output);
-    free(output->numbers);
     free(output);
     return result != 0 ? result : closed;
 }

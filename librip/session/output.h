@@ -48,9 +48,6 @@ bool output_advance(struct output *output, uint64_t now_mono_ns);
  * another failure the file holds the frames that had room. */
 int output_trigger(const struct output *output, const char *path);
 
-/* 0: it is not the name of a segment. */
-uint32_t output_segment_number(const char *name);
-
 /* How many segments a directory has by their names, ascending, which are the caller's to free; -1: see errno. */
 int output_list_segments(int directory, struct dirent ***ret_names);
 

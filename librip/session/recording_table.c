@@ -70,6 +70,33 @@ static int keep_bytes(struct recording_table *table, struct state_bytes *target,
     return 0;
 }
 
+/* Made if it is not there. */
+static int find_ring(struct recording_table *table, uint32_t number, struct state_ring **ret_ring)
+{
+    int result;
+
+    if (table->ring_last < table->ring_count && table->rings[table->ring_last].number == number) {
+        *ret_ring = &table->rings[table->ring_last];
+        return 0;
+    }
+    for (size_t i = 0; i < table->ring_count; i++) {
+        if (table->rings[i].number == number) {
+            table->ring_last = i;
+            *ret_ring = &table->rings[i];
+            return 0;
+        }
+    }
+    if (table->ring_count == RECORDING_RING_COUNT_MAX)
+        return -EFBIG;
+    result = grow_array(table, &table->rings, table->ring_count, sizeof(*table->rings));
+    if (result != 0)
+        return result;
+    table->ring_last = table->ring_count++;
+    *ret_ring = &table->rings[table->ring_last];
+    **ret_ring = (struct state_ring){.number = number};
+    return 0;
+}
+
 /* Ids: open addressing, the 64 slots of a word side by side -------------------------------------------------------- */
 
 static size_t place_of(const struct state_ring *ring, uint32_t slot)
@@ -113,7 +140,7 @@ int recording_table_id(struct recording_table *table, uint32_t number, uint32_t 
 {
     struct state_ring *ring;
     uint32_t *place;
-    int result = recording_table_ring(table, number, &ring);
+    int result = find_ring(table, number, &ring);
 
     if (result == 0 && ring->id_count >= ring->place_count / 2)
         result = grow_places(table, ring);
@@ -160,7 +187,7 @@ void recording_table_drop_id(struct recording_table *table, uint32_t number, uin
     struct state_id *hole, *last;
     uint32_t *place;
 
-    if (recording_table_ring(table, number, &ring) != 0 || ring->id_count == 0)
+    if (find_ring(table, number, &ring) != 0 || ring->id_count == 0)
         return;
     place = find_place(ring, slot);
     if (*place == 0)
@@ -177,32 +204,6 @@ void recording_table_drop_id(struct recording_table *table, uint32_t number, uin
 }
 
 /* Rings, processes, modules ---------------------------------------------------------------------------------------- */
-
-int recording_table_ring(struct recording_table *table, uint32_t number, struct state_ring **ret_ring)
-{
-    int result;
-
-    if (table->ring_last < table->ring_count && table->rings[table->ring_last].number == number) {
-        *ret_ring = &table->rings[table->ring_last];
-        return 0;
-    }
-    for (size_t i = 0; i < table->ring_count; i++) {
-        if (table->rings[i].number == number) {
-            table->ring_last = i;
-            *ret_ring = &table->rings[i];
-            return 0;
-        }
-    }
-    if (table->ring_count == RECORDING_RING_COUNT_MAX)
-        return -EFBIG;
-    result = grow_array(table, &table->rings, table->ring_count, sizeof(*table->rings));
-    if (result != 0)
-        return result;
-    table->ring_last = table->ring_count++;
-    *ret_ring = &table->rings[table->ring_last];
-    **ret_ring = (struct state_ring){.number = number};
-    return 0;
-}
 
 static void drop_modules(struct recording_table *table, struct state_process *process)
 {
@@ -294,7 +295,7 @@ int recording_table_keep(struct recording_table *table, const struct rip_event *
     struct state_bytes *target = NULL;
     struct state_id *id;
     uint32_t nth;
-    int result = recording_table_ring(table, event->ring, &ring);
+    int result = find_ring(table, event->ring, &ring);
 
     if (result != 0)
         return result;

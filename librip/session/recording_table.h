@@ -58,7 +58,6 @@ struct recording_table {
 void recording_table_clear(struct recording_table *table);
 
 /* Made if it is not there. 0, -ENOMEM, -EFBIG. */
-int recording_table_ring(struct recording_table *table, uint32_t number, struct state_ring **ret_ring);
 int recording_table_id(struct recording_table *table, uint32_t ring, uint32_t slot, struct state_id **ret_id);
 
 void recording_table_drop_ring(struct recording_table *table, uint32_t number);

@@ -438,14 +438,3 @@ int ring_copy_take(struct ring_copy *copy)
         result = copy_slots(copy);
     return result == 0 ? copy_log(copy, ended_before) : result;
 }
-
-int ring_copy_once(struct ring_copy *ret_copy, int descriptor)
-{
-    int result = ring_copy_open(ret_copy, descriptor);
-
-    if (result == 0)
-        result = ring_copy_take(ret_copy);
-    if (result != 0)
-        ring_copy_close(ret_copy);
-    return result;
-}

@@ -33,9 +33,6 @@ struct ring_copy {
 int ring_copy_open(struct ring_copy *ret_copy, int descriptor);
 void ring_copy_close(struct ring_copy *copy);
 
-/* Opens and copies, for those who look but once. As both; there is nothing to close on failure. */
-int ring_copy_once(struct ring_copy *ret_copy, int descriptor);
-
 /* Copies what is there now. -EBADMSG: it cannot be read any more, with the reason; or -errno. */
 int ring_copy_take(struct ring_copy *copy);
 
