@@ -58,8 +58,7 @@ static int step_through(bool anew, void (*act)(void), int at)
     const struct rip_identity identity = {.id = 7, .tid = 1, .name = "stepped", .name_bytes = 7};
     uint32_t slot;
 
-    begin_id(7, "stepped");
-    CHECK(rip__thread.slot != NULL);
+    begin_traced(7, "stepped");
     snap(SNAPS);
     slot = slot_index(rip__thread.slot);
     rip__thread.slot = NULL;
@@ -189,8 +188,7 @@ static void end_another(uint64_t ended_before)
     uint64_t next;
     size_t count;
 
-    begin_id(8, "next");
-    CHECK(rip__thread.slot != NULL);
+    begin_traced(8, "next");
     rip_exit();
     count = rip_view_ended(&rip__writer.view, ended_before, ended, 3, &next);
     CHECK((count == 1 || count == 2) && next == ended_before + count);
@@ -215,8 +213,7 @@ SCENE(killed_at_every_instruction)
         rip__slot_sweep(RIP_NO_PROCESS);
     }
     for (uint32_t id = 100; id < 164; id++) {
-        begin_id(id, "x");
-        CHECK(rip__thread.slot != NULL);
+        begin_traced(id, "x");
     }
 }
 

@@ -12,6 +12,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -147,6 +148,19 @@ static inline void await(const int pipe_ends[2])
     CHECK(read(pipe_ends[0], &byte, 1) == 1);
 }
 
+static inline pthread_t begin_thread(void *(*function)(void *argument), void *argument)
+{
+    pthread_t thread;
+
+    CHECK(pthread_create(&thread, NULL, function, argument) == 0);
+    return thread;
+}
+
+static inline void end_thread(pthread_t thread)
+{
+    CHECK(pthread_join(thread, NULL) == 0);
+}
+
 /* Files on stage ------------------------------------------------------------------------------------------------- */
 
 static inline void make_ring(uint32_t max_procs)
@@ -158,6 +172,13 @@ static inline void make_ring(uint32_t max_procs)
 static inline void begin_id(uint32_t id, const char *name)
 {
     rip_init(id, name, strlen(name), 0, 0);
+}
+
+/* The same, which is not refused. */
+static inline void begin_traced(uint32_t id, const char *name)
+{
+    begin_id(id, name);
+    CHECK(rip__thread.slot != NULL);
 }
 
 static inline void snap_times(unsigned times)

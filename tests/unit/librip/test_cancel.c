@@ -3,7 +3,6 @@
 #include "unit/writer_test.h"
 
 #include <link.h>
-#include <pthread.h>
 #include <stdatomic.h>
 
 static void *create_when_cancelled(void *unused)
@@ -22,7 +21,7 @@ SCENE(cancelled_thread)
     pthread_t thread;
     void *result;
 
-    CHECK(pthread_create(&thread, NULL, create_when_cancelled, NULL) == 0);
+    thread = begin_thread(create_when_cancelled, NULL);
     CHECK(pthread_join(thread, &result) == 0 && result == PTHREAD_CANCELED);
     CHECK(own_live_count() == 0); /* its id has ended */
     alarm(60);
@@ -69,7 +68,7 @@ static int cancel_under_loader_lock(struct dl_phdr_info *info, size_t size, void
 
     (void)info;
     (void)size;
-    CHECK(pthread_create(thread, NULL, register_then_refresh, stage) == 0);
+    *thread = begin_thread(register_then_refresh, stage);
     cancel_when_blocked(*thread);
     return 1;
 }
@@ -82,13 +81,13 @@ SCENE(cancelled_asynchronously)
     make_ring(10);
     begin_id(1, "main");
     pthread_mutex_lock(&rip__writer.mutex);
-    CHECK(pthread_create(&thread, NULL, register_then_refresh, NULL) == 0);
+    thread = begin_thread(register_then_refresh, NULL);
     cancel_when_blocked(thread);
     pthread_mutex_unlock(&rip__writer.mutex);
     CHECK(pthread_join(thread, NULL) == 0 && rip_ring->registered_count == 2);
     CHECK(own_live_count() == 1);
     CHECK(dl_iterate_phdr(cancel_under_loader_lock, &thread) == 1);
-    CHECK(pthread_join(thread, NULL) == 0);
+    end_thread(thread);
     alarm(60);
     if (fork() == 0)
         _exit(0);

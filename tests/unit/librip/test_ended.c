@@ -5,7 +5,6 @@
 #include <linux/filter.h>
 #include <linux/futex.h>
 #include <linux/seccomp.h>
-#include <pthread.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -15,8 +14,7 @@ static uint32_t live_and_end(uint32_t id, unsigned snap_count)
 {
     uint32_t slot;
 
-    begin_id(id, "short");
-    CHECK(rip__thread.slot != NULL);
+    begin_traced(id, "short");
     slot = slot_index(rip__thread.slot);
     for (unsigned i = 1; i <= snap_count; i++)
         rip_snap_at((const void *)(uintptr_t)(id * UINT64_C(1000) + i));
@@ -191,8 +189,7 @@ SCENE(none_is_lost)
     for (uint32_t slot = 0; slot < 64; slot++)
         rip__slot_at(slot)->generation += slot == 5 ? 2 : 0;
     for (uint32_t id = 1; id <= 64; id++) {
-        begin_id(id, "x");
-        CHECK(rip__thread.slot != NULL);
+        begin_traced(id, "x");
         CHECK((slot_index(rip__thread.slot) == 5) == (id == 64));
     }
 }
@@ -286,8 +283,7 @@ SCENE(swept_ids_have_ended)
     }
     CHECK(end_of(pid) == 1000 + SIGKILL);
     CHECK(ring_info().ended_count == 0);
-    begin_id(2, "two");
-    CHECK(rip__thread.slot != NULL);
+    begin_traced(2, "two");
     CHECK(ring_info().ended_count == 63 && ring_info().ended_snap_count == 62);
     ended = ended_at(9);
     CHECK(rip_view_ended_trail(own_view(), ended.slot, ended.generation, entries, &count) == RIP_OK);
@@ -395,7 +391,7 @@ SCENE(the_sum_is_exact_while_ids_end)
 
     make_ring(1000);
     for (uintptr_t i = 0; i < CHURNERS; i++)
-        CHECK(pthread_create(&threads[i], NULL, churn, (void *)(i + 1)) == 0);
+        threads[i] = begin_thread(churn, (void *)(i + 1));
     while (sums < SUMS) {
         uint64_t made = 0, least = rip_load_acquire(&snaps_done);
 
@@ -410,7 +406,7 @@ SCENE(the_sum_is_exact_while_ids_end)
     }
     rip_store_relaxed(&churn_is_over, true);
     for (unsigned i = 0; i < CHURNERS; i++)
-        CHECK(pthread_join(threads[i], NULL) == 0);
+        end_thread(threads[i]);
     CHECK(made_count(own_view()) == snaps_done && snaps_done == snaps_begun);
 }
 

@@ -2,7 +2,6 @@
 /* test_file.c - making and publishing ring files: librip/file.c. */
 #include "unit/writer_test.h"
 
-#include <pthread.h>
 #include <sched.h>
 #include <sys/mount.h>
 #include <sys/resource.h>
@@ -115,8 +114,7 @@ SCENE(capacity_zero_is_pid_max)
 SCENE(largest_ring)
 {
     make_ring(RIP_CAPACITY_MAX);
-    begin_id(1, "one");
-    CHECK(rip__thread.slot != NULL);
+    begin_traced(1, "one");
 }
 
 SCENE(descriptor_is_out_of_the_way)
@@ -186,10 +184,9 @@ static void *create_late(void *path)
 SCENE(main_thread_has_ended)
 {
     static char path[128];
-    pthread_t thread;
 
     strcpy(path, on_stage("ring"));
-    CHECK(pthread_create(&thread, NULL, create_late, path) == 0);
+    begin_thread(create_late, path);
     pthread_exit(NULL);
 }
 
@@ -309,8 +306,7 @@ SCENE(ramfs)
 {
     mount_small("ramfs", NULL);
     CHECK(rip_create_ring(on_stage("small/ring"), 100));
-    begin_id(5, "five");
-    CHECK(rip__thread.slot != NULL);
+    begin_traced(5, "five");
 }
 
 /* A failure leaves nothing that a later fork, or a later success, could trip over. */

@@ -3,7 +3,6 @@
 #include "unit/writer_test.h"
 
 #include <link.h>
-#include <pthread.h>
 #include <sched.h>
 #include <spawn.h>
 #include <sys/syscall.h>
@@ -234,8 +233,7 @@ SCENE(double_fork_daemon)
             _exit(0);
         signal_pipe(done);
         await(go);
-        begin_id(1, "daemon");
-        CHECK(rip__thread.slot != NULL);
+        begin_traced(1, "daemon");
         signal_pipe(done);
         await(go);
         _exit(0);
@@ -262,8 +260,7 @@ SCENE(parent_gone_before_the_child_runs)
             enter_ring();
             if (fork() == 0) {
                 sleep_ms(5);
-                begin_id(1, "child");
-                CHECK(rip__thread.slot != NULL);
+                begin_traced(1, "child");
                 await(done);
                 _exit(0);
             }
@@ -403,8 +400,7 @@ SCENE(vfork_changes_nothing)
     CHECK(rip__epoch == epoch && rip__thread.slot == slot && rip_ring->process_high_water == high_water);
     rip_snap();
     CHECK(slot->count == 12);
-    begin_id(2, "two");
-    CHECK(rip__thread.slot != NULL);
+    begin_traced(2, "two");
 }
 
 SCENE(spawn_changes_nothing)
@@ -471,21 +467,21 @@ SCENE(bare_system_call_then_fork)
 
     enter_ring();
     CHECK(pipe(listed) == 0 && pipe(go_on) == 0);
-    CHECK(pthread_create(&holder, NULL, list_slowly, NULL) == 0);
+    holder = begin_thread(list_slowly, NULL);
     await(listed);
-    CHECK(pthread_create(&lister, NULL, refresh, NULL) == 0);
+    lister = begin_thread(refresh, NULL);
     sleep_ms(200); /* it waits for the loader by then */
     if (in_child((pid_t)syscall(SYS_clone, SIGCHLD, NULL, NULL, NULL, NULL))) {
         alarm(10);
         if (in_child(fork())) {
-            begin_id(1, "grandchild");
-            CHECK(rip__thread.slot != NULL);
+            begin_traced(1, "grandchild");
             _exit(0);
         }
         _exit(0);
     }
     signal_pipe(go_on);
-    CHECK(pthread_join(holder, NULL) == 0 && pthread_join(lister, NULL) == 0);
+    end_thread(holder);
+    end_thread(lister);
 }
 
 static pthread_barrier_t all_at_once;
@@ -510,9 +506,9 @@ SCENE(bare_system_call_then_threads)
             alarm(60);
             CHECK(pthread_barrier_init(&all_at_once, NULL, 8) == 0);
             for (unsigned i = 0; i < 8; i++)
-                CHECK(pthread_create(&threads[i], NULL, register_at_once, NULL) == 0);
+                threads[i] = begin_thread(register_at_once, NULL);
             for (unsigned i = 0; i < 8; i++)
-                CHECK(pthread_join(threads[i], NULL) == 0);
+                end_thread(threads[i]);
             CHECK(own_live_count() == 1); /* the parent's */
             rip__leave(RIP_LEAVE_FILE);
             _exit(0);
@@ -536,18 +532,15 @@ static void *register_without_end(void *unused)
 /* Another thread is inside the library at the fork: the child must not wait for it. */
 SCENE(fork_while_others_register)
 {
-    pthread_t threads[3];
-
     enter_ring();
     for (unsigned i = 0; i < 3; i++)
-        CHECK(pthread_create(&threads[i], NULL, register_without_end, NULL) == 0);
+        begin_thread(register_without_end, NULL);
     for (unsigned i = 0; i < 200; i++) {
         pid_t pid = fork();
 
         if (pid == 0) {
             alarm(60);
-            begin_id(0, "child");
-            CHECK(rip__thread.slot != NULL);
+            begin_traced(0, "child");
             rip_refresh_modules(); /* the loader has a lock of its own, which no fork handler frees */
             rip_exit();
             rip__leave(RIP_LEAVE_FILE);

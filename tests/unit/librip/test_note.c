@@ -2,8 +2,6 @@
 /* test_note.c - notes of ids, as librip/note.c writes them and rip_view_note() copies them. */
 #include "unit/writer_test.h"
 
-#include <pthread.h>
-
 static void make_noted_ring(uint32_t max_procs)
 {
     make_ring(max_procs);
@@ -182,7 +180,7 @@ SCENE(threads_of_a_ring_that_was_left)
     begin_id(7, "seven");
     slot = rip__thread.slot;
     CHECK(pthread_barrier_init(&turn, NULL, 2) == 0);
-    CHECK(pthread_create(&worker, NULL, note_again_and_again, NULL) == 0);
+    worker = begin_thread(note_again_and_again, NULL);
     pthread_barrier_wait(&turn);
     rip__leave(RIP_LEAVE_LAST);
     pthread_barrier_wait(&turn);
@@ -199,5 +197,5 @@ SCENE(threads_of_a_ring_that_was_left)
     pthread_barrier_wait(&turn);
     CHECK(says("first") && slot_says(1, "", 0));
     pthread_barrier_wait(&turn);
-    CHECK(pthread_join(worker, NULL) == 0);
+    end_thread(worker);
 }

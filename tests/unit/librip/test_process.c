@@ -2,7 +2,6 @@
 /* test_process.c - records, their locks, and who counts as alive: librip/process.c. */
 #include "unit/writer_test.h"
 
-#include <pthread.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -284,8 +283,7 @@ SCENE(child_that_cannot_find_the_file)
     CHECK(link("/dev/null", on_stage("ring")) == 0 || symlink("/dev/null", on_stage("ring")) == 0);
     close_all();
     if (in_child(fork())) {
-        begin_id(1, "child");
-        CHECK(rip__thread.slot != NULL);
+        begin_traced(1, "child");
         CHECK(info_of(own_view(), 1).flags == 0);
         _exit(0);
     }
@@ -299,9 +297,7 @@ static void *pause_for_good(void *unused)
 
 static void end_main_thread(void)
 {
-    pthread_t thread;
-
-    CHECK(pthread_create(&thread, NULL, pause_for_good, NULL) == 0);
+    begin_thread(pause_for_good, NULL);
     pthread_exit(NULL);
 }
 
@@ -379,8 +375,7 @@ SCENE(leaving_with_a_child_alive)
     if (pid == 0) {
         await(go);
         CHECK(access(on_stage("ring"), F_OK) == 0);
-        begin_id(1, "child");
-        CHECK(rip__thread.slot != NULL);
+        begin_traced(1, "child");
         rip__leave(RIP_LEAVE_LAST);
         CHECK(access(on_stage("ring"), F_OK) < 0);
         _exit(0);
@@ -432,8 +427,7 @@ SCENE(descriptor_moves_with_its_lock)
 static void enter_and(void (*then)(void))
 {
     if (fork() == 0) {
-        begin_id(1, "child");
-        CHECK(rip__thread.slot != NULL);
+        begin_traced(1, "child");
         then();
         _exit(0);
     }

@@ -46,8 +46,7 @@ SCENE(slots_of_the_dead_are_swept)
     CHECK(end_of(pid) == 1000 + SIGKILL);
     CHECK(own_live_count() == 64);
     for (uint32_t id = 1; id <= 64; id++) {
-        begin_id(id, "parent");
-        CHECK(rip__thread.slot != NULL);
+        begin_traced(id, "parent");
     }
     begin_id(65, "refused");
     CHECK(rip__thread.slot == NULL && rip_ring->refused_full_count == 1);
@@ -71,8 +70,7 @@ SCENE(claimed_slots_of_the_dead_are_swept)
         kill(getpid(), SIGKILL);
     }
     CHECK(end_of(pid) == 1000 + SIGKILL);
-    begin_id(1, "parent");
-    CHECK(rip__thread.slot != NULL);
+    begin_traced(1, "parent");
 }
 
 /* A record goes to the next process without the claims of the one before, which could not be told apart from its own.
@@ -118,8 +116,7 @@ SCENE(slots_of_the_living_are_not_swept)
     CHECK(rip__thread.slot == NULL && own_live_count() == 64);
     CHECK(kill(pid, SIGKILL) == 0 && end_of(pid) == 1000 + SIGKILL);
     rip__writer.swept_boot_ns = 0; /* a second later */
-    begin_id(1, "parent");
-    CHECK(rip__thread.slot != NULL);
+    begin_traced(1, "parent");
 }
 
 enum { CROWD = 4, CROWD_ROUNDS = 3000 };
@@ -154,8 +151,7 @@ SCENE(many_processes_share_the_bitmap)
         CHECK(end_of(-1) == 0);
     CHECK(own_live_count() == 0 && rip_ring->refused_full_count == 0);
     for (uint32_t id = 1; id <= 256; id++) {
-        begin_id(id, "x");
-        CHECK(rip__thread.slot != NULL);
+        begin_traced(id, "x");
     }
 }
 

@@ -2,7 +2,6 @@
 /* test_thread.c - which id is on which thread, fresh or resumed, and the globals: librip/thread.c. */
 #include "unit/ring_scene.h"
 
-#include <pthread.h>
 #include <sys/time.h>
 
 #include "rip/runtime.h"
@@ -296,12 +295,12 @@ SCENE(id_moves_to_another_thread)
     pthread_barrier_init(&meeting, NULL, 2);
     begin_id(5, "five");
     snap_times(10);
-    CHECK(pthread_create(&thread, NULL, take_id_five, NULL) == 0);
+    thread = begin_thread(take_id_five, NULL);
     pthread_barrier_wait(&meeting);
     rip_exit();
     CHECK(globals_are(0, 0, 0) && own_live_count() == 1);
     pthread_barrier_wait(&meeting);
-    CHECK(pthread_join(thread, NULL) == 0);
+    end_thread(thread);
     CHECK(own_live_count() == 0); /* it ended with the thread it was on */
 }
 
@@ -320,8 +319,8 @@ SCENE(thread_end_ends_its_id)
 
     make_ring(10);
     for (unsigned i = 0; i < 300; i++) { /* more than there are slots */
-        CHECK(pthread_create(&thread, NULL, end_with_two_ids, NULL) == 0);
-        CHECK(pthread_join(thread, NULL) == 0);
+        thread = begin_thread(end_with_two_ids, NULL);
+        end_thread(thread);
         CHECK(own_live_count() == 1); /* id 1 is on no thread, and lives */
     }
     CHECK(rip_ring->refused_full_count == 0);
@@ -351,8 +350,8 @@ SCENE(id_registered_by_a_destructor)
     make_ring(10);
     begin_id(0, "main");
     pthread_key_create(&late_key, register_late);
-    CHECK(pthread_create(&thread, NULL, end_late, NULL) == 0);
-    CHECK(pthread_join(thread, NULL) == 0);
+    thread = begin_thread(end_late, NULL);
+    end_thread(thread);
     CHECK(own_live_count() == 1);
 }
 

@@ -4,7 +4,6 @@
 #include <linux/filter.h>
 #include <linux/perf_event.h>
 #include <linux/seccomp.h>
-#include <pthread.h>
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
@@ -122,9 +121,9 @@ SCENE(threads_that_define_the_same_get_the_same)
     pthread_t threads[THREADS];
 
     for (unsigned i = 0; i < THREADS; i++)
-        CHECK(pthread_create(&threads[i], NULL, define_all, defined[i]) == 0);
+        threads[i] = begin_thread(define_all, defined[i]);
     for (unsigned i = 0; i < THREADS; i++)
-        CHECK(pthread_join(threads[i], NULL) == 0);
+        end_thread(threads[i]);
     for (unsigned i = 1; i < THREADS; i++)
         CHECK(memcmp(defined[i], defined[0], sizeof(defined[0])) == 0);
     for (unsigned i = 0; i < NAMES; i++)

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_wait.c - marks of waits for locks, as librip/thread.c makes them and rip_view_wait() copies them. */
-#include <pthread.h>
 #include <sched.h>
 #include <time.h>
 
@@ -20,8 +19,7 @@ static uint64_t now_ns(void)
 static void enter_ring(void)
 {
     make_ring(100);
-    begin_id(7, "seven");
-    CHECK(rip__thread.slot != NULL);
+    begin_traced(7, "seven");
 }
 
 static enum rip_status copy(struct rip_wait_info *ret_info)
@@ -247,7 +245,7 @@ SCENE(a_copy_is_never_of_two_marks)
     pthread_t thread;
 
     enter_ring();
-    CHECK(pthread_create(&thread, NULL, marks, &marking) == 0);
+    thread = begin_thread(marks, &marking);
     while (__atomic_load_n(&marking.slot, __ATOMIC_ACQUIRE) == NULL)
         sched_yield();
     for (unsigned copies = 0; copies < COPIES;) {
@@ -260,5 +258,5 @@ SCENE(a_copy_is_never_of_two_marks)
         CHECK(info.address == ((uintptr_t)&lock[info.owner] & RIP_ENTRY_ADDRESS_MASK));
     }
     __atomic_store_n(&marking.enough, true, __ATOMIC_RELAXED);
-    pthread_join(thread, NULL);
+    end_thread(thread);
 }

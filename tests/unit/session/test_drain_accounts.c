@@ -8,7 +8,6 @@
 #include "unit/ring_scene.h"
 #include "unit/session/session_test.h"
 
-#include <pthread.h>
 #include <sched.h>
 
 enum { ID_MAX = 8192, SLOW = 1, FAST = 2, ROVING = 3, RESTARTED = 4, SHORT = 100 };
@@ -134,10 +133,10 @@ static void *make_short_ones(void *unused)
     for (uint32_t id = SHORT; id < SHORT + 3000; id++) {
         pthread_t thread;
 
-        CHECK(pthread_create(&thread, NULL, be_short, (void *)(uintptr_t)id) == 0);
+        thread = begin_thread(be_short, (void *)(uintptr_t)id);
         if (id % 4 == 0)
             sched_yield();
-        CHECK(pthread_join(thread, NULL) == 0);
+        end_thread(thread);
     }
     return unused;
 }
@@ -189,13 +188,13 @@ static void run_threads(void *(*const *threads)(void *), size_t count, const cha
     CHECK(drain_new(&drain, 1) == 0);
     drain_pause(drain, view, 0);
     for (size_t i = 0; i < count; i++)
-        CHECK(pthread_create(&handles[i], NULL, threads[i], NULL) == 0);
+        handles[i] = begin_thread(threads[i], NULL);
     for (unsigned i = 0; i < 100; i++)
         drain_pause(drain, view, pause_ms);
     __atomic_store_n(&is_over, true, __ATOMIC_RELAXED);
     for (size_t i = 0; i < count; i++) {
         drain_pause(drain, view, 0);
-        CHECK(pthread_join(handles[i], NULL) == 0);
+        end_thread(handles[i]);
     }
     drain_pause(drain, view, 0);
     check_ledger(name);
