@@ -79,12 +79,15 @@ function states(counts) {
   return h("div", { class: "states" }, shares(counts, Math.max(total, 1)), stateList(counts));
 }
 
-function verdict({ stuck, ids, asleep }, unreadable) {
+function verdict({ stuck, ids, asleep }, unreadable, counts) {
   if (stuck > 0) {
     return ["bad", plural(stuck, "incident"), ` ${plural(ids, "id")} stuck`];
   }
   if (unreadable > 0) {
     return ["warn", "Not all is seen", ""];
+  }
+  if (STATES.every((state) => !counts[state])) {
+    return ["", "Nothing is traced", " “rip run COMMAND” traces a program"];
   }
   return ["good", "Nothing is stuck", asleep ? ` ${plural(asleep, "id")} asleep as asked` : ""];
 }
@@ -95,7 +98,7 @@ function hero({ now: { body } }) {
   }
   const found = incidentsOf(body);
   const unreadable = body.unreadable_rings;
-  const [kind, big, small] = verdict(found, unreadable);
+  const [kind, big, small] = verdict(found, unreadable, body.counts);
   const worst = worstOf(found.rows);
   const name = view() === VIEWS.id ? `id ${route.words.join("/")}` : view().title;
   title = `${found.stuck > 0 ? `(${found.stuck}) ` : ""}${name} – ripd ${location.host}`;

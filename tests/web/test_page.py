@@ -64,10 +64,11 @@ def freeze_all(world, puppet, count):
 
 
 def a_stall_comes_and_goes(world):
+    page = open_page(world)
+    page.wait_text("Nothing is traced", "#hero")  # which is not that nothing is stuck
     puppet = world.puppet()
     puppet.do("spawn 16 worker-16 snap")
     puppet.do("spawn 17 worker-17 snap")
-    page = open_page(world)
     page.wait_text("Nothing is stuck", "#hero")
     puppet.do("freeze 17")
     page.wait_text("^1 incident\\b", "#hero")
@@ -110,7 +111,7 @@ def a_deadlocked_pool_in_one_look_and_one_click(world):
     page.click(".brand")
     page.wait_text("48 wait for them", "#hero")
     pool.stdin.close()
-    page.wait_text("Nothing is stuck", "#hero")
+    page.wait_text("Nothing is traced", "#hero")
     assert_well(world, page)
 
 
