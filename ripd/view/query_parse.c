@@ -271,23 +271,23 @@ const struct query_parameter query_parameters[] = {
     {"limit", PARAMETER_LIMIT, parse_32, "NUMBER", "at most so many, from 1 to 10000; 100 if it is not given",
      IN(limit), 1, QUERY_LIMIT_MAX},
     {"limit", PARAMETER_LIMIT_STATES, parse_32, "NUMBER",
-     "at most so many ids, from 1 to 1000000; 100000 if it is not given", IN(limit), 1, QUERY_STATES_MAX},
+     "in /states at most so many ids, from 1 to 1000000; 100000 if it is not given", IN(limit), 1, QUERY_STATES_MAX},
     {"trail", PARAMETER_TRAIL, parse_32, "NUMBER",
      "with so many breadcrumbs each, from 0 to 32; if it is not given 4 in /stalls, none in /threads, all for one id",
      IN(trail_count), 0, QUERY_TRAIL_MAX},
     {"after", PARAMETER_AFTER, parse_after, "CURSOR", "what follows an earlier answer; its \"next\"", 0, 0, 0},
     {"state", PARAMETER_STATE, parse_state, "STATE", "in this state", 0, 0, 0},
-    {"group", PARAMETER_GROUP, parse_group, "location", "counted by location instead of listed", 0, 0, 0},
+    {"group", PARAMETER_GROUP, parse_group, "location", "in /threads counted by location instead of listed", 0, 0, 0},
     {"group", PARAMETER_GROUP_STALLS, parse_group, "WAY",
-     "counted by location, by root: who holds them up, or by incident: the same with those that nobody holds up; "
-     "instead of listed",
+     "in /stalls counted by location, by root: who holds them up, or by incident: the same with those that nobody "
+     "holds up; instead of listed",
      0, 0, 0},
     {"incident", PARAMETER_INCIDENT, parse_incident, "RING/ID", "of the incident that this id is in", IN(incident_id),
      0, UINT32_MAX},
     {"kind", PARAMETER_KIND, parse_kind, "KIND", "events of this kind", 0, 0, 0},
     {"since", PARAMETER_SINCE, parse_since, "TIME",
      "events from then on: 2026-11-20T09:41:07Z, or 10m for those of the last ten minutes", 0, 0, 0},
-    {"after", PARAMETER_AFTER_EVENT, parse_64, "NUMBER", "events older than that one; an earlier \"next\"",
+    {"after", PARAMETER_AFTER_EVENT, parse_64, "NUMBER", "in /events those older than that one; an earlier \"next\"",
      IN(after.sequence), 1, UINT64_MAX / 10 - 1},
 };
 const size_t query_parameters_count = ARRAY_COUNT(query_parameters);
