@@ -92,7 +92,11 @@ static int parse_internet(const char *line, struct proc_socket *ret_socket)
     if (text_hex(line, UINT8_MAX, &value) == NULL)
         return -EINVAL;
     ret_socket->state = (uint8_t)value;
-    line = text_skip_fields(line, 6); /* state, queues, timer, retransmits, uid, timeout */
+    line = text_decimal(text_skip_fields(line, 4), UINT32_MAX, &value); /* after state, queues, timer, retransmits */
+    if (line == NULL)
+        return -EINVAL;
+    ret_socket->uid = (uint32_t)value;
+    line = text_skip_fields(line, 1); /* timeout */
     return text_decimal(line, UINT64_MAX, &ret_socket->inode) != NULL ? 0 : -EINVAL;
 }
 

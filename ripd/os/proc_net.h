@@ -31,6 +31,7 @@ struct proc_address {
 struct proc_socket {
     uint64_t inode;
     enum proc_socket_kind kind;
+    uint32_t uid;  /* who made it; 0 for unix, where the kernel does not say */
     uint8_t state; /* as the kernel numbers them; of tcp 1 = established, of unix 1 = unconnected */
     uint8_t type;  /* of unix: SOCK_STREAM and so on */
     bool listens;  /* of unix */

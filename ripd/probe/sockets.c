@@ -10,7 +10,7 @@
 #include "util/array.h"
 #include "util/search.h"
 
-enum { ROWS_PER_CLOCK = 64 };
+enum { ROWS_PER_CLOCK = 64, USERS = 1024 };
 
 struct socket_space {
     uint64_t key;
@@ -24,6 +24,8 @@ struct socket_space {
     unsigned unwanted_count;   /* passes in which nobody asked */
     bool wanted;               /* in this pass */
     bool cut;                  /* in this pass: it is read no more */
+    bool left_out;             /* some of the table that is being read */
+    uint32_t held[USERS];      /* by uid, modulo: of sockets */
 };
 
 /*
@@ -92,11 +94,18 @@ static int keep_socket(void *context, const struct proc_socket *socket)
     struct socket_space *space = context;
 
     if (socket->inode != 0) { /* else nobody has it open */
+        uint32_t *held = &space->held[socket->uid % USERS];
+
         if (space->count >= SOCKETS_MAX)
             return -EFBIG;
-        if (!ARRAY_GROW(space->sockets, space->count, space->capacity))
-            return -ENOMEM;
-        space->sockets[space->count++] = *socket;
+        if (socket->kind != PROC_SOCKET_UNIX && *held > SOCKETS_MAX - space->count) {
+            space->left_out = true;
+        } else {
+            if (!ARRAY_GROW(space->sockets, space->count, space->capacity))
+                return -ENOMEM;
+            space->sockets[space->count++] = *socket;
+            ++*held;
+        }
     }
     return ++space->row_count % ROWS_PER_CLOCK == 0 && clock_mono_ns() >= space->deadline_mono_ns ? -ETIME : 0;
 }
@@ -151,7 +160,8 @@ static void read_on(struct sockets *sockets, struct socket_space *space, int pro
     if (result != -ETIME)
         end_table(space);
     space->cut = !is_complete(space) && clock_mono_ns() >= deadline_mono_ns;
-    sockets->cut_count += space->cut || result == -EFBIG || result == -ENOMEM;
+    sockets->cut_count += space->cut || space->left_out || result == -EFBIG || result == -ENOMEM;
+    space->left_out = false;
 }
 
 /* NULL: there are too many. */

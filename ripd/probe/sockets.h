@@ -4,7 +4,8 @@
  * for one pass in as many as it takes.
  *
  * Guarantees
- *   A. At most SOCKET_SPACES_MAX namespaces, SOCKETS_MAX sockets of each: what is beyond is not found, and counted.
+ *   A. At most SOCKET_SPACES_MAX namespaces, SOCKETS_MAX sockets of each: what is beyond is not found, and counted. Of
+ *      one user at most as many as then stay free: however many he has, those of others are found.
  *   B. Reading ends at a deadline, once in a pass for each namespace, and is counted. The next pass with a lookup
  *      continues from there: each gets further, so every lookup is answered in the end.
  *   C. What is known of a namespace goes at the end of the pass in which all was read, or after SOCKETS_PATIENCE passes
@@ -18,7 +19,7 @@
 #include "os/proc_net.h"
 
 #define SOCKET_SPACES_MAX 16u
-#define SOCKETS_MAX 32768u
+#define SOCKETS_MAX 65536u
 #define SOCKETS_PATIENCE 8u
 
 struct sockets;

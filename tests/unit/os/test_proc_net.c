@@ -328,14 +328,31 @@ TEST(a_table_too_long_for_a_pass, begin_tree, end_tree)
 /* A socket that nobody has open any more has no inode, and takes no room. */
 TEST(too_many_sockets, begin_tree, end_tree)
 {
-    tree_write(1, SOCKETS_MAX, SOCKETS_MAX);
+    enum { ALONE = SOCKETS_MAX / 2 + 1 }; /* all are of one user */
+
+    tree_write(1, ALONE, SOCKETS_MAX);
     assert_int_equal(find(1, UINT64_MAX), 0);
     assert_int_equal(sockets_cut_count(sockets), 0);
     forget_all();
-    tree_write(1, SOCKETS_MAX + 1, 0);
+    tree_write(1, ALONE + 1, 0);
     assert_int_equal(find(1, UINT64_MAX), -ENOENT);
     assert_int_equal(find(2, UINT64_MAX), 0);
     assert_int_equal(sockets_cut_count(sockets), 1);
+}
+
+/* Behind more of one user than are kept of all. */
+TEST(another_users_socket, begin_tree, end_tree)
+{
+    FILE *file;
+
+    tree_write(1, SOCKETS_MAX + 1, 0);
+    file = fopen(tree.table, "ae");
+    fprintf(file, "0: 0100007F:0050 0100007F:0051 01 00000000:00000000 00:00000000 00000000 1000 0 %u 1 0 100\n",
+            SOCKETS_MAX + 2);
+    fclose(file);
+    assert_int_equal(find(SOCKETS_MAX + 2, UINT64_MAX), 0);
+    assert_int_equal(found->uid, 1000);
+    assert_int_equal(find(1, UINT64_MAX), -ENOENT);
 }
 
 /* The kernel's own tables go on where they were left, too, while others come and go. */
