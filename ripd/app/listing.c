@@ -63,18 +63,9 @@ static void describe(const struct listing *listing, struct stall_case *stall)
     stall->names_asked = false;
 }
 
-static void count_refused(void *context, uint32_t user, const struct work_job *job)
-{
-    const struct listing *listing = context;
-
-    (void)job;
-    work_refuse(listing->work, user, WORK_STALLS, 1);
-}
-
 void listing_describe(const struct listing *listing)
 {
     const uint64_t deadline_mono_ns = clock_mono_ns() + listing->budget_ns;
-    struct listing refused = *listing;
     uint64_t now_mono_ns = 0;
     struct work_job job;
     size_t count, of_ring_count = 0;
@@ -95,7 +86,7 @@ void listing_describe(const struct listing *listing)
         now_mono_ns = clock_mono_ns();
         work_spend(listing->work, user, now_mono_ns - began_mono_ns);
     }
-    work_clear(listing->work, count_refused, &refused);
+    work_refuse_queued(listing->work, WORK_STALLS, UINT16_MAX);
 }
 
 static int list_stalls(const struct listing *listing, struct snapshot *snapshot)

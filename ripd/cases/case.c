@@ -495,7 +495,7 @@ static size_t push_jobs(struct cases *cases)
     size_t pushed = 0, of_ring_count = 0;
     uint32_t patience_scans = 0, ring = 0;
 
-    work_clear(cases->work, NULL, NULL);
+    work_clear(cases->work);
     work_reset(cases->work, WORK_BELATED);
     for (size_t i = 0; i < cases->count; i++) {
         struct episode *episode = &cases->items[i]->episode;

@@ -815,14 +815,6 @@ static void sleep_until(uint64_t mono_ns)
         ;
 }
 
-static void count_refused(void *context, uint32_t user, const struct work_job *job)
-{
-    struct probe *probe = context;
-
-    if (job->class <= CLASS_DOUBTED)
-        work_refuse(probe->work, user, WORK_EVIDENCE_TIME, 1);
-}
-
 /* Runs jobs until none is left, or budget_ns is over. One job is run however late a busy machine let it begin. */
 static void run(struct probe *probe, uint64_t budget_ns)
 {
@@ -850,7 +842,7 @@ static void run(struct probe *probe, uint64_t budget_ns)
         now_mono_ns = clock_mono_ns();
     } while (now_mono_ns < probe->deadline_mono_ns);
     take_answers(probe, probe->deadline_mono_ns, true);
-    work_clear(probe->work, count_refused, probe);
+    work_refuse_queued(probe->work, WORK_EVIDENCE_TIME, CLASS_DOUBTED);
 }
 
 /* Takes back what was read of processes that are not the same any more. */

@@ -11,7 +11,7 @@
 #include "os/proc.h"
 #include "os/proc_reader.h"
 #include "util/array.h"
-#include "util/search.h"
+#include "work/jobs.h"
 
 #define READ_FACTOR 10u /* of the time for judging */
 #define GRANT_LEAST_NS UINT64_C(20000)
@@ -68,7 +68,6 @@ void host_done(struct ring_host *host)
 {
     drop_notices(host, host->notice_count);
     free(host->notices);
-    free(host->users);
     symbol_charges_done(&host->script_charges);
     if (host->owns_work)
         work_free(host->work);
@@ -120,88 +119,40 @@ void host_begin(struct ring_host *host)
         work_reset(host->work, time_limits[i]);
 }
 
-static int compare_user(const void *key, const void *item)
-{
-    return search_order(*(const uint32_t *)key, ((const struct host_user *)item)->user);
-}
-
-/* NULL: no memory, and his rings have a turn as long as there is time. */
-static struct host_user *user_of(struct ring_host *host, const struct ring *ring)
-{
-    size_t place = search_first(&ring->user, host->users, host->user_count, sizeof(*host->users), compare_user);
-
-    if (place < host->user_count && host->users[place].user == ring->user)
-        return &host->users[place];
-    if (!ARRAY_GROW(host->users, host->user_count, host->user_capacity))
-        return NULL;
-    ARRAY_OPEN(host->users, host->user_count, place);
-    host->users[place] = (struct host_user){.user = ring->user};
-    return &host->users[place];
-}
-
-void host_begin_turns(struct ring_host *host, struct ring *const *rings, size_t count)
-{
-    size_t kept = 0;
-
-    for (size_t i = 0; i < host->user_count; i++)
-        host->users[i].last_serial = 0;
-    for (size_t i = 0; i < count; i++) {
-        struct host_user *user = user_of(host, rings[i]);
-
-        if (user != NULL)
-            user->last_serial = rings[i]->serial;
-    }
-    for (size_t i = 0; i < host->user_count; i++) {
-        struct host_user user = host->users[i];
-
-        for (size_t turn = 0; turn < TURN_COUNT; turn++) {
-            user.from[turn] = user.stopped[turn] <= user.last_serial ? user.stopped[turn] : 0;
-            user.stopped[turn] = 0;
-        }
-        if (user.last_serial != 0)
-            host->users[kept++] = user;
-    }
-    host->user_count = kept;
-}
-
 /* The next scan begins with the ring of that serial. */
-static void stop(struct ring_host *host, struct host_user *user, const struct ring *ring, enum host_turn turn,
-                 uint32_t serial)
+static void stop(struct ring_host *host, const struct ring *ring, enum host_turn turn, uint32_t serial)
 {
-    if (user != NULL && user->stopped[turn] == 0)
-        user->stopped[turn] = serial;
-    work_refuse(host->work, ring->user, time_limits[turn], 1);
+    work_stop(host->work, ring->user, time_limits[turn], serial);
     host_notice_limit(host, turn == TURN_READ ? "more rings of a user than there is time to read at once"
                                               : "more process records than there is time for at once");
 }
 
 bool host_has_turn(struct ring_host *host, const struct ring *ring, enum host_turn turn)
 {
-    struct host_user *user = user_of(host, ring);
+    const bool has_turn = work_has_turn(host->work, ring->user, time_limits[turn], ring->serial);
 
     if (turn == TURN_READ && host->is_first)
         return true;
-    if (user != NULL && (ring->serial < user->from[turn] || user->stopped[turn] != 0))
+    if (!has_turn)
         return false;
     if (work_has_room(host->work, ring->user, time_limits[turn], 1))
         return true;
-    stop(host, user, ring, turn, ring->serial);
+    stop(host, ring, turn, ring->serial);
     return false;
 }
 
 bool host_spend(struct ring_host *host, const struct ring *ring, enum host_turn turn, uint64_t spent_ns)
 {
     const enum work_limit limit = time_limits[turn];
-    struct host_user *user = user_of(host, ring);
 
-    if (user != NULL && user->stopped[turn] != 0)
+    if (!work_has_turn(host->work, ring->user, limit, ring->serial))
         return false;
     if (work_has_room(host->work, ring->user, limit, spent_ns)) {
         work_take(host->work, ring->user, limit, spent_ns);
         if (work_has_room(host->work, ring->user, limit, 1))
             return true;
     }
-    stop(host, user, ring, turn, ring->serial + 1);
+    stop(host, ring, turn, ring->serial + 1);
     return false;
 }
 

@@ -20,14 +20,6 @@
 /* The kinds of work for which rings have turns. */
 enum host_turn { TURN_READ, TURN_JUDGE, TURN_COUNT };
 
-/* A user who owns rings. */
-struct host_user {
-    uint32_t user;
-    uint32_t last_serial;         /* of his rings */
-    uint32_t from[TURN_COUNT];    /* serial with which this scan begins: the rings before had their turn on the last */
-    uint32_t stopped[TURN_COUNT]; /* serial with which the next one begins; 0 = his time has sufficed so far */
-};
-
 struct ring_host {
     int proc;                   /* -1 = none */
     struct proc_reader *reader; /* of what may not return */
@@ -42,10 +34,7 @@ struct ring_host {
     struct work *work;
     bool owns_work;
     struct symbol_charges script_charges;
-    bool is_first;           /* refresh: whatever was open when ripd stopped has to be read on it */
-    struct host_user *users; /* ascending */
-    size_t user_count;
-    size_t user_capacity;
+    bool is_first; /* refresh: whatever was open when ripd stopped has to be read on it */
 
     struct registry_notice *notices; /* with strings of their own */
     size_t notice_count;
@@ -81,11 +70,8 @@ void host_notice(struct ring_host *host, enum registry_notice_kind kind, const c
 void host_notice_limit(struct ring_host *host, const char *reason);
 void host_limit(struct ring_host *host, enum health_limit limit, const char *reason);
 
-/* A new refresh: forgets the notices that were returned. */
+/* A new refresh: forgets the notices that were returned, and the turns begin. */
 void host_begin(struct ring_host *host);
-
-/* The turns begin, of these rings in ascending order of serial. */
-void host_begin_turns(struct ring_host *host, struct ring *const *rings, size_t count);
 
 /* Whether a ring has a turn on this scan. */
 bool host_has_turn(struct ring_host *host, const struct ring *ring, enum host_turn turn);

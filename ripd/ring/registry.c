@@ -659,7 +659,6 @@ static void check_rings(struct registry *registry)
 
 static void judge_processes(struct registry *registry, uint64_t now_mono_ns)
 {
-    host_begin_turns(&registry->host, registry->rings, registry->ring_count);
     for (size_t i = 0; i < registry->ring_count;) {
         struct ring *ring = registry->rings[i];
 

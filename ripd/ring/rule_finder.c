@@ -22,23 +22,16 @@ static int compare_place(const void *key, const void *item)
 }
 
 /* Its ring may have been damaged since it was scanned, or be damaged now. */
-static void find_rule(struct registry *registry, struct ring **ring, const struct rules_table *rules,
-                      struct detector_unclassified *id)
+static void find_rule(struct registry *registry, const struct rules_table *rules, struct detector_unclassified *id)
 {
+    struct ring *ring = registry_find(registry, id->ring);
     struct rip_id_info info;
-    int result;
+    int result = ring != NULL ? mapping_id(&ring->mapping, id->slot, &info) : 1;
 
-    if (*ring == NULL || (*ring)->serial != id->ring)
-        *ring = registry_find(registry, id->ring);
-    if (*ring == NULL)
-        return;
-    result = mapping_id(&(*ring)->mapping, id->slot, &info);
-    if (result < 0) {
-        registry_damage(registry, *ring);
-        *ring = NULL;
-    } else if (result == 0 && info.generation == id->generation) {
+    if (result < 0)
+        registry_damage(registry, ring);
+    else if (result == 0 && info.generation == id->generation)
         id->rule = rules_find(rules, info.name, info.name_bytes);
-    }
 }
 
 void rule_finder_run(struct rule_finder *finder, struct registry *registry, struct detector_unclassified *list,
@@ -47,11 +40,10 @@ void rule_finder_run(struct rule_finder *finder, struct registry *registry, stru
     const uint64_t began_mono_ns = count != 0 ? clock_mono_ns() : 0;
     const struct detector_unclassified next = {.ring = finder->next_ring, .slot = finder->next_slot};
     const size_t first = search_first(&next, list, count, sizeof(*list), compare_place);
-    struct ring *ring = NULL;
     size_t done = 0;
 
     while (done < count && (done % NAMES_PER_LOOK != 0 || done == 0 || clock_mono_ns() - began_mono_ns < budget_ns)) {
-        find_rule(registry, &ring, &finder->rules, &list[(first + done) % count]);
+        find_rule(registry, &finder->rules, &list[(first + done) % count]);
         done++;
     }
     if (done == count)

@@ -20,12 +20,6 @@
 #define STALE_NS UINT64_C(1000000000)
 #define SOUGHT_MAX 8u /* scans */
 
-/* The ring of a node; last: that of another one, or NULL. NULL: it is gone. */
-static struct ring *ring_of(struct registry *registry, struct ring *last, const struct waits_node *node)
-{
-    return last != NULL && last->serial == node->ring ? last : registry_find(registry, node->ring);
-}
-
 /* Readings --------------------------------------------------------------------------------------------------------- */
 
 /*
@@ -72,17 +66,14 @@ static void add_case(struct waits *waits, struct work *work, struct ring *ring, 
 static void read_first(struct waits *waits, const struct waits_source *source)
 {
     uint64_t now_mono_ns = clock_mono_ns();
-    struct ring *ring = NULL;
     size_t count;
     struct stall_case *const *stalls = cases_all(source->cases, &count);
 
     work_reset(source->work, WORK_WAITS);
     for (size_t i = 0; i < count; i++) {
-        if (!stalls[i]->is_suspect || stalls[i]->suspect.unread)
-            continue;
-        if (ring == NULL || ring->serial != stalls[i]->ring)
-            ring = registry_find(source->registry, stalls[i]->ring);
-        if (ring != NULL)
+        struct ring *ring = registry_find(source->registry, stalls[i]->ring);
+
+        if (ring != NULL && stalls[i]->is_suspect && !stalls[i]->suspect.unread)
             add_case(waits, source->work, ring, stalls[i], now_mono_ns);
     }
 }
@@ -100,13 +91,10 @@ static void read_node_again(struct waits_node *node, struct ring *ring)
 
 static void read_again(struct waits *waits, struct registry *registry)
 {
-    struct ring *ring = NULL;
-
     for (size_t i = 0; i < waits->waiting_count; i++) {
         struct waits_node *node = &waits->nodes[i];
+        struct ring *ring = registry_find(registry, node->ring);
 
-        if (ring == NULL || ring->serial != node->ring)
-            ring = registry_find(registry, node->ring);
         if (ring != NULL)
             read_node_again(node, ring);
     }
@@ -122,22 +110,13 @@ struct service {
                   uint64_t deadline_mono_ns);
 };
 
-static void count_refused(void *context, uint32_t user, const struct work_job *job)
-{
-    const struct waits_source *source = context;
-
-    (void)job;
-    work_refuse(source->work, user, WORK_PROCESS_TIME, 1);
-}
-
 /* Serves the nodes from first on, in turns of users. Where the queue begins differs from scan to scan. */
 static void serve_nodes(const struct waits_source *source, struct waits *waits, size_t first,
                         const struct service *service)
 {
     const uint64_t deadline_mono_ns = clock_mono_ns() + service->budget_ns;
-    struct waits_source refused = *source;
     uint64_t now_mono_ns = 0;
-    struct ring *ring = NULL;
+    struct ring *ring;
     struct work_job job;
     uint32_t user;
 
@@ -145,7 +124,7 @@ static void serve_nodes(const struct waits_source *source, struct waits *waits, 
         const struct waits_node *node = &waits->nodes[i];
         const uint64_t key = (uint64_t)node->ring << 32 | (uint32_t)(i - first);
 
-        if (!service->applies(waits, i) || (ring = ring_of(source->registry, ring, node)) == NULL)
+        if (!service->applies(waits, i) || (ring = registry_find(source->registry, node->ring)) == NULL)
             continue;
         job = (struct work_job){.subject = (uint32_t)i, .order = key + source->sequence * UINT64_C(0x9e3779b97f4a7c15)};
         (void)work_push(source->work, work_user(source->work, mapping_owner(&ring->mapping)), job);
@@ -159,7 +138,7 @@ static void serve_nodes(const struct waits_source *source, struct waits *waits, 
         now_mono_ns = clock_mono_ns();
         work_spend(source->work, user, now_mono_ns - began_mono_ns);
     }
-    work_clear(source->work, count_refused, &refused);
+    work_refuse_queued(source->work, WORK_PROCESS_TIME, UINT16_MAX);
 }
 
 /* Holders ---------------------------------------------------------------------------------------------------------- */
@@ -509,14 +488,13 @@ void waits_describe(struct waits *waits, const struct waits_source *source)
 {
     static const struct service numbers = {TRANSLATE_NS, has_ring_tid, find_tid};
     static const struct service roots = {TRANSLATE_NS, wants_root, describe_root};
-    struct ring *ring = NULL;
 
     if (waits == NULL)
         return;
     for (size_t i = 0; i < waits->count; i++) {
         struct waits_node *node = &waits->nodes[i];
+        struct ring *ring = registry_find(source->registry, node->ring);
 
-        ring = ring_of(source->registry, ring, node);
         if (ring == NULL)
             continue;
         node->ring_name = waits_ring_name(waits, ring_name(ring));

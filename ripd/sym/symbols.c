@@ -130,12 +130,6 @@ static void drop_query(struct symbols *symbols, uint32_t at)
     symbols->first_free = at;
 }
 
-static void drop_job(void *context, uint32_t user, const struct work_job *job)
-{
-    (void)user;
-    drop_query(context, job->subject);
-}
-
 /* Whether the answer could not be kept, whatever it is. */
 static bool has_no_room(struct symbols *symbols, const struct module_facts *module)
 {
@@ -549,6 +543,9 @@ int symbols_new(struct symbols **ret_symbols, const struct symbols_options *opti
 
 void symbols_free(struct symbols *symbols)
 {
+    struct work_job job;
+    uint32_t user;
+
     if (symbols == NULL)
         return;
     pthread_mutex_lock(&symbols->mutex);
@@ -559,8 +556,8 @@ void symbols_free(struct symbols *symbols)
         (void)eventfd_write(symbols->stop, 1);
     if (symbols->started)
         pthread_join(symbols->thread, NULL);
-    if (symbols->work != NULL)
-        work_clear(symbols->work, drop_job, symbols);
+    while (symbols->work != NULL && work_next(symbols->work, UINT64_MAX, UINT16_MAX, &job, &user))
+        drop_query(symbols, job.subject);
     symbol_charges_done(&symbols->charges);
     child_free(symbols->child);
     if (symbols->stop >= 0)

@@ -36,9 +36,11 @@ uint64_t work_next_due(const struct work *work);
 /* When the first of the jobs that wait for their time is due; UINT64_MAX = none waits. */
 uint64_t work_delayed_until(const struct work *work);
 
-/* Drops all queued jobs, those that wait for their time included; calls dropped for each if it is not NULL. */
-void work_clear(struct work *work, void (*dropped)(void *context, uint32_t user, const struct work_job *job),
-                void *context);
+/* Drops all queued jobs, those that wait for their time included. */
+void work_clear(struct work *work);
+
+/* The same; of each job of a class up to class_max a refusal is counted. */
+void work_refuse_queued(struct work *work, enum work_limit limit, uint16_t class_max);
 
 /* Drops the jobs of a user that can be next; returns how many. */
 size_t work_drop(struct work *work, uint32_t user);
@@ -48,5 +50,13 @@ void work_spend(struct work *work, uint32_t user, uint64_t spent_ns);
 
 /* A user gets no turn before that time; his jobs stay queued. */
 void work_pause(struct work *work, uint32_t user, uint64_t until_ns);
+
+/*
+ * Where a limit of a scan runs out, a user's next scan begins at the place where this one stopped, so that each of his
+ * rings has its turn in the end. Places are numbers from 1 on; all are asked about on each scan, in ascending order.
+ * work_stop() counts a refusal.
+ */
+bool work_has_turn(struct work *work, uint32_t user, enum work_limit limit, uint32_t place);
+void work_stop(struct work *work, uint32_t user, enum work_limit limit, uint32_t place);
 
 #endif

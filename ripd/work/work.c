@@ -20,6 +20,9 @@ struct heap {
 
 struct account {
     struct work_account values;
+    uint32_t from[WORK_LIMIT_COUNT];    /* the place with which this scan begins */
+    uint32_t stopped[WORK_LIMIT_COUNT]; /* that with which the next one does; 0 = what he has has sufficed so far */
+    uint32_t last[WORK_LIMIT_COUNT];    /* the last one that was asked about */
     uint64_t spent_ns;
     uint64_t paused_until_ns;
     struct heap heap;
@@ -43,7 +46,6 @@ struct work {
     size_t delayed_capacity;
     uint64_t totals[WORK_LIMIT_COUNT];
     uint64_t held[WORK_LIMIT_COUNT];
-    uint64_t refused[WORK_LIMIT_COUNT];
     uint64_t served; /* rotates who comes first among equals */
 };
 
@@ -185,7 +187,6 @@ void work_refuse(struct work *work, uint32_t user, enum work_limit limit, uint64
 {
     struct account *account = open_account(work, user);
 
-    work->refused[limit] += count;
     if (account != NULL)
         account->values.refused[limit] += count;
 }
@@ -216,9 +217,33 @@ void work_give(struct work *work, uint32_t user, enum work_limit limit, uint64_t
 
 void work_reset(struct work *work, enum work_limit limit)
 {
-    for (size_t i = 0; i < work->count; i++)
-        work->accounts[i].values.held[limit] = 0;
+    for (size_t i = 0; i < work->count; i++) {
+        struct account *account = &work->accounts[i];
+
+        account->values.held[limit] = 0;
+        account->from[limit] = account->stopped[limit] <= account->last[limit] ? account->stopped[limit] : 0;
+        account->stopped[limit] = 0;
+    }
     work->held[limit] = 0;
+}
+
+bool work_has_turn(struct work *work, uint32_t user, enum work_limit limit, uint32_t place)
+{
+    struct account *account = find(work, user);
+
+    if (account == NULL)
+        return true;
+    account->last[limit] = place;
+    return account->stopped[limit] == 0 && place >= account->from[limit];
+}
+
+void work_stop(struct work *work, uint32_t user, enum work_limit limit, uint32_t place)
+{
+    struct account *account = open_account(work, user);
+
+    if (account != NULL && account->stopped[limit] == 0)
+        account->stopped[limit] = place;
+    work_refuse(work, user, limit, 1);
 }
 
 void work_leak(struct work *work, enum work_limit limit, uint64_t amount)
@@ -232,11 +257,6 @@ uint64_t work_held(const struct work *work, uint32_t user, enum work_limit limit
     const struct account *account = find(work, user);
 
     return account != NULL ? account->values.held[limit] : 0;
-}
-
-uint64_t work_refused_count(const struct work *work, enum work_limit limit)
-{
-    return work->refused[limit];
 }
 
 bool work_largest(const struct work *work, enum work_limit limit, uint32_t *ret_user)
@@ -303,7 +323,7 @@ void work_begin(struct work *work)
 {
     size_t kept = 0;
 
-    work_clear(work, NULL, NULL);
+    work_clear(work);
     for (size_t i = 0; i < work->count; i++) {
         struct account *account = &work->accounts[i];
 
@@ -385,19 +405,24 @@ uint64_t work_next_due(const struct work *work)
     return due_ns;
 }
 
-void work_clear(struct work *work, void (*dropped)(void *context, uint32_t user, const struct work_job *job),
-                void *context)
+void work_clear(struct work *work)
 {
-    for (size_t i = 0; i < work->count; i++) {
-        struct account *account = &work->accounts[i];
-
-        for (size_t j = 0; dropped != NULL && j < account->heap.count; j++)
-            dropped(context, account->values.user, &account->heap.jobs[j]);
-        account->heap.count = 0;
-    }
-    for (size_t i = 0; dropped != NULL && i < work->delayed_count; i++)
-        dropped(context, work->delayed[i].user, &work->delayed[i].job);
+    for (size_t i = 0; i < work->count; i++)
+        work->accounts[i].heap.count = 0;
     work->delayed_count = 0;
+}
+
+void work_refuse_queued(struct work *work, enum work_limit limit, uint16_t class_max)
+{
+    release_due(work, UINT64_MAX);
+    for (size_t i = 0; i < work->count; i++) {
+        const struct account *account = &work->accounts[i];
+
+        for (size_t j = 0; j < account->heap.count; j++)
+            if (account->heap.jobs[j].class <= class_max)
+                work_refuse(work, account->values.user, limit, 1);
+    }
+    work_clear(work);
 }
 
 size_t work_drop(struct work *work, uint32_t user)

@@ -38,7 +38,6 @@
     X(EPISODES, "episodes", 32768, "open stalls whose begin was published")                                            \
     X(BELATED, "belated", 2048, "stalls that are over while their begin waits for room")                               \
     X(EVENTS, "events", 1024, "stalls published at once; a few more by each scan")                                     \
-    X(LOG_LINES, "log_lines", 64, "log lines about stalls of one scan")                                                \
     X(HOOK_RUNS, "hook_runs", 64, "events that wait for the --on-stall command")                                       \
     X(ENDINGS, "endings", 4096, "processes whose end is noticed at once")                                              \
     X(CAPTURE_BYTES, "capture_bytes", UINT64_C(1) << 26, "captures made at once; an eighth more by each scan")         \
@@ -100,7 +99,7 @@ bool work_has_room(const struct work *work, uint32_t user, enum work_limit limit
 /* Gives back what was taken. */
 void work_give(struct work *work, uint32_t user, enum work_limit limit, uint64_t amount);
 
-/* Gives back all of a limit of all users: one that counts per scan. */
+/* Gives back all of a limit of all users: one that counts per scan. A new one begins. */
 void work_reset(struct work *work, enum work_limit limit);
 
 /* Gives back up to amount of what each user holds of a limit: one that is a rate, with the total as its burst. */
@@ -108,9 +107,6 @@ void work_leak(struct work *work, enum work_limit limit, uint64_t amount);
 
 /* Counts a refusal that was decided elsewhere, such as a time that ran out. */
 void work_refuse(struct work *work, uint32_t user, enum work_limit limit, uint64_t count);
-
-/* Refusals of all users, those without an account included. */
-uint64_t work_refused_count(const struct work *work, enum work_limit limit);
 
 uint64_t work_held(const struct work *work, uint32_t user, enum work_limit limit);
 

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "support/test.h"
+#include "unit/work_test.h"
 #include "work/jobs.h"
 
 enum { HYSTERESIS = 100, FROZEN_FOR = 50, SUSPECTS_MAX = 2048, RINGS_OF_A_USER = 10, NOTHING = -1 };

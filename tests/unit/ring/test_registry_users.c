@@ -4,6 +4,7 @@
 
 #include "ring/host.h"
 #include "ring/processes.h"
+#include "unit/work_test.h"
 
 enum { RECORDS = 200, STRANGER = 65534 };
 

@@ -12,6 +12,7 @@
 #include "ring/scan.h"
 #include "support/ring_stage.h"
 #include "support/test.h"
+#include "unit/work_test.h"
 
 static const uint64_t interval_ns = 1000000000;
 

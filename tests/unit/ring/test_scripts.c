@@ -3,6 +3,7 @@
 #include "unit/registry_test.h"
 
 #include "ring/describe.h"
+#include "unit/work_test.h"
 #include "work/work.h"
 
 enum { IDS = 16, FUNCTIONS = IDS * RIP_ENTRY_COUNT, BYTES = 64 << 10 };

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The promises of work/work.h and work/jobs.h, by letter. */
 #include "support/test.h"
+#include "unit/work_test.h"
 #include "work/jobs.h"
 
 enum { ANNA = 1000, BERT = 1001, CLASS_ALL = UINT16_MAX };
@@ -203,24 +204,17 @@ TEST(a_paused_user_keeps_his_jobs, setup, teardown)
     assert_true(work_next(work, 500, CLASS_ALL, &job, &user));
 }
 
-static void count_dropped(void *context, uint32_t user, const struct work_job *job)
-{
-    (void)user;
-    (void)job;
-    (*(unsigned *)context)++;
-}
-
-TEST(dropped_jobs_are_handed_back, setup, teardown)
+TEST(dropped_jobs_are_counted, setup, teardown)
 {
     struct work *work = *state;
-    unsigned dropped = 0;
     struct work_job job;
     uint32_t user;
 
     work_push(work, ANNA, (struct work_job){0});
-    work_push_at(work, BERT, (struct work_job){0}, 9);
-    work_clear(work, count_dropped, &dropped);
-    assert_int_equal(dropped, 2);
+    work_push(work, ANNA, (struct work_job){.class = 2});
+    work_push_at(work, BERT, (struct work_job){.class = 1}, 9);
+    work_refuse_queued(work, WORK_STALLS, 1);
+    assert_int_equal(work_refused_count(work, WORK_STALLS), 2);
     assert_false(work_next(work, 10, CLASS_ALL, &job, &user));
     for (size_t i = 0; i < 5; i++)
         work_push(work, i == 3 ? BERT : ANNA, (struct work_job){0});
