@@ -31,7 +31,6 @@
 #include "app/report.h"
 #include "app/service.h"
 #include "app/settings.h"
-#include "app/tally.h"
 #include "cases/case.h"
 #include "cases/endings.h"
 #include "cases/waits.h"
@@ -90,7 +89,7 @@ struct app {
     struct recorder *recorder;   /* NULL: nothing is recorded */
     struct http *http;
     struct schedule schedule;
-    struct tally tally;
+    struct health health; /* ripd's account of itself: a scan's snapshot has it as it is then */
     struct service service;
     uint64_t sequence;
     size_t described_most; /* stalls described on any scan since memory was given back */
@@ -103,19 +102,11 @@ static void app_announce(void *context, struct event *event)
 {
     struct app *app = context;
 
-    app->tally.health.event_counts[event->kind]++;
+    app->health.event_counts[event->kind]++;
     if (event->reported) {
         report_event(event);
         hook_push(app->hook, event, event->uid);
     }
-    http_publish_event(app->http, event);
-}
-
-/* An event of a former run: for lists and streams; the log and the command had it then. */
-static void app_remember(void *context, struct event *event)
-{
-    struct app *app = context;
-
     http_publish_event(app->http, event);
 }
 
@@ -174,7 +165,6 @@ static struct snapshot *app_build_snapshot(struct app *app, const struct detecto
     snapshot->scanned_wall_ns = now_wall_ns;
     snapshot->scanned_boot_ns = clock_boot_ns();
     snapshot->interval_ns = app->config->interval_ns;
-    snapshot->late_scan_count = update->late_count;
     memcpy(snapshot->counts, update->counts, sizeof(snapshot->counts));
     listing_describe(&listing);
     if (listing_fill(&listing, update, snapshot) != 0)
@@ -191,7 +181,7 @@ static void app_count_stuck(struct app *app, const struct detector_update *updat
         const struct detector_suspect *suspect = &update->suspects[i];
 
         if (suspect->state == ID_STALLED)
-            health_add_stuck(&app->tally.health, suspect,
+            health_add_stuck(&app->health, suspect,
                              registry_is_preloaded(app->registry, suspect->ring, suspect->process));
     }
 }
@@ -199,11 +189,11 @@ static void app_count_stuck(struct app *app, const struct detector_update *updat
 /* The last step before a scan is published: what was counted on the way is in its snapshot. */
 static void app_tally(struct app *app, const struct detector_update *update, struct snapshot *snapshot)
 {
-    struct health *health = &app->tally.health;
+    struct health *health = &app->health;
     struct probe_counters probe;
     struct cases_counters cases;
 
-    tally_add(&app->tally, snapshot, update);
+    health_add_scan(health, app->snapshot, snapshot, update);
     probe_count(app->probe, &probe);
     cases_count(app->cases, &cases);
     health->limit_counts[HEALTH_LIMIT_EVIDENCE] = probe.left_count;
@@ -477,8 +467,8 @@ static void app_reload(struct app *app)
     status = reload_config(app->config, &reload);
     if (status == 0)
         app_configure(app);
-    app->tally.health.reload_count += status != -ENOENT;
-    app->tally.health.reload_failure_count += status == -EINVAL;
+    app->health.reload_count += status != -ENOENT;
+    app->health.reload_failure_count += status == -EINVAL;
     reload_report(app->config, status, &reload);
     service_reloaded(&app->service, app->config->interval_ns);
 }
@@ -598,7 +588,7 @@ static void app_read_subordinate_uids(struct app *app)
 
 static int app_open_events(struct app *app)
 {
-    const struct publisher_options publisher = {app->config->state_directory, app_announce, app, &app->tally.health};
+    const struct publisher_options publisher = {app->config->state_directory, app_announce, app, &app->health};
     int error = -ENOMEM;
 
     app->work = work_new();
@@ -609,7 +599,7 @@ static int app_open_events(struct app *app)
         error = publisher_new(&app->publisher, &publisher);
     }
     if (error == 0) {
-        const struct events_options options = {app->cases, app->work, app->publisher, &app->tally.health};
+        const struct events_options options = {app->cases, app->work, app->publisher, &app->health};
 
         error = events_new(&app->events, &options, clock_mono_ns());
     }
@@ -632,7 +622,7 @@ static int app_open_parts(struct app *app)
                                         .notices_ends = config->state_directory != NULL,
                                         .hash_key = app->hash_key,
                                         .work = app->work,
-                                        .health = &app->tally.health};
+                                        .health = &app->health};
     struct probe_options probe = {"/proc",
                                   "/sys/fs/cgroup",
                                   settings_probe_budget_ns(config),
@@ -641,7 +631,7 @@ static int app_open_parts(struct app *app)
                                   app->privileges.remote == NULL && app->privileges.of_all_users,
                                   app->hash_key};
     struct hook_options hook = {
-        .descriptors_max = app->service.descriptors_before, .work = app->work, .health = &app->tally.health};
+        .descriptors_max = app->service.descriptors_before, .work = app->work, .health = &app->health};
     int error = sigbus_install();
 
     rule_finder_set_rules(&app->rule_finder, &config->rules);
@@ -685,6 +675,7 @@ static int app_open_http(struct app *app)
         .allow_host_count = config->allow_hosts.count,
     };
     struct http_source source = {app_threads, app};
+    struct event_history_found found;
     char *text = NULL;
     int error;
 
@@ -692,8 +683,11 @@ static int app_open_http(struct app *app)
         options.listen_count = 0;
     error = http_new(&app->http, &options, &source, &text);
     if (error == 0) {
-        http_set_epoch(app->http, publisher_epoch(app->publisher));
-        error = publisher_start(app->publisher, app_remember, app);
+        publisher_found(app->publisher, &found);
+        http_set_epoch(app->http, found.epoch);
+        for (size_t i = 0; i < found.event_count; i++) /* the log and the command had them in their time */
+            http_publish_event(app->http, found.events[i]);
+        error = publisher_start(app->publisher);
     }
     if (error == 0)
         error = http_start(app->http);
@@ -748,7 +742,7 @@ int app_run(struct config *config)
     log_open_journal(JOURNAL_SOCKET);
     log_set_level(config->log_level);
     schedule_init(&app.schedule, config->interval_ns, clock_wall_ns());
-    tally_init(&app.tally, clock_wall_ns());
+    app.health.started_wall_ns = clock_wall_ns();
     report_budget_init(&app.notice_budget, clock_mono_ns());
     report_budget_init(&app.left_out_budget, clock_mono_ns());
     error = service_open(&app.service); /* before any descriptor could pass for one that was handed over */

@@ -100,11 +100,6 @@ void publisher_free(struct publisher *publisher)
     free(publisher);
 }
 
-uint64_t publisher_epoch(const struct publisher *publisher)
-{
-    return publisher->epoch;
-}
-
 void publisher_found(const struct publisher *publisher, struct event_history_found *ret_found)
 {
     if (publisher->history != NULL)
@@ -113,13 +108,8 @@ void publisher_found(const struct publisher *publisher, struct event_history_fou
         *ret_found = (struct event_history_found){.epoch = publisher->epoch};
 }
 
-int publisher_start(struct publisher *publisher, void (*found)(void *context, struct event *event), void *context)
+int publisher_start(struct publisher *publisher)
 {
-    struct event_history_found history;
-
-    publisher_found(publisher, &history);
-    for (size_t i = 0; i < history.event_count; i++)
-        found(context, history.events[i]);
     return publisher->history != NULL ? event_history_start(publisher->history) : 0;
 }
 

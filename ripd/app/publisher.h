@@ -38,13 +38,11 @@ struct publisher;
 int publisher_new(struct publisher **ret_publisher, const struct publisher_options *options);
 void publisher_free(struct publisher *publisher); /* NULL is allowed */
 
-uint64_t publisher_epoch(const struct publisher *publisher);
-
 /* What the state directory held; valid until publisher_start(). Without one all is zero but the epoch. */
 void publisher_found(const struct publisher *publisher, struct event_history_found *ret_found);
 
-/* Calls found for the events of former runs, oldest first; from here on events are taken. 0 or -errno. */
-int publisher_start(struct publisher *publisher, void (*found)(void *context, struct event *event), void *context);
+/* From here on events are taken. 0 or -errno. */
+int publisher_start(struct publisher *publisher);
 
 /* Whether there is a state directory. */
 bool publisher_is_kept(const struct publisher *publisher);

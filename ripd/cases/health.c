@@ -6,6 +6,8 @@
 
 #include <string.h>
 
+#include "cases/snapshot.h"
+#include "cases/waits.h"
 #include "util/array.h"
 
 #define US 1000u
@@ -64,4 +66,22 @@ void health_add_incident(struct health *health, enum id_cause cause, bool preloa
 {
     health->incidents_by_cause[cause]++;
     health->stuck_incidents_by_cause[cause] += id_cause_is_certain(cause, preloaded);
+}
+
+void health_add_scan(struct health *health, const struct snapshot *before, const struct snapshot *snapshot,
+                     const struct detector_update *update)
+{
+    if (before != NULL)
+        health_gap_add(health, snapshot->scanned_mono_ns - before->scanned_mono_ns, before->interval_ns);
+    health_scan_add(health, snapshot->scan_duration_ns);
+    health_set_suspects(health, update->suspects, update->suspect_count);
+    for (int cause = 0; cause < CAUSE_COUNT; cause++)
+        health->stopped_by_cause[cause] += update->halted_counts[cause];
+    health->late_scan_count = update->late_count;
+    health->detector_bytes = update->memory_bytes;
+    health->id_count = update->id_count;
+    health->limit_counts[HEALTH_LIMIT_NAMES] += update->unclassified_count;
+    health->limit_counts[HEALTH_LIMIT_STALLS] += snapshot->stalls_left_out_count;
+    if (snapshot->waits != NULL)
+        health->limit_counts[HEALTH_LIMIT_WAITS] += snapshot->waits->left_out_count;
 }

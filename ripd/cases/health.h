@@ -136,6 +136,12 @@ struct health_http {
     uint64_t limit_counts[HEALTH_LIMIT_COUNT]; /* those of the server's side; 0 for the scanner's */
 };
 
+struct snapshot;
+
+/* What a scan came to: its times, what its lists left out, its states. before: the last one; NULL = it is the first. */
+void health_add_scan(struct health *health, const struct snapshot *before, const struct snapshot *snapshot,
+                     const struct detector_update *update);
+
 /* A scan took duration_ns. A bucket takes what is no longer than its upper end. */
 void health_scan_add(struct health *health, uint64_t duration_ns);
 

@@ -216,7 +216,6 @@ struct snapshot {
     struct limited_user *limited;
     size_t limited_count;
     struct waits *waits; /* its own; NULL = there are none */
-    uint64_t late_scan_count;
     struct health health;
     struct hash_key hash_key; /* for who groups what is in it */
 };

@@ -400,7 +400,7 @@ TEST(ids_that_flicker, set_up, tear_down)
     events_free(world->events);
     publisher_free(world->publisher);
     open_events(world, ((struct state_directory *)directory)->path);
-    assert_int_equal(publisher_start(world->publisher, NULL, NULL), 0);
+    assert_int_equal(publisher_start(world->publisher), 0);
     for (uint32_t i = 0; i < 500; i++) {
         add_id(world, i);
         change(world, DETECTOR_STALLED, i);

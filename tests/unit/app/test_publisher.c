@@ -25,12 +25,14 @@ static struct publisher *started(const char *state_directory)
 {
     const struct publisher_options options = {state_directory, on_announce, &announced, &health};
     struct publisher *publisher = NULL;
+    struct event_history_found found;
 
     announced = 0;
     health = (struct health){0};
     assert_int_equal(publisher_new(&publisher, &options), 0);
-    assert_true(publisher_epoch(publisher) != 0);
-    assert_int_equal(publisher_start(publisher, NULL, NULL), 0);
+    publisher_found(publisher, &found);
+    assert_true(found.epoch != 0);
+    assert_int_equal(publisher_start(publisher), 0);
     return publisher;
 }
 

@@ -3,6 +3,8 @@
 #include <string.h>
 
 #include "cases/health.h"
+#include "cases/snapshot.h"
+#include "cases/waits.h"
 #include "support/test.h"
 
 #define US UINT64_C(1000)
@@ -109,4 +111,47 @@ TEST(incidents)
     assert_int_equal(health.incidents_by_cause[CAUSE_SPINNING], 2);
     assert_int_equal(health.stuck_incidents_by_cause[CAUSE_SPINNING], 1);
     assert_int_equal(health.stuck_incidents_by_cause[CAUSE_BLOCKED], 1);
+}
+
+TEST(scans)
+{
+    const struct detector_suspect suspects[] = {suspect(ID_STALLED, CAUSE_PARKED, 11)};
+    const struct detector_update update = {.suspects = suspects,
+                                           .suspect_count = 1,
+                                           .late_count = 3,
+                                           .id_count = 1204,
+                                           .unclassified_count = 17,
+                                           .memory_bytes = 48000};
+    struct waits waits = {.left_out_count = 25};
+    struct snapshot snapshot = {
+        .scanned_mono_ns = 100 * SECOND_NS,
+        .scan_duration_ns = 400000,
+        .interval_ns = 2 * SECOND_NS,
+        .stalls_left_out_count = 20,
+        .waits = &waits,
+    };
+    struct snapshot before = snapshot;
+    struct health health = {.scan_count = 0};
+
+    health_add_scan(&health, NULL, &snapshot, &update); /* nothing was due before the first */
+    assert_int_equal(health.skipped_scan_count, 0);
+    snapshot.interval_ns = SECOND_NS; /* does not make the time before it twice as many intervals */
+    snapshot.scanned_mono_ns += 5 * SECOND_NS;
+    health_add_scan(&health, &before, &snapshot, &update);
+    assert_int_equal(health.skipped_scan_count, 1);
+    before = snapshot;
+    snapshot.scanned_mono_ns += 5 * SECOND_NS;
+    health_add_scan(&health, &before, &snapshot, &update);
+    assert_int_equal(health.skipped_scan_count, 1 + 4);
+
+    assert_int_equal(health.scan_count, 3);
+    assert_int_equal(health.scan_total_ns, 3 * 400000);
+    assert_int_equal(health.late_scan_count, 3);
+    assert_int_equal(health.id_count, 1204);
+    assert_int_equal(health.detector_bytes, 48000);
+    assert_int_equal(health.stalls_by_cause[CAUSE_PARKED], 1);
+    assert_int_equal(health.longest_ns_by_cause[CAUSE_PARKED], 11);
+    assert_int_equal(health.limit_counts[HEALTH_LIMIT_NAMES], 3 * 17);
+    assert_int_equal(health.limit_counts[HEALTH_LIMIT_STALLS], 60); /* of each scan */
+    assert_int_equal(health.limit_counts[HEALTH_LIMIT_WAITS], 75);
 }
