@@ -41,9 +41,6 @@ enum evidence_holder {
 /* A lock that its thread waits for: as its ring says, or as its memory does. */
 struct evidence_lock {
     bool known;
-    bool certain;        /* the holder has it: that was read when the holder was in a wait that lasts */
-    uint32_t holder_tid; /* as its process has it; 0 = none, or not known. An id where the ring says so */
-    uint64_t address;    /* in its address space; compared, never shown */
     enum evidence_holder holder;
 };
 

@@ -135,7 +135,7 @@ void waits_add_lock(struct waits *waits, const struct lock_wait *lock)
         !node->marked || ((node->wait.flags & RIP_WAIT_OWNER_IS_ID) == 0 && (node->wait.owner == 0 || is_same));
 }
 
-uint64_t waits_address(const struct waits_node *node)
+static uint64_t address_of(const struct waits_node *node)
 {
     return node->by_memory ? node->lock.holder.address : node->wait.address;
 }
@@ -215,7 +215,7 @@ static bool holder_key(const struct waits_node *node, uint32_t index, struct key
     if (ret_key->value != 0)
         return node->holder_ring != 0;
     ret_key->kind = KEY_LOCK;
-    ret_key->value = waits_address(node);
+    ret_key->value = address_of(node);
     return (flags & RIP_WAIT_SHARABLE) != 0;
 }
 

@@ -129,8 +129,7 @@ void waits_add_lock(struct waits *waits, const struct lock_wait *lock);
 bool waits_is_shared(const struct waits_node *node);
 void waits_set_holder(struct waits_node *node, uint32_t ring, uint32_t process);
 
-/* The lock that a node waits for: by the source that is believed. address 0: it is not known. */
-uint64_t waits_address(const struct waits_node *node);
+/* Who holds the lock that a node waits for: by the source that is believed. 0: it is not known. */
 uint32_t waits_held_by(const struct waits_node *node);
 uint64_t waits_read_ns(const struct waits_node *node); /* after this the holder was read last */
 

@@ -378,13 +378,7 @@ static void fill_evidence(const struct waits *waits, const struct waits_source *
             continue;
         }
         stall->evidence.examined |= node->deadlocked && was_examined; /* it needs no other turn for that */
-        stall->evidence.lock = (struct evidence_lock){
-            .known = node->again,
-            .certain = node->certain,
-            .holder_tid = waits_held_by(node),
-            .address = waits_address(node),
-            .holder = holder_of(waits, node, source),
-        };
+        stall->evidence.lock = (struct evidence_lock){node->again, holder_of(waits, node, source)};
         seek_holder(stall, was_examined);
     }
 }

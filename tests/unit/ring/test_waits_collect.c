@@ -231,8 +231,8 @@ TEST(a_holder_that_runs_is_found_and_described, set_up, tear_down)
     assert_non_null(holder->item);
     assert_int_equal(holder->item->slot, 7);
     assert_null(waiting->item);
-    assert_true(case_of(fixture, 200)->evidence.lock.known && !case_of(fixture, 200)->evidence.lock.certain);
-    assert_int_equal(case_of(fixture, 200)->evidence.lock.holder_tid, TID + 7);
+    assert_true(case_of(fixture, 200)->evidence.lock.known && !node_of(fixture, 200)->certain);
+    assert_int_equal(waits_held_by(node_of(fixture, 200)), TID + 7);
     assert_false(case_of(fixture, 202)->evidence.lock.known);
 }
 
@@ -392,7 +392,7 @@ TEST(what_memory_says, set_up, tear_down)
     assert_int_equal(suspect_of(fixture, 201)->cause, CAUSE_DEADLOCK);
     assert_int_equal(node_of(fixture, 204)->next, WAITS_NONE);
     assert_true(case_of(fixture, 202)->evidence.lock.known);
-    assert_int_equal(case_of(fixture, 202)->evidence.lock.holder_tid, TID + 7);
+    assert_int_equal(waits_held_by(node_of(fixture, 202)), TID + 7);
 }
 
 static void *say_tid(void *tid)
@@ -438,7 +438,7 @@ TEST(an_owner_that_has_ended, set_up, tear_down)
     remember(fixture, 201, tid, clock_mono_ns());
     scan(fixture, 100);
     assert_int_equal(node_of(fixture, 200)->next, WAITS_NONE);
-    assert_true(node_of(fixture, 200)->doubted && !case_of(fixture, 200)->evidence.lock.certain);
+    assert_true(node_of(fixture, 200)->doubted && !node_of(fixture, 200)->certain);
     for (int i = 0; i < SCANS_MAX && !holder_is_gone(fixture); i++) {
         remember(fixture, 200, tid, clock_mono_ns());
         scan(fixture, 100);
@@ -447,7 +447,7 @@ TEST(an_owner_that_has_ended, set_up, tear_down)
     holder = holder_of(fixture, 200);
     assert_true(holder->tid == tid && !holder->has_state);
     assert_string_equal(holder->ring_name, "ring");
-    assert_true(case_of(fixture, 200)->evidence.lock.certain && !case_of(fixture, 200)->evidence.deadlocked);
+    assert_true(node_of(fixture, 200)->certain && !case_of(fixture, 200)->evidence.deadlocked);
     assert_int_equal(suspect_of(fixture, 200)->cause, node_of(fixture, 200)->cause);
     assert_int_equal(node_of(fixture, 201)->next, WAITS_NONE);
     scan(fixture, 100); /* as long as it lasts */
