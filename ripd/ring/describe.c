@@ -19,7 +19,7 @@
 
 #include "cases/locations.h"
 #include "os/clock.h"
-#include "ring/scripts.h"
+#include "ring/modules.h"
 #include "util/array.h"
 
 /* One id ----------------------------------------------------------------------------------------------------------- */

@@ -1,9 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * modules.c - the modules of a ring as facts, one object for all processes that have them. Pure but for allocations.
+ * modules.c - the modules of a ring as facts, one object for all processes that have them; those that a process's
+ * record does not name; and the ring's scripts. Touches the mapping of one ring, for its scripts.
  *
  * A ring has one table of modules and a thousand processes that refer to it: facts of their own for each would take a
  * hundred times the memory of the ring.
+ *
+ * A module that is learnt has the form that it would have in the ring, but no build id: the kernel's map has none. Its
+ * addresses are taken to begin with 0 in the file, as those of shared objects do; the program itself is in every
+ * record.
  */
 #include "ring/modules.h"
 
@@ -112,4 +117,94 @@ void modules_free(struct module_table *table)
     free(table->entries);
     free(table->index.places);
     free(table);
+}
+
+/* Learnt from the kernel ------------------------------------------------------------------------------------------- */
+
+struct learnt {
+    struct rip_module_info *modules;
+    size_t count;
+    size_t capacity;
+    uint64_t unknown[LEARNT_UNKNOWN_MAX];
+    size_t unknown_next;
+};
+
+bool learnt_has_asked(const struct learnt *learnt, uint64_t address)
+{
+    for (size_t i = 0; learnt != NULL && i < LEARNT_UNKNOWN_MAX; i++)
+        if (learnt->unknown[i] == address)
+            return true;
+    return false;
+}
+
+bool learnt_is_new(struct learnt **learnt, uint64_t address)
+{
+    if (*learnt == NULL)
+        *learnt = calloc(1, sizeof(**learnt));
+    if (*learnt == NULL || (*learnt)->count >= LEARNT_MAX || learnt_has_asked(*learnt, address))
+        return false;
+    (*learnt)->unknown[(*learnt)->unknown_next++ % LEARNT_UNKNOWN_MAX] = address;
+    return true;
+}
+
+/* The end of a path that is too long says more than its beginning. */
+bool learnt_add(struct learnt *learnt, const struct proc_object *object)
+{
+    struct rip_module_info *module;
+    size_t length = strlen(object->path);
+    size_t cut = length > RIP_MODULE_PATH_BYTES ? length - RIP_MODULE_PATH_BYTES : 0;
+
+    if (learnt->count >= LEARNT_MAX || !ARRAY_GROW(learnt->modules, learnt->count, learnt->capacity))
+        return false;
+    module = &learnt->modules[learnt->count++];
+    *module = (struct rip_module_info){.start = object->start,
+                                       .end = object->end,
+                                       .bias = object->start,
+                                       .flags = cut != 0 ? RIP_MODULE_PATH_TRUNCATED : 0,
+                                       .path_bytes = (uint16_t)(length - cut)};
+    memcpy(module->path, object->path + cut, length - cut);
+    return true;
+}
+
+size_t learnt_count(const struct learnt *learnt)
+{
+    return learnt != NULL ? learnt->count : 0;
+}
+
+const struct rip_module_info *learnt_at(const struct learnt *learnt, size_t index)
+{
+    return &learnt->modules[index];
+}
+
+void learnt_free(struct learnt *learnt)
+{
+    if (learnt == NULL)
+        return;
+    free(learnt->modules);
+    free(learnt);
+}
+
+/* Scripts ---------------------------------------------------------------------------------------------------------- */
+
+struct module_facts *scripts_module(struct ring *ring, const struct ring_host *host)
+{
+    if (ring->scripts == NULL && ring->mapping.view.script_offset != 0)
+        ring->scripts = module_of_scripts(&host->hash_key, mapping_owner(&ring->mapping));
+    return ring->scripts != NULL ? module_facts_ref(ring->scripts) : NULL;
+}
+
+int scripts_learn(struct ring *ring, struct ring_host *host, uint64_t address)
+{
+    const uint64_t offset = module_script_function(address - RIP_PLACE_SCRIPT);
+    struct rip_script_info script;
+    int result;
+
+    if ((address & RIP_PLACE_SCRIPT) == 0 || ring->scripts == NULL ||
+        symbol_table_find(&ring->scripts->symbols, offset) != NULL || symbol_table_is_full(&ring->scripts->symbols))
+        return 0;
+    result = mapping_script(&ring->mapping, address, &script);
+    if (result == 0)
+        symbol_charges_add(&host->script_charges, ring->user, &ring->scripts->symbols, offset,
+                           symbol_of_script(&script));
+    return result < 0 ? result : 0;
 }

@@ -37,10 +37,7 @@
 #include "os/proc_thread.h"
 #include "ring/ends.h"
 #include "ring/host.h"
-#include "ring/learnt.h"
 #include "ring/modules.h"
-#include "ring/scripts.h"
-#include "ring/threads.h"
 
 #define EMBRYO_GRACE_NS UINT64_C(1000000000)  /* believed this long, whatever its parent does */
 #define EMBRYO_LIMIT_NS UINT64_C(60000000000) /* and this long while its parent lives */

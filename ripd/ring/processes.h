@@ -16,4 +16,7 @@ bool processes_are_held(const struct ring *ring);
 
 void processes_done(struct ring *ring);
 
+/* The known numbers of a process's threads; NULL is allowed. */
+void threads_free(struct thread_names *names);
+
 #endif

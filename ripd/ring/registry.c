@@ -32,7 +32,6 @@
 #include "ring/leftovers.h"
 #include "ring/modules.h"
 #include "ring/processes.h"
-#include "ring/scripts.h"
 #include "ring/stops.h"
 #include "util/array.h"
 #include "util/search.h"

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ring/learnt.h"
+#include "ring/modules.h"
 #include "util/array.h"
 
 enum {

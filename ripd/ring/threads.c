@@ -11,7 +11,7 @@
  *      continues from there next time.
  *   2. Nothing is remembered of processes in our own namespace, and at most THREADS_MAX threads of any other.
  */
-#include "ring/threads.h"
+#include "ring/processes.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_learnt.c - modules that no record names, and addresses that are in none: ripd/ring/learnt.c. */
+/* test_learnt.c - modules that no record names, and addresses that are in none: ripd/ring/modules.c. */
 #include <string.h>
 
-#include "ring/learnt.h"
+#include "ring/modules.h"
 #include "support/test.h"
 
 TEST(an_address_is_looked_for_once)

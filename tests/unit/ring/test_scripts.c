@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_scripts.c - what names of functions of scripts cost, and for how long: ripd/ring/scripts.c. */
+/* test_scripts.c - what names of functions of scripts cost, and for how long: ripd/ring/modules.c. */
 #include "unit/registry_test.h"
 
 #include "ring/describe.h"
