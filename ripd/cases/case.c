@@ -241,6 +241,17 @@ int cases_begin(struct cases *cases, const struct detector_suspect *suspects, si
     return 0;
 }
 
+/* The case of a suspect, from *at on, which goes up to it: suspects are in the order of cases. NULL: it has none. */
+static struct stall_case *next_case(const struct cases *cases, size_t *at, const struct detector_suspect *suspect)
+{
+    const struct key key = {suspect->ring, suspect->slot, suspect->generation};
+    int order = -1;
+
+    while (*at < cases->count && (order = compare_keys(key_of(cases->items[*at]), key)) < 0)
+        (*at)++;
+    return *at < cases->count && order == 0 ? cases->items[*at] : NULL;
+}
+
 /* Verdicts --------------------------------------------------------------------------------------------------------- */
 
 static bool stays_idle(const struct evidence *evidence, struct verdict verdict)
@@ -283,14 +294,8 @@ void cases_judge(const struct cases *cases, struct detector_suspect *suspects, s
 {
     size_t at = 0;
 
-    for (size_t i = 0; i < count; i++) {
-        const struct key key = {suspects[i].ring, suspects[i].slot, suspects[i].generation};
-        int order = -1;
-
-        while (at < cases->count && (order = compare_keys(key_of(cases->items[at]), key)) < 0)
-            at++;
-        suspects[i].verdict = judge(at < cases->count && order == 0 ? cases->items[at] : NULL, &suspects[i]);
-    }
+    for (size_t i = 0; i < count; i++)
+        suspects[i].verdict = judge(next_case(cases, &at, &suspects[i]), &suspects[i]);
 }
 
 /* Episodes --------------------------------------------------------------------------------------------------------- */
@@ -350,15 +355,13 @@ void cases_end(struct cases *cases, const struct detector_update *update, uint64
     }
     for (size_t i = 0; i < update->suspect_count; i++) {
         const struct detector_suspect *suspect = &update->suspects[i];
-        const struct key key = {suspect->ring, suspect->slot, suspect->generation};
+        struct stall_case *stall = next_case(cases, &at, suspect);
 
-        while (at < cases->count && compare_keys(key_of(cases->items[at]), key) < 0)
-            at++;
-        if (at == cases->count || compare_keys(key_of(cases->items[at]), key) != 0)
+        if (stall == NULL)
             continue;
-        take_suspect(cases->items[at], suspect);
-        if (suspect->state == ID_STALLED && !only_sleeps(cases->items[at]))
-            episode_goes_on(&cases->items[at]->episode, suspect, now_mono_ns);
+        take_suspect(stall, suspect);
+        if (suspect->state == ID_STALLED && !only_sleeps(stall))
+            episode_goes_on(&stall->episode, suspect, now_mono_ns);
     }
     for (size_t i = 0; i < cases->count; i++) {
         struct episode *episode = &cases->items[i]->episode;
