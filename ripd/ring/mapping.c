@@ -24,7 +24,7 @@
 
 enum {
     WORD_BITS = 64,
-    WORDS = 64,               /* of a bitmap, copied at once */
+    WORDS = 512,              /* of the live bitmap, copied at once */
     COPIED_STRIDE_MAX = 1024, /* of slots; those of format 1 take a third */
     COPIED_DRIFT_MAX = 64,    /* counts */
     COPY_ATTEMPTS = 8,
@@ -250,11 +250,6 @@ static uint64_t slot_bits(const struct rip_view *view, uint32_t word)
     return rest >= WORD_BITS ? UINT64_MAX : (UINT64_C(1) << rest) - 1;
 }
 
-static uint32_t word_count(const struct rip_view *view)
-{
-    return (view->slot_capacity + WORD_BITS - 1) / WORD_BITS;
-}
-
 /* Copies the slots of a word from the first to the last of those in bits. */
 static int copy_slots(struct mapping *mapping, struct copy *copy, uint32_t word, uint64_t bits)
 {
@@ -279,15 +274,11 @@ static int copy_slot(struct mapping *mapping, struct copy *copy, uint32_t slot)
         uint64_t count, idle_mark;
         uint32_t generation, id;
     } before, after; /* how a slot begins */
-    uint64_t summary, live;
+    uint64_t live;
 
     if (slot >= view->slot_capacity)
         return 1;
     for (unsigned attempt = 0; attempt < COPY_ATTEMPTS; attempt++) {
-        if (copy_bytes(mapping, &summary, sizeof(summary), view->summary_offset + word / WORD_BITS * sizeof(summary)))
-            return -EIO;
-        if ((summary >> (word % WORD_BITS) & 1) == 0)
-            return 1;
         if (copy_bytes(mapping, &live, sizeof(live), view->live_offset + word * sizeof(live)) != 0)
             return -EIO;
         if ((live & bit) == 0)
@@ -365,43 +356,27 @@ static int copy_script(struct mapping *mapping, struct copy *copy, uint32_t scri
                       view->script_offset + (uint64_t)script * view->script_stride_bytes);
 }
 
-/* The first word from position on that has live slots, with those of them that are left. 0, 1: none is, or -EIO. */
+/*
+ * The first word from position on that has live slots, with those of them that are left. Without the summary: to copy
+ * words that are empty costs as little. 0, 1: none is, or -EIO.
+ */
 static int find_live_word(struct mapping *mapping, struct rip_scan_position *position)
 {
     const struct rip_view *view = &mapping->view;
-    const uint32_t end = word_count(view);
-    uint64_t summary[WORDS], live[WORDS];
-    uint32_t summary_at = UINT32_MAX, live_at = UINT32_MAX; /* which words those are of */
+    const uint32_t end = (view->slot_capacity + WORD_BITS - 1) / WORD_BITS;
+    uint64_t live[WORDS];
 
-    for (uint32_t word = position->next_word; word < end; word++) {
-        const uint32_t summary_word = word / WORD_BITS;
+    for (uint32_t first = position->next_word; first < end; first += WORDS) {
+        const uint32_t count = end - first < WORDS ? end - first : WORDS;
 
-        if (summary_at != summary_word / WORDS) {
-            const uint32_t first = summary_word / WORDS * WORDS, rest = (end - 1) / WORD_BITS + 1 - first;
-
-            summary_at = summary_word / WORDS;
-            if (copy_bytes(mapping, summary, (rest < WORDS ? rest : WORDS) * sizeof(*summary),
-                           view->summary_offset + first * sizeof(*summary)) != 0)
-                return -EIO;
+        if (copy_bytes(mapping, live, count * sizeof(*live), view->live_offset + first * sizeof(*live)) != 0)
+            return -EIO;
+        for (uint32_t i = 0; i < count; i++) {
+            position->next_word = first + i;
+            position->pending = live[i] & slot_bits(view, first + i);
+            if (position->pending != 0)
+                return 0;
         }
-        if (summary[summary_word % WORDS] >> (word % WORD_BITS) == 0) {
-            word |= WORD_BITS - 1;
-            continue;
-        }
-        if ((summary[summary_word % WORDS] >> (word % WORD_BITS) & 1) == 0)
-            continue;
-        if (live_at != word / WORDS) {
-            const uint32_t first = word / WORDS * WORDS, rest = end - first;
-
-            live_at = word / WORDS;
-            if (copy_bytes(mapping, live, (rest < WORDS ? rest : WORDS) * sizeof(*live),
-                           view->live_offset + first * sizeof(*live)) != 0)
-                return -EIO;
-        }
-        position->next_word = word;
-        position->pending = live[word % WORDS] & slot_bits(view, word);
-        if (position->pending != 0)
-            return 0;
     }
     position->next_word = end;
     return 1;
