@@ -20,10 +20,12 @@ static bool is_listed(const struct stall_case *stall)
 static const struct process_facts *facts_now(struct registry *registry, const struct stall_case *stall)
 {
     struct ring *ring = registry_find(registry, stall->ring);
+    const struct ring_process *process;
 
     if (ring == NULL || stall->suspect.process >= ring->process_count)
         return NULL;
-    return ring->processes[stall->suspect.process].facts;
+    process = &ring->processes[stall->suspect.process];
+    return process->wants_modules ? NULL : process->facts;
 }
 
 /* An interpreter says where a loop is without counting it as progress. */

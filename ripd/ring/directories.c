@@ -133,15 +133,18 @@ static void check_directory(struct directories *directories, struct directory *d
         open_directory(directories, directory);
 }
 
+static uint32_t find_directory(const struct directories *directories, const struct file_identity *file)
+{
+    for (size_t i = 0; i < directories->count; i++)
+        if (directories->list[i].descriptor >= 0 && file_is_same(&directories->list[i].file, file))
+            return (uint32_t)i;
+    return DIRECTORIES_NOWHERE;
+}
+
 /* Two paths to the same directory are one: the later one is not listed. */
 static bool is_duplicate(const struct directories *directories, size_t index)
 {
-    const struct directory *directory = &directories->list[index];
-
-    for (size_t i = 0; i < index; i++)
-        if (directories->list[i].descriptor >= 0 && file_is_same(&directories->list[i].file, &directory->file))
-            return true;
-    return false;
+    return find_directory(directories, &directories->list[index].file) != index;
 }
 
 /* Listing ---------------------------------------------------------------------------------------------------------- */
@@ -376,14 +379,6 @@ static uint32_t take_along(struct directory *old, struct directory *fresh, size_
             old->path = NULL; /* its watch still counts as one in use */
             return (uint32_t)i;
         }
-    return DIRECTORIES_NOWHERE;
-}
-
-static uint32_t find_directory(const struct directories *directories, const struct file_identity *file)
-{
-    for (size_t i = 0; i < directories->count; i++)
-        if (directories->list[i].descriptor >= 0 && file_is_same(&directories->list[i].file, file))
-            return (uint32_t)i;
     return DIRECTORIES_NOWHERE;
 }
 

@@ -53,9 +53,6 @@ int registry_proc(const struct registry *registry);
 /* Descriptor of the directory that a ring's file is in; -1 = it is missing. */
 int registry_place(const struct registry *registry, const struct ring *ring);
 
-/* Whether it is time to look for leftovers, which is then put off by a period. */
-bool registry_leftovers_are_due(struct registry *registry, uint64_t now_mono_ns);
-
 /* 0, -ENOMEM, or -ENOENT: there is no such /proc. Clean up with host_done() in any case. */
 int host_init(struct ring_host *host, const struct registry_options *options);
 void host_done(struct ring_host *host);

@@ -172,15 +172,12 @@ static void remove_older(struct registry *registry, struct leftover *leftovers, 
     }
 }
 
-void leftovers_remove(struct registry *registry, uint64_t now_mono_ns)
+void leftovers_remove(struct registry *registry)
 {
     size_t ring_count, count = 0, removed = 0;
     struct ring **rings = registry_rings(registry, &ring_count);
-    struct leftover *crashed;
+    struct leftover *crashed = calloc(ring_count != 0 ? ring_count : 1, sizeof(*crashed));
 
-    if (!registry_leftovers_are_due(registry, now_mono_ns))
-        return;
-    crashed = calloc(ring_count != 0 ? ring_count : 1, sizeof(*crashed));
     for (size_t i = 0; crashed != NULL && i < ring_count; i++) {
         struct leftover leftover = {rings[i], stem_bytes(rings[i])};
 

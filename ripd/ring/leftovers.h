@@ -36,7 +36,7 @@ bool leftover_is_dead(const struct ring *ring);
 /* Of a dead ring in this directory. 0; -EBUSY: a process holds it; -ESTALE: the name is another file's; or -errno. */
 int leftover_remove(int directory, const struct ring *ring);
 
-/* Removes what nobody needs, when it is time. */
-void leftovers_remove(struct registry *registry, uint64_t now_mono_ns);
+/* Removes what nobody needs: every LEFTOVERS_PERIOD_NS. */
+void leftovers_remove(struct registry *registry);
 
 #endif

@@ -53,9 +53,7 @@
 static void drop_facts(struct ring_process *process)
 {
     process_facts_unref(process->facts);
-    process_facts_unref(process->brief);
     process->facts = NULL;
-    process->brief = NULL;
 }
 
 /* The wall time of a moment on the boot clock: by today's clocks, or by those that an earlier boot left in the ring. */
@@ -176,13 +174,19 @@ struct process_facts *registry_process_facts(struct registry *registry, struct r
     process = &ring->processes[index];
     if (!process->present && process->verdict != PROCESS_DEAD)
         return NULL;
-    if (process->facts == NULL && host_grant(host, ring->user, WORK_PROCESS_TIME, FACTS_NS) != 0) {
+    if ((process->facts == NULL || process->wants_modules) &&
+        host_grant(host, ring->user, WORK_PROCESS_TIME, FACTS_NS) != 0) {
         uint64_t began_mono_ns = clock_mono_ns();
+        struct process_facts *facts = make_facts(registry, ring, process, true);
 
-        process->facts = make_facts(registry, ring, process, true);
+        if (facts != NULL) {
+            drop_facts(process);
+            process->facts = facts;
+            process->wants_modules = false;
+        }
         host_use(host, ring->user, WORK_PROCESS_TIME, clock_mono_ns() - began_mono_ns);
     }
-    return process_facts_ref(process->facts != NULL ? process->facts : process->brief);
+    return process_facts_ref(process->facts);
 }
 
 static struct ring_process *attested_of(struct ring *ring, uint32_t process)
@@ -210,8 +214,7 @@ bool registry_take_module(struct registry *registry, struct ring *ring, uint32_t
     if (owner == NULL || !learnt_is_new(&owner->learnt, address) || object == NULL ||
         !registry_process_holds(registry, ring, process) || !learnt_add(owner->learnt, object))
         return false;
-    process_facts_unref(owner->facts);
-    owner->facts = NULL;
+    owner->wants_modules = true;
     return true;
 }
 
@@ -627,8 +630,10 @@ static int refresh_record(struct registry *registry, struct ring *ring, uint32_t
             judge_process(host, ring, index, now_mono_ns);
     }
     process->looked_at = true;
-    if (process->present && process->facts == NULL && process->brief == NULL)
-        process->brief = make_facts(registry, ring, process, false);
+    if (process->present && process->facts == NULL) {
+        process->facts = make_facts(registry, ring, process, false);
+        process->wants_modules = true;
+    }
     return ring->mapping.damaged ? -EIO : 0;
 }
 

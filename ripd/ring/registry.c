@@ -75,14 +75,6 @@ int registry_place(const struct registry *registry, const struct ring *ring)
     return directories_at(registry->directories, ring->directory);
 }
 
-bool registry_leftovers_are_due(struct registry *registry, uint64_t now_mono_ns)
-{
-    if (!registry->removes || now_mono_ns < registry->leftovers_due_mono_ns)
-        return false;
-    registry->leftovers_due_mono_ns = now_mono_ns + LEFTOVERS_PERIOD_NS;
-    return true;
-}
-
 /* The set ---------------------------------------------------------------------------------------------------------- */
 
 static void leave_account(struct registry *registry, struct ring *ring)
@@ -698,7 +690,10 @@ void registry_refresh(struct registry *registry, uint64_t now_mono_ns, const str
     check_rings(registry);
     name_rings(registry);
     judge_processes(registry, now_mono_ns);
-    leftovers_remove(registry, now_mono_ns);
+    if (registry->removes && now_mono_ns >= registry->leftovers_due_mono_ns) {
+        leftovers_remove(registry);
+        registry->leftovers_due_mono_ns = now_mono_ns + LEFTOVERS_PERIOD_NS;
+    }
     drop_rings(registry);
     stops_look(registry->host.proc, registry->host.cgroup_path, registry->rings, registry->ring_count,
                &registry->host.stop_pass);
@@ -717,10 +712,9 @@ static int fill_processes(const struct ring *ring, struct ring_facts *facts)
         return -ENOMEM;
     for (size_t i = 0; i < ring->process_count; i++) {
         const struct ring_process *process = &ring->processes[i];
-        struct process_facts *known = process->facts != NULL ? process->facts : process->brief;
 
-        if (process->present && known != NULL)
-            facts->processes[facts->process_count++] = process_facts_ref(known);
+        if (process->present && process->facts != NULL)
+            facts->processes[facts->process_count++] = process_facts_ref(process->facts);
     }
     return 0;
 }

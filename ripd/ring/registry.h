@@ -91,8 +91,8 @@ struct ring_process {
     bool has_just_ended;           /* it was judged dead by the last judgement, and not by the one before */
     struct process_origin *origin; /* a reference; NULL = not known yet */
     bool wants_command_line;       /* it was not to be had in time */
-    struct process_facts *facts;   /* a reference; NULL until asked for, and again when anything in it has changed */
-    struct process_facts *brief;   /* the same without modules, made when it is judged */
+    struct process_facts *facts;   /* a reference; NULL when anything in it has changed, until it is judged again */
+    bool wants_modules;            /* facts lack some that nobody has asked for yet */
 };
 
 /* It was found alive when it was judged last. */

@@ -596,7 +596,7 @@ TEST(facts_of_a_process, set_up, tear_down)
     assert_true(readlink("/proc/self/exe", exe, sizeof(exe) - 1) > 0);
     scene_refresh(scene);
     ring = ring_named(scene, "ring");
-    assert_null(ring->processes[0].facts); /* nobody has asked yet */
+    assert_true(ring->processes[0].wants_modules); /* nobody has asked yet */
     facts = registry_process_facts(scene->registry, ring, 0);
     assert_non_null(facts);
     assert_int_equal(facts->pid, pid);
