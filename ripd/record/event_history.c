@@ -20,7 +20,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "os/clock.h"
@@ -92,11 +91,6 @@ static void history_free(struct event_history *history)
     free(history);
 }
 
-static int visit_line(void *context, const char *text, size_t length)
-{
-    return event_load_line(context, text, length);
-}
-
 /* A file without any line of ours is moved out of the way. *ret_complete_bytes: up to its last whole line. */
 static int load_file(struct event_history *history, const char *name, uint64_t *ret_complete_bytes)
 {
@@ -109,7 +103,7 @@ static int load_file(struct event_history *history, const char *name, uint64_t *
     status = file_identify_at(history->file.directory, name, &identity);
     if (status != 0)
         return status == -ENOENT ? 0 : status;
-    status = event_file_read(&history->file, name, visit_line, load, ret_complete_bytes);
+    status = event_file_read(&history->file, name, event_load_line, load, ret_complete_bytes);
     if (status != 0 || load->line_count != lines_before || identity.size_bytes == 0)
         return status;
     load->damaged_count = damaged_before;
@@ -299,15 +293,10 @@ static void entry_drop(struct event_history *history)
     history->count--;
 }
 
-static struct timespec instant(uint64_t mono_ns)
-{
-    return (struct timespec){(time_t)(mono_ns / SECOND_NS), (long)(mono_ns % SECOND_NS)};
-}
-
 /* Waits for more to do, for a second attempt, or for the end. */
 static void wait_for_change(struct event_history *history)
 {
-    const struct timespec until = instant(clock_mono_ns() + EVENT_HISTORY_RETRY_NS);
+    const struct timespec until = clock_timespec(clock_mono_ns() + EVENT_HISTORY_RETRY_NS);
 
     if (history->state.error != 0)
         pthread_cond_timedwait(&history->changed, &history->mutex, &until);
@@ -457,7 +446,7 @@ int event_history_descriptor(const struct event_history *history)
 /* Asks the thread to end, and waits for that on the monotonic clock. False: it has not ended in time. */
 static bool has_stopped(struct event_history *history)
 {
-    const struct timespec until = instant(clock_mono_ns() + EVENT_HISTORY_CLOSE_NS);
+    const struct timespec until = clock_timespec(clock_mono_ns() + EVENT_HISTORY_CLOSE_NS);
     bool stopped;
 
     pthread_mutex_lock(&history->mutex);

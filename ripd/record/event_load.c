@@ -181,8 +181,9 @@ static int take_event(struct event_load *load, const struct event_line *line)
     return status;
 }
 
-int event_load_line(struct event_load *load, const char *text, size_t length)
+int event_load_line(void *context, const char *text, size_t length)
 {
+    struct event_load *load = context;
     struct event_line line;
     struct event_open *open;
     int status = event_line_parse(text, length, &line);

@@ -70,7 +70,7 @@ struct event_load {
 void event_load_done(struct event_load *load);
 void event_load_forget_events(struct event_load *load);
 
-/* Takes a line in, without its end. 0 or -ENOMEM. */
-int event_load_line(struct event_load *load, const char *text, size_t length);
+/* Takes a line in, without its end, as event_file_read() visits it; load: the struct event_load. 0 or -ENOMEM. */
+int event_load_line(void *load, const char *text, size_t length);
 
 #endif

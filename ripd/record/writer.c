@@ -2,22 +2,11 @@
 /* writer.c - see writer.h. */
 #include "record/writer.h"
 
-#include <time.h>
-
 #include "os/clock.h"
-
-#define SECOND_NS UINT64_C(1000000000)
-
-static struct timespec time_in(uint64_t ns)
-{
-    const uint64_t until_ns = clock_wall_ns() + ns;
-
-    return (struct timespec){.tv_sec = (time_t)(until_ns / SECOND_NS), .tv_nsec = (long)(until_ns % SECOND_NS)};
-}
 
 static void wait_for_job(struct writer *writer)
 {
-    const struct timespec until = time_in(writer->options.rest_ns);
+    const struct timespec until = clock_timespec(clock_wall_ns() + writer->options.rest_ns);
 
     if (writer->options.rest_ns != 0)
         (void)pthread_cond_timedwait(&writer->changed, &writer->mutex, &until);
@@ -102,7 +91,7 @@ bool writer_add(struct writer *writer, struct writer_job *job)
 
 bool writer_close(struct writer *writer, uint64_t patience_ns)
 {
-    const struct timespec until = time_in(patience_ns);
+    const struct timespec until = clock_timespec(clock_wall_ns() + patience_ns);
     bool stopped;
     int error = 0;
 
