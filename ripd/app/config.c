@@ -338,11 +338,6 @@ enum config_action config_load(int argc, char *const *argv, struct config *ret_c
     return action;
 }
 
-int config_reload(const struct config *config, struct config *ret_config, char ret_error[CONFIG_ERROR_BYTES])
-{
-    return config_load(config->argc, config->argv, ret_config, ret_error) == CONFIG_BAD ? -EINVAL : 0;
-}
-
 void config_done(struct config *config)
 {
     for (size_t i = 0; i < options_count; i++)

@@ -45,7 +45,7 @@ struct config {
     char *record_directory; /* the same */
     char *on_stall;         /* a command for the shell; NULL = none */
     char *file;             /* of --config; NULL = none */
-    int argc;               /* the command line, for config_reload(); it stays the caller's */
+    int argc;               /* the command line, to load it once more; it stays the caller's */
     char *const *argv;
 };
 
@@ -60,9 +60,6 @@ enum config_action { CONFIG_RUN, CONFIG_CHECK, CONFIG_SHOW_HELP, CONFIG_SHOW_VER
  */
 enum config_action config_load(int argc, char *const *argv, struct config *ret_config,
                                char ret_error[CONFIG_ERROR_BYTES]);
-
-/* The same once more, with the file as it is now. 0, or -EINVAL with ret_error filled. */
-int config_reload(const struct config *config, struct config *ret_config, char ret_error[CONFIG_ERROR_BYTES]);
 
 void config_done(struct config *config);
 

@@ -23,7 +23,7 @@ int reload_config(struct config *config, struct reload *ret_reload)
     *ret_reload = (struct reload){.error = ""};
     if (config->file == NULL)
         return -ENOENT;
-    if (config_reload(config, &fresh, ret_reload->error) < 0)
+    if (config_load(config->argc, config->argv, &fresh, ret_reload->error) == CONFIG_BAD)
         return -EINVAL;
     for (size_t i = 0; i < options_count; i++) {
         if (option_same(&options[i], config, &fresh))

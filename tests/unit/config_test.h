@@ -16,7 +16,7 @@
 
 /* The last argument of everything variadic here is NULL. */
 
-static char *words[WORDS_MAX]; /* config_reload() reads them again */
+static char *words[WORDS_MAX]; /* config_load() reads them again */
 static char last_error[CONFIG_ERROR_BYTES];
 
 static enum config_action ask_list(struct config *config, const char *first, va_list arguments)

@@ -118,7 +118,7 @@ TEST(reload)
     write_config(path, "stall-after = 9s\ninterval = 3s\n");
     load(&config, "--interval", "2s", "--config", path, NULL);
     write_config(path, "stall-after = 10s\n");
-    assert_int_equal(config_reload(&config, &fresh, error), 0);
+    assert_int_equal(config_load(config.argc, config.argv, &fresh, error), CONFIG_RUN);
     assert_int_equal(fresh.stall_after_ns, 10000000000);
     assert_int_equal(fresh.interval_ns, 2000000000); /* the command line says the same as before */
     assert_int_equal(config.stall_after_ns, 9000000000);
@@ -126,10 +126,10 @@ TEST(reload)
 
     fresh = (struct config){.interval_ns = 77};
     write_config(path, "stall-after = soon\n");
-    assert_int_equal(config_reload(&config, &fresh, error), -EINVAL);
+    assert_int_equal(config_load(config.argc, config.argv, &fresh, error), CONFIG_BAD);
     assert_non_null(strstr(error, ":1: stall-after: 'soon' is not accepted"));
     unlink(path);
-    assert_int_equal(config_reload(&config, &fresh, error), -EINVAL);
+    assert_int_equal(config_load(config.argc, config.argv, &fresh, error), CONFIG_BAD);
     assert_non_null(strstr(error, "No such file"));
     assert_int_equal(fresh.interval_ns, 77);
     config_done(&config);
