@@ -45,7 +45,6 @@
 #include "probe/evidence.h"
 #include "ring/describe.h"
 #include "ring/registry.h"
-#include "ring/rule_finder.h"
 #include "ring/scan.h"
 #include "ring/waits_collect.h"
 #include "rip/ring.h"

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * scan.c - feeds every ring's live slots to the detector. Touches the mappings, and the detector's table.
+ * scan.c - feeds every ring's live slots to the detector, and finds the rule of each unclassified id: one read of the
+ * mapping for each, until the time is over. Touches the mappings, and the detector's table.
  *
  * Guarantees
  *   1. Nothing is allocated while a guard is on: a batch is read under its guard, then fed.
@@ -15,6 +16,7 @@
 
 #include "os/clock.h"
 #include "ring/host.h"
+#include "util/search.h"
 
 /* What the detector keeps of an id: 26 bytes, and half as much again where its table has grown. */
 #define ID_BYTES 40u
@@ -142,4 +144,51 @@ int scan_run(struct registry *registry, struct detector *detector, const struct 
     }
     host->is_first = false;
     return result;
+}
+
+/* Rules ------------------------------------------------------------------------------------------------------------ */
+
+#define NAMES_PER_LOOK 64u /* at the clock: ten microseconds or so */
+
+void rule_finder_set_rules(struct rule_finder *finder, const struct rules *rules)
+{
+    rules_table_make(&finder->rules, rules);
+}
+
+static int compare_place(const void *key, const void *item)
+{
+    const struct detector_unclassified *a = key, *b = item;
+
+    return search_order_pair(a->ring, a->slot, b->ring, b->slot);
+}
+
+/* Its ring may have been damaged since it was scanned, or be damaged now. */
+static void find_rule(struct registry *registry, const struct rules_table *rules, struct detector_unclassified *id)
+{
+    struct ring *ring = registry_find(registry, id->ring);
+    struct rip_id_info info;
+    int result = ring != NULL ? mapping_id(&ring->mapping, id->slot, &info) : 1;
+
+    if (result < 0)
+        registry_damage(registry, ring);
+    else if (result == 0 && info.generation == id->generation)
+        id->rule = rules_find(rules, info.name, info.name_bytes);
+}
+
+void rule_finder_run(struct rule_finder *finder, struct registry *registry, struct detector_unclassified *list,
+                     size_t count, uint64_t budget_ns)
+{
+    const uint64_t began_mono_ns = count != 0 ? clock_mono_ns() : 0;
+    const struct detector_unclassified next = {.ring = finder->next_ring, .slot = finder->next_slot};
+    const size_t first = search_first(&next, list, count, sizeof(*list), compare_place);
+    size_t done = 0;
+
+    while (done < count && (done % NAMES_PER_LOOK != 0 || done == 0 || clock_mono_ns() - began_mono_ns < budget_ns)) {
+        find_rule(registry, &finder->rules, &list[(first + done) % count]);
+        done++;
+    }
+    if (done == count)
+        return;
+    finder->next_ring = list[(first + done) % count].ring;
+    finder->next_slot = list[(first + done) % count].slot;
 }

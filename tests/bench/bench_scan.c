@@ -15,7 +15,6 @@
 
 #include "bench.h"
 #include "os/sigbus.h"
-#include "ring/rule_finder.h"
 #include "ring/scan.h"
 #include "support/ring_stage.h"
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_rule_finder.c - the rule of each unclassified id, by the name in its slot: ripd/ring/rule_finder.c. */
+/* test_rule_finder.c - the rule of each unclassified id, by the name in its slot: ripd/ring/scan.c. */
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "os/sigbus.h"
-#include "ring/rule_finder.h"
+#include "ring/scan.h"
 #include "support/ring_stage.h"
 #include "support/test.h"
 
