@@ -364,7 +364,7 @@ void events_step(struct events *events, const struct events_scan *scan)
         else if (stall->episode.begin != NULL) /* else there was no memory for its begin */
             publish(events, stall, make_end(events, scan, &stall->episode), NULL, scan);
     }
-    events->health->incident_count = incidents_count(&events->incidents);
+    events->health->incident_count = events->incidents.count;
     publisher_step(events->publisher, scan->moment->scanned_mono_ns);
 }
 

@@ -154,11 +154,6 @@ void incidents_done(struct incidents *incidents)
     *incidents = (struct incidents){.count = 0};
 }
 
-size_t incidents_count(const struct incidents *incidents)
-{
-    return incidents->count;
-}
-
 static int compare_number(const void *key, const void *item)
 {
     return search_order(*(const uint64_t *)key, ((const struct incident *)item)->number);

@@ -47,6 +47,4 @@ int incidents_assign(struct stall_case *const *cases, size_t count);
 bool incidents_enter(struct incidents *incidents, uint64_t number);
 bool incidents_leave(struct incidents *incidents, uint64_t number);
 
-size_t incidents_count(const struct incidents *incidents);
-
 #endif

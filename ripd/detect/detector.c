@@ -1201,7 +1201,7 @@ static uint32_t pruned(uint32_t mark, uint32_t *in_use, int pass)
 /* Renumbers the stamps so that scans to which no id refers take no memory. Every few thousand scans, one pass. */
 static void prune_history(struct detector *detector)
 {
-    uint32_t *in_use = history_prune_begin(&detector->history);
+    uint32_t *in_use = calloc(detector->history.count, sizeof(*in_use));
 
     if (!in_use)
         return;
@@ -1218,7 +1218,7 @@ static void prune_history(struct detector *detector)
             }
         }
         if (pass == 0)
-            history_prune_end(&detector->history, in_use);
+            history_prune(&detector->history, in_use);
     }
     free(in_use);
 }

@@ -55,12 +55,7 @@ uint32_t history_count_until(const struct history *history, uint64_t credit_ns)
     return (uint32_t)search_after(&credit_ns, history->scans, history->count, sizeof(*history->scans), compare_credit);
 }
 
-uint32_t *history_prune_begin(const struct history *history)
-{
-    return calloc(history->count, sizeof(uint32_t));
-}
-
-void history_prune_end(struct history *history, uint32_t *marks)
+void history_prune(struct history *history, uint32_t *marks)
 {
     uint32_t kept = 0;
 

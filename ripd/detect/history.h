@@ -11,7 +11,7 @@
  *   B. history_push() never fails. Without memory a scan shares the record of the one before it, with the later's
  *      times: an id is then thought to have moved later than it did, and is accused later, never earlier.
  *   C. Memory is at most 32 bytes per id known, and 64 KB: records nobody refers to are dropped by
- *      history_prune_begin() and history_prune_end().
+ *      history_prune().
  */
 #ifndef RIPD_DETECT_HISTORY_H
 #define RIPD_DETECT_HISTORY_H
@@ -49,10 +49,8 @@ static inline bool history_is_full(const struct history *history)
     return history->count >= history->prune_count;
 }
 
-/* A zeroed word for each stamp; the caller sets those in use to 1. NULL: no memory, try at the next scan. */
-uint32_t *history_prune_begin(const struct history *history);
-
-/* Drops the records of the words that are 0, and replaces the others by the new stamps. The caller frees marks. */
-void history_prune_end(struct history *history, uint32_t *marks);
+/* marks: a word for each stamp. Drops the records of those that are 0, and puts the new stamps in place of the others.
+ */
+void history_prune(struct history *history, uint32_t *marks);
 
 #endif

@@ -270,13 +270,13 @@ TEST(first_and_last, set_up, tear_down)
     assert_true(incidents_enter(&incidents, 5));
     assert_false(incidents_enter(&incidents, 5));
     assert_true(incidents_enter(&incidents, 3));
-    assert_int_equal(incidents_count(&incidents), 2);
+    assert_int_equal(incidents.count, 2);
     assert_false(incidents_leave(&incidents, 5));
     assert_true(incidents_leave(&incidents, 5));
-    assert_int_equal(incidents_count(&incidents), 1);
+    assert_int_equal(incidents.count, 1);
     assert_true(incidents_leave(&incidents, 5)); /* not known: then nothing is kept back */
     assert_true(incidents_leave(&incidents, 3));
-    assert_int_equal(incidents_count(&incidents), 0);
+    assert_int_equal(incidents.count, 0);
     incidents_done(&incidents);
 }
 
@@ -288,13 +288,13 @@ TEST(many, set_up, tear_down)
         assert_true(incidents_enter(&incidents, number));
     for (uint64_t number = 1; number <= 10000; number += 2)
         assert_true(incidents_leave(&incidents, number));
-    assert_int_equal(incidents_count(&incidents), 5000);
+    assert_int_equal(incidents.count, 5000);
     assert_true(incidents_enter(&incidents, 1)); /* once more */
-    assert_int_equal(incidents_count(&incidents), 5001);
+    assert_int_equal(incidents.count, 5001);
     for (uint64_t number = 2; number <= 10000; number += 2)
         assert_true(incidents_leave(&incidents, number));
     assert_true(incidents_leave(&incidents, 1));
-    assert_int_equal(incidents_count(&incidents), 0);
+    assert_int_equal(incidents.count, 0);
     assert_true(incidents.count < 3); /* and memory is used again */
     incidents_done(&incidents);
 }

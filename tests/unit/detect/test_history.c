@@ -47,10 +47,10 @@ TEST(pruning_keeps_what_is_in_use)
         history_push(&history, (struct history_scan){pushed, 2 * pushed});
         pushed++;
     }
-    marks = history_prune_begin(&history);
+    marks = calloc(history.count, sizeof(*marks));
     assert_non_null(marks);
     marks[3] = marks[1000] = marks[pushed - 1] = 1;
-    history_prune_end(&history, marks);
+    history_prune(&history, marks);
     assert_int_equal(history.count, 3);
     assert_int_equal(marks[3], 0);
     assert_int_equal(marks[1000], 1);
@@ -73,17 +73,17 @@ TEST(the_limit_follows_the_use)
     for (int round = 0; round < 3; round++) {
         while (!history_is_full(&history))
             history_push(&history, (struct history_scan){history.count, 0});
-        marks = history_prune_begin(&history);
+        marks = calloc(history.count, sizeof(*marks));
         for (uint32_t i = 0; i < history.count; i++)
             marks[i] = 1;
         at_least = 2 * history.count;
-        history_prune_end(&history, marks);
+        history_prune(&history, marks);
         assert_true(history.prune_count >= at_least);
         free(marks);
     }
-    marks = history_prune_begin(&history);
+    marks = calloc(history.count, sizeof(*marks));
     marks[0] = 1;
-    history_prune_end(&history, marks);
+    history_prune(&history, marks);
     free(marks);
     assert_true(history.capacity <= 2 * history.prune_count);
     assert_true(history.capacity * sizeof *history.scans <= 128 * 1024);
