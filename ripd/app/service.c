@@ -103,11 +103,12 @@ static void log_failure(struct service *service, int error)
     service->complained = true;
 }
 
-/* next: what the supervision will be when text has been sent. */
-static void send_text(struct service *service, const struct supervision *next, const char *text, size_t length)
+/* next: what the supervision is once its text has been sent. */
+static void send_next(struct service *service, const struct supervision *next)
 {
     uint64_t watchdog_ns = service->supervision.watchdog_ns;
-    int error = length != 0 ? notify_send(&service->notify, text, length) : 0;
+    size_t length = strlen(next->text);
+    int error = length != 0 ? notify_send(&service->notify, next->text, length) : 0;
 
     if (error != 0) {
         log_failure(service, error);
@@ -132,31 +133,31 @@ void service_scanned(struct service *service, const struct snapshot *snapshot)
         .interval_ns = snapshot->interval_ns,
     };
     struct supervision next = service->supervision;
-    char text[SUPERVISION_TEXT_BYTES];
 
-    send_text(service, &next, text, supervision_scanned(&next, clock_mono_ns(), &scan, text));
+    supervision_scanned(&next, clock_mono_ns(), &scan);
+    send_next(service, &next);
 }
 
 void service_reloading(struct service *service)
 {
     struct supervision next = service->supervision;
-    char text[SUPERVISION_TEXT_BYTES];
 
-    send_text(service, &next, text, supervision_reloading(&next, clock_mono_ns(), text));
+    supervision_reloading(&next, clock_mono_ns());
+    send_next(service, &next);
 }
 
 void service_reloaded(struct service *service, uint64_t interval_ns)
 {
     struct supervision next = service->supervision;
-    char text[SUPERVISION_TEXT_BYTES];
 
-    send_text(service, &next, text, supervision_reloaded(&next, interval_ns, text));
+    supervision_reloaded(&next, interval_ns);
+    send_next(service, &next);
 }
 
 void service_stopping(struct service *service)
 {
     struct supervision next = service->supervision;
-    char text[SUPERVISION_TEXT_BYTES];
 
-    send_text(service, &next, text, supervision_stopping(text));
+    supervision_stopping(&next);
+    send_next(service, &next);
 }

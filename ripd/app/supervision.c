@@ -49,8 +49,7 @@ static void describe(const struct supervision_scan *scan, char ret_status[SUPERV
              (unsigned)(tenths_ms % 10));
 }
 
-static void append_status(struct supervision *supervision, uint64_t now_mono_ns, const struct supervision_scan *scan,
-                          char *text)
+static void append_status(struct supervision *supervision, uint64_t now_mono_ns, const struct supervision_scan *scan)
 {
     bool first = supervision->status[0] == '\0', stalls_changed = scan->stall_count != supervision->status_stall_count;
     uint64_t age_ns = now_mono_ns - supervision->status_mono_ns;
@@ -64,55 +63,49 @@ static void append_status(struct supervision *supervision, uint64_t now_mono_ns,
     memcpy(supervision->status, status, sizeof(status));
     supervision->status_mono_ns = now_mono_ns;
     supervision->status_stall_count = scan->stall_count;
-    text_append(text, SUPERVISION_TEXT_BYTES, "STATUS=%s\n", status);
+    text_append(supervision->text, SUPERVISION_TEXT_BYTES, "STATUS=%s\n", status);
 }
 
 /* That it is ready, if it was not, and the watchdog that fits the interval. */
-static void begin(struct supervision *supervision, uint64_t interval_ns, char text[SUPERVISION_TEXT_BYTES])
+static void begin(struct supervision *supervision, uint64_t interval_ns)
 {
     uint64_t needed_ns = WATCHDOG_INTERVALS * interval_ns;
     uint64_t wanted_ns =
         needed_ns > supervision->configured_watchdog_ns ? needed_ns : supervision->configured_watchdog_ns;
 
-    snprintf(text, SUPERVISION_TEXT_BYTES, "%s", supervision->ready ? "" : "READY=1\n");
+    snprintf(supervision->text, SUPERVISION_TEXT_BYTES, "%s", supervision->ready ? "" : "READY=1\n");
     supervision->ready = true;
     if (supervision->configured_watchdog_ns == 0 || wanted_ns == supervision->watchdog_ns)
         return;
     supervision->watchdog_ns = wanted_ns;
-    text_append(text, SUPERVISION_TEXT_BYTES, "WATCHDOG_USEC=%" PRIu64 "\n", wanted_ns / US);
+    text_append(supervision->text, SUPERVISION_TEXT_BYTES, "WATCHDOG_USEC=%" PRIu64 "\n", wanted_ns / US);
 }
 
-size_t supervision_scanned(struct supervision *supervision, uint64_t now_mono_ns, const struct supervision_scan *scan,
-                           char ret_text[SUPERVISION_TEXT_BYTES])
+void supervision_scanned(struct supervision *supervision, uint64_t now_mono_ns, const struct supervision_scan *scan)
 {
     bool first = !supervision->ready;
 
-    begin(supervision, scan->interval_ns, ret_text);
+    begin(supervision, scan->interval_ns);
     if (supervision->watchdog_ns != 0 &&
         (first || now_mono_ns - supervision->pinged_mono_ns >= supervision->watchdog_ns / PING_DIVISOR)) {
         supervision->pinged_mono_ns = now_mono_ns;
-        text_append(ret_text, SUPERVISION_TEXT_BYTES, "WATCHDOG=1\n");
+        text_append(supervision->text, SUPERVISION_TEXT_BYTES, "WATCHDOG=1\n");
     }
-    append_status(supervision, now_mono_ns, scan, ret_text);
-    return strlen(ret_text);
+    append_status(supervision, now_mono_ns, scan);
 }
 
-size_t supervision_reloading(struct supervision *supervision, uint64_t now_mono_ns,
-                             char ret_text[SUPERVISION_TEXT_BYTES])
+void supervision_reloading(struct supervision *supervision, uint64_t now_mono_ns)
 {
     supervision->ready = false;
-    return (size_t)snprintf(ret_text, SUPERVISION_TEXT_BYTES, "RELOADING=1\nMONOTONIC_USEC=%" PRIu64 "\n",
-                            now_mono_ns / US);
+    snprintf(supervision->text, SUPERVISION_TEXT_BYTES, "RELOADING=1\nMONOTONIC_USEC=%" PRIu64 "\n", now_mono_ns / US);
 }
 
-size_t supervision_reloaded(struct supervision *supervision, uint64_t interval_ns,
-                            char ret_text[SUPERVISION_TEXT_BYTES])
+void supervision_reloaded(struct supervision *supervision, uint64_t interval_ns)
 {
-    begin(supervision, interval_ns, ret_text);
-    return strlen(ret_text);
+    begin(supervision, interval_ns);
 }
 
-size_t supervision_stopping(char ret_text[SUPERVISION_TEXT_BYTES])
+void supervision_stopping(struct supervision *supervision)
 {
-    return (size_t)snprintf(ret_text, SUPERVISION_TEXT_BYTES, "STOPPING=1\n");
+    snprintf(supervision->text, SUPERVISION_TEXT_BYTES, "STOPPING=1\n");
 }

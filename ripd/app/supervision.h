@@ -31,6 +31,7 @@ struct supervision {
     uint64_t status_mono_ns;
     uint64_t status_stall_count;
     char status[SUPERVISION_STATUS_BYTES]; /* as sent */
+    char text[SUPERVISION_TEXT_BYTES];     /* what is to be sent, lines; "" = nothing */
     bool ready;
 };
 
@@ -45,14 +46,11 @@ struct supervision_scan {
 
 void supervision_init(struct supervision *supervision, uint64_t watchdog_ns);
 
-/* Texts are lines, terminated; the functions return their length. 0: there is nothing to send. */
-size_t supervision_scanned(struct supervision *supervision, uint64_t now_mono_ns, const struct supervision_scan *scan,
-                           char ret_text[SUPERVISION_TEXT_BYTES]);
+/* Each puts what is to be sent into supervision->text. */
+void supervision_scanned(struct supervision *supervision, uint64_t now_mono_ns, const struct supervision_scan *scan);
 /* A reload begins, and has ended; scans are interval_ns apart from then on. */
-size_t supervision_reloading(struct supervision *supervision, uint64_t now_mono_ns,
-                             char ret_text[SUPERVISION_TEXT_BYTES]);
-size_t supervision_reloaded(struct supervision *supervision, uint64_t interval_ns,
-                            char ret_text[SUPERVISION_TEXT_BYTES]);
-size_t supervision_stopping(char ret_text[SUPERVISION_TEXT_BYTES]);
+void supervision_reloading(struct supervision *supervision, uint64_t now_mono_ns);
+void supervision_reloaded(struct supervision *supervision, uint64_t interval_ns);
+void supervision_stopping(struct supervision *supervision);
 
 #endif

@@ -14,18 +14,11 @@ static struct supervision_scan usual(void)
         .stall_count = 3, .id_count = 1204, .ring_count = 4, .duration_ns = 400 * 1000, .interval_ns = SECOND_NS};
 }
 
-static void assert_text(size_t length, const char *text, const char *expected)
-{
-    assert_string_equal(text, expected);
-    assert_int_equal(length, strlen(expected));
-}
-
 static void assert_scan(struct supervision *supervision, uint64_t now_ns, const struct supervision_scan *scan,
                         const char *expected)
 {
-    char text[SUPERVISION_TEXT_BYTES] = "";
-
-    assert_text(supervision_scanned(supervision, now_ns, scan, text), text, expected);
+    supervision_scanned(supervision, now_ns, scan);
+    assert_string_equal(supervision->text, expected);
 }
 
 TEST(the_first_scan_is_ready)
@@ -48,18 +41,18 @@ TEST(pings_are_not_more_than_needed)
 {
     struct supervision_scan scan = usual();
     struct supervision supervision;
-    char text[SUPERVISION_TEXT_BYTES];
     size_t count = 0;
 
     supervision_init(&supervision, 30 * SECOND_NS);
-    for (uint64_t now_ns = SECOND_NS; now_ns <= 300 * SECOND_NS; now_ns += 50 * MS)
-        if (supervision_scanned(&supervision, now_ns, &scan, text) != 0)
-            count += strstr(text, "WATCHDOG=1\n") != NULL;
+    for (uint64_t now_ns = SECOND_NS; now_ns <= 300 * SECOND_NS; now_ns += 50 * MS) {
+        supervision_scanned(&supervision, now_ns, &scan);
+        count += strstr(supervision.text, "WATCHDOG=1\n") != NULL;
+    }
     assert_in_range(count, 79, 81);
     supervision_init(&supervision, 3 * SECOND_NS); /* as short as can be: with every scan */
     for (uint64_t i = 0; i < 10; i++) {
-        assert_true(supervision_scanned(&supervision, i * SECOND_NS, &scan, text) != 0);
-        assert_non_null(strstr(text, "WATCHDOG=1\n"));
+        supervision_scanned(&supervision, i * SECOND_NS, &scan);
+        assert_non_null(strstr(supervision.text, "WATCHDOG=1\n"));
     }
 }
 
@@ -67,7 +60,6 @@ TEST(a_watchdog_that_is_too_short)
 {
     struct supervision_scan scan = usual();
     struct supervision supervision;
-    char text[SUPERVISION_TEXT_BYTES];
 
     supervision_init(&supervision, 3 * SECOND_NS - 1);
     scan.stall_count = 0;
@@ -77,16 +69,19 @@ TEST(a_watchdog_that_is_too_short)
     assert_int_equal(supervision.watchdog_ns, 3 * SECOND_NS);
     assert_scan(&supervision, SECOND_NS, &scan, "WATCHDOG=1\n"); /* once */
     supervision_init(&supervision, 3 * SECOND_NS);
-    supervision_scanned(&supervision, 0, &scan, text);
-    assert_null(strstr(text, "WATCHDOG_USEC"));
-    assert_text(supervision_reloading(&supervision, 123456789, text), text, "RELOADING=1\nMONOTONIC_USEC=123456\n");
-    assert_text(supervision_reloaded(&supervision, 3600 * SECOND_NS, text), text,
-                "READY=1\nWATCHDOG_USEC=10800000000\n");
-    supervision_reloading(&supervision, 0, text); /* and back to what it was */
-    assert_text(supervision_reloaded(&supervision, SECOND_NS, text), text, "READY=1\nWATCHDOG_USEC=3000000\n");
+    supervision_scanned(&supervision, 0, &scan);
+    assert_null(strstr(supervision.text, "WATCHDOG_USEC"));
+    supervision_reloading(&supervision, 123456789);
+    assert_string_equal(supervision.text, "RELOADING=1\nMONOTONIC_USEC=123456\n");
+    supervision_reloaded(&supervision, 3600 * SECOND_NS);
+    assert_string_equal(supervision.text, "READY=1\nWATCHDOG_USEC=10800000000\n");
+    supervision_reloading(&supervision, 0); /* and back to what it was */
+    supervision_reloaded(&supervision, SECOND_NS);
+    assert_string_equal(supervision.text, "READY=1\nWATCHDOG_USEC=3000000\n");
     supervision_init(&supervision, 0);
-    supervision_reloading(&supervision, 0, text);
-    assert_text(supervision_reloaded(&supervision, 3600 * SECOND_NS, text), text, "READY=1\n");
+    supervision_reloading(&supervision, 0);
+    supervision_reloaded(&supervision, 3600 * SECOND_NS);
+    assert_string_equal(supervision.text, "READY=1\n");
 }
 
 TEST(status_is_fresh_but_not_noisy)
@@ -116,14 +111,14 @@ TEST(what_was_not_sent)
 {
     struct supervision_scan scan = usual();
     struct supervision before, after;
-    char first[SUPERVISION_TEXT_BYTES], again[SUPERVISION_TEXT_BYTES];
 
     supervision_init(&before, SECOND_NS);
     after = before;
-    supervision_scanned(&after, 0, &scan, first);
-    supervision_scanned(&before, 0, &scan, again);
-    assert_string_equal(first, again);
-    supervision_reloading(&after, 0, first);
+    supervision_scanned(&after, 0, &scan);
+    supervision_scanned(&before, 0, &scan);
+    assert_string_equal(after.text, before.text);
+    supervision_reloading(&after, 0);
     assert_scan(&after, SECOND_NS, &scan, "READY=1\nWATCHDOG=1\n"); /* the one after the reload got lost */
-    assert_text(supervision_stopping(again), again, "STOPPING=1\n");
+    supervision_stopping(&after);
+    assert_string_equal(after.text, "STOPPING=1\n");
 }
