@@ -808,30 +808,18 @@ static void bound_one(struct latest *latest, int directory, const char *name, co
     snprintf(latest->kept[place].name, sizeof(latest->kept[place].name), "%.*s", NAME_MAX, name);
 }
 
-static bool is_unfinished(const char *name)
-{
-    return strncmp(name, RIP_UNFINISHED_PREFIX, sizeof(RIP_UNFINISHED_PREFIX) - 1) == 0;
-}
-
-/* Of a process that was killed in the middle of making its ring, and has had its time. */
-static void remove_unfinished(int directory, const char *name, const struct timespec *time)
-{
-    if (rip__clock_ns(CLOCK_REALTIME) / 1000000000u > (uint64_t)time->tv_sec + UNFINISHED_MAX_S)
-        unlinkat(directory, name, 0);
-}
-
 static void bound_listed(struct latest *latest, int directory, const char *stem, const char *name)
 {
-    const bool unfinished = is_unfinished(name);
+    const bool unfinished = strncmp(name, RIP_UNFINISHED_PREFIX, sizeof(RIP_UNFINISHED_PREFIX) - 1) == 0;
     struct stat status;
 
     if ((!unfinished && !is_left_behind(name, stem)) || fstatat(directory, name, &status, AT_SYMLINK_NOFOLLOW) != 0 ||
         !S_ISREG(status.st_mode) || status.st_uid != geteuid())
         return;
-    if (unfinished)
-        remove_unfinished(directory, name, &status.st_mtim);
-    else
+    if (!unfinished)
         bound_one(latest, directory, name, &status.st_mtim);
+    else if (rip__clock_ns(CLOCK_REALTIME) / 1000000000u > (uint64_t)status.st_mtim.tv_sec + UNFINISHED_MAX_S)
+        unlinkat(directory, name, 0); /* its process was killed while it made its ring */
 }
 
 /* Without opendir(), whose buffer comes from malloc(): that of the program may not be ready, or be its own. */

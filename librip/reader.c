@@ -229,6 +229,19 @@ static bool texts_fit(const struct rip_view *view)
                                          is_stride(view->script_stride_bytes, sizeof(struct rip_script))));
 }
 
+/* The sums do not wrap: the caller has bounded them. */
+static bool are_apart(const struct section *sections, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        for (size_t j = 0; j < i; j++) {
+            if (sections[i].offset < sections[j].offset + sections[j].bytes &&
+                sections[j].offset < sections[i].offset + sections[i].bytes)
+                return false;
+        }
+    }
+    return true;
+}
+
 /* Limits bound every product below 2^58: nothing here can wrap. */
 static bool sections_fit(const struct rip_view *view, uint64_t header_bytes, uint64_t file_bytes)
 {
@@ -249,13 +262,8 @@ static bool sections_fit(const struct rip_view *view, uint64_t header_bytes, uin
         if (sections[i].offset % RIP_PAGE_BYTES != 0 || sections[i].offset > file_bytes ||
             sections[i].bytes > file_bytes - sections[i].offset)
             return false;
-        for (size_t j = 0; j < i; j++) {
-            if (sections[i].offset < sections[j].offset + sections[j].bytes &&
-                sections[j].offset < sections[i].offset + sections[i].bytes)
-                return false;
-        }
     }
-    return true;
+    return are_apart(sections, section_count);
 }
 
 /* Beyond the file, within what a lock can name, and no byte shared. */
@@ -271,13 +279,8 @@ static bool locks_fit(const struct rip_view *view, uint64_t file_bytes, uint64_t
     for (size_t i = 0; i < range_count; i++) {
         if (ranges[i].offset < file_bytes || ranges[i].offset > (uint64_t)INT64_MAX - RIP_PROCESS_MAX)
             return false;
-        for (size_t j = 0; j < i; j++) {
-            if (ranges[i].offset < ranges[j].offset + ranges[j].bytes &&
-                ranges[j].offset < ranges[i].offset + ranges[i].bytes)
-                return false;
-        }
     }
-    return true;
+    return are_apart(ranges, range_count);
 }
 
 enum rip_status rip_view_open(struct rip_view *ret_view, const void *base, uint64_t size_bytes)

@@ -381,9 +381,8 @@ void rip_deadline_ms(uint32_t ms)
 /* Waits for locks ------------------------------------------------------------------------------------------------- */
 
 #define SECOND_NS UINT64_C(1000000000)
-#define NOT_A_TIME                                                                                                     \
-    (UINT64_C(1) << 63) /* the highest bit: set in what rip_idle() stores, as counts are far from 2^63                 \
-                         */
+/* The highest bit: set in what rip_idle() stores, as counts are far from 2^63. */
+#define NOT_A_TIME (UINT64_C(1) << 63)
 
 static bool is_time(uint64_t idle_mark)
 {

@@ -38,10 +38,9 @@
 
 #define RIP_NO_SLOT UINT32_MAX
 #define RIP_NO_PROCESS UINT32_MAX
-#define RIP_EMBRYO_GRACE_NS                                                                                            \
-    UINT64_C(1000000000)                          /* an unborn embryo is believed this long, whatever its parent does  \
-                                                   */
-#define RIP_EMBRYO_LIMIT_NS UINT64_C(60000000000) /* ... and this long while its parent lives */
+/* An unborn embryo is believed so long whatever its parent does, and so long while its parent lives. */
+#define RIP_EMBRYO_GRACE_NS UINT64_C(1000000000)
+#define RIP_EMBRYO_LIMIT_NS UINT64_C(60000000000)
 #define RIP_SWEEP_INTERVAL_NS UINT64_C(1000000000)
 
 /* The high bits of rip_slot.state say, while it is CLAIMED, which process record claims it. */
