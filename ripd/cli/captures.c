@@ -8,6 +8,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <glob.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,16 +16,15 @@
 
 #include "cli/capture_end.h"
 #include "cli/cli.h"
+#include "cli/filters.h"
 #include "cli/item.h"
 #include "cli/list.h"
 #include "cli/table.h"
-#include "os/file.h"
 #include "record/captures.h"
 #include "util/array.h"
+#include "util/text.h"
 
 #define STATE_DIRECTORY "/var/lib/ripd"
-#define USERS_MAX 65536u
-#define FILES_MAX 65536u
 #define PATH_BYTES 512u
 
 struct settings {
@@ -50,17 +50,10 @@ const struct cli_syntax cli_captures_syntax = {
     CLI_FLAGS(flags),
 };
 
-struct listing {
-    const char *directory;
-    const char *user; /* name of the folder that is read */
-    int descriptor;
-    json_t *captures; /* their documents, each with its "file"; or an object with "file" and "error" */
-};
-
 /* NULL: it cannot be read; *ret_error is why. */
-static json_t *read_document(int directory, const char *name, int *ret_error)
+static json_t *read_document(const char *path, int *ret_error)
 {
-    int descriptor = openat(directory, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    int descriptor = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     struct capture capture;
     json_t *document;
 
@@ -75,63 +68,36 @@ static json_t *read_document(int directory, const char *name, int *ret_error)
     return document;
 }
 
-static int add_file(void *context, const char *name)
+/* Its document with "file"; or an object with "error" and "file". */
+static json_t *read_capture(const char *path)
 {
-    struct listing *listing = context;
-    const size_t length = strlen(name), suffix_length = strlen(CAPTURES_SUFFIX);
-    char path[PATH_BYTES];
-    json_t *document;
     int error;
+    json_t *document = read_document(path, &error);
 
-    if (length <= suffix_length || strcmp(name + length - suffix_length, CAPTURES_SUFFIX) != 0)
-        return 0;
-    snprintf(path, PATH_BYTES, "%s/" CAPTURES_FOLDER "/%s/%s", listing->directory, listing->user, name);
-    document = read_document(listing->descriptor, name, &error);
     if (document == NULL)
         document = json_pack("{s:s}", "error", capture_error_text(error));
     json_object_set_new(document, "file", json_string(path));
-    return json_array_append_new(listing->captures, document) == 0 ? 0 : -ENOMEM;
+    return document;
 }
 
-static int read_user(struct listing *listing, const char *name)
+/*
+ * The paths of the captures: of all users, or of this one where the folders of others may not be listed. 0; -errno: the
+ * directory cannot be read, and neither can the user's own folder.
+ */
+static int find_captures(const char *state_directory, glob_t *ret_paths)
 {
-    char path[PATH_BYTES];
-    int result;
+    char folder[PATH_BYTES], pattern[2 * PATH_BYTES];
+    bool all;
 
-    snprintf(path, sizeof(path), "%s/" CAPTURES_FOLDER "/%s", listing->directory, name);
-    listing->user = name;
-    listing->descriptor = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    if (listing->descriptor < 0)
-        return -errno;
-    result = file_list(listing->descriptor, FILES_MAX, add_file, listing);
-    close(listing->descriptor);
-    return result == -EOVERFLOW ? 0 : result;
-}
-
-/* For file_list(). */
-static int add_user(void *context, const char *name)
-{
-    return read_user(context, name) == -ENOMEM ? -ENOMEM : 0; /* another user's folder is passed over */
-}
-
-/* 0; -errno: the directory cannot be read, and neither can the user's own folder. */
-static int read_captures(struct listing *listing)
-{
-    char path[PATH_BYTES], own[16];
-    int directory, result;
-
-    snprintf(path, sizeof(path), "%s/" CAPTURES_FOLDER, listing->directory);
-    directory = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (directory < 0 && errno == EACCES) { /* others' folders are not listed */
-        snprintf(own, sizeof(own), "%u", getuid());
-        result = read_user(listing, own);
-        return result == -ENOENT ? 0 : result;
-    }
-    if (directory < 0)
-        return errno == ENOENT && access(listing->directory, F_OK) == 0 ? 0 : -errno;
-    result = file_list(directory, USERS_MAX, add_user, listing);
-    close(directory);
-    return result;
+    snprintf(folder, sizeof(folder), "%s/" CAPTURES_FOLDER, state_directory);
+    all = access(folder, R_OK | X_OK) == 0;
+    if (!all && errno == EACCES)
+        text_append(folder, sizeof(folder), "/%u", getuid());
+    if (access(folder, R_OK | X_OK) != 0)
+        return errno == ENOENT && access(state_directory, F_OK) == 0 ? 0 : -errno;
+    filters_quote(pattern, sizeof(pattern), folder);
+    text_append(pattern, sizeof(pattern), "%s/*" CAPTURES_SUFFIX, all ? "/*" : "");
+    return glob(pattern, GLOB_NOSORT, NULL, ret_paths) == GLOB_NOSPACE ? -ENOMEM : 0;
 }
 
 static const char *text_of(const json_t *capture, const char *key)
@@ -200,18 +166,21 @@ static bool print_captures(const json_t *captures, bool json)
 int cli_captures(int argc, char **argv)
 {
     struct settings settings = {.state_dir = STATE_DIRECTORY};
-    struct listing listing = {.captures = json_array()};
+    json_t *captures = json_array();
+    glob_t paths = {.gl_pathc = 0};
     int status, result;
 
     if (!cli_parse_words(&cli_captures_syntax, argc, argv, &settings, NULL, 0, NULL, &status))
         return status;
-    listing.directory = settings.state_dir;
-    result = read_captures(&listing);
+    result = find_captures(settings.state_dir, &paths);
     if (result != 0)
         return cli_fail(CLI_UNREACHABLE, "%s: %s; --state-dir names that of ripd", settings.state_dir,
                         strerror(-result));
-    capture_add_cores(listing.captures);
-    status = print_captures(listing.captures, settings.json) ? CLI_OK : CLI_UNREACHABLE;
-    json_decref(listing.captures);
+    for (size_t i = 0; i < paths.gl_pathc; i++)
+        json_array_append_new(captures, read_capture(paths.gl_pathv[i]));
+    capture_add_cores(captures);
+    status = print_captures(captures, settings.json) ? CLI_OK : CLI_UNREACHABLE;
+    json_decref(captures);
+    globfree(&paths);
     return status;
 }
