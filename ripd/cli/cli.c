@@ -157,55 +157,39 @@ static int take_flag(const struct cli_syntax *syntax, int argc, char **argv, voi
                     syntax->name);
 }
 
-/* Reads the flags from argv[*next] on. *ret_ended: a "--" came after them. False: as for cli_parse_words(). */
-static bool take_flags(const struct cli_syntax *syntax, int argc, char **argv, void *settings, int *next,
-                       bool *ret_ended, int *ret_status)
+bool cli_parse_words(const struct cli_syntax *syntax, int argc, char **argv, void *settings, const char **words,
+                     size_t words_max, size_t *ret_count, int *ret_status)
 {
-    while (*next < argc && argv[*next][0] == '-') {
-        int taken;
+    bool ended = false; /* by a "--" */
+    size_t count = 0;
+    int next = 1;
 
-        if (strcmp(argv[*next], "--") == 0) {
-            *ret_ended = true;
-            (*next)++;
-            break;
-        }
-        if (strcmp(argv[*next], "--help") == 0 || strcmp(argv[*next], "-h") == 0) {
+    while (next < argc && (words_max != CLI_STOPS || (!ended && argv[next][0] == '-'))) {
+        const char *word = argv[next];
+        bool is_flag = !ended && word[0] == '-';
+        int taken = 1;
+
+        if (is_flag && strcmp(word, "--") == 0) {
+            ended = true;
+        } else if (is_flag && (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0)) {
             print_help(syntax);
             *ret_status = CLI_OK;
             return false;
+        } else if (is_flag) {
+            taken = take_flag(syntax, argc - next, argv + next, settings);
+        } else if (count < words_max) {
+            words[count++] = word;
+        } else {
+            taken = cli_fail(0, "%.100s: unexpected word; `rip %s --help` shows what it takes", word, syntax->name);
         }
-        taken = take_flag(syntax, argc - *next, argv + *next, settings);
         if (taken == 0) {
             *ret_status = CLI_USAGE;
             return false;
         }
-        *next += taken;
-    }
-    return true;
-}
-
-bool cli_parse_words(const struct cli_syntax *syntax, int argc, char **argv, void *settings, const char **words,
-                     size_t words_max, size_t *ret_count, int *ret_status)
-{
-    bool ended = false;
-    size_t count = 0;
-    int next = 1;
-
-    for (;;) {
-        if (!ended && !take_flags(syntax, argc, argv, settings, &next, &ended, ret_status))
-            return false;
-        if (words_max == CLI_STOPS)
-            count = (size_t)next;
-        if (next == argc || words_max == CLI_STOPS)
-            break;
-        if (count == words_max) {
-            *ret_status = CLI_USAGE;
-            return cli_error("%.100s: unexpected word; `rip %s --help` shows what it takes", argv[next], syntax->name);
-        }
-        words[count++] = argv[next++];
+        next += taken;
     }
     if (ret_count != NULL)
-        *ret_count = count;
+        *ret_count = words_max == CLI_STOPS ? (size_t)next : count;
     return true;
 }
 

@@ -171,11 +171,10 @@ bool item_target(char *target, size_t size, const json_t *item, long long id)
 
 bool item_same_id(const json_t *a, const json_t *b)
 {
-    const char *ring = item_text(a, "ring"), *other = item_text(b, "ring");
-    const json_t *id = json_object_get(a, "id"), *other_id = json_object_get(b, "id");
+    const json_t *id = json_object_get(a, "id");
 
-    return ring != NULL && other != NULL && strcmp(ring, other) == 0 && json_is_integer(id) &&
-           json_is_integer(other_id) && json_integer_value(id) == json_integer_value(other_id);
+    return json_is_integer(id) && json_equal(id, json_object_get(b, "id")) &&
+           json_equal(json_object_get(a, "ring"), json_object_get(b, "ring"));
 }
 
 /* A holder of a lock: an id by its name, another thread by its number. */
