@@ -13,9 +13,9 @@
 
 #include "cli/cli.h"
 #include "cli/filters.h"
-#include "cli/frame.h"
 #include "cli/hosts.h"
 #include "cli/item.h"
+#include "cli/list.h"
 #include "cli/table.h"
 #include "util/array.h"
 

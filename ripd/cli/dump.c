@@ -207,9 +207,8 @@ static void show_head(const struct dump *dump, struct report *report)
         report_title(report, &cell);
         if (dump->source != RIP_SESSION_RECORDING)
             return;
-        table_cell_format(&cell, "%" PRIu64 " recorded, %" PRIu64 " overwritten before", dump->recorded_count,
-                          dump->overwritten_count);
-        report_field(report, "snaps", &cell);
+        report_text(report, "snaps", "%" PRIu64 " recorded, %" PRIu64 " overwritten before", dump->recorded_count,
+                    dump->overwritten_count);
         return;
     }
     capture_format_end(dump->document, how, sizeof(how));
@@ -220,10 +219,9 @@ static void show_head(const struct dump *dump, struct report *report)
     report_member(report, "ring", dump->document, "ring");
     report_member(report, "exe", json_object_get(dump->document, "process"), "exe");
     report_member(report, "command", json_object_get(dump->document, "process"), "cmdline");
-    if (json_object_get(dump->document, "core") != NULL) {
-        table_cell_format(&cell, "coredumpctl info %lld", item_number(json_object_get(dump->document, "core"), "pid"));
-        report_field(report, "core", &cell);
-    }
+    if (json_object_get(dump->document, "core") != NULL)
+        report_text(report, "core", "coredumpctl info %lld",
+                    item_number(json_object_get(dump->document, "core"), "pid"));
 }
 
 /* A line an incident, and how many waited for it. */

@@ -35,7 +35,6 @@
 #include "cli/event_id.h"
 #include "cli/event_stream.h"
 #include "cli/filters.h"
-#include "cli/frame.h"
 #include "cli/hosts.h"
 #include "cli/item.h"
 #include "cli/list.h"

@@ -13,7 +13,6 @@
 #include "cases/query.h"
 #include "cli/cli.h"
 #include "cli/filters.h"
-#include "cli/frame.h"
 #include "cli/hosts.h"
 #include "cli/item.h"
 #include "cli/list.h"

@@ -2,6 +2,7 @@
 /* report.c - see report.h. Prints on the stream of the report. */
 #include "cli/report.h"
 
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -84,6 +85,18 @@ void report_field(struct report *report, const char *name, const struct table_ce
         fprintf(report->stream, "  %-*s ", NAME_COLUMNS, name);
     print_text(report, text);
     fputc('\n', report->stream);
+}
+
+void report_text(struct report *report, const char *name, const char *format, ...)
+{
+    struct table_cell cell = {.text = cell.made};
+    va_list arguments;
+
+    va_start(arguments, format);
+    vsnprintf(cell.made, sizeof(cell.made), format, arguments);
+    va_end(arguments);
+    cell.bytes = strlen(cell.made);
+    report_field(report, name, &cell);
 }
 
 void report_member(struct report *report, const char *name, const json_t *object, const char *key)

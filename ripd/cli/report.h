@@ -33,7 +33,9 @@ void report_title(struct report *report, const struct table_cell *text);
 void report_section(struct report *report, const char *words);
 /* A line "name: text". Nothing if the cell is "-". */
 void report_field(struct report *report, const char *name, const struct table_cell *text);
-/* The same of a member of an object; and of several. */
+/* The same of a text; and of a member of an object; and of several. */
+__attribute__((format(printf, 3, 4))) void report_text(struct report *report, const char *name, const char *format,
+                                                       ...);
 void report_member(struct report *report, const char *name, const json_t *object, const char *key);
 struct report_member {
     const char *name;

@@ -17,7 +17,6 @@
 #include "cases/query.h"
 #include "cli/cli.h"
 #include "cli/filters.h"
-#include "cli/frame.h"
 #include "cli/hosts.h"
 #include "cli/incidents.h"
 #include "cli/item.h"
@@ -409,10 +408,8 @@ static void show_process(struct report *report, const json_t *item)
     item_fill_process(&cell, item);
     report_field(report, "process", &cell);
     report_members(report, process, members, ARRAY_COUNT(members));
-    if (json_is_false(json_object_get(process, "attested")) && !item_is(item, "state", "dead")) {
-        table_cell_format(&cell, "no: its pid is what the ring claims");
-        report_field(report, "attested", &cell);
-    }
+    if (json_is_false(json_object_get(process, "attested")) && !item_is(item, "state", "dead"))
+        report_text(report, "attested", "no: its pid is what the ring claims");
 }
 
 static void show_times(struct report *report, const json_t *item)
@@ -450,13 +447,11 @@ static void show_share(struct report *report, const json_t *kernel)
 {
     long long window_ms = item_number(kernel, "window_ms");
     long long cpu_ms = item_number(kernel, "cpu_ms"), wait_ms = item_number(kernel, "wait_ms");
-    struct table_cell cell;
 
     if (window_ms <= 0)
         return;
-    table_cell_format(&cell, "%lld ms on a processor and %lld ms ready for one, of %lld ms",
-                      cpu_ms != ITEM_UNKNOWN ? cpu_ms : 0, wait_ms != ITEM_UNKNOWN ? wait_ms : 0, window_ms);
-    report_field(report, "used", &cell);
+    report_text(report, "used", "%lld ms on a processor and %lld ms ready for one, of %lld ms",
+                cpu_ms != ITEM_UNKNOWN ? cpu_ms : 0, wait_ms != ITEM_UNKNOWN ? wait_ms : 0, window_ms);
 }
 
 static void show_kernel(struct report *report, const json_t *kernel)
@@ -470,22 +465,17 @@ static void show_kernel(struct report *report, const json_t *kernel)
         return;
     report_section(report, "kernel");
     report_members(report, kernel, members, ARRAY_COUNT(members));
-    if (json_is_object(holder)) {
-        table_cell_format(&cell, "%s[%lld]", item_text(holder, "comm") != NULL ? item_text(holder, "comm") : "",
-                          item_number(holder, "pid"));
-        report_field(report, "holder", &cell);
-    }
+    if (json_is_object(holder))
+        report_text(report, "holder", "%s[%lld]", item_text(holder, "comm") != NULL ? item_text(holder, "comm") : "",
+                    item_number(holder, "pid"));
     item_fill_duration(&cell, item_number(kernel, "asked_ms"));
     report_field(report, "asked for", &cell);
     report_member(report, "wchan", kernel, "wchan");
     report_member(report, "mode", kernel, "mode");
     show_share(report, kernel);
-    for (size_t i = 0; i < json_array_size(denied); i++) {
-        table_cell_format(&cell, "%s",
-                          json_is_string(json_array_get(denied, i)) ? json_string_value(json_array_get(denied, i))
-                                                                    : "-");
-        report_field(report, "denied", &cell);
-    }
+    for (size_t i = 0; i < json_array_size(denied); i++)
+        report_text(report, "denied", "%s",
+                    json_is_string(json_array_get(denied, i)) ? json_string_value(json_array_get(denied, i)) : "-");
 }
 
 static void show_trail(struct report *report, const json_t *trail)
@@ -531,20 +521,16 @@ void show_item(struct report *report, struct hosts *hosts, size_t host, const js
 
     item_fill_sentence(&cell, item);
     report_title(report, &cell);
-    if (hosts_named(hosts)) {
-        table_cell_format(&cell, "%s", hosts_name(hosts, host));
-        report_field(report, "host", &cell);
-    }
+    if (hosts_named(hosts))
+        report_text(report, "host", "%s", hosts_name(hosts, host));
     report_members(report, item, members, ARRAY_COUNT(members));
     show_process(report, item);
     show_times(report, item);
     show_last(report, json_object_get(item, "last"));
     item_fill_where(&cell, location, 0);
     report_field(report, "where", &cell);
-    if (module != NULL && offset != NULL) {
-        table_cell_format(&cell, "%s+%s", module, offset);
-        report_field(report, "offset", &cell);
-    }
+    if (module != NULL && offset != NULL)
+        report_text(report, "offset", "%s+%s", module, offset);
     report_member(report, "build id", location, "build_id");
     show_frames(report, "inlined", json_object_get(location, "inlined"));
     show_frames(report, "inlined in", json_object_get(location, "inlined_into"));
@@ -572,7 +558,6 @@ static void show_threads(struct report *report, const json_t *document, bool all
 static void show_counts(struct report *report, const json_t *document)
 {
     char text[256] = "";
-    struct table_cell cell;
 
     for (int i = 0; i < ID_STATE_COUNT; i++) {
         const char *state = id_state_name((enum id_state)i);
@@ -581,8 +566,7 @@ static void show_counts(struct report *report, const json_t *document)
             text_append(text, sizeof(text), "%s%lld %s", text[0] != '\0' ? ", " : "", frame_count(document, state),
                         state);
     }
-    table_cell_format(&cell, "%s", text[0] != '\0' ? text : "-");
-    report_field(report, "ids", &cell);
+    report_text(report, "ids", "%s", text[0] != '\0' ? text : "-");
 }
 
 static void show_incidents(struct report *report, struct hosts *hosts, size_t host, const json_t *stalls)
@@ -598,10 +582,8 @@ static void show_incidents(struct report *report, struct hosts *hosts, size_t ho
         item_fill_sentence(&cell, incidents[i].shown);
         report_section(report, "stalled");
         report_line(report, &cell);
-        if (incidents[i].waiting_count != 0) {
-            table_cell_format(&cell, "%zu", incidents[i].waiting_count);
-            report_field(report, incidents[i].is_root ? "wait for it" : "wait", &cell);
-        }
+        if (incidents[i].waiting_count != 0)
+            report_text(report, incidents[i].is_root ? "wait for it" : "wait", "%zu", incidents[i].waiting_count);
         lock_tree_chain(report, hosts, host, stalls, incidents[i].shown);
         lock_tree_held_up(report, stalls, &incidents[i]);
     }
@@ -642,10 +624,8 @@ static void show_group(struct report *report, struct hosts *hosts, size_t host, 
         stalls = hosts_get_one(hosts, host, target, "ripd/stalls/1");
     table_cell_format(&cell, "%s %s", choice->parameter, choice->value);
     report_title(report, &cell);
-    if (hosts_named(hosts)) {
-        table_cell_format(&cell, "%s", hosts_name(hosts, host));
-        report_field(report, "host", &cell);
-    }
+    if (hosts_named(hosts))
+        report_text(report, "host", "%s", hosts_name(hosts, host));
     if (are_of_one_ring(json_object_get(threads, "threads")))
         report_member(report, "ring", first, "ring");
     if (are_of_one(json_object_get(threads, "threads")))

@@ -14,7 +14,6 @@
 
 #include "cli/cli.h"
 #include "cli/filters.h"
-#include "cli/frame.h"
 #include "cli/hosts.h"
 #include "cli/incidents.h"
 #include "cli/item.h"

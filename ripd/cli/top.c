@@ -27,9 +27,9 @@
 #include <unistd.h>
 
 #include "cli/cli.h"
-#include "cli/frame.h"
 #include "cli/hosts.h"
 #include "cli/item.h"
+#include "cli/list.h"
 #include "cli/report.h"
 #include "cli/show.h"
 #include "cli/table.h"
