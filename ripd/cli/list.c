@@ -7,6 +7,7 @@
 #include "cli/item.h"
 
 #define LATE_INTERVALS 3
+#define WIDE_COLUMNS 120u /* of a terminal with room for two parts of a path */
 
 void list_init(struct list *list, const struct hosts *hosts, bool json, const struct table_column *columns,
                size_t count, bool rows_known)
@@ -73,7 +74,12 @@ void list_print(struct list *list, const void *rows, size_t row_bytes, size_t co
 
 void list_fill_where(struct table_cell *cell, const struct list_row *row, const struct table *table)
 {
-    item_fill_where(cell, json_object_get(row->item, "location"), text_path_parts(&table->style));
+    const unsigned columns = table->style.columns;
+
+    item_fill_where(cell, json_object_get(row->item, "location"),
+                    columns == TEXT_ANY_COLUMNS ? 0
+                    : columns < WIDE_COLUMNS    ? 1
+                                                : 2);
 }
 
 void list_fill_duration(struct table_cell *cell, const json_t *ms)

@@ -590,45 +590,32 @@ static void show_incidents(struct report *report, struct hosts *hosts, size_t ho
     free(incidents);
 }
 
-/* Whether all are of one ring: a pattern may name several. */
-static bool are_of_one_ring(const json_t *threads)
-{
-    const json_t *first = json_object_get(json_array_get(threads, 0), "ring");
-    size_t i;
-    json_t *item;
-
-    json_array_foreach(threads, i, item) if (!json_equal(json_object_get(item, "ring"), first)) return false;
-    return true;
-}
-
-/* Whether all are of one process. */
-static bool are_of_one(const json_t *threads)
-{
-    long long pid = item_number(json_object_get(json_array_get(threads, 0), "process"), "pid");
-    size_t i;
-    json_t *item;
-
-    json_array_foreach(threads, i, item) if (item_number(json_object_get(item, "process"), "pid") != pid) return false;
-    return pid != ITEM_UNKNOWN;
-}
-
 static void show_group(struct report *report, struct hosts *hosts, size_t host, const struct choice *choice,
                        const json_t *threads, bool all)
 {
-    const json_t *first = json_array_get(json_object_get(threads, "threads"), 0);
+    const json_t *list = json_object_get(threads, "threads"), *first = json_array_get(list, 0);
+    const json_t *ring = json_object_get(first, "ring"),
+                 *pid = json_object_get(json_object_get(first, "process"), "pid");
+    bool of_one_ring = true, of_one_process = json_is_integer(pid); /* a pattern may name several */
     char target[TARGET_BYTES] = "/stalls?trail=0&limit=" THREADS_ASKED;
     struct table_cell cell;
-    json_t *stalls = NULL;
+    json_t *stalls = NULL, *item;
+    size_t i;
 
+    json_array_foreach(list, i, item)
+    {
+        of_one_ring = of_one_ring && json_equal(json_object_get(item, "ring"), ring);
+        of_one_process = of_one_process && json_equal(json_object_get(json_object_get(item, "process"), "pid"), pid);
+    }
     if (client_target_add(target, sizeof(target), choice->parameter, choice->value) == 0)
         stalls = hosts_get_one(hosts, host, target, "ripd/stalls/1");
     table_cell_format(&cell, "%s %s", choice->parameter, choice->value);
     report_title(report, &cell);
     if (hosts_named(hosts))
         report_text(report, "host", "%s", hosts_name(hosts, host));
-    if (are_of_one_ring(json_object_get(threads, "threads")))
+    if (of_one_ring)
         report_member(report, "ring", first, "ring");
-    if (are_of_one(json_object_get(threads, "threads")))
+    if (of_one_process)
         show_process(report, first);
     show_counts(report, threads);
     show_incidents(report, hosts, host, json_object_get(stalls, "stalls"));

@@ -20,7 +20,6 @@
 #define REPLACEMENT "\xef\xbf\xbd"
 #define COLUMNS_DEFAULT 80u
 #define ROWS_DEFAULT 24u
-#define WIDE_COLUMNS 120u
 
 struct text_style text_style_of_output(void)
 {
@@ -38,11 +37,6 @@ struct text_style text_style_of_output(void)
     style.columns = size.ws_col != 0 ? size.ws_col : COLUMNS_DEFAULT;
     style.rows = size.ws_row != 0 ? size.ws_row : ROWS_DEFAULT;
     return style;
-}
-
-unsigned text_path_parts(const struct text_style *style)
-{
-    return style->columns == TEXT_ANY_COLUMNS ? 0 : style->columns < WIDE_COLUMNS ? 1 : 2;
 }
 
 /* Ranges of characters that cannot be seen, beside those that act: text_is_control(). */

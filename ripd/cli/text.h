@@ -25,9 +25,6 @@ struct text_style {
 /* How to write to standard output, from the locale, the terminal, NO_COLOR and TERM. */
 struct text_style text_style_of_output(void);
 
-/* How many parts of a path there is room for, counted from its end; 0: all. */
-unsigned text_path_parts(const struct text_style *style);
-
 /*
  * Writes text (UTF-8; other bytes are replaced) in at most columns_max columns, terminated, into ret_text. Returns the
  * columns taken.

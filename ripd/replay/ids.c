@@ -201,12 +201,6 @@ static int take_module(struct replay_ring *ring, const struct rip_event_module *
     return 0;
 }
 
-static void take_death(struct replay_ring *ring, uint32_t index)
-{
-    if (index < ring->process_count)
-        ring->processes[index].dead = true;
-}
-
 /* Ids -------------------------------------------------------------------------------------------------------------- */
 
 size_t replay_ring_find(const struct replay_ring *ring, uint32_t slot, uint32_t generation)
@@ -332,10 +326,11 @@ static void take_note(struct replay_ring *ring, const struct rip_event *event)
 
 static void remove_id(struct replay_ring *ring, size_t at)
 {
+    size_t id_count = ring->count;
+
     free(ring->ids[at]);
-    ring->count--;
-    memmove(&ring->samples[at], &ring->samples[at + 1], (ring->count - at) * sizeof(*ring->samples));
-    memmove(&ring->ids[at], &ring->ids[at + 1], (ring->count - at) * sizeof(struct replay_id *));
+    ARRAY_CLOSE(ring->ids, id_count, at);
+    ARRAY_CLOSE(ring->samples, ring->count, at);
 }
 
 static void take_exit(struct replay_ring *ring, const struct rip_event *event)
@@ -391,7 +386,8 @@ int replay_ids_take(struct replay_ids *ids, const struct rip_event *event)
     case RIP_EVENT_SCRIPT:
         return take_script(ring, event->as.script);
     case RIP_EVENT_DEATH:
-        take_death(ring, event->as.death.process);
+        if (event->as.death.process < ring->process_count)
+            ring->processes[event->as.death.process].dead = true;
         return 0;
     case RIP_EVENT_REGISTER:
     case RIP_EVENT_STATE:

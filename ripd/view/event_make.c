@@ -15,19 +15,10 @@ static char *copy_or_null(const char *text)
     return text != NULL ? strdup(text) : NULL;
 }
 
-/* What its place is called, as far as that is known by now. */
-static void fill_names(struct event *event, const struct module_facts *module)
-{
-    const struct symbol_frame frame = module_place(module, event->offset);
-
-    event->function = copy_or_null(frame.function);
-    event->file = copy_or_null(frame.file);
-    event->line = frame.line;
-}
-
 static void fill_subject(struct event *event, const struct item *item)
 {
-    const struct module_facts *module;
+    const struct module_facts *module = item_module(item, &event->offset);
+    const struct symbol_frame frame = module_place(module, event->offset); /* as far as that is known by now */
 
     event->id = item->id;
     event->tid = item->tid;
@@ -43,11 +34,10 @@ static void fill_subject(struct event *event, const struct item *item)
         event->unit = copy_or_null(item->process->origin->unit);
         event->container = copy_or_null(item->process->origin->container);
     }
-    module = item_module(item, &event->offset);
-    if (module == NULL)
-        return;
-    fill_names(event, module);
-    event->module = module->is_scripts ? NULL : strdup(module->name);
+    event->function = copy_or_null(frame.function);
+    event->file = copy_or_null(frame.file);
+    event->line = frame.line;
+    event->module = module != NULL && !module->is_scripts ? strdup(module->name) : NULL;
     if (event->module == NULL)
         event->offset = 0;
 }

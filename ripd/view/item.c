@@ -279,26 +279,16 @@ void item_write_verdict(struct json_writer *writer, const struct sighting *sight
     json_ms(writer, "threshold_ms", sighting->threshold_ns);
 }
 
-static void write_name(struct json_writer *writer, const struct item *item)
-{
-    json_bytes(writer, "name", item->name, item->name_bytes);
-}
-
-static const char *source_of(const struct item *item)
-{
-    return item != NULL && item->process != NULL ? process_source(item->process) : NULL;
-}
-
 void item_write_who(struct json_writer *writer, const struct item *item)
 {
     json_name(writer, "ring", item == NULL ? NULL : item->ring_name);
-    json_text(writer, "source", source_of(item));
+    json_text(writer, "source", item != NULL && item->process != NULL ? process_source(item->process) : NULL);
     json_uint(writer, "id", item == NULL ? JSON_UNKNOWN : item->id);
     json_uint(writer, "tid", item == NULL ? JSON_UNKNOWN : json_nonzero(item->tid));
     if (item == NULL)
         json_none(writer, "name");
     else
-        write_name(writer, item);
+        json_bytes(writer, "name", item->name, item->name_bytes);
     if (item == NULL || item->note_bytes == 0)
         json_none(writer, "note");
     else
@@ -341,7 +331,7 @@ static void write_example(struct json_writer *writer, const struct item *item)
     json_name(writer, "ring", item->ring_name);
     json_uint(writer, "id", item->id);
     json_uint(writer, "tid", json_nonzero(item->tid));
-    write_name(writer, item);
+    json_bytes(writer, "name", item->name, item->name_bytes);
     json_close(writer);
 }
 
