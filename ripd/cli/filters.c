@@ -17,7 +17,7 @@
      PARAMETER_MIN_MS | PARAMETER_LIMIT | PARAMETER_SINCE | PARAMETER_KIND | PARAMETER_TRAIL | PARAMETER_GROUP_STALLS)
 
 static const char *const parameters[] = {
-#define X(name, flag, value, parameter, help) parameter,
+#define X(name, parameter, value, help) parameter,
     FILTER_TABLE(X) FILTER_EVENT_TABLE(X)
 #undef X
 };

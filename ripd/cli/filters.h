@@ -15,23 +15,23 @@
 
 #define FILTERS_TARGET_BYTES 4096u
 
-/* Flag, its value, the parameter, help. */
+/* The parameter, which the flag is called after; its value; help. */
 #define FILTER_TABLE(X)                                                                                                \
-    X(RING, "--ring", "RING", "ring", "of this ring")                                                                  \
-    X(PID, "--pid", "PID", "pid", "of this process")                                                                   \
-    X(NAME, "--name", "GLOB", "name", "of ids whose name matches")                                                     \
-    X(UNIT, "--unit", "GLOB", "unit", "of processes of such a systemd unit")                                           \
-    X(CONTAINER, "--container", "GLOB", "container", "of processes of such a container")                               \
-    X(CAUSE, "--cause", "CAUSE", "cause", "of this cause; with a leading '!', of any other")
+    X(RING, "ring", "RING", "of this ring")                                                                            \
+    X(PID, "pid", "PID", "of this process")                                                                            \
+    X(NAME, "name", "GLOB", "of ids whose name matches")                                                               \
+    X(UNIT, "unit", "GLOB", "of processes of such a systemd unit")                                                     \
+    X(CONTAINER, "container", "GLOB", "of processes of such a container")                                              \
+    X(CAUSE, "cause", "CAUSE", "of this cause; with a leading '!', of any other")
 
 /* Those of events alone. */
 #define FILTER_EVENT_TABLE(X)                                                                                          \
-    X(LIMIT, "--limit", "N", "limit", "at most the newest N (default 100, at most 10000); not with --follow")          \
-    X(SINCE, "--since", "TIME", "since", "since then, or for so long: 2026-11-20T09:00:00Z, 10m; not with --follow")   \
-    X(KIND, "--kind", "KIND", "kind", "begin or end")
+    X(LIMIT, "limit", "N", "at most the newest N (default 100, at most 10000); not with --follow")                     \
+    X(SINCE, "since", "TIME", "since then, or for so long: 2026-11-20T09:00:00Z, 10m; not with --follow")              \
+    X(KIND, "kind", "KIND", "begin or end")
 
 enum filter {
-#define X(name, flag, value, parameter, help) FILTER_##name,
+#define X(name, parameter, value, help) FILTER_##name,
     FILTER_TABLE(X) FILTER_EVENT_TABLE(X)
 #undef X
         FILTER_COUNT
@@ -44,8 +44,8 @@ struct filters {
 };
 
 /* Rows of a table of flags, for settings with a member `filters`. */
-#define FILTER_ROW(name, flag, value, parameter, help)                                                                 \
-    CLI_FLAG(flag, value, CLI_TEXT, filters.values[FILTER_##name], help),
+#define FILTER_ROW(name, parameter, value, help)                                                                       \
+    CLI_FLAG("--" parameter, value, CLI_TEXT, filters.values[FILTER_##name], help),
 #define FILTERS_FLAGS                                                                                                  \
     FILTER_TABLE(FILTER_ROW)                                                                                           \
     CLI_BETWEEN("--min", "DUR", CLI_DURATION, filters.min_ns, 0, DURATION_SETTING_MAX_NS,                              \

@@ -97,16 +97,11 @@ static int make_sets(struct sets *sets, const json_t *stalls)
     return 0;
 }
 
-static bool waits_for_nobody(const json_t *stall)
-{
-    return json_array_size(json_object_get(stall, "waits_for")) == 0;
-}
-
 /* Adds a stall. shown is a member of a deadlock, else the stall that waits for nobody, else the first. */
 static void count_stall(struct incident *incident, const json_t *stall)
 {
     long long ms = item_number(stall, "frozen_for_ms");
-    bool is_root = item_is_deadlocked(stall) || waits_for_nobody(stall);
+    bool is_root = item_is_deadlocked(stall) || json_array_size(json_object_get(stall, "waits_for")) == 0;
 
     if (incident->member_count++ == 0 || (is_root && !incident->is_root)) {
         incident->shown = stall;

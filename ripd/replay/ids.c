@@ -333,14 +333,6 @@ static void remove_id(struct replay_ring *ring, size_t at)
     ARRAY_CLOSE(ring->samples, ring->count, at);
 }
 
-static void take_exit(struct replay_ring *ring, const struct rip_event *event)
-{
-    const size_t at = replay_ring_find(ring, event->slot, event->generation);
-
-    if (at != ring->count)
-        remove_id(ring, at);
-}
-
 static void take_drain(struct replay_ids *ids)
 {
     ids->drain_count++;
@@ -368,6 +360,7 @@ void replay_ids_restart(struct replay_ids *ids)
 int replay_ids_take(struct replay_ids *ids, const struct rip_event *event)
 {
     struct replay_ring *ring = replay_ids_ring(ids, event->ring);
+    size_t at;
 
     if (event->kind == RIP_EVENT_RING)
         return take_ring(ids, event);
@@ -399,7 +392,9 @@ int replay_ids_take(struct replay_ids *ids, const struct rip_event *event)
         take_note(ring, event);
         return 0;
     case RIP_EVENT_EXIT:
-        take_exit(ring, event);
+        at = replay_ring_find(ring, event->slot, event->generation);
+        if (at != ring->count)
+            remove_id(ring, at);
         return 0;
     case RIP_EVENT_TOTALS:
         ring->unseen_count = event->as.totals.unseen_count;

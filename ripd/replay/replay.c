@@ -94,13 +94,6 @@ static int compare_key(const void *key, const void *item)
     return compare_kinds(key, item);
 }
 
-/* After the last one was added. */
-static void recorded_sort(struct recorded *recorded)
-{
-    if (recorded->count != 0)
-        qsort(recorded->entries, recorded->count, sizeof(*recorded->entries), compare_entries);
-}
-
 /* The first entry that is like the key, but for its order; *ret_end is behind the last one. */
 static struct recorded_entry *find_recorded(const struct recorded *recorded, const struct recorded_entry *key,
                                             struct recorded_entry **ret_end)
@@ -384,7 +377,8 @@ static void begin_again(struct replay *replay)
     replay->counts.exact = replay->counts.by_ripd && request->stall_after_ns == 0 && request->rules == NULL;
     replay->counts.first_wall_ns = replay->first.wall_ns;
     replay->counts.last_wall_ns = replay->last.wall_ns;
-    recorded_sort(&replay->recorded);
+    if (replay->recorded.count != 0)
+        qsort(replay->recorded.entries, replay->recorded.count, sizeof(*replay->recorded.entries), compare_entries);
     replay_ids_done(&replay->ids);
     replay->run = 0;
     replay->now = (struct rip_event_drain){.sequence = 0};
