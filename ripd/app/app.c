@@ -174,17 +174,6 @@ static struct snapshot *app_build_snapshot(struct app *app, const struct detecto
     return snapshot;
 }
 
-static void app_count_stuck(struct app *app, const struct detector_update *update)
-{
-    for (size_t i = 0; i < update->suspect_count; i++) {
-        const struct detector_suspect *suspect = &update->suspects[i];
-
-        if (suspect->state == ID_STALLED)
-            health_add_stuck(&app->health, suspect,
-                             registry_is_preloaded(app->registry, suspect->ring, suspect->process));
-    }
-}
-
 /* The last step before a scan is published: what was counted on the way is in its snapshot. */
 static void app_tally(struct app *app, const struct detector_update *update, struct snapshot *snapshot)
 {
@@ -201,7 +190,6 @@ static void app_tally(struct app *app, const struct detector_update *update, str
     health->limit_counts[HEALTH_LIMIT_EPISODES] = cases.suppressed_count;
     health->limit_counts[HEALTH_LIMIT_BELATED] = cases.belated_count;
     health->limit_counts[HEALTH_LIMIT_LOG_LINES] = log_missed_count();
-    app_count_stuck(app, update);
     capturing_count(app->capturing, health);
     recorder_count(app->recorder, health);
     privileges_report(&app->privileges, health);
@@ -259,18 +247,19 @@ static struct detector_suspect *app_sample(struct app *app, uint64_t now_mono_ns
     return detector_suspects(app->detector, ret_count);
 }
 
-/* Rings of programs that do not announce all that their threads wait in. */
-static void app_notice_unseen(struct app *app, const struct detector_update *update)
+/* Counts what the suspects are now. A ring of a program that does not announce all that its threads wait in is marked.
+ */
+static void app_count_suspects(struct app *app, const struct detector_update *update)
 {
-    uint32_t ring = 0;
-
+    health_clear_suspects(&app->health);
     for (size_t i = 0; i < update->suspect_count; i++) {
         const struct detector_suspect *suspect = &update->suspects[i];
+        struct ring *ring = registry_find(app->registry, suspect->ring);
 
-        if (suspect->state == ID_IDLE && suspect->cause == CAUSE_UNSEEN && suspect->ring != ring) {
-            ring = suspect->ring;
-            registry_notice_unseen(app->registry, ring);
-        }
+        if (ring != NULL && suspect->state == ID_IDLE && suspect->cause == CAUSE_UNSEEN)
+            ring->unseen = true;
+        health_add_suspect(&app->health, suspect,
+                           registry_is_preloaded(app->registry, suspect->ring, suspect->process));
     }
 }
 
@@ -279,7 +268,7 @@ static void app_end_cases(struct app *app, const struct detector_update *update,
 {
     const struct waits_source source = {app->registry, app->detector, app->cases, app->work, app->sequence, NULL};
 
-    app_notice_unseen(app, update);
+    app_count_suspects(app, update);
     events_resume(app->events, update); /* on the first scan: episodes that went on meanwhile */
     cases_end(app->cases, update, now_mono_ns);
     cases_note_exits(app->cases, now_wall_ns);

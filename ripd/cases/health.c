@@ -33,33 +33,32 @@ void health_gap_add(struct health *health, uint64_t gap_ns, uint64_t interval_ns
         health->skipped_scan_count += gap_ns / interval_ns - 1;
 }
 
-void health_set_suspects(struct health *health, const struct detector_suspect *suspects, size_t count)
+void health_clear_suspects(struct health *health)
 {
     memset(health->stalls_by_cause, 0, sizeof(health->stalls_by_cause));
     memset(health->longest_ns_by_cause, 0, sizeof(health->longest_ns_by_cause));
     memset(health->stuck_by_cause, 0, sizeof(health->stuck_by_cause));
     memset(health->stuck_longest_ns_by_cause, 0, sizeof(health->stuck_longest_ns_by_cause));
     memset(health->stopped_by_cause, 0, sizeof(health->stopped_by_cause));
-    for (size_t i = 0; i < count; i++) {
-        const struct detector_suspect *suspect = &suspects[i];
-
-        if (suspect->state == ID_STALLED) {
-            health->stalls_by_cause[suspect->cause]++;
-            if (suspect->frozen_for_ns > health->longest_ns_by_cause[suspect->cause])
-                health->longest_ns_by_cause[suspect->cause] = suspect->frozen_for_ns;
-        } else if (suspect->state == ID_STOPPED) {
-            health->stopped_by_cause[suspect->cause]++;
-        }
-    }
 }
 
-void health_add_stuck(struct health *health, const struct detector_suspect *suspect, bool preloaded)
+static void count_one(uint64_t *count, uint64_t *longest_ns, uint64_t ns)
 {
-    if (suspect->state != ID_STALLED || !id_cause_is_certain(suspect->cause, preloaded))
+    (*count)++;
+    *longest_ns = ns > *longest_ns ? ns : *longest_ns;
+}
+
+void health_add_suspect(struct health *health, const struct detector_suspect *suspect, bool preloaded)
+{
+    const enum id_cause cause = suspect->cause;
+
+    if (suspect->state == ID_STOPPED)
+        health->stopped_by_cause[cause]++;
+    if (suspect->state != ID_STALLED)
         return;
-    health->stuck_by_cause[suspect->cause]++;
-    if (suspect->frozen_for_ns > health->stuck_longest_ns_by_cause[suspect->cause])
-        health->stuck_longest_ns_by_cause[suspect->cause] = suspect->frozen_for_ns;
+    count_one(&health->stalls_by_cause[cause], &health->longest_ns_by_cause[cause], suspect->frozen_for_ns);
+    if (id_cause_is_certain(cause, preloaded))
+        count_one(&health->stuck_by_cause[cause], &health->stuck_longest_ns_by_cause[cause], suspect->frozen_for_ns);
 }
 
 void health_add_incident(struct health *health, enum id_cause cause, bool preloaded)
@@ -74,7 +73,6 @@ void health_add_scan(struct health *health, const struct snapshot *before, const
     if (before != NULL)
         health_gap_add(health, snapshot->scanned_mono_ns - before->scanned_mono_ns, before->interval_ns);
     health_scan_add(health, snapshot->scan_duration_ns);
-    health_set_suspects(health, update->suspects, update->suspect_count);
     for (int cause = 0; cause < CAUSE_COUNT; cause++)
         health->stopped_by_cause[cause] += update->halted_counts[cause];
     health->late_scan_count = update->late_count;

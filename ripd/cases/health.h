@@ -72,7 +72,7 @@ struct health {
     uint64_t id_count;
     uint64_t stalls_by_cause[CAUSE_COUNT]; /* of all stalled ids, described or not; CAUSE_NONE: not examined yet */
     uint64_t longest_ns_by_cause[CAUSE_COUNT];
-    uint64_t stuck_by_cause[CAUSE_COUNT]; /* of them, those that are certainly stuck: see health_add_stuck() */
+    uint64_t stuck_by_cause[CAUSE_COUNT]; /* of them, those that are certainly stuck: id_cause_is_certain() */
     uint64_t stuck_longest_ns_by_cause[CAUSE_COUNT];
     uint64_t stopped_by_cause[CAUSE_COUNT];
     uint64_t damaged_ring_count; /* rings damaged since the start */
@@ -138,7 +138,7 @@ struct health_http {
 
 struct snapshot;
 
-/* What a scan came to: its times, what its lists left out, its states. before: the last one; NULL = it is the first. */
+/* What a scan came to besides: its times, and what its lists left out. before: the last one; NULL = it is the first. */
 void health_add_scan(struct health *health, const struct snapshot *before, const struct snapshot *snapshot,
                      const struct detector_update *update);
 
@@ -152,11 +152,10 @@ void health_scan_add(struct health *health, uint64_t duration_ns);
  */
 void health_gap_add(struct health *health, uint64_t gap_ns, uint64_t interval_ns);
 
-/* What is stuck as of one scan, in place of what was before. suspects: with the verdicts of that scan. */
-void health_set_suspects(struct health *health, const struct detector_suspect *suspects, size_t count);
-
-/* Counts one of them as certainly stuck, if it is: id_cause_is_certain(). */
-void health_add_stuck(struct health *health, const struct detector_suspect *suspect, bool preloaded);
+/* What is stuck as of one scan, in place of what was before: nothing yet; and a suspect, with its verdict of that scan.
+ * preloaded: as id_cause_is_certain() has it. */
+void health_clear_suspects(struct health *health);
+void health_add_suspect(struct health *health, const struct detector_suspect *suspect, bool preloaded);
 
 /* An incident begins. */
 void health_add_incident(struct health *health, enum id_cause cause, bool preloaded);

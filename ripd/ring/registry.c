@@ -54,9 +54,7 @@ struct registry {
     struct ring **rings; /* ascending serial */
     size_t ring_count;
     size_t ring_capacity;
-    struct ring **retired; /* dropped since the last refresh: not in rings, freed by the next one */
-    size_t retired_count;
-    size_t retired_capacity;
+    struct ring *retired; /* dropped since the last refresh: not in rings, freed by the next one */
     uint32_t last_serial;
 };
 
@@ -140,16 +138,14 @@ static void remove_ring(struct registry *registry, size_t index)
     ARRAY_CLOSE(registry->rings, registry->ring_count, index);
 }
 
-/* Without memory to keep it until later, the struct is left behind: a leak is better than a pointer to nothing. */
 static void retire_ring(struct registry *registry, size_t index)
 {
     struct ring *ring = registry->rings[index];
 
     remove_ring(registry, index);
     close_ring(registry, ring);
-    if (!ARRAY_GROW(registry->retired, registry->retired_count, registry->retired_capacity))
-        return;
-    registry->retired[registry->retired_count++] = ring;
+    ring->next_retired = registry->retired;
+    registry->retired = ring;
 }
 
 struct ring **registry_rings(struct registry *registry, size_t *ret_count)
@@ -676,9 +672,12 @@ static void drop_rings(struct registry *registry)
 
 static void free_retired(struct registry *registry)
 {
-    for (size_t i = 0; i < registry->retired_count; i++)
-        free_ring(registry, registry->retired[i]);
-    registry->retired_count = 0;
+    while (registry->retired != NULL) {
+        struct ring *ring = registry->retired;
+
+        registry->retired = ring->next_retired;
+        free_ring(registry, ring);
+    }
 }
 
 void registry_refresh(struct registry *registry, uint64_t now_mono_ns, const struct registry_notice **ret_notices,
@@ -717,14 +716,6 @@ static int fill_processes(const struct ring *ring, struct ring_facts *facts)
             facts->processes[facts->process_count++] = process_facts_ref(process->facts);
     }
     return 0;
-}
-
-void registry_notice_unseen(struct registry *registry, uint32_t serial)
-{
-    struct ring *ring = registry_find(registry, serial);
-
-    if (ring != NULL)
-        ring->unseen = true;
 }
 
 static int fill_ring(const struct registry *registry, const struct ring *ring, struct ring_facts *facts)
@@ -953,7 +944,6 @@ void registry_free(struct registry *registry)
     known_files_done(&registry->known);
     directories_free(registry->directories);
     free(registry->rings);
-    free(registry->retired);
     ends_free(registry->host.ends);
     host_done(&registry->host);
     free(registry);

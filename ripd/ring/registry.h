@@ -125,15 +125,16 @@ struct ring {
     uint64_t live_count; /* of the last scan */
     bool has_waits;      /* it found some: see struct process_waits */
     bool warned_unattested;
-    bool unseen;                  /* threads of it wait, or have waited, in calls that nobody sees */
-    uint32_t user;                /* whose account it is on: work_user() of its owner */
-    bool accounted;               /* it is on his account */
+    bool unseen;    /* threads of it wait, or have waited, in calls that nobody sees: the caller's word, for /rings */
+    uint32_t user;  /* whose account it is on: work_user() of its owner */
+    bool accounted; /* it is on his account */
     uint64_t held_bytes;          /* of his WORK_MAPPED_BYTES */
     uint32_t next_record;         /* the next one to be judged */
     bool put_off;                 /* there was no time to judge all on the last refresh */
     struct module_table *modules; /* of its processes, shared; NULL = none asked for yet */
     struct module_facts *scripts; /* a reference to the module of its scripts; NULL = none asked for yet, or none */
     struct lease *lease;          /* of its file's descriptor; NULL = none asked for yet */
+    struct ring *next_retired;
 };
 
 /* What a ring is called: until it has a name, as its file. */
@@ -209,8 +210,6 @@ bool registry_is_preloaded(struct registry *registry, uint32_t serial, uint32_t 
 
 /* A ring whose mapping is damaged is unmapped, and stays in the list of rings with the reason. */
 void registry_damage(struct registry *registry, struct ring *ring);
-/* Threads of the ring wait in calls that nobody sees: said in /rings from now on. */
-void registry_notice_unseen(struct registry *registry, uint32_t serial);
 
 /*
  * Facts of a ring's process with its modules: a new reference, or NULL: no such process, or no memory. They are the

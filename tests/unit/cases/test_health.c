@@ -77,12 +77,17 @@ TEST(suspects)
     uint64_t stalls = 0, stopped = 0;
 
     for (int round = 0; round < 2; round++) { /* the second replaces the first */
-        health_set_suspects(&health, suspects, sizeof(suspects) / sizeof(suspects[0]));
+        health_clear_suspects(&health);
+        for (size_t i = 0; i < sizeof(suspects) / sizeof(suspects[0]); i++)
+            health_add_suspect(&health, &suspects[i], false);
         assert_int_equal(health.stalls_by_cause[CAUSE_BLOCKED], 3);
         assert_int_equal(health.longest_ns_by_cause[CAUSE_BLOCKED], 9);
         assert_int_equal(health.stalls_by_cause[CAUSE_NONE], 1);
         assert_int_equal(health.longest_ns_by_cause[CAUSE_NONE], 5);
         assert_int_equal(health.stopped_by_cause[CAUSE_SIGNAL], 1);
+        assert_int_equal(health.stuck_by_cause[CAUSE_BLOCKED], 3);
+        assert_int_equal(health.stuck_longest_ns_by_cause[CAUSE_BLOCKED], 9);
+        assert_int_equal(health.stuck_by_cause[CAUSE_NONE], 0);
     }
     for (int i = 0; i < CAUSE_COUNT; i++) {
         stalls += health.stalls_by_cause[i];
@@ -90,7 +95,7 @@ TEST(suspects)
     }
     assert_int_equal(stalls, 4);
     assert_int_equal(stopped, 1);
-    health_set_suspects(&health, NULL, 0);
+    health_clear_suspects(&health);
     assert_int_equal(health.stalls_by_cause[CAUSE_BLOCKED], 0);
     assert_int_equal(health.longest_ns_by_cause[CAUSE_BLOCKED], 0);
     assert_int_equal(health.stopped_by_cause[CAUSE_SIGNAL], 0);
@@ -115,13 +120,8 @@ TEST(incidents)
 
 TEST(scans)
 {
-    const struct detector_suspect suspects[] = {suspect(ID_STALLED, CAUSE_PARKED, 11)};
-    const struct detector_update update = {.suspects = suspects,
-                                           .suspect_count = 1,
-                                           .late_count = 3,
-                                           .id_count = 1204,
-                                           .unclassified_count = 17,
-                                           .memory_bytes = 48000};
+    const struct detector_update update = {
+        .late_count = 3, .id_count = 1204, .unclassified_count = 17, .memory_bytes = 48000};
     struct waits waits = {.left_out_count = 25};
     struct snapshot snapshot = {
         .scanned_mono_ns = 100 * SECOND_NS,
@@ -149,8 +149,6 @@ TEST(scans)
     assert_int_equal(health.late_scan_count, 3);
     assert_int_equal(health.id_count, 1204);
     assert_int_equal(health.detector_bytes, 48000);
-    assert_int_equal(health.stalls_by_cause[CAUSE_PARKED], 1);
-    assert_int_equal(health.longest_ns_by_cause[CAUSE_PARKED], 11);
     assert_int_equal(health.limit_counts[HEALTH_LIMIT_NAMES], 3 * 17);
     assert_int_equal(health.limit_counts[HEALTH_LIMIT_STALLS], 60); /* of each scan */
     assert_int_equal(health.limit_counts[HEALTH_LIMIT_WAITS], 75);
