@@ -65,6 +65,10 @@ function nameLink(item, example) {
   return h("a", { href: link("id", [ring, id]) }, foreign(nameOf(item), { class: "name" }));
 }
 
+// Of those with one name by the number.
+const numberOf = (item, named) =>
+  isId(item) && named.some((other) => other !== item && nameOf(other) === nameOf(item)) && ` (id ${item.id})`;
+
 // The way to the others is a list of such ids.
 function alikeLink({ alike, cause, example: { ring } }) {
   const filters = { state: "stalled", ring: literal(ring), ...(cause ? { cause } : {}) };
@@ -80,7 +84,7 @@ function row(incident) {
     h("span", { class: "age" }, duration(incident.age_ms)),
     h("span", { class: "cause" }, verdictChip(incident)),
     h("span", { class: "who" },
-      named.slice(0, NAMED).map((item, i) => [i > 0 && " ⇄ ", nameLink(item, example)]),
+      named.slice(0, NAMED).map((item, i) => [i > 0 && " ⇄ ", nameLink(item, example), numberOf(item, named)]),
       members > NAMED && ` and ${count(members - NAMED)} more`, " ", processOf(example)),
     h("span", { class: "where" }, placeOf(place), on && h("span", { class: "on" }, " ", foreign(on)),
       example.note && h("span", { class: "note" }, foreign(example.note))),

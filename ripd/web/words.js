@@ -93,15 +93,16 @@ export function waitsOn(kernel) {
   if (!kernel) {
     return null;
   }
-  const { syscall, target, holder, denied } = kernel;
+  const { syscall, target, holder, asked_ms: asked, denied } = kernel;
   if (!syscall && !target) {
     return denied && denied.length ? "what it waits for may not be read" : null;
   }
   const end = holder ? `, other end ${holder.comm ?? UNKNOWN} (pid ${holder.pid})` : "";
+  const wanted = Number.isFinite(asked) ? `, for ${duration(asked)}` : "";
   if (!syscall || !target || target.startsWith(syscall)) { // "futex wait private" says both
-    return (target || syscall) + end;
+    return (target || syscall) + end + wanted;
   }
-  return `${syscall} on ${target}${end}`;
+  return `${syscall} on ${target}${end}${wanted}`;
 }
 
 const VERBS = { deadlock: "deadlocked", unknown: "standing still" };
