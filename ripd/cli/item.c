@@ -262,6 +262,7 @@ static void append_kernel(char *text, size_t size, const json_t *kernel)
 {
     const char *call = item_text(kernel, "syscall"), *target = item_text(kernel, "target");
     const json_t *holder = json_object_get(kernel, "holder");
+    const bool is_lock = call != NULL && (strcmp(call, "flock") == 0 || strcmp(call, "fcntl") == 0);
     long long asked_ms = item_number(kernel, "asked_ms");
 
     /* "futex wait private" and the like begin with the call */
@@ -272,7 +273,8 @@ static void append_kernel(char *text, size_t size, const json_t *kernel)
     else if (call == NULL && json_array_size(json_object_get(kernel, "denied")) != 0)
         text_append(text, size, "may not be read");
     if (item_text(holder, "comm") != NULL && item_number(holder, "pid") != ITEM_UNKNOWN)
-        text_append(text, size, ", other end %s[%lld]", item_text(holder, "comm"), item_number(holder, "pid"));
+        text_append(text, size, ", %s %s[%lld]", is_lock ? "held by" : "other end", item_text(holder, "comm"),
+                    item_number(holder, "pid"));
     if (asked_ms != ITEM_UNKNOWN) {
         struct table_cell asked;
 

@@ -97,7 +97,8 @@ export function waitsOn(kernel) {
   if (!syscall && !target) {
     return denied && denied.length ? "what it waits for may not be read" : null;
   }
-  const end = holder ? `, other end ${holder.comm ?? UNKNOWN} (pid ${holder.pid})` : "";
+  const whose = ["flock", "fcntl"].includes(syscall) ? "held by" : "other end";
+  const end = holder ? `, ${whose} ${holder.comm ?? UNKNOWN} (pid ${holder.pid})` : "";
   const wanted = Number.isFinite(asked) ? `, for ${duration(asked)}` : "";
   if (!syscall || !target || target.startsWith(syscall)) { // "futex wait private" says both
     return (target || syscall) + end + wanted;
