@@ -45,7 +45,8 @@ void case_forget_evidence(struct stall_case *stall)
     stall->decoded_mono_ns = stall->examined_mono_ns = 0;
     stall->wait = WAIT_UNKNOWN;
     stall->lock = (struct lock_wait){0};
-    stall->doubted = stall->end_cut = stall->is_left = false;
+    stall->doubted = stall->end_cut = false;
+    stall->left_count = 0;
 }
 
 static void case_free(struct cases *cases, struct stall_case *stall)

@@ -106,7 +106,7 @@ struct stall_case {
     struct lock_wait lock;       /* holder.address 0 = it waits for none that is known */
     uint32_t sought_count;       /* scans in a row on which the holder of its lock was not found out */
     bool end_cut;                /* there was no time to find who has the other end of what it waits for */
-    bool is_left;                /* it has no verdict, and was not examined on the last scan */
+    uint32_t left_count;         /* scans in a row on which it had no verdict and was not examined */
     bool doubted;                /* what it waits for has to be read again: it is in a cycle that is not certain */
     struct evidence evidence;    /* of this scan */
     uint32_t process_index;      /* of this scan: its process, and the next case of that process */

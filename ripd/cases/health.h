@@ -21,6 +21,9 @@
     }
 #define HEALTH_SCAN_BUCKET_COUNT 13u
 
+/* What is put off that often in a row counts as given up: a busy machine may take a scan's time for a moment. */
+#define HEALTH_PATIENCE_SCANS 8u
+
 /* name, label value in metrics, what was given up when it was hit */
 #define HEALTH_LIMIT_TABLE(X)                                                                                          \
     X(FILES, "files", "directory entries not read")                                                                    \
@@ -28,11 +31,11 @@
     X(WATCH_OVERFLOWS, "watch_overflows", "times that changes in directories came faster than they were read")         \
     X(UNREADABLE, "unreadable", "unreadable rings not listed")                                                         \
     X(NOTICES, "notices", "notices dropped")                                                                           \
-    X(JUDGEMENTS, "judgements", "checks of a ring's processes put off for more than one scan")                         \
+    X(JUDGEMENTS, "judgements", "checks of a ring's processes put off on eight scans in a row")                        \
     X(MODULES, "modules", "modules of processes not read")                                                             \
     X(STALLS, "stalls", "stalls not listed, on the last scan and those before")                                        \
     X(NAMES, "names", "ids left unclassified on a scan for lack of time: their rule was found later")                  \
-    X(EVIDENCE, "evidence", "suspects without a verdict left unexamined for more than one scan")                       \
+    X(EVIDENCE, "evidence", "suspects without a verdict left unexamined on eight scans in a row")                      \
     X(SOCKETS, "sockets",                                                                                              \
       "tables of sockets not read to their end in one scan: until then a socket's target is its number")               \
     X(ENDS, "ends", "threads for which the holder of the other end was not found in time, once for each standstill")   \

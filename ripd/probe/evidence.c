@@ -861,7 +861,6 @@ static void confirm_processes(struct probe *probe)
     }
 }
 
-/* One scan later is in time, so only those count that were left on the last scan, too. */
 static void count_left(struct probe *probe)
 {
     for (size_t i = 0; i < probe->stall_count; i++) {
@@ -869,8 +868,8 @@ static void count_left(struct probe *probe)
         const bool is_left = stall->is_suspect && !stall->suspect.unread && !stall->evidence.examined &&
                              class_of(stall) <= CLASS_DOUBTED;
 
-        probe->left_count += is_left && stall->is_left;
-        stall->is_left = is_left;
+        stall->left_count = is_left ? stall->left_count + 1 : 0;
+        probe->left_count += is_left && stall->left_count % HEALTH_PATIENCE_SCANS == 0;
     }
 }
 

@@ -22,6 +22,7 @@
 #include <stdint.h>
 
 #include "cases/case.h"
+#include "cases/health.h"
 #include "ring/registry.h"
 #include "work/work.h"
 
@@ -57,8 +58,8 @@ void probe_end(struct probe *probe);
 /* What is known of any thread that a signal has stopped, for one that was not examined. Valid as long as the probe. */
 struct kernel_facts *probe_stopped_facts(const struct probe *probe);
 
-struct probe_counters {         /* they only grow */
-    uint64_t left_count;        /* suspects without a verdict that were not examined in time, by scans but the first */
+struct probe_counters {  /* they only grow */
+    uint64_t left_count; /* suspects without a verdict that were not examined on HEALTH_PATIENCE_SCANS in a row */
     uint64_t sockets_cut_count; /* tables of sockets that were not read to their end */
     uint64_t ends_cut_count;    /* standstills of threads whose pipe's or socket's other end was not found in time */
 };

@@ -641,7 +641,7 @@ void processes_judge(struct registry *registry, struct ring *ring, uint64_t now_
 {
     struct ring_host *host = registry_host(registry);
     size_t count = ring->info.process_high_water;
-    bool has_time = host_has_turn(host, ring, TURN_JUDGE), was_put_off = ring->put_off;
+    bool has_time = host_has_turn(host, ring, TURN_JUDGE);
     uint64_t began_mono_ns = clock_mono_ns();
 
     if (grow_processes(ring, count) != 0)
@@ -660,8 +660,9 @@ void processes_judge(struct registry *registry, struct ring *ring, uint64_t now_
         has_time = host_spend(host, ring, TURN_JUDGE, ended_mono_ns - began_mono_ns) || i + 1 == count;
         began_mono_ns = ended_mono_ns;
     }
-    ring->put_off = count != 0 && !has_time;
-    host->health->limit_counts[HEALTH_LIMIT_JUDGEMENTS] += ring->put_off && was_put_off;
+    ring->put_off_count = count != 0 && !has_time ? ring->put_off_count + 1 : 0;
+    if (ring->put_off_count != 0 && ring->put_off_count % HEALTH_PATIENCE_SCANS == 0)
+        host->health->limit_counts[HEALTH_LIMIT_JUDGEMENTS]++;
 }
 
 bool registry_is_preloaded(struct registry *registry, uint32_t serial, uint32_t process)

@@ -130,7 +130,7 @@ struct ring {
     bool accounted; /* it is on his account */
     uint64_t held_bytes;          /* of his WORK_MAPPED_BYTES */
     uint32_t next_record;         /* the next one to be judged */
-    bool put_off;                 /* there was no time to judge all on the last refresh */
+    uint32_t put_off_count;       /* refreshes in a row on which there was no time to judge all */
     struct module_table *modules; /* of its processes, shared; NULL = none asked for yet */
     struct module_facts *scripts; /* a reference to the module of its scripts; NULL = none asked for yet, or none */
     struct lease *lease;          /* of its file's descriptor; NULL = none asked for yet */

@@ -200,6 +200,10 @@ def ended_of(machine, started):
             if process.poll() is not None}
 
 
+def limits_hit(machine):
+    return dict(re.findall(r'^ripd_limit_hits_total\{limit="(\w+)"\} ([1-9]\d*)$', machine.get("/metrics"), re.M))
+
+
 def watch(machine, programs, watchers):
     started = {program.name: machine.start_program(program) for program in programs}
     end = time.monotonic() + START_S + WATCHED_S
@@ -211,12 +215,13 @@ def watch(machine, programs, watchers):
         assert not ended_of(machine, started), ended_of(machine, started)
         assert not machine.accused(set()), machine.accused(set())
     assert all(client.answers for client in machine.clients), [client.answers for client in machine.clients]
-    assert not watchers or not watchers.fired(), watchers.fired()
+    assert not watchers or not watchers.fired(), (watchers.fired(), limits_hit(machine))
     stuck = see_what_is_stuck(machine, in_time=ALL)
     if watchers:
         machine.wait_for(lambda: "RipdStalled" in watchers.fired(), 2 * PATIENCE_S)
     assert not machine.accused(stuck), machine.accused(stuck)
-    print(f"        {len(started)} programs, {machine.get('/threads?limit=1')['total']} ids")
+    count = machine.get("/threads?limit=1")["total"]
+    print(f"        {len(started)} programs, {count} ids; limits: {limits_hit(machine)}")
     assert not ended_of(machine, started), ended_of(machine, started)
 
 

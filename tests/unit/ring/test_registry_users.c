@@ -82,7 +82,8 @@ TEST(every_record_has_its_turn, scene_open, scene_close)
         assert_int_equal(looked_at(scene, "ring"), i);
         assert_true(processes_live(ring_named(scene, "ring"))); /* also while nothing is known */
     }
-    assert_int_equal(registry_health(scene->registry)->limit_counts[HEALTH_LIMIT_JUDGEMENTS], RECORDS - 1);
+    assert_int_equal(registry_health(scene->registry)->limit_counts[HEALTH_LIMIT_JUDGEMENTS],
+                     RECORDS / HEALTH_PATIENCE_SCANS);
     assert_int_equal(scene->noticed[NOTICE_LIMIT], 1);
     ring = ring_named(scene, "ring");
     for (size_t i = 0; i < RECORDS; i++)
