@@ -14,6 +14,7 @@
 
 #include "os/file.h"
 #include "os/proc_parse.h"
+#include "os/proc_thread.h"
 #include "util/array.h"
 #include "util/text.h"
 
@@ -64,6 +65,8 @@ int proc_stat(int proc, uint32_t pid, struct proc_stat *ret_stat)
 
 int proc_thread_stat(int proc, uint32_t pid, uint32_t tid, struct proc_stat *ret_stat)
 {
+    if (proc_is_executing(proc, pid))
+        return -ESRCH;
     return PROC_READ_AS(proc_parse_stat, ret_stat, STAT_BYTES, proc, "%u/task/%u/stat", pid, tid);
 }
 

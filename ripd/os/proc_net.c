@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "os/proc.h"
+#include "os/proc_thread.h"
 #include "util/array.h"
 #include "util/text.h"
 
@@ -40,6 +41,8 @@ int proc_network_namespace(int proc, uint32_t pid, uint64_t *ret_inode)
     char name[NAME_BYTES];
     struct stat status;
 
+    if (proc_is_executing(proc, pid))
+        return -ESRCH;
     snprintf(name, sizeof(name), "%u/ns/net", pid);
     if (fstatat(proc, name, &status, 0) != 0)
         return errno == ENOENT ? -ESRCH : -errno;

@@ -40,6 +40,16 @@ int proc_thread_syscall(int proc, uint32_t pid, uint32_t tid, struct proc_syscal
     return PROC_READ_AS(proc_parse_syscall, ret_syscall, LINE_BYTES, proc, "%u/task/%u/syscall", pid, tid);
 }
 
+bool proc_is_executing(int proc, uint32_t pid)
+{
+    enum { SIZE, RESIDENT, SHARED, TEXT, COUNT };
+    char text[LINE_BYTES];
+    uint64_t pages[COUNT];
+
+    return proc_read(proc, text, sizeof(text), "%u/statm", pid) == 0 &&
+           text_decimals(text, UINT64_MAX, pages, COUNT) != NULL && pages[SIZE] != 0 && pages[TEXT] == 0;
+}
+
 int proc_thread_children(int proc, uint32_t pid, uint32_t tid, uint32_t ret_children[PROC_CHILDREN_MAX],
                          size_t *ret_count)
 {
@@ -86,6 +96,8 @@ int proc_program(int proc, uint32_t pid, struct proc_name *ret_name)
 {
     char name[NAME_BYTES];
 
+    if (proc_is_executing(proc, pid))
+        return -ESRCH;
     snprintf(name, sizeof(name), "%u/exe", pid);
     return read_link(proc, name, ret_name->text, &ret_name->cut);
 }

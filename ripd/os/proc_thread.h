@@ -53,6 +53,14 @@ struct proc_syscall {
 int proc_thread_syscall(int proc, uint32_t pid, uint32_t tid, struct proc_syscall *ret_syscall);
 
 /*
+ * Whether a process has given up its program and has no other yet: its address space is empty. Until an exec is done
+ * the kernel lets nobody read most files of a process, and a file that it closes then, of a file system of its owner's
+ * own making, makes that last as long as he likes. Those who read its stat, exe or namespaces ask here before; the
+ * process counts as gone, as its program is.
+ */
+bool proc_is_executing(int proc, uint32_t pid);
+
+/*
  * The children that the thread has made and that live, by age. -ESRCH: there are none, the kernel does not list them,
  * or the thread is gone; -EOVERFLOW: there are more.
  */

@@ -433,7 +433,7 @@ ONS = """import('/page/words.js').then(({waitsOn}) => [
 
 def what_it_waits_for(world):
     page = open_page(world)
-    assert page.run(ONS) == [None, None, "what it waits for may not be read", "flock on /a, other end cron (pid 7)",
+    assert page.run(ONS) == [None, None, "what it waits for may not be read", "flock on /a, held by cron (pid 7)",
                              "poll"]
     assert_well(world, page)
 
