@@ -172,9 +172,11 @@ void detector_configure(struct detector *detector, const struct detector_config 
     for (size_t i = 0; i < detector->ring_count; i++) {
         struct ring_ids *ring = &detector->rings[i];
 
-        memset(ring->table.rules, first_rule(detector), ring->table.count);
-        for (size_t j = 0; config->rule_count == 0 && j < ring->table.count; j++)
-            set_own(ring, &ring->table, j);
+        for (size_t j = 0; j < ring->table.count; j++) {
+            ring->table.rules[j] = first_rule(detector);
+            if (config->rule_count == 0)
+                set_own(ring, &ring->table, j);
+        }
     }
 }
 

@@ -17,6 +17,12 @@
 #include "view/item.h"
 #include "view/query_parse.h"
 
+#ifdef __clang__
+#define COMPILER __VERSION__
+#else
+#define COMPILER "gcc " __VERSION__
+#endif
+
 static const struct {
     const char *schema;
     const char *list;
@@ -431,7 +437,7 @@ int document_version(char **ret_text, size_t *ret_length)
 
     json_begin(&writer, "ripd/version/1");
     json_text(&writer, "version", RIP_VERSION);
-    json_text(&writer, "compiler", __VERSION__);
+    json_text(&writer, "compiler", COMPILER);
     json_uint(&writer, "ring_format", RIP_FORMAT_VERSION);
     return finish(&writer, ret_text, ret_length);
 }
