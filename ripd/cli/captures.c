@@ -166,8 +166,8 @@ static bool print_captures(const json_t *captures, bool json)
 int cli_captures(int argc, char **argv)
 {
     struct settings settings = {.state_dir = STATE_DIRECTORY};
-    json_t *captures = json_array();
     glob_t paths = {.gl_pathc = 0};
+    json_t *captures;
     int status, result;
 
     if (!cli_parse_words(&cli_captures_syntax, argc, argv, &settings, NULL, 0, NULL, &status))
@@ -176,6 +176,7 @@ int cli_captures(int argc, char **argv)
     if (result != 0)
         return cli_fail(CLI_UNREACHABLE, "%s: %s; --state-dir names that of ripd", settings.state_dir,
                         strerror(-result));
+    captures = json_array();
     for (size_t i = 0; i < paths.gl_pathc; i++)
         json_array_append_new(captures, read_capture(paths.gl_pathv[i]));
     capture_add_cores(captures);
