@@ -254,7 +254,7 @@ static void look_into_families(struct search *search)
     if (now_mono_ns < deadline_mono_ns)
         search->deadline_mono_ns = now_mono_ns + (deadline_mono_ns - now_mono_ns) / 2;
     result = look_into_family(search, search->self);
-    search->cut = result < 0;
+    search->cut |= result < 0;
     for (size_t i = 0; i < search->descendant_count && result == 0; i++)
         result = look_into_family(search, search->descendants[i]);
     search->deadline_mono_ns = deadline_mono_ns;

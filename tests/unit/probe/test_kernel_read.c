@@ -15,6 +15,7 @@
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/select.h>
 #include <sys/sem.h>
 #include <sys/syscall.h>
@@ -447,6 +448,36 @@ TEST(a_childs_output_among_many_processes, NULL, end)
     processes_left = UINT_MAX;
     assert_int_not_equal(reading.has & KERNEL_HAS_CHILD_OUTPUT, 0);
     assert_int_not_equal(reading.holder.pid, 0);
+}
+
+static void read_among_many_descriptors(void)
+{
+    enum { MANY = 17000 };
+    const struct rlimit limit = {MANY + 1, MANY + 1};
+    char byte;
+
+    if (setrlimit(RLIMIT_NOFILE, &limit) != 0 || pipe(pipe_ends) != 0 || dup2(pipe_ends[1], MANY) < 0)
+        _exit(1);
+    close(pipe_ends[1]);
+    while (dup(STDIN_FILENO) >= 0)
+        ;
+    if (read(pipe_ends[0], &byte, 1) < 0)
+        _exit(1);
+}
+
+/* More than are looked at: that nobody was found is not known. */
+TEST(the_other_end_among_many_descriptors, NULL, end)
+{
+    struct kernel_reading *wanted = &reading;
+    struct rlimit limit;
+
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_max <= 17000)
+        skip();
+    if (!start_in_call(read_among_many_descriptors, SYS_read))
+        return;
+    kernel_read_holders(proc, (uint32_t)geteuid(), clock_mono_ns() + 10 * SECOND_NS, &wanted, 1);
+    assert_int_equal(reading.holder.pid, 0);
+    assert_int_not_equal(reading.has & KERNEL_HAS_NO_TIME, 0);
 }
 
 TEST(times_alone, NULL, end)
