@@ -4,6 +4,10 @@ each first in every second one, so that a change of the machine's load reaches b
 processor each. Where a process lies in memory alone makes some percent of difference, so the pair is started several
 times.
 
+The load is that of each server's own client: 20 connections, a request at a time on each. The row "memcached, 200 in a
+packet" is the least favourable load there is: it leaves out the network, so that a request is little more than nine
+locks of a mutex.
+
 Prints the median ratio of requests a second, and the quarters around it. Where others use the machine the steadier
 figure is what a request takes of a processor, and of that the lower quartile of each start: what others do to the
 caches only adds to it. Judges nothing.
@@ -24,8 +28,8 @@ LIBRARY = sys.argv[1]
 STARTS = int(os.environ.get("RIP_BENCH_STARTS", "8"))
 ROUNDS = int(os.environ.get("RIP_BENCH_ROUNDS", "15"))
 REQUESTS = int(os.environ.get("RIP_BENCH_REQUESTS", "10000"))
+CLIENTS = 20
 BATCH = 200
-BAR = 0.97
 PROCESSORS = sorted(os.sched_getaffinity(0))
 
 
@@ -49,12 +53,18 @@ def start(command, path, environment):
 
 
 def redis_rate(path):
-    done = subprocess.run(["redis-benchmark", "-s", path, "-t", "get", "-n", str(REQUESTS), "-c", "20", "--csv"],
+    done = subprocess.run(["redis-benchmark", "-s", path, "-t", "get", "-n", str(REQUESTS), "-c", str(CLIENTS), "--csv"],
                           capture_output=True, text=True, check=True)
     return float(re.findall(r'"([0-9.]+)"', done.stdout)[0])
 
 
 def memcached_rate(path):
+    done = subprocess.run(["memcslap", "--servers", path, "--test", "get", "--concurrency", str(CLIENTS),
+                           "--execute-number", str(REQUESTS // CLIENTS)], capture_output=True, text=True, check=True)
+    return REQUESTS / float(re.search(r"Time to get .*: *([0-9.]+) seconds", done.stdout)[1])
+
+
+def memcached_packet_rate(path):
     client = connect(path)
     client.sendall(b"set key 0 0 5\r\nvalue\r\n")
     assert client.recv(100) == b"STORED\r\n"
@@ -69,9 +79,19 @@ def memcached_rate(path):
     return REQUESTS / (time.monotonic() - began)
 
 
-SERVERS = [
-    ("redis", lambda path: ["redis-server", "--port", "0", "--unixsocket", path, "--save", ""], redis_rate),
-    ("memcached", lambda path: ["memcached", "-u", "root", "-s", path], memcached_rate),
+def redis(path):
+    return ["redis-server", "--port", "0", "--unixsocket", path, "--save", ""]
+
+
+def memcached(path):
+    return ["memcached", "-u", "root", "-s", path]
+
+
+# What it is called, the server, the client with the programs it needs, and the bar.
+LOADS = [
+    ("redis", redis, redis_rate, ["redis-server", "redis-benchmark"], "0.97"),
+    ("memcached", memcached, memcached_rate, ["memcached", "memcslap"], "0.97"),
+    (f"memcached, {BATCH} in a packet", memcached, memcached_packet_rate, ["memcached"], "none"),
 ]
 
 
@@ -101,9 +121,9 @@ def turns(rate, paths, servers):
     return rounds
 
 
-def started(name, command, rate, folder):
+def started(command, rate, folder):
     traced_environment = {**os.environ, "LD_PRELOAD": LIBRARY, "RIP_DIR": folder}
-    paths = [f"{folder}/{name}-plain", f"{folder}/{name}-traced"]
+    paths = [f"{folder}/plain", f"{folder}/traced"]
     servers = [start(command(path), path, environment)
                for path, environment in zip(paths, (dict(os.environ), traced_environment))]
     try:
@@ -126,25 +146,28 @@ def lower_quartile(values):
     return sorted(values)[len(values) // 4]
 
 
-def compare(name, command, rate, folder):
-    starts = [started(name, command, rate, folder) for _ in range(STARTS)]
+def compare(name, command, rate, bar, folder):
+    starts = [started(command, rate, folder) for _ in range(STARTS)]
     rounds = [both for one_start in starts for both in one_start]
     plain, traced = ([both[which][0] for both in rounds] for which in (0, 1))
     busy = [lower_quartile([plain[1] for plain, _ in one]) / lower_quartile([traced[1] for _, traced in one])
             for one in starts]
     print(f"{name}: plain {statistics.median(plain):.0f} requests/s, traced {statistics.median(traced):.0f}; ratio "
           f"{quarters([after / before for before, after in zip(plain, traced)])}; of time on a processor "
-          f"{quarters(busy)}; the bar: {BAR:.2f}; {STARTS} starts of {ROUNDS} rounds; load {os.getloadavg()[0]:.1f}")
+          f"{quarters(busy)}; the bar: {bar}; {STARTS} starts of {ROUNDS} rounds; load {os.getloadavg()[0]:.1f}")
 
 
 def main():
     measured = 0
     os.sched_setaffinity(0, PROCESSORS[-1:])
     with tempfile.TemporaryDirectory(prefix="rip-bench-", dir="/dev/shm") as folder:
-        for name, command, rate in SERVERS:
-            if shutil.which(command("")[0]):
-                compare(name, command, rate, folder)
-                measured += 1
+        for name, command, rate, programs, bar in LOADS:
+            missing = [program for program in programs if not shutil.which(program)]
+            if missing:
+                print(f"{name}: left out, there is no {missing[0]}")
+                continue
+            compare(name, command, rate, bar, folder)
+            measured += 1
     sys.exit(0 if measured else 77)
 
 
