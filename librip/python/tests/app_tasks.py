@@ -85,8 +85,8 @@ async def swallow(_, writer):
 
 
 def compute():
-    while True:
-        pass  # it makes no call at all
+    while True:  # at loop that calls nothing
+        pass
 
 
 async def calculate():

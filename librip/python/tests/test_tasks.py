@@ -69,10 +69,19 @@ class App:
         def is_as_expected():
             stalls = self.stalls()
             self.assertLessEqual(stalls.keys(), {name for name, *_ in self.STUCK})
-            return all(shown(stalls[name]) == (cause, function, APP, line_of(comment or name), holders)
-                       for name, cause, function, holders, comment in self.STUCK)
+            wanted = {name: (cause, function, APP, line_of(comment or name), holders)
+                      for name, cause, function, holders, comment in self.STUCK}
+            if "spinner" in stalls and stalls["spinner"]["location"]["function"] == "compute":
+                # It waited for the interpreter's lock meanwhile: the loop itself is known then, not just the last call.
+                wanted["spinner"] = ("spinning", "compute", APP, line_of("loop that calls nothing"), [])
+            self.wrong = {name: shown(stalls[name]) if name in stalls else None for name in wanted
+                          if name not in stalls or shown(stalls[name]) != wanted[name]}
+            return not self.wrong
 
-        self.world.wait_for(is_as_expected)
+        try:
+            self.world.wait_for(is_as_expected)
+        except AssertionError as error:
+            raise AssertionError(f"{error}; not as expected: {self.wrong}") from error
 
     def test_others_are_idle(self):
         """For long enough that each would be stalled if it were not."""
