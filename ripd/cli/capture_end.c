@@ -82,29 +82,29 @@ void capture_add_cores(json_t *documents)
 }
 
 /* Its core file says what killed it where the kernel did not. */
-static void format_killed(const json_t *end, const json_t *core, char *text, size_t size)
+static void fill_killed(struct table_cell *cell, const json_t *end, const json_t *core)
 {
-    const char *file = item_text(core, "corefile");
-    const char *signal = item_text(end, "signal"), *prefix = "";
+    const char *signal = item_text(end, "signal"), *file = item_text(core, "corefile"), *prefix = "";
 
     if (signal == NULL && core != NULL && (signal = sigabbrev_np((int)item_number(core, "sig"))) != NULL)
         prefix = "SIG";
     if (file == NULL && json_is_true(json_object_get(end, "core_dumped")))
         file = "dumped";
-    snprintf(text, size, "killed by %s%s%s%s", prefix, signal != NULL ? signal : "a signal",
-             file != NULL ? ", core " : "", file != NULL ? file : "");
+    table_cell_format(cell, "killed by %s%s", prefix, signal != NULL ? signal : "a signal");
+    if (file != NULL)
+        table_cell_add(cell, ", core %s", file);
 }
 
-void capture_format_end(const json_t *document, char *text, size_t size)
+void capture_fill_end(struct table_cell *cell, const json_t *document)
 {
     const json_t *end = json_object_get(document, "end"), *core = json_object_get(document, "core");
 
     if (core != NULL || item_is(end, "how", "killed"))
-        format_killed(end, core, text, size);
+        fill_killed(cell, end, core);
     else if (item_is(end, "how", "exited"))
-        snprintf(text, size, "exited with %lld by _exit()", item_number(end, "status"));
+        table_cell_format(cell, "exited with %lld by _exit()", item_number(end, "status"));
     else if (item_is(end, "how", "executed"))
-        snprintf(text, size, "executed another program");
+        table_cell_format(cell, "executed another program");
     else
-        snprintf(text, size, "ended, it is not known how");
+        table_cell_format(cell, "ended, it is not known how");
 }

@@ -10,7 +10,7 @@
 #ifndef RIP_CLI_CAPTURE_END_H
 #define RIP_CLI_CAPTURE_END_H
 
-#include <jansson.h>
+#include "cli/table.h"
 
 #define CORES_LIMIT_S 10
 
@@ -18,6 +18,6 @@
 void capture_add_cores(json_t *documents);
 
 /* "killed by SIGSEGV, core dumped"; or "present" or "missing", as coredumpctl has it. */
-void capture_format_end(const json_t *document, char *text, size_t size);
+void capture_fill_end(struct table_cell *cell, const json_t *document);
 
 #endif

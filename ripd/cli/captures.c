@@ -10,7 +10,6 @@
 #include <fcntl.h>
 #include <glob.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -117,14 +116,10 @@ static int compare(const void *left, const void *right)
 
 static void fill_how(struct table_cell *cell, const json_t *capture)
 {
-    char how[96];
-
-    if (item_text(capture, "error") != NULL) {
-        table_cell_value(cell, capture, "error");
-        return;
-    }
-    capture_format_end(capture, how, sizeof(how));
-    table_cell_format(cell, "%s", how);
+    if (item_text(capture, "error") != NULL)
+        table_cell_value(cell, json_object_get(capture, "error"));
+    else
+        capture_fill_end(cell, capture);
 }
 
 static void fill_stalled(struct table_cell *cell, const json_t *capture)
@@ -132,41 +127,24 @@ static void fill_stalled(struct table_cell *cell, const json_t *capture)
     long long left_out = item_number(capture, "stalls_left_out");
     long long count = (long long)json_array_size(json_object_get(capture, "stalls"));
 
-    table_cell_format(cell, item_text(capture, "error") == NULL ? "%lld" : "-", count + (left_out > 0 ? left_out : 0));
+    table_cell_clear(cell);
+    if (item_text(capture, "error") == NULL)
+        table_cell_add(cell, "%lld", count + (left_out > 0 ? left_out : 0));
 }
 
-/* False: no memory. */
-static bool print_captures(const json_t *captures, bool json)
+int cli_captures(int argc, char **argv)
 {
     static const struct table_column columns[] = {
         {"ENDED", 20, 24, .key = "ended_at"},
-        {"PROCESS", 8, 28, false, .fill = item_fill_process},
+        {"PROCESS", 8, 28, .fill = item_fill_process},
         {"HOW", 8, 34, .fill = fill_how},
         {"IDS", 3, 9, true, .key = "ids"},
         {"STALLED", 7, 9, true, .fill = fill_stalled},
         {"FILE", 0, TEXT_ANY_COLUMNS, .key = "file"},
     };
-    const size_t count = json_array_size(captures);
-    struct list_row *rows = calloc(count + 1, sizeof(*rows));
-    struct list list;
-
-    if (rows == NULL)
-        return false;
-    for (size_t i = 0; i < count; i++)
-        rows[i].item = json_array_get(captures, i);
-    qsort(rows, count, sizeof(*rows), compare);
-    list_init(&list, NULL, json, columns, ARRAY_COUNT(columns), true);
-    list_print(&list, rows, sizeof(*rows), count);
-    if (count == 0 && !json)
-        puts("no captures");
-    free(rows);
-    return true;
-}
-
-int cli_captures(int argc, char **argv)
-{
     struct settings settings = {.state_dir = STATE_DIRECTORY};
     glob_t paths = {.gl_pathc = 0};
+    struct list list;
     json_t *captures;
     int status, result;
 
@@ -176,12 +154,19 @@ int cli_captures(int argc, char **argv)
     if (result != 0)
         return cli_fail(CLI_UNREACHABLE, "%s: %s; --state-dir names that of ripd", settings.state_dir,
                         strerror(-result));
+    list_init(&list, NULL, settings.json, columns, ARRAY_COUNT(columns));
     captures = json_array();
-    for (size_t i = 0; i < paths.gl_pathc; i++)
-        json_array_append_new(captures, read_capture(paths.gl_pathv[i]));
+    for (size_t i = 0; i < paths.gl_pathc; i++) {
+        list_add(&list, 0, read_capture(paths.gl_pathv[i]));
+        json_array_append(captures, list.rows[i].item);
+    }
     capture_add_cores(captures);
-    status = print_captures(captures, settings.json) ? CLI_OK : CLI_UNREACHABLE;
     json_decref(captures);
+    list_sort(&list, compare);
+    list_print(&list, 0, list.count);
+    if (list.count == 0 && !settings.json)
+        puts("no captures");
+    list_done(&list);
     globfree(&paths);
-    return status;
+    return CLI_OK;
 }

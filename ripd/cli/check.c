@@ -113,28 +113,16 @@ static enum severity judge(const struct finding *finding)
 }
 
 /* In what a plugin prints, '|' begins the numbers. */
-static void print_text(const char *text, size_t bytes)
+static void print_text(const char *text)
 {
     const struct text_style style = {.utf8 = text_style_of_output().utf8, .columns = TEXT_ANY_COLUMNS};
     char shown[DETAIL_BYTES * 3];
 
-    text_fit(&style, text, bytes, TEXT_ANY_COLUMNS, shown, sizeof(shown));
+    text_fit(&style, text, strlen(text), TEXT_ANY_COLUMNS, shown, sizeof(shown));
     for (char *at = shown; *at != '\0'; at++)
         if (*at == '|')
             *at = '/';
     fputs(shown, stdout);
-}
-
-static void print_longest(const struct hosts *hosts, const struct finding *finding)
-{
-    struct table_cell cell;
-
-    if (hosts_named(hosts)) {
-        print_text(hosts_name(hosts, finding->host), strlen(hosts_name(hosts, finding->host)));
-        fputs(": ", stdout);
-    }
-    item_fill_sentence(&cell, finding->longest);
-    print_text(cell.text, cell.bytes);
 }
 
 /* U stands for a value that is not known: https://www.monitoring-plugins.org/doc/guidelines.html */
@@ -158,7 +146,11 @@ static void print_finding(const struct hosts *hosts, enum severity severity, con
     printf("RIP %s - ", severity_names[severity]);
     if (finding->longest != NULL) {
         printf("%lld stalled, the longest for %lld.%lld s: ", finding->stalled, ms / 1000, ms % 1000 / 100);
-        print_longest(hosts, finding);
+        if (hosts_named(hosts)) {
+            print_text(hosts_name(hosts, finding->host));
+            fputs(": ", stdout);
+        }
+        print_text(item_text(finding->longest, "summary") != NULL ? item_text(finding->longest, "summary") : "-");
     } else if (finding->silent == 0) {
         printf("nothing is stalled among %lld ids", finding->ids);
     }
@@ -170,7 +162,7 @@ static void print_finding(const struct hosts *hosts, enum severity severity, con
             fputs("; ", stdout);
         if (finding->silent > 1)
             printf("%zu of %zu hosts: ", finding->silent, host_count);
-        print_text(finding->detail, strlen(finding->detail));
+        print_text(finding->detail);
     }
     print_perfdata(finding, host_count);
 }

@@ -33,6 +33,20 @@ int cli_fail(int status, const char *format, ...)
     return status;
 }
 
+_Noreturn void cli_end_without_memory(void)
+{
+    exit(cli_fail(CLI_UNREACHABLE, "out of memory"));
+}
+
+void *cli_allocate(size_t count, size_t size)
+{
+    void *memory = calloc(count, size);
+
+    if (memory == NULL && count != 0)
+        cli_end_without_memory();
+    return memory;
+}
+
 static void print_help(const struct cli_syntax *syntax)
 {
     size_t width = 0, value_width = 0;

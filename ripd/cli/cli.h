@@ -62,6 +62,11 @@ CLIENT_COMMAND_TABLE(X)
 __attribute__((format(printf, 2, 3))) int cli_fail(int status, const char *format, ...);
 #define cli_error(...) cli_fail(false, __VA_ARGS__)
 
+/* Ends the program: there is no memory for what it has to do next. */
+_Noreturn void cli_end_without_memory(void);
+/* Memory that is zero. */
+void *cli_allocate(size_t count, size_t size);
+
 /* The value of a flag, and what keeps it in the settings: all zero where the flag is not given. */
 enum cli_kind {
     CLI_SWITCH,   /* none: a bool */

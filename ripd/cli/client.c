@@ -4,9 +4,7 @@
 
 #include <ctype.h>
 #include <curl/curl.h>
-#include <errno.h>
 #include <stdarg.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,58 +13,21 @@
 #include "util/array.h"
 #include "util/text.h"
 
-#define URL_BYTES 2048u
 #define TARGET_BYTES 4096u
-#define TYPE_BYTES 64u
 #define REFUSAL_BYTES_MAX 65536u /* of what comes instead of a stream */
 #define POLL_MS 1000             /* how often silence is checked */
 #define CONNECTIONS_MAX 200L     /* at once; further requests wait for their turn */
 
-struct client {
-    CURL *handle;
-    char base[URL_BYTES];   /* before the target */
-    char socket[URL_BYTES]; /* "": TCP */
-    char shown[URL_BYTES];  /* in errors */
-};
-
-/* One request and its answer. */
-struct exchange {
-    struct client *client;
-    const struct client_stream *stream; /* NULL: a document is expected */
-    long answer_ms;
-    struct curl_slist *fields; /* of its header; NULL: it has its result */
-    struct client_request *request;
-    char *text; /* of the answer, unless it streams */
-    size_t bytes;
-    size_t room;
-    size_t bytes_max;
-    bool stopped;
-    uint64_t heard_mono_ns;
-    long status;
-    char type[TYPE_BYTES];
-};
-
-static _Thread_local char error_text[CLIENT_ERROR_BYTES];
-
-const char *client_error(void)
-{
-    return error_text;
-}
-
-__attribute__((format(printf, 2, 3))) static enum client_result fail(enum client_result result, const char *format, ...)
+__attribute__((format(printf, 3, 4))) static enum client_result fail(struct client *client, enum client_result result,
+                                                                     const char *format, ...)
 {
     va_list arguments;
 
     va_start(arguments, format);
-    vsnprintf(error_text, sizeof(error_text), format, arguments);
+    vsnprintf(client->error, sizeof(client->error), format, arguments);
     va_end(arguments);
-    text_make_printable(error_text);
+    text_make_printable(client->error);
     return result;
-}
-
-static enum client_result fail_for_memory(void)
-{
-    return fail(CLIENT_NOT_UNDERSTOOD, "out of memory");
 }
 
 /* Whether nothing in a URL can end a line or a request, or begins a query. */
@@ -83,7 +44,7 @@ static bool set_url(struct client *client, const char *url)
 {
     size_t length = strlen(url);
 
-    if (length >= URL_BYTES)
+    if (length >= CLIENT_URL_BYTES)
         return false;
     memcpy(client->shown, url, length + 1);
     if (strncmp(url, "unix:/", 6) == 0) {
@@ -101,75 +62,60 @@ static bool set_url(struct client *client, const char *url)
     return true;
 }
 
-enum client_result client_new(struct client **ret_client, const char *url)
+enum client_result client_open(struct client *client, const char *url)
 {
-    struct client *client = calloc(1, sizeof(*client));
     const char *given = url != NULL ? url : getenv("RIPD_URL");
 
-    if (client == NULL)
-        return fail_for_memory();
+    *client = (struct client){.result = CLIENT_OK};
     if (given == NULL || *given == '\0')
         given = CLIENT_URL_DEFAULT;
-    if (!set_url(client, given)) {
-        client_free(client);
-        return fail(CLIENT_REFUSED, "%s: '%.100s': expected http://HOST:PORT, https://HOST:PORT or unix:/PATH",
+    if (!set_url(client, given))
+        return fail(client, CLIENT_REFUSED, "%s: '%.100s': expected http://HOST:PORT, https://HOST:PORT or unix:/PATH",
                     url != NULL ? "--url" : "RIPD_URL", given);
-    }
     client->handle = curl_easy_init();
-    if (client->handle == NULL) {
-        client_free(client);
-        return fail_for_memory();
-    }
-    *ret_client = client;
-    return CLIENT_OK;
+    return client->handle != NULL ? CLIENT_OK : fail(client, CLIENT_NOT_UNDERSTOOD, "out of memory");
 }
 
-void client_free(struct client *client)
+void client_close(struct client *client)
 {
-    if (client == NULL)
-        return;
+    json_decref(client->document);
     curl_easy_cleanup(client->handle);
-    free(client);
 }
 
-const char *client_shown(const struct client *client)
-{
-    return client->shown;
-}
-
-static void read_head(struct exchange *exchange)
+static void read_head(struct client *client)
 {
     const char *type = NULL;
 
-    curl_easy_getinfo(exchange->client->handle, CURLINFO_RESPONSE_CODE, &exchange->status);
-    curl_easy_getinfo(exchange->client->handle, CURLINFO_CONTENT_TYPE, &type);
+    curl_easy_getinfo(client->handle, CURLINFO_RESPONSE_CODE, &client->status);
+    curl_easy_getinfo(client->handle, CURLINFO_CONTENT_TYPE, &type);
     if (type == NULL)
         type = "";
-    snprintf(exchange->type, sizeof(exchange->type), "%.*s", (int)strcspn(type, "; "), type);
+    snprintf(client->type, sizeof(client->type), "%.*s", (int)strcspn(type, "; "), type);
 }
 
-static bool is_answer(const struct exchange *exchange, const char *type)
+static bool is_answer(const struct client *client, const char *type)
 {
-    return exchange->status == 200 && strcmp(exchange->type, type) == 0;
+    return client->status == 200 && strcmp(client->type, type) == 0;
 }
 
 /* For libcurl: bytes of the answer. Not all of them: the request ends. */
 static size_t receive(char *bytes, size_t size, size_t count, void *context)
 {
-    struct exchange *exchange = context;
+    struct client *client = context;
+    const struct client_stream *stream = client->stream;
 
     count *= size;
-    read_head(exchange);
-    if (exchange->stream != NULL && is_answer(exchange, "text/event-stream")) {
-        exchange->stopped = exchange->stream->take(exchange->stream->context, bytes, count) != 0;
-        exchange->heard_mono_ns = clock_mono_ns(); /* afterwards: nothing is read while bytes are taken */
-        return exchange->stopped ? 0 : count;
+    read_head(client);
+    if (stream != NULL && is_answer(client, "text/event-stream")) {
+        client->stopped = stream->take(stream->context, bytes, count) != 0;
+        client->heard_mono_ns = clock_mono_ns(); /* afterwards: nothing is read while bytes are taken */
+        return client->stopped ? 0 : count;
     }
-    if (exchange->bytes + count > exchange->bytes_max ||
-        !ARRAY_RESERVE(exchange->text, exchange->room, exchange->bytes + count))
+    if (client->bytes + count > (stream != NULL ? REFUSAL_BYTES_MAX : CLIENT_ANSWER_BYTES_MAX) ||
+        !ARRAY_RESERVE(client->text, client->room, client->bytes + count))
         return 0;
-    memcpy(exchange->text + exchange->bytes, bytes, count);
-    exchange->bytes += count;
+    memcpy(client->text + client->bytes, bytes, count);
+    client->bytes += count;
     return count;
 }
 
@@ -181,7 +127,7 @@ static struct curl_slist *make_fields(const struct client_stream *stream)
     struct curl_slist *more;
     char text[128];
 
-    if (fields == NULL || stream == NULL || stream->last_event_id == NULL || *stream->last_event_id == '\0')
+    if (fields == NULL || stream == NULL || *stream->last_event_id == '\0')
         return fields;
     snprintf(text, sizeof(text), "Last-Event-ID: %s", stream->last_event_id);
     more = curl_slist_append(fields, text);
@@ -190,17 +136,17 @@ static struct curl_slist *make_fields(const struct client_stream *stream)
     return more;
 }
 
-static bool prepare(struct exchange *exchange)
+/* answer_ms 0: it may take as long as it likes, once there is a connection. */
+static bool prepare(struct client *client, long answer_ms)
 {
-    const struct client *client = exchange->client;
-    char url[URL_BYTES + TARGET_BYTES];
+    char url[CLIENT_URL_BYTES + TARGET_BYTES];
     CURL *handle = client->handle;
-    int length = snprintf(url, sizeof(url), "%s%s", client->base, exchange->request->target);
+    int length = snprintf(url, sizeof(url), "%s%s", client->base, client->target);
 
-    exchange->fields = make_fields(exchange->stream);
-
+    client->heard_mono_ns = clock_mono_ns();
+    client->fields = make_fields(client->stream);
     curl_easy_reset(handle);
-    return exchange->fields != NULL && length > 0 && (size_t)length < sizeof(url) &&
+    return client->fields != NULL && length > 0 && (size_t)length < sizeof(url) &&
            curl_easy_setopt(handle, CURLOPT_URL, url) == CURLE_OK &&
            (client->socket[0] == '\0' ||
             curl_easy_setopt(handle, CURLOPT_UNIX_SOCKET_PATH, client->socket) == CURLE_OK) &&
@@ -210,104 +156,87 @@ static bool prepare(struct exchange *exchange)
            curl_easy_setopt(handle, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1) == CURLE_OK &&
            curl_easy_setopt(handle, CURLOPT_USERAGENT, "rip/" RIP_VERSION) == CURLE_OK &&
            curl_easy_setopt(handle, CURLOPT_CONNECTTIMEOUT_MS,
-                            exchange->answer_ms < CLIENT_CONNECT_MS ? exchange->answer_ms : CLIENT_CONNECT_MS) ==
+                            answer_ms != 0 && answer_ms < CLIENT_CONNECT_MS ? answer_ms : CLIENT_CONNECT_MS) ==
                CURLE_OK &&
-           curl_easy_setopt(handle, CURLOPT_TIMEOUT_MS, exchange->stream != NULL ? 0 : exchange->answer_ms) ==
-               CURLE_OK &&
-           curl_easy_setopt(handle, CURLOPT_HTTPHEADER, exchange->fields) == CURLE_OK &&
+           curl_easy_setopt(handle, CURLOPT_TIMEOUT_MS, answer_ms) == CURLE_OK &&
+           curl_easy_setopt(handle, CURLOPT_HTTPHEADER, client->fields) == CURLE_OK &&
            curl_easy_setopt(handle, CURLOPT_WRITEFUNCTION, receive) == CURLE_OK &&
-           curl_easy_setopt(handle, CURLOPT_WRITEDATA, exchange) == CURLE_OK &&
-           curl_easy_setopt(handle, CURLOPT_PRIVATE, exchange) == CURLE_OK;
+           curl_easy_setopt(handle, CURLOPT_WRITEDATA, client) == CURLE_OK &&
+           curl_easy_setopt(handle, CURLOPT_PRIVATE, client) == CURLE_OK;
 }
 
 /* What the answer says instead of what was expected. */
-static enum client_result refusal(const struct exchange *exchange)
+static enum client_result refusal(struct client *client)
 {
-    const char *shown = exchange->client->shown, *detail = NULL;
-    enum client_result result = exchange->status >= 500 ? CLIENT_UNREACHABLE : CLIENT_REFUSED;
+    enum client_result result = client->status >= 500 ? CLIENT_UNREACHABLE : CLIENT_REFUSED;
+    const char *detail = NULL;
     json_t *problem = NULL;
 
-    if (strcmp(exchange->type, "application/problem+json") == 0)
-        problem = json_loadb(exchange->text, exchange->bytes, JSON_ALLOW_NUL, NULL);
+    if (strcmp(client->type, "application/problem+json") == 0)
+        problem = json_loadb(client->text, client->bytes, JSON_ALLOW_NUL, NULL);
     if (json_unpack(problem, "{s:s}", "detail", &detail) == 0)
-        fail(result, "%s: %s", shown, detail);
+        fail(client, result, "%s: %s", client->shown, detail);
     else
-        result =
-            fail(result == CLIENT_REFUSED ? CLIENT_NOT_UNDERSTOOD : result,
-                 "%s: the answer is not one of ripd's: status %ld, type '%s'", shown, exchange->status, exchange->type);
+        result = fail(client, result == CLIENT_REFUSED ? CLIENT_NOT_UNDERSTOOD : result,
+                      "%s: the answer is not one of ripd's: status %ld, type '%s'", client->shown, client->status,
+                      client->type);
     json_decref(problem);
     return result;
 }
 
-/* How a request ended that libcurl ended with code. CLIENT_OK: the body of a document is in text. */
-static enum client_result conclude(const struct exchange *exchange, CURLcode code)
+/* Turns what has been received into the document. */
+static enum client_result read_document(struct client *client)
 {
-    const char *shown = exchange->client->shown, *reason = curl_easy_strerror(code);
-    const char *server = exchange->request->server != NULL ? exchange->request->server : "ripd";
+    json_t *document = json_loadb(client->text, client->bytes, JSON_ALLOW_NUL, NULL);
+    const char *schema = json_string_value(json_object_get(document, "schema")), *expected = client->schema;
+    enum client_result result = CLIENT_NOT_UNDERSTOOD;
+
+    if (json_is_object(document) && (expected == NULL || (schema != NULL && strcmp(schema, expected) == 0)) &&
+        (client->list == NULL || json_is_array(json_object_get(document, client->list)))) {
+        client->document = document;
+        return CLIENT_OK;
+    }
+    if (schema != NULL && expected != NULL && strcmp(schema, expected) != 0)
+        fail(client, result, "ripd on %s is of another version than this rip: it has %.64s, expected %s", client->shown,
+             schema, expected);
+    else
+        fail(client, result, "%s: the answer is not one of ripd's: expected %s", client->shown,
+             expected != NULL ? expected : "a JSON object");
+    json_decref(document);
+    return result;
+}
+
+/* How a request ended that libcurl ended with code. */
+static enum client_result conclude(struct client *client, CURLcode code)
+{
+    const char *shown = client->shown, *reason = curl_easy_strerror(code);
+    const char *server = client->server != NULL ? client->server : "ripd";
     long error = 0;
 
-    if (exchange->stopped)
+    if (client->stopped)
         return CLIENT_STOPPED;
     if (code == CURLE_WRITE_ERROR)
-        return fail(CLIENT_NOT_UNDERSTOOD, "%s: the answer is too large", shown);
-    if (code == CURLE_COULDNT_CONNECT && curl_easy_getinfo(exchange->client->handle, CURLINFO_OS_ERRNO, &error) == 0 &&
+        return fail(client, CLIENT_NOT_UNDERSTOOD, "%s: the answer is too large", shown);
+    if (code == CURLE_COULDNT_CONNECT && curl_easy_getinfo(client->handle, CURLINFO_OS_ERRNO, &error) == 0 &&
         error != 0)
         reason = strerror((int)error);
     if (code != CURLE_OK)
-        return fail(CLIENT_UNREACHABLE, "%s does not answer on %s (%c%s)%s%s", server, shown,
+        return fail(client, CLIENT_UNREACHABLE, "%s does not answer on %s (%c%s)%s%s", server, shown,
                     tolower((unsigned char)*reason), reason + 1,
                     code == CURLE_COULDNT_CONNECT ? ". Is it running? systemctl status " : "",
                     code == CURLE_COULDNT_CONNECT ? server : "");
-    if (exchange->stream != NULL && is_answer(exchange, "text/event-stream"))
-        return fail(CLIENT_UNREACHABLE, "ripd on %s has ended the stream", shown);
-    if (exchange->stream != NULL || !is_answer(exchange, "application/json"))
-        return refusal(exchange);
-    return CLIENT_OK;
+    if (client->stream != NULL && is_answer(client, "text/event-stream"))
+        return fail(client, CLIENT_UNREACHABLE, "ripd on %s has ended the stream", shown);
+    return client->stream == NULL && is_answer(client, "application/json") ? read_document(client) : refusal(client);
 }
 
-/* Whether they are of one document, "ripd/NAME/", in whichever version. */
-static bool is_other_version(const char *schema, const char *expected)
+static void settle(struct client *client, enum client_result result)
 {
-    size_t length = (size_t)(strrchr(expected, '/') - expected) + 1;
-
-    return schema != NULL && strncmp(schema, expected, length) == 0 && strcmp(schema, expected) != 0;
-}
-
-/* Turns what has been received into the document of its request. */
-static enum client_result read_document(const struct exchange *exchange)
-{
-    struct client_request *request = exchange->request;
-    json_t *document = json_loadb(exchange->text, exchange->bytes, JSON_ALLOW_NUL, NULL);
-    const char *schema = json_string_value(json_object_get(document, "schema"));
-
-    if (json_is_object(document) &&
-        (request->schema == NULL || (schema != NULL && strcmp(schema, request->schema) == 0)) &&
-        (request->list == NULL || json_is_array(json_object_get(document, request->list)))) {
-        request->document = document;
-        return CLIENT_OK;
-    }
-    if (request->schema == NULL)
-        fail(CLIENT_NOT_UNDERSTOOD, "%s: the answer is not a JSON object", exchange->client->shown);
-    else if (is_other_version(schema, request->schema))
-        fail(CLIENT_NOT_UNDERSTOOD, "ripd on %s is of another version than this rip: it has %.64s, expected %s",
-             exchange->client->shown, schema, request->schema);
-    else
-        fail(CLIENT_NOT_UNDERSTOOD, "%s: the answer is not one of ripd's: expected the schema %s",
-             exchange->client->shown, request->schema);
-    json_decref(document);
-    return CLIENT_NOT_UNDERSTOOD;
-}
-
-/* Sets the result of a request, whose error text is that of the last failure. */
-static void settle(struct exchange *exchange, enum client_result result)
-{
-    exchange->request->result = result;
-    exchange->request->answered = exchange->status != 0;
-    if (result != CLIENT_OK)
-        snprintf(exchange->request->error, sizeof(exchange->request->error), "%s", error_text);
-    free(exchange->text);
-    curl_slist_free_all(exchange->fields);
-    exchange->fields = NULL;
+    client->result = result;
+    free(client->text);
+    curl_slist_free_all(client->fields);
+    client->text = NULL;
+    client->fields = NULL;
 }
 
 /* Those that have ended since it was last called. */
@@ -317,24 +246,20 @@ static void take_ended(CURLM *multi)
     int left;
 
     while ((message = curl_multi_info_read(multi, &left)) != NULL) {
-        struct exchange *exchange = NULL;
+        struct client *client = NULL;
         CURLcode code = message->data.result;
-        enum client_result result;
 
         if (message->msg != CURLMSG_DONE ||
-            curl_easy_getinfo(message->easy_handle, CURLINFO_PRIVATE, &exchange) != CURLE_OK || exchange == NULL)
+            curl_easy_getinfo(message->easy_handle, CURLINFO_PRIVATE, &client) != CURLE_OK)
             continue;
-        read_head(exchange);
-        result = conclude(exchange, code);
-        if (result == CLIENT_OK)
-            result = read_document(exchange);
-        curl_multi_remove_handle(multi, exchange->client->handle);
-        settle(exchange, result);
+        read_head(client);
+        curl_multi_remove_handle(multi, client->handle);
+        settle(client, conclude(client, code));
     }
 }
 
 /* Until all have ended, or the one that streams is stopped: NULL; else what is wrong with those that have not. */
-static const char *turn(CURLM *multi, const struct exchange *first)
+static const char *turn(CURLM *multi, const struct client *first)
 {
     const struct client_stream *stream = first->stream;
     struct curl_waitfd stop = {.fd = stream != NULL ? stream->stop_descriptor : -1, .events = CURL_WAIT_POLLIN};
@@ -356,84 +281,57 @@ static const char *turn(CURLM *multi, const struct exchange *first)
     return curl_multi_strerror(code);
 }
 
-static void perform(struct exchange *exchanges, size_t count)
+void client_get_all(struct client *clients, size_t count, long answer_ms)
 {
     CURLM *multi = curl_multi_init();
     const char *reason;
 
     for (size_t i = 0; i < count; i++) {
-        struct exchange *exchange = &exchanges[i];
+        struct client *client = &clients[i];
 
-        if (exchange->request->target == NULL)
-            continue;
-        exchange->heard_mono_ns = clock_mono_ns();
-        if (multi == NULL || !prepare(exchange) || curl_multi_add_handle(multi, exchange->client->handle) != CURLM_OK)
-            settle(exchange, fail_for_memory());
+        json_decref(client->document);
+        client->document = NULL;
+        client->error[0] = '\0';
+        client->result = CLIENT_OK;
+        client->bytes = client->room = 0;
+        client->status = 0;
+        client->stopped = false;
+        if (client->target != NULL &&
+            (multi == NULL || !prepare(client, answer_ms) || curl_multi_add_handle(multi, client->handle) != CURLM_OK))
+            settle(client, fail(client, CLIENT_NOT_UNDERSTOOD, "out of memory"));
     }
-    reason = multi != NULL ? turn(multi, exchanges) : NULL;
+    reason = multi != NULL && count != 0 ? turn(multi, clients) : NULL;
     for (size_t i = 0; i < count; i++)
-        if (exchanges[i].fields != NULL) {
-            const char *shown = exchanges[i].client->shown;
-
-            curl_multi_remove_handle(multi, exchanges[i].client->handle);
-            settle(&exchanges[i], reason == NULL
-                                      ? CLIENT_STOPPED
-                                      : fail(CLIENT_UNREACHABLE, "ripd does not answer on %s (%s)", shown, reason));
+        if (clients[i].fields != NULL) {
+            curl_multi_remove_handle(multi, clients[i].handle);
+            settle(&clients[i], reason == NULL ? CLIENT_STOPPED
+                                               : fail(&clients[i], CLIENT_UNREACHABLE,
+                                                      "ripd does not answer on %s (%s)", clients[i].shown, reason));
         }
     curl_multi_cleanup(multi);
 }
 
-void client_get_all(struct client_request *requests, size_t count, long answer_ms)
-{
-    struct exchange *exchanges = calloc(count + 1, sizeof(*exchanges));
-
-    for (size_t i = 0; i < count; i++) {
-        requests[i].document = NULL;
-        requests[i].error[0] = '\0';
-        requests[i].result = exchanges != NULL ? CLIENT_OK : fail_for_memory();
-        if (exchanges != NULL)
-            exchanges[i] = (struct exchange){.client = requests[i].client,
-                                             .request = &requests[i],
-                                             .answer_ms = answer_ms,
-                                             .bytes_max = CLIENT_ANSWER_BYTES_MAX};
-    }
-    if (exchanges != NULL)
-        perform(exchanges, count);
-    free(exchanges);
-}
-
 enum client_result client_follow(struct client *client, const struct client_stream *stream)
 {
-    struct client_request request = {.client = client, .target = stream->target};
-    struct exchange exchange = {.client = client,
-                                .request = &request,
-                                .stream = stream,
-                                .answer_ms = CLIENT_CONNECT_MS,
-                                .bytes_max = REFUSAL_BYTES_MAX};
-
-    perform(&exchange, 1);
-    return request.result;
+    client->target = stream->target;
+    client->stream = stream;
+    client_get_all(client, 1, 0);
+    return client->result;
 }
 
-int client_target_escape(char *target, size_t size, const char *text)
+bool client_target_escape(char *target, size_t size, const char *text)
 {
-    for (size_t length = strlen(target); *text != '\0'; text++) {
-        unsigned char byte = (unsigned char)*text;
-        bool plain = byte < 0x80 && (isalnum(byte) || strchr("-._~", byte) != NULL);
+    char *escaped = curl_easy_escape(NULL, text, 0);
+    const bool fits = escaped != NULL && strlen(target) + strlen(escaped) < size;
 
-        if (size - length < sizeof("%ff"))
-            return -ENAMETOOLONG;
-        length += (size_t)snprintf(target + length, size - length, plain ? "%c" : "%%%02X", byte);
-    }
-    return 0;
+    if (fits)
+        text_append(target, size, "%s", escaped);
+    curl_free(escaped);
+    return fits;
 }
 
-int client_target_add(char *target, size_t size, const char *name, const char *value)
+bool client_target_add(char *target, size_t size, const char *name, const char *value)
 {
-    size_t length = strlen(target);
-    int added = snprintf(target + length, size - length, "%c%s=", strchr(target, '?') != NULL ? '&' : '?', name);
-
-    if (added < 0 || (size_t)added >= size - length)
-        return -ENAMETOOLONG;
-    return client_target_escape(target, size, value);
+    text_append(target, size, "%c%s=", strchr(target, '?') != NULL ? '&' : '?', name);
+    return strlen(target) + 1 < size && client_target_escape(target, size, value);
 }

@@ -23,8 +23,6 @@
 #define CLIENT_ERROR_BYTES 2560u
 #define CLIENT_URL_DEFAULT "http://127.0.0.1:7470"
 
-struct client;
-
 enum client_result {
     CLIENT_OK,
     CLIENT_UNREACHABLE,    /* ripd does not answer now: no connection, an answer cut short, silence, a 5xx status */
@@ -33,35 +31,44 @@ enum client_result {
     CLIENT_STOPPED,        /* by take() or stop_descriptor of a stream */
 };
 
-/* url NULL: from the environment. CLIENT_REFUSED: the URL is wrong. */
-enum client_result client_new(struct client **ret_client, const char *url);
-void client_free(struct client *client);
+#define CLIENT_URL_BYTES 2048u
 
-/* What went wrong last in this thread, in whichever client. */
-const char *client_error(void);
-
-/* What errors and tables call the server: its address without "http://". */
-const char *client_shown(const struct client *client);
-
-/* One of several requests that run in parallel, each with its own client. */
-struct client_request {
-    struct client *client;
-    const char *target; /* NULL: no request is sent; document and error stay empty */
-    const char *schema; /* its "schema" has to be this; NULL: it need not have one */
-    const char *list;   /* this member has to be an array; NULL: none */
-    const char *server; /* what errors call it, the name of its unit; NULL: ripd */
+/* A server, the request to it, and its answer. */
+struct client {
+    char shown[CLIENT_URL_BYTES]; /* what errors and tables call it: its address without "http://" */
+    const char *server;           /* what errors call it, too, the name of its unit; NULL: ripd */
+    const char *target;           /* NULL: no request is sent; document and error are empty then */
+    const char *schema;           /* its "schema" has to be this; NULL: it need not have one */
+    const char *list;             /* this member has to be an array; NULL: none */
     enum client_result result;
-    bool answered;                  /* a server has, whatever it said */
-    json_t *document;               /* the caller's; NULL unless result is CLIENT_OK */
-    char error[CLIENT_ERROR_BYTES]; /* as client_error(); "" if result is CLIENT_OK */
+    json_t *document;               /* NULL unless result is CLIENT_OK */
+    char error[CLIENT_ERROR_BYTES]; /* "" if result is CLIENT_OK */
+
+    /* client.c's alone */
+    void *handle;
+    char base[CLIENT_URL_BYTES];        /* before the target */
+    char socket[CLIENT_URL_BYTES];      /* "": TCP */
+    const struct client_stream *stream; /* NULL: a document is expected */
+    struct curl_slist *fields;          /* of the request's header; NULL: it has its result */
+    char *text;                         /* of the answer, unless it streams */
+    size_t bytes;
+    size_t room;
+    bool stopped;
+    uint64_t heard_mono_ns;
+    long status; /* of the answer; 0: no server has answered */
+    char type[64];
 };
 
-/* Returns when each has its result, after answer_ms at the latest. */
-void client_get_all(struct client_request *requests, size_t count, long answer_ms);
+/* url NULL: from the environment. CLIENT_REFUSED: the URL is wrong, as client->error says. */
+enum client_result client_open(struct client *client, const char *url);
+void client_close(struct client *client);
+
+/* Those that have a target, in parallel: returns when each has its result, after answer_ms at the latest. */
+void client_get_all(struct client *clients, size_t count, long answer_ms);
 
 struct client_stream {
     const char *target;
-    const char *last_event_id; /* NULL or "": from now on */
+    const char *last_event_id; /* "": from now on */
     int stop_descriptor;       /* readable: CLIENT_STOPPED */
     uint64_t silence_ns;       /* no byte for that long: CLIENT_UNREACHABLE */
     /* Takes bytes as they come. The server waits meanwhile. Not 0: CLIENT_STOPPED. */
@@ -72,10 +79,10 @@ struct client_stream {
 /* Reads the stream to its end. CLIENT_UNREACHABLE when the server ended it. */
 enum client_result client_follow(struct client *client, const struct client_stream *stream);
 
-/* Appends text percent-encoded, as a segment of a path is. 0 or -ENAMETOOLONG. */
-int client_target_escape(char *target, size_t size, const char *text);
+/* Appends text percent-encoded, as a segment of a path is. False: it does not fit. */
+bool client_target_escape(char *target, size_t size, const char *text);
 
-/* Appends "?name=value" or "&name=value", value percent-encoded, to a target of size bytes. 0 or -ENAMETOOLONG. */
-int client_target_add(char *target, size_t size, const char *name, const char *value);
+/* Appends "?name=value" or "&name=value", value percent-encoded, to a target of size bytes. False: it does not fit. */
+bool client_target_add(char *target, size_t size, const char *name, const char *value);
 
 #endif

@@ -197,54 +197,51 @@ static void print_json(const struct dump *dump)
     json_array_foreach(dump->ended, i, item) table_print_json(item);
 }
 
+static const struct table_column capture_fields[] = {
+    {"ended", .key = "ended_at"},
+    {"ring", .key = "ring"},
+    {"exe", .key = "process.exe"},
+    {"command", .key = "process.cmdline"},
+};
+
 static void show_head(const struct dump *dump, struct report *report)
 {
-    struct table_cell cell, process;
-    char how[96];
+    const json_t *core = json_object_get(dump->document, "core");
+    struct table_cell cell, how;
 
     if (dump->document == NULL) {
         table_cell_format(&cell, "%s %s", dump->source == RIP_SESSION_RECORDING ? "recording" : "ring", dump->path);
         report_title(report, &cell);
-        if (dump->source != RIP_SESSION_RECORDING)
-            return;
-        report_text(report, "snaps", "%" PRIu64 " recorded, %" PRIu64 " overwritten before", dump->recorded_count,
-                    dump->overwritten_count);
+        if (dump->source == RIP_SESSION_RECORDING)
+            report_text(report, "snaps", "%" PRIu64 " recorded, %" PRIu64 " overwritten before", dump->recorded_count,
+                        dump->overwritten_count);
         return;
     }
-    capture_format_end(dump->document, how, sizeof(how));
-    item_fill_process(&process, dump->document);
-    table_cell_format(&cell, "%s: %s", process.text, how);
+    capture_fill_end(&how, dump->document);
+    item_fill_process(&cell, dump->document);
+    table_cell_add(&cell, ": %s", how.text);
     report_title(report, &cell);
-    report_member(report, "ended", dump->document, "ended_at");
-    report_member(report, "ring", dump->document, "ring");
-    report_member(report, "exe", json_object_get(dump->document, "process"), "exe");
-    report_member(report, "command", json_object_get(dump->document, "process"), "cmdline");
-    if (json_object_get(dump->document, "core") != NULL)
-        report_text(report, "core", "coredumpctl info %lld",
-                    item_number(json_object_get(dump->document, "core"), "pid"));
+    report_fields(report, dump->document, capture_fields, ARRAY_COUNT(capture_fields));
+    if (core != NULL)
+        report_text(report, "core", "coredumpctl info %lld", item_number(core, "pid"));
 }
 
 /* A line an incident, and how many waited for it. */
 static void show_stalls(const struct dump *dump, struct report *report)
 {
-    const json_t *stalls = json_object_get(dump->document, "stalls");
-    struct incident *incidents = NULL;
+    json_t *incidents = incidents_of(json_object_get(dump->document, "stalls")), *shown;
     struct table_cell cell, line;
-    size_t count = 0;
+    size_t i;
 
-    if (json_array_size(stalls) == 0 || incidents_of(stalls, &incidents, &count) != 0)
-        return;
-    report_section(report, "stalled when it ended");
-    for (size_t i = 0; i < count; i++) {
-        item_fill_sentence(&cell, incidents[i].shown);
-        if (incidents[i].waiting_count != 0) {
-            table_cell_format(&line, "%s; and %zu waited for it", cell.text, incidents[i].waiting_count);
-            report_line(report, &line);
-        } else {
-            report_line(report, &cell);
-        }
+    if (json_array_size(incidents) != 0)
+        report_section(report, "stalled when it ended");
+    json_array_foreach(incidents, i, shown)
+    {
+        table_cell_value(&cell, json_object_get(shown, "summary"));
+        table_cell_format(&line, "%s; and %lld waited for it", cell.text, item_number(shown, "waiting"));
+        report_line(report, item_number(shown, "waiting") > 0 ? &line : &cell);
     }
-    free(incidents);
+    json_decref(incidents);
 }
 
 struct place {
@@ -272,7 +269,7 @@ static json_t *count_places(const json_t *list)
         const long long passed = item_number(item, "count");
         struct table_cell cell;
 
-        item_fill_where(&cell, json_object_get(item, "location"), 0);
+        item_fill_where(&cell, json_object_get(item, "location"));
         json_object_set_new_nocheck(counts, cell.text,
                                     json_integer(json_integer_value(json_object_get(counts, cell.text)) +
                                                  (passed != ITEM_UNKNOWN ? passed : 1)));
@@ -284,18 +281,18 @@ static json_t *count_places(const json_t *list)
 static void show_places(struct report *report, const json_t *list, const char *heading)
 {
     json_t *counts = count_places(list), *value;
-    struct place *places = calloc(json_object_size(counts) + 1, sizeof(*places));
+    struct place *places = cli_allocate(json_object_size(counts), sizeof(*places));
     size_t count = 0;
     struct table_cell cell;
     const char *text;
 
-    if (places != NULL)
-        json_object_foreach(counts, text, value) places[count++] = (struct place){text, json_integer_value(value)};
+    json_object_foreach(counts, text, value) places[count++] = (struct place){text, json_integer_value(value)};
     if (count > 1) {
         qsort(places, count, sizeof(*places), compare_places);
         report_section(report, heading);
         for (size_t i = 0; i < count && i < LOCATIONS_MAX; i++) {
-            table_cell_format(&cell, "%6lld  %s", (long long)places[i].count, places[i].text);
+            table_cell_format(&cell, "%6lld  %s", (long long)places[i].count,
+                              places[i].text[0] != '\0' ? places[i].text : "-");
             report_line(report, &cell);
         }
         if (count > LOCATIONS_MAX) {
@@ -311,39 +308,35 @@ static void show_places(struct report *report, const json_t *list, const char *h
 static void show_trail(struct report *report, const json_t *trail)
 {
     const size_t count = json_array_size(trail);
-    struct table_cell cell, next, line;
+    struct table_cell cell, next;
     char text[64];
     size_t last;
 
     for (size_t i = 0; i < count; i = last + 1) {
-        item_fill_where(&cell, json_array_get(trail, i), 0);
+        item_fill_where(&cell, json_array_get(trail, i));
         for (last = i; last + 1 < count; last++) {
-            item_fill_where(&next, json_array_get(trail, last + 1), 0);
-            if (next.bytes != cell.bytes || memcmp(next.text, cell.text, cell.bytes) != 0)
+            item_fill_where(&next, json_array_get(trail, last + 1));
+            if (strcmp(next.text, cell.text) != 0)
                 break;
         }
+        if (cell.bytes == 0)
+            continue;
+        if (last != i)
+            table_cell_add(&cell, ", %zu times", last - i + 1);
         snprintf(text, sizeof(text), "#%lld", item_number(json_array_get(trail, i), "count"));
-        if (last != i) {
-            table_cell_format(&line, "%s, %zu times", cell.text, last - i + 1);
-            report_field(report, text, &line);
-        } else {
-            report_field(report, text, &cell);
-        }
+        report_field(report, text, &cell);
     }
 }
 
+static const struct table_column id_fields[] = {
+    {"name", .fill = item_fill_thread}, {"id", .key = "id"},       {"note", .key = "note"},
+    {"state", .fill = item_fill_cause}, {"snaps", .key = "snaps"},
+};
+
 static void show_id(struct report *report, const json_t *item)
 {
-    struct table_cell cell, state;
-
-    item_fill_thread(&cell, item);
-    item_fill_cause(&state, item);
     report_section(report, json_is_null(json_object_get(item, "tid")) ? "id" : "thread");
-    report_field(report, "name", &cell);
-    report_member(report, "id", item, "id");
-    report_member(report, "note", item, "note");
-    report_field(report, "state", &state);
-    report_member(report, "snaps", item, "snaps");
+    report_fields(report, item, id_fields, ARRAY_COUNT(id_fields));
     show_trail(report, json_object_get(item, "trail"));
 }
 

@@ -119,13 +119,13 @@ static bool check_flags(const struct settings *settings)
 }
 
 /* "2026-11-20T09:41:07.120Z" without the fraction; on a terminal "11-20 09:41:07Z". */
-static void fill_time(struct table_cell *cell, const struct list_row *row, const struct table *table)
+static void fill_time(struct table_cell *cell, const json_t *at, unsigned columns)
 {
-    const char *text = item_text(row->item, "at");
+    const char *text = json_string_value(at);
 
     if (text == NULL || strlen(text) != 24 || text[19] != '.')
-        table_cell_value(cell, row->item, "at");
-    else if (table->style.columns != TEXT_ANY_COLUMNS)
+        table_cell_value(cell, at);
+    else if (columns != TEXT_ANY_COLUMNS)
         table_cell_format(cell, "%.5s %.8sZ", text + 5, text + 11);
     else
         table_cell_format(cell, "%.19sZ", text);
@@ -136,9 +136,8 @@ static void fill_event(struct table_cell *cell, const json_t *event)
 {
     const char *kind = item_text(event, "kind"), *reason = item_text(event, "reason");
 
-    if (kind == NULL || reason == NULL || strcmp(reason, "moved") == 0)
-        table_cell_value(cell, event, "kind");
-    else
+    table_cell_value(cell, json_object_get(event, "kind"));
+    if (kind != NULL && reason != NULL && strcmp(reason, "moved") != 0)
         table_cell_format(cell, "%s:%s", kind, reason);
     cell->colour = item_is(event, "kind", "begin") ? TABLE_RED : item_is(event, "kind", "end") ? TABLE_GREEN : NULL;
 }
@@ -150,22 +149,16 @@ static void fill_duration(struct table_cell *cell, const json_t *event)
     item_fill_duration(cell, lasted_ms != ITEM_UNKNOWN ? lasted_ms : item_number(event, "frozen_for_ms"));
 }
 
-/* As list_init(). */
-static void event_table_init(struct list *list, const struct hosts *hosts, bool json, bool rows_known)
-{
-    static const struct table_column columns[] = {
-        {"TIME", 15, 20, .fill_row = fill_time},
-        {"EVENT", 5, 12, .fill = fill_event},
-        {"RING", 8, 24, .key = "ring"},
-        {"ID", 4, 10, true, .key = "id"},
-        {"NAME", 8, 24, .key = "name"},
-        {"CAUSE", 8, 15, .key = "cause"},
-        {"FOR", 6, 8, true, .fill = fill_duration},
-        {"WHERE", 0, TEXT_ANY_COLUMNS, .fill_row = list_fill_where},
-    };
-
-    list_init(list, hosts, json, columns, ARRAY_COUNT(columns), rows_known);
-}
+static const struct table_column columns[] = {
+    {"TIME", 15, 20, .key = "at", .fill_columns = fill_time},
+    {"EVENT", 5, 12, .fill = fill_event},
+    {"RING", 8, 24, .key = "ring"},
+    {"ID", 4, 10, true, .key = "id"},
+    {"NAME", 8, 24, .key = "name"},
+    {"CAUSE", 8, 15, .key = "cause"},
+    {"FOR", 6, 8, true, .fill = fill_duration},
+    {"WHERE", 0, TEXT_ANY_COLUMNS, .key = "location", .fill_columns = list_fill_where},
+};
 
 /* ---- the list ---- */
 
@@ -187,33 +180,19 @@ static bool remove_older(const json_t *document, const char *since_id)
     return json_array_size(events) < before;
 }
 
-static const char *time_of(const json_t *event)
+/* Oldest first; of one time and host, as the host has them. */
+static int compare_events(const void *left, const void *right)
 {
-    const char *at = item_text(event, "at");
+    const struct list_row *a = left, *b = right;
+    const char *at_a = item_text(a->item, "at"), *at_b = item_text(b->item, "at");
+    const long long sequence_a = item_number(a->item, "sequence"), sequence_b = item_number(b->item, "sequence");
+    const int order = strcmp(at_a != NULL ? at_a : "", at_b != NULL ? at_b : "");
 
-    return at != NULL ? at : "";
-}
-
-/* The newest of all hosts at the end of rows, oldest first; each host has its own newest first. Returns how many. */
-static size_t merge(const struct hosts *hosts, size_t *next, struct list_row *rows, size_t limit)
-{
-    size_t count = 0;
-
-    while (count < limit) {
-        struct list_row newest = {.item = NULL};
-
-        for (size_t i = 0; i < hosts_count(hosts); i++) {
-            const json_t *event = json_array_get(json_object_get(hosts_document(hosts, i), "events"), next[i]);
-
-            if (event != NULL && (newest.item == NULL || strcmp(time_of(event), time_of(newest.item)) > 0))
-                newest = (struct list_row){.item = event, .host = i};
-        }
-        if (newest.item == NULL)
-            break;
-        next[newest.host]++;
-        rows[limit - ++count] = newest;
-    }
-    return count;
+    if (order != 0)
+        return order;
+    if (a->host != b->host)
+        return a->host > b->host ? 1 : -1;
+    return (sequence_a > sequence_b) - (sequence_a < sequence_b);
 }
 
 /* Events that are there and that the request did not bring, or the limit left out. */
@@ -230,29 +209,24 @@ static void report_older(const struct hosts *hosts, size_t shown)
 static int list_events(struct hosts *hosts, const struct settings *settings, const char *target)
 {
     const char *given = settings->filters.values[FILTER_LIMIT];
-    const size_t limit = given != NULL ? strtoul(given, NULL, 10) : QUERY_LIMIT_DEFAULT;
-    struct list_row *rows = calloc(limit, sizeof(*rows));
-    size_t *next = calloc(hosts_count(hosts), sizeof(*next)), count;
-    int status = CLI_UNREACHABLE;
+    size_t limit = given != NULL ? strtoul(given, NULL, 10) : QUERY_LIMIT_DEFAULT;
     struct list list;
     bool removed;
+    int status;
 
-    if (rows == NULL || next == NULL) {
-        cli_error("out of memory");
-        goto out;
-    }
     hosts_get(hosts, target, "ripd/events/1", "events");
     removed = remove_older(hosts_document(hosts, 0), settings->since_id); /* an id is of one host */
-    count = merge(hosts, next, rows, limit);
-    event_table_init(&list, hosts, settings->hosts.json, true);
-    list_print(&list, rows + limit - count, sizeof(*rows), count);
+    list_init(&list, hosts, settings->hosts.json, columns, ARRAY_COUNT(columns));
+    list_add_each(&list, "events");
+    list_sort(&list, compare_events);
+    if (limit > list.count)
+        limit = list.count;
+    list_print(&list, list.count - limit, limit);
     cli_flush();
     if (!removed)
-        report_older(hosts, count);
+        report_older(hosts, limit);
     status = hosts_report(hosts);
-out:
-    free(rows);
-    free(next);
+    list_done(&list);
     return status;
 }
 
@@ -510,12 +484,12 @@ static bool read_stream(struct follower *follower)
     if (result == CLIENT_STOPPED)
         return follower->again;
     if (result != CLIENT_UNREACHABLE) {
-        cli_error("%s", client_error());
+        cli_error("%s", hosts_error(shared->hosts, follower->host));
         follower->status = hosts_status(result);
         return false;
     }
     if (!follower->lost)
-        cli_error("trying again: %s", client_error());
+        cli_error("trying again: %s", hosts_error(shared->hosts, follower->host));
     follower->lost = true;
     return true;
 }
@@ -591,17 +565,13 @@ static int follow_events(struct hosts *hosts, const struct settings *settings, c
 {
     struct following shared = {
         .hosts = hosts, .settings = settings, .target = target, .mutex = PTHREAD_MUTEX_INITIALIZER};
-    struct follower *followers = calloc(hosts_count(hosts), sizeof(*followers));
+    struct follower *followers = cli_allocate(hosts_count(hosts), sizeof(*followers));
     int status = CLI_UNREACHABLE;
 
-    if (followers == NULL) {
-        cli_error("out of memory");
-        return status;
-    }
     putenv(kind_variable);
     putenv(episode_variable);
     shared.stop_descriptor = open_stop();
-    event_table_init(&shared.list, hosts, settings->hosts.json, false);
+    list_init(&shared.list, hosts, settings->hosts.json, columns, ARRAY_COUNT(columns));
     if (shared.stop_descriptor < 0)
         cli_error("signalfd: %s", strerror(errno));
     else

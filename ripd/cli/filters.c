@@ -28,16 +28,16 @@ bool filters_target(const struct filters *filters, const char *path, char target
     struct query query;
     const char *text;
     char min_ms[32];
-    int failure = 0;
+    bool fits = true;
 
     snprintf(target, FILTERS_TARGET_BYTES, "%s", path);
     for (size_t i = 0; i < FILTER_COUNT; i++)
         if (filters->values[i] != NULL)
-            failure |= client_target_add(target, FILTERS_TARGET_BYTES, parameters[i], filters->values[i]);
+            fits &= client_target_add(target, FILTERS_TARGET_BYTES, parameters[i], filters->values[i]);
     snprintf(min_ms, sizeof(min_ms), "%" PRIu64, filters->min_ns / NS_PER_MS);
     if (filters->min_ns != 0)
-        failure |= client_target_add(target, FILTERS_TARGET_BYTES, "min_ms", min_ms);
-    if (failure != 0)
+        fits &= client_target_add(target, FILTERS_TARGET_BYTES, "min_ms", min_ms);
+    if (!fits)
         return cli_error("the values of flags are too long; expected at most %u bytes", FILTERS_TARGET_BYTES);
     text = strchr(target, '?');
     if (query_parse(text != NULL ? text + 1 : NULL, PARAMETERS, &query, &error) == 0)

@@ -27,7 +27,7 @@ struct hosts {
     bool named;
     size_t count;
     size_t lost_count; /* instances that Prometheus itself does not reach; named once */
-    struct client_request *requests;
+    struct client clients[CLI_LIST_MAX];
     bool reads_rings; /* if no ripd is there */
     struct cli_list directories;
     struct local *local; /* NULL: requests go to ripd */
@@ -47,12 +47,13 @@ int hosts_status(enum client_result result)
 
 static int add_host(struct hosts *hosts, const char *url)
 {
-    enum client_result result = client_new(&hosts->requests[hosts->count].client, url);
+    struct client *client = &hosts->clients[hosts->count];
+    enum client_result result = client_open(client, url);
 
     if (result == CLIENT_OK)
         hosts->count++;
     else
-        cli_error("%s", client_error());
+        cli_error("%s", client->error);
     return hosts_status(result);
 }
 
@@ -83,24 +84,23 @@ static int take_lost(struct hosts *hosts, const char *instance)
 static int ask_prometheus(struct hosts *hosts, const char *url, const char *query, bool lost)
 {
     char target[QUERY_BYTES] = "/api/v1/query";
-    struct client_request request = {.target = target, .server = "prometheus"};
+    struct client client;
     json_t *result, *series;
     int status;
     size_t i;
 
-    if (client_target_add(target, sizeof(target), "query", query) != 0)
-        return CLI_ANSWER;
-    if (client_new(&request.client, url) != CLIENT_OK)
+    if (client_open(&client, url) != CLIENT_OK)
         return cli_fail(CLI_USAGE, "--prometheus: '%.100s': expected http://HOST:PORT or https://HOST:PORT", url);
-    client_get_all(&request, 1, hosts->answer_ms);
-    result = json_object_get(json_object_get(request.document, "data"), "result");
-    status = hosts_status(request.result);
-    if (status != CLI_OK) {
-        cli_error("--prometheus: %s", request.error);
-    } else if (!json_is_array(result)) {
-        cli_error("--prometheus: %s: the answer is not one of Prometheus's", client_shown(request.client));
-        status = CLI_ANSWER;
-    }
+    (void)client_target_add(target, sizeof(target), "query", query);
+    client.target = target;
+    client.server = "prometheus";
+    client_get_all(&client, 1, hosts->answer_ms);
+    result = json_object_get(json_object_get(client.document, "data"), "result");
+    status = hosts_status(client.result);
+    if (status != CLI_OK)
+        cli_error("--prometheus: %s", client.error);
+    else if (!json_is_array(result))
+        status = cli_fail(CLI_ANSWER, "--prometheus: %s: the answer is not one of Prometheus's", client.shown);
     json_array_foreach(result, i, series)
     {
         const char *instance = item_text(json_object_get(series, "metric"), "instance");
@@ -108,8 +108,7 @@ static int ask_prometheus(struct hosts *hosts, const char *url, const char *quer
         if (status == CLI_OK && instance != NULL)
             status = lost ? take_lost(hosts, instance) : take_stalled(hosts, instance);
     }
-    json_decref(request.document);
-    client_free(request.client);
+    client_close(&client);
     return status;
 }
 
@@ -147,64 +146,45 @@ static int read_rings(struct hosts *hosts)
     return cli_fail(CLI_UNREACHABLE, "%s", strerror(-result));
 }
 
-/* The answer that the rings give to a request. */
-static void answer_locally(struct hosts *hosts, struct client_request *request)
+/* The answer that the rings give to the request of the only host. */
+static void answer_locally(struct hosts *hosts)
 {
-    request->document = local_answer(hosts->local, request->target, request->error);
-    request->result = request->document != NULL ? CLIENT_OK : CLIENT_REFUSED;
-    if (request->document != NULL)
-        request->error[0] = '\0';
+    struct client *client = &hosts->clients[0];
+
+    json_decref(client->document);
+    client->document = local_answer(hosts->local, client->target, client->error);
+    client->result = client->document != NULL ? CLIENT_OK : CLIENT_REFUSED;
 }
 
 int hosts_open(struct hosts **ret_hosts, const struct hosts_options *options)
 {
-    struct hosts *hosts = calloc(1, sizeof(*hosts));
-    int status = CLI_UNREACHABLE;
+    static struct hosts hosts;
+    int status;
 
-    if (hosts != NULL)
-        hosts->requests = calloc(CLI_LIST_MAX, sizeof(*hosts->requests));
-    if (hosts == NULL || hosts->requests == NULL) {
-        cli_error("out of memory");
-        free(hosts);
-        return status;
-    }
     signal(SIGPIPE, SIG_IGN); /* a write to a reader that has gone is an error instead */
-    hosts->answer_ms = (long)((options->timeout_ns != 0 ? options->timeout_ns : HOSTS_TIMEOUT_NS) / NS_PER_MS);
-    hosts->directories = options->directories;
-    hosts->reads_rings = options->reads_rings && options->urls.count == 0 && options->prometheus == NULL;
-    status = CLI_USAGE;
-    if (options->directories.count != 0 && !hosts->reads_rings)
-        cli_error("--dir: expected without --url and --prometheus");
+    hosts.answer_ms = (long)((options->timeout_ns != 0 ? options->timeout_ns : HOSTS_TIMEOUT_NS) / NS_PER_MS);
+    hosts.directories = options->directories;
+    hosts.reads_rings = options->reads_rings && options->urls.count == 0 && options->prometheus == NULL;
+    if (options->directories.count != 0 && !hosts.reads_rings)
+        status = cli_fail(CLI_USAGE, "--dir: expected without --url and --prometheus");
     else if (options->prometheus != NULL && options->urls.count != 0)
-        cli_error("--prometheus: expected without --url");
+        status = cli_fail(CLI_USAGE, "--prometheus: expected without --url");
     else
-        status = find_hosts(hosts, options);
+        status = find_hosts(&hosts, options);
     if (status == CLI_OK && options->directories.count != 0)
-        status = read_rings(hosts);
+        status = read_rings(&hosts);
     if (status == CLI_OK)
-        *ret_hosts = hosts;
+        *ret_hosts = &hosts;
     else
-        hosts_close(hosts);
+        hosts_close(&hosts);
     return status;
-}
-
-static void forget(struct client_request *request)
-{
-    json_decref(request->document);
-    request->document = NULL;
 }
 
 void hosts_close(struct hosts *hosts)
 {
-    if (hosts == NULL)
-        return;
-    for (size_t i = 0; i < hosts->count; i++) {
-        forget(&hosts->requests[i]);
-        client_free(hosts->requests[i].client);
-    }
+    for (size_t i = 0; i < hosts->count; i++)
+        client_close(&hosts->clients[i]);
     local_free(hosts->local);
-    free(hosts->requests);
-    free(hosts);
 }
 
 size_t hosts_count(const struct hosts *hosts)
@@ -214,12 +194,12 @@ size_t hosts_count(const struct hosts *hosts)
 
 const char *hosts_name(const struct hosts *hosts, size_t i)
 {
-    return hosts->local != NULL ? "the rings" : client_shown(hosts->requests[i].client);
+    return hosts->local != NULL ? "the rings" : hosts->clients[i].shown;
 }
 
-struct client *hosts_client(const struct hosts *hosts, size_t i)
+struct client *hosts_client(struct hosts *hosts, size_t i)
 {
-    return hosts->requests[i].client;
+    return &hosts->clients[i];
 }
 
 bool hosts_are_local(const struct hosts *hosts)
@@ -232,58 +212,63 @@ bool hosts_named(const struct hosts *hosts)
     return hosts != NULL && hosts->named;
 }
 
-/* The next request; drops the document of the one before. */
-static void prepare(struct client_request *request, const char *target, const char *schema, const char *list)
+static void prepare(struct client *client, const char *target, const char *schema, const char *list)
 {
-    forget(request);
-    request->target = target;
-    request->schema = schema;
-    request->list = list;
-}
-
-void hosts_get(struct hosts *hosts, const char *target, const char *schema, const char *list)
-{
-    for (size_t i = 0; i < hosts->count; i++)
-        prepare(&hosts->requests[i], target, schema, list);
-    if (hosts->local == NULL) {
-        client_get_all(hosts->requests, hosts->count, hosts->answer_ms);
-        if (!hosts->reads_rings || hosts->requests[0].answered || hosts->requests[0].result != CLIENT_UNREACHABLE ||
-            read_rings(hosts) != CLI_OK)
-            return;
-        cli_error("%s; what follows is read from the rings: stalled is what has not moved for %u s",
-                  hosts->requests[0].error, LOCAL_LOOK_MS / 1000);
-    }
-    answer_locally(hosts, &hosts->requests[0]);
+    client->target = target;
+    client->schema = schema;
+    client->list = list;
 }
 
 void hosts_get_each(struct hosts *hosts, const char *const *targets, const char *schema, const char *list)
 {
     for (size_t i = 0; i < hosts->count; i++)
-        prepare(&hosts->requests[i], targets[i], schema, list);
-    client_get_all(hosts->requests, hosts->count, hosts->answer_ms);
+        prepare(&hosts->clients[i], targets[i], schema, list);
+    client_get_all(hosts->clients, hosts->count, hosts->answer_ms);
+}
+
+void hosts_get(struct hosts *hosts, const char *target, const char *schema, const char *list)
+{
+    const struct client *first = &hosts->clients[0];
+
+    for (size_t i = 0; i < hosts->count; i++)
+        prepare(&hosts->clients[i], target, schema, list);
+    if (hosts->local == NULL) {
+        client_get_all(hosts->clients, hosts->count, hosts->answer_ms);
+        if (!hosts->reads_rings || first->status != 0 || first->result != CLIENT_UNREACHABLE ||
+            read_rings(hosts) != CLI_OK)
+            return;
+        cli_error("%s; what follows is read from the rings: stalled is what has not moved for %u s", first->error,
+                  LOCAL_LOOK_MS / 1000);
+    }
+    answer_locally(hosts);
 }
 
 json_t *hosts_get_one(struct hosts *hosts, size_t i, const char *target, const char *schema)
 {
-    struct client_request request = {.client = hosts->requests[i].client, .target = target, .schema = schema};
+    struct client *client = &hosts->clients[i];
+    const enum client_result kept_result = client->result;
+    json_t *kept = client->document, *document;
 
+    client->document = NULL;
+    prepare(client, target, schema, NULL);
     if (hosts->local != NULL)
-        answer_locally(hosts, &request);
+        answer_locally(hosts);
     else
-        client_get_all(&request, 1, hosts->answer_ms);
-    if (request.result != CLIENT_OK)
-        memcpy(hosts->requests[i].error, request.error, sizeof(request.error));
-    return request.document;
+        client_get_all(client, 1, hosts->answer_ms);
+    document = client->document;
+    client->document = kept;
+    client->result = kept_result;
+    return document;
 }
 
 json_t *hosts_document(const struct hosts *hosts, size_t i)
 {
-    return hosts->requests[i].document;
+    return hosts->clients[i].document;
 }
 
 const char *hosts_error(const struct hosts *hosts, size_t i)
 {
-    return hosts->requests[i].error;
+    return hosts->clients[i].error;
 }
 
 int hosts_report(const struct hosts *hosts)
@@ -291,7 +276,7 @@ int hosts_report(const struct hosts *hosts)
     int worst = hosts->lost_count != 0 ? CLI_UNREACHABLE : CLI_OK;
 
     for (size_t i = 0; i < hosts->count; i++) {
-        int status = hosts_status(hosts->requests[i].result);
+        int status = hosts_status(hosts->clients[i].result);
 
         if (status == CLI_OK)
             continue;
@@ -313,14 +298,4 @@ void hosts_print_json(const struct hosts *hosts, size_t i, const json_t *object)
         json_object_set_new(copy, "host", json_string(hosts_name(hosts, i)));
     table_print_json(copy);
     json_decref(copy);
-}
-
-void hosts_print_each(const struct hosts *hosts, const char *list)
-{
-    size_t i;
-    json_t *item;
-
-    for (size_t host = 0; host < hosts->count; host++)
-        json_array_foreach(json_object_get(hosts_document(hosts, host), list), i, item)
-            hosts_print_json(hosts, host, item);
 }

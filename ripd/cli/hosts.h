@@ -52,8 +52,8 @@ struct hosts_options {
 struct hosts;
 
 /*
- * Finds the hosts; from now on SIGPIPE is ignored. CLI_OK, or the exit status after an error message: a flag is
- * wrong, or Prometheus does not answer.
+ * Finds the hosts, of which there is one set in a program; from now on SIGPIPE is ignored. CLI_OK, or the exit status
+ * after an error message: a flag is wrong, or Prometheus does not answer.
  */
 int hosts_open(struct hosts **ret_hosts, const struct hosts_options *options);
 void hosts_close(struct hosts *hosts);
@@ -62,7 +62,7 @@ size_t hosts_count(const struct hosts *hosts);
 const char *hosts_name(const struct hosts *hosts, size_t i);
 
 /* For a stream, beside the documents; not where hosts_are_local(). */
-struct client *hosts_client(const struct hosts *hosts, size_t i);
+struct client *hosts_client(struct hosts *hosts, size_t i);
 
 /* The exit status of a command whose request ended so. */
 int hosts_status(enum client_result result);
@@ -73,7 +73,7 @@ bool hosts_are_local(const struct hosts *hosts);
 /* Several --url, or --prometheus: tables have a column HOST. False for NULL, which is no host. */
 bool hosts_named(const struct hosts *hosts);
 
-/* Sends the request to all; see struct client_request. The documents of the request before are freed. */
+/* Sends the request to all; see struct client. The documents of the request before are freed. */
 void hosts_get(struct hosts *hosts, const char *target, const char *schema, const char *list);
 
 /* The same with a target for each host; NULL: no request to this one. Not where hosts_are_local(). */
@@ -91,8 +91,5 @@ int hosts_report(const struct hosts *hosts);
 
 /* An object of a host's answer as JSON, a line; with a member "host" where hosts_named(). */
 void hosts_print_json(const struct hosts *hosts, size_t i, const json_t *object);
-
-/* The items of that list of all documents, each so. */
-void hosts_print_each(const struct hosts *hosts, const char *list);
 
 #endif

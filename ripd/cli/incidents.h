@@ -11,18 +11,12 @@
 #define RIP_CLI_INCIDENTS_H
 
 #include <jansson.h>
-#include <stdbool.h>
-#include <stddef.h>
 
-struct incident {
-    const json_t *shown;  /* the stall that is shown for it: the one that holds up the others, if that is a stall */
-    size_t waiting_count; /* other stalls of it, without the members of a deadlock */
-    size_t member_count;  /* all stalls of it */
-    long long longest_ms; /* of them; ITEM_UNKNOWN: not known */
-    bool is_root;         /* shown holds up the others; false: they all wait for a holder that is not a stall */
-};
-
-/* All of an array of stalls; they refer to it. The caller frees *ret_incidents. 0 or -ENOMEM. */
-int incidents_of(const json_t *stalls, struct incident **ret_incidents, size_t *ret_count);
+/*
+ * Of an array of stalls those that are shown for the incidents: who holds up the others, if that is a stall. Each gets
+ * the members "longest_ms", of all stalls of the incident, "waiting", how many others there are, without the members of
+ * a deadlock, and "is_root"; false: all wait for a holder that is not a stall. The caller owns the array.
+ */
+json_t *incidents_of(const json_t *stalls);
 
 #endif

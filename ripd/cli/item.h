@@ -3,7 +3,7 @@
  * item.h - the cells that a table shows of an id: from the JSON of an answer, which may be a liar's.
  *
  * Guarantees
- *   A. A member that is missing, null or neither a text nor a number is "-"; nothing is assumed of it.
+ *   A. A member that is missing, null or neither a text nor a number is empty; nothing is assumed of it.
  *   B. Numbers are clamped where they are read: sums of them do not overflow.
  */
 #ifndef RIP_CLI_ITEM_H
@@ -15,7 +15,6 @@
 #include "cli/table.h"
 
 #define ITEM_UNKNOWN (-1)
-#define ITEM_CHAIN_NAMES 4u             /* as many as a line has room for */
 #define ITEM_NUMBER_MAX 1000000000000LL /* as milliseconds 31 years */
 
 /* A member as a number between 0 and ITEM_NUMBER_MAX; ITEM_UNKNOWN: it is none, or negative. */
@@ -25,11 +24,17 @@ long long item_number(const json_t *object, const char *key);
 const char *item_text(const json_t *object, const char *key);
 bool item_is(const json_t *object, const char *key, const char *text);
 
+/* Cells. Each is empty where nothing is known. */
+
 /* "13.8s", "4m05s", "3h12m", "12d03h". */
 void item_fill_duration(struct table_cell *cell, long long ms);
+/* The same of a number of milliseconds. */
+void item_fill_ms(struct table_cell *cell, const json_t *ms);
 
-/* Function, file and line; else module and offset. parts: so many of the file's path, from its end; 0: all. */
-void item_fill_where(struct table_cell *cell, const json_t *location, unsigned parts);
+/* Function, file and line; else module and offset. */
+void item_fill_where(struct table_cell *cell, const json_t *location);
+/* The same with so many parts of the file's path, from its end; 0: all. */
+void item_fill_path(struct table_cell *cell, const json_t *location, unsigned parts);
 
 /* Its cause, in the colour of what has to be looked at; the state of one that is not stalled. */
 void item_fill_cause(struct table_cell *cell, const json_t *item);
@@ -40,21 +45,14 @@ void item_fill_process(struct table_cell *cell, const json_t *item);
 /* What it waits for: whom, else what the kernel says. */
 void item_fill_on(struct table_cell *cell, const json_t *item);
 
-/* Its "summary"; where there is none, the same sentence made from its other members. */
-void item_fill_sentence(struct table_cell *cell, const json_t *item);
-
 /*
- * A member of a chain: its name, else its number and what it is. The number is behind the name where another of the
- * chain, or who waits, has that name, too; both may be NULL.
+ * Adds a member of a chain: its name, else its number and what it is. The number is behind the name where another of
+ * the chain, or who waits, has that name, too; both may be NULL.
  */
-void item_fill_member(struct table_cell *cell, const json_t *member, const json_t *chain, const json_t *waiter);
+void item_add_member(struct table_cell *cell, const json_t *member, const json_t *chain, const json_t *waiter);
 
-/* The chain of locks of one that waits as "a, b, c", at most so many names; a member of a deadlock itself is left out.
- */
-void item_format_chain(char *text, size_t size, const json_t *chain, const json_t *waiter, size_t most);
-
-/* Whether it is a member of a deadlock, rather than one that waits for such. */
-bool item_is_deadlocked(const json_t *item);
+/* Adds the chain of locks of one that waits as "a, b, c"; a member of a deadlock itself is left out. */
+void item_add_chain(struct table_cell *cell, const json_t *chain, const json_t *waiter);
 
 /* What names an id, in a chain and in the list. False: it names none. */
 #define ITEM_KEY_BYTES 320u /* a ring's name and a number */

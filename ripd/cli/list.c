@@ -2,43 +2,67 @@
 /* list.c - see list.h. Writes warnings. */
 #include "cli/list.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "cli/item.h"
+#include "util/array.h"
 
 #define LATE_INTERVALS 3
 #define WIDE_COLUMNS 120u /* of a terminal with room for two parts of a path */
 
 void list_init(struct list *list, const struct hosts *hosts, bool json, const struct table_column *columns,
-               size_t count, bool rows_known)
+               size_t count)
 {
     const size_t first = hosts_named(hosts) ? 1 : 0;
 
     *list = (struct list){.hosts = hosts, .json = json, .columns = {{.title = "HOST", .least = 8, .most = 30}}};
     memcpy(list->columns + first, columns, count * sizeof(*columns));
-    table_init(&list->table, list->columns, count + first, rows_known);
+    table_init(&list->table, list->columns, count + first);
+    table_settle(&list->table);
+}
+
+void list_done(struct list *list)
+{
+    for (size_t i = 0; i < list->count; i++)
+        json_decref(list->rows[i].item);
+    free(list->rows);
+}
+
+void list_add(struct list *list, size_t host, json_t *item)
+{
+    if (!ARRAY_GROW(list->rows, list->count, list->capacity))
+        cli_end_without_memory();
+    list->rows[list->count++] = (struct list_row){item, host};
+}
+
+void list_add_each(struct list *list, const char *member)
+{
+    size_t i;
+    json_t *item;
+
+    for (size_t host = 0; host < hosts_count(list->hosts); host++)
+        json_array_foreach(json_object_get(hosts_document(list->hosts, host), member), i, item)
+            list_add(list, host, json_incref(item));
+}
+
+void list_sort(struct list *list, int (*compare)(const void *left, const void *right))
+{
+    if (list->count > 1)
+        qsort(list->rows, list->count, sizeof(*list->rows), compare);
 }
 
 static void fill_row(const struct list *list, struct table_cell *cells, const struct list_row *row)
 {
-    const struct table_column *column = list->columns, *end = column + list->table.count;
-
-    if (hosts_named(list->hosts)) {
-        table_cell_format(cells++, "%s", hosts_name(list->hosts, row->host));
-        column++;
-    }
-    for (; column < end; column++, cells++)
-        if (column->fill_row != NULL)
-            column->fill_row(cells, row, &list->table);
-        else if (column->fill != NULL)
-            column->fill(cells, column->key != NULL ? json_object_get(row->item, column->key) : row->item);
+    for (size_t i = 0; i < list->table.count; i++)
+        if (i == 0 && hosts_named(list->hosts))
+            table_cell_format(&cells[i], "%s", hosts_name(list->hosts, row->host));
         else
-            table_cell_value(cells, row->item, column->key);
+            table_cell_of(&cells[i], &list->columns[i], row->item, list->table.style.columns);
 }
 
-void list_begin(struct list *list)
+void list_begin(const struct list *list)
 {
-    table_settle(&list->table);
     if (list->json)
         return;
     table_write(&list->table, NULL, stdout);
@@ -58,33 +82,26 @@ void list_print_row(const struct list *list, const struct list_row *row)
     putchar('\n');
 }
 
-void list_print(struct list *list, const void *rows, size_t row_bytes, size_t count)
+void list_print(struct list *list, size_t first, size_t most)
 {
+    const size_t end = most < list->count - first ? first + most : list->count;
     struct table_cell cells[TABLE_COLUMNS_MAX];
 
-    for (size_t i = 0; !list->json && i < count; i++) {
-        fill_row(list, cells, (const void *)((const char *)rows + i * row_bytes));
+    table_begin_fit(&list->table);
+    for (size_t i = first; !list->json && i < end; i++) {
+        fill_row(list, cells, &list->rows[i]);
         table_fit(&list->table, cells);
     }
-    if (count != 0)
+    table_settle(&list->table);
+    if (first < end)
         list_begin(list);
-    for (size_t i = 0; i < count; i++)
-        list_print_row(list, (const void *)((const char *)rows + i * row_bytes));
+    for (size_t i = first; i < end; i++)
+        list_print_row(list, &list->rows[i]);
 }
 
-void list_fill_where(struct table_cell *cell, const struct list_row *row, const struct table *table)
+void list_fill_where(struct table_cell *cell, const json_t *location, unsigned columns)
 {
-    const unsigned columns = table->style.columns;
-
-    item_fill_where(cell, json_object_get(row->item, "location"),
-                    columns == TEXT_ANY_COLUMNS ? 0
-                    : columns < WIDE_COLUMNS    ? 1
-                                                : 2);
-}
-
-void list_fill_duration(struct table_cell *cell, const json_t *ms)
-{
-    item_fill_duration(cell, json_is_integer(ms) ? json_integer_value(ms) : ITEM_UNKNOWN);
+    item_fill_path(cell, location, columns == TEXT_ANY_COLUMNS ? 0 : columns < WIDE_COLUMNS ? 1 : 2);
 }
 
 /* 0 if it is not known. */

@@ -3,7 +3,7 @@
  * list.h - list documents of one host or of several: their items as a table, or as JSON, an object a line; and their
  * frame. Prints on standard output.
  *
- * A column of a list says how its cells are made: of a member of the item, or of the row.
+ * What a row shows is in its item: what is found out about it here is added to it as further members.
  */
 #ifndef RIP_CLI_LIST_H
 #define RIP_CLI_LIST_H
@@ -11,9 +11,8 @@
 #include "cli/hosts.h"
 #include "cli/table.h"
 
-/* What a row begins with. */
 struct list_row {
-    const json_t *item;
+    json_t *item; /* a reference, of rows that are in a list */
     size_t host;
 };
 
@@ -22,22 +21,33 @@ struct list {
     bool json;
     struct table table;
     struct table_column columns[TABLE_COLUMNS_MAX]; /* with HOST where hosts_named() */
+    struct list_row *rows;
+    size_t count;
+    size_t capacity;
 };
 
-/* rows_known: list_print() comes next; else list_begin(), and list_print_row() for each row as it comes. */
 void list_init(struct list *list, const struct hosts *hosts, bool json, const struct table_column *columns,
-               size_t count, bool rows_known);
+               size_t count);
+void list_done(struct list *list);
 
-/* Titles and so many rows, each of row_bytes; nothing where there are none. */
-void list_print(struct list *list, const void *rows, size_t row_bytes, size_t count);
+/* Takes over a reference. */
+void list_add(struct list *list, size_t host, json_t *item);
 
-/* The titles, unless it is JSON. */
-void list_begin(struct list *list);
+/* All items of that list of all documents. */
+void list_add_each(struct list *list, const char *member);
+
+/* By compare, of two struct list_row. */
+void list_sort(struct list *list, int (*compare)(const void *left, const void *right));
+
+/* Titles and at most so many rows, from that row on; nothing where there are none. */
+void list_print(struct list *list, size_t first, size_t most);
+
+/* Of rows that are not known: the titles, unless it is JSON; and a row as it comes. */
+void list_begin(const struct list *list);
 void list_print_row(const struct list *list, const struct list_row *row);
 
-/* Cells that several lists have: the location of an item, with as much of the path as there is room for; a duration. */
-void list_fill_where(struct table_cell *cell, const struct list_row *row, const struct table *table);
-void list_fill_duration(struct table_cell *cell, const json_t *ms);
+/* A location, with as much of the path as there is room for. */
+void list_fill_where(struct table_cell *cell, const json_t *location, unsigned columns);
 
 /* ---- the frame: how many ids the scan saw, and whether it missed some ---- */
 

@@ -148,7 +148,6 @@ static void unjudge(json_t *item)
         json_object_set_new(item, unknown[i], json_null());
     if (is_still)
         json_object_set_new(item, "frozen_for_ms", json_integer(LOCAL_LOOK_MS));
-    json_object_del(item, "summary");
 }
 
 /* NULL: no memory. */

@@ -74,28 +74,15 @@ const struct cli_syntax cli_replay_syntax = {
 
 /* A line a thread -------------------------------------------------------------------------------------------------- */
 
-struct row {
-    struct list_row row; /* of its first begin: a reference */
-    size_t episode_count;
-    size_t certain_count;
-    size_t recorded_count; /* of which ripd published the begin, too */
-    uint64_t longest_ns;
-    uint64_t first_wall_ns;
-    int64_t earlier_ns; /* by how much the begins came earlier than those of ripd, in all */
-};
-
 /* An episode that has not ended. */
 struct open_episode {
     uint64_t number;
     uint64_t since_wall_ns;
-    size_t row; /* number */
+    json_t *item; /* of its row */
 };
 
 struct alert_table {
-    struct row *rows;
-    json_t *numbers; /* of the rows, by what they show; set first, the rest is zero */
-    size_t count;
-    size_t capacity;
+    json_t *items; /* of the rows, by what they show: the first begin, with what is counted */
     struct open_episode *open;
     size_t open_count;
     size_t open_capacity;
@@ -103,132 +90,125 @@ struct alert_table {
 
 static void table_done(struct alert_table *table)
 {
-    for (size_t i = 0; i < table->count; i++)
-        json_decref((json_t *)(uintptr_t)table->rows[i].row.item);
-    json_decref(table->numbers);
-    free(table->rows);
+    json_decref(table->items);
     free(table->open);
 }
 
-/* The number of the row of an item, made if there is none; 0 or -ENOMEM. */
-static int find_row(struct alert_table *table, const struct event *event, json_t *item, size_t *ret_number)
+static void add_to(json_t *item, const char *key, int64_t number)
 {
+    json_object_set_new(item, key, json_integer(json_integer_value(json_object_get(item, key)) + number));
+}
+
+static void take_begin(struct alert_table *table, const struct replay_alert *alert)
+{
+    const struct event *event = alert->event;
+    json_t *item = json_loadb(event->text, event->text_bytes, JSON_ALLOW_NUL, NULL), *known;
     struct table_cell thread, process, where;
     char key[KEY_BYTES];
-    const json_t *known;
 
     item_fill_thread(&thread, item);
     item_fill_process(&process, item);
-    item_fill_where(&where, json_object_get(item, "location"), 0);
+    item_fill_where(&where, json_object_get(item, "location"));
     snprintf(key, sizeof(key), "%s\n%s\n%s", thread.text, process.text, where.text);
-    known = json_object_get(table->numbers, key);
-    *ret_number = known != NULL ? (size_t)json_integer_value(known) : table->count;
-    if (known != NULL)
-        return 0;
-    if (!ARRAY_GROW(table->rows, table->count, table->capacity) ||
-        json_object_set_new_nocheck(table->numbers, key, json_integer((json_int_t)table->count)) != 0)
-        return -ENOMEM;
-    table->rows[table->count++] = (struct row){.row.item = json_incref(item), .first_wall_ns = event->at_wall_ns};
-    return 0;
-}
-
-static int take_begin(struct alert_table *table, const struct replay_alert *alert)
-{
-    const struct event *event = alert->event;
-    json_t *item = json_loadb(event->text, event->text_bytes, JSON_ALLOW_NUL, NULL);
-    struct row *row;
-    size_t number;
-    int result = ARRAY_GROW(table->open, table->open_count, table->open_capacity)
-                     ? find_row(table, event, item, &number)
-                     : -ENOMEM;
-
+    known = json_object_get(table->items, key);
+    if (known == NULL)
+        json_object_set_nocheck(table->items, key, item);
     json_decref(item);
-    if (result != 0)
-        return result;
-    table->open[table->open_count++] = (struct open_episode){event->episode, event->since_wall_ns, number};
-    row = &table->rows[number];
-    row->episode_count++;
-    row->certain_count += alert->certain;
-    if (alert->recorded != NULL) {
-        row->recorded_count++;
-        row->earlier_ns += (int64_t)(alert->recorded->at_wall_ns - event->at_wall_ns);
-    }
-    return 0;
+    item = json_object_get(table->items, key);
+    if (!ARRAY_GROW(table->open, table->open_count, table->open_capacity))
+        cli_end_without_memory();
+    table->open[table->open_count++] = (struct open_episode){event->episode, event->since_wall_ns, item};
+    add_to(item, "episodes", 1);
+    add_to(item, "certain", alert->certain);
+    add_to(item, "by_ripd", alert->recorded != NULL);
+    if (alert->recorded != NULL)
+        add_to(item, "earlier_ns", (int64_t)(alert->recorded->at_wall_ns - event->at_wall_ns));
 }
 
-static void lasted(struct row *row, uint64_t ns)
+static void lasted(const struct open_episode *open, uint64_t ns)
 {
-    if (ns > row->longest_ns)
-        row->longest_ns = ns;
+    const json_int_t ms = (json_int_t)(ns / NS_PER_MS);
+
+    if (ms >= json_integer_value(json_object_get(open->item, "longest_ms")))
+        json_object_set_new(open->item, "longest_ms", json_integer(ms));
 }
 
-static int table_take(struct alert_table *table, const struct replay_alert *alert)
+static void table_take(struct alert_table *table, const struct replay_alert *alert)
 {
     const struct event *event = alert->event;
 
-    if (event->kind == EVENT_BEGIN)
-        return take_begin(table, alert);
+    if (event->kind == EVENT_BEGIN) {
+        take_begin(table, alert);
+        return;
+    }
     for (size_t i = table->open_count; i > 0; i--) {
         struct open_episode *open = &table->open[i - 1];
 
         if (open->number != event->episode)
             continue;
-        lasted(&table->rows[open->row], event->duration_ns);
+        lasted(open, event->duration_ns);
         *open = table->open[--table->open_count];
         break;
     }
-    return 0;
 }
 
-/* By how much earlier, on average. */
-static void fill_begins(struct table_cell *cell, const struct list_row *of, const struct table *table)
+/* By how much earlier than those of ripd, on average. */
+static void fill_begins(struct table_cell *cell, const json_t *item)
 {
-    const struct row *row = (const struct row *)of;
-    struct table_cell duration;
-    int64_t ms;
+    const int64_t by_ripd = json_integer_value(json_object_get(item, "by_ripd"));
+    const int64_t earlier_ns = json_integer_value(json_object_get(item, "earlier_ns"));
+    const int64_t ms = by_ripd != 0 ? earlier_ns / (by_ripd * (int64_t)NS_PER_MS) : 0;
 
-    (void)table;
-    if (row->recorded_count == 0) {
-        table_cell_format(cell, "-");
-        return;
-    }
-    ms = row->earlier_ns / (int64_t)(row->recorded_count * NS_PER_MS);
-    item_fill_duration(&duration, ms < 0 ? -ms : ms);
-    if (ms == 0)
+    item_fill_duration(cell, ms < 0 ? -ms : ms);
+    if (by_ripd == 0)
+        table_cell_clear(cell);
+    else if (ms == 0)
         table_cell_format(cell, "as then");
     else
-        table_cell_format(cell, "%s %s", duration.text, ms > 0 ? "earlier" : "later");
+        table_cell_add(cell, " %s", ms > 0 ? "earlier" : "later");
 }
 
 static const struct table_column columns[] = {
     {"EPISODES", 8, 9, true, .key = "episodes"},
     {"CERTAIN", 7, 9, true, .key = "certain"},
     {"BY RIPD", 7, 9, true, .key = "by_ripd"},
-    {"BEGINS", 6, 14, .fill_row = fill_begins},
-    {"LONGEST", 7, 8, true, .key = "longest_ms", .fill = list_fill_duration},
+    {"BEGINS", 6, 14, .fill = fill_begins},
+    {"LONGEST", 7, 8, true, .key = "longest_ms", .fill = item_fill_ms},
     {"FIRST", 20, 24, .key = "at"},
     {"THREAD", 8, 32, .fill = item_fill_thread},
     {"PROCESS", 8, 28, .fill = item_fill_process},
-    {"WHERE", 0, TEXT_ANY_COLUMNS, .fill_row = list_fill_where},
+    {"WHERE", 0, TEXT_ANY_COLUMNS, .key = "location", .fill_columns = list_fill_where},
 };
 
+/* Of most episodes first, then the longest, then the first. */
 static int compare_rows(const void *left, const void *right)
 {
-    const struct row *a = left, *b = right;
+    const json_t *a = ((const struct list_row *)left)->item, *b = ((const struct list_row *)right)->item;
+    const char *at_a = item_text(a, "at"), *at_b = item_text(b, "at");
+    const int order = search_order_pair((uint64_t)item_number(b, "episodes"), (uint64_t)item_number(b, "longest_ms"),
+                                        (uint64_t)item_number(a, "episodes"), (uint64_t)item_number(a, "longest_ms"));
 
-    return search_order_then(search_order_pair(b->episode_count, b->longest_ns, a->episode_count, a->longest_ns),
-                             search_order(a->first_wall_ns, b->first_wall_ns));
+    return order != 0 ? order : strcmp(at_a != NULL ? at_a : "", at_b != NULL ? at_b : "");
 }
 
-static void print_totals(const struct alert_table *table, const struct replay_counts *counts)
+static void print_rows(const struct alert_table *table, const struct replay_counts *counts)
 {
     size_t episodes = 0, certain = 0, published = 0;
+    struct list list;
+    const char *key;
+    json_t *item;
 
-    for (size_t i = 0; i < table->count; i++) {
-        episodes += table->rows[i].episode_count;
-        certain += table->rows[i].certain_count;
-        published += table->rows[i].recorded_count;
+    list_init(&list, NULL, false, columns, ARRAY_COUNT(columns));
+    json_object_foreach(table->items, key, item)
+    {
+        episodes += (size_t)item_number(item, "episodes");
+        certain += (size_t)item_number(item, "certain");
+        published += (size_t)item_number(item, "by_ripd");
+        list_add(&list, 0, json_incref(item));
     }
+    list_sort(&list, compare_rows);
+    list_print(&list, 0, list.count);
+    list_done(&list);
     printf("%zu episode%s", episodes, episodes == 1 ? "" : "s");
     if (counts->exact)
         printf("; %" PRIu64 " of %" PRIu64 " events are as ripd published them\n", counts->same_count,
@@ -238,23 +218,6 @@ static void print_totals(const struct alert_table *table, const struct replay_co
                counts->recorded_begin_count, published);
     else
         printf(", %zu certain\n", certain);
-}
-
-static void print_rows(const struct alert_table *table)
-{
-    struct list list;
-
-    for (size_t i = 0; i < table->count; i++) {
-        const struct row *row = &table->rows[i];
-
-        json_object_update_new((json_t *)(uintptr_t)row->row.item,
-                               json_pack("{s:I, s:I, s:I, s:I}", "episodes", (json_int_t)row->episode_count, "certain",
-                                         (json_int_t)row->certain_count, "by_ripd", (json_int_t)row->recorded_count,
-                                         "longest_ms", (json_int_t)(row->longest_ns / NS_PER_MS)));
-    }
-    qsort(table->rows, table->count, sizeof(*table->rows), compare_rows);
-    list_init(&list, NULL, false, columns, ARRAY_COUNT(columns), true);
-    list_print(&list, table->rows, sizeof(*table->rows), table->count);
 }
 
 static void print_span(const struct replay_counts *counts)
@@ -280,11 +243,9 @@ static void table_print(struct alert_table *table, const char *path, const struc
         return;
     }
     for (size_t i = 0; i < table->open_count; i++)
-        lasted(&table->rows[table->open[i].row], counts->last_wall_ns - table->open[i].since_wall_ns);
+        lasted(&table->open[i], counts->last_wall_ns - table->open[i].since_wall_ns);
     print_span(counts);
-    if (table->count != 0)
-        print_rows(table);
-    print_totals(table, counts);
+    print_rows(table, counts);
 }
 
 /* Comparing -------------------------------------------------------------------------------------------------------- */
@@ -480,8 +441,10 @@ static int take_alert(void *context, const struct replay_alert *alert)
     struct player *player = context;
     char *line;
 
-    if (player->expected.events == NULL && !player->json)
-        return table_take(&player->table, alert);
+    if (player->expected.events == NULL && !player->json) {
+        table_take(&player->table, alert);
+        return 0;
+    }
     line = make_line(player, alert);
     if (line == NULL)
         return -ENOMEM;
@@ -490,7 +453,7 @@ static int take_alert(void *context, const struct replay_alert *alert)
     if (player->expected.events != NULL)
         player->differs = !expected_take(&player->expected, line, strlen(line));
     free(line);
-    return player->differs ? -ECANCELED : player->json ? 0 : table_take(&player->table, alert);
+    return player->differs ? -ECANCELED : 0;
 }
 
 static void name_place(void *context, struct module_facts *module, uint64_t offset)
@@ -614,7 +577,7 @@ int cli_replay(int argc, char **argv)
         return CLI_USAGE;
     player.request.context = &player;
     player.shows_progress = isatty(STDERR_FILENO) && isatty(STDOUT_FILENO);
-    player.table.numbers = json_object();
+    player.table.items = json_object();
     if (settings.assert_file == NULL || expected_read(&player.expected, settings.assert_file))
         result = play(&player);
     replay_free(player.replay);

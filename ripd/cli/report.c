@@ -77,7 +77,7 @@ void report_section(struct report *report, const char *words)
 
 void report_field(struct report *report, const char *name, const struct table_cell *text)
 {
-    if (strcmp(text->text, "-") == 0)
+    if (text->bytes == 0)
         return;
     if (report->markdown)
         fprintf(report->stream, "- %s: ", name);
@@ -99,18 +99,20 @@ void report_text(struct report *report, const char *name, const char *format, ..
     report_field(report, name, &cell);
 }
 
-void report_member(struct report *report, const char *name, const json_t *object, const char *key)
+void report_fields(struct report *report, const json_t *item, const struct table_column *fields, size_t count)
 {
     struct table_cell cell;
 
-    table_cell_value(&cell, object, key);
-    report_field(report, name, &cell);
-}
+    for (size_t i = 0; i < count; i++) {
+        const struct table_column whole = {.fill = fields[i].fill};
+        const json_t *value = table_member(item, fields[i].key);
+        const bool several = json_is_array(value);
 
-void report_members(struct report *report, const json_t *object, const struct report_member *members, size_t count)
-{
-    for (size_t i = 0; i < count; i++)
-        report_member(report, members[i].name, object, members[i].key);
+        for (size_t j = 0; j < (several ? json_array_size(value) : 1); j++) {
+            table_cell_of(&cell, &whole, several ? json_array_get(value, j) : value, TEXT_ANY_COLUMNS);
+            report_field(report, fields[i].title, &cell);
+        }
+    }
 }
 
 void report_node(struct report *report, unsigned depth, const struct table_cell *text)

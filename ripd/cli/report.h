@@ -31,17 +31,13 @@ void report_init(struct report *report, bool markdown);
 void report_title(struct report *report, const struct table_cell *text);
 /* A heading of our own words, with a blank line before it. */
 void report_section(struct report *report, const char *words);
-/* A line "name: text". Nothing if the cell is "-". */
+/* A line "name: text". Nothing if the cell is empty. */
 void report_field(struct report *report, const char *name, const struct table_cell *text);
-/* The same of a text; and of a member of an object; and of several. */
+/* The same of a text. */
 __attribute__((format(printf, 3, 4))) void report_text(struct report *report, const char *name, const char *format,
                                                        ...);
-void report_member(struct report *report, const char *name, const json_t *object, const char *key);
-struct report_member {
-    const char *name;
-    const char *key;
-};
-void report_members(struct report *report, const json_t *object, const struct report_member *members, size_t count);
+/* The same of an item, each by the title and the text of a column; of a member that is an array a line each. */
+void report_fields(struct report *report, const json_t *item, const struct table_column *fields, size_t count);
 /* A line of a tree, `depth` steps from its root. */
 void report_node(struct report *report, unsigned depth, const struct table_cell *text);
 /* A line of a list. */

@@ -27,7 +27,6 @@
 #include "cli/table.h"
 #include "detect/state.h"
 #include "util/array.h"
-#include "util/text.h"
 
 #define TARGET_BYTES FILTERS_TARGET_BYTES
 #define INCIDENTS_MAX 5u /* in full; those after it are lines of the table */
@@ -76,7 +75,7 @@ static void make_key(char key[KEY_BYTES], const json_t *item)
     struct table_cell cause, where, on;
 
     item_fill_cause(&cause, item);
-    item_fill_where(&where, json_object_get(item, "location"), 0);
+    item_fill_where(&where, json_object_get(item, "location"));
     item_fill_on(&on, item);
     snprintf(key, KEY_BYTES, "%s\n%s\n%s", cause.text, where.text, on.text);
 }
@@ -93,7 +92,7 @@ static json_t *get_id(struct hosts *hosts, size_t host, const json_t *object, lo
     json_t *document, *thread;
 
     if (!item_target(target, sizeof(target), object, id) ||
-        (trail != NULL && client_target_add(target, sizeof(target), "trail", trail) != 0))
+        (trail != NULL && !client_target_add(target, sizeof(target), "trail", trail)))
         return NULL;
     document = hosts_get_one(hosts, host, target, "ripd/thread/1");
     thread = json_incref(json_object_get(document, "thread"));
@@ -118,20 +117,18 @@ static json_t *find_member(struct hosts *hosts, size_t host, const json_t *known
 static void show_member(struct report *report, unsigned depth, const json_t *waiter, const json_t *member,
                         const json_t *item, size_t alike, bool again)
 {
-    struct table_cell name, cause, where, line;
-    char more[32] = "";
+    struct table_cell cause, where, line;
 
-    item_fill_member(&name, member, json_object_get(waiter, "waits_for"), waiter);
+    table_cell_clear(&line);
+    item_add_member(&line, member, json_object_get(waiter, "waits_for"), waiter);
     item_fill_cause(&cause, item != NULL ? item : member);
-    item_fill_where(&where, json_object_get(item, "location"), 0);
+    item_fill_where(&where, json_object_get(item, "location"));
     if (alike != 0)
-        snprintf(more, sizeof(more), " and %zu more", alike);
+        table_cell_add(&line, " and %zu more", alike);
     if (again)
-        table_cell_format(&line, "%s, who is above: a deadlock", name.text);
-    else if (strcmp(cause.text, "-") == 0 && strcmp(where.text, "-") == 0) /* a thread without an id */
-        table_cell_format(&line, "%s%s", name.text, more);
-    else
-        table_cell_format(&line, "%s%s  %s  in %s", name.text, more, cause.text, where.text);
+        table_cell_add(&line, ", who is above: a deadlock");
+    else if (cause.bytes != 0 || where.bytes != 0) /* else a thread without an id */
+        table_cell_add(&line, "  %s  in %s", cause.bytes != 0 ? cause.text : "-", where.bytes != 0 ? where.text : "-");
     if (depth == 0 || again)
         line.colour = cause.colour;
     report_node(report, depth, &line);
@@ -170,7 +167,8 @@ static void lock_tree_chain(struct report *report, struct hosts *hosts, size_t h
             json_decref(item);
     }
     /* a chain that hangs on a deadlock ends at the last of its members */
-    if (last != NULL && !item_is_deadlocked(waiter) && json_array_size(json_object_get(last, "waits_for")) != 0)
+    if (last != NULL && !item_is(waiter, "cause", "deadlock") &&
+        json_array_size(json_object_get(last, "waits_for")) != 0)
         show_member(report, depth, waiter, json_array_get(json_object_get(last, "waits_for"), 0), NULL, 0, true);
     json_decref((json_t *)(uintptr_t)last);
 }
@@ -188,7 +186,8 @@ static json_t *index_waiters(const json_t *stalls)
     {
         char key[ITEM_KEY_BYTES];
 
-        if (item_is_deadlocked(stall) || !item_make_key(key, json_array_get(json_object_get(stall, "waits_for"), 0)))
+        if (item_is(stall, "cause", "deadlock") ||
+            !item_make_key(key, json_array_get(json_object_get(stall, "waits_for"), 0)))
             continue;
         if (json_object_get(waiters, key) == NULL)
             json_object_set_new_nocheck(waiters, key, json_array());
@@ -256,19 +255,19 @@ static void show_waiters(struct report *report, unsigned depth, const json_t *wa
     json_decref(counts);
 }
 
-static void lock_tree_held_up(struct report *report, const json_t *stalls, const struct incident *incident)
+static void lock_tree_held_up(struct report *report, const json_t *stalls, const json_t *shown)
 {
-    const json_t *chain = json_object_get(incident->shown, "waits_for");
+    const json_t *chain = json_object_get(shown, "waits_for");
     json_t *waiters, *member;
     size_t i;
 
-    if (!incident->is_root || incident->waiting_count == 0)
+    if (!json_is_true(json_object_get(shown, "is_root")) || item_number(shown, "waiting") <= 0)
         return;
     waiters = index_waiters(stalls);
     report_section(report, "held up");
     if (json_array_size(chain) == 0) {
-        show_member(report, 0, incident->shown, incident->shown, incident->shown, 0, false);
-        show_waiters(report, 1, waiters, incident->shown);
+        show_member(report, 0, shown, shown, shown, 0, false);
+        show_waiters(report, 1, waiters, shown);
     }
     json_array_foreach(chain, i, member)
     {
@@ -276,7 +275,7 @@ static void lock_tree_held_up(struct report *report, const json_t *stalls, const
 
         if (item == NULL)
             continue;
-        show_member(report, 0, incident->shown, member, item, 0, false);
+        show_member(report, 0, shown, member, item, 0, false);
         show_waiters(report, 1, waiters, member);
         json_decref(item);
     }
@@ -284,13 +283,6 @@ static void lock_tree_held_up(struct report *report, const json_t *stalls, const
 }
 
 /* ---- the table of threads ---- */
-
-struct thread {
-    struct list_row row;
-    int rank;
-    long long age_ms;
-    size_t alike; /* other threads in this line */
-};
 
 /* What is looked for comes first, what moves last. */
 static int rank_of(const json_t *item)
@@ -302,241 +294,215 @@ static int rank_of(const json_t *item)
         rank++;
     if (rank != 0)
         return rank + 2;
-    if (item_is_deadlocked(item))
+    if (item_is(item, "cause", "deadlock"))
         return 0;
     return json_array_size(json_object_get(item, "waits_for")) == 0 ? 1 : 2;
 }
 
 static int compare_threads(const void *left, const void *right)
 {
-    const struct thread *a = left, *b = right;
+    const json_t *a = ((const struct list_row *)left)->item, *b = ((const struct list_row *)right)->item;
+    const long long rank_a = item_number(a, "rank"), rank_b = item_number(b, "rank");
+    const long long age_a = item_number(a, "frozen_for_ms"), age_b = item_number(b, "frozen_for_ms");
 
-    if (a->rank != b->rank)
-        return a->rank - b->rank;
-    return (a->age_ms < b->age_ms) - (a->age_ms > b->age_ms);
+    return rank_a != rank_b ? (rank_a > rank_b) - (rank_a < rank_b) : (age_a < age_b) - (age_a > age_b);
 }
 
-/* Leaves the first of those that are alike, if they are enough. Returns how many are left. */
-static size_t fold(struct thread *threads, size_t count)
+/* Leaves the first of those that are alike, if they are enough, with the number of the others. */
+static void fold(struct list *threads)
 {
     json_t *counts = json_object();
+    const size_t count = threads->count;
     char key[KEY_BYTES];
-    size_t left = 0;
 
     for (size_t i = 0; i < count; i++) {
-        make_key(key, threads[i].row.item);
+        make_key(key, threads->rows[i].item);
         count_one(counts, key);
     }
+    threads->count = 0;
     for (size_t i = 0; i < count; i++) {
+        json_t *item = threads->rows[i].item;
         json_int_t alike;
 
-        make_key(key, threads[i].row.item);
+        make_key(key, item);
         alike = json_integer_value(json_object_get(counts, key));
-        if (alike < 0)
-            continue; /* of a line above */
+        if (alike < 0) { /* of a line above */
+            json_decref(item);
+            continue;
+        }
         if (alike >= (json_int_t)FOLDED_MIN) {
-            threads[i].alike = (size_t)alike - 1;
+            json_object_set_new(item, "alike", json_integer(alike - 1));
             json_object_set_new_nocheck(counts, key, json_integer(-1));
         }
-        threads[left++] = threads[i];
+        threads->rows[threads->count++].item = item;
     }
     json_decref(counts);
-    return left;
 }
 
-static void fill_thread(struct table_cell *cell, const struct list_row *row, const struct table *table)
+static void fill_thread(struct table_cell *cell, const json_t *item)
 {
-    const size_t alike = ((const struct thread *)row)->alike;
     struct table_cell name;
 
-    (void)table;
-    item_fill_thread(cell, row->item);
-    if (alike == 0)
+    item_fill_thread(cell, item);
+    if (json_object_get(item, "alike") == NULL)
         return;
-    item_fill_thread(&name, row->item);
-    table_cell_format(cell, "%s and %zu more", name.text, alike);
+    item_fill_thread(&name, item);
+    table_cell_format(cell, "%s and %lld more", name.text, item_number(item, "alike"));
 }
 
 /* As a table also in Markdown: indented by four columns it is text. */
-static void print_rows(const struct report *report, const struct thread *threads, size_t count)
+static void print_threads(const struct report *report, const json_t *items, bool all)
 {
     static const struct table_column columns[] = {
         {"STATE", 7, 15, .fill = item_fill_cause},
-        {"AGE", 6, 8, true, .key = "frozen_for_ms", .fill = list_fill_duration},
+        {"AGE", 6, 8, true, .key = "frozen_for_ms", .fill = item_fill_ms},
         {"ID", 5, 10, true, .key = "id"},
-        {"THREAD", 20, 40, .fill_row = fill_thread},
-        {"WHERE", 20, 60, .fill_row = list_fill_where},
+        {"THREAD", 20, 40, .fill = fill_thread},
+        {"WHERE", 20, 60, .key = "location", .fill_columns = list_fill_where},
         {"ON", 0, TEXT_ANY_COLUMNS, .fill = item_fill_on},
     };
     struct list list;
+    json_t *item;
+    size_t i;
 
-    list_init(&list, NULL, false, columns, ARRAY_COUNT(columns), true);
+    list_init(&list, NULL, false, columns, ARRAY_COUNT(columns));
     if (report->markdown)
         list.table.style = (struct text_style){.utf8 = list.table.style.utf8, .columns = TEXT_ANY_COLUMNS};
     list.table.indent = report->markdown ? 4 : 2;
-    list_print(&list, threads, sizeof(*threads), count);
-}
-
-static void thread_table_print(const struct report *report, const json_t *items, bool all)
-{
-    size_t count = json_array_size(items);
-    struct thread *threads = calloc(count + 1, sizeof(*threads));
-
-    if (threads == NULL)
-        return;
-    for (size_t i = 0; i < count; i++) {
-        const json_t *item = json_array_get(items, i);
-
-        threads[i] =
-            (struct thread){.row.item = item, .rank = rank_of(item), .age_ms = item_number(item, "frozen_for_ms")};
+    json_array_foreach(items, i, item)
+    {
+        json_object_set_new(item, "rank", json_integer(rank_of(item)));
+        list_add(&list, 0, json_incref(item));
     }
-    qsort(threads, count, sizeof(*threads), compare_threads);
-    print_rows(report, threads, all ? count : fold(threads, count));
-    free(threads);
+    list_sort(&list, compare_threads);
+    if (!all)
+        fold(&list);
+    list_print(&list, 0, list.count);
+    list_done(&list);
 }
 
 /* ---- one id ---- */
 
-static void show_process(struct report *report, const json_t *item)
+static void fill_attested(struct table_cell *cell, const json_t *item)
 {
-    static const struct report_member members[] = {{"command", "cmdline"}, {"exe", "exe"},
-                                                   {"unit", "unit"},       {"container", "container"},
-                                                   {"uid", "uid"},         {"started", "started_at"}};
-    const json_t *process = json_object_get(item, "process");
-    struct table_cell cell;
-
-    item_fill_process(&cell, item);
-    report_field(report, "process", &cell);
-    report_members(report, process, members, ARRAY_COUNT(members));
-    if (json_is_false(json_object_get(process, "attested")) && !item_is(item, "state", "dead"))
-        report_text(report, "attested", "no: its pid is what the ring claims");
+    table_cell_clear(cell);
+    if (json_is_false(table_member(item, "process.attested")) && !item_is(item, "state", "dead"))
+        table_cell_add(cell, "no: its pid is what the ring claims");
 }
 
-static void show_times(struct report *report, const json_t *item)
+static void fill_frozen(struct table_cell *cell, const json_t *item)
 {
-    static const struct report_member members[] = {
-        {"idle by", "reason"}, {"since", "since"}, {"earliest", "since_earliest"}};
-    struct table_cell cell, most;
+    struct table_cell most;
 
-    item_fill_cause(&cell, item);
-    report_field(report, "state", &cell);
-    report_members(report, item, members, ARRAY_COUNT(members));
-    item_fill_duration(&cell, item_number(item, "frozen_for_ms"));
-    item_fill_duration(&most, item_number(item, "frozen_for_max_ms"));
-    if (strcmp(cell.text, "-") != 0 && strcmp(most.text, "-") != 0 && strcmp(cell.text, most.text) != 0)
-        text_append(cell.made, sizeof(cell.made), " to %s", most.text);
-    cell.bytes = strlen(cell.text);
-    report_field(report, "frozen for", &cell);
-    item_fill_duration(&cell, item_number(item, "threshold_ms"));
-    report_field(report, "threshold", &cell);
-    report_member(report, "snaps", item, "snaps");
+    item_fill_ms(cell, json_object_get(item, "frozen_for_ms"));
+    item_fill_ms(&most, json_object_get(item, "frozen_for_max_ms"));
+    if (cell->bytes != 0 && most.bytes != 0 && strcmp(cell->text, most.text) != 0)
+        table_cell_add(cell, " to %s", most.text);
 }
 
-static void show_last(struct report *report, const json_t *last)
+static void fill_offset(struct table_cell *cell, const json_t *location)
 {
-    struct table_cell cause;
+    const char *module = item_text(location, "module"), *offset = item_text(location, "offset");
 
-    if (!json_is_object(last))
-        return;
-    item_fill_cause(&cause, last);
-    report_field(report, "was", &cause);
+    table_cell_clear(cell);
+    if (module != NULL && offset != NULL)
+        table_cell_add(cell, "%s+%s", module, offset);
+}
+
+static void fill_holder(struct table_cell *cell, const json_t *holder)
+{
+    const char *comm = item_text(holder, "comm");
+
+    table_cell_clear(cell);
+    if (json_is_object(holder))
+        table_cell_add(cell, "%s[%lld]", comm != NULL ? comm : "", item_number(holder, "pid"));
 }
 
 /* Times and switches of the time in which it was examined. */
-static void show_share(struct report *report, const json_t *kernel)
+static void fill_share(struct table_cell *cell, const json_t *kernel)
 {
     long long window_ms = item_number(kernel, "window_ms");
     long long cpu_ms = item_number(kernel, "cpu_ms"), wait_ms = item_number(kernel, "wait_ms");
 
-    if (window_ms <= 0)
-        return;
-    report_text(report, "used", "%lld ms on a processor and %lld ms ready for one, of %lld ms",
-                cpu_ms != ITEM_UNKNOWN ? cpu_ms : 0, wait_ms != ITEM_UNKNOWN ? wait_ms : 0, window_ms);
+    table_cell_clear(cell);
+    if (window_ms > 0)
+        table_cell_add(cell, "%lld ms on a processor and %lld ms ready for one, of %lld ms",
+                       cpu_ms != ITEM_UNKNOWN ? cpu_ms : 0, wait_ms != ITEM_UNKNOWN ? wait_ms : 0, window_ms);
 }
 
-static void show_kernel(struct report *report, const json_t *kernel)
+static void fill_entry(struct table_cell *cell, const json_t *entry)
 {
-    static const struct report_member members[] = {
-        {"task state", "state"}, {"call", "syscall"}, {"descriptor", "fd"}, {"target", "target"}};
-    const json_t *holder = json_object_get(kernel, "holder"), *denied = json_object_get(kernel, "denied");
-    struct table_cell cell;
+    struct table_cell where;
 
-    if (!json_is_object(kernel))
-        return;
-    report_section(report, "kernel");
-    report_members(report, kernel, members, ARRAY_COUNT(members));
-    if (json_is_object(holder))
-        report_text(report, "holder", "%s[%lld]", item_text(holder, "comm") != NULL ? item_text(holder, "comm") : "",
-                    item_number(holder, "pid"));
-    item_fill_duration(&cell, item_number(kernel, "asked_ms"));
-    report_field(report, "asked for", &cell);
-    report_member(report, "wchan", kernel, "wchan");
-    report_member(report, "mode", kernel, "mode");
-    show_share(report, kernel);
-    for (size_t i = 0; i < json_array_size(denied); i++)
-        report_text(report, "denied", "%s",
-                    json_is_string(json_array_get(denied, i)) ? json_string_value(json_array_get(denied, i)) : "-");
+    item_fill_where(&where, entry);
+    table_cell_format(cell, "#%lld  %s", item_number(entry, "count"), where.bytes != 0 ? where.text : "-");
 }
 
-static void show_trail(struct report *report, const json_t *trail)
-{
-    size_t i;
-    json_t *entry;
+static const struct table_column process_fields[] = {
+    {"process", .fill = item_fill_process},   {"command", .key = "process.cmdline"},     {"exe", .key = "process.exe"},
+    {"unit", .key = "process.unit"},          {"container", .key = "process.container"}, {"uid", .key = "process.uid"},
+    {"started", .key = "process.started_at"}, {"attested", .fill = fill_attested},
+};
 
-    if (json_array_size(trail) == 0)
-        return;
-    report_section(report, "breadcrumbs, newest first");
-    json_array_foreach(trail, i, entry)
-    {
-        struct table_cell where, line;
+static const struct table_column who_fields[] = {
+    {"ring", .key = "ring"},     {"id", .key = "id"},     {"tid", .key = "tid"},
+    {"source", .key = "source"}, {"note", .key = "note"},
+};
 
-        item_fill_where(&where, entry, 0);
-        table_cell_format(&line, "#%lld  %s", item_number(entry, "count"), where.text);
-        report_line(report, &line);
-    }
-}
+static const struct table_column state_fields[] = {
+    {"state", .fill = item_fill_cause},
+    {"idle by", .key = "reason"},
+    {"since", .key = "since"},
+    {"earliest", .key = "since_earliest"},
+    {"frozen for", .fill = fill_frozen},
+    {"threshold", .key = "threshold_ms", .fill = item_fill_ms},
+    {"snaps", .key = "snaps"},
+    {"was", .key = "last", .fill = item_fill_cause},
+    {"where", .key = "location", .fill = item_fill_where},
+    {"offset", .key = "location", .fill = fill_offset},
+    {"build id", .key = "location.build_id"},
+    {"inlined", .key = "location.inlined", .fill = item_fill_where},
+    {"inlined in", .key = "location.inlined_into", .fill = item_fill_where},
+};
 
-/* The functions inlined at a place, or around it. */
-static void show_frames(struct report *report, const char *name, const json_t *frames)
-{
-    struct table_cell cell;
-    size_t i;
-    json_t *frame;
-
-    json_array_foreach(frames, i, frame)
-    {
-        item_fill_where(&cell, frame, 0);
-        report_field(report, name, &cell);
-    }
-}
+static const struct table_column kernel_fields[] = {
+    {"task state", .key = "state"},
+    {"call", .key = "syscall"},
+    {"descriptor", .key = "fd"},
+    {"target", .key = "target"},
+    {"holder", .key = "holder", .fill = fill_holder},
+    {"asked for", .key = "asked_ms", .fill = item_fill_ms},
+    {"wchan", .key = "wchan"},
+    {"mode", .key = "mode"},
+    {"used", .fill = fill_share},
+    {"denied", .key = "denied"},
+};
 
 void show_item(struct report *report, struct hosts *hosts, size_t host, const json_t *known, const json_t *item)
 {
-    static const struct report_member members[] = {
-        {"ring", "ring"}, {"id", "id"}, {"tid", "tid"}, {"source", "source"}, {"note", "note"}};
-    const json_t *location = json_object_get(item, "location");
-    const char *module = item_text(location, "module");
-    const char *offset = item_text(location, "offset");
+    const json_t *kernel = json_object_get(item, "kernel"), *trail = json_object_get(item, "trail"), *entry;
     struct table_cell cell;
+    size_t i;
 
-    item_fill_sentence(&cell, item);
+    table_cell_value(&cell, json_object_get(item, "summary"));
     report_title(report, &cell);
     if (hosts_named(hosts))
         report_text(report, "host", "%s", hosts_name(hosts, host));
-    report_members(report, item, members, ARRAY_COUNT(members));
-    show_process(report, item);
-    show_times(report, item);
-    show_last(report, json_object_get(item, "last"));
-    item_fill_where(&cell, location, 0);
-    report_field(report, "where", &cell);
-    if (module != NULL && offset != NULL)
-        report_text(report, "offset", "%s+%s", module, offset);
-    report_member(report, "build id", location, "build_id");
-    show_frames(report, "inlined", json_object_get(location, "inlined"));
-    show_frames(report, "inlined in", json_object_get(location, "inlined_into"));
-    show_kernel(report, json_object_get(item, "kernel"));
+    report_fields(report, item, who_fields, ARRAY_COUNT(who_fields));
+    report_fields(report, item, process_fields, ARRAY_COUNT(process_fields));
+    report_fields(report, item, state_fields, ARRAY_COUNT(state_fields));
+    if (json_is_object(kernel)) {
+        report_section(report, "kernel");
+        report_fields(report, kernel, kernel_fields, ARRAY_COUNT(kernel_fields));
+    }
     lock_tree_chain(report, hosts, host, known, item);
-    show_trail(report, json_object_get(item, "trail"));
+    if (json_array_size(trail) != 0)
+        report_section(report, "breadcrumbs, newest first");
+    json_array_foreach(trail, i, entry)
+    {
+        fill_entry(&cell, entry);
+        report_line(report, &cell);
+    }
 }
 
 /* ---- a process, a unit or a ring ---- */
@@ -548,76 +514,74 @@ static void show_threads(struct report *report, const json_t *document, bool all
     struct table_cell cell;
 
     report_section(report, "threads");
-    thread_table_print(report, threads, all);
+    print_threads(report, threads, all);
     if (left_out > 0) {
         table_cell_format(&cell, "%lld more; `rip top` scrolls through all", left_out);
         report_line(report, &cell);
     }
 }
 
-static void show_counts(struct report *report, const json_t *document)
+static void fill_counts(struct table_cell *cell, const json_t *document)
 {
-    char text[256] = "";
-
+    table_cell_clear(cell);
     for (int i = 0; i < ID_STATE_COUNT; i++) {
         const char *state = id_state_name((enum id_state)i);
 
         if (frame_count(document, state) != 0)
-            text_append(text, sizeof(text), "%s%lld %s", text[0] != '\0' ? ", " : "", frame_count(document, state),
-                        state);
+            table_cell_add(cell, "%s%lld %s", cell->bytes != 0 ? ", " : "", frame_count(document, state), state);
     }
-    report_text(report, "ids", "%s", text[0] != '\0' ? text : "-");
 }
 
 static void show_incidents(struct report *report, struct hosts *hosts, size_t host, const json_t *stalls)
 {
-    struct incident *incidents = NULL;
-    size_t count = 0;
+    json_t *incidents = incidents_of(stalls), *shown;
+    struct table_cell cell;
+    size_t i;
 
-    if (incidents_of(stalls, &incidents, &count) != 0)
-        return;
-    for (size_t i = 0; i < count && i < INCIDENTS_MAX; i++) {
-        struct table_cell cell;
-
-        item_fill_sentence(&cell, incidents[i].shown);
+    json_array_foreach(incidents, i, shown)
+    {
+        if (i == INCIDENTS_MAX)
+            break;
+        table_cell_value(&cell, json_object_get(shown, "summary"));
         report_section(report, "stalled");
         report_line(report, &cell);
-        if (incidents[i].waiting_count != 0)
-            report_text(report, incidents[i].is_root ? "wait for it" : "wait", "%zu", incidents[i].waiting_count);
-        lock_tree_chain(report, hosts, host, stalls, incidents[i].shown);
-        lock_tree_held_up(report, stalls, &incidents[i]);
+        if (item_number(shown, "waiting") > 0)
+            report_text(report, json_is_true(json_object_get(shown, "is_root")) ? "wait for it" : "wait", "%lld",
+                        item_number(shown, "waiting"));
+        lock_tree_chain(report, hosts, host, stalls, shown);
+        lock_tree_held_up(report, stalls, shown);
     }
-    free(incidents);
+    json_decref(incidents);
 }
 
 static void show_group(struct report *report, struct hosts *hosts, size_t host, const struct choice *choice,
                        const json_t *threads, bool all)
 {
-    const json_t *list = json_object_get(threads, "threads"), *first = json_array_get(list, 0);
-    const json_t *ring = json_object_get(first, "ring"),
-                 *pid = json_object_get(json_object_get(first, "process"), "pid");
-    bool of_one_ring = true, of_one_process = json_is_integer(pid); /* a pattern may name several */
+    const json_t *list = json_object_get(threads, "threads"), *first = json_array_get(list, 0), *item;
+    bool of_one_ring = true, of_one_process = json_is_integer(table_member(first, "process.pid"));
     char target[TARGET_BYTES] = "/stalls?trail=0&limit=" THREADS_ASKED;
     struct table_cell cell;
-    json_t *stalls = NULL, *item;
+    json_t *stalls = NULL;
     size_t i;
 
-    json_array_foreach(list, i, item)
+    json_array_foreach(list, i, item) /* a pattern may name several */
     {
-        of_one_ring = of_one_ring && json_equal(json_object_get(item, "ring"), ring);
-        of_one_process = of_one_process && json_equal(json_object_get(json_object_get(item, "process"), "pid"), pid);
+        of_one_ring = of_one_ring && json_equal(json_object_get(item, "ring"), json_object_get(first, "ring"));
+        of_one_process =
+            of_one_process && json_equal(table_member(item, "process.pid"), table_member(first, "process.pid"));
     }
-    if (client_target_add(target, sizeof(target), choice->parameter, choice->value) == 0)
+    if (client_target_add(target, sizeof(target), choice->parameter, choice->value))
         stalls = hosts_get_one(hosts, host, target, "ripd/stalls/1");
     table_cell_format(&cell, "%s %s", choice->parameter, choice->value);
     report_title(report, &cell);
     if (hosts_named(hosts))
         report_text(report, "host", "%s", hosts_name(hosts, host));
     if (of_one_ring)
-        report_member(report, "ring", first, "ring");
+        report_fields(report, first, who_fields, 1);
     if (of_one_process)
-        show_process(report, first);
-    show_counts(report, threads);
+        report_fields(report, first, process_fields, ARRAY_COUNT(process_fields));
+    fill_counts(&cell, threads);
+    report_field(report, "ids", &cell);
     show_incidents(report, hosts, host, json_object_get(stalls, "stalls"));
     show_threads(report, threads, all);
     json_decref(stalls);
@@ -660,16 +624,14 @@ static int find(struct hosts *hosts, const char *word, const char *name, struct 
         char target[TARGET_BYTES];
 
         snprintf(target, sizeof(target), "/threads?trail=0&limit=" THREADS_ASKED);
-        if (client_target_add(target, sizeof(target), ret_choice->parameter, ret_choice->value) != 0 ||
-            (name != NULL && !is_number(name) && client_target_add(target, sizeof(target), "name", name) != 0))
+        if (!client_target_add(target, sizeof(target), ret_choice->parameter, ret_choice->value) ||
+            (name != NULL && !is_number(name) && !client_target_add(target, sizeof(target), "name", name)))
             break;
         hosts_get(hosts, target, "ripd/threads/1", "threads");
         if (any_total(hosts))
             return CLI_OK;
-        if (frame_answered(hosts) == 0 && nth == 0)
-            return hosts_report(hosts);
         if (frame_answered(hosts) == 0)
-            break; /* an older ripd does not know units */
+            return hosts_report(hosts);
     }
     if (name != NULL)
         return cli_fail(CLI_UNREACHABLE,
@@ -727,20 +689,23 @@ static int show(struct hosts *hosts, const struct settings *settings, const char
     struct choice choice;
     struct report report;
     bool found = false;
+    const json_t *item;
+    size_t j;
     int status = find(hosts, word, name, &choice);
 
     if (status != CLI_OK)
         return status;
     report_init(&report, settings->markdown);
     status = hosts_report(hosts);
-    if (name == NULL && settings->hosts.json)
-        hosts_print_each(hosts, "threads");
     for (size_t i = 0; i < hosts_count(hosts); i++) {
         if (frame_total(hosts_document(hosts, i)) == 0)
             continue;
         if (name != NULL)
             found |= show_one(&report, hosts, i, settings, name);
-        else if (!settings->hosts.json)
+        else if (settings->hosts.json)
+            json_array_foreach(json_object_get(hosts_document(hosts, i), "threads"), j, item)
+                hosts_print_json(hosts, i, item);
+        else
             show_group(&report, hosts, i, &choice, hosts_document(hosts, i), settings->all);
     }
     if (found || name == NULL)

@@ -8,7 +8,6 @@
  *   B. A wrong flag or value is refused before ripd is asked.
  */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -63,69 +62,52 @@ const struct cli_syntax cli_stalls_syntax = {
 
 enum way { WAY_INCIDENTS, WAY_LOCATION, WAY_ROOT, WAY_COUNT };
 
-/* An incident, or a group that ripd made. */
-struct line {
-    struct list_row row;
-    struct incident incident; /* of a group: shown is the group */
-};
-
-struct lines {
-    const struct hosts *hosts;
-    enum way way;
-    struct line *items;
-    size_t count;
-    size_t capacity;
-    long long stall_count;
-    long long id_count;
-};
-
-/* ---- columns ---- */
-
-static void fill_longest(struct table_cell *cell, const struct list_row *row, const struct table *table)
+/* Of an incident, a group, or a stall alone. */
+static long long age_of(const json_t *shown)
 {
-    (void)table;
-    item_fill_duration(cell, ((const struct line *)row)->incident.longest_ms);
+    long long longest_ms = item_number(shown, "longest_ms");
+
+    return longest_ms != ITEM_UNKNOWN ? longest_ms : item_number(shown, "frozen_for_ms");
+}
+
+static void fill_age(struct table_cell *cell, const json_t *shown)
+{
+    item_fill_duration(cell, age_of(shown));
 }
 
 /* What it waits for, and how many wait with it or for it: that first, so that it is never cut. */
-static void fill_on(struct table_cell *cell, const struct list_row *row, const struct table *table)
+static void fill_on(struct table_cell *cell, const json_t *shown)
 {
-    const struct incident *incident = &((const struct line *)row)->incident;
+    const bool is_root = json_is_true(json_object_get(shown, "is_root"));
+    const long long waiting_count = item_number(shown, "waiting");
     struct table_cell on;
 
-    (void)table;
-    item_fill_on(&on, incident->shown);
-    if (incident->is_root && incident->waiting_count != 0)
-        table_cell_format(cell, "and %zu wait for it: %s", incident->waiting_count, on.text);
-    else if (incident->waiting_count > 1)
-        table_cell_format(cell, "and %zu more: %s", incident->waiting_count - 1, on.text);
-    else
-        table_cell_format(cell, "%s", on.text);
+    item_fill_on(&on, shown);
+    table_cell_clear(cell);
+    if (is_root && waiting_count > 0)
+        table_cell_add(cell, "and %lld wait for it: ", waiting_count);
+    else if (waiting_count > 1)
+        table_cell_add(cell, "and %lld more: ", waiting_count - 1);
+    table_cell_add(cell, "%s", on.bytes != 0 || cell->bytes == 0 ? on.text : "-");
 }
 
 static void fill_root(struct table_cell *cell, const json_t *root)
 {
-    item_fill_member(cell, root, NULL, NULL);
-}
-
-static void fill_root_where(struct table_cell *cell, const struct list_row *row, const struct table *table)
-{
-    const struct list_row root = {.item = json_object_get(row->item, "root")};
-
-    list_fill_where(cell, &root, table);
+    table_cell_clear(cell);
+    item_add_member(cell, root, NULL, NULL);
 }
 
 /* A root is like an item, and a deadlock like the chain of one. */
 static void fill_root_on(struct table_cell *cell, const json_t *group)
 {
     const json_t *root = json_object_get(group, "root"), *deadlock = json_object_get(group, "deadlock");
-    char names[256];
 
-    item_fill_on(cell, root);
-    if (json_array_size(deadlock) == 0)
+    if (json_array_size(deadlock) == 0) {
+        item_fill_on(cell, root);
         return;
-    item_format_chain(names, sizeof(names), deadlock, root, ITEM_CHAIN_NAMES);
-    table_cell_format(cell, "deadlock with %s", names);
+    }
+    table_cell_format(cell, "deadlock with ");
+    item_add_chain(cell, deadlock, root);
 }
 
 /* The request of each way, and its columns. */
@@ -139,29 +121,29 @@ static const struct way_facts {
     [WAY_INCIDENTS] = {NULL,
                        "/stalls?trail=0&limit=" ASKED,
                        "ripd/stalls/1",
-                       {{"AGE", 6, 8, true, .fill_row = fill_longest},
+                       {{"AGE", 6, 8, true, .fill = fill_age},
                         {"CAUSE", 8, 15, .fill = item_fill_cause},
                         {"THREAD", 8, 28, .fill = item_fill_thread},
                         {"PROCESS", 14, 28, .fill = item_fill_process},
-                        {"WHERE", 20, 60, .fill_row = list_fill_where},
-                        {"ON", 0, TEXT_ANY_COLUMNS, .fill_row = fill_on}},
+                        {"WHERE", 20, 60, .key = "location", .fill_columns = list_fill_where},
+                        {"ON", 0, TEXT_ANY_COLUMNS, .fill = fill_on}},
                        6},
     [WAY_LOCATION] = {"location",
                       "/stalls?group=location&limit=" ASKED,
                       "ripd/stalls-by-location/1",
                       {{"COUNT", 5, 10, true, .key = "count"},
-                       {"LONGEST", 7, 8, true, .fill_row = fill_longest},
+                       {"LONGEST", 7, 8, true, .key = "longest_ms", .fill = item_fill_ms},
                        {"FOR EXAMPLE", 8, 28, .key = "example", .fill = item_fill_thread},
-                       {"WHERE", 16, TEXT_ANY_COLUMNS, .fill_row = list_fill_where}},
+                       {"WHERE", 16, TEXT_ANY_COLUMNS, .key = "location", .fill_columns = list_fill_where}},
                       4},
     [WAY_ROOT] = {"root",
                   "/stalls?group=root&limit=" ASKED,
                   "ripd/stalls-by-root/1",
                   {{"COUNT", 5, 10, true, .key = "count"},
-                   {"LONGEST", 7, 8, true, .fill_row = fill_longest},
+                   {"LONGEST", 7, 8, true, .key = "longest_ms", .fill = item_fill_ms},
                    {"CAUSE", 8, 15, .key = "root", .fill = item_fill_cause},
                    {"WAIT FOR", 8, 28, .key = "root", .fill = fill_root},
-                   {"WHERE", 16, 60, .fill_row = fill_root_where},
+                   {"WHERE", 16, 60, .key = "root.location", .fill_columns = list_fill_where},
                    {"ON", 0, TEXT_ANY_COLUMNS, .fill = fill_root_on}},
                   6},
 };
@@ -186,96 +168,55 @@ static bool take_way(const struct settings *settings, enum way *ret_way)
 
 /* ---- from answers to lines ---- */
 
-static bool add_line(struct lines *lines, size_t host, const struct incident *incident)
-{
-    if (!ARRAY_GROW(lines->items, lines->count, lines->capacity))
-        return false;
-    lines->items[lines->count++] = (struct line){{incident->shown, host}, *incident};
-    return true;
-}
-
-static bool add_incidents(struct lines *lines, size_t host, const json_t *stalls)
-{
-    struct incident *incidents = NULL;
-    size_t count = 0;
-    bool added = incidents_of(stalls, &incidents, &count) == 0;
-
-    for (size_t i = 0; added && i < count; i++)
-        added = add_line(lines, host, &incidents[i]);
-    free(incidents);
-    return added;
-}
-
-static bool add_each(struct lines *lines, size_t host, const json_t *items, const char *age)
-{
-    size_t i;
-    json_t *item;
-
-    json_array_foreach(items, i, item)
-    {
-        const struct incident alone = {
-            .shown = item, .member_count = 1, .is_root = true, .longest_ms = item_number(item, age)};
-
-        if (!add_line(lines, host, &alone))
-            return false;
-    }
-    return true;
-}
-
 /* Longest first, whichever host it is of; what a group counts first where groups are shown. */
-static int compare_lines(const void *left, const void *right)
+static int compare_rows(const void *left, const void *right)
 {
-    const struct line *a = left, *b = right;
-    long long count_a = item_number(a->incident.shown, "count"), count_b = item_number(b->incident.shown, "count");
+    const struct list_row *a = left, *b = right;
+    long long count_a = item_number(a->item, "count"), count_b = item_number(b->item, "count");
+    long long ms_a = age_of(a->item), ms_b = age_of(b->item);
 
     if (count_a != count_b)
         return count_a > count_b ? -1 : 1;
-    if (a->incident.longest_ms != b->incident.longest_ms)
-        return a->incident.longest_ms > b->incident.longest_ms ? -1 : 1;
-    return (a->row.host > b->row.host) - (a->row.host < b->row.host);
+    if (ms_a != ms_b)
+        return ms_a > ms_b ? -1 : 1;
+    return (a->host > b->host) - (a->host < b->host);
 }
 
-static bool collect(struct lines *lines, bool all)
+static void add_incidents(struct list *list)
 {
-    const struct hosts *hosts = lines->hosts;
-    bool added = true;
+    for (size_t host = 0; host < hosts_count(list->hosts); host++) {
+        json_t *incidents = incidents_of(json_object_get(hosts_document(list->hosts, host), "stalls")), *shown;
+        size_t i;
 
-    for (size_t i = 0; added && i < hosts_count(hosts); i++) {
-        const json_t *document = hosts_document(hosts, i), *stalls = json_object_get(document, "stalls");
-
-        if (document == NULL)
-            continue;
-        lines->stall_count += frame_count(document, "stalled");
-        lines->id_count += frame_count(document, NULL);
-        if (lines->way == WAY_INCIDENTS && !all)
-            added = add_incidents(lines, i, stalls);
-        else
-            added = add_each(lines, i, stalls, lines->way == WAY_INCIDENTS ? "frozen_for_ms" : "longest_ms");
+        json_array_foreach(incidents, i, shown) list_add(list, host, json_incref(shown));
+        json_decref(incidents);
     }
-    if (lines->count > 1)
-        qsort(lines->items, lines->count, sizeof(*lines->items), compare_lines);
-    return added;
 }
 
 /* ---- what is printed ---- */
 
-static void print_summary(const struct lines *lines, bool all, size_t limit)
+static void print_summary(const struct list *list, enum way way, bool all, size_t limit)
 {
-    const char *what = lines->way == WAY_INCIDENTS ? "incident" : "group";
+    const char *what = way == WAY_INCIDENTS ? "incident" : "group";
+    long long stall_count = 0, id_count = 0;
 
-    if (lines->count > limit)
-        printf("%zu more lines; --limit shows more\n", lines->count - limit);
-    if (hosts_are_local(lines->hosts))
-        printf("%lld of %lld ids have not moved for 1 s\n", lines->stall_count, lines->id_count);
-    else if (lines->stall_count == 0)
-        printf("no stalls among %lld ids\n", lines->id_count);
-    else if (lines->count == 0)
-        printf("no such stalls; %lld of %lld ids are stalled\n", lines->stall_count, lines->id_count);
+    for (size_t i = 0; i < hosts_count(list->hosts); i++) {
+        stall_count += frame_count(hosts_document(list->hosts, i), "stalled");
+        id_count += frame_count(hosts_document(list->hosts, i), NULL);
+    }
+    if (list->count > limit)
+        printf("%zu more lines; --limit shows more\n", list->count - limit);
+    if (hosts_are_local(list->hosts))
+        printf("%lld of %lld ids have not moved for 1 s\n", stall_count, id_count);
+    else if (stall_count == 0)
+        printf("no stalls among %lld ids\n", id_count);
+    else if (list->count == 0)
+        printf("no such stalls; %lld of %lld ids are stalled\n", stall_count, id_count);
     else if (all)
-        printf("%lld of %lld ids are stalled\n", lines->stall_count, lines->id_count);
+        printf("%lld of %lld ids are stalled\n", stall_count, id_count);
     else
-        printf("%lld of %lld ids are stalled, %zu %s%s\n", lines->stall_count, lines->id_count, lines->count, what,
-               lines->count == 1 ? "" : "s");
+        printf("%lld of %lld ids are stalled, %zu %s%s\n", stall_count, id_count, list->count, what,
+               list->count == 1 ? "" : "s");
 }
 
 /* ---- one question ---- */
@@ -283,25 +224,24 @@ static void print_summary(const struct lines *lines, bool all, size_t limit)
 /* Warnings come last: on a terminal they stand where eyes are. */
 static int show(struct hosts *hosts, const struct settings *settings, enum way way, size_t limit)
 {
-    struct lines lines = {.hosts = hosts, .way = way};
     struct list list;
     int status;
 
-    if (!collect(&lines, settings->all || settings->hosts.json)) {
-        cli_error("out of memory");
-        free(lines.items);
-        return CLI_UNREACHABLE;
-    }
-    list_init(&list, hosts, settings->hosts.json, ways[way].columns, ways[way].count, true);
-    list_print(&list, lines.items, sizeof(*lines.items), lines.count < limit ? lines.count : limit);
+    list_init(&list, hosts, settings->hosts.json, ways[way].columns, ways[way].count);
+    if (way == WAY_INCIDENTS && !settings->all && !settings->hosts.json)
+        add_incidents(&list);
+    else
+        list_add_each(&list, "stalls");
+    list_sort(&list, compare_rows);
+    list_print(&list, 0, limit);
     if (!settings->hosts.json && frame_answered(hosts) != 0)
-        print_summary(&lines, settings->all, limit);
+        print_summary(&list, way, settings->all, limit);
     else if (!settings->hosts.json && hosts_count(hosts) == 0)
         puts("no host reports stalls to Prometheus");
     cli_flush();
     status = hosts_report(hosts);
     frame_warn(hosts, "stalls");
-    free(lines.items);
+    list_done(&list);
     return status;
 }
 

@@ -20,13 +20,17 @@ static bool on_terminal(const struct table *table)
     return table->style.columns != TEXT_ANY_COLUMNS;
 }
 
-void table_init(struct table *table, const struct table_column *columns, size_t count, bool rows_known)
+void table_init(struct table *table, const struct table_column *columns, size_t count)
 {
     *table = (struct table){.style = text_style_of_output(), .columns = columns, .count = count};
     for (size_t i = 0; i < count; i++)
-        table->widths[i] = rows_known           ? (unsigned)strlen(columns[i].title)
-                           : on_terminal(table) ? columns[i].most
-                                                : columns[i].least;
+        table->widths[i] = on_terminal(table) ? columns[i].most : columns[i].least;
+}
+
+void table_begin_fit(struct table *table)
+{
+    for (size_t i = 0; i < table->count; i++)
+        table->widths[i] = (unsigned)strlen(table->columns[i].title);
 }
 
 void table_fit(struct table *table, const struct table_cell *cells)
@@ -79,11 +83,14 @@ static unsigned cell_width_max(const struct table *table, size_t column, unsigne
  */
 static unsigned fit_cell(const struct table *table, const struct table_cell *cell, unsigned most, char *text)
 {
-    const char *number = cell->bytes != 0 ? memrchr(cell->text, '[', cell->bytes) : NULL;
+    const char *number = memrchr(cell->text, '[', cell->bytes);
     const size_t name_bytes = number != NULL ? (size_t)(number - cell->text) : 0,
                  number_bytes = cell->bytes - name_bytes;
-    unsigned width = text_fit(&table->style, cell->text, cell->bytes, TEXT_ANY_COLUMNS, text, SHOWN_BYTES);
+    unsigned width;
 
+    if (cell->bytes == 0)
+        return text_fit(&table->style, "-", 1, most, text, SHOWN_BYTES);
+    width = text_fit(&table->style, cell->text, cell->bytes, TEXT_ANY_COLUMNS, text, SHOWN_BYTES);
     if (width <= most)
         return width;
     if (name_bytes == 0 || number_bytes + 2 > most || number[strspn(number + 1, "0123456789") + 1] != ']' ||
@@ -121,29 +128,70 @@ void table_write(const struct table *table, const struct table_cell *cells, FILE
     }
 }
 
-void table_cell_value(struct table_cell *cell, const json_t *object, const char *key)
+const json_t *table_member(const json_t *object, const char *path)
 {
-    const json_t *value = json_object_get(object, key);
+    const char *dot;
 
-    if (!json_is_string(value)) {
-        table_cell_format(cell, json_is_integer(value) ? "%" JSON_INTEGER_FORMAT : "-", json_integer_value(value));
+    if (path == NULL)
+        return object;
+    for (; (dot = strchr(path, '.')) != NULL; path = dot + 1)
+        object = json_object_getn(object, path, (size_t)(dot - path));
+    return json_object_get(object, path);
+}
+
+void table_cell_of(struct table_cell *cell, const struct table_column *column, const json_t *item, unsigned columns)
+{
+    const json_t *value = table_member(item, column->key);
+
+    if (column->fill_columns != NULL)
+        column->fill_columns(cell, value, columns);
+    else
+        (column->fill != NULL ? column->fill : table_cell_value)(cell, value);
+}
+
+void table_cell_value(struct table_cell *cell, const json_t *value)
+{
+    table_cell_clear(cell);
+    if (json_is_integer(value))
+        table_cell_add(cell, "%" JSON_INTEGER_FORMAT, json_integer_value(value));
+    if (!json_is_string(value))
         return;
-    }
     cell->text = json_string_value(value);
     cell->bytes = json_string_length(value);
+}
+
+void table_cell_clear(struct table_cell *cell)
+{
+    cell->text = cell->made;
+    cell->made[0] = '\0';
+    cell->bytes = 0;
     cell->colour = NULL;
+}
+
+/* What does not fit is left out. */
+__attribute__((format(printf, 2, 0))) static void add(struct table_cell *cell, const char *format, va_list arguments)
+{
+    vsnprintf(cell->made + cell->bytes, sizeof(cell->made) - cell->bytes, format, arguments);
+    cell->bytes += strlen(cell->made + cell->bytes);
 }
 
 void table_cell_format(struct table_cell *cell, const char *format, ...)
 {
     va_list arguments;
 
+    table_cell_clear(cell);
     va_start(arguments, format);
-    vsnprintf(cell->made, sizeof(cell->made), format, arguments);
+    add(cell, format, arguments);
     va_end(arguments);
-    cell->text = cell->made;
-    cell->bytes = strlen(cell->made);
-    cell->colour = NULL;
+}
+
+void table_cell_add(struct table_cell *cell, const char *format, ...)
+{
+    va_list arguments;
+
+    va_start(arguments, format);
+    add(cell, format, arguments);
+    va_end(arguments);
 }
 
 /* For jansson, which hands over whole characters, and escapes those below the blank alone. */

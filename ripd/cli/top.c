@@ -80,7 +80,7 @@ struct loader_question {
     char target[TOP_TARGET_BYTES];
     const char *schema;
     const char *list; /* the member with the items; NULL: a report of the member "thread" */
-    size_t ids_max;   /* of a list: no more are read */
+    bool whole;       /* of a list: its pages are handed over together */
     size_t host;      /* of a report */
     bool utf8;
     unsigned serial; /* comes back with the answer */
@@ -99,6 +99,7 @@ struct loader_frame {
 /* pages and text are the caller's; error: what is missing, "" if nothing is. */
 struct loader_answer {
     unsigned serial;
+    bool first;
     bool last; /* no more comes */
     struct top_page *pages;
     struct loader_frame frame; /* of the first pages; the same in each answer to a question */
@@ -132,6 +133,17 @@ static void drop_answer(struct loader_answer *answer)
     top_page_free(answer->pages);
     free(answer->text);
     *answer = (struct loader_answer){.pages = NULL};
+}
+
+/* The question has been given up: another waits, or the program ends. */
+static bool is_given_up(struct loader *loader)
+{
+    bool given_up;
+
+    pthread_mutex_lock(&loader->mutex);
+    given_up = loader->waiting || loader->ending;
+    pthread_mutex_unlock(&loader->mutex);
+    return given_up;
 }
 
 /*
@@ -210,8 +222,7 @@ static void turn_page(struct source *source, const struct loader_question *quest
 
     snprintf(target, sizeof(target), "%s", question->target);
     source->going = next != NULL && json_array_size(json_object_get(document, question->list)) != 0 &&
-                    client_target_add(target, sizeof(target), "after", next) == 0 &&
-                    strcmp(target, source->target) != 0;
+                    client_target_add(target, sizeof(target), "after", next) && strcmp(target, source->target) != 0;
     snprintf(source->target, sizeof(source->target), "%s", target);
 }
 
@@ -221,15 +232,15 @@ static void add_page(struct loader_answer *answer, const struct loader *loader, 
     const json_t *document = hosts_document(loader->hosts, host);
     struct top_page *page =
         document != NULL ? top_page_new(host, json_object_get(document, list)) : top_page_new_failed(host);
+    struct top_page **at = &answer->pages;
 
     if (document == NULL)
         snprintf(answer->error, sizeof(answer->error), "%s", hosts_error(loader->hosts, host));
-    if (page == NULL) {
+    if (page == NULL)
         snprintf(answer->error, sizeof(answer->error), "out of memory");
-        return;
-    }
-    page->next = answer->pages;
-    answer->pages = page;
+    while (*at != NULL)
+        at = &(*at)->next;
+    *at = page;
 }
 
 /* The next page of each host that has one: how many ids they have. */
@@ -243,7 +254,7 @@ static size_t load_pages(struct loader *loader, const struct loader_question *qu
         targets[i] = loader->sources[i].going ? loader->sources[i].target : NULL;
     hosts_get_each(loader->hosts, targets, question->schema, question->list);
     answer->last = true;
-    for (size_t i = hosts_count(loader->hosts); i-- > 0;) {
+    for (size_t i = 0; i < hosts_count(loader->hosts); i++) {
         const json_t *document = hosts_document(loader->hosts, i);
 
         if (targets[i] == NULL)
@@ -260,7 +271,7 @@ static size_t load_pages(struct loader *loader, const struct loader_question *qu
 
 static void load_list(struct loader *loader, const struct loader_question *question)
 {
-    struct loader_answer answer = {.serial = question->serial};
+    struct loader_answer answer = {.serial = question->serial, .first = true};
     size_t count = 0;
 
     for (size_t i = 0; i < hosts_count(loader->hosts); i++) {
@@ -268,11 +279,14 @@ static void load_list(struct loader *loader, const struct loader_question *quest
         snprintf(loader->sources[i].target, sizeof(loader->sources[i].target), "%s", question->target);
     }
     for (bool first = true; !answer.last; first = false) {
-        answer.pages = NULL;
         count += load_pages(loader, question, first, &answer);
-        answer.last = answer.last || count >= question->ids_max;
+        answer.last = answer.last || count >= TOP_IDS_MAX;
+        if (question->whole && !answer.last && !is_given_up(loader))
+            continue;
         if (!deliver(loader, &answer))
             return;
+        answer.pages = NULL;
+        answer.first = false;
     }
 }
 
@@ -306,19 +320,15 @@ static void *work(void *argument)
 /* NULL: no thread could be had. */
 static struct loader *loader_new(struct hosts *hosts)
 {
-    struct loader *loader = calloc(1, sizeof(*loader));
+    struct loader *loader = cli_allocate(1, sizeof(*loader));
 
-    if (loader == NULL)
-        return NULL;
     loader->hosts = hosts;
-    loader->sources = calloc(hosts_count(hosts), sizeof(*loader->sources));
+    loader->sources = cli_allocate(hosts_count(hosts), sizeof(*loader->sources));
     loader->descriptor = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     pthread_mutex_init(&loader->mutex, NULL);
     pthread_cond_init(&loader->changed, NULL);
-    if (loader->sources != NULL && loader->descriptor >= 0 && pthread_create(&loader->thread, NULL, work, loader) == 0)
+    if (loader->descriptor >= 0 && pthread_create(&loader->thread, NULL, work, loader) == 0)
         return loader;
-    if (loader->descriptor >= 0)
-        close(loader->descriptor);
     free(loader->sources);
     free(loader);
     return NULL;
@@ -419,18 +429,16 @@ static size_t visible_rows(void)
 
 static void ask(struct top *top)
 {
-    struct loader_question question = {.utf8 = top->style.utf8, .serial = ++top->serial, .ids_max = TOP_IDS_MAX};
+    struct loader_question question = {.utf8 = top->style.utf8, .serial = ++top->serial};
 
     if (top->open) {
         snprintf(question.target, sizeof(question.target), "%s", top->open_target);
         question.schema = "ripd/thread/1";
         question.host = top->open_host;
     } else {
-        top_list_target(&top->list, question.target);
-        question.schema = top_list_schema(&top->list);
-        question.list = top_list_member(&top->list);
+        top_list_target(&top->list, question.target, &question.schema, &question.list);
+        question.whole = top->list.whole;
     }
-    top_list_give_up(&top->list);
     top->asked = true;
     top->asked_mono_ns = clock_mono_ns();
     loader_ask(top->loader, &question);
@@ -443,7 +451,7 @@ static void take_pages(struct top *top, struct loader_answer *answer)
         top->frame = answer->frame;
     if (answer->last && answer->frame.answered != 0)
         top->whole_mono_ns = top->asked_mono_ns;
-    if (top_list_take(&top->list, answer->pages, answer->last, visible_rows()) != 0)
+    if (top_list_take(&top->list, answer->pages, answer->first, answer->last, visible_rows()) != 0)
         snprintf(top->error, sizeof(top->error), "out of memory");
     answer->pages = NULL;
 }
@@ -478,7 +486,7 @@ static void open_selected(struct top *top)
 
     if (row == NULL)
         return;
-    if (strcmp(row->texts[TOP_TARGET], "-") == 0) {
+    if (row->texts[TOP_TARGET][0] == '\0') {
         snprintf(top->error, sizeof(top->error), "this id has no name by which it could be asked for");
         return;
     }
@@ -533,19 +541,19 @@ static void draw_list_line(const struct top *top)
     uint64_t old_ns = top->whole_mono_ns != 0 ? clock_mono_ns() - top->whole_mono_ns : 0;
     char line[512] = "";
 
-    text_append(line, sizeof(line), "%s%s: %zu of %lld", top->frozen ? "FROZEN  " : "", top_which_name(list->which),
+    text_append(line, sizeof(line), "%s%s: %zu of %lld", top->frozen ? "FROZEN  " : "", top_which_names[list->which],
                 list->count, top->frame.total);
     if (list->count > visible_rows())
         text_append(line, sizeof(line), "  row %zu", list->selected + 1);
     if (list->sort != TOP_AS_IT_IS)
-        text_append(line, sizeof(line), "  by %s", top_sort_name(list->sort));
+        text_append(line, sizeof(line), "  by %s", top_sort_names[list->sort]);
     if (top->typing || list->filter[0] != '\0')
         text_append(line, sizeof(line), "  /%s%s", top->filter, top->typing ? "_" : "");
     if (top->frame.unreadable != 0)
         text_append(line, sizeof(line), "  %lld rings cannot be read", top->frame.unreadable);
     if (top->frame.late_ms != 0)
         text_append(line, sizeof(line), "  ripd does not scan: this was %lld s ago", top->frame.late_ms / 1000);
-    else if (old_ns > OLD_NS && list->phase == TOP_WHOLE)
+    else if (old_ns > OLD_NS && list->whole)
         text_append(line, sizeof(line), "  %" PRIu64 " s ago", old_ns / NS_PER_S);
     put_line(top, 1, A_NORMAL, line);
 }
@@ -573,7 +581,9 @@ static void fill_row(const struct top *top, struct table_cell *cells, const stru
         fill_text(cells++, hosts_name(top->hosts, row->host));
     item_fill_duration(&cells[0], row->age_ms);
     fill_text(&cells[1], row->texts[TOP_CAUSE]);
-    table_cell_format(&cells[2], row->id != ITEM_UNKNOWN ? "%lld" : "-", row->id);
+    table_cell_clear(&cells[2]);
+    if (row->id != ITEM_UNKNOWN)
+        table_cell_add(&cells[2], "%lld", row->id);
     fill_text(&cells[3], row->texts[TOP_THREAD]);
     fill_text(&cells[4], row->texts[TOP_PROCESS]);
     fill_text(&cells[5], row->texts[TOP_WHERE]);
@@ -602,7 +612,8 @@ static void draw_rows(const struct top *top)
     struct table_cell cells[COLUMN_COUNT];
     struct table table;
 
-    table_init(&table, columns + skip, COLUMN_COUNT - skip, true);
+    table_init(&table, columns + skip, COLUMN_COUNT - skip);
+    table_begin_fit(&table);
     table.style = top->style;
     table.style.colours = false; /* curses has them */
     table.style.columns = COLS > 0 ? (unsigned)COLS : 1;
@@ -625,7 +636,7 @@ static void draw_rows(const struct top *top)
             attributes |= COLOR_PAIR(1);
         put_row(top, TOP_LINES + (int)i, attributes, &table, cells);
     }
-    if (list->count == 0 && list->phase == TOP_WHOLE && top->frame.answered != 0)
+    if (list->count == 0 && list->whole && top->frame.answered != 0)
         put_line(top, TOP_LINES, A_NORMAL, list->filter[0] != '\0' ? "no such ids" : "none");
 }
 

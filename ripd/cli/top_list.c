@@ -11,61 +11,32 @@
 #include "cli/filters.h"
 #include "cli/item.h"
 #include "util/array.h"
+#include "util/search.h"
 #include "util/text.h"
 
 #define PAGE_IDS 5000u
 
-static const struct {
-    const char *name;
-    const char *path;
-    const char *state;
-} whiches[] = {
-#define X(name, text, path, state) {text, path, state},
-    TOP_WHICH_TABLE(X)
-#undef X
-};
-
-const char *top_which_name(enum top_which which)
-{
-    return whiches[which].name;
-}
-
-const char *top_sort_name(enum top_sort sort)
-{
-    static const char *const names[] = {
-#define X(name, text) text,
-        TOP_SORT_TABLE(X)
-#undef X
-    };
-
-    return names[sort];
-}
-
-const char *top_list_schema(const struct top_list *list)
-{
-    return list->which == TOP_STALLED ? "ripd/stalls/1" : "ripd/threads/1";
-}
-
-const char *top_list_member(const struct top_list *list)
-{
-    return whiches[list->which].path + 1;
-}
+const char *const top_which_names[] = {"stalled", "all", "running", "idle", "stopped", "exited", "dead"};
+const char *const top_sort_names[] = {"as it is", "age", "cause", "thread", "process", "where"};
 
 void top_list_done(struct top_list *list)
 {
     top_page_free(list->shown);
-    top_page_free(list->coming);
     free(list->rows);
 }
 
 /* Each part fits: percent-encoded, a pattern takes three times its length at most. */
-void top_list_target(const struct top_list *list, char target[TOP_TARGET_BYTES])
+void top_list_target(const struct top_list *list, char target[TOP_TARGET_BYTES], const char **ret_schema,
+                     const char **ret_member)
 {
+    const bool stalled = list->which == TOP_STALLED;
     char pattern[TOP_FILTER_BYTES * 2 + 3] = "*";
 
-    snprintf(target, TOP_TARGET_BYTES, "%s?trail=0&limit=%u", whiches[list->which].path, PAGE_IDS);
-    if (whiches[list->which].state[0] != '\0')
-        client_target_add(target, TOP_TARGET_BYTES, "state", whiches[list->which].state);
+    *ret_member = stalled ? "stalls" : "threads";
+    *ret_schema = stalled ? "ripd/stalls/1" : "ripd/threads/1";
+    snprintf(target, TOP_TARGET_BYTES, "/%s?trail=0&limit=%u", *ret_member, PAGE_IDS);
+    if (list->which > TOP_ALL)
+        client_target_add(target, TOP_TARGET_BYTES, "state", top_which_names[list->which]);
     if (list->filter[0] != '\0') {
         filters_quote(pattern + 1, sizeof(pattern) - 2, list->filter);
         text_append(pattern, sizeof(pattern), "*");
@@ -89,19 +60,16 @@ static void add_row(FILE *stream, struct top_row *row, const json_t *item)
     char target[TABLE_CELL_BYTES];
 
     row->id = item_number(item, "id");
-    if (item_target(target, sizeof(target), item, row->id))
-        table_cell_format(&cells[TOP_TARGET], "%s", target);
-    else
-        table_cell_format(&cells[TOP_TARGET], "-");
+    table_cell_format(&cells[TOP_TARGET], "%s", item_target(target, sizeof(target), item, row->id) ? target : "");
     item_fill_cause(&cells[TOP_CAUSE], item);
     item_fill_thread(&cells[TOP_THREAD], item);
     item_fill_process(&cells[TOP_PROCESS], item);
-    item_fill_where(&cells[TOP_WHERE], json_object_get(item, "location"), 1);
+    item_fill_path(&cells[TOP_WHERE], json_object_get(item, "location"), 1);
     item_fill_on(&cells[TOP_ON], item);
     for (size_t i = 0; i < TOP_TEXT_COUNT; i++)
         add_text(stream, cells[i].text, cells[i].bytes);
     row->age_ms = item_number(item, "frozen_for_ms");
-    row->waits = json_array_size(json_object_get(item, "waits_for")) != 0 && !item_is_deadlocked(item);
+    row->waits = json_array_size(json_object_get(item, "waits_for")) != 0 && !item_is(item, "cause", "deadlock");
     row->urgent = cells[TOP_CAUSE].colour != NULL;
 }
 
@@ -177,7 +145,7 @@ const struct top_row *top_list_selected(const struct top_list *list)
     return list->selected < list->count ? list->rows[list->selected] : NULL;
 }
 
-/* By a text, else by age, the longest first; then so that the order of equals does not change. */
+/* By a text, by age, the longest first, or as they came from each host. */
 static int compare_rows(const void *left, const void *right, void *context)
 {
     static const enum top_text texts[] = {[TOP_BY_CAUSE] = TOP_CAUSE,
@@ -185,18 +153,18 @@ static int compare_rows(const void *left, const void *right, void *context)
                                           [TOP_BY_PROCESS] = TOP_PROCESS,
                                           [TOP_BY_WHERE] = TOP_WHERE};
     const struct top_row *a = *(const struct top_row *const *)left, *b = *(const struct top_row *const *)right;
-    const enum top_sort sort = *(const enum top_sort *)context;
-    int order = sort == TOP_AS_IT_IS   ? a->waits - b->waits
-                : sort >= TOP_BY_CAUSE ? strcmp(a->texts[texts[sort]], b->texts[texts[sort]])
-                                       : 0;
+    const struct top_list *list = context;
+    int order = 0;
 
-    if (order == 0)
+    if (list->sort >= TOP_BY_CAUSE)
+        order = strcmp(a->texts[texts[list->sort]], b->texts[texts[list->sort]]);
+    else if (list->sort == TOP_AS_IT_IS)
+        order = a->waits - b->waits;
+    if (list->sort == TOP_AS_IT_IS && list->which != TOP_STALLED)
+        order = 0;
+    else if (order == 0)
         order = (a->age_ms < b->age_ms) - (a->age_ms > b->age_ms);
-    if (order == 0)
-        order = (a->host > b->host) - (a->host < b->host);
-    if (order == 0)
-        order = strcmp(a->texts[TOP_TARGET], b->texts[TOP_TARGET]);
-    return order != 0 ? order : (a->id > b->id) - (a->id < b->id);
+    return search_order_then(order, search_order_pair(a->host, a->nth, b->host, b->nth));
 }
 
 static void scroll(struct top_list *list, size_t visible)
@@ -226,18 +194,18 @@ static void select_again(struct top_list *list, const struct top_row *wanted)
 /* The rows of the pages that are shown. wanted: was selected; NULL: the first row stays. 0 or -ENOMEM. */
 static int arrange(struct top_list *list, const struct top_row *wanted, size_t visible)
 {
-    size_t needed = 1;
-    bool has_room;
+    bool has_room = true;
 
-    for (const struct top_page *page = list->shown; page != NULL; page = page->next)
-        needed += page->count;
-    has_room = ARRAY_RESERVE(list->rows, list->capacity, needed);
     list->count = 0;
-    for (const struct top_page *page = list->shown; has_room && page != NULL; page = page->next)
-        for (size_t i = 0; i < page->count; i++)
+    for (struct top_page *page = list->shown; has_room && page != NULL; page = page->next) {
+        has_room = ARRAY_RESERVE(list->rows, list->capacity, list->count + page->count);
+        for (size_t i = 0; has_room && i < page->count; i++) {
+            page->rows[i].nth = list->count;
             list->rows[list->count++] = &page->rows[i];
-    if (list->count > 1 && (list->sort != TOP_AS_IT_IS || list->which == TOP_STALLED))
-        qsort_r(list->rows, list->count, sizeof(const struct top_row *), compare_rows, &list->sort);
+        }
+    }
+    if (list->count > 1)
+        qsort_r(list->rows, list->count, sizeof(const struct top_row *), compare_rows, list);
     if (wanted != NULL)
         select_again(list, wanted);
     scroll(list, visible);
@@ -246,18 +214,11 @@ static int arrange(struct top_list *list, const struct top_row *wanted, size_t v
 
 /* ---- pages ---- */
 
-/* Puts each behind those of its host. */
-static void insert(struct top_page **pages, struct top_page *more)
+static void append(struct top_page **pages, struct top_page *more)
 {
-    while (more != NULL) {
-        struct top_page *page = more, **at = pages;
-
-        more = more->next;
-        while (*at != NULL && (*at)->host <= page->host)
-            at = &(*at)->next;
-        page->next = *at;
-        *at = page;
-    }
+    while (*pages != NULL)
+        pages = &(*pages)->next;
+    *pages = more;
 }
 
 static bool has_failed(const struct top_page *pages, size_t host)
@@ -282,42 +243,27 @@ static struct top_page *take_out(struct top_page **pages, struct top_page *const
         }
         *pages = page->next;
         page->next = NULL;
-        insert(&taken, page);
+        append(&taken, page);
     }
     return taken;
 }
 
-/* Shows the new pages; hosts that failed keep their old ones. Returns the pages to free. */
-static struct top_page *replace_shown(struct top_list *list)
-{
-    struct top_page *kept = take_out(&list->shown, &list->coming, true), *old = list->shown;
-
-    list->shown = take_out(&list->coming, &list->coming, false);
-    insert(&list->shown, kept);
-    insert(&old, list->coming);
-    list->coming = NULL;
-    return old;
-}
-
-int top_list_take(struct top_list *list, struct top_page *pages, bool last, size_t visible)
+int top_list_take(struct top_list *list, struct top_page *pages, bool first, bool last, size_t visible)
 {
     const struct top_row *wanted = list->selected != 0 ? top_list_selected(list) : NULL;
-    struct top_page *old = NULL;
+    struct top_page *old = NULL, *kept;
     int status;
 
-    if (list->phase == TOP_WHOLE) {
-        insert(&list->coming, pages);
-        if (!last)
-            return 0;
-        old = replace_shown(list);
+    if (first) {
+        kept = list->whole ? take_out(&list->shown, &pages, true) : NULL; /* hosts that failed keep their pages */
+        old = list->shown;
+        list->shown = take_out(&pages, &pages, false);
+        append(&list->shown, kept);
+        append(&old, pages);
     } else {
-        if (list->phase == TOP_OTHER) {
-            old = list->shown;
-            list->shown = NULL;
-        }
-        insert(&list->shown, pages);
+        append(&list->shown, pages);
     }
-    list->phase = last ? TOP_WHOLE : TOP_GROWING;
+    list->whole = last;
     status = arrange(list, wanted, visible);
     top_page_free(old);
     return status;
@@ -325,9 +271,7 @@ int top_list_take(struct top_list *list, struct top_page *pages, bool last, size
 
 static void begin_again(struct top_list *list)
 {
-    top_page_free(list->coming);
-    list->coming = NULL;
-    list->phase = TOP_OTHER;
+    list->whole = false;
     list->selected = list->first = 0;
 }
 
@@ -341,14 +285,6 @@ void top_list_set_filter(struct top_list *list, const char *filter)
 {
     snprintf(list->filter, sizeof(list->filter), "%s", filter);
     begin_again(list);
-}
-
-void top_list_give_up(struct top_list *list)
-{
-    top_page_free(list->coming);
-    list->coming = NULL;
-    if (list->phase == TOP_GROWING)
-        list->phase = TOP_OTHER;
 }
 
 void top_list_set_sort(struct top_list *list, enum top_sort sort, size_t visible)

@@ -3,8 +3,7 @@
  * top_list.h - what `rip top` shows: the ids of all hosts, however many, in order, and which row is selected.
  * Pure.
  *
- * A list comes in pages. Those of the first time are shown as they come; when it is read again, they take the place of
- * those before together, at its end.
+ * A list comes in pages. Those of the first time are shown as they come; when it is read again, all come together.
  *
  * Guarantees
  *   A. Every id that has come can be reached, and is in the order that was chosen.
@@ -23,43 +22,18 @@
 #define TOP_TARGET_BYTES 1024u
 #define TOP_IDS_MAX 1000000u /* that are read; some two hundred bytes each */
 
-/* Which ids. */
-#define TOP_WHICH_TABLE(X)                                                                                             \
-    X(STALLED, "stalled", "/stalls", "")                                                                               \
-    X(ALL, "all", "/threads", "")                                                                                      \
-    X(RUNNING, "running", "/threads", "running")                                                                       \
-    X(IDLE, "idle", "/threads", "idle")                                                                                \
-    X(STOPPED, "stopped", "/threads", "stopped")                                                                       \
-    X(EXITED, "exited", "/threads", "exited")                                                                          \
-    X(DEAD, "dead", "/threads", "dead")
-
-enum top_which {
-#define X(name, text, path, state) TOP_##name,
-    TOP_WHICH_TABLE(X)
-#undef X
-        TOP_WHICH_COUNT
-};
+/* Which ids: those of /stalls, or of /threads, all of them or of one state. */
+enum top_which { TOP_STALLED, TOP_ALL, TOP_RUNNING, TOP_IDLE, TOP_STOPPED, TOP_EXITED, TOP_DEAD, TOP_WHICH_COUNT };
+extern const char *const top_which_names[TOP_WHICH_COUNT];
 
 /*
  * In which order; TOP_AS_IT_IS: stalls longest first, and those that wait for others behind them; other ids as ripd has
  * them, host by host.
  */
-#define TOP_SORT_TABLE(X)                                                                                              \
-    X(AS_IT_IS, "as it is")                                                                                            \
-    X(BY_AGE, "age")                                                                                                   \
-    X(BY_CAUSE, "cause")                                                                                               \
-    X(BY_THREAD, "thread")                                                                                             \
-    X(BY_PROCESS, "process")                                                                                           \
-    X(BY_WHERE, "where")
+enum top_sort { TOP_AS_IT_IS, TOP_BY_AGE, TOP_BY_CAUSE, TOP_BY_THREAD, TOP_BY_PROCESS, TOP_BY_WHERE, TOP_SORT_COUNT };
+extern const char *const top_sort_names[TOP_SORT_COUNT];
 
-enum top_sort {
-#define X(name, text) TOP_##name,
-    TOP_SORT_TABLE(X)
-#undef X
-        TOP_SORT_COUNT
-};
-
-/* TOP_TARGET: the path of the id; "-": it has none, and cannot be opened. */
+/* TOP_TARGET: the path of the id; "": it has none, and cannot be opened. */
 enum top_text { TOP_TARGET, TOP_CAUSE, TOP_THREAD, TOP_PROCESS, TOP_WHERE, TOP_ON, TOP_TEXT_COUNT };
 
 struct top_row {
@@ -67,6 +41,7 @@ struct top_row {
     long long id;                      /* ITEM_UNKNOWN: it has none */
     long long age_ms;
     size_t host;
+    size_t nth;  /* of all, as they came */
     bool urgent; /* its cause is one that has to be looked at */
     bool waits;  /* for another id, without being in a deadlock */
 };
@@ -90,18 +65,14 @@ struct top_page *top_page_new_failed(size_t host);
 /* This and all that follow it. */
 void top_page_free(struct top_page *page);
 
-/* The rows are of another question, or of this one and not complete yet, or complete. */
-enum top_phase { TOP_OTHER, TOP_GROWING, TOP_WHOLE };
-
 /* All zero: no page has come. */
 struct top_list {
     enum top_which which;
     enum top_sort sort;
     char filter[TOP_FILTER_BYTES]; /* part of the name; "": none */
-    struct top_page *shown;        /* by host, and of a host in the order in which they came */
-    struct top_page *coming;
-    enum top_phase phase;
-    const struct top_row **rows; /* of the pages that are shown, in order */
+    struct top_page *shown;        /* as they came */
+    bool whole;                    /* all of this question */
+    const struct top_row **rows;   /* of the pages that are shown, in order */
     size_t count;
     size_t capacity;
     size_t selected; /* row */
@@ -110,23 +81,19 @@ struct top_list {
 
 void top_list_done(struct top_list *list);
 
-const char *top_which_name(enum top_which which);
-const char *top_sort_name(enum top_sort sort);
-/* The schema and the member of the documents that it is made of. */
-const char *top_list_schema(const struct top_list *list);
-const char *top_list_member(const struct top_list *list);
+/* The first page to ask a host for; the schema and the member with the items of the answers. */
+void top_list_target(const struct top_list *list, char target[TOP_TARGET_BYTES], const char **ret_schema,
+                     const char **ret_member);
 
-/* The first page to ask a host for. */
-void top_list_target(const struct top_list *list, char target[TOP_TARGET_BYTES]);
-
-/* Some pages, which are taken over. last: the list is whole. `visible` rows fit the screen. 0 or -ENOMEM. */
-int top_list_take(struct top_list *list, struct top_page *pages, bool last, size_t visible);
+/*
+ * Some pages, which are taken over. first: they take the place of those before; last: the list is whole. `visible` rows
+ * fit the screen. 0 or -ENOMEM.
+ */
+int top_list_take(struct top_list *list, struct top_page *pages, bool first, bool last, size_t visible);
 
 /* Each means another question; what is held goes when the answer comes. */
 void top_list_set_which(struct top_list *list, enum top_which which);
 void top_list_set_filter(struct top_list *list, const char *filter);
-/* The rest of what is coming will not come: it will be read again from its start. */
-void top_list_give_up(struct top_list *list);
 
 /* Sorts what is held. */
 void top_list_set_sort(struct top_list *list, enum top_sort sort, size_t visible);

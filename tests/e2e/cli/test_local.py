@@ -74,7 +74,7 @@ def names(world):
     assert [item["location"][key] for key in keys] == [known["location"][key] for key in keys], (item, known)
     assert {entry["function"] for entry in item["trail"]} == {entry["function"] for entry in known["trail"]}
     where = f"{known['location']['function']}, "
-    assert re.match(r"name-5 of puppet\[\d+\] has not moved for 1\.0s in " + where,
+    assert re.match(rf"name-5 of puppet \(pid \d+\) has not moved for 1\.\d s in {known['location']['function']} ",
                     world.command("show", "app", "5", "--dir", world.dir).stdout)
     for command in (["stalls"], ["show", "app"], ["show", "app", "5"]):
         assert where in world.command(*command, "--dir", world.dir).stdout, command

@@ -7,7 +7,9 @@
 #include <jansson.h>
 
 #include "cli/incidents.h"
+#include "cli/item.h"
 #include "support/test.h"
+#include "util/text.h"
 
 /* A stall of "r": its id, for how long, its cause, and the ids that it waits for. */
 static json_t *stall(int id, int ms, const char *cause, const char *chain)
@@ -25,21 +27,21 @@ static json_t *stall(int id, int ms, const char *cause, const char *chain)
     return object;
 }
 
-/* "ID+WAITING/MEMBERS@MS" of each; '?' after an id that is no root. */
+/* "ID+WAITING@MS" of each; '?' after an id that is no root. */
 static void assert_incidents(json_t *stalls, const char *expected)
 {
-    struct incident *incidents = NULL;
-    size_t count = 0, length = 0;
+    json_t *incidents = incidents_of(stalls), *shown;
     char text[512] = "";
+    size_t i;
 
-    assert_int_equal(incidents_of(stalls, &incidents, &count), 0);
-    for (size_t i = 0; i < count; i++)
-        length += (size_t)snprintf(text + length, sizeof(text) - length, "%s%lld%s+%zu/%zu@%lld", i == 0 ? "" : " ",
-                                   (long long)json_integer_value(json_object_get(incidents[i].shown, "id")),
-                                   incidents[i].is_root ? "" : "?", incidents[i].waiting_count,
-                                   incidents[i].member_count, incidents[i].longest_ms);
+    json_array_foreach(incidents, i, shown)
+    {
+        text_append(text, sizeof(text), "%s%lld%s+%lld@%lld", i == 0 ? "" : " ", item_number(shown, "id"),
+                    json_is_false(json_object_get(shown, "is_root")) ? "?" : "", item_number(shown, "waiting"),
+                    item_number(shown, "longest_ms"));
+    }
     assert_string_equal(text, expected);
-    free(incidents);
+    json_decref(incidents);
     json_decref(stalls);
 }
 
@@ -47,21 +49,21 @@ TEST(incidents)
 {
     assert_incidents(json_array(), "");
     /* two that have nothing to do with each other */
-    assert_incidents(json_pack("[o, o]", stall(1, 9, "blocked", ""), stall(2, 8, "spinning", "")), "1+0/1@9 2+0/1@8");
+    assert_incidents(json_pack("[o, o]", stall(1, 9, "blocked", ""), stall(2, 8, "spinning", "")), "1+0@9 2+0@8");
     /* two wait for a third, which is a stall itself and comes last */
     assert_incidents(
         json_pack("[o, o, o]", stall(1, 9, "blocked", "3"), stall(2, 8, "blocked", "3"), stall(3, 7, "sleeping", "")),
-        "3+2/3@9");
+        "3+2@9");
     /* for one that is none: the longest stands for them */
-    assert_incidents(json_pack("[o, o]", stall(1, 9, "blocked", "3"), stall(2, 8, "blocked", "3")), "1?+2/2@9");
+    assert_incidents(json_pack("[o, o]", stall(1, 9, "blocked", "3"), stall(2, 8, "blocked", "3")), "1?+2@9");
     /* a deadlock of two, one behind it, and one behind that */
     assert_incidents(json_pack("[o, o, o, o]", stall(4, 9, "blocked", "3 1 2"), stall(1, 8, "deadlock", "2 1"),
                                stall(2, 8, "deadlock", "1 2"), stall(3, 7, "blocked", "1 2")),
-                     "1+2/4@9");
+                     "1+2@9");
     /* a chain whose middle is not named */
     assert_incidents(json_pack("[o, o, o]", stall(1, 9, "blocked", "2 5"), stall(7, 8, "blocked", ""),
                                stall(3, 7, "blocked", "4 5")),
-                     "1?+2/2@9 7+0/1@8");
+                     "1?+2@9 7+0@8");
 }
 
 /* Ids of one number, and members that name nobody. */
@@ -69,17 +71,16 @@ TEST(odd_ones)
 {
     json_t *nameless = json_pack("{s:i, s:[{}, n, i, {s:s}]}", "id", 1, "waits_for", 5, "ring", "r");
 
-    assert_incidents(json_pack("[O, O, n, i]", nameless, nameless, 3), "1?+1/1@-1 1?+1/1@-1 0+0/1@-1 0+0/1@-1");
+    assert_incidents(json_pack("[O, O, n, i]", nameless, nameless, 3), "1?+1@-1 1?+1@-1 -1+-1@-1 -1+-1@-1");
     json_decref(nameless);
-    assert_incidents(json_pack("[o, o]", stall(1, 9, "blocked", ""), stall(1, 8, "blocked", "")), "1+0/2@9");
+    assert_incidents(json_pack("[o, o]", stall(1, 9, "blocked", ""), stall(1, 8, "blocked", "")), "1+0@9");
 }
 
 /* 10,000 behind one, each with a chain of 16: no quadratic time, which would take minutes. */
 TEST(many)
 {
     json_t *stalls = json_array();
-    struct incident *incidents = NULL;
-    size_t count = 0;
+    json_t *incidents;
 
     for (int i = 0; i < 10000; i++) {
         char chain[128] = "";
@@ -88,9 +89,9 @@ TEST(many)
             snprintf(chain + strlen(chain), sizeof(chain) - strlen(chain), "%s%d", chain[0] == '\0' ? "" : " ", j);
         json_array_append_new(stalls, stall(i, 5, "blocked", chain));
     }
-    assert_int_equal(incidents_of(stalls, &incidents, &count), 0);
-    assert_int_equal(count, 1);
-    assert_int_equal(incidents[0].waiting_count, 9999);
-    free(incidents);
+    incidents = incidents_of(stalls);
+    assert_int_equal(json_array_size(incidents), 1);
+    assert_int_equal(item_number(json_array_get(incidents, 0), "waiting"), 9999);
+    json_decref(incidents);
     json_decref(stalls);
 }

@@ -7,14 +7,9 @@
 #include "cli/item.h"
 #include "support/test.h"
 
-static void fill_where(struct table_cell *cell, const json_t *item)
-{
-    item_fill_where(cell, item, 0);
-}
-
 static void fill_brief(struct table_cell *cell, const json_t *item)
 {
-    item_fill_where(cell, item, 2);
+    item_fill_path(cell, item, 2);
 }
 
 static const struct {
@@ -22,26 +17,26 @@ static const struct {
     const char *json;
     const char *shown;
 } cases[] = {
-    {fill_where, "{\"function\": \"f\", \"file\": \"/a/b/c.c\", \"line\": 7}", "f, /a/b/c.c:7"},
+    {item_fill_where, "{\"function\": \"f\", \"file\": \"/a/b/c.c\", \"line\": 7}", "f, /a/b/c.c:7"},
     {fill_brief, "{\"function\": \"f\", \"file\": \"/a/b/c.c\", \"line\": 7}", "f, b/c.c:7"},
     {fill_brief, "{\"function\": \"f\", \"file\": \"c.c\", \"line\": 7}", "f, c.c:7"},
-    {fill_where, "{\"function\": \"f\", \"module\": \"m\"}", "f (m)"},
-    {fill_where, "{\"module\": \"m\", \"offset\": \"0x12\"}", "m+0x12"},
-    {fill_where, "{\"module\": 5, \"function\": []}", "-"},
+    {item_fill_where, "{\"function\": \"f\", \"module\": \"m\"}", "f (m)"},
+    {item_fill_where, "{\"module\": \"m\", \"offset\": \"0x12\"}", "m+0x12"},
+    {item_fill_where, "{\"module\": 5, \"function\": []}", ""},
     {item_fill_cause, "{\"state\": \"stalled\", \"cause\": \"blocked\"}", "blocked"},
     {item_fill_cause, "{\"state\": \"stalled\", \"cause\": null}", "examining"},
     {item_fill_cause, "{\"state\": \"idle\", \"cause\": null}", "idle"},
-    {item_fill_cause, "{}", "-"},
+    {item_fill_cause, "{}", ""},
     {item_fill_thread, "{\"name\": \"w-1\", \"id\": 5}", "w-1"},
     {item_fill_thread, "{\"name\": \"\", \"id\": 5}", "5"},
-    {item_fill_thread, "{\"name\": null}", "-"},
+    {item_fill_thread, "{\"name\": null}", ""},
     {item_fill_thread, "{\"name\": \"w-1\", \"note\": \"GET /\"}", "w-1 \"GET /\""},
     {item_fill_process, "{\"process\": {\"pid\": 9, \"comm\": \"c\", \"unit\": null}}", "c[9]"},
     {item_fill_process, "{\"process\": {\"pid\": 9, \"comm\": \"c\", \"unit\": \"web.service\"}}", "web[9]"},
     {item_fill_process, "{\"process\": {\"pid\": null, \"comm\": \"c\"}}", "c"},
     {item_fill_process, "{\"process\": {\"pid\": 9}}", "[9]"},
-    {item_fill_process, "{\"process\": null}", "-"},
-    {item_fill_on, "{}", "-"},
+    {item_fill_process, "{\"process\": null}", ""},
+    {item_fill_on, "{}", ""},
     {item_fill_on, "{\"kernel\": {\"syscall\": \"recvfrom\", \"target\": \"tcp A -> B\"}}", "recvfrom on tcp A -> B"},
     {item_fill_on, "{\"kernel\": {\"syscall\": \"futex\", \"target\": \"futex wait\"}}", "futex wait"},
     {item_fill_on,
@@ -57,7 +52,7 @@ static const struct {
      "nanosleep, for 5m00s"},
     {item_fill_on, "{\"cause\": \"spinning\", \"kernel\": {\"window_ms\": 2000, \"cpu_ms\": 1960}}",
      "on a processor 98 % of the time"},
-    {item_fill_on, "{\"cause\": \"spinning\", \"kernel\": {\"window_ms\": 0, \"cpu_ms\": 1960}}", "-"},
+    {item_fill_on, "{\"cause\": \"spinning\", \"kernel\": {\"window_ms\": 0, \"cpu_ms\": 1960}}", ""},
     {item_fill_on, "{\"cause\": \"spinning\", \"kernel\": {\"window_ms\": 1, \"cpu_ms\": 9223372036854775807}}",
      "on a processor 100000000000000 % of the time"},
     {item_fill_on,
@@ -108,7 +103,7 @@ TEST(durations)
         long long ms;
         const char *shown;
     } durations[] = {
-        {-1, "-"},
+        {-1, ""},
         {0, "0.0s"},
         {13880, "13.8s"},
         {59999, "59.9s"},

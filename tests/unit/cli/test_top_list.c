@@ -50,10 +50,19 @@ static long long selected_id(const struct top_list *list)
 
 static void assert_target(const struct top_list *list, const char *expected)
 {
+    const char *schema, *member;
     char target[TOP_TARGET_BYTES];
 
-    top_list_target(list, target);
+    top_list_target(list, target, &schema, &member);
     assert_string_equal(target, expected);
+    assert_string_equal(schema, list->which == TOP_STALLED ? "ripd/stalls/1" : "ripd/threads/1");
+    assert_string_equal(member, list->which == TOP_STALLED ? "stalls" : "threads");
+}
+
+/* An answer that is complete. */
+static void take(struct top_list *list, struct top_page *pages)
+{
+    assert_int_equal(top_list_take(list, pages, true, true, 5), 0);
 }
 
 TEST(targets)
@@ -67,8 +76,6 @@ TEST(targets)
     assert_target(&list, "/threads?trail=0&limit=5000&state=idle&name=%2Aa%5C%2Ab%2A");
     top_list_set_filter(&list, "0123456789012345678901234567890123456789");
     assert_int_equal(strlen(list.filter), TOP_FILTER_BYTES - 1);
-    assert_string_equal(top_list_schema(&list), "ripd/threads/1");
-    assert_string_equal(top_list_member(&list), "threads");
     top_list_done(&list);
 }
 
@@ -90,8 +97,8 @@ TEST(rows)
     assert_true(page->rows[0].urgent);
     assert_int_equal(page->rows[0].age_ms, 1500);
     for (size_t i = 1; i < 4; i++) {
-        assert_string_equal(page->rows[i].texts[TOP_TARGET], "-");
-        assert_string_equal(page->rows[i].texts[TOP_ON], "-");
+        assert_string_equal(page->rows[i].texts[TOP_TARGET], "");
+        assert_string_equal(page->rows[i].texts[TOP_ON], "");
         assert_int_equal(page->rows[i].id, ITEM_UNKNOWN);
         assert_int_equal(page->rows[i].host, 3);
     }
@@ -99,32 +106,26 @@ TEST(rows)
     json_decref(items);
 }
 
-/* The pages of a question are shown as they come; those of the next time take their place together. */
+/* The pages of a question are shown as they come; those of the next time take their place. */
 TEST(pages)
 {
     struct top_list list = {.which = TOP_STALLED};
 
     top_list_set_which(&list, TOP_ALL);
-    assert_int_equal(top_list_take(&list, chain(page(0, 0, 3), page(1, 0, 2)), false, 5), 0);
+    assert_int_equal(top_list_take(&list, chain(page(0, 0, 3), page(1, 0, 2)), true, false, 5), 0);
     assert_string_equal(ids(&list), "0 1 2 0' 1'");
-    assert_int_equal(list.phase, TOP_GROWING);
-    assert_int_equal(top_list_take(&list, page(0, 3, 2), true, 5), 0);
+    assert_false(list.whole);
+    assert_int_equal(top_list_take(&list, page(0, 3, 2), false, true, 5), 0);
     assert_string_equal(ids(&list), "0 1 2 3 4 0' 1'");
-    assert_int_equal(list.phase, TOP_WHOLE);
-    assert_int_equal(top_list_take(&list, chain(page(0, 10, 2), page(1, 10, 1)), false, 5), 0);
-    assert_string_equal(ids(&list), "0 1 2 3 4 0' 1'");
-    assert_int_equal(top_list_take(&list, page(0, 12, 1), true, 5), 0);
+    assert_true(list.whole);
+    take(&list, chain(page(0, 10, 2), chain(page(1, 10, 1), page(0, 12, 1))));
     assert_string_equal(ids(&list), "10 11 12 10'");
-    assert_int_equal(top_list_take(&list, page(0, 20, 2), false, 5), 0);
-    top_list_give_up(&list); /* to look at one id: the rest does not come, the list is read again */
-    assert_int_equal(top_list_take(&list, page(0, 30, 1), true, 5), 0);
-    assert_string_equal(ids(&list), "30");
     top_list_set_which(&list, TOP_IDLE);
-    assert_string_equal(ids(&list), "30"); /* until the answer comes */
-    assert_int_equal(top_list_take(&list, page(0, 40, 1), false, 5), 0);
+    assert_string_equal(ids(&list), "10 11 12 10'"); /* until the answer comes */
+    assert_false(list.whole);
+    assert_int_equal(top_list_take(&list, page(0, 40, 1), true, false, 5), 0);
     assert_string_equal(ids(&list), "40");
-    top_list_give_up(&list);
-    assert_int_equal(top_list_take(&list, page(0, 40, 2), false, 5), 0);
+    assert_int_equal(top_list_take(&list, page(0, 40, 2), true, false, 5), 0); /* read again from its start */
     assert_string_equal(ids(&list), "40 41");
     top_list_done(&list);
 }
@@ -135,16 +136,15 @@ TEST(host_that_fails)
     struct top_list list = {.which = TOP_STALLED};
 
     top_list_set_which(&list, TOP_ALL);
-    assert_int_equal(top_list_take(&list, chain(page(0, 0, 1), page(1, 0, 3)), true, 5), 0);
-    assert_int_equal(top_list_take(&list, chain(page(0, 5, 1), page(1, 5, 1)), false, 5), 0);
-    assert_int_equal(top_list_take(&list, top_page_new_failed(1), true, 5), 0);
+    take(&list, chain(page(0, 0, 1), page(1, 0, 3)));
+    take(&list, chain(page(0, 5, 1), chain(page(1, 5, 1), top_page_new_failed(1))));
     assert_string_equal(ids(&list), "5 0' 1' 2'");
-    assert_int_equal(top_list_take(&list, chain(top_page_new_failed(0), top_page_new_failed(1)), true, 5), 0);
+    take(&list, chain(top_page_new_failed(0), top_page_new_failed(1)));
     assert_string_equal(ids(&list), "5 0' 1' 2'");
-    assert_int_equal(top_list_take(&list, chain(top_page_new_failed(0), page(1, 7, 1)), true, 5), 0);
+    take(&list, chain(top_page_new_failed(0), page(1, 7, 1)));
     assert_string_equal(ids(&list), "5 7'");
     top_list_set_which(&list, TOP_IDLE); /* of another question it has said nothing */
-    assert_int_equal(top_list_take(&list, chain(top_page_new_failed(0), page(1, 7, 1)), true, 5), 0);
+    take(&list, chain(top_page_new_failed(0), page(1, 7, 1)));
     assert_string_equal(ids(&list), "7'");
     top_list_done(&list);
 }
@@ -156,7 +156,7 @@ TEST(moving)
     top_list_set_which(&list, TOP_ALL);
     top_list_move(&list, 1, 5);
     assert_null(top_list_selected(&list));
-    assert_int_equal(top_list_take(&list, page(0, 0, 20), true, 5), 0);
+    take(&list, page(0, 0, 20));
     top_list_move(&list, 3, 5);
     assert_int_equal(selected_id(&list), 3);
     assert_int_equal(list.first, 0);
@@ -182,21 +182,21 @@ TEST(what_stays_selected)
     struct top_list list = {.which = TOP_STALLED};
 
     top_list_set_which(&list, TOP_ALL);
-    assert_int_equal(top_list_take(&list, page(0, 10, 20), true, 5), 0);
+    take(&list, page(0, 10, 20));
     top_list_move(&list, 7, 5);
     assert_int_equal(selected_id(&list), 17);
     assert_int_equal(list.selected - list.first, 4);
-    assert_int_equal(top_list_take(&list, page(0, 5, 20), true, 5), 0);
+    take(&list, page(0, 5, 20));
     assert_int_equal(selected_id(&list), 17);
     assert_int_equal(list.selected - list.first, 4);
-    assert_int_equal(top_list_take(&list, page(0, 16, 20), true, 5), 0);
+    take(&list, page(0, 16, 20));
     assert_int_equal(selected_id(&list), 17);
     assert_int_equal(list.first, 0);
-    assert_int_equal(top_list_take(&list, page(0, 50, 1), true, 5), 0); /* it is gone, and most others */
+    take(&list, page(0, 50, 1)); /* it is gone, and most others */
     assert_int_equal(selected_id(&list), 50);
-    assert_int_equal(top_list_take(&list, page(0, 0, 5), true, 5), 0); /* the first row stays the first */
+    take(&list, page(0, 0, 5)); /* the first row stays the first */
     assert_int_equal(selected_id(&list), 0);
-    assert_int_equal(top_list_take(&list, page(0, 0, 0), true, 5), 0);
+    take(&list, page(0, 0, 0));
     assert_null(top_list_selected(&list));
     top_list_done(&list);
 }
@@ -205,17 +205,17 @@ TEST(order)
 {
     struct top_list list = {.which = TOP_STALLED};
 
-    assert_int_equal(top_list_take(&list, chain(page(0, 0, 2), page(1, 0, 3)), true, 5), 0);
+    take(&list, chain(page(0, 0, 2), page(1, 0, 3)));
     assert_string_equal(ids(&list), "2' 1 1' 0 0'"); /* stalls: the longest first, whichever host they are of */
     top_list_move(&list, 3, 5);
     top_list_set_sort(&list, TOP_BY_THREAD, 5); /* "z", "y", "x" on each host */
     assert_string_equal(ids(&list), "2' 1 1' 0 0'");
     assert_int_equal(list.selected, 0);
-    assert_int_equal(top_list_take(&list, page(0, 0, 27), true, 5), 0);
+    take(&list, page(0, 0, 27));
     assert_int_equal(selected_id(&list), 25); /* "a" */
     assert_int_equal(list.rows[25]->id, 26);  /* of the two called "z" the longest comes first */
     top_list_set_which(&list, TOP_ALL);
-    assert_int_equal(top_list_take(&list, page(0, 0, 3), true, 5), 0);
+    take(&list, page(0, 0, 3));
     assert_string_equal(ids(&list), "2 1 0");
     top_list_set_sort(&list, TOP_AS_IT_IS, 5);
     assert_string_equal(ids(&list), "0 1 2");
@@ -232,7 +232,7 @@ TEST(who_waits_is_below)
                               "deadlock", "waits_for", "id", 3, "id", 3, "frozen_for_ms", 8000);
     struct top_list list = {.which = TOP_STALLED};
 
-    assert_int_equal(top_list_take(&list, top_page_new(0, items), true, 5), 0);
+    take(&list, top_page_new(0, items));
     assert_string_equal(ids(&list), "3 2 1");
     top_list_set_sort(&list, TOP_BY_AGE, 5);
     assert_string_equal(ids(&list), "1 3 2");
