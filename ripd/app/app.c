@@ -234,7 +234,7 @@ static struct detector_suspect *app_sample(struct app *app, uint64_t now_mono_ns
     size_t count;
 
     recorder_begin(app->recorder, now_mono_ns, now_wall_ns, events_numbers(app->events));
-    events_adopt(app->events, app->registry, app->detector); /* on the first scan: episodes of the last run */
+    events_adopt(app->events, app->registry, app->detector, now_mono_ns); /* on the first scan: of the last run */
     uncounted_ns = detector_begin(app->detector, now_mono_ns);
     if (uncounted_ns != 0)
         log_line(LOG_LEVEL_WARNING, "scan late, nobody is accused on it: uncounted_ms=%" PRIu64,
@@ -269,7 +269,7 @@ static void app_end_cases(struct app *app, const struct detector_update *update,
     const struct waits_source source = {app->registry, app->detector, app->cases, app->work, app->sequence, NULL};
 
     app_count_suspects(app, update);
-    events_resume(app->events, update); /* on the first scan: episodes that went on meanwhile */
+    events_resume(app->events, app->detector); /* on the first scan: episodes that went on meanwhile */
     cases_end(app->cases, update, now_mono_ns);
     cases_note_exits(app->cases, now_wall_ns);
     endings_note(app->endings, update, app->snapshot != NULL ? app->snapshot->waits : NULL);

@@ -246,13 +246,13 @@ void events_catch_up(struct events *events)
     publish_late(events, true);
 }
 
-void events_adopt(struct events *events, struct registry *registry, struct detector *detector)
+void events_adopt(struct events *events, struct registry *registry, struct detector *detector, uint64_t now_mono_ns)
 {
     int error;
 
     if (events->restart.count == 0 || events->restart.settled)
         return;
-    error = restart_prepare(&events->restart, registry, events->boot_id, events->work, detector);
+    error = restart_prepare(&events->restart, registry, events->boot_id, events->work, detector, now_mono_ns);
     if (error != 0)
         log_line(LOG_LEVEL_ERROR, "stalls from before the start cannot be taken up: %s", strerror(-error));
 }
@@ -293,13 +293,13 @@ static void publish_unseen_ends(struct events *events, const struct events_scan 
     }
 }
 
-void events_resume(struct events *events, const struct detector_update *update)
+void events_resume(struct events *events, const struct detector *detector)
 {
     size_t on_count;
 
     if (events->restart.count == 0 || events->restart.settled)
         return;
-    on_count = restart_settle(&events->restart, update, go_on, events);
+    on_count = restart_settle(&events->restart, detector, go_on, events);
     log_line(LOG_LEVEL_INFO, "stalls from before the start: going on=%zu over=%zu", on_count, events->restart.count);
 }
 

@@ -50,13 +50,13 @@ struct recorder_numbers events_numbers(const struct events *events);
  * On each scan between registry_refresh() and detector_begin(); does something on the first: the detector is asked
  * about the episodes that were open.
  */
-void events_adopt(struct events *events, struct registry *registry, struct detector *detector);
+void events_adopt(struct events *events, struct registry *registry, struct detector *detector, uint64_t now_mono_ns);
 
 /*
  * Between detector_end() and cases_end(); does something on the first scan: the episodes whose ids stand where they
  * stood go on, and may end on that very scan.
  */
-void events_resume(struct events *events, const struct detector_update *update);
+void events_resume(struct events *events, const struct detector *detector);
 
 /* What a scan came to. registry: the rings; NULL: not known, and no episode is recognised after a restart. */
 struct events_scan {

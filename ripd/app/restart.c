@@ -131,19 +131,12 @@ static void find_fates(struct restart *restart, struct registry *registry, const
     free(facts);
 }
 
-/* By ring, slot and generation. */
-static int compare_ids(const struct restart_episode *a, uint32_t ring, uint32_t slot, uint32_t generation)
-{
-    return search_order_then(search_order_pair(a->ring, a->subject.slot, ring, slot),
-                             search_order(a->subject.generation, generation));
-}
-
-/* In the order in which the detector wants them; of those of one id the latest comes first. */
+/* By ring and slot; of those of one slot the latest comes first. */
 static int compare_episodes(const void *left, const void *right)
 {
     const struct restart_episode *a = left, *b = right;
 
-    return search_order_then(compare_ids(a, b->ring, b->subject.slot, b->subject.generation),
+    return search_order_then(search_order_pair(a->ring, a->subject.slot, b->ring, b->subject.slot),
                              search_order(b->subject.episode, a->subject.episode));
 }
 
@@ -162,15 +155,8 @@ struct detector_adoption restart_adoption(const struct restart_episode *episode)
     };
 }
 
-static int compare_adoption(const void *key, const void *item)
-{
-    const struct detector_adoption *adoption = item;
-
-    return compare_ids(key, adoption->ring, adoption->slot, adoption->generation);
-}
-
 int restart_prepare(struct restart *restart, struct registry *registry, const uint8_t boot_id[16],
-                    const struct work *work, struct detector *detector)
+                    const struct work *work, struct detector *detector, uint64_t now_mono_ns)
 {
     struct detector_adoption *adoptions;
     size_t count = 0;
@@ -186,13 +172,14 @@ int restart_prepare(struct restart *restart, struct registry *registry, const ui
 
         if (episode->fate != RESTART_ASKED)
             continue;
-        if (count != 0 && compare_adoption(episode, &adoptions[count - 1]) == 0)
-            episode->fate = RESTART_GONE; /* there should not be two of one id */
+        if (count != 0 && adoptions[count - 1].ring == episode->ring &&
+            adoptions[count - 1].slot == episode->subject.slot)
+            episode->fate = RESTART_GONE; /* another one has taken its place */
         else
             adoptions[count++] = restart_adoption(episode);
     }
     if (status == 0)
-        status = detector_adopt(detector, adoptions, count);
+        status = detector_adopt(detector, now_mono_ns, adoptions, count);
     for (size_t i = 0; status != 0 && i < restart->count; i++)
         if (restart->episodes[i].fate == RESTART_ASKED)
             restart->episodes[i].fate = RESTART_UNWATCHED;
@@ -200,21 +187,17 @@ int restart_prepare(struct restart *restart, struct registry *registry, const ui
     return status;
 }
 
-static bool is_over(struct restart_episode *episode, const struct detector_update *update)
+static bool is_over(struct restart_episode *episode, const struct detector *detector)
 {
-    const size_t found =
-        search_equal(episode, update->adoptions, update->adoption_count, sizeof(*update->adoptions), compare_adoption);
-    const bool asked = episode->fate == RESTART_ASKED && found < update->adoption_count;
+    const struct event_subject *subject = &episode->subject;
+    struct detector_id id;
 
-    if (asked && update->adoptions[found].result == ADOPTION_ADOPTED)
-        return false;
-    if (asked && update->adoptions[found].result == ADOPTION_MOVED)
-        episode->reason = EVENT_REASON_MOVED;
-    else if (episode->fate == RESTART_UNWATCHED)
-        episode->reason = EVENT_REASON_UNWATCHED;
-    else
-        episode->reason = EVENT_REASON_GONE;
-    return true;
+    episode->reason = episode->fate == RESTART_UNWATCHED ? EVENT_REASON_UNWATCHED : EVENT_REASON_GONE;
+    if (episode->fate != RESTART_ASKED ||
+        detector_find(detector, episode->ring, subject->slot, subject->generation, &id) != 0 || id.state == ID_DEAD)
+        return true;
+    episode->reason = EVENT_REASON_MOVED;
+    return id.progress != subject->progress || id.state == ID_IDLE;
 }
 
 static int compare_numbers(const void *left, const void *right)
@@ -224,13 +207,13 @@ static int compare_numbers(const void *left, const void *right)
     return search_order(a->subject.episode, b->subject.episode);
 }
 
-size_t restart_settle(struct restart *restart, const struct detector_update *update,
+size_t restart_settle(struct restart *restart, const struct detector *detector,
                       void (*go_on)(void *context, const struct restart_episode *episode), void *context)
 {
     size_t over_count = 0, count = restart->count;
 
     for (size_t i = 0; i < count; i++) {
-        if (is_over(&restart->episodes[i], update)) {
+        if (is_over(&restart->episodes[i], detector)) {
             restart->episodes[over_count++] = restart->episodes[i];
             continue;
         }

@@ -53,17 +53,17 @@ int restart_init(struct restart *restart, const struct event_open *open, size_t 
 void restart_done(struct restart *restart);
 
 /*
- * Finds the ring of each episode, and gives the detector those that have one. 0 or -errno of detector_adopt(): then
- * they are unwatched.
+ * Finds the ring of each episode, and gives the detector those that have one, for the scan at now_mono_ns. 0 or -errno
+ * of detector_adopt(): then they are unwatched.
  */
 int restart_prepare(struct restart *restart, struct registry *registry, const uint8_t boot_id[16],
-                    const struct work *work, struct detector *detector);
+                    const struct work *work, struct detector *detector, uint64_t now_mono_ns);
 
 /*
  * Finds out which of them go on, and takes these out: go_on is called for each, in no order, and gets a reference of
  * its own to the begin if it takes one. Returns how many.
  */
-size_t restart_settle(struct restart *restart, const struct detector_update *update,
+size_t restart_settle(struct restart *restart, const struct detector *detector,
                       void (*go_on)(void *context, const struct restart_episode *episode), void *context);
 
 /* What the detector is asked about one that has a ring. */

@@ -14,8 +14,8 @@
  * An id to which no rule applies may have a deadline of its own, as its samples say. Programs choose those freely, so
  * there is no level for them: each such id is compared by itself, outside the fast loop.
  *
- * An adopted stall has a record in the history like that of a scan, of the time since when it stands still. So there is
- * nothing special about its id once the first scan has seen it.
+ * An adopted stall is an id in the table before the first scan, as if a scan had left it there: its record in the
+ * history is of the time since when it stands still.
  *
  * Guarantees, besides those of detector.h
  *   H. No event of the end of a stall is lost for lack of memory. A stall for whose events there is no room begins on a
@@ -27,7 +27,6 @@
  *      deadline of its own, deadlines cost a look at the sample.
  *   M. A change of thresholds keeps since when an id stands still.
  *   N. The time for which it was stopped does not count for an id: it starts afresh, running.
- *   O. A stall is adopted only with the same generation and progress, alive and not idle. Each other has one event.
  */
 #include "detect/detector.h"
 
@@ -110,16 +109,11 @@ struct detector {
     uint64_t unanswered_count; /* of them; and those there was no memory for */
     bool undecided;            /* an unclassified id is among the suspects */
 
-    /* Until the first scan; then what became of them, until the second. In order of ring and slot. */
-    struct detector_adoption *adoptions;
-    size_t adoption_count;
-    bool adopting; /* this is the first scan */
-
     struct detector_suspect *suspects;
     size_t suspect_count;
     size_t suspect_capacity;
 
-    struct detector_event *events; /* with room for one of every stalled id and every adoption */
+    struct detector_event *events; /* with room for one of every stalled id */
     size_t event_count;
     size_t event_capacity;
 
@@ -362,7 +356,7 @@ static void set_mark(struct detector *detector, struct ring_ids *ring, struct ta
 /* On this scan one more event per stalled id is still possible: rings may be dropped. On the next one, one each. */
 static bool reserve_events(struct detector *detector)
 {
-    const size_t open = detector->counts[ID_STALLED] + 1 + detector->adoption_count;
+    const size_t open = detector->counts[ID_STALLED] + 1;
 
     return ARRAY_RESERVE(detector->events, detector->event_capacity, detector->event_count + 1 + open);
 }
@@ -445,106 +439,6 @@ static int add_suspect(struct detector *detector, const struct ring_ids *ring, c
     };
     refresh(&detector->suspects[detector->suspect_count++], id_at(detector, ring, table, index));
     return 0;
-}
-
-/* Adoption --------------------------------------------------------------------------------------------------------- */
-
-static int compare_places(const void *left, const void *right)
-{
-    const struct detector_adoption *a = left, *b = right;
-
-    return search_order_then(search_order_pair(a->ring, a->slot, b->ring, b->slot),
-                             search_order(a->generation, b->generation));
-}
-
-static int compare_times(const void *left, const void *right)
-{
-    const struct detector_adoption *a = left, *b = right;
-
-    return search_order(a->frozen_since_mono_ns, b->frozen_since_mono_ns);
-}
-
-int detector_adopt(struct detector *detector, const struct detector_adoption *adoptions, size_t count)
-{
-    struct detector_adoption *copy;
-
-    if (detector->started || detector->adoption_count)
-        return -EBUSY;
-    if (count == 0)
-        return 0;
-    copy = calloc(count, sizeof *copy);
-    detector->adoption_count = count; /* there is room for their events from now on, or they are not adopted */
-    if (!copy || !reserve_events(detector)) {
-        detector->adoption_count = 0;
-        free(copy);
-        return -ENOMEM;
-    }
-    memcpy(copy, adoptions, count * sizeof *copy);
-    detector->adoptions = copy;
-    return 0;
-}
-
-/* The clock begins with the time of the first scan, so that what was frozen before has its place on it. */
-static void begin_first(struct detector *detector, uint64_t now_mono_ns)
-{
-    const size_t count = detector->adoption_count;
-
-    detector->started = true;
-    detector->now_mono_ns = detector->credit_ns = now_mono_ns;
-    detector->adopting = count != 0;
-    if (count == 0)
-        return;
-    qsort(detector->adoptions, count, sizeof *detector->adoptions, compare_times);
-    for (size_t i = 0; i < count; i++) {
-        struct detector_adoption *adoption = &detector->adoptions[i];
-        const uint64_t since =
-            adoption->frozen_since_mono_ns < now_mono_ns ? adoption->frozen_since_mono_ns : now_mono_ns;
-        const uint64_t before = adoption->moved_after_mono_ns < since ? adoption->moved_after_mono_ns : since;
-
-        adoption->result = ADOPTION_GONE;
-        adoption->stamp = history_push(&detector->history, (struct history_scan){since, before});
-    }
-    qsort(detector->adoptions, count, sizeof *detector->adoptions, compare_places);
-}
-
-/* Of a sample on the first scan, if a stall of that id can be adopted: its mark, stalled. 0 otherwise. */
-static uint32_t adopted_mark(struct detector *detector, const struct rip_sample *sample, enum id_state state)
-{
-    const struct detector_adoption place = {
-        .ring = detector->current->serial, .slot = sample->slot, .generation = sample->generation};
-    struct detector_adoption *adoption =
-        detector->adoptions + search_equal(&place, detector->adoptions, detector->adoption_count,
-                                           sizeof *detector->adoptions, compare_places);
-
-    if (adoption == detector->adoptions + detector->adoption_count || state == ID_DEAD)
-        return 0;
-    adoption->result = ADOPTION_MOVED;
-    if (state != ID_RUNNING || adoption->progress != sample->progress)
-        return 0;
-    adoption->result = ADOPTION_ADOPTED;
-    return mark_make(adoption->stamp, ID_STALLED, adoption->cause) |
-           (adoption->moved_after_mono_ns == DETECTOR_UNKNOWN_NS ? MARK_NEVER_MOVED : 0);
-}
-
-/* Events of the adoptions that came to nothing. */
-static void end_adoptions(struct detector *detector)
-{
-    for (size_t i = 0; i < detector->adoption_count; i++) {
-        const struct detector_adoption *adoption = &detector->adoptions[i];
-
-        if (adoption->result == ADOPTION_ADOPTED)
-            continue;
-        detector->events[detector->event_count++] = (struct detector_event){
-            .kind = adoption->result == ADOPTION_MOVED ? DETECTOR_MOVED : DETECTOR_GONE,
-            .ring = adoption->ring,
-            .slot = adoption->slot,
-            .generation = adoption->generation,
-            .cause = adoption->cause,
-            .progress = adoption->progress,
-            .frozen_for_ns = detector->now_mono_ns - detector->history.scans[adoption->stamp].credit_ns,
-            .moved_after_mono_ns = adoption->moved_after_mono_ns,
-        };
-    }
 }
 
 /* Samples ---------------------------------------------------------------------------------------------------------- */
@@ -647,7 +541,6 @@ static int add_id(struct detector *detector, const struct rip_sample *sample)
 {
     const struct table *table = &detector->current->table;
     struct table *added = &detector->added;
-    uint32_t mark;
 
     if (detector->position && table->slots[detector->position - 1] >= sample->slot)
         return 0;
@@ -656,13 +549,8 @@ static int add_id(struct detector *detector, const struct rip_sample *sample)
     if (table_reserve(added, added->count + 1) < 0)
         return -ENOMEM;
     set_new(detector, added, added->count++, sample);
-    mark = detector->adopting ? adopted_mark(detector, sample, sight_of(detector, sample).state) : 0;
-    if (!mark) {
-        expect_running(detector, added, added->count - 1);
-        return 0;
-    }
-    set_mark(detector, detector->current, added, added->count - 1, mark);
-    return watch(detector, added, added->count - 1, sample);
+    expect_running(detector, added, added->count - 1);
+    return 0;
 }
 
 /* The mark of an id that is now what a sight says, and was something else, or moved. */
@@ -1185,7 +1073,6 @@ void detector_free(struct detector *detector)
     history_done(&detector->history);
     free(detector->rings);
     free(detector->unclassified);
-    free(detector->adoptions);
     free(detector->suspects);
     free(detector->events);
     free(detector);
@@ -1229,8 +1116,7 @@ static void prune_history(struct detector *detector)
 static void clear_scan(struct detector *detector)
 {
     ARRAY_TRIM(detector->suspects, detector->suspect_capacity, detector->suspect_count);
-    ARRAY_TRIM(detector->events, detector->event_capacity,
-               detector->event_count + detector->counts[ID_STALLED] + detector->adoption_count);
+    ARRAY_TRIM(detector->events, detector->event_capacity, detector->event_count + detector->counts[ID_STALLED]);
     ARRAY_TRIM(detector->unclassified, detector->unclassified_capacity, detector->unclassified_count);
     for (size_t i = 0; i < detector->ring_count; i++)
         detector->rings[i].seen = false;
@@ -1241,12 +1127,90 @@ static void clear_scan(struct detector *detector)
     detector->held_back = false;
     detector->own_wait_ns = UINT64_MAX;
     memset(detector->halted_counts, 0, sizeof detector->halted_counts);
-    if (detector->adopting) {
-        free(detector->adoptions);
-        detector->adoptions = NULL;
-        detector->adoption_count = 0;
-        detector->adopting = false;
+}
+
+/* The clock begins with the time of the first scan, so that what was frozen before has its place on it. */
+static void start(struct detector *detector, uint64_t now_mono_ns)
+{
+    if (!detector->started)
+        detector->now_mono_ns = detector->credit_ns = now_mono_ns;
+    detector->started = true;
+}
+
+static int compare_places(const void *left, const void *right)
+{
+    const struct detector_adoption *a = left, *b = right;
+
+    return search_order_pair(a->ring, a->slot, b->ring, b->slot);
+}
+
+static int compare_times(const void *left, const void *right)
+{
+    const struct detector_adoption *a = left, *b = right;
+
+    return search_order(a->frozen_since_mono_ns, b->frozen_since_mono_ns);
+}
+
+/* Behind those that are there; since when it stands still is not known yet. */
+static int adopt(struct detector *detector, const struct detector_adoption *adoption)
+{
+    struct ring_ids *ring = detector->ring_count != 0 ? &detector->rings[detector->ring_count - 1] : NULL;
+    struct table *table;
+
+    if (!ring || ring->serial != adoption->ring)
+        ring = insert_ring(detector, adoption->ring);
+    if (!ring || table_reserve(&ring->table, ring->table.count + 1) < 0)
+        return -ENOMEM;
+    table = &ring->table;
+    if (table->count && table->slots[table->count - 1] == adoption->slot)
+        return -EINVAL;
+    ring->read_mono_ns = ring->read_credit_ns = detector->now_mono_ns;
+    table->progress[table->count] = adoption->progress;
+    table->slots[table->count] = adoption->slot;
+    table->generations[table->count] = adoption->generation;
+    table->marks[table->count] = mark_make(0, ID_STALLED, adoption->cause);
+    table->deadlines[table->count] = 0;
+    table->rules[table->count] = first_rule(detector);
+    table->name_versions[table->count] = 0;
+    table->count++;
+    count_in(detector, ring, ID_STALLED);
+    detector->id_count++;
+    return 0;
+}
+
+static uint64_t earlier(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
+int detector_adopt(struct detector *detector, uint64_t now_mono_ns, const struct detector_adoption *adoptions,
+                   size_t count)
+{
+    struct detector_adoption *sorted = calloc(count + 1, sizeof *sorted);
+    int result = sorted && ARRAY_RESERVE(detector->events, detector->event_capacity, count + 1) ? 0 : -ENOMEM;
+
+    start(detector, now_mono_ns);
+    if (result == 0 && count != 0) {
+        memcpy(sorted, adoptions, count * sizeof *sorted);
+        qsort(sorted, count, sizeof *sorted, compare_places);
     }
+    for (size_t i = 0; result == 0 && i < count; i++)
+        result = adopt(detector, &sorted[i]);
+    if (result == 0)
+        qsort(sorted, count, sizeof *sorted, compare_times); /* stamps ascend with time */
+    for (size_t i = 0; result == 0 && i < count; i++) {
+        const uint64_t since_ns = earlier(sorted[i].frozen_since_mono_ns, now_mono_ns);
+        const uint64_t before_ns = earlier(sorted[i].moved_after_mono_ns, since_ns);
+        struct place place = {0};
+
+        (void)place_seek(detector, &place, sorted[i].ring, sorted[i].slot, sorted[i].generation);
+        place.ring->read_mono_ns = earlier(place.ring->read_mono_ns, since_ns);
+        place.ring->table.marks[place.index] |=
+            history_push(&detector->history, (struct history_scan){since_ns, before_ns}) << MARK_STAMP_SHIFT |
+            (sorted[i].moved_after_mono_ns == DETECTOR_UNKNOWN_NS ? MARK_NEVER_MOVED : 0);
+    }
+    free(sorted);
+    return result;
 }
 
 uint64_t detector_begin(struct detector *detector, uint64_t now_mono_ns)
@@ -1257,8 +1221,7 @@ uint64_t detector_begin(struct detector *detector, uint64_t now_mono_ns)
     clear_scan(detector);
     if (history_is_full(&detector->history))
         prune_history(detector);
-    if (!detector->started)
-        begin_first(detector, now_mono_ns);
+    start(detector, now_mono_ns);
     previous = detector->now_mono_ns;
     gap = now_mono_ns > previous ? now_mono_ns - previous : 0;
     counted = gap < interval ? gap : interval;
@@ -1276,11 +1239,11 @@ uint64_t detector_begin(struct detector *detector, uint64_t now_mono_ns)
 
 static uint64_t memory_bytes(const struct detector *detector)
 {
-    uint64_t bytes =
-        sizeof *detector + detector->history.capacity * sizeof *detector->history.scans +
-        detector->ring_capacity * sizeof *detector->rings + detector->suspect_capacity * sizeof *detector->suspects +
-        detector->unclassified_capacity * sizeof *detector->unclassified +
-        detector->adoption_count * sizeof *detector->adoptions + detector->event_capacity * sizeof *detector->events;
+    uint64_t bytes = sizeof *detector + detector->history.capacity * sizeof *detector->history.scans +
+                     detector->ring_capacity * sizeof *detector->rings +
+                     detector->suspect_capacity * sizeof *detector->suspects +
+                     detector->unclassified_capacity * sizeof *detector->unclassified +
+                     detector->event_capacity * sizeof *detector->events;
 
     for (size_t i = 0; i < detector->ring_count; i++)
         bytes += detector->rings[i].table.capacity * TABLE_ID_BYTES;
@@ -1298,16 +1261,12 @@ void detector_end(struct detector *detector, struct detector_update *ret_update)
             place_seek(detector, &place, suspects[i].ring, suspects[i].slot, suspects[i].generation))
             settle(detector, &place, &suspects[i]);
     drop_rings(detector);
-    if (detector->adopting)
-        end_adoptions(detector);
     table_done(&detector->added);
     *ret_update = (struct detector_update){
         .suspects = suspects,
         .suspect_count = count,
         .events = detector->events,
         .event_count = detector->event_count,
-        .adoptions = detector->adoptions,
-        .adoption_count = detector->adoption_count,
         .late = detector->late,
         .late_count = detector->late_count,
         .id_count = detector->id_count,

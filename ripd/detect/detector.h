@@ -57,12 +57,6 @@ void detector_free(struct detector *detector);
  */
 void detector_configure(struct detector *detector, const struct detector_config *config);
 
-enum adoption_result {
-    ADOPTION_GONE,    /* no id of that generation lives in that slot */
-    ADOPTION_MOVED,   /* the id lives, and has moved or is idle */
-    ADOPTION_ADOPTED, /* it stands where it stood: it has been stalled all the time */
-};
-
 /* A stall that was open when the daemon stopped. */
 struct detector_adoption {
     uint32_t ring;
@@ -72,17 +66,16 @@ struct detector_adoption {
     uint64_t progress;
     uint64_t frozen_since_mono_ns; /* of the clock of detector_begin(), which has not been set back since: same boot */
     uint64_t moved_after_mono_ns;  /* as in struct detector_event */
-    enum adoption_result result;   /* output, see struct detector_update */
-    uint32_t stamp;                /* the detector's own */
 };
 
 /*
- * Stalls to adopt on the first scan: before the first detector_begin(), at most once, when the rings have got their
- * serials. The list is copied; no id may be in it twice. On the first scan those whose progress and generation are
- * unchanged are stalled at once, with their whole age, without a DETECTOR_STALLED event; of the others there is an
- * event DETECTOR_MOVED or DETECTOR_GONE, as if this daemon had seen them stalled. -EBUSY: a scan has begun; -ENOMEM.
+ * Stalls of which the first scan, at now_mono_ns, shall find out whether they go on: before the first detector_begin(),
+ * at most once, when the rings have got their serials. Each is as if this daemon had seen it: one whose progress and
+ * generation are unchanged is stalled at once, with its whole age, without a DETECTOR_STALLED event; of the others
+ * there is the event that ends it. -EINVAL: a slot is named twice; -ENOMEM. Then they stand still as if from now on.
  */
-int detector_adopt(struct detector *detector, const struct detector_adoption *adoptions, size_t count);
+int detector_adopt(struct detector *detector, uint64_t now_mono_ns, const struct detector_adoption *adoptions,
+                   size_t count);
 
 /* A scan starts at now_mono_ns; detector_end() must follow before the next. Returns the gap that was not counted, 0
  * when the scan is on time. */
@@ -189,8 +182,6 @@ struct detector_update {
     size_t suspect_count;
     const struct detector_event *events;
     size_t event_count;
-    const struct detector_adoption *adoptions; /* of the first scan: all that detector_adopt() took, by ring and slot */
-    size_t adoption_count;
     bool late;                   /* no stall began, because the scan came late */
     uint64_t late_count;         /* late scans since the start */
     uint64_t id_count;           /* live ids known */

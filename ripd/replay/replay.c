@@ -461,9 +461,9 @@ static int adopt(struct replay *replay)
                              user_of(replay, adoption->ring), &episode);
     }
     if (result == 0)
-        result = detector_adopt(replay->detector, adoptions, count);
+        result = detector_adopt(replay->detector, replay->now.mono_ns, adoptions, count);
     free(adoptions);
-    return result == -EEXIST ? -EBADMSG : result;
+    return result == -EEXIST || result == -EINVAL ? -EBADMSG : result;
 }
 
 /* A scan ----------------------------------------------------------------------------------------------------------- */

@@ -911,7 +911,7 @@ void sim_restart(struct sim_world *world, uint64_t ms)
                                      user_of(NULL, begin->ring), &begin->episode),
                          0);
     }
-    assert_int_equal(detector_adopt(world->detector, adoptions, world->begun_count), 0);
+    assert_int_equal(detector_adopt(world->detector, world->now_ns, adoptions, world->begun_count), 0);
     cases_set_last_episode(world->cases, world->last_episode);
 }
 

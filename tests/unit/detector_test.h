@@ -250,7 +250,7 @@ static inline void play(const struct life *life)
     if (life->config)
         detector_configure(detector, life->config);
     if (life->adoption)
-        assert_int_equal(detector_adopt(detector, life->adoption, 1), 0);
+        assert_int_equal(detector_adopt(detector, life->steps->now, life->adoption, 1), 0);
     for (const struct step *step = life->steps; step->known; step++) {
         if (step->config)
             detector_configure(detector, step->config);

@@ -9,6 +9,7 @@
 #include "unit/event_samples.h"
 
 enum { SLOTS = 64 };
+#define NOW_NS UINT64_C(1000000000000)
 
 struct fixture {
     struct scene *scene;
@@ -89,12 +90,12 @@ static size_t run(struct fixture *fixture, enum event_reason ret_reasons[17])
     assert_non_null(work);
     assert_int_equal(detector_new(&detector, &config), 0);
     assert_int_equal(restart_init(&restart, fixture->open, fixture->count), 0);
-    assert_int_equal(restart_prepare(&restart, fixture->scene->registry, fixture->boot_id, work, detector), 0);
-    detector_begin(detector, 1000000000000);
+    assert_int_equal(restart_prepare(&restart, fixture->scene->registry, fixture->boot_id, work, detector, NOW_NS), 0);
+    detector_begin(detector, NOW_NS);
     assert_int_equal(scan_run(fixture->scene->registry, detector, NULL), 0);
     detector_suspects(detector, &suspect_count);
     detector_end(detector, &update);
-    on_count = restart_settle(&restart, &update, on_going_on, fixture);
+    on_count = restart_settle(&restart, detector, on_going_on, fixture);
     assert_int_equal(on_count, fixture->going_on_count);
     while ((episode = restart_next(&restart)) != NULL) {
         assert_true(episode->subject.episode > number); /* in order */

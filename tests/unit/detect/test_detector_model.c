@@ -37,8 +37,6 @@ struct model_id {
 
 struct model {
     struct detector_config config;
-    const struct detector_adoption *adoptions; /* on the first scan */
-    size_t adoption_count;
     struct model_id ids[RINGS][SLOTS];
     uint64_t read[RINGS], read_credit[RINGS]; /* when each ring was read last */
     uint64_t read_before[RINGS], read_credit_before[RINGS];
@@ -182,27 +180,6 @@ static void model_suspect(struct model *model, uint32_t ring, uint32_t slot, boo
     };
 }
 
-/* A stall to adopt, of an id that is seen for the first time on the first scan. */
-static void model_adopt(struct model *model, uint32_t ring, uint32_t slot, const struct rip_sample *sample, bool dead)
-{
-    struct model_id *id = &model->ids[ring][slot];
-
-    for (size_t i = 0; i < model->adoption_count; i++) {
-        const struct detector_adoption *adoption = &model->adoptions[i];
-
-        if (adoption->ring != ring + 1 || adoption->slot != 3 * slot + slot % 2 ||
-            adoption->generation != sample->generation || dead || sample->idle ||
-            adoption->progress != sample->progress)
-            continue;
-        id->state = ID_STALLED;
-        id->cause = adoption->cause;
-        id->frozen_since = adoption->frozen_since_mono_ns;
-        id->never_moved = adoption->moved_after_mono_ns == DETECTOR_UNKNOWN_NS;
-        id->moved_after = adoption->moved_after_mono_ns;
-        id->still = sample;
-    }
-}
-
 static void model_see(struct model *model, uint32_t ring, uint32_t slot, const struct world *world)
 {
     const struct rip_sample *sample = &world->samples[ring][slot];
@@ -234,8 +211,6 @@ static void model_see(struct model *model, uint32_t ring, uint32_t slot, const s
                                 .state = state,
                                 .cause = CAUSE_NONE,
                                 .rule = rule};
-        if (is_new)
-            model_adopt(model, ring, slot, sample, dead);
     } else {
         id->still = sample;
     }
@@ -296,35 +271,6 @@ static void model_scan(struct model *model, uint64_t now, const struct world *wo
             }
         }
     }
-}
-
-/* An event for each stall that was not adopted. */
-static void model_end_adoptions(struct model *model, const struct detector_update *update)
-{
-    assert_int_equal(update->adoption_count, model->adoption_count);
-    for (size_t i = 0; i < model->adoption_count; i++) {
-        const struct detector_adoption *adoption = &update->adoptions[i];
-        const struct model_id *id = &model->ids[adoption->ring - 1][adoption->slot / 3];
-        const bool there = id->present && id->generation == adoption->generation && id->state != ID_DEAD;
-
-        if (!there)
-            assert_int_equal(adoption->result, ADOPTION_GONE);
-        else
-            assert_int_equal(adoption->result, id->still ? ADOPTION_ADOPTED : ADOPTION_MOVED);
-        if (there && id->still)
-            continue;
-        model->events[model->event_count++] = (struct detector_event){
-            .kind = there ? DETECTOR_MOVED : DETECTOR_GONE,
-            .ring = adoption->ring,
-            .slot = adoption->slot,
-            .generation = adoption->generation,
-            .cause = adoption->cause,
-            .progress = adoption->progress,
-            .frozen_for_ns = model->now - adoption->frozen_since_mono_ns,
-            .moved_after_mono_ns = adoption->moved_after_mono_ns,
-        };
-    }
-    model->adoption_count = 0;
 }
 
 static void model_settle(struct model *model, struct detector_suspect *suspect)
@@ -538,7 +484,6 @@ static void scan_both(struct detector *detector, struct model *model, struct wor
         model_settle(model, &suspects[i]);
     detector_end(detector, &update);
     assert_int_equal(update.unclassified_count, model->unclassified_count);
-    model_end_adoptions(model, &update);
     compare_lists(model, &update);
     compare_known(model, detector, &update);
 }
@@ -560,11 +505,13 @@ static void configure_both(struct detector *detector, struct model *model)
 }
 
 /* Stalls to adopt: of some ids as they will be, of some that have moved since, of some that are gone. */
-static size_t make_adoptions(const struct world *world, uint64_t now, struct detector_adoption *adoptions)
+static size_t make_adoptions(struct model *model, const struct world *world, uint64_t now,
+                             struct detector_adoption *adoptions)
 {
     size_t count = 0;
 
     for (uint32_t ring = RINGS; ring-- > 0;) { /* in any order */
+        model->read[ring] = model->read_credit[ring] = now;
         for (uint32_t slot = 0; slot < SLOTS; slot++) {
             const struct rip_sample *sample = &world->samples[ring][slot];
 
@@ -580,6 +527,19 @@ static size_t make_adoptions(const struct world *world, uint64_t now, struct det
             };
             adoptions[count].moved_after_mono_ns =
                 random_below(2) ? adoptions[count].frozen_since_mono_ns - random_below(1000) * MS : DETECTOR_UNKNOWN_NS;
+            if (model->read[ring] > adoptions[count].frozen_since_mono_ns)
+                model->read[ring] = adoptions[count].frozen_since_mono_ns;
+            model->ids[ring][slot] = (struct model_id){
+                .present = true,
+                .never_moved = adoptions[count].moved_after_mono_ns == DETECTOR_UNKNOWN_NS,
+                .generation = adoptions[count].generation,
+                .progress = adoptions[count].progress,
+                .frozen_since = adoptions[count].frozen_since_mono_ns,
+                .moved_after = adoptions[count].moved_after_mono_ns,
+                .state = ID_STALLED,
+                .cause = adoptions[count].cause,
+                .rule = RULES_NONE,
+            };
             count++;
         }
     }
@@ -603,14 +563,12 @@ TEST(detector_and_model_agree)
         world->deadlines = seed % 4 * 15;
         for (unsigned i = seed % 7 * 20; i; i--) /* some of them before the daemon is there */
             world_step(world);
-        model->adoptions = adoptions;
-        model->adoption_count = make_adoptions(world, now, adoptions);
-        assert_int_equal(detector_adopt(detector, adoptions, model->adoption_count), 0);
+        assert_int_equal(detector_adopt(detector, now, adoptions, make_adoptions(model, world, now, adoptions)), 0);
         for (int i = 0; i < SCANS; i++) {
             if (seed % 2 && random_below(25) == 0)
                 configure_both(detector, model);
-            now += (random_below(30) == 0 ? random_below(5000) : 700 + random_below(500)) * MS;
             scan_both(detector, model, world, now);
+            now += (random_below(30) == 0 ? random_below(5000) : 700 + random_below(500)) * MS;
         }
         detector_free(detector);
         free(model);
