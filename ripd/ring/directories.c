@@ -16,17 +16,16 @@
 #include "os/file.h"
 #include "rip/ring.h"
 
-#define WATCH_EVENTS                                                                                                   \
-    (IN_CREATE | IN_MOVED_TO | IN_MOVED_FROM | IN_DELETE | IN_CLOSE_WRITE | IN_ATTRIB | IN_ONLYDIR | IN_EXCL_UNLINK)
+#define WATCH_EVENTS (IN_CREATE | IN_MOVED_TO | IN_CLOSE_WRITE | IN_ATTRIB | IN_ONLYDIR | IN_EXCL_UNLINK)
 
 enum { EVENT_BUFFER_BYTES = 65536 };
 
 struct directory {
     char *path;
-    int descriptor;            /* -1 = missing */
-    int watch;                 /* -1 = none */
-    DIR *names;                /* of a listing that is to go on from there; NULL = none */
-    struct file_identity file; /* changed_ns: as of the last listing; without a watch, a change means list again */
+    int descriptor; /* -1 = missing */
+    int watch;      /* -1 = none */
+    DIR *names;     /* of a listing that is to go on from there; NULL = none */
+    struct file_identity file;
     bool reported_missing;
 };
 
@@ -38,20 +37,18 @@ struct directories {
     size_t count;
     int inotify; /* -1 = none */
     bool listing_due;
-    bool name_lost; /* some name was taken away */
     uint64_t listed_mono_ns;
 };
 
 /* Lost and found --------------------------------------------------------------------------------------------------- */
 
 /* Two paths to one directory have one watch. */
-static size_t count_watch(const struct directories *directories, int watch)
+static bool has_watch(const struct directories *directories, int watch)
 {
-    size_t count = 0;
-
     for (size_t i = 0; i < directories->count; i++)
-        count += directories->list[i].watch == watch;
-    return count;
+        if (directories->list[i].watch == watch)
+            return true;
+    return false;
 }
 
 static void end_listing(struct directory *directory)
@@ -63,13 +60,15 @@ static void end_listing(struct directory *directory)
 
 static void close_directory(struct directories *directories, struct directory *directory)
 {
-    if (directory->watch >= 0 && count_watch(directories, directory->watch) == 1)
-        inotify_rm_watch(directories->inotify, directory->watch);
+    const int watch = directory->watch;
+
+    directory->watch = -1;
+    if (watch >= 0 && !has_watch(directories, watch))
+        inotify_rm_watch(directories->inotify, watch);
     if (directory->descriptor >= 0)
         close(directory->descriptor);
-    end_listing(directory);
-    directory->watch = -1;
     directory->descriptor = -1;
+    end_listing(directory);
 }
 
 static void notice_missing(struct directories *directories, struct directory *directory, int error)
@@ -88,8 +87,6 @@ static void watch_directory(struct directories *directories, struct directory *d
         return;
     snprintf(path, sizeof(path), "/proc/self/fd/%d", directory->descriptor);
     directory->watch = inotify_add_watch(directories->inotify, path, WATCH_EVENTS);
-    if (directory->watch < 0 && errno != ENOSPC)
-        directory->watch = inotify_add_watch(directories->inotify, directory->path, WATCH_EVENTS);
     if (directory->watch < 0)
         host_notice_limit(directories->host, "no watch for a directory: new rings are found later");
 }
@@ -106,7 +103,6 @@ static void open_directory(struct directories *directories, struct directory *di
         return;
     }
     directory->descriptor = descriptor;
-    directory->file.changed_ns = 0;
     watch_directory(directories, directory);
     if (directory->reported_missing)
         host_notice(directories->host, NOTICE_DIRECTORY_FOUND, directory->path, NULL);
@@ -165,13 +161,9 @@ static int visit_name(void *context, const char *name)
 static void begin_listing(struct directories *directories, size_t number)
 {
     struct directory *directory = &directories->list[number];
-    struct file_identity identity;
 
-    if (directory->descriptor < 0 || is_duplicate(directories, number))
-        return;
-    if (file_identify(directory->descriptor, &identity) == 0)
-        directory->file.changed_ns = identity.changed_ns;
-    (void)file_list_begin(directory->descriptor, &directory->names);
+    if (directory->descriptor >= 0 && !is_duplicate(directories, number))
+        (void)file_list_begin(directory->descriptor, &directory->names);
 }
 
 static void list_on(struct directories *directories, uint32_t number, size_t limit)
@@ -187,18 +179,6 @@ static void list_on(struct directories *directories, uint32_t number, size_t lim
         end_listing(directory);
 }
 
-/* Without a watch, a directory's change time shows that a name came or went. */
-static void look_at_unwatched(struct directories *directories)
-{
-    for (size_t i = 0; i < directories->count; i++) {
-        const struct directory *directory = &directories->list[i];
-        struct file_identity identity;
-
-        if (directory->descriptor >= 0 && directory->watch < 0 && file_identify(directory->descriptor, &identity) == 0)
-            directories->listing_due |= identity.changed_ns != directory->file.changed_ns;
-    }
-}
-
 /* Events ----------------------------------------------------------------------------------------------------------- */
 
 static void take_event(struct directories *directories, const struct inotify_event *event)
@@ -208,9 +188,7 @@ static void take_event(struct directories *directories, const struct inotify_eve
         directories->listing_due = true;
         return;
     }
-    if ((event->mask & (IN_MOVED_FROM | IN_DELETE)) != 0)
-        directories->name_lost = true;
-    else if (event->len != 0 && (event->mask & IN_ISDIR) == 0)
+    if (event->len != 0 && (event->mask & IN_ISDIR) == 0)
         for (size_t i = 0; i < directories->count; i++)
             if (directories->list[i].watch == event->wd && !is_duplicate(directories, i))
                 directories->found(directories->context, (uint32_t)i, event->name);
@@ -252,22 +230,11 @@ static void read_events(struct directories *directories)
     }
 }
 
-bool directories_watch(struct directories *directories)
+void directories_watch(struct directories *directories)
 {
-    bool name_lost;
-
     for (size_t i = 0; i < directories->count; i++)
         check_directory(directories, &directories->list[i]);
     read_events(directories);
-    look_at_unwatched(directories);
-    name_lost = directories->name_lost;
-    directories->name_lost = false;
-    return name_lost;
-}
-
-void directories_want_listing(struct directories *directories)
-{
-    directories->listing_due = true;
 }
 
 bool directories_listing_is_due(const struct directories *directories, uint64_t now_mono_ns)
@@ -369,17 +336,15 @@ void directories_free(struct directories *directories)
     free(directories);
 }
 
-/* A path that stays keeps its directory as it is, open and watched. Returns its place in the new list. */
-static uint32_t take_along(struct directory *old, struct directory *fresh, size_t count)
+/* The place of a directory of the list before: by whatever path, or where it is missing, by its own. */
+static uint32_t place_of(const struct directories *directories, const struct directory *old)
 {
-    for (size_t i = 0; i < count; i++)
-        if (fresh[i].descriptor < 0 && !fresh[i].reported_missing && strcmp(fresh[i].path, old->path) == 0) {
-            free(fresh[i].path);
-            fresh[i] = *old;
-            old->path = NULL; /* its watch still counts as one in use */
-            return (uint32_t)i;
-        }
-    return DIRECTORIES_NOWHERE;
+    uint32_t place = old->descriptor >= 0 ? find_directory(directories, &old->file) : DIRECTORIES_NOWHERE;
+
+    for (uint32_t i = 0; place == DIRECTORIES_NOWHERE && i < directories->count; i++)
+        if (strcmp(directories->list[i].path, old->path) == 0)
+            place = i;
+    return place;
 }
 
 int directories_set(struct directories *directories, const char *const *paths, size_t count,
@@ -391,21 +356,16 @@ int directories_set(struct directories *directories, const char *const *paths, s
 
     if (result != 0)
         return result;
-    for (size_t i = 0; i < old_count; i++)
-        ret_places[i] = take_along(&directories->list[i], fresh, count);
-    for (size_t i = 0; i < old_count; i++)
-        if (ret_places[i] == DIRECTORIES_NOWHERE)
-            close_directory(directories, &directories->list[i]);
     memcpy(old, directories->list, sizeof(old));
     memcpy(directories->list, fresh, count * sizeof(*fresh));
     directories->count = count;
     for (size_t i = 0; i < count; i++)
-        check_directory(directories, &directories->list[i]);
-    for (size_t i = 0; i < old_count; i++)
-        if (ret_places[i] == DIRECTORIES_NOWHERE) { /* by another path, perhaps */
-            ret_places[i] = find_directory(directories, &old[i].file);
-            free(old[i].path);
-        }
+        open_directory(directories, &directories->list[i]);
+    for (size_t i = 0; i < old_count; i++) {
+        ret_places[i] = place_of(directories, &old[i]);
+        close_directory(directories, &old[i]); /* a watch that is needed stays */
+        free(old[i].path);
+    }
     directories->listing_due = true;
     return 0;
 }

@@ -6,10 +6,10 @@
  *   A. A directory is identified by its inode: the next refresh notices, with one stat() each, that one was moved away,
  *      replaced, or mounted over. A missing one is reported once, and then costs one stat() per refresh.
  *   B. A watch only saves time. Everything is listed again when it overflows, when a directory appears, and every
- *      REGISTRY_RESCAN_NS; a directory that has no watch is listed when it has changed.
+ *      REGISTRY_RESCAN_NS.
  *   C. A listing that does not come to its end goes on from there at the next refresh: however many names one user
  *      makes, those of others come up.
- *   D. Where the list of directories changes, one that is in both lists, by whatever path, keeps its descriptor.
+ *   D. Where the list of directories changes, rings of one that is in both lists, by whatever path, stay.
  */
 #ifndef RIPD_RING_DIRECTORIES_H
 #define RIPD_RING_DIRECTORIES_H
@@ -31,10 +31,8 @@ void directories_free(struct directories *directories);
 int directories_set(struct directories *directories, const char *const *paths, size_t count,
                     uint32_t ret_places[REGISTRY_DIRECTORIES_MAX]);
 
-/* Reads the pending events. True: a name was removed; only a listing can show whether it is elsewhere now. */
-bool directories_watch(struct directories *directories);
-
-void directories_want_listing(struct directories *directories);
+/* Reads the pending events. */
+void directories_watch(struct directories *directories);
 bool directories_listing_is_due(const struct directories *directories, uint64_t now_mono_ns);
 
 /* Whether a listing has been begun and not ended. */

@@ -11,7 +11,7 @@
 #include "os/proc.h"
 
 struct end_watch {
-    struct ends *ends;
+    struct ring_host *host;
     uint32_t user;  /* whose account it is on */
     int descriptor; /* -1 = its end was noticed */
     struct process_end end;
@@ -19,39 +19,6 @@ struct end_watch {
     bool dying;             /* certain */
     struct end_watch *next; /* of those noted that have not been returned */
 };
-
-struct ends {
-    struct ring_host *host;
-    int epoll;
-    struct end_watch *noted;
-};
-
-struct ends *ends_new(struct ring_host *host)
-{
-    struct ends *ends = calloc(1, sizeof(*ends));
-
-    if (ends == NULL)
-        return NULL;
-    ends->host = host;
-    ends->epoll = epoll_create1(EPOLL_CLOEXEC);
-    if (ends->epoll >= 0)
-        return ends;
-    free(ends);
-    return NULL;
-}
-
-void ends_free(struct ends *ends)
-{
-    if (ends == NULL)
-        return;
-    close(ends->epoll);
-    free(ends);
-}
-
-int ends_descriptor(const struct ends *ends)
-{
-    return ends->epoll;
-}
 
 /* A descriptor of the process that the record was judged to be of, or -errno. */
 static int hold_process(const struct ring_host *host, const struct ring_process *process)
@@ -67,22 +34,22 @@ static int hold_process(const struct ring_host *host, const struct ring_process 
     return -ESRCH;
 }
 
-static struct end_watch *new_watch(struct ends *ends, const struct ring *ring, const struct ring_process *process)
+static struct end_watch *new_watch(struct ring_host *host, const struct ring *ring, const struct ring_process *process)
 {
     struct end_watch *watch = calloc(1, sizeof(*watch));
     struct epoll_event event = {.events = EPOLLIN, .data.ptr = watch};
 
     if (watch == NULL)
         return NULL;
-    *watch = (struct end_watch){.ends = ends,
+    *watch = (struct end_watch){.host = host,
                                 .user = ring->user,
-                                .descriptor = hold_process(ends->host, process),
+                                .descriptor = hold_process(host, process),
                                 .end = {.ring = ring->serial,
                                         .process = process->claim.index,
                                         .generation = process->claim.generation,
                                         .pid = process->pid,
                                         .descriptor = -1}};
-    if (watch->descriptor >= 0 && epoll_ctl(ends->epoll, EPOLL_CTL_ADD, watch->descriptor, &event) == 0)
+    if (watch->descriptor >= 0 && epoll_ctl(host->ends_epoll, EPOLL_CTL_ADD, watch->descriptor, &event) == 0)
         return watch;
     if (watch->descriptor >= 0)
         close(watch->descriptor);
@@ -90,16 +57,16 @@ static struct end_watch *new_watch(struct ends *ends, const struct ring *ring, c
     return NULL;
 }
 
-void ends_watch(struct ends *ends, const struct ring *ring, struct ring_process *process)
+void ends_watch(struct ring_host *host, const struct ring *ring, struct ring_process *process)
 {
-    if (process->watch != NULL || process->unwatchable)
+    if (host->ends_epoll < 0 || process->watch != NULL || process->unwatchable)
         return;
-    process->unwatchable = !work_take(ends->host->work, ring->user, WORK_ENDINGS, 1);
+    process->unwatchable = !work_take(host->work, ring->user, WORK_ENDINGS, 1);
     if (process->unwatchable)
         return;
-    process->watch = new_watch(ends, ring, process);
+    process->watch = new_watch(host, ring, process);
     if (process->watch == NULL)
-        work_give(ends->host->work, ring->user, WORK_ENDINGS, 1);
+        work_give(host->work, ring->user, WORK_ENDINGS, 1);
 }
 
 /* Explicitly taken out of the set: a child that has not executed its program yet may have the descriptor as well. */
@@ -107,14 +74,14 @@ static void let_go(struct end_watch *watch)
 {
     if (watch->descriptor < 0)
         return;
-    epoll_ctl(watch->ends->epoll, EPOLL_CTL_DEL, watch->descriptor, NULL);
+    epoll_ctl(watch->host->ends_epoll, EPOLL_CTL_DEL, watch->descriptor, NULL);
     close(watch->descriptor);
     watch->descriptor = -1;
 }
 
 static void forget_noted(struct end_watch *watch)
 {
-    struct end_watch **at = &watch->ends->noted;
+    struct end_watch **at = &watch->host->ends_noted;
 
     while (*at != NULL && *at != watch)
         at = &(*at)->next;
@@ -128,7 +95,7 @@ void ends_unwatch(struct end_watch *watch)
         return;
     forget_noted(watch);
     let_go(watch);
-    work_give(watch->ends->host->work, watch->user, WORK_ENDINGS, 1);
+    work_give(watch->host->work, watch->user, WORK_ENDINGS, 1);
     free(watch);
 }
 
@@ -137,7 +104,7 @@ static bool lives_on(const struct end_watch *watch)
 {
     struct proc_stat stat;
 
-    return !pidfd_ended(watch->descriptor) && proc_stat(watch->ends->host->proc, watch->end.pid, &stat) == 0 &&
+    return !pidfd_ended(watch->descriptor) && proc_stat(watch->host->proc, watch->end.pid, &stat) == 0 &&
            stat.state != 'Z' && (stat.flags & (PROC_FLAG_EXITING | PROC_FLAGS_KILLED)) == 0;
 }
 
@@ -146,8 +113,8 @@ static void note(struct end_watch *watch)
     if (watch->descriptor < 0 || watch->noted)
         return;
     watch->noted = watch->end.open = true;
-    watch->next = watch->ends->noted;
-    watch->ends->noted = watch;
+    watch->next = watch->host->ends_noted;
+    watch->host->ends_noted = watch;
 }
 
 void ends_note_dying(struct end_watch *watch)
@@ -178,21 +145,21 @@ void ends_judge(struct end_watch *watch, enum process_verdict verdict)
         let_go(watch); /* the end of the other program is not ours */
 }
 
-bool ends_next(struct ends *ends, struct process_end *ret_end)
+bool ends_next(struct ring_host *host, struct process_end *ret_end)
 {
-    struct end_watch *watch = ends->noted;
+    struct end_watch *watch = host->ends_noted;
     struct epoll_event event;
 
     if (watch != NULL) {
-        ends->noted = watch->next;
+        host->ends_noted = watch->next;
         watch->next = NULL;
         *ret_end = watch->end;
         return true;
     }
-    if (epoll_wait(ends->epoll, &event, 1, 0) != 1)
+    if (epoll_wait(host->ends_epoll, &event, 1, 0) != 1)
         return false;
     watch = event.data.ptr;
-    epoll_ctl(ends->epoll, EPOLL_CTL_DEL, watch->descriptor, NULL);
+    epoll_ctl(host->ends_epoll, EPOLL_CTL_DEL, watch->descriptor, NULL);
     *ret_end = watch->end;
     ret_end->open = false;
     ret_end->descriptor = watch->descriptor;

@@ -12,17 +12,10 @@
 
 #include "ring/host.h"
 
-struct ends;
 struct end_watch;
 
-struct ends *ends_new(struct ring_host *host); /* NULL: no memory, or no descriptor */
-void ends_free(struct ends *ends);
-
-/* Readable when a watched process has ended. */
-int ends_descriptor(const struct ends *ends);
-
-/* Watches an attested process, unless it is watched already. */
-void ends_watch(struct ends *ends, const struct ring *ring, struct ring_process *process);
+/* Watches an attested process, if ends are noticed, unless it is watched already. */
+void ends_watch(struct ring_host *host, const struct ring *ring, struct ring_process *process);
 void ends_unwatch(struct end_watch *watch); /* NULL is allowed */
 
 /*
@@ -36,6 +29,6 @@ void ends_note_dying(struct end_watch *watch);
 bool ends_is_dying(const struct end_watch *watch);
 
 /* The next that has ended, or is about to. Of what its record says nothing is known here. */
-bool ends_next(struct ends *ends, struct process_end *ret_end);
+bool ends_next(struct ring_host *host, struct process_end *ret_end);
 
 #endif

@@ -16,8 +16,6 @@
 #define READ_FACTOR 10u /* of the time for judging */
 #define GRANT_LEAST_NS UINT64_C(20000)
 
-static const enum work_limit time_limits[TURN_COUNT] = {[TURN_READ] = WORK_READ_TIME, [TURN_JUDGE] = WORK_PROCESS_TIME};
-
 /* Life ------------------------------------------------------------------------------------------------------------- */
 
 void host_set_time(struct ring_host *host, uint64_t judging_ns)
@@ -32,6 +30,7 @@ int host_init(struct ring_host *host, const struct registry_options *options)
 {
     host->hash_key = options->hash_key;
     host->cgroup_path = options->cgroup_path;
+    host->ends_epoll = -1;
     host->proc = open(options->proc_path, O_PATH | O_DIRECTORY | O_CLOEXEC);
     host->is_first = true;
     host->owns_work = options->work == NULL;
@@ -66,6 +65,8 @@ static void drop_notices(struct ring_host *host, size_t count)
 
 void host_done(struct ring_host *host)
 {
+    if (host->ends_epoll >= 0)
+        close(host->ends_epoll);
     drop_notices(host, host->notice_count);
     free(host->notices);
     symbol_charges_done(&host->script_charges);
@@ -115,36 +116,34 @@ void host_begin(struct ring_host *host)
     drop_notices(host, host->notices_returned);
     host->notices_returned = 0;
     symbol_charges_settle(&host->script_charges);
-    for (size_t i = 0; i < TURN_COUNT; i++)
-        work_reset(host->work, time_limits[i]);
+    work_reset(host->work, WORK_READ_TIME);
+    work_reset(host->work, WORK_PROCESS_TIME);
 }
 
 /* The next scan begins with the ring of that serial. */
-static void stop(struct ring_host *host, const struct ring *ring, enum host_turn turn, uint32_t serial)
+static void stop(struct ring_host *host, const struct ring *ring, enum work_limit limit, uint32_t serial)
 {
-    work_stop(host->work, ring->user, time_limits[turn], serial);
-    host_notice_limit(host, turn == TURN_READ ? "more rings of a user than there is time to read at once"
-                                              : "more process records than there is time for at once");
+    work_stop(host->work, ring->user, limit, serial);
+    host_notice_limit(host, limit == WORK_READ_TIME ? "more rings of a user than there is time to read at once"
+                                                    : "more process records than there is time for at once");
 }
 
-bool host_has_turn(struct ring_host *host, const struct ring *ring, enum host_turn turn)
+bool host_has_turn(struct ring_host *host, const struct ring *ring, enum work_limit limit)
 {
-    const bool has_turn = work_has_turn(host->work, ring->user, time_limits[turn], ring->serial);
+    const bool has_turn = work_has_turn(host->work, ring->user, limit, ring->serial);
 
-    if (turn == TURN_READ && host->is_first)
+    if (limit == WORK_READ_TIME && host->is_first)
         return true;
     if (!has_turn)
         return false;
-    if (work_has_room(host->work, ring->user, time_limits[turn], 1))
+    if (work_has_room(host->work, ring->user, limit, 1))
         return true;
-    stop(host, ring, turn, ring->serial);
+    stop(host, ring, limit, ring->serial);
     return false;
 }
 
-bool host_spend(struct ring_host *host, const struct ring *ring, enum host_turn turn, uint64_t spent_ns)
+bool host_spend(struct ring_host *host, const struct ring *ring, enum work_limit limit, uint64_t spent_ns)
 {
-    const enum work_limit limit = time_limits[turn];
-
     if (!work_has_turn(host->work, ring->user, limit, ring->serial))
         return false;
     if (work_has_room(host->work, ring->user, limit, spent_ns)) {
@@ -152,7 +151,7 @@ bool host_spend(struct ring_host *host, const struct ring *ring, enum host_turn 
         if (work_has_room(host->work, ring->user, limit, 1))
             return true;
     }
-    stop(host, ring, turn, ring->serial + 1);
+    stop(host, ring, limit, ring->serial + 1);
     return false;
 }
 

@@ -17,9 +17,6 @@
 
 #define HOST_REASONS_MAX 16u /* different ones; there are fewer */
 
-/* The kinds of work for which rings have turns. */
-enum host_turn { TURN_READ, TURN_JUDGE, TURN_COUNT };
-
 struct ring_host {
     int proc;                   /* -1 = none */
     struct proc_reader *reader; /* of what may not return */
@@ -30,7 +27,8 @@ struct ring_host {
     uint8_t boot_id[16];
     struct hash_key hash_key;
 
-    struct ends *ends; /* NULL = ends are not noticed */
+    int ends_epoll;               /* readable when a watched process has ended; -1 = ends are not noticed */
+    struct end_watch *ends_noted; /* of those that have ended, and have not been returned; see ring/ends.h */
     struct work *work;
     bool owns_work;
     struct symbol_charges script_charges;
@@ -70,11 +68,11 @@ void host_limit(struct ring_host *host, enum health_limit limit, const char *rea
 /* A new refresh: forgets the notices that were returned, and the turns begin. */
 void host_begin(struct ring_host *host);
 
-/* Whether a ring has a turn on this scan. */
-bool host_has_turn(struct ring_host *host, const struct ring *ring, enum host_turn turn);
+/* Whether a ring has a turn on this scan: WORK_READ_TIME to be read, WORK_PROCESS_TIME for its processes. */
+bool host_has_turn(struct ring_host *host, const struct ring *ring, enum work_limit limit);
 
 /* Whether its user still has time for another part of it; if not, the next scan continues behind the ring. */
-bool host_spend(struct ring_host *host, const struct ring *ring, enum host_turn turn, uint64_t spent_ns);
+bool host_spend(struct ring_host *host, const struct ring *ring, enum work_limit limit, uint64_t spent_ns);
 
 /*
  * Grants a user time beside the turns, at most wanted_ns; 0 = none on this scan, which is counted. The caller reports

@@ -4,7 +4,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -12,7 +11,6 @@
 #include "ring/directories.h"
 #include "ring/host.h"
 #include "ring/processes.h"
-#include "util/search.h"
 
 bool leftover_is_unfinished(const char *name)
 {
@@ -101,49 +99,6 @@ static bool is_unasked(const struct ring *ring)
     return true;
 }
 
-/* The length of STEM in STEM.PID or STEM.PID~NUMBER, PID being a process of the ring; 0: it is named otherwise. */
-static size_t stem_bytes(const struct ring *ring)
-{
-    const char *point = strrchr(ring->file_name, '.');
-    char *end;
-    unsigned long pid;
-
-    if (point == NULL || point[1] < '1' || point[1] > '9')
-        return 0;
-    pid = strtoul(point + 1, &end, 10);
-    if (*end != '\0' && *end != '~')
-        return 0;
-    for (size_t i = 0; i < ring->process_count; i++)
-        if (ring->processes[i].claim.pid == pid)
-            return (size_t)(point - ring->file_name);
-    return 0;
-}
-
-/* A dead ring of a family. */
-struct leftover {
-    struct ring *ring;
-    size_t stem_bytes;
-};
-
-static int compare_families(const struct leftover *a, const struct leftover *b)
-{
-    const size_t shorter = a->stem_bytes < b->stem_bytes ? a->stem_bytes : b->stem_bytes;
-    const int order =
-        search_order_pair(a->ring->directory, a->ring->mapping.file.uid, b->ring->directory, b->ring->mapping.file.uid);
-
-    return search_order_then(search_order_then(order, memcmp(a->ring->file_name, b->ring->file_name, shorter)),
-                             search_order(a->stem_bytes, b->stem_bytes));
-}
-
-/* Family by family, the latest first. */
-static int compare(const void *left, const void *right)
-{
-    const struct leftover *a = left, *b = right;
-
-    return search_order_then(compare_families(a, b),
-                             search_order(b->ring->info.created_wall_ns, a->ring->info.created_wall_ns));
-}
-
 /* A second look, a period after the first, finds the ring dead still. */
 static bool is_certain(struct ring *ring)
 {
@@ -153,42 +108,12 @@ static bool is_certain(struct ring *ring)
     return was_dead && ring->found_dead;
 }
 
-static void remove_one(struct registry *registry, const struct ring *ring, size_t *removed)
-{
-    if (*removed < LEFTOVERS_REMOVED_MAX && leftover_remove(registry_place(registry, ring), ring) == 0)
-        (*removed)++;
-}
-
-/* Of those that crashed. */
-static void remove_older(struct registry *registry, struct leftover *leftovers, size_t count, size_t *removed)
-{
-    size_t place = 0;
-
-    qsort(leftovers, count, sizeof(*leftovers), compare);
-    for (size_t i = 0; i < count; i++) {
-        place = i != 0 && compare_families(&leftovers[i - 1], &leftovers[i]) == 0 ? place + 1 : 0;
-        if (place >= LEFTOVERS_KEPT)
-            remove_one(registry, leftovers[i].ring, removed);
-    }
-}
-
 void leftovers_remove(struct registry *registry)
 {
-    size_t ring_count, count = 0, removed = 0;
-    struct ring **rings = registry_rings(registry, &ring_count);
-    struct leftover *crashed = calloc(ring_count != 0 ? ring_count : 1, sizeof(*crashed));
+    size_t count, removed = 0;
+    struct ring **rings = registry_rings(registry, &count);
 
-    for (size_t i = 0; crashed != NULL && i < ring_count; i++) {
-        struct leftover leftover = {rings[i], stem_bytes(rings[i])};
-
-        if (!is_certain(rings[i]) || !is_unasked(rings[i]))
-            continue;
-        if (has_ended(rings[i]))
-            remove_one(registry, rings[i], &removed);
-        else if (leftover.stem_bytes != 0)
-            crashed[count++] = leftover;
-    }
-    if (crashed != NULL)
-        remove_older(registry, crashed, count, &removed);
-    free(crashed);
+    for (size_t i = 0; i < count; i++)
+        if (is_certain(rings[i]) && is_unasked(rings[i]) && has_ended(rings[i]) && removed < LEFTOVERS_REMOVED_MAX)
+            removed += leftover_remove(registry_place(registry, rings[i]), rings[i]) == 0;
 }

@@ -3,8 +3,8 @@
  * leftovers.h - files of dead rings, removed: those that nobody needs, and any that `rip clean` is asked to remove.
  *
  * A program under the preload library removes its ring at its end. It cannot once it has installed a seccomp filter or
- * changed its root directory, and not when it is killed. Those that ended in order are of no more use; of those that
- * crashed the latest of each program and user are kept to be read.
+ * changed its root directory, and not when it is killed. Those that ended in order are of no more use; those that
+ * crashed are kept to be read, and the library bounds how many they are when it makes another ring of their name.
  *
  * One that is killed while it makes its ring leaves a file of another name, which is none yet.
  *
@@ -19,7 +19,6 @@
 
 #include "ring/registry.h"
 
-#define LEFTOVERS_KEPT 8u                         /* of a program and user, the latest; as the preload library has it */
 #define LEFTOVERS_PERIOD_NS UINT64_C(10000000000) /* a ring goes when it is found dead twice, so long apart */
 #define LEFTOVERS_REMOVED_MAX 64u                 /* at a time */
 #define LEFTOVERS_UNFINISHED_S 60u                /* that a ring is in the making; as the library has it */

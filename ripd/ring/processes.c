@@ -517,8 +517,8 @@ static void judge_process(struct ring_host *host, struct ring *ring, uint32_t in
         process->checked_mono_ns == now_mono_ns && process_lives(process))
         read_origin(host, ring, process);
     process->has_just_ended = process->verdict == PROCESS_DEAD && before != PROCESS_DEAD;
-    if (host->ends != NULL && process->verdict == PROCESS_ATTESTED)
-        ends_watch(host->ends, ring, process);
+    if (process->verdict == PROCESS_ATTESTED)
+        ends_watch(host, ring, process);
     ends_judge(process->watch, process->verdict);
     notice_changes(host, ring, process, before);
 }
@@ -641,7 +641,7 @@ void processes_judge(struct registry *registry, struct ring *ring, uint64_t now_
 {
     struct ring_host *host = registry_host(registry);
     size_t count = ring->info.process_high_water;
-    bool has_time = host_has_turn(host, ring, TURN_JUDGE);
+    bool has_time = host_has_turn(host, ring, WORK_PROCESS_TIME);
     uint64_t began_mono_ns = clock_mono_ns();
 
     if (grow_processes(ring, count) != 0)
@@ -657,7 +657,7 @@ void processes_judge(struct registry *registry, struct ring *ring, uint64_t now_
         }
         ring->next_record++;
         ended_mono_ns = clock_mono_ns();
-        has_time = host_spend(host, ring, TURN_JUDGE, ended_mono_ns - began_mono_ns) || i + 1 == count;
+        has_time = host_spend(host, ring, WORK_PROCESS_TIME, ended_mono_ns - began_mono_ns) || i + 1 == count;
         began_mono_ns = ended_mono_ns;
     }
     ring->put_off_count = count != 0 && !has_time ? ring->put_off_count + 1 : 0;

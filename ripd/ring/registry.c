@@ -23,6 +23,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <unistd.h>
 
 #include "os/clock.h"
@@ -558,14 +559,6 @@ static void look_at(void *context, uint32_t directory, const char *name)
 
 /* A refresh -------------------------------------------------------------------------------------------------------- */
 
-static bool any_name_is_lost(const struct registry *registry)
-{
-    for (size_t i = 0; i < registry->ring_count; i++)
-        if (!registry->rings[i]->unlinked && !name_holds(registry, registry->rings[i]))
-            return true;
-    return false;
-}
-
 /*
  * Lists everything, in as many refreshes as that takes, but for the first; afterwards a ring that was not seen has lost
  * its name, unless the name is still its own.
@@ -589,14 +582,13 @@ static void list_all(struct registry *registry, uint64_t now_mono_ns)
     }
 }
 
-/* Applies what changed in directories and names. Only a listing can show where a missing name went. */
+/* Applies what changed in directories. Where a name went that is not there any more only a listing shows. */
 static void find_files(struct registry *registry, uint64_t now_mono_ns)
 {
-    if (directories_watch(registry->directories) && any_name_is_lost(registry))
-        directories_want_listing(registry->directories);
-    if (registry->looks_put_off && now_mono_ns - registry->listed_mono_ns >= PUT_OFF_NS)
-        directories_want_listing(registry->directories);
-    if (directories_listing_is_due(registry->directories, now_mono_ns))
+    const bool is_due = registry->looks_put_off && now_mono_ns - registry->listed_mono_ns >= PUT_OFF_NS;
+
+    directories_watch(registry->directories);
+    if (is_due || directories_listing_is_due(registry->directories, now_mono_ns))
         list_all(registry, now_mono_ns);
 }
 
@@ -852,12 +844,12 @@ static void open_ends(struct registry *registry)
         return;
     if (most < REGISTRY_ENDINGS_MAX)
         work_set_total(registry->host.work, WORK_ENDINGS, most);
-    registry->host.ends = ends_new(&registry->host);
+    registry->host.ends_epoll = epoll_create1(EPOLL_CLOEXEC);
 }
 
 int registry_ends_descriptor(const struct registry *registry)
 {
-    return registry->host.ends != NULL ? ends_descriptor(registry->host.ends) : -1;
+    return registry->host.ends_epoll;
 }
 
 /* Whether the record is still that of the process, and says that it did not leave in order. */
@@ -876,7 +868,7 @@ bool registry_next_end(struct registry *registry, struct process_end *ret_end)
 {
     struct process_end end;
 
-    while (registry->host.ends != NULL && ends_next(registry->host.ends, &end)) {
+    while (ends_next(&registry->host, &end)) {
         if (is_unexpected(registry, &end)) {
             *ret_end = end;
             return true;
@@ -944,7 +936,6 @@ void registry_free(struct registry *registry)
     known_files_done(&registry->known);
     directories_free(registry->directories);
     free(registry->rings);
-    ends_free(registry->host.ends);
     host_done(&registry->host);
     free(registry);
 }

@@ -124,14 +124,14 @@ int scan_run(struct registry *registry, struct detector *detector, const struct 
         uint64_t began_mono_ns;
         int error;
 
-        if (!host_has_turn(host, ring, TURN_READ)) {
+        if (!host_has_turn(host, ring, WORK_READ_TIME)) {
             error = skip_ring(host, ring, detector);
             if (tap != NULL)
                 tap->skipped(tap->context, ring);
         } else {
             began_mono_ns = clock_mono_ns();
             error = scan_ring(host, ring, detector, tap);
-            (void)host_spend(host, ring, TURN_READ, clock_mono_ns() - began_mono_ns);
+            (void)host_spend(host, ring, WORK_READ_TIME, clock_mono_ns() - began_mono_ns);
         }
         if (error == -EIO) {
             registry_damage(registry, ring);

@@ -8,8 +8,6 @@ import time
 
 from preload_kit import BUILD, PATIENCE_S, PreloadTest, RIP, helper, main, wait_for
 
-KEPT = 8
-
 
 class Leftovers(PreloadTest):
     def crash(self, count):
@@ -63,7 +61,7 @@ class Leftovers(PreloadTest):
         self.assertEqual(self.clean(), [])
 
     def test_ripd(self):
-        """Of those that crashed the latest stay. One behind a seccomp filter ended in order, and goes."""
+        """Those that crashed stay. One behind a seccomp filter ended in order, and goes."""
         living = self.start("sleep", "1000")
         self.wait_ring(f"sleep.{living.pid}")
         self.assertEqual(self.run_traced(helper("filter"), "prctl", "exit", flags=("--name", "ended")).returncode, 0)
@@ -76,12 +74,12 @@ class Leftovers(PreloadTest):
                                     (["chroot", root, "/program"], 0)):
                 self.assertEqual(self.run_traced(*command).returncode, status)
             self.assertEqual(len(self.ring_names()), 4)
-        crashed = self.crash(KEPT + 4)
+        crashed = self.crash(2)
         old, new = self.leave_unfinished()
         ripd = subprocess.Popen([os.path.join(BUILD, "bin", "ripd"), "--dir", self.rings, "--listen", "127.0.0.1:0",
                                  "--interval", "200ms"], stderr=subprocess.DEVNULL)
         self.started.append(ripd)
-        left = sorted([f"sleep.{living.pid}", *crashed[-KEPT:]])
+        left = sorted([f"sleep.{living.pid}", *crashed])
         wait_for("the removal", lambda: self.ring_names() == left, 90)
         self.assertEqual([os.path.exists(path) for path in (old, new)], [False, True])
 

@@ -339,7 +339,7 @@ TEST(links_count_once, scene_open, scene_close)
         assert_int_equal(rename(ring_stage_path(&scene->stage, "c"), ring_stage_path(&scene->stage, "a")), 0);
     }
     unlink(ring_stage_path(&scene->stage, "a"));
-    scene_refresh(scene);
+    scene_rescan(scene);
     assert_non_null(ring_named(scene, "b"));
     assert_int_equal(scene->noticed[NOTICE_RING_FOUND], 1);
 }
