@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * identity.c - the truth table about one process record. Pure.
+ * identity.c - what is to be thought of one process record. Pure.
  *
  * Guarantees
  *   A. Another start time outweighs everything else: a reused pid, or a lock that outlived its owner through
@@ -24,38 +24,6 @@
 #include <stddef.h>
 
 #define IDENTITY_MISSING_SCANS 2u
-
-#define FACT_ENDED 0x1u       /* the record says EXITED, or is of another boot */
-#define FACT_LIFE_LOST 0x2u   /* the address space that the record was made in is gone */
-#define FACT_CANDIDATE 0x4u   /* there was a pid to look up */
-#define FACT_EXISTS 0x8u      /* and it exists */
-#define FACT_READABLE 0x10u   /* and its start time can be read */
-#define FACT_SAME_START 0x20u /* which is the one claimed, or none is claimed */
-#define FACT_SAME_PID 0x40u   /* and its number is the one claimed, or not known */
-#define FACT_ATTESTED 0x80u   /* guarantee B */
-#define FACT_FOREIGN 0x100u   /* the candidate is the holder, is not attested, and is not the pid claimed */
-#define FACT_OWNER 0x200u     /* and all its uids are those of the file's owner, or the owner is root */
-
-struct identity_row {
-    unsigned all_of;
-    unsigned none_of;
-    enum process_verdict verdict;
-};
-
-/* The first row that matches. */
-static const struct identity_row identity_rows[] = {
-    {FACT_ENDED, 0, PROCESS_DEAD},
-    {FACT_LIFE_LOST, 0, PROCESS_MISSING},
-    {FACT_ATTESTED, 0, PROCESS_ATTESTED},
-    {FACT_FOREIGN, 0, PROCESS_UNKNOWN},
-    {0, FACT_CANDIDATE, PROCESS_UNKNOWN},
-    {0, FACT_EXISTS, PROCESS_MISSING},
-    {0, FACT_READABLE, PROCESS_UNKNOWN},
-    {0, FACT_SAME_START, PROCESS_MISSING},
-    {0, FACT_SAME_PID, PROCESS_MISSING},
-    {0, FACT_OWNER, PROCESS_UNKNOWN},
-    {0, 0, PROCESS_ALIVE},
-};
 
 /* pid is the claimed one, as a number of the namespace in which it was claimed. */
 static bool is_claimed_pid(const struct identity_facts *facts)
@@ -102,36 +70,53 @@ static bool is_holder(const struct identity_facts *facts)
     return facts->locks_known && facts->pid && facts->holder_pid == facts->pid;
 }
 
-static unsigned facts_of(const struct identity_facts *facts)
+/* There was a pid to look up, and /proc said something about it. */
+static bool is_read(const struct identity_facts *facts)
 {
-    const bool start_known = facts->claimed_start_time_ticks != 0 || facts->claimed_entered_ticks != 0;
-    const bool read = facts->pid && facts->pid_exists && facts->pid_readable;
-    const bool start_equal = read && is_claimed_start(facts);
-    const bool claimed = is_claimed_pid(facts);
-    const bool number_unknown = !facts->same_pid_namespace && !facts->pid_in_namespace;
-    const bool same_pid = claimed || number_unknown;
-    const bool owner = read && is_owner(facts);
-    const bool attested = is_holder(facts) && start_known && start_equal && same_pid && owner && is_unchanged(facts);
-
-    return (facts->exited || !facts->same_boot ? FACT_ENDED : 0) | (is_life_lost(facts) ? FACT_LIFE_LOST : 0) |
-           (facts->pid ? FACT_CANDIDATE : 0) | (facts->pid_exists ? FACT_EXISTS : 0) | (read ? FACT_READABLE : 0) |
-           (start_equal || !start_known ? FACT_SAME_START : 0) | (same_pid ? FACT_SAME_PID : 0) |
-           (owner ? FACT_OWNER : 0) | (attested ? FACT_ATTESTED : 0) |
-           (is_holder(facts) && !attested && !claimed ? FACT_FOREIGN : 0);
+    return facts->pid && facts->pid_exists && facts->pid_readable;
 }
 
-static enum process_verdict verdict_of(unsigned facts)
+static bool is_start_known(const struct identity_facts *facts)
 {
-    const struct identity_row *row = identity_rows;
+    return facts->claimed_start_time_ticks != 0 || facts->claimed_entered_ticks != 0;
+}
 
-    while ((facts & row->all_of) != row->all_of || (facts & row->none_of))
-        row++;
-    return row->verdict;
+/* Its number is the one claimed, or not known. */
+static bool may_be_claimed(const struct identity_facts *facts)
+{
+    return is_claimed_pid(facts) || (!facts->same_pid_namespace && !facts->pid_in_namespace);
+}
+
+/* Guarantee B. */
+static bool is_attested(const struct identity_facts *facts)
+{
+    return is_holder(facts) && is_read(facts) && is_start_known(facts) && is_claimed_start(facts) &&
+           may_be_claimed(facts) && is_owner(facts) && is_unchanged(facts);
+}
+
+/* The first line that applies. */
+static enum process_verdict verdict_of(const struct identity_facts *facts)
+{
+    if (facts->exited || !facts->same_boot)
+        return PROCESS_DEAD;
+    if (is_life_lost(facts))
+        return PROCESS_MISSING;
+    if (is_attested(facts))
+        return PROCESS_ATTESTED;
+    if (!facts->pid || (is_holder(facts) && !is_claimed_pid(facts)))
+        return PROCESS_UNKNOWN;
+    if (!facts->pid_exists)
+        return PROCESS_MISSING;
+    if (!facts->pid_readable)
+        return PROCESS_UNKNOWN;
+    if ((is_start_known(facts) && !is_claimed_start(facts)) || !may_be_claimed(facts))
+        return PROCESS_MISSING;
+    return is_owner(facts) ? PROCESS_ALIVE : PROCESS_UNKNOWN;
 }
 
 enum process_verdict identity_judge(const struct identity_facts *facts, struct identity_memory *memory)
 {
-    const enum process_verdict verdict = verdict_of(facts_of(facts));
+    const enum process_verdict verdict = verdict_of(facts);
 
     if (verdict != PROCESS_MISSING) {
         memory->missing_count = 0;
@@ -144,5 +129,5 @@ enum process_verdict identity_judge(const struct identity_facts *facts, struct i
 
 bool identity_holder_is_foreign(const struct identity_facts *facts)
 {
-    return is_holder(facts) && !(facts_of(facts) & FACT_ATTESTED);
+    return is_holder(facts) && !is_attested(facts);
 }

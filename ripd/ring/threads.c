@@ -27,70 +27,62 @@ enum {
     LISTED_NS = 500000000, /* a thread that was not there is not looked for again before */
 };
 
-/* From one number to another, 0 for none. */
-struct number_map {
-    struct hash_key hash_key;
-    struct number_pair {
-        uint32_t key;
-        uint32_t value;
-    } * pairs;
-    size_t capacity;
-    size_t count;
-    struct hash_index index;
+/* A thread by its two numbers. */
+struct thread_pair {
+    uint32_t ours;
+    uint32_t theirs; /* of the latest thread that had it */
 };
 
 struct thread_names {
-    struct number_map ours;   /* by theirs */
-    struct number_map theirs; /* by ours */
-    uint64_t listed_mono_ns;  /* when the last complete listing ended */
+    struct hash_key hash_key;
+    struct thread_pair *pairs;
+    size_t count;
+    size_t capacity;
+    struct hash_index by_ours; /* an entry whose thread has another number by now leads to nothing */
+    struct hash_index by_theirs;
+    uint64_t listed_mono_ns; /* when the last complete listing ended */
 };
 
-/* Numbers ---------------------------------------------------------------------------------------------------------- */
-
-static uint64_t hash_of(const struct number_map *map, uint32_t key)
+static uint64_t hash_of(const struct thread_names *names, uint32_t number)
 {
-    return hash_bytes(&map->hash_key, &key, sizeof(key));
+    return hash_bytes(&names->hash_key, &number, sizeof(number));
 }
 
 /* NULL: there is none. */
-static struct number_pair *map_pair(const struct number_map *map, uint32_t key)
+static struct thread_pair *find_ours(const struct thread_names *names, uint32_t ours)
 {
-    const uint64_t hash = hash_of(map, key);
     size_t probe = 0;
-    uint32_t number;
+    uint32_t at;
 
-    while ((number = hash_index_next(&map->index, hash, &probe)) != 0 && map->pairs[number - 1].key != key)
-        continue;
-    return number != 0 ? &map->pairs[number - 1] : NULL;
+    while ((at = hash_index_next(&names->by_ours, hash_of(names, ours), &probe)) != 0)
+        if (names->pairs[at - 1].ours == ours)
+            return &names->pairs[at - 1];
+    return NULL;
 }
 
-static uint32_t map_find(const struct number_map *map, uint32_t key)
+static struct thread_pair *find_theirs(const struct thread_names *names, uint32_t theirs)
 {
-    const struct number_pair *pair = map_pair(map, key);
+    size_t probe = 0;
+    uint32_t at;
 
-    return pair != NULL ? pair->value : 0;
+    while ((at = hash_index_next(&names->by_theirs, hash_of(names, theirs), &probe)) != 0)
+        if (names->pairs[at - 1].theirs == theirs)
+            return &names->pairs[at - 1];
+    return NULL;
 }
 
-static int map_set(struct number_map *map, uint32_t key, uint32_t value)
+static bool add_thread(struct thread_names *names, uint32_t ours, uint32_t theirs)
 {
-    struct number_pair *pair = map_pair(map, key);
+    struct thread_pair *pair = find_theirs(names, theirs);
+    uint32_t number = pair != NULL ? (uint32_t)(pair - names->pairs) + 1 : (uint32_t)names->count + 1;
 
-    if (pair != NULL) {
-        pair->value = value;
-        return 0;
-    }
-    if (!ARRAY_GROW(map->pairs, map->count, map->capacity))
-        return -ENOMEM;
-    if (!hash_index_add(&map->index, hash_of(map, key), (uint32_t)map->count + 1))
-        return -ENOMEM;
-    map->pairs[map->count++] = (struct number_pair){key, value};
-    return 0;
-}
-
-static void map_done(struct number_map *map)
-{
-    free(map->pairs);
-    free(map->index.places);
+    if (!ARRAY_GROW(names->pairs, names->count, names->capacity) ||
+        !hash_index_add(&names->by_ours, hash_of(names, ours), number) ||
+        (pair == NULL && !hash_index_add(&names->by_theirs, hash_of(names, theirs), number)))
+        return false;
+    names->pairs[number - 1] = (struct thread_pair){ours, theirs};
+    names->count += pair == NULL;
+    return true;
 }
 
 /* Threads ---------------------------------------------------------------------------------------------------------- */
@@ -99,8 +91,9 @@ void threads_free(struct thread_names *names)
 {
     if (names == NULL)
         return;
-    map_done(&names->ours);
-    map_done(&names->theirs);
+    free(names->pairs);
+    free(names->by_ours.places);
+    free(names->by_theirs.places);
     free(names);
 }
 
@@ -111,17 +104,13 @@ static bool is_listed(const struct ring_process *process, uint64_t now_mono_ns)
            now_mono_ns - process->threads->listed_mono_ns < LISTED_NS;
 }
 
-/* The pairs stay, with nothing in them. */
 void registry_forget_thread(struct ring *ring, uint32_t process, uint32_t our_tid)
 {
     struct thread_names *names = ring->processes[process].threads;
-    uint32_t inner = names != NULL ? map_find(&names->theirs, our_tid) : 0;
+    struct thread_pair *pair = names != NULL ? find_ours(names, our_tid) : NULL;
 
-    if (inner == 0)
-        return;
-    map_pair(&names->theirs, our_tid)->value = 0;
-    if (map_find(&names->ours, inner) == our_tid)
-        map_pair(&names->ours, inner)->value = 0;
+    if (pair != NULL)
+        pair->ours = 0;
 }
 
 struct listing {
@@ -135,24 +124,20 @@ static int learn_thread(void *context, uint32_t tid)
 {
     struct listing *listing = context;
     struct proc_status status;
-    uint32_t inner;
 
-    if (map_find(&listing->names->theirs, tid) != 0)
+    if (find_ours(listing->names, tid) != NULL)
         return 0;
     if (clock_mono_ns() >= listing->deadline_mono_ns)
         return -EAGAIN;
     if (proc_thread_status(listing->proc, listing->pid, tid, &status) != 0 || status.pid_in_namespace == 0)
         return 0; /* it has just ended */
-    inner = status.pid_in_namespace;
-    if (map_set(&listing->names->theirs, tid, inner) != 0 || map_set(&listing->names->ours, inner, tid) != 0)
-        return -ENOMEM;
-    return 0;
+    return add_thread(listing->names, tid, status.pid_in_namespace) ? 0 : -ENOMEM;
 }
 
 /* Makes room for what is to be learned. */
 static int prepare_names(const struct ring_host *host, struct ring_process *process)
 {
-    if (process->threads != NULL && process->threads->theirs.count >= THREADS_MAX) {
+    if (process->threads != NULL && process->threads->by_ours.count >= THREADS_MAX) {
         threads_free(process->threads); /* most of them must be gone */
         process->threads = NULL;
     }
@@ -161,7 +146,7 @@ static int prepare_names(const struct ring_host *host, struct ring_process *proc
     process->threads = calloc(1, sizeof(*process->threads));
     if (process->threads == NULL)
         return -ENOMEM;
-    process->threads->ours.hash_key = process->threads->theirs.hash_key = host->hash_key;
+    process->threads->hash_key = host->hash_key;
     return 0;
 }
 
@@ -189,11 +174,20 @@ static int list_threads(struct ring_host *host, const struct ring *ring, struct 
     return result == -EAGAIN || result == -ENOMEM ? -EAGAIN : 0;
 }
 
+/* 0: it is not known. */
+static uint32_t our_tid_of(const struct thread_names *names, uint32_t tid)
+{
+    const struct thread_pair *pair = names != NULL ? find_theirs(names, tid) : NULL;
+
+    return pair != NULL ? pair->ours : 0;
+}
+
 int registry_find_thread(struct registry *registry, struct ring *ring, uint32_t process, uint32_t tid,
                          uint64_t deadline_mono_ns, uint32_t *ret_tid)
 {
     struct ring_process *known = process < ring->process_count ? &ring->processes[process] : NULL;
     uint32_t found;
+    int result = 0;
 
     if (known == NULL || tid == 0)
         return -ESRCH;
@@ -203,14 +197,13 @@ int registry_find_thread(struct registry *registry, struct ring *ring, uint32_t 
     }
     if (!process_lives(known))
         return -ESRCH;
-    found = known->threads != NULL ? map_find(&known->threads->ours, tid) : 0;
-    if (found == 0) {
-        int result = list_threads(registry_host(registry), ring, known, deadline_mono_ns);
-
-        found = known->threads != NULL ? map_find(&known->threads->ours, tid) : 0;
-        if (found == 0)
-            return result != 0 ? result : -ESRCH;
-    }
+    found = our_tid_of(known->threads, tid);
+    if (found == 0)
+        result = list_threads(registry_host(registry), ring, known, deadline_mono_ns);
+    if (found == 0)
+        found = our_tid_of(known->threads, tid);
+    if (found == 0)
+        return result != 0 ? result : -ESRCH;
     *ret_tid = found;
     return 0;
 }
