@@ -118,12 +118,14 @@ struct walk {
     struct registry *registry;
     const struct query *query;
     const struct snapshot *snapshot; /* of the detector's last scan */
-    /* An id that matches; sighting has no item. 0, or -errno to end the walk. */
-    int (*take)(struct walk *walk, uint32_t slot, uint32_t generation, const struct sighting *sighting);
+    /* An id that matches; sighting has no item. 0, or -errno to end the walk. NULL: they are only counted. */
+    int (*take)(struct walk *walk, const struct sighting *sighting);
     struct page *page;         /* to be filled; of locations, made of what follows */
     size_t capacity;           /* of its sightings */
     struct counting *counting; /* of locations */
     struct ring *ring;         /* the one being walked */
+    uint32_t slot;             /* and the id of it */
+    uint32_t generation;
     struct query_filter filter;
     uint64_t counts[ID_STATE_COUNT]; /* of the selected ids, those left out for what they do included */
 };
@@ -141,14 +143,20 @@ static struct sighting sighting_of(const struct detector_id *id)
     return sighting;
 }
 
+/* False: it ended since the scan. */
+static bool read_id(const struct walk *walk, struct rip_id_info *ret_info)
+{
+    return mapping_id(&walk->ring->mapping, walk->slot, ret_info) == 0 && ret_info->generation == walk->generation;
+}
+
 /* Checks the query's conditions on the ring's content, with an item that has only the fields they need. */
-static bool is_selected(const struct walk *walk, uint32_t slot, uint32_t generation)
+static bool is_selected(const struct walk *walk)
 {
     struct process_facts process = {0};
     struct rip_id_info info;
     struct item item = {0};
 
-    if (mapping_id(&walk->ring->mapping, slot, &info) != 0 || info.generation != generation)
+    if (!read_id(walk, &info))
         return false;
     item.ring_name = walk->ring->name;
     item.id = info.id;
@@ -168,15 +176,17 @@ static int visit_id(void *context, uint32_t slot, uint32_t generation, const str
     struct walk *walk = context;
     struct sighting sighting;
 
-    if (query_reads_ids(walk->query) && !is_selected(walk, slot, generation))
+    walk->slot = slot;
+    walk->generation = generation;
+    if (query_reads_ids(walk->query) && !is_selected(walk))
         return 0;
     walk->counts[id->state]++;
     sighting = sighting_of(id);
-    if (!query_matches_verdict(walk->query, &sighting))
+    if (walk->take == NULL || !query_matches_verdict(walk->query, &sighting))
         return 0;
     if (id->state == ID_STALLED)
         sighting_set_wait(&sighting, walk->snapshot->waits, walk->ring->serial, slot, generation);
-    return walk->take(walk, slot, generation, &sighting);
+    return walk->take(walk, &sighting);
 }
 
 /* In order of ring serial and slot. 0, or what take returned. Ignores the query's cursor and limit. */
@@ -205,19 +215,19 @@ static int walk_ids(struct walk *walk, const struct detector *detector)
 
 /* A page of ids ---------------------------------------------------------------------------------------------------- */
 
-static bool is_after_cursor(const struct walk *walk, uint32_t slot)
+static bool is_after_cursor(const struct walk *walk)
 {
     const struct query_cursor *after = &walk->query->after;
 
     if (!after->present)
         return true;
-    return walk->ring->serial != after->ring ? walk->ring->serial > after->ring : slot > after->slot;
+    return walk->ring->serial != after->ring ? walk->ring->serial > after->ring : walk->slot > after->slot;
 }
 
-static int append(struct walk *walk, uint32_t slot, uint32_t generation, const struct sighting *sighting)
+static int append(struct walk *walk, const struct sighting *sighting)
 {
     struct page *page = walk->page;
-    struct item *item = describe_slot(walk->registry, walk->ring, slot, generation);
+    struct item *item = describe_slot(walk->registry, walk->ring, walk->slot, walk->generation);
     struct sighting *added;
 
     if (item == NULL)
@@ -236,46 +246,35 @@ static int append(struct walk *walk, uint32_t slot, uint32_t generation, const s
     }
     if (added->state == ID_DEAD || added->state == ID_EXITED)
         sighting_set_end(added);
-    page->next = (struct query_cursor){.present = true, .ring = walk->ring->serial, .slot = slot};
+    page->next = (struct query_cursor){.present = true, .ring = walk->ring->serial, .slot = walk->slot};
     return 0;
 }
 
 /* Counts it. False: it is not on this page. */
-static bool is_on_page(const struct walk *walk, uint32_t slot, size_t count)
+static bool is_on_page(const struct walk *walk, size_t count)
 {
     walk->page->total++;
-    if (!is_after_cursor(walk, slot))
+    if (!is_after_cursor(walk))
         return false;
     walk->page->more = count >= walk->query->limit;
     return !walk->page->more;
 }
 
-static int take_thread(struct walk *walk, uint32_t slot, uint32_t generation, const struct sighting *sighting)
+static int take_thread(struct walk *walk, const struct sighting *sighting)
 {
-    return is_on_page(walk, slot, walk->page->count) ? append(walk, slot, generation, sighting) : 0;
-}
-
-static int take_none(struct walk *walk, uint32_t slot, uint32_t generation, const struct sighting *sighting)
-{
-    (void)walk;
-    (void)slot;
-    (void)generation;
-    (void)sighting;
-    return 0;
+    return is_on_page(walk, walk->page->count) ? append(walk, sighting) : 0;
 }
 
 /* States ----------------------------------------------------------------------------------------------------------- */
 
-static int take_state(struct walk *walk, uint32_t slot, uint32_t generation, const struct sighting *sighting)
+static int take_state(struct walk *walk, const struct sighting *sighting)
 {
     struct page *page = walk->page;
     struct rip_id_info info;
 
-    if (!is_on_page(walk, slot, page->states->count))
+    if (!is_on_page(walk, page->states->count) || !read_id(walk, &info))
         return 0;
-    if (mapping_id(&walk->ring->mapping, slot, &info) != 0 || info.generation != generation)
-        return 0; /* it ended since the scan */
-    page->next = (struct query_cursor){.present = true, .ring = walk->ring->serial, .slot = slot};
+    page->next = (struct query_cursor){.present = true, .ring = walk->ring->serial, .slot = walk->slot};
     return state_map_add(page->states, walk->ring->serial, walk->ring->name, info.id, sighting->state);
 }
 
@@ -320,21 +319,21 @@ static const struct process_facts *facts_of(struct counting *counting, const str
     return *facts;
 }
 
-static int take_location(struct walk *walk, uint32_t slot, uint32_t generation, const struct sighting *sighting)
+static int take_location(struct walk *walk, const struct sighting *sighting)
 {
     struct counting *counting = walk->counting;
     struct located_id id = {
         .state = sighting->state,
         .frozen_for_ns = sighting->state != ID_IDLE ? sighting->frozen_for_ns : 0,
         .ring = walk->ring->serial,
-        .slot = slot,
-        .generation = generation,
+        .slot = walk->slot,
+        .generation = walk->generation,
     };
     struct rip_last_info last;
 
     if (counting->ring != walk->ring->serial && enter_ring(counting, walk->ring) != 0)
         return -ENOMEM;
-    if (mapping_last(&walk->ring->mapping, slot, &last) != 0 || last.generation != generation)
+    if (mapping_last(&walk->ring->mapping, walk->slot, &last) != 0 || last.generation != walk->generation)
         return 0; /* it ended since the scan */
     id.snapped = last.entry.snap != 0;
     if (id.snapped) {
@@ -385,7 +384,7 @@ static bool fill_page(struct walk *walk, const struct detector *detector)
 
     if (page == NULL)
         return false;
-    walk->take = list == QUERY_LIST_STALLS ? take_none : list == QUERY_LIST_STATES ? take_state : take_thread;
+    walk->take = list == QUERY_LIST_STALLS ? NULL : list == QUERY_LIST_STATES ? take_state : take_thread;
     if (list == QUERY_LIST_STATES && (page->states = state_map_new()) == NULL)
         return false;
     if (walk_ids(walk, detector) != 0)

@@ -16,7 +16,6 @@ enum {
 
 /* The remains while they are made. */
 struct making {
-    struct ring *ring;
     struct mapping *mapping;
     const struct ring_process *process;
     uint32_t *slots; /* of the process, in the ring: those that live, and those that have ended */
@@ -24,9 +23,8 @@ struct making {
     uint32_t slot_count;
     size_t slot_room;
     uint32_t module_room;
-    uint32_t script_count; /* entries of the script table, as the ring numbers them: those not used stay empty */
-    uint64_t summary_offset, live_offset, process_offset, module_offset, slot_offset, note_offset, script_offset;
-    uint64_t end;
+    uint32_t script_count;  /* entries of the script table, as the ring numbers them: those not used stay empty */
+    struct rip_ring header; /* of the ring, and then of the remains */
     unsigned char *bytes;
 };
 
@@ -50,15 +48,16 @@ static uint32_t slots_max(const struct making *making)
     return (uint32_t)((REMAINS_BYTES_MAX - fixed) / (view->slot_stride_bytes + view->note_stride_bytes));
 }
 
-static int count_scripts(struct making *making)
+/* Of the ring; its scripts are counted. */
+static int read_header(struct making *making)
 {
     const struct rip_view *view = &making->mapping->view;
-    struct rip_ring_info info;
-    const int result = mapping_info(making->mapping, &info);
+    const struct rip_ring *header = &making->header;
+    const int result = mapping_bytes(making->mapping, 0, &making->header, sizeof(*header));
 
     if (result == 0 && view->script_offset != 0)
         making->script_count =
-            info.script_high_water < view->script_capacity ? info.script_high_water : view->script_capacity;
+            header->script_high_water < view->script_capacity ? header->script_high_water : view->script_capacity;
     return result;
 }
 
@@ -95,16 +94,15 @@ static int find_ended(struct making *making)
 {
     struct rip_view view = making->mapping->view;
     struct rip_ended ended[RIP_ENDED_COUNT];
-    struct rip_ring ring;
     struct rip_slot slot;
     uint64_t next;
     size_t count;
-    int result = mapping_bytes(making->mapping, 0, &ring, sizeof(ring));
+    int result = 0;
 
     making->live_count = making->slot_count;
-    if (result != 0 || (ring.compatible_flags & RIP_RING_COUNTS_ENDED) == 0)
-        return result;
-    view.base = (const unsigned char *)&ring; /* nothing but the header is read */
+    if ((making->header.compatible_flags & RIP_RING_COUNTS_ENDED) == 0)
+        return 0;
+    view.base = (const unsigned char *)&making->header; /* nothing else is read */
     count = rip_view_ended(&view, 0, ended, RIP_ENDED_COUNT, &next);
     for (size_t i = 0; result == 0 && i < count && making->slot_count < slots_max(making); i++) {
         if (ended[i].slot >= view.slot_capacity)
@@ -121,81 +119,64 @@ static int find_ended(struct making *making)
 
 static uint64_t place(struct making *making, uint64_t bytes)
 {
-    const uint64_t offset = making->end;
+    const uint64_t offset = making->header.file_bytes;
 
-    making->end = (offset + bytes + RIP_PAGE_BYTES - 1) / RIP_PAGE_BYTES * RIP_PAGE_BYTES;
+    making->header.file_bytes = (offset + bytes + RIP_PAGE_BYTES - 1) / RIP_PAGE_BYTES * RIP_PAGE_BYTES;
     return offset;
 }
 
 static void lay_out(struct making *making)
 {
     const struct rip_view *view = &making->mapping->view;
-    const uint64_t slots = making->slot_count != 0 ? making->slot_count : 1;
+    const uint32_t slots = making->slot_count != 0 ? making->slot_count : 1;
     const uint64_t words = (slots + WORD_BITS - 1) / WORD_BITS;
+    const bool has_notes = view->note_offset != 0;
+    struct rip_ring *ring = &making->header;
 
     making->module_room = making->process->claim.module_count + (uint32_t)learnt_count(making->process->learnt);
     if (making->module_room > RIP_PROCESS_MODULES)
         making->module_room = RIP_PROCESS_MODULES;
-    making->end = RIP_PAGE_BYTES;
-    making->summary_offset = place(making, (words + WORD_BITS - 1) / WORD_BITS * sizeof(uint64_t));
-    making->live_offset = place(making, words * sizeof(uint64_t));
-    making->process_offset = place(making, RIP_PROCESS_BYTES);
-    making->module_offset = place(making, (uint64_t)(making->module_room + 1) * RIP_MODULE_BYTES);
-    making->slot_offset = place(making, slots * view->slot_stride_bytes);
-    making->note_offset = view->note_offset != 0 ? place(making, slots * view->note_stride_bytes) : 0;
-    if (making->script_count != 0)
-        making->script_offset = place(making, (uint64_t)making->script_count * RIP_SCRIPT_BYTES);
-}
-
-static int copy_header(const struct making *making)
-{
-    const struct rip_view *view = &making->mapping->view;
-    struct rip_ring *ring = (void *)making->bytes;
-    int result = mapping_bytes(making->mapping, 0, ring, sizeof(*ring));
-
-    if (result != 0)
-        return result;
     ring->header_bytes = RIP_PAGE_BYTES;
-    ring->file_bytes = making->end;
-    ring->slot_capacity = making->slot_count != 0 ? making->slot_count : 1;
-    ring->slot_stride_bytes = view->slot_stride_bytes;
-    ring->slot_offset = making->slot_offset;
-    ring->summary_offset = making->summary_offset;
-    ring->live_offset = making->live_offset;
+    ring->file_bytes = RIP_PAGE_BYTES;
+    ring->summary_offset = place(making, (words + WORD_BITS - 1) / WORD_BITS * sizeof(uint64_t));
+    ring->live_offset = place(making, words * sizeof(uint64_t));
     ring->process_capacity = 1;
     ring->process_stride_bytes = RIP_PROCESS_BYTES;
-    ring->process_offset = making->process_offset;
+    ring->process_offset = place(making, RIP_PROCESS_BYTES);
     ring->module_capacity = making->module_room + 1;
     ring->module_stride_bytes = RIP_MODULE_BYTES;
-    ring->module_offset = making->module_offset;
-    ring->note_offset = making->note_offset;
-    ring->note_stride_bytes = making->note_offset != 0 ? view->note_stride_bytes : 0;
+    ring->module_offset = place(making, (uint64_t)ring->module_capacity * RIP_MODULE_BYTES);
+    ring->slot_capacity = slots;
+    ring->slot_stride_bytes = view->slot_stride_bytes;
+    ring->slot_offset = place(making, (uint64_t)slots * view->slot_stride_bytes);
+    ring->note_stride_bytes = has_notes ? view->note_stride_bytes : 0;
+    ring->note_offset = has_notes ? place(making, (uint64_t)slots * view->note_stride_bytes) : 0;
     ring->stamp_offset = ring->deep_offset = 0;
-    ring->script_offset = making->script_offset;
     ring->script_stride_bytes = RIP_SCRIPT_BYTES;
     ring->script_capacity = making->script_count;
+    ring->script_offset =
+        making->script_count != 0 ? place(making, (uint64_t)making->script_count * RIP_SCRIPT_BYTES) : 0;
     ring->process_high_water = 1;
     ring->module_high_water = 0;
     /* Its log names slots that are not in this ring: see log_ended(). */
     ring->compatible_flags &= ~(RIP_RING_COUNTS_ENDED | RIP_RING_HAS_SCRIPTS);
     memset(&ring->ended_count, 0, sizeof(*ring) - offsetof(struct rip_ring, ended_count));
-    if (making->script_offset != 0)
+    if (ring->script_offset != 0)
         ring->compatible_flags |= RIP_RING_HAS_SCRIPTS;
     ring->script_high_water = making->script_count;
-    return 0;
 }
 
 /* Contents --------------------------------------------------------------------------------------------------------- */
 
 static void add_module(const struct making *making, const struct rip_module_info *module)
 {
-    struct rip_process *process = (void *)(making->bytes + making->process_offset);
+    struct rip_process *process = (void *)(making->bytes + making->header.process_offset);
     struct rip_ring *ring = (void *)making->bytes;
     struct rip_module *entry;
 
     if (process->module_count == making->module_room)
         return;
-    entry = (void *)(making->bytes + making->module_offset + (uint64_t)process->module_count * RIP_MODULE_BYTES);
+    entry = (void *)(making->bytes + making->header.module_offset + (uint64_t)process->module_count * RIP_MODULE_BYTES);
     entry->start = module->start;
     entry->end = module->end;
     entry->bias = module->bias;
@@ -212,7 +193,7 @@ static int copy_process(const struct making *making)
 {
     const uint32_t index = making->process->claim.index;
     const struct rip_view *view = &making->mapping->view;
-    struct rip_process *process = (void *)(making->bytes + making->process_offset);
+    struct rip_process *process = (void *)(making->bytes + making->header.process_offset);
     const uint32_t count = making->process->claim.module_count;
     int result = mapping_bytes(making->mapping, view->process_offset + (uint64_t)index * view->process_stride_bytes,
                                process, sizeof(*process));
@@ -248,7 +229,7 @@ static int copy_script(const struct making *making, uint64_t entry)
 {
     const uint64_t index = entry >> RIP_PLACE_INDEX_SHIFT & RIP_PLACE_INDEX_MASK;
     const struct rip_view *view = &making->mapping->view;
-    struct rip_script *script = (void *)(making->bytes + making->script_offset + index * RIP_SCRIPT_BYTES);
+    struct rip_script *script = (void *)(making->bytes + making->header.script_offset + index * RIP_SCRIPT_BYTES);
 
     if ((entry & RIP_PLACE_SCRIPT) == 0 || index >= making->script_count || script->published != 0)
         return 0;
@@ -260,14 +241,14 @@ static int copy_slot(const struct making *making, uint32_t number)
 {
     const struct rip_view *view = &making->mapping->view;
     const uint64_t stride = view->slot_stride_bytes, note_stride = view->note_stride_bytes;
-    struct rip_slot *slot = (void *)(making->bytes + making->slot_offset + number * stride);
-    uint64_t *live = (void *)(making->bytes + making->live_offset);
-    uint64_t *summary = (void *)(making->bytes + making->summary_offset);
+    struct rip_slot *slot = (void *)(making->bytes + making->header.slot_offset + number * stride);
+    uint64_t *live = (void *)(making->bytes + making->header.live_offset);
+    uint64_t *summary = (void *)(making->bytes + making->header.summary_offset);
     int result = mapping_bytes(making->mapping, view->slot_offset + making->slots[number] * stride, slot, stride);
 
-    if (result == 0 && making->note_offset != 0)
+    if (result == 0 && making->header.note_offset != 0)
         result = mapping_bytes(making->mapping, view->note_offset + making->slots[number] * note_stride,
-                               making->bytes + making->note_offset + number * note_stride, note_stride);
+                               making->bytes + making->header.note_offset + number * note_stride, note_stride);
     for (size_t i = 0; result == 0 && i < RIP_ENTRY_COUNT; i++)
         result = copy_script(making, slot->entry[i]);
     slot->process = 0;
@@ -284,15 +265,15 @@ static int make(struct making *making)
 {
     int result;
 
-    if (making->end > REMAINS_BYTES_MAX)
+    lay_out(making);
+    if (making->header.file_bytes > REMAINS_BYTES_MAX)
         return -EFBIG;
-    making->bytes = aligned_alloc(RIP_PAGE_BYTES, making->end);
+    making->bytes = aligned_alloc(RIP_PAGE_BYTES, making->header.file_bytes);
     if (making->bytes == NULL)
         return -ENOMEM;
-    memset(making->bytes, 0, making->end);
-    result = copy_header(making);
-    if (result == 0)
-        result = copy_process(making);
+    memset(making->bytes, 0, making->header.file_bytes);
+    memcpy(making->bytes, &making->header, sizeof(making->header));
+    result = copy_process(making);
     for (uint32_t i = 0; result == 0 && i < making->slot_count; i++)
         result = copy_slot(making, i);
     return result;
@@ -300,30 +281,25 @@ static int make(struct making *making)
 
 int remains_take(struct ring *ring, uint32_t process, struct remains *ret_remains)
 {
-    struct making making = {.ring = ring, .mapping = &ring->mapping};
-    struct remains remains = {0};
-    int result = process < ring->process_count ? 0 : -ENOENT;
+    struct making making = {.mapping = &ring->mapping};
+    uint32_t left_out_count = 0;
+    int result;
 
-    if (result == 0) {
-        making.process = &ring->processes[process];
-        result = count_scripts(&making);
-    }
+    if (process >= ring->process_count)
+        return -ENOENT;
+    making.process = &ring->processes[process];
+    result = read_header(&making);
     if (result == 0)
-        result = find_slots(&making, &remains.left_out_count);
+        result = find_slots(&making, &left_out_count);
     if (result == 0)
         result = find_ended(&making);
-    if (result == 0) {
-        lay_out(&making);
+    if (result == 0)
         result = make(&making);
-    }
     free(making.slots);
     if (result != 0) {
         free(making.bytes);
         return result;
     }
-    remains.bytes = making.bytes;
-    remains.byte_count = making.end;
-    remains.id_count = making.live_count;
-    *ret_remains = remains;
+    *ret_remains = (struct remains){making.bytes, making.header.file_bytes, making.live_count, left_out_count};
     return 0;
 }
