@@ -10,7 +10,7 @@
 #define DURATION_SETTING_MIN_NS UINT64_C(10000000)          /* 10 ms */
 #define DURATION_SETTING_MAX_NS UINT64_C(31536000000000000) /* a year */
 
-/* A whole number and one unit of ms, s, m, h; nothing around it. 0; -EINVAL: not of that form; -ERANGE: too large. */
+/* A whole number and one unit of ms, s, m, h; nothing around it. 0; -EINVAL: not of that form, or too large. */
 int duration_parse(const char *text, uint64_t *ret_ns);
 
 #endif

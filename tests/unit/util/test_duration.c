@@ -31,21 +31,16 @@ TEST(accepted)
 
 TEST(refused)
 {
-    static const struct {
-        const char *text;
-        int error;
-    } cases[] = {
-        {"", -EINVAL},     {"5", -EINVAL},        {"s", -EINVAL},
-        {"5 s", -EINVAL},  {" 5s", -EINVAL},      {"-5s", -EINVAL},
-        {"+5s", -EINVAL},  {"5S", -EINVAL},       {"5sec", -EINVAL},
-        {"1.5s", -EINVAL}, {"5s5s", -EINVAL},     {"0x5s", -EINVAL},
-        {"5d", -EINVAL},   {"2562048h", -ERANGE}, {"99999999999999999999s", -ERANGE},
+    static const char *const cases[] = {
+        "",     "5",    "s",  "5 s",      " 5s",
+        "-5s",  "+5s",  "5S", "5sec",     "1.5s",
+        "5s5s", "0x5s", "5d", "2562048h", "99999999999999999999s",
     };
 
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
         uint64_t ns = 42;
 
-        assert_int_equal(duration_parse(cases[i].text, &ns), cases[i].error);
+        assert_int_equal(duration_parse(cases[i], &ns), -EINVAL);
         assert_int_equal(ns, 42);
     }
 }
