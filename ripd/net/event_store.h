@@ -3,7 +3,9 @@
  * event_store.h - the newest events, in order of their sequence. Pure; of one thread.
  *
  * Guarantees
- *   A. What is held is bounded in number and in bytes; the oldest are dropped. The newest is held whatever its size.
+ *   A. What is held is bounded in number and in bytes. Where there is no room, the oldest event of the user whose events
+ *      take most gives way: nobody can make others' events be forgotten before his own. The newest is held whatever its
+ *      size.
  *   B. Sequences only grow from one event to the next: what is not newer than the newest is refused.
  */
 #ifndef RIPD_NET_EVENT_STORE_H
@@ -17,11 +19,25 @@
 #define EVENT_STORE_COUNT_MAX 10000u
 #define EVENT_STORE_BYTES_MAX (8u << 20)
 
+/* A reference, and beside it what is looked for among all. */
+struct event_store_place {
+    struct event *event;
+    uint32_t uid;
+};
+
+struct event_store_user {
+    uint32_t uid;
+    size_t bytes;
+};
+
 struct event_store {
-    struct event **places; /* twice EVENT_STORE_COUNT_MAX: references, from `first` on. NULL: none yet */
-    size_t first;
+    struct event_store_place *places;
     size_t count;
-    size_t bytes;             /* that the events held take */
+    size_t capacity;
+    size_t bytes;                   /* that the events held take */
+    struct event_store_user *users; /* who have events here, by uid */
+    size_t user_count;
+    size_t user_capacity;
     uint64_t newest_sequence; /* of all there ever were; 0 = there was none */
 };
 

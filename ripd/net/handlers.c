@@ -203,6 +203,7 @@ static int select_events(const struct server *server, const struct query *query,
         .epoch = server->epoch,
         .oldest_sequence = event_store_oldest(store),
         .newest_sequence = store->newest_sequence,
+        .forgotten_count = store->newest_sequence - store->count,
         .suppressed_count = server->snapshot->health.limit_counts[HEALTH_LIMIT_EPISODES],
     };
     const struct query asked = query_at(query, server->snapshot->scanned_wall_ns);

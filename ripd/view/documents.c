@@ -417,7 +417,7 @@ int document_events_body(const struct snapshot *snapshot, const struct query *qu
     json_text(&writer, "epoch", epoch);
     json_uint(&writer, "oldest", none_held ? JSON_UNKNOWN : page->oldest_sequence);
     json_uint(&writer, "newest", json_nonzero(page->newest_sequence));
-    json_uint(&writer, "forgotten", page->oldest_sequence - 1);
+    json_uint(&writer, "forgotten", page->forgotten_count);
     json_uint(&writer, "suppressed", page->suppressed_count);
     json_open(&writer, "events", '[');
     for (size_t i = 0; i < page->count; i++) {

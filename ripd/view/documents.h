@@ -61,6 +61,7 @@ struct event_page {
     uint64_t epoch;
     uint64_t oldest_sequence; /* of those held; newest_sequence + 1 if none is */
     uint64_t newest_sequence;
+    uint64_t forgotten_count;  /* events that are not held any more */
     uint64_t suppressed_count; /* stalls since the start that became no event */
 };
 

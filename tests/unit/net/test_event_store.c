@@ -64,6 +64,37 @@ TEST(bytes_are_bounded)
     event_store_done(&store);
 }
 
+TEST(who_has_most_gives_way)
+{
+    struct event_store store = {0};
+    const uint64_t honest = 100, last = 3 * EVENT_STORE_COUNT_MAX;
+    struct event *event;
+
+    for (uint64_t i = 1; i <= last; i++) {
+        event = sample_event(i, 10);
+        event->uid = i <= honest ? 1000 : 1001;
+        assert_int_equal(event_store_add(&store, event), 0);
+    }
+    assert_int_equal(store.count, EVENT_STORE_COUNT_MAX);
+    for (size_t i = 0; i < store.count; i++) {
+        uint64_t sequence = i < honest ? i + 1 : last - store.count + i + 1;
+
+        assert_int_equal(event_store_at(&store, i)->sequence, sequence);
+        assert_int_equal(event_store_find(&store, sequence), i);
+    }
+    event = sample_event(last + 1, EVENT_STORE_BYTES_MAX / 2);
+    event->uid = 1002;
+    assert_int_equal(event_store_add(&store, event), 0);
+    assert_int_equal(event_store_at(&store, 0)->sequence, 1);
+    event = sample_event(last + 2, EVENT_STORE_BYTES_MAX / 2 + 1); /* larger than all of the others together */
+    event->uid = 1002;
+    assert_int_equal(event_store_add(&store, event), 0);
+    assert_int_equal(event_store_at(&store, 0)->sequence, 1);
+    assert_int_equal(event_store_find(&store, last + 1), store.count - 1);
+    event_store_done(&store);
+    assert_int_equal(store.bytes, 0);
+}
+
 TEST(only_newer_ones)
 {
     struct event_store store = {0};
