@@ -125,23 +125,11 @@ static void answer_made(struct connection *connection, uint64_t version, int sta
     list_unref(list);
 }
 
-/* A list of ids, or of groups of them, which the scanner has unless query_is_local(). */
+/* A list of ids, or of groups of them. */
 static void answer_ids(struct connection *connection, const struct query *query, enum document_kind kind)
 {
-    struct document document;
-    struct page *page;
-    int status;
-
-    if (answer_kept(connection, kind, scan_of(connection)))
-        return;
-    page = query_is_local(query) ? query_stalls(query, connection->server->snapshot) : NULL;
-    if (page == NULL || page->count > HTTP_BUILD_ITEMS_AT_ONCE) {
+    if (!answer_kept(connection, kind, scan_of(connection)))
         pending_join(connection, kind, query);
-    } else {
-        status = document_page_body(kind, page, query->trail_count, &document);
-        answer_made(connection, page->snapshot->sequence, status, &document);
-    }
-    page_unref(page);
 }
 
 static void handle_stalls(struct connection *connection, struct query *query)

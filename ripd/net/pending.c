@@ -2,7 +2,7 @@
 /*
  * pending.c - queries in order of their age, each in one of three states.
  *
- *      QUEUED --> ASKED (of the scanner) --> READY (its page is here; the oldest of these is built)
+ *      QUEUED --> ASKED (of the scanner) --> READY (its page is here)
  *      QUEUED --------------------------> READY: a list of the snapshot's stalls
  *
  * A query stays ASKED until the scanner has answered, even when no connection waits any more: the scanner works on it.
@@ -28,9 +28,10 @@ struct pending_query {
     uint64_t since_ns;
     enum document_kind kind;
     struct query query;
-    struct page *page;          /* when READY */
-    struct connection *waiting; /* linked by next_waiting */
-    bool closed;                /* it is being answered, or was given up: nobody can join */
+    struct page *page;            /* when READY */
+    struct document_build *build; /* its list; NULL = not begun */
+    struct connection *waiting;   /* linked by next_waiting */
+    bool closed;                  /* it is being answered, or was given up: nobody can join */
     size_t key_length;
     char key[];
 };
@@ -39,8 +40,6 @@ struct pending_queries {
     struct server *server;
     struct pending_query *oldest;
     uint64_t last_ticket;
-    struct pending_query *building; /* the list of this one; NULL = none */
-    struct document_build *build;
     struct event *build_event;
 };
 
@@ -63,10 +62,7 @@ static void remove_query(struct pending_queries *queries, struct pending_query *
     while (*link != query)
         link = &(*link)->next;
     *link = query->next;
-    if (query == queries->building) {
-        document_build_free(queries->build);
-        queries->building = NULL;
-    }
+    document_build_free(query->build);
     page_unref(query->page);
     free(query);
 }
@@ -104,17 +100,17 @@ static void ask_next(struct pending_queries *queries)
 {
     struct server *server = queries->server;
     struct pending_query *next;
-    size_t at_work = 0;
+    size_t at_work[2] = {0}; /* of the scanner, and local */
 
     for (struct pending_query *query = queries->oldest; query != NULL; query = next) {
         next = query->next;
         if (query->waiting == NULL && query->state != PENDING_ASKED && !query->closed)
             remove_query(queries, query);
         else
-            at_work += query->state != PENDING_QUEUED;
+            at_work[is_local(query)] += query->state != PENDING_QUEUED;
     }
     for (struct pending_query *query = queries->oldest; query != NULL; query = query->next) {
-        if (query->state != PENDING_QUEUED || at_work >= HTTP_QUERIES_AT_WORK_MAX)
+        if (query->state != PENDING_QUEUED || at_work[is_local(query)] >= HTTP_QUERIES_AT_WORK_MAX)
             continue;
         if (is_local(query)) {
             query->page = query_stalls(&query->query, server->snapshot);
@@ -125,7 +121,7 @@ static void ask_next(struct pending_queries *queries)
         } else if (server->source.threads(server->source.context, query->ticket, &query->query) == 0) {
             query->state = PENDING_ASKED;
         }
-        at_work += query->state != PENDING_QUEUED;
+        at_work[is_local(query)] += query->state != PENDING_QUEUED;
     }
 }
 
@@ -140,7 +136,29 @@ static void finish(struct pending_queries *queries, struct pending_query *query,
     remove_query(queries, query);
 }
 
-/* The next slice of the list that is being built, or the first of the oldest that is READY. */
+static bool is_long(const struct page *page)
+{
+    return page->count > HTTP_BUILD_ITEMS_AT_ONCE ||
+           (page->states != NULL && page->states->count > HTTP_BUILD_STATES_AT_ONCE);
+}
+
+/* The list that is built now: a short one, else the one that was begun, else the oldest. NULL: none is READY. */
+static struct pending_query *next_to_build(const struct pending_queries *queries)
+{
+    struct pending_query *chosen = NULL;
+
+    for (struct pending_query *query = queries->oldest; query != NULL; query = query->next) {
+        if (query->state != PENDING_READY)
+            continue;
+        if (!is_long(query->page))
+            return query;
+        if (chosen == NULL || query->build != NULL)
+            chosen = query;
+    }
+    return chosen;
+}
+
+/* The next slice of a list. */
 static void on_build(evutil_socket_t descriptor, short what, void *argument)
 {
     struct pending_queries *queries = argument;
@@ -151,18 +169,13 @@ static void on_build(evutil_socket_t descriptor, short what, void *argument)
     (void)descriptor;
     (void)what;
     ask_next(queries);
-    query = queries->building;
-    for (struct pending_query *other = queries->oldest; query == NULL && other != NULL; other = other->next)
-        if (other->state == PENDING_READY)
-            query = other;
+    query = next_to_build(queries);
     if (query == NULL)
         return;
-    if (queries->building == NULL) {
-        queries->build = document_build_new(query->kind, query->page, query->query.trail_count);
-        queries->building = query;
-    }
-    if (queries->build != NULL)
-        status = document_build_step(queries->build, HTTP_BUILD_BYTES_PER_TURN, &document);
+    if (query->build == NULL)
+        query->build = document_build_new(query->kind, query->page, query->query.trail_count);
+    if (query->build != NULL)
+        status = document_build_step(query->build, HTTP_BUILD_BYTES_PER_TURN, &document);
     build_soon(queries);
     if (status == 0)
         finish(queries, query, &document);
@@ -205,12 +218,13 @@ static struct pending_query *find_or_add(struct pending_queries *queries, struct
                                          const struct query *asked)
 {
     struct pending_query **link = &queries->oldest, *query;
-    size_t count = 0;
+    size_t count = 0; /* of the scanner */
 
-    for (; (query = *link) != NULL; link = &query->next, count++)
+    for (; (query = *link) != NULL; link = &query->next, count += !is_local(query))
         if (!query->closed && query->key_length == key.length && memcmp(query->key, key.bytes, key.length) == 0)
             return query;
-    if (count == HTTP_QUERIES_MAX || (query = calloc(1, sizeof(*query) + key.length)) == NULL)
+    if ((count >= HTTP_QUERIES_MAX && !query_is_local(asked)) ||
+        (query = calloc(1, sizeof(*query) + key.length)) == NULL)
         return NULL;
     query->ticket = ++queries->last_ticket;
     query->since_ns = clock_mono_ns();
@@ -254,16 +268,9 @@ void pending_leave(struct connection *connection)
     connection->query = NULL;
 }
 
-static bool is_long(const struct page *page)
-{
-    return page->count > HTTP_BUILD_ITEMS_AT_ONCE ||
-           (page->states != NULL && page->states->count > HTTP_BUILD_STATES_AT_ONCE);
-}
-
 void pending_complete(struct pending_queries *queries, uint64_t ticket, struct page *page)
 {
     struct pending_query *query = queries->oldest;
-    struct document document;
 
     while (query != NULL && (query->ticket != ticket || query->state != PENDING_ASKED))
         query = query->next;
@@ -275,12 +282,8 @@ void pending_complete(struct pending_queries *queries, uint64_t ticket, struct p
         give_up(queries, query, "The scanner could not answer.");
     else if (query->waiting == NULL)
         remove_query(queries, query);
-    else if (is_long(page))
-        build_soon(queries);
-    else if (document_page_body(query->kind, page, query->query.trail_count, &document) == 0)
-        finish(queries, query, &document);
     else
-        give_up(queries, query, NO_MEMORY);
+        build_soon(queries);
     ask_next(queries);
 }
 
@@ -288,7 +291,7 @@ static struct pending_query *first_expired(const struct pending_queries *queries
 {
     struct pending_query *query = queries->oldest;
 
-    while (query != NULL && (query == queries->building || query->waiting == NULL ||
+    while (query != NULL && (query->build != NULL || query->waiting == NULL ||
                              now_mono_ns < query->since_ns + queries->server->limits.wait_ns))
         query = query->next;
     return query;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * pending.h - queries whose list is not there yet: it comes from the scanner, or is too long to be built in one turn.
+ * pending.h - queries whose list is not there yet: it is built of the last snapshot, or of what the scanner answers.
  *
  * Guarantees
- *   A. The same query asked by several clients is asked and built once. At most HTTP_QUERIES_MAX are pending, and
- *      HTTP_QUERIES_AT_WORK_MAX of them with the scanner, or answered by it and not yet built; the others wait, the
- *      oldest first.
- *   B. A long list is built in slices of about HTTP_BUILD_BYTES_PER_TURN, one in a turn of the loop, and one list at a
+ *   A. The same query asked by several clients is asked and built once. At most HTTP_QUERIES_MAX of the scanner are
+ *      pending, and HTTP_QUERIES_AT_WORK_MAX of them with it, or answered by it and not yet built; the others wait, the
+ *      oldest first. As many of the snapshot's lists are at work besides: they do not wait for a scanner that hangs.
+ *   B. A list is built in slices of about HTTP_BUILD_BYTES_PER_TURN, one in a turn of the loop, and one long list at a
  *      time; short ones go ahead of it. It is dropped when no connection waits for it any more.
  *   C. No connection waits longer than http_limits.wait_ns before its list is being built.
  */
