@@ -177,7 +177,6 @@ static const char *phrase_of(int status)
         {404, "Not Found"},
         {405, "Method Not Allowed"},
         {408, "Request Timeout"},
-        {413, "Content Too Large"},
         {421, "Misdirected Request"},
         {431, "Request Header Fields Too Large"},
         {500, "Internal Server Error"},
@@ -320,37 +319,17 @@ void connection_finish(struct connection *connection)
     send_output(connection);
 }
 
-/* Drops a body, and an empty line before a request, which some clients send after a body. */
-static void skip(struct connection *connection)
-{
-    if (connection->skip_bytes != 0 && connection->input_bytes != 0) {
-        size_t bytes =
-            connection->input_bytes < connection->skip_bytes ? connection->input_bytes : (size_t)connection->skip_bytes;
-
-        consume(connection, bytes);
-        connection->skip_bytes -= bytes;
-    }
-    while (connection->input_bytes >= 2 && memcmp(connection->input, "\r\n", 2) == 0)
-        consume(connection, 2);
-}
-
 static void answer_request(struct connection *connection)
 {
     const struct http_request *request = &connection->request;
     struct access_verdict verdict = access_decide(connection->rules, request);
-    bool has_body = request->body_bytes != 0 || request->has_coding;
 
-    connection->skip_bytes = request->body_bytes;
-    connection->keep_alive = request->keep_alive && !request->has_coding &&
-                             request->body_bytes <= REQUEST_BODY_BYTES_MAX &&
-                             !(has_body && request->fields[FIELD_EXPECT].count != 0) &&
+    connection->keep_alive = request->keep_alive && !request->has_body &&
                              verdict.status != 400; /* another parser may see more than one request in it */
     if (verdict.status != 0)
         connection_problem(connection, verdict.status, verdict.detail, NULL, NULL);
     else if (request->method == REQUEST_OTHER)
         connection_problem(connection, 405, "Only GET and HEAD are answered.", NULL, "Allow: GET, HEAD\r\n");
-    else if (request->body_bytes > REQUEST_BODY_BYTES_MAX)
-        connection_problem(connection, 413, "The request's body is longer than 65536 bytes.", NULL, NULL);
     else
         handle_request(connection);
 }
@@ -361,7 +340,8 @@ static bool read_request(struct connection *connection)
     enum request_outcome outcome;
     struct request_fault fault;
 
-    skip(connection);
+    while (connection->input_bytes >= 2 && memcmp(connection->input, "\r\n", 2) == 0)
+        consume(connection, 2); /* some clients send an empty line before a request */
     outcome = request_parse(connection->input, connection->input_bytes, connection->scanned_bytes, &connection->request,
                             &connection->head_bytes, &fault);
     if (outcome == REQUEST_INCOMPLETE) {
@@ -486,7 +466,7 @@ static void expire_reading(struct connection *connection, uint64_t now_mono_ns)
 {
     struct server *server = connection->server;
 
-    if (connection->request_since_ns != 0 && connection->skip_bytes == 0) {
+    if (connection->request_since_ns != 0) {
         if (!expired(now_mono_ns, connection->request_since_ns, server->limits.request_ns))
             return;
         server->health.limit_counts[HEALTH_LIMIT_REQUEST_TIME]++;

@@ -5,7 +5,8 @@
  * Guarantees
  *   A. Requests of one client are answered one by one, in order; while one is being answered nothing more is read.
  *   B. After an answer that ends the connection the client's remaining bytes are read and dropped for a while, because
- *      a close with unread bytes would make the system discard the answer.
+ *      a close with unread bytes would make the system discard the answer. So ends the answer to a request with a
+ *      body: where the body ends is no question then.
  *   C. A client that goes at any moment frees everything that was kept for it.
  *   D. Nothing is answered, not even a 404, before access_decide() has allowed the request.
  *   E. Every answer but an event stream has its length, so that a connection can be kept; HEAD has the fields of GET,
@@ -50,7 +51,6 @@ struct connection {
     size_t scanned_bytes;        /* of the input, by the parser */
     struct http_request request; /* being answered; its spans lie in the input */
     size_t head_bytes;           /* of it; 0 = none is being answered */
-    uint64_t skip_bytes;         /* of a body, to be read and dropped */
     struct evbuffer *output;
     bool keep_alive;
     bool ended;                      /* the client sends no more; it may still be reading */

@@ -39,7 +39,6 @@
       "or address that has most, loopback being one address")                                                          \
     X(REQUEST_HEAD_BYTES_MAX, "bytes", "of a request's head; a longer one is answered with 431")                       \
     X(REQUEST_FIELDS_MAX, "fields", "in a request's head; more are answered with 431")                                 \
-    X(REQUEST_BODY_BYTES_MAX, "bytes", "of a request's body, which is ignored; a longer one is answered with 413")     \
     X(HTTP_REQUEST_S, "seconds", "for a request's head, from its first byte; then it is answered with 408")            \
     X(HTTP_IDLE_S, "seconds", "between two requests on a connection; then it is closed")                               \
     X(HTTP_STALL_S, "seconds", "in which a client takes nothing of an answer or a stream; then it is dropped")         \

@@ -3,7 +3,7 @@
  * request.c - parses the head of an HTTP/1 request (RFC 9112), strictly. Pure.
  *
  * First the end of the head is found and every byte of it looked at once (head_length), then the request line and the
- * fields are cut out of it. Only GET and HEAD are served, so a body is never of interest: its length is.
+ * fields are cut out of it. Only GET and HEAD are served, so a body is never of interest: that there is one is.
  */
 #include "net/request.h"
 
@@ -18,7 +18,6 @@ static const char *const field_names[FIELD_COUNT] = {
     [FIELD_CONNECTION] = "connection",
     [FIELD_CONTENT_LENGTH] = "content-length",
     [FIELD_TRANSFER_ENCODING] = "transfer-encoding",
-    [FIELD_EXPECT] = "expect",
     [FIELD_ACCEPT] = "accept",
     [FIELD_IF_NONE_MATCH] = "if-none-match",
     [FIELD_LAST_EVENT_ID] = "last-event-id",
@@ -221,15 +220,15 @@ static enum request_outcome parse_length(struct http_request *request, struct re
     struct span value = field->value;
     size_t i;
 
-    request->has_coding = coding->count != 0;
-    if (request->has_coding &&
+    request->has_body = coding->count != 0;
+    if (request->has_body &&
         (coding->count > 1 || request->minor_version == 0 || !span_equals(coding->value, "chunked")))
         return bad(ret_fault, 400, "The transfer coding of the request's body is not \"chunked\", once, in HTTP/1.1.");
     if (field->count == 0)
         return REQUEST_COMPLETE;
-    for (i = 0; i < value.length && is_digit(value.bytes[i]) && i < 18; i++)
-        request->body_bytes = request->body_bytes * 10 + (uint64_t)(value.bytes[i] - '0');
-    if (i == 0 || i != value.length || field->count > 1 || request->has_coding)
+    for (i = 0; i < value.length && is_digit(value.bytes[i]); i++)
+        request->has_body |= value.bytes[i] != '0';
+    if (i == 0 || i != value.length || field->count > 1 || coding->count != 0)
         return bad(ret_fault, 400, "The length of the request's body is not one number.");
     return REQUEST_COMPLETE;
 }

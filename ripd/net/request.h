@@ -17,7 +17,6 @@
 
 #define REQUEST_HEAD_BYTES_MAX 16384u
 #define REQUEST_FIELDS_MAX 100u
-#define REQUEST_BODY_BYTES_MAX 65536u /* a body is read past and ignored; a longer one is refused */
 
 /* Bytes that are not terminated. */
 struct span {
@@ -41,7 +40,6 @@ enum request_field {
     FIELD_CONNECTION,
     FIELD_CONTENT_LENGTH,
     FIELD_TRANSFER_ENCODING,
-    FIELD_EXPECT,
     FIELD_ACCEPT,
     FIELD_IF_NONE_MATCH,
     FIELD_LAST_EVENT_ID,
@@ -61,9 +59,8 @@ struct http_request {
     struct span path;       /* with its first '/'; still percent-encoded */
     struct span query;      /* after the '?'; empty if there is none */
     struct field fields[FIELD_COUNT];
-    bool keep_alive;     /* what the client would like */
-    bool has_coding;     /* Transfer-Encoding: the body itself says where it ends */
-    uint64_t body_bytes; /* Content-Length */
+    bool keep_alive; /* what the client would like */
+    bool has_body;
 };
 
 struct request_fault {

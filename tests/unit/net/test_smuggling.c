@@ -36,9 +36,6 @@ static const struct row rows[] = {
     {LINE HOST "Content-Length: 5;a=b\r\n" END "hello", 400, 0},
     {LINE HOST "Content-Length: 1e1\r\n" END, 400, 0},
     {LINE HOST "Content-Length: \r\n" END, 400, 0},
-    {LINE HOST "Content-Length: 18446744073709551616\r\n" END, 400, 0},
-    {LINE HOST "Content-Length: 99999999999999999999999999999999\r\n" END, 400, 0},
-    {LINE HOST "Content-Length: 999999999\r\n" END, 413, 0},
     /* codings */
     {LINE HOST "Transfer-Encoding: xchunked\r\n" END "0\r\n\r\n", 400, 0},
     {LINE HOST "Transfer-Encoding: chunked, identity\r\n" END "0\r\n\r\n", 400, 0},
@@ -52,7 +49,10 @@ static const struct row rows[] = {
     {LINE HOST "Transfer-Encoding: \x0b chunked\r\n" END "0\r\n\r\n", 400, 0},
     {LINE HOST "X: a\r\nTransfer-Encoding:\r\n chunked\r\n" END "0\r\n\r\n", 400, 0},
     {"GET /healthz HTTP/1.0\r\n" HOST "Transfer-Encoding: chunked\r\n" END "0\r\n\r\n", 400, 0},
-    /* a body that gives its own length is not read: the answer is the last */
+    /* a body is not read: the answer is the last */
+    {LINE HOST "Content-Length: 5\r\n" END "hello", 200, 0},
+    {LINE HOST "Content-Length: 0000000005\r\n" END "GET /", 200, 0},
+    {LINE HOST "Content-Length: 99999999999999999999999999999999\r\n" END, 200, 0},
     {LINE HOST "Transfer-Encoding: chunked\r\n" END "0\r\n\r\n", 200, 0},
     {LINE HOST "Transfer-Encoding: Chunked\r\n" END "FFFFFFFFFFFFFFFFFF\r\nx", 200, 0},
     {"POST /stalls HTTP/1.1\r\n" HOST "Transfer-Encoding: chunked\r\n" END "7fffffffffffffff;a=\"\r\n\"\r\n", 405, 0},
@@ -191,8 +191,6 @@ TEST(allowed)
         {LINE "HOST:localhost\r\n" END, 200},
         {LINE "Host: \t localhost \t \r\n" END, 200},
         {LINE HOST "Content-Length: 0\r\n" END, 200},
-        {LINE HOST "Content-Length: 5\r\n" END "hello", 200},
-        {LINE HOST "Content-Length: 0000000005\r\n" END "GET /", 200},
         {LINE HOST "X: \x80\xff\r\n" END, 200},
         {LINE HOST "X:\r\n" END, 200},
         {LINE HOST "Upgrade: h2c\r\nHTTP2-Settings: AAMAAABk\r\nConnection: Upgrade, HTTP2-Settings\r\n" END, 200},
