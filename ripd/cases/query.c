@@ -6,7 +6,6 @@
  *   A. A page holds what follows the cursor in the order of the snapshot, at most limit items; total counts all that
  *      match. Pages fetched one after the other with the cursor of the one before name every stall that lasts exactly
  *      once, also when the snapshot changes in between: the keys of a stall's place are constant while it lasts.
- *   B. The limit is never above QUERY_LIMIT_MAX, whatever the query says.
  */
 #include "cases/query.h"
 
@@ -206,8 +205,7 @@ static void page_add(struct page *page, const struct sighting *stall)
 static struct page *list_stalls(const struct query_filter *filter, struct snapshot *snapshot)
 {
     const struct query *query = filter->query;
-    const size_t limit = query->limit < QUERY_LIMIT_MAX ? query->limit : QUERY_LIMIT_MAX;
-    const size_t room = limit < snapshot->stall_count ? limit : snapshot->stall_count;
+    const size_t room = query->limit < snapshot->stall_count ? query->limit : snapshot->stall_count;
     struct page *page = page_new(snapshot);
 
     if (!page)
@@ -237,16 +235,14 @@ static struct page *list_stalls(const struct query_filter *filter, struct snapsh
 /* Which of the groups are on the page: those behind the cursor. */
 static void turn_to_page(struct page *page, const struct query *query, size_t group_count)
 {
-    const size_t limit = query->limit < QUERY_LIMIT_MAX ? query->limit : QUERY_LIMIT_MAX;
-
     page->total = group_count;
     page->first = query->after.present ? query->after.slot : 0;
     if (page->first > group_count)
         page->first = group_count;
     page->count = group_count - page->first;
-    page->more = page->count > limit;
+    page->more = page->count > query->limit;
     if (page->more)
-        page->count = limit;
+        page->count = query->limit;
     page->next = (struct query_cursor){.present = true, .slot = (uint32_t)(page->first + page->count)};
 }
 

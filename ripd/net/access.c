@@ -2,6 +2,7 @@
 /* access.c - which requests are allowed. Pure. */
 #include "net/access.h"
 
+#include <argz.h>
 #include <arpa/inet.h>
 #include <string.h>
 
@@ -116,14 +117,14 @@ static bool is_own_address(const struct access_rules *rules, struct span host)
 
 static bool is_ours(const struct access_rules *rules, struct span host)
 {
+    const struct access_hosts *hosts = rules->allowed;
+    struct authority allowed;
+
     if (rules->is_unix || is_loopback(host) || is_own_address(rules, host))
         return true;
-    for (size_t i = 0; i < rules->allow_host_count; i++) {
-        struct authority allowed;
-
-        if (parse_authority(span_of(rules->allow_hosts[i]), &allowed) && span_same(allowed.host, host))
+    for (char *name = NULL; hosts != NULL && (name = argz_next(hosts->names, hosts->bytes, name)) != NULL;)
+        if (parse_authority(span_of(name), &allowed) && span_same(allowed.host, host))
             return true;
-    }
     return false;
 }
 

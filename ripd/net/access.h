@@ -20,9 +20,14 @@
 
 #include "net/request.h"
 
+/* Names without a port, one behind the other: see argz_add(3). */
+struct access_hosts {
+    char *names;
+    size_t bytes;
+};
+
 struct access_rules {
-    const char *const *allow_hosts; /* names, without a port */
-    size_t allow_host_count;
+    const struct access_hosts *allowed; /* NULL = none */
     const char *own_address; /* literal address that the listener is bound to; NULL = a wildcard, or a Unix socket */
     bool is_unix;
 };

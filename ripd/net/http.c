@@ -20,6 +20,7 @@
  */
 #include "net/http.h"
 
+#include <argz.h>
 #include <errno.h>
 #include <event2/event.h>
 #include <malloc.h>
@@ -62,12 +63,6 @@ const struct http_limits http_default_limits = {
     .sweep_ns = SECOND_NS / 2,
 };
 
-/* Host names; NULL: an empty list that owns nothing. */
-struct hosts {
-    char **names;
-    size_t count;
-};
-
 struct completion {
     uint64_t ticket;
     struct page *page;
@@ -76,7 +71,8 @@ struct completion {
 /* What came from other threads. */
 struct mail {
     struct snapshot *snapshot; /* NULL: none new */
-    struct hosts hosts;        /* names NULL: none new */
+    struct access_hosts hosts;
+    bool has_hosts; /* they are new */
     struct event_store events;
     struct completion completions[HTTP_QUERIES_AT_WORK_MAX];
     size_t completion_count;
@@ -101,7 +97,7 @@ struct http {
     struct server server;
     struct http_listener listeners[HTTP_LISTENERS_MAX];
     size_t listener_count;
-    struct hosts hosts; /* further names that are ours */
+    struct access_hosts hosts; /* further names that are ours */
     struct event *wake_event;
     struct event *sweep_event;
     bool paused;          /* accepting, until the next sweep */
@@ -119,26 +115,14 @@ static struct timeval timeval_of(uint64_t duration_ns)
     };
 }
 
-static void hosts_done(struct hosts *hosts)
-{
-    while (hosts->count > 0)
-        free(hosts->names[--hosts->count]);
-    free(hosts->names);
-    hosts->names = NULL;
-}
-
 /* All or none: 0 or -ENOMEM. */
-static int hosts_copy(struct hosts *ret_hosts, const char *const *names, size_t count)
+static int copy_hosts(struct access_hosts *ret_hosts, const char *const *names, size_t count)
 {
-    struct hosts hosts = {NULL, 0};
+    struct access_hosts hosts = {NULL, 0};
 
-    hosts.names = calloc(count + 1, sizeof(*hosts.names));
-    if (hosts.names == NULL)
-        return -ENOMEM;
-    for (; hosts.count < count; hosts.count++) {
-        hosts.names[hosts.count] = strdup(names[hosts.count]);
-        if (hosts.names[hosts.count] == NULL) {
-            hosts_done(&hosts);
+    for (size_t i = 0; i < count; i++) {
+        if (argz_add(&hosts.names, &hosts.bytes, names[i]) != 0) {
+            free(hosts.names);
             return -ENOMEM;
         }
     }
@@ -277,17 +261,18 @@ void http_publish_event(struct http *http, struct event *event)
 
 int http_allow_hosts(struct http *http, const char *const *names, size_t count)
 {
-    struct hosts hosts, replaced;
+    struct access_hosts hosts, replaced;
     struct mail *mail;
-    int status = hosts_copy(&hosts, names, count);
+    int status = copy_hosts(&hosts, names, count);
 
     if (status < 0)
         return status;
     mail = lock_mail(http);
     replaced = mail->hosts;
     mail->hosts = hosts;
+    mail->has_hosts = true;
     unlock_mail(http);
-    hosts_done(&replaced);
+    free(replaced.names);
     return 0;
 }
 
@@ -319,23 +304,12 @@ static void mailbox_done(struct mailbox *mailbox)
 
     snapshot_unref(mail->snapshot);
     event_store_done(&mail->events);
-    hosts_done(&mail->hosts);
+    free(mail->hosts.names);
     for (size_t i = 0; i < mail->completion_count; i++)
         page_unref(mail->completions[i].page);
     if (mailbox->descriptor >= 0)
         close(mailbox->descriptor);
     pthread_mutex_destroy(&mailbox->mutex);
-}
-
-/* Takes over hosts: the names that every request from now on is held against. */
-static void take_hosts(struct http *http, struct hosts hosts)
-{
-    hosts_done(&http->hosts);
-    http->hosts = hosts;
-    for (size_t i = 0; i < http->listener_count; i++) {
-        http->listeners[i].rules.allow_hosts = (const char *const *)hosts.names;
-        http->listeners[i].rules.allow_host_count = hosts.count;
-    }
 }
 
 static void begin_stop(struct http *http)
@@ -372,8 +346,10 @@ static void on_wake(evutil_socket_t descriptor, short what, void *argument)
     mail = http->mailbox.mail;
     http->mailbox.mail = (struct mail){.events = {.newest_sequence = mail.events.newest_sequence}, .stop = mail.stop};
     pthread_mutex_unlock(&http->mailbox.mutex);
-    if (mail.hosts.names != NULL)
-        take_hosts(http, mail.hosts);
+    if (mail.has_hosts) {
+        free(http->hosts.names);
+        http->hosts = mail.hosts;
+    }
     if (mail.snapshot != NULL) {
         snapshot_unref(server->snapshot);
         server->snapshot = mail.snapshot;
@@ -400,8 +376,7 @@ static void add_listener(struct http *http, const struct listener *listener)
     own->http = http;
     own->socket = *listener;
     own->rules = (struct access_rules){
-        .allow_hosts = (const char *const *)http->hosts.names,
-        .allow_host_count = http->hosts.count,
+        .allowed = &http->hosts,
         .own_address = listener->literal[0] == '\0' ? NULL : own->socket.literal,
         .is_unix = listener->is_unix,
     };
@@ -439,7 +414,7 @@ static int open_passed(struct http *http, const struct http_passed *passed, char
 
 static int open_listeners(struct http *http, const struct http_options *options, char **ret_error)
 {
-    int status = hosts_copy(&http->hosts, options->allow_hosts, options->allow_host_count);
+    int status = copy_hosts(&http->hosts, options->allow_hosts, options->allow_host_count);
 
     for (size_t i = 0; status == 0 && i < options->passed_count; i++)
         status = open_passed(http, &options->passed[i], ret_error);
@@ -612,6 +587,6 @@ void http_free(struct http *http)
     snapshot_unref(server->snapshot);
     event_store_done(&server->events);
     mailbox_done(&http->mailbox);
-    hosts_done(&http->hosts);
+    free(http->hosts.names);
     free(http);
 }

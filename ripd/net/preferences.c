@@ -40,29 +40,17 @@ void event_id_format(uint64_t epoch, uint64_t sequence, char ret_text[EVENT_ID_B
     snprintf(ret_text, EVENT_ID_BYTES, "%016" PRIx64 "-%" PRIu64, epoch, sequence);
 }
 
-/* Digits of a base up to 16, in lower case, and nothing else. */
-static bool parse_digits(struct span text, unsigned base, size_t digits_max, uint64_t *ret_number)
-{
-    static const char digits[] = "0123456789abcdef";
-    uint64_t number = 0;
-
-    for (size_t i = 0; i < text.length; i++) {
-        const char *digit = memchr(digits, text.bytes[i], base);
-
-        if (digit == NULL)
-            return false;
-        number = number * base + (uint64_t)(digit - digits);
-    }
-    *ret_number = number;
-    return text.length != 0 && text.length <= digits_max;
-}
-
 struct last_event last_event_parse(const struct field *field)
 {
     struct last_event event = {.given = field->count != 0 && (field->count > 1 || field->value.length != 0)};
-    struct span rest = field->value, epoch;
+    char text[EVENT_ID_BYTES] = "", again[EVENT_ID_BYTES];
 
-    event.known = field->count == 1 && span_cut(&rest, '-', &epoch) && parse_digits(epoch, 16, 16, &event.epoch) &&
-                  parse_digits(rest, 10, 19, &event.sequence);
+    if (field->count != 1 || field->value.length >= sizeof(text))
+        return event;
+    memcpy(text, field->value.bytes, field->value.length);
+    if (sscanf(text, "%16" SCNx64 "-%20" SCNu64, &event.epoch, &event.sequence) != 2)
+        return event;
+    event_id_format(event.epoch, event.sequence, again);
+    event.known = strcmp(text, again) == 0; /* sscanf() also takes signs, blanks, capitals and what follows */
     return event;
 }

@@ -6,8 +6,9 @@
 #include "net/access.h"
 #include "support/test.h"
 
-static const char *const allowed[] = {"ops.example.com", "Prometheus."};
-static const struct access_rules loopback = {.allow_hosts = allowed, .allow_host_count = 2};
+static char names[] = "ops.example.com\0Prometheus.";
+static const struct access_hosts allowed = {names, sizeof(names)};
+static const struct access_rules loopback = {.allowed = &allowed};
 static const struct access_rules one_address = {.own_address = "192.168.1.5"};
 static const struct access_rules one_address6 = {.own_address = "2001:db8::5"};
 static const struct access_rules unix_socket = {.is_unix = true};

@@ -85,17 +85,18 @@ TEST(last_event)
         {"", 0, false, false, 0, 0},
         {"", 1, false, false, 0, 0},
         {"0123456789abcdef-42", 1, true, true, UINT64_C(0x0123456789abcdef), 42},
-        {"0-0", 1, true, true, 0, 0},
+        {"0000000000000000-0", 1, true, true, 0, 0},
+        {"0-0", 1, true, false, 0, 0},
         {"ffffffffffffffff-9999999999999999999", 1, true, true, UINT64_MAX, UINT64_C(9999999999999999999)},
         {"0123456789abcdef-42", 2, true, false, 0, 0}, /* which of the two? */
         {"42", 1, true, false, 0, 0},
-        {"-42", 1, true, false, 0, 0},
-        {"a-", 1, true, false, 0, 0},
-        {"a-4-2", 1, true, false, 0, 0},
-        {"A-42", 1, true, false, 0, 0},
-        {"a-4f", 1, true, false, 0, 0},
+        {"-000000000000042-42", 1, true, false, 0, 0},
+        {"000000000000000a-", 1, true, false, 0, 0},
+        {"000000000000000a-4-2", 1, true, false, 0, 0},
+        {"000000000000000A-42", 1, true, false, 0, 0},
+        {"000000000000000a-4f", 1, true, false, 0, 0},
         {"00123456789abcdef-42", 1, true, false, 0, 0},
-        {"a-10000000000000000000", 1, true, false, 0, 0},
+        {"000000000000000a-20000000000000000000", 1, true, false, 0, 0},
     };
     char text[EVENT_ID_BYTES];
 
