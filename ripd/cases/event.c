@@ -84,8 +84,7 @@ bool query_matches_event(const struct query_filter *filter, const struct event *
 
     return query_selects_ring(filter, event->ring) && event->at_wall_ns >= query->since_wall_ns &&
            (query->pid == 0 || query->pid == event->pid) &&
-           query_selects_origin(filter, event->unit, event->container) &&
-           (!query->has_cause || (query->cause == event->cause) != query->cause_excluded) &&
-           (query->kinds == 0 || (query->kinds & 1u << event->kind) != 0) && event->duration_ns >= query->min_ns &&
+           query_selects_origin(filter, event->unit, event->container) && query_has(query->causes, event->cause) &&
+           query_has(query->kinds, event->kind) && event->duration_ns >= query->min_ns &&
            (query->name[0] == '\0' || glob_matches(&filter->name, event->name, event->name_bytes));
 }

@@ -21,8 +21,7 @@ void query_init(struct query *query)
 
 bool query_matches_verdict(const struct query *query, const struct sighting *sighting)
 {
-    return (!query->has_state || sighting->state == query->state) &&
-           (!query->has_cause || (sighting->cause == query->cause) != query->cause_excluded) &&
+    return query_has(query->states, sighting->state) && query_has(query->causes, sighting->cause) &&
            sighting->frozen_for_ns >= query->min_ns;
 }
 
@@ -306,8 +305,7 @@ static struct page *root_stalls(const struct query_filter *filter, struct snapsh
 
     if (!page)
         return NULL;
-    page->roots = filter->query->group == QUERY_GROUP_ROOT ? roots_of(snapshot, is_wanted, filter)
-                                                           : roots_of_incidents(snapshot, is_wanted, filter);
+    page->roots = roots_of(snapshot, filter->query->group == QUERY_GROUP_INCIDENT, is_wanted, filter);
     if (!page->roots) {
         page_unref(page);
         return NULL;

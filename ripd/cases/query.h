@@ -45,12 +45,9 @@ struct query {
     char unit[QUERY_PATTERN_BYTES];      /* glob over the unit of its process; "" = any */
     char container[QUERY_PATTERN_BYTES]; /* the same of its container */
     uint32_t pid;                        /* 0 = any */
-    bool has_cause;
-    bool cause_excluded;
-    enum id_cause cause;
-    bool has_state;
-    enum id_state state;
-    uint32_t kinds; /* of events: bit 1 << kind; 0 = any */
+    uint32_t causes;                     /* sets: bit 1 << cause; 0 = any */
+    uint32_t states;
+    uint32_t kinds; /* of events */
     uint64_t min_ns;
     uint64_t since_wall_ns; /* of events: not before that; 0 = any */
     uint64_t since_ago_ns;  /* of events: as long before the answer; 0 = not given. See query_at() */
@@ -68,6 +65,12 @@ struct query {
 };
 
 void query_init(struct query *query);
+
+/* Whether a set of causes, states or kinds has a value. */
+static inline bool query_has(uint32_t set, unsigned value)
+{
+    return set == 0 || (set & 1u << value) != 0;
+}
 
 /* One that was asked for at that time: what it says relative to the time of its answer is absolute. */
 struct query query_at(const struct query *query, uint64_t now_wall_ns);

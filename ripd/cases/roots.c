@@ -2,7 +2,6 @@
 /* roots.c - one place for each node, so that counting takes a step for each stall. Pure; see roots.h. */
 #include "cases/roots.h"
 
-#include <errno.h>
 #include <stdlib.h>
 
 #include "util/search.h"
@@ -72,51 +71,22 @@ static int compare_with_node(const void *wanted, const void *stall)
     return search_order_pair(node->ring, node->slot, item->ring, item->slot);
 }
 
-/* Which of the roots are stalls themselves. */
-static int find_stalled(struct roots *roots, const struct snapshot *snapshot)
+/* Which of the roots are stalls themselves. sorted: room for all stalls. */
+static void find_stalled(struct roots *roots, const struct snapshot *snapshot, const struct sighting **sorted)
 {
-    const struct sighting **stalls;
-
     if (roots->count == 0)
-        return 0;
-    stalls = malloc(snapshot->stall_count * sizeof(*stalls));
-    if (stalls == NULL)
-        return -ENOMEM;
+        return;
     for (size_t i = 0; i < snapshot->stall_count; i++)
-        stalls[i] = &snapshot->stalls[i];
-    qsort(stalls, snapshot->stall_count, sizeof(*stalls), compare_stalls);
+        sorted[i] = &snapshot->stalls[i];
+    qsort(sorted, snapshot->stall_count, sizeof(*sorted), compare_stalls);
     for (size_t i = 0; i < roots->count; i++) {
         const struct waits_node *node = &snapshot->waits->nodes[roots->groups[i].root];
         const struct sighting **found =
-            bsearch(node, stalls, snapshot->stall_count, sizeof(*stalls), compare_with_node);
+            bsearch(node, sorted, snapshot->stall_count, sizeof(*sorted), compare_with_node);
 
         if (node->kind == WAITS_ID && found != NULL && (*found)->item->generation == node->generation)
             roots->groups[i].stalled = *found;
     }
-    free(stalls);
-    return 0;
-}
-
-struct roots *roots_of(const struct snapshot *snapshot,
-                       bool (*wanted)(const void *context, const struct sighting *stall), const void *context)
-{
-    size_t node_count = snapshot->waits != NULL ? snapshot->waits->count : 0;
-    struct roots *roots = calloc(1, sizeof(*roots));
-
-    if (roots == NULL)
-        return NULL;
-    roots->groups = calloc(node_count + 1, sizeof(*roots->groups));
-    if (roots->groups != NULL) {
-        for (size_t i = 0; i < snapshot->stall_count; i++)
-            if (wanted(context, &snapshot->stalls[i]))
-                count_stall(roots, &snapshot->stalls[i]);
-        close_up(roots, node_count);
-    }
-    if (roots->groups == NULL || find_stalled(roots, snapshot) != 0) {
-        roots_free(roots);
-        return NULL;
-    }
-    return roots;
 }
 
 static uint64_t place_of(const struct item *item)
@@ -174,44 +144,51 @@ static size_t find_alone(const struct roots *roots, const struct sighting *first
     return alone_count;
 }
 
-static int add_alone(struct roots *roots, const struct sighting **stalls, size_t count)
+static void add_alone(struct roots *roots, const struct sighting **stalls, size_t count)
 {
-    struct root_group *groups = realloc(roots->groups, (roots->count + count + 1) * sizeof(*groups));
-
-    if (groups == NULL)
-        return -ENOMEM;
-    roots->groups = groups;
     roots->incident_count = roots->count + count;
     qsort(stalls, count, sizeof(*stalls), compare_alone);
     for (size_t i = 0; i < count; i++) {
         if (i == 0 || compare_alike(stalls[i - 1], stalls[i]) != 0)
-            groups[roots->count++] = (struct root_group){.root = WAITS_NONE};
-        add_to(&groups[roots->count - 1], stalls[i]);
+            roots->groups[roots->count++] = (struct root_group){.root = WAITS_NONE};
+        add_to(&roots->groups[roots->count - 1], stalls[i]);
         if (stalls[i]->cause == CAUSE_SLEEPING)
             roots->asleep_count++;
     }
-    return 0;
 }
 
-struct roots *roots_of_incidents(const struct snapshot *snapshot,
-                                 bool (*wanted)(const void *context, const struct sighting *stall), const void *context)
+/* stalls: those that are wanted, NULL for the others. */
+static void add_incidents(struct roots *roots, const struct snapshot *snapshot, const struct sighting **stalls)
 {
-    struct roots *roots = roots_of(snapshot, wanted, context);
-    const struct sighting **stalls = malloc((snapshot->stall_count + 1) * sizeof(*stalls));
-    int status = -ENOMEM;
+    for (size_t i = 0; i < roots->count; i++)
+        count_root(&roots->groups[i], snapshot->waits);
+    add_alone(roots, stalls, find_alone(roots, snapshot->stalls, stalls, snapshot->stall_count));
+    qsort(roots->groups, roots->count, sizeof(*roots->groups), compare_incidents);
+}
 
-    if (roots != NULL && stalls != NULL) {
-        for (size_t i = 0; i < snapshot->stall_count; i++)
-            stalls[i] = wanted(context, &snapshot->stalls[i]) ? &snapshot->stalls[i] : NULL;
-        for (size_t i = 0; i < roots->count; i++)
-            count_root(&roots->groups[i], snapshot->waits);
-        status = add_alone(roots, stalls, find_alone(roots, snapshot->stalls, stalls, snapshot->stall_count));
-    }
-    free(stalls);
-    if (status != 0) {
+struct roots *roots_of(const struct snapshot *snapshot, bool incidents,
+                       bool (*wanted)(const void *context, const struct sighting *stall), const void *context)
+{
+    const size_t node_count = snapshot->waits != NULL ? snapshot->waits->count : 0;
+    const struct sighting **stalls = calloc(snapshot->stall_count + 1, sizeof(*stalls));
+    struct roots *roots = calloc(1, sizeof(*roots));
+
+    if (roots != NULL)
+        roots->groups = calloc(node_count + snapshot->stall_count + 1, sizeof(*roots->groups));
+    if (stalls == NULL || roots == NULL || roots->groups == NULL) {
+        free(stalls);
         roots_free(roots);
         return NULL;
     }
-    qsort(roots->groups, roots->count, sizeof(*roots->groups), compare_incidents);
+    for (size_t i = 0; i < snapshot->stall_count; i++)
+        if (wanted(context, &snapshot->stalls[i]))
+            count_stall(roots, &snapshot->stalls[i]);
+    close_up(roots, node_count);
+    find_stalled(roots, snapshot, stalls);
+    for (size_t i = 0; incidents && i < snapshot->stall_count; i++)
+        stalls[i] = wanted(context, &snapshot->stalls[i]) ? &snapshot->stalls[i] : NULL;
+    if (incidents)
+        add_incidents(roots, snapshot, stalls);
+    free(stalls);
     return roots;
 }

@@ -35,13 +35,12 @@ struct roots {
     uint64_t asleep_count; /* incidents that are one id, which sleeps for as long as it asked to */
 };
 
-/* All groups of the stalls for which wanted is true; NULL: no memory. */
-struct roots *roots_of(const struct snapshot *snapshot,
+/*
+ * All groups of the stalls for which wanted is true; NULL: no memory. With incidents also the stalls that are in none
+ * of those groups, and a root that is a stall is counted too.
+ */
+struct roots *roots_of(const struct snapshot *snapshot, bool incidents,
                        bool (*wanted)(const void *context, const struct sighting *stall), const void *context);
-/* The same, with the stalls that are in none of those groups: all incidents. A root that is a stall is counted too. */
-struct roots *roots_of_incidents(const struct snapshot *snapshot,
-                                 bool (*wanted)(const void *context, const struct sighting *stall),
-                                 const void *context);
 void roots_free(struct roots *roots);
 
 #endif

@@ -228,10 +228,8 @@ json_t *local_answer(const struct local *local, const char *target, char error[L
                  strcmp(fault.parameter, "min_ms") == 0 ? "min" : fault.parameter); /* as the flag is called */
         return NULL;
     }
-    if (endpoint->kind == DOCUMENT_STALLS) {
-        query.has_state = true;
-        query.state = ID_STALLED;
-    }
+    if (endpoint->kind == DOCUMENT_STALLS)
+        query.states = 1u << ID_STALLED;
     document = make_document(local, &query, endpoint->kind);
     if (document == NULL)
         snprintf(error, LOCAL_ERROR_BYTES, "out of memory");

@@ -169,22 +169,23 @@ static int parse_after(struct query_parsing *parse, const char *value)
 
 #define X(name, text, meaning) " " text
 static const char known_kinds[] = EVENT_KIND_TABLE(X);
-#undef X
-
-static int parse_kind(struct query_parsing *parse, const char *value)
-{
-    int kind = event_kind_from_name(value);
-
-    if (kind < 0)
-        return refuse(parse, "is \"%.32s\"; expected one of%s", value, known_kinds);
-    parse->query.kinds = 1u << kind;
-    return 0;
-}
-
-#define X(name, text, meaning) " " text
 static const char known_causes[] = ID_CAUSE_TABLE(X) " " CAUSE_NONE_TEXT; /* the first is CAUSE_NONE: no text */
 static const char known_states[] = ID_STATE_TABLE(X);
 #undef X
+
+/* The set of the one word that the value is; number: of that word, or negative: none of words. */
+static int take_word(struct query_parsing *parse, const char *value, int number, const char *how, const char *words)
+{
+    if (number < 0)
+        return refuse(parse, "is \"%.32s\"; expected%s one of%s", value, how, words);
+    *(uint32_t *)member_of(parse) = 1u << number;
+    return 0;
+}
+
+static int parse_kind(struct query_parsing *parse, const char *value)
+{
+    return take_word(parse, value, event_kind_from_name(value), "", known_kinds);
+}
 
 /* An instant, or how long before the answer. */
 static int parse_since(struct query_parsing *parse, const char *value)
@@ -203,24 +204,16 @@ static int parse_cause(struct query_parsing *parse, const char *value)
 {
     const char *name = value[0] == '!' ? value + 1 : value;
     int cause = strcmp(name, CAUSE_NONE_TEXT) == 0 ? (int)CAUSE_NONE : id_cause_from_name(name);
+    int status = take_word(parse, value, name[0] != '\0' ? cause : -1, ", with or without '!',", known_causes + 1);
 
-    if (cause < 0 || name[0] == '\0')
-        return refuse(parse, "is \"%.32s\"; expected, with or without '!', one of%s", value, known_causes + 1);
-    parse->query.has_cause = true;
-    parse->query.cause_excluded = name != value;
-    parse->query.cause = (enum id_cause)cause;
-    return 0;
+    if (name != value)
+        parse->query.causes = ~parse->query.causes;
+    return status;
 }
 
 static int parse_state(struct query_parsing *parse, const char *value)
 {
-    int state = id_state_from_name(value);
-
-    if (state < 0)
-        return refuse(parse, "is \"%.32s\"; expected one of%s", value, known_states);
-    parse->query.has_state = true;
-    parse->query.state = (enum id_state)state;
-    return 0;
+    return take_word(parse, value, id_state_from_name(value), "", known_states);
 }
 
 static int parse_group(struct query_parsing *parse, const char *value)
@@ -265,7 +258,7 @@ const struct query_parameter query_parameters[] = {
     {"unit", PARAMETER_UNIT, parse_glob, "GLOB", "of processes of such a unit of systemd", IN(unit), 0, 0},
     {"container", PARAMETER_CONTAINER, parse_glob, "GLOB", "of processes in such a container", IN(container), 0, 0},
     {"cause", PARAMETER_CAUSE, parse_cause, "CAUSE", "with this cause, or with ! before it any other; null is one too",
-     0, 0, 0},
+     IN(causes), 0, 0},
     {"min_ms", PARAMETER_MIN_MS, parse_min_ms, "NUMBER", "frozen for, or for an event lasting, that long or longer",
      IN(min_ns), 0, MIN_MS_MAX},
     {"limit", PARAMETER_LIMIT, parse_32, "NUMBER", "at most so many, from 1 to 10000; 100 if it is not given",
@@ -276,7 +269,7 @@ const struct query_parameter query_parameters[] = {
      "with so many breadcrumbs each, from 0 to 32; if it is not given 4 in /stalls, none in /threads, all for one id",
      IN(trail_count), 0, QUERY_TRAIL_MAX},
     {"after", PARAMETER_AFTER, parse_after, "CURSOR", "what follows an earlier answer; its \"next\"", 0, 0, 0},
-    {"state", PARAMETER_STATE, parse_state, "STATE", "in this state", 0, 0, 0},
+    {"state", PARAMETER_STATE, parse_state, "STATE", "in this state", IN(states), 0, 0},
     {"group", PARAMETER_GROUP, parse_group, "location", "in /threads counted by location instead of listed", 0, 0, 0},
     {"group", PARAMETER_GROUP_STALLS, parse_group, "WAY",
      "in /stalls counted by location, by root: who holds them up, or by incident: the same with those that nobody "
@@ -284,7 +277,7 @@ const struct query_parameter query_parameters[] = {
      0, 0, 0},
     {"incident", PARAMETER_INCIDENT, parse_incident, "RING/ID", "of the incident that this id is in", IN(incident_id),
      0, UINT32_MAX},
-    {"kind", PARAMETER_KIND, parse_kind, "KIND", "events of this kind", 0, 0, 0},
+    {"kind", PARAMETER_KIND, parse_kind, "KIND", "events of this kind", IN(kinds), 0, 0},
     {"since", PARAMETER_SINCE, parse_since, "TIME",
      "events from then on: 2026-11-20T09:41:07Z, or 10m for those of the last ten minutes", 0, 0, 0},
     {"after", PARAMETER_AFTER_EVENT, parse_64, "NUMBER", "in /events those older than that one; an earlier \"next\"",

@@ -33,7 +33,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size_bytes)
         require(memchr(query.ring, 0, sizeof(query.ring)) != NULL && memchr(query.name, 0, sizeof(query.name)) != NULL);
         require(memchr(query.unit, 0, sizeof(query.unit)) != NULL);
         require(memchr(query.container, 0, sizeof(query.container)) != NULL);
-        require((unsigned)query.cause < CAUSE_COUNT && (unsigned)query.state < ID_STATE_COUNT);
+        require(query.states < 1u << ID_STATE_COUNT && query.kinds < 1u << EVENT_KIND_COUNT);
     } else {
         require(memchr(error.parameter, 0, sizeof(error.parameter)) != NULL && error.detail[0] != '\0' &&
                 memchr(error.detail, 0, sizeof(error.detail)) != NULL);

@@ -58,10 +58,10 @@ TEST(query)
     SHOWS((query.since_ago_ns = 1000, query = query_at(&query, event->at_wall_ns + 1001)), false);
     SHOWS(query.pid = 4690, true);
     SHOWS(query.pid = 4691, false);
-    SHOWS((query.has_cause = true, query.cause = CAUSE_BLOCKED), true);
-    SHOWS((query.has_cause = true, query.cause = CAUSE_NONE), false);
-    SHOWS((query.has_cause = query.cause_excluded = true, query.cause = CAUSE_BLOCKED), false);
-    SHOWS((query.has_cause = query.cause_excluded = true, query.cause = CAUSE_SLEEPING), true);
+    SHOWS(query.causes = 1u << CAUSE_BLOCKED, true);
+    SHOWS(query.causes = 1u << CAUSE_NONE, false);
+    SHOWS(query.causes = ~(1u << CAUSE_BLOCKED), false);
+    SHOWS(query.causes = ~(1u << CAUSE_SLEEPING), true);
     free(event->unit);
     event->unit = strdup("checkout@80.service");
     SHOWS(strcpy(query.unit, "checkout@*.service"), true);

@@ -125,23 +125,20 @@ TEST(states_and_causes)
     struct query query;
 
     query_init(&query);
-    query.has_state = true;
-    query.state = ID_STALLED;
+    query.states = 1u << ID_STALLED;
     assert_true(matches(&query, &sighting));
-    query.state = ID_RUNNING;
+    query.states = 1u << ID_RUNNING;
     assert_false(matches(&query, &sighting));
 
     query_init(&query);
-    query.cause = CAUSE_PARKED; /* counts only with has_cause */
-    assert_true(matches(&query, &sighting));
-    query.has_cause = true;
+    query.causes = 1u << CAUSE_PARKED;
     assert_false(matches(&query, &sighting));
-    query.cause_excluded = true;
+    query.causes = ~query.causes;
     assert_true(matches(&query, &sighting));
-    query.cause = CAUSE_BLOCKED;
+    query.causes = 1u << CAUSE_BLOCKED;
+    assert_true(matches(&query, &sighting));
+    query.causes = ~query.causes;
     assert_false(matches(&query, &sighting));
-    query.cause_excluded = false;
-    assert_true(matches(&query, &sighting));
     sighting_done(&sighting);
 }
 
@@ -301,8 +298,7 @@ TEST(counts_are_of_what_is_selected)
     snapshot->counts[ID_STALLED] = 8;
     query_init(&query);
     query.list = QUERY_LIST_STALLS;
-    query.has_cause = true;
-    query.cause = CAUSE_SPINNING;
+    query.causes = 1u << CAUSE_SPINNING;
     page = query_stalls(&query, snapshot);
     assert_int_equal(page->total, 0);
     assert_int_equal(page->counts[ID_IDLE], 33);

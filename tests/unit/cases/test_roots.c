@@ -79,7 +79,7 @@ static bool all(const void *context, const struct sighting *stall)
 TEST(groups)
 {
     struct snapshot *snapshot = sample();
-    struct roots *roots = roots_of(snapshot, all, NULL);
+    struct roots *roots = roots_of(snapshot, false, all, NULL);
 
     assert_non_null(roots);
     assert_int_equal(roots->count, 3);
@@ -185,7 +185,7 @@ TEST(incidents)
     snapshot->stalls[7].waits = snapshot->stalls[8].waits = NULL; /* 7 and 8 wait for nobody now */
     snapshot->stalls[7].cause = snapshot->stalls[9].cause = CAUSE_BLOCKED;
     snapshot->stalls[8].cause = CAUSE_SLEEPING;
-    roots = roots_of_incidents(snapshot, all, NULL);
+    roots = roots_of(snapshot, true, all, NULL);
     assert_non_null(roots);
     assert_int_equal(roots->incident_count, 5);
     assert_int_equal(roots->asleep_count, 1);

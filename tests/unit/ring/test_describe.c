@@ -240,10 +240,9 @@ TEST(conditions, set_up, tear_down)
     strcpy(query.ring, "c");
     assert_int_equal(total_of(world, &query), 0);
     query_init(&query);
-    query.has_state = true;
-    query.state = ID_IDLE;
+    query.states = 1u << ID_IDLE;
     assert_int_equal(total_of(world, &query), 15);
-    query.state = ID_STALLED;
+    query.states = 1u << ID_STALLED;
     assert_int_equal(total_of(world, &query), 0);
     query_init(&query);
     strcpy(query.name, "o*");
@@ -261,10 +260,9 @@ TEST(conditions, set_up, tear_down)
     query.min_ns = 1;
     assert_int_equal(total_of(world, &query), 0);
     query_init(&query);
-    query.has_cause = true;
-    query.cause = CAUSE_BLOCKED;
+    query.causes = 1u << CAUSE_BLOCKED;
     assert_int_equal(total_of(world, &query), 0);
-    query.cause_excluded = true;
+    query.causes = ~query.causes;
     assert_int_equal(total_of(world, &query), 150);
 }
 
@@ -283,8 +281,7 @@ TEST(counts, set_up, tear_down)
     struct query query;
 
     query_init(&query);
-    query.has_state = true;
-    query.state = ID_STALLED;
+    query.states = 1u << ID_STALLED;
     assert_counts(page_of(world, &query), 135, 15);
     strcpy(query.ring, "[b]");
     assert_counts(page_of(world, &query), 45, 5);
@@ -354,8 +351,7 @@ TEST(frozen_values, set_up, tear_down)
     assert_int_equal(count, 135);
     detector_end(world->detector, &update);
     query_init(&query);
-    query.has_state = true;
-    query.state = ID_STALLED;
+    query.states = 1u << ID_STALLED;
     query.min_ns = 5 * second_ns;
     page = page_of(world, &query);
     assert_int_equal(page->total, 135);
@@ -375,8 +371,7 @@ TEST(idle_since, set_up, tear_down)
     for (int i = 0; i < 3; i++)
         scan_and_settle(world);
     query_init(&query);
-    query.has_state = true;
-    query.state = ID_IDLE;
+    query.states = 1u << ID_IDLE;
     query.min_ns = 3 * second_ns;
     page = page_of(world, &query);
     assert_int_equal(page->total, 15);

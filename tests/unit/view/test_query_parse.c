@@ -41,7 +41,7 @@ TEST(nothing)
     accept_query("", &query);
     accept_query("&&", &query);
     assert_int_equal(query.limit, 100);
-    assert_false(query.has_trail || query.has_cause || query.has_state || query.after.present || query.one);
+    assert_false(query.has_trail || query.causes || query.states || query.after.present || query.one);
 }
 
 TEST(everything)
@@ -56,14 +56,12 @@ TEST(everything)
     assert_string_equal(query.name, "work*+ %");
     assert_string_equal(query.unit, "*.service");
     assert_string_equal(query.container, "web1");
-    assert_true(query.has_cause && query.cause_excluded);
-    assert_int_equal(query.cause, CAUSE_SLEEPING);
+    assert_int_equal(query.causes, ~(1u << CAUSE_SLEEPING));
     assert_int_equal(query.min_ns, 250000000);
     assert_int_equal(query.limit, 10000);
     assert_true(query.has_trail);
     assert_int_equal(query.trail_count, 0);
-    assert_true(query.has_state);
-    assert_int_equal(query.state, ID_IDLE);
+    assert_int_equal(query.states, 1u << ID_IDLE);
     assert_true(query.after.present);
     assert_int_equal(query.after.frozen_since_ns, 1000);
     assert_int_equal(query.after.ring, 1);
@@ -131,14 +129,12 @@ TEST(causes)
 
         snprintf(text, sizeof(text), "cause=%s", id_cause_name((enum id_cause)cause));
         accept_query(text, &query);
-        assert_true(query.has_cause && !query.cause_excluded);
-        assert_int_equal(query.cause, cause);
+        assert_int_equal(query.causes, 1u << cause);
     }
     accept_query("cause=null", &query);
-    assert_true(query.has_cause);
-    assert_int_equal(query.cause, CAUSE_NONE);
+    assert_int_equal(query.causes, 1u << CAUSE_NONE);
     accept_query("cause=!unknown", &query);
-    assert_true(query.cause_excluded);
+    assert_int_equal(query.causes, ~(1u << CAUSE_UNKNOWN));
 }
 
 TEST(refused)
