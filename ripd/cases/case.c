@@ -18,8 +18,6 @@ struct cases {
     struct stall_case **items;
     size_t count;
     size_t capacity;
-    struct stall_case **spare; /* the array that the next merge fills */
-    size_t spare_capacity;
     struct case_report *reports;
     size_t report_capacity;
     uint64_t last_episode;
@@ -67,7 +65,6 @@ void cases_free(struct cases *cases)
     for (size_t i = 0; i < cases->count; i++)
         case_free(cases, cases->items[i]);
     free(cases->items);
-    free(cases->spare);
     free(cases->reports);
     free(cases);
 }
@@ -179,23 +176,24 @@ static bool case_is_over(const struct stall_case *stall)
 }
 
 /* Takes over, or frees, a case that has no suspect on this scan. */
-static void keep_without_suspect(struct cases *cases, struct stall_case *stall, size_t *kept)
+static void keep_without_suspect(struct cases *cases, struct stall_case *stall, struct stall_case **items,
+                                 size_t *count)
 {
     stall->is_suspect = false;
     if (case_is_over(stall))
         case_free(cases, stall);
     else
-        cases->spare[(*kept)++] = stall;
+        items[(*count)++] = stall;
 }
 
 int cases_begin(struct cases *cases, const struct detector_suspect *suspects, size_t count,
                 uint32_t (*user_of)(void *context, uint32_t ring), void *context)
 {
-    size_t kept = 0, at = 0, of_ring_count = 0;
+    size_t kept = 0, at = 0, of_ring_count = 0, capacity = 0;
+    struct stall_case **items = NULL;
     uint32_t ring = 0, user = 0;
-    struct stall_case **items;
 
-    if (!ARRAY_RESERVE(cases->spare, cases->spare_capacity, cases->count + count)) {
+    if (!ARRAY_RESERVE(items, capacity, cases->count + count)) {
         for (size_t i = 0; i < cases->count; i++) {
             cases->items[i]->is_suspect = false;
             cases->items[i]->evidence = (struct evidence){0};
@@ -212,7 +210,7 @@ int cases_begin(struct cases *cases, const struct detector_suspect *suspects, si
             of_ring_count = 0;
         }
         while (at < cases->count && compare_keys(key_of(cases->items[at]), key) < 0)
-            keep_without_suspect(cases, cases->items[at++], &kept);
+            keep_without_suspect(cases, cases->items[at++], items, &kept);
         if (at < cases->count && compare_keys(key_of(cases->items[at]), key) == 0) {
             stall = cases->items[at++];
         } else if (suspects[i].unread) {
@@ -226,19 +224,15 @@ int cases_begin(struct cases *cases, const struct detector_suspect *suspects, si
             continue;
         of_ring_count++;
         case_renew(stall, &suspects[i]);
-        cases->spare[kept++] = stall;
+        items[kept++] = stall;
     }
     while (at < cases->count)
-        keep_without_suspect(cases, cases->items[at++], &kept);
-    items = cases->items;
-    cases->items = cases->spare;
-    cases->spare = items;
-    at = cases->capacity;
-    cases->capacity = cases->spare_capacity;
-    cases->spare_capacity = at;
+        keep_without_suspect(cases, cases->items[at++], items, &kept);
+    free(cases->items);
+    cases->items = items;
     cases->count = kept;
+    cases->capacity = capacity;
     ARRAY_TRIM(cases->items, cases->capacity, kept);
-    ARRAY_TRIM(cases->spare, cases->spare_capacity, kept);
     return 0;
 }
 

@@ -53,11 +53,11 @@ struct connection {
     size_t head_bytes;           /* of it; 0 = none is being answered */
     struct evbuffer *output;
     bool keep_alive;
-    bool ended;                      /* the client sends no more; it may still be reading */
-    bool entered;                    /* a callback is at work: freed at its end */
-    struct stream *stream;           /* NULL unless STREAMING */
-    struct pending_query *query;     /* NULL unless WAITING */
-    struct connection *next_waiting; /* for the same query */
+    bool ended;                     /* the client sends no more; it may still be reading */
+    bool entered;                   /* a callback is at work: freed at its end */
+    struct stream *stream;          /* NULL unless STREAMING */
+    struct pending_query *query;    /* NULL unless WAITING */
+    LIST_ENTRY(connection) waiting; /* for the same query */
 };
 
 /* One answer: text, and behind it a list, if there is one. */

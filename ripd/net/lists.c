@@ -5,15 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct kept {
-    struct list *list; /* NULL = free */
-    uint64_t last_used;
-};
-
 struct lists {
-    struct kept kept[LISTS_KEPT_MAX];
+    struct list *kept[LISTS_KEPT_MAX]; /* the one that was used last comes first */
+    size_t count;
     uint64_t instance;
-    uint64_t uses;
     size_t bytes;
 };
 
@@ -62,54 +57,40 @@ void list_tag(const struct lists *lists, struct span key, uint64_t version, char
     etag_format(lists->instance, version, hash, ret_tag);
 }
 
-static void drop(struct kept *kept)
+/* Puts a list first; those before that place move up. */
+static struct list *put_first(struct lists *lists, struct list *list, size_t place)
 {
-    list_unref(kept->list);
-    kept->list = NULL;
+    memmove(&lists->kept[1], &lists->kept[0], place * sizeof(lists->kept[0]));
+    return lists->kept[0] = list;
 }
 
 struct list *lists_find(struct lists *lists, struct span key, uint64_t sequence, uint64_t version)
 {
-    for (size_t i = 0; i < LISTS_KEPT_MAX; i++) {
-        struct list *list = lists->kept[i].list;
+    for (size_t i = 0; i < lists->count; i++) {
+        struct list *list = lists->kept[i];
 
-        if (list == NULL || list->document.sequence != sequence || list->version != version ||
-            list->key_length != key.length || memcmp(list->key, key.bytes, key.length) != 0)
-            continue;
-        lists->kept[i].last_used = ++lists->uses;
-        return list;
+        if (list->document.sequence == sequence && list->version == version && list->key_length == key.length &&
+            memcmp(list->key, key.bytes, key.length) == 0)
+            return put_first(lists, list, i);
     }
     return NULL;
 }
 
-/* A free place for a list that long: drops the least recently used ones while there is none, or too many bytes. */
-static struct kept *make_room(struct lists *lists, size_t length)
+/* Drops the least recently used ones while one that long has no place, or all are too many bytes. */
+static void make_room(struct lists *lists, size_t length)
 {
-    for (;;) {
-        struct kept *room = NULL, *oldest = NULL;
-        size_t bytes = length;
+    size_t kept = 0;
 
-        for (size_t i = 0; i < LISTS_KEPT_MAX; i++) {
-            struct kept *kept = &lists->kept[i];
-
-            if (kept->list == NULL) {
-                room = kept;
-                continue;
-            }
-            bytes += kept->list->document.body_bytes;
-            if (oldest == NULL || kept->last_used < oldest->last_used)
-                oldest = kept;
-        }
-        if (room != NULL && (bytes <= LISTS_KEPT_BYTES_MAX || oldest == NULL))
-            return room;
-        drop(oldest);
-    }
+    while (kept < lists->count && kept < LISTS_KEPT_MAX - 1 &&
+           (length += lists->kept[kept]->document.body_bytes) <= LISTS_KEPT_BYTES_MAX)
+        kept++;
+    while (lists->count > kept)
+        list_unref(lists->kept[--lists->count]);
 }
 
 struct list *lists_add(struct lists *lists, struct span key, uint64_t version, const struct document *document)
 {
     struct list *list = malloc(sizeof(*list) + key.length);
-    struct kept *kept;
 
     if (list == NULL) {
         free(document->body);
@@ -125,15 +106,19 @@ struct list *lists_add(struct lists *lists, struct span key, uint64_t version, c
     memcpy(list->key, key.bytes, key.length);
     list_tag(lists, key, version, list->tag);
     lists->bytes += document->body_bytes;
-    kept = make_room(lists, document->body_bytes);
-    kept->list = list;
-    kept->last_used = ++lists->uses;
-    return list;
+    make_room(lists, document->body_bytes);
+    return put_first(lists, list, lists->count++);
 }
 
 void lists_forget_before(struct lists *lists, uint64_t sequence)
 {
-    for (size_t i = 0; i < LISTS_KEPT_MAX; i++)
-        if (lists->kept[i].list != NULL && lists->kept[i].list->document.sequence < sequence)
-            drop(&lists->kept[i]);
+    size_t kept = 0;
+
+    for (size_t i = 0; i < lists->count; i++) {
+        if (lists->kept[i]->document.sequence < sequence)
+            list_unref(lists->kept[i]);
+        else
+            lists->kept[kept++] = lists->kept[i];
+    }
+    lists->count = kept;
 }

@@ -22,7 +22,7 @@
 enum pending_state { PENDING_QUEUED, PENDING_ASKED, PENDING_READY };
 
 struct pending_query {
-    struct pending_query *next;
+    TAILQ_ENTRY(pending_query) entry;
     enum pending_state state;
     uint64_t ticket;
     uint64_t since_ns;
@@ -30,22 +30,22 @@ struct pending_query {
     struct query query;
     struct page *page;            /* when READY */
     struct document_build *build; /* its list; NULL = not begun */
-    struct connection *waiting;   /* linked by next_waiting */
-    bool closed;                  /* it is being answered, or was given up: nobody can join */
+    LIST_HEAD(, connection) waiting;
+    bool closed; /* it is being answered, or was given up: nobody can join */
     size_t key_length;
     char key[];
 };
 
 struct pending_queries {
     struct server *server;
-    struct pending_query *oldest;
+    TAILQ_HEAD(, pending_query) all; /* the oldest first */
     uint64_t last_ticket;
     struct event *build_event;
 };
 
 bool pending_is_empty(const struct pending_queries *queries)
 {
-    return queries->oldest == NULL;
+    return TAILQ_EMPTY(&queries->all);
 }
 
 static void build_soon(struct pending_queries *queries)
@@ -57,11 +57,7 @@ static void build_soon(struct pending_queries *queries)
 
 static void remove_query(struct pending_queries *queries, struct pending_query *query)
 {
-    struct pending_query **link = &queries->oldest;
-
-    while (*link != query)
-        link = &(*link)->next;
-    *link = query->next;
+    TAILQ_REMOVE(&queries->all, query, entry);
     document_build_free(query->build);
     page_unref(query->page);
     free(query);
@@ -73,7 +69,7 @@ static void answer_all(struct pending_query *query, struct list *list, const cha
     struct connection *connection;
 
     query->closed = true;
-    while ((connection = query->waiting) != NULL) {
+    while ((connection = LIST_FIRST(&query->waiting)) != NULL) {
         pending_leave(connection);
         connection_enter(connection);
         if (list != NULL)
@@ -99,17 +95,18 @@ static bool is_local(const struct pending_query *query)
 static void ask_next(struct pending_queries *queries)
 {
     struct server *server = queries->server;
-    struct pending_query *next;
+    struct pending_query *query, *next;
     size_t at_work[2] = {0}; /* of the scanner, and local */
 
-    for (struct pending_query *query = queries->oldest; query != NULL; query = next) {
-        next = query->next;
-        if (query->waiting == NULL && query->state != PENDING_ASKED && !query->closed)
+    for (query = TAILQ_FIRST(&queries->all); query != NULL; query = next) {
+        next = TAILQ_NEXT(query, entry);
+        if (LIST_EMPTY(&query->waiting) && query->state != PENDING_ASKED && !query->closed)
             remove_query(queries, query);
         else
             at_work[is_local(query)] += query->state != PENDING_QUEUED;
     }
-    for (struct pending_query *query = queries->oldest; query != NULL; query = query->next) {
+    TAILQ_FOREACH(query, &queries->all, entry)
+    {
         if (query->state != PENDING_QUEUED || at_work[is_local(query)] >= HTTP_QUERIES_AT_WORK_MAX)
             continue;
         if (is_local(query)) {
@@ -145,9 +142,10 @@ static bool is_long(const struct page *page)
 /* The list that is built now: a short one, else the one that was begun, else the oldest. NULL: none is READY. */
 static struct pending_query *next_to_build(const struct pending_queries *queries)
 {
-    struct pending_query *chosen = NULL;
+    struct pending_query *chosen = NULL, *query;
 
-    for (struct pending_query *query = queries->oldest; query != NULL; query = query->next) {
+    TAILQ_FOREACH(query, &queries->all, entry)
+    {
         if (query->state != PENDING_READY)
             continue;
         if (!is_long(query->page))
@@ -190,6 +188,7 @@ struct pending_queries *pending_new(struct server *server)
     if (queries == NULL)
         return NULL;
     queries->server = server;
+    TAILQ_INIT(&queries->all);
     queries->build_event = evtimer_new(server->base, on_build, queries);
     if (queries->build_event != NULL)
         return queries;
@@ -199,8 +198,8 @@ struct pending_queries *pending_new(struct server *server)
 
 void pending_abandon(struct pending_queries *queries)
 {
-    while (queries->oldest != NULL)
-        give_up(queries, queries->oldest, "The daemon is stopping.");
+    while (!TAILQ_EMPTY(&queries->all))
+        give_up(queries, TAILQ_FIRST(&queries->all), "The daemon is stopping.");
     event_del(queries->build_event);
 }
 
@@ -217,12 +216,15 @@ void pending_free(struct pending_queries *queries)
 static struct pending_query *find_or_add(struct pending_queries *queries, struct span key, enum document_kind kind,
                                          const struct query *asked)
 {
-    struct pending_query **link = &queries->oldest, *query;
+    struct pending_query *query;
     size_t count = 0; /* of the scanner */
 
-    for (; (query = *link) != NULL; link = &query->next, count += !is_local(query))
+    TAILQ_FOREACH(query, &queries->all, entry)
+    {
         if (!query->closed && query->key_length == key.length && memcmp(query->key, key.bytes, key.length) == 0)
             return query;
+        count += !is_local(query);
+    }
     if ((count >= HTTP_QUERIES_MAX && !query_is_local(asked)) ||
         (query = calloc(1, sizeof(*query) + key.length)) == NULL)
         return NULL;
@@ -232,7 +234,7 @@ static struct pending_query *find_or_add(struct pending_queries *queries, struct
     query->query = *asked;
     query->key_length = key.length;
     memcpy(query->key, key.bytes, key.length);
-    *link = query;
+    TAILQ_INSERT_TAIL(&queries->all, query, entry);
     return query;
 }
 
@@ -250,37 +252,31 @@ void pending_join(struct connection *connection, enum document_kind kind, const 
     }
     connection_wait(connection);
     connection->query = query;
-    connection->next_waiting = query->waiting;
-    query->waiting = connection;
+    LIST_INSERT_HEAD(&query->waiting, connection, waiting);
     ask_next(queries);
 }
 
 void pending_leave(struct connection *connection)
 {
-    struct connection **link;
-
-    if (connection->query == NULL)
-        return;
-    link = &connection->query->waiting;
-    while (*link != connection)
-        link = &(*link)->next_waiting;
-    *link = connection->next_waiting;
+    if (connection->query != NULL)
+        LIST_REMOVE(connection, waiting);
     connection->query = NULL;
 }
 
 void pending_complete(struct pending_queries *queries, uint64_t ticket, struct page *page)
 {
-    struct pending_query *query = queries->oldest;
+    struct pending_query *query;
 
-    while (query != NULL && (query->ticket != ticket || query->state != PENDING_ASKED))
-        query = query->next;
+    TAILQ_FOREACH(query, &queries->all, entry)
+    if (query->ticket == ticket && query->state == PENDING_ASKED)
+        break;
     if (query == NULL)
         return;
     query->state = PENDING_READY;
     query->page = page == NULL ? NULL : page_ref(page);
     if (page == NULL)
         give_up(queries, query, "The scanner could not answer.");
-    else if (query->waiting == NULL)
+    else if (LIST_EMPTY(&query->waiting))
         remove_query(queries, query);
     else
         build_soon(queries);
@@ -289,11 +285,12 @@ void pending_complete(struct pending_queries *queries, uint64_t ticket, struct p
 
 static struct pending_query *first_expired(const struct pending_queries *queries, uint64_t now_mono_ns)
 {
-    struct pending_query *query = queries->oldest;
+    struct pending_query *query;
 
-    while (query != NULL && (query->build != NULL || query->waiting == NULL ||
-                             now_mono_ns < query->since_ns + queries->server->limits.wait_ns))
-        query = query->next;
+    TAILQ_FOREACH(query, &queries->all, entry)
+    if (query->build == NULL && !LIST_EMPTY(&query->waiting) &&
+        now_mono_ns >= query->since_ns + queries->server->limits.wait_ns)
+        break;
     return query;
 }
 
