@@ -23,33 +23,32 @@ void wait_chain_unref(struct wait_chain *chain)
 {
     if (!reference_drop(chain))
         return;
-    for (size_t i = 0; i < chain->count; i++)
-        free((char *)(uintptr_t)chain->members[i].ring_name);
+    for (size_t i = 0; i < chain->chain.count; i++)
+        free((char *)(uintptr_t)chain->nodes[i].ring_name);
     free(chain);
 }
 
 /* NULL: no memory, or nobody is known. */
 static struct wait_chain *copy_chain(const struct waits *waits, uint32_t node)
 {
-    uint32_t members[WAITS_CHAIN_MAX];
-    uint32_t left_out = 0, before = node;
-    size_t count = waits_chain(waits, node, members, &left_out);
-    struct wait_chain *chain = count != 0 ? calloc(1, sizeof(*chain) + count * sizeof(chain->members[0])) : NULL;
+    struct wait_chain *copy;
+    struct waits_chain chain;
 
-    if (chain == NULL)
+    waits_chain(waits, node, &chain);
+    copy = chain.count != 0 ? calloc(1, sizeof(*copy) + chain.count * sizeof(copy->nodes[0])) : NULL;
+    if (copy == NULL)
         return NULL;
-    atomic_init(&chain->references, 1);
-    chain->left_out = left_out;
-    for (size_t i = 0; i < count; before = members[i++]) {
-        struct waits_node *member = &chain->members[i];
+    atomic_init(&copy->references, 1);
+    copy->chain = chain;
+    for (size_t i = 0; i < chain.count; i++) {
+        struct waits_node *member = &copy->nodes[i];
 
-        *member = waits->nodes[members[i]];
+        *member = *chain.steps[i].node;
         member->item = NULL;
-        member->certain = (left_out == 0 || i + 1 < count) && waits->nodes[before].certain;
         member->ring_name = member->ring_name != NULL ? strdup(member->ring_name) : NULL;
-        chain->count++;
+        copy->chain.steps[i].node = member;
     }
-    return chain;
+    return copy;
 }
 
 struct endings *endings_new(void)

@@ -19,12 +19,11 @@
 
 #define ENDINGS_MAX 1024u
 
-/* As of the scan before the end. `certain` of a member is of the step to it. */
+/* As of the scan before the end. */
 struct wait_chain {
     atomic_uint references;
-    uint32_t left_out; /* members that stand between the last and the one before */
-    size_t count;
-    struct waits_node members[]; /* with names of their own, and without items */
+    struct waits_chain chain;
+    struct waits_node nodes[]; /* of its steps; with names of their own, and without items */
 };
 
 REFERENCED(wait_chain);

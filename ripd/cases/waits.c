@@ -69,54 +69,53 @@ static struct waits_node *append(struct waits *waits)
 }
 
 /* A node for one that waits. */
-static int append_waiting(struct waits *waits, uint32_t ring, uint32_t process, struct waits_node **ret_node)
+static int append_waiting(struct waits *waits, const struct waits_node *made)
 {
+    struct waits_node *node;
+
     if (waits->count == WAITS_NODES_MAX) {
         waits->left_out_count++;
         return -ENOSPC;
     }
-    *ret_node = append(waits);
-    if (*ret_node == NULL)
+    node = append(waits);
+    if (node == NULL)
         return -ENOMEM;
-    (*ret_node)->kind = WAITS_ID;
-    (*ret_node)->waits = true;
-    (*ret_node)->ring = (*ret_node)->holder_ring = ring;
-    (*ret_node)->process = (*ret_node)->holder_process = process;
+    *node = *made;
+    node->kind = WAITS_ID;
+    node->waits = true;
+    node->next = WAITS_NONE;
+    node->holder_ring = node->ring;
+    node->holder_process = node->process;
     waits->waiting_count = waits->count;
     return 0;
 }
 
 int waits_add(struct waits *waits, uint32_t ring, const struct rip_wait_info *wait)
 {
-    struct waits_node *node;
-    int result = append_waiting(waits, ring, wait->process, &node);
-
-    if (result != 0)
-        return result;
-    node->slot = wait->slot;
-    node->generation = wait->generation;
-    node->id = wait->id;
-    node->ring_tid = wait->tid;
-    node->progress = wait->progress;
-    node->marked = true;
-    node->wait = *wait;
-    return 0;
+    return append_waiting(waits, &(struct waits_node){.ring = ring,
+                                                      .process = wait->process,
+                                                      .slot = wait->slot,
+                                                      .generation = wait->generation,
+                                                      .id = wait->id,
+                                                      .ring_tid = wait->tid,
+                                                      .progress = wait->progress,
+                                                      .marked = true,
+                                                      .wait = *wait});
 }
 
 int waits_add_thread(struct waits *waits, uint32_t ring, const struct rip_id_info *id, const struct lock_wait *lock)
 {
-    struct waits_node *node;
-    int result = append_waiting(waits, ring, id->process, &node);
+    int result = append_waiting(waits, &(struct waits_node){.ring = ring,
+                                                            .process = id->process,
+                                                            .slot = id->slot,
+                                                            .generation = id->generation,
+                                                            .id = id->id,
+                                                            .ring_tid = id->tid,
+                                                            .progress = id->progress});
 
-    if (result != 0)
-        return result;
-    node->slot = id->slot;
-    node->generation = id->generation;
-    node->id = id->id;
-    node->ring_tid = id->tid;
-    node->progress = id->progress;
-    waits_add_lock(waits, lock);
-    return 0;
+    if (result == 0)
+        waits_add_lock(waits, lock);
+    return result;
 }
 
 /*
@@ -364,19 +363,21 @@ uint32_t waits_find(const struct waits *waits, uint32_t ring, uint32_t slot, uin
     return i < count && waits->nodes[i].generation == generation ? (uint32_t)i : WAITS_NONE;
 }
 
-size_t waits_chain(const struct waits *waits, uint32_t node, uint32_t ret_nodes[WAITS_CHAIN_MAX],
-                   uint32_t *ret_left_out)
+void waits_chain(const struct waits *waits, uint32_t node, struct waits_chain *ret_chain)
 {
-    const uint32_t length = waits->nodes[node].length;
+    const struct waits_node *nodes = waits->nodes, *from = &nodes[node];
+    const uint32_t length = from->length, last = from->last;
     const size_t count = length < WAITS_CHAIN_MAX ? length : WAITS_CHAIN_MAX;
-    uint32_t next = waits->nodes[node].next;
 
+    ret_chain->count = count;
+    ret_chain->left_out = length - (uint32_t)count;
     for (size_t i = 0; i < count; i++) {
-        ret_nodes[i] = next;
-        next = waits->nodes[next].next;
+        ret_chain->steps[i].node = &nodes[from->next];
+        ret_chain->steps[i].certain = from->certain;
+        from = &nodes[from->next];
     }
-    if (length > WAITS_CHAIN_MAX)
-        ret_nodes[WAITS_CHAIN_MAX - 1] = waits->nodes[node].last;
-    *ret_left_out = length - (uint32_t)count;
-    return count;
+    if (ret_chain->left_out != 0) {
+        ret_chain->steps[count - 1].node = &nodes[last];
+        ret_chain->steps[count - 1].certain = false;
+    }
 }

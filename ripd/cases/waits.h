@@ -88,6 +88,8 @@ struct waits_node {
     uint32_t last;             /* the end of its chain: see waits_chain() */
     uint32_t root;             /* who holds it up; of a cycle one member for all */
     uint32_t length;           /* of its chain */
+    uint32_t before;           /* while that is found out: of a member of a cycle, the one before it, */
+    uint32_t back;             /* and the one from which its chain was walked */
 
     /* For the views; the caller fills them in after waits_settle(). */
     const char *ring_name; /* of waits_ring_name() */
@@ -164,12 +166,17 @@ uint32_t waits_find(const struct waits *waits, uint32_t ring, uint32_t slot, uin
 
 /*
  * The chain from a node to the one that blocks all of it: the holder of its lock, the holder of that one's, and so on
- * to the end; of a cycle every member once, of a member the cycle up to the member itself. Returns how many there are
- * in ret_nodes, at most WAITS_CHAIN_MAX; where the chain is longer, *ret_left_out stand between the last and the one
- * before.
+ * to the end; of a cycle every member once, of a member the cycle up to the member itself.
  */
-size_t waits_chain(const struct waits *waits, uint32_t node, uint32_t ret_nodes[WAITS_CHAIN_MAX],
-                   uint32_t *ret_left_out);
+struct waits_chain {
+    size_t count;
+    uint32_t left_out; /* of a longer one: members that stand between the last and the one before */
+    struct {
+        const struct waits_node *node;
+        bool certain; /* the edge to it; of the last one only if all are named */
+    } steps[WAITS_CHAIN_MAX];
+};
+void waits_chain(const struct waits *waits, uint32_t node, struct waits_chain *ret_chain);
 
 /* A copy of the name for nodes of that ring, kept as long as the waits; the same pointer for equal names in a row.
  * NULL: no memory. */

@@ -3,8 +3,6 @@
  * waits_settle.c - which edges are certain, which cycles are deadlocks, and where chains end. Pure; see waits.h for the
  * guarantees.
  */
-#include <stdlib.h>
-
 #include "cases/waits.h"
 
 #define KNOWN_FLAGS (RIP_WAIT_OWNER_IS_ID | RIP_WAIT_SHARABLE | RIP_WAIT_ENDS | RIP_WAIT_OWNER_LASTS | RIP_WAIT_SHARED)
@@ -182,26 +180,26 @@ static void find_cycles(struct waits *waits)
 }
 
 /* The member of a cycle before the one at which a chain comes in is where that chain ends. */
-static void find_ends(struct waits *waits, uint32_t *before)
+static void find_ends(struct waits *waits)
 {
     struct waits_node *nodes = waits->nodes;
 
     for (uint32_t i = 0; i < waits->count; i++) {
         if (nodes[i].deadlocked)
-            before[nodes[i].next] = i;
+            nodes[nodes[i].next].before = i;
         else
             nodes[i].root = NOT_SEEN;
     }
 }
 
 /* From start to a node that is known, turning the edges round on the way, and back, with what is known. */
-static void settle_chain(struct waits *waits, uint32_t start, const uint32_t *before, uint32_t *back)
+static void settle_chain(struct waits *waits, uint32_t start)
 {
     struct waits_node *nodes = waits->nodes;
     uint32_t node = start, came_from = WAITS_NONE;
 
     while (nodes[node].root == NOT_SEEN && nodes[node].next != WAITS_NONE) {
-        back[node] = came_from;
+        nodes[node].back = came_from;
         came_from = node;
         node = nodes[node].next;
     }
@@ -209,11 +207,11 @@ static void settle_chain(struct waits *waits, uint32_t start, const uint32_t *be
         nodes[node].root = nodes[node].last = node;
         nodes[node].length = 0;
     }
-    for (uint32_t i = came_from; i != WAITS_NONE; i = back[i]) {
+    for (uint32_t i = came_from; i != WAITS_NONE; i = nodes[i].back) {
         uint32_t next = nodes[i].next;
 
         nodes[i].root = nodes[next].root;
-        nodes[i].last = nodes[next].deadlocked ? before[next] : nodes[next].last;
+        nodes[i].last = nodes[next].deadlocked ? nodes[next].before : nodes[next].last;
         nodes[i].length = nodes[next].length + !nodes[next].deadlocked; /* a cycle's has the one at which it begins */
     }
 }
@@ -239,21 +237,11 @@ static void judge_edge(struct waits *waits, struct waits_node *node)
 
 void waits_settle(struct waits *waits)
 {
-    uint32_t *scratch = malloc((2 * waits->count + 1) * sizeof(*scratch));
-
-    for (size_t i = 0; i < waits->count; i++) {
-        if (scratch == NULL)
-            waits->nodes[i].next = WAITS_NONE; /* no memory: no edge is reported */
+    for (size_t i = 0; i < waits->count; i++)
         judge_edge(waits, &waits->nodes[i]);
-    }
     find_cycles(waits);
-    if (scratch != NULL)
-        find_ends(waits, scratch);
-    for (uint32_t i = 0; i < waits->count; i++) {
-        if (scratch == NULL)
-            waits->nodes[i].root = waits->nodes[i].last = i;
-        else if (waits->nodes[i].root == NOT_SEEN)
-            settle_chain(waits, i, scratch, scratch + waits->count);
-    }
-    free(scratch);
+    find_ends(waits);
+    for (uint32_t i = 0; i < waits->count; i++)
+        if (waits->nodes[i].root == NOT_SEEN)
+            settle_chain(waits, i);
 }

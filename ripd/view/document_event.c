@@ -53,7 +53,7 @@ static void copy_summary(struct json_writer *writer, const struct sighting *sigh
                                   .cause = seen->cause,
                                   .since_wall_ns = seen->since_wall_ns,
                                   .frozen_for_ns = seen->duration_ns};
-    char was[SUMMARY_BYTES], is[SUMMARY_BYTES], *copy;
+    char was[SUMMARY_BYTES], is[SUMMARY_BYTES];
 
     if (end == NULL) {
         json_none(writer, "summary");
@@ -63,18 +63,16 @@ static void copy_summary(struct json_writer *writer, const struct sighting *sigh
     summary_of_deed(&then, was);
     summary_of_deed(sighting, is);
     found = memmem(text, (size_t)(end - text), was, strlen(was));
-    copy = malloc((size_t)(end - text) + sizeof(is));
-    if (found != NULL && copy != NULL && strcmp(was, is) != 0) {
-        char *at = mempcpy(copy, text, (size_t)(found - text));
-
-        at = stpcpy(at, is);
-        found += strlen(was);
-        at = mempcpy(at, found, (size_t)(end - found));
-        json_raw(writer, "summary", copy, (size_t)(at - copy));
-    } else {
+    if (found == NULL) {
         json_raw(writer, "summary", text, (size_t)(end - text));
+        return;
     }
-    free(copy);
+    json_raw(writer, "summary", text, (size_t)(found - text));
+    writer->comma = false;
+    json_raw(writer, NULL, is, strlen(is));
+    writer->comma = false;
+    found += strlen(was);
+    json_raw(writer, NULL, found, (size_t)(end - found));
 }
 
 static int write_seen(struct event *event, const struct sighting *sighting, const struct event *seen)

@@ -6,6 +6,7 @@
 
 #include "cases/endings.h"
 #include "cases/waits.h"
+#include "util/array.h"
 #include "view/summary.h"
 
 /* What a process without /proc does not know is empty in its ring. */
@@ -185,34 +186,33 @@ static void write_node(struct json_writer *writer, const struct waits_node *node
     json_text(writer, "state", node->has_state ? id_state_name(node->state) : NULL);
 }
 
-static void write_member(struct json_writer *writer, const struct waits_node *node, bool certain)
-{
-    json_open(writer, NULL, '{');
-    write_node(writer, node);
-    json_bool(writer, "certain", certain);
-    json_close(writer);
-}
-
-/*
- * The chain from a node on, and how many are left out of it; both null if waits is NULL. certain: of the step to a node
- * from the one before; of the last one only if all are named.
- */
+/* A chain, and how many are left out of it; both null if it is NULL. */
 static void write_chain(struct json_writer *writer, const char *key, const char *left_out_key,
-                        const struct waits *waits, uint32_t node)
+                        const struct waits_chain *chain)
 {
-    uint32_t chain[WAITS_CHAIN_MAX];
-    uint32_t left_out = 0;
-    size_t count;
-
-    if (!json_open_known(writer, key, '[', waits != NULL)) {
+    if (!json_open_known(writer, key, '[', chain != NULL)) {
         json_none(writer, left_out_key);
         return;
     }
-    count = waits_chain(waits, node, chain, &left_out);
-    for (size_t i = 0; i < count; node = chain[i++])
-        write_member(writer, &waits->nodes[chain[i]], (left_out == 0 || i + 1 < count) && waits->nodes[node].certain);
+    for (size_t i = 0; i < chain->count; i++) {
+        json_open(writer, NULL, '{');
+        write_node(writer, chain->steps[i].node);
+        json_bool(writer, "certain", chain->steps[i].certain);
+        json_close(writer);
+    }
     json_close(writer);
-    json_uint(writer, left_out_key, left_out);
+    json_uint(writer, left_out_key, chain->left_out);
+}
+
+/* The same of the chain from a node on; waits may be NULL. */
+static void write_chain_of(struct json_writer *writer, const char *key, const char *left_out_key,
+                           const struct waits *waits, uint32_t node)
+{
+    struct waits_chain chain;
+
+    if (waits != NULL)
+        waits_chain(waits, node, &chain);
+    write_chain(writer, key, left_out_key, waits != NULL ? &chain : NULL);
 }
 
 void item_write_root(struct json_writer *writer, const struct sighting *sighting)
@@ -241,19 +241,6 @@ static const char *idle_reason(const struct sighting *sighting)
                                                                                           : CAUSE_DECLARED);
 }
 
-/* On whom it waited when it ended; both null if that is not known. */
-static void write_last_chain(struct json_writer *writer, const struct wait_chain *chain)
-{
-    if (!json_open_known(writer, "waits_for", '[', chain != NULL)) {
-        json_none(writer, "waits_for_left_out");
-        return;
-    }
-    for (size_t i = 0; i < chain->count; i++)
-        write_member(writer, &chain->members[i], chain->members[i].certain);
-    json_close(writer);
-    json_uint(writer, "waits_for_left_out", chain->left_out);
-}
-
 /* What it was when it ended; null where it lives, or that is not known. */
 static void write_last(struct json_writer *writer, const struct sighting_last *last)
 {
@@ -263,7 +250,7 @@ static void write_last(struct json_writer *writer, const struct sighting_last *l
     item_write_cause(writer, last->cause);
     json_time(writer, "since", last->since_wall_ns);
     json_ms(writer, "frozen_for_ms", last->since_wall_ns != 0 ? last->frozen_for_ns : JSON_UNKNOWN);
-    write_last_chain(writer, last->chain);
+    write_chain(writer, "waits_for", "waits_for_left_out", last->chain != NULL ? &last->chain->chain : NULL);
     json_close(writer);
 }
 
@@ -281,19 +268,22 @@ void item_write_verdict(struct json_writer *writer, const struct sighting *sight
 
 void item_write_who(struct json_writer *writer, const struct item *item)
 {
-    json_name(writer, "ring", item == NULL ? NULL : item->ring_name);
-    json_text(writer, "source", item != NULL && item->process != NULL ? process_source(item->process) : NULL);
-    json_uint(writer, "id", item == NULL ? JSON_UNKNOWN : item->id);
-    json_uint(writer, "tid", item == NULL ? JSON_UNKNOWN : json_nonzero(item->tid));
+    static const char *const keys[] = {"ring", "source", "id", "tid", "name", "note", "process"};
+
+    for (size_t i = 0; item == NULL && i < ARRAY_COUNT(keys); i++)
+        json_none(writer, keys[i]);
     if (item == NULL)
-        json_none(writer, "name");
-    else
-        json_bytes(writer, "name", item->name, item->name_bytes);
-    if (item == NULL || item->note_bytes == 0)
+        return;
+    json_name(writer, "ring", item->ring_name);
+    json_text(writer, "source", item->process != NULL ? process_source(item->process) : NULL);
+    json_uint(writer, "id", item->id);
+    json_uint(writer, "tid", json_nonzero(item->tid));
+    json_bytes(writer, "name", item->name, item->name_bytes);
+    if (item->note_bytes == 0)
         json_none(writer, "note");
     else
         json_bytes(writer, "note", item->note, item->note_bytes);
-    if (!json_open_known(writer, "process", '{', item != NULL && item->process != NULL))
+    if (!json_open_known(writer, "process", '{', item->process != NULL))
         return;
     item_write_process(writer, item->process);
     json_close(writer);
@@ -304,7 +294,7 @@ void item_write_where(struct json_writer *writer, const struct sighting *sightin
     json_uint(writer, "snaps", sighting->item == NULL ? JSON_UNKNOWN : sighting->item->snap_count);
     write_last_location(writer, sighting->item, named);
     write_kernel(writer, sighting->kernel);
-    write_chain(writer, "waits_for", "waits_for_left_out", sighting->waits, sighting->wait_node);
+    write_chain_of(writer, "waits_for", "waits_for_left_out", sighting->waits, sighting->wait_node);
 }
 
 void item_write(struct json_writer *writer, const char *key, const struct sighting *sighting, uint32_t trail_count)
@@ -374,7 +364,8 @@ void item_write_root_group(struct json_writer *writer, const struct waits *waits
     json_ms(writer, "longest_ms", group->longest_ns);
     write_root(writer, root, group);
     /* the members of the deadlock that all of the group hang on; null where it hangs on none */
-    write_chain(writer, "deadlock", "deadlock_left_out", root != NULL && root->deadlocked ? waits : NULL, group->root);
+    write_chain_of(writer, "deadlock", "deadlock_left_out", root != NULL && root->deadlocked ? waits : NULL,
+                   group->root);
     if (with_example)
         item_write(writer, "example", group->longest, 0);
     json_close(writer);

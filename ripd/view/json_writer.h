@@ -26,7 +26,7 @@ struct json_writer {
     size_t length;
     size_t capacity;
     uint64_t arrays; /* what is open, from inside out: the lowest bit is set if it is an array; an object elsewhere */
-    bool comma;      /* the next value is preceded by a comma */
+    bool comma;      /* the next value is preceded by a comma: false also lets the last one go on */
     bool failed;
 };
 

@@ -256,17 +256,17 @@ static void put_condition(struct sentence *sentence, const struct waits_node *no
 }
 
 /* Two of who waits and whom its sentence names have one name, as threads of a program that gives them none. */
-static bool has_namesakes(const struct waits *waits, uint32_t node, const uint32_t *chain, size_t count)
+static bool has_namesakes(const struct waits_node *node, const struct waits_chain *chain)
 {
-    uint32_t named[CHAIN_NAMES + 2] = {node};
+    const struct waits_node *named[CHAIN_NAMES + 2] = {node};
     size_t named_count = 1;
 
-    for (size_t i = 0; i < count; i++)
-        if (i < CHAIN_NAMES || i + 1 == count)
-            named[named_count++] = chain[i];
+    for (size_t i = 0; i < chain->count; i++)
+        if (i < CHAIN_NAMES || i + 1 == chain->count)
+            named[named_count++] = chain->steps[i].node;
     for (size_t i = 1; i < named_count; i++)
         for (size_t j = 0; j < i; j++)
-            if (same_name(&waits->nodes[named[i]], &waits->nodes[named[j]]))
+            if (same_name(named[i], named[j]))
                 return true;
     return false;
 }
@@ -274,18 +274,19 @@ static bool has_namesakes(const struct waits *waits, uint32_t node, const uint32
 /* "it waits for a lock of b, b for one of c". False: it waits for no lock whose holder is known. */
 static bool put_chain(struct sentence *sentence, const struct waits *waits, uint32_t node)
 {
-    uint32_t chain[WAITS_CHAIN_MAX], left_out = 0;
-    size_t count = waits == NULL ? 0 : waits_chain(waits, node, chain, &left_out);
+    struct waits_chain chain = {.count = 0};
     bool ambiguous;
 
-    if (count == 0)
+    if (waits != NULL)
+        waits_chain(waits, node, &chain);
+    if (chain.count == 0)
         return false;
-    ambiguous = has_namesakes(waits, node, chain, count);
+    ambiguous = has_namesakes(&waits->nodes[node], &chain);
     put(sentence, ": it waits for a lock of ");
-    put_node(sentence, &waits->nodes[chain[0]], ambiguous);
-    for (size_t i = 1; i < count; i++) {
-        const bool is_last = i + 1 == count;
-        const uint64_t between = is_last ? left_out + (i > CHAIN_NAMES ? i - CHAIN_NAMES : 0) : 0;
+    put_node(sentence, chain.steps[0].node, ambiguous);
+    for (size_t i = 1; i < chain.count; i++) {
+        const bool is_last = i + 1 == chain.count;
+        const uint64_t between = is_last ? chain.left_out + (i > CHAIN_NAMES ? i - CHAIN_NAMES : 0) : 0;
 
         if (i >= CHAIN_NAMES && !is_last)
             continue;
@@ -293,11 +294,11 @@ static bool put_chain(struct sentence *sentence, const struct waits *waits, uint
         if (between != 0)
             put_format(sentence, "and over %" PRIu64 " more", between);
         else
-            put_node(sentence, &waits->nodes[chain[i - 1]], ambiguous);
+            put_node(sentence, chain.steps[i - 1].node, ambiguous);
         put(sentence, " for one of ");
-        put_node(sentence, &waits->nodes[chain[i]], ambiguous);
+        put_node(sentence, chain.steps[i].node, ambiguous);
     }
-    put_condition(sentence, &waits->nodes[chain[count - 1]]);
+    put_condition(sentence, chain.steps[chain.count - 1].node);
     return true;
 }
 

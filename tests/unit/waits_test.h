@@ -46,12 +46,13 @@ static inline const struct waits_node *node_of(const struct waits *waits, uint32
 /* The chain of tid is these tids; those that are no ids are given by their holder. */
 static inline void assert_chain(const struct waits *waits, uint32_t tid, size_t count, const uint32_t *tids)
 {
-    uint32_t chain[WAITS_CHAIN_MAX], left_out;
+    struct waits_chain chain;
 
-    assert_int_equal(waits_chain(waits, waits_find(waits, RING, tid, 2), chain, &left_out), count);
-    assert_int_equal(left_out, 0);
+    waits_chain(waits, waits_find(waits, RING, tid, 2), &chain);
+    assert_int_equal(chain.count, count);
+    assert_int_equal(chain.left_out, 0);
     for (size_t i = 0; i < count; i++) {
-        const struct waits_node *node = &waits->nodes[chain[i]];
+        const struct waits_node *node = chain.steps[i].node;
 
         assert_int_equal(node->kind == WAITS_ID ? node->ring_tid : node->holder, tids[i]);
     }

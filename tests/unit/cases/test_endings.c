@@ -50,12 +50,12 @@ TEST(a_chain_is_copied)
     chain = wait_chain_ref(endings_find(endings, RING, 3, 2));
     endings_free(endings);
     assert_non_null(chain);
-    assert_int_equal(chain->count, 2);
-    assert_int_equal(chain->left_out, 0);
-    assert_int_equal(chain->members[0].ring_tid, 1);
-    assert_int_equal(chain->members[1].ring_tid, 2);
-    assert_string_equal(chain->members[0].ring_name, "app");
-    assert_true(chain->members[0].ring_name != ring_name);
+    assert_int_equal(chain->chain.count, 2);
+    assert_int_equal(chain->chain.left_out, 0);
+    assert_int_equal(chain->nodes[0].ring_tid, 1);
+    assert_int_equal(chain->nodes[1].ring_tid, 2);
+    assert_string_equal(chain->nodes[0].ring_name, "app");
+    assert_true(chain->nodes[0].ring_name != ring_name);
     wait_chain_unref(chain);
     wait_chain_unref(NULL);
     assert_null(wait_chain_ref(NULL));

@@ -230,21 +230,22 @@ static void try_random_graph(void)
     settle(waits);
     for (uint32_t tid = 1; tid <= count; tid++) {
         const struct waits_node *node = node_of(waits, tid);
-        uint32_t chain[WAITS_CHAIN_MAX], left_out, at = tid;
-        size_t length = waits_chain(waits, tid - 1, chain, &left_out);
+        uint32_t at = tid;
+        struct waits_chain chain;
         bool all, in_cycle = model_cycle(owners, count, tid, &all, certain);
 
+        waits_chain(waits, tid - 1, &chain);
         assert_int_equal(node->deadlocked, in_cycle && all);
-        assert_int_equal(node->length, length + left_out);
-        for (size_t i = 0; i < length && (left_out == 0 || i + 1 < length); i++) {
-            const struct waits_node *step = &waits->nodes[chain[i]];
+        assert_int_equal(node->length, chain.count + chain.left_out);
+        for (size_t i = 0; i < chain.count && (chain.left_out == 0 || i + 1 < chain.count); i++) {
+            const struct waits_node *step = chain.steps[i].node;
 
             assert_int_equal(step->kind == WAITS_ID ? step->ring_tid : step->holder, owners[at]);
             at = owners[at];
         }
-        if (left_out == 0 && length != 0 && !waits->nodes[node->root].deadlocked)
-            assert_int_equal(chain[length - 1], node->root);
-        assert_true(length == 0 || chain[length - 1] == node->last);
+        if (chain.left_out == 0 && chain.count != 0 && !waits->nodes[node->root].deadlocked)
+            assert_ptr_equal(chain.steps[chain.count - 1].node, &waits->nodes[node->root]);
+        assert_true(chain.count == 0 || chain.steps[chain.count - 1].node == &waits->nodes[node->last]);
         assert_int_equal(waits->nodes[node->root].root, node->root);
         if (node->next != WAITS_NONE)
             assert_int_equal(waits->nodes[node->next].root, node->root);
@@ -291,20 +292,23 @@ static uint32_t next_around(uint32_t tid)
 TEST(ten_thousand)
 {
     struct waits *star = many(same_owner), *chain = many(next_tid), *cycle = many(next_around);
-    uint32_t nodes[WAITS_CHAIN_MAX], left_out;
+    struct waits_chain steps;
 
     assert_int_equal(star->count, MANY + 1);
     assert_int_equal(node_of(star, MANY)->root, MANY);
     assert_int_equal(node_of(star, 1)->root, MANY);
-    assert_int_equal(waits_chain(chain, 0, nodes, &left_out), WAITS_CHAIN_MAX);
-    assert_int_equal(left_out, MANY - WAITS_CHAIN_MAX);
-    assert_int_equal(nodes[0], 1);
-    assert_int_equal(nodes[WAITS_CHAIN_MAX - 1], MANY);
+    waits_chain(chain, 0, &steps);
+    assert_int_equal(steps.count, WAITS_CHAIN_MAX);
+    assert_int_equal(steps.left_out, MANY - WAITS_CHAIN_MAX);
+    assert_ptr_equal(steps.steps[0].node, &chain->nodes[1]);
+    assert_ptr_equal(steps.steps[WAITS_CHAIN_MAX - 1].node, &chain->nodes[MANY]);
+    assert_true(steps.steps[0].certain && !steps.steps[WAITS_CHAIN_MAX - 1].certain);
     assert_int_equal(cycle->deadlocked_count, MANY);
-    assert_int_equal(waits_chain(cycle, 5, nodes, &left_out), WAITS_CHAIN_MAX);
-    assert_int_equal(left_out, MANY - WAITS_CHAIN_MAX);
-    assert_int_equal(nodes[0], 6);
-    assert_int_equal(nodes[WAITS_CHAIN_MAX - 1], 5); /* itself */
+    waits_chain(cycle, 5, &steps);
+    assert_int_equal(steps.count, WAITS_CHAIN_MAX);
+    assert_int_equal(steps.left_out, MANY - WAITS_CHAIN_MAX);
+    assert_ptr_equal(steps.steps[0].node, &cycle->nodes[6]);
+    assert_ptr_equal(steps.steps[WAITS_CHAIN_MAX - 1].node, &cycle->nodes[5]); /* itself */
     waits_free(star);
     waits_free(chain);
     waits_free(cycle);
