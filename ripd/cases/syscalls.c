@@ -23,104 +23,57 @@ static const struct syscall_number {
 #undef SYSCALL_ROW
 };
 
-#define NONE SYSCALL_NO_ARGUMENT
-
-#define NO_PATH                                                                                                        \
+#define SHAPE(calls, kind, ...)                                                                                        \
     {                                                                                                                  \
-        NONE, NONE                                                                                                     \
+        .names = calls, .topic = SYSCALL_TOPIC_##kind, __VA_ARGS__                                                     \
     }
-#define NO_ADDRESS NONE, SYSCALL_ADDRESS_NONE
-#define NO_NAMES                                                                                                       \
-    NO_ADDRESS,                                                                                                        \
+#define TIMEOUT(argument, form) .timeout = argument, .timeout_form = SYSCALL_TIMEOUT_##form
+#define ADDRESS(argument, form) .address = argument, .address_form = SYSCALL_ADDRESS_##form
+#define PATH(argument)                                                                                                 \
     {                                                                                                                  \
-        NO_PATH, NO_PATH                                                                                               \
+        argument, SYSCALL_CURRENT                                                                                      \
     }
-#define DESCRIPTOR_OF(names)                                                                                           \
-    {                                                                                                                  \
-        names, SYSCALL_TOPIC_DESCRIPTOR, 0, NONE, NONE, SYSCALL_TIMEOUT_NONE, NONE, NO_NAMES                           \
-    }
-#define ADDRESS(names, address, form)                                                                                  \
-    {                                                                                                                  \
-        names, SYSCALL_TOPIC_DESCRIPTOR, 0, NONE, NONE, SYSCALL_TIMEOUT_NONE, NONE, address, form,                     \
-        {                                                                                                              \
-            NO_PATH, NO_PATH                                                                                           \
-        }                                                                                                              \
-    }
-#define FILE_LOCK(names)                                                                                               \
-    {                                                                                                                  \
-        names, SYSCALL_TOPIC_DESCRIPTOR, 0, NONE, NONE, SYSCALL_TIMEOUT_NONE, 1, NO_NAMES                              \
-    }
-#define EPOLL(names, form)                                                                                             \
-    {                                                                                                                  \
-        names, SYSCALL_TOPIC_DESCRIPTOR, 0, NONE, 3, form, NONE, NO_NAMES                                              \
-    }
-#define POLL(names, timeout, form)                                                                                     \
-    {                                                                                                                  \
-        names, SYSCALL_TOPIC_POLL, NONE, 1, timeout, form, NONE, NO_NAMES                                              \
-    }
-#define SELECT(names, form)                                                                                            \
-    {                                                                                                                  \
-        names, SYSCALL_TOPIC_POLL, NONE, 0, 4, form, NONE, NO_NAMES                                                    \
-    }
-#define TIMED(names, topic, timeout)                                                                                   \
-    {                                                                                                                  \
-        names, topic, NONE, NONE, timeout, SYSCALL_TIMEOUT_TIMESPEC, NONE, NO_NAMES                                    \
-    }
-#define TOPIC(names, topic)                                                                                            \
-    {                                                                                                                  \
-        names, topic, NONE, NONE, NONE, SYSCALL_TIMEOUT_NONE, NONE, NO_NAMES                                           \
-    }
-#define PATHS(names, ...)                                                                                              \
-    {                                                                                                                  \
-        names, SYSCALL_TOPIC_PATH, NONE, NONE, NONE, SYSCALL_TIMEOUT_NONE, NONE, NO_ADDRESS,                           \
-        {                                                                                                              \
-            __VA_ARGS__                                                                                                \
-        }                                                                                                              \
-    }
-#define PATH(names, argument) PATHS(names, {argument, NONE}, NO_PATH)
-#define PATH_AT(names, directory, argument) PATHS(names, {argument, directory}, NO_PATH)
-#define TWO_PATHS(names) PATHS(names, {0, NONE}, {1, NONE})
-#define TWO_PATHS_AT(names) PATHS(names, {1, 0}, {3, 2})
 
 static const struct syscall_shape shapes[] = {
-    DESCRIPTOR_OF("read write pread64 pwrite64 readv writev preadv pwritev preadv2 pwritev2 recvfrom recvmsg "
-                  "recvmmsg sendmmsg accept accept4 shutdown close fsync fdatasync sync_file_range syncfs ftruncate "
-                  "fallocate fstat fchmod fchown lseek getdents getdents64 fstatfs fchdir ioctl splice tee vmsplice "
-                  "copy_file_range io_uring_enter mq_timedreceive mq_timedsend sendfile"),
-    ADDRESS("sendto", 4, SYSCALL_ADDRESS_SEND),
-    ADDRESS("sendmsg", 1, SYSCALL_ADDRESS_MESSAGE),
-    ADDRESS("connect", 1, SYSCALL_ADDRESS_CONNECT),
-    FILE_LOCK("flock fcntl"),
-    EPOLL("epoll_wait epoll_pwait", SYSCALL_TIMEOUT_MS),
-    EPOLL("epoll_pwait2", SYSCALL_TIMEOUT_TIMESPEC),
-    POLL("poll", 2, SYSCALL_TIMEOUT_MS),
-    POLL("ppoll", 2, SYSCALL_TIMEOUT_TIMESPEC),
-    SELECT("select", SYSCALL_TIMEOUT_TIMEVAL),
-    SELECT("pselect6", SYSCALL_TIMEOUT_TIMESPEC),
-    TIMED("nanosleep", SYSCALL_TOPIC_SLEEP, 0),
-    TIMED("clock_nanosleep", SYSCALL_TOPIC_SLEEP, 2),
-    TIMED("futex", SYSCALL_TOPIC_FUTEX, 3),
-    TOPIC("msgrcv msgsnd", SYSCALL_TOPIC_MESSAGES),
-    TOPIC("semop", SYSCALL_TOPIC_SEMAPHORES),
-    TIMED("semtimedop", SYSCALL_TOPIC_SEMAPHORES, 3),
-    TOPIC("wait4 waitid", SYSCALL_TOPIC_CHILD),
-    TOPIC("vfork clone clone3", SYSCALL_TOPIC_VFORK),
-    TOPIC("pause rt_sigsuspend rt_sigtimedwait", SYSCALL_TOPIC_SIGNAL),
-    PATH("open creat stat lstat statfs access readlink truncate mkdir rmdir unlink mknod chmod chown "
-         "lchown utime utimes chdir chroot execve getxattr lgetxattr setxattr lsetxattr listxattr "
-         "llistxattr removexattr lremovexattr umount2 swapon swapoff acct",
-         0),
-    PATH("symlink quotactl inotify_add_watch", 1),
-    PATH_AT("openat openat2 newfstatat statx faccessat faccessat2 readlinkat mkdirat unlinkat mknodat "
-            "fchmodat fchmodat2 fchownat utimensat futimesat execveat name_to_handle_at open_tree "
-            "mount_setattr fspick",
-            0, 1),
-    PATH_AT("symlinkat", 1, 2),
-    PATH_AT("fanotify_mark", 3, 4),
-    TWO_PATHS("rename link pivot_root"),
-    TWO_PATHS_AT("renameat renameat2 linkat move_mount"),
-    PATHS("mount", {0, SYSCALL_AS_GIVEN}, {1, NONE}),
-    TOPIC("restart_syscall", SYSCALL_TOPIC_RESTART),
+    SHAPE(
+        "read write pread64 pwrite64 readv writev preadv pwritev preadv2 pwritev2 recvfrom recvmsg recvmmsg sendmmsg "
+        "accept accept4 shutdown close fsync fdatasync sync_file_range syncfs ftruncate fallocate fstat fchmod fchown "
+        "lseek getdents getdents64 fstatfs fchdir ioctl splice tee vmsplice copy_file_range io_uring_enter "
+        "mq_timedreceive mq_timedsend sendfile",
+        DESCRIPTOR),
+    SHAPE("sendto", DESCRIPTOR, ADDRESS(4, SEND)),
+    SHAPE("sendmsg", DESCRIPTOR, ADDRESS(1, MESSAGE)),
+    SHAPE("connect", DESCRIPTOR, ADDRESS(1, CONNECT)),
+    SHAPE("flock fcntl", DESCRIPTOR, .locks_file = true),
+    SHAPE("epoll_wait epoll_pwait", DESCRIPTOR, TIMEOUT(3, MS)),
+    SHAPE("epoll_pwait2", DESCRIPTOR, TIMEOUT(3, TIMESPEC)),
+    SHAPE("poll", POLL, .count = 1, TIMEOUT(2, MS)),
+    SHAPE("ppoll", POLL, .count = 1, TIMEOUT(2, TIMESPEC)),
+    SHAPE("select", POLL, .count = 0, TIMEOUT(4, TIMEVAL)),
+    SHAPE("pselect6", POLL, .count = 0, TIMEOUT(4, TIMESPEC)),
+    SHAPE("nanosleep", SLEEP, TIMEOUT(0, TIMESPEC)),
+    SHAPE("clock_nanosleep", SLEEP, TIMEOUT(2, TIMESPEC)),
+    SHAPE("futex", FUTEX, TIMEOUT(3, TIMESPEC)),
+    SHAPE("msgrcv msgsnd", MESSAGES),
+    SHAPE("semop", SEMAPHORES),
+    SHAPE("semtimedop", SEMAPHORES, TIMEOUT(3, TIMESPEC)),
+    SHAPE("wait4 waitid", CHILD),
+    SHAPE("vfork clone clone3", VFORK),
+    SHAPE("pause rt_sigsuspend rt_sigtimedwait", SIGNAL),
+    SHAPE("open creat stat lstat statfs access readlink truncate mkdir rmdir unlink mknod chmod chown lchown utime "
+          "utimes chdir chroot execve getxattr lgetxattr setxattr lsetxattr listxattr llistxattr removexattr "
+          "lremovexattr umount2 swapon swapoff acct",
+          PATH, .paths = {PATH(0)}),
+    SHAPE("symlink quotactl inotify_add_watch", PATH, .paths = {PATH(1)}),
+    SHAPE("openat openat2 newfstatat statx faccessat faccessat2 readlinkat mkdirat unlinkat mknodat fchmodat fchmodat2 "
+          "fchownat utimensat futimesat execveat name_to_handle_at open_tree mount_setattr fspick",
+          PATH, .paths = {{1, 0}}),
+    SHAPE("symlinkat", PATH, .paths = {{2, 1}}),
+    SHAPE("fanotify_mark", PATH, .paths = {{4, 3}}),
+    SHAPE("rename link pivot_root", PATH, .paths = {PATH(0), PATH(1)}),
+    SHAPE("renameat renameat2 linkat move_mount", PATH, .paths = {{1, 0}, {3, 2}}),
+    SHAPE("mount", PATH, .paths = {{0, SYSCALL_AS_GIVEN}, PATH(1)}),
+    SHAPE("restart_syscall", RESTART),
 };
 
 const char *syscall_name(uint64_t number)
@@ -143,7 +96,7 @@ static bool has_word(const char *words, const char *word)
 
 const struct syscall_shape *syscall_shape_of(const char *name)
 {
-    static const struct syscall_shape other = TOPIC("", SYSCALL_TOPIC_OTHER);
+    static const struct syscall_shape other = SHAPE("", OTHER);
 
     for (size_t i = 0; name != NULL && i < ARRAY_COUNT(shapes); i++)
         if (has_word(shapes[i].names, name))

@@ -9,11 +9,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define SYSCALL_NO_ARGUMENT (-1)
-
 enum syscall_topic {
     SYSCALL_TOPIC_OTHER,
-    SYSCALL_TOPIC_DESCRIPTOR, /* it waits for what a descriptor refers to */
+    SYSCALL_TOPIC_DESCRIPTOR, /* it waits for what a descriptor refers to: its first argument */
     SYSCALL_TOPIC_FUTEX,
     SYSCALL_TOPIC_SLEEP,
     SYSCALL_TOPIC_POLL,       /* a set of descriptors */
@@ -43,25 +41,25 @@ enum syscall_address {
 };
 
 #define SYSCALL_PATHS_MAX 2u
-#define SYSCALL_AS_GIVEN (-2) /* of a directory: there is none, for it need not be a path, as in mount() */
+#define SYSCALL_CURRENT (-1)  /* instead of a directory's argument: it begins in the current one, */
+#define SYSCALL_AS_GIVEN (-2) /* or in none, for it need not be a path, as in mount() */
 
 struct syscall_path {
-    int argument;
-    int directory; /* the descriptor of that in which it begins if it is relative; SYSCALL_NO_ARGUMENT: the current */
+    int argument;  /* of a second one, 0: there is none */
+    int directory; /* the descriptor of that in which it begins if it is relative */
 };
 
-/* Which argument, counted from 0, is what; SYSCALL_NO_ARGUMENT = none. */
+/* Which argument, counted from 0, is what. */
 struct syscall_shape {
     const char *names; /* of the calls that are so, with blanks between */
     enum syscall_topic topic;
-    int descriptor;
     int count; /* of POLL: how many descriptors there are, or the highest and one */
     int timeout;
-    enum syscall_timeout timeout_form;
-    int file_lock; /* a command that waits for a lock when it is F_SETLKW or the like, or flock's own */
+    enum syscall_timeout timeout_form; /* NONE: there is no timeout */
+    bool locks_file; /* the second is a command that waits for a lock when it is F_SETLKW or the like, or flock's own */
     int address;
-    enum syscall_address address_form;
-    struct syscall_path paths[SYSCALL_PATHS_MAX]; /* of PATH, and no others: the first, and of some a second */
+    enum syscall_address address_form;            /* NONE: there is no address */
+    struct syscall_path paths[SYSCALL_PATHS_MAX]; /* of PATH: the first, and of some a second */
 };
 
 /* Static; NULL: no such number here. */

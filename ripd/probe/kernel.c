@@ -111,14 +111,14 @@ static void read_descriptor(int proc, const struct syscall_shape *shape, struct 
 {
     int result;
 
-    reading->descriptor_number = (uint32_t)reading->call.arguments[shape->descriptor];
+    reading->descriptor_number = (uint32_t)reading->call.arguments[0];
     result = proc_descriptor(proc, reading->pid, reading->descriptor_number, &reading->descriptor);
     if (is_denied(result))
         reading->denied |= KERNEL_DENIED(DESCRIPTORS);
     if (result != 0)
         return;
     reading->has |= KERNEL_HAS_DESCRIPTOR;
-    if (shape->file_lock != SYSCALL_NO_ARGUMENT)
+    if (shape->locks_file)
         read_holder(proc, reading);
 }
 
@@ -135,7 +135,7 @@ static void read_call(int proc, struct kernel_reading *reading)
     if (reading->call.kind != PROC_SYSCALL_INSIDE)
         return;
     shape = syscall_shape_of(syscall_name(reading->call.number));
-    if (shape->descriptor != SYSCALL_NO_ARGUMENT)
+    if (shape->topic == SYSCALL_TOPIC_DESCRIPTOR)
         read_descriptor(proc, shape, reading);
     if (shape->topic == SYSCALL_TOPIC_VFORK)
         read_child(proc, reading);

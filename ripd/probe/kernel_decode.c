@@ -40,7 +40,7 @@ static const struct syscall_shape *shape_of(const struct kernel_reading *reading
 /* Whether the wait ends by itself, as far as the arguments show. */
 static bool has_timeout(const struct kernel_reading *reading, const struct syscall_shape *shape)
 {
-    uint64_t argument = shape->timeout != SYSCALL_NO_ARGUMENT ? reading->call.arguments[shape->timeout] : 0;
+    const uint64_t argument = reading->call.arguments[shape->timeout];
 
     if (shape->timeout_form == SYSCALL_TIMEOUT_MS)
         return (int32_t)argument >= 0;
@@ -334,8 +334,8 @@ struct kernel_facts *kernel_decode(const struct kernel_reading *reading, const s
         return NULL;
     facts->state = reading->times.state;
     facts->syscall = target.name;
-    if (shape->descriptor != SYSCALL_NO_ARGUMENT)
-        facts->descriptor = (int32_t)reading->call.arguments[shape->descriptor];
+    if (shape->topic == SYSCALL_TOPIC_DESCRIPTOR)
+        facts->descriptor = (int32_t)reading->call.arguments[0];
     else if ((reading->has & KERNEL_HAS_DESCRIPTOR) != 0)
         facts->descriptor = reading->descriptor_number;
     facts->asked_ns = asked_ns_of(reading, shape);

@@ -205,9 +205,8 @@ static bool is_of_descriptor(const struct syscall_shape *shape, struct kernel_re
     const struct syscall_path *path = &shape->paths[0];
     struct proc_name name;
 
-    return path->directory >= 0 && shape->paths[1].argument == SYSCALL_NO_ARGUMENT &&
-           directory_of(reading, path) >= 0 && read_text(reading, reading->call.arguments[path->argument], &name) &&
-           name.text[0] == '\0';
+    return path->directory >= 0 && shape->paths[1].argument == 0 && directory_of(reading, path) >= 0 &&
+           read_text(reading, reading->call.arguments[path->argument], &name) && name.text[0] == '\0';
 }
 
 static void read_paths(int proc, const struct syscall_shape *shape, struct kernel_reading *reading)
@@ -218,7 +217,7 @@ static void read_paths(int proc, const struct syscall_shape *shape, struct kerne
         read_descriptor(proc, directory_of(reading, &shape->paths[0]), reading);
         return;
     }
-    for (size_t i = 0; i < SYSCALL_PATHS_MAX && shape->paths[i].argument != SYSCALL_NO_ARGUMENT; i++)
+    for (size_t i = 0; i < SYSCALL_PATHS_MAX && (i == 0 || shape->paths[i].argument != 0); i++)
         if (!read_path(proc, &shape->paths[i], reading, &names[i]))
             return;
     take_names(proc, names, reading);

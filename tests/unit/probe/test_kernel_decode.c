@@ -474,7 +474,7 @@ TEST(names)
     assert_string_equal(syscall_name(SYS_getrandom), "getrandom");
     assert_null(syscall_name(UINT64_MAX));
     assert_int_equal(syscall_shape_of(NULL)->topic, SYSCALL_TOPIC_OTHER);
-    assert_int_equal(syscall_shape_of("no_such_call")->descriptor, SYSCALL_NO_ARGUMENT);
+    assert_int_equal(syscall_shape_of("no_such_call")->topic, SYSCALL_TOPIC_OTHER);
 }
 
 /* Every argument that is named is one. */
@@ -484,11 +484,9 @@ TEST(shapes)
 
     for (uint64_t number = 0; number < 1000; number++) {
         const struct syscall_shape *shape = syscall_shape_of(syscall_name(number));
-        const int arguments[] = {shape->descriptor,
-                                 shape->count,
+        const int arguments[] = {shape->count,
                                  shape->timeout,
-                                 shape->file_lock,
-                                 shape->address,
+                                 shape->address + 1, /* its length is the next */
                                  shape->paths[0].argument,
                                  shape->paths[0].directory,
                                  shape->paths[1].argument,
@@ -497,17 +495,10 @@ TEST(shapes)
         shaped += shape->names[0] != '\0';
         for (size_t i = 0; i < COUNT_OF(arguments); i++)
             assert_true(arguments[i] < (int)PROC_SYSCALL_ARGUMENTS &&
-                        (arguments[i] >= SYSCALL_NO_ARGUMENT ||
+                        (arguments[i] >= SYSCALL_CURRENT ||
                          (arguments[i] == SYSCALL_AS_GIVEN && strcmp(shape->names, "mount") == 0)));
-        assert_int_equal(shape->timeout == SYSCALL_NO_ARGUMENT, shape->timeout_form == SYSCALL_TIMEOUT_NONE);
-        if (shape->topic == SYSCALL_TOPIC_DESCRIPTOR)
-            assert_true(shape->descriptor != SYSCALL_NO_ARGUMENT);
-        if (shape->topic == SYSCALL_TOPIC_POLL)
-            assert_true(shape->count != SYSCALL_NO_ARGUMENT);
-        assert_int_equal(shape->topic == SYSCALL_TOPIC_PATH, shape->paths[0].argument != SYSCALL_NO_ARGUMENT);
-        assert_int_equal(shape->address == SYSCALL_NO_ARGUMENT, shape->address_form == SYSCALL_ADDRESS_NONE);
-        if (shape->address_form != SYSCALL_ADDRESS_NONE) /* its length is the next */
-            assert_true(shape->descriptor >= 0 && shape->address + 1 < (int)PROC_SYSCALL_ARGUMENTS);
+        if (shape->address_form != SYSCALL_ADDRESS_NONE || shape->locks_file)
+            assert_int_equal(shape->topic, SYSCALL_TOPIC_DESCRIPTOR);
     }
     assert_true(shaped > 100);
 }
