@@ -3,9 +3,9 @@
  * event_store.h - the newest events, in order of their sequence. Pure; of one thread.
  *
  * Guarantees
- *   A. What is held is bounded in number and in bytes. Where there is no room, the oldest event of the user whose events
- *      take most gives way: nobody can make others' events be forgotten before his own. The newest is held whatever its
- *      size.
+ *   A. What is held is bounded in number and in bytes. Where there is no room, the oldest event of the user whose
+ *      events take most gives way: nobody can make others' events be forgotten before his own. The newest is held
+ *      whatever its size.
  *   B. Sequences only grow from one event to the next: what is not newer than the newest is refused.
  */
 #ifndef RIPD_NET_EVENT_STORE_H
