@@ -53,8 +53,8 @@ def start(command, path, environment):
 
 
 def redis_rate(path):
-    done = subprocess.run(["redis-benchmark", "-s", path, "-t", "get", "-n", str(REQUESTS), "-c", str(CLIENTS), "--csv"],
-                          capture_output=True, text=True, check=True)
+    done = subprocess.run(["redis-benchmark", "-s", path, "-t", "get", "-n", str(REQUESTS), "-c", str(CLIENTS),
+                           "--csv"], capture_output=True, text=True, check=True)
     return float(re.findall(r'"([0-9.]+)"', done.stdout)[0])
 
 
