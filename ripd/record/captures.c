@@ -385,14 +385,14 @@ static int write_entry(const struct captures *captures, const struct entry *entr
 
 /* The queue -------------------------------------------------------------------------------------------------------- */
 
-static void write_job(void *context, struct writer_job *job)
+static bool write_job(void *context, struct writer_job *job)
 {
     struct captures *captures = context;
     struct entry *entry = (struct entry *)(void *)job;
     int result;
 
     if (entry == NULL)
-        return;
+        return true;
     result = write_entry(captures, entry);
     capture_done(&entry->capture);
     free(entry);
@@ -401,6 +401,7 @@ static void write_job(void *context, struct writer_job *job)
     captures->state.written_count += result == 0;
     captures->state.failed_count += result != 0;
     pthread_mutex_unlock(&captures->writer.mutex);
+    return true;
 }
 
 /* What is no plain letter of a file name becomes '_'. */
@@ -421,6 +422,7 @@ static void copy_name(char target[NAME_BYTES_MAX + 1], const char *name)
 bool captures_add(struct captures *captures, const struct capture_label *label, struct capture *capture)
 {
     struct entry *entry = calloc(1, sizeof(*entry));
+    bool added;
 
     if (entry != NULL) {
         *entry = (struct entry){.job.bytes = capture->document_bytes + capture->ring_bytes,
@@ -431,16 +433,16 @@ bool captures_add(struct captures *captures, const struct capture_label *label, 
                                 .capture = *capture};
         copy_name(entry->name, label->name);
     }
-    if (entry != NULL && writer_add(&captures->writer, &entry->job)) {
-        *capture = (struct capture){0};
-        return true;
-    }
     pthread_mutex_lock(&captures->writer.mutex);
-    captures->state.failed_count++;
+    added = entry != NULL && writer_add(&captures->writer, &entry->job);
+    captures->state.failed_count += !added;
     pthread_mutex_unlock(&captures->writer.mutex);
-    free(entry);
-    capture_done(capture);
-    return false;
+    if (!added) {
+        free(entry);
+        capture_done(capture);
+    }
+    *capture = (struct capture){0};
+    return added;
 }
 
 void captures_state(struct captures *captures, struct captures_state *ret_state)

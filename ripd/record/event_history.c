@@ -6,8 +6,6 @@
  *     \                   |
  *      +--> open <--------+ an episode leaves when its end is written
  *
- * The lock is held for moments only, never while a file is touched: the scanner waits for no disk.
- *
  * A gap between what is written and what comes next, because the queue was full for a while, or because a sync failed
  * (the kernel reports that once, and may have dropped the pages), is bridged by a new file: its head has the last
  * numbers and carries what was open at that point, which is all that has to survive.
@@ -15,7 +13,6 @@
 #include "record/event_history.h"
 
 #include <errno.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,14 +24,17 @@
 #include "record/event_file.h"
 #include "record/event_line.h"
 #include "record/event_load.h"
+#include "record/writer.h"
 
 #define BATCH_MAX 64u /* lines between two syncs, while there are more */
 #define SECOND_NS UINT64_C(1000000000)
 #define TURN_RETRY_NS (60 * SECOND_NS)
 
 struct entry {
+    struct writer_job job;
     struct event *event; /* a reference; NULL: only a subject */
     struct event_subject subject;
+    uint64_t before; /* sequence of the last event before it */
 };
 
 struct event_history {
@@ -44,50 +44,34 @@ struct event_history {
     bool torn;
     uint64_t epoch;
     int descriptor;
-    pthread_t thread;
     bool started;
-    bool headless;         /* the present file has no epoch: a new one is due; of the thread */
-    uint64_t turn_mono_ns; /* a file that is full is not followed by the next before this; of the thread */
 
-    pthread_mutex_t mutex; /* of all that follows */
-    pthread_cond_t changed;
-    struct entry queue[EVENT_HISTORY_QUEUE_MAX]; /* a ring */
-    size_t first;
-    size_t count;
+    /* The thread's. */
+    bool headless;         /* the present file has no epoch: a new one is due */
+    uint64_t turn_mono_ns; /* a file that is full is not followed by the next before this */
+    uint64_t appended;     /* sequence of the last event that is in the file */
+    unsigned unsynced;     /* lines since the last sync */
+
+    struct writer writer; /* all that follows is under its lock */
     struct event_open_set open;
     uint64_t sequence; /* of the last event that was added, or found */
     uint64_t episode;
     struct event_history_state state;
-    bool stopping;
-    bool stopped; /* the thread touches nothing of this any more, once the lock is free */
 };
 
-static int history_init(struct event_history *history)
+static void entry_free(struct entry *entry)
 {
-    pthread_condattr_t attributes;
-
-    history->descriptor = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
-    if (history->descriptor < 0)
-        return -errno;
-    history->file = (struct event_file){.directory = -1, .lock = -1, .descriptor = -1};
-    pthread_mutex_init(&history->mutex, NULL);
-    pthread_condattr_init(&attributes);
-    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-    pthread_cond_init(&history->changed, &attributes);
-    pthread_condattr_destroy(&attributes);
-    return 0;
+    event_unref(entry->event);
+    free(entry);
 }
 
 static void history_free(struct event_history *history)
 {
-    for (; history->count != 0; history->count--)
-        event_unref(history->queue[history->first++ % EVENT_HISTORY_QUEUE_MAX].event);
     event_open_done(&history->open);
     event_load_done(&history->load);
     event_file_close(&history->file);
-    close(history->descriptor);
-    pthread_cond_destroy(&history->changed);
-    pthread_mutex_destroy(&history->mutex);
+    if (history->descriptor >= 0)
+        close(history->descriptor);
     free(history);
 }
 
@@ -127,11 +111,16 @@ static int load_files(struct event_history *history)
 int event_history_open(struct event_history **ret_history, const char *path, uint64_t epoch, char **ret_error)
 {
     struct event_history *history = calloc(1, sizeof(*history));
-    int status = history != NULL ? history_init(history) : -ENOMEM;
+    int status;
 
     *ret_error = NULL;
-    if (status != 0) {
-        free(history);
+    if (history == NULL)
+        return -ENOMEM;
+    history->file = (struct event_file){.directory = -1, .lock = -1, .descriptor = -1};
+    history->descriptor = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+    if (history->descriptor < 0) {
+        status = -errno;
+        history_free(history);
         return status;
     }
     status = event_file_open(&history->file, path, ret_error);
@@ -144,7 +133,7 @@ int event_history_open(struct event_history **ret_history, const char *path, uin
     }
     history->headless = history->load.epoch == 0;
     history->epoch = history->headless ? epoch : history->load.epoch;
-    history->sequence = history->state.written = history->load.sequence;
+    history->sequence = history->appended = history->state.written = history->load.sequence;
     history->episode = history->load.episode;
     *ret_history = history;
     return 0;
@@ -166,11 +155,6 @@ void event_history_found(const struct event_history *history, struct event_histo
         .torn = history->torn,
         .aside = history->aside[0] != '\0' ? history->aside : NULL,
     };
-}
-
-static void notify(struct event_history *history)
-{
-    (void)eventfd_write(history->descriptor, 1); /* fails only where it is readable anyway */
 }
 
 /* The head of a file: its first line, and a line for each episode that was open. */
@@ -213,10 +197,10 @@ static int turn(struct event_history *history, uint64_t sequence)
     char *text;
     int status;
 
-    pthread_mutex_lock(&history->mutex);
+    pthread_mutex_lock(&history->writer.mutex);
     line.episode = history->episode;
     status = event_open_copy(&history->open, sequence, &open);
-    pthread_mutex_unlock(&history->mutex);
+    pthread_mutex_unlock(&history->writer.mutex);
     if (status != 0)
         return status;
     status = format_head(line, &open, &text, &length);
@@ -228,9 +212,10 @@ static int turn(struct event_history *history, uint64_t sequence)
     if (status != 0)
         return status;
     history->headless = false;
-    pthread_mutex_lock(&history->mutex);
+    history->appended = sequence;
+    pthread_mutex_lock(&history->writer.mutex);
     event_open_forget(&history->open, sequence);
-    pthread_mutex_unlock(&history->mutex);
+    pthread_mutex_unlock(&history->writer.mutex);
     return 0;
 }
 
@@ -249,155 +234,119 @@ static int write_entry(struct event_history *history, const struct entry *entry)
     return status;
 }
 
-/* One step of the thread's work; the lock is held on entry and on return, not in between. */
-struct task {
-    bool turning;
-    uint64_t sequence; /* of the event to write, or behind which a file begins */
-    struct entry entry;
-};
-
-/* What to do next. False: nothing. */
-static bool task_next(const struct event_history *history, uint64_t appended, struct task *ret_task)
+/* Syncs what was appended, and says how far it has got. False: that, or what was tried before, has failed. */
+static bool settle(struct event_history *history, int error)
 {
-    const struct entry *entry = &history->queue[history->first % EVENT_HISTORY_QUEUE_MAX];
-    uint64_t before = history->sequence; /* the last event that there is no entry for */
+    const bool synced = history->appended == history->state.written || fdatasync(history->file.descriptor) == 0;
+    struct event_history_state *state = &history->state;
+    bool changed;
 
-    for (size_t i = 0; i < history->count; i++) {
-        const struct event *event = history->queue[(history->first + i) % EVENT_HISTORY_QUEUE_MAX].event;
-
-        if (event != NULL) {
-            before = event->sequence - 1;
-            break;
-        }
+    if (!synced) {
+        error = error != 0 ? error : -errno;
+        history->appended = state->written; /* the others may be lost: a gap, for a new file */
     }
-    if (before > appended || history->file.descriptor < 0 ||
-        ((history->headless || event_file_is_full(&history->file)) && clock_mono_ns() >= history->turn_mono_ns)) {
-        *ret_task = (struct task){.turning = true, .sequence = before > appended ? before : appended};
-        return true;
+    history->unsynced = 0;
+    pthread_mutex_lock(&history->writer.mutex);
+    changed = state->written != history->appended || state->error != error;
+    state->written = history->appended;
+    state->error = error;
+    pthread_mutex_unlock(&history->writer.mutex);
+    if (changed)
+        (void)eventfd_write(history->descriptor, 1); /* fails only where it is readable anyway */
+    return error == 0;
+}
+
+/* The last event that is to be in the file, or in the head of the next, before the entry is written. */
+static uint64_t sequence_before(struct event_history *history, const struct entry *entry)
+{
+    uint64_t before = history->appended;
+
+    pthread_mutex_lock(&history->writer.mutex);
+    if (entry != NULL)
+        before = entry->before;
+    else if (history->writer.first == NULL)
+        before = history->sequence; /* what was added last may have been lost */
+    pthread_mutex_unlock(&history->writer.mutex);
+    return before > history->appended ? before : history->appended;
+}
+
+static void entry_written(struct event_history *history, struct entry *entry)
+{
+    if (entry->event != NULL) {
+        history->appended = entry->event->sequence;
+        pthread_mutex_lock(&history->writer.mutex);
+        if (entry->event->kind == EVENT_END)
+            event_open_remove(&history->open, entry->event->episode);
+        pthread_mutex_unlock(&history->writer.mutex);
     }
-    if (history->count == 0)
-        return false;
-    *ret_task = (struct task){.sequence = entry->event != NULL ? entry->event->sequence : appended, .entry = *entry};
-    return true;
+    entry_free(entry);
 }
 
-static void entry_drop(struct event_history *history)
+/* See writer.h. */
+static bool write_job(void *context, struct writer_job *job)
 {
-    struct entry *entry = &history->queue[history->first % EVENT_HISTORY_QUEUE_MAX];
-
-    if (entry->event != NULL && entry->event->kind == EVENT_END)
-        event_open_remove(&history->open, entry->event->episode);
-    event_unref(entry->event);
-    entry->event = NULL;
-    history->first = (history->first + 1) % EVENT_HISTORY_QUEUE_MAX;
-    history->count--;
-}
-
-/* Waits for more to do, for a second attempt, or for the end. */
-static void wait_for_change(struct event_history *history)
-{
-    const struct timespec until = clock_timespec(clock_mono_ns() + EVENT_HISTORY_RETRY_NS);
-
-    if (history->state.error != 0)
-        pthread_cond_timedwait(&history->changed, &history->mutex, &until);
-    else
-        pthread_cond_wait(&history->changed, &history->mutex);
-}
-
-/* Writes until there is nothing left, a batch is full, or something fails. Returns the last sequence appended. */
-static uint64_t write_batch(struct event_history *history, int *ret_error)
-{
-    uint64_t appended = history->state.written;
-    struct task task;
+    struct event_history *history = context;
+    struct entry *entry = (struct entry *)(void *)job;
+    const uint64_t before = sequence_before(history, entry);
+    const bool wants_turn = history->headless || event_file_is_full(&history->file);
     int error = 0;
 
-    for (unsigned i = 0; i < BATCH_MAX && error == 0 && task_next(history, appended, &task); i++) {
-        pthread_mutex_unlock(&history->mutex);
-        error = task.turning ? turn(history, task.sequence) : write_entry(history, &task.entry);
-        pthread_mutex_lock(&history->mutex);
-        if (error != 0) {
-            history->turn_mono_ns = clock_mono_ns() + TURN_RETRY_NS; /* until then the present file does */
-            break;
-        }
-        appended = task.sequence;
-        if (!task.turning)
-            entry_drop(history);
+    if (before > history->appended || history->file.descriptor < 0 ||
+        (wants_turn && clock_mono_ns() >= history->turn_mono_ns))
+        error = turn(history, before);
+    if (error == 0 && entry != NULL)
+        error = write_entry(history, entry);
+    if (error != 0) {
+        history->turn_mono_ns = clock_mono_ns() + TURN_RETRY_NS; /* until then the present file does */
+        return settle(history, error);
     }
-    *ret_error = error;
-    return appended;
-}
-
-static void *history_main(void *argument)
-{
-    struct event_history *history = argument;
-    bool stopping = false;
-
-    pthread_mutex_lock(&history->mutex);
-    while (!stopping) {
-        uint64_t appended;
-        struct task task;
-        bool idle;
-        int error;
-
-        appended = write_batch(history, &error);
-        if (appended != history->state.written) {
-            int sync_error;
-
-            pthread_mutex_unlock(&history->mutex);
-            sync_error = fdatasync(history->file.descriptor) == 0 ? 0 : -errno;
-            pthread_mutex_lock(&history->mutex);
-            error = error != 0 ? error : sync_error;
-            if (sync_error != 0)
-                appended = history->state.written; /* the others may be lost: a gap, for a new file */
-        }
-        if (appended != history->state.written || error != history->state.error) {
-            history->state.written = appended;
-            history->state.error = error;
-            notify(history);
-        }
-        idle = error != 0 || !task_next(history, appended, &task);
-        stopping = history->stopping && idle;
-        if (!stopping && idle)
-            wait_for_change(history);
-    }
-    history->stopped = true;
-    pthread_cond_signal(&history->changed);
-    pthread_mutex_unlock(&history->mutex);
-    return NULL;
+    if (entry == NULL)
+        return settle(history, 0);
+    entry_written(history, entry);
+    if (++history->unsynced == BATCH_MAX)
+        (void)settle(history, 0);
+    return true;
 }
 
 int event_history_start(struct event_history *history)
 {
+    const struct writer_options options = {.context = history,
+                                           .bytes_max = EVENT_HISTORY_QUEUE_MAX,
+                                           .rest_ns = EVENT_HISTORY_RETRY_NS,
+                                           .write = write_job};
     int status;
 
     history->open = history->load.open;
     history->load.open = (struct event_open_set){0};
     event_load_forget_events(&history->load);
-    status = pthread_create(&history->thread, NULL, history_main, history);
+    status = writer_open(&history->writer, &options);
     history->started = status == 0;
-    return -status;
+    return status;
 }
 
+/* Under the lock. */
 static void push(struct event_history *history, struct event *event, const struct event_subject *subject)
 {
-    struct entry *entry = &history->queue[(history->first + history->count) % EVENT_HISTORY_QUEUE_MAX];
+    struct entry *entry = calloc(1, sizeof(*entry));
 
-    if (history->count == EVENT_HISTORY_QUEUE_MAX) {
-        history->state.lost_count += event != NULL;
-        return;
+    if (entry != NULL) {
+        *entry = (struct entry){.job.bytes = 1, /* entries are counted */
+                                .event = event != NULL ? event_ref(event) : NULL,
+                                .before = event != NULL ? event->sequence - 1 : history->sequence};
+        if (subject != NULL)
+            entry->subject = *subject;
+        if (writer_add(&history->writer, &entry->job))
+            return;
+        entry_free(entry);
     }
-    *entry = (struct entry){.event = event != NULL ? event_ref(event) : NULL};
-    if (subject != NULL)
-        entry->subject = *subject;
-    history->count++;
-    pthread_cond_signal(&history->changed);
+    history->state.lost_count += event != NULL;
 }
 
 void event_history_add(struct event_history *history, struct event *event, const struct event_subject *subject)
 {
     struct event_open *open;
 
-    pthread_mutex_lock(&history->mutex);
+    pthread_mutex_lock(&history->writer.mutex);
     history->sequence = event->sequence;
     if (event->kind == EVENT_BEGIN) {
         history->episode = event->episode;
@@ -408,7 +357,7 @@ void event_history_add(struct event_history *history, struct event *event, const
             open->end_sequence = event->sequence;
     }
     push(history, event, subject);
-    pthread_mutex_unlock(&history->mutex);
+    pthread_mutex_unlock(&history->writer.mutex);
 }
 
 void event_history_stall_again(struct event_history *history, uint64_t episode, uint64_t progress,
@@ -416,7 +365,7 @@ void event_history_stall_again(struct event_history *history, uint64_t episode, 
 {
     struct event_open *open;
 
-    pthread_mutex_lock(&history->mutex);
+    pthread_mutex_lock(&history->writer.mutex);
     open = event_open_find(&history->open, episode);
     if (open != NULL) {
         open->subject.stall_count++;
@@ -425,7 +374,7 @@ void event_history_stall_again(struct event_history *history, uint64_t episode, 
         open->subject.moved_after_mono_ns = moved_after_mono_ns;
         push(history, NULL, &open->subject);
     }
-    pthread_mutex_unlock(&history->mutex);
+    pthread_mutex_unlock(&history->writer.mutex);
 }
 
 void event_history_state(struct event_history *history, struct event_history_state *ret_state)
@@ -433,9 +382,9 @@ void event_history_state(struct event_history *history, struct event_history_sta
     eventfd_t count;
 
     (void)eventfd_read(history->descriptor, &count);
-    pthread_mutex_lock(&history->mutex);
+    pthread_mutex_lock(&history->writer.mutex);
     *ret_state = history->state;
-    pthread_mutex_unlock(&history->mutex);
+    pthread_mutex_unlock(&history->writer.mutex);
 }
 
 int event_history_descriptor(const struct event_history *history)
@@ -443,30 +392,17 @@ int event_history_descriptor(const struct event_history *history)
     return history->descriptor;
 }
 
-/* Asks the thread to end, and waits for that on the monotonic clock. False: it has not ended in time. */
-static bool has_stopped(struct event_history *history)
-{
-    const struct timespec until = clock_timespec(clock_mono_ns() + EVENT_HISTORY_CLOSE_NS);
-    bool stopped;
-
-    pthread_mutex_lock(&history->mutex);
-    history->stopping = true;
-    pthread_cond_signal(&history->changed);
-    while (!history->stopped && pthread_cond_timedwait(&history->changed, &history->mutex, &until) == 0)
-        continue;
-    stopped = history->stopped;
-    pthread_mutex_unlock(&history->mutex);
-    return stopped;
-}
-
 void event_history_close(struct event_history *history)
 {
     if (history == NULL)
         return;
     if (history->started) {
-        if (!has_stopped(history))
+        if (!writer_close(&history->writer, EVENT_HISTORY_CLOSE_NS))
             return; /* the disk hangs; the thread has the history still, and ends with the process */
-        pthread_join(history->thread, NULL);
+        for (struct entry *entry = (void *)history->writer.first, *next; entry != NULL; entry = next) {
+            next = (void *)entry->job.next;
+            entry_free(entry);
+        }
     }
     history_free(history);
 }

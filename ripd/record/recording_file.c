@@ -25,8 +25,8 @@ struct recording_file {
     bool wants_full;
 };
 
-/* frame NULL: only the sync that is due. */
-static void write_frame(void *context, struct writer_job *job)
+/* frame NULL: only the sync that is due, again and again. */
+static bool write_frame(void *context, struct writer_job *job)
 {
     struct recording_file *file = context;
     struct frame *frame = (struct frame *)(void *)job;
@@ -41,6 +41,7 @@ static void write_frame(void *context, struct writer_job *job)
     file->state.written_bytes += frame != NULL && result == 0 ? job->bytes : 0;
     pthread_mutex_unlock(&file->writer.mutex);
     free(frame);
+    return job != NULL;
 }
 
 static void end(void *context)
@@ -52,19 +53,21 @@ int recording_file_write(void *context, const void *bytes, size_t count, bool fu
 {
     struct recording_file *file = context;
     struct frame *frame = malloc(sizeof(*frame) + count);
+    bool added;
 
     if (frame != NULL) {
         *frame = (struct frame){.job.bytes = count, .full = full};
         memcpy(frame->bytes, bytes, count);
-        if (writer_add(&file->writer, &frame->job))
-            return 0;
     }
     pthread_mutex_lock(&file->writer.mutex);
-    file->state.lost_count++;
-    file->wants_full = true;
+    added = frame != NULL && writer_add(&file->writer, &frame->job);
+    file->state.lost_count += !added;
+    file->wants_full |= !added;
     pthread_mutex_unlock(&file->writer.mutex);
+    if (added)
+        return 0;
     free(frame);
-    return frame != NULL ? -ENOBUFS : -ENOMEM;
+    return -ENOBUFS;
 }
 
 bool recording_file_wants_full(struct recording_file *file)

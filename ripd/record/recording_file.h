@@ -25,7 +25,7 @@ struct recording_file;
 /* Makes the directory if it is missing. -EBUSY: another ripd records there; -errno. */
 int recording_file_open(struct recording_file **ret_file, const char *directory);
 
-/* The header or a frame, as struct recording_output in session/recording.h has it. 0 or -ENOBUFS, -ENOMEM. */
+/* The header or a frame, as struct recording_output in session/recording.h has it. 0 or -ENOBUFS. */
 int recording_file_write(void *file, const void *bytes, size_t count, bool full);
 
 /* Whether the next frame shall be a full one: a segment has ended, or what was written is lost. Once for each time. */

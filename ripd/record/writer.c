@@ -2,47 +2,59 @@
 /* writer.c - see writer.h. */
 #include "record/writer.h"
 
+#include <time.h>
+
 #include "os/clock.h"
 
-static void wait_for_job(struct writer *writer)
+/* False: that time is over. */
+static bool wait_for_change(struct writer *writer, uint64_t until_mono_ns)
 {
-    const struct timespec until = clock_timespec(clock_wall_ns() + writer->options.rest_ns);
+    const struct timespec until = clock_timespec(until_mono_ns);
 
-    if (writer->options.rest_ns != 0)
-        (void)pthread_cond_timedwait(&writer->changed, &writer->mutex, &until);
-    else
-        pthread_cond_wait(&writer->changed, &writer->mutex);
+    return pthread_cond_clockwait(&writer->changed, &writer->mutex, CLOCK_MONOTONIC, &until) == 0;
 }
 
 static struct writer_job *take_job(struct writer *writer)
 {
     struct writer_job *job = writer->first;
 
-    if (job == NULL)
-        return NULL;
-    writer->first = job->next;
+    if (job != NULL)
+        writer->first = job->next;
     if (writer->first == NULL)
         writer->last = &writer->first;
     return job;
 }
 
+static void put_back(struct writer *writer, struct writer_job *job)
+{
+    if (writer->first == NULL)
+        writer->last = &job->next;
+    job->next = writer->first;
+    writer->first = job;
+}
+
 static void *run(void *context)
 {
     struct writer *writer = context;
+    bool done = true;
 
     pthread_mutex_lock(&writer->mutex);
-    while (!writer->stopping || writer->first != NULL) {
-        struct writer_job *job;
-        size_t bytes;
+    for (;;) {
+        struct writer_job *job = take_job(writer);
+        const size_t bytes = job != NULL ? job->bytes : 0;
 
-        if (writer->first == NULL)
-            wait_for_job(writer);
-        job = take_job(writer);
-        bytes = job != NULL ? job->bytes : 0;
         pthread_mutex_unlock(&writer->mutex);
-        writer->options.write(writer->options.context, job);
+        done = writer->options.write(writer->options.context, job);
         pthread_mutex_lock(&writer->mutex);
-        writer->bytes -= bytes;
+        if (done)
+            writer->bytes -= bytes;
+        else if (job != NULL)
+            put_back(writer, job);
+        if (done && (job != NULL || writer->first != NULL))
+            continue;
+        if (writer->stopping)
+            break;
+        wait_for_change(writer, done ? UINT64_MAX : clock_mono_ns() + writer->options.rest_ns);
     }
     pthread_mutex_unlock(&writer->mutex);
     if (writer->options.end != NULL)
@@ -75,31 +87,25 @@ int writer_open(struct writer *writer, const struct writer_options *options)
 
 bool writer_add(struct writer *writer, struct writer_job *job)
 {
-    bool has_room;
-
-    pthread_mutex_lock(&writer->mutex);
-    has_room = job->bytes <= writer->options.bytes_max - writer->bytes;
-    if (has_room) {
-        writer->bytes += job->bytes;
-        *writer->last = job;
-        writer->last = &job->next;
-        pthread_cond_broadcast(&writer->changed);
-    }
-    pthread_mutex_unlock(&writer->mutex);
-    return has_room;
+    if (job->bytes > writer->options.bytes_max - writer->bytes)
+        return false;
+    writer->bytes += job->bytes;
+    *writer->last = job;
+    writer->last = &job->next;
+    pthread_cond_broadcast(&writer->changed);
+    return true;
 }
 
 bool writer_close(struct writer *writer, uint64_t patience_ns)
 {
-    const struct timespec until = clock_timespec(clock_wall_ns() + patience_ns);
+    const uint64_t until_mono_ns = clock_mono_ns() + patience_ns;
     bool stopped;
-    int error = 0;
 
     pthread_mutex_lock(&writer->mutex);
     writer->stopping = true;
     pthread_cond_broadcast(&writer->changed);
-    while (!writer->stopped && error == 0)
-        error = pthread_cond_timedwait(&writer->changed, &writer->mutex, &until);
+    while (!writer->stopped && wait_for_change(writer, until_mono_ns))
+        continue;
     stopped = writer->stopped;
     pthread_mutex_unlock(&writer->mutex);
     if (!stopped)

@@ -25,9 +25,13 @@ struct writer_job {
 struct writer_options {
     void *context;
     size_t bytes_max;
-    uint64_t rest_ns; /* without a job, after which write() is called all the same; 0 = it is not */
-    void (*write)(void *context, struct writer_job *job); /* frees the job, which may be NULL */
-    void (*end)(void *context);                           /* after the last job; NULL: nothing is to be done */
+    uint64_t rest_ns;
+    /*
+     * True: the job is done, and freed. False: it is called again with the same job, after rest_ns or when another one
+     * is added, unless the writer is being closed. With NULL, at first and when no job is left, likewise.
+     */
+    bool (*write)(void *context, struct writer_job *job);
+    void (*end)(void *context); /* after the last job; NULL: nothing is to be done */
 };
 
 struct writer {
@@ -45,10 +49,13 @@ struct writer {
 /* Starts the thread. 0 or -errno. */
 int writer_open(struct writer *writer, const struct writer_options *options);
 
-/* False: there is no room, and the job stays the caller's. */
+/* The caller has the lock. False: there is no room, and the job stays his. */
 bool writer_add(struct writer *writer, struct writer_job *job);
 
-/* Ends when all jobs are written. False: they are not yet, after so long; the thread still uses writer and context. */
+/*
+ * Ends when all jobs are written, or one could not be. False: they are not yet, after so long; the thread still uses
+ * writer and context.
+ */
 bool writer_close(struct writer *writer, uint64_t patience_ns);
 
 #endif
