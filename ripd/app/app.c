@@ -74,7 +74,6 @@ struct app {
     struct endings *endings;
     struct privileges privileges;
     struct probe *probe;
-    struct publisher *publisher;
     struct events *events;
     struct hook *hook;
     struct report_budget notice_budget;
@@ -495,7 +494,7 @@ static bool app_wait(struct app *app)
         {.fd = app->requests[0], .events = POLLIN},
         {.fd = hook_descriptor(app->hook), .events = POLLIN},
         {.fd = app->naming.descriptor, .events = POLLIN},
-        {.fd = publisher_descriptor(app->publisher), .events = POLLIN}, /* -1: poll passes over it, and the next */
+        {.fd = events_descriptor(app->events), .events = POLLIN}, /* -1: poll passes over it, and the next */
         {.fd = registry_ends_descriptor(app->registry), .events = POLLIN},
     };
 
@@ -576,22 +575,18 @@ static void app_read_subordinate_uids(struct app *app)
 
 static int app_open_events(struct app *app)
 {
-    const struct publisher_options publisher = {app->config->state_directory, app_announce, app, &app->health};
     int error = -ENOMEM;
 
     app->work = work_new();
     if (app->work != NULL)
         app->cases = cases_new(app->work, settings_hysteresis_ns(app->config));
     if (app->cases != NULL) {
-        app_read_subordinate_uids(app);
-        error = publisher_new(&app->publisher, &publisher);
-    }
-    if (error == 0) {
-        const struct events_options options = {app->cases, app->work, app->publisher, &app->health};
+        const struct events_options options = {app->cases,   app->work, &app->health, app->config->state_directory,
+                                               app_announce, app};
 
+        app_read_subordinate_uids(app);
         error = events_new(&app->events, &options, clock_mono_ns());
     }
-
     if (error == -ENOMEM) /* any other error is logged already */
         log_line(LOG_LEVEL_ERROR, "cannot start: %s", strerror(-error));
     return error;
@@ -671,11 +666,11 @@ static int app_open_http(struct app *app)
         options.listen_count = 0;
     error = http_new(&app->http, &options, &source, &text);
     if (error == 0) {
-        publisher_found(app->publisher, &found);
+        events_found(app->events, &found);
         http_set_epoch(app->http, found.epoch);
         for (size_t i = 0; i < found.event_count; i++) /* the log and the command had them in their time */
             http_publish_event(app->http, found.events[i]);
-        error = publisher_start(app->publisher);
+        error = events_start(app->events);
     }
     if (error == 0)
         error = http_start(app->http);
@@ -701,7 +696,6 @@ static void app_close(struct app *app)
     recorder_close(app->recorder);
     snapshot_unref(app->snapshot);
     events_free(app->events);
-    publisher_free(app->publisher);
     endings_free(app->endings);
     cases_free(app->cases);
     hook_free(app->hook);

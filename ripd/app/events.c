@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * events.c - has the begin and end events of episodes made from cases, numbers them and queues them for the disk. A
- * case keeps its begin event: the end event is made from it, even when the id has gone.
+ * events.c - has the begin and end events of episodes made from cases, numbers them, and announces them when they are
+ * on disk: a queue of those that wait for that. A case keeps its begin event: the end event is made from it, even when
+ * the id has gone.
  */
 #include "app/events.h"
 
@@ -19,14 +20,19 @@
 #include "cases/incidents.h"
 #include "os/file.h"
 #include "os/proc.h"
+#include "os/random.h"
 #include "util/array.h"
 #include "util/time_limit.h"
 #include "view/event_make.h"
 
+struct waiting {
+    struct event *event; /* a reference */
+    uint64_t added_mono_ns;
+};
+
 struct events {
-    struct publisher *publisher;
-    struct cases *cases;
-    struct work *work;
+    struct events_options options;
+    struct recorder *recorder;
     struct restart restart;              /* until the first scan */
     struct report_budget restart_budget; /* of ends that came while no ripd ran */
     struct report_budget restall_budget; /* of lines that only say where an id of an open episode stands now */
@@ -37,9 +43,17 @@ struct events {
     struct events_scan late_scan; /* on which they came, with a reference to its moment */
     uint64_t sequence;            /* of the last event */
     uint64_t episode;             /* the last one */
-    struct recorder *recorder;
-    struct health *health;
     uint8_t boot_id[EVENT_SUBJECT_ID_BYTES];
+
+    struct event_history *history; /* NULL = none */
+    uint64_t epoch;
+    struct waiting *queue; /* for the disk, in order of sequence */
+    size_t queue_count;
+    size_t queue_capacity;
+    uint64_t lost_count; /* logged so far */
+    int error;           /* as last logged */
+    bool late_disk;      /* the log says that the disk is slow */
+    bool unwritable;     /* the state directory was, at the start: there is no history */
 };
 
 /* All zero where it cannot be had: then no episode outlives the daemon. */
@@ -53,29 +67,80 @@ static void read_boot_id(uint8_t ret_id[EVENT_SUBJECT_ID_BYTES])
     close(proc);
 }
 
+void events_found(const struct events *events, struct event_history_found *ret_found)
+{
+    if (events->history != NULL)
+        event_history_found(events->history, ret_found);
+    else
+        *ret_found = (struct event_history_found){.epoch = events->epoch};
+}
+
+static void report_found(const struct events *events)
+{
+    const char *path = events->options.state_directory;
+    char quoted[LOG_QUOTED_BYTES], aside[LOG_QUOTED_BYTES];
+    struct event_history_found found;
+
+    event_history_found(events->history, &found);
+    log_quote_text(path, quoted);
+    log_line(LOG_LEVEL_INFO, "event history: directory=%s events=%zu open=%zu last=%" PRIu64, quoted, found.event_count,
+             found.open_count, found.sequence);
+    if (found.torn)
+        log_line(LOG_LEVEL_WARNING, "event history: its last line was incomplete and has been cut off: directory=%s",
+                 quoted);
+    if (found.damaged_count != 0)
+        log_line(LOG_LEVEL_WARNING, "event history: damaged lines were skipped: directory=%s count=%" PRIu64, quoted,
+                 found.damaged_count);
+    if (found.aside != NULL)
+        log_line(LOG_LEVEL_WARNING, "event history: a file that is none was moved out of the way: directory=%s name=%s",
+                 quoted, log_quote_text(found.aside, aside));
+}
+
+/* Failure is logged, and none where the directory cannot be written: a disk in trouble is when somebody has to watch.
+ */
+static int open_history(struct events *events)
+{
+    char *text = NULL;
+    int error;
+
+    events->epoch = random_u64() | 1;
+    if (events->options.state_directory == NULL)
+        return 0;
+    error = event_history_open(&events->history, events->options.state_directory, events->epoch, &text);
+    if (error == 0) {
+        report_found(events);
+        return 0;
+    }
+    events->unwritable = error == -EROFS;
+    log_line(LOG_LEVEL_ERROR, "%s%s", text != NULL ? text : strerror(-error),
+             events->unwritable ? ": events are announced without being written" : "");
+    free(text);
+    return events->unwritable ? 0 : error;
+}
+
 int events_new(struct events **ret_events, const struct events_options *options, uint64_t now_mono_ns)
 {
     struct events *events = calloc(1, sizeof(*events));
     struct event_history_found found;
-    int error = events != NULL ? 0 : -ENOMEM;
+    int error;
 
+    if (events == NULL)
+        return -ENOMEM;
+    events->options = *options;
+    error = open_history(events);
     if (error == 0) {
-        publisher_found(options->publisher, &found);
+        events_found(events, &found);
         error = restart_init(&events->restart, found.open, found.open_count);
-        for (size_t i = 0; i < found.open_count; i++)
-            (void)incidents_enter(&events->incidents, found.open[i].begin->incident);
     }
     if (error != 0) {
         events_free(events);
         return error;
     }
-    events->publisher = options->publisher;
-    events->health = options->health;
-    events->cases = options->cases;
-    events->work = options->work;
+    for (size_t i = 0; i < found.open_count; i++)
+        (void)incidents_enter(&events->incidents, found.open[i].begin->incident);
     events->sequence = found.sequence;
     events->episode = found.episode;
-    cases_set_last_episode(events->cases, found.episode);
+    cases_set_last_episode(options->cases, found.episode);
     report_budget_init(&events->restart_budget, now_mono_ns);
     report_budget_init(&events->restall_budget, now_mono_ns);
     read_boot_id(events->boot_id);
@@ -83,16 +148,102 @@ int events_new(struct events **ret_events, const struct events_options *options,
     return 0;
 }
 
+int events_start(struct events *events)
+{
+    return events->history != NULL ? event_history_start(events->history) : 0;
+}
+
 void events_free(struct events *events)
 {
     if (events == NULL)
         return;
+    event_history_close(events->history);
+    for (size_t i = 0; i < events->queue_count; i++)
+        event_unref(events->queue[i].event);
+    free(events->queue);
     restart_done(&events->restart);
     incidents_done(&events->incidents);
     if (events->late_count != 0)
         snapshot_unref(events->late_scan.moment);
     free(events->late);
     free(events);
+}
+
+/* The disk first --------------------------------------------------------------------------------------------------- */
+
+/* Takes over the reference. */
+static void announce(const struct events *events, struct event *event)
+{
+    events->options.announce(events->options.context, event);
+    event_unref(event);
+}
+
+/* Takes over the event's reference. subject: of a begin, else NULL. */
+static void write_first(struct events *events, struct event *event, const struct event_subject *subject,
+                        uint64_t now_mono_ns)
+{
+    if (events->history == NULL) {
+        events->options.health->history_error_count += events->unwritable;
+        announce(events, event);
+        return;
+    }
+    event_history_add(events->history, event, subject);
+    if (!ARRAY_GROW(events->queue, events->queue_count, events->queue_capacity)) {
+        log_line(LOG_LEVEL_ERROR, "out of memory for an event: it is written, but not announced");
+        event_unref(event);
+        return;
+    }
+    events->queue[events->queue_count++] = (struct waiting){event, now_mono_ns};
+}
+
+/* Once when it begins and once when it is over, whatever happens in between. */
+static void report_state(struct events *events, const struct event_history_state *state, bool late)
+{
+    const char *path = events->options.state_directory;
+    char quoted[LOG_QUOTED_BYTES];
+
+    if (state->error == events->error && late == events->late_disk)
+        return;
+    log_quote_text(path, quoted);
+    if (state->error != 0 && state->error != events->error)
+        log_line(LOG_LEVEL_ERROR, "event history: cannot be written, events are announced without: directory=%s: %s",
+                 quoted, strerror(-state->error));
+    else if (late && !events->late_disk && state->error == 0)
+        log_line(LOG_LEVEL_ERROR, "event history: the disk takes long, events are announced without: directory=%s",
+                 quoted);
+    else if (state->error == 0 && !late)
+        log_line(LOG_LEVEL_WARNING, "event history: is written again: directory=%s lost=%" PRIu64, quoted,
+                 state->lost_count - events->lost_count);
+    if (state->error == 0 && !late)
+        events->lost_count = state->lost_count;
+    events->error = state->error;
+    events->late_disk = late;
+}
+
+/* Announces what has got to disk, or has waited long enough. */
+static void announce_written(struct events *events, uint64_t now_mono_ns)
+{
+    struct event_history_state state;
+    size_t done = 0;
+    bool late;
+
+    if (events->history == NULL)
+        return;
+    event_history_state(events->history, &state);
+    for (; done < events->queue_count && events->queue[done].event->sequence <= state.written; done++)
+        announce(events, events->queue[done].event);
+    late = (done < events->queue_count && now_mono_ns - events->queue[done].added_mono_ns >= EVENTS_PATIENCE_NS) ||
+           (events->late_disk && state.written < events->sequence);
+    report_state(events, &state, late);
+    for (; done < events->queue_count && (state.error != 0 || late); done++) {
+        events->options.health->history_error_count++;
+        announce(events, events->queue[done].event);
+    }
+    if (done == 0)
+        return;
+    events->queue_count -= done;
+    memmove(events->queue, events->queue + done, events->queue_count * sizeof(*events->queue));
+    ARRAY_TRIM(events->queue, events->queue_capacity, events->queue_count);
 }
 
 /* Making ----------------------------------------------------------------------------------------------------------- */
@@ -152,7 +303,7 @@ static void publish(struct events *events, const struct stall_case *stall, struc
     events->sequence = event->sequence;
     fire_probe(event);
     recorder_event(events->recorder, stall, event);
-    publisher_add(events->publisher, event, subject, scan->moment->scanned_mono_ns);
+    write_first(events, event, subject, scan->moment->scanned_mono_ns);
 }
 
 /* By what the id is recognised after a restart. */
@@ -181,7 +332,7 @@ static void count_incident(struct events *events, const struct events_scan *scan
     const bool preloaded =
         scan->registry != NULL && registry_is_preloaded(scan->registry, stall->ring, stall->suspect.process);
 
-    health_add_incident(events->health, stall->episode.begin->cause, preloaded);
+    health_add_incident(events->options.health, stall->episode.begin->cause, preloaded);
 }
 
 static void publish_begin(struct events *events, const struct events_scan *scan, struct stall_case *stall)
@@ -252,7 +403,7 @@ void events_adopt(struct events *events, struct registry *registry, struct detec
 
     if (events->restart.count == 0 || events->restart.settled)
         return;
-    error = restart_prepare(&events->restart, registry, events->boot_id, events->work, detector, now_mono_ns);
+    error = restart_prepare(&events->restart, registry, events->boot_id, events->options.work, detector, now_mono_ns);
     if (error != 0)
         log_line(LOG_LEVEL_ERROR, "stalls from before the start cannot be taken up: %s", strerror(-error));
 }
@@ -275,7 +426,8 @@ static void go_on(void *context, const struct restart_episode *restarted)
     const struct detector_adoption adoption = restart_adoption(restarted);
     struct events *events = context;
 
-    if (cases_adopt(events->cases, restarted->ring, subject->slot, subject->generation, restarted->user, &episode) != 0)
+    if (cases_adopt(events->options.cases, restarted->ring, subject->slot, subject->generation, restarted->user,
+                    &episode) != 0)
         log_line(LOG_LEVEL_ERROR, "out of memory for the stall of episode %" PRIu64, subject->episode);
     else
         recorder_adopted(events->recorder, &adoption, &episode);
@@ -312,7 +464,7 @@ static void note_stalls_again(struct events *events, const struct events_scan *s
     const uint64_t now_mono_ns = scan->moment->scanned_mono_ns;
     size_t room = report_budget_lines(&events->restall_budget, now_mono_ns);
 
-    if (!publisher_is_kept(events->publisher))
+    if (events->history == NULL)
         return;
     for (size_t i = 0; i < scan->update->event_count; i++) {
         const struct detector_event *change = &scan->update->events[i];
@@ -320,17 +472,17 @@ static void note_stalls_again(struct events *events, const struct events_scan *s
 
         if (change->kind != DETECTOR_STALLED)
             continue;
-        stall = cases_find(events->cases, change->ring, change->slot, change->generation);
+        stall = cases_find(events->options.cases, change->ring, change->slot, change->generation);
         if (stall == NULL || stall->episode.number == 0 || stall->episode.stall_count < 2)
             continue;
         if (room == 0) {
-            events->health->limit_counts[HEALTH_LIMIT_RESTALLS]++;
+            events->options.health->limit_counts[HEALTH_LIMIT_RESTALLS]++;
             continue;
         }
         room--;
         report_budget_spend(&events->restall_budget, 1);
-        publisher_stall_again(events->publisher, stall->episode.number, change->progress,
-                              now_mono_ns - change->frozen_for_ns, change->moved_after_mono_ns);
+        event_history_stall_again(events->history, stall->episode.number, change->progress,
+                                  now_mono_ns - change->frozen_for_ns, change->moved_after_mono_ns);
     }
 }
 
@@ -343,8 +495,8 @@ void events_step(struct events *events, const struct events_scan *scan)
     if (events->restart.count != 0)
         publish_unseen_ends(events, scan);
     note_stalls_again(events, scan);
-    count = cases_publish(events->cases, &reports);
-    stalls = cases_all(events->cases, &stall_count);
+    count = cases_publish(events->options.cases, &reports);
+    stalls = cases_all(events->options.cases, &stall_count);
     if (count != 0) {
         incidents_find_roots(stalls, stall_count, scan->moment->waits);
         (void)incidents_assign(stalls, stall_count);
@@ -364,31 +516,41 @@ void events_step(struct events *events, const struct events_scan *scan)
         else if (stall->episode.begin != NULL) /* else there was no memory for its begin */
             publish(events, stall, make_end(events, scan, &stall->episode), NULL, scan);
     }
-    events->health->incident_count = events->incidents.count;
-    publisher_step(events->publisher, scan->moment->scanned_mono_ns);
+    events->options.health->incident_count = events->incidents.count;
+    announce_written(events, scan->moment->scanned_mono_ns);
 }
 
 void events_flush(struct events *events, uint64_t now_mono_ns)
 {
     if (events->late_count != 0)
         publish_late(events, now_mono_ns >= late_until_ns(events));
-    publisher_step(events->publisher, now_mono_ns);
+    announce_written(events, now_mono_ns);
+}
+
+int events_descriptor(const struct events *events)
+{
+    return events->history != NULL ? event_history_descriptor(events->history) : -1;
 }
 
 uint64_t events_wait_ns(const struct events *events, uint64_t now_mono_ns)
 {
-    uint64_t wait_ns = publisher_wait_ns(events->publisher, now_mono_ns), until_ns;
+    uint64_t until_mono_ns = UINT64_MAX;
 
-    if (events->late_count == 0)
-        return wait_ns;
-    until_ns = time_left_ns(late_until_ns(events), now_mono_ns);
-    return until_ns < wait_ns ? until_ns : wait_ns;
+    if (events->queue_count != 0)
+        until_mono_ns = events->queue[0].added_mono_ns + EVENTS_PATIENCE_NS;
+    if (events->late_count != 0 && late_until_ns(events) < until_mono_ns)
+        until_mono_ns = late_until_ns(events);
+    return time_left_ns(until_mono_ns, now_mono_ns);
 }
 
 void events_stop(struct events *events)
 {
     publish_late(events, true);
-    publisher_stop(events->publisher);
+    event_history_close(events->history);
+    events->history = NULL;
+    for (size_t i = 0; i < events->queue_count; i++)
+        announce(events, events->queue[i].event);
+    events->queue_count = 0;
 }
 
 void events_set_recorder(struct events *events, struct recorder *recorder)

@@ -16,8 +16,8 @@
 #include <string.h>
 
 #include "app/config_option.h"
+#include "app/events.h"
 #include "app/hook.h"
-#include "app/publisher.h"
 #include "app/report.h"
 #include "cases/case.h"
 #include "cases/cause.h"
@@ -295,7 +295,7 @@ static const struct {
     {"@CAPTURES_REPLACED@", NULL, CAPTURES_REPLACED},
     {"@CAPTURES_OF_ALL@", NULL, CAPTURES_OF_ALL},
     {"@CAPTURES_OF_ALL_MIB@", NULL, CAPTURES_OF_ALL_BYTES >> 20},
-    {"@HISTORY_PATIENCE_S@", NULL, PUBLISHER_PATIENCE_NS / 1000000000},
+    {"@HISTORY_PATIENCE_S@", NULL, EVENTS_PATIENCE_NS / 1000000000},
 };
 
 /* Writes the value whose name line begins with. Returns the length of that name; 0: line begins with none. */

@@ -1,10 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_events.c - a scan's stalls as events, numbered and announced in order: ripd/app/events.c. */
+/*
+ * test_events.c - a scan's stalls as events, numbered and announced in order, when they are on disk, unless that fails
+ * or hangs: ripd/app/events.c.
+ */
+#include <errno.h>
+#include <poll.h>
+
 #include "app/events.h"
 #include "app/log.h"
 #include "app/report.h"
 #include "record/event_line.h"
 #include "support/test.h"
+#include "unit/hanging_disk.h"
 #include "unit/samples.h"
 #include "unit/state_directory.h"
 
@@ -16,7 +23,7 @@
 struct world {
     struct work *work;
     struct cases *cases;
-    struct publisher *publisher;
+    void *directory; /* a struct state_directory, NULL = none */
     struct events *events;
     struct health health;
     struct item *items[IDS_MAX]; /* by slot; NULL = cannot be described */
@@ -39,14 +46,12 @@ static void on_announce(void *context, struct event *event)
     world->announced[world->announced_count++] = event_ref(event);
 }
 
-static void open_events(struct world *world, const char *state_directory)
+static int open_events(struct world *world, const char *state_directory)
 {
-    const struct publisher_options publisher = {state_directory, on_announce, world, &world->health};
-    struct events_options options = {world->cases, world->work, NULL, &world->health};
+    const struct events_options options = {world->cases,    world->work, &world->health,
+                                           state_directory, on_announce, world};
 
-    assert_int_equal(publisher_new(&world->publisher, &publisher), 0);
-    options.publisher = world->publisher;
-    assert_int_equal(events_new(&world->events, &options, world->now_ns), 0);
+    return events_new(&world->events, &options, world->now_ns);
 }
 
 static int set_up(void **state)
@@ -62,9 +67,24 @@ static int set_up(void **state)
     assert_non_null(world->work);
     world->cases = cases_new(world->work, 6 * SECOND_NS);
     assert_non_null(world->cases);
-    open_events(world, NULL);
+    assert_int_equal(open_events(world, NULL), 0);
     *state = world;
     return 0;
+}
+
+static int set_up_on_disk(void **state)
+{
+    struct event_history_found found;
+    struct world *world;
+
+    set_up(state);
+    world = *state;
+    assert_int_equal(state_directory_set_up(&world->directory), 0);
+    events_free(world->events);
+    assert_int_equal(open_events(world, ((struct state_directory *)world->directory)->path), 0);
+    events_found(world->events, &found);
+    assert_true(found.epoch != 0);
+    return events_start(world->events);
 }
 
 static int tear_down(void **state)
@@ -76,9 +96,10 @@ static int tear_down(void **state)
     for (size_t i = 0; i < IDS_MAX; i++)
         item_unref(world->items[i]);
     events_free(world->events);
-    publisher_free(world->publisher);
     cases_free(world->cases);
     work_free(world->work);
+    if (world->directory != NULL)
+        state_directory_tear_down(&world->directory);
     free(world);
     return 0;
 }
@@ -390,17 +411,11 @@ static size_t count_of(const char *text, const char *what)
 }
 
 /* Ids of open episodes that move and stall again and again: the history does not grow with each of them. */
-TEST(ids_that_flicker, set_up, tear_down)
+TEST(ids_that_flicker, set_up_on_disk, tear_down)
 {
     struct world *world = *state;
-    void *directory = NULL;
     char *text;
 
-    assert_int_equal(state_directory_set_up(&directory), 0);
-    events_free(world->events);
-    publisher_free(world->publisher);
-    open_events(world, ((struct state_directory *)directory)->path);
-    assert_int_equal(publisher_start(world->publisher), 0);
     for (uint32_t i = 0; i < 500; i++) {
         add_id(world, i);
         change(world, DETECTOR_STALLED, i);
@@ -416,11 +431,87 @@ TEST(ids_that_flicker, set_up, tear_down)
     }
     events_stop(world->events);
     assert_int_equal(world->announced_count, 500);
-    text = state_read(directory, EVENT_FILE_NAME);
+    text = state_read(world->directory, EVENT_FILE_NAME);
     assert_true(count_of(text, "\n{\"subject\":") <= REPORT_BURST + 10 * REPORT_PER_SECOND);
     assert_int_equal(count_of(text, "\n{\"subject\":"), 1500 - world->health.limit_counts[HEALTH_LIMIT_RESTALLS]);
     free(text);
-    assert_int_equal(state_directory_tear_down(&directory), 0);
+}
+
+/* The begin of another stall. */
+static void stall(struct world *world, uint32_t slot)
+{
+    add_id(world, slot);
+    change(world, DETECTOR_STALLED, slot);
+    scan(world);
+}
+
+static void wait_announced(struct world *world, uint64_t count)
+{
+    struct pollfd descriptor = {.fd = events_descriptor(world->events), .events = POLLIN};
+
+    for (int i = 0; i < 30 && world->announced_count < count; i++) {
+        poll(&descriptor, 1, 1000);
+        events_flush(world->events, world->now_ns);
+    }
+    assert_int_equal(world->announced_count, count);
+}
+
+TEST(disk_first, set_up_on_disk, tear_down)
+{
+    struct world *world = *state;
+
+    stall(world, 1);
+    wait_announced(world, 1);
+    disk_set_hanging(true);
+    stall(world, 2);
+    events_flush(world->events, world->now_ns + EVENTS_PATIENCE_NS - 1);
+    assert_int_equal(world->announced_count, 1);
+    assert_int_equal(events_wait_ns(world->events, world->now_ns + EVENTS_PATIENCE_NS - 1), 1);
+    disk_set_hanging(false);
+    wait_announced(world, 2);
+    assert_int_equal(world->health.history_error_count, 0);
+}
+
+TEST(patience_ends, set_up_on_disk, tear_down)
+{
+    struct world *world = *state;
+    char *text;
+
+    disk_set_hanging(true);
+    stall(world, 1);
+    stall(world, 2);
+    events_flush(world->events, world->now_ns - SECOND_NS + EVENTS_PATIENCE_NS);
+    assert_int_equal(world->announced_count, 2); /* nothing goes before its turn, and nothing waits once it is known */
+    stall(world, 3);
+    assert_int_equal(world->announced_count, 3);
+    assert_int_equal(world->health.history_error_count, 3);
+    disk_set_hanging(false);
+    while (poll(&(struct pollfd){events_descriptor(world->events), POLLIN, 0}, 1, 1000) > 0)
+        events_flush(world->events, world->now_ns);
+    text = state_read(world->directory, EVENT_FILE_NAME); /* all of it is written: the disk comes first again */
+    assert_non_null(strstr(text, "{\"event\":{\"sequence\":3,"));
+    free(text);
+    disk_set_hanging(true);
+    stall(world, 4);
+    assert_int_equal(world->announced_count, 3);
+    disk_set_hanging(false);
+    events_stop(world->events); /* announces the event still queued */
+    assert_int_equal(world->announced_count, 4);
+    assert_int_equal(world->announced[3]->sequence, 4);
+}
+
+TEST(without_a_directory, set_up, tear_down)
+{
+    struct world *world = *state;
+    struct event_history_found found;
+
+    events_found(world->events, &found);
+    assert_int_equal(found.sequence, 0);
+    assert_int_equal(events_descriptor(world->events), -1);
+    events_free(world->events);
+    world->events = NULL;
+    assert_int_equal(open_events(world, "/dev/null"), -ENOTDIR);
+    assert_null(world->events);
 }
 
 /* A user's flood is published bit by bit; nothing of it is lost, and each end comes with or after its begin. */

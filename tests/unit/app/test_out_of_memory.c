@@ -154,15 +154,13 @@ static void events_story(void)
     long left = with_memory();
     struct work *work = work_new();
     struct health health = {0};
-    const struct publisher_options publisher = {NULL, on_announce, NULL, &health};
-    struct events_options options = {NULL, work, NULL, &health};
+    struct events_options options = {.work = work, .health = &health, .announce = on_announce};
     struct events *events = NULL;
 
     memset(&heard, 0, sizeof(heard));
     until_failure = left;
     options.cases = cases_new(work, SECOND_NS);
-    if (options.cases != NULL && publisher_new(&options.publisher, &publisher) == 0 &&
-        events_new(&events, &options, 0) == 0) {
+    if (options.cases != NULL && events_new(&events, &options, 0) == 0) {
         step_events(events, options.cases, both, 1, DETECTOR_STALLED, 1, SECOND_NS);
         step_events(events, options.cases, both, 2, DETECTOR_STALLED, 7, 2 * SECOND_NS);
         step_events(events, options.cases, both + 1, 1, DETECTOR_GONE, 1, 3 * SECOND_NS);
@@ -175,7 +173,6 @@ static void events_story(void)
     }
     left = with_memory();
     events_free(events);
-    publisher_free(options.publisher);
     cases_free(options.cases);
     work_free(work);
     until_failure = left;
