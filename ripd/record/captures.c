@@ -18,6 +18,7 @@
 #include "os/file.h"
 #include "record/writer.h"
 #include "util/array.h"
+#include "util/search.h"
 
 #define FILES_MAX 65536u    /* looked at in a folder */
 #define NAME_BYTES_MAX 100u /* of a ring's name that are kept */
@@ -47,18 +48,27 @@ struct captures {
  * See captures.h, C. Files that are not captures by type, name or folder are not ours, and stay. A failure to remove
  * one is no error: it is tried again with the next capture.
  */
-struct shelf_file {
-    char *name;
+struct kept_file {
+    char *path; /* UID/NAME */
     uint64_t bytes;
     uint64_t written_wall_ns;
 };
 
+/* The folder of a user. */
 struct shelf {
-    int folder; /* while it is read */
-    char *name; /* NULL = not needed */
-    struct shelf_file *files;
+    char *name;
+    struct kept_file *files; /* the newest first */
     size_t count;
     size_t capacity;
+    uint64_t bytes;
+};
+
+struct shelves {
+    int directory;
+    struct shelf *shelves; /* the last one is being read */
+    size_t count;
+    size_t capacity;
+    size_t file_count;
     uint64_t bytes;
 };
 
@@ -71,180 +81,132 @@ static bool ends_in(const char *name, const char *suffix)
 
 static int add_file(void *context, const char *name)
 {
-    struct shelf *shelf = context;
-    struct shelf_file *file;
+    struct shelves *all = context;
+    struct shelf *shelf = &all->shelves[all->count - 1];
     struct stat status;
+    char *path;
 
-    if (!ends_in(name, CAPTURES_SUFFIX) || fstatat(shelf->folder, name, &status, AT_SYMLINK_NOFOLLOW) != 0 ||
-        !S_ISREG(status.st_mode) || !ARRAY_GROW(shelf->files, shelf->count, shelf->capacity))
+    if (!ends_in(name, CAPTURES_SUFFIX) || asprintf(&path, "%s/%s", shelf->name, name) < 0)
         return 0;
-    file = &shelf->files[shelf->count];
-    *file = (struct shelf_file){
-        .name = strdup(name),
+    if (fstatat(all->directory, path, &status, AT_SYMLINK_NOFOLLOW) != 0 || !S_ISREG(status.st_mode) ||
+        !ARRAY_GROW(shelf->files, shelf->count, shelf->capacity)) {
+        free(path);
+        return 0;
+    }
+    shelf->files[shelf->count++] = (struct kept_file){
+        .path = path,
         .bytes = (uint64_t)status.st_size,
         .written_wall_ns = (uint64_t)status.st_mtim.tv_sec * SECOND_NS + (uint64_t)status.st_mtim.tv_nsec,
     };
-    if (file->name == NULL)
-        return 0;
-    shelf->bytes += file->bytes;
-    shelf->count++;
+    shelf->bytes += (uint64_t)status.st_size;
     return 0;
 }
 
-/* The newest first. */
 static int compare(const void *left, const void *right)
 {
-    const struct shelf_file *a = left, *b = right;
+    const struct kept_file *a = left, *b = right;
 
-    if (a->written_wall_ns != b->written_wall_ns)
-        return a->written_wall_ns > b->written_wall_ns ? -1 : 1;
-    return strcmp(b->name, a->name);
-}
-
-static void shelf_read(struct shelf *shelf, int folder)
-{
-    *shelf = (struct shelf){.folder = folder};
-    (void)file_list(folder, FILES_MAX, add_file, shelf);
-    if (shelf->count != 0)
-        qsort(shelf->files, shelf->count, sizeof(*shelf->files), compare);
-}
-
-static void shelf_done(struct shelf *shelf)
-{
-    for (size_t i = 0; i < shelf->count; i++)
-        free(shelf->files[i].name);
-    free(shelf->files);
-    free(shelf->name);
-}
-
-/* The captures of one user, in their folder. */
-static void trim(int folder, uint64_t now_wall_ns)
-{
-    size_t kept = 0, replaced = 0;
-    uint64_t bytes = 0;
-    struct shelf shelf;
-
-    shelf_read(&shelf, folder);
-    for (size_t i = 0; i < shelf.count; i++) {
-        const struct shelf_file *file = &shelf.files[i];
-        const bool is_replaced = ends_in(file->name, CAPTURES_REPLACED_SUFFIX);
-        const bool is_old =
-            file->written_wall_ns < now_wall_ns && now_wall_ns - file->written_wall_ns > CAPTURES_AGE_NS;
-
-        if (is_old || kept == CAPTURES_OF_USER || bytes + file->bytes > CAPTURES_OF_USER_BYTES ||
-            (is_replaced && replaced == CAPTURES_REPLACED)) {
-            unlinkat(folder, file->name, 0);
-            continue;
-        }
-        kept++;
-        replaced += is_replaced;
-        bytes += file->bytes;
-    }
-    shelf_done(&shelf);
-}
-
-struct shelves {
-    int directory;
-    struct shelf *shelves;
-    size_t count;
-    size_t capacity;
-    size_t file_count;
-    uint64_t bytes;
-};
-
-/* -1: it is no user's. */
-static int open_shelf(int directory, const char *name)
-{
-    if (name[strspn(name, "0123456789")] != '\0')
-        return -1;
-    return openat(directory, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    return search_order_then(search_order(b->written_wall_ns, a->written_wall_ns), strcmp(b->path, a->path));
 }
 
 static int add_shelf(void *context, const char *name)
 {
     struct shelves *all = context;
-    const int folder = open_shelf(all->directory, name);
     struct shelf *shelf;
+    int folder;
 
-    if (folder >= 0 && ARRAY_GROW(all->shelves, all->count, all->capacity)) {
+    if (name[strspn(name, "0123456789")] != '\0') /* it is no user's */
+        return 0;
+    folder = openat(all->directory, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (folder < 0)
+        return 0;
+    if (ARRAY_GROW(all->shelves, all->count, all->capacity)) {
         shelf = &all->shelves[all->count++];
-        shelf_read(shelf, folder);
-        shelf->name = strdup(name);
+        *shelf = (struct shelf){.name = strdup(name)};
+        if (shelf->name != NULL)
+            (void)file_list(folder, FILES_MAX, add_file, all);
+        if (shelf->count != 0)
+            qsort(shelf->files, shelf->count, sizeof(*shelf->files), compare);
         all->file_count += shelf->count;
         all->bytes += shelf->bytes;
     }
-    if (folder >= 0)
-        close(folder);
+    close(folder);
     return 0;
 }
 
-static struct shelf *find_largest(const struct shelves *all)
+static void remove_file(struct shelves *all, struct shelf *shelf, size_t index)
+{
+    struct kept_file *file = &shelf->files[index];
+
+    unlinkat(all->directory, file->path, 0);
+    shelf->bytes -= file->bytes;
+    all->bytes -= file->bytes;
+    all->file_count--;
+    free(file->path);
+    ARRAY_CLOSE(shelf->files, shelf->count, index);
+}
+
+/* What one user has too much of. */
+static void trim_shelf(struct shelves *all, struct shelf *shelf, uint64_t now_wall_ns)
+{
+    size_t replaced = 0;
+    uint64_t bytes = 0;
+
+    for (size_t i = 0; i < shelf->count;) {
+        const struct kept_file *file = &shelf->files[i];
+        const bool is_replaced = ends_in(file->path, CAPTURES_REPLACED_SUFFIX);
+        const bool is_old =
+            file->written_wall_ns < now_wall_ns && now_wall_ns - file->written_wall_ns > CAPTURES_AGE_NS;
+
+        if (is_old || i == CAPTURES_OF_USER || bytes + file->bytes > CAPTURES_OF_USER_BYTES ||
+            (is_replaced && replaced == CAPTURES_REPLACED)) {
+            remove_file(all, shelf, i);
+            continue;
+        }
+        replaced += is_replaced;
+        bytes += file->bytes;
+        i++;
+    }
+}
+
+/* The oldest capture of the user who has most. False: there is none. */
+static bool remove_of_largest(struct shelves *all)
 {
     struct shelf *largest = NULL;
 
     for (size_t i = 0; i < all->count; i++)
-        if (all->shelves[i].count != 0 && all->shelves[i].name != NULL &&
-            (largest == NULL || all->shelves[i].bytes > largest->bytes))
+        if (all->shelves[i].count != 0 && (largest == NULL || all->shelves[i].bytes > largest->bytes))
             largest = &all->shelves[i];
-    return largest;
-}
-
-static void remove_oldest(struct shelves *all, struct shelf *shelf)
-{
-    const int folder = open_shelf(all->directory, shelf->name);
-    struct shelf_file *oldest = &shelf->files[--shelf->count];
-
-    if (folder >= 0) {
-        unlinkat(folder, oldest->name, 0);
-        close(folder);
-    }
-    shelf->bytes -= oldest->bytes;
-    all->bytes -= oldest->bytes;
-    all->file_count--;
-    free(oldest->name);
-}
-
-static void shelves_read(struct shelves *all, int directory)
-{
-    *all = (struct shelves){.directory = directory};
-    (void)file_list(directory, FILES_MAX, add_shelf, all);
-}
-
-static void shelves_done(struct shelves *all)
-{
-    for (size_t i = 0; i < all->count; i++)
-        shelf_done(&all->shelves[i]);
-    free(all->shelves);
-}
-
-/* The folders of all users; an empty one goes as well. */
-static void trim_all(int directory)
-{
-    struct shelves all;
-    struct shelf *largest;
-
-    shelves_read(&all, directory);
-    while ((all.file_count > CAPTURES_OF_ALL || all.bytes > CAPTURES_OF_ALL_BYTES) &&
-           (largest = find_largest(&all)) != NULL)
-        remove_oldest(&all, largest);
-    for (size_t i = 0; i < all.count; i++)
-        if (all.shelves[i].count == 0 && all.shelves[i].name != NULL)
-            (void)unlinkat(directory, all.shelves[i].name, AT_REMOVEDIR);
-    shelves_done(&all);
-}
-
-/* Removes the oldest capture of the user who has most. False: there is none. */
-static bool give_way(int directory)
-{
-    struct shelves all;
-    struct shelf *largest;
-
-    shelves_read(&all, directory);
-    largest = find_largest(&all);
     if (largest != NULL)
-        remove_oldest(&all, largest);
-    shelves_done(&all);
+        remove_file(all, largest, largest->count - 1);
     return largest != NULL;
+}
+
+/* What is too much, and an empty folder; at least one where the disk is full. False: there was none to remove. */
+static bool trim(int directory, bool is_full)
+{
+    const uint64_t now_wall_ns = clock_wall_ns();
+    struct shelves all = {.directory = directory};
+    bool removed;
+
+    (void)file_list(directory, FILES_MAX, add_shelf, &all);
+    removed = is_full && remove_of_largest(&all);
+    for (size_t i = 0; i < all.count; i++)
+        trim_shelf(&all, &all.shelves[i], now_wall_ns);
+    while ((all.file_count > CAPTURES_OF_ALL || all.bytes > CAPTURES_OF_ALL_BYTES) && remove_of_largest(&all))
+        continue;
+    for (size_t i = 0; i < all.count; i++) {
+        struct shelf *shelf = &all.shelves[i];
+
+        if (shelf->count == 0 && shelf->name != NULL && !is_full) /* who is being written for needs his */
+            (void)unlinkat(directory, shelf->name, AT_REMOVEDIR);
+        for (size_t j = 0; j < shelf->count; j++)
+            free(shelf->files[j].path);
+        free(shelf->files);
+        free(shelf->name);
+    }
+    free(all.shelves);
+    return removed;
 }
 
 /* Files ------------------------------------------------------------------------------------------------------------ */
@@ -361,7 +323,7 @@ static int write_packed(int directory, int folder, const struct entry *entry)
         return result;
     do
         result = write_file(folder, entry, bytes, count);
-    while (result == -ENOSPC && gone++ < CAPTURES_OF_USER && give_way(directory));
+    while (result == -ENOSPC && gone++ < CAPTURES_OF_USER && trim(directory, true));
     free(bytes);
     return result;
 }
@@ -375,9 +337,8 @@ static int write_entry(const struct captures *captures, const struct entry *entr
     folder = result = open_user(directory, entry->user);
     if (folder >= 0) {
         result = write_packed(directory, folder, entry);
-        trim(folder, clock_wall_ns());
         close(folder);
-        trim_all(directory);
+        (void)trim(directory, false);
     }
     close(directory);
     return result;
