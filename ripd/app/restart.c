@@ -88,42 +88,35 @@ static bool is_listed_unreadable(const struct ring_facts *facts, size_t count, c
     return false;
 }
 
-/* Of an episode of this run of the system whose ring is not there. */
-static enum restart_fate fate_without_ring(const struct registry *registry, const struct restart_episode *episode,
-                                           const struct ring_facts *facts, size_t count)
-{
-    if (!is_directory_watched(registry, &episode->subject) || is_listed_unreadable(facts, count, episode->begin->ring))
-        return RESTART_UNWATCHED;
-    return RESTART_GONE;
-}
-
 static bool is_same_boot(const struct event_subject *subject, const uint8_t boot_id[16])
 {
     return memcmp(subject->boot_id, boot_id, sizeof(subject->boot_id)) == 0 &&
            memcmp(boot_id, unknown_id, sizeof(unknown_id)) != 0;
 }
 
-static void find_fates(struct restart *restart, struct registry *registry, const uint8_t boot_id[16],
+/* The ring of each episode, and what has become of it if the detector does not know. */
+static void find_rings(struct restart *restart, struct registry *registry, const uint8_t boot_id[16],
                        const struct work *work)
 {
     struct ring_facts *facts = NULL;
-    struct ring **rings;
     size_t ring_count, fact_count = 0;
     const bool known = registry_facts(registry, &facts, &fact_count) == 0;
+    struct ring **rings = registry_rings(registry, &ring_count);
 
-    rings = registry_rings(registry, &ring_count);
     for (size_t i = 0; i < restart->count; i++) {
         struct restart_episode *episode = &restart->episodes[i];
         const struct ring *ring = find_ring(rings, ring_count, episode);
 
-        if (!is_same_boot(&episode->subject, boot_id)) {
-            episode->fate = RESTART_GONE;
-        } else if (ring != NULL) {
-            episode->fate = RESTART_ASKED;
+        episode->reason = EVENT_REASON_GONE;
+        if (!is_same_boot(&episode->subject, boot_id))
+            continue;
+        if (ring != NULL) {
+            episode->asked = true;
             episode->ring = ring->serial;
             episode->user = work_user(work, mapping_owner(&ring->mapping));
-        } else {
-            episode->fate = known ? fate_without_ring(registry, episode, facts, fact_count) : RESTART_UNWATCHED;
+        } else if (!known || !is_directory_watched(registry, &episode->subject) ||
+                   is_listed_unreadable(facts, fact_count, episode->begin->ring)) {
+            episode->reason = EVENT_REASON_UNWATCHED;
         }
     }
     for (size_t i = 0; i < fact_count; i++)
@@ -160,29 +153,26 @@ int restart_prepare(struct restart *restart, struct registry *registry, const ui
 {
     struct detector_adoption *adoptions;
     size_t count = 0;
-    int status = 0;
+    int status;
 
-    find_fates(restart, registry, boot_id, work);
+    find_rings(restart, registry, boot_id, work);
     qsort(restart->episodes, restart->count, sizeof(*restart->episodes), compare_episodes);
     adoptions = calloc(restart->count != 0 ? restart->count : 1, sizeof(*adoptions));
-    if (adoptions == NULL)
-        status = -ENOMEM;
-    for (size_t i = 0; status == 0 && i < restart->count; i++) {
+    for (size_t i = 0; adoptions != NULL && i < restart->count; i++) {
         struct restart_episode *episode = &restart->episodes[i];
 
-        if (episode->fate != RESTART_ASKED)
-            continue;
         if (count != 0 && adoptions[count - 1].ring == episode->ring &&
             adoptions[count - 1].slot == episode->subject.slot)
-            episode->fate = RESTART_GONE; /* another one has taken its place */
-        else
+            episode->asked = false; /* another one has taken its place */
+        if (episode->asked)
             adoptions[count++] = restart_adoption(episode);
     }
-    if (status == 0)
-        status = detector_adopt(detector, now_mono_ns, adoptions, count);
+    status = adoptions != NULL ? detector_adopt(detector, now_mono_ns, adoptions, count) : -ENOMEM;
     for (size_t i = 0; status != 0 && i < restart->count; i++)
-        if (restart->episodes[i].fate == RESTART_ASKED)
-            restart->episodes[i].fate = RESTART_UNWATCHED;
+        if (restart->episodes[i].asked) {
+            restart->episodes[i].asked = false;
+            restart->episodes[i].reason = EVENT_REASON_UNWATCHED;
+        }
     free(adoptions);
     return status;
 }
@@ -192,9 +182,8 @@ static bool is_over(struct restart_episode *episode, const struct detector *dete
     const struct event_subject *subject = &episode->subject;
     struct detector_id id;
 
-    episode->reason = episode->fate == RESTART_UNWATCHED ? EVENT_REASON_UNWATCHED : EVENT_REASON_GONE;
-    if (episode->fate != RESTART_ASKED ||
-        detector_find(detector, episode->ring, subject->slot, subject->generation, &id) != 0 || id.state == ID_DEAD)
+    if (!episode->asked || detector_find(detector, episode->ring, subject->slot, subject->generation, &id) != 0 ||
+        id.state == ID_DEAD)
         return true;
     episode->reason = EVENT_REASON_MOVED;
     return id.progress != subject->progress || id.state == ID_IDLE;

@@ -25,19 +25,13 @@
 void restart_identify(const struct registry *registry, const struct ring *ring, const uint8_t boot_id[16],
                       struct event_subject *subject);
 
-enum restart_fate {
-    RESTART_ASKED,     /* the detector has been asked about it */
-    RESTART_GONE,      /* another run of the system, or its ring's file is gone */
-    RESTART_UNWATCHED, /* its ring may be there, but is not read */
-};
-
 struct restart_episode {
     struct event *begin; /* a reference */
     struct event_subject subject;
-    enum restart_fate fate;
-    uint32_t ring;            /* serial, where the detector was asked */
+    bool asked;               /* the detector has it */
+    uint32_t ring;            /* serial, where the detector has it */
     uint32_t user;            /* the account that ring is on */
-    enum event_reason reason; /* once it is known to be over */
+    enum event_reason reason; /* if it is over; UNWATCHED: its ring may be there, but is not read */
 };
 
 /* All zero = nothing to do. */
