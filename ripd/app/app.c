@@ -103,7 +103,7 @@ static void app_announce(void *context, struct event *event)
     app->health.event_counts[event->kind]++;
     if (event->reported) {
         report_event(event);
-        hook_push(app->hook, event, event->uid);
+        hook_push(app->hook, event);
     }
     http_publish_event(app->http, event);
 }

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "app/log.h"
+#include "app/report.h"
 #include "cases/event_queue.h"
 #include "os/clock.h"
 #include "os/spawn.h"
@@ -44,8 +45,7 @@ static const char *const notice_texts[NOTICE_COUNT] = {
 };
 
 struct notice {
-    uint64_t count; /* since the last line */
-    uint64_t logged_mono_ns;
+    struct report_pace pace;
     char detail[DETAIL_BYTES];
 };
 
@@ -121,7 +121,7 @@ int hook_set_command(struct hook *hook, const char *command)
 static void note_not_given(struct hook *hook, uint64_t count)
 {
     hook->options.health->limit_counts[HEALTH_LIMIT_HOOKS] += count;
-    hook->notices[NOTICE_NOT_GIVEN].count += count;
+    hook->notices[NOTICE_NOT_GIVEN].pace.count += count;
 }
 
 /* Notes what became of the command for an event. */
@@ -136,27 +136,24 @@ __attribute__((format(printf, 4, 5))) static void note_event(struct hook *hook, 
     va_start(arguments, format);
     vsnprintf(detail + length, DETAIL_BYTES - (size_t)length, format, arguments);
     va_end(arguments);
-    hook->notices[kind].count++;
+    hook->notices[kind].pace.count++;
 }
 
-static void log_notices(struct hook *hook, uint64_t now_mono_ns, bool all)
+static void log_notices(struct hook *hook, uint64_t now_mono_ns, uint64_t between_ns)
 {
     for (int kind = 0; kind < NOTICE_COUNT; kind++) {
         struct notice *notice = &hook->notices[kind];
+        const uint64_t due = report_due(&notice->pace, now_mono_ns, 0, between_ns);
 
-        if (notice->count == 0 ||
-            (!all && notice->logged_mono_ns != 0 && now_mono_ns - notice->logged_mono_ns < HOOK_LOG_NS))
-            continue;
-        log_line(LOG_LEVEL_WARNING, "%s count=%" PRIu64 "%s", notice_texts[kind], notice->count, notice->detail);
-        notice->count = 0;
-        notice->logged_mono_ns = now_mono_ns;
+        if (due != 0)
+            log_line(LOG_LEVEL_WARNING, "%s count=%" PRIu64 "%s", notice_texts[kind], due, notice->detail);
     }
 }
 
-void hook_push(struct hook *hook, struct event *event, uint32_t uid)
+void hook_push(struct hook *hook, struct event *event)
 {
     struct work *work = hook->options.work;
-    uint32_t user = work != NULL ? work_user(work, uid) : uid;
+    uint32_t user = work != NULL ? work_user(work, event->uid) : event->uid;
 
     if (hook->command == NULL || event_queue_push(&hook->queue, event, user, &user))
         return;
@@ -287,7 +284,7 @@ void hook_step(struct hook *hook, uint64_t now_mono_ns)
             break;
         start(hook, next, now_mono_ns);
     }
-    log_notices(hook, now_mono_ns, false);
+    log_notices(hook, now_mono_ns, HOOK_LOG_NS);
 }
 
 int hook_descriptor(const struct hook *hook)
@@ -337,5 +334,5 @@ void hook_stop(struct hook *hook)
     for (size_t i = 0; i < hook->run_count; i++)
         spawn_signal(&hook->runs[i].spawned, SIGKILL);
     wait_for_all(hook, clock_mono_ns() + HOOK_KILL_NS);
-    log_notices(hook, clock_mono_ns(), true);
+    log_notices(hook, clock_mono_ns(), 0);
 }

@@ -53,8 +53,8 @@ void hook_free(struct hook *hook); /* after hook_stop(); NULL is allowed */
 /* From now on; NULL or "": none, and what waits is forgotten. Those that run go on. 0 or -ENOMEM. */
 int hook_set_command(struct hook *hook, const char *command);
 
-/* Takes a reference of its own. uid: owner of the ring, the same for a begin and its end. */
-void hook_push(struct hook *hook, struct event *event, uint32_t uid);
+/* Takes a reference of its own. */
+void hook_push(struct hook *hook, struct event *event);
 
 /* Reaps, ends what has run too long, starts what waits. */
 void hook_step(struct hook *hook, uint64_t now_mono_ns);

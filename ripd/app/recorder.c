@@ -3,6 +3,7 @@
 #include "app/recorder.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -24,7 +25,8 @@
 /* What is kept of an id, by its drain and by the writer, and of a ring. */
 #define RECORDED_ID_BYTES (3u * DRAIN_ID_BYTES)
 #define RECORDED_RING_BYTES 16384u
-#define BLOCK_BYTES 512u /* of st_blocks */
+#define BLOCK_BYTES 512u                       /* of st_blocks */
+#define RECORDER_LOSS_NS UINT64_C(60000000000) /* between two lines about scans that are lost */
 #define REPEAT_SCANS 64u /* rings and settings are said again after so many: for who begins to read there */
 
 struct recorded_ring {
@@ -55,8 +57,10 @@ struct recorder {
     uint64_t now_wall_ns;
     uint64_t before_mono_ns; /* of the scan before */
     uint64_t before_wall_ns;
-    uint64_t written_bytes; /* before this scan */
-    struct report_losses losses;
+    uint64_t written_bytes; /* before this scan, and scans that could not be recorded */
+    uint64_t lost_count;
+    struct report_pace losses;
+    bool loses; /* the log does not yet say that it works again */
     struct scan_tap tap;
 };
 
@@ -498,15 +502,24 @@ void recorder_end(struct recorder *recorder, const struct snapshot *moment)
 void recorder_count(struct recorder *recorder, struct health *health)
 {
     struct recording_file_state state;
+    uint64_t due, more;
 
     if (recorder == NULL)
         return;
     recording_file_state(recorder->file, &state);
     health->recording_bytes = state.written_bytes;
     health->recording_lost_count = state.lost_count;
-    report_losses(&recorder->losses, recorder->now_mono_ns, state.lost_count,
-                  state.written_bytes != recorder->written_bytes,
-                  state.error != 0 ? strerror(-state.error) : "too much waits for the disk");
+    more = state.lost_count - recorder->lost_count;
+    due = report_due(&recorder->losses, recorder->now_mono_ns, more, RECORDER_LOSS_NS);
+    if (due != 0) {
+        recorder->loses = true;
+        log_line(LOG_LEVEL_WARNING, "scans that could not be recorded: count=%" PRIu64 ": %s", due,
+                 state.error != 0 ? strerror(-state.error) : "too much waits for the disk");
+    } else if (recorder->loses && more == 0 && state.written_bytes != recorder->written_bytes) {
+        recorder->loses = false;
+        log_line(LOG_LEVEL_INFO, "scans are recorded again: count=%" PRIu64 " could not be", state.lost_count);
+    }
+    recorder->lost_count = state.lost_count;
     recorder->written_bytes = state.written_bytes;
 }
 

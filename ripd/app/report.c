@@ -54,16 +54,23 @@ void report_budget_spend(struct report_budget *budget, size_t lines)
     budget->credit_ns -= spent_ns < budget->credit_ns ? spent_ns : budget->credit_ns;
 }
 
+uint64_t report_due(struct report_pace *pace, uint64_t now_mono_ns, uint64_t count, uint64_t between_ns)
+{
+    pace->count += count;
+    if (pace->count == 0 || (pace->logged_mono_ns != 0 && now_mono_ns - pace->logged_mono_ns < between_ns))
+        return 0;
+    count = pace->count;
+    *pace = (struct report_pace){.logged_mono_ns = now_mono_ns};
+    return count;
+}
+
 void report_left_out(struct report_budget *budget, uint64_t now_mono_ns, const char *what, uint64_t count)
 {
-    budget->left_out_count += count;
+    const uint64_t due = report_due(&budget->left_out, now_mono_ns, count, REPORT_SUMMARY_NS);
+
     log_leave_out(count);
-    if (budget->left_out_count == 0 ||
-        (budget->summarized_mono_ns != 0 && now_mono_ns - budget->summarized_mono_ns < REPORT_SUMMARY_NS))
-        return;
-    log_line(LOG_LEVEL_WARNING, "too many %s to log: left_out=%" PRIu64, what, budget->left_out_count);
-    budget->left_out_count = 0;
-    budget->summarized_mono_ns = now_mono_ns;
+    if (due != 0)
+        log_line(LOG_LEVEL_WARNING, "too many %s to log: left_out=%" PRIu64, what, due);
 }
 
 bool report_budget_take(struct report_budget *budget, uint64_t now_mono_ns, const char *what)
@@ -74,24 +81,6 @@ bool report_budget_take(struct report_budget *budget, uint64_t now_mono_ns, cons
     }
     report_budget_spend(budget, 1);
     return true;
-}
-
-void report_losses(struct report_losses *losses, uint64_t now_mono_ns, uint64_t count, bool works, const char *reason)
-{
-    const bool more = count != losses->count, logged = losses->logged_count != 0;
-
-    losses->count = count;
-    if (count != losses->logged_count && (!logged || now_mono_ns - losses->logged_mono_ns >= REPORT_LOSS_NS)) {
-        log_line(LOG_LEVEL_WARNING, "scans that could not be recorded: count=%" PRIu64 ": %s",
-                 count - losses->logged_count, reason);
-        losses->logged_count = count;
-        losses->logged_mono_ns = now_mono_ns;
-        losses->lasts = true;
-    } else if (losses->lasts && works && !more) {
-        log_line(LOG_LEVEL_INFO, "scans are recorded again: count=%" PRIu64 " could not be", count);
-        losses->logged_count = count;
-        losses->lasts = false;
-    }
 }
 
 void report_notices(struct report_budget *budget, uint64_t now_mono_ns, const struct registry_notice *notices,

@@ -8,6 +8,16 @@
 #include "cases/event.h"
 #include "ring/registry.h"
 
+/* What is logged now and then, as a sum. All zero at first. */
+struct report_pace {
+    uint64_t count; /* since the last line */
+    uint64_t logged_mono_ns;
+};
+
+/* count more; how many there were since the last line, if so much time has passed since, and there is one now. 0: none.
+ */
+uint64_t report_due(struct report_pace *pace, uint64_t now_mono_ns, uint64_t count, uint64_t between_ns);
+
 /*
  * How many lines may still be written: a burst, and a steady trickle after it. A user who makes and removes rings all
  * day must not fill the disk with lines about them. One budget for notices, one for stalls.
@@ -18,8 +28,7 @@
 struct report_budget {
     uint64_t credit_ns; /* time saved up; a line takes 1 s / REPORT_PER_SECOND */
     uint64_t updated_mono_ns;
-    uint64_t summarized_mono_ns;
-    uint64_t left_out_count;
+    struct report_pace left_out;
 };
 
 void report_budget_init(struct report_budget *budget, uint64_t now_mono_ns);
@@ -30,19 +39,6 @@ void report_budget_spend(struct report_budget *budget, size_t lines);
 bool report_budget_take(struct report_budget *budget, uint64_t now_mono_ns, const char *what);
 /* count more were not written; says so now and then, what being the plural of what they are about. */
 void report_left_out(struct report_budget *budget, uint64_t now_mono_ns, const char *what, uint64_t count);
-
-/* Scans that could not be recorded. All zero = none yet. */
-#define REPORT_LOSS_NS UINT64_C(60000000000) /* between two lines that say so */
-struct report_losses {
-    uint64_t count; /* as of the last call */
-    uint64_t logged_count;
-    uint64_t logged_mono_ns;
-    bool lasts; /* the log does not yet say that it works again */
-};
-
-/* Says so once, then now and then with the sum; and once that it works again. count: in all; works: one was recorded
- * since the last call. */
-void report_losses(struct report_losses *losses, uint64_t now_mono_ns, uint64_t count, bool works, const char *reason);
 
 void report_notices(struct report_budget *budget, uint64_t now_mono_ns, const struct registry_notice *notices,
                     size_t count);

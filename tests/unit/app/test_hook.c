@@ -86,11 +86,12 @@ static void push_of(struct stage *stage, uint32_t uid, enum event_kind kind, uin
     assert_non_null(event);
     atomic_init(&event->references, 1);
     event->kind = kind;
+    event->uid = uid;
     event->episode = event->incident = episode;
     snprintf(text, sizeof(text), "{\"event\": \"%s\", \"episode\": %" PRIu64 "}", event_kind_name(kind), episode);
     event->text = strdup(text);
     event->text_bytes = strlen(text);
-    hook_push(stage->hook, event, uid);
+    hook_push(stage->hook, event);
     event_unref(event);
 }
 

@@ -113,7 +113,7 @@ TEST(a_flood_of_notices, set_up, tear_down)
     }
     assert_in_range(lines, 100 * REPORT_PER_SECOND, 100 * REPORT_PER_SECOND + 11);
     report_notices(&budget, now_ns += 3600 * SECOND_NS, notices, 1); /* logs how many were left out */
-    assert_int_equal(budget.left_out_count, 0);
+    assert_int_equal(budget.left_out.count, 0);
     assert_int_equal(report_budget_lines(&budget, now_ns), REPORT_BURST - 1);
     free(notices);
 }
@@ -180,28 +180,21 @@ TEST(the_longest_line_is_one_line, set_up, tear_down)
     free(long_text);
 }
 
-/* A disk that is full for two minutes at twenty scans a second; and then at once again. */
-TEST(scans_that_are_lost, set_up, tear_down)
+/* Twenty a second for two minutes; and a last one. */
+TEST(now_and_then_a_sum)
 {
-    struct report_losses losses = {.count = 0};
-    uint64_t now_ns = SECOND_NS, count = 0;
+    struct report_pace pace = {.count = 0};
+    uint64_t now_ns = SECOND_NS, lines = 0, sum = 0;
 
-    report_losses(&losses, now_ns, 0, true, "full");
-    assert_string_equal(taken(*state), "");
-    for (unsigned i = 0; i <= 2400; i++, now_ns += SECOND_NS / 20)
-        report_losses(&losses, now_ns, ++count, false, "full");
-    assert_string_equal(taken(*state), "ripd: warning: scans that could not be recorded: count=1: full\n"
-                                       "ripd: warning: scans that could not be recorded: count=1200: full\n"
-                                       "ripd: warning: scans that could not be recorded: count=1200: full\n");
-    report_losses(&losses, now_ns, ++count, true, "full");
-    report_losses(&losses, now_ns, count, false, "full");
-    assert_string_equal(taken(*state), "");
-    report_losses(&losses, now_ns, count, true, "full");
-    report_losses(&losses, now_ns, count, true, "full");
-    assert_string_equal(taken(*state), "ripd: info: scans are recorded again: count=2402 could not be\n");
-    report_losses(&losses, now_ns, ++count, false, "full");
-    report_losses(&losses, now_ns, count, true, "full");
-    assert_string_equal(taken(*state), "");
-    report_losses(&losses, now_ns + REPORT_LOSS_NS, count, true, "full");
-    assert_string_equal(taken(*state), "ripd: warning: scans that could not be recorded: count=1: full\n");
+    assert_int_equal(report_due(&pace, now_ns, 0, 60 * SECOND_NS), 0);
+    for (unsigned i = 0; i <= 2400; i++, now_ns += SECOND_NS / 20) {
+        const uint64_t due = report_due(&pace, now_ns, 1, 60 * SECOND_NS);
+
+        sum += due;
+        lines += due != 0;
+    }
+    assert_int_equal(sum, 2401);
+    assert_int_equal(lines, 3);
+    assert_int_equal(report_due(&pace, now_ns, 1, 60 * SECOND_NS), 0);
+    assert_int_equal(report_due(&pace, now_ns + 60 * SECOND_NS, 0, 60 * SECOND_NS), 1);
 }
