@@ -15,6 +15,7 @@
 #include "cases/waits.h"
 #include "util/reference.h"
 #include "util/search.h"
+#include "util/text.h"
 
 static const char *const health_names[RING_HEALTH_COUNT] = {
 #define X(name, text) text,
@@ -58,6 +59,68 @@ struct module_facts *module_of_scripts(const struct hash_key *hash_key, uint32_t
     module->is_scripts = true;
     module->symbols.hash_key = *hash_key;
     return module;
+}
+
+struct module_facts *module_facts_make(const struct rip_module_info *info)
+{
+    struct module_facts *module = calloc(1, sizeof(*module));
+    const char *slash;
+
+    if (module == NULL || (module->path = strndup((const char *)info->path, info->path_bytes)) == NULL) {
+        free(module);
+        return NULL;
+    }
+    atomic_init(&module->references, 1);
+    module->start = info->start;
+    module->end = info->end;
+    module->bias = info->bias;
+    text_put_hex(module->build_id, info->build_id, info->build_id_bytes);
+    slash = strrchr(module->path, '/');
+    module->name = slash != NULL ? slash + 1 : module->path;
+    return module;
+}
+
+struct process_facts *process_facts_make(const struct rip_process_info *info)
+{
+    struct process_facts *process = calloc(1, sizeof(*process));
+
+    if (process == NULL)
+        return NULL;
+    atomic_init(&process->references, 1);
+    process->index = info->index;
+    process->generation = info->generation;
+    process->claimed_pid = info->pid;
+    process->preloaded = (info->flags & RIP_PROCESS_PRELOADED) != 0;
+    process->compiled = (info->flags & RIP_PROCESS_COMPILED) != 0;
+    memcpy(process->comm, info->comm, RIP_COMM_BYTES);
+    return process;
+}
+
+struct item *item_make(uint32_t ring, const char *ring_name, const struct rip_id_info *info,
+                       const struct rip_note_info *note, const struct rip_entry *entries, size_t entry_count)
+{
+    struct item *item = calloc(1, sizeof(*item) + entry_count * sizeof(*entries));
+
+    if (item == NULL || (item->ring_name = strdup(ring_name)) == NULL) {
+        free(item);
+        return NULL;
+    }
+    atomic_init(&item->references, 1);
+    item->ring = ring;
+    item->slot = info->slot;
+    item->generation = info->generation;
+    item->id = info->id;
+    item->kind = info->kind;
+    item->call = info->call;
+    item->name_bytes = info->name_bytes;
+    memcpy(item->name, info->name, info->name_bytes);
+    item->note_bytes = note->text_bytes;
+    memcpy(item->note, note->text, note->text_bytes);
+    item->snap_count = info->snap_count;
+    item->registered_boot_ns = info->registered_boot_ns;
+    item->entry_count = entry_count;
+    memcpy(item->entries, entries, entry_count * sizeof(*entries));
+    return item;
 }
 
 uint64_t module_script_function(uint64_t offset)

@@ -109,6 +109,16 @@ struct item {
     struct rip_entry entries[]; /* newest first */
 };
 
+/*
+ * A module, a process and an id as far as their records in a ring say, each with one reference. The pid of a process is
+ * claimed, and nothing more; the id has no thread and no process yet, and no note where its text has no bytes. NULL: no
+ * memory.
+ */
+struct module_facts *module_facts_make(const struct rip_module_info *info);
+struct process_facts *process_facts_make(const struct rip_process_info *info);
+struct item *item_make(uint32_t ring, const char *ring_name, const struct rip_id_info *info,
+                       const struct rip_note_info *note, const struct rip_entry *entries, size_t entry_count);
+
 /* The module that its last location is in, and where in it. NULL: it has none, or that is not known. */
 struct module_facts *item_module(const struct item *item, uint64_t *ret_offset);
 

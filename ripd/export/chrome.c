@@ -129,14 +129,14 @@ static void write_trail(struct chrome *chrome, const struct known_id *known)
     char text[KNOWN_TEXT_BYTES];
     struct json_writer writer;
 
-    if (id->entry_count < 2 && id->note_bytes == 0)
+    if (id->entry_count < 2 && id->note.text_bytes == 0)
         return;
     begin_record(&writer, "trail", "i", pid_of(known->process), id->serial);
     json_text(&writer, "s", "t");
     write_us(&writer, "ts", since_base(chrome, id->since_wall_ns));
     json_open(&writer, "args", '{');
-    known_clean(id->note, id->note_bytes, text);
-    json_text(&writer, "note", id->note_bytes != 0 ? text : NULL);
+    known_clean(id->note.text, id->note.text_bytes, text);
+    json_text(&writer, "note", id->note.text_bytes != 0 ? text : NULL);
     json_open(&writer, "trail", '[');
     for (uint32_t i = 0; i < id->entry_count && i < TRAIL_SHOWN; i++) {
         known_place_text(&chrome->base, known->process, id->entries[i].address, text);

@@ -191,9 +191,10 @@ static struct bytes *begin_event(struct ctf *ctf, enum ctf_event number, const s
     put_string(bytes, known.ring != NULL ? known.ring->name : NULL);
     put_u32(bytes, known.process != NULL ? known.process->pid : 0);
     put_string(bytes, known.process != NULL ? known.process->comm : NULL);
-    put_u32(bytes, known.id != NULL ? known.id->id : event->id);
+    put_u32(bytes, known.id != NULL ? known.id->info.id : event->id);
     put_u32(bytes, known.id != NULL ? known.sample->tid : 0);
-    put_bytes(bytes, known.id != NULL ? (const char *)known.id->name : "", known.id != NULL ? known.id->name_bytes : 0);
+    put_bytes(bytes, known.id != NULL ? (const char *)known.id->info.name : "",
+              known.id != NULL ? known.id->info.name_bytes : 0);
     return bytes;
 }
 
@@ -203,9 +204,8 @@ static void put_module(struct bytes *bytes, const struct rip_module_info *info)
 {
     char build_id[2 * RIP_BUILD_ID_BYTES + 1];
 
-    text_put_hex(build_id, info->build_id,
-                 info->build_id_bytes < RIP_BUILD_ID_BYTES ? info->build_id_bytes : RIP_BUILD_ID_BYTES);
-    put_bytes(bytes, info->path, info->path_bytes < RIP_MODULE_PATH_BYTES ? info->path_bytes : RIP_MODULE_PATH_BYTES);
+    text_put_hex(build_id, info->build_id, info->build_id_bytes);
+    put_bytes(bytes, info->path, info->path_bytes);
     put_string(bytes, build_id);
     put_u64(bytes, info->start);
     put_u64(bytes, info->end);

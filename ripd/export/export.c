@@ -83,9 +83,9 @@ struct known_id known_find(const struct exporter *exporter, const struct rip_eve
 
 void known_name(const struct known_id *id, char ret_text[KNOWN_TEXT_BYTES])
 {
-    known_clean(id->id->name, id->id->name_bytes, ret_text);
+    known_clean(id->id->info.name, id->id->info.name_bytes, ret_text);
     if (ret_text[0] == '\0')
-        snprintf(ret_text, KNOWN_TEXT_BYTES, "id %" PRIu32, id->id->id);
+        snprintf(ret_text, KNOWN_TEXT_BYTES, "id %" PRIu32, id->id->info.id);
 }
 
 struct known_place known_place(const struct exporter *exporter, const struct process_facts *process, uint64_t address)

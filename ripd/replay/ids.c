@@ -3,13 +3,11 @@
 #include "replay/ids.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "util/array.h"
 #include "util/search.h"
-#include "util/text.h"
 
 /* Rings ------------------------------------------------------------------------------------------------------------ */
 
@@ -117,25 +115,18 @@ static struct replay_process *process_at(struct replay_ring *ring, uint32_t inde
 static struct process_facts *make_facts(const struct replay_ring *ring, uint32_t index,
                                         const struct rip_process_info *info)
 {
-    struct process_facts *facts = calloc(1, sizeof(*facts));
+    struct process_facts *facts = process_facts_make(info);
 
-    if (facts == NULL)
-        return NULL;
-    atomic_init(&facts->references, 1);
-    facts->origin = calloc(1, sizeof(*facts->origin));
-    if (facts->origin == NULL) {
-        free(facts);
+    if (facts == NULL || (facts->origin = calloc(1, sizeof(*facts->origin))) == NULL) {
+        process_facts_unref(facts);
         return NULL;
     }
     atomic_init(&facts->origin->references, 1);
     facts->origin->uid = info->uid;
     facts->index = index;
-    facts->generation = info->generation;
-    facts->pid = facts->claimed_pid = info->pid;
+    facts->pid = info->pid;
     facts->preloaded = ring->preload;
     facts->scripts = module_facts_ref(ring->scripts);
-    facts->compiled = (info->flags & RIP_PROCESS_COMPILED) != 0;
-    memcpy(facts->comm, info->comm, RIP_COMM_BYTES);
     return facts;
 }
 
@@ -150,29 +141,6 @@ static int take_process(struct replay_ring *ring, uint32_t index, const struct r
     process_facts_unref(process->facts);
     *process = (struct replay_process){.facts = make_facts(ring, index, info)};
     return process->facts != NULL ? 0 : -ENOMEM;
-}
-
-static struct module_facts *make_module(const struct rip_module_info *info)
-{
-    struct module_facts *module = calloc(1, sizeof(*module));
-    const char *slash;
-
-    if (module == NULL)
-        return NULL;
-    atomic_init(&module->references, 1);
-    module->start = info->start;
-    module->end = info->end;
-    module->bias = info->bias;
-    module->path = strndup((const char *)info->path, info->path_bytes);
-    text_put_hex(module->build_id, info->build_id,
-                 info->build_id_bytes < RIP_BUILD_ID_BYTES ? info->build_id_bytes : RIP_BUILD_ID_BYTES);
-    if (module->path == NULL) {
-        free(module);
-        return NULL;
-    }
-    slash = strrchr(module->path, '/');
-    module->name = slash != NULL ? slash + 1 : module->path;
-    return module;
 }
 
 /* A table that is full stays as it is. */
@@ -190,7 +158,7 @@ static int take_module(struct replay_ring *ring, const struct rip_event_module *
 
     if (facts == NULL || event->nth < facts->module_count || facts->module_count >= RIP_PROCESS_MODULES)
         return 0;
-    module = make_module(event->info);
+    module = module_facts_make(event->info);
     grown = module != NULL ? realloc(facts->modules, (facts->module_count + 1) * sizeof(*grown)) : NULL;
     if (grown == NULL) {
         module_facts_unref(module);
@@ -249,7 +217,7 @@ static int take_id(struct replay_ids *ids, struct replay_ring *ring, const struc
         return -ENOMEM;
     sample = &ring->samples[at];
     is_new = id->serial == 0 || sample->generation != info->generation;
-    is_renamed = id->name_bytes != info->name_bytes || memcmp(id->name, info->name, id->name_bytes) != 0;
+    is_renamed = id->info.name_bytes != info->name_bytes || memcmp(id->info.name, info->name, info->name_bytes) != 0;
     if (is_new)
         *id = (struct replay_id){.serial = ++ids->serial, .since_drain = ids->drain_count};
     if (is_new || (sample->idle != 0) != (info->idle != 0))
@@ -266,12 +234,7 @@ static int take_id(struct replay_ids *ids, struct replay_ring *ring, const struc
         .name_version = (uint8_t)(sample->name_version + 2 * is_renamed), /* it is not recorded */
     };
     id->stale = false;
-    id->id = info->id;
-    id->registered_boot_ns = info->registered_boot_ns;
-    id->snap_count = info->snap_count;
-    id->kind = info->kind;
-    id->name_bytes = info->name_bytes < RIP_NAME_BYTES ? info->name_bytes : RIP_NAME_BYTES;
-    memcpy(id->name, info->name, id->name_bytes);
+    id->info = *info;
     return 0;
 }
 
@@ -309,19 +272,16 @@ static void take_snap(const struct replay_ids *ids, struct replay_ring *ring, co
     id->entry_count = count + kept;
     for (uint32_t i = 0; i < count; i++)
         id->entries[i] = snap->entries[snap->entry_count - 1 - i];
-    if (id->entries[0].snap > id->snap_count)
-        id->snap_count = id->entries[0].snap;
+    if (id->entries[0].snap > id->info.snap_count)
+        id->info.snap_count = id->entries[0].snap;
 }
 
 static void take_note(struct replay_ring *ring, const struct rip_event *event)
 {
     const size_t at = replay_ring_find(ring, event->slot, event->generation);
-    const struct rip_note_info *note = event->as.note;
 
-    if (at == ring->count)
-        return;
-    ring->ids[at]->note_bytes = note->text_bytes < RIP_NOTE_BYTES ? note->text_bytes : RIP_NOTE_BYTES;
-    memcpy(ring->ids[at]->note, note->text, ring->ids[at]->note_bytes);
+    if (at != ring->count)
+        ring->ids[at]->note = *event->as.note;
 }
 
 static void remove_id(struct replay_ring *ring, size_t at)
@@ -419,31 +379,11 @@ struct item *replay_ring_item(const struct replay_ring *ring, size_t index)
 {
     const struct rip_sample *sample = &ring->samples[index];
     const struct replay_id *id = ring->ids[index];
-    struct item *item = calloc(1, sizeof(*item) + id->entry_count * sizeof(item->entries[0]));
+    struct item *item = item_make(ring->number, ring->name, &id->info, &id->note, id->entries, id->entry_count);
 
     if (item == NULL)
         return NULL;
-    atomic_init(&item->references, 1);
-    item->ring_name = strdup(ring->name);
-    if (item->ring_name == NULL) {
-        free(item);
-        return NULL;
-    }
-    item->ring = ring->number;
-    item->slot = sample->slot;
-    item->generation = sample->generation;
-    item->id = id->id;
     item->tid = sample->tid;
-    item->kind = id->kind;
-    item->call = sample->call;
-    item->name_bytes = id->name_bytes;
-    memcpy(item->name, id->name, id->name_bytes);
-    item->note_bytes = id->note_bytes;
-    memcpy(item->note, id->note, id->note_bytes);
-    item->snap_count = id->snap_count;
-    item->registered_boot_ns = id->registered_boot_ns;
     item->process = process_facts_ref(replay_ring_process(ring, sample->process));
-    item->entry_count = id->entry_count;
-    memcpy(item->entries, id->entries, id->entry_count * sizeof(id->entries[0]));
     return item;
 }

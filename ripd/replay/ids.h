@@ -24,20 +24,14 @@ struct replay_process {
     struct process_facts *facts; /* a reference; NULL = not known. Modules are added to them as they become known */
 };
 
-/* The members of an id that a sample does not have. */
+/* What is known of an id besides its sample. */
 struct replay_id {
-    bool stale; /* its ring is renewed, and it was not named yet */
-    uint32_t id;
-    uint32_t serial; /* from 1, in order of registration; never used again */
-    uint64_t registered_boot_ns;
-    uint64_t snap_count;
-    uint64_t since_wall_ns; /* when its entries or its idle state last changed */
-    uint64_t since_drain;   /* drains that were complete then */
-    uint8_t kind;
-    uint8_t name_bytes;
-    uint8_t note_bytes;
-    uint8_t name[RIP_NAME_BYTES];
-    uint8_t note[RIP_NOTE_BYTES];
+    bool stale;                /* its ring is renewed, and it was not named yet */
+    uint32_t serial;           /* from 1, in order of registration; never used again */
+    uint64_t since_wall_ns;    /* when its entries or its idle state last changed */
+    uint64_t since_drain;      /* drains that were complete then */
+    struct rip_id_info info;   /* as it was last said, but for snap_count, which is that of its newest entry */
+    struct rip_note_info note; /* text_bytes 0 = none */
     uint32_t entry_count;
     struct rip_entry entries[]; /* newest first, without a gap; at most entries_max of the table */
 };

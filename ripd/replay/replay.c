@@ -538,7 +538,8 @@ static void find_rules(struct replay *replay)
 
         if (!replay->counts.exact) {
             if (ring != NULL && index < ring->count)
-                ids[i].rule = rules_find(&replay->rules, ring->ids[index]->name, ring->ids[index]->name_bytes);
+                ids[i].rule =
+                    rules_find(&replay->rules, ring->ids[index]->info.name, ring->ids[index]->info.name_bytes);
             continue;
         }
         row = next_row(replay, SCAN_RULES, &at, ids[i].ring, ids[i].slot, ids[i].generation);

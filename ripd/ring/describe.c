@@ -38,36 +38,6 @@ static uint32_t translate_tid(struct registry *registry, struct ring *ring, cons
     return tid;
 }
 
-static struct item *new_item(const struct ring *ring, const struct rip_id_info *info, const struct rip_note_info *note,
-                             const struct rip_entry *entries, size_t entry_count)
-{
-    struct item *item = calloc(1, sizeof(*item) + entry_count * sizeof(*entries));
-
-    if (item == NULL)
-        return NULL;
-    atomic_init(&item->references, 1);
-    item->ring_name = strdup(ring_name(ring));
-    if (item->ring_name == NULL) {
-        free(item);
-        return NULL;
-    }
-    item->ring = ring->serial;
-    item->slot = info->slot;
-    item->generation = info->generation;
-    item->id = info->id;
-    item->kind = info->kind;
-    item->call = info->call;
-    item->name_bytes = info->name_bytes;
-    memcpy(item->name, info->name, info->name_bytes);
-    item->note_bytes = note->text_bytes;
-    memcpy(item->note, note->text, note->text_bytes);
-    item->snap_count = info->snap_count;
-    item->registered_boot_ns = info->registered_boot_ns;
-    item->entry_count = entry_count;
-    memcpy(item->entries, entries, entry_count * sizeof(*entries));
-    return item;
-}
-
 static struct item *describe_slot(struct registry *registry, struct ring *ring, uint32_t slot, uint32_t generation)
 {
     struct rip_entry entries[RIP_ENTRY_COUNT];
@@ -88,7 +58,7 @@ static struct item *describe_slot(struct registry *registry, struct ring *ring, 
         registry_damage(registry, ring);
     if (result != 0 || info.generation != generation || after.generation != generation)
         return NULL;
-    item = new_item(ring, &info, &note, entries, entry_count);
+    item = item_make(ring->serial, ring_name(ring), &info, &note, entries, entry_count);
     if (item == NULL)
         return NULL;
     item->tid = translate_tid(registry, ring, &info);

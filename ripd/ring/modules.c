@@ -17,7 +17,6 @@
 
 #include "util/array.h"
 #include "util/hash_index.h"
-#include "util/text.h"
 
 struct module_table {
     struct hash_key hash_key;
@@ -41,39 +40,11 @@ static bool is_same(const struct module_facts *a, const struct module_facts *b)
            strcmp(a->path, b->path) == 0;
 }
 
-/* An object of its own with one reference. */
-static struct module_facts *new_module(const struct module_facts *like)
-{
-    struct module_facts *facts = malloc(sizeof(*facts));
-    const char *slash;
-
-    if (facts == NULL)
-        return NULL;
-    *facts = *like;
-    atomic_init(&facts->references, 1);
-    facts->path = strdup(like->path);
-    if (facts->path == NULL) {
-        free(facts);
-        return NULL;
-    }
-    slash = strrchr(facts->path, '/');
-    facts->name = slash != NULL ? slash + 1 : facts->path;
-    return facts;
-}
-
 struct module_facts *modules_add(struct module_table **table_place, struct ring_host *host, uint32_t uid,
                                  const struct rip_module_info *info)
 {
     struct module_table *table = *table_place;
-    char path[RIP_MODULE_PATH_BYTES + 1];
-    struct module_facts facts = {
-        .start = info->start,
-        .end = info->end,
-        .bias = info->bias,
-        .uid = uid,
-        .path = path,
-        .symbols = {.hash_key = host->hash_key},
-    };
+    struct module_facts *facts;
     size_t probe = 0;
     uint32_t number;
     uint64_t hash;
@@ -86,26 +57,26 @@ struct module_facts *modules_add(struct module_table **table_place, struct ring_
     }
     if (!ARRAY_GROW(table->entries, table->count, table->capacity))
         return NULL;
-    memcpy(path, info->path, info->path_bytes);
-    path[info->path_bytes] = '\0'; /* or before: what follows a NUL is not taken */
-    text_put_hex(facts.build_id, info->build_id, info->build_id_bytes);
-    hash = hash_of(&table->hash_key, &facts);
-    while ((number = hash_index_next(&table->index, hash, &probe)) != 0 && !is_same(table->entries[number - 1], &facts))
+    facts = module_facts_make(info);
+    if (facts == NULL)
+        return NULL;
+    facts->uid = uid;
+    facts->symbols.hash_key = host->hash_key;
+    hash = hash_of(&table->hash_key, facts);
+    while ((number = hash_index_next(&table->index, hash, &probe)) != 0 && !is_same(table->entries[number - 1], facts))
         continue;
-    if (number != 0)
+    if (number != 0) {
+        module_facts_unref(facts);
         return module_facts_ref(table->entries[number - 1]);
-    if (table->count >= RIP_MODULE_MAX) {
+    }
+    if (table->count >= RIP_MODULE_MAX)
         host_limit(host, HEALTH_LIMIT_MODULES, "a ring that changes its modules");
+    if (table->count >= RIP_MODULE_MAX || !hash_index_add(&table->index, hash, (uint32_t)table->count + 1)) {
+        module_facts_unref(facts);
         return NULL;
     }
-    table->entries[table->count] = new_module(&facts);
-    if (table->entries[table->count] == NULL)
-        return NULL;
-    if (!hash_index_add(&table->index, hash, (uint32_t)table->count + 1)) {
-        module_facts_unref(table->entries[table->count]);
-        return NULL;
-    }
-    return module_facts_ref(table->entries[table->count++]);
+    table->entries[table->count++] = facts;
+    return module_facts_ref(facts);
 }
 
 void modules_free(struct module_table *table)

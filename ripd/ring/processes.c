@@ -79,21 +79,13 @@ static uint64_t started_wall_ns(const struct ring *ring, const struct ring_proce
 
 static struct process_facts *new_facts(const struct ring *ring, const struct ring_process *process)
 {
-    const struct rip_process_info *claim = &process->claim;
-    struct process_facts *facts = calloc(1, sizeof(*facts));
+    struct process_facts *facts = process_facts_make(&process->claim);
 
     if (facts == NULL)
         return NULL;
-    atomic_init(&facts->references, 1);
-    facts->index = claim->index;
-    facts->generation = claim->generation;
     facts->pid = process->pid;
-    facts->claimed_pid = claim->pid;
     facts->attested = process->verdict == PROCESS_ATTESTED;
-    facts->preloaded = (process->claim.flags & RIP_PROCESS_PRELOADED) != 0;
-    facts->compiled = (process->claim.flags & RIP_PROCESS_COMPILED) != 0;
     facts->dead = process->verdict == PROCESS_DEAD;
-    memcpy(facts->comm, claim->comm, RIP_COMM_BYTES);
     facts->started_wall_ns = started_wall_ns(ring, process);
     if (facts->dead) {
         facts->lived_wall_ns = process->lived_wall_ns;
