@@ -148,7 +148,7 @@ int cli_captures(int argc, char **argv)
     json_t *captures;
     int status, result;
 
-    if (!cli_parse_words(&cli_captures_syntax, argc, argv, &settings, NULL, 0, NULL, &status))
+    if (!cli_parse(&cli_captures_syntax, argc, argv, &settings, &status))
         return status;
     result = find_captures(settings.state_dir, &paths);
     if (result != 0)

@@ -64,12 +64,10 @@ const struct cli_syntax cli_check_syntax = {
 struct finding {
     long long warning_ms;
     long long critical_ms;
-    long long stalled; /* that the filters select */
-    long long longest_ms;
+    struct frame frame;    /* of those that scan */
+    long long longest_ms;  /* 0: none is stalled, or it is not known */
     const json_t *longest; /* NULL: none is stalled */
     size_t host;           /* of that */
-    long long ids;
-    long long unreadable;
     size_t silent;
     char detail[DETAIL_BYTES]; /* of the first that is UNKNOWN */
 };
@@ -78,24 +76,23 @@ static void look_at(struct finding *finding, const struct hosts *hosts, size_t i
 {
     const json_t *document = hosts_document(hosts, i);
     const json_t *first = json_array_get(json_object_get(document, "stalls"), 0); /* the longest */
-    long long age_ms = 0;
+    struct frame frame = {.answered = 0};
 
-    if (document == NULL || frame_is_late(document, &age_ms)) {
+    frame_add(&frame, document);
+    if (document == NULL || frame.late_ms != 0) {
         if (finding->silent++ != 0)
             return;
         if (document == NULL)
             snprintf(finding->detail, sizeof(finding->detail), "%s", hosts_error(hosts, i));
         else
             snprintf(finding->detail, sizeof(finding->detail), "ripd on %s does not scan: the last scan is %lld s old",
-                     hosts_name(hosts, i), age_ms / 1000);
+                     hosts_name(hosts, i), frame.late_ms / 1000);
         return;
     }
-    finding->stalled += frame_total(document);
-    finding->ids += frame_count(document, NULL);
-    finding->unreadable += frame_unreadable(document);
+    frame_add(&finding->frame, document);
     if (json_is_object(first) &&
         (finding->longest == NULL || item_number(first, "frozen_for_ms") > finding->longest_ms)) {
-        finding->longest_ms = item_number(first, "frozen_for_ms");
+        finding->longest_ms = item_number(first, "frozen_for_ms") > 0 ? item_number(first, "frozen_for_ms") : 0;
         finding->longest = first;
         finding->host = i;
     }
@@ -105,7 +102,7 @@ static enum severity judge(const struct finding *finding)
 {
     if (finding->longest != NULL && finding->longest_ms >= finding->critical_ms)
         return SEVERITY_CRITICAL;
-    if (finding->silent != 0 || (finding->unreadable != 0 && finding->longest == NULL))
+    if (finding->silent != 0 || (finding->frame.unreadable != 0 && finding->longest == NULL))
         return SEVERITY_UNKNOWN;
     if (finding->longest != NULL && (finding->longest_ms >= finding->warning_ms || finding->warning_ms == 0))
         return SEVERITY_WARNING;
@@ -128,37 +125,37 @@ static void print_text(const char *text)
 /* U stands for a value that is not known: https://www.monitoring-plugins.org/doc/guidelines.html */
 static void print_perfdata(const struct finding *finding, size_t host_count)
 {
-    long long ms = finding->longest_ms > 0 ? finding->longest_ms : 0;
+    long long ms = finding->longest_ms;
 
     if (finding->silent == host_count)
         puts(" | stalled=U longest=U unreadable_rings=U");
     else
         printf(" | stalled=%lld;;;0 longest=%lld.%03llds;%lld.%03lld;%lld.%03lld;0 unreadable_rings=%lld;;;0\n",
-               finding->stalled, ms / 1000, ms % 1000, finding->warning_ms / 1000, finding->warning_ms % 1000,
-               finding->critical_ms / 1000, finding->critical_ms % 1000, finding->unreadable);
+               finding->frame.total, ms / 1000, ms % 1000, finding->warning_ms / 1000, finding->warning_ms % 1000,
+               finding->critical_ms / 1000, finding->critical_ms % 1000, finding->frame.unreadable);
 }
 
 static void print_finding(const struct hosts *hosts, enum severity severity, const struct finding *finding)
 {
     size_t host_count = hosts_count(hosts);
-    long long ms = finding->longest_ms > 0 ? finding->longest_ms : 0;
+    long long ms = finding->longest_ms;
 
     printf("RIP %s - ", severity_names[severity]);
     if (finding->longest != NULL) {
-        printf("%lld stalled, the longest for %lld.%lld s: ", finding->stalled, ms / 1000, ms % 1000 / 100);
+        printf("%lld stalled, the longest for %lld.%lld s: ", finding->frame.total, ms / 1000, ms % 1000 / 100);
         if (hosts_named(hosts)) {
             print_text(hosts_name(hosts, finding->host));
             fputs(": ", stdout);
         }
         print_text(item_text(finding->longest, "summary") != NULL ? item_text(finding->longest, "summary") : "-");
     } else if (finding->silent == 0) {
-        printf("nothing is stalled among %lld ids", finding->ids);
+        printf("nothing is stalled among %lld ids", finding->frame.ids);
     }
-    if (finding->unreadable != 0)
+    if (finding->frame.unreadable != 0)
         printf("%s%lld ring%s cannot be read", finding->longest != NULL || finding->silent == 0 ? "; " : "",
-               finding->unreadable, finding->unreadable == 1 ? "" : "s");
+               finding->frame.unreadable, finding->frame.unreadable == 1 ? "" : "s");
     if (finding->silent != 0) {
-        if (finding->longest != NULL || finding->unreadable != 0)
+        if (finding->longest != NULL || finding->frame.unreadable != 0)
             fputs("; ", stdout);
         if (finding->silent > 1)
             printf("%zu of %zu hosts: ", finding->silent, host_count);
@@ -169,11 +166,11 @@ static void print_finding(const struct hosts *hosts, enum severity severity, con
 
 static void print_finding_json(const struct hosts *hosts, enum severity severity, const struct finding *finding)
 {
-    json_t *object = json_pack("{s:s, s:I, s:I, s:I, s:I, s:I, s:O?}", "check", severity_names[severity], "stalled",
-                               (json_int_t)finding->stalled, "longest_ms",
-                               (json_int_t)(finding->longest_ms > 0 ? finding->longest_ms : 0), "ids",
-                               (json_int_t)finding->ids, "unreadable_rings", (json_int_t)finding->unreadable,
-                               "silent_hosts", (json_int_t)finding->silent, "longest", finding->longest);
+    json_t *object =
+        json_pack("{s:s, s:I, s:I, s:I, s:I, s:I, s:O?}", "check", severity_names[severity], "stalled",
+                  (json_int_t)finding->frame.total, "longest_ms", (json_int_t)finding->longest_ms, "ids",
+                  (json_int_t)finding->frame.ids, "unreadable_rings", (json_int_t)finding->frame.unreadable,
+                  "silent_hosts", (json_int_t)finding->silent, "longest", finding->longest);
 
     if (finding->silent != 0)
         json_object_set_new(object, "detail", json_string(finding->detail));
@@ -193,8 +190,7 @@ static int unknown(void)
 static int check(struct hosts *hosts, const struct settings *settings, const char *target)
 {
     struct finding finding = {.warning_ms = (long long)(settings->warning_ns / NS_PER_MS),
-                              .critical_ms = (long long)(settings->critical_ns / NS_PER_MS),
-                              .longest_ms = ITEM_UNKNOWN};
+                              .critical_ms = (long long)(settings->critical_ns / NS_PER_MS)};
     enum severity severity;
 
     hosts_get(hosts, target, "ripd/stalls/1", "stalls");
@@ -215,7 +211,7 @@ int cli_check(int argc, char **argv)
     struct hosts *hosts = NULL;
     int status;
 
-    if (!cli_parse_words(&cli_check_syntax, argc, argv, &settings, NULL, 0, NULL, &status))
+    if (!cli_parse(&cli_check_syntax, argc, argv, &settings, &status))
         return status == CLI_OK ? status : unknown();
     if (!filters_target(&settings.filters, "/stalls?trail=0&limit=1", target))
         return unknown();
@@ -225,7 +221,5 @@ int cli_check(int argc, char **argv)
     }
     if (hosts_open(&hosts, &settings.hosts) != CLI_OK)
         return unknown();
-    status = check(hosts, &settings, target);
-    hosts_close(hosts);
-    return status;
+    return check(hosts, &settings, target);
 }

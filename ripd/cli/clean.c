@@ -177,7 +177,7 @@ int cli_clean(int argc, char **argv)
     struct settings settings = {0};
     int status;
 
-    if (!cli_parse_words(&cli_clean_syntax, argc, argv, &settings, NULL, 0, NULL, &status))
+    if (!cli_parse(&cli_clean_syntax, argc, argv, &settings, &status))
         return status;
     cli_add_directories(&settings.dirs);
     return clean(&settings);

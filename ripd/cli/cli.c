@@ -3,6 +3,7 @@
 #include "cli/cli.h"
 
 #include <errno.h>
+#include <getopt.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <stdarg.h>
@@ -16,6 +17,8 @@
 #include "util/text.h"
 
 #define ERROR_BYTES 8192u
+#define FLAGS_MAX 32u  /* of a command */
+#define FIRST_FLAG 256 /* what getopt_long_only() returns for it */
 
 /* The subcommand that runs; NULL: none does. */
 static const char *running;
@@ -147,64 +150,40 @@ static bool take_value(const struct cli_flag *flag, const char *value, void *fie
     }
 }
 
-/* How many words of argv the flag at argv[0] takes: 1 or 2; 0 after an error message. */
-static int take_flag(const struct cli_syntax *syntax, int argc, char **argv, void *settings)
+bool cli_parse(const struct cli_syntax *syntax, int argc, char **argv, void *settings, int *ret_status)
 {
-    const char *equals = strchr(argv[0], '=');
-    size_t length = equals != NULL ? (size_t)(equals - argv[0]) : strlen(argv[0]);
+    struct option options[FLAGS_MAX + 3] = {{"help", no_argument, NULL, 'h'}, {"h", no_argument, NULL, 'h'}};
+    bool taken = true;
+    int letter;
 
-    for (size_t i = 0; i < syntax->flags_count; i++) {
-        const struct cli_flag *flag = &syntax->flags[i];
-        const char *value = equals != NULL ? equals + 1 : argc > 1 ? argv[1] : NULL;
+    for (size_t i = 0; i < syntax->flags_count; i++)
+        options[2 + i] = (struct option){.name = syntax->flags[i].name + strspn(syntax->flags[i].name, "-"),
+                                         .has_arg = syntax->flags[i].value != NULL,
+                                         .val = FIRST_FLAG + (int)i};
+    *ret_status = CLI_USAGE;
+    optind = 0; /* glibc: from the start */
+    while (taken && (letter = getopt_long_only(argc, argv, syntax->stops ? "+:" : ":", options, NULL)) != -1) {
+        const int number = letter >= FIRST_FLAG ? letter : optopt; /* of a flag with a mistake */
+        const struct cli_flag *flag = number >= FIRST_FLAG ? &syntax->flags[number - FIRST_FLAG] : NULL;
 
-        if (strlen(flag->name) != length || memcmp(flag->name, argv[0], length) != 0)
-            continue;
-        if (flag->value == NULL && equals != NULL)
-            return cli_fail(0, "%s: takes no value", flag->name);
-        if (flag->value != NULL && value == NULL)
-            return cli_fail(0, "%s: expected a value: %s %s", flag->name, flag->name, flag->value);
-        if (!take_value(flag, value, (char *)settings + flag->offset))
-            return 0;
-        return flag->value != NULL && equals == NULL ? 2 : 1;
-    }
-    return cli_fail(0, "%.*s: unknown flag; `rip %s --help` lists them", (int)(length < 100 ? length : 100), argv[0],
-                    syntax->name);
-}
-
-bool cli_parse_words(const struct cli_syntax *syntax, int argc, char **argv, void *settings, const char **words,
-                     size_t words_max, size_t *ret_count, int *ret_status)
-{
-    bool ended = false; /* by a "--" */
-    size_t count = 0;
-    int next = 1;
-
-    while (next < argc && (words_max != CLI_STOPS || (!ended && argv[next][0] == '-'))) {
-        const char *word = argv[next];
-        bool is_flag = !ended && word[0] == '-';
-        int taken = 1;
-
-        if (is_flag && strcmp(word, "--") == 0) {
-            ended = true;
-        } else if (is_flag && (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0)) {
+        if (letter == 'h') {
             print_help(syntax);
             *ret_status = CLI_OK;
             return false;
-        } else if (is_flag) {
-            taken = take_flag(syntax, argc - next, argv + next, settings);
-        } else if (count < words_max) {
-            words[count++] = word;
-        } else {
-            taken = cli_fail(0, "%.100s: unexpected word; `rip %s --help` shows what it takes", word, syntax->name);
         }
-        if (taken == 0) {
-            *ret_status = CLI_USAGE;
-            return false;
-        }
-        next += taken;
+        if (flag == NULL)
+            taken = cli_error("%.100s: unknown flag; `rip %s --help` lists them", argv[optind - 1], syntax->name);
+        else if (letter == ':')
+            taken = cli_error("%s: expected a value: %s %s", flag->name, flag->name, flag->value);
+        else if (letter == '?')
+            taken = cli_error("%s: takes no value", flag->name);
+        else
+            taken = take_value(flag, optarg, (char *)settings + flag->offset);
     }
-    if (ret_count != NULL)
-        *ret_count = words_max == CLI_STOPS ? (size_t)next : count;
-    return true;
+    if (taken && !syntax->stops && (size_t)(argc - optind) > syntax->words_max)
+        taken = cli_error("%.100s: unexpected word; `rip %s --help` shows what it takes",
+                          argv[(size_t)optind + syntax->words_max], syntax->name);
+    return taken;
 }
 
 void cli_add_directories(struct cli_list *directories)

@@ -112,17 +112,16 @@ struct cli_syntax {
     const char *notes;  /* and at the end */
     const struct cli_flag *flags;
     size_t flags_count;
+    size_t words_max;
+    bool stops; /* at the first word: the flags behind it are another program's */
 };
 #define CLI_FLAGS(table) .flags = (table), .flags_count = sizeof(table) / sizeof((table)[0])
 
 /*
- * Reads flags into settings, and words that are no flags into words, at most words_max of them, in any order; all that
- * follow "--" are words. words_max CLI_STOPS: reading ends at the first word, and *ret_count is its index. ret_count
- * may be NULL. False: there was a mistake, or --help was answered; *ret_status is the exit status.
+ * Reads flags into settings. What are no flags, or follow "--", are words: argv from optind of getopt(3) on. False:
+ * there was a mistake, or --help was answered; *ret_status is the exit status.
  */
-#define CLI_STOPS SIZE_MAX
-bool cli_parse_words(const struct cli_syntax *syntax, int argc, char **argv, void *settings, const char **words,
-                     size_t words_max, size_t *ret_count, int *ret_status);
+bool cli_parse(const struct cli_syntax *syntax, int argc, char **argv, void *settings, int *ret_status);
 
 /* The directories of rings that are meant where none was given: $RIP_DIR, else /run/librip and /dev/shm. */
 void cli_add_directories(struct cli_list *directories);

@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cli/capture_end.h"
 #include "cli/cli.h"
@@ -51,6 +52,7 @@ const struct cli_syntax cli_dump_syntax = {
         "\n"
         "exit status: 0; 1 FILE cannot be read, not to its end, or is none of these; 2 wrong flag; 4 output could\n"
         "not be written\n",
+    .words_max = 1,
     CLI_FLAGS(flags),
 };
 
@@ -118,8 +120,7 @@ static int take_events(struct dump *dump, struct dump_ids *ids)
             dump->recorded_count += event->as.snap.entry_count;
             dump->overwritten_count += event->as.snap.overwritten_count;
         }
-        if (dump_ids_take(ids, event) != 0)
-            return -ENOMEM;
+        dump_ids_take(ids, event);
     }
     return result == 0 && rip_session_error(dump->session)[0] != '\0' ? -EBADMSG : result; /* of a ring that was cut */
 }
@@ -163,20 +164,16 @@ static void join_document(const struct dump *dump)
 static bool read_file(struct dump *dump, const char *files)
 {
     struct dump_ids *ids = dump_ids_new();
-    const int result = ids != NULL ? take_events(dump, ids) : -ENOMEM;
+    const int result = take_events(dump, ids);
 
-    if (ids != NULL) {
-        dump->names = names_new(files);
-        dump->items = dump_ids_items(ids, dump->names);
-        dump->ended = dump_ids_ended(ids, dump->names);
-        if (dump->source == RIP_SESSION_RECORDING)
-            dump->places = dump_ids_places(ids, dump->names);
-        join_document(dump);
-    }
+    dump->names = names_new(files);
+    dump->items = dump_ids_items(ids, dump->names);
+    dump->ended = dump_ids_ended(ids, dump->names);
+    if (dump->source == RIP_SESSION_RECORDING)
+        dump->places = dump_ids_places(ids, dump->names);
+    join_document(dump);
     dump_ids_free(ids);
-    if (result != 0)
-        cli_error("%s", result != -ENOMEM ? rip_session_error(dump->session) : "out of memory");
-    return result == 0;
+    return result == 0 || cli_error("%s", rip_session_error(dump->session));
 }
 
 /* Printing --------------------------------------------------------------------------------------------------------- */
@@ -270,9 +267,7 @@ static json_t *count_places(const json_t *list)
         struct table_cell cell;
 
         item_fill_where(&cell, json_object_get(item, "location"));
-        json_object_set_new_nocheck(counts, cell.text,
-                                    json_integer(json_integer_value(json_object_get(counts, cell.text)) +
-                                                 (passed != ITEM_UNKNOWN ? passed : 1)));
+        table_count(counts, cell.text, passed != ITEM_UNKNOWN ? passed : 1);
     }
     return counts;
 }
@@ -361,12 +356,12 @@ int cli_dump(int argc, char **argv)
     struct settings settings = {0};
     struct dump dump = {0};
     json_t *documents;
-    size_t count;
     int status;
 
-    if (!cli_parse_words(&cli_dump_syntax, argc, argv, &settings, &dump.path, 1, &count, &status))
+    if (!cli_parse(&cli_dump_syntax, argc, argv, &settings, &status))
         return status;
-    if (count == 0)
+    dump.path = argv[optind];
+    if (dump.path == NULL)
         return cli_fail(CLI_USAGE, "which file? `rip captures` lists captures, `rip ls` rings");
     if (!open_file(&dump)) {
         close_file(&dump);

@@ -2,9 +2,9 @@
 /* dump_ids.c - see dump_ids.h. The ids are those of replay/ids.h; view/item.h writes them as JSON. */
 #include "cli/dump_ids.h"
 
-#include <errno.h>
 #include <stdlib.h>
 
+#include "cli/cli.h"
 #include "replay/ids.h"
 #include "util/array.h"
 #include "util/hash_index.h"
@@ -28,17 +28,14 @@ struct dump_ids {
 
 struct dump_ids *dump_ids_new(void)
 {
-    struct dump_ids *ids = calloc(1, sizeof(struct dump_ids));
+    struct dump_ids *ids = cli_allocate(1, sizeof(struct dump_ids));
 
-    if (ids != NULL)
-        ids->ids.entries_max = RIP_ENTRY_COUNT;
+    ids->ids.entries_max = RIP_ENTRY_COUNT;
     return ids;
 }
 
 void dump_ids_free(struct dump_ids *ids)
 {
-    if (ids == NULL)
-        return;
     for (size_t i = 0; i < ids->ended_count; i++)
         item_unref(ids->ended[i]);
     for (size_t i = 0; i < ids->passed_count; i++)
@@ -52,28 +49,21 @@ void dump_ids_free(struct dump_ids *ids)
 
 /* Events ----------------------------------------------------------------------------------------------------------- */
 
-static int keep_ended(struct dump_ids *ids, const struct rip_event *event)
+static void keep_ended(struct dump_ids *ids, const struct rip_event *event, const struct replay_ring *ring, size_t at)
 {
-    const struct replay_ring *ring = replay_ids_ring(&ids->ids, event->ring);
-    const size_t at = ring != NULL ? replay_ring_find(ring, event->slot, event->generation) : 0;
     struct item *item;
 
-    if (ring == NULL || at == ring->count || ids->ended_count == DUMP_ENDED_MAX)
-        return 0;
+    if (ids->ended_count == DUMP_ENDED_MAX)
+        return;
     item = replay_ring_item(ring, at);
-    if (item == NULL)
-        return -ENOMEM;
+    if (item == NULL || !ARRAY_GROW(ids->ended, ids->ended_count, ids->ended_capacity))
+        cli_end_without_memory();
     if (event->as.exit.has_snap_count)
         item->snap_count = event->as.exit.snap_count;
-    if (!ARRAY_GROW(ids->ended, ids->ended_count, ids->ended_capacity)) {
-        item_unref(item);
-        return -ENOMEM;
-    }
     ids->ended[ids->ended_count++] = item;
-    return 0;
 }
 
-static int count_place(struct dump_ids *ids, struct process_facts *process, uint64_t address)
+static void count_place(struct dump_ids *ids, struct process_facts *process, uint64_t address)
 {
     const uint64_t hash = ((uintptr_t)process + address * UINT64_C(0x9e3779b97f4a7c15)) >> 4;
     uint32_t number;
@@ -84,43 +74,32 @@ static int count_place(struct dump_ids *ids, struct process_facts *process, uint
 
         if (passed->process == process && passed->address == address) {
             passed->count++;
-            return 0;
+            return;
         }
     }
     if (ids->passed_count == DUMP_PLACES_MAX)
-        return 0;
+        return;
     if (!ARRAY_GROW(ids->passed, ids->passed_count, ids->passed_capacity) ||
         !hash_index_add(&ids->by_address, hash, (uint32_t)ids->passed_count + 1))
-        return -ENOMEM;
+        cli_end_without_memory();
     ids->passed[ids->passed_count++] = (struct passed){process_facts_ref(process), address, 1};
-    return 0;
 }
 
-static int count_places(struct dump_ids *ids, const struct rip_event *event)
+void dump_ids_take(struct dump_ids *ids, const struct rip_event *event)
 {
     const struct replay_ring *ring = replay_ids_ring(&ids->ids, event->ring);
     const size_t at = ring != NULL ? replay_ring_find(ring, event->slot, event->generation) : 0;
+    const bool known = ring != NULL && at < ring->count;
     const struct rip_event_snap *snap = &event->as.snap;
-    int result = 0;
-
-    if (ring == NULL || at == ring->count)
-        return 0;
-    for (uint32_t i = 0; result == 0 && i < snap->entry_count; i++)
-        result = count_place(ids, replay_ring_process(ring, ring->samples[at].process), snap->entries[i].address);
-    return result;
-}
-
-int dump_ids_take(struct dump_ids *ids, const struct rip_event *event)
-{
-    int result = 0;
 
     if (event->kind == RIP_EVENT_RING_END) /* its ids are shown as they were */
-        return 0;
-    if (event->kind == RIP_EVENT_EXIT)
-        result = keep_ended(ids, event);
-    else if (event->kind == RIP_EVENT_SNAP)
-        result = count_places(ids, event);
-    return result != 0 ? result : replay_ids_take(&ids->ids, event);
+        return;
+    if (event->kind == RIP_EVENT_EXIT && known)
+        keep_ended(ids, event, ring, at);
+    for (uint32_t i = 0; event->kind == RIP_EVENT_SNAP && known && i < snap->entry_count; i++)
+        count_place(ids, replay_ring_process(ring, ring->samples[at].process), snap->entries[i].address);
+    if (replay_ids_take(&ids->ids, event) != 0)
+        cli_end_without_memory();
 }
 
 /* JSON ------------------------------------------------------------------------------------------------------------- */
@@ -183,11 +162,9 @@ json_t *dump_ids_places(const struct dump_ids *ids, struct names *names)
 
     for (size_t i = 0; i < ids->passed_count; i++) {
         const struct passed *passed = &ids->passed[i];
-        struct item *item = calloc(1, sizeof(*item) + sizeof(item->entries[0]));
+        struct item *item = cli_allocate(1, sizeof(*item) + sizeof(item->entries[0]));
         json_t *place;
 
-        if (item == NULL)
-            break;
         item->ring_name = no_name;
         item->process = passed->process;
         item->entry_count = 1;

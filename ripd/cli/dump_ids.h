@@ -19,11 +19,11 @@
 
 struct dump_ids;
 
-struct dump_ids *dump_ids_new(void); /* NULL: no memory */
+struct dump_ids *dump_ids_new(void);
 void dump_ids_free(struct dump_ids *ids);
 
-/* Takes in an event. 0 or -ENOMEM. */
-int dump_ids_take(struct dump_ids *ids, const struct rip_event *event);
+/* Takes in an event. */
+void dump_ids_take(struct dump_ids *ids, const struct rip_event *event);
 
 /* An item for each id that has not ended, by ring and slot. names: for its places; NULL = they get none. */
 json_t *dump_ids_items(const struct dump_ids *ids, struct names *names);

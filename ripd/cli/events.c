@@ -198,10 +198,8 @@ static int compare_events(const void *left, const void *right)
 /* Events that are there and that the request did not bring, or the limit left out. */
 static void report_older(const struct hosts *hosts, size_t shown)
 {
-    long long older = -(long long)shown;
+    long long older = frame_of(hosts).total - (long long)shown;
 
-    for (size_t i = 0; i < hosts_count(hosts); i++)
-        older += frame_total(hosts_document(hosts, i));
     if (older > 0)
         cli_error("%lld older events are not shown; --limit shows more", older);
 }
@@ -595,17 +593,12 @@ int cli_events(int argc, char **argv)
     struct hosts *hosts = NULL;
     int status;
 
-    if (!cli_parse_words(&cli_events_syntax, argc, argv, &settings, NULL, 0, NULL, &status))
+    if (!cli_parse(&cli_events_syntax, argc, argv, &settings, &status))
         return status;
     if (!check_flags(&settings) || !filters_target(&settings.filters, "/events", target))
         return CLI_USAGE;
     status = hosts_open(&hosts, &settings.hosts);
     if (status != CLI_OK)
         return status;
-    if (settings.follow)
-        status = follow_events(hosts, &settings, target);
-    else
-        status = list_events(hosts, &settings, target);
-    hosts_close(hosts);
-    return status;
+    return settings.follow ? follow_events(hosts, &settings, target) : list_events(hosts, &settings, target);
 }

@@ -59,6 +59,7 @@ const struct cli_syntax cli_export_syntax = {
     .notes =
         "\n"
         "exit status: 0; 1 SOURCE cannot be read, or not to its end; 2 wrong flag; 4 output could not be written\n",
+    .words_max = 1,
     CLI_FLAGS(flags),
 };
 
@@ -203,13 +204,13 @@ static int run(struct export *export)
 }
 
 /* False after an error message. */
-static bool check_settings(const struct settings *settings, size_t word_count)
+static bool check_settings(const struct settings *settings, const char *source)
 {
     int formats = (settings->ctf != NULL) + (settings->chrome != NULL) + (settings->folded != NULL);
 
     if (formats != 1)
         return cli_error("one of --ctf DIR, --chrome FILE and --folded FILE is needed");
-    if (word_count == 0)
+    if (source == NULL)
         return cli_error("which recording, capture, ring or directory of rings?");
     return true;
 }
@@ -236,18 +237,16 @@ int cli_export(int argc, char **argv)
     struct rip_session_options options = {.size_bytes = sizeof(options)};
     struct settings settings = {0};
     struct export export = {0};
-    const char *path;
     char *error = NULL;
-    size_t count;
     int status;
 
-    if (!cli_parse_words(&cli_export_syntax, argc, argv, &settings, &path, 1, &count, &status))
+    if (!cli_parse(&cli_export_syntax, argc, argv, &settings, &status))
         return status;
-    if (!check_settings(&settings, count))
+    if (!check_settings(&settings, argv[optind]))
         return CLI_USAGE;
     options.once = settings.duration_ns == 0;
     options.interval_ns = settings.interval_ns;
-    if (rip_session_open(&export.session, path, &options, &error) != 0) {
+    if (rip_session_open(&export.session, argv[optind], &options, &error) != 0) {
         cli_error("%s", error != NULL ? error : "out of memory");
         free(error);
         return CLI_UNREACHABLE;

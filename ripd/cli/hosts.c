@@ -173,18 +173,8 @@ int hosts_open(struct hosts **ret_hosts, const struct hosts_options *options)
         status = find_hosts(&hosts, options);
     if (status == CLI_OK && options->directories.count != 0)
         status = read_rings(&hosts);
-    if (status == CLI_OK)
-        *ret_hosts = &hosts;
-    else
-        hosts_close(&hosts);
+    *ret_hosts = &hosts;
     return status;
-}
-
-void hosts_close(struct hosts *hosts)
-{
-    for (size_t i = 0; i < hosts->count; i++)
-        client_close(&hosts->clients[i]);
-    local_free(hosts->local);
 }
 
 size_t hosts_count(const struct hosts *hosts)

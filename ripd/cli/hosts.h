@@ -52,11 +52,10 @@ struct hosts_options {
 struct hosts;
 
 /*
- * Finds the hosts, of which there is one set in a program; from now on SIGPIPE is ignored. CLI_OK, or the exit status
+ * Finds the hosts, until the program ends; from now on SIGPIPE is ignored. CLI_OK, or the exit status
  * after an error message: a flag is wrong, or Prometheus does not answer.
  */
 int hosts_open(struct hosts **ret_hosts, const struct hosts_options *options);
-void hosts_close(struct hosts *hosts);
 
 size_t hosts_count(const struct hosts *hosts);
 const char *hosts_name(const struct hosts *hosts, size_t i);

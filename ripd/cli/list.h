@@ -10,6 +10,7 @@
 
 #include "cli/hosts.h"
 #include "cli/table.h"
+#include "detect/state.h"
 
 struct list_row {
     json_t *item; /* a reference, of rows that are in a list */
@@ -51,20 +52,20 @@ void list_fill_where(struct table_cell *cell, const json_t *location, unsigned c
 
 /* ---- the frame: how many ids the scan saw, and whether it missed some ---- */
 
-/* Of the ids in a state; NULL: in all states together. 0 where the document does not say. */
-long long frame_count(const json_t *document, const char *state);
+/* All zero: of no document; what a document does not say is 0. */
+struct frame {
+    long long counts[ID_STATE_COUNT]; /* of ids */
+    long long ids;                    /* in all states */
+    long long total;                  /* items that match, also those that are not in the document */
+    long long unreadable;             /* rings that ripd found and cannot read */
+    long long late_ms;                /* of the oldest scan that is older than three intervals; 0: none is */
+    size_t answered;                  /* hosts */
+};
 
-/* Items that match, also those that are not in the document. */
-long long frame_total(const json_t *document);
-
-/* Rings that ripd found and cannot read. */
-long long frame_unreadable(const json_t *document);
-
-/* Whether the scan is older than three intervals, as /readyz has it; *ret_age_ms: how old it is. */
-bool frame_is_late(const json_t *document, long long *ret_age_ms);
-
-/* How many hosts have answered. */
-size_t frame_answered(const struct hosts *hosts);
+/* Adds what a document says; NULL: nothing. */
+void frame_add(struct frame *frame, const json_t *document);
+/* Of all hosts. */
+struct frame frame_of(const struct hosts *hosts);
 
 /* Messages for each host whose answer has less than there is: list names its member with the ids. */
 void frame_warn(const struct hosts *hosts, const char *list);

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "cli/cli.h"
 #include "cli/item.h"
 #include "cli/names.h"
 #include "os/clock.h"
@@ -98,8 +99,8 @@ int local_new(struct local **ret_local, const char *const *directories, size_t c
     const struct detector_config config = {.interval_ns = INTERVAL_NS, .stall_after_ns = LOCAL_LOOK_MS * NS_PER_MS / 2};
     struct registry_options options = {
         .directories = directories, .directory_count = count, .proc_path = "/proc", .judging_ns = JUDGING_NS};
-    struct local *local = calloc(1, sizeof(*local));
-    int result = local != NULL ? sigbus_install() : -ENOMEM;
+    struct local *local = cli_allocate(1, sizeof(*local));
+    int result = sigbus_install();
 
     options.hash_key = (struct hash_key){{random_u64(), random_u64()}};
     if (result == 0 && (local->snapshot = snapshot_new()) == NULL)
@@ -112,26 +113,9 @@ int local_new(struct local **ret_local, const char *const *directories, size_t c
         result = look(local, i);
     if (result == 0)
         result = list_rings(local, ret_denied);
-    if (result != 0) {
-        local_free(local);
-        return result;
-    }
     local->names = names_new(NULL);
     *ret_local = local;
-    return 0;
-}
-
-void local_free(struct local *local)
-{
-    if (local == NULL)
-        return;
-    snapshot_unref(local->snapshot);
-    if (local->detector != NULL)
-        detector_free(local->detector);
-    if (local->registry != NULL)
-        registry_free(local->registry);
-    names_free(local->names);
-    free(local);
+    return result;
 }
 
 /* ---- answers ---- */

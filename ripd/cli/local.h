@@ -24,11 +24,10 @@
 struct local;
 
 /*
- * Reads the rings twice. 0 or -errno; a directory that is missing has no rings. *ret_denied: files that this user may
- * not read; they may be rings of other users.
+ * Reads the rings twice, for as long as the program runs. 0 or -errno; a directory that is missing has no rings.
+ * *ret_denied: files that this user may not read; they may be rings of other users.
  */
 int local_new(struct local **ret_local, const char *const *directories, size_t count, size_t *ret_denied);
-void local_free(struct local *local);
 
 /*
  * The document for /stalls, /threads, /threads/RING/ID or /rings, with parameters; the caller owns it. NULL on failure,

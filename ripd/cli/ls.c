@@ -105,15 +105,14 @@ static json_t *make_item(struct hosts *hosts, size_t host, json_t *ring, json_t 
     json_t *item = json_pack("{s:O?, s:O?, s:O?}", "ring", json_object_get(ring, "ring"), "process", process, "health",
                              json_object_get(ring, "health"));
     json_t *counted = count_ids(hosts, host, ring, process);
+    struct frame frame = {.answered = 0};
     struct table_cell remarks;
 
-    for (int state = 0; counted != NULL && state < ID_STATE_COUNT; state++) {
-        const char *name = id_state_name((enum id_state)state);
-
-        json_object_set_new(item, name, json_integer(frame_count(counted, name)));
-    }
+    frame_add(&frame, counted);
+    for (int state = 0; counted != NULL && state < ID_STATE_COUNT; state++)
+        json_object_set_new(item, id_state_name((enum id_state)state), json_integer(frame.counts[state]));
     if (counted != NULL)
-        json_object_set_new(item, "ended", json_integer(frame_count(counted, "exited") + frame_count(counted, "dead")));
+        json_object_set_new(item, "ended", json_integer(frame.counts[ID_EXITED] + frame.counts[ID_DEAD]));
     json_decref(counted);
     fill_remarks(&remarks, ring, process);
     if (remarks.bytes != 0)
@@ -182,7 +181,7 @@ static int list_rings(struct hosts *hosts, const struct settings *settings)
     list_print(&list, 0, list.count);
     if (left_out != 0)
         printf("%zu more; --ring and --pid choose\n", left_out);
-    if (!settings->hosts.json && list.count == 0 && frame_answered(hosts) != 0)
+    if (!settings->hosts.json && list.count == 0 && frame_of(hosts).answered != 0)
         puts(settings->filters.values[FILTER_RING] == NULL && settings->filters.values[FILTER_PID] == NULL
                  ? "no rings; `rip run COMMAND` makes one"
                  : "no such rings");
@@ -199,7 +198,7 @@ int cli_ls(int argc, char **argv)
     struct hosts *hosts = NULL;
     int status;
 
-    if (!cli_parse_words(&cli_ls_syntax, argc, argv, &settings, NULL, 0, NULL, &status))
+    if (!cli_parse(&cli_ls_syntax, argc, argv, &settings, &status))
         return status;
     if (!filters_target(&settings.filters, "/rings?limit=10000", target))
         return CLI_USAGE;
@@ -207,7 +206,5 @@ int cli_ls(int argc, char **argv)
     if (status != CLI_OK)
         return status;
     hosts_get(hosts, target, "ripd/rings/1", "rings");
-    status = list_rings(hosts, &settings);
-    hosts_close(hosts);
-    return status;
+    return list_rings(hosts, &settings);
 }

@@ -40,28 +40,32 @@ static void on_idle(void *context)
 
 struct names *names_new(const char *files)
 {
-    static const char *const places[] = {".", "../ripd"}; /* a build tree, and libexec */
-    struct names *names = calloc(1, sizeof(*names));
-    char program[PATH_MAX];
-    struct symbols_options options = {.program = program,
-                                      .answer_ns = NAMES_LIMIT_NS,
-                                      .still_ns = STILL_NS,
-                                      .restart_ns = RESTART_NS,
-                                      .idle = on_idle,
-                                      .context = names};
+    struct names *names = cli_allocate(1, sizeof(*names));
 
-    if (names == NULL)
-        return NULL;
     if (files != NULL && realpath(files, names->files) == NULL)
         names->files[0] = '\0';
-    options.hash_key = (struct hash_key){{random_u64(), random_u64()}};
-    names->idle = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    names->idle = -1;
     names->left_ns = NAMES_LIMIT_NS;
-    if (names->idle >= 0 && cli_find(places, ARRAY_COUNT(places), "ripd-symbolizer", program) == 0 &&
-        symbols_new(&names->symbols, &options) == 0)
-        return names;
-    names_free(names);
-    return NULL;
+    return names;
+}
+
+/* Once. */
+static void start(struct names *names)
+{
+    static const char *const places[] = {".", "../ripd"}; /* a build tree, and libexec */
+    char program[PATH_MAX];
+    const struct symbols_options options = {.program = program,
+                                            .answer_ns = NAMES_LIMIT_NS,
+                                            .still_ns = STILL_NS,
+                                            .restart_ns = RESTART_NS,
+                                            .hash_key = {{random_u64(), random_u64()}},
+                                            .idle = on_idle,
+                                            .context = names};
+
+    names->idle = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (names->idle < 0 || cli_find(places, ARRAY_COUNT(places), "ripd-symbolizer", program) != 0 ||
+        symbols_new(&names->symbols, &options) != 0)
+        names->left_ns = 0;
 }
 
 void names_free(struct names *names)
@@ -137,6 +141,8 @@ static const struct symbol *find_symbol(struct names *names, const char *build_i
 
     if (module == NULL)
         return NULL;
+    if (names->idle < 0)
+        start(names);
     if (names->left_ns != 0 && symbols_want(names->symbols, NULL, NULL, module, offset))
         await_answer(names);
     return symbol_table_find(&module->symbols, offset);

@@ -21,7 +21,7 @@ struct names;
 
 /*
  * files: a directory with what the modules were loaded from, on another machine say, by build id, by path or by name;
- * NULL = none. NULL: there is no ripd-symbolizer, or no memory.
+ * NULL = none. Where there is no ripd-symbolizer, nothing gets a name. It is started for the first place.
  */
 struct names *names_new(const char *files);
 void names_free(struct names *names);

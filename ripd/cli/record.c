@@ -53,34 +53,40 @@
 /* As `rip run` has it, when there is a command. */
 #define RECORD_FAILED 125
 
+/* What is to be done: flags, and what was made of the words. */
 struct settings {
+    struct rip_session_options session;
+    struct rip_recording_options recording;
     const char *output;
     const char *dir;
-    uint64_t interval_ns;
     uint64_t duration_ns;
-    uint64_t segment_bytes;
-    uint64_t segment_ns;
     uint64_t keep;
-    uint64_t flight_bytes;
     uint64_t stall_ns;
     uint64_t trigger;
     bool json;
+    char name[NAME_BYTES];   /* what default names of files begin with */
+    struct cli_list sources; /* directories, of which the first with such rings is recorded, or one ring */
+    const char *source;      /* the one of them */
+    int32_t pids[WORDS_MAX];
+    int processes[WORDS_MAX]; /* pidfds of them; -1: not open */
+    const char *names[WORDS_MAX];
+    char **command; /* NULL: none */
 };
 
 static const struct cli_flag flags[] = {
     CLI_FLAG("--output", "FILE", CLI_TEXT, output, "where to (default: NAME-DATE.riprec, of what is recorded)"),
     CLI_FLAG("-o", "FILE", CLI_TEXT, output, "the same"),
     CLI_FLAG("--dir", "DIR", CLI_TEXT, dir, "directory of rings (default: $RIP_DIR, else /run/librip or /dev/shm)"),
-    CLI_BETWEEN("--interval", "DUR", CLI_DURATION, interval_ns, INTERVAL_MIN_NS, INTERVAL_MAX_NS,
+    CLI_BETWEEN("--interval", "DUR", CLI_DURATION, session.interval_ns, INTERVAL_MIN_NS, INTERVAL_MAX_NS,
                 "between two drains (default: 100ms)"),
     CLI_BETWEEN("--duration", "DUR", CLI_DURATION, duration_ns, NS_PER_MS, DURATION_SETTING_MAX_NS,
                 "ends after so long"),
-    CLI_BETWEEN("--segment-bytes", "SIZE", CLI_SIZE, segment_bytes, BYTES_MIN, BYTES_MAX,
+    CLI_BETWEEN("--segment-bytes", "SIZE", CLI_SIZE, recording.segment_bytes, BYTES_MIN, BYTES_MAX,
                 "FILE is a directory, with a new file in it when one has so many"),
-    CLI_BETWEEN("--segment-time", "DUR", CLI_DURATION, segment_ns, NS_PER_S, DURATION_SETTING_MAX_NS,
+    CLI_BETWEEN("--segment-time", "DUR", CLI_DURATION, recording.segment_ns, NS_PER_S, DURATION_SETTING_MAX_NS,
                 "... or is so old"),
     CLI_BETWEEN("--keep", "N", CLI_NUMBER, keep, 1, 1000000, "so many of those files; the oldest are removed"),
-    CLI_BETWEEN("--flight", "SIZE", CLI_SIZE, flight_bytes, BYTES_MIN, BYTES_MAX,
+    CLI_BETWEEN("--flight", "SIZE", CLI_SIZE, recording.flight_bytes, BYTES_MIN, BYTES_MAX,
                 "keeps the newest in memory, and writes them on SIGUSR1: to FILE, then FILE.2 and so on"),
     CLI_BETWEEN("--trigger-on-stall", "DUR", CLI_DURATION, stall_ns, DURATION_SETTING_MIN_NS, DURATION_SETTING_MAX_NS,
                 "with --flight: writes them, too, when an id that should move has stood still for so long"),
@@ -104,25 +110,12 @@ const struct cli_syntax cli_record_syntax = {
         "\n"
         "exit status: 0; 1 there is no such ring or process, or rip itself failed; 2 wrong flag; 4 not everything\n"
         "could be written. With a command: that of it, 128 plus the signal that killed it, or 125 rip failed\n",
+    .words_max = WORDS_MAX - 4,
     CLI_FLAGS(flags),
 };
 
-/* What is to be done. */
-struct plan {
-    struct rip_session_options session;
-    struct rip_recording_options recording;
-    const struct settings *settings;
-    char name[NAME_BYTES];   /* what default names of files begin with */
-    struct cli_list sources; /* directories, of which the first with such rings is recorded, or one ring */
-    const char *source;      /* the one of them */
-    int32_t pids[WORDS_MAX];
-    int processes[WORDS_MAX]; /* pidfds of them; -1: not open */
-    const char *names[WORDS_MAX];
-    char **command; /* NULL: none */
-};
-
 struct recorder {
-    const struct plan *plan;
+    const struct settings *settings;
     struct rip_session *session;
     char path[PATH_MAX]; /* of the recording; of a flight recorder the one written last */
     pid_t child;         /* 0: none, or it has ended */
@@ -147,39 +140,39 @@ struct recorder {
 /* Flags ------------------------------------------------------------------------------------------------------------ */
 
 /* Where `rip run` would put a command's ring, or where it may have put those that are there. */
-static void choose_sources(struct plan *plan, const char *given)
+static void choose_sources(struct settings *settings)
 {
-    struct cli_list *sources = &plan->sources;
+    struct cli_list *sources = &settings->sources;
 
-    if (given != NULL)
-        sources->values[sources->count++] = given;
+    if (settings->dir != NULL)
+        sources->values[sources->count++] = settings->dir;
     cli_add_directories(sources);
-    if (plan->command != NULL && sources->count > 1 && access(sources->values[0], W_OK | X_OK) != 0)
+    if (settings->command != NULL && sources->count > 1 && access(sources->values[0], W_OK | X_OK) != 0)
         sources->values[0] = sources->values[1];
-    if (plan->command != NULL)
+    if (settings->command != NULL)
         sources->count = 1;
 }
 
 /* A word that is a number is a pid. False after an error message. */
-static bool take_word(struct plan *plan, const char *word)
+static bool take_word(struct settings *settings, const char *word)
 {
     uint64_t pid;
 
     if (strchr(word, '/') != NULL)
         return cli_error("%.200s: a path stands alone; expected names of rings in --dir, or pids", word);
     if (strspn(word, "0123456789") != strlen(word)) {
-        plan->names[plan->session.name_count++] = word;
+        settings->names[settings->session.name_count++] = word;
         return true;
     }
     if (!text_number(word, 1, INT32_MAX, &pid))
         return cli_error("%.100s: no such pid; expected one of a process, or the name of a ring", word);
-    plan->processes[plan->session.pid_count] = -1;
-    plan->pids[plan->session.pid_count++] = (int32_t)pid;
+    settings->processes[settings->session.pid_count] = -1;
+    settings->pids[settings->session.pid_count++] = (int32_t)pid;
     return true;
 }
 
 /* What default names of files begin with. */
-static void choose_name(struct plan *plan, const char *word)
+static void choose_name(struct settings *settings, const char *word)
 {
     const char *base = word != NULL ? strrchr(word, '/') : NULL;
 
@@ -187,53 +180,44 @@ static void choose_name(struct plan *plan, const char *word)
     for (size_t i = 0; base[i] != '\0' && i + 1 < NAME_BYTES - 16; i++) {
         bool plain = strchr("/*?[]\\", base[i]) == NULL && (unsigned char)base[i] > ' ';
 
-        plan->name[i] = plain ? base[i] : '_';
+        settings->name[i] = plain ? base[i] : '_';
     }
 }
 
-static bool take_words(struct plan *plan, const struct settings *settings, const char **words, size_t count)
+static bool take_words(struct settings *settings, char **words, size_t count)
 {
-    choose_name(plan, plan->command != NULL ? plan->command[0] : count != 0 ? words[0] : NULL);
-    choose_sources(plan, settings->dir);
-    if (plan->command != NULL && count != 0)
+    choose_name(settings, settings->command != NULL ? settings->command[0] : count != 0 ? words[0] : NULL);
+    choose_sources(settings);
+    if (settings->command != NULL && count != 0)
         return cli_error("%.100s: unexpected word; expected a command alone, or rings and pids alone", words[0]);
     if (count == 1 && strchr(words[0], '/') != NULL) {
-        plan->sources.values[0] = words[0];
-        plan->sources.count = 1;
+        settings->sources.values[0] = words[0];
+        settings->sources.count = 1;
         return true;
     }
     for (size_t i = 0; i < count; i++)
-        if (!take_word(plan, words[i]))
+        if (!take_word(settings, words[i]))
             return false;
     return true;
 }
 
-static bool make_plan(struct plan *plan, const struct settings *settings, const char **words, size_t count)
+/* False after an error message. */
+static bool complete(struct settings *settings, char **words, size_t count)
 {
-    bool segments = settings->segment_bytes != 0 || settings->segment_ns != 0;
+    struct rip_recording_options *recording = &settings->recording;
+    const bool segments = recording->segment_bytes != 0 || recording->segment_ns != 0;
 
-    plan->session = (struct rip_session_options){
-        .size_bytes = sizeof(plan->session),
-        .interval_ns = settings->interval_ns != 0 ? settings->interval_ns : INTERVAL_NS,
-        .pids = plan->pids,
-        .names = plan->names,
-    };
-    plan->recording = (struct rip_recording_options){
-        .size_bytes = sizeof(plan->recording),
-        .segment_bytes = settings->segment_bytes,
-        .segment_ns = settings->segment_ns,
-        .segments_kept = (uint32_t)settings->keep,
-        .flight_bytes = settings->flight_bytes,
-    };
-    plan->settings = settings;
-    if (settings->stall_ns != 0 && settings->flight_bytes == 0)
+    settings->session.pids = settings->pids;
+    settings->session.names = settings->names;
+    recording->segments_kept = (uint32_t)settings->keep;
+    if (settings->stall_ns != 0 && recording->flight_bytes == 0)
         return cli_error("--trigger-on-stall: nothing is kept in memory; expected --flight with it");
     if (settings->keep != 0 && !segments)
         return cli_error("--keep: there is one file; expected --segment-bytes or --segment-time with it");
-    if (settings->flight_bytes != 0 && segments)
+    if (recording->flight_bytes != 0 && segments)
         return cli_error("--flight: keeps in memory what %s would write; expected one of them",
-                         settings->segment_bytes != 0 ? "--segment-bytes" : "--segment-time");
-    return take_words(plan, settings, words, count);
+                         recording->segment_bytes != 0 ? "--segment-bytes" : "--segment-time");
+    return take_words(settings, words, count);
 }
 
 /* Signals ---------------------------------------------------------------------------------------------------------- */
@@ -251,7 +235,7 @@ static void on_signal(int number, siginfo_t *information, void *context)
         kill((pid_t)child_pid, number);
 }
 
-static void take_signals(const struct plan *plan)
+static void take_signals(const struct settings *settings)
 {
     static const int numbers[] = {SIGINT, SIGTERM, SIGHUP, SIGCHLD};
     struct sigaction action = {.sa_sigaction = on_signal, .sa_flags = SA_SIGINFO}, former;
@@ -259,7 +243,7 @@ static void take_signals(const struct plan *plan)
     for (size_t i = 0; i < ARRAY_COUNT(numbers); i++)
         if (sigaction(numbers[i], NULL, &former) != 0 || former.sa_handler != SIG_IGN || numbers[i] == SIGCHLD)
             sigaction(numbers[i], &action, NULL); /* what nohup(1) ignores stays ignored */
-    if (plan->recording.flight_bytes != 0)
+    if (settings->recording.flight_bytes != 0)
         sigaction(SIGUSR1, &action, NULL);
     signal(SIGXFSZ, SIG_IGN); /* a file that may not grow is a full disk */
 }
@@ -361,11 +345,11 @@ static void report(struct recorder *recorder)
 
     if (rip_session_recording_state(recorder->session, &state) == 0)
         report_error(recorder, &state, now_ns);
-    if ((!recorder->plan->settings->json && !recorder->on_terminal) || now_ns - recorder->reported_mono_ns < REPORT_NS)
+    if ((!recorder->settings->json && !recorder->on_terminal) || now_ns - recorder->reported_mono_ns < REPORT_NS)
         return;
     recorder->reported_mono_ns = now_ns;
     sum_up(recorder, &sums);
-    if (recorder->plan->settings->json) {
+    if (recorder->settings->json) {
         print_json(recorder, &sums, false);
         return;
     }
@@ -379,7 +363,7 @@ static void report_end(const struct recorder *recorder, const struct sums *sums)
     char text[256];
 
     clear_line(recorder);
-    if (recorder->plan->settings->json) {
+    if (recorder->settings->json) {
         print_json(recorder, sums, true);
         return;
     }
@@ -395,8 +379,8 @@ static void report_end(const struct recorder *recorder, const struct sums *sums)
 /* The next name for what a flight recorder holds, or the one of the recording. */
 static void choose_path(struct recorder *recorder)
 {
-    const struct plan *plan = recorder->plan;
-    bool segments = plan->recording.segment_bytes != 0 || plan->recording.segment_ns != 0;
+    const struct settings *settings = recorder->settings;
+    bool segments = settings->recording.segment_bytes != 0 || settings->recording.segment_ns != 0;
     time_t now = time(NULL);
     char date[32], nth[16] = "";
     struct tm moment;
@@ -405,10 +389,11 @@ static void choose_path(struct recorder *recorder)
         snprintf(nth, sizeof(nth), ".%u", recorder->flight_files);
     gmtime_r(&now, &moment);
     strftime(date, sizeof(date), "%Y%m%dT%H%M%SZ", &moment);
-    if (plan->settings->output != NULL)
-        snprintf(recorder->path, sizeof(recorder->path), "%s%s", plan->settings->output, nth);
+    if (settings->output != NULL)
+        snprintf(recorder->path, sizeof(recorder->path), "%s%s", settings->output, nth);
     else
-        snprintf(recorder->path, sizeof(recorder->path), "%s-%s%s%s", plan->name, date, nth, segments ? "" : ".riprec");
+        snprintf(recorder->path, sizeof(recorder->path), "%s-%s%s%s", settings->name, date, nth,
+                 segments ? "" : ".riprec");
 }
 
 static void write_flight(struct recorder *recorder)
@@ -433,14 +418,14 @@ static void write_flight(struct recorder *recorder)
 /* The command ------------------------------------------------------------------------------------------------------ */
 
 /* In the child, once the recorder looks at the directory. Names its ring, and becomes `rip run`. */
-static void run_command(const struct plan *plan, int gate)
+static void run_command(const struct settings *settings, int gate)
 {
     static const char *const places[] = {".", RIP_FROM_CLIENT};
     char path[PATH_MAX], name[NAME_BYTES + 16], go;
     size_t count = 0;
     const char **words;
 
-    while (plan->command[count] != NULL)
+    while (settings->command[count] != NULL)
         count++;
     words = calloc(count + 8, sizeof(*words));
     if (words == NULL || read(gate, &go, 1) != 1)
@@ -449,16 +434,16 @@ static void run_command(const struct plan *plan, int gate)
         cli_error("rip is not installed in " RIP_FROM_CLIENT ", seen from the directory of rip-client");
         _exit(RECORD_FAILED);
     }
-    snprintf(name, sizeof(name), "%s.%d", plan->name, (int)getpid());
-    memcpy(words, (const char *[]){"rip", "run", "--dir", plan->source, "--name", name, "--"}, 7 * sizeof(*words));
-    memcpy(words + 7, plan->command, count * sizeof(*words));
+    snprintf(name, sizeof(name), "%s.%d", settings->name, (int)getpid());
+    memcpy(words, (const char *[]){"rip", "run", "--dir", settings->source, "--name", name, "--"}, 7 * sizeof(*words));
+    memcpy(words + 7, settings->command, count * sizeof(*words));
     execv(path, (char *const *)(uintptr_t)words);
     cli_error("%s: %s", path, strerror(errno));
     _exit(RECORD_FAILED);
 }
 
 /* Forks; the child waits for a byte in *ret_gate. Its rings are NAME.PID, and NAME.PID.* of its children. */
-static bool prepare_command(struct plan *plan, pid_t *ret_pid, int *ret_gate)
+static bool prepare_command(struct settings *settings, pid_t *ret_pid, int *ret_gate)
 {
     static char names[3][NAME_BYTES + 24];
     static const char *const more[] = {"", ".*", "~*"};
@@ -466,15 +451,15 @@ static bool prepare_command(struct plan *plan, pid_t *ret_pid, int *ret_gate)
     pid_t pid;
 
     if (pipe2(gate, O_CLOEXEC) != 0 || (pid = fork()) < 0)
-        return cli_error("%s: %s", plan->command[0], strerror(errno));
+        return cli_error("%s: %s", settings->command[0], strerror(errno));
     if (pid == 0) {
         close(gate[1]);
-        run_command(plan, gate[0]);
+        run_command(settings, gate[0]);
     }
     close(gate[0]);
     for (size_t i = 0; i < 3; i++) {
-        snprintf(names[i], sizeof(names[i]), "%s.%d%s", plan->name, (int)pid, more[i]);
-        plan->names[plan->session.name_count++] = names[i];
+        snprintf(names[i], sizeof(names[i]), "%s.%d%s", settings->name, (int)pid, more[i]);
+        settings->names[settings->session.name_count++] = names[i];
     }
     *ret_pid = pid;
     *ret_gate = gate[1];
@@ -494,11 +479,11 @@ static void reap(struct recorder *recorder)
 }
 
 /* Whether all processes have ended, where only processes are recorded. */
-static bool have_ended(const struct plan *plan)
+static bool have_ended(const struct settings *settings)
 {
-    size_t count = plan->session.name_count == 0 ? plan->session.pid_count : 0, ended = 0;
+    size_t count = settings->session.name_count == 0 ? settings->session.pid_count : 0, ended = 0;
 
-    while (ended < count && pidfd_ended(plan->processes[ended]))
+    while (ended < count && pidfd_ended(settings->processes[ended]))
         ended++;
     return count != 0 && ended == count;
 }
@@ -513,7 +498,7 @@ static void look_for_end(struct recorder *recorder, bool time_is_over)
         kill(recorder->child, SIGTERM);
     }
     if (recorder->child == 0 && recorder->ended_mono_ns == 0 &&
-        (ends != 0 || time_is_over || have_ended(recorder->plan)))
+        (ends != 0 || time_is_over || have_ended(recorder->settings)))
         recorder->ended_mono_ns = clock_mono_ns();
 }
 
@@ -572,7 +557,7 @@ static int take_event(struct recorder *recorder, const struct rip_event *event)
 /* How long to wait for a drain; 0: the time is over. */
 static uint64_t rest_ns(const struct recorder *recorder)
 {
-    uint64_t gone_ns = clock_mono_ns() - recorder->began_mono_ns, limit_ns = recorder->plan->settings->duration_ns;
+    uint64_t gone_ns = clock_mono_ns() - recorder->began_mono_ns, limit_ns = recorder->settings->duration_ns;
 
     if (limit_ns == 0 || limit_ns > gone_ns + WAIT_NS)
         return WAIT_NS;
@@ -612,15 +597,15 @@ static int follow(struct recorder *recorder)
 }
 
 /* Whether there is a ring to record now. 0 or -errno; *ret_error as of rip_session_open(). */
-static int find_rings(const struct plan *plan, bool *ret_found, char **ret_error)
+static int find_rings(const struct settings *settings, bool *ret_found, char **ret_error)
 {
-    struct rip_session_options options = plan->session;
+    struct rip_session_options options = settings->session;
     struct rip_session *session;
     const struct rip_event *event;
     int result;
 
     options.once = true;
-    result = rip_session_open(&session, plan->source, &options, ret_error);
+    result = rip_session_open(&session, settings->source, &options, ret_error);
     if (result != 0)
         return result;
     if (rip_session_source(session) == RIP_SESSION_CAPTURE || rip_session_source(session) == RIP_SESSION_RECORDING) {
@@ -634,36 +619,37 @@ static int find_rings(const struct plan *plan, bool *ret_found, char **ret_error
 }
 
 /* Holds on to what was named by pid. False after an error message. */
-static bool find_processes(struct plan *plan)
+static bool find_processes(struct settings *settings)
 {
-    for (size_t i = 0; i < plan->session.pid_count; i++) {
-        plan->processes[i] = pidfd_of((uint32_t)plan->pids[i]);
-        if (plan->processes[i] < 0)
-            return cli_error("%d: %s", (int)plan->pids[i], strerror(-plan->processes[i]));
+    for (size_t i = 0; i < settings->session.pid_count; i++) {
+        settings->processes[i] = pidfd_of((uint32_t)settings->pids[i]);
+        if (settings->processes[i] < 0)
+            return cli_error("%d: %s", (int)settings->pids[i], strerror(-settings->processes[i]));
     }
     return true;
 }
 
 /* Chooses the source: what was named has to be there. False after an error message. */
-static bool choose_source(struct plan *plan)
+static bool choose_source(struct settings *settings)
 {
-    bool all = plan->command != NULL || plan->session.pid_count + plan->session.name_count == 0, found = false;
+    bool all = settings->command != NULL || settings->session.pid_count + settings->session.name_count == 0,
+         found = false;
     const char *usable = NULL;
     char *error = NULL;
     int result = 0;
 
-    for (size_t i = 0; i < plan->sources.count && !found; i++) {
+    for (size_t i = 0; i < settings->sources.count && !found; i++) {
         free(error);
         error = NULL;
-        plan->source = plan->sources.values[i];
-        result = find_rings(plan, &found, &error);
+        settings->source = settings->sources.values[i];
+        result = find_rings(settings, &found, &error);
         if (result == 0 && !found && usable == NULL)
-            usable = plan->source;
+            usable = settings->source;
     }
     if (!found && usable != NULL && all)
-        plan->source = usable;
+        settings->source = usable;
     else if (!found && usable != NULL)
-        cli_error("%s: no such ring or process there that may be read; `rip ls` lists rings", plan->source);
+        cli_error("%s: no such ring or process there that may be read; `rip ls` lists rings", settings->source);
     else if (!found)
         cli_error("%s", error != NULL ? error : strerror(-result));
     free(error);
@@ -673,10 +659,10 @@ static bool choose_source(struct plan *plan)
 /* False after an error message. */
 static bool begin(struct recorder *recorder)
 {
-    const struct plan *plan = recorder->plan;
-    bool in_memory = plan->recording.flight_bytes != 0;
+    const struct settings *settings = recorder->settings;
+    bool in_memory = settings->recording.flight_bytes != 0;
     char *error = NULL;
-    int result = rip_session_open(&recorder->session, plan->source, &plan->session, &error);
+    int result = rip_session_open(&recorder->session, settings->source, &settings->session, &error);
 
     if (result != 0) {
         cli_error("%s", error != NULL ? error : strerror(-result));
@@ -685,13 +671,13 @@ static bool begin(struct recorder *recorder)
     }
     if (!in_memory)
         choose_path(recorder);
-    result = rip_session_record(recorder->session, in_memory ? NULL : recorder->path, &plan->recording);
-    if (result == 0 && plan->settings->stall_ns != 0)
-        result = stall_watch_new(&recorder->watch, plan->session.interval_ns, plan->settings->stall_ns);
+    result = rip_session_record(recorder->session, in_memory ? NULL : recorder->path, &settings->recording);
+    if (result == 0 && settings->stall_ns != 0)
+        result = stall_watch_new(&recorder->watch, settings->session.interval_ns, settings->stall_ns);
     if (result != 0)
         cli_error("%s: %s", recorder->path, strerror(-result));
     recorder->began_mono_ns = clock_mono_ns();
-    recorder->on_terminal = !plan->settings->json && isatty(STDERR_FILENO);
+    recorder->on_terminal = !settings->json && isatty(STDERR_FILENO);
     return result == 0;
 }
 
@@ -705,24 +691,24 @@ static int end(struct recorder *recorder, int result)
     if (written != 0)
         cli_error("%s: %s", recorder->path, strerror(-written));
     if (result != 0)
-        cli_error("%s: %s", recorder->plan->source, strerror(-result));
-    if (recorder->plan->command != NULL)
+        cli_error("%s: %s", recorder->settings->source, strerror(-result));
+    if (recorder->settings->command != NULL)
         return recorder->child == 0 ? recorder->child_status : RECORD_FAILED;
     if (result != 0)
         return CLI_UNREACHABLE;
     return recorder->failed || written != 0 || sums.state.lost_entry_count != 0 ? CLI_OUTPUT : CLI_OK;
 }
 
-static int record(struct plan *plan)
+static int record(struct settings *settings)
 {
-    struct recorder recorder = {.plan = plan};
-    bool runs = plan->command != NULL;
+    struct recorder recorder = {.settings = settings};
+    bool runs = settings->command != NULL;
     int gate = -1, status = runs ? RECORD_FAILED : CLI_UNREACHABLE;
 
-    if (find_processes(plan) && choose_source(plan) && (!runs || prepare_command(plan, &recorder.child, &gate)) &&
-        begin(&recorder)) {
+    if (find_processes(settings) && choose_source(settings) &&
+        (!runs || prepare_command(settings, &recorder.child, &gate)) && begin(&recorder)) {
         child_pid = recorder.child;
-        take_signals(plan);
+        take_signals(settings);
         if (!runs || write(gate, "", 1) == 1)
             status = end(&recorder, follow(&recorder));
     }
@@ -730,34 +716,30 @@ static int record(struct plan *plan)
         close(gate); /* a command that has not begun does not */
     rip_session_close(recorder.session);
     stall_watch_free(recorder.watch);
-    for (size_t i = 0; i < plan->session.pid_count; i++)
-        if (plan->processes[i] >= 0)
-            close(plan->processes[i]);
+    for (size_t i = 0; i < settings->session.pid_count; i++)
+        if (settings->processes[i] >= 0)
+            close(settings->processes[i]);
     free(recorder.rings);
     return status;
 }
 
 /* --trigger -------------------------------------------------------------------------------------------------------- */
 
-/* Whether it is a `rip record` that has a use for SIGUSR1: anything else would end by it. */
+/* Whether it is a `rip record` that has a use for SIGUSR1: no other command has, and anything else would end by it. */
 static bool is_flight_recorder(int proc, uint32_t pid)
 {
-    char path[64], program[PATH_MAX], words[PATH_MAX + 64] = "", text[4096];
-    uint64_t caught = 0;
-    const char *line;
+    char path[64], program[PATH_MAX], text[4096];
+    const char *caught;
     ssize_t length;
 
     snprintf(path, sizeof(path), "%u/exe", pid);
     length = readlinkat(proc, path, program, sizeof(program) - 1);
-    if (length <= 0 || proc_read(proc, words, sizeof(words), "%u/cmdline", pid) != 0 ||
-        strlen(words) + 8 > sizeof(words) || proc_read(proc, text, sizeof(text), "%u/status", pid) != 0)
+    if (length <= 0 || proc_read(proc, text, sizeof(text), "%u/status", pid) != 0)
         return false;
     program[length] = '\0';
-    line = strstr(text, "\nSigCgt:");
-    if (line != NULL)
-        caught = strtoull(line + 8, NULL, 16);
-    return strstr(program, "/" PROGRAM) != NULL && (caught >> (SIGUSR1 - 1) & 1) != 0 &&
-           strcmp(words + strlen(words) + 1, "record") == 0;
+    caught = text_find_line(text, "SigCgt:");
+    return strstr(program, "/" PROGRAM) != NULL && caught != NULL &&
+           (strtoull(caught, NULL, 16) >> (SIGUSR1 - 1) & 1) != 0;
 }
 
 static int trigger(uint32_t pid)
@@ -781,21 +763,19 @@ static int trigger(uint32_t pid)
 
 int cli_record(int argc, char **argv)
 {
-    struct settings settings = {0};
-    const char *words[WORDS_MAX];
-    struct plan plan = {0};
+    static struct settings settings = {.session = {.size_bytes = sizeof(settings.session), .interval_ns = INTERVAL_NS},
+                                       .recording.size_bytes = sizeof(settings.recording)};
     int own = 0, status;
-    size_t count;
 
     while (own < argc && strcmp(argv[own], "--") != 0)
         own++;
-    if (!cli_parse_words(&cli_record_syntax, own, argv, &settings, words, WORDS_MAX - 4, &count, &status))
+    if (!cli_parse(&cli_record_syntax, own, argv, &settings, &status))
         return status;
     if (settings.trigger != 0)
         return trigger((uint32_t)settings.trigger);
     if (own + 1 < argc)
-        plan.command = argv + own + 1;
+        settings.command = argv + own + 1;
     if (own + 1 == argc)
         return cli_fail(CLI_USAGE, "--: no command behind it");
-    return make_plan(&plan, &settings, words, count) ? record(&plan) : CLI_USAGE;
+    return complete(&settings, argv + optind, (size_t)(own - optind)) ? record(&settings) : CLI_USAGE;
 }

@@ -29,7 +29,6 @@
 #include "util/duration.h"
 #include "util/search.h"
 
-#define EVENTS_PER_PROGRESS 65536u
 #define NS_PER_MS UINT64_C(1000000)
 #define KEY_BYTES (3u * TABLE_CELL_BYTES)
 #define ALERT_KEY "alert" /* that `rip replay --json` adds where it does not replay what ripd decided */
@@ -69,6 +68,7 @@ const struct cli_syntax cli_replay_syntax = {
     .notes = "\n"
              "exit status: 0; 1 FILE cannot be read or is damaged, or the events are not those of --assert; 2 wrong\n"
              "flag; 4 output could not be written\n",
+    .words_max = 1,
     CLI_FLAGS(flags),
 };
 
@@ -94,11 +94,6 @@ static void table_done(struct alert_table *table)
     free(table->open);
 }
 
-static void add_to(json_t *item, const char *key, int64_t number)
-{
-    json_object_set_new(item, key, json_integer(json_integer_value(json_object_get(item, key)) + number));
-}
-
 static void take_begin(struct alert_table *table, const struct replay_alert *alert)
 {
     const struct event *event = alert->event;
@@ -118,11 +113,11 @@ static void take_begin(struct alert_table *table, const struct replay_alert *ale
     if (!ARRAY_GROW(table->open, table->open_count, table->open_capacity))
         cli_end_without_memory();
     table->open[table->open_count++] = (struct open_episode){event->episode, event->since_wall_ns, item};
-    add_to(item, "episodes", 1);
-    add_to(item, "certain", alert->certain);
-    add_to(item, "by_ripd", alert->recorded != NULL);
+    table_count(item, "episodes", 1);
+    table_count(item, "certain", alert->certain);
+    table_count(item, "by_ripd", alert->recorded != NULL);
     if (alert->recorded != NULL)
-        add_to(item, "earlier_ns", (int64_t)(alert->recorded->at_wall_ns - event->at_wall_ns));
+        table_count(item, "earlier_ns", (int64_t)(alert->recorded->at_wall_ns - event->at_wall_ns));
 }
 
 static void lasted(const struct open_episode *open, uint64_t ns)
@@ -390,10 +385,7 @@ struct player {
     struct replay *replay;
     struct alert_table table;
     struct expected expected; /* events NULL: nothing is */
-    const char *files;
-    bool wants_names;    /* and the symbolizer is not started yet */
-    struct names *names; /* of places that ripd did not name */
-    bool shows_progress;
+    struct names *names;      /* of places that ripd did not name; NULL: they get none */
     bool differs;
     bool is_damaged;
 };
@@ -413,8 +405,8 @@ static bool take_settings(struct player *player, const struct settings *settings
         player->request.rules = &player->rules;
     player->request.stall_after_ns = settings->stall_after_ns;
     player->json = settings->json;
-    player->files = settings->files;
-    player->wants_names = settings->json || settings->assert_file == NULL; /* --assert leaves them aside */
+    if (settings->json || settings->assert_file == NULL) /* --assert leaves them aside */
+        player->names = names_new(settings->files);
     return true;
 }
 
@@ -458,29 +450,10 @@ static int take_alert(void *context, const struct replay_alert *alert)
 
 static void name_place(void *context, struct module_facts *module, uint64_t offset)
 {
-    struct player *player = context;
-
-    if (player->wants_names)
-        player->names = names_new(player->files);
-    player->wants_names = false;
-    names_add(player->names, module, offset);
+    names_add(((struct player *)context)->names, module, offset);
 }
 
 /* Reading ---------------------------------------------------------------------------------------------------------- */
-
-static void show_progress(const struct player *player, const struct rip_session *session, int pass)
-{
-    uint64_t bytes, total;
-
-    if (player->shows_progress && rip_session_position(session, &bytes, &total) == 0 && total != 0)
-        fprintf(stderr, "\r%3u %%", (unsigned)((double)bytes / (double)total * 50) + 50 * (unsigned)pass);
-}
-
-static void hide_progress(const struct player *player)
-{
-    if (player->shows_progress)
-        fputs("\r     \r", stderr);
-}
 
 static int take_event(struct player *player, struct rip_session *session, const struct rip_event *event, int pass)
 {
@@ -511,24 +484,20 @@ static int read_all(struct player *player, int pass)
         rip_session_close(session);
         return -EINVAL;
     }
-    for (uint64_t count = 0; result == 0; count++) {
+    while (result == 0) {
         const int next = rip_session_next(session, &event);
 
-        if (count % EVENTS_PER_PROGRESS == 0)
-            show_progress(player, session, pass);
-        if (next != 1) {
-            player->is_damaged |= next < 0;
-            if (next < 0 && pass != 0) {
-                hide_progress(player);
-                cli_error("%s", rip_session_error(session));
-            }
-            break;
+        if (next == 1) {
+            result = take_event(player, session, event, pass);
+            continue;
         }
-        result = take_event(player, session, event, pass);
+        player->is_damaged |= next < 0;
+        if (next < 0 && pass != 0)
+            cli_error("%s", rip_session_error(session));
+        break;
     }
     rip_session_close(session);
     if (result != 0 && result != -ECANCELED) {
-        hide_progress(player);
         cli_error("%s: %s", player->path,
                   result == -EBADMSG ? "what ripd wrote of its scans is damaged" : strerror(-result));
     }
@@ -546,7 +515,6 @@ static int play(struct player *player)
         result = read_all(player, 1);
     if (result == 0)
         result = replay_end(player->replay);
-    hide_progress(player);
     if (player->expected.events != NULL && result == 0)
         player->differs = !expected_end(&player->expected);
     if (result != 0)
@@ -566,17 +534,16 @@ int cli_replay(int argc, char **argv)
 {
     struct settings settings = {.json = false};
     struct player player = {.request = {.alert = take_alert, .name_place = name_place}};
-    size_t count;
     int status, result = -EINVAL;
 
-    if (!cli_parse_words(&cli_replay_syntax, argc, argv, &settings, &player.path, 1, &count, &status))
+    if (!cli_parse(&cli_replay_syntax, argc, argv, &settings, &status))
         return status;
-    if (count == 0)
+    player.path = argv[optind];
+    if (player.path == NULL)
         return cli_fail(CLI_USAGE, "which recording? `rip record` and `ripd --record` make them");
     if (!take_settings(&player, &settings))
         return CLI_USAGE;
     player.request.context = &player;
-    player.shows_progress = isatty(STDERR_FILENO) && isatty(STDOUT_FILENO);
     player.table.items = json_object();
     if (settings.assert_file == NULL || expected_read(&player.expected, settings.assert_file))
         result = play(&player);

@@ -62,6 +62,7 @@ static const struct cli_flag flags[] = {
 
 static const struct cli_syntax syntax = {
     .name = "run",
+    .stops = true,
     .usage = "usage: rip run [--dir DIR] [--name NAME] [--max N] [--] COMMAND [ARGUMENT...]\n"
              "\n"
              "Runs COMMAND with every thread traced: same pid, same exit status.\n"
@@ -314,17 +315,16 @@ int cli_run(int argc, char **argv)
 {
     struct settings settings = {0};
     char dir[PATH_MAX];
-    size_t next;
     int status;
 
-    if (!cli_parse_words(&syntax, argc, argv, &settings, NULL, CLI_STOPS, &next, &status))
+    if (!cli_parse(&syntax, argc, argv, &settings, &status))
         return status;
-    if (argv[next] == NULL)
+    if (argv[optind] == NULL)
         return cli_fail(CLI_USAGE,
                         "no command; expected rip run [--dir DIR] [--name NAME] [--max N] [--] COMMAND [ARGUMENT...]");
     if (is_disabled())
-        return execute(argv + next);
+        return execute(argv + optind);
     if (!check_name(settings.name) || !check_dir(settings.dir, dir))
         return CLI_USAGE;
-    return execute_traced(&settings, dir, argv + next);
+    return execute_traced(&settings, dir, argv + optind);
 }

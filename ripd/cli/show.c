@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cases/query.h"
 #include "cli/cli.h"
@@ -58,6 +59,7 @@ const struct cli_syntax cli_show_syntax = {
     .notes = "\n"
              "exit status: 0; 1 a ripd does not answer, or there is no such process, unit, ring or id; 2 wrong flag;\n"
              "3 an answer is not one of ripd's; 4 output could not be written\n",
+    .words_max = 2,
     CLI_FLAGS(flags),
 };
 
@@ -78,11 +80,6 @@ static void make_key(char key[KEY_BYTES], const json_t *item)
     item_fill_where(&where, json_object_get(item, "location"));
     item_fill_on(&on, item);
     snprintf(key, KEY_BYTES, "%s\n%s\n%s", cause.text, where.text, on.text);
-}
-
-static void count_one(json_t *counts, const char *key)
-{
-    json_object_set_new_nocheck(counts, key, json_integer(json_integer_value(json_object_get(counts, key)) + 1));
 }
 
 /* An id with so much of its trail, by the ring of an object. The caller owns the reference; NULL: there is none. */
@@ -215,7 +212,7 @@ static json_t *count_alike(const json_t *waiters, const json_t *list)
     {
         make_key(key, stall);
         if (waiters_of(waiters, stall) == NULL)
-            count_one(counts, key);
+            table_count(counts, key, 1);
     }
     return counts;
 }
@@ -317,7 +314,7 @@ static void fold(struct list *threads)
 
     for (size_t i = 0; i < count; i++) {
         make_key(key, threads->rows[i].item);
-        count_one(counts, key);
+        table_count(counts, key, 1);
     }
     threads->count = 0;
     for (size_t i = 0; i < count; i++) {
@@ -523,13 +520,14 @@ static void show_threads(struct report *report, const json_t *document, bool all
 
 static void fill_counts(struct table_cell *cell, const json_t *document)
 {
-    table_cell_clear(cell);
-    for (int i = 0; i < ID_STATE_COUNT; i++) {
-        const char *state = id_state_name((enum id_state)i);
+    struct frame frame = {.answered = 0};
 
-        if (frame_count(document, state) != 0)
-            table_cell_add(cell, "%s%lld %s", cell->bytes != 0 ? ", " : "", frame_count(document, state), state);
-    }
+    table_cell_clear(cell);
+    frame_add(&frame, document);
+    for (int i = 0; i < ID_STATE_COUNT; i++)
+        if (frame.counts[i] != 0)
+            table_cell_add(cell, "%s%lld %s", cell->bytes != 0 ? ", " : "", frame.counts[i],
+                           id_state_name((enum id_state)i));
 }
 
 static void show_incidents(struct report *report, struct hosts *hosts, size_t host, const json_t *stalls)
@@ -609,14 +607,6 @@ static bool next_choice(const char *word, unsigned nth, struct choice *ret_choic
     return length > 0 && (size_t)length < sizeof(ret_choice->value);
 }
 
-static bool any_total(const struct hosts *hosts)
-{
-    for (size_t i = 0; i < hosts_count(hosts); i++)
-        if (frame_total(hosts_document(hosts, i)) != 0)
-            return true;
-    return false;
-}
-
 /* Asks for the ids of what the word names. CLI_OK, or the exit status after an error message. */
 static int find(struct hosts *hosts, const char *word, const char *name, struct choice *ret_choice)
 {
@@ -628,9 +618,9 @@ static int find(struct hosts *hosts, const char *word, const char *name, struct 
             (name != NULL && !is_number(name) && !client_target_add(target, sizeof(target), "name", name)))
             break;
         hosts_get(hosts, target, "ripd/threads/1", "threads");
-        if (any_total(hosts))
+        if (frame_of(hosts).total != 0)
             return CLI_OK;
-        if (frame_answered(hosts) == 0)
+        if (frame_of(hosts).answered == 0)
             return hosts_report(hosts);
     }
     if (name != NULL)
@@ -698,7 +688,7 @@ static int show(struct hosts *hosts, const struct settings *settings, const char
     report_init(&report, settings->markdown);
     status = hosts_report(hosts);
     for (size_t i = 0; i < hosts_count(hosts); i++) {
-        if (frame_total(hosts_document(hosts, i)) == 0)
+        if (item_number(hosts_document(hosts, i), "total") <= 0)
             continue;
         if (name != NULL)
             found |= show_one(&report, hosts, i, settings, name);
@@ -716,21 +706,19 @@ static int show(struct hosts *hosts, const struct settings *settings, const char
 int cli_show(int argc, char **argv)
 {
     static struct settings settings = {.hosts.reads_rings = true};
-    const char *words[2] = {NULL, NULL};
     struct hosts *hosts = NULL;
-    size_t count = 0;
+    char **words;
     int status;
 
-    if (!cli_parse_words(&cli_show_syntax, argc, argv, &settings, words, 2, &count, &status))
+    if (!cli_parse(&cli_show_syntax, argc, argv, &settings, &status))
         return status;
-    if (count == 0 || words[0][0] == '\0' || (count == 2 && words[1][0] == '\0'))
+    words = argv + optind; /* which end with NULL */
+    if (words[0] == NULL || words[0][0] == '\0' || (words[1] != NULL && words[1][0] == '\0'))
         return cli_fail(CLI_USAGE, "expected a process, a unit or a ring; `rip ls` lists them");
     if (settings.markdown && settings.hosts.json)
         return cli_fail(CLI_USAGE, "--markdown: expected without --json");
     status = hosts_open(&hosts, &settings.hosts);
     if (status != CLI_OK)
         return status;
-    status = show(hosts, &settings, words[0], words[1]);
-    hosts_close(hosts);
-    return status;
+    return show(hosts, &settings, words[0], words[1]);
 }

@@ -198,12 +198,9 @@ static void add_incidents(struct list *list)
 static void print_summary(const struct list *list, enum way way, bool all, size_t limit)
 {
     const char *what = way == WAY_INCIDENTS ? "incident" : "group";
-    long long stall_count = 0, id_count = 0;
+    const struct frame frame = frame_of(list->hosts);
+    const long long stall_count = frame.counts[ID_STALLED], id_count = frame.ids;
 
-    for (size_t i = 0; i < hosts_count(list->hosts); i++) {
-        stall_count += frame_count(hosts_document(list->hosts, i), "stalled");
-        id_count += frame_count(hosts_document(list->hosts, i), NULL);
-    }
     if (list->count > limit)
         printf("%zu more lines; --limit shows more\n", list->count - limit);
     if (hosts_are_local(list->hosts))
@@ -234,7 +231,7 @@ static int show(struct hosts *hosts, const struct settings *settings, enum way w
         list_add_each(&list, "stalls");
     list_sort(&list, compare_rows);
     list_print(&list, 0, limit);
-    if (!settings->hosts.json && frame_answered(hosts) != 0)
+    if (!settings->hosts.json && frame_of(hosts).answered != 0)
         print_summary(&list, way, settings->all, limit);
     else if (!settings->hosts.json && hosts_count(hosts) == 0)
         puts("no host reports stalls to Prometheus");
@@ -270,7 +267,7 @@ int cli_stalls(int argc, char **argv)
     enum way way;
     int status;
 
-    if (!cli_parse_words(&cli_stalls_syntax, argc, argv, &settings, NULL, 0, NULL, &status))
+    if (!cli_parse(&cli_stalls_syntax, argc, argv, &settings, &status))
         return status;
     if (!take_way(&settings, &way) || !filters_target(&settings.filters, ways[way].path, target))
         return CLI_USAGE;
@@ -278,12 +275,8 @@ int cli_stalls(int argc, char **argv)
     status = hosts_open(&hosts, &settings.hosts);
     if (status != CLI_OK)
         return status;
-    if (settings.watch) {
-        status = watch(hosts, &settings, target, way, limit);
-    } else {
-        hosts_get(hosts, target, ways[way].schema, "stalls");
-        status = show(hosts, &settings, way, limit);
-    }
-    hosts_close(hosts);
-    return status;
+    if (settings.watch)
+        return watch(hosts, &settings, target, way, limit);
+    hosts_get(hosts, target, ways[way].schema, "stalls");
+    return show(hosts, &settings, way, limit);
 }

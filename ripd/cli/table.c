@@ -139,6 +139,12 @@ const json_t *table_member(const json_t *object, const char *path)
     return json_object_get(object, path);
 }
 
+void table_count(json_t *object, const char *key, json_int_t number)
+{
+    number += json_integer_value(json_object_get(object, key));
+    json_object_set_new_nocheck(object, key, json_integer(number));
+}
+
 void table_cell_of(struct table_cell *cell, const struct table_column *column, const json_t *item, unsigned columns)
 {
     const json_t *value = table_member(item, column->key);

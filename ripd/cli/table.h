@@ -65,6 +65,8 @@ void table_write(const struct table *table, const struct table_cell *cells, FILE
 
 /* A member of an object, "a.b" of such a member; NULL: the object itself. */
 const json_t *table_member(const json_t *object, const char *path);
+/* Adds to a member that is a number; there need be none. */
+void table_count(json_t *object, const char *key, json_int_t number);
 /* The cell that a column has of an item. columns: of the terminal. */
 void table_cell_of(struct table_cell *cell, const struct table_column *column, const json_t *item, unsigned columns);
 /* A string, with every byte in it, or a whole number; empty for any other. */

@@ -11,10 +11,11 @@
  *   D. The loader answers one question at a time. A new one replaces one that waits, and ends the one in progress as
  *      soon as its present page has come.
  *   E. A list is read to its end, page by page, from all hosts side by side. A page is asked for when the one before
- *      has been taken.
+ *      has come.
  */
 #include <curses.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <poll.h>
 #include <pthread.h>
@@ -23,7 +24,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/eventfd.h>
 #include <unistd.h>
 
 #include "cli/cli.h"
@@ -86,23 +86,13 @@ struct loader_question {
     unsigned serial; /* comes back with the answer */
 };
 
-/* What the frames of all hosts say. */
-struct loader_frame {
-    long long counts[ID_STATE_COUNT];
-    long long ids;
-    long long total; /* that are of the list */
-    long long unreadable;
-    long long late_ms; /* of the oldest scan that is late; 0: none is */
-    size_t answered;   /* hosts */
-};
-
 /* pages and text are the caller's; error: what is missing, "" if nothing is. */
 struct loader_answer {
     unsigned serial;
     bool first;
     bool last; /* no more comes */
     struct top_page *pages;
-    struct loader_frame frame; /* of the first pages; the same in each answer to a question */
+    struct frame frame; /* of the first pages; the same in each answer to a question */
     char *text;
     char error[CLIENT_ERROR_BYTES];
 };
@@ -113,60 +103,37 @@ struct source {
     bool going;
 };
 
+/* A thread with two pipes of pointers: what is read from one is the reader's. */
 struct loader {
     struct hosts *hosts;
     struct source *sources;
-    int descriptor;
-    pthread_t thread;
-    pthread_mutex_t mutex;
-    pthread_cond_t changed; /* waiting, answered or ending */
-    bool ending;
-    bool busy;
-    bool waiting; /* question is there */
-    struct loader_question question;
-    bool answered; /* answer is there */
-    struct loader_answer answer;
+    int questions[2];
+    int answers[2];
 };
 
-static void drop_answer(struct loader_answer *answer)
+static void hand_over(int descriptor, const void *what, size_t bytes)
 {
-    top_page_free(answer->pages);
-    free(answer->text);
-    *answer = (struct loader_answer){.pages = NULL};
+    void *copy = cli_allocate(1, bytes);
+
+    memcpy(copy, what, bytes);
+    if (write(descriptor, &copy, sizeof(copy)) != (ssize_t)sizeof(copy))
+        free(copy);
 }
 
-/* The question has been given up: another waits, or the program ends. */
-static bool is_given_up(struct loader *loader)
+/* NULL: there is none. */
+static void *take_over(int descriptor)
 {
-    bool given_up;
+    void *what;
 
-    pthread_mutex_lock(&loader->mutex);
-    given_up = loader->waiting || loader->ending;
-    pthread_mutex_unlock(&loader->mutex);
-    return given_up;
+    return read(descriptor, &what, sizeof(what)) == (ssize_t)sizeof(what) ? what : NULL;
 }
 
-/*
- * Hands over an answer once the one before it has been taken. False: the question has been given up; the answer is
- * freed.
- */
-static bool deliver(struct loader *loader, struct loader_answer *answer)
+/* The question has been given up: there is another. */
+static bool is_given_up(const struct loader *loader)
 {
-    bool delivered;
+    struct pollfd next = {.fd = loader->questions[0], .events = POLLIN};
 
-    pthread_mutex_lock(&loader->mutex);
-    while (loader->answered && !loader->waiting && !loader->ending)
-        pthread_cond_wait(&loader->changed, &loader->mutex);
-    delivered = !loader->waiting && !loader->ending;
-    if (delivered) {
-        loader->answer = *answer;
-        loader->answered = true;
-        delivered = eventfd_write(loader->descriptor, 1) == 0;
-    } else {
-        drop_answer(answer);
-    }
-    pthread_mutex_unlock(&loader->mutex);
-    return delivered;
+    return poll(&next, 1, 0) > 0;
 }
 
 static char *make_report(struct hosts *hosts, size_t host, const json_t *item, bool utf8)
@@ -197,21 +164,7 @@ static void load_report(struct loader *loader, const struct loader_question *que
         snprintf(answer.error, sizeof(answer.error), "%s",
                  document == NULL ? hosts_error(loader->hosts, question->host) : "this id is gone");
     json_decref(document);
-    deliver(loader, &answer);
-}
-
-static void add_frame(struct loader_frame *frame, const json_t *document)
-{
-    long long age_ms = 0;
-
-    for (int state = 0; state < ID_STATE_COUNT; state++)
-        frame->counts[state] += frame_count(document, id_state_name((enum id_state)state));
-    frame->ids += frame_count(document, NULL);
-    frame->total += frame_total(document);
-    frame->unreadable += frame_unreadable(document);
-    if (frame_is_late(document, &age_ms) && age_ms > frame->late_ms)
-        frame->late_ms = age_ms;
-    frame->answered++;
+    hand_over(loader->answers[1], &answer, sizeof(answer));
 }
 
 /* Where the page after this one is; a host that gives none, or an empty page, or the same again is at its end. */
@@ -244,8 +197,7 @@ static void add_page(struct loader_answer *answer, const struct loader *loader, 
 }
 
 /* The next page of each host that has one: how many ids they have. */
-static size_t load_pages(struct loader *loader, const struct loader_question *question, bool first,
-                         struct loader_answer *answer)
+static size_t load_pages(struct loader *loader, const struct loader_question *question, struct loader_answer *answer)
 {
     const char *targets[CLI_LIST_MAX];
     size_t count = 0;
@@ -259,8 +211,8 @@ static size_t load_pages(struct loader *loader, const struct loader_question *qu
 
         if (targets[i] == NULL)
             continue;
-        if (first && document != NULL)
-            add_frame(&answer->frame, document);
+        if (answer->first)
+            frame_add(&answer->frame, document);
         count += json_array_size(json_object_get(document, question->list));
         turn_page(&loader->sources[i], question, document);
         add_page(answer, loader, i, question->list);
@@ -278,111 +230,40 @@ static void load_list(struct loader *loader, const struct loader_question *quest
         loader->sources[i].going = true;
         snprintf(loader->sources[i].target, sizeof(loader->sources[i].target), "%s", question->target);
     }
-    for (bool first = true; !answer.last; first = false) {
-        count += load_pages(loader, question, first, &answer);
+    do {
+        count += load_pages(loader, question, &answer);
         answer.last = answer.last || count >= TOP_IDS_MAX;
-        if (question->whole && !answer.last && !is_given_up(loader))
+        if (question->whole && !answer.last)
             continue;
-        if (!deliver(loader, &answer))
-            return;
+        hand_over(loader->answers[1], &answer, sizeof(answer));
         answer.pages = NULL;
         answer.first = false;
-    }
+    } while (!answer.last && !is_given_up(loader));
+    top_page_free(answer.pages);
 }
 
-static void *work(void *argument)
+static _Noreturn void *work(void *argument)
 {
     struct loader *loader = argument;
 
-    pthread_mutex_lock(&loader->mutex);
-    while (!loader->ending) {
-        struct loader_question question;
+    for (;;) {
+        struct loader_question *question = take_over(loader->questions[0]);
 
-        if (!loader->waiting) {
-            pthread_cond_wait(&loader->changed, &loader->mutex);
-            continue;
-        }
-        question = loader->question;
-        loader->waiting = false;
-        loader->busy = true;
-        pthread_mutex_unlock(&loader->mutex);
-        if (question.list != NULL)
-            load_list(loader, &question);
-        else
-            load_report(loader, &question);
-        pthread_mutex_lock(&loader->mutex);
-        loader->busy = false;
+        if (question != NULL && !is_given_up(loader))
+            (question->list != NULL ? load_list : load_report)(loader, question);
+        free(question);
     }
-    pthread_mutex_unlock(&loader->mutex);
-    return NULL;
 }
 
-/* NULL: no thread could be had. */
-static struct loader *loader_new(struct hosts *hosts)
+/* False: no thread could be had. It runs until the program ends. */
+static bool loader_start(struct loader *loader, struct hosts *hosts)
 {
-    struct loader *loader = cli_allocate(1, sizeof(*loader));
+    pthread_t thread;
 
     loader->hosts = hosts;
     loader->sources = cli_allocate(hosts_count(hosts), sizeof(*loader->sources));
-    loader->descriptor = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    pthread_mutex_init(&loader->mutex, NULL);
-    pthread_cond_init(&loader->changed, NULL);
-    if (loader->descriptor >= 0 && pthread_create(&loader->thread, NULL, work, loader) == 0)
-        return loader;
-    free(loader->sources);
-    free(loader);
-    return NULL;
-}
-
-/* Does not wait for an answer that is on its way: then false, and hosts and loader are in use until the program ends.
- */
-static bool loader_free(struct loader *loader)
-{
-    bool busy;
-
-    pthread_mutex_lock(&loader->mutex);
-    loader->ending = true;
-    busy = loader->busy;
-    pthread_cond_signal(&loader->changed);
-    pthread_mutex_unlock(&loader->mutex);
-    if (busy)
-        return false;
-    pthread_join(loader->thread, NULL);
-    drop_answer(&loader->answer);
-    close(loader->descriptor);
-    pthread_cond_destroy(&loader->changed);
-    pthread_mutex_destroy(&loader->mutex);
-    free(loader->sources);
-    free(loader);
-    return true;
-}
-
-static void loader_ask(struct loader *loader, const struct loader_question *question)
-{
-    pthread_mutex_lock(&loader->mutex);
-    loader->question = *question;
-    loader->waiting = true;
-    pthread_cond_signal(&loader->changed);
-    pthread_mutex_unlock(&loader->mutex);
-}
-
-/* False: there is none. */
-static bool loader_take(struct loader *loader, struct loader_answer *ret_answer)
-{
-    eventfd_t count;
-    bool answered;
-
-    pthread_mutex_lock(&loader->mutex);
-    answered = loader->answered;
-    if (answered) {
-        *ret_answer = loader->answer;
-        loader->answer = (struct loader_answer){.pages = NULL};
-        loader->answered = false;
-        pthread_cond_signal(&loader->changed);
-        (void)eventfd_read(loader->descriptor, &count);
-    }
-    pthread_mutex_unlock(&loader->mutex);
-    return answered;
+    return pipe2(loader->questions, O_CLOEXEC) == 0 && pipe2(loader->answers, O_CLOEXEC | O_NONBLOCK) == 0 &&
+           pthread_create(&thread, NULL, work, loader) == 0;
 }
 
 /* ---- what is shown ---- */
@@ -401,7 +282,7 @@ struct top {
     struct loader *loader;
     struct text_style style;
     struct top_list list;
-    struct loader_frame frame;
+    struct frame frame;
     char filter[TOP_FILTER_BYTES];
     bool typing;
     bool frozen;
@@ -441,7 +322,7 @@ static void ask(struct top *top)
     }
     top->asked = true;
     top->asked_mono_ns = clock_mono_ns();
-    loader_ask(top->loader, &question);
+    hand_over(top->loader->questions[1], &question, sizeof(question));
 }
 
 /* A page of the list, or its last. */
@@ -458,26 +339,26 @@ static void take_pages(struct top *top, struct loader_answer *answer)
 
 static void take(struct top *top)
 {
-    struct loader_answer answer;
-    uint64_t took_ns;
+    struct loader_answer *answer = take_over(top->loader->answers[0]);
+    uint64_t now_mono_ns = clock_mono_ns(), rest_ns = (now_mono_ns - top->asked_mono_ns) * REST_FACTOR;
 
-    if (!loader_take(top->loader, &answer))
+    if (answer == NULL)
         return;
-    if (answer.serial == top->serial) {
-        top->asked = !answer.last;
-        took_ns = clock_mono_ns() - top->asked_mono_ns;
-        top->next_mono_ns = clock_mono_ns() + (took_ns * REST_FACTOR > REFRESH_NS ? took_ns * REST_FACTOR : REFRESH_NS);
-        snprintf(top->error, sizeof(top->error), "%s", answer.error);
-        if (answer.text != NULL) {
+    if (answer->serial == top->serial) {
+        top->asked = !answer->last;
+        top->next_mono_ns = now_mono_ns + (rest_ns > REFRESH_NS ? rest_ns : REFRESH_NS);
+        snprintf(top->error, sizeof(top->error), "%s", answer->error);
+        if (answer->text != NULL) {
             free(top->text);
-            top->text = answer.text;
-            answer.text = NULL;
+            top->text = answer->text;
+            answer->text = NULL;
         } else if (!top->open) {
-            take_pages(top, &answer);
+            take_pages(top, answer);
         }
     }
-    top_page_free(answer.pages);
-    free(answer.text);
+    top_page_free(answer->pages);
+    free(answer->text);
+    free(answer);
 }
 
 static void open_selected(struct top *top)
@@ -824,7 +705,7 @@ static int time_to_refresh_ms(const struct top *top)
 static void run(struct top *top)
 {
     struct pollfd descriptors[] = {{.fd = STDIN_FILENO, .events = POLLIN},
-                                   {.fd = top->loader->descriptor, .events = POLLIN}};
+                                   {.fd = top->loader->answers[0], .events = POLLIN}};
 
     ask(top);
     while (!top->ended) {
@@ -870,22 +751,20 @@ static bool begin_screen(struct top *top)
 
 static int show_screen(struct hosts *hosts)
 {
-    struct top top = {.style = text_style_of_output(), .hosts = hosts, .loader = loader_new(hosts)};
-    int status = CLI_UNREACHABLE;
+    static struct loader loader;
+    struct top top = {.style = text_style_of_output(), .hosts = hosts, .loader = &loader};
+    int status = CLI_OK;
 
-    if (top.loader == NULL) {
-        cli_error("no thread could be started");
-    } else if (!begin_screen(&top)) {
-        cli_error("unknown terminal, by $TERM");
-    } else {
+    if (!loader_start(&loader, hosts))
+        return cli_fail(CLI_UNREACHABLE, "no thread could be started");
+    if (begin_screen(&top)) {
         run(&top);
         endwin();
-        status = CLI_OK;
+    } else {
+        status = cli_fail(CLI_UNREACHABLE, "unknown terminal, by $TERM");
     }
     top_list_done(&top.list);
     free(top.text);
-    if (top.loader == NULL || loader_free(top.loader))
-        hosts_close(hosts);
     return status;
 }
 
@@ -895,7 +774,7 @@ int cli_top(int argc, char **argv)
     struct hosts *hosts = NULL;
     int status;
 
-    if (!cli_parse_words(&cli_top_syntax, argc, argv, &settings, NULL, 0, NULL, &status))
+    if (!cli_parse(&cli_top_syntax, argc, argv, &settings, &status))
         return status;
     if (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO))
         return cli_fail(CLI_USAGE, "expected a terminal; `rip stalls` prints the same");
