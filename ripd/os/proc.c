@@ -19,7 +19,6 @@
 #include "util/text.h"
 
 enum {
-    STAT_BYTES = 1024,   /* 52 numbers and a name of at most 64 bytes */
     STATUS_BYTES = 8192, /* 1.5 KB, and as much again for lists of groups and processors */
     NAME_BYTES = 64,
     CGROUP_BYTES = 8192,
@@ -65,9 +64,10 @@ int proc_stat(int proc, uint32_t pid, struct proc_stat *ret_stat)
 
 int proc_thread_stat(int proc, uint32_t pid, uint32_t tid, struct proc_stat *ret_stat)
 {
-    if (proc_is_executing(proc, pid))
-        return -ESRCH;
-    return PROC_READ_AS(proc_parse_stat, ret_stat, STAT_BYTES, proc, "%u/task/%u/stat", pid, tid);
+    char text[PROC_HELD_BYTES];
+    int result = proc_read_held(proc, pid, tid, PROC_HELD_STAT, text);
+
+    return result != 0 ? result : proc_parse_stat(text, ret_stat);
 }
 
 bool proc_stat_ended(const struct proc_stat *stat)

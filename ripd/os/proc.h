@@ -46,7 +46,7 @@ struct proc_stat {
     uint64_t start_time_ticks;
     char comm[17];
 };
-/* -ESRCH also while it executes a program. Of the process the CPU time is that of its first thread. */
+/* Of the process the CPU time is that of its first thread. */
 int proc_stat(int proc, uint32_t pid, struct proc_stat *ret_stat);
 int proc_thread_stat(int proc, uint32_t pid, uint32_t tid, struct proc_stat *ret_stat);
 

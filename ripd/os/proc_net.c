@@ -15,7 +15,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "os/proc.h"
@@ -23,7 +22,7 @@
 #include "util/array.h"
 #include "util/text.h"
 
-enum { NAME_BYTES = 64, CHUNK_BYTES = 16384 };
+enum { CHUNK_BYTES = 16384 };
 enum { UNIX_FLAG_LISTENS = 1 << 16, UNIX_UNCONNECTED = 1 }; /* __SO_ACCEPTCON, SS_UNCONNECTED of the kernel */
 
 static const char *const kind_names[PROC_SOCKET_KIND_COUNT] = {
@@ -38,16 +37,10 @@ const char *proc_socket_kind_name(enum proc_socket_kind kind)
 
 int proc_network_namespace(int proc, uint32_t pid, uint64_t *ret_inode)
 {
-    char name[NAME_BYTES];
-    struct stat status;
+    char text[PROC_HELD_BYTES];
+    int result = proc_read_held(proc, pid, pid, PROC_HELD_NETWORK, text);
 
-    if (proc_is_executing(proc, pid))
-        return -ESRCH;
-    snprintf(name, sizeof(name), "%u/ns/net", pid);
-    if (fstatat(proc, name, &status, 0) != 0)
-        return errno == ENOENT ? -ESRCH : -errno;
-    *ret_inode = status.st_ino;
-    return 0;
+    return result != 0 ? result : proc_link_inode(text, "net", ret_inode) ? 0 : -EINVAL;
 }
 
 /* Lines ------------------------------------------------------------------------------------------------------------ */

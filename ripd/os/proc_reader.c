@@ -13,24 +13,28 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "os/clock.h"
 
 #define STACK_BYTES (128u * 1024u)
-#define SECOND_NS UINT64_C(1000000000)
 
-enum state { NOT_STARTED, FREE, ASKED };
+enum state { NOT_STARTED, FREE, ASKED, READING };
 
 struct reading {
     struct proc_reader *reader;
     enum state state;
-    uint32_t user;
     proc_reader_read *read;
+    int proc;
     uint32_t pid;
     uint64_t address;
-    uint64_t number; /* of reads on this thread */
+    uint64_t began_mono_ns;
+    uint64_t number;    /* of reads on this thread */
+    uint64_t waited_ns; /* by the last one, if not for a processor alone */
+    uint32_t user;      /* who is refused, while this one is READING and until then */
+    uint64_t refused_until_mono_ns;
     int result;
     unsigned char bytes[PROC_READER_BYTES];
 };
@@ -39,10 +43,14 @@ struct proc_reader {
     pthread_mutex_t mutex; /* guards all below */
     pthread_cond_t changed;
     int proc;
+    proc_reader_user *user_of;
+    void *context;
     bool ends;
     unsigned references; /* its owner's, and its threads' */
     struct reading readings[PROC_READERS_MAX];
 };
+
+static _Thread_local struct proc_reader *own;
 
 /* With the mutex held, which is gone then. */
 static void unref(struct proc_reader *reader)
@@ -58,6 +66,14 @@ static void unref(struct proc_reader *reader)
     free(reader);
 }
 
+/* How often the calling thread has waited for anything but a processor. */
+static long waits_so_far(void)
+{
+    struct rusage usage;
+
+    return getrusage(RUSAGE_THREAD, &usage) == 0 ? usage.ru_nvcsw : 0;
+}
+
 static void *run(void *context)
 {
     struct reading *reading = context;
@@ -69,15 +85,22 @@ static void *run(void *context)
         proc_reader_read *const read = reading->read;
         const uint64_t address = reading->address;
         const uint32_t pid = reading->pid;
+        const int proc = reading->proc;
         int result;
+        long waits;
 
         if (reading->state != ASKED) {
             pthread_cond_wait(&reader->changed, &reader->mutex);
             continue;
         }
+        reading->state = READING;
+        reading->began_mono_ns = clock_mono_ns();
         pthread_mutex_unlock(&reader->mutex);
-        result = read(reader->proc, pid, address, bytes);
+        waits = waits_so_far();
+        result = read(proc, pid, address, bytes);
+        waits = waits_so_far() - waits;
         pthread_mutex_lock(&reader->mutex);
+        reading->waited_ns = waits != 0 ? clock_mono_ns() - reading->began_mono_ns : 0;
         reading->result = result;
         memcpy(reading->bytes, bytes, sizeof(bytes));
         reading->state = FREE;
@@ -112,7 +135,7 @@ static bool start(struct proc_reader *reader, struct reading *reading)
     return started;
 }
 
-struct proc_reader *proc_reader_new(int proc)
+struct proc_reader *proc_reader_new(int proc, proc_reader_user *user_of, void *context)
 {
     struct proc_reader *reader = calloc(1, sizeof(*reader));
     pthread_condattr_t attributes;
@@ -120,6 +143,8 @@ struct proc_reader *proc_reader_new(int proc)
     if (reader == NULL)
         return NULL;
     reader->proc = proc;
+    reader->user_of = user_of;
+    reader->context = context;
     reader->references = 1;
     for (size_t i = 0; i < PROC_READERS_MAX; i++)
         reader->readings[i].reader = reader;
@@ -128,6 +153,7 @@ struct proc_reader *proc_reader_new(int proc)
     pthread_mutex_init(&reader->mutex, NULL);
     pthread_cond_init(&reader->changed, &attributes);
     pthread_condattr_destroy(&attributes);
+    own = reader;
     return reader;
 }
 
@@ -135,53 +161,96 @@ void proc_reader_free(struct proc_reader *reader)
 {
     if (reader == NULL)
         return;
+    if (own == reader)
+        own = NULL;
     pthread_mutex_lock(&reader->mutex);
     reader->ends = true;
     pthread_cond_broadcast(&reader->changed);
     unref(reader);
 }
 
-/* With the mutex held. NULL: one of that user goes on, or as many as there may be. */
-static struct reading *find_free(struct proc_reader *reader, uint32_t user)
+/* With the mutex held. Whether the process is of a user that made others wait lately. */
+static bool is_refused(const struct proc_reader *reader, uint32_t pid, uint64_t now_mono_ns)
+{
+    bool is_known = false;
+    uint32_t user = 0;
+
+    for (size_t i = 0; i < PROC_READERS_MAX; i++) {
+        const struct reading *reading = &reader->readings[i];
+
+        if (reading->state != READING && reading->refused_until_mono_ns <= now_mono_ns)
+            continue;
+        if (!is_known)
+            user = reader->user_of(reader->context, pid);
+        is_known = true;
+        if (reading->user == user)
+            return true;
+    }
+    return false;
+}
+
+/* With the mutex held. The one whose user has to rest least; NULL: as many reads go on as there may be. */
+static struct reading *find_free(struct proc_reader *reader)
 {
     struct reading *found = NULL;
 
     for (size_t i = 0; i < PROC_READERS_MAX; i++) {
         struct reading *reading = &reader->readings[i];
 
-        if (reading->state == ASKED && reading->user == user)
-            return NULL;
-        if (reading->state != ASKED && (found == NULL || reading->state > found->state))
+        if (reading->state == READING)
+            continue;
+        if (found == NULL || reading->refused_until_mono_ns < found->refused_until_mono_ns ||
+            (reading->refused_until_mono_ns == found->refused_until_mono_ns && reading->state > found->state))
             found = reading;
     }
     return found != NULL && (found->state == FREE || start(reader, found)) ? found : NULL;
 }
 
-int proc_reader_ask(struct proc_reader *reader, uint32_t user, proc_reader_read *read, uint32_t pid, uint64_t address,
-                    void *ret_bytes, size_t size)
+/* With the mutex held. False: it goes on, longer than anybody waits. */
+static bool await(struct proc_reader *reader, struct reading *reading)
 {
-    const uint64_t until_ns = clock_mono_ns() + PROC_READER_WAIT_NS;
-    const struct timespec until = {(time_t)(until_ns / SECOND_NS), (long)(until_ns % SECOND_NS)};
-    struct reading *reading;
-    int result = -EAGAIN, waited = 0;
+    const uint64_t number = reading->number;
+    uint64_t until_ns = clock_mono_ns() + PROC_READER_WAIT_NS;
 
+    while (reading->number == number) {
+        const struct timespec until = clock_timespec(until_ns);
+
+        if (pthread_cond_timedwait(&reader->changed, &reader->mutex, &until) == 0 || reading->number != number)
+            continue;
+        reading->waited_ns = clock_mono_ns() - reading->began_mono_ns;
+        if (reading->state == READING && reading->waited_ns >= PROC_READER_WAIT_NS)
+            return false;
+        until_ns += PROC_READER_WAIT_NS; /* it got no processor so far */
+    }
+    return true;
+}
+
+int proc_reader_ask(int proc, proc_reader_read *read, uint32_t pid, uint64_t address, void *ret_bytes, size_t size)
+{
+    struct proc_reader *reader = own;
+    struct reading *reading = NULL;
+    int result = -EAGAIN;
+
+    if (reader == NULL)
+        return read(proc, pid, address, ret_bytes);
     pthread_mutex_lock(&reader->mutex);
-    reading = find_free(reader, user);
+    if (!is_refused(reader, pid, clock_mono_ns()))
+        reading = find_free(reader);
     if (reading != NULL) {
-        const uint64_t number = reading->number;
-
-        reading->user = user;
         reading->read = read;
+        reading->proc = proc;
         reading->pid = pid;
         reading->address = address;
         reading->state = ASKED;
         pthread_cond_broadcast(&reader->changed);
-        while (reading->number == number && waited == 0)
-            waited = pthread_cond_timedwait(&reader->changed, &reader->mutex, &until);
-        if (reading->number != number) {
+        if (await(reader, reading)) {
             result = reading->result;
             if (result == 0)
                 memcpy(ret_bytes, reading->bytes, size);
+        }
+        if (reading->waited_ns >= PROC_READER_SLOW_NS) {
+            reading->user = reader->user_of(reader->context, pid);
+            reading->refused_until_mono_ns = clock_mono_ns() + PROC_READER_REST * reading->waited_ns;
         }
     }
     pthread_mutex_unlock(&reader->mutex);

@@ -11,6 +11,7 @@
 
 #include "os/proc.h"
 #include "os/proc_parse.h"
+#include "os/proc_reader.h"
 #include "util/text.h"
 
 enum {
@@ -19,6 +20,46 @@ enum {
     CHILDREN_BYTES = 4096, /* a number has ten digits at most, and a blank */
     STATUS_BYTES = 8192,
 };
+
+static int read_link(int proc, const char *name, char ret_link[PROC_LINK_BYTES], bool *ret_cut)
+{
+    char link[PROC_LINK_BYTES] = "";
+    ssize_t length = readlinkat(proc, name, link, sizeof(link));
+
+    if (length < 0)
+        return errno == ENOENT ? -ESRCH : -errno;
+    *ret_cut = (size_t)length == sizeof(link);
+    link[*ret_cut ? sizeof(link) - 1 : (size_t)length] = '\0';
+    memcpy(ret_link, link, sizeof(link));
+    return 0;
+}
+
+static int read_held(int proc, uint32_t pid, uint64_t thread_and_file, void *ret_text)
+{
+    static const struct {
+        const char *name;
+        bool is_link;
+    } files[] = {
+        [PROC_HELD_STAT] = {"stat", false},       [PROC_HELD_WCHAN] = {"wchan", false},
+        [PROC_HELD_SYSCALL] = {"syscall", false}, [PROC_HELD_PROGRAM] = {"exe", true},
+        [PROC_HELD_NETWORK] = {"ns/net", true},
+    };
+    const uint32_t tid = (uint32_t)(thread_and_file >> 32), file = (uint32_t)thread_and_file;
+    char name[NAME_BYTES];
+    bool cut;
+    int result;
+
+    snprintf(name, sizeof(name), "%u/task/%u/%s", pid, tid, files[file].name);
+    if (!files[file].is_link)
+        return proc_read(proc, ret_text, PROC_HELD_BYTES, "%s", name);
+    result = read_link(proc, name, ret_text, &cut);
+    return result == 0 && cut ? -ENAMETOOLONG : result;
+}
+
+int proc_read_held(int proc, uint32_t pid, uint32_t tid, enum proc_held_file file, char ret_text[PROC_HELD_BYTES])
+{
+    return proc_reader_ask(proc, read_held, pid, (uint64_t)tid << 32 | file, ret_text, PROC_HELD_BYTES);
+}
 
 int proc_thread_schedstat(int proc, uint32_t pid, uint32_t tid, struct proc_schedstat *ret_schedstat)
 {
@@ -32,22 +73,18 @@ int proc_thread_switches(int proc, uint32_t pid, uint32_t tid, struct proc_switc
 
 int proc_thread_wchan(int proc, uint32_t pid, uint32_t tid, char ret_wchan[PROC_WCHAN_BYTES])
 {
-    return PROC_READ_AS(proc_parse_wchan, ret_wchan, LINE_BYTES, proc, "%u/task/%u/wchan", pid, tid);
+    char text[PROC_HELD_BYTES];
+    int result = proc_read_held(proc, pid, tid, PROC_HELD_WCHAN, text);
+
+    return result != 0 ? result : proc_parse_wchan(text, ret_wchan);
 }
 
 int proc_thread_syscall(int proc, uint32_t pid, uint32_t tid, struct proc_syscall *ret_syscall)
 {
-    return PROC_READ_AS(proc_parse_syscall, ret_syscall, LINE_BYTES, proc, "%u/task/%u/syscall", pid, tid);
-}
+    char text[PROC_HELD_BYTES];
+    int result = proc_read_held(proc, pid, tid, PROC_HELD_SYSCALL, text);
 
-bool proc_is_executing(int proc, uint32_t pid)
-{
-    enum { SIZE, RESIDENT, SHARED, TEXT, COUNT };
-    char text[LINE_BYTES];
-    uint64_t pages[COUNT];
-
-    return proc_read(proc, text, sizeof(text), "%u/statm", pid) == 0 &&
-           text_decimals(text, UINT64_MAX, pages, COUNT) != NULL && pages[SIZE] != 0 && pages[TEXT] == 0;
+    return result != 0 ? result : proc_parse_syscall(text, ret_syscall);
 }
 
 int proc_thread_children(int proc, uint32_t pid, uint32_t tid, uint32_t ret_children[PROC_CHILDREN_MAX],
@@ -68,21 +105,6 @@ int proc_thread_children(int proc, uint32_t pid, uint32_t tid, uint32_t ret_chil
     return *ret_count < PROC_CHILDREN_MAX ? 0 : -EOVERFLOW;
 }
 
-/* Links ------------------------------------------------------------------------------------------------------------ */
-
-static int read_link(int proc, const char *name, char ret_link[PROC_LINK_BYTES], bool *ret_cut)
-{
-    char link[PROC_LINK_BYTES] = "";
-    ssize_t length = readlinkat(proc, name, link, sizeof(link));
-
-    if (length < 0)
-        return errno == ENOENT ? -ESRCH : -errno;
-    *ret_cut = (size_t)length == sizeof(link);
-    link[*ret_cut ? sizeof(link) - 1 : (size_t)length] = '\0';
-    memcpy(ret_link, link, sizeof(link));
-    return 0;
-}
-
 int proc_thread_base(int proc, uint32_t pid, uint32_t tid, enum proc_base base, struct proc_name *ret_name)
 {
     static const char *const links[] = {[PROC_BASE_CURRENT] = "cwd", [PROC_BASE_ROOT] = "root"};
@@ -92,14 +114,14 @@ int proc_thread_base(int proc, uint32_t pid, uint32_t tid, enum proc_base base, 
     return read_link(proc, name, ret_name->text, &ret_name->cut);
 }
 
-int proc_program(int proc, uint32_t pid, struct proc_name *ret_name)
+int proc_program(int proc, uint32_t pid, char ret_path[PROC_LINK_BYTES])
 {
-    char name[NAME_BYTES];
+    char text[PROC_HELD_BYTES];
+    int result = proc_read_held(proc, pid, pid, PROC_HELD_PROGRAM, text);
 
-    if (proc_is_executing(proc, pid))
-        return -ESRCH;
-    snprintf(name, sizeof(name), "%u/exe", pid);
-    return read_link(proc, name, ret_name->text, &ret_name->cut);
+    if (result == 0)
+        memcpy(ret_path, text, PROC_LINK_BYTES);
+    return result;
 }
 
 int proc_descriptor(int proc, uint32_t pid, uint32_t descriptor, struct proc_descriptor *ret_descriptor)

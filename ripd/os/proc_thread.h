@@ -22,6 +22,15 @@
 #define PROC_WCHAN_BYTES 64u
 #define PROC_SYSCALL_ARGUMENTS 6u
 
+/*
+ * Files of a thread that the kernel lets nobody read while its process executes a program: what they say, terminated;
+ * of a link, whose name. Who has a reader asks it (os/proc_reader.h), so -EAGAIN as well, also of all that read them.
+ * -ENAMETOOLONG: a link has PROC_LINK_BYTES or more.
+ */
+enum proc_held_file { PROC_HELD_STAT, PROC_HELD_WCHAN, PROC_HELD_SYSCALL, PROC_HELD_PROGRAM, PROC_HELD_NETWORK };
+#define PROC_HELD_BYTES 1024u /* stat has 52 numbers and a name of at most 64 bytes */
+int proc_read_held(int proc, uint32_t pid, uint32_t tid, enum proc_held_file file, char ret_text[PROC_HELD_BYTES]);
+
 /* schedstat. All zero on a kernel without CONFIG_SCHED_INFO. */
 struct proc_schedstat {
     uint64_t cpu_ns;      /* on a processor; moves with the clock tick while it runs */
@@ -53,14 +62,6 @@ struct proc_syscall {
 int proc_thread_syscall(int proc, uint32_t pid, uint32_t tid, struct proc_syscall *ret_syscall);
 
 /*
- * Whether a process has given up its program and has no other yet: its address space is empty. Until an exec is done
- * the kernel lets nobody read most files of a process, and a file that it closes then, of a file system of its owner's
- * own making, makes that last as long as he likes. Those who read its stat, exe or namespaces ask here before; the
- * process counts as gone, as its program is.
- */
-bool proc_is_executing(int proc, uint32_t pid);
-
-/*
  * The children that the thread has made and that live, by age. -ESRCH: there are none, the kernel does not list them,
  * or the thread is gone; -EOVERFLOW: there are more.
  */
@@ -78,8 +79,9 @@ struct proc_name {
 enum proc_base { PROC_BASE_CURRENT, PROC_BASE_ROOT };
 int proc_thread_base(int proc, uint32_t pid, uint32_t tid, enum proc_base base, struct proc_name *ret_name);
 
-/* The program that it executes, which the kernel shows to those that may trace it. -EACCES and others. */
-int proc_program(int proc, uint32_t pid, struct proc_name *ret_name);
+/* The program that it executes, which the kernel shows to those that may trace it. -EACCES, -ENAMETOOLONG and others.
+ */
+int proc_program(int proc, uint32_t pid, char ret_path[PROC_LINK_BYTES]);
 
 /* What a descriptor of the process refers to, as the kernel puts it, cut and terminated. The file is not touched. */
 struct proc_descriptor {

@@ -26,6 +26,14 @@ void host_set_time(struct ring_host *host, uint64_t judging_ns)
     work_set_total(host->work, WORK_READ_TIME, READ_FACTOR * judging_ns);
 }
 
+static uint32_t user_of(void *context, uint32_t pid)
+{
+    const struct ring_host *host = context;
+    struct proc_status status;
+
+    return proc_status(host->proc, pid, &status) == 0 ? work_user(host->work, status.uid_real) : UINT32_MAX;
+}
+
 int host_init(struct ring_host *host, const struct registry_options *options)
 {
     host->hash_key = options->hash_key;
@@ -41,7 +49,7 @@ int host_init(struct ring_host *host, const struct registry_options *options)
         return -ENOMEM;
     if (host->proc < 0)
         return -ENOENT;
-    host->reader = proc_reader_new(host->proc);
+    host->reader = proc_reader_new(host->proc, user_of, host);
     if (host->reader == NULL)
         return -ENOMEM;
     host_set_time(host, options->judging_ns);

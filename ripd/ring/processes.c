@@ -247,7 +247,7 @@ bool registry_learn_module(struct registry *registry, struct ring *ring, uint32_
         host_grant(host, ring->user, WORK_PROCESS_TIME, FACTS_NS) == 0)
         return false;
     began_mono_ns = clock_mono_ns();
-    result = proc_reader_ask(host->reader, ring->user, read_object, owner->pid, address, &read, sizeof(read));
+    result = proc_reader_ask(host->proc, read_object, owner->pid, address, &read, sizeof(read));
     if (result != -EAGAIN) {
         const struct proc_object object = {read.start, read.end, read.path};
 
@@ -411,15 +411,14 @@ static void read_origin(const struct ring_host *host, const struct ring *ring, s
 {
     char command_line[COMMAND_LINE_BYTES] = "";
     struct proc_group group = {.unit = ""};
-    struct proc_name program;
+    char program[PROC_LINK_BYTES];
     uint32_t uid;
     int result;
 
     /* Others cannot see it, and nothing but its own lock says that the process has anything to do with the ring. */
-    if (process->verdict != PROCESS_ATTESTED || proc_program(host->proc, process->pid, &program) != 0 || program.cut)
-        program.text[0] = '\0';
-    result = proc_reader_ask(host->reader, ring->user, read_command_line, process->pid, 0, command_line,
-                             sizeof(command_line));
+    if (process->verdict != PROCESS_ATTESTED || proc_program(host->proc, process->pid, program) != 0)
+        program[0] = '\0';
+    result = proc_reader_ask(host->proc, read_command_line, process->pid, 0, command_line, sizeof(command_line));
     if (result != 0)
         command_line[0] = '\0';
     if (result == -EAGAIN && process->origin != NULL)
@@ -428,7 +427,7 @@ static void read_origin(const struct ring_host *host, const struct ring *ring, s
     if (!is_owners_own(host, ring, process, &uid))
         return;
     process_origin_unref(process->origin);
-    process->origin = new_origin(uid, command_line, program.text, &group);
+    process->origin = new_origin(uid, command_line, program, &group);
     process->wants_command_line = result == -EAGAIN;
     drop_facts(process); /* if there are any, they lack it */
 }

@@ -11,8 +11,11 @@
 #include "os/proc_reader.h"
 #include "support/test.h"
 
-#define HANGS 1000u /* pids from here on do not answer until the gate is opened */
-#define PATIENCE 500
+/* A pid is hundreds of its user, and one of these. */
+enum { COMES = 1, IS_NOT = 2, IS_SLOW = 3, HANGS = 4 };
+#define OF_USER(user) ((user)*100u)
+#define PATIENCE 2000
+#define SLOW_US 5000
 #define TEXT_BYTES 64u
 #define ADDRESS UINT64_C(0x7fff12345678)
 
@@ -21,19 +24,27 @@ static sem_t gate, begun;
 static int read_text(int proc, uint32_t pid, uint64_t address, void *ret_text)
 {
     (void)proc;
-    if (pid >= HANGS) {
+    if (pid % 100 == IS_SLOW)
+        usleep(SLOW_US);
+    if (pid % 100 == HANGS) {
         sem_post(&begun);
         sem_wait(&gate);
     }
-    if (pid == 7)
+    if (pid % 100 == IS_NOT)
         return -ESRCH;
     snprintf(ret_text, TEXT_BYTES, "process %u, %" PRIu64, pid, address);
     return 0;
 }
 
+static uint32_t user_of(void *context, uint32_t pid)
+{
+    assert_ptr_equal(context, &gate);
+    return pid / 100;
+}
+
 static struct proc_reader *make(void)
 {
-    struct proc_reader *reader = proc_reader_new(dup(STDIN_FILENO));
+    struct proc_reader *reader = proc_reader_new(dup(STDIN_FILENO), user_of, &gate);
 
     assert_non_null(reader);
     sem_init(&gate, 0, 0);
@@ -41,31 +52,39 @@ static struct proc_reader *make(void)
     return reader;
 }
 
-static int ask_once(struct proc_reader *reader, uint32_t user, uint32_t pid, char ret_text[TEXT_BYTES])
+static int ask_once(uint32_t pid, char ret_text[TEXT_BYTES])
 {
-    return proc_reader_ask(reader, user, read_text, pid, ADDRESS, ret_text, TEXT_BYTES);
+    return proc_reader_ask(STDIN_FILENO, read_text, pid, ADDRESS, ret_text, TEXT_BYTES);
 }
 
-/* On a machine under load, too: one that was refused is asked again soon. */
-static int ask(struct proc_reader *reader, uint32_t user, uint32_t pid, char ret_text[TEXT_BYTES])
+/* One that was refused is asked again soon. */
+static int ask(uint32_t pid, char ret_text[TEXT_BYTES])
 {
     int result = -EAGAIN;
 
     for (int i = 0; i < PATIENCE && result == -EAGAIN; i++) {
         if (i != 0)
             usleep(5000);
-        result = ask_once(reader, user, pid, ret_text);
+        result = ask_once(pid, ret_text);
     }
     return result;
 }
 
-static void assert_reads(struct proc_reader *reader, uint32_t user, uint32_t pid)
+static void assert_reads(uint32_t user)
 {
     char text[TEXT_BYTES], expected[TEXT_BYTES];
 
-    snprintf(expected, sizeof(expected), "process %u, %" PRIu64, pid, ADDRESS);
-    assert_int_equal(ask(reader, user, pid, text), 0);
+    snprintf(expected, sizeof(expected), "process %u, %" PRIu64, OF_USER(user) + COMES, ADDRESS);
+    assert_int_equal(ask(OF_USER(user) + COMES, text), 0);
     assert_string_equal(text, expected);
+}
+
+static void assert_hangs(uint32_t user)
+{
+    char text[TEXT_BYTES];
+
+    assert_int_equal(ask_once(OF_USER(user) + HANGS, text), -EAGAIN);
+    sem_wait(&begun);
 }
 
 TEST(what_is_there_comes_at_once)
@@ -73,44 +92,62 @@ TEST(what_is_there_comes_at_once)
     struct proc_reader *reader = make();
     char text[TEXT_BYTES] = "before";
 
-    assert_int_equal(ask(reader, 1, 7, text), -ESRCH);
+    assert_int_equal(ask(OF_USER(1) + IS_NOT, text), -ESRCH);
     assert_string_equal(text, "before");
-    for (uint32_t pid = 100; pid < 200; pid++)
-        assert_reads(reader, 1, pid);
+    for (uint32_t i = 0; i < 100; i++)
+        assert_reads(1);
     proc_reader_free(reader);
 }
 
 TEST(one_that_hangs_holds_up_nobody)
 {
     struct proc_reader *reader = make();
-    char text[TEXT_BYTES];
     uint64_t began_ns = clock_mono_ns();
+    char text[TEXT_BYTES];
 
-    assert_int_equal(ask_once(reader, 1, HANGS, text), -EAGAIN);
+    assert_hangs(1);
     assert_true(clock_mono_ns() - began_ns >= PROC_READER_WAIT_NS);
-    sem_wait(&begun);
     for (uint32_t i = 0; i < 1000; i++) /* nor does the same user once more: none is asked */
-        assert_int_equal(ask_once(reader, 1, i, text), -EAGAIN);
-    assert_reads(reader, 2, 5);
-    for (uint32_t user = 2; user <= PROC_READERS_MAX; user++) {
-        assert_int_equal(ask_once(reader, user, HANGS + user, text), -EAGAIN);
-        sem_wait(&begun);
-    }
-    assert_int_equal(ask_once(reader, 99, 5, text), -EAGAIN); /* as many as there may be */
+        assert_int_equal(ask_once(OF_USER(1) + COMES, text), -EAGAIN);
+    assert_reads(2);
+    for (uint32_t user = 2; user <= PROC_READERS_MAX; user++)
+        assert_hangs(user);
+    assert_int_equal(ask_once(OF_USER(99) + COMES, text), -EAGAIN); /* as many as there may be */
     for (uint32_t i = 0; i < PROC_READERS_MAX; i++)
         sem_post(&gate);
-    assert_reads(reader, 1, 5);
-    assert_reads(reader, 99, 6);
+    assert_reads(1);
+    assert_reads(99);
+    proc_reader_free(reader);
+}
+
+/* Its user rests for a multiple of the time, and nobody else. */
+TEST(a_slow_one_is_read_seldom)
+{
+    struct proc_reader *reader = make();
+    uint64_t began_ns = clock_mono_ns();
+    char text[TEXT_BYTES];
+
+    assert_int_equal(ask_once(OF_USER(1) + IS_SLOW, text), 0);
+    assert_int_equal(ask_once(OF_USER(1) + COMES, text), -EAGAIN);
+    assert_reads(2);
+    assert_reads(1);
+    assert_true(clock_mono_ns() - began_ns >= PROC_READER_REST * SLOW_US * UINT64_C(1000));
     proc_reader_free(reader);
 }
 
 TEST(it_can_be_left_behind)
 {
     struct proc_reader *reader = make();
-    char text[TEXT_BYTES];
 
-    assert_int_equal(ask_once(reader, 1, HANGS, text), -EAGAIN);
-    sem_wait(&begun);
+    assert_hangs(1);
     proc_reader_free(reader);
     sem_post(&gate); /* it frees the rest */
+}
+
+TEST(who_has_none_reads_itself)
+{
+    char text[TEXT_BYTES];
+
+    assert_int_equal(ask_once(OF_USER(1) + IS_SLOW, text), 0);
+    assert_reads(1);
 }

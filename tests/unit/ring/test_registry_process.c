@@ -354,7 +354,7 @@ static void put_origin(struct scene *scene, uint32_t pid, const char *command_li
     ring_stage_write(&scene->stage, name, command_line, strlen(command_line) + 1);
     snprintf(name, sizeof(name), "proc/%u/cgroup", pid);
     ring_stage_write(&scene->stage, name, groups, strlen(groups));
-    snprintf(name, sizeof(name), "proc/%u/exe", pid);
+    snprintf(name, sizeof(name), "proc/%u/task/%u/exe", pid, pid);
     unlink(ring_stage_path(&scene->stage, name));
     assert_int_equal(symlink("/opt/checkout", ring_stage_path(&scene->stage, name)), 0);
 }
