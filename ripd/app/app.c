@@ -30,7 +30,6 @@
 #include "app/reload.h"
 #include "app/report.h"
 #include "app/service.h"
-#include "app/settings.h"
 #include "cases/case.h"
 #include "cases/endings.h"
 #include "cases/waits.h"
@@ -50,6 +49,11 @@
 #include "rip/ring.h"
 #include "util/array.h"
 #include "work/jobs.h"
+
+/* What a scan may take of an interval. */
+#define EVIDENCE_DIVISOR 10u
+#define JUDGING_DIVISOR 20u      /* process records; REGISTRY_JUDGING_NS at most */
+#define UNCLASSIFIED_DIVISOR 20u /* names of new ids, where there are rules */
 
 #define GIVE_BACK_STALLS 4096u /* so many described stalls that are over are worth giving their memory back */
 #define REQUESTS_PER_TURN 4u   /* then a look at the signals */
@@ -149,7 +153,7 @@ static struct snapshot *app_build_snapshot(struct app *app, const struct detecto
                                            uint64_t now_mono_ns, uint64_t now_wall_ns)
 {
     const struct listing listing = {app->registry, app->detector,       app->cases,
-                                    app->work,     app->naming.symbols, settings_probe_budget_ns(app->config)};
+                                    app->work,     app->naming.symbols, app->config->interval_ns / EVIDENCE_DIVISOR};
     struct snapshot *snapshot = snapshot_new();
 
     if (snapshot == NULL) {
@@ -241,7 +245,8 @@ static struct detector_suspect *app_sample(struct app *app, uint64_t now_mono_ns
     if (scan_run(app->registry, app->detector, recorder_tap(app->recorder)) != 0)
         log_line(LOG_LEVEL_ERROR, "out of memory: new ids are not watched");
     unclassified = detector_unclassified(app->detector, &count); /* none without rules */
-    rule_finder_run(&app->rule_finder, app->registry, unclassified, count, settings_unclassified_ns(app->config));
+    rule_finder_run(&app->rule_finder, app->registry, unclassified, count,
+                    app->config->interval_ns / UNCLASSIFIED_DIVISOR);
     recorder_rules(app->recorder, unclassified, count);
     return detector_suspects(app->detector, ret_count);
 }
@@ -418,25 +423,27 @@ static void app_release(struct app *app)
         http_complete(app->http, ticket, page);
 }
 
-/* Everything that a reload can change is handed to those who use it, whether it has changed or not. */
+/* At the start, and after a reload: what it can change is handed to those who use it, whether it has changed or not. */
 static void app_configure(struct app *app)
 {
     const struct config *config = app->config;
-    struct detector_config detector = settings_detector(config);
+    const uint64_t judging_ns = config->interval_ns / JUDGING_DIVISOR;
+    const struct scan_settings settings = config_settings(config);
+    const struct detector_config detector = scan_settings_detector(&settings);
     int error;
 
     log_set_level(config->log_level);
     detector_configure(app->detector, &detector);
     rule_finder_set_rules(&app->rule_finder, &config->rules);
-    cases_configure(app->cases, settings_hysteresis_ns(config), EPISODE_UNEXAMINED_SCANS);
+    cases_configure(app->cases, settings.hysteresis_ns, EPISODE_UNEXAMINED_SCANS);
     error = registry_set_directories(app->registry, (const char *const *)config->directories.items,
                                      config->directories.count);
     if (error != 0)
         log_line(LOG_LEVEL_ERROR, "dir: %s", strerror(-error));
-    registry_set_judging(app->registry, settings_judging_ns(config));
-    probe_set_budget(app->probe, settings_probe_budget_ns(config));
+    registry_set_judging(app->registry, judging_ns < REGISTRY_JUDGING_NS ? judging_ns : REGISTRY_JUDGING_NS);
+    probe_set_budget(app->probe, config->interval_ns / EVIDENCE_DIVISOR);
     schedule_set_interval(&app->schedule, config->interval_ns, clock_mono_ns());
-    recorder_configure(app->recorder, config);
+    recorder_configure(app->recorder, &settings);
     error = http_allow_hosts(app->http, (const char *const *)config->allow_hosts.items, config->allow_hosts.count);
     if (error != 0)
         log_line(LOG_LEVEL_ERROR, "allow-host: %s", strerror(-error));
@@ -579,7 +586,7 @@ static int app_open_events(struct app *app)
 
     app->work = work_new();
     if (app->work != NULL)
-        app->cases = cases_new(app->work, settings_hysteresis_ns(app->config));
+        app->cases = cases_new(app->work, 0);
     if (app->cases != NULL) {
         const struct events_options options = {app->cases,   app->work, &app->health, app->config->state_directory,
                                                app_announce, app};
@@ -595,39 +602,31 @@ static int app_open_events(struct app *app)
 static int app_open_parts(struct app *app)
 {
     const struct config *config = app->config;
-    struct detector_config detector = settings_detector(config);
-    struct registry_options registry = {.directories = (const char *const *)config->directories.items,
-                                        .directory_count = config->directories.count,
-                                        .proc_path = "/proc",
+    struct registry_options registry = {.proc_path = "/proc",
                                         .cgroup_path = "/sys/fs/cgroup",
-                                        .judging_ns = settings_judging_ns(config),
                                         .removes = true,
                                         .notices_ends = config->state_directory != NULL,
                                         .hash_key = app->hash_key,
                                         .work = app->work,
                                         .health = &app->health};
-    struct probe_options probe = {"/proc",
-                                  "/sys/fs/cgroup",
-                                  settings_probe_budget_ns(config),
-                                  app->privileges.remote,
-                                  app->privileges.diag,
-                                  app->privileges.remote == NULL && app->privileges.of_all_users,
-                                  app->hash_key};
+    struct probe_options probe = {.proc_path = "/proc",
+                                  .cgroup_path = "/sys/fs/cgroup",
+                                  .remote = app->privileges.remote,
+                                  .diag = app->privileges.diag,
+                                  .anyones = app->privileges.remote == NULL && app->privileges.of_all_users,
+                                  .hash_key = app->hash_key};
     struct hook_options hook = {
         .descriptors_max = app->service.descriptors_before, .work = app->work, .health = &app->health};
     int error = sigbus_install();
 
-    rule_finder_set_rules(&app->rule_finder, &config->rules);
     if (error == 0)
-        error = detector_new(&app->detector, &detector);
+        error = detector_new(&app->detector, &(struct detector_config){.interval_ns = config->interval_ns});
     if (error == 0) {
         app->endings = endings_new();
         error = app->endings != NULL ? 0 : -ENOMEM;
     }
     if (error == 0)
         error = hook_new(&app->hook, &hook);
-    if (error == 0)
-        error = hook_set_command(app->hook, config->on_stall);
     if (error == 0)
         error = registry_new(&app->registry, &registry);
     if (error == 0)
@@ -640,7 +639,6 @@ static int app_open_parts(struct app *app)
         log_line(LOG_LEVEL_ERROR, "cannot start: %s", strerror(-error));
     else if (config->record_directory != NULL)
         error = recorder_open(&app->recorder, config->record_directory, app->registry, app->work);
-    recorder_configure(app->recorder, config);
     events_set_recorder(app->events, app->recorder);
     return error;
 }
@@ -743,6 +741,7 @@ int app_run(struct config *config)
     }
     if (error == 0) {
         privileges_log(&app.privileges);
+        app_configure(&app);
         app_loop(&app);
         log_line(LOG_LEVEL_INFO, "stopping");
         service_stopping(&app.service);

@@ -344,6 +344,17 @@ void config_done(struct config *config)
         option_done(&options[i], config);
 }
 
+struct scan_settings config_settings(const struct config *config)
+{
+    return (struct scan_settings){
+        .interval_ns = config->interval_ns,
+        .stall_after_ns = config->stall_after_ns,
+        /* An id that freezes again at once is stalled again after stall-after: that is one episode. */
+        .hysteresis_ns = config->stall_after_ns + config->interval_ns,
+        .rules = config->rules,
+    };
+}
+
 void config_print_help(FILE *stream)
 {
     fprintf(stream, "Usage: ripd [FLAG...]\n"

@@ -20,6 +20,7 @@
 #include <stdio.h>
 
 #include "app/log.h"
+#include "cases/scan_record.h"
 #include "detect/rules.h"
 
 #define CONFIG_LIST_MAX 64u
@@ -62,6 +63,9 @@ enum config_action config_load(int argc, char *const *argv, struct config *ret_c
                                char ret_error[CONFIG_ERROR_BYTES]);
 
 void config_done(struct config *config);
+
+/* What decides which ids stall. */
+struct scan_settings config_settings(const struct config *config);
 
 void config_print_help(FILE *stream);
 

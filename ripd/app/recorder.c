@@ -11,9 +11,7 @@
 
 #include "app/log.h"
 #include "app/report.h"
-#include "app/settings.h"
 #include "cases/incidents.h"
-#include "cases/scan_record.h"
 #include "os/clock.h"
 #include "record/recording_file.h"
 #include "session/drain.h"
@@ -411,17 +409,12 @@ void recorder_adopted(struct recorder *recorder, const struct detector_adoption 
 
 /* Scans ------------------------------------------------------------------------------------------------------------ */
 
-void recorder_configure(struct recorder *recorder, const struct config *config)
+void recorder_configure(struct recorder *recorder, const struct scan_settings *settings)
 {
     if (recorder == NULL)
         return;
-    recorder->settings = (struct scan_settings){
-        .reason = recorder->sequence == 0 ? SCAN_SETTINGS_STARTED : SCAN_SETTINGS_RELOADED,
-        .interval_ns = config->interval_ns,
-        .stall_after_ns = config->stall_after_ns,
-        .hysteresis_ns = settings_hysteresis_ns(config),
-        .rules = config->rules,
-    };
+    recorder->settings = *settings;
+    recorder->settings.reason = recorder->sequence == 0 ? SCAN_SETTINGS_STARTED : SCAN_SETTINGS_RELOADED;
     recorder->has_settings = true;
 }
 

@@ -16,10 +16,10 @@
 #ifndef RIPD_APP_RECORDER_H
 #define RIPD_APP_RECORDER_H
 
-#include "app/config.h"
 #include "cases/case.h"
 #include "cases/event.h"
 #include "cases/health.h"
+#include "cases/scan_record.h"
 #include "cases/snapshot.h"
 #include "detect/detector.h"
 #include "ring/registry.h"
@@ -43,7 +43,7 @@ void recorder_begin(struct recorder *recorder, uint64_t now_mono_ns, uint64_t no
                     struct recorder_numbers last);
 
 /* The settings from this scan on: at the start, and when they were read again. */
-void recorder_configure(struct recorder *recorder, const struct config *config);
+void recorder_configure(struct recorder *recorder, const struct scan_settings *settings);
 
 const struct scan_tap *recorder_tap(const struct recorder *recorder);
 

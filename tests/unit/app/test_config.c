@@ -85,6 +85,20 @@ TEST(rules)
     unlink(path);
 }
 
+TEST(what_decides_which_ids_stall)
+{
+    struct scan_settings settings;
+    struct config config;
+
+    load(&config, "--interval=200ms", "--stall-after=700ms", "--rule=a=1s", NULL);
+    settings = config_settings(&config);
+    assert_int_equal(settings.interval_ns, 200000000);
+    assert_int_equal(settings.stall_after_ns, 700000000);
+    assert_int_equal(settings.hysteresis_ns, 900000000);
+    assert_int_equal(settings.rules.count, 1);
+    config_done(&config);
+}
+
 /* A bad value in the file is a mistake even where the command line outranks it. */
 TEST(outranked_is_checked)
 {
