@@ -27,7 +27,6 @@
 #include "app/opened.h"
 #include "app/privileges.h"
 #include "app/recorder.h"
-#include "app/reload.h"
 #include "app/report.h"
 #include "app/service.h"
 #include "cases/case.h"
@@ -454,16 +453,25 @@ static void app_configure(struct app *app)
 
 static void app_reload(struct app *app)
 {
-    struct reload reload;
+    char file[LOG_QUOTED_BYTES];
+    struct config_changes changes;
     int status;
 
     service_reloading(&app->service);
-    status = reload_config(app->config, &reload);
-    if (status == 0)
-        app_configure(app);
+    status = config_reload(app->config, &changes);
     app->health.reload_count += status != -ENOENT;
     app->health.reload_failure_count += status == -EINVAL;
-    reload_report(app->config, status, &reload);
+    if (status == 0) {
+        app_configure(app);
+        if (changes.refused[0] != '\0')
+            log_line(LOG_LEVEL_WARNING, "changed, but takes a restart: keys=\"%s\"", changes.refused);
+        log_line(LOG_LEVEL_INFO, "reloaded: file=%s changed=\"%s\"", log_quote_text(app->config->file, file),
+                 changes.applied);
+    } else if (status == -ENOENT) {
+        log_line(LOG_LEVEL_INFO, "nothing to reload: ripd was started without --config");
+    } else {
+        log_line(LOG_LEVEL_ERROR, "not reloaded, everything stays as it was: %s", changes.error);
+    }
     service_reloaded(&app->service, app->config->interval_ns);
 }
 

@@ -41,24 +41,21 @@ __attribute__((format(printf, 2, 3))) static int fail(char ret_error[CONFIG_ERRO
     return -EINVAL;
 }
 
-/* The command line ------------------------------------------------------------------------------------------------- */
-
-static int value_take(const struct option *option, struct config *config, struct options_given *given,
-                      const char *value, char *ret_error)
+/* A value of the option that is called so there. */
+static int take_value(const char *place, const struct option *option, struct config *config,
+                      struct options_given *given, const char *value, char *ret_error)
 {
     const char *expected = NULL;
+    const int status = option_take(option, config, given, value, &expected);
 
-    if (value == NULL)
-        return fail(ret_error, "--%s: needs a value (%s)", option->name, option->value_name);
-    switch (option_take(option, config, given, value, &expected)) {
-    case 0:
-        return 0;
-    case -ENOMEM:
-        return fail(ret_error, "--%s: out of memory", option->name);
-    default:
-        return fail(ret_error, "--%s: '%.64s' is not accepted; expected %s", option->name, value, expected);
-    }
+    if (status == -ENOMEM)
+        return fail(ret_error, "%s: out of memory", place);
+    if (status < 0)
+        return fail(ret_error, "%s: '%.64s' is not accepted; expected %s", place, value, expected);
+    return 0;
 }
+
+/* The command line ------------------------------------------------------------------------------------------------- */
 
 /* One flag at argv[*index]; *index is left at its last word. */
 static int flag_take(int argc, char *const *argv, int *index, struct config *config, struct options_given *given,
@@ -68,6 +65,7 @@ static int flag_take(int argc, char *const *argv, int *index, struct config *con
     const char *name = word + 2;
     const char *equals, *value;
     const struct option *option;
+    char place[64];
     size_t length;
 
     if (strncmp(word, "--", 2) != 0)
@@ -86,7 +84,10 @@ static int flag_take(int argc, char *const *argv, int *index, struct config *con
     value = equals != NULL ? equals + 1 : NULL;
     if (value == NULL && *index + 1 < argc)
         value = argv[++*index];
-    return value_take(option, config, given, value, ret_error);
+    if (value == NULL)
+        return fail(ret_error, "--%s: needs a value (%s)", option->name, option->value_name);
+    snprintf(place, sizeof(place), "--%s", option->name);
+    return take_value(place, option, config, given, value, ret_error);
 }
 
 /* The words of the command line into *config, which holds what lower sources left. 0 or -EINVAL. */
@@ -152,19 +153,14 @@ static int refuse_key(struct file *file, const char *name)
 static int take_key(struct file *file, const char *name, const char *value)
 {
     const struct option *option = option_find(name, strlen(name));
-    const char *expected = "the key once";
-    int status = -EINVAL;
+    char place[CONFIG_ERROR_BYTES];
 
     if (option == NULL || !option_is_key(option))
         return refuse_key(file, name);
-    if (option_repeats(option) || !option_is_given(&file->given, option))
-        status = option_take(option, file->config, &file->given, value, &expected);
-    if (status == -EINVAL)
-        return fail(file->ret_error, NAME_SHOWN ":%u: %s: '%.64s' is not accepted; expected %s", file->name,
-                    file->line_number, name, value, expected);
-    if (status < 0)
-        return fail(file->ret_error, NAME_SHOWN ": out of memory", file->name);
-    return 0;
+    snprintf(place, sizeof(place), NAME_SHOWN ":%u: %s", file->name, file->line_number, name);
+    if (!option_repeats(option) && file->given.given[option - options])
+        return fail(file->ret_error, "%s: '%.64s' is not accepted; expected the key once", place, value);
+    return take_value(place, option, file->config, &file->given, value, file->ret_error);
 }
 
 /* inih's handler: nonzero is success. */
@@ -342,6 +338,31 @@ void config_done(struct config *config)
 {
     for (size_t i = 0; i < options_count; i++)
         option_done(&options[i], config);
+}
+
+static void add_key(char keys[CONFIG_KEYS_BYTES], const char *name)
+{
+    text_append(keys, CONFIG_KEYS_BYTES, "%s%s", keys[0] == '\0' ? "" : ", ", name);
+}
+
+int config_reload(struct config *config, struct config_changes *ret_changes)
+{
+    struct config fresh;
+
+    *ret_changes = (struct config_changes){.error = ""};
+    if (config->file == NULL)
+        return -ENOENT;
+    if (config_load(config->argc, config->argv, &fresh, ret_changes->error) == CONFIG_BAD)
+        return -EINVAL;
+    for (size_t i = 0; i < options_count; i++) {
+        if (option_same(&options[i], config, &fresh))
+            continue;
+        add_key(options[i].applied_by_reload ? ret_changes->applied : ret_changes->refused, options[i].name);
+        if (options[i].applied_by_reload)
+            option_swap(&options[i], config, &fresh);
+    }
+    config_done(&fresh);
+    return 0;
 }
 
 struct scan_settings config_settings(const struct config *config)

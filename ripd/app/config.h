@@ -64,6 +64,21 @@ enum config_action config_load(int argc, char *const *argv, struct config *ret_c
 
 void config_done(struct config *config);
 
+#define CONFIG_KEYS_BYTES 256u
+
+struct config_changes {
+    char applied[CONFIG_KEYS_BYTES]; /* "stall-after, dir": keys that have changed */
+    char refused[CONFIG_KEYS_BYTES]; /* keys whose new value takes a restart */
+    char error[CONFIG_ERROR_BYTES];  /* why nothing has changed */
+};
+
+/*
+ * Makes *config what its command line and its file say now, except for what takes a restart: that stays what it is,
+ * so that *config is always what is in force. 0, or -EINVAL with the error filled: *config is as it was. A
+ * configuration without a file: -ENOENT.
+ */
+int config_reload(struct config *config, struct config_changes *ret_changes);
+
 /* What decides which ids stall. */
 struct scan_settings config_settings(const struct config *config);
 

@@ -56,7 +56,6 @@ bool option_repeats(const struct option *option);
 struct options_given {
     bool given[OPTIONS_MAX];
 };
-bool option_is_given(const struct options_given *given, const struct option *option);
 
 /*
  * Takes one value into *config; the first of a list replaces what a lower source left there. 0; -EINVAL with what was

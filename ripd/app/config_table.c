@@ -136,11 +136,6 @@ bool option_repeats(const struct option *option)
     return option->kind == OPTION_LIST || option->kind == OPTION_RULES;
 }
 
-bool option_is_given(const struct options_given *given, const struct option *option)
-{
-    return given->given[option - options];
-}
-
 static void *field_of(const struct option *option, struct config *config)
 {
     return (char *)config + option->offset;

@@ -5,7 +5,6 @@
 #include <unistd.h>
 
 #include "app/config_option.h"
-#include "app/reload.h"
 #include "support/test.h"
 #include "unit/config_test.h"
 
@@ -15,18 +14,18 @@ TEST(applied_and_refused)
 {
     char path[] = CONFIG_TEST_PATH;
     struct config config;
-    struct reload reload;
+    struct config_changes reload;
 
     write_config(path, "log-level = info\nlisten = 127.0.0.1:1\nallow-host = a\n");
     load(&config, "--config", path, NULL);
-    assert_int_equal(reload_config(&config, &reload), 0);
+    assert_int_equal(config_reload(&config, &reload), 0);
     assert_string_equal(reload.applied, "");
     assert_string_equal(reload.refused, "");
 
     write_config(path, "rule = a=1s\ndir = /a\non-stall = b\nstate-dir = /c\nlog-level = debug\nstall-after = "
                        "9s\ninterval = 2s\nlisten = 127.0.0.1:2\nallow-host = a\nallow-host = b\n");
     for (int i = 0; i < 2; i++) { /* a key that needs a restart is reported each time */
-        assert_int_equal(reload_config(&config, &reload), 0);
+        assert_int_equal(config_reload(&config, &reload), 0);
         assert_string_equal(reload.applied, i == 0 ? LIVE : "");
         assert_string_equal(reload.refused, "listen, state-dir");
         assert_null(config.state_directory);
@@ -36,7 +35,7 @@ TEST(applied_and_refused)
     }
 
     write_config(path, "listen = 127.0.0.1:1\n"); /* taken out of the file: the default again */
-    assert_int_equal(reload_config(&config, &reload), 0);
+    assert_int_equal(config_reload(&config, &reload), 0);
     assert_string_equal(reload.applied, LIVE);
     assert_string_equal(reload.refused, "");
     assert_int_equal(config.log_level, LOG_LEVEL_INFO);
@@ -49,12 +48,12 @@ TEST(bad_file_changes_nothing)
 {
     char path[] = CONFIG_TEST_PATH;
     struct config config;
-    struct reload reload;
+    struct config_changes reload;
 
     write_config(path, "log-level = debug\n");
     load(&config, "--config", path, NULL);
     write_config(path, "log-level = info\nallow-host = a:1\n");
-    assert_int_equal(reload_config(&config, &reload), -EINVAL);
+    assert_int_equal(config_reload(&config, &reload), -EINVAL);
     assert_non_null(strstr(reload.error, ":2: allow-host: 'a:1' is not accepted; expected a host name"));
     assert_string_equal(reload.applied, "");
     assert_int_equal(config.log_level, LOG_LEVEL_DEBUG);
@@ -66,10 +65,10 @@ TEST(bad_file_changes_nothing)
 TEST(no_file)
 {
     struct config config;
-    struct reload reload;
+    struct config_changes reload;
 
     load(&config, "--log-level=debug", NULL);
-    assert_int_equal(reload_config(&config, &reload), -ENOENT);
+    assert_int_equal(config_reload(&config, &reload), -ENOENT);
     assert_int_equal(config.log_level, LOG_LEVEL_DEBUG);
     config_done(&config);
 }
@@ -81,5 +80,5 @@ TEST(room)
 
     for (size_t i = 0; i < options_count; i++)
         length += strlen(options[i].name) + 2;
-    assert_true(length < RELOAD_KEYS_BYTES);
+    assert_true(length < CONFIG_KEYS_BYTES);
 }
