@@ -147,8 +147,8 @@ void event_history_found(const struct event_history *history, struct event_histo
         .epoch = history->epoch,
         .sequence = load->sequence,
         .episode = load->episode,
-        .events = load->events != NULL ? load->events + load->dropped_count : NULL,
-        .event_count = load->event_count - load->dropped_count,
+        .events = load->events,
+        .event_count = load->event_count,
         .open = load->open.episodes,
         .open_count = load->open.count,
         .damaged_count = load->damaged_count,
@@ -157,54 +157,26 @@ void event_history_found(const struct event_history *history, struct event_histo
     };
 }
 
-/* The head of a file: its first line, and a line for each episode that was open. */
-static int format_head(struct event_line line, const struct event_open_set *open, char **ret_text, size_t *ret_length)
-{
-    char *text = NULL;
-    size_t length = 0;
-
-    for (size_t i = 0; i <= open->count; i++) {
-        char *one, *longer;
-        size_t one_length;
-        int status = event_line_format(&line, &one, &one_length);
-
-        longer = status == 0 ? realloc(text, length + one_length) : NULL;
-        if (longer != NULL) {
-            text = longer;
-            memcpy(text + length, one, one_length);
-            length += one_length;
-        }
-        if (status == 0)
-            free(one);
-        if (longer == NULL) {
-            free(text);
-            return -ENOMEM;
-        }
-        if (i < open->count)
-            line = (struct event_line){EVENT_LINE_CARRIED, open->episodes[i].begin, open->episodes[i].subject, 0, 0, 0};
-    }
-    *ret_text = text;
-    *ret_length = length;
-    return 0;
-}
-
-/* The next file, behind the event of that sequence. */
+/* The next file, behind the event of that sequence: its first line, and a line for each episode that was open then. */
 static int turn(struct event_history *history, uint64_t sequence)
 {
-    struct event_line line = {.kind = EVENT_LINE_HISTORY, .epoch = history->epoch, .sequence = sequence};
-    struct event_open_set open = {0};
-    size_t length;
+    struct event_line *lines;
+    size_t count, length;
     char *text;
     int status;
 
     pthread_mutex_lock(&history->writer.mutex);
-    line.episode = history->episode;
-    status = event_open_copy(&history->open, sequence, &open);
+    status = event_open_lines(&history->open, sequence, &lines, &count);
+    if (status == 0)
+        lines[0] = (struct event_line){
+            .kind = EVENT_LINE_HISTORY, .epoch = history->epoch, .sequence = sequence, .episode = history->episode};
     pthread_mutex_unlock(&history->writer.mutex);
     if (status != 0)
         return status;
-    status = format_head(line, &open, &text, &length);
-    event_open_done(&open);
+    status = event_line_format(lines, count, &text, &length);
+    for (size_t i = 0; i < count; i++)
+        event_unref(lines[i].event);
+    free(lines);
     if (status != 0)
         return status;
     status = event_file_turn(&history->file, text, length);
@@ -221,11 +193,12 @@ static int turn(struct event_history *history, uint64_t sequence)
 
 static int write_entry(struct event_history *history, const struct entry *entry)
 {
-    struct event_line line = {
-        entry->event != NULL ? EVENT_LINE_EVENT : EVENT_LINE_SUBJECT, entry->event, entry->subject, 0, 0, 0};
+    const struct event_line line = {.kind = entry->event != NULL ? EVENT_LINE_EVENT : EVENT_LINE_SUBJECT,
+                                    .event = entry->event,
+                                    .subject = entry->subject};
     size_t length;
     char *text;
-    int status = event_line_format(&line, &text, &length);
+    int status = event_line_format(&line, 1, &text, &length);
 
     if (status != 0)
         return status;

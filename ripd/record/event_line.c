@@ -31,8 +31,6 @@ _Static_assert(SYMBOL_FRAMES_MAX * 2 * SYMBOL_TEXT_BYTES_MAX * (6 + 2) + (256u <
 #define SCHEMA "ripd/history/1"
 #define KEY_BYTES 32u
 #define HEX_ID_BYTES (2 * EVENT_SUBJECT_ID_BYTES + 1)
-#define SUBJECT_TEXT_BYTES 512u
-#define FRAME_TEXT_BYTES 64u
 
 /* Values of JSON --------------------------------------------------------------------------------------------------- */
 
@@ -428,61 +426,61 @@ int event_line_parse_event(const char *text, size_t length, struct event **ret_e
     return status;
 }
 
-/* Returns its length; 0 if it does not fit, which it does. */
-static size_t format_subject(const struct event_subject *subject, char ret_text[SUBJECT_TEXT_BYTES])
+static void print_subject(FILE *stream, const struct event_subject *subject)
 {
-    char boot_id[HEX_ID_BYTES], ring_id[HEX_ID_BYTES], moved_after[24] = "null";
-    int length;
+    char boot_id[HEX_ID_BYTES], ring_id[HEX_ID_BYTES];
 
     text_put_hex(boot_id, subject->boot_id, sizeof(subject->boot_id));
     text_put_hex(ring_id, subject->ring_id, sizeof(subject->ring_id));
+    fprintf(stream,
+            "{\"episode\":%" PRIu64 ",\"boot_id\":\"%s\",\"ring_id\":\"%s\",\"directory\":\"%" PRIx64 ":%" PRIx64
+            "\",\"slot\":%" PRIu32 ",\"generation\":%" PRIu32 ",\"began_mono_ns\":%" PRIu64 ",\"stalls\":%" PRIu32
+            ",\"progress\":\"%" PRIx64 "\",\"frozen_mono_ns\":%" PRIu64 ",\"moved_after_mono_ns\":",
+            subject->episode, boot_id, ring_id, subject->directory_device, subject->directory_inode, subject->slot,
+            subject->generation, subject->began_mono_ns, subject->stall_count, subject->progress,
+            subject->frozen_mono_ns);
     if (subject->moved_after_mono_ns != EVENT_SUBJECT_UNKNOWN)
-        snprintf(moved_after, sizeof(moved_after), "%" PRIu64, subject->moved_after_mono_ns);
-    length =
-        snprintf(ret_text, SUBJECT_TEXT_BYTES,
-                 "{\"episode\":%" PRIu64 ",\"boot_id\":\"%s\",\"ring_id\":\"%s\",\"directory\":\"%" PRIx64 ":%" PRIx64
-                 "\",\"slot\":%" PRIu32 ",\"generation\":%" PRIu32 ",\"began_mono_ns\":%" PRIu64 ",\"stalls\":%" PRIu32
-                 ",\"progress\":\"%" PRIx64 "\",\"frozen_mono_ns\":%" PRIu64 ",\"moved_after_mono_ns\":%s}",
-                 subject->episode, boot_id, ring_id, subject->directory_device, subject->directory_inode, subject->slot,
-                 subject->generation, subject->began_mono_ns, subject->stall_count, subject->progress,
-                 subject->frozen_mono_ns, moved_after);
-    return length > 0 && (size_t)length < SUBJECT_TEXT_BYTES ? (size_t)length : 0;
+        fprintf(stream, "%" PRIu64 "}", subject->moved_after_mono_ns);
+    else
+        fputs("null}", stream);
 }
 
-static int format_history(const struct event_line *line, char **ret_text, size_t *ret_length)
+static void print_line(FILE *stream, const struct event_line *line)
 {
-    int length = asprintf(ret_text,
-                          "{\"history\":{\"schema\":\"" SCHEMA "\",\"epoch\":\"%016" PRIx64 "\",\"sequence\":%" PRIu64
-                          ",\"episode\":%" PRIu64 "}}\n",
-                          line->epoch, line->sequence, line->episode);
+    const bool of_event = line->kind == EVENT_LINE_EVENT || line->kind == EVENT_LINE_CARRIED;
 
-    if (length < 0)
-        return -ENOMEM;
-    *ret_length = (size_t)length;
-    return 0;
-}
-
-int event_line_format(const struct event_line *line, char **ret_text, size_t *ret_length)
-{
-    bool of_event = line->kind == EVENT_LINE_EVENT || line->kind == EVENT_LINE_CARRIED;
-    char subject[SUBJECT_TEXT_BYTES], *text, *at;
-    size_t event_bytes, subject_bytes = 0;
-
+    fputs(heads[line->kind], stream);
     if (line->kind == EVENT_LINE_HISTORY)
-        return format_history(line, ret_text, ret_length);
-    event_bytes = of_event ? line->event->text_bytes : 0;
-    if (!of_event || line->event->kind == EVENT_BEGIN)
-        subject_bytes = format_subject(&line->subject, subject);
-    text = at = malloc(event_bytes + subject_bytes + FRAME_TEXT_BYTES);
-    if (text == NULL)
-        return -ENOMEM;
-    at = stpcpy(at, heads[line->kind]);
+        fprintf(stream,
+                "{\"schema\":\"" SCHEMA "\",\"epoch\":\"%016" PRIx64 "\",\"sequence\":%" PRIu64 ",\"episode\":%" PRIu64
+                "}",
+                line->epoch, line->sequence, line->episode);
     if (of_event)
-        at = mempcpy(at, line->event->text, event_bytes);
-    if (of_event && subject_bytes != 0)
-        at = stpcpy(at, ",\"subject\":");
-    at = stpcpy(mempcpy(at, subject, subject_bytes), "}\n");
+        fwrite(line->event->text, 1, line->event->text_bytes, stream);
+    if (of_event && line->event->kind == EVENT_BEGIN)
+        fputs(",\"subject\":", stream);
+    if (line->kind == EVENT_LINE_SUBJECT || (of_event && line->event->kind == EVENT_BEGIN))
+        print_subject(stream, &line->subject);
+    fputs("}\n", stream);
+}
+
+int event_line_format(const struct event_line *lines, size_t count, char **ret_text, size_t *ret_length)
+{
+    char *text = NULL;
+    size_t length;
+    FILE *stream = open_memstream(&text, &length);
+    bool failed;
+
+    if (stream == NULL)
+        return -ENOMEM;
+    for (size_t i = 0; i < count; i++)
+        print_line(stream, &lines[i]);
+    failed = ferror(stream) != 0;
+    if (fclose(stream) != 0 || failed || text == NULL) {
+        free(text);
+        return -ENOMEM;
+    }
     *ret_text = text;
-    *ret_length = (size_t)(at - text);
+    *ret_length = length;
     return 0;
 }

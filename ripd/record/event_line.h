@@ -65,7 +65,7 @@ int event_line_parse(const char *text, size_t length, struct event_line *ret_lin
 /* The text of one event, as /events shows it. 0, -EBADMSG, -ENOMEM. */
 int event_line_parse_event(const char *text, size_t length, struct event **ret_event);
 
-/* Text with a newline at its end (malloc'ed). Only what the line's kind has is looked at; no reference is taken. */
-int event_line_format(const struct event_line *line, char **ret_text, size_t *ret_length);
+/* Text with a newline at the end of each (malloc'ed). Only what a line's kind has is looked at. 0 or -ENOMEM. */
+int event_line_format(const struct event_line *lines, size_t count, char **ret_text, size_t *ret_length);
 
 #endif

@@ -24,28 +24,22 @@ static int compare_episode(const void *key, const void *item)
     return search_order(*(const uint64_t *)key, ((const struct event_open *)item)->subject.episode);
 }
 
-/* Where it is, or belongs. */
-static size_t place_of(const struct event_open_set *set, uint64_t episode)
-{
-    return search_first(&episode, set->episodes, set->count, sizeof(*set->episodes), compare_episode);
-}
-
 struct event_open *event_open_find(struct event_open_set *set, uint64_t episode)
 {
-    size_t place = place_of(set, episode);
+    size_t place = search_equal(&episode, set->episodes, set->count, sizeof(*set->episodes), compare_episode);
 
-    return place < set->count && set->episodes[place].subject.episode == episode ? &set->episodes[place] : NULL;
+    return place < set->count ? &set->episodes[place] : NULL;
 }
 
 int event_open_add(struct event_open_set *set, struct event *begin, const struct event_subject *subject)
 {
-    size_t place;
+    const size_t place =
+        search_first(&subject->episode, set->episodes, set->count, sizeof(*set->episodes), compare_episode);
 
-    if (event_open_find(set, subject->episode) != NULL)
-        return -EEXIST;
+    if (place < set->count && set->episodes[place].subject.episode == subject->episode)
+        return 0;
     if (!ARRAY_GROW(set->episodes, set->count, set->capacity))
         return -ENOMEM;
-    place = place_of(set, subject->episode);
     ARRAY_OPEN(set->episodes, set->count, place);
     set->episodes[place] = (struct event_open){.begin = event_ref(begin), .subject = *subject};
     return 0;
@@ -76,39 +70,35 @@ void event_open_forget(struct event_open_set *set, uint64_t sequence)
     ARRAY_TRIM(set->episodes, set->capacity, set->count);
 }
 
-int event_open_copy(const struct event_open_set *set, uint64_t sequence, struct event_open_set *ret_copy)
+int event_open_lines(const struct event_open_set *set, uint64_t sequence, struct event_line **ret_lines,
+                     size_t *ret_count)
 {
-    struct event_open_set copy = {0};
+    struct event_line *lines = calloc(set->count + 1, sizeof(*lines));
+    size_t count = 1;
 
+    if (lines == NULL)
+        return -ENOMEM;
     for (size_t i = 0; i < set->count; i++) {
         const struct event_open *open = &set->episodes[i];
-        int status = 0;
 
         if (open->begin->sequence <= sequence && (open->end_sequence == 0 || open->end_sequence > sequence))
-            status = event_open_add(&copy, open->begin, &open->subject);
-        if (status != 0) {
-            event_open_done(&copy);
-            return status;
-        }
+            lines[count++] = (struct event_line){
+                .kind = EVENT_LINE_CARRIED, .event = event_ref(open->begin), .subject = open->subject};
     }
-    *ret_copy = copy;
+    *ret_lines = lines;
+    *ret_count = count;
     return 0;
 }
 
 /* Lines ------------------------------------------------------------------------------------------------------------ */
 
-static size_t event_bytes(const struct event *event)
-{
-    return sizeof(*event) + event->text_bytes + 1;
-}
-
 void event_load_forget_events(struct event_load *load)
 {
-    for (size_t i = load->dropped_count; i < load->event_count; i++)
+    for (size_t i = 0; i < load->event_count; i++)
         event_unref(load->events[i]);
     free(load->events);
     load->events = NULL;
-    load->dropped_count = load->event_count = load->capacity = load->bytes = 0;
+    load->event_count = load->capacity = 0;
 }
 
 void event_load_done(struct event_load *load)
@@ -118,44 +108,24 @@ void event_load_done(struct event_load *load)
     *load = (struct event_load){0};
 }
 
-static void drop_oldest(struct event_load *load)
-{
-    struct event *event = load->events[load->dropped_count++];
-
-    load->bytes -= event_bytes(event);
-    event_unref(event);
-}
-
 /* Takes over the reference. */
 static int keep(struct event_load *load, struct event *event)
 {
-    if (load->dropped_count >= EVENT_HISTORY_KEPT_MAX) {
-        load->event_count -= load->dropped_count;
-        memmove(load->events, load->events + load->dropped_count, load->event_count * sizeof(struct event *));
-        load->dropped_count = 0;
+    if (load->event_count == EVENT_HISTORY_KEPT_MAX) {
+        event_unref(load->events[0]);
+        ARRAY_CLOSE(load->events, load->event_count, 0);
     }
     if (!ARRAY_GROW(load->events, load->event_count, load->capacity)) {
         event_unref(event);
         return -ENOMEM;
     }
     load->events[load->event_count++] = event;
-    load->bytes += event_bytes(event);
-    while (load->event_count - load->dropped_count > EVENT_HISTORY_KEPT_MAX ||
-           load->bytes > EVENT_HISTORY_KEPT_BYTES_MAX)
-        drop_oldest(load);
     return 0;
 }
 
 static uint64_t max_of(uint64_t a, uint64_t b)
 {
     return a > b ? a : b;
-}
-
-static int open_once(struct event_load *load, const struct event_line *line)
-{
-    int status = event_open_add(&load->open, line->event, &line->subject);
-
-    return status == -EEXIST ? 0 : status;
 }
 
 /* Takes over the line's reference. */
@@ -172,7 +142,7 @@ static int take_event(struct event_load *load, const struct event_line *line)
     load->sequence = event->sequence;
     load->episode = max_of(load->episode, event->episode);
     if (event->kind == EVENT_BEGIN)
-        status = open_once(load, line);
+        status = event_open_add(&load->open, event, &line->subject);
     else
         event_open_remove(&load->open, event->episode);
     if (status == 0)
@@ -203,7 +173,7 @@ int event_load_line(void *context, const char *text, size_t length)
         load->episode = max_of(load->episode, line.episode);
         return 0;
     case EVENT_LINE_CARRIED:
-        status = open_once(load, &line);
+        status = event_open_add(&load->open, line.event, &line.subject);
         load->episode = max_of(load->episode, line.event->episode);
         event_unref(line.event);
         return status;

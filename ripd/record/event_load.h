@@ -5,7 +5,7 @@
  *
  * Guarantees
  *   A. Any lines give a state in which sequences ascend and no episode is open twice; what does not fit is counted.
- *   B. Memory is bounded by EVENT_HISTORY_KEPT_MAX events of EVENT_HISTORY_KEPT_BYTES_MAX, and the open episodes.
+ *   B. Memory is bounded by EVENT_HISTORY_KEPT_MAX events, the size of the files, and the open episodes.
  */
 #ifndef RIPD_RECORD_EVENT_LOAD_H
 #define RIPD_RECORD_EVENT_LOAD_H
@@ -15,8 +15,7 @@
 
 #include "record/event_line.h"
 
-#define EVENT_HISTORY_KEPT_MAX 10000u            /* newest events that loading gives */
-#define EVENT_HISTORY_KEPT_BYTES_MAX (16u << 20) /* of their texts */
+#define EVENT_HISTORY_KEPT_MAX 10000u /* newest events that loading gives */
 
 /*
  * The episodes that have begun and not ended, in order of their numbers. One that has ended stays until its end is on
@@ -40,7 +39,7 @@ void event_open_done(struct event_open_set *set);
 /* NULL: there is none of that number. Valid until the set changes. */
 struct event_open *event_open_find(struct event_open_set *set, uint64_t episode);
 
-/* Takes a reference of its own. -EEXIST, -ENOMEM. */
+/* Takes a reference of its own. Without effect if it is there. 0 or -ENOMEM. */
 int event_open_add(struct event_open_set *set, struct event *begin, const struct event_subject *subject);
 
 /* Without effect if it is not there. */
@@ -49,19 +48,21 @@ void event_open_remove(struct event_open_set *set, uint64_t episode);
 /* Removes all whose end has a sequence up to this one. */
 void event_open_forget(struct event_open_set *set, uint64_t sequence);
 
-/* Those that were open when this was the last event, with references of its own. -ENOMEM. */
-int event_open_copy(const struct event_open_set *set, uint64_t sequence, struct event_open_set *ret_copy);
+/*
+ * A line for each that was open when this was the last event, with references of their own; the first is left for the
+ * caller to fill in. The array is his. 0 or -ENOMEM.
+ */
+int event_open_lines(const struct event_open_set *set, uint64_t sequence, struct event_line **ret_lines,
+                     size_t *ret_count);
 
 /* All zero = nothing read yet. */
 struct event_load {
     uint64_t epoch; /* 0 = none found */
     uint64_t sequence;
     uint64_t episode;
-    struct event **events; /* references, in order of sequence; the first dropped_count are gone */
-    size_t dropped_count;
-    size_t event_count; /* with those */
+    struct event **events; /* references, in order of sequence */
+    size_t event_count;
     size_t capacity;
-    size_t bytes;
     struct event_open_set open;
     uint64_t line_count;
     uint64_t damaged_count;

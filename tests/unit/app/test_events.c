@@ -370,7 +370,7 @@ static void assert_kept(struct event *event)
     size_t length;
     char *text;
 
-    assert_int_equal(event_line_format(&line, &text, &length), 0);
+    assert_int_equal(event_line_format(&line, 1, &text, &length), 0);
     assert_int_equal(event_line_parse(text, length - 1, &read), 0);
     assert_string_equal(read.event->text, event->text);
     event_unref(read.event);

@@ -193,7 +193,9 @@ static void history_story(void)
     const struct event_line lines[] = {{EVENT_LINE_EVENT, begin, subject, 0, 0, 0},
                                        {EVENT_LINE_SUBJECT, NULL, subject, 0, 0, 0},
                                        {EVENT_LINE_EVENT, end, subject, 0, 0, 0}};
-    struct event_open_set open = {0}, copy = {0};
+    struct event_open_set open = {0};
+    struct event_line *carried;
+    size_t count;
     struct event_load load = {0};
     int status = 0;
 
@@ -202,7 +204,7 @@ static void history_story(void)
         size_t length;
         char *text;
 
-        status = event_line_format(&lines[i], &text, &length);
+        status = event_line_format(&lines[i], 1, &text, &length);
         if (status != 0)
             break;
         status = event_load_line(&load, text, length - 1);
@@ -212,9 +214,11 @@ static void history_story(void)
     assert_int_equal(load.damaged_count, 0); /* what there is no memory for is not called damaged */
     status = event_open_add(&open, begin, &subject);
     assert_int_equal(open.count, status == 0);
-    if (event_open_copy(&open, 1, &copy) == 0)
-        assert_int_equal(copy.count, open.count);
-    event_open_done(&copy);
+    if (event_open_lines(&open, 1, &carried, &count) == 0) {
+        assert_int_equal(count, 1 + open.count);
+        event_unref(carried[count - 1].event);
+        free(carried);
+    }
     event_open_done(&open);
     event_load_done(&load);
     event_unref(begin);

@@ -33,7 +33,7 @@ static char *format(const struct event_line *line, size_t *ret_length)
 {
     char *text;
 
-    assert_int_equal(event_line_format(line, &text, ret_length), 0);
+    assert_int_equal(event_line_format(line, 1, &text, ret_length), 0);
     assert_int_equal(strlen(text), *ret_length);
     assert_int_equal(text[*ret_length - 1], '\n');
     assert_ptr_equal(strchr(text, '\n'), text + *ret_length - 1);
