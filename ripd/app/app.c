@@ -70,7 +70,7 @@ struct app {
     struct registry *registry;
     struct detector *detector;
     struct rule_finder rule_finder;
-    struct work_range *subordinate_uids; /* whose account they count on */
+    struct uid_range *subordinate_uids; /* whose account they count on */
     size_t subordinate_uid_count;
     struct work *work; /* the scanner's accounts and queue */
     struct cases *cases;
@@ -569,23 +569,12 @@ static int app_open_signals(struct app *app)
 /* Uids of a user's subordinate ranges count as that user. */
 static void app_read_subordinate_uids(struct app *app)
 {
-    struct subuid_range *found;
-    size_t count;
-    int error = subuid_read("/etc/subuid", "/etc/passwd", &found, &count);
+    int error = subuid_read("/etc/subuid", "/etc/passwd", &app->subordinate_uids, &app->subordinate_uid_count);
 
-    if (error != 0) {
-        if (error != -ENOENT)
-            log_line(LOG_LEVEL_WARNING, "/etc/subuid: %s: subordinate uids count as users of their own",
-                     strerror(-error));
-        return;
-    }
-    app->subordinate_uids = calloc(count != 0 ? count : 1, sizeof(*app->subordinate_uids));
-    for (size_t i = 0; app->subordinate_uids != NULL && i < count; i++)
-        app->subordinate_uids[app->subordinate_uid_count++] =
-            (struct work_range){found[i].first, found[i].count, found[i].uid};
-    free(found);
-    if (app->subordinate_uids == NULL || work_set_ranges(app->work, app->subordinate_uids, count) != 0)
-        log_line(LOG_LEVEL_WARNING, "out of memory: subordinate uids count as users of their own");
+    if (error == 0)
+        error = work_set_ranges(app->work, app->subordinate_uids, app->subordinate_uid_count);
+    if (error != 0 && error != -ENOENT)
+        log_line(LOG_LEVEL_WARNING, "/etc/subuid: %s: subordinate uids count as users of their own", strerror(-error));
 }
 
 static int app_open_events(struct app *app)
@@ -743,8 +732,8 @@ int app_run(struct config *config)
     if (error == 0)
         error = app_open_parts(&app);
     if (error == 0) {
-        naming_open(&app.naming, app.registry, app.privileges.fetch, &app.hash_key);
-        naming_set_ranges(&app.naming, app.subordinate_uids, app.subordinate_uid_count);
+        naming_open(&app.naming, app.registry, app.privileges.fetch, &app.hash_key, app.subordinate_uids,
+                    app.subordinate_uid_count);
         error = app_open_http(&app);
     }
     if (error == 0) {

@@ -76,7 +76,7 @@ static void on_trouble(void *context, const struct symbols_trouble *trouble)
 }
 
 void naming_open(struct naming *ret_naming, struct registry *registry, struct fetch *fetch,
-                 const struct hash_key *hash_key)
+                 const struct hash_key *hash_key, const struct uid_range *ranges, size_t range_count)
 {
     char program[PATH_MAX];
     struct symbols_options options = {
@@ -85,6 +85,8 @@ void naming_open(struct naming *ret_naming, struct registry *registry, struct fe
         .still_ns = STILL_NS,
         .restart_ns = RESTART_NS,
         .hash_key = *hash_key,
+        .ranges = ranges,
+        .range_count = range_count,
         .fetch = fetch != NULL ? on_fetch : NULL,
         .idle = on_idle,
         .trouble = on_trouble,
@@ -102,12 +104,6 @@ void naming_open(struct naming *ret_naming, struct registry *registry, struct fe
     error = ret_naming->descriptor < 0 ? -errno : symbols_new(&ret_naming->symbols, &options);
     if (error != 0)
         log_line(LOG_LEVEL_WARNING, "no symbolizer, functions and lines stay unknown: %s", strerror(-error));
-}
-
-void naming_set_ranges(struct naming *naming, const struct work_range *ranges, size_t count)
-{
-    if (naming->symbols != NULL)
-        (void)symbols_set_ranges(naming->symbols, ranges, count);
 }
 
 void naming_close(struct naming *naming)

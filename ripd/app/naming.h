@@ -42,9 +42,7 @@ struct naming {
 /* Logs what is missing; ripd runs without. registry and fetch stay the caller's, until after naming_close(); fetch may
  * be NULL. */
 void naming_open(struct naming *ret_naming, struct registry *registry, struct fetch *fetch,
-                 const struct hash_key *hash_key);
-/* Whose account subordinate uids count on; none without memory. */
-void naming_set_ranges(struct naming *naming, const struct work_range *ranges, size_t count);
+                 const struct hash_key *hash_key, const struct uid_range *ranges, size_t range_count);
 void naming_close(struct naming *naming); /* pages still held are released */
 
 /* Asks for the places of described cases that were not asked for yet, and waits briefly for their locations. */

@@ -31,7 +31,7 @@ static bool find_uid(const char *name, const char *passwd_path, uint32_t *ret_ui
 }
 
 /* "NAME:FIRST:COUNT", where NAME may be a number. */
-static bool parse_line(const char *line, const char *passwd_path, struct subuid_range *ret_range)
+static bool parse_line(const char *line, const char *passwd_path, struct uid_range *ret_range)
 {
     char name[LINE_BYTES], rest;
     int end = 0;
@@ -39,14 +39,14 @@ static bool parse_line(const char *line, const char *passwd_path, struct subuid_
     if (sscanf(line, "%511[^:\n]:%" SCNu32 ":%" SCNu32 "%c", name, &ret_range->first, &ret_range->count, &rest) < 3 ||
         ret_range->count == 0)
         return false;
-    if (sscanf(name, "%" SCNu32 "%n", &ret_range->uid, &end) == 1 && name[end] == '\0')
+    if (sscanf(name, "%" SCNu32 "%n", &ret_range->user, &end) == 1 && name[end] == '\0')
         return true;
-    return find_uid(name, passwd_path, &ret_range->uid);
+    return find_uid(name, passwd_path, &ret_range->user);
 }
 
-int subuid_read(const char *path, const char *passwd_path, struct subuid_range **ret_ranges, size_t *ret_count)
+int subuid_read(const char *path, const char *passwd_path, struct uid_range **ret_ranges, size_t *ret_count)
 {
-    struct subuid_range *ranges = NULL, range;
+    struct uid_range *ranges = NULL, range;
     size_t count = 0, capacity = 0;
     char line[LINE_BYTES];
     FILE *file = fopen(path, "re");

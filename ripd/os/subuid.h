@@ -10,18 +10,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define SUBUID_RANGES_MAX 65536u
+#include "util/uid_range.h"
 
-struct subuid_range {
-    uint32_t first;
-    uint32_t count;
-    uint32_t uid; /* the user whose range it is */
-};
+#define SUBUID_RANGES_MAX 65536u
 
 /*
  * Lines that are not of the form, and names that are not known, are skipped. *ret_ranges is the caller's to free. 0;
  * -errno of opening path; -ENOMEM.
  */
-int subuid_read(const char *path, const char *passwd_path, struct subuid_range **ret_ranges, size_t *ret_count);
+int subuid_read(const char *path, const char *passwd_path, struct uid_range **ret_ranges, size_t *ret_count);
 
 #endif

@@ -511,7 +511,7 @@ static int init_queries(struct symbols *symbols)
         symbols->queries[i].next = i + 1 < SYMBOLS_QUERIES_MAX ? i + 1 : NO_QUERY;
     for (size_t i = 0; i < BUCKETS; i++)
         symbols->buckets[i] = NO_QUERY;
-    return 0;
+    return work_set_ranges(symbols->work, symbols->options.ranges, symbols->options.range_count);
 }
 
 int symbols_new(struct symbols **ret_symbols, const struct symbols_options *options)
@@ -587,16 +587,6 @@ void symbols_count(struct symbols *symbols, struct symbols_counters *ret_counter
     ret_counters->kept_bytes = symbols->charges.bytes;
     pthread_mutex_unlock(&symbols->mutex);
     child_count(symbols->child, &ret_counters->symbolizers);
-}
-
-int symbols_set_ranges(struct symbols *symbols, const struct work_range *ranges, size_t count)
-{
-    int result;
-
-    pthread_mutex_lock(&symbols->mutex);
-    result = work_set_ranges(symbols->work, ranges, count);
-    pthread_mutex_unlock(&symbols->mutex);
-    return result;
 }
 
 bool symbols_account(struct symbols *symbols, size_t index, struct work_account *ret_account)

@@ -48,6 +48,8 @@ struct symbols_options {
     uint64_t answer_ns;  /* how long it may take for one answer */
     uint64_t still_ns;   /* how long it may use no CPU time meanwhile */
     struct hash_key hash_key;
+    const struct uid_range *ranges; /* as work_set_ranges() takes them; copied */
+    size_t range_count;
     uint64_t restart_ns; /* pause of the user whose file ended a symbolizer; and after a start that failed */
     /*
      * Opens the file of a module; NULL: nobody does. The process is attested; ring is not NULL. A descriptor; -EAGAIN:
@@ -88,8 +90,7 @@ bool symbols_are_idle(struct symbols *symbols);
 
 void symbols_count(struct symbols *symbols, struct symbols_counters *ret_counters);
 
-/* Of this module's own accounts (WORK_SYMBOL_QUERIES, WORK_SYMBOL_BYTES), as work_set_ranges() and work_account(). */
-int symbols_set_ranges(struct symbols *symbols, const struct work_range *ranges, size_t count);
+/* Of this module's own accounts (WORK_SYMBOL_QUERIES, WORK_SYMBOL_BYTES), as work_account(). */
 bool symbols_account(struct symbols *symbols, size_t index, struct work_account *ret_account);
 
 #endif

@@ -39,7 +39,7 @@ struct work {
     struct account *accounts; /* ascending by user */
     size_t count;
     size_t capacity;
-    struct work_range *ranges; /* ascending by first uid */
+    struct uid_range *ranges; /* ascending by first uid */
     size_t range_count;
     struct delayed *delayed; /* ascending by due_ns */
     size_t delayed_count;
@@ -88,14 +88,14 @@ void work_free(struct work *work)
 
 static int compare_ranges(const void *a, const void *b)
 {
-    const struct work_range *one = a, *other = b;
+    const struct uid_range *one = a, *other = b;
 
     return (one->first > other->first) - (one->first < other->first);
 }
 
-int work_set_ranges(struct work *work, const struct work_range *ranges, size_t count)
+int work_set_ranges(struct work *work, const struct uid_range *ranges, size_t count)
 {
-    struct work_range *copy = malloc((count != 0 ? count : 1) * sizeof(*copy));
+    struct uid_range *copy = malloc((count != 0 ? count : 1) * sizeof(*copy));
 
     if (copy == NULL)
         return -ENOMEM;

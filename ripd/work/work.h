@@ -21,6 +21,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "util/uid_range.h"
+
 #define WORK_USERS_MAX 1024u
 #define WORK_EVENTS_PER_SCAN 32u
 #define WORK_CAPTURE_BYTES_PER_SCAN (UINT64_C(1) << 23)
@@ -63,14 +65,8 @@ void work_free(struct work *work);
 
 /* Users ------------------------------------------------------------------------------------------------------------ */
 
-struct work_range {
-    uint32_t first; /* uids from here on */
-    uint32_t count;
-    uint32_t user; /* count as this one */
-};
-
 /* Replaces the subordinate ranges; copied. Where two overlap, the one with the lower first uid counts. 0 or -ENOMEM. */
-int work_set_ranges(struct work *work, const struct work_range *ranges, size_t count);
+int work_set_ranges(struct work *work, const struct uid_range *ranges, size_t count);
 
 /* The user that a uid counts as. */
 uint32_t work_user(const struct work *work, uint32_t uid);

@@ -222,7 +222,7 @@ TEST(the_real_one)
     struct scan_cases made = cases_of(snapshot);
     struct naming naming;
 
-    naming_open(&naming, NULL, NULL, &(struct hash_key){{0, 0}});
+    naming_open(&naming, NULL, NULL, &(struct hash_key){{0, 0}}, NULL, 0);
     if (naming.symbols == NULL) {
         cases_done(&made);
         snapshot_unref(snapshot);

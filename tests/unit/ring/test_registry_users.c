@@ -241,7 +241,7 @@ TEST(the_largest_mapping_gives_way, open_with_work, close_with_work)
 /* A user with more rings than there is room for keeps out nobody else's, whatever the uids are that he has. */
 TEST(rings_of_a_subordinate_range, open_with_work, close_with_work)
 {
-    const struct work_range range = {.first = 100000, .count = 65536, .user = STRANGER};
+    const struct uid_range range = {.first = 100000, .count = 65536, .user = STRANGER};
     struct scene *scene = *state;
     char name[16];
 

@@ -64,11 +64,15 @@ static struct module_facts *module_of(const char *path, const char *build_id, ui
     return modules[module_count++] = sample_module(path, build_id, uid);
 }
 
+static const struct uid_range subordinate = {100000, 65536, 1};
+
 static void begin_with(const char *program, uint64_t answer_ns, uint64_t restart_ns)
 {
     const struct symbols_options options = {.program = program,
                                             .answer_ns = answer_ns,
                                             .restart_ns = restart_ns,
+                                            .ranges = &subordinate,
+                                            .range_count = 1,
                                             .fetch = on_fetch,
                                             .idle = on_idle,
                                             .trouble = on_trouble};
@@ -484,14 +488,12 @@ TEST(no_descriptors, NULL, end)
 /* Uids of a subordinate range pause with their user, and have no share of their own. */
 TEST(subordinate_uids, NULL, end)
 {
-    const struct work_range range = {100000, 65536, 1};
     struct module_facts *deadly = module_of("/dies", "aa", 100001);
     struct module_facts *of_user = module_of("/fine", "bb", 1), *of_range = module_of("/fine", "bb", 100002);
     struct module_facts *of_other = module_of("/fine", "bb", 2);
     struct work_account account;
 
     begin(LONG_NS, LONG_NS);
-    assert_int_equal(symbols_set_ranges(symbols, &range, 1), 0);
     assert_int_equal(answer_to(deadly, 1)->frame_count, 0);
     assert_null(answer_to(of_user, 1));
     assert_null(answer_to(of_range, 1));

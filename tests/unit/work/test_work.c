@@ -226,7 +226,7 @@ TEST(dropped_jobs_are_counted, setup, teardown)
 
 TEST(subordinate_uids_are_their_users, setup, teardown)
 {
-    static const struct work_range ranges[] = {{231072, 65536, BERT}, {165536, 65536, ANNA}};
+    static const struct uid_range ranges[] = {{231072, 65536, BERT}, {165536, 65536, ANNA}};
     static const struct {
         uint32_t uid, user;
     } cases[] = {{0, 0},         {ANNA, ANNA},   {165535, 165535}, {165536, ANNA},
