@@ -31,6 +31,8 @@ struct settings {
     bool json;
 };
 
+static struct settings settings = {.state_dir = STATE_DIRECTORY};
+
 static const struct cli_flag flags[] = {
     CLI_FLAG("--state-dir", "DIR", CLI_TEXT, state_dir, "ripd's (default: " STATE_DIRECTORY ")"),
     CLI_FLAG("--json", NULL, CLI_SWITCH, json, "a JSON object for each capture"),
@@ -132,7 +134,7 @@ static void fill_stalled(struct table_cell *cell, const json_t *capture)
         table_cell_add(cell, "%lld", count + (left_out > 0 ? left_out : 0));
 }
 
-int cli_captures(int argc, char **argv)
+int cli_captures(char **words)
 {
     static const struct table_column columns[] = {
         {"ENDED", 20, 24, .key = "ended_at"},
@@ -142,14 +144,12 @@ int cli_captures(int argc, char **argv)
         {"STALLED", 7, 9, true, .fill = fill_stalled},
         {"FILE", 0, TEXT_ANY_COLUMNS, .key = "file"},
     };
-    struct settings settings = {.state_dir = STATE_DIRECTORY};
     glob_t paths = {.gl_pathc = 0};
     struct list list;
     json_t *captures;
-    int status, result;
+    int result;
 
-    if (!cli_parse(&cli_captures_syntax, argc, argv, &settings, &status))
-        return status;
+    (void)words;
     result = find_captures(settings.state_dir, &paths);
     if (result != 0)
         return cli_fail(CLI_UNREACHABLE, "%s: %s; --state-dir names that of ripd", settings.state_dir,

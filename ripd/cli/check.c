@@ -34,6 +34,8 @@ struct settings {
     uint64_t critical_ns;
 };
 
+static struct settings settings = {.critical_ns = CRITICAL_NS, .filters.values[FILTER_CAUSE] = CAUSE_DEFAULT};
+
 static const struct cli_flag flags[] = {
     CLI_BETWEEN("--warning", "DUR", CLI_DURATION, warning_ns, 0, DURATION_SETTING_MAX_NS,
                 "WARNING if anything is stalled for so long (default 0ms: anything that ripd calls stalled)"),
@@ -42,6 +44,13 @@ static const struct cli_flag flags[] = {
     HOSTS_FLAGS,
     FILTERS_FLAGS,
 };
+
+/* The exit status that a mistake has, as the convention has it. */
+static int unknown(void)
+{
+    puts("RIP UNKNOWN - nothing was checked");
+    return SEVERITY_UNKNOWN;
+}
 
 static const char values[] = FILTER_VALUES;
 
@@ -57,6 +66,7 @@ const struct cli_syntax cli_check_syntax = {
         "\n"
         "exit status: 0 OK; 1 WARNING; 2 CRITICAL; 3 UNKNOWN: ripd does not answer or does not scan, or a flag is\n"
         "wrong\n",
+    .mistake = unknown,
     CLI_FLAGS(flags),
 };
 
@@ -180,39 +190,29 @@ static void print_finding_json(const struct hosts *hosts, enum severity severity
     json_decref(object);
 }
 
-/* The exit status that hosts_open() and cli_parse_words() have, as the convention has it. */
-static int unknown(void)
+static int check(struct hosts *hosts, const char *target)
 {
-    puts("RIP UNKNOWN - nothing was checked");
-    return SEVERITY_UNKNOWN;
-}
-
-static int check(struct hosts *hosts, const struct settings *settings, const char *target)
-{
-    struct finding finding = {.warning_ms = (long long)(settings->warning_ns / NS_PER_MS),
-                              .critical_ms = (long long)(settings->critical_ns / NS_PER_MS)};
+    struct finding finding = {.warning_ms = (long long)(settings.warning_ns / NS_PER_MS),
+                              .critical_ms = (long long)(settings.critical_ns / NS_PER_MS)};
     enum severity severity;
 
     hosts_get(hosts, target, "ripd/stalls/1", "stalls");
     for (size_t i = 0; i < hosts_count(hosts); i++)
         look_at(&finding, hosts, i);
     severity = judge(&finding);
-    if (settings->hosts.json)
+    if (settings.hosts.json)
         print_finding_json(hosts, severity, &finding);
     else
         print_finding(hosts, severity, &finding);
     return (int)severity;
 }
 
-int cli_check(int argc, char **argv)
+int cli_check(char **words)
 {
-    static struct settings settings = {.critical_ns = CRITICAL_NS, .filters.values[FILTER_CAUSE] = CAUSE_DEFAULT};
     char target[FILTERS_TARGET_BYTES];
     struct hosts *hosts = NULL;
-    int status;
 
-    if (!cli_parse(&cli_check_syntax, argc, argv, &settings, &status))
-        return status == CLI_OK ? status : unknown();
+    (void)words;
     if (!filters_target(&settings.filters, "/stalls?trail=0&limit=1", target))
         return unknown();
     if (settings.warning_ns > settings.critical_ns) {
@@ -221,5 +221,5 @@ int cli_check(int argc, char **argv)
     }
     if (hosts_open(&hosts, &settings.hosts) != CLI_OK)
         return unknown();
-    return check(hosts, &settings, target);
+    return check(hosts, target);
 }

@@ -33,6 +33,8 @@ struct settings {
     bool json;
 };
 
+static struct settings settings;
+
 static const struct cli_flag flags[] = {
     CLI_FLAG("--dir", "DIR", CLI_LIST, dirs,
              "a directory of rings; can be given several times (default: $RIP_DIR, else /run/librip and /dev/shm)"),
@@ -75,34 +77,33 @@ static void print_json(const char *directory, const char *name, uint32_t uid, bo
 }
 
 /* result: of removing it. False after an error message. */
-static bool report(const struct settings *settings, const char *path, const char *name, uint32_t uid, int result)
+static bool report(const char *path, const char *name, uint32_t uid, int result)
 {
-    if (settings->json)
-        print_json(path, name, uid, result == 0 && !settings->dry_run);
+    if (settings.json)
+        print_json(path, name, uid, result == 0 && !settings.dry_run);
     else if (result == 0)
-        print_line(path, name, settings->dry_run ? "would remove" : "removed");
+        print_line(path, name, settings.dry_run ? "would remove" : "removed");
     if (result != 0)
         cli_error("%s/%s: %s", path, name, strerror(-result));
     return result == 0;
 }
 
-static bool clean_ring(const struct settings *settings, const struct ring *ring)
+static bool clean_ring(const struct ring *ring)
 {
-    const char *path = settings->dirs.values[ring->directory];
+    const char *path = settings.dirs.values[ring->directory];
     int directory, result = 0;
 
-    if (!settings->dry_run) {
+    if (!settings.dry_run) {
         directory = file_open_directory(path);
         result = directory < 0 ? directory : leftover_remove(directory, ring);
         if (directory >= 0)
             close(directory);
     }
-    return report(settings, path, ring->file_name, ring->mapping.file.uid, result);
+    return report(path, ring->file_name, ring->mapping.file.uid, result);
 }
 
 /* A directory that is listed for rings that were never finished. */
 struct listing {
-    const struct settings *settings;
     const char *path;
     int directory;
     bool all; /* could be removed */
@@ -116,16 +117,16 @@ static int clean_unfinished(void *context, const char *name)
 
     if (!leftover_is_unfinished(name) || !leftover_has_had_its_time(listing->directory, name, clock_wall_ns(), &uid))
         return 0;
-    if (!listing->settings->dry_run && unlinkat(listing->directory, name, 0) != 0)
+    if (!settings.dry_run && unlinkat(listing->directory, name, 0) != 0)
         result = -errno;
-    listing->all &= report(listing->settings, listing->path, name, uid, result);
+    listing->all &= report(listing->path, name, uid, result);
     return 0;
 }
 
 /* A directory that is missing has none. */
-static bool clean_directory(const struct settings *settings, const char *path)
+static bool clean_directory(const char *path)
 {
-    struct listing listing = {settings, path, file_open_directory(path), true};
+    struct listing listing = {path, file_open_directory(path), true};
 
     if (listing.directory < 0)
         return true;
@@ -147,10 +148,10 @@ static void look(struct registry *registry)
     }
 }
 
-static int clean(const struct settings *settings)
+static int clean(void)
 {
     const struct registry_options options = {
-        .directories = settings->dirs.values, .directory_count = settings->dirs.count, .proc_path = "/proc"};
+        .directories = settings.dirs.values, .directory_count = settings.dirs.count, .proc_path = "/proc"};
     struct registry *registry;
     struct ring **rings;
     size_t count;
@@ -165,20 +166,16 @@ static int clean(const struct settings *settings)
     rings = registry_rings(registry, &count);
     for (size_t i = 0; i < count; i++)
         if (!rings[i]->unlinked && leftover_is_dead(rings[i]))
-            all &= clean_ring(settings, rings[i]);
+            all &= clean_ring(rings[i]);
     registry_free(registry);
-    for (size_t i = 0; i < settings->dirs.count; i++)
-        all &= clean_directory(settings, settings->dirs.values[i]);
+    for (size_t i = 0; i < settings.dirs.count; i++)
+        all &= clean_directory(settings.dirs.values[i]);
     return all ? CLI_OK : CLI_UNREACHABLE;
 }
 
-int cli_clean(int argc, char **argv)
+int cli_clean(char **words)
 {
-    struct settings settings = {0};
-    int status;
-
-    if (!cli_parse(&cli_clean_syntax, argc, argv, &settings, &status))
-        return status;
+    (void)words;
     cli_add_directories(&settings.dirs);
-    return clean(&settings);
+    return clean();
 }

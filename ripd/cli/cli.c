@@ -150,7 +150,8 @@ static bool take_value(const struct cli_flag *flag, const char *value, void *fie
     }
 }
 
-bool cli_parse(const struct cli_syntax *syntax, int argc, char **argv, void *settings, int *ret_status)
+/* Flags into the settings; what is none is left behind optind. False after an error message, or *ret_helped. */
+static bool parse(const struct cli_syntax *syntax, int argc, char **argv, bool *ret_helped)
 {
     struct option options[FLAGS_MAX + 3] = {{"help", no_argument, NULL, 'h'}, {"h", no_argument, NULL, 'h'}};
     bool taken = true;
@@ -160,7 +161,9 @@ bool cli_parse(const struct cli_syntax *syntax, int argc, char **argv, void *set
         options[2 + i] = (struct option){.name = syntax->flags[i].name + strspn(syntax->flags[i].name, "-"),
                                          .has_arg = syntax->flags[i].value != NULL,
                                          .val = FIRST_FLAG + (int)i};
-    *ret_status = CLI_USAGE;
+    for (int i = 0; syntax->ends && i < argc; i++)
+        if (strcmp(argv[i], "--") == 0)
+            argc = i;
     optind = 0; /* glibc: from the start */
     while (taken && (letter = getopt_long_only(argc, argv, syntax->stops ? "+:" : ":", options, NULL)) != -1) {
         const int number = letter >= FIRST_FLAG ? letter : optopt; /* of a flag with a mistake */
@@ -168,7 +171,7 @@ bool cli_parse(const struct cli_syntax *syntax, int argc, char **argv, void *set
 
         if (letter == 'h') {
             print_help(syntax);
-            *ret_status = CLI_OK;
+            *ret_helped = true;
             return false;
         }
         if (flag == NULL)
@@ -178,11 +181,13 @@ bool cli_parse(const struct cli_syntax *syntax, int argc, char **argv, void *set
         else if (letter == '?')
             taken = cli_error("%s: takes no value", flag->name);
         else
-            taken = take_value(flag, optarg, (char *)settings + flag->offset);
+            taken = take_value(flag, optarg, (char *)syntax->settings + flag->offset);
     }
     if (taken && !syntax->stops && (size_t)(argc - optind) > syntax->words_max)
         taken = cli_error("%.100s: unexpected word; `rip %s --help` shows what it takes",
                           argv[(size_t)optind + syntax->words_max], syntax->name);
+    else if (taken && syntax->missing != NULL && argv[optind] == NULL)
+        taken = cli_error("%s", syntax->missing);
     return taken;
 }
 
@@ -211,6 +216,19 @@ static void print_commands(const struct cli_command *commands, size_t count, FIL
     fputs("\n`rip COMMAND --help` lists the flags of a command.\n", stream);
 }
 
+static int run_command(const struct cli_command *command, int argc, char **argv)
+{
+    const struct cli_syntax *syntax = command->syntax;
+    bool helped = false;
+
+    running = command->name;
+    if (syntax == NULL)
+        return command->function(argv);
+    if (parse(syntax, argc, argv, &helped))
+        return command->function(argv + optind);
+    return helped ? CLI_OK : syntax->mistake != NULL ? syntax->mistake() : CLI_USAGE;
+}
+
 static int run(const struct cli_command *commands, size_t count, int argc, char **argv)
 {
     static char help[] = "--help";
@@ -233,10 +251,8 @@ static int run(const struct cli_command *commands, size_t count, int argc, char 
         return CLI_OK;
     }
     for (size_t i = 0; i < count; i++)
-        if (strcmp(argv[1], commands[i].name) == 0) {
-            running = commands[i].name;
-            return commands[i].function(argc - 1, argv + 1);
-        }
+        if (strcmp(argv[1], commands[i].name) == 0)
+            return run_command(&commands[i], argc - 1, argv + 1);
     return cli_fail(CLI_USAGE, "%.100s: unknown command; `rip --help` lists them", argv[1]);
 }
 

@@ -27,8 +27,8 @@ enum cli_status {
     CLI_OUTPUT = 4, /* output could not be written */
 };
 
-/* A subcommand: argv[0] is its name. Returns the exit status. */
-typedef int cli_function(int argc, char **argv);
+/* A subcommand, with its words, which end with NULL; its flags are in its settings. Returns the exit status. */
+typedef int cli_function(char **words);
 
 #define CLIENT_COMMAND_TABLE(X)                                                                                        \
     X(stalls, "what is stuck now: a line an incident")                                                                 \
@@ -46,6 +46,7 @@ typedef int cli_function(int argc, char **argv);
 
 #define CLI_RUN_SUMMARY "run a program with tracing"
 cli_function cli_run;
+extern const struct cli_syntax cli_run_syntax;
 #define X(name, summary) cli_function cli_##name;
 CLIENT_COMMAND_TABLE(X)
 #undef X
@@ -112,16 +113,14 @@ struct cli_syntax {
     const char *notes;  /* and at the end */
     const struct cli_flag *flags;
     size_t flags_count;
+    void *settings;
     size_t words_max;
-    bool stops; /* at the first word: the flags behind it are another program's */
+    const char *missing;  /* the error where there are no words; NULL: there need be none */
+    bool stops;           /* at the first word: the flags behind it are another program's */
+    bool ends;            /* at "--", which and a command behind it stay among the words */
+    int (*mistake)(void); /* reports a mistake once more, and returns the exit status; NULL: it is CLI_USAGE */
 };
-#define CLI_FLAGS(table) .flags = (table), .flags_count = sizeof(table) / sizeof((table)[0])
-
-/*
- * Reads flags into settings. What are no flags, or follow "--", are words: argv from optind of getopt(3) on. False:
- * there was a mistake, or --help was answered; *ret_status is the exit status.
- */
-bool cli_parse(const struct cli_syntax *syntax, int argc, char **argv, void *settings, int *ret_status);
+#define CLI_FLAGS(table) .flags = (table), .flags_count = sizeof(table) / sizeof((table)[0]), .settings = &settings
 
 /* The directories of rings that are meant where none was given: $RIP_DIR, else /run/librip and /dev/shm. */
 void cli_add_directories(struct cli_list *directories);
@@ -134,6 +133,7 @@ struct cli_command {
     const char *name;
     const char *summary;
     cli_function *function;
+    const struct cli_syntax *syntax; /* NULL: it reads its flags itself */
 };
 int cli_dispatch(const struct cli_command *commands, size_t count, int argc, char **argv);
 

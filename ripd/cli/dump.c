@@ -33,6 +33,8 @@ struct settings {
     bool markdown;
 };
 
+static struct settings settings;
+
 static const struct cli_flag flags[] = {
     CLI_FLAG("--files", "DIR", CLI_TEXT, files,
              "programs, libraries or debug files of another machine: by build id, path or name"),
@@ -53,6 +55,7 @@ const struct cli_syntax cli_dump_syntax = {
         "exit status: 0; 1 FILE cannot be read, not to its end, or is none of these; 2 wrong flag; 4 output could\n"
         "not be written\n",
     .words_max = 1,
+    .missing = "which file? `rip captures` lists captures, `rip ls` rings",
     CLI_FLAGS(flags),
 };
 
@@ -351,18 +354,12 @@ static void print_report(const struct dump *dump, bool markdown)
         show_id(&report, json_array_get(dump->ended, i));
 }
 
-int cli_dump(int argc, char **argv)
+int cli_dump(char **words)
 {
-    struct settings settings = {0};
-    struct dump dump = {0};
+    struct dump dump = {.path = words[0]};
     json_t *documents;
     int status;
 
-    if (!cli_parse(&cli_dump_syntax, argc, argv, &settings, &status))
-        return status;
-    dump.path = argv[optind];
-    if (dump.path == NULL)
-        return cli_fail(CLI_USAGE, "which file? `rip captures` lists captures, `rip ls` rings");
     if (!open_file(&dump)) {
         close_file(&dump);
         return CLI_UNREACHABLE;

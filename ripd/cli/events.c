@@ -61,6 +61,8 @@ struct settings {
     bool follow;
 };
 
+static struct settings settings;
+
 static const struct cli_flag flags[] = {
     HOSTS_URL_FLAGS,
     HOSTS_JSON_FLAG,
@@ -91,31 +93,31 @@ const struct cli_syntax cli_events_syntax = {
 };
 
 /* False after an error message: a flag's value is wrong, or flags contradict each other. */
-static bool check_flags(const struct settings *settings)
+static bool check_flags(void)
 {
-    const bool several = settings->hosts.urls.count > 1;
+    const bool several = settings.hosts.urls.count > 1;
     uint64_t sequence;
     const struct {
         bool wrong;
         const char *message;
     } faults[] = {
-        {settings->command != NULL && *settings->command == '\0', "--exec: expected a command"},
-        {settings->state != NULL && *settings->state == '\0', "--state: expected a file"},
-        {settings->command != NULL && !settings->follow, "--exec: expected together with --follow"},
-        {settings->state != NULL && !settings->follow, "--state: expected together with --follow"},
-        {settings->filters.values[FILTER_LIMIT] != NULL && settings->follow, "--limit: expected without --follow"},
-        {settings->filters.values[FILTER_SINCE] != NULL && settings->follow, "--since: expected without --follow"},
-        {settings->since_id != NULL && several, "--since-id: expected with one --url: each host has ids of its own"},
-        {settings->state != NULL && several, "--state: expected with one --url: each host has ids of its own"},
+        {settings.command != NULL && *settings.command == '\0', "--exec: expected a command"},
+        {settings.state != NULL && *settings.state == '\0', "--state: expected a file"},
+        {settings.command != NULL && !settings.follow, "--exec: expected together with --follow"},
+        {settings.state != NULL && !settings.follow, "--state: expected together with --follow"},
+        {settings.filters.values[FILTER_LIMIT] != NULL && settings.follow, "--limit: expected without --follow"},
+        {settings.filters.values[FILTER_SINCE] != NULL && settings.follow, "--since: expected without --follow"},
+        {settings.since_id != NULL && several, "--since-id: expected with one --url: each host has ids of its own"},
+        {settings.state != NULL && several, "--state: expected with one --url: each host has ids of its own"},
     };
 
     for (size_t i = 0; i < ARRAY_COUNT(faults); i++)
         if (faults[i].wrong)
             return cli_error("%s", faults[i].message);
-    if (settings->since_id == NULL || event_id_parse(settings->since_id, &sequence))
+    if (settings.since_id == NULL || event_id_parse(settings.since_id, &sequence))
         return true;
     return cli_error("--since-id: '%.64s' is not an id; expected EPOCH-SEQUENCE, 16 hexadecimal digits and a number",
-                     settings->since_id);
+                     settings.since_id);
 }
 
 /* "2026-11-20T09:41:07.120Z" without the fraction; on a terminal "11-20 09:41:07Z". */
@@ -204,17 +206,17 @@ static void report_older(const struct hosts *hosts, size_t shown)
         cli_error("%lld older events are not shown; --limit shows more", older);
 }
 
-static int list_events(struct hosts *hosts, const struct settings *settings, const char *target)
+static int list_events(struct hosts *hosts, const char *target)
 {
-    const char *given = settings->filters.values[FILTER_LIMIT];
+    const char *given = settings.filters.values[FILTER_LIMIT];
     size_t limit = given != NULL ? strtoul(given, NULL, 10) : QUERY_LIMIT_DEFAULT;
     struct list list;
     bool removed;
     int status;
 
     hosts_get(hosts, target, "ripd/events/1", "events");
-    removed = remove_older(hosts_document(hosts, 0), settings->since_id); /* an id is of one host */
-    list_init(&list, hosts, settings->hosts.json, columns, ARRAY_COUNT(columns));
+    removed = remove_older(hosts_document(hosts, 0), settings.since_id); /* an id is of one host */
+    list_init(&list, hosts, settings.hosts.json, columns, ARRAY_COUNT(columns));
     list_add_each(&list, "events");
     list_sort(&list, compare_events);
     if (limit > list.count)
@@ -300,7 +302,6 @@ static int wait_for_command(struct spawned *spawned, struct time_limit *limit, i
 /* What all followers share. */
 struct following {
     struct hosts *hosts;
-    const struct settings *settings;
     const char *target; /* /events with its parameters */
     struct list list;
     int stop_descriptor;   /* readable: stop */
@@ -347,7 +348,7 @@ static bool is_stopped(const struct following *shared, int wait_ms)
 /* What comes before the first id of a connection, such as a sign of life, leaves the place as it is. */
 static int keep_id(struct follower *follower, const char *id)
 {
-    const char *path = follower->shared->settings->state;
+    const char *path = settings.state;
     int error;
 
     if (*id == '\0' || strcmp(id, follower->id) == 0 || strlen(id) >= sizeof(follower->id))
@@ -392,7 +393,7 @@ static int run_command(struct follower *follower, const char *kind, json_t *even
 
     if (hosts_named(shared->hosts))
         json_object_set_new(event, "host", json_string(host_of(follower)));
-    status = start_command(shared->settings->command, episode, kind, event, &spawned);
+    status = start_command(settings.command, episode, kind, event, &spawned);
     follower->again = status < 0;
     if (status < 0)
         return cli_fail(END, "--exec: cannot be started: %s", strerror(-status));
@@ -410,17 +411,16 @@ static int run_command(struct follower *follower, const char *kind, json_t *even
 
 static int handle_event(struct follower *follower, const char *kind, json_t *event)
 {
-    const struct settings *settings = follower->shared->settings;
     bool gap = strcmp(kind, "gap") == 0;
 
     if (!gap && strcmp(kind, "begin") != 0 && strcmp(kind, "end") != 0)
         return READ_ON; /* a kind of a later ripd */
     if (gap) {
         report_gap(follower, event);
-        if (!settings->hosts.json || settings->command != NULL)
+        if (!settings.hosts.json || settings.command != NULL)
             return READ_ON;
         json_object_set_new(event, "kind", json_string("gap"));
-    } else if (settings->command != NULL) {
+    } else if (settings.command != NULL) {
         return run_command(follower, kind, event);
     }
     list_print_row(&follower->shared->list, &(struct list_row){event, follower->host});
@@ -522,15 +522,15 @@ static int open_stop(void)
 }
 
 /* Where the first follower begins; there is one if it begins anywhere but now. CLI_OK, or after an error message. */
-static int load_id(const struct settings *settings, struct follower *follower)
+static int load_id(struct follower *follower)
 {
-    int error = settings->state != NULL ? event_id_load(settings->state, follower->id) : -ENOENT;
+    int error = settings.state != NULL ? event_id_load(settings.state, follower->id) : -ENOENT;
 
     if (error != 0 && error != -ENOENT)
-        return cli_fail(CLI_USAGE, "--state: '%s': %s", settings->state,
+        return cli_fail(CLI_USAGE, "--state: '%s': %s", settings.state,
                         error == -EINVAL ? "expected a file with EPOCH-SEQUENCE in it, or none" : strerror(-error));
-    if (error != 0 && settings->since_id != NULL)
-        snprintf(follower->id, sizeof(follower->id), "%s", settings->since_id);
+    if (error != 0 && settings.since_id != NULL)
+        snprintf(follower->id, sizeof(follower->id), "%s", settings.since_id);
     return CLI_OK;
 }
 
@@ -559,22 +559,21 @@ static int follow_all(struct following *shared, struct follower *followers)
 }
 
 /* Until a signal ends it, or every host has refused. Returns the exit status. */
-static int follow_events(struct hosts *hosts, const struct settings *settings, const char *target)
+static int follow_events(struct hosts *hosts, const char *target)
 {
-    struct following shared = {
-        .hosts = hosts, .settings = settings, .target = target, .mutex = PTHREAD_MUTEX_INITIALIZER};
+    struct following shared = {.hosts = hosts, .target = target, .mutex = PTHREAD_MUTEX_INITIALIZER};
     struct follower *followers = cli_allocate(hosts_count(hosts), sizeof(*followers));
     int status = CLI_UNREACHABLE;
 
     putenv(kind_variable);
     putenv(episode_variable);
     shared.stop_descriptor = open_stop();
-    list_init(&shared.list, hosts, settings->hosts.json, columns, ARRAY_COUNT(columns));
+    list_init(&shared.list, hosts, settings.hosts.json, columns, ARRAY_COUNT(columns));
     if (shared.stop_descriptor < 0)
         cli_error("signalfd: %s", strerror(errno));
     else
-        status = load_id(settings, &followers[0]);
-    if (status == CLI_OK && settings->command == NULL) {
+        status = load_id(&followers[0]);
+    if (status == CLI_OK && settings.command == NULL) {
         list_begin(&shared.list);
         status = cli_flush() ? CLI_OK : CLI_OUTPUT;
     }
@@ -586,19 +585,17 @@ static int follow_events(struct hosts *hosts, const struct settings *settings, c
     return status;
 }
 
-int cli_events(int argc, char **argv)
+int cli_events(char **words)
 {
-    static struct settings settings;
     char target[FILTERS_TARGET_BYTES];
     struct hosts *hosts = NULL;
     int status;
 
-    if (!cli_parse(&cli_events_syntax, argc, argv, &settings, &status))
-        return status;
-    if (!check_flags(&settings) || !filters_target(&settings.filters, "/events", target))
+    (void)words;
+    if (!check_flags() || !filters_target(&settings.filters, "/events", target))
         return CLI_USAGE;
     status = hosts_open(&hosts, &settings.hosts);
     if (status != CLI_OK)
         return status;
-    return settings.follow ? follow_events(hosts, &settings, target) : list_events(hosts, &settings, target);
+    return settings.follow ? follow_events(hosts, target) : list_events(hosts, target);
 }

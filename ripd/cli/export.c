@@ -35,6 +35,8 @@ struct settings {
     const char *files;
 };
 
+static struct settings settings;
+
 static const struct cli_flag flags[] = {
     CLI_FLAG("--ctf", "DIR", CLI_TEXT, ctf, "Common Trace Format, for babeltrace2 and Trace Compass"),
     CLI_FLAG("--chrome", "FILE", CLI_TEXT, chrome,
@@ -60,6 +62,7 @@ const struct cli_syntax cli_export_syntax = {
         "\n"
         "exit status: 0; 1 SOURCE cannot be read, or not to its end; 2 wrong flag; 4 output could not be written\n",
     .words_max = 1,
+    .missing = "which recording, capture, ring or directory of rings?",
     CLI_FLAGS(flags),
 };
 
@@ -112,13 +115,11 @@ static bool open_ctf(struct target *target)
 }
 
 /* False after an error message. */
-static bool open_target(struct target *target, const struct settings *settings)
+static bool open_target(struct target *target)
 {
-    target->format = settings->ctf != NULL ? &export_ctf : settings->chrome != NULL ? &export_chrome : &export_folded;
-    target->path = settings->ctf != NULL      ? settings->ctf
-                   : settings->chrome != NULL ? settings->chrome
-                                              : settings->folded;
-    if (settings->ctf != NULL)
+    target->format = settings.ctf != NULL ? &export_ctf : settings.chrome != NULL ? &export_chrome : &export_folded;
+    target->path = settings.ctf != NULL ? settings.ctf : settings.chrome != NULL ? settings.chrome : settings.folded;
+    if (settings.ctf != NULL)
         return open_ctf(target);
     target->file = strcmp(target->path, "-") == 0 ? stdout : create_file(target->path);
     return target->file != NULL;
@@ -203,25 +204,13 @@ static int run(struct export *export)
     return export->failure == -ENOMEM ? cli_fail(CLI_UNREACHABLE, "out of memory") : report_source(export, result);
 }
 
-/* False after an error message. */
-static bool check_settings(const struct settings *settings, const char *source)
-{
-    int formats = (settings->ctf != NULL) + (settings->chrome != NULL) + (settings->folded != NULL);
-
-    if (formats != 1)
-        return cli_error("one of --ctf DIR, --chrome FILE and --folded FILE is needed");
-    if (source == NULL)
-        return cli_error("which recording, capture, ring or directory of rings?");
-    return true;
-}
-
-static int export_to(struct export *export, const struct settings *settings)
+static int export_to(struct export *export)
 {
     const struct export_caller caller = {export, write_file, name_place};
     int status = CLI_OUTPUT;
 
-    export->names = names_new(settings->files);
-    if (open_target(&export->target, settings)) {
+    export->names = names_new(settings.files);
+    if (open_target(&export->target)) {
         export->exporter = export_new(export->target.format, &caller);
         status = export->exporter != NULL ? run(export) : CLI_UNREACHABLE;
         export_free(export->exporter);
@@ -232,27 +221,24 @@ static int export_to(struct export *export, const struct settings *settings)
     return status;
 }
 
-int cli_export(int argc, char **argv)
+int cli_export(char **words)
 {
     struct rip_session_options options = {.size_bytes = sizeof(options)};
-    struct settings settings = {0};
     struct export export = {0};
     char *error = NULL;
     int status;
 
-    if (!cli_parse(&cli_export_syntax, argc, argv, &settings, &status))
-        return status;
-    if (!check_settings(&settings, argv[optind]))
-        return CLI_USAGE;
+    if ((settings.ctf != NULL) + (settings.chrome != NULL) + (settings.folded != NULL) != 1)
+        return cli_fail(CLI_USAGE, "one of --ctf DIR, --chrome FILE and --folded FILE is needed");
     options.once = settings.duration_ns == 0;
     options.interval_ns = settings.interval_ns;
-    if (rip_session_open(&export.session, argv[optind], &options, &error) != 0) {
+    if (rip_session_open(&export.session, words[0], &options, &error) != 0) {
         cli_error("%s", error != NULL ? error : "out of memory");
         free(error);
         return CLI_UNREACHABLE;
     }
     export.end_mono_ns = options.once ? 0 : clock_mono_ns() + settings.duration_ns;
-    status = export_to(&export, &settings);
+    status = export_to(&export);
     rip_session_close(export.session);
     return status;
 }

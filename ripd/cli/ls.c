@@ -25,6 +25,8 @@ struct settings {
     struct filters filters;
 };
 
+static struct settings settings = {.hosts.reads_rings = true};
+
 static const struct cli_flag flags[] = {
     HOSTS_FLAGS,
     HOSTS_DIR_FLAG,
@@ -157,7 +159,7 @@ static void fill_item_remarks(struct table_cell *cell, const json_t *item)
         cell->colour = TABLE_YELLOW;
 }
 
-static int list_rings(struct hosts *hosts, const struct settings *settings)
+static int list_rings(struct hosts *hosts)
 {
     static const struct table_column columns[] = {
         {"RING", 8, 28, .key = "ring"},
@@ -173,16 +175,16 @@ static int list_rings(struct hosts *hosts, const struct settings *settings)
     size_t left_out = 0;
     int status;
 
-    list_init(&list, hosts, settings->hosts.json, columns, ARRAY_COUNT(columns));
-    if (settings->hosts.json)
+    list_init(&list, hosts, settings.hosts.json, columns, ARRAY_COUNT(columns));
+    if (settings.hosts.json)
         list_add_each(&list, "rings");
     else
         left_out = collect(&list, hosts);
     list_print(&list, 0, list.count);
     if (left_out != 0)
         printf("%zu more; --ring and --pid choose\n", left_out);
-    if (!settings->hosts.json && list.count == 0 && frame_of(hosts).answered != 0)
-        puts(settings->filters.values[FILTER_RING] == NULL && settings->filters.values[FILTER_PID] == NULL
+    if (!settings.hosts.json && list.count == 0 && frame_of(hosts).answered != 0)
+        puts(settings.filters.values[FILTER_RING] == NULL && settings.filters.values[FILTER_PID] == NULL
                  ? "no rings; `rip run COMMAND` makes one"
                  : "no such rings");
     cli_flush();
@@ -191,20 +193,18 @@ static int list_rings(struct hosts *hosts, const struct settings *settings)
     return status;
 }
 
-int cli_ls(int argc, char **argv)
+int cli_ls(char **words)
 {
-    static struct settings settings = {.hosts.reads_rings = true};
     char target[FILTERS_TARGET_BYTES];
     struct hosts *hosts = NULL;
     int status;
 
-    if (!cli_parse(&cli_ls_syntax, argc, argv, &settings, &status))
-        return status;
+    (void)words;
     if (!filters_target(&settings.filters, "/rings?limit=10000", target))
         return CLI_USAGE;
     status = hosts_open(&hosts, &settings.hosts);
     if (status != CLI_OK)
         return status;
     hosts_get(hosts, target, "ripd/rings/1", "rings");
-    return list_rings(hosts, &settings);
+    return list_rings(hosts);
 }

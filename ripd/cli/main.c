@@ -14,12 +14,11 @@
 #define CLIENT_NAME "rip-client"
 
 /* Replaces this program. argv[-1] is the name of this program, so that rip-client sees the same arguments. */
-static int exec_client(int argc, char **argv)
+static int exec_client(char **argv)
 {
     static const char *const places[] = {".", RIP_CLIENT_FROM_BIN}; /* in a build tree, and installed */
     char path[PATH_MAX];
 
-    (void)argc;
     if (cli_find(places, ARRAY_COUNT(places), CLIENT_NAME, path) != 0)
         return cli_fail(CLI_UNREACHABLE, CLIENT_NAME " is not installed; expected it in " RIP_CLIENT_FROM_BIN
                                                      ", seen from the directory of rip");
@@ -29,8 +28,8 @@ static int exec_client(int argc, char **argv)
 
 int main(int argc, char **argv)
 {
-    static const struct cli_command commands[] = {{"run", CLI_RUN_SUMMARY, cli_run},
-#define X(name, summary) {#name, summary, exec_client},
+    static const struct cli_command commands[] = {{"run", CLI_RUN_SUMMARY, cli_run, &cli_run_syntax},
+#define X(name, summary) {#name, summary, exec_client, NULL},
                                                   CLIENT_COMMAND_TABLE(X)
 #undef X
     };

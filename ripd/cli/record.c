@@ -73,6 +73,9 @@ struct settings {
     char **command; /* NULL: none */
 };
 
+static struct settings settings = {.session = {.size_bytes = sizeof(settings.session), .interval_ns = INTERVAL_NS},
+                                   .recording.size_bytes = sizeof(settings.recording)};
+
 static const struct cli_flag flags[] = {
     CLI_FLAG("--output", "FILE", CLI_TEXT, output, "where to (default: NAME-DATE.riprec, of what is recorded)"),
     CLI_FLAG("-o", "FILE", CLI_TEXT, output, "the same"),
@@ -111,11 +114,11 @@ const struct cli_syntax cli_record_syntax = {
         "exit status: 0; 1 there is no such ring or process, or rip itself failed; 2 wrong flag; 4 not everything\n"
         "could be written. With a command: that of it, 128 plus the signal that killed it, or 125 rip failed\n",
     .words_max = WORDS_MAX - 4,
+    .ends = true,
     CLI_FLAGS(flags),
 };
 
 struct recorder {
-    const struct settings *settings;
     struct rip_session *session;
     char path[PATH_MAX]; /* of the recording; of a flight recorder the one written last */
     pid_t child;         /* 0: none, or it has ended */
@@ -140,39 +143,39 @@ struct recorder {
 /* Flags ------------------------------------------------------------------------------------------------------------ */
 
 /* Where `rip run` would put a command's ring, or where it may have put those that are there. */
-static void choose_sources(struct settings *settings)
+static void choose_sources(void)
 {
-    struct cli_list *sources = &settings->sources;
+    struct cli_list *sources = &settings.sources;
 
-    if (settings->dir != NULL)
-        sources->values[sources->count++] = settings->dir;
+    if (settings.dir != NULL)
+        sources->values[sources->count++] = settings.dir;
     cli_add_directories(sources);
-    if (settings->command != NULL && sources->count > 1 && access(sources->values[0], W_OK | X_OK) != 0)
+    if (settings.command != NULL && sources->count > 1 && access(sources->values[0], W_OK | X_OK) != 0)
         sources->values[0] = sources->values[1];
-    if (settings->command != NULL)
+    if (settings.command != NULL)
         sources->count = 1;
 }
 
 /* A word that is a number is a pid. False after an error message. */
-static bool take_word(struct settings *settings, const char *word)
+static bool take_word(const char *word)
 {
     uint64_t pid;
 
     if (strchr(word, '/') != NULL)
         return cli_error("%.200s: a path stands alone; expected names of rings in --dir, or pids", word);
     if (strspn(word, "0123456789") != strlen(word)) {
-        settings->names[settings->session.name_count++] = word;
+        settings.names[settings.session.name_count++] = word;
         return true;
     }
     if (!text_number(word, 1, INT32_MAX, &pid))
         return cli_error("%.100s: no such pid; expected one of a process, or the name of a ring", word);
-    settings->processes[settings->session.pid_count] = -1;
-    settings->pids[settings->session.pid_count++] = (int32_t)pid;
+    settings.processes[settings.session.pid_count] = -1;
+    settings.pids[settings.session.pid_count++] = (int32_t)pid;
     return true;
 }
 
 /* What default names of files begin with. */
-static void choose_name(struct settings *settings, const char *word)
+static void choose_name(const char *word)
 {
     const char *base = word != NULL ? strrchr(word, '/') : NULL;
 
@@ -180,44 +183,44 @@ static void choose_name(struct settings *settings, const char *word)
     for (size_t i = 0; base[i] != '\0' && i + 1 < NAME_BYTES - 16; i++) {
         bool plain = strchr("/*?[]\\", base[i]) == NULL && (unsigned char)base[i] > ' ';
 
-        settings->name[i] = plain ? base[i] : '_';
+        settings.name[i] = plain ? base[i] : '_';
     }
 }
 
-static bool take_words(struct settings *settings, char **words, size_t count)
+static bool take_words(char **words, size_t count)
 {
-    choose_name(settings, settings->command != NULL ? settings->command[0] : count != 0 ? words[0] : NULL);
-    choose_sources(settings);
-    if (settings->command != NULL && count != 0)
+    choose_name(settings.command != NULL ? settings.command[0] : count != 0 ? words[0] : NULL);
+    choose_sources();
+    if (settings.command != NULL && count != 0)
         return cli_error("%.100s: unexpected word; expected a command alone, or rings and pids alone", words[0]);
     if (count == 1 && strchr(words[0], '/') != NULL) {
-        settings->sources.values[0] = words[0];
-        settings->sources.count = 1;
+        settings.sources.values[0] = words[0];
+        settings.sources.count = 1;
         return true;
     }
     for (size_t i = 0; i < count; i++)
-        if (!take_word(settings, words[i]))
+        if (!take_word(words[i]))
             return false;
     return true;
 }
 
 /* False after an error message. */
-static bool complete(struct settings *settings, char **words, size_t count)
+static bool complete(char **words, size_t count)
 {
-    struct rip_recording_options *recording = &settings->recording;
+    struct rip_recording_options *recording = &settings.recording;
     const bool segments = recording->segment_bytes != 0 || recording->segment_ns != 0;
 
-    settings->session.pids = settings->pids;
-    settings->session.names = settings->names;
-    recording->segments_kept = (uint32_t)settings->keep;
-    if (settings->stall_ns != 0 && recording->flight_bytes == 0)
+    settings.session.pids = settings.pids;
+    settings.session.names = settings.names;
+    recording->segments_kept = (uint32_t)settings.keep;
+    if (settings.stall_ns != 0 && recording->flight_bytes == 0)
         return cli_error("--trigger-on-stall: nothing is kept in memory; expected --flight with it");
-    if (settings->keep != 0 && !segments)
+    if (settings.keep != 0 && !segments)
         return cli_error("--keep: there is one file; expected --segment-bytes or --segment-time with it");
     if (recording->flight_bytes != 0 && segments)
         return cli_error("--flight: keeps in memory what %s would write; expected one of them",
                          recording->segment_bytes != 0 ? "--segment-bytes" : "--segment-time");
-    return take_words(settings, words, count);
+    return take_words(words, count);
 }
 
 /* Signals ---------------------------------------------------------------------------------------------------------- */
@@ -235,7 +238,7 @@ static void on_signal(int number, siginfo_t *information, void *context)
         kill((pid_t)child_pid, number);
 }
 
-static void take_signals(const struct settings *settings)
+static void take_signals(void)
 {
     static const int numbers[] = {SIGINT, SIGTERM, SIGHUP, SIGCHLD};
     struct sigaction action = {.sa_sigaction = on_signal, .sa_flags = SA_SIGINFO}, former;
@@ -243,7 +246,7 @@ static void take_signals(const struct settings *settings)
     for (size_t i = 0; i < ARRAY_COUNT(numbers); i++)
         if (sigaction(numbers[i], NULL, &former) != 0 || former.sa_handler != SIG_IGN || numbers[i] == SIGCHLD)
             sigaction(numbers[i], &action, NULL); /* what nohup(1) ignores stays ignored */
-    if (settings->recording.flight_bytes != 0)
+    if (settings.recording.flight_bytes != 0)
         sigaction(SIGUSR1, &action, NULL);
     signal(SIGXFSZ, SIG_IGN); /* a file that may not grow is a full disk */
 }
@@ -345,11 +348,11 @@ static void report(struct recorder *recorder)
 
     if (rip_session_recording_state(recorder->session, &state) == 0)
         report_error(recorder, &state, now_ns);
-    if ((!recorder->settings->json && !recorder->on_terminal) || now_ns - recorder->reported_mono_ns < REPORT_NS)
+    if ((!settings.json && !recorder->on_terminal) || now_ns - recorder->reported_mono_ns < REPORT_NS)
         return;
     recorder->reported_mono_ns = now_ns;
     sum_up(recorder, &sums);
-    if (recorder->settings->json) {
+    if (settings.json) {
         print_json(recorder, &sums, false);
         return;
     }
@@ -363,7 +366,7 @@ static void report_end(const struct recorder *recorder, const struct sums *sums)
     char text[256];
 
     clear_line(recorder);
-    if (recorder->settings->json) {
+    if (settings.json) {
         print_json(recorder, sums, true);
         return;
     }
@@ -379,8 +382,7 @@ static void report_end(const struct recorder *recorder, const struct sums *sums)
 /* The next name for what a flight recorder holds, or the one of the recording. */
 static void choose_path(struct recorder *recorder)
 {
-    const struct settings *settings = recorder->settings;
-    bool segments = settings->recording.segment_bytes != 0 || settings->recording.segment_ns != 0;
+    bool segments = settings.recording.segment_bytes != 0 || settings.recording.segment_ns != 0;
     time_t now = time(NULL);
     char date[32], nth[16] = "";
     struct tm moment;
@@ -389,10 +391,10 @@ static void choose_path(struct recorder *recorder)
         snprintf(nth, sizeof(nth), ".%u", recorder->flight_files);
     gmtime_r(&now, &moment);
     strftime(date, sizeof(date), "%Y%m%dT%H%M%SZ", &moment);
-    if (settings->output != NULL)
-        snprintf(recorder->path, sizeof(recorder->path), "%s%s", settings->output, nth);
+    if (settings.output != NULL)
+        snprintf(recorder->path, sizeof(recorder->path), "%s%s", settings.output, nth);
     else
-        snprintf(recorder->path, sizeof(recorder->path), "%s-%s%s%s", settings->name, date, nth,
+        snprintf(recorder->path, sizeof(recorder->path), "%s-%s%s%s", settings.name, date, nth,
                  segments ? "" : ".riprec");
 }
 
@@ -418,14 +420,14 @@ static void write_flight(struct recorder *recorder)
 /* The command ------------------------------------------------------------------------------------------------------ */
 
 /* In the child, once the recorder looks at the directory. Names its ring, and becomes `rip run`. */
-static void run_command(const struct settings *settings, int gate)
+static void run_command(int gate)
 {
     static const char *const places[] = {".", RIP_FROM_CLIENT};
     char path[PATH_MAX], name[NAME_BYTES + 16], go;
     size_t count = 0;
     const char **words;
 
-    while (settings->command[count] != NULL)
+    while (settings.command[count] != NULL)
         count++;
     words = calloc(count + 8, sizeof(*words));
     if (words == NULL || read(gate, &go, 1) != 1)
@@ -434,16 +436,16 @@ static void run_command(const struct settings *settings, int gate)
         cli_error("rip is not installed in " RIP_FROM_CLIENT ", seen from the directory of rip-client");
         _exit(RECORD_FAILED);
     }
-    snprintf(name, sizeof(name), "%s.%d", settings->name, (int)getpid());
-    memcpy(words, (const char *[]){"rip", "run", "--dir", settings->source, "--name", name, "--"}, 7 * sizeof(*words));
-    memcpy(words + 7, settings->command, count * sizeof(*words));
+    snprintf(name, sizeof(name), "%s.%d", settings.name, (int)getpid());
+    memcpy(words, (const char *[]){"rip", "run", "--dir", settings.source, "--name", name, "--"}, 7 * sizeof(*words));
+    memcpy(words + 7, settings.command, count * sizeof(*words));
     execv(path, (char *const *)(uintptr_t)words);
     cli_error("%s: %s", path, strerror(errno));
     _exit(RECORD_FAILED);
 }
 
 /* Forks; the child waits for a byte in *ret_gate. Its rings are NAME.PID, and NAME.PID.* of its children. */
-static bool prepare_command(struct settings *settings, pid_t *ret_pid, int *ret_gate)
+static bool prepare_command(pid_t *ret_pid, int *ret_gate)
 {
     static char names[3][NAME_BYTES + 24];
     static const char *const more[] = {"", ".*", "~*"};
@@ -451,15 +453,15 @@ static bool prepare_command(struct settings *settings, pid_t *ret_pid, int *ret_
     pid_t pid;
 
     if (pipe2(gate, O_CLOEXEC) != 0 || (pid = fork()) < 0)
-        return cli_error("%s: %s", settings->command[0], strerror(errno));
+        return cli_error("%s: %s", settings.command[0], strerror(errno));
     if (pid == 0) {
         close(gate[1]);
-        run_command(settings, gate[0]);
+        run_command(gate[0]);
     }
     close(gate[0]);
     for (size_t i = 0; i < 3; i++) {
-        snprintf(names[i], sizeof(names[i]), "%s.%d%s", settings->name, (int)pid, more[i]);
-        settings->names[settings->session.name_count++] = names[i];
+        snprintf(names[i], sizeof(names[i]), "%s.%d%s", settings.name, (int)pid, more[i]);
+        settings.names[settings.session.name_count++] = names[i];
     }
     *ret_pid = pid;
     *ret_gate = gate[1];
@@ -479,11 +481,11 @@ static void reap(struct recorder *recorder)
 }
 
 /* Whether all processes have ended, where only processes are recorded. */
-static bool have_ended(const struct settings *settings)
+static bool have_ended(void)
 {
-    size_t count = settings->session.name_count == 0 ? settings->session.pid_count : 0, ended = 0;
+    size_t count = settings.session.name_count == 0 ? settings.session.pid_count : 0, ended = 0;
 
-    while (ended < count && pidfd_ended(settings->processes[ended]))
+    while (ended < count && pidfd_ended(settings.processes[ended]))
         ended++;
     return count != 0 && ended == count;
 }
@@ -497,8 +499,7 @@ static void look_for_end(struct recorder *recorder, bool time_is_over)
         recorder->child_ends = true;
         kill(recorder->child, SIGTERM);
     }
-    if (recorder->child == 0 && recorder->ended_mono_ns == 0 &&
-        (ends != 0 || time_is_over || have_ended(recorder->settings)))
+    if (recorder->child == 0 && recorder->ended_mono_ns == 0 && (ends != 0 || time_is_over || have_ended()))
         recorder->ended_mono_ns = clock_mono_ns();
 }
 
@@ -557,7 +558,7 @@ static int take_event(struct recorder *recorder, const struct rip_event *event)
 /* How long to wait for a drain; 0: the time is over. */
 static uint64_t rest_ns(const struct recorder *recorder)
 {
-    uint64_t gone_ns = clock_mono_ns() - recorder->began_mono_ns, limit_ns = recorder->settings->duration_ns;
+    uint64_t gone_ns = clock_mono_ns() - recorder->began_mono_ns, limit_ns = settings.duration_ns;
 
     if (limit_ns == 0 || limit_ns > gone_ns + WAIT_NS)
         return WAIT_NS;
@@ -597,15 +598,15 @@ static int follow(struct recorder *recorder)
 }
 
 /* Whether there is a ring to record now. 0 or -errno; *ret_error as of rip_session_open(). */
-static int find_rings(const struct settings *settings, bool *ret_found, char **ret_error)
+static int find_rings(bool *ret_found, char **ret_error)
 {
-    struct rip_session_options options = settings->session;
+    struct rip_session_options options = settings.session;
     struct rip_session *session;
     const struct rip_event *event;
     int result;
 
     options.once = true;
-    result = rip_session_open(&session, settings->source, &options, ret_error);
+    result = rip_session_open(&session, settings.source, &options, ret_error);
     if (result != 0)
         return result;
     if (rip_session_source(session) == RIP_SESSION_CAPTURE || rip_session_source(session) == RIP_SESSION_RECORDING) {
@@ -619,37 +620,36 @@ static int find_rings(const struct settings *settings, bool *ret_found, char **r
 }
 
 /* Holds on to what was named by pid. False after an error message. */
-static bool find_processes(struct settings *settings)
+static bool find_processes(void)
 {
-    for (size_t i = 0; i < settings->session.pid_count; i++) {
-        settings->processes[i] = pidfd_of((uint32_t)settings->pids[i]);
-        if (settings->processes[i] < 0)
-            return cli_error("%d: %s", (int)settings->pids[i], strerror(-settings->processes[i]));
+    for (size_t i = 0; i < settings.session.pid_count; i++) {
+        settings.processes[i] = pidfd_of((uint32_t)settings.pids[i]);
+        if (settings.processes[i] < 0)
+            return cli_error("%d: %s", (int)settings.pids[i], strerror(-settings.processes[i]));
     }
     return true;
 }
 
 /* Chooses the source: what was named has to be there. False after an error message. */
-static bool choose_source(struct settings *settings)
+static bool choose_source(void)
 {
-    bool all = settings->command != NULL || settings->session.pid_count + settings->session.name_count == 0,
-         found = false;
+    bool all = settings.command != NULL || settings.session.pid_count + settings.session.name_count == 0, found = false;
     const char *usable = NULL;
     char *error = NULL;
     int result = 0;
 
-    for (size_t i = 0; i < settings->sources.count && !found; i++) {
+    for (size_t i = 0; i < settings.sources.count && !found; i++) {
         free(error);
         error = NULL;
-        settings->source = settings->sources.values[i];
-        result = find_rings(settings, &found, &error);
+        settings.source = settings.sources.values[i];
+        result = find_rings(&found, &error);
         if (result == 0 && !found && usable == NULL)
-            usable = settings->source;
+            usable = settings.source;
     }
     if (!found && usable != NULL && all)
-        settings->source = usable;
+        settings.source = usable;
     else if (!found && usable != NULL)
-        cli_error("%s: no such ring or process there that may be read; `rip ls` lists rings", settings->source);
+        cli_error("%s: no such ring or process there that may be read; `rip ls` lists rings", settings.source);
     else if (!found)
         cli_error("%s", error != NULL ? error : strerror(-result));
     free(error);
@@ -659,10 +659,9 @@ static bool choose_source(struct settings *settings)
 /* False after an error message. */
 static bool begin(struct recorder *recorder)
 {
-    const struct settings *settings = recorder->settings;
-    bool in_memory = settings->recording.flight_bytes != 0;
+    bool in_memory = settings.recording.flight_bytes != 0;
     char *error = NULL;
-    int result = rip_session_open(&recorder->session, settings->source, &settings->session, &error);
+    int result = rip_session_open(&recorder->session, settings.source, &settings.session, &error);
 
     if (result != 0) {
         cli_error("%s", error != NULL ? error : strerror(-result));
@@ -671,13 +670,13 @@ static bool begin(struct recorder *recorder)
     }
     if (!in_memory)
         choose_path(recorder);
-    result = rip_session_record(recorder->session, in_memory ? NULL : recorder->path, &settings->recording);
-    if (result == 0 && settings->stall_ns != 0)
-        result = stall_watch_new(&recorder->watch, settings->session.interval_ns, settings->stall_ns);
+    result = rip_session_record(recorder->session, in_memory ? NULL : recorder->path, &settings.recording);
+    if (result == 0 && settings.stall_ns != 0)
+        result = stall_watch_new(&recorder->watch, settings.session.interval_ns, settings.stall_ns);
     if (result != 0)
         cli_error("%s: %s", recorder->path, strerror(-result));
     recorder->began_mono_ns = clock_mono_ns();
-    recorder->on_terminal = !settings->json && isatty(STDERR_FILENO);
+    recorder->on_terminal = !settings.json && isatty(STDERR_FILENO);
     return result == 0;
 }
 
@@ -691,24 +690,23 @@ static int end(struct recorder *recorder, int result)
     if (written != 0)
         cli_error("%s: %s", recorder->path, strerror(-written));
     if (result != 0)
-        cli_error("%s: %s", recorder->settings->source, strerror(-result));
-    if (recorder->settings->command != NULL)
+        cli_error("%s: %s", settings.source, strerror(-result));
+    if (settings.command != NULL)
         return recorder->child == 0 ? recorder->child_status : RECORD_FAILED;
     if (result != 0)
         return CLI_UNREACHABLE;
     return recorder->failed || written != 0 || sums.state.lost_entry_count != 0 ? CLI_OUTPUT : CLI_OK;
 }
 
-static int record(struct settings *settings)
+static int record(void)
 {
-    struct recorder recorder = {.settings = settings};
-    bool runs = settings->command != NULL;
+    struct recorder recorder = {0};
+    bool runs = settings.command != NULL;
     int gate = -1, status = runs ? RECORD_FAILED : CLI_UNREACHABLE;
 
-    if (find_processes(settings) && choose_source(settings) &&
-        (!runs || prepare_command(settings, &recorder.child, &gate)) && begin(&recorder)) {
+    if (find_processes() && choose_source() && (!runs || prepare_command(&recorder.child, &gate)) && begin(&recorder)) {
         child_pid = recorder.child;
-        take_signals(settings);
+        take_signals();
         if (!runs || write(gate, "", 1) == 1)
             status = end(&recorder, follow(&recorder));
     }
@@ -716,9 +714,9 @@ static int record(struct settings *settings)
         close(gate); /* a command that has not begun does not */
     rip_session_close(recorder.session);
     stall_watch_free(recorder.watch);
-    for (size_t i = 0; i < settings->session.pid_count; i++)
-        if (settings->processes[i] >= 0)
-            close(settings->processes[i]);
+    for (size_t i = 0; i < settings.session.pid_count; i++)
+        if (settings.processes[i] >= 0)
+            close(settings.processes[i]);
     free(recorder.rings);
     return status;
 }
@@ -761,21 +759,17 @@ static int trigger(uint32_t pid)
     return status;
 }
 
-int cli_record(int argc, char **argv)
+int cli_record(char **words)
 {
-    static struct settings settings = {.session = {.size_bytes = sizeof(settings.session), .interval_ns = INTERVAL_NS},
-                                       .recording.size_bytes = sizeof(settings.recording)};
-    int own = 0, status;
+    size_t count = 0;
 
-    while (own < argc && strcmp(argv[own], "--") != 0)
-        own++;
-    if (!cli_parse(&cli_record_syntax, own, argv, &settings, &status))
-        return status;
+    while (words[count] != NULL && strcmp(words[count], "--") != 0)
+        count++;
     if (settings.trigger != 0)
         return trigger((uint32_t)settings.trigger);
-    if (own + 1 < argc)
-        settings.command = argv + own + 1;
-    if (own + 1 == argc)
+    if (words[count] != NULL)
+        settings.command = words + count + 1;
+    if (settings.command != NULL && settings.command[0] == NULL)
         return cli_fail(CLI_USAGE, "--: no command behind it");
-    return complete(&settings, argv + optind, (size_t)(own - optind)) ? record(&settings) : CLI_USAGE;
+    return complete(words, count) ? record() : CLI_USAGE;
 }

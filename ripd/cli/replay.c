@@ -42,6 +42,8 @@ struct settings {
     struct cli_list rules;
 };
 
+static struct settings settings;
+
 static const struct cli_flag flags[] = {
     CLI_BETWEEN("--stall-after", "DUR", CLI_DURATION, stall_after_ns, DURATION_SETTING_MIN_NS, DURATION_SETTING_MAX_NS,
                 "by this threshold, and not the one that was in force"),
@@ -69,6 +71,7 @@ const struct cli_syntax cli_replay_syntax = {
              "exit status: 0; 1 FILE cannot be read or is damaged, or the events are not those of --assert; 2 wrong\n"
              "flag; 4 output could not be written\n",
     .words_max = 1,
+    .missing = "which recording? `rip record` and `ripd --record` make them",
     CLI_FLAGS(flags),
 };
 
@@ -393,20 +396,20 @@ struct player {
 /* Flags ------------------------------------------------------------------------------------------------------------ */
 
 /* False after an error message. */
-static bool take_settings(struct player *player, const struct settings *settings)
+static bool take_settings(struct player *player)
 {
-    for (size_t i = 0; i < settings->rules.count; i++) {
+    for (size_t i = 0; i < settings.rules.count; i++) {
         const char *expected;
 
-        if (rules_add(&player->rules, settings->rules.values[i], &expected) != 0)
-            return cli_error("--rule: '%.200s': expected %s", settings->rules.values[i], expected);
+        if (rules_add(&player->rules, settings.rules.values[i], &expected) != 0)
+            return cli_error("--rule: '%.200s': expected %s", settings.rules.values[i], expected);
     }
-    if (settings->rules.count != 0)
+    if (settings.rules.count != 0)
         player->request.rules = &player->rules;
-    player->request.stall_after_ns = settings->stall_after_ns;
-    player->json = settings->json;
-    if (settings->json || settings->assert_file == NULL) /* --assert leaves them aside */
-        player->names = names_new(settings->files);
+    player->request.stall_after_ns = settings.stall_after_ns;
+    player->json = settings.json;
+    if (settings.json || settings.assert_file == NULL) /* --assert leaves them aside */
+        player->names = names_new(settings.files);
     return true;
 }
 
@@ -530,18 +533,12 @@ static int play(struct player *player)
     return 0;
 }
 
-int cli_replay(int argc, char **argv)
+int cli_replay(char **words)
 {
-    struct settings settings = {.json = false};
-    struct player player = {.request = {.alert = take_alert, .name_place = name_place}};
-    int status, result = -EINVAL;
+    struct player player = {.path = words[0], .request = {.alert = take_alert, .name_place = name_place}};
+    int result = -EINVAL;
 
-    if (!cli_parse(&cli_replay_syntax, argc, argv, &settings, &status))
-        return status;
-    player.path = argv[optind];
-    if (player.path == NULL)
-        return cli_fail(CLI_USAGE, "which recording? `rip record` and `ripd --record` make them");
-    if (!take_settings(&player, &settings))
+    if (!take_settings(&player))
         return CLI_USAGE;
     player.request.context = &player;
     player.table.items = json_object();

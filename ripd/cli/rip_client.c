@@ -6,7 +6,7 @@
 int main(int argc, char **argv)
 {
     static const struct cli_command commands[] = {
-#define X(name, summary) {#name, summary, cli_##name},
+#define X(name, summary) {#name, summary, cli_##name, &cli_##name##_syntax},
         CLIENT_COMMAND_TABLE(X)
 #undef X
     };

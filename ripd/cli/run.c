@@ -52,6 +52,8 @@ struct settings {
     uint64_t max;
 };
 
+static struct settings settings;
+
 static const struct cli_flag flags[] = {
     CLI_FLAG("--dir", "DIR", CLI_TEXT, dir,
              "directory of the ring, on tmpfs; else $RIP_DIR, else /run/librip, else /dev/shm"),
@@ -60,9 +62,10 @@ static const struct cli_flag flags[] = {
     CLI_BETWEEN("--max", "N", CLI_NUMBER, max, 1, RIP_CAPACITY_MAX, "ids alive at once (default: 65536)"),
 };
 
-static const struct cli_syntax syntax = {
+const struct cli_syntax cli_run_syntax = {
     .name = "run",
     .stops = true,
+    .missing = "no command; expected rip run [--dir DIR] [--name NAME] [--max N] [--] COMMAND [ARGUMENT...]",
     .usage = "usage: rip run [--dir DIR] [--name NAME] [--max N] [--] COMMAND [ARGUMENT...]\n"
              "\n"
              "Runs COMMAND with every thread traced: same pid, same exit status.\n"
@@ -296,35 +299,28 @@ static int execute(char **command)
     return error == ENOENT ? RUN_NOT_FOUND : RUN_NOT_EXECUTABLE;
 }
 
-static int execute_traced(const struct settings *settings, const char *dir, char **command)
+static int execute_traced(const char *dir, char **command)
 {
     char library[PATH_MAX], pid[16], max[32];
 
     if (!find_library(library))
         return RUN_FAILED;
     snprintf(pid, sizeof(pid), "%d", (int)getpid());
-    snprintf(max, sizeof(max), "%" PRIu64, settings->max);
+    snprintf(max, sizeof(max), "%" PRIu64, settings.max);
     if (set_preload(library) != 0 || setenv("RIP_DIR", dir, 1) != 0 || setenv("RIP_RUN_PID", pid, 1) != 0 ||
-        set_or_unset("RIP_NAME", settings->name) != 0 || set_or_unset("RIP_MAX", settings->max != 0 ? max : NULL) != 0)
+        set_or_unset("RIP_NAME", settings.name) != 0 || set_or_unset("RIP_MAX", settings.max != 0 ? max : NULL) != 0)
         return cli_fail(RUN_FAILED, "cannot set the environment: %s", strerror(errno));
     warn_untraceable(command[0]);
     return execute(command);
 }
 
-int cli_run(int argc, char **argv)
+int cli_run(char **words)
 {
-    struct settings settings = {0};
     char dir[PATH_MAX];
-    int status;
 
-    if (!cli_parse(&syntax, argc, argv, &settings, &status))
-        return status;
-    if (argv[optind] == NULL)
-        return cli_fail(CLI_USAGE,
-                        "no command; expected rip run [--dir DIR] [--name NAME] [--max N] [--] COMMAND [ARGUMENT...]");
     if (is_disabled())
-        return execute(argv + optind);
+        return execute(words);
     if (!check_name(settings.name) || !check_dir(settings.dir, dir))
         return CLI_USAGE;
-    return execute_traced(&settings, dir, argv + optind);
+    return execute_traced(dir, words);
 }

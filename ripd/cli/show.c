@@ -43,6 +43,8 @@ struct settings {
     bool all;
 };
 
+static struct settings settings = {.hosts.reads_rings = true};
+
 static const struct cli_flag flags[] = {
     CLI_FLAG("--markdown", NULL, CLI_SWITCH, markdown, "as a report to paste into a ticket"),
     CLI_FLAG("--all", NULL, CLI_SWITCH, all, "a line a thread, also of those that do the same at one place"),
@@ -60,6 +62,7 @@ const struct cli_syntax cli_show_syntax = {
              "exit status: 0; 1 a ripd does not answer, or there is no such process, unit, ring or id; 2 wrong flag;\n"
              "3 an answer is not one of ripd's; 4 output could not be written\n",
     .words_max = 2,
+    .missing = "expected a process, a unit or a ring; `rip ls` lists them",
     CLI_FLAGS(flags),
 };
 
@@ -653,8 +656,7 @@ static const json_t *choose(const json_t *threads, const char *name)
     return chosen;
 }
 
-static bool show_one(struct report *report, struct hosts *hosts, size_t host, const struct settings *settings,
-                     const char *name)
+static bool show_one(struct report *report, struct hosts *hosts, size_t host, const char *name)
 {
     const json_t *document = hosts_document(hosts, host);
     const json_t *chosen = choose(json_object_get(document, "threads"), name);
@@ -662,7 +664,7 @@ static bool show_one(struct report *report, struct hosts *hosts, size_t host, co
     json_t *item = get_id(hosts, host, chosen, id, NULL);
     bool found = json_is_object(item);
 
-    if (found && settings->hosts.json)
+    if (found && settings.hosts.json)
         hosts_print_json(hosts, host, item);
     else if (found)
         show_item(report, hosts, host, NULL, item);
@@ -674,7 +676,7 @@ static bool show_one(struct report *report, struct hosts *hosts, size_t host, co
     return found;
 }
 
-static int show(struct hosts *hosts, const struct settings *settings, const char *word, const char *name)
+static int show(struct hosts *hosts, const char *word, const char *name)
 {
     struct choice choice;
     struct report report;
@@ -685,40 +687,35 @@ static int show(struct hosts *hosts, const struct settings *settings, const char
 
     if (status != CLI_OK)
         return status;
-    report_init(&report, settings->markdown);
+    report_init(&report, settings.markdown);
     status = hosts_report(hosts);
     for (size_t i = 0; i < hosts_count(hosts); i++) {
         if (item_number(hosts_document(hosts, i), "total") <= 0)
             continue;
         if (name != NULL)
-            found |= show_one(&report, hosts, i, settings, name);
-        else if (settings->hosts.json)
+            found |= show_one(&report, hosts, i, name);
+        else if (settings.hosts.json)
             json_array_foreach(json_object_get(hosts_document(hosts, i), "threads"), j, item)
                 hosts_print_json(hosts, i, item);
         else
-            show_group(&report, hosts, i, &choice, hosts_document(hosts, i), settings->all);
+            show_group(&report, hosts, i, &choice, hosts_document(hosts, i), settings.all);
     }
     if (found || name == NULL)
         return status;
     return cli_fail(CLI_UNREACHABLE, "'%.100s': no such id of %.100s", name, word);
 }
 
-int cli_show(int argc, char **argv)
+int cli_show(char **words)
 {
-    static struct settings settings = {.hosts.reads_rings = true};
     struct hosts *hosts = NULL;
-    char **words;
     int status;
 
-    if (!cli_parse(&cli_show_syntax, argc, argv, &settings, &status))
-        return status;
-    words = argv + optind; /* which end with NULL */
-    if (words[0] == NULL || words[0][0] == '\0' || (words[1] != NULL && words[1][0] == '\0'))
+    if (words[0][0] == '\0' || (words[1] != NULL && words[1][0] == '\0'))
         return cli_fail(CLI_USAGE, "expected a process, a unit or a ring; `rip ls` lists them");
     if (settings.markdown && settings.hosts.json)
         return cli_fail(CLI_USAGE, "--markdown: expected without --json");
     status = hosts_open(&hosts, &settings.hosts);
     if (status != CLI_OK)
         return status;
-    return show(hosts, &settings, words[0], words[1]);
+    return show(hosts, words[0], words[1]);
 }

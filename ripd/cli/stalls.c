@@ -35,6 +35,8 @@ struct settings {
     bool watch;
 };
 
+static struct settings settings = {.hosts.reads_rings = true};
+
 static const struct cli_flag flags[] = {
     HOSTS_FLAGS,
     HOSTS_DIR_FLAG,
@@ -151,19 +153,19 @@ static const struct way_facts {
 /* ---- flags ---- */
 
 /* False after an error message. */
-static bool take_way(const struct settings *settings, enum way *ret_way)
+static bool take_way(enum way *ret_way)
 {
     *ret_way = WAY_INCIDENTS;
-    if (settings->group == NULL)
+    if (settings.group == NULL)
         return true;
     for (int i = WAY_LOCATION; i < WAY_COUNT; i++)
-        if (strcmp(settings->group, ways[i].name) == 0)
+        if (strcmp(settings.group, ways[i].name) == 0)
             *ret_way = (enum way)i;
     if (*ret_way == WAY_INCIDENTS)
-        cli_error("--group: '%.64s': expected location or root", settings->group);
-    else if (settings->all)
+        cli_error("--group: '%.64s': expected location or root", settings.group);
+    else if (settings.all)
         cli_error("--all: expected without --group");
-    return *ret_way != WAY_INCIDENTS && !settings->all;
+    return *ret_way != WAY_INCIDENTS && !settings.all;
 }
 
 /* ---- from answers to lines ---- */
@@ -219,21 +221,21 @@ static void print_summary(const struct list *list, enum way way, bool all, size_
 /* ---- one question ---- */
 
 /* Warnings come last: on a terminal they stand where eyes are. */
-static int show(struct hosts *hosts, const struct settings *settings, enum way way, size_t limit)
+static int show(struct hosts *hosts, enum way way, size_t limit)
 {
     struct list list;
     int status;
 
-    list_init(&list, hosts, settings->hosts.json, ways[way].columns, ways[way].count);
-    if (way == WAY_INCIDENTS && !settings->all && !settings->hosts.json)
+    list_init(&list, hosts, settings.hosts.json, ways[way].columns, ways[way].count);
+    if (way == WAY_INCIDENTS && !settings.all && !settings.hosts.json)
         add_incidents(&list);
     else
         list_add_each(&list, "stalls");
     list_sort(&list, compare_rows);
     list_print(&list, 0, limit);
-    if (!settings->hosts.json && frame_of(hosts).answered != 0)
-        print_summary(&list, way, settings->all, limit);
-    else if (!settings->hosts.json && hosts_count(hosts) == 0)
+    if (!settings.hosts.json && frame_of(hosts).answered != 0)
+        print_summary(&list, way, settings.all, limit);
+    else if (!settings.hosts.json && hosts_count(hosts) == 0)
         puts("no host reports stalls to Prometheus");
     cli_flush();
     status = hosts_report(hosts);
@@ -242,41 +244,39 @@ static int show(struct hosts *hosts, const struct settings *settings, enum way w
     return status;
 }
 
-static int watch(struct hosts *hosts, const struct settings *settings, const char *target, enum way way, size_t limit)
+static int watch(struct hosts *hosts, const char *target, enum way way, size_t limit)
 {
     for (;;) {
         struct text_style style = text_style_of_output();
         size_t rows = style.rows > ROWS_OF_FRAME + 1 ? style.rows - ROWS_OF_FRAME : 1;
 
         hosts_get(hosts, target, ways[way].schema, "stalls");
-        if (style.columns != TEXT_ANY_COLUMNS && !settings->hosts.json)
+        if (style.columns != TEXT_ANY_COLUMNS && !settings.hosts.json)
             fputs("\x1b[H\x1b[J", stdout); /* from the top, and nothing of the last time */
-        show(hosts, settings, way, style.rows != 0 && !settings->hosts.json && rows < limit ? rows : limit);
+        show(hosts, way, style.rows != 0 && !settings.hosts.json && rows < limit ? rows : limit);
         if (ferror(stdout))
             return CLI_OUTPUT;
         sleep(WATCH_S);
     }
 }
 
-int cli_stalls(int argc, char **argv)
+int cli_stalls(char **words)
 {
-    static struct settings settings = {.hosts.reads_rings = true};
     char target[FILTERS_TARGET_BYTES];
     struct hosts *hosts = NULL;
     size_t limit;
     enum way way;
     int status;
 
-    if (!cli_parse(&cli_stalls_syntax, argc, argv, &settings, &status))
-        return status;
-    if (!take_way(&settings, &way) || !filters_target(&settings.filters, ways[way].path, target))
+    (void)words;
+    if (!take_way(&way) || !filters_target(&settings.filters, ways[way].path, target))
         return CLI_USAGE;
     limit = settings.limit != 0 ? settings.limit : settings.hosts.json ? LINES_MAX : LINES_DEFAULT;
     status = hosts_open(&hosts, &settings.hosts);
     if (status != CLI_OK)
         return status;
     if (settings.watch)
-        return watch(hosts, &settings, target, way, limit);
+        return watch(hosts, target, way, limit);
     hosts_get(hosts, target, ways[way].schema, "stalls");
-    return show(hosts, &settings, way, limit);
+    return show(hosts, way, limit);
 }

@@ -54,6 +54,8 @@ struct settings {
     struct hosts_options hosts;
 };
 
+static struct settings settings;
+
 static const struct cli_flag flags[] = {
     HOSTS_URL_FLAGS,
 };
@@ -768,14 +770,12 @@ static int show_screen(struct hosts *hosts)
     return status;
 }
 
-int cli_top(int argc, char **argv)
+int cli_top(char **words)
 {
-    static struct settings settings;
     struct hosts *hosts = NULL;
     int status;
 
-    if (!cli_parse(&cli_top_syntax, argc, argv, &settings, &status))
-        return status;
+    (void)words;
     if (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO))
         return cli_fail(CLI_USAGE, "expected a terminal; `rip stalls` prints the same");
     status = hosts_open(&hosts, &settings.hosts);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "cli/cli.h"
@@ -13,8 +14,6 @@
 #include "support/test.h"
 
 #define PRINTED_BYTES 16384u
-
-int cli_dump(int argc, char **argv); /* of the table of commands in rip_client.c */
 
 static struct ring_stage stage;
 
@@ -50,28 +49,29 @@ static void record(void)
 
 static char printed[PRINTED_BYTES];
 
-/* Runs the command on a file of the stage; what it prints is in printed, terminated. */
+/* Runs the command on a file of the stage, in a process of its own; what it prints is in printed, terminated. */
 static int dump(const char *file, bool as_json)
 {
-    char name[] = "dump", json[] = "--json", path[128];
-    char *argv[] = {name, path, as_json ? json : NULL, NULL};
-    int output = dup(STDOUT_FILENO), status;
-    int descriptor = open(ring_stage_path(&stage, "printed"), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    static const struct cli_command command = {"dump", "", cli_dump, &cli_dump_syntax};
+    char program[] = "rip", name[] = "dump", json[] = "--json", path[128];
+    char *argv[] = {program, name, path, as_json ? json : NULL, NULL};
+    int descriptor = open(ring_stage_path(&stage, "printed"), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600), status;
     ssize_t count;
+    pid_t pid;
 
     snprintf(path, sizeof(path), "%s", ring_stage_path(&stage, file));
-    assert_true(output >= 0 && descriptor >= 0);
     fflush(stdout);
-    assert_true(dup2(descriptor, STDOUT_FILENO) >= 0);
-    status = cli_dump(as_json ? 3 : 2, argv);
-    fflush(stdout);
-    assert_true(dup2(output, STDOUT_FILENO) >= 0);
+    pid = fork();
+    assert_true(descriptor >= 0 && pid >= 0);
+    if (pid == 0)
+        _exit(dup2(descriptor, STDOUT_FILENO) >= 0 ? cli_dispatch(&command, 1, as_json ? 4 : 3, argv) : -1);
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_true(WIFEXITED(status));
     count = pread(descriptor, printed, PRINTED_BYTES - 1, 0);
     assert_true(count >= 0);
     printed[count] = '\0';
-    close(output);
     close(descriptor);
-    return status;
+    return WEXITSTATUS(status);
 }
 
 static void assert_printed(const char *const *texts, size_t count)
