@@ -154,7 +154,7 @@ int cli_captures(char **words)
     if (result != 0)
         return cli_fail(CLI_UNREACHABLE, "%s: %s; --state-dir names that of ripd", settings.state_dir,
                         strerror(-result));
-    list_init(&list, NULL, settings.json, columns, ARRAY_COUNT(columns));
+    list_init(&list, false, settings.json, columns, ARRAY_COUNT(columns));
     captures = json_array();
     for (size_t i = 0; i < paths.gl_pathc; i++) {
         list_add(&list, 0, read_capture(paths.gl_pathv[i]));

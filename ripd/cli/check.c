@@ -82,9 +82,9 @@ struct finding {
     char detail[DETAIL_BYTES]; /* of the first that is UNKNOWN */
 };
 
-static void look_at(struct finding *finding, const struct hosts *hosts, size_t i)
+static void look_at(struct finding *finding, size_t i)
 {
-    const json_t *document = hosts_document(hosts, i);
+    const json_t *document = hosts_document(i);
     const json_t *first = json_array_get(json_object_get(document, "stalls"), 0); /* the longest */
     struct frame frame = {.answered = 0};
 
@@ -93,10 +93,10 @@ static void look_at(struct finding *finding, const struct hosts *hosts, size_t i
         if (finding->silent++ != 0)
             return;
         if (document == NULL)
-            snprintf(finding->detail, sizeof(finding->detail), "%s", hosts_error(hosts, i));
+            snprintf(finding->detail, sizeof(finding->detail), "%s", hosts_error(i));
         else
             snprintf(finding->detail, sizeof(finding->detail), "ripd on %s does not scan: the last scan is %lld s old",
-                     hosts_name(hosts, i), frame.late_ms / 1000);
+                     hosts_name(i), frame.late_ms / 1000);
         return;
     }
     frame_add(&finding->frame, document);
@@ -145,16 +145,16 @@ static void print_perfdata(const struct finding *finding, size_t host_count)
                finding->critical_ms / 1000, finding->critical_ms % 1000, finding->frame.unreadable);
 }
 
-static void print_finding(const struct hosts *hosts, enum severity severity, const struct finding *finding)
+static void print_finding(enum severity severity, const struct finding *finding)
 {
-    size_t host_count = hosts_count(hosts);
+    size_t host_count = hosts_count();
     long long ms = finding->longest_ms;
 
     printf("RIP %s - ", severity_names[severity]);
     if (finding->longest != NULL) {
         printf("%lld stalled, the longest for %lld.%lld s: ", finding->frame.total, ms / 1000, ms % 1000 / 100);
-        if (hosts_named(hosts)) {
-            print_text(hosts_name(hosts, finding->host));
+        if (hosts_named()) {
+            print_text(hosts_name(finding->host));
             fputs(": ", stdout);
         }
         print_text(item_text(finding->longest, "summary") != NULL ? item_text(finding->longest, "summary") : "-");
@@ -174,7 +174,7 @@ static void print_finding(const struct hosts *hosts, enum severity severity, con
     print_perfdata(finding, host_count);
 }
 
-static void print_finding_json(const struct hosts *hosts, enum severity severity, const struct finding *finding)
+static void print_finding_json(enum severity severity, const struct finding *finding)
 {
     json_t *object =
         json_pack("{s:s, s:I, s:I, s:I, s:I, s:I, s:O?}", "check", severity_names[severity], "stalled",
@@ -184,33 +184,32 @@ static void print_finding_json(const struct hosts *hosts, enum severity severity
 
     if (finding->silent != 0)
         json_object_set_new(object, "detail", json_string(finding->detail));
-    if (hosts_named(hosts) && finding->longest != NULL)
-        json_object_set_new(object, "host", json_string(hosts_name(hosts, finding->host)));
+    if (hosts_named() && finding->longest != NULL)
+        json_object_set_new(object, "host", json_string(hosts_name(finding->host)));
     table_print_json(object);
     json_decref(object);
 }
 
-static int check(struct hosts *hosts, const char *target)
+static int check(const char *target)
 {
     struct finding finding = {.warning_ms = (long long)(settings.warning_ns / NS_PER_MS),
                               .critical_ms = (long long)(settings.critical_ns / NS_PER_MS)};
     enum severity severity;
 
-    hosts_get(hosts, target, "ripd/stalls/1", "stalls");
-    for (size_t i = 0; i < hosts_count(hosts); i++)
-        look_at(&finding, hosts, i);
+    hosts_get(target, "ripd/stalls/1", "stalls");
+    for (size_t i = 0; i < hosts_count(); i++)
+        look_at(&finding, i);
     severity = judge(&finding);
     if (settings.hosts.json)
-        print_finding_json(hosts, severity, &finding);
+        print_finding_json(severity, &finding);
     else
-        print_finding(hosts, severity, &finding);
+        print_finding(severity, &finding);
     return (int)severity;
 }
 
 int cli_check(char **words)
 {
     char target[FILTERS_TARGET_BYTES];
-    struct hosts *hosts = NULL;
 
     (void)words;
     if (!filters_target(&settings.filters, "/stalls?trail=0&limit=1", target))
@@ -219,7 +218,7 @@ int cli_check(char **words)
         cli_error("--warning: expected no longer than --critical");
         return unknown();
     }
-    if (hosts_open(&hosts, &settings.hosts) != CLI_OK)
+    if (hosts_open(&settings.hosts) != CLI_OK)
         return unknown();
-    return check(hosts, target);
+    return check(target);
 }

@@ -198,15 +198,15 @@ static int compare_events(const void *left, const void *right)
 }
 
 /* Events that are there and that the request did not bring, or the limit left out. */
-static void report_older(const struct hosts *hosts, size_t shown)
+static void report_older(size_t shown)
 {
-    long long older = frame_of(hosts).total - (long long)shown;
+    long long older = frame_of().total - (long long)shown;
 
     if (older > 0)
         cli_error("%lld older events are not shown; --limit shows more", older);
 }
 
-static int list_events(struct hosts *hosts, const char *target)
+static int list_events(const char *target)
 {
     const char *given = settings.filters.values[FILTER_LIMIT];
     size_t limit = given != NULL ? strtoul(given, NULL, 10) : QUERY_LIMIT_DEFAULT;
@@ -214,9 +214,9 @@ static int list_events(struct hosts *hosts, const char *target)
     bool removed;
     int status;
 
-    hosts_get(hosts, target, "ripd/events/1", "events");
-    removed = remove_older(hosts_document(hosts, 0), settings.since_id); /* an id is of one host */
-    list_init(&list, hosts, settings.hosts.json, columns, ARRAY_COUNT(columns));
+    hosts_get(target, "ripd/events/1", "events");
+    removed = remove_older(hosts_document(0), settings.since_id); /* an id is of one host */
+    list_init(&list, true, settings.hosts.json, columns, ARRAY_COUNT(columns));
     list_add_each(&list, "events");
     list_sort(&list, compare_events);
     if (limit > list.count)
@@ -224,8 +224,8 @@ static int list_events(struct hosts *hosts, const char *target)
     list_print(&list, list.count - limit, limit);
     cli_flush();
     if (!removed)
-        report_older(hosts, limit);
-    status = hosts_report(hosts);
+        report_older(limit);
+    status = hosts_report();
     list_done(&list);
     return status;
 }
@@ -301,7 +301,6 @@ static int wait_for_command(struct spawned *spawned, struct time_limit *limit, i
 
 /* What all followers share. */
 struct following {
-    struct hosts *hosts;
     const char *target; /* /events with its parameters */
     struct list list;
     int stop_descriptor;   /* readable: stop */
@@ -363,7 +362,7 @@ static int keep_id(struct follower *follower, const char *id)
 
 static const char *host_of(const struct follower *follower)
 {
-    return hosts_name(follower->shared->hosts, follower->host);
+    return hosts_name(follower->host);
 }
 
 /* Reports events that ripd no longer holds. */
@@ -391,7 +390,7 @@ static int run_command(struct follower *follower, const char *kind, json_t *even
     bool stopped = false;
     int status;
 
-    if (hosts_named(shared->hosts))
+    if (hosts_named())
         json_object_set_new(event, "host", json_string(host_of(follower)));
     status = start_command(settings.command, episode, kind, event, &spawned);
     follower->again = status < 0;
@@ -477,17 +476,17 @@ static bool read_stream(struct follower *follower)
 
     follower->heard = follower->again = false;
     event_stream_init(&follower->stream);
-    result = client_follow(hosts_client(shared->hosts, follower->host), &stream);
+    result = client_follow(hosts_client(follower->host), &stream);
     event_stream_done(&follower->stream);
     if (result == CLIENT_STOPPED)
         return follower->again;
     if (result != CLIENT_UNREACHABLE) {
-        cli_error("%s", hosts_error(shared->hosts, follower->host));
+        cli_error("%s", hosts_error(follower->host));
         follower->status = hosts_status(result);
         return false;
     }
     if (!follower->lost)
-        cli_error("trying again: %s", hosts_error(shared->hosts, follower->host));
+        cli_error("trying again: %s", hosts_error(follower->host));
     follower->lost = true;
     return true;
 }
@@ -537,7 +536,7 @@ static int load_id(struct follower *follower)
 /* Until all have ended. Returns the worst of their exit statuses. */
 static int follow_all(struct following *shared, struct follower *followers)
 {
-    size_t count = hosts_count(shared->hosts);
+    size_t count = hosts_count();
     int status = CLI_OK;
 
     for (size_t i = 0; i < count; i++) {
@@ -559,16 +558,16 @@ static int follow_all(struct following *shared, struct follower *followers)
 }
 
 /* Until a signal ends it, or every host has refused. Returns the exit status. */
-static int follow_events(struct hosts *hosts, const char *target)
+static int follow_events(const char *target)
 {
-    struct following shared = {.hosts = hosts, .target = target, .mutex = PTHREAD_MUTEX_INITIALIZER};
-    struct follower *followers = cli_allocate(hosts_count(hosts), sizeof(*followers));
+    struct following shared = {.target = target, .mutex = PTHREAD_MUTEX_INITIALIZER};
+    struct follower *followers = cli_allocate(hosts_count(), sizeof(*followers));
     int status = CLI_UNREACHABLE;
 
     putenv(kind_variable);
     putenv(episode_variable);
     shared.stop_descriptor = open_stop();
-    list_init(&shared.list, hosts, settings.hosts.json, columns, ARRAY_COUNT(columns));
+    list_init(&shared.list, true, settings.hosts.json, columns, ARRAY_COUNT(columns));
     if (shared.stop_descriptor < 0)
         cli_error("signalfd: %s", strerror(errno));
     else
@@ -588,14 +587,13 @@ static int follow_events(struct hosts *hosts, const char *target)
 int cli_events(char **words)
 {
     char target[FILTERS_TARGET_BYTES];
-    struct hosts *hosts = NULL;
     int status;
 
     (void)words;
     if (!check_flags() || !filters_target(&settings.filters, "/events", target))
         return CLI_USAGE;
-    status = hosts_open(&hosts, &settings.hosts);
+    status = hosts_open(&settings.hosts);
     if (status != CLI_OK)
         return status;
-    return settings.follow ? follow_events(hosts, target) : list_events(hosts, target);
+    return settings.follow ? follow_events(target) : list_events(target);
 }

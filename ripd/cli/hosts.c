@@ -22,7 +22,7 @@
 #define STALLED_QUERY "ripd_ids{state=\"stalled\"} > 0"
 #define LOST_QUERY "last_over_time(ripd_ids{state=\"stalled\"}[1d]) unless ripd_ids{state=\"stalled\"}"
 
-struct hosts {
+static struct {
     long answer_ms;
     bool named;
     size_t count;
@@ -32,7 +32,7 @@ struct hosts {
     struct cli_list directories;
     struct local *local; /* NULL: requests go to ripd */
     size_t denied;       /* files that may be rings, but not read */
-};
+} hosts;
 
 int hosts_status(enum client_result result)
 {
@@ -45,43 +45,43 @@ int hosts_status(enum client_result result)
     return statuses[result];
 }
 
-static int add_host(struct hosts *hosts, const char *url)
+static int add_host(const char *url)
 {
-    struct client *client = &hosts->clients[hosts->count];
+    struct client *client = &hosts.clients[hosts.count];
     enum client_result result = client_open(client, url);
 
     if (result == CLIENT_OK)
-        hosts->count++;
+        hosts.count++;
     else
         cli_error("%s", client->error);
     return hosts_status(result);
 }
 
-static int take_stalled(struct hosts *hosts, const char *instance)
+static int take_stalled(const char *instance)
 {
     char url[URL_BYTES];
 
-    for (size_t i = 0; i < hosts->count; i++)
-        if (strcmp(hosts_name(hosts, i), instance) == 0)
+    for (size_t i = 0; i < hosts.count; i++)
+        if (strcmp(hosts_name(i), instance) == 0)
             return CLI_OK; /* one series a job */
-    if (hosts->count == CLI_LIST_MAX)
+    if (hosts.count == CLI_LIST_MAX)
         return cli_fail(CLI_OK, "--prometheus: more than %u hosts report stalls; the others are left out",
                         CLI_LIST_MAX);
     if (snprintf(url, sizeof(url), "%s%s", strstr(instance, "://") != NULL ? "" : "http://", instance) >=
         (int)URL_BYTES)
         return cli_fail(CLI_ANSWER, "--prometheus: '%.100s': not the address of a host", instance);
-    return add_host(hosts, url) == CLI_OK ? CLI_OK : CLI_ANSWER;
+    return add_host(url) == CLI_OK ? CLI_OK : CLI_ANSWER;
 }
 
-static int take_lost(struct hosts *hosts, const char *instance)
+static int take_lost(const char *instance)
 {
     cli_error("%.200s: Prometheus gets no answer from the ripd there", instance);
-    hosts->lost_count++;
+    hosts.lost_count++;
     return CLI_OK;
 }
 
 /* Each series of the answer has a label "instance": a host to ask if it has stalls, or one that was lost. */
-static int ask_prometheus(struct hosts *hosts, const char *url, const char *query, bool lost)
+static int ask_prometheus(const char *url, const char *query, bool lost)
 {
     char target[QUERY_BYTES] = "/api/v1/query";
     struct client client;
@@ -94,7 +94,7 @@ static int ask_prometheus(struct hosts *hosts, const char *url, const char *quer
     (void)client_target_add(target, sizeof(target), "query", query);
     client.target = target;
     client.server = "prometheus";
-    client_get_all(&client, 1, hosts->answer_ms);
+    client_get_all(&client, 1, hosts.answer_ms);
     result = json_object_get(json_object_get(client.document, "data"), "result");
     status = hosts_status(client.result);
     if (status != CLI_OK)
@@ -106,59 +106,58 @@ static int ask_prometheus(struct hosts *hosts, const char *url, const char *quer
         const char *instance = item_text(json_object_get(series, "metric"), "instance");
 
         if (status == CLI_OK && instance != NULL)
-            status = lost ? take_lost(hosts, instance) : take_stalled(hosts, instance);
+            status = lost ? take_lost(instance) : take_stalled(instance);
     }
     client_close(&client);
     return status;
 }
 
-static int find_hosts(struct hosts *hosts, const struct hosts_options *options)
+static int find_hosts(const struct hosts_options *options)
 {
     int status = CLI_OK;
 
     if (options->prometheus != NULL) {
-        hosts->named = true;
-        status = ask_prometheus(hosts, options->prometheus, STALLED_QUERY, false);
+        hosts.named = true;
+        status = ask_prometheus(options->prometheus, STALLED_QUERY, false);
         if (status == CLI_OK)
-            status = ask_prometheus(hosts, options->prometheus, LOST_QUERY, true);
+            status = ask_prometheus(options->prometheus, LOST_QUERY, true);
         return status;
     }
-    hosts->named = options->urls.count > 1;
+    hosts.named = options->urls.count > 1;
     if (options->urls.count == 0)
-        return add_host(hosts, NULL);
+        return add_host(NULL);
     for (size_t i = 0; i < options->urls.count && status == CLI_OK; i++)
-        status = add_host(hosts, options->urls.values[i]);
+        status = add_host(options->urls.values[i]);
     return status;
 }
 
-static int read_rings(struct hosts *hosts)
+static int read_rings(void)
 {
-    struct cli_list *directories = &hosts->directories;
+    struct cli_list *directories = &hosts.directories;
     int result;
 
     for (size_t i = 0; i < directories->count; i++)
         if (access(directories->values[i], R_OK | X_OK) != 0)
             return cli_fail(CLI_UNREACHABLE, "--dir: '%.200s': %s", directories->values[i], strerror(errno));
     cli_add_directories(directories);
-    result = local_new(&hosts->local, directories->values, directories->count, &hosts->denied);
+    result = local_new(&hosts.local, directories->values, directories->count, &hosts.denied);
     if (result == 0)
         return CLI_OK;
     return cli_fail(CLI_UNREACHABLE, "%s", strerror(-result));
 }
 
 /* The answer that the rings give to the request of the only host. */
-static void answer_locally(struct hosts *hosts)
+static void answer_locally(void)
 {
-    struct client *client = &hosts->clients[0];
+    struct client *client = &hosts.clients[0];
 
     json_decref(client->document);
-    client->document = local_answer(hosts->local, client->target, client->error);
+    client->document = local_answer(hosts.local, client->target, client->error);
     client->result = client->document != NULL ? CLIENT_OK : CLIENT_REFUSED;
 }
 
-int hosts_open(struct hosts **ret_hosts, const struct hosts_options *options)
+int hosts_open(const struct hosts_options *options)
 {
-    static struct hosts hosts;
     int status;
 
     signal(SIGPIPE, SIG_IGN); /* a write to a reader that has gone is an error instead */
@@ -170,36 +169,35 @@ int hosts_open(struct hosts **ret_hosts, const struct hosts_options *options)
     else if (options->prometheus != NULL && options->urls.count != 0)
         status = cli_fail(CLI_USAGE, "--prometheus: expected without --url");
     else
-        status = find_hosts(&hosts, options);
+        status = find_hosts(options);
     if (status == CLI_OK && options->directories.count != 0)
-        status = read_rings(&hosts);
-    *ret_hosts = &hosts;
+        status = read_rings();
     return status;
 }
 
-size_t hosts_count(const struct hosts *hosts)
+size_t hosts_count(void)
 {
-    return hosts->count;
+    return hosts.count;
 }
 
-const char *hosts_name(const struct hosts *hosts, size_t i)
+const char *hosts_name(size_t i)
 {
-    return hosts->local != NULL ? "the rings" : hosts->clients[i].shown;
+    return hosts.local != NULL ? "the rings" : hosts.clients[i].shown;
 }
 
-struct client *hosts_client(struct hosts *hosts, size_t i)
+struct client *hosts_client(size_t i)
 {
-    return &hosts->clients[i];
+    return &hosts.clients[i];
 }
 
-bool hosts_are_local(const struct hosts *hosts)
+bool hosts_are_local(void)
 {
-    return hosts->local != NULL;
+    return hosts.local != NULL;
 }
 
-bool hosts_named(const struct hosts *hosts)
+bool hosts_named(void)
 {
-    return hosts != NULL && hosts->named;
+    return hosts.named;
 }
 
 static void prepare(struct client *client, const char *target, const char *schema, const char *list)
@@ -209,83 +207,82 @@ static void prepare(struct client *client, const char *target, const char *schem
     client->list = list;
 }
 
-void hosts_get_each(struct hosts *hosts, const char *const *targets, const char *schema, const char *list)
+void hosts_get_each(const char *const *targets, const char *schema, const char *list)
 {
-    for (size_t i = 0; i < hosts->count; i++)
-        prepare(&hosts->clients[i], targets[i], schema, list);
-    client_get_all(hosts->clients, hosts->count, hosts->answer_ms);
+    for (size_t i = 0; i < hosts.count; i++)
+        prepare(&hosts.clients[i], targets[i], schema, list);
+    client_get_all(hosts.clients, hosts.count, hosts.answer_ms);
 }
 
-void hosts_get(struct hosts *hosts, const char *target, const char *schema, const char *list)
+void hosts_get(const char *target, const char *schema, const char *list)
 {
-    const struct client *first = &hosts->clients[0];
+    const struct client *first = &hosts.clients[0];
 
-    for (size_t i = 0; i < hosts->count; i++)
-        prepare(&hosts->clients[i], target, schema, list);
-    if (hosts->local == NULL) {
-        client_get_all(hosts->clients, hosts->count, hosts->answer_ms);
-        if (!hosts->reads_rings || first->status != 0 || first->result != CLIENT_UNREACHABLE ||
-            read_rings(hosts) != CLI_OK)
+    for (size_t i = 0; i < hosts.count; i++)
+        prepare(&hosts.clients[i], target, schema, list);
+    if (hosts.local == NULL) {
+        client_get_all(hosts.clients, hosts.count, hosts.answer_ms);
+        if (!hosts.reads_rings || first->status != 0 || first->result != CLIENT_UNREACHABLE || read_rings() != CLI_OK)
             return;
         cli_error("%s; what follows is read from the rings: stalled is what has not moved for %u s", first->error,
                   LOCAL_LOOK_MS / 1000);
     }
-    answer_locally(hosts);
+    answer_locally();
 }
 
-json_t *hosts_get_one(struct hosts *hosts, size_t i, const char *target, const char *schema)
+json_t *hosts_get_one(size_t i, const char *target, const char *schema)
 {
-    struct client *client = &hosts->clients[i];
+    struct client *client = &hosts.clients[i];
     const enum client_result kept_result = client->result;
     json_t *kept = client->document, *document;
 
     client->document = NULL;
     prepare(client, target, schema, NULL);
-    if (hosts->local != NULL)
-        answer_locally(hosts);
+    if (hosts.local != NULL)
+        answer_locally();
     else
-        client_get_all(client, 1, hosts->answer_ms);
+        client_get_all(client, 1, hosts.answer_ms);
     document = client->document;
     client->document = kept;
     client->result = kept_result;
     return document;
 }
 
-json_t *hosts_document(const struct hosts *hosts, size_t i)
+json_t *hosts_document(size_t i)
 {
-    return hosts->clients[i].document;
+    return hosts.clients[i].document;
 }
 
-const char *hosts_error(const struct hosts *hosts, size_t i)
+const char *hosts_error(size_t i)
 {
-    return hosts->clients[i].error;
+    return hosts.clients[i].error;
 }
 
-int hosts_report(const struct hosts *hosts)
+int hosts_report(void)
 {
-    int worst = hosts->lost_count != 0 ? CLI_UNREACHABLE : CLI_OK;
+    int worst = hosts.lost_count != 0 ? CLI_UNREACHABLE : CLI_OK;
 
-    for (size_t i = 0; i < hosts->count; i++) {
-        int status = hosts_status(hosts->clients[i].result);
+    for (size_t i = 0; i < hosts.count; i++) {
+        int status = hosts_status(hosts.clients[i].result);
 
         if (status == CLI_OK)
             continue;
-        cli_error("%s", hosts_error(hosts, i));
+        cli_error("%s", hosts_error(i));
         if (status > worst)
             worst = status;
     }
-    if (hosts->denied != 0)
+    if (hosts.denied != 0)
         cli_error("%zu file%s there may not be read by this user: if they are rings of others, a ripd knows them",
-                  hosts->denied, hosts->denied == 1 ? "" : "s");
+                  hosts.denied, hosts.denied == 1 ? "" : "s");
     return worst;
 }
 
-void hosts_print_json(const struct hosts *hosts, size_t i, const json_t *object)
+void hosts_print_json(size_t i, const json_t *object)
 {
     json_t *copy = json_copy((json_t *)(uintptr_t)object);
 
-    if (json_is_object(copy) && hosts_named(hosts))
-        json_object_set_new(copy, "host", json_string(hosts_name(hosts, i)));
+    if (json_is_object(copy) && hosts_named())
+        json_object_set_new(copy, "host", json_string(hosts_name(i)));
     table_print_json(copy);
     json_decref(copy);
 }

@@ -49,46 +49,44 @@ struct hosts_options {
 #define HOSTS_TIMEOUT_MAX_NS UINT64_C(3600000000000)
 #define HOSTS_TIMEOUT_NS UINT64_C(10000000000) /* unless another is given */
 
-struct hosts;
-
 /*
- * Finds the hosts, until the program ends; from now on SIGPIPE is ignored. CLI_OK, or the exit status
+ * Finds the hosts of this program; from now on SIGPIPE is ignored. CLI_OK, or the exit status
  * after an error message: a flag is wrong, or Prometheus does not answer.
  */
-int hosts_open(struct hosts **ret_hosts, const struct hosts_options *options);
+int hosts_open(const struct hosts_options *options);
 
-size_t hosts_count(const struct hosts *hosts);
-const char *hosts_name(const struct hosts *hosts, size_t i);
+size_t hosts_count(void);
+const char *hosts_name(size_t i);
 
 /* For a stream, beside the documents; not where hosts_are_local(). */
-struct client *hosts_client(struct hosts *hosts, size_t i);
+struct client *hosts_client(size_t i);
 
 /* The exit status of a command whose request ended so. */
 int hosts_status(enum client_result result);
 
 /* Their answers are from the rings of this host: local.h. */
-bool hosts_are_local(const struct hosts *hosts);
+bool hosts_are_local(void);
 
 /* Several --url, or --prometheus: tables have a column HOST. False for NULL, which is no host. */
-bool hosts_named(const struct hosts *hosts);
+bool hosts_named(void);
 
 /* Sends the request to all; see struct client. The documents of the request before are freed. */
-void hosts_get(struct hosts *hosts, const char *target, const char *schema, const char *list);
+void hosts_get(const char *target, const char *schema, const char *list);
 
 /* The same with a target for each host; NULL: no request to this one. Not where hosts_are_local(). */
-void hosts_get_each(struct hosts *hosts, const char *const *targets, const char *schema, const char *list);
+void hosts_get_each(const char *const *targets, const char *schema, const char *list);
 
 /* Another request to one of them. The caller owns the document; NULL on failure, see hosts_error(). */
-json_t *hosts_get_one(struct hosts *hosts, size_t i, const char *target, const char *schema);
+json_t *hosts_get_one(size_t i, const char *target, const char *schema);
 
 /* What a host answered last; NULL: it did not, and why. */
-json_t *hosts_document(const struct hosts *hosts, size_t i);
-const char *hosts_error(const struct hosts *hosts, size_t i);
+json_t *hosts_document(size_t i);
+const char *hosts_error(size_t i);
 
 /* After error messages for those that did not answer: CLI_OK if all did, else the exit status. */
-int hosts_report(const struct hosts *hosts);
+int hosts_report(void);
 
 /* An object of a host's answer as JSON, a line; with a member "host" where hosts_named(). */
-void hosts_print_json(const struct hosts *hosts, size_t i, const json_t *object);
+void hosts_print_json(size_t i, const json_t *object);
 
 #endif

@@ -11,12 +11,11 @@
 #define LATE_INTERVALS 3
 #define WIDE_COLUMNS 120u /* of a terminal with room for two parts of a path */
 
-void list_init(struct list *list, const struct hosts *hosts, bool json, const struct table_column *columns,
-               size_t count)
+void list_init(struct list *list, bool of_hosts, bool json, const struct table_column *columns, size_t count)
 {
-    const size_t first = hosts_named(hosts) ? 1 : 0;
+    const size_t first = of_hosts && hosts_named() ? 1 : 0;
 
-    *list = (struct list){.hosts = hosts, .json = json, .columns = {{.title = "HOST", .least = 8, .most = 30}}};
+    *list = (struct list){.of_hosts = first != 0, .json = json, .columns = {{.title = "HOST", .least = 8, .most = 30}}};
     memcpy(list->columns + first, columns, count * sizeof(*columns));
     table_init(&list->table, list->columns, count + first);
     table_settle(&list->table);
@@ -41,8 +40,8 @@ void list_add_each(struct list *list, const char *member)
     size_t i;
     json_t *item;
 
-    for (size_t host = 0; host < hosts_count(list->hosts); host++)
-        json_array_foreach(json_object_get(hosts_document(list->hosts, host), member), i, item)
+    for (size_t host = 0; host < hosts_count(); host++)
+        json_array_foreach(json_object_get(hosts_document(host), member), i, item)
             list_add(list, host, json_incref(item));
 }
 
@@ -55,8 +54,8 @@ void list_sort(struct list *list, int (*compare)(const void *left, const void *r
 static void fill_row(const struct list *list, struct table_cell *cells, const struct list_row *row)
 {
     for (size_t i = 0; i < list->table.count; i++)
-        if (i == 0 && hosts_named(list->hosts))
-            table_cell_format(&cells[i], "%s", hosts_name(list->hosts, row->host));
+        if (i == 0 && list->of_hosts)
+            table_cell_format(&cells[i], "%s", hosts_name(row->host));
         else
             table_cell_of(&cells[i], &list->columns[i], row->item, list->table.style.columns);
 }
@@ -74,7 +73,7 @@ void list_print_row(const struct list *list, const struct list_row *row)
     struct table_cell cells[TABLE_COLUMNS_MAX];
 
     if (list->json) {
-        hosts_print_json(list->hosts, row->host, row->item);
+        hosts_print_json(row->host, row->item);
         return;
     }
     fill_row(list, cells, row);
@@ -130,23 +129,23 @@ void frame_add(struct frame *frame, const json_t *document)
     frame->answered += document != NULL;
 }
 
-struct frame frame_of(const struct hosts *hosts)
+struct frame frame_of(void)
 {
     struct frame frame = {.answered = 0};
 
-    for (size_t i = 0; i < hosts_count(hosts); i++)
-        frame_add(&frame, hosts_document(hosts, i));
+    for (size_t i = 0; i < hosts_count(); i++)
+        frame_add(&frame, hosts_document(i));
     return frame;
 }
 
-void frame_warn(const struct hosts *hosts, const char *list)
+void frame_warn(const char *list)
 {
-    for (size_t i = 0; i < hosts_count(hosts); i++) {
-        long long shown = (long long)json_array_size(json_object_get(hosts_document(hosts, i), list));
-        const char *name = hosts_name(hosts, i);
+    for (size_t i = 0; i < hosts_count(); i++) {
+        long long shown = (long long)json_array_size(json_object_get(hosts_document(i), list));
+        const char *name = hosts_name(i);
         struct frame frame = {.answered = 0};
 
-        frame_add(&frame, hosts_document(hosts, i));
+        frame_add(&frame, hosts_document(i));
         if (frame.unreadable != 0)
             cli_error("ripd on %s cannot read %lld ring%s: there may be more; `rip ls` names them", name,
                       frame.unreadable, frame.unreadable == 1 ? "" : "s");

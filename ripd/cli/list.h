@@ -18,17 +18,16 @@ struct list_row {
 };
 
 struct list {
-    const struct hosts *hosts; /* NULL: rows are of no host */
+    bool of_hosts;
     bool json;
     struct table table;
-    struct table_column columns[TABLE_COLUMNS_MAX]; /* with HOST where hosts_named() */
+    struct table_column columns[TABLE_COLUMNS_MAX]; /* with HOST where it is of several hosts */
     struct list_row *rows;
     size_t count;
     size_t capacity;
 };
 
-void list_init(struct list *list, const struct hosts *hosts, bool json, const struct table_column *columns,
-               size_t count);
+void list_init(struct list *list, bool of_hosts, bool json, const struct table_column *columns, size_t count);
 void list_done(struct list *list);
 
 /* Takes over a reference. */
@@ -65,9 +64,9 @@ struct frame {
 /* Adds what a document says; NULL: nothing. */
 void frame_add(struct frame *frame, const json_t *document);
 /* Of all hosts. */
-struct frame frame_of(const struct hosts *hosts);
+struct frame frame_of(void);
 
 /* Messages for each host whose answer has less than there is: list names its member with the ids. */
-void frame_warn(const struct hosts *hosts, const char *list);
+void frame_warn(const char *list);
 
 #endif

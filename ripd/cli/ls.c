@@ -48,7 +48,7 @@ const struct cli_syntax cli_ls_syntax = {
 
 /* A document whose frame has the counts of a process of a ring, or of a ring without one; NULL: not known. Where there
  * are several processes it takes a request for each. */
-static json_t *count_ids(struct hosts *hosts, size_t host, json_t *ring, const json_t *process)
+static json_t *count_ids(size_t host, json_t *ring, const json_t *process)
 {
     const char *name = item_text(ring, "ring");
     long long pid = item_number(process, "pid");
@@ -61,7 +61,7 @@ static json_t *count_ids(struct hosts *hosts, size_t host, json_t *ring, const j
         !client_target_add(target, sizeof(target), "ring", pattern) ||
         (pid > 0 && !client_target_add(target, sizeof(target), "pid", number)))
         return NULL;
-    return hosts_get_one(hosts, host, target, "ripd/threads/1");
+    return hosts_get_one(host, target, "ripd/threads/1");
 }
 
 /* What is unusual about it; empty if nothing is. */
@@ -102,11 +102,11 @@ static void fill_remarks(struct table_cell *cell, const json_t *ring, const json
 }
 
 /* What the columns show of a process of a ring; process NULL: the ring has none, or cannot be read. */
-static json_t *make_item(struct hosts *hosts, size_t host, json_t *ring, json_t *process)
+static json_t *make_item(size_t host, json_t *ring, json_t *process)
 {
     json_t *item = json_pack("{s:O?, s:O?, s:O?}", "ring", json_object_get(ring, "ring"), "process", process, "health",
                              json_object_get(ring, "health"));
-    json_t *counted = count_ids(hosts, host, ring, process);
+    json_t *counted = count_ids(host, ring, process);
     struct frame frame = {.answered = 0};
     struct table_cell remarks;
 
@@ -123,13 +123,13 @@ static json_t *make_item(struct hosts *hosts, size_t host, json_t *ring, json_t 
 }
 
 /* Returns how many lines were left out. */
-static size_t collect(struct list *list, struct hosts *hosts)
+static size_t collect(struct list *list)
 {
     size_t left_out = 0, i;
     json_t *ring;
 
-    for (size_t host = 0; host < hosts_count(hosts); host++)
-        json_array_foreach(json_object_get(hosts_document(hosts, host), "rings"), i, ring)
+    for (size_t host = 0; host < hosts_count(); host++)
+        json_array_foreach(json_object_get(hosts_document(host), "rings"), i, ring)
         {
             const json_t *processes = json_object_get(ring, "processes");
             const size_t lines = json_array_size(processes) != 0 ? json_array_size(processes) : 1;
@@ -138,7 +138,7 @@ static size_t collect(struct list *list, struct hosts *hosts)
                 if (list->count == LINES_MAX)
                     left_out++;
                 else
-                    list_add(list, host, make_item(hosts, host, ring, json_array_get(processes, j)));
+                    list_add(list, host, make_item(host, ring, json_array_get(processes, j)));
         }
     return left_out;
 }
@@ -159,7 +159,7 @@ static void fill_item_remarks(struct table_cell *cell, const json_t *item)
         cell->colour = TABLE_YELLOW;
 }
 
-static int list_rings(struct hosts *hosts)
+static int list_rings(void)
 {
     static const struct table_column columns[] = {
         {"RING", 8, 28, .key = "ring"},
@@ -175,20 +175,20 @@ static int list_rings(struct hosts *hosts)
     size_t left_out = 0;
     int status;
 
-    list_init(&list, hosts, settings.hosts.json, columns, ARRAY_COUNT(columns));
+    list_init(&list, true, settings.hosts.json, columns, ARRAY_COUNT(columns));
     if (settings.hosts.json)
         list_add_each(&list, "rings");
     else
-        left_out = collect(&list, hosts);
+        left_out = collect(&list);
     list_print(&list, 0, list.count);
     if (left_out != 0)
         printf("%zu more; --ring and --pid choose\n", left_out);
-    if (!settings.hosts.json && list.count == 0 && frame_of(hosts).answered != 0)
+    if (!settings.hosts.json && list.count == 0 && frame_of().answered != 0)
         puts(settings.filters.values[FILTER_RING] == NULL && settings.filters.values[FILTER_PID] == NULL
                  ? "no rings; `rip run COMMAND` makes one"
                  : "no such rings");
     cli_flush();
-    status = hosts_report(hosts);
+    status = hosts_report();
     list_done(&list);
     return status;
 }
@@ -196,15 +196,14 @@ static int list_rings(struct hosts *hosts)
 int cli_ls(char **words)
 {
     char target[FILTERS_TARGET_BYTES];
-    struct hosts *hosts = NULL;
     int status;
 
     (void)words;
     if (!filters_target(&settings.filters, "/rings?limit=10000", target))
         return CLI_USAGE;
-    status = hosts_open(&hosts, &settings.hosts);
+    status = hosts_open(&settings.hosts);
     if (status != CLI_OK)
         return status;
-    hosts_get(hosts, target, "ripd/rings/1", "rings");
-    return list_rings(hosts);
+    hosts_get(target, "ripd/rings/1", "rings");
+    return list_rings();
 }

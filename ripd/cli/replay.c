@@ -196,7 +196,7 @@ static void print_rows(const struct alert_table *table, const struct replay_coun
     const char *key;
     json_t *item;
 
-    list_init(&list, NULL, false, columns, ARRAY_COUNT(columns));
+    list_init(&list, false, false, columns, ARRAY_COUNT(columns));
     json_object_foreach(table->items, key, item)
     {
         episodes += (size_t)item_number(item, "episodes");

@@ -86,7 +86,7 @@ static void make_key(char key[KEY_BYTES], const json_t *item)
 }
 
 /* An id with so much of its trail, by the ring of an object. The caller owns the reference; NULL: there is none. */
-static json_t *get_id(struct hosts *hosts, size_t host, const json_t *object, long long id, const char *trail)
+static json_t *get_id(size_t host, const json_t *object, long long id, const char *trail)
 {
     char target[TARGET_BYTES];
     json_t *document, *thread;
@@ -94,23 +94,20 @@ static json_t *get_id(struct hosts *hosts, size_t host, const json_t *object, lo
     if (!item_target(target, sizeof(target), object, id) ||
         (trail != NULL && !client_target_add(target, sizeof(target), "trail", trail)))
         return NULL;
-    document = hosts_get_one(hosts, host, target, "ripd/thread/1");
+    document = hosts_get_one(host, target, "ripd/thread/1");
     thread = json_incref(json_object_get(document, "thread"));
     json_decref(document);
     return thread;
 }
 
-/*
- * The item of a member of a chain: from known, else requested, unless hosts is NULL. The caller owns the reference;
- * NULL: there is none.
- */
-static json_t *find_member(struct hosts *hosts, size_t host, const json_t *known, const json_t *member)
+/* The item of a member of a chain, from an array of items. The caller owns the reference; NULL: it is not in it. */
+static json_t *find_member(const json_t *known, const json_t *member)
 {
     json_t *item;
     size_t i;
 
     json_array_foreach(known, i, item) if (item_same_id(item, member)) return json_incref(item);
-    return hosts != NULL ? get_id(hosts, host, member, item_number(member, "id"), "1") : NULL;
+    return NULL;
 }
 
 /* waiter: whose chain it is in. alike: the number of others like it. again: it is shown above already. */
@@ -135,8 +132,7 @@ static void show_member(struct report *report, unsigned depth, const json_t *wai
 }
 
 /* A chain that comes back to a member ends there. */
-static void lock_tree_chain(struct report *report, struct hosts *hosts, size_t host, const json_t *known,
-                            const json_t *waiter)
+static void lock_tree_chain(struct report *report, size_t host, const json_t *known, const json_t *waiter)
 {
     const json_t *chain = json_object_get(waiter, "waits_for"), *last = NULL;
     long long left_out = item_number(waiter, "waits_for_left_out");
@@ -159,7 +155,9 @@ static void lock_tree_chain(struct report *report, struct hosts *hosts, size_t h
             table_cell_format(&more, "%lld more", left_out);
             report_node(report, depth++, &more);
         }
-        item = again ? NULL : find_member(hosts, host, known, member);
+        item = again ? NULL : find_member(known, member);
+        if (item == NULL && !again)
+            item = get_id(host, member, item_number(member, "id"), "1");
         show_member(report, depth++, waiter, member, item, 0, again);
         if (item != NULL && i + 1 == json_array_size(chain))
             last = item;
@@ -271,7 +269,7 @@ static void lock_tree_held_up(struct report *report, const json_t *stalls, const
     }
     json_array_foreach(chain, i, member)
     {
-        json_t *item = waiters_of(waiters, member) != NULL ? find_member(NULL, 0, stalls, member) : NULL;
+        json_t *item = waiters_of(waiters, member) != NULL ? find_member(stalls, member) : NULL;
 
         if (item == NULL)
             continue;
@@ -365,7 +363,7 @@ static void print_threads(const struct report *report, const json_t *items, bool
     json_t *item;
     size_t i;
 
-    list_init(&list, NULL, false, columns, ARRAY_COUNT(columns));
+    list_init(&list, false, false, columns, ARRAY_COUNT(columns));
     if (report->markdown)
         list.table.style = (struct text_style){.utf8 = list.table.style.utf8, .columns = TEXT_ANY_COLUMNS};
     list.table.indent = report->markdown ? 4 : 2;
@@ -478,7 +476,7 @@ static const struct table_column kernel_fields[] = {
     {"denied", .key = "denied"},
 };
 
-void show_item(struct report *report, struct hosts *hosts, size_t host, const json_t *known, const json_t *item)
+void show_item(struct report *report, size_t host, const json_t *known, const json_t *item)
 {
     const json_t *kernel = json_object_get(item, "kernel"), *trail = json_object_get(item, "trail"), *entry;
     struct table_cell cell;
@@ -486,8 +484,8 @@ void show_item(struct report *report, struct hosts *hosts, size_t host, const js
 
     table_cell_value(&cell, json_object_get(item, "summary"));
     report_title(report, &cell);
-    if (hosts_named(hosts))
-        report_text(report, "host", "%s", hosts_name(hosts, host));
+    if (hosts_named())
+        report_text(report, "host", "%s", hosts_name(host));
     report_fields(report, item, who_fields, ARRAY_COUNT(who_fields));
     report_fields(report, item, process_fields, ARRAY_COUNT(process_fields));
     report_fields(report, item, state_fields, ARRAY_COUNT(state_fields));
@@ -495,7 +493,7 @@ void show_item(struct report *report, struct hosts *hosts, size_t host, const js
         report_section(report, "kernel");
         report_fields(report, kernel, kernel_fields, ARRAY_COUNT(kernel_fields));
     }
-    lock_tree_chain(report, hosts, host, known, item);
+    lock_tree_chain(report, host, known, item);
     if (json_array_size(trail) != 0)
         report_section(report, "breadcrumbs, newest first");
     json_array_foreach(trail, i, entry)
@@ -533,7 +531,7 @@ static void fill_counts(struct table_cell *cell, const json_t *document)
                            id_state_name((enum id_state)i));
 }
 
-static void show_incidents(struct report *report, struct hosts *hosts, size_t host, const json_t *stalls)
+static void show_incidents(struct report *report, size_t host, const json_t *stalls)
 {
     json_t *incidents = incidents_of(stalls), *shown;
     struct table_cell cell;
@@ -549,14 +547,13 @@ static void show_incidents(struct report *report, struct hosts *hosts, size_t ho
         if (item_number(shown, "waiting") > 0)
             report_text(report, json_is_true(json_object_get(shown, "is_root")) ? "wait for it" : "wait", "%lld",
                         item_number(shown, "waiting"));
-        lock_tree_chain(report, hosts, host, stalls, shown);
+        lock_tree_chain(report, host, stalls, shown);
         lock_tree_held_up(report, stalls, shown);
     }
     json_decref(incidents);
 }
 
-static void show_group(struct report *report, struct hosts *hosts, size_t host, const struct choice *choice,
-                       const json_t *threads, bool all)
+static void show_group(struct report *report, size_t host, const struct choice *choice, const json_t *threads, bool all)
 {
     const json_t *list = json_object_get(threads, "threads"), *first = json_array_get(list, 0), *item;
     bool of_one_ring = true, of_one_process = json_is_integer(table_member(first, "process.pid"));
@@ -572,18 +569,18 @@ static void show_group(struct report *report, struct hosts *hosts, size_t host, 
             of_one_process && json_equal(table_member(item, "process.pid"), table_member(first, "process.pid"));
     }
     if (client_target_add(target, sizeof(target), choice->parameter, choice->value))
-        stalls = hosts_get_one(hosts, host, target, "ripd/stalls/1");
+        stalls = hosts_get_one(host, target, "ripd/stalls/1");
     table_cell_format(&cell, "%s %s", choice->parameter, choice->value);
     report_title(report, &cell);
-    if (hosts_named(hosts))
-        report_text(report, "host", "%s", hosts_name(hosts, host));
+    if (hosts_named())
+        report_text(report, "host", "%s", hosts_name(host));
     if (of_one_ring)
         report_fields(report, first, who_fields, 1);
     if (of_one_process)
         report_fields(report, first, process_fields, ARRAY_COUNT(process_fields));
     fill_counts(&cell, threads);
     report_field(report, "ids", &cell);
-    show_incidents(report, hosts, host, json_object_get(stalls, "stalls"));
+    show_incidents(report, host, json_object_get(stalls, "stalls"));
     show_threads(report, threads, all);
     json_decref(stalls);
 }
@@ -611,7 +608,7 @@ static bool next_choice(const char *word, unsigned nth, struct choice *ret_choic
 }
 
 /* Asks for the ids of what the word names. CLI_OK, or the exit status after an error message. */
-static int find(struct hosts *hosts, const char *word, const char *name, struct choice *ret_choice)
+static int find(const char *word, const char *name, struct choice *ret_choice)
 {
     for (unsigned nth = 0; next_choice(word, nth, ret_choice); nth++) {
         char target[TARGET_BYTES];
@@ -620,11 +617,11 @@ static int find(struct hosts *hosts, const char *word, const char *name, struct 
         if (!client_target_add(target, sizeof(target), ret_choice->parameter, ret_choice->value) ||
             (name != NULL && !is_number(name) && !client_target_add(target, sizeof(target), "name", name)))
             break;
-        hosts_get(hosts, target, "ripd/threads/1", "threads");
-        if (frame_of(hosts).total != 0)
+        hosts_get(target, "ripd/threads/1", "threads");
+        if (frame_of().total != 0)
             return CLI_OK;
-        if (frame_of(hosts).answered == 0)
-            return hosts_report(hosts);
+        if (frame_of().answered == 0)
+            return hosts_report();
     }
     if (name != NULL)
         return cli_fail(CLI_UNREACHABLE,
@@ -656,18 +653,18 @@ static const json_t *choose(const json_t *threads, const char *name)
     return chosen;
 }
 
-static bool show_one(struct report *report, struct hosts *hosts, size_t host, const char *name)
+static bool show_one(struct report *report, size_t host, const char *name)
 {
-    const json_t *document = hosts_document(hosts, host);
+    const json_t *document = hosts_document(host);
     const json_t *chosen = choose(json_object_get(document, "threads"), name);
     long long id = is_number(name) ? strtoll(name, NULL, 10) : item_number(chosen, "id");
-    json_t *item = get_id(hosts, host, chosen, id, NULL);
+    json_t *item = get_id(host, chosen, id, NULL);
     bool found = json_is_object(item);
 
     if (found && settings.hosts.json)
-        hosts_print_json(hosts, host, item);
+        hosts_print_json(host, item);
     else if (found)
-        show_item(report, hosts, host, NULL, item);
+        show_item(report, host, NULL, item);
     if (found && !is_number(name) && item_number(document, "total") > 1)
         cli_error("'%.100s': %lld ids have such a name; this is %lld, the %s; name another by its number", name,
                   item_number(document, "total"), item_number(item, "id"),
@@ -676,29 +673,28 @@ static bool show_one(struct report *report, struct hosts *hosts, size_t host, co
     return found;
 }
 
-static int show(struct hosts *hosts, const char *word, const char *name)
+static int show(const char *word, const char *name)
 {
     struct choice choice;
     struct report report;
     bool found = false;
     const json_t *item;
     size_t j;
-    int status = find(hosts, word, name, &choice);
+    int status = find(word, name, &choice);
 
     if (status != CLI_OK)
         return status;
     report_init(&report, settings.markdown);
-    status = hosts_report(hosts);
-    for (size_t i = 0; i < hosts_count(hosts); i++) {
-        if (item_number(hosts_document(hosts, i), "total") <= 0)
+    status = hosts_report();
+    for (size_t i = 0; i < hosts_count(); i++) {
+        if (item_number(hosts_document(i), "total") <= 0)
             continue;
         if (name != NULL)
-            found |= show_one(&report, hosts, i, name);
+            found |= show_one(&report, i, name);
         else if (settings.hosts.json)
-            json_array_foreach(json_object_get(hosts_document(hosts, i), "threads"), j, item)
-                hosts_print_json(hosts, i, item);
+            json_array_foreach(json_object_get(hosts_document(i), "threads"), j, item) hosts_print_json(i, item);
         else
-            show_group(&report, hosts, i, &choice, hosts_document(hosts, i), settings.all);
+            show_group(&report, i, &choice, hosts_document(i), settings.all);
     }
     if (found || name == NULL)
         return status;
@@ -707,15 +703,14 @@ static int show(struct hosts *hosts, const char *word, const char *name)
 
 int cli_show(char **words)
 {
-    struct hosts *hosts = NULL;
     int status;
 
     if (words[0][0] == '\0' || (words[1] != NULL && words[1][0] == '\0'))
         return cli_fail(CLI_USAGE, "expected a process, a unit or a ring; `rip ls` lists them");
     if (settings.markdown && settings.hosts.json)
         return cli_fail(CLI_USAGE, "--markdown: expected without --json");
-    status = hosts_open(&hosts, &settings.hosts);
+    status = hosts_open(&settings.hosts);
     if (status != CLI_OK)
         return status;
-    return show(hosts, words[0], words[1]);
+    return show(words[0], words[1]);
 }

@@ -11,6 +11,6 @@
 /*
  * All members of an item. Members of its chain are looked up in known, an array of items or NULL, else requested.
  */
-void show_item(struct report *report, struct hosts *hosts, size_t host, const json_t *known, const json_t *item);
+void show_item(struct report *report, size_t host, const json_t *known, const json_t *item);
 
 #endif

@@ -186,8 +186,8 @@ static int compare_rows(const void *left, const void *right)
 
 static void add_incidents(struct list *list)
 {
-    for (size_t host = 0; host < hosts_count(list->hosts); host++) {
-        json_t *incidents = incidents_of(json_object_get(hosts_document(list->hosts, host), "stalls")), *shown;
+    for (size_t host = 0; host < hosts_count(); host++) {
+        json_t *incidents = incidents_of(json_object_get(hosts_document(host), "stalls")), *shown;
         size_t i;
 
         json_array_foreach(incidents, i, shown) list_add(list, host, json_incref(shown));
@@ -200,12 +200,12 @@ static void add_incidents(struct list *list)
 static void print_summary(const struct list *list, enum way way, bool all, size_t limit)
 {
     const char *what = way == WAY_INCIDENTS ? "incident" : "group";
-    const struct frame frame = frame_of(list->hosts);
+    const struct frame frame = frame_of();
     const long long stall_count = frame.counts[ID_STALLED], id_count = frame.ids;
 
     if (list->count > limit)
         printf("%zu more lines; --limit shows more\n", list->count - limit);
-    if (hosts_are_local(list->hosts))
+    if (hosts_are_local())
         printf("%lld of %lld ids have not moved for 1 s\n", stall_count, id_count);
     else if (stall_count == 0)
         printf("no stalls among %lld ids\n", id_count);
@@ -221,39 +221,39 @@ static void print_summary(const struct list *list, enum way way, bool all, size_
 /* ---- one question ---- */
 
 /* Warnings come last: on a terminal they stand where eyes are. */
-static int show(struct hosts *hosts, enum way way, size_t limit)
+static int show(enum way way, size_t limit)
 {
     struct list list;
     int status;
 
-    list_init(&list, hosts, settings.hosts.json, ways[way].columns, ways[way].count);
+    list_init(&list, true, settings.hosts.json, ways[way].columns, ways[way].count);
     if (way == WAY_INCIDENTS && !settings.all && !settings.hosts.json)
         add_incidents(&list);
     else
         list_add_each(&list, "stalls");
     list_sort(&list, compare_rows);
     list_print(&list, 0, limit);
-    if (!settings.hosts.json && frame_of(hosts).answered != 0)
+    if (!settings.hosts.json && frame_of().answered != 0)
         print_summary(&list, way, settings.all, limit);
-    else if (!settings.hosts.json && hosts_count(hosts) == 0)
+    else if (!settings.hosts.json && hosts_count() == 0)
         puts("no host reports stalls to Prometheus");
     cli_flush();
-    status = hosts_report(hosts);
-    frame_warn(hosts, "stalls");
+    status = hosts_report();
+    frame_warn("stalls");
     list_done(&list);
     return status;
 }
 
-static int watch(struct hosts *hosts, const char *target, enum way way, size_t limit)
+static int watch(const char *target, enum way way, size_t limit)
 {
     for (;;) {
         struct text_style style = text_style_of_output();
         size_t rows = style.rows > ROWS_OF_FRAME + 1 ? style.rows - ROWS_OF_FRAME : 1;
 
-        hosts_get(hosts, target, ways[way].schema, "stalls");
+        hosts_get(target, ways[way].schema, "stalls");
         if (style.columns != TEXT_ANY_COLUMNS && !settings.hosts.json)
             fputs("\x1b[H\x1b[J", stdout); /* from the top, and nothing of the last time */
-        show(hosts, way, style.rows != 0 && !settings.hosts.json && rows < limit ? rows : limit);
+        show(way, style.rows != 0 && !settings.hosts.json && rows < limit ? rows : limit);
         if (ferror(stdout))
             return CLI_OUTPUT;
         sleep(WATCH_S);
@@ -263,7 +263,6 @@ static int watch(struct hosts *hosts, const char *target, enum way way, size_t l
 int cli_stalls(char **words)
 {
     char target[FILTERS_TARGET_BYTES];
-    struct hosts *hosts = NULL;
     size_t limit;
     enum way way;
     int status;
@@ -272,11 +271,11 @@ int cli_stalls(char **words)
     if (!take_way(&way) || !filters_target(&settings.filters, ways[way].path, target))
         return CLI_USAGE;
     limit = settings.limit != 0 ? settings.limit : settings.hosts.json ? LINES_MAX : LINES_DEFAULT;
-    status = hosts_open(&hosts, &settings.hosts);
+    status = hosts_open(&settings.hosts);
     if (status != CLI_OK)
         return status;
     if (settings.watch)
-        return watch(hosts, target, way, limit);
-    hosts_get(hosts, target, ways[way].schema, "stalls");
-    return show(hosts, way, limit);
+        return watch(target, way, limit);
+    hosts_get(target, ways[way].schema, "stalls");
+    return show(way, limit);
 }

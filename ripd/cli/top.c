@@ -107,7 +107,6 @@ struct source {
 
 /* A thread with two pipes of pointers: what is read from one is the reader's. */
 struct loader {
-    struct hosts *hosts;
     struct source *sources;
     int questions[2];
     int answers[2];
@@ -138,7 +137,7 @@ static bool is_given_up(const struct loader *loader)
     return poll(&next, 1, 0) > 0;
 }
 
-static char *make_report(struct hosts *hosts, size_t host, const json_t *item, bool utf8)
+static char *make_report(size_t host, const json_t *item, bool utf8)
 {
     struct report report = {.style = {.utf8 = utf8, .columns = TEXT_ANY_COLUMNS}};
     char *text = NULL;
@@ -147,7 +146,7 @@ static char *make_report(struct hosts *hosts, size_t host, const json_t *item, b
     report.stream = open_memstream(&text, &bytes);
     if (report.stream == NULL)
         return NULL;
-    show_item(&report, hosts, host, NULL, item);
+    show_item(&report, host, NULL, item);
     if (fclose(report.stream) == 0)
         return text;
     free(text);
@@ -157,14 +156,14 @@ static char *make_report(struct hosts *hosts, size_t host, const json_t *item, b
 static void load_report(struct loader *loader, const struct loader_question *question)
 {
     struct loader_answer answer = {.serial = question->serial, .last = true};
-    json_t *document = hosts_get_one(loader->hosts, question->host, question->target, question->schema);
+    json_t *document = hosts_get_one(question->host, question->target, question->schema);
     const json_t *item = json_object_get(document, "thread");
 
     if (json_is_object(item))
-        answer.text = make_report(loader->hosts, question->host, item, question->utf8);
+        answer.text = make_report(question->host, item, question->utf8);
     if (answer.text == NULL)
         snprintf(answer.error, sizeof(answer.error), "%s",
-                 document == NULL ? hosts_error(loader->hosts, question->host) : "this id is gone");
+                 document == NULL ? hosts_error(question->host) : "this id is gone");
     json_decref(document);
     hand_over(loader->answers[1], &answer, sizeof(answer));
 }
@@ -182,15 +181,15 @@ static void turn_page(struct source *source, const struct loader_question *quest
 }
 
 /* Its page, or one that says that it has none. */
-static void add_page(struct loader_answer *answer, const struct loader *loader, size_t host, const char *list)
+static void add_page(struct loader_answer *answer, size_t host, const char *list)
 {
-    const json_t *document = hosts_document(loader->hosts, host);
+    const json_t *document = hosts_document(host);
     struct top_page *page =
         document != NULL ? top_page_new(host, json_object_get(document, list)) : top_page_new_failed(host);
     struct top_page **at = &answer->pages;
 
     if (document == NULL)
-        snprintf(answer->error, sizeof(answer->error), "%s", hosts_error(loader->hosts, host));
+        snprintf(answer->error, sizeof(answer->error), "%s", hosts_error(host));
     if (page == NULL)
         snprintf(answer->error, sizeof(answer->error), "out of memory");
     while (*at != NULL)
@@ -204,12 +203,12 @@ static size_t load_pages(struct loader *loader, const struct loader_question *qu
     const char *targets[CLI_LIST_MAX];
     size_t count = 0;
 
-    for (size_t i = 0; i < hosts_count(loader->hosts); i++)
+    for (size_t i = 0; i < hosts_count(); i++)
         targets[i] = loader->sources[i].going ? loader->sources[i].target : NULL;
-    hosts_get_each(loader->hosts, targets, question->schema, question->list);
+    hosts_get_each(targets, question->schema, question->list);
     answer->last = true;
-    for (size_t i = 0; i < hosts_count(loader->hosts); i++) {
-        const json_t *document = hosts_document(loader->hosts, i);
+    for (size_t i = 0; i < hosts_count(); i++) {
+        const json_t *document = hosts_document(i);
 
         if (targets[i] == NULL)
             continue;
@@ -217,7 +216,7 @@ static size_t load_pages(struct loader *loader, const struct loader_question *qu
             frame_add(&answer->frame, document);
         count += json_array_size(json_object_get(document, question->list));
         turn_page(&loader->sources[i], question, document);
-        add_page(answer, loader, i, question->list);
+        add_page(answer, i, question->list);
         answer->last = answer->last && !loader->sources[i].going;
     }
     return count;
@@ -228,7 +227,7 @@ static void load_list(struct loader *loader, const struct loader_question *quest
     struct loader_answer answer = {.serial = question->serial, .first = true};
     size_t count = 0;
 
-    for (size_t i = 0; i < hosts_count(loader->hosts); i++) {
+    for (size_t i = 0; i < hosts_count(); i++) {
         loader->sources[i].going = true;
         snprintf(loader->sources[i].target, sizeof(loader->sources[i].target), "%s", question->target);
     }
@@ -258,12 +257,11 @@ static _Noreturn void *work(void *argument)
 }
 
 /* False: no thread could be had. It runs until the program ends. */
-static bool loader_start(struct loader *loader, struct hosts *hosts)
+static bool loader_start(struct loader *loader)
 {
     pthread_t thread;
 
-    loader->hosts = hosts;
-    loader->sources = cli_allocate(hosts_count(hosts), sizeof(*loader->sources));
+    loader->sources = cli_allocate(hosts_count(), sizeof(*loader->sources));
     return pipe2(loader->questions, O_CLOEXEC) == 0 && pipe2(loader->answers, O_CLOEXEC | O_NONBLOCK) == 0 &&
            pthread_create(&thread, NULL, work, loader) == 0;
 }
@@ -280,7 +278,6 @@ static const struct table_column columns[] = {
 #define COLUMN_COUNT (ARRAY_COUNT(columns))
 
 struct top {
-    const struct hosts *hosts;
     struct loader *loader;
     struct text_style style;
     struct top_list list;
@@ -406,10 +403,10 @@ static void draw_counts(const struct top *top)
 {
     char line[512] = "rip top  ";
 
-    if (hosts_named(top->hosts))
-        text_append(line, sizeof(line), "%zu of %zu hosts", top->frame.answered, hosts_count(top->hosts));
+    if (hosts_named())
+        text_append(line, sizeof(line), "%zu of %zu hosts", top->frame.answered, hosts_count());
     else
-        text_append(line, sizeof(line), "%.200s", hosts_name(top->hosts, 0));
+        text_append(line, sizeof(line), "%.200s", hosts_name(0));
     text_append(line, sizeof(line), "  %lld ids:", top->frame.ids);
     for (int state = 0; state < ID_STATE_COUNT; state++)
         if (top->frame.counts[state] != 0)
@@ -458,10 +455,10 @@ static void fill_text(struct table_cell *cell, const char *text)
     *cell = (struct table_cell){.text = text, .bytes = strlen(text)};
 }
 
-static void fill_row(const struct top *top, struct table_cell *cells, const struct top_row *row)
+static void fill_row(struct table_cell *cells, const struct top_row *row)
 {
-    if (hosts_named(top->hosts))
-        fill_text(cells++, hosts_name(top->hosts, row->host));
+    if (hosts_named())
+        fill_text(cells++, hosts_name(row->host));
     item_fill_duration(&cells[0], row->age_ms);
     fill_text(&cells[1], row->texts[TOP_CAUSE]);
     table_cell_clear(&cells[2]);
@@ -491,7 +488,7 @@ static void put_row(const struct top *top, int row, attr_t attributes, const str
 static void draw_rows(const struct top *top)
 {
     const struct top_list *list = &top->list;
-    size_t visible = visible_rows(), skip = hosts_named(top->hosts) ? 0 : 1;
+    size_t visible = visible_rows(), skip = hosts_named() ? 0 : 1;
     struct table_cell cells[COLUMN_COUNT];
     struct table table;
 
@@ -501,7 +498,7 @@ static void draw_rows(const struct top *top)
     table.style.colours = false; /* curses has them */
     table.style.columns = COLS > 0 ? (unsigned)COLS : 1;
     for (size_t i = list->first; i < list->count && i < list->first + visible; i++) {
-        fill_row(top, cells, list->rows[i]);
+        fill_row(cells, list->rows[i]);
         table_fit(&table, cells);
     }
     table_settle(&table);
@@ -514,7 +511,7 @@ static void draw_rows(const struct top *top)
             put_line(top, TOP_LINES + (int)i, A_NORMAL, "");
             continue;
         }
-        fill_row(top, cells, list->rows[row]);
+        fill_row(cells, list->rows[row]);
         if (list->rows[row]->urgent && top->style.colours)
             attributes |= COLOR_PAIR(1);
         put_row(top, TOP_LINES + (int)i, attributes, &table, cells);
@@ -751,13 +748,13 @@ static bool begin_screen(struct top *top)
     return true;
 }
 
-static int show_screen(struct hosts *hosts)
+static int show_screen(void)
 {
     static struct loader loader;
-    struct top top = {.style = text_style_of_output(), .hosts = hosts, .loader = &loader};
+    struct top top = {.style = text_style_of_output(), .loader = &loader};
     int status = CLI_OK;
 
-    if (!loader_start(&loader, hosts))
+    if (!loader_start(&loader))
         return cli_fail(CLI_UNREACHABLE, "no thread could be started");
     if (begin_screen(&top)) {
         run(&top);
@@ -772,12 +769,11 @@ static int show_screen(struct hosts *hosts)
 
 int cli_top(char **words)
 {
-    struct hosts *hosts = NULL;
     int status;
 
     (void)words;
     if (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO))
         return cli_fail(CLI_USAGE, "expected a terminal; `rip stalls` prints the same");
-    status = hosts_open(&hosts, &settings.hosts);
-    return status == CLI_OK ? show_screen(hosts) : status;
+    status = hosts_open(&settings.hosts);
+    return status == CLI_OK ? show_screen() : status;
 }
