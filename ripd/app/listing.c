@@ -120,8 +120,8 @@ static int list_refusals(struct snapshot *snapshot, size_t *capacity, const stru
             continue;
         if (!ARRAY_GROW(snapshot->limited, snapshot->limited_count, *capacity))
             return -ENOMEM;
-        snapshot->limited[snapshot->limited_count++] = (struct limited_user){
-            account->user, work_limit_name((enum work_limit)limit), account->refused[limit], account->held[limit]};
+        snapshot->limited[snapshot->limited_count++] =
+            (struct limited_user){account->user, work_limit_name((enum work_limit)limit), account->refused[limit]};
     }
     return 0;
 }

@@ -345,7 +345,7 @@ void recorder_verdicts(struct recorder *recorder, const struct detector_suspect 
 {
     for (size_t i = 0; recorder != NULL && i < count; i++) {
         const struct detector_suspect *suspect = &suspects[i];
-        const struct verdict by_default = scan_record_verdict(suspect);
+        const struct verdict by_default = cause_unexamined(suspect);
 
         if (!suspect->unread &&
             (suspect->verdict.state != by_default.state || suspect->verdict.cause != by_default.cause))

@@ -275,7 +275,7 @@ static struct verdict judge(const struct stall_case *stall, const struct detecto
     struct verdict verdict;
 
     if (stall == NULL || !stall->evidence.examined)
-        return before.state == ID_RUNNING ? cause_judge(&(struct evidence){.call = suspect->call}) : before;
+        return cause_unexamined(suspect);
     verdict = cause_judge(&stall->evidence);
     if (before.state == ID_IDLE && before.cause == CAUSE_DECLARED && stays_idle(&stall->evidence, verdict))
         return before;

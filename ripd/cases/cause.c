@@ -188,6 +188,13 @@ struct verdict cause_judge(const struct evidence *evidence)
     return row->verdict;
 }
 
+struct verdict cause_unexamined(const struct detector_suspect *suspect)
+{
+    if (suspect->state != ID_RUNNING)
+        return (struct verdict){suspect->state, suspect->cause};
+    return cause_judge(&(struct evidence){.call = suspect->call});
+}
+
 bool cause_can_be_judged(enum id_cause cause)
 {
     for (size_t i = 0; i < ARRAY_COUNT(cause_rows); i++)

@@ -69,6 +69,9 @@ struct evidence {
  */
 struct verdict cause_judge(const struct evidence *evidence);
 
+/* The verdict on a suspect that was not examined on this scan: what it was before, or what it announces. */
+struct verdict cause_unexamined(const struct detector_suspect *suspect);
+
 /* Whether some evidence leads to it, by that table. */
 bool cause_can_be_judged(enum id_cause cause);
 

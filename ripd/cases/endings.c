@@ -35,10 +35,9 @@ static struct wait_chain *copy_chain(const struct waits *waits, uint32_t node)
     struct waits_chain chain;
 
     waits_chain(waits, node, &chain);
-    copy = chain.count != 0 ? calloc(1, sizeof(*copy) + chain.count * sizeof(copy->nodes[0])) : NULL;
+    copy = chain.count != 0 ? reference_new(sizeof(*copy) + chain.count * sizeof(copy->nodes[0])) : NULL;
     if (copy == NULL)
         return NULL;
-    atomic_init(&copy->references, 1);
     copy->chain = chain;
     for (size_t i = 0; i < chain.count; i++) {
         struct waits_node *member = &copy->nodes[i];

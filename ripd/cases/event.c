@@ -51,11 +51,7 @@ int event_reason_from_name(const char *name)
 
 struct event *event_make(void)
 {
-    struct event *event = calloc(1, sizeof(*event));
-
-    if (event != NULL)
-        atomic_init(&event->references, 1);
-    return event;
+    return reference_new(sizeof(struct event));
 }
 
 void event_epoch_format(uint64_t epoch, char ret_text[EVENT_EPOCH_BYTES])

@@ -35,11 +35,7 @@ void health_gap_add(struct health *health, uint64_t gap_ns, uint64_t interval_ns
 
 void health_clear_suspects(struct health *health)
 {
-    memset(health->stalls_by_cause, 0, sizeof(health->stalls_by_cause));
-    memset(health->longest_ns_by_cause, 0, sizeof(health->longest_ns_by_cause));
-    memset(health->stuck_by_cause, 0, sizeof(health->stuck_by_cause));
-    memset(health->stuck_longest_ns_by_cause, 0, sizeof(health->stuck_longest_ns_by_cause));
-    memset(health->stopped_by_cause, 0, sizeof(health->stopped_by_cause));
+    memset(&health->by_cause, 0, sizeof(health->by_cause));
 }
 
 static void count_one(uint64_t *count, uint64_t *longest_ns, uint64_t ns)
@@ -53,12 +49,12 @@ void health_add_suspect(struct health *health, const struct detector_suspect *su
     const enum id_cause cause = suspect->cause;
 
     if (suspect->state == ID_STOPPED)
-        health->stopped_by_cause[cause]++;
+        health->by_cause.stopped[cause]++;
     if (suspect->state != ID_STALLED)
         return;
-    count_one(&health->stalls_by_cause[cause], &health->longest_ns_by_cause[cause], suspect->frozen_for_ns);
+    count_one(&health->by_cause.stalls[cause], &health->by_cause.longest_ns[cause], suspect->frozen_for_ns);
     if (id_cause_is_certain(cause, preloaded))
-        count_one(&health->stuck_by_cause[cause], &health->stuck_longest_ns_by_cause[cause], suspect->frozen_for_ns);
+        count_one(&health->by_cause.stuck[cause], &health->by_cause.stuck_longest_ns[cause], suspect->frozen_for_ns);
 }
 
 void health_add_incident(struct health *health, enum id_cause cause, bool preloaded)
@@ -74,7 +70,7 @@ void health_add_scan(struct health *health, const struct snapshot *before, const
         health_gap_add(health, snapshot->scanned_mono_ns - before->scanned_mono_ns, before->interval_ns);
     health_scan_add(health, snapshot->scan_duration_ns);
     for (int cause = 0; cause < CAUSE_COUNT; cause++)
-        health->stopped_by_cause[cause] += update->halted_counts[cause];
+        health->by_cause.stopped[cause] += update->halted_counts[cause];
     health->late_scan_count = update->late_count;
     health->detector_bytes = update->memory_bytes;
     health->id_count = update->id_count;

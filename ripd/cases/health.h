@@ -73,11 +73,13 @@ struct health {
     uint64_t skipped_scan_count; /* scans that were due and never made, see health_gap_add() */
     uint64_t detector_bytes;
     uint64_t id_count;
-    uint64_t stalls_by_cause[CAUSE_COUNT]; /* of all stalled ids, described or not; CAUSE_NONE: not examined yet */
-    uint64_t longest_ns_by_cause[CAUSE_COUNT];
-    uint64_t stuck_by_cause[CAUSE_COUNT]; /* of them, those that are certainly stuck: id_cause_is_certain() */
-    uint64_t stuck_longest_ns_by_cause[CAUSE_COUNT];
-    uint64_t stopped_by_cause[CAUSE_COUNT];
+    struct {
+        uint64_t stalls[CAUSE_COUNT]; /* of all stalled ids, described or not; CAUSE_NONE: not examined yet */
+        uint64_t longest_ns[CAUSE_COUNT];
+        uint64_t stuck[CAUSE_COUNT]; /* of them, those that are certainly stuck: id_cause_is_certain() */
+        uint64_t stuck_longest_ns[CAUSE_COUNT];
+        uint64_t stopped[CAUSE_COUNT];
+    } by_cause;
     uint64_t damaged_ring_count; /* rings damaged since the start */
     uint64_t event_counts[EVENT_KIND_COUNT];
     uint64_t incident_count;                        /* now */

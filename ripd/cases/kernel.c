@@ -23,11 +23,10 @@ const char *kernel_denied_name(enum kernel_denied bit)
 struct kernel_facts *kernel_facts_new(const char *target)
 {
     size_t length = strlen(target);
-    struct kernel_facts *facts = calloc(1, sizeof(*facts) + length + 1);
+    struct kernel_facts *facts = reference_new(sizeof(*facts) + length + 1);
 
     if (facts == NULL)
         return NULL;
-    atomic_init(&facts->references, 1);
     facts->descriptor = -1;
     facts->asked_ns = KERNEL_UNKNOWN;
     facts->window_ns = facts->cpu_ns = facts->wait_ns = KERNEL_UNKNOWN;
@@ -40,12 +39,10 @@ struct kernel_facts *kernel_facts_copy(const struct kernel_facts *facts)
 {
     const size_t counted = sizeof(facts->references); /* others may be counting: not looked at */
     size_t bytes = sizeof(*facts) + strlen(facts->target) + 1;
-    struct kernel_facts *copy = malloc(bytes);
+    struct kernel_facts *copy = reference_new(bytes);
 
-    if (copy == NULL)
-        return NULL;
-    memcpy((char *)copy + counted, (const char *)facts + counted, bytes - counted);
-    atomic_init(&copy->references, 1);
+    if (copy != NULL)
+        memcpy((char *)copy + counted, (const char *)facts + counted, bytes - counted);
     return copy;
 }
 

@@ -12,28 +12,12 @@
 #include "util/array.h"
 #include "util/search.h"
 
-#define MEMO_COUNT 1024u /* a power of two */
-
-struct locations_memo {
-    struct {
-        const struct process_facts *process;
-        uint64_t address;
-        uint32_t group; /* index + 1; 0 = empty */
-    } rows[MEMO_COUNT];
-};
-
 struct locations *locations_new(const struct hash_key *hash_key)
 {
     struct locations *locations = calloc(1, sizeof(*locations));
 
-    if (locations == NULL)
-        return NULL;
-    locations->hash_key = *hash_key;
-    locations->memo = calloc(1, sizeof(*locations->memo));
-    if (locations->memo == NULL) {
-        locations_free(locations);
-        return NULL;
-    }
+    if (locations != NULL)
+        locations->hash_key = *hash_key;
     return locations;
 }
 
@@ -47,7 +31,6 @@ void locations_free(struct locations *locations)
     }
     free(locations->groups);
     free(locations->index.places);
-    free(locations->memo);
     free(locations);
 }
 
@@ -132,7 +115,7 @@ static size_t row_of(const struct located_id *id)
 {
     uint64_t hash = ((uint64_t)(uintptr_t)id->process ^ id->address) * UINT64_C(0x9e3779b97f4a7c15);
 
-    return (size_t)((hash ^ hash >> 29) >> 20) & (MEMO_COUNT - 1);
+    return (size_t)((hash ^ hash >> 29) >> 20) & (LOCATIONS_MEMO_COUNT - 1);
 }
 
 static int64_t group_of(struct locations *locations, const struct located_id *id)
@@ -143,16 +126,16 @@ static int64_t group_of(struct locations *locations, const struct located_id *id
 
     if (!id->snapped)
         return find_group(locations, false, NULL, 0);
-    if (locations->memo->rows[row].group != 0 && locations->memo->rows[row].process == id->process &&
-        locations->memo->rows[row].address == id->address)
-        return locations->memo->rows[row].group;
+    if (locations->memo[row].group != 0 && locations->memo[row].process == id->process &&
+        locations->memo[row].address == id->address)
+        return locations->memo[row].group;
     if (id->process != NULL)
         module = process_facts_module(id->process, id->address);
     group = find_group(locations, true, module, module == NULL ? 0 : id->address - module->bias);
     if (group > 0) {
-        locations->memo->rows[row].process = id->process;
-        locations->memo->rows[row].address = id->address;
-        locations->memo->rows[row].group = (uint32_t)group;
+        locations->memo[row].process = id->process;
+        locations->memo[row].address = id->address;
+        locations->memo[row].group = (uint32_t)group;
     }
     return group;
 }
@@ -193,7 +176,5 @@ void locations_sort(struct locations *locations)
     if (locations->count != 0)
         qsort(locations->groups, locations->count, sizeof(*locations->groups), compare_groups);
     free(locations->index.places);
-    free(locations->memo);
     locations->index = (struct hash_index){0};
-    locations->memo = NULL;
 }

@@ -39,7 +39,7 @@ struct location_group {
     struct item *example; /* a reference, or NULL */
 };
 
-struct locations_memo; /* which group an address of a process is in; private */
+#define LOCATIONS_MEMO_COUNT 1024u /* a power of two */
 
 struct locations {
     struct hash_key hash_key;
@@ -47,8 +47,12 @@ struct locations {
     size_t count;
     size_t capacity;
     uint64_t left_out_count;
-    struct hash_index index;     /* of groups by location; gone once sorted */
-    struct locations_memo *memo; /* gone once sorted */
+    struct hash_index index; /* of groups by location; gone once sorted, like what follows */
+    struct {
+        const struct process_facts *process;
+        uint64_t address;
+        uint32_t group; /* index + 1; 0 = empty */
+    } memo[LOCATIONS_MEMO_COUNT];
 };
 
 /* One id as it is added. */

@@ -120,12 +120,10 @@ void query_count(const struct query_filter *filter, const struct snapshot *snaps
 
 struct page *page_new(struct snapshot *snapshot)
 {
-    struct page *page = calloc(1, sizeof *page);
+    struct page *page = reference_new(sizeof *page);
 
-    if (!page)
-        return NULL;
-    atomic_init(&page->references, 1);
-    page->snapshot = snapshot_ref(snapshot);
+    if (page)
+        page->snapshot = snapshot_ref(snapshot);
     return page;
 }
 

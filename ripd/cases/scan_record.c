@@ -96,13 +96,6 @@ void scan_record_adopted(const struct scan_record *record, size_t index, struct 
     };
 }
 
-struct verdict scan_record_verdict(const struct detector_suspect *suspect)
-{
-    if (suspect->state != ID_RUNNING)
-        return (struct verdict){suspect->state, suspect->cause};
-    return cause_judge(&(struct evidence){.call = suspect->call});
-}
-
 /* Bytes ------------------------------------------------------------------------------------------------------------ */
 
 static unsigned char *put(unsigned char *at, uint64_t number)

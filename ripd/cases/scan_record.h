@@ -32,7 +32,7 @@
     X(CONDITIONS, 3, "ring, process, condition as of detector_ring(): when it changes; 0 before that")                 \
     X(SKIPPED, 1, "ring that was not read")                                                                            \
     X(RULES, 4, "ring, slot, generation, 1 + the number of the rule that was found for the id; 0 = none applies")      \
-    X(VERDICTS, 5, "ring, slot, generation, state, cause: where it is not scan_record_verdict()")                      \
+    X(VERDICTS, 5, "ring, slot, generation, state, cause: where it is not cause_unexamined()")                         \
     X(ROOTS, 8, "ring, slot, generation, whether it waits, root's kind, ring, place, number: of who waits")            \
     X(TURNS, 1, "user: the order in which events of several users were published")                                     \
     X(ADOPTED, 12, "episodes of a former run that go on: see scan_record_add_adopted()")
@@ -70,9 +70,6 @@ void scan_record_add_adopted(struct scan_record *record, const struct detector_a
                              const struct episode *episode);
 void scan_record_adopted(const struct scan_record *record, size_t index, struct detector_adoption *ret_adoption,
                          struct episode *ret_episode);
-
-/* The verdict on a suspect that was not examined on this scan: what it was before, or what it announces. */
-struct verdict scan_record_verdict(const struct detector_suspect *suspect);
 
 /* To bytes and back. malloc'ed. 0, -ENOMEM, -EBADMSG. */
 int scan_record_pack(const struct scan_record *record, void **ret_bytes, size_t *ret_count);

@@ -45,13 +45,12 @@ struct module_facts *process_facts_module(const struct process_facts *process, u
 
 struct module_facts *module_of_scripts(const struct hash_key *hash_key, uint32_t uid)
 {
-    struct module_facts *module = calloc(1, sizeof(*module));
+    struct module_facts *module = reference_new(sizeof(*module));
 
     if (module == NULL || (module->path = strdup("")) == NULL) {
         free(module);
         return NULL;
     }
-    atomic_init(&module->references, 1);
     module->start = module->bias = RIP_PLACE_SCRIPT;
     module->end = RIP_PLACE_SCRIPT + (UINT64_C(1) << 48); /* what lies beyond is no place that is known */
     module->name = module->path;
@@ -63,14 +62,13 @@ struct module_facts *module_of_scripts(const struct hash_key *hash_key, uint32_t
 
 struct module_facts *module_facts_make(const struct rip_module_info *info)
 {
-    struct module_facts *module = calloc(1, sizeof(*module));
+    struct module_facts *module = reference_new(sizeof(*module));
     const char *slash;
 
     if (module == NULL || (module->path = strndup((const char *)info->path, info->path_bytes)) == NULL) {
         free(module);
         return NULL;
     }
-    atomic_init(&module->references, 1);
     module->start = info->start;
     module->end = info->end;
     module->bias = info->bias;
@@ -82,14 +80,12 @@ struct module_facts *module_facts_make(const struct rip_module_info *info)
 
 struct process_facts *process_facts_make(const struct rip_process_info *info)
 {
-    struct process_facts *process = calloc(1, sizeof(*process));
+    struct process_facts *process = reference_new(sizeof(*process));
 
     if (process == NULL)
         return NULL;
-    atomic_init(&process->references, 1);
     process->index = info->index;
     process->generation = info->generation;
-    process->claimed_pid = info->pid;
     process->preloaded = (info->flags & RIP_PROCESS_PRELOADED) != 0;
     process->compiled = (info->flags & RIP_PROCESS_COMPILED) != 0;
     memcpy(process->comm, info->comm, RIP_COMM_BYTES);
@@ -99,13 +95,12 @@ struct process_facts *process_facts_make(const struct rip_process_info *info)
 struct item *item_make(uint32_t ring, const char *ring_name, const struct rip_id_info *info,
                        const struct rip_note_info *note, const struct rip_entry *entries, size_t entry_count)
 {
-    struct item *item = calloc(1, sizeof(*item) + entry_count * sizeof(*entries));
+    struct item *item = reference_new(sizeof(*item) + entry_count * sizeof(*entries));
 
     if (item == NULL || (item->ring_name = strdup(ring_name)) == NULL) {
         free(item);
         return NULL;
     }
-    atomic_init(&item->references, 1);
     item->ring = ring;
     item->slot = info->slot;
     item->generation = info->generation;
@@ -286,11 +281,7 @@ uint64_t snapshot_unreadable_count(const struct snapshot *snapshot)
 
 struct snapshot *snapshot_new(void)
 {
-    struct snapshot *snapshot = calloc(1, sizeof *snapshot);
-
-    if (snapshot)
-        atomic_init(&snapshot->references, 1);
-    return snapshot;
+    return reference_new(sizeof(struct snapshot));
 }
 
 void snapshot_unref(struct snapshot *snapshot)

@@ -52,8 +52,7 @@ struct process_facts {
     atomic_uint references;
     uint32_t index;
     uint32_t generation;
-    uint32_t pid;         /* in the daemon's pid namespace; 0 = not known */
-    uint32_t claimed_pid; /* in its own */
+    uint32_t pid; /* in the daemon's pid namespace; 0 = not known */
     bool attested;
     bool dead;
     bool preloaded; /* traced by the preload library, not by its own calls */
@@ -206,7 +205,6 @@ struct limited_user {
     uint32_t uid;
     const char *limit;      /* its name; static */
     uint64_t refused_count; /* since the start */
-    uint64_t held;          /* now */
 };
 
 struct snapshot {

@@ -117,11 +117,10 @@ static struct process_facts *make_facts(const struct replay_ring *ring, uint32_t
 {
     struct process_facts *facts = process_facts_make(info);
 
-    if (facts == NULL || (facts->origin = calloc(1, sizeof(*facts->origin))) == NULL) {
+    if (facts == NULL || (facts->origin = reference_new(sizeof(*facts->origin))) == NULL) {
         process_facts_unref(facts);
         return NULL;
     }
-    atomic_init(&facts->origin->references, 1);
     facts->origin->uid = info->uid;
     facts->index = index;
     facts->pid = info->pid;

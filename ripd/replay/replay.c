@@ -598,7 +598,7 @@ static void find_verdicts(struct replay *replay, struct detector_suspect *suspec
         if (!replay->counts.exact)
             suspect->verdict = judge(replay, suspect, &certain);
         else
-            suspect->verdict = row != NULL ? verdict_of(row) : scan_record_verdict(suspect);
+            suspect->verdict = row != NULL ? verdict_of(row) : cause_unexamined(suspect);
         if (stall != NULL)
             stall->evidence.examined = certain;
     }

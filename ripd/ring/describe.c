@@ -134,7 +134,6 @@ static bool is_selected(const struct walk *walk)
     memcpy(item.name, info.name, info.name_bytes);
     if (info.process < walk->ring->process_count) {
         process.pid = walk->ring->processes[info.process].pid;
-        process.claimed_pid = walk->ring->processes[info.process].claim.pid;
         process.origin = walk->ring->processes[info.process].origin;
         item.process = &process;
     }

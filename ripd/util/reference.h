@@ -2,7 +2,8 @@
 /*
  * reference.h - counted references to values that threads share. Pure.
  *
- * The first member of such a struct is its counter, an atomic_uint, which begins at 1. NULL is allowed in both.
+ * The first member of such a struct is its counter, an atomic_uint, which begins at 1. NULL is allowed in
+ * reference_take() and reference_drop().
  */
 #ifndef RIPD_UTIL_REFERENCE_H
 #define RIPD_UTIL_REFERENCE_H
@@ -10,6 +11,17 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdlib.h>
+
+/* All zero, with one holder. NULL: no memory. */
+static inline void *reference_new(size_t bytes)
+{
+    void *value = calloc(1, bytes);
+
+    if (value != NULL)
+        atomic_init((atomic_uint *)value, 1);
+    return value;
+}
 
 /* One more holder; returns the value. */
 static inline void *reference_take(void *value)

@@ -28,8 +28,7 @@ void json_done(struct json_writer *writer)
 
 static bool grow(struct json_writer *writer, size_t bytes)
 {
-    writer->failed |= bytes > SIZE_MAX / 4 || writer->length > SIZE_MAX / 4 ||
-                      !ARRAY_RESERVE(writer->text, writer->capacity, writer->length + bytes);
+    writer->failed |= !ARRAY_RESERVE(writer->text, writer->capacity, writer->length + bytes);
     return !writer->failed;
 }
 
@@ -40,7 +39,7 @@ static inline char *begin(struct json_writer *writer, const char *key, size_t by
     size_t key_length = key == NULL ? 0 : strlen(key);
     char *at;
 
-    if (writer->failed || bytes > SIZE_MAX / 2 ||
+    if (writer->failed ||
         (writer->capacity - writer->length <= key_length + 4 + bytes && !grow(writer, key_length + 5 + bytes)))
         return NULL;
     at = writer->text + writer->length;
@@ -205,14 +204,12 @@ static size_t put_special(char **at, const unsigned char *bytes, size_t length, 
 /* True if anything was replaced, or escaped as a control character. */
 static bool put_string(struct json_writer *writer, const char *key, const unsigned char *bytes, size_t length)
 {
-    char *at = length > SIZE_MAX / 8 ? NULL : begin(writer, key, ESCAPE_BYTES * length + 2);
+    char *at = begin(writer, key, ESCAPE_BYTES * length + 2);
     bool changed = false;
     size_t done = 0;
 
-    if (at == NULL) {
-        writer->failed = true;
+    if (at == NULL)
         return false;
-    }
     *at++ = '"';
     while (done < length) {
         if (plain[bytes[done]])

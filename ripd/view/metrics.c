@@ -308,18 +308,18 @@ const struct metric metrics[] = {
 
     {GAUGE("ripd_ids"), "state", "Ids that the last scan saw, by state.", write_states, 0},
     {GAUGE("ripd_stalls"), "cause", "Ids that are stalled, by cause; unexamined until their cause has been looked for.",
-     write_stall_causes, offsetof(struct health, stalls_by_cause)},
+     write_stall_causes, offsetof(struct health, by_cause.stalls)},
     {SECONDS("ripd_stall_longest_seconds"), "cause",
      "For how long the longest stall of each cause has been observed; 0 where there is none.",
-     write_stall_causes, offsetof(struct health, longest_ns_by_cause)},
+     write_stall_causes, offsetof(struct health, by_cause.longest_ns)},
     {GAUGE("ripd_stuck"), "cause",
      "Of ripd_stalls, those that are certainly stuck: not sleeping, unknown or unexamined, nor spinning in a program "
      "that is traced without calls of its own.",
-     write_stall_causes, offsetof(struct health, stuck_by_cause)},
+     write_stall_causes, offsetof(struct health, by_cause.stuck)},
     {SECONDS("ripd_stuck_longest_seconds"), "cause", "For how long the longest of these has been observed.",
-     write_stall_causes, offsetof(struct health, stuck_longest_ns_by_cause)},
+     write_stall_causes, offsetof(struct health, by_cause.stuck_longest_ns)},
     {GAUGE("ripd_stopped"), "cause", "Ids whose thread was stopped by somebody, by what stopped it.",
-     write_stop_causes, offsetof(struct health, stopped_by_cause)},
+     write_stop_causes, offsetof(struct health, by_cause.stopped)},
 
     {GAUGE("ripd_rings"), "health", "Rings found, by whether they can be read; unreadable ones are listed in /rings.",
      write_rings, 0},

@@ -714,7 +714,7 @@ static void record_reports(struct sim_world *world, const struct case_report *re
 static void record_verdicts(struct sim_world *world, const struct detector_suspect *suspects, size_t count)
 {
     for (size_t i = 0; i < count && world->tape != NULL; i++) {
-        const struct verdict verdict = suspects[i].verdict, by_default = scan_record_verdict(&suspects[i]);
+        const struct verdict verdict = suspects[i].verdict, by_default = cause_unexamined(&suspects[i]);
 
         if (!suspects[i].unread && (verdict.state != by_default.state || verdict.cause != by_default.cause))
             SCAN_RECORD_ADD(tape_scan(world->tape), SCAN_VERDICTS, suspects[i].ring, suspects[i].slot,

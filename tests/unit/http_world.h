@@ -160,4 +160,23 @@ static inline void assert_problem(const struct reply *reply, int status)
     json_decref(root);
 }
 
+/* The next answer has that status. */
+static inline void client_expect(struct client *client, int status)
+{
+    struct reply reply;
+
+    client_receive(client, &reply);
+    assert_int_equal(reply.status, status);
+    free(reply.body);
+}
+
+static inline void client_expect_problem(struct client *client, int status)
+{
+    struct reply reply;
+
+    client_receive(client, &reply);
+    assert_problem(&reply, status);
+    free(reply.body);
+}
+
 #endif

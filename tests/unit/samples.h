@@ -23,7 +23,6 @@ static inline struct process_facts *sample_process(const char *exe, uint32_t pid
 
     atomic_init(&process->references, 1);
     process->pid = pid;
-    process->claimed_pid = pid;
     process->attested = true;
     memcpy(process->comm, "checkout", sizeof("checkout"));
     process->exe = strdup(exe);

@@ -180,6 +180,19 @@ static void scan(struct daemon *daemon, uint64_t now_mono_ns)
     finish(daemon, now_mono_ns);
 }
 
+/* What a scan publishes. */
+static void assert_scan(struct daemon *daemon, uint64_t now_mono_ns, const char *published)
+{
+    scan(daemon, now_mono_ns);
+    assert_string_equal(daemon->trace, published);
+}
+
+/* Of generation 2 of a slot of ring 1. */
+static struct stall_case *case_of(const struct daemon *daemon, uint32_t slot)
+{
+    return cases_find(daemon->cases, 1, slot, 2);
+}
+
 static struct cases_counters counters_of(const struct daemon *daemon)
 {
     struct cases_counters counters;
@@ -203,8 +216,7 @@ static void play(struct daemon *daemon, const struct step *steps)
             stall(daemon, 1, steps->slot, 2);
         else if (steps->event != NOTHING)
             end(daemon, (enum detector_event_kind)steps->event, 1, steps->slot, 2);
-        scan(daemon, steps->now_mono_ns);
-        assert_string_equal(daemon->trace, steps->published);
+        assert_scan(daemon, steps->now_mono_ns, steps->published);
     }
 }
 
@@ -218,29 +230,26 @@ TEST(an_id_has_one_case, setup, teardown)
     stall(daemon, 2, 7, 2);
     stall(daemon, 1, 8, 2);
     stall(daemon, 1, 7, 2);
-    scan(daemon, 1000);
-    assert_string_equal(daemon->trace, "1/7 begins #1 since 950; 2/7 begins #2 since 950; 1/8 begins #3 since 950");
+    assert_scan(daemon, 1000, "1/7 begins #1 since 950; 2/7 begins #2 since 950; 1/8 begins #3 since 950");
     all = cases_all(daemon->cases, &count);
     assert_int_equal(count, 3);
-    old = cases_find(daemon->cases, 1, 7, 2);
+    old = case_of(daemon, 7);
     assert_ptr_equal(old, all[0]);
-    assert_ptr_equal(cases_find(daemon->cases, 1, 8, 2), all[1]);
+    assert_ptr_equal(case_of(daemon, 8), all[1]);
     assert_ptr_equal(cases_find(daemon->cases, 2, 7, 2), all[2]);
     assert_null(cases_find(daemon->cases, 1, 7, 4));
     scan(daemon, 1010);
-    assert_ptr_equal(cases_find(daemon->cases, 1, 7, 2), old);
+    assert_ptr_equal(case_of(daemon, 7), old);
     end(daemon, DETECTOR_MOVED, 1, 7, 2); /* its episode is still open when the next id of that slot stalls */
     stall(daemon, 1, 7, 4);
-    scan(daemon, 1020);
-    assert_string_equal(daemon->trace, "1/7 begins #4 since 970");
+    assert_scan(daemon, 1020, "1/7 begins #4 since 970");
     assert_int_equal(counters_of(daemon).count, 4);
-    assert_ptr_equal(cases_find(daemon->cases, 1, 7, 2), old);
+    assert_ptr_equal(case_of(daemon, 7), old);
     assert_false(old->is_suspect);
     assert_true(cases_find(daemon->cases, 1, 7, 4)->is_suspect);
-    scan(daemon, 1120);
-    assert_string_equal(daemon->trace, "1/7 ends #1, moved at 1020, 1");
+    assert_scan(daemon, 1120, "1/7 ends #1, moved at 1020, 1");
     scan(daemon, 1130);
-    assert_null(cases_find(daemon->cases, 1, 7, 2));
+    assert_null(case_of(daemon, 7));
     assert_non_null(cases_find(daemon->cases, 1, 7, 4));
 }
 
@@ -259,7 +268,7 @@ TEST(evidence_is_of_one_standstill, setup, teardown)
 
         stall(daemon, 1, i, 2);
         begin(daemon);
-        found = cases_find(daemon->cases, 1, i, 2);
+        found = case_of(daemon, i);
         assert_int_equal(found->examined_mono_ns, 0);
         found->kernel = kernel_facts_new("pipe");
         found->first.read_mono_ns = found->last.read_mono_ns = 1000;
@@ -273,7 +282,7 @@ TEST(evidence_is_of_one_standstill, setup, teardown)
         daemon->suspects[i].progress += rows[i].progress_more;
         daemon->suspects[i].tid += rows[i].tid_more;
         begin(daemon);
-        assert_ptr_equal(cases_find(daemon->cases, 1, i, 2), found);
+        assert_ptr_equal(case_of(daemon, i), found);
         assert_false(found->evidence.examined); /* of this scan there is none yet */
         assert_int_equal(found->examined_mono_ns == 0, !rows[i].stays);
         assert_int_equal(found->kernel != NULL, rows[i].stays);
@@ -320,18 +329,17 @@ TEST(a_ring_that_was_not_read, setup, teardown)
     daemon->evidence = (struct evidence){.examined = true, .thread_state = 'D'};
     stall(daemon, 1, 7, 2)->process = 3;
     scan(daemon, 1000);
-    found = cases_find(daemon->cases, 1, 7, 2);
+    found = case_of(daemon, 7);
     found->examined_mono_ns = 1000;
     daemon->evidence = (struct evidence){0};
     daemon->suspects[0].unread = true;
     daemon->suspects[0].tid = 0;
     daemon->suspects[0].process = UINT16_MAX;
     stall(daemon, 1, 8, 2)->unread = true; /* one that had no case gets none */
-    scan(daemon, 1010);
-    assert_string_equal(daemon->trace, "");
-    assert_null(cases_find(daemon->cases, 1, 8, 2));
+    assert_scan(daemon, 1010, "");
+    assert_null(case_of(daemon, 8));
     assert_int_equal(work_refused_count(daemon->work, WORK_STALLS), 0);
-    assert_ptr_equal(cases_find(daemon->cases, 1, 7, 2), found);
+    assert_ptr_equal(case_of(daemon, 7), found);
     assert_true(found->suspect.unread);
     assert_int_equal(found->suspect.tid, 1007);
     assert_int_equal(found->suspect.process, 3);
@@ -402,7 +410,7 @@ TEST(verdicts, setup, teardown)
         suspect->state = rows[i].before.state;
         suspect->cause = rows[i].before.cause;
         begin(daemon);
-        cases_find(daemon->cases, 1, 7, 2)->evidence = *rows[i].evidence;
+        case_of(daemon, 7)->evidence = *rows[i].evidence;
         cases_judge(daemon->cases, daemon->suspects, 1);
         if (suspect->verdict.state != rows[i].verdict.state || suspect->verdict.cause != rows[i].verdict.cause)
             fail_msg("row %zu: %s, %s", i, id_state_name(suspect->verdict.state),
@@ -471,13 +479,13 @@ TEST(a_begin_has_what_an_adoption_needs, setup, teardown)
     stall(daemon, 1, 7, 2);
     stall(daemon, 1, 8, 2)->frozen_for_max_ns = DETECTOR_UNKNOWN_NS;
     scan(daemon, 1000);
-    episode = &cases_find(daemon->cases, 1, 7, 2)->episode;
+    episode = &case_of(daemon, 7)->episode;
     assert_int_equal(episode->frozen_mono_ns, 950);
     assert_int_equal(episode->moved_after_mono_ns, 940);
     assert_int_equal(episode->progress, 7007);
     assert_int_equal(episode->cause, CAUSE_UNINTERRUPTIBLE);
     assert_int_equal(episode->stall_count, 1);
-    assert_true(cases_find(daemon->cases, 1, 8, 2)->episode.moved_after_mono_ns == DETECTOR_UNKNOWN_NS);
+    assert_true(case_of(daemon, 8)->episode.moved_after_mono_ns == DETECTOR_UNKNOWN_NS);
 }
 
 static void take_all_events(struct daemon *daemon)
@@ -498,8 +506,8 @@ TEST(the_cause_of_an_episode, setup, teardown)
     take_all_events(daemon);
     stall(daemon, 1, 8, 2);
     scan(daemon, 1010);
-    published = &cases_find(daemon->cases, 1, 7, 2)->episode;
-    waiting = &cases_find(daemon->cases, 1, 8, 2)->episode;
+    published = &case_of(daemon, 7)->episode;
+    waiting = &case_of(daemon, 8)->episode;
     assert_int_equal(waiting->cause, CAUSE_UNINTERRUPTIBLE);
     daemon->evidence = (struct evidence){.examined = true, .on_no_thread = true};
     scan(daemon, 1020);
@@ -514,11 +522,9 @@ TEST(the_cause_of_an_episode, setup, teardown)
 static void assert_begins_after(struct daemon *daemon, unsigned scans, const char *begin)
 {
     for (unsigned i = 0; i < scans; i++) {
-        scan(daemon, 1050);
-        assert_string_equal(daemon->trace, "");
+        assert_scan(daemon, 1050, "");
     }
-    scan(daemon, 1050);
-    assert_string_equal(daemon->trace, begin);
+    assert_scan(daemon, 1050, begin);
 }
 
 /* H: of two that stall at once the one that was examined does not wait for the other. */
@@ -530,14 +536,13 @@ TEST(a_begin_waits_for_its_evidence, setup, teardown)
     stall(daemon, 1, 7, 2);
     stall(daemon, 1, 8, 2);
     begin(daemon);
-    cases_find(daemon->cases, 1, 8, 2)->evidence = daemon->evidence;
+    case_of(daemon, 8)->evidence = daemon->evidence;
     judge(daemon);
     finish(daemon, 1000);
     assert_string_equal(daemon->trace, "1/8 begins #1 since 950");
     assert_int_equal(counters_of(daemon).waiting_count, 0); /* it has room */
-    scan(daemon, 1010);
-    assert_string_equal(daemon->trace, "1/7 begins #2 since 950");
-    assert_int_equal(cases_find(daemon->cases, 1, 7, 2)->episode.cause, CAUSE_UNINTERRUPTIBLE);
+    assert_scan(daemon, 1010, "1/7 begins #2 since 950");
+    assert_int_equal(case_of(daemon, 7)->episode.cause, CAUSE_UNINTERRUPTIBLE);
     daemon->evidence = none;
     stall(daemon, 2, 9, 2);
     assert_begins_after(daemon, EPISODE_UNEXAMINED_SCANS, "2/9 begins #3 since 1000");
@@ -560,12 +565,11 @@ TEST(begins_wait_for_the_first_that_is_known, setup, teardown)
     for (unsigned i = 0; i < EPISODE_UNEXAMINED_SCANS; i++)
         scan(daemon, 1050);
     begin(daemon);
-    cases_find(daemon->cases, 1, 8, 2)->evidence = known;
+    case_of(daemon, 8)->evidence = known;
     judge(daemon);
     finish(daemon, 1050);
     assert_string_equal(daemon->trace, "1/8 begins #1 since 1000");
-    scan(daemon, 1050);
-    assert_string_equal(daemon->trace, "");
+    assert_scan(daemon, 1050, "");
 }
 
 /* What a preloaded thread does for a time of its own choice is no event, until it turns out to be something else. */
@@ -580,19 +584,16 @@ TEST(a_sleep_that_is_announced_is_no_episode, setup, teardown)
     assert_string_equal(daemon->trace, "");
     daemon->suspects[0].unread = true; /* its ring had no turn */
     daemon->suspects[0].call = RIP_CALL_NONE;
-    scan(daemon, 1005);
-    assert_string_equal(daemon->trace, "");
+    assert_scan(daemon, 1005, "");
     daemon->suspects[0].unread = false;
     daemon->suspects[0].call = RIP_CALL_SLEEP;
     daemon->evidence.thread_state = 'D';
-    scan(daemon, 1010);
-    assert_string_equal(daemon->trace, "1/7 begins #1 since 960");
+    assert_scan(daemon, 1010, "1/7 begins #1 since 960");
     daemon->evidence.thread_state = 'S'; /* which then goes on */
     scan(daemon, 1020);
     end(daemon, DETECTOR_MOVED, 1, 7, 2);
     scan(daemon, 1030);
-    scan(daemon, 1130);
-    assert_string_equal(daemon->trace, "1/7 ends #1, moved at 1030, 1");
+    assert_scan(daemon, 1130, "1/7 ends #1, moved at 1030, 1");
 }
 
 /* One that stood still for another reason, and went on to a sleep: that reason has ended. */
@@ -608,10 +609,8 @@ TEST(a_sleep_does_not_prolong_an_episode, setup, teardown)
     daemon->evidence = (struct evidence){.examined = true, .thread_state = 'S', .call = RIP_CALL_SLEEP};
     stall(daemon, 1, 7, 2)->call = RIP_CALL_SLEEP;
     scan(daemon, 1060);
-    scan(daemon, 1110);
-    assert_string_equal(daemon->trace, "1/7 ends #1, moved at 1010, 1");
-    scan(daemon, 1120);
-    assert_string_equal(daemon->trace, "");
+    assert_scan(daemon, 1110, "1/7 ends #1, moved at 1010, 1");
+    assert_scan(daemon, 1120, "");
 }
 
 /* A program that calls the library says itself when it waits for work: a sleep of it is a stall like any other. */
@@ -721,21 +720,16 @@ TEST(what_waits, setup, teardown)
         end(daemon, DETECTOR_GONE, 1, slot, 2);
     for (uint32_t slot = 4; slot <= 6; slot++)
         stall(daemon, 1, slot, 2);
-    scan(daemon, 1010);
-    assert_string_equal(daemon->trace, "1/1 ends #1, gone at 1010, 1; 1/2 ends #2, gone at 1010, 1");
+    assert_scan(daemon, 1010, "1/1 ends #1, gone at 1010, 1; 1/2 ends #2, gone at 1010, 1");
     assert_int_equal(counters_of(daemon).waiting_count, 4);
     end(daemon, DETECTOR_GONE, 1, 5, 2); /* its begin still waits: both are published, before begins alone */
-    scan(daemon, 1020);
-    assert_string_equal(daemon->trace, "1/3 ends #3, gone at 1010, 1");
+    assert_scan(daemon, 1020, "1/3 ends #3, gone at 1010, 1");
     assert_int_equal(counters_of(daemon).belated_count, 0);
-    scan(daemon, 1030);
-    assert_string_equal(daemon->trace, "1/5 begins #4 since 960; 1/5 ends #4, gone at 1020, 1");
+    assert_scan(daemon, 1030, "1/5 begins #4 since 960; 1/5 ends #4, gone at 1020, 1");
     assert_int_equal(counters_of(daemon).belated_count, 1);
-    scan(daemon, 1040);
-    assert_string_equal(daemon->trace, "1/4 begins #5 since 960; 1/6 begins #6 since 960");
+    assert_scan(daemon, 1040, "1/4 begins #5 since 960; 1/6 begins #6 since 960");
     assert_int_equal(counters_of(daemon).waiting_count, 0);
-    scan(daemon, 1050);
-    assert_string_equal(daemon->trace, "");
+    assert_scan(daemon, 1050, "");
     assert_int_equal(counters_of(daemon).open_count, 2);
 }
 
@@ -779,8 +773,7 @@ TEST(open_episodes_of_a_user_are_limited, setup, teardown)
     play(daemon, steps);
     stall(daemon, 11, 1, 2); /* of another user */
     stall(daemon, 1, 9, 2);
-    scan(daemon, 1006);
-    assert_string_equal(daemon->trace, "11/1 begins #5 since 956");
+    assert_scan(daemon, 1006, "11/1 begins #5 since 956");
     assert_int_equal(work_held(daemon->work, 0, WORK_EPISODES), 2);
     assert_int_equal(work_held(daemon->work, 0, WORK_EVENTS), 0); /* a refused begin costs nothing */
 }
@@ -792,7 +785,7 @@ TEST(publication_is_apart_from_other_work, setup, teardown)
 
     stall(daemon, 1, 7, 2);
     begin(daemon);
-    cases_find(daemon->cases, 1, 7, 2)->evidence = daemon->evidence;
+    case_of(daemon, 7)->evidence = daemon->evidence;
     work_push(daemon->work, 0, (struct work_job){.subject = 12345});
     work_push_at(daemon->work, 0, (struct work_job){.subject = 12345}, 0);
     work_pause(daemon->work, 0, UINT64_MAX);
@@ -812,26 +805,22 @@ TEST(cases_of_a_user_are_limited, setup, teardown)
     for (uint32_t slot = 0; slot < 3; slot++)
         stall(daemon, 1, slot, 2);
     stall(daemon, 11, 0, 2);
-    scan(daemon, 1000);
-    assert_string_equal(daemon->trace, "1/0 begins #1 since 950; 11/0 begins #2 since 950; 1/1 begins #3 since 950");
-    assert_null(cases_find(daemon->cases, 1, 2, 2));
+    assert_scan(daemon, 1000, "1/0 begins #1 since 950; 11/0 begins #2 since 950; 1/1 begins #3 since 950");
+    assert_null(case_of(daemon, 2));
     assert_int_equal(daemon->suspects[2].verdict.state, ID_STALLED); /* it is stalled, and nobody knows why */
     assert_int_equal(daemon->suspects[2].verdict.cause, CAUSE_NONE);
     assert_int_equal(daemon->suspects[3].verdict.cause, CAUSE_UNINTERRUPTIBLE);
     assert_int_equal(counters_of(daemon).suppressed_count, 1);
     assert_int_equal(work_refused_count(daemon->work, WORK_STALLS), 1);
     end(daemon, DETECTOR_GONE, 1, 2, 2); /* of one without a case no end is published */
-    scan(daemon, 1010);
-    assert_string_equal(daemon->trace, "");
+    assert_scan(daemon, 1010, "");
     stall(daemon, 1, 3, 2);
-    scan(daemon, 1020);
-    assert_string_equal(daemon->trace, "");
+    assert_scan(daemon, 1020, "");
     assert_int_equal(counters_of(daemon).suppressed_count, 2);
     end(daemon, DETECTOR_GONE, 1, 0, 2);
-    scan(daemon, 1030);
-    assert_string_equal(daemon->trace, "1/0 ends #1, gone at 1030, 1");
-    scan(daemon, 1040); /* the case of one that still stalls is made as soon as there is room */
-    assert_string_equal(daemon->trace, "1/3 begins #4 since 990");
+    assert_scan(daemon, 1030, "1/0 ends #1, gone at 1030, 1");
+    assert_scan(daemon, 1040,
+                "1/3 begins #4 since 990"); /* the case of one that still stalls is made as soon as there is room */
 }
 
 /* F */
@@ -869,9 +858,8 @@ TEST(numbers_go_on_after_adopted_ones, setup, teardown)
 
     assert_int_equal(cases_adopt(daemon->cases, 1, 7, 2, 0, &(struct episode){.number = 41, .stall_count = 1}), 0);
     stall(daemon, 1, 8, 2);
-    scan(daemon, 1000);
-    assert_string_equal(daemon->trace, "1/8 begins #42 since 950");
-    assert_ptr_equal(cases_find(daemon->cases, 1, 7, 2)->episode.begin, NULL);
+    assert_scan(daemon, 1000, "1/8 begins #42 since 950");
+    assert_ptr_equal(case_of(daemon, 7)->episode.begin, NULL);
 }
 
 /* The report of an end has its begin, which goes with the next scan; teardown sees that no reference is lost. */
@@ -958,14 +946,14 @@ TEST(exits_are_dated_once, setup, teardown)
         daemon->evidence = (struct evidence){.examined = true, .thread_state = rows[i].thread_state};
         scan(daemon, 100 * (i + 1));
         cases_note_exits(daemon->cases, rows[i].now_wall_ns);
-        stalled = cases_find(daemon->cases, 1, 7, 2);
+        stalled = case_of(daemon, 7);
         assert_int_equal(stalled->lived_wall_ns, rows[i].lived_wall_ns);
         assert_int_equal(stalled->exited_wall_ns, rows[i].exited_wall_ns);
     }
     daemon->suspects[0].unread = true; /* nothing is seen of it */
     scan(daemon, 1000);
     cases_note_exits(daemon->cases, 6000);
-    assert_int_equal(cases_find(daemon->cases, 1, 7, 2)->lived_wall_ns, 5000);
+    assert_int_equal(case_of(daemon, 7)->lived_wall_ns, 5000);
 }
 
 /* An idle id that was opened is examined, has no verdict and no episode, and is dropped when it is closed. */
@@ -979,7 +967,7 @@ TEST(an_opened_id_is_no_suspect, setup, teardown)
     for (uint64_t now = 100; now < 500; now += 100) {
         begin(daemon);
         assert_int_equal(cases_open(daemon->cases, &thread, 0), 0);
-        opened = cases_find(daemon->cases, 1, 7, 2);
+        opened = case_of(daemon, 7);
         assert_non_null(opened);
         assert_true(case_is_examined(opened) && !opened->is_suspect);
         assert_int_equal(opened->examined_mono_ns, now == 100 || now == 400 ? 0 : now - 100);
@@ -994,11 +982,11 @@ TEST(an_opened_id_is_no_suspect, setup, teardown)
     assert_int_equal(work_held(daemon->work, 0, WORK_STALLS), 1);
     cases_close(daemon->cases, 1, 7, 2);
     begin(daemon);
-    assert_null(cases_find(daemon->cases, 1, 7, 2));
+    assert_null(case_of(daemon, 7));
     assert_int_equal(cases_open(daemon->cases, &thread, 0), 0);
     stall(daemon, 1, 7, 2);
     scan(daemon, 600);
-    opened = cases_find(daemon->cases, 1, 7, 2);
+    opened = case_of(daemon, 7);
     assert_true(opened->is_suspect && !opened->is_opened);
     cases_close(daemon->cases, 1, 7, 2); /* it is one in its own right */
     assert_true(case_is_examined(opened));

@@ -80,25 +80,25 @@ TEST(suspects)
         health_clear_suspects(&health);
         for (size_t i = 0; i < sizeof(suspects) / sizeof(suspects[0]); i++)
             health_add_suspect(&health, &suspects[i], false);
-        assert_int_equal(health.stalls_by_cause[CAUSE_BLOCKED], 3);
-        assert_int_equal(health.longest_ns_by_cause[CAUSE_BLOCKED], 9);
-        assert_int_equal(health.stalls_by_cause[CAUSE_NONE], 1);
-        assert_int_equal(health.longest_ns_by_cause[CAUSE_NONE], 5);
-        assert_int_equal(health.stopped_by_cause[CAUSE_SIGNAL], 1);
-        assert_int_equal(health.stuck_by_cause[CAUSE_BLOCKED], 3);
-        assert_int_equal(health.stuck_longest_ns_by_cause[CAUSE_BLOCKED], 9);
-        assert_int_equal(health.stuck_by_cause[CAUSE_NONE], 0);
+        assert_int_equal(health.by_cause.stalls[CAUSE_BLOCKED], 3);
+        assert_int_equal(health.by_cause.longest_ns[CAUSE_BLOCKED], 9);
+        assert_int_equal(health.by_cause.stalls[CAUSE_NONE], 1);
+        assert_int_equal(health.by_cause.longest_ns[CAUSE_NONE], 5);
+        assert_int_equal(health.by_cause.stopped[CAUSE_SIGNAL], 1);
+        assert_int_equal(health.by_cause.stuck[CAUSE_BLOCKED], 3);
+        assert_int_equal(health.by_cause.stuck_longest_ns[CAUSE_BLOCKED], 9);
+        assert_int_equal(health.by_cause.stuck[CAUSE_NONE], 0);
     }
     for (int i = 0; i < CAUSE_COUNT; i++) {
-        stalls += health.stalls_by_cause[i];
-        stopped += health.stopped_by_cause[i];
+        stalls += health.by_cause.stalls[i];
+        stopped += health.by_cause.stopped[i];
     }
     assert_int_equal(stalls, 4);
     assert_int_equal(stopped, 1);
     health_clear_suspects(&health);
-    assert_int_equal(health.stalls_by_cause[CAUSE_BLOCKED], 0);
-    assert_int_equal(health.longest_ns_by_cause[CAUSE_BLOCKED], 0);
-    assert_int_equal(health.stopped_by_cause[CAUSE_SIGNAL], 0);
+    assert_int_equal(health.by_cause.stalls[CAUSE_BLOCKED], 0);
+    assert_int_equal(health.by_cause.longest_ns[CAUSE_BLOCKED], 0);
+    assert_int_equal(health.by_cause.stopped[CAUSE_SIGNAL], 0);
 }
 
 /* Of a program that says nothing of itself it is not certain that it does not just compute. */

@@ -16,7 +16,6 @@ static int make_process(void **context)
     process = calloc(1, sizeof *process);
     atomic_init(&process->references, 1);
     process->pid = 4690;
-    process->claimed_pid = 17;
     return 0;
 }
 

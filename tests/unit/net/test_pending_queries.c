@@ -29,20 +29,14 @@ TEST(threads)
     assert_non_null(strstr(reply.body, "\"schema\":\"ripd/threads/1\""));
     assert_non_null(strstr(reply.body, "\"returned\":5"));
     free(reply.body);
-    client_receive(&first, &reply); /* what was pipelined behind it */
-    assert_int_equal(reply.status, 200);
-    free(reply.body);
-    client_receive(&second, &reply);
-    assert_int_equal(reply.status, 200);
-    free(reply.body);
+    client_expect(&first, 200); /* what was pipelined behind it */
+    client_expect(&second, 200);
     assert_int_equal(ask(&world, GET("/threads?state=stalled")), 200);
     assert_int_equal(tickets_of(&world), 1); /* once per scan and query */
     publish_and_wait(&world, 2, 0);
     client_send(&first, GET("/threads?state=stalled"));
     complete(&world, wait_for_ticket(&world, 1), 2, 5);
-    client_receive(&first, &reply);
-    assert_int_equal(reply.status, 200);
-    free(reply.body);
+    client_expect(&first, 200);
     client_close(&first);
     client_close(&second);
     world_close(&world);
@@ -163,9 +157,7 @@ TEST(one_thread)
     free(reply.body);
     client_send(&client, GET("/threads/checkout/18"));
     complete(&world, wait_for_ticket(&world, 1), 1, 0);
-    client_receive(&client, &reply);
-    assert_problem(&reply, 404);
-    free(reply.body);
+    client_expect_problem(&client, 404);
     client_close(&client);
     world_close(&world);
 }
@@ -174,7 +166,6 @@ TEST(threads_gone_wrong)
 {
     struct world world;
     struct client client;
-    struct reply reply;
     struct http_limits limits;
 
     world_make(&world, "127.0.0.1:0");
@@ -194,25 +185,17 @@ TEST(threads_gone_wrong)
     client_open(&client, world.address); /* could not be had */
     client_send(&client, GET("/threads?name=b"));
     http_complete(world.http, wait_for_ticket(&world, 1), NULL);
-    client_receive(&client, &reply);
-    assert_problem(&reply, 503);
-    free(reply.body);
+    client_expect_problem(&client, 503);
 
     client_send(&client, GET("/threads?name=c") GET("/threads?name=c2")); /* no answer in time; then one too late */
-    client_receive(&client, &reply);
-    assert_problem(&reply, 503);
-    free(reply.body);
-    client_receive(&client, &reply);
-    assert_problem(&reply, 503);
-    free(reply.body);
+    client_expect_problem(&client, 503);
+    client_expect_problem(&client, 503);
     complete(&world, world.tickets[2], 1, 1);
     complete(&world, 12345678, 1, 1); /* of no query */
 
     world.refusal = -EAGAIN;
     client_send(&client, GET("/threads?name=d"));
-    client_receive(&client, &reply);
-    assert_problem(&reply, 503);
-    free(reply.body);
+    client_expect_problem(&client, 503);
     client_close(&client);
     assert_int_equal(ask(&world, GET("/healthz")), 200);
     world_close(&world);
@@ -245,9 +228,7 @@ TEST(a_window_of_questions)
     free(reply.body);
     for (size_t i = 0; i < HTTP_QUERIES_MAX; i++) { /* in the order in which they were asked */
         complete(&world, wait_for_ticket(&world, i), 1, i + 1);
-        client_receive(&clients[i], &reply);
-        assert_int_equal(reply.status, 200);
-        free(reply.body);
+        client_expect(&clients[i], 200);
         assert_true(tickets_of(&world) <= i + 1 + HTTP_QUERIES_AT_WORK_MAX);
     }
     for (size_t i = 0; i < CLIENTS; i++)
@@ -334,9 +315,7 @@ TEST(whole_and_once)
         if (i == 0)
             assert_whole(&reply, LONG_COUNT);
         free(reply.body);
-        client_receive(&clients[i], &reply); /* the connection goes on */
-        assert_int_equal(reply.status, 200);
-        free(reply.body);
+        client_expect(&clients[i], 200); /* the connection goes on */
         client_close(&clients[i]);
     }
     http_stop(world.http);

@@ -600,7 +600,6 @@ TEST(facts_of_a_process, set_up, tear_down)
     facts = registry_process_facts(scene->registry, ring, 0);
     assert_non_null(facts);
     assert_int_equal(facts->pid, pid);
-    assert_int_equal(facts->claimed_pid, pid);
     assert_true(facts->attested);
     assert_false(facts->dead);
     assert_string_equal(facts->exe, exe);

@@ -493,7 +493,7 @@ TEST(limited)
     struct query query;
 
     snapshot->limited = calloc(2, sizeof(*snapshot->limited));
-    snapshot->limited[0] = (struct limited_user){.uid = 1000, .limit = "mapped_bytes", .refused_count = 7, .held = 9};
+    snapshot->limited[0] = (struct limited_user){.uid = 1000, .limit = "mapped_bytes", .refused_count = 7};
     snapshot->limited[1] = (struct limited_user){.uid = UINT32_MAX, .limit = "events", .refused_count = 1};
     snapshot->limited_count = 2;
     query_init(&query);

@@ -58,9 +58,9 @@ static struct snapshot *snapshot_of_numbers(void)
     health->detector_bytes = 13;
     health->id_count = 14;
     for (size_t i = 0; i < CAUSE_COUNT; i++) {
-        health->stalls_by_cause[i] = 100 + i;
-        health->longest_ns_by_cause[i] = i * SECOND;
-        health->stopped_by_cause[i] = 200 + i;
+        health->by_cause.stalls[i] = 100 + i;
+        health->by_cause.longest_ns[i] = i * SECOND;
+        health->by_cause.stopped[i] = 200 + i;
     }
     health->damaged_ring_count = 15;
     health->event_counts[EVENT_BEGIN] = 16;
