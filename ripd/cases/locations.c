@@ -34,63 +34,57 @@ void locations_free(struct locations *locations)
     free(locations);
 }
 
-/* The identity of a module: its build id, or its path where it has none. */
-static const char *identity_of(const struct module_facts *module)
-{
-    return module->build_id[0] != '\0' ? module->build_id : module->path;
-}
+/* What two ids at one location have in common. */
+struct identity {
+    enum { IN_FILE, IN_SCRIPT, NOWHERE_KNOWN, NEVER_ANYWHERE } kind;
+    const char *texts[2];
+    uint64_t number;
+};
 
 static const char *text_of(const char *text)
 {
     return text != NULL ? text : "";
 }
 
-static uint64_t hash_of(const struct locations *locations, const struct location_group *group)
+/* Of a file its build id, or its path where it has none. Rings number the functions of scripts as they come, so these
+ * are told apart by their text. */
+static struct identity identity_of(const struct location_group *group)
 {
-    const struct hash_key *key = &locations->hash_key;
-    const struct symbol_frame frame = module_place(group->module, group->offset);
-    uint64_t parts[3] = {group->snapped, group->offset, 0};
+    const struct module_facts *module = group->module;
+    struct symbol_frame frame;
 
-    if (group->module != NULL && group->module->is_scripts) {
-        parts[0] = hash_text(key, text_of(frame.function));
-        parts[1] = hash_text(key, text_of(frame.file));
-        parts[2] = frame.line;
-    } else if (group->module != NULL)
-        parts[0] = hash_text(key, identity_of(group->module));
+    if (module == NULL)
+        return (struct identity){group->snapped ? NOWHERE_KNOWN : NEVER_ANYWHERE, {"", ""}, 0};
+    if (!module->is_scripts)
+        return (struct identity){
+            IN_FILE, {module->build_id[0] != '\0' ? module->build_id : module->path, ""}, group->offset};
+    frame = module_place(module, group->offset);
+    return (struct identity){IN_SCRIPT, {text_of(frame.function), text_of(frame.file)}, frame.line};
+}
+
+static uint64_t hash_of(const struct hash_key *key, const struct location_group *group)
+{
+    const struct identity identity = identity_of(group);
+    const uint64_t parts[] = {identity.kind, identity.number, hash_text(key, identity.texts[0]),
+                              hash_text(key, identity.texts[1])};
+
     return hash_bytes(key, parts, sizeof(parts));
 }
 
-/* In a file of code, in a script, nowhere known, never anywhere. */
-static unsigned kind_of(const struct location_group *group)
+/* 0: it is one location. */
+static int compare_places(const struct location_group *left, const struct location_group *right)
 {
-    if (group->module == NULL)
-        return group->snapped ? 2 : 3;
-    return group->module->is_scripts ? 1 : 0;
-}
+    const struct identity a = identity_of(left), b = identity_of(right);
 
-/* 0: it is one location. Rings number the functions of scripts as they come, so these are compared by their text. */
-static int compare_places(const struct location_group *a, const struct location_group *b)
-{
-    const int order = search_order(kind_of(a), kind_of(b));
-    struct symbol_frame of_a, of_b;
-
-    if (order != 0 || a->module == NULL)
-        return order;
-    if (!a->module->is_scripts)
-        return search_order_then(a->module == b->module ? 0 : strcmp(identity_of(a->module), identity_of(b->module)),
-                                 search_order(a->offset, b->offset));
-    of_a = module_place(a->module, a->offset);
-    of_b = module_place(b->module, b->offset);
-    return search_order_then(search_order_then(strcmp(text_of(of_a.function), text_of(of_b.function)),
-                                               strcmp(text_of(of_a.file), text_of(of_b.file))),
-                             search_order(of_a.line, of_b.line));
+    return search_order_then(search_order_then(search_order(a.kind, b.kind), strcmp(a.texts[0], b.texts[0])),
+                             search_order_then(strcmp(a.texts[1], b.texts[1]), search_order(a.number, b.number)));
 }
 
 /* The group of a location, a new one if need be: index + 1. 0: there are too many. Or -ENOMEM. */
 static int64_t find_group(struct locations *locations, bool snapped, struct module_facts *module, uint64_t offset)
 {
     const struct location_group wanted = {.snapped = snapped, .module = module, .offset = offset};
-    const uint64_t hash = hash_of(locations, &wanted);
+    const uint64_t hash = hash_of(&locations->hash_key, &wanted);
     size_t probe = 0;
     uint32_t number;
 

@@ -159,12 +159,6 @@ uint64_t waits_read_ns(const struct waits_node *node)
     return node->by_memory ? node->lock.looks[LOCK_WAIT_LOOKS - 1].begun_mono_ns : node->wait.seen_mono_ns;
 }
 
-void waits_set_holder(struct waits_node *node, uint32_t ring, uint32_t process)
-{
-    node->holder_ring = ring;
-    node->holder_process = process;
-}
-
 /* Edges ------------------------------------------------------------------------------------------------------------ */
 
 enum key_kind { KEY_TID, KEY_ID, KEY_LOCK };

@@ -63,7 +63,7 @@ struct waits_node {
     uint32_t id;
     uint32_t ring_tid;    /* as its process has it; 0 = on no thread */
     uint32_t holder;      /* WAITS_THREAD: tid as its process has it, or an id */
-    uint32_t holder_ring; /* of whom it waits for: its own, or waits_set_holder()'s; 0 = not known */
+    uint32_t holder_ring; /* of whom it waits for: its own, unless waits_is_shared(); 0 = not known */
     uint32_t holder_process;
     bool holder_is_id;
     uint64_t progress; /* at which it waits */
@@ -126,10 +126,9 @@ int waits_add_thread(struct waits *waits, uint32_t ring, const struct rip_id_inf
 /* What the memory of the one that was added last says besides. */
 void waits_add_lock(struct waits *waits, const struct lock_wait *lock);
 
-/* Whether the lock that a node waits for is one that processes share, with one holder; and whose thread that is, if
- * that is not its own process: ring 0 = not known. */
+/* Whether the lock that a node waits for is one that processes share, with one holder: then holder_ring and
+ * holder_process, whose thread that is, are to be filled in. */
 bool waits_is_shared(const struct waits_node *node);
-void waits_set_holder(struct waits_node *node, uint32_t ring, uint32_t process);
 
 /* Who holds the lock that a node waits for: by the source that is believed. 0: it is not known. */
 uint32_t waits_held_by(const struct waits_node *node);

@@ -303,7 +303,8 @@ static void find_shared_holders(struct waits *waits, struct registry *registry)
         if (!waits_is_shared(node))
             continue;
         find_shared_holder(registry, node, deadline_mono_ns, place);
-        waits_set_holder(node, place->holder_ring, place->holder_process);
+        node->holder_ring = place->holder_ring;
+        node->holder_process = place->holder_process;
     }
 }
 

@@ -255,8 +255,10 @@ static struct waits *across(bool by_memory, bool shared, bool known)
         second.holder.flags = RIP_WAIT_SHARED;
         waits_add_lock(waits, &second);
     }
-    waits_set_holder(&waits->nodes[0], known ? RING + 1 : 0, 7);
-    waits_set_holder(&waits->nodes[1], RING, PROCESS);
+    waits->nodes[0].holder_ring = known ? RING + 1 : 0;
+    waits->nodes[0].holder_process = 7;
+    waits->nodes[1].holder_ring = RING;
+    waits->nodes[1].holder_process = PROCESS;
     settle_all(waits);
     return waits;
 }
