@@ -217,13 +217,9 @@ static void app_give_back(struct app *app)
 
 static void app_refresh(struct app *app, uint64_t now_mono_ns)
 {
-    const struct registry_notice *notices;
-    size_t count;
-
     work_leak(app->work, WORK_CAPTURE_BYTES, WORK_CAPTURE_BYTES_PER_SCAN);
     capturing_take(app->capturing, app->snapshot); /* who has ended, while the registry still knows it */
-    registry_refresh(app->registry, now_mono_ns, &notices, &count);
-    report_notices(&app->notice_budget, now_mono_ns, notices, count);
+    registry_refresh(app->registry, now_mono_ns);
     capturing_take(app->capturing, app->snapshot); /* who executes another program now, so that its ids are gone */
 }
 
@@ -605,7 +601,9 @@ static int app_open_parts(struct app *app)
                                         .notices_ends = config->state_directory != NULL,
                                         .hash_key = app->hash_key,
                                         .work = app->work,
-                                        .health = &app->health};
+                                        .health = &app->health,
+                                        .noticed = report_notice,
+                                        .notice_context = &app->notice_budget};
     struct probe_options probe = {.proc_path = "/proc",
                                   .cgroup_path = "/sys/fs/cgroup",
                                   .remote = app->privileges.remote,

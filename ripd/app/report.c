@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "app/log.h"
+#include "os/clock.h"
 #include "util/text.h"
 
 static const struct notice_line {
@@ -75,35 +76,26 @@ void report_left_out(struct report_budget *budget, uint64_t now_mono_ns, const c
 
 bool report_budget_take(struct report_budget *budget, uint64_t now_mono_ns, const char *what)
 {
-    if (report_budget_lines(budget, now_mono_ns) == 0) {
-        report_left_out(budget, now_mono_ns, what, 1);
-        return false;
-    }
-    report_budget_spend(budget, 1);
-    return true;
+    const bool has_room = report_budget_lines(budget, now_mono_ns) != 0;
+
+    report_left_out(budget, now_mono_ns, what, has_room ? 0 : 1);
+    if (has_room)
+        report_budget_spend(budget, 1);
+    return has_room;
 }
 
-void report_notices(struct report_budget *budget, uint64_t now_mono_ns, const struct registry_notice *notices,
-                    size_t count)
+void report_notice(void *budget, enum registry_notice_kind kind, const char *name, const char *reason)
 {
-    size_t lines = report_budget_lines(budget, now_mono_ns);
-    size_t shown = count < lines ? count : lines;
+    const struct notice_line *line = &notice_lines[kind];
+    char quoted_name[LOG_QUOTED_BYTES], quoted_reason[LOG_QUOTED_BYTES];
 
-    report_budget_spend(budget, shown);
-    report_left_out(budget, now_mono_ns, "notices", count - shown);
-    for (size_t i = 0; i < shown; i++) {
-        const struct notice_line *line = &notice_lines[notices[i].kind];
-        const char *name = notices[i].name != NULL ? notices[i].name : "";
-        const char *reason = notices[i].reason;
-        char quoted_name[LOG_QUOTED_BYTES], quoted_reason[LOG_QUOTED_BYTES];
-
-        log_quote_text(name, quoted_name);
-        if (reason != NULL)
-            log_line(line->level, "%s name=%s reason=%s", line->text, quoted_name,
-                     log_quote_text(reason, quoted_reason));
-        else
-            log_line(line->level, "%s name=%s", line->text, quoted_name);
-    }
+    if (!report_budget_take(budget, clock_mono_ns(), "notices"))
+        return;
+    log_quote_text(name, quoted_name);
+    if (reason != NULL)
+        log_line(line->level, "%s name=%s reason=%s", line->text, quoted_name, log_quote_text(reason, quoted_reason));
+    else
+        log_line(line->level, "%s name=%s", line->text, quoted_name);
 }
 
 /* Events: as a line, and as fields of the journal ------------------------------------------------------------------ */

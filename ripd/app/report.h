@@ -40,8 +40,8 @@ bool report_budget_take(struct report_budget *budget, uint64_t now_mono_ns, cons
 /* count more were not written; says so now and then, what being the plural of what they are about. */
 void report_left_out(struct report_budget *budget, uint64_t now_mono_ns, const char *what, uint64_t count);
 
-void report_notices(struct report_budget *budget, uint64_t now_mono_ns, const struct registry_notice *notices,
-                    size_t count);
+/* A registry_noticed; budget: a struct report_budget. */
+void report_notice(void *budget, enum registry_notice_kind kind, const char *name, const char *reason);
 
 void report_event(const struct event *event);
 

@@ -30,7 +30,6 @@
     X(RINGS, "rings", "rings not mapped")                                                                              \
     X(WATCH_OVERFLOWS, "watch_overflows", "times that changes in directories came faster than they were read")         \
     X(UNREADABLE, "unreadable", "unreadable rings not listed")                                                         \
-    X(NOTICES, "notices", "notices dropped")                                                                           \
     X(JUDGEMENTS, "judgements", "checks of a ring's processes put off on eight scans in a row")                        \
     X(MODULES, "modules", "modules of processes not read")                                                             \
     X(STALLS, "stalls", "stalls not listed, on the last scan and those before")                                        \

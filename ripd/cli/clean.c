@@ -138,13 +138,11 @@ static bool clean_directory(const char *path)
 static void look(struct registry *registry)
 {
     const struct timespec pause = {.tv_nsec = LOOK_NS};
-    const struct registry_notice *notices;
-    size_t count;
 
     for (int i = 0; i < LOOKS; i++) {
         if (i != 0)
             nanosleep(&pause, NULL);
-        registry_refresh(registry, clock_mono_ns() + (uint64_t)i * REGISTRY_RESCAN_NS, &notices, &count);
+        registry_refresh(registry, clock_mono_ns() + (uint64_t)i * REGISTRY_RESCAN_NS);
     }
 }
 

@@ -55,14 +55,13 @@ static const struct endpoint {
 static int look(struct local *local, unsigned nth)
 {
     const struct timespec pause = {.tv_sec = LOCAL_LOOK_MS / 1000, .tv_nsec = LOCAL_LOOK_MS % 1000 * (long)NS_PER_MS};
-    const struct registry_notice *notices;
     struct detector_update update;
     size_t count;
     int result;
 
     if (nth != 0)
         nanosleep(&pause, NULL);
-    registry_refresh(local->registry, clock_mono_ns() + nth * REGISTRY_RESCAN_NS, &notices, &count);
+    registry_refresh(local->registry, clock_mono_ns() + nth * REGISTRY_RESCAN_NS);
     local->snapshot->scanned_mono_ns = clock_mono_ns();
     local->snapshot->scanned_wall_ns = clock_wall_ns();
     detector_begin(local->detector, local->snapshot->scanned_mono_ns);

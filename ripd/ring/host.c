@@ -10,7 +10,6 @@
 
 #include "os/proc.h"
 #include "os/proc_reader.h"
-#include "util/array.h"
 #include "work/jobs.h"
 
 #define READ_FACTOR 10u /* of the time for judging */
@@ -38,6 +37,8 @@ int host_init(struct ring_host *host, const struct registry_options *options)
 {
     host->hash_key = options->hash_key;
     host->cgroup_path = options->cgroup_path;
+    host->noticed = options->noticed;
+    host->notice_context = options->notice_context;
     host->ends_epoll = -1;
     host->proc = open(options->proc_path, O_PATH | O_DIRECTORY | O_CLOEXEC);
     host->is_first = true;
@@ -59,24 +60,10 @@ int host_init(struct ring_host *host, const struct registry_options *options)
     return 0;
 }
 
-/* Forgets the first count notices. */
-static void drop_notices(struct ring_host *host, size_t count)
-{
-    for (size_t i = 0; i < count; i++) {
-        free((char *)(uintptr_t)host->notices[i].name);
-        free((char *)(uintptr_t)host->notices[i].reason);
-    }
-    host->notice_count -= count;
-    if (host->notice_count != 0)
-        memmove(host->notices, host->notices + count, host->notice_count * sizeof(*host->notices));
-}
-
 void host_done(struct ring_host *host)
 {
     if (host->ends_epoll >= 0)
         close(host->ends_epoll);
-    drop_notices(host, host->notice_count);
-    free(host->notices);
     symbol_charges_done(&host->script_charges);
     if (host->owns_work)
         work_free(host->work);
@@ -88,17 +75,10 @@ void host_done(struct ring_host *host)
 
 /* Notices ---------------------------------------------------------------------------------------------------------- */
 
-void host_notice(struct ring_host *host, enum registry_notice_kind kind, const char *name, const char *reason)
+void host_notice(const struct ring_host *host, enum registry_notice_kind kind, const char *name, const char *reason)
 {
-    if (host->notice_count >= REGISTRY_NOTICES_MAX) {
-        host->health->limit_counts[HEALTH_LIMIT_NOTICES]++;
-        return;
-    }
-    if (!ARRAY_GROW(host->notices, host->notice_count, host->notice_capacity))
-        return;
-    host->notices[host->notice_count] =
-        (struct registry_notice){kind, strdup(name), reason != NULL ? strdup(reason) : NULL};
-    host->notice_count += host->notices[host->notice_count].name != NULL;
+    if (host->noticed != NULL)
+        host->noticed(host->notice_context, kind, name, reason);
 }
 
 void host_notice_limit(struct ring_host *host, const char *reason)
@@ -121,8 +101,6 @@ void host_limit(struct ring_host *host, enum health_limit limit, const char *rea
 
 void host_begin(struct ring_host *host)
 {
-    drop_notices(host, host->notices_returned);
-    host->notices_returned = 0;
     symbol_charges_settle(&host->script_charges);
     work_reset(host->work, WORK_READ_TIME);
     work_reset(host->work, WORK_PROCESS_TIME);

@@ -6,7 +6,7 @@
  * Guarantees
  *   A. A user's rings have the time that his account allows (work/work.h). When it runs out, the next scan continues
  *      with the first ring that had no turn, so each ring gets one in the end.
- *   B. Notices are bounded per refresh, and a limit is noticed once.
+ *   B. A limit is noticed once.
  */
 #ifndef RIPD_RING_HOST_H
 #define RIPD_RING_HOST_H
@@ -34,10 +34,8 @@ struct ring_host {
     struct symbol_charges script_charges;
     bool is_first; /* refresh: whatever was open when ripd stopped has to be read on it */
 
-    struct registry_notice *notices; /* with strings of their own */
-    size_t notice_count;
-    size_t notice_capacity;
-    size_t notices_returned;
+    registry_noticed *noticed; /* NULL = nobody hears of them */
+    void *notice_context;
     const char *reasons_noticed[HOST_REASONS_MAX];
     size_t reason_count;
     struct health *health;
@@ -59,13 +57,13 @@ void host_done(struct ring_host *host);
 void host_set_time(struct ring_host *host, uint64_t judging_ns);
 
 /* reason may be NULL. */
-void host_notice(struct ring_host *host, enum registry_notice_kind kind, const char *name, const char *reason);
+void host_notice(const struct ring_host *host, enum registry_notice_kind kind, const char *name, const char *reason);
 
 /* Notices once that a limit was hit; reason is static. host_limit() also counts it, each time. */
 void host_notice_limit(struct ring_host *host, const char *reason);
 void host_limit(struct ring_host *host, enum health_limit limit, const char *reason);
 
-/* A new refresh: forgets the notices that were returned, and the turns begin. */
+/* A new refresh: the turns begin. */
 void host_begin(struct ring_host *host);
 
 /* Whether a ring has a turn on this scan: WORK_READ_TIME to be read, WORK_PROCESS_TIME for its processes. */

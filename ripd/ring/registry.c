@@ -672,8 +672,7 @@ static void free_retired(struct registry *registry)
     }
 }
 
-void registry_refresh(struct registry *registry, uint64_t now_mono_ns, const struct registry_notice **ret_notices,
-                      size_t *ret_count)
+void registry_refresh(struct registry *registry, uint64_t now_mono_ns)
 {
     host_begin(&registry->host);
     free_retired(registry);
@@ -688,9 +687,6 @@ void registry_refresh(struct registry *registry, uint64_t now_mono_ns, const str
     drop_rings(registry);
     stops_look(registry->host.proc, registry->host.cgroup_path, registry->rings, registry->ring_count,
                &registry->host.stop_pass);
-    registry->host.notices_returned = registry->host.notice_count;
-    *ret_notices = registry->host.notices;
-    *ret_count = registry->host.notice_count;
 }
 
 /* Facts for snapshots ---------------------------------------------------------------------------------------------- */

@@ -44,7 +44,6 @@
 #define REGISTRY_EVENTS_MAX 16384u                /* taken in per refresh; more are an overflow */
 #define REGISTRY_DIRECTORIES_MAX 64u
 #define REGISTRY_UNREADABLE_MAX 1024u  /* rings that cannot be read, listed with the reason */
-#define REGISTRY_NOTICES_MAX 8192u     /* per refresh; more are counted */
 #define REGISTRY_ENDINGS_MAX 4096u     /* processes whose end is noticed at once, as WORK_ENDINGS has it */
 #define REGISTRY_ENDINGS_MIN 64u       /* with less room none are watched */
 #define REGISTRY_DESCRIPTORS_KEPT 800u /* for connections, pidfds and /proc, not rings; at most half */
@@ -143,22 +142,7 @@ static inline const char *ring_name(const struct ring *ring)
     return ring->name != NULL ? ring->name : ring->file_name;
 }
 
-struct registry;
-struct registry_options {
-    const char *const *directories;
-    size_t directory_count;
-    const char *proc_path;   /* "/proc" */
-    const char *cgroup_path; /* "/sys/fs/cgroup"; NULL: who is frozen is not found out. It stays the caller's */
-    uint64_t judging_ns;     /* 0 = REGISTRY_JUDGING_NS */
-    bool removes;            /* files of dead rings that nobody needs: see ring/leftovers.h */
-    bool notices_ends;       /* of attested processes, see registry_next_end() */
-    struct hash_key hash_key;
-    uint32_t last_serial;  /* serials go on behind it; 0 = from 1 on */
-    struct work *work;     /* accounts of users; stays the caller's. NULL = the registry has one of its own */
-    struct health *health; /* counts the limits that are hit, and damaged rings. The same */
-};
-
-/* What changed, for the log; strings are the registry's, valid until the next refresh. */
+/* What changed, for the log. */
 enum registry_notice_kind {
     NOTICE_RING_FOUND,
     NOTICE_RING_GONE,       /* dropped: its file is gone and nobody lives in it, or for a reason */
@@ -170,10 +154,25 @@ enum registry_notice_kind {
     NOTICE_DIRECTORY_FOUND,
     NOTICE_LIMIT, /* reason names the limit; once per limit */
 };
-struct registry_notice {
-    enum registry_notice_kind kind;
-    const char *name; /* ring or directory */
-    const char *reason;
+
+/* name: of a ring or a directory; reason may be NULL. How many they are is for the receiver to bound. */
+typedef void registry_noticed(void *context, enum registry_notice_kind kind, const char *name, const char *reason);
+
+struct registry;
+struct registry_options {
+    const char *const *directories;
+    size_t directory_count;
+    const char *proc_path;   /* "/proc" */
+    const char *cgroup_path; /* "/sys/fs/cgroup"; NULL: who is frozen is not found out. It stays the caller's */
+    uint64_t judging_ns;     /* 0 = REGISTRY_JUDGING_NS */
+    bool removes;            /* files of dead rings that nobody needs: see ring/leftovers.h */
+    bool notices_ends;       /* of attested processes, see registry_next_end() */
+    struct hash_key hash_key;
+    uint32_t last_serial;      /* serials go on behind it; 0 = from 1 on */
+    struct work *work;         /* accounts of users; stays the caller's. NULL = the registry has one of its own */
+    struct health *health;     /* counts the limits that are hit, and damaged rings. The same */
+    registry_noticed *noticed; /* NULL: nobody hears of them */
+    void *notice_context;
 };
 
 int registry_new(struct registry **ret_registry, const struct registry_options *options);
@@ -188,10 +187,9 @@ void registry_set_judging(struct registry *registry, uint64_t judging_ns); /* as
 
 /*
  * Takes in what changed in the directories, re-reads process records, and judges every process (see ring/identity.h).
- * Call once per scan. Returns notices; never fails for a reason that lies in a file.
+ * Call once per scan. Never fails for a reason that lies in a file.
  */
-void registry_refresh(struct registry *registry, uint64_t now_mono_ns, const struct registry_notice **ret_notices,
-                      size_t *ret_count);
+void registry_refresh(struct registry *registry, uint64_t now_mono_ns);
 
 /* Rings that are mapped, in ascending order of serial. */
 struct ring **registry_rings(struct registry *registry, size_t *ret_count);

@@ -57,7 +57,6 @@ static void world_open(uint32_t capacity, uint32_t step)
     const struct ring_geometry geometry = {.slot_capacity = capacity};
     const char *directories[1] = {stage.directory};
     const struct registry_options options = {.directories = directories, .directory_count = 1, .proc_path = "/proc"};
-    const struct registry_notice *notices;
     struct ring **rings;
     size_t count;
 
@@ -72,7 +71,7 @@ static void world_open(uint32_t capacity, uint32_t step)
     }
     live_count = (capacity + step - 1) / step;
     need(registry_new(&registry, &options) == 0, "registry_new");
-    registry_refresh(registry, INTERVAL_NS, &notices, &count);
+    registry_refresh(registry, INTERVAL_NS);
     rings = registry_rings(registry, &count);
     need(count == 1, "registry_rings");
     ring = rings[0];
@@ -101,10 +100,7 @@ static void detector_start(void)
 /* What happens between two scans. */
 static void make_moves(void)
 {
-    const struct registry_notice *notices;
-    size_t count;
-
-    registry_refresh(registry, INTERVAL_NS, &notices, &count); /* each scan has time of its own */
+    registry_refresh(registry, INTERVAL_NS); /* each scan has time of its own */
     for (uint32_t slot = 0; slot < live_count; slot++) {
         if (population == IDLE || (population == MIXED && slot % 10 == 3))
             ring_builder_idle(&writer, slot);

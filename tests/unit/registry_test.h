@@ -26,10 +26,21 @@ struct scene {
     struct ring_stage stage;
     struct registry *registry;
     uint64_t now_mono_ns;
+    size_t notice_count;          /* since the last scene_refresh() */
     size_t noticed[NOTICE_KINDS]; /* since scene_open() */
     char last_name[256];          /* of the last notice */
     char last_reason[256];
 };
+
+static inline void scene_noticed(void *context, enum registry_notice_kind kind, const char *name, const char *reason)
+{
+    struct scene *scene = context;
+
+    scene->notice_count++;
+    scene->noticed[kind]++;
+    snprintf(scene->last_name, sizeof(scene->last_name), "%s", name);
+    snprintf(scene->last_reason, sizeof(scene->last_reason), "%s", reason != NULL ? reason : "");
+}
 
 /* With time for whatever there is, unless the options limit it: on a busy machine a look may take any time. */
 static inline void scene_options(struct scene *scene, const struct registry_options *options)
@@ -38,6 +49,8 @@ static inline void scene_options(struct scene *scene, const struct registry_opti
 
     if (unhurried.judging_ns == 0)
         unhurried.judging_ns = UINT64_C(3600000000000);
+    unhurried.noticed = scene_noticed;
+    unhurried.notice_context = scene;
     registry_free(scene->registry);
     assert_int_equal(registry_new(&scene->registry, &unhurried), 0);
     assert_int_equal(sigbus_install(), 0); /* cmocka sets a handler of its own before each test */
@@ -77,21 +90,16 @@ static inline int scene_close(void **state)
     return 0;
 }
 
-/* One refresh, a second after the last. Returns how many notices it gave. */
+/* One refresh, a second after the last. Returns how many notices there were since that. */
 static inline size_t scene_refresh(struct scene *scene)
 {
-    const struct registry_notice *notices;
     size_t count;
 
     assert_int_equal(sigbus_install(), 0);
     scene->now_mono_ns += 1000000000;
-    registry_refresh(scene->registry, scene->now_mono_ns, &notices, &count);
-    for (size_t i = 0; i < count; i++) {
-        scene->noticed[notices[i].kind]++;
-        snprintf(scene->last_name, sizeof(scene->last_name), "%s", notices[i].name);
-        snprintf(scene->last_reason, sizeof(scene->last_reason), "%s",
-                 notices[i].reason != NULL ? notices[i].reason : "");
-    }
+    registry_refresh(scene->registry, scene->now_mono_ns);
+    count = scene->notice_count;
+    scene->notice_count = 0;
     return count;
 }
 

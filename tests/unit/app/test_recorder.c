@@ -31,13 +31,12 @@ static void build(struct ring_stage *stage, const char *name, uint32_t slots, st
 /* Returns how many ids the detector watches. */
 static uint64_t scan(struct registry *registry, struct detector *detector, struct recorder *recorder, uint64_t now_ns)
 {
-    const struct registry_notice *notices;
     struct snapshot *snapshot = snapshot_new();
     struct detector_update update;
     size_t count;
 
     assert_non_null(snapshot);
-    registry_refresh(registry, now_ns, &notices, &count);
+    registry_refresh(registry, now_ns);
     recorder_begin(recorder, now_ns, now_ns, (struct recorder_numbers){0, 0});
     detector_begin(detector, now_ns);
     assert_int_equal(scan_run(registry, detector, recorder_tap(recorder)), 0);

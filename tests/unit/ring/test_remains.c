@@ -82,13 +82,12 @@ static struct ring *refreshed(struct fixture *fixture)
 {
     const char *directories[1] = {fixture->stage.directory};
     const struct registry_options options = {.directories = directories, .directory_count = 1, .proc_path = "/proc"};
-    const struct registry_notice *notices;
     struct ring **rings;
     size_t count;
 
     assert_int_equal(sigbus_install(), 0); /* cmocka sets a handler of its own before each test */
     assert_int_equal(registry_new(&fixture->registry, &options), 0);
-    registry_refresh(fixture->registry, 1000000000, &notices, &count);
+    registry_refresh(fixture->registry, 1000000000);
     rings = registry_rings(fixture->registry, &count);
     assert_int_equal(count, 1);
     return rings[0];

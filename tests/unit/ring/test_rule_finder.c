@@ -46,7 +46,6 @@ static int set_up(void **state)
     struct fixture *fixture = calloc(1, sizeof(*fixture));
     const char *directories[1];
     struct registry_options options = {.directories = directories, .directory_count = 1, .proc_path = "/proc"};
-    const struct registry_notice *notices;
     struct ring **rings;
     size_t count;
 
@@ -57,7 +56,7 @@ static int set_up(void **state)
     assert_int_equal(registry_new(&fixture->registry, &options), 0);
     build(fixture, "a", &fixture->first);
     build(fixture, "b", &fixture->second);
-    registry_refresh(fixture->registry, 1, &notices, &count);
+    registry_refresh(fixture->registry, 1);
     rings = registry_rings(fixture->registry, &count);
     assert_int_equal(count, 2);
     if (strcmp(rings[0]->name, "b") == 0) { /* as the directory has them */

@@ -110,17 +110,15 @@ static struct stall_case *case_at(const struct fixture *fixture, size_t suspect)
 /* One scan; those in slots [0, moving) have snapped before it. */
 static void scan(struct fixture *fixture, uint32_t moving)
 {
-    const struct registry_notice *notices;
     struct detector_update update;
     struct waits_source source;
     struct waits *before;
-    size_t count;
 
     for (uint32_t slot = 0; slot < moving; slot++)
         ring_builder_snap(&fixture->ring, slot, 4096);
     assert_int_equal(sigbus_install(), 0); /* cmocka sets a handler of its own before each test */
     fixture->now_mono_ns += SECOND;
-    registry_refresh(fixture->registry, fixture->now_mono_ns, &notices, &count);
+    registry_refresh(fixture->registry, fixture->now_mono_ns);
     detector_begin(fixture->detector, fixture->now_mono_ns);
     assert_int_equal(scan_run(fixture->registry, fixture->detector, NULL), 0);
     fixture->suspects = detector_suspects(fixture->detector, &fixture->suspect_count);
