@@ -35,6 +35,7 @@
 #include "os/proc.h"
 #include "os/proc_reader.h"
 #include "os/proc_thread.h"
+#include "ring/claim.h"
 #include "ring/ends.h"
 #include "ring/host.h"
 #include "ring/modules.h"
@@ -259,11 +260,6 @@ bool registry_learn_module(struct registry *registry, struct ring *ring, uint32_
 
 /* Facts for judging ------------------------------------------------------------------------------------------------ */
 
-static bool is_own_namespace(const struct ring_host *host, const struct rip_process_info *claim)
-{
-    return claim->pid_namespace == 0 || host->pid_namespace == 0 || claim->pid_namespace == host->pid_namespace;
-}
-
 /* Whether pid exists although /proc does not show it. */
 static bool is_hidden(const struct ring_host *host, uint32_t pid)
 {
@@ -290,28 +286,9 @@ static bool pid_exists(const struct ring_host *host, uint32_t pid)
 /* Asks /proc about facts->pid. */
 static void look_up_pid(const struct ring_host *host, struct identity_facts *facts)
 {
-    struct proc_status status;
-    struct proc_stat stat;
-    int result;
-
-    facts->pid_exists = false;
-    facts->pid_readable = false;
-    if (facts->pid == 0)
-        return;
-    result = proc_stat(host->proc, facts->pid, &stat);
-    if (result == 0)
-        result = proc_stat_ended(&stat) ? -ESRCH : proc_status(host->proc, facts->pid, &status);
-    else if (result == -ESRCH && is_hidden(host, facts->pid))
-        result = -EACCES;
-    facts->pid_exists = result != -ESRCH;
-    if (result != 0)
-        return;
-    facts->pid_readable = true;
-    facts->pid_start_time_ticks = stat.start_time_ticks;
-    facts->pid_uid_real = status.uid_real;
-    facts->pid_uid_effective = status.uid_effective;
-    facts->pid_uid_saved = status.uid_saved;
-    facts->pid_in_namespace = status.pid_in_namespace;
+    facts->pid_exists = facts->pid_readable = false;
+    if (facts->pid != 0 && claim_look_up(host->proc, facts) == -ESRCH)
+        facts->pid_exists = is_hidden(host, facts->pid);
 }
 
 /* The pid to look up when no lock names one. */
@@ -320,43 +297,13 @@ static uint32_t candidate_without_lock(const struct identity_facts *facts, const
     return facts->same_pid_namespace ? facts->claimed_pid : process->pid;
 }
 
-/* A record that is kept for a child is older than the child. */
-static uint64_t entered_ticks(const struct rip_process_info *claim)
-{
-    const bool is_own = claim->state == RIP_PROCESS_LIVE || claim->state == RIP_PROCESS_EXECING;
-
-    return is_own ? claim->entered_boot_ns / (SECOND_NS / clock_ticks_per_second()) : 0;
-}
-
 static struct identity_facts claimed_facts(const struct ring_host *host, const struct ring *ring,
                                            const struct ring_process *process)
 {
-    const struct rip_process_info *claim = &process->claim;
+    struct identity_facts facts = claim_facts(&ring->mapping, &process->claim, host->pid_namespace);
 
-    return (struct identity_facts){
-        .claimed_pid = claim->pid,
-        .claimed_start_time_ticks = claim->start_time_ticks,
-        .claimed_entered_ticks = entered_ticks(claim),
-        .claims_life_lock = (claim->flags & RIP_PROCESS_HAS_LIFE_LOCK) != 0,
-        .same_boot = ring->same_boot,
-        .same_pid_namespace = is_own_namespace(host, claim),
-        .exited = claim->state == RIP_PROCESS_EXITED,
-        .execing = claim->state == RIP_PROCESS_EXECING,
-        .file_uid = mapping_owner(&ring->mapping),
-    };
-}
-
-/* A HOLDER lock whose pid is not visible here counts as one without a holder. */
-static void ask_locks(const struct ring *ring, uint32_t index, struct identity_facts *facts, uint32_t *ret_holder)
-{
-    const struct rip_view *view = &ring->mapping.view;
-    uint32_t holder = 0, life = 0;
-
-    facts->locks_known = file_lock_holder(ring->mapping.descriptor, view->lock_holder_offset + index, &holder) == 0 &&
-                         file_lock_holder(ring->mapping.descriptor, view->lock_life_offset + index, &life) == 0;
-    facts->holder_pid = holder != UINT32_MAX ? holder : 0;
-    facts->life_locked = life != 0;
-    *ret_holder = holder;
+    facts.same_boot = ring->same_boot;
+    return facts;
 }
 
 /* Where it comes from ---------------------------------------------------------------------------------------------- */
@@ -484,9 +431,8 @@ static void judge_process(struct ring_host *host, struct ring *ring, uint32_t in
     struct ring_process *process = &ring->processes[index];
     struct identity_facts facts = claimed_facts(host, ring, process);
     enum process_verdict before = process->verdict;
-    uint32_t holder, pid_before = process->pid;
+    const uint32_t holder = claim_ask_locks(&ring->mapping, index, &facts), pid_before = process->pid;
 
-    ask_locks(ring, index, &facts, &holder);
     if (!locks_vouch(process, &facts, holder, now_mono_ns)) {
         judge(host, process, &facts);
         process->checked_mono_ns = now_mono_ns;
@@ -521,9 +467,8 @@ static bool embryo_may_live(const struct ring_host *host, const struct ring *rin
     const struct rip_process_info *claim = &process->claim;
     struct identity_facts facts = claimed_facts(host, ring, process);
     uint64_t age_ns = clock_boot_ns() - claim->entered_boot_ns;
-    uint32_t holder;
 
-    ask_locks(ring, index, &facts, &holder);
+    claim_ask_locks(&ring->mapping, index, &facts);
     if (!ring->same_boot)
         return false;
     if (facts.life_locked || !facts.same_pid_namespace)

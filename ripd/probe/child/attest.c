@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* attest.c - locks, a record, a pidfd and files of /proc, and ring/identity.c on what they say. See attest.h. */
+/* attest.c - a record, a pidfd and files of /proc, and ring/identity.c on what they say. See attest.h. */
 #include "probe/child/attest.h"
 
 #include <elf.h>
@@ -12,15 +12,13 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
-#include "os/clock.h"
 #include "os/file.h"
 #include "os/pidfd.h"
 #include "os/proc.h"
 #include "os/proc_maps.h"
+#include "ring/claim.h"
 #include "ring/identity.h"
 #include "util/array.h"
-
-#define SECOND_NS UINT64_C(1000000000)
 
 enum { NAME_BYTES = 64, REMEMBERED = 64 };
 
@@ -131,39 +129,6 @@ static int check_consent(int proc, const struct attested *attested)
     return maps_ring(proc, attested) ? 0 : -EACCES;
 }
 
-/* What the record says, as far as it matters here; the rest is the registry's, which has found the ring. */
-static int read_claim(struct attested *attested, int proc, struct identity_facts *ret_facts)
-{
-    struct rip_process_info claim;
-    uint64_t own_namespace = 0;
-    int result = mapping_process(&attested->mapping, attested->process, &claim);
-
-    if (result != 0)
-        return result < 0 ? -EINVAL : -ESRCH;
-    if (claim.state != RIP_PROCESS_LIVE)
-        return -ESRCH;
-    (void)proc_own_pid_namespace(proc, &own_namespace);
-    *ret_facts = (struct identity_facts){
-        .claimed_pid = claim.pid,
-        .claimed_start_time_ticks = claim.start_time_ticks,
-        .claimed_entered_ticks = claim.entered_boot_ns / (SECOND_NS / clock_ticks_per_second()),
-        .same_boot = true,
-        .same_pid_namespace = claim.pid_namespace == 0 || own_namespace == 0 || claim.pid_namespace == own_namespace,
-        .file_uid = mapping_owner(&attested->mapping),
-    };
-    return 0;
-}
-
-/* The LIFE lock names nobody. */
-static bool is_life_locked(const struct attested *attested)
-{
-    uint32_t pid;
-
-    return file_lock_holder(attested->mapping.descriptor, attested->mapping.view.lock_life_offset + attested->process,
-                            &pid) == 0 &&
-           pid != 0;
-}
-
 static int ask_holder(const struct attested *attested, uint32_t *ret_pid)
 {
     uint64_t offset = attested->mapping.view.lock_holder_offset + attested->process;
@@ -178,31 +143,25 @@ static int ask_holder(const struct attested *attested, uint32_t *ret_pid)
     return 0;
 }
 
-/* Whether pid is the process of the record, as of now. 0, -ESRCH or -EACCES. */
+/* Whether pid is the process of the record, as of now. 0, -EINVAL, -ESRCH or -EACCES. */
 static int judge_holder(struct attested *attested, int proc, uint32_t pid)
 {
     struct identity_memory memory = {0};
+    struct rip_process_info claim;
     struct identity_facts facts;
-    struct proc_status status;
-    struct proc_stat stat;
-    int result = read_claim(attested, proc, &facts);
+    uint64_t own_namespace = 0;
+    const int result = mapping_process(&attested->mapping, attested->process, &claim);
 
-    if (result == 0)
-        result = proc_stat(proc, pid, &stat);
-    if (result == 0)
-        result = proc_status(proc, pid, &status);
     if (result != 0)
-        return result;
-    facts.locks_known = true;
-    facts.holder_pid = facts.pid = pid;
-    facts.life_locked = is_life_locked(attested);
-    facts.pid_exists = facts.pid_readable = true;
-    facts.pid_start_time_ticks = stat.start_time_ticks;
-    facts.pid_uid_real = status.uid_real;
-    facts.pid_uid_effective = status.uid_effective;
-    facts.pid_uid_saved = status.uid_saved;
-    facts.pid_in_namespace = status.pid_in_namespace;
-    if (proc_stat_ended(&stat) || identity_judge(&facts, &memory) != PROCESS_ATTESTED)
+        return result < 0 ? -EINVAL : -ESRCH;
+    if (claim.state != RIP_PROCESS_LIVE)
+        return -ESRCH;
+    (void)proc_own_pid_namespace(proc, &own_namespace);
+    facts = claim_facts(&attested->mapping, &claim, own_namespace);
+    claim_ask_locks(&attested->mapping, attested->process, &facts);
+    facts.pid = pid;
+    (void)claim_look_up(proc, &facts);
+    if (identity_judge(&facts, &memory) != PROCESS_ATTESTED)
         return -ESRCH;
     return check_consent(proc, attested);
 }
