@@ -28,7 +28,6 @@
 #define HEALTH_LIMIT_TABLE(X)                                                                                          \
     X(FILES, "files", "directory entries not read")                                                                    \
     X(RINGS, "rings", "rings not mapped")                                                                              \
-    X(WATCH_OVERFLOWS, "watch_overflows", "times that changes in directories came faster than they were read")         \
     X(UNREADABLE, "unreadable", "unreadable rings not listed")                                                         \
     X(JUDGEMENTS, "judgements", "checks of a ring's processes put off on eight scans in a row")                        \
     X(MODULES, "modules", "modules of processes not read")                                                             \

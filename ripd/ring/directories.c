@@ -1,31 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * directories.c - the directories: watched, listed, lost and found again. Touches inotify and the directories'
- * descriptors.
- */
+/* directories.c - the directories: listed, lost and found again. Touches their descriptors, and the clock. */
 #include "ring/directories.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/inotify.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "os/clock.h"
 #include "os/file.h"
-#include "rip/ring.h"
+#include "ring/known_files.h"
 
-#define WATCH_EVENTS (IN_CREATE | IN_MOVED_TO | IN_CLOSE_WRITE | IN_ATTRIB | IN_ONLYDIR | IN_EXCL_UNLINK)
-
-enum { EVENT_BUFFER_BYTES = 65536 };
+#define LISTING_FACTOR 20u /* listings take a part of the time like this at most, unless they are due anyway */
 
 struct directory {
     char *path;
     int descriptor; /* -1 = missing */
-    int watch;      /* -1 = none */
     DIR *names;     /* of a listing that is to go on from there; NULL = none */
     struct file_identity file;
+    uint64_t changed_ns; /* as it was listed last; 0 = another change may not show */
     bool reported_missing;
 };
 
@@ -35,21 +29,12 @@ struct directories {
     void *context;
     struct directory list[REGISTRY_DIRECTORIES_MAX];
     size_t count;
-    int inotify; /* -1 = none */
     bool listing_due;
-    uint64_t listed_mono_ns;
+    uint64_t listed_mono_ns; /* when the last listing began, */
+    uint64_t listing_ns;     /* and the time that it has taken */
 };
 
 /* Lost and found --------------------------------------------------------------------------------------------------- */
-
-/* Two paths to one directory have one watch. */
-static bool has_watch(const struct directories *directories, int watch)
-{
-    for (size_t i = 0; i < directories->count; i++)
-        if (directories->list[i].watch == watch)
-            return true;
-    return false;
-}
 
 static void end_listing(struct directory *directory)
 {
@@ -58,13 +43,8 @@ static void end_listing(struct directory *directory)
     directory->names = NULL;
 }
 
-static void close_directory(struct directories *directories, struct directory *directory)
+static void close_directory(struct directory *directory)
 {
-    const int watch = directory->watch;
-
-    directory->watch = -1;
-    if (watch >= 0 && !has_watch(directories, watch))
-        inotify_rm_watch(directories->inotify, watch);
     if (directory->descriptor >= 0)
         close(directory->descriptor);
     directory->descriptor = -1;
@@ -76,19 +56,6 @@ static void notice_missing(struct directories *directories, struct directory *di
     if (!directory->reported_missing)
         host_notice(directories->host, NOTICE_DIRECTORY_MISSING, directory->path, strerror(-error));
     directory->reported_missing = true;
-}
-
-/* The watch is set on what the descriptor refers to, in case the name has moved on. */
-static void watch_directory(struct directories *directories, struct directory *directory)
-{
-    char path[sizeof("/proc/self/fd/") + 3 * sizeof(int)];
-
-    if (directories->inotify < 0)
-        return;
-    snprintf(path, sizeof(path), "/proc/self/fd/%d", directory->descriptor);
-    directory->watch = inotify_add_watch(directories->inotify, path, WATCH_EVENTS);
-    if (directory->watch < 0)
-        host_notice_limit(directories->host, "no watch for a directory: new rings are found later");
 }
 
 static void open_directory(struct directories *directories, struct directory *directory)
@@ -103,7 +70,6 @@ static void open_directory(struct directories *directories, struct directory *di
         return;
     }
     directory->descriptor = descriptor;
-    watch_directory(directories, directory);
     if (directory->reported_missing)
         host_notice(directories->host, NOTICE_DIRECTORY_FOUND, directory->path, NULL);
     directory->reported_missing = false;
@@ -122,11 +88,13 @@ static bool is_still_there(const struct directory *directory)
 static void check_directory(struct directories *directories, struct directory *directory)
 {
     if (directory->descriptor >= 0 && !is_still_there(directory)) {
-        close_directory(directories, directory);
+        close_directory(directory);
         directories->listing_due = true; /* its rings may have lost their names */
     }
     if (directory->descriptor < 0)
         open_directory(directories, directory);
+    else if (file_identify(directory->descriptor, &directory->file) == 0) /* a name that comes or goes changes it */
+        directories->listing_due |= directory->file.changed_ns != directory->changed_ns;
 }
 
 static uint32_t find_directory(const struct directories *directories, const struct file_identity *file)
@@ -162,8 +130,12 @@ static void begin_listing(struct directories *directories, size_t number)
 {
     struct directory *directory = &directories->list[number];
 
-    if (directory->descriptor >= 0 && !is_duplicate(directories, number))
-        (void)file_list_begin(directory->descriptor, &directory->names);
+    if (directory->descriptor < 0 || is_duplicate(directories, number))
+        return;
+    if (file_identify(directory->descriptor, &directory->file) == 0)
+        directory->changed_ns = known_files_settled(&directory->file);
+    if (file_list_begin(directory->descriptor, &directory->names) != 0)
+        host_limit(directories->host, HEALTH_LIMIT_FILES, "a directory could not be listed");
 }
 
 static void list_on(struct directories *directories, uint32_t number, size_t limit)
@@ -179,68 +151,23 @@ static void list_on(struct directories *directories, uint32_t number, size_t lim
         end_listing(directory);
 }
 
-/* Events ----------------------------------------------------------------------------------------------------------- */
-
-static void take_event(struct directories *directories, const struct inotify_event *event)
-{
-    if ((event->mask & IN_Q_OVERFLOW) != 0) {
-        directories->host->health->limit_counts[HEALTH_LIMIT_WATCH_OVERFLOWS]++;
-        directories->listing_due = true;
-        return;
-    }
-    if (event->len != 0 && (event->mask & IN_ISDIR) == 0)
-        for (size_t i = 0; i < directories->count; i++)
-            if (directories->list[i].watch == event->wd && !is_duplicate(directories, i))
-                directories->found(directories->context, (uint32_t)i, event->name);
-}
-
-/* Events in a buffer that the kernel filled. Returns how many. */
-static size_t take_events(struct directories *directories, const char *buffer, size_t length)
-{
-    size_t count = 0;
-
-    for (size_t at = 0; at + sizeof(struct inotify_event) <= length; count++) {
-        const struct inotify_event *event = (const void *)(buffer + at);
-
-        take_event(directories, event);
-        at += sizeof(*event) + event->len;
-    }
-    return count;
-}
-
-static void read_events(struct directories *directories)
-{
-    _Alignas(struct inotify_event) char buffer[EVENT_BUFFER_BYTES];
-    size_t count = 0;
-
-    while (directories->inotify >= 0) {
-        ssize_t length = read(directories->inotify, buffer, sizeof(buffer));
-
-        if (length < 0 && errno == EINTR)
-            continue;
-        if (length <= 0)
-            return;
-        count += take_events(directories, buffer, (size_t)length);
-        if (count < REGISTRY_EVENTS_MAX)
-            continue;
-        host_limit(directories->host, HEALTH_LIMIT_WATCH_OVERFLOWS,
-                   "more events in a directory than are taken in at once"); /* the listing finds the rest */
-        directories->listing_due = true;
-        return;
-    }
-}
-
-void directories_watch(struct directories *directories)
+void directories_check(struct directories *directories)
 {
     for (size_t i = 0; i < directories->count; i++)
         check_directory(directories, &directories->list[i]);
-    read_events(directories);
+}
+
+void directories_want_listing(struct directories *directories)
+{
+    directories->listing_due = true;
 }
 
 bool directories_listing_is_due(const struct directories *directories, uint64_t now_mono_ns)
 {
-    return directories->listing_due || directories_are_listing(directories) ||
-           now_mono_ns - directories->listed_mono_ns >= REGISTRY_RESCAN_NS;
+    const uint64_t passed_ns = now_mono_ns - directories->listed_mono_ns;
+
+    return (directories->listing_due && passed_ns >= LISTING_FACTOR * directories->listing_ns) ||
+           directories_are_listing(directories) || passed_ns >= REGISTRY_RESCAN_NS;
 }
 
 bool directories_are_listing(const struct directories *directories)
@@ -253,7 +180,10 @@ bool directories_are_listing(const struct directories *directories)
 
 void directories_list(struct directories *directories, uint64_t now_mono_ns, size_t limit)
 {
+    const uint64_t began_mono_ns = clock_mono_ns();
+
     if (!directories_are_listing(directories)) {
+        directories->listing_ns = 0;
         directories->listing_due = false; /* what makes it due from here on takes another one */
         directories->listed_mono_ns = now_mono_ns;
         for (size_t i = 0; i < directories->count; i++)
@@ -261,6 +191,7 @@ void directories_list(struct directories *directories, uint64_t now_mono_ns, siz
     }
     for (size_t i = 0; i < directories->count; i++)
         list_on(directories, (uint32_t)i, limit);
+    directories->listing_ns += clock_mono_ns() - began_mono_ns;
 }
 
 int directories_at(const struct directories *directories, uint32_t number)
@@ -291,7 +222,7 @@ static int make_list(struct directory list[REGISTRY_DIRECTORIES_MAX], const char
     if (count > REGISTRY_DIRECTORIES_MAX)
         return -E2BIG;
     for (size_t i = 0; i < count; i++) {
-        list[i] = (struct directory){.path = strdup(paths[i]), .descriptor = -1, .watch = -1};
+        list[i] = (struct directory){.path = strdup(paths[i]), .descriptor = -1};
         if (list[i].path != NULL)
             continue;
         while (i-- > 0)
@@ -316,9 +247,6 @@ int directories_new(struct directories **ret_directories, struct ring_host *host
     directories->context = context;
     directories->count = count;
     directories->listing_due = true;
-    directories->inotify = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
-    if (directories->inotify < 0)
-        host_notice_limit(host, "no watches at all: new rings are found later");
     *ret_directories = directories;
     return 0;
 }
@@ -328,11 +256,9 @@ void directories_free(struct directories *directories)
     if (directories == NULL)
         return;
     for (size_t i = 0; i < directories->count; i++) {
-        close_directory(directories, &directories->list[i]);
+        close_directory(&directories->list[i]);
         free(directories->list[i].path);
     }
-    if (directories->inotify >= 0)
-        close(directories->inotify);
     free(directories);
 }
 
@@ -363,7 +289,7 @@ int directories_set(struct directories *directories, const char *const *paths, s
         open_directory(directories, &directories->list[i]);
     for (size_t i = 0; i < old_count; i++) {
         ret_places[i] = place_of(directories, &old[i]);
-        close_directory(directories, &old[i]); /* a watch that is needed stays */
+        close_directory(&old[i]);
         free(old[i].path);
     }
     directories->listing_due = true;

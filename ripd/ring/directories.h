@@ -5,8 +5,9 @@
  * Guarantees
  *   A. A directory is identified by its inode: the next refresh notices, with one stat() each, that one was moved away,
  *      replaced, or mounted over. A missing one is reported once, and then costs one stat() per refresh.
- *   B. A watch only saves time. Everything is listed again when it overflows, when a directory appears, and every
- *      REGISTRY_RESCAN_NS.
+ *   B. Everything is listed again when a directory appears or has changed, as its change time shows, and every
+ *      REGISTRY_RESCAN_NS. Names that come and go without pause make for no listing without pause: but for the latter,
+ *      listings take a twentieth of the time at most.
  *   C. A listing that does not come to its end goes on from there at the next refresh: however many names one user
  *      makes, those of others come up.
  *   D. Where the list of directories changes, rings of one that is in both lists, by whatever path, stay.
@@ -18,7 +19,7 @@
 
 struct directories;
 
-/* A name that is new, has changed, or is listed. */
+/* A name that is listed. */
 typedef void directories_found(void *context, uint32_t directory, const char *name);
 
 /* 0, -E2BIG or -ENOMEM. host and context stay the caller's. */
@@ -31,8 +32,11 @@ void directories_free(struct directories *directories);
 int directories_set(struct directories *directories, const char *const *paths, size_t count,
                     uint32_t ret_places[REGISTRY_DIRECTORIES_MAX]);
 
-/* Reads the pending events. */
-void directories_watch(struct directories *directories);
+/* Whether they are there, and have changed. */
+void directories_check(struct directories *directories);
+
+/* Another listing, soon. */
+void directories_want_listing(struct directories *directories);
 bool directories_listing_is_due(const struct directories *directories, uint64_t now_mono_ns);
 
 /* Whether a listing has been begun and not ended. */

@@ -28,8 +28,8 @@ struct known_file *known_files_find(const struct known_files *known, const struc
     return number != 0 ? &known->entries[number - 1] : NULL;
 }
 
-/* Within one tick of the file's clock a second change does not show. A time in the future says nothing either way. */
-static uint64_t settled_time(const struct file_identity *file)
+/* A time in the future says nothing either way. */
+uint64_t known_files_settled(const struct file_identity *file)
 {
     uint64_t now_ns = clock_wall_ns();
 
@@ -52,7 +52,7 @@ struct known_file *known_files_set(struct known_files *known, const struct file_
     *entry = (struct known_file){
         .device = file->device,
         .inode = file->inode,
-        .changed_ns = settled_time(file),
+        .changed_ns = known_files_settled(file),
         .size_bytes = file->size_bytes,
         .ring = ring,
         .pass = pass,

@@ -54,6 +54,9 @@ struct known_file *known_files_find(const struct known_files *known, const struc
 struct known_file *known_files_set(struct known_files *known, const struct file_identity *file, struct ring *ring,
                                    uint32_t pass);
 
+/* When a file has changed last, or 0: within one tick of its clock a second change would not show. */
+uint64_t known_files_settled(const struct file_identity *file);
+
 /* It is not listed any more; file may be NULL. */
 void known_files_unlist(struct known_files *known, struct known_file *file);
 

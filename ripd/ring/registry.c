@@ -37,17 +37,14 @@
 #include "util/array.h"
 #include "util/search.h"
 
-#define OPEN_NS UINT64_C(50000)         /* asked for to open a file */
-#define PUT_OFF_NS UINT64_C(1000000000) /* files that there was no time to open are looked at again after this */
+#define OPEN_NS UINT64_C(50000) /* asked for to open a file */
 enum { SUFFIX_BYTES = sizeof("~4294967295") };
 
 struct registry {
     struct ring_host host;
     struct directories *directories;
     struct known_files known;
-    uint32_t pass; /* of full listings */
-    uint64_t listed_mono_ns;
-    bool looks_put_off;       /* files were not opened for want of time */
+    uint32_t pass;            /* of full listings */
     uint64_t descriptors_max; /* numbers below may be taken for rings */
     bool removes;             /* leftovers */
     uint64_t leftovers_due_mono_ns;
@@ -494,7 +491,7 @@ static enum look open_file(struct registry *registry, const struct file_identity
     if (result < 0)
         return handle_open_error(registry, file, directory, name, result);
     if (result == 0 && !file_is_same(&mapping.file, file)) {
-        mapping_close(&mapping); /* replaced since it was looked at; there is an event for that */
+        mapping_close(&mapping); /* replaced since it was looked at: its directory has changed again */
         return LOOK_LATER;
     }
     if (result == 0)
@@ -514,7 +511,7 @@ static void look_anew(struct registry *registry, const struct file_identity *fil
     enum look look = LOOK_OTHER;
 
     if (!host->is_first && host_grant(host, user, WORK_READ_TIME, OPEN_NS) == 0) {
-        registry->looks_put_off = true;
+        directories_want_listing(registry->directories);
         return;
     }
     if (file->size_bytes != 0)
@@ -565,11 +562,7 @@ static void look_at(void *context, uint32_t directory, const char *name)
  */
 static void list_all(struct registry *registry, uint64_t now_mono_ns)
 {
-    if (!directories_are_listing(registry->directories)) {
-        registry->pass++;
-        registry->looks_put_off = false;
-        registry->listed_mono_ns = now_mono_ns;
-    }
+    registry->pass += !directories_are_listing(registry->directories);
     directories_list(registry->directories, now_mono_ns, registry->host.is_first ? SIZE_MAX : REGISTRY_FILES_MAX);
     if (directories_are_listing(registry->directories))
         return;
@@ -582,13 +575,10 @@ static void list_all(struct registry *registry, uint64_t now_mono_ns)
     }
 }
 
-/* Applies what changed in directories. Where a name went that is not there any more only a listing shows. */
 static void find_files(struct registry *registry, uint64_t now_mono_ns)
 {
-    const bool is_due = registry->looks_put_off && now_mono_ns - registry->listed_mono_ns >= PUT_OFF_NS;
-
-    directories_watch(registry->directories);
-    if (is_due || directories_listing_is_due(registry->directories, now_mono_ns))
+    directories_check(registry->directories);
+    if (directories_listing_is_due(registry->directories, now_mono_ns))
         list_all(registry, now_mono_ns);
 }
 

@@ -2,9 +2,9 @@
 /*
  * registry.h - the set of rings: found in directories, opened, identified, dropped.
  *
- * Directories are watched with inotify and listed again every REGISTRY_RESCAN_NS, since a watch can overflow or be
- * refused; a missing directory is waited for. A file is looked at once for each change of it; what is not a ring is
- * remembered by inode and change time, so that it costs nothing and is reported once.
+ * Directories are listed again when they have changed, and every REGISTRY_RESCAN_NS; a missing directory is waited for.
+ * A file is looked at once for each change of it that a listing sees; what is not a ring is remembered by inode and
+ * change time, so that it costs nothing and is reported once.
  *
  * Guarantees
  *   A. Nothing but regular files is opened, no link is followed.
@@ -41,7 +41,6 @@
 #define REGISTRY_JUDGING_NS UINT64_C(50000000)    /* on process records and threads, per scan, of a user who is alone */
 #define REGISTRY_MAPPED_BYTES (UINT64_C(1) << 37) /* address space of all rings; page tables take a 512th at most */
 #define REGISTRY_FILES_MAX 65536u                 /* names listed per directory and refresh, and files remembered */
-#define REGISTRY_EVENTS_MAX 16384u                /* taken in per refresh; more are an overflow */
 #define REGISTRY_DIRECTORIES_MAX 64u
 #define REGISTRY_UNREADABLE_MAX 1024u  /* rings that cannot be read, listed with the reason */
 #define REGISTRY_ENDINGS_MAX 4096u     /* processes whose end is noticed at once, as WORK_ENDINGS has it */

@@ -54,8 +54,8 @@ TEST(other_directories, scene_open, scene_close)
     scene_refresh(scene);
     assert_int_equal(ring_count(scene), 1);
     assert_int_equal(serial_of(scene, "in-a"), serial);
-    make_ring(scene, "a/new", true); /* and it is watched */
-    make_ring(scene, "c/new", true); /* while that one is not */
+    make_ring(scene, "a/new", true);
+    make_ring(scene, "c/new", true); /* in a directory that is not listed any more */
     scene_refresh(scene);
     assert_int_equal(ring_count(scene), 2);
     unlink(ring_stage_path(&scene->stage, "a/in-a"));
@@ -129,7 +129,7 @@ static void make_names(struct scene *scene, unsigned first, unsigned count)
     }
 }
 
-/* More than a listing takes in at once, made before and after the ring, and its event is lost. */
+/* More than a listing takes in at once, made before and after the ring. */
 TEST(more_names_than_are_listed_at_once, scene_open, scene_close)
 {
     struct scene *scene = *state;
