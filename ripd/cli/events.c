@@ -300,15 +300,14 @@ static int wait_for_command(struct spawned *spawned, struct time_limit *limit, i
 /* ---- as they happen ---- */
 
 /* What all followers share. */
-struct following {
+static struct {
     const char *target; /* /events with its parameters */
     struct list list;
     int stop_descriptor;   /* readable: stop */
     pthread_mutex_t mutex; /* held while something is handled or written */
-};
+} following = {.mutex = PTHREAD_MUTEX_INITIALIZER};
 
 struct follower {
-    struct following *shared;
     size_t host;
     pthread_t thread;
     bool started;
@@ -337,9 +336,9 @@ static int end_all(struct follower *follower)
 }
 
 /* Whether it has to stop within this time. */
-static bool is_stopped(const struct following *shared, int wait_ms)
+static bool is_stopped(int wait_ms)
 {
-    struct pollfd stop = {.fd = shared->stop_descriptor, .events = POLLIN};
+    struct pollfd stop = {.fd = following.stop_descriptor, .events = POLLIN};
 
     return poll(&stop, 1, wait_ms) > 0;
 }
@@ -383,7 +382,6 @@ static void report_gap(const struct follower *follower, const json_t *gap)
 /* A command that has to run again ends the stream: one that could not start now, or was ended as the follower stops. */
 static int run_command(struct follower *follower, const char *kind, json_t *event)
 {
-    const struct following *shared = follower->shared;
     json_int_t episode = json_integer_value(json_object_get(event, "episode"));
     struct time_limit limit;
     struct spawned spawned;
@@ -397,7 +395,7 @@ static int run_command(struct follower *follower, const char *kind, json_t *even
     if (status < 0)
         return cli_fail(END, "--exec: cannot be started: %s", strerror(-status));
     time_limit_init(&limit, clock_mono_ns(), COMMAND_LIMIT_NS, COMMAND_GRACE_NS);
-    status = wait_for_command(&spawned, &limit, shared->stop_descriptor, &stopped);
+    status = wait_for_command(&spawned, &limit, following.stop_descriptor, &stopped);
     if (stopped && status != 0)
         return END;
     if (limit.passed && !stopped)
@@ -422,7 +420,7 @@ static int handle_event(struct follower *follower, const char *kind, json_t *eve
     } else if (settings.command != NULL) {
         return run_command(follower, kind, event);
     }
-    list_print_row(&follower->shared->list, &(struct list_row){event, follower->host});
+    list_print_row(&following.list, &(struct list_row){event, follower->host});
     return cli_flush() ? READ_ON : end_all(follower);
 }
 
@@ -448,17 +446,16 @@ static int handle_item(void *context, const struct event_stream_item *item)
 static int take_bytes(void *context, const char *bytes, size_t count)
 {
     struct follower *follower = context;
-    struct following *shared = follower->shared;
     int status;
 
     if (follower->lost)
         cli_error("following %s again", host_of(follower));
     follower->lost = false;
     follower->heard = true;
-    pthread_mutex_lock(&shared->mutex);
+    pthread_mutex_lock(&following.mutex);
     /* another may have waited for its command until it was stopped */
-    status = is_stopped(shared, 0) ? END : event_stream_push(&follower->stream, bytes, count, handle_item, follower);
-    pthread_mutex_unlock(&shared->mutex);
+    status = is_stopped(0) ? END : event_stream_push(&follower->stream, bytes, count, handle_item, follower);
+    pthread_mutex_unlock(&following.mutex);
     if (status >= 0)
         return status;
     cli_error("%s: %s", host_of(follower),
@@ -469,9 +466,8 @@ static int take_bytes(void *context, const char *bytes, size_t count)
 /* One connection. False: it is the last; follower->status is how it ended. */
 static bool read_stream(struct follower *follower)
 {
-    struct following *shared = follower->shared;
-    const struct client_stream stream = {shared->target, follower->id, shared->stop_descriptor,
-                                         SILENCE_NS,     take_bytes,   follower};
+    const struct client_stream stream = {following.target, follower->id, following.stop_descriptor,
+                                         SILENCE_NS,       take_bytes,   follower};
     enum client_result result;
 
     follower->heard = follower->again = false;
@@ -499,7 +495,7 @@ static void *follow(void *context)
     while (read_stream(follower)) {
         if (follower->heard)
             pause_ms = BACKOFF_MS;
-        if (is_stopped(follower->shared, pause_ms))
+        if (is_stopped(pause_ms))
             break;
         pause_ms = pause_ms * 2 < BACKOFF_MAX_MS ? pause_ms * 2 : BACKOFF_MAX_MS;
     }
@@ -521,67 +517,59 @@ static int open_stop(void)
 }
 
 /* Where the first follower begins; there is one if it begins anywhere but now. CLI_OK, or after an error message. */
-static int load_id(struct follower *follower)
+static int load_id(char id[EVENT_ID_BYTES])
 {
-    int error = settings.state != NULL ? event_id_load(settings.state, follower->id) : -ENOENT;
+    int error = settings.state != NULL ? event_id_load(settings.state, id) : -ENOENT;
 
     if (error != 0 && error != -ENOENT)
         return cli_fail(CLI_USAGE, "--state: '%s': %s", settings.state,
                         error == -EINVAL ? "expected a file with EPOCH-SEQUENCE in it, or none" : strerror(-error));
     if (error != 0 && settings.since_id != NULL)
-        snprintf(follower->id, sizeof(follower->id), "%s", settings.since_id);
+        snprintf(id, EVENT_ID_BYTES, "%s", settings.since_id);
     return CLI_OK;
 }
 
 /* Until all have ended. Returns the worst of their exit statuses. */
-static int follow_all(struct following *shared, struct follower *followers)
+static int follow_all(const char *id)
 {
-    size_t count = hosts_count();
+    struct follower *followers = cli_allocate(hosts_count(), sizeof(*followers));
     int status = CLI_OK;
 
-    for (size_t i = 0; i < count; i++) {
-        followers[i].shared = shared;
+    snprintf(followers[0].id, sizeof(followers[0].id), "%s", id);
+    for (size_t i = 0; i < hosts_count(); i++) {
         followers[i].host = i;
         followers[i].started = pthread_create(&followers[i].thread, NULL, follow, &followers[i]) == 0;
-        if (!followers[i].started) {
-            cli_error("no thread could be started for %s", host_of(&followers[i]));
-            followers[i].status = CLI_UNREACHABLE;
-        }
+        if (!followers[i].started)
+            followers[i].status = cli_fail(CLI_UNREACHABLE, "no thread could be started for %s", hosts_name(i));
     }
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = 0; i < hosts_count(); i++) {
         if (followers[i].started)
             pthread_join(followers[i].thread, NULL);
         if (followers[i].status > status)
             status = followers[i].status;
     }
+    free(followers);
     return status;
 }
 
 /* Until a signal ends it, or every host has refused. Returns the exit status. */
 static int follow_events(const char *target)
 {
-    struct following shared = {.target = target, .mutex = PTHREAD_MUTEX_INITIALIZER};
-    struct follower *followers = cli_allocate(hosts_count(), sizeof(*followers));
-    int status = CLI_UNREACHABLE;
+    char id[EVENT_ID_BYTES] = "";
+    int status = load_id(id);
 
     putenv(kind_variable);
     putenv(episode_variable);
-    shared.stop_descriptor = open_stop();
-    list_init(&shared.list, true, settings.hosts.json, columns, ARRAY_COUNT(columns));
-    if (shared.stop_descriptor < 0)
-        cli_error("signalfd: %s", strerror(errno));
-    else
-        status = load_id(&followers[0]);
-    if (status == CLI_OK && settings.command == NULL) {
-        list_begin(&shared.list);
-        status = cli_flush() ? CLI_OK : CLI_OUTPUT;
-    }
-    if (status == CLI_OK)
-        status = follow_all(&shared, followers);
-    if (shared.stop_descriptor >= 0)
-        close(shared.stop_descriptor);
-    free(followers);
-    return status;
+    following.target = target;
+    following.stop_descriptor = open_stop();
+    if (following.stop_descriptor < 0)
+        return cli_fail(CLI_UNREACHABLE, "signalfd: %s", strerror(errno));
+    list_init(&following.list, true, settings.hosts.json, columns, ARRAY_COUNT(columns));
+    if (status != CLI_OK)
+        return status;
+    if (settings.command == NULL)
+        list_begin(&following.list);
+    return cli_flush() ? follow_all(id) : CLI_OUTPUT;
 }
 
 int cli_events(char **words)

@@ -77,22 +77,18 @@ struct target {
 /* NULL after an error message. */
 static FILE *create_file(const char *path)
 {
-    int descriptor = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-    FILE *file = descriptor >= 0 ? fdopen(descriptor, "w") : NULL;
+    FILE *file = fopen(path, "wxe");
 
-    if (file == NULL) {
+    if (file == NULL)
         cli_error("%s: %s", path, strerror(errno));
-        if (descriptor >= 0)
-            close(descriptor);
-    }
     return file;
 }
 
 static bool write_metadata(const char *path)
 {
     char *metadata = export_ctf_metadata();
-    FILE *file = metadata != NULL ? create_file(path) : NULL;
-    bool written = file != NULL && fputs(metadata, file) >= 0;
+    FILE *file = create_file(path);
+    bool written = metadata != NULL && file != NULL && fputs(metadata, file) >= 0;
 
     if (file != NULL)
         written = fclose(file) == 0 && written;

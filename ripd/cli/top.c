@@ -13,10 +13,12 @@
  *   E. A list is read to its end, page by page, from all hosts side by side. A page is asked for when the one before
  *      has come.
  */
+#include <assert.h>
 #include <curses.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <poll.h>
 #include <pthread.h>
 #include <stdbool.h>
@@ -105,36 +107,27 @@ struct source {
     bool going;
 };
 
-/* A thread with two pipes of pointers: what is read from one is the reader's. */
+/* A thread, and pipes that take a question or an answer as a whole. */
 struct loader {
     struct source *sources;
-    int questions[2];
+    int questions[2]; /* at most one waits in it */
     int answers[2];
 };
 
-static void hand_over(int descriptor, const void *what, size_t bytes)
-{
-    void *copy = cli_allocate(1, bytes);
+static_assert(sizeof(struct loader_question) <= PIPE_BUF && sizeof(struct loader_answer) <= PIPE_BUF,
+              "the kernel neither splits nor mixes them");
 
-    memcpy(copy, what, bytes);
-    if (write(descriptor, &copy, sizeof(copy)) != (ssize_t)sizeof(copy))
-        free(copy);
-}
-
-/* NULL: there is none. */
-static void *take_over(int descriptor)
-{
-    void *what;
-
-    return read(descriptor, &what, sizeof(what)) == (ssize_t)sizeof(what) ? what : NULL;
-}
-
-/* The question has been given up: there is another. */
-static bool is_given_up(const struct loader *loader)
+/* Whether there is another question: the present one has been given up. */
+static bool is_given_up(const struct loader *loader, int wait_ms)
 {
     struct pollfd next = {.fd = loader->questions[0], .events = POLLIN};
 
-    return poll(&next, 1, 0) > 0;
+    return poll(&next, 1, wait_ms) > 0;
+}
+
+static bool hand_over(const struct loader *loader, const struct loader_answer *answer)
+{
+    return write(loader->answers[1], answer, sizeof(*answer)) == (ssize_t)sizeof(*answer);
 }
 
 static char *make_report(size_t host, const json_t *item, bool utf8)
@@ -165,7 +158,8 @@ static void load_report(struct loader *loader, const struct loader_question *que
         snprintf(answer.error, sizeof(answer.error), "%s",
                  document == NULL ? hosts_error(question->host) : "this id is gone");
     json_decref(document);
-    hand_over(loader->answers[1], &answer, sizeof(answer));
+    if (!hand_over(loader, &answer))
+        free(answer.text);
 }
 
 /* Where the page after this one is; a host that gives none, or an empty page, or the same again is at its end. */
@@ -236,24 +230,23 @@ static void load_list(struct loader *loader, const struct loader_question *quest
         answer.last = answer.last || count >= TOP_IDS_MAX;
         if (question->whole && !answer.last)
             continue;
-        hand_over(loader->answers[1], &answer, sizeof(answer));
+        if (!hand_over(loader, &answer))
+            break;
         answer.pages = NULL;
         answer.first = false;
-    } while (!answer.last && !is_given_up(loader));
+    } while (!answer.last && !is_given_up(loader, 0));
     top_page_free(answer.pages);
 }
 
 static _Noreturn void *work(void *argument)
 {
     struct loader *loader = argument;
+    struct loader_question question;
 
-    for (;;) {
-        struct loader_question *question = take_over(loader->questions[0]);
-
-        if (question != NULL && !is_given_up(loader))
-            (question->list != NULL ? load_list : load_report)(loader, question);
-        free(question);
-    }
+    for (;;)
+        if (is_given_up(loader, -1) &&
+            read(loader->questions[0], &question, sizeof(question)) == (ssize_t)sizeof(question))
+            (question.list != NULL ? load_list : load_report)(loader, &question);
 }
 
 /* False: no thread could be had. It runs until the program ends. */
@@ -262,8 +255,18 @@ static bool loader_start(struct loader *loader)
     pthread_t thread;
 
     loader->sources = cli_allocate(hosts_count(), sizeof(*loader->sources));
-    return pipe2(loader->questions, O_CLOEXEC) == 0 && pipe2(loader->answers, O_CLOEXEC | O_NONBLOCK) == 0 &&
+    return pipe2(loader->questions, O_CLOEXEC | O_NONBLOCK) == 0 && pipe2(loader->answers, O_CLOEXEC) == 0 &&
            pthread_create(&thread, NULL, work, loader) == 0;
+}
+
+/* In place of the question that waits. */
+static void loader_ask(const struct loader *loader, const struct loader_question *question)
+{
+    struct loader_question former;
+
+    while (read(loader->questions[0], &former, sizeof(former)) > 0)
+        continue;
+    (void)!write(loader->questions[1], question, sizeof(*question));
 }
 
 /* ---- what is shown ---- */
@@ -321,7 +324,7 @@ static void ask(struct top *top)
     }
     top->asked = true;
     top->asked_mono_ns = clock_mono_ns();
-    hand_over(top->loader->questions[1], &question, sizeof(question));
+    loader_ask(top->loader, &question);
 }
 
 /* A page of the list, or its last. */
@@ -338,26 +341,25 @@ static void take_pages(struct top *top, struct loader_answer *answer)
 
 static void take(struct top *top)
 {
-    struct loader_answer *answer = take_over(top->loader->answers[0]);
     uint64_t now_mono_ns = clock_mono_ns(), rest_ns = (now_mono_ns - top->asked_mono_ns) * REST_FACTOR;
+    struct loader_answer answer;
 
-    if (answer == NULL)
+    if (read(top->loader->answers[0], &answer, sizeof(answer)) != (ssize_t)sizeof(answer))
         return;
-    if (answer->serial == top->serial) {
-        top->asked = !answer->last;
+    if (answer.serial == top->serial) {
+        top->asked = !answer.last;
         top->next_mono_ns = now_mono_ns + (rest_ns > REFRESH_NS ? rest_ns : REFRESH_NS);
-        snprintf(top->error, sizeof(top->error), "%s", answer->error);
-        if (answer->text != NULL) {
+        snprintf(top->error, sizeof(top->error), "%s", answer.error);
+        if (answer.text != NULL) {
             free(top->text);
-            top->text = answer->text;
-            answer->text = NULL;
+            top->text = answer.text;
+            answer.text = NULL;
         } else if (!top->open) {
-            take_pages(top, answer);
+            take_pages(top, &answer);
         }
     }
-    top_page_free(answer->pages);
-    free(answer->text);
-    free(answer);
+    top_page_free(answer.pages);
+    free(answer.text);
 }
 
 static void open_selected(struct top *top)
@@ -718,7 +720,8 @@ static void run(struct top *top)
             return; /* the terminal is gone */
         while ((key = getch()) != ERR && !top->ended)
             take_key(top, key);
-        take(top);
+        if (ready > 0 && descriptors[1].revents != 0)
+            take(top);
         if (!top->asked && !top->frozen && clock_mono_ns() >= top->next_mono_ns)
             ask(top);
     }
