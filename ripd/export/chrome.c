@@ -289,12 +289,15 @@ static void take_stall(struct chrome *chrome, const struct rip_event *event)
 /* Events ----------------------------------------------------------------------------------------------------------- */
 
 /* What an id was doing ends with what changes it. */
-static void before(struct chrome *chrome, const struct rip_event *event)
+static void chrome_before(struct exporter *exporter, const struct rip_event *event)
 {
-    const struct known_id known = known_find(&chrome->base, event);
+    struct chrome *chrome = (struct chrome *)exporter;
+    const struct known_id known = known_find(exporter, event);
     const bool changes =
         event->kind == RIP_EVENT_SNAP || event->kind == RIP_EVENT_EXIT || event->kind == RIP_EVENT_STATE;
 
+    if (chrome->base_wall_ns == 0)
+        chrome->base_wall_ns = event->latest_wall_ns;
     if (event->kind == RIP_EVENT_RING_END && known.ring != NULL)
         write_ring(chrome, known.ring, event->latest_wall_ns);
     if (known.id == NULL || !changes ||
@@ -303,9 +306,10 @@ static void before(struct chrome *chrome, const struct rip_event *event)
     write_stand(chrome, &known, event->latest_wall_ns);
 }
 
-static void after(struct chrome *chrome, const struct rip_event *event)
+static void chrome_after(struct exporter *exporter, const struct rip_event *event)
 {
-    const struct known_id known = known_find(&chrome->base, event);
+    struct chrome *chrome = (struct chrome *)exporter;
+    const struct known_id known = known_find(exporter, event);
 
     if (event->kind == RIP_EVENT_PROCESS)
         name_process(chrome, &known);
@@ -313,17 +317,6 @@ static void after(struct chrome *chrome, const struct rip_event *event)
         name_id(chrome, &known);
     else if (event->kind == RIP_EVENT_STALL_BEGIN || event->kind == RIP_EVENT_STALL_END)
         take_stall(chrome, event);
-}
-
-static void chrome_take(struct exporter *exporter, const struct rip_event *event)
-{
-    struct chrome *chrome = (struct chrome *)exporter;
-
-    if (chrome->base_wall_ns == 0)
-        chrome->base_wall_ns = event->latest_wall_ns;
-    before(chrome, event);
-    known_take(exporter, event);
-    after(chrome, event);
 }
 
 static void chrome_finish(struct exporter *exporter)
@@ -338,4 +331,5 @@ static void chrome_finish(struct exporter *exporter)
     write_text(chrome, chrome->begun ? "\n]}\n" : HEAD "\n]}\n");
 }
 
-const struct export_format export_chrome = {sizeof(struct chrome), chrome_take, chrome_finish, chrome_done};
+const struct export_format export_chrome = {sizeof(struct chrome), chrome_before, chrome_after, chrome_finish,
+                                            chrome_done};

@@ -372,16 +372,23 @@ static void put_event(struct ctf *ctf, const struct rip_event *event)
     }
 }
 
-static void ctf_take(struct exporter *exporter, const struct rip_event *event)
+/* What ends something is about what is not known any more afterwards. */
+static bool is_end(const struct rip_event *event)
 {
-    const bool ends =
-        event->kind == RIP_EVENT_EXIT || event->kind == RIP_EVENT_RING_END || event->kind == RIP_EVENT_TOTALS;
+    return event->kind == RIP_EVENT_EXIT || event->kind == RIP_EVENT_RING_END || event->kind == RIP_EVENT_TOTALS;
+}
+
+static void ctf_before(struct exporter *exporter, const struct rip_event *event)
+{
+    if (is_end(event))
+        put_event((struct ctf *)exporter, event);
+}
+
+static void ctf_after(struct exporter *exporter, const struct rip_event *event)
+{
     struct ctf *ctf = (struct ctf *)exporter;
 
-    if (ends)
-        put_event(ctf, event); /* about what is not known any more afterwards */
-    known_take(exporter, event);
-    if (!ends)
+    if (!is_end(event))
         put_event(ctf, event);
     if (ctf->packet.count >= PACKET_BYTES || ctf->packet.failed)
         write_packet(ctf);
@@ -415,4 +422,4 @@ char *export_ctf_metadata(void)
     return text;
 }
 
-const struct export_format export_ctf = {sizeof(struct ctf), ctf_take, ctf_finish, ctf_done};
+const struct export_format export_ctf = {sizeof(struct ctf), ctf_before, ctf_after, ctf_finish, ctf_done};

@@ -31,7 +31,14 @@ void export_free(struct exporter *exporter)
 
 int export_take(struct exporter *exporter, const struct rip_event *event)
 {
-    exporter->format->take(exporter, event);
+    if (exporter->format->before != NULL)
+        exporter->format->before(exporter, event);
+    if (event->latest_wall_ns > exporter->wall_ns)
+        exporter->wall_ns = event->latest_wall_ns;
+    if (replay_ids_take(&exporter->ids, event) != 0)
+        export_fail(exporter);
+    if (exporter->format->after != NULL)
+        exporter->format->after(exporter, event);
     return exporter->error;
 }
 
@@ -51,14 +58,6 @@ void export_fail(struct exporter *exporter)
 {
     if (exporter->error == 0)
         exporter->error = -ENOMEM;
-}
-
-void known_take(struct exporter *exporter, const struct rip_event *event)
-{
-    if (event->latest_wall_ns > exporter->wall_ns)
-        exporter->wall_ns = event->latest_wall_ns;
-    if (replay_ids_take(&exporter->ids, event) != 0)
-        export_fail(exporter);
 }
 
 struct known_id known_at(struct replay_ring *ring, size_t index)

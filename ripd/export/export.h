@@ -39,7 +39,9 @@ struct exporter {
 
 struct export_format {
     size_t bytes; /* of its struct, all zero at first behind struct exporter */
-    void (*take)(struct exporter *exporter, const struct rip_event *event);
+    /* An event, before and after the ids are as it says; NULL: nothing is to be done. */
+    void (*before)(struct exporter *exporter, const struct rip_event *event);
+    void (*after)(struct exporter *exporter, const struct rip_event *event);
     void (*finish)(struct exporter *exporter);
     void (*done)(struct exporter *exporter);
 };

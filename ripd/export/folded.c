@@ -119,7 +119,7 @@ static void count_ring(struct folded *folded, struct replay_ring *ring)
 }
 
 /* An id is counted as what it was before what changes it is taken in. */
-static void folded_take(struct exporter *exporter, const struct rip_event *event)
+static void folded_before(struct exporter *exporter, const struct rip_event *event)
 {
     struct folded *folded = (struct folded *)exporter;
     const struct known_id known = known_find(exporter, event);
@@ -129,7 +129,6 @@ static void folded_take(struct exporter *exporter, const struct rip_event *event
         count_id(folded, &known);
     else if (known.ring != NULL && event->kind == RIP_EVENT_RING_END)
         count_ring(folded, known.ring);
-    known_take(exporter, event);
 }
 
 static int compare_stacks(const void *left, const void *right)
@@ -159,4 +158,4 @@ static void folded_finish(struct exporter *exporter)
         write_stack(folded, "(other)", folded->other_count);
 }
 
-const struct export_format export_folded = {sizeof(struct folded), folded_take, folded_finish, folded_done};
+const struct export_format export_folded = {sizeof(struct folded), folded_before, NULL, folded_finish, folded_done};

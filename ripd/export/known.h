@@ -15,10 +15,7 @@
 void export_write(struct exporter *exporter, const void *bytes, size_t count);
 void export_fail(struct exporter *exporter);
 
-/* Takes in an event. */
-void known_take(struct exporter *exporter, const struct rip_event *event);
-
-/* An id; members that are not known are NULL. Valid until the next known_take(). */
+/* An id; members that are not known are NULL. Valid until the next event is taken in. */
 struct known_id {
     struct replay_ring *ring;
     struct replay_id *id;
