@@ -453,8 +453,6 @@ static void rest(struct symbols *symbols, uint64_t until_ns)
         if (symbols->options.idle != NULL)
             symbols->options.idle(symbols->options.context);
         pthread_mutex_lock(&symbols->mutex);
-    } else if (until_ns == UINT64_MAX) {
-        pthread_cond_wait(&symbols->condition, &symbols->mutex);
     } else {
         pthread_cond_clockwait(&symbols->condition, &symbols->mutex, CLOCK_MONOTONIC, &until);
     }

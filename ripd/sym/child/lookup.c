@@ -179,9 +179,8 @@ int lookup_open(struct lookup **ret_lookup, int descriptor, const char *path, co
     if (status == 0) {
         lookup->dwfl = dwfl_begin(&callbacks);
         status = lookup->dwfl == NULL ? -ENOMEM : -ENOEXEC;
-    }
-    if (status == -ENOEXEC && lookup != NULL && lookup->dwfl != NULL) {
-        lookup->module = dwfl_report_offline(lookup->dwfl, "", path, descriptor);
+        if (lookup->dwfl != NULL)
+            lookup->module = dwfl_report_offline(lookup->dwfl, "", path, descriptor);
         if (lookup->module != NULL)
             descriptor = -1; /* it is libdwfl's */
         if (lookup->module != NULL && dwfl_report_end(lookup->dwfl, NULL, NULL) == 0 &&
@@ -211,8 +210,7 @@ void lookup_close(struct lookup *lookup)
         return;
     forget_texts(lookup);
     elf_symbols_done(&lookup->symbols);
-    if (lookup->dwfl != NULL)
-        dwfl_end(lookup->dwfl);
+    dwfl_end(lookup->dwfl);
     free(lookup->ranges);
     free(lookup);
 }

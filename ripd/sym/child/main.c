@@ -42,10 +42,11 @@ static void answer(const void *packet, size_t bytes)
 static int open_by_path(const char *path)
 {
     struct stat about;
-    int descriptor = path[0] != '/' ? -1 : open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    int descriptor;
 
     if (path[0] != '/')
         return -EINVAL;
+    descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     if (descriptor < 0)
         return -errno;
     if (fstat(descriptor, &about) == 0 && S_ISREG(about.st_mode))
@@ -84,19 +85,11 @@ static void answer_look(const struct sym_look *message)
     static unsigned char packet[SYM_PACKET_BYTES];
     struct symbol_frame frames[SYMBOL_FRAMES_MAX];
     struct lookup *lookup = open_files_find(&files, message->key);
-    size_t bytes;
+    size_t count = lookup != NULL ? lookup_find(lookup, message->offset, frames) : 0;
+    size_t bytes = sym_found_format(packet, sizeof(packet), message->key, message->offset, frames, count);
 
-    if (lookup == NULL) {
-        struct sym_found *found = (void *)packet;
-
-        *found =
-            (struct sym_found){.kind = SYM_FOUND, .status = -ENOENT, .key = message->key, .offset = message->offset};
-        bytes = sizeof(*found);
-    } else {
-        size_t count = lookup_find(lookup, message->offset, frames);
-
-        bytes = sym_found_format(packet, sizeof(packet), message->key, message->offset, frames, count);
-    }
+    if (lookup == NULL)
+        ((struct sym_found *)(void *)packet)->status = -ENOENT;
     answer(packet, bytes);
 }
 

@@ -79,8 +79,7 @@ static struct open_file *make_room(struct open_files *files)
 void open_files_close(struct open_files *files)
 {
     for (size_t i = 0; i < OPEN_FILES_MAX; i++)
-        if (files->files[i].lookup != NULL)
-            close_file(&files->files[i]);
+        close_file(&files->files[i]);
     malloc_trim(0);
     files->seen_bytes = bytes_in_use();
     files->grown_bytes = 0;
@@ -106,7 +105,7 @@ int open_files_add(struct open_files *files, uint64_t key, int descriptor, const
     int result;
 
     take_in_growth(files);
-    if (file != NULL && file->lookup != NULL)
+    if (file != NULL)
         close_file(file);
     file = make_room(files);
     result = lookup_open(&lookup, descriptor, path, build_id, build_id_bytes);
