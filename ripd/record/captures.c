@@ -28,11 +28,8 @@
 
 struct entry {
     struct writer_job job;
-    uint32_t user;
-    uint32_t owner;
-    char name[NAME_BYTES_MAX + 1];
-    uint64_t ended_wall_ns;
-    bool replaced;
+    struct capture_label label;    /* its name is: */
+    char name[NAME_BYTES_MAX + 1]; /* as it is in the name of the file */
     struct capture capture;
 };
 
@@ -271,9 +268,9 @@ static int open_user(int parent, uint32_t user)
 /* A name of its own for a file that is complete. */
 static int publish(int folder, const struct entry *entry)
 {
-    const time_t seconds = (time_t)(entry->ended_wall_ns / SECOND_NS);
-    const unsigned ms = (unsigned)(entry->ended_wall_ns % SECOND_NS / 1000000);
-    const char *suffix = entry->replaced ? CAPTURES_REPLACED_SUFFIX : CAPTURES_SUFFIX;
+    const time_t seconds = (time_t)(entry->label.ended_wall_ns / SECOND_NS);
+    const unsigned ms = (unsigned)(entry->label.ended_wall_ns % SECOND_NS / 1000000);
+    const char *suffix = entry->label.replaced ? CAPTURES_REPLACED_SUFFIX : CAPTURES_SUFFIX;
     char name[NAME_BYTES_MAX + 96], number[16] = "";
     struct tm time;
 
@@ -299,7 +296,7 @@ static int write_file(int folder, const struct entry *entry, const void *bytes, 
     descriptor = openat(folder, NEW_NAME, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
     if (descriptor < 0)
         return -errno;
-    admit(descriptor, entry->owner, "r--");
+    admit(descriptor, entry->label.owner, "r--");
     result = file_write(descriptor, bytes, count, &written);
     if (result == 0 && fsync(descriptor) != 0)
         result = -errno;
@@ -334,7 +331,7 @@ static int write_entry(const struct captures *captures, const struct entry *entr
 
     if (directory < 0)
         return directory;
-    folder = result = open_user(directory, entry->user);
+    folder = result = open_user(directory, entry->label.user);
     if (folder >= 0) {
         result = write_packed(directory, folder, entry);
         close(folder);
@@ -386,12 +383,8 @@ bool captures_add(struct captures *captures, const struct capture_label *label, 
     bool added;
 
     if (entry != NULL) {
-        *entry = (struct entry){.job.bytes = capture->document_bytes + capture->ring_bytes,
-                                .user = label->user,
-                                .owner = label->owner,
-                                .ended_wall_ns = label->ended_wall_ns,
-                                .replaced = label->replaced,
-                                .capture = *capture};
+        *entry = (struct entry){
+            .job.bytes = capture->document_bytes + capture->ring_bytes, .label = *label, .capture = *capture};
         copy_name(entry->name, label->name);
     }
     pthread_mutex_lock(&captures->writer.mutex);
