@@ -610,8 +610,11 @@ static int app_open_parts(struct app *app)
                                   .diag = app->privileges.diag,
                                   .anyones = app->privileges.remote == NULL && app->privileges.of_all_users,
                                   .hash_key = app->hash_key};
-    struct hook_options hook = {
-        .descriptors_max = app->service.descriptors_before, .work = app->work, .health = &app->health};
+    struct hook_options hook = {.time_limit_ns = HOOK_TIME_LIMIT_NS,
+                                .grace_ns = HOOK_GRACE_NS,
+                                .descriptors_max = app->service.descriptors_before,
+                                .work = app->work,
+                                .health = &app->health};
     int error = sigbus_install();
 
     if (error == 0)

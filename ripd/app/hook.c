@@ -75,10 +75,6 @@ int hook_new(struct hook **ret_hook, const struct hook_options *options)
     if (hook == NULL)
         return -ENOMEM;
     hook->options = *options;
-    if (hook->options.time_limit_ns == 0)
-        hook->options.time_limit_ns = HOOK_TIME_LIMIT_NS;
-    if (hook->options.grace_ns == 0)
-        hook->options.grace_ns = HOOK_GRACE_NS;
     hook->epoll = epoll_create1(EPOLL_CLOEXEC);
     if (hook->epoll < 0) {
         error = -errno;
@@ -152,13 +148,11 @@ static void log_notices(struct hook *hook, uint64_t now_mono_ns, uint64_t betwee
 
 void hook_push(struct hook *hook, struct event *event)
 {
-    struct work *work = hook->options.work;
-    uint32_t user = work != NULL ? work_user(work, event->uid) : event->uid;
+    uint32_t user = work_user(hook->options.work, event->uid);
 
     if (hook->command == NULL || event_queue_push(&hook->queue, event, user, &user))
         return;
-    if (work != NULL)
-        work_refuse(work, user, WORK_HOOK_RUNS, 1);
+    work_refuse(hook->options.work, user, WORK_HOOK_RUNS, 1);
     note_not_given(hook, 1);
 }
 

@@ -39,10 +39,10 @@
 struct hook;
 
 struct hook_options {
-    uint64_t time_limit_ns;   /* 0: HOOK_TIME_LIMIT_NS */
-    uint64_t grace_ns;        /* 0: HOOK_GRACE_NS */
+    uint64_t time_limit_ns;   /* HOOK_TIME_LIMIT_NS */
+    uint64_t grace_ns;        /* HOOK_GRACE_NS */
     uint64_t descriptors_max; /* soft limit that commands get; 0: the daemon's own */
-    struct work *work;        /* in whose accounts refusals are counted; NULL: in none */
+    struct work *work;        /* in whose accounts refusals are counted */
     struct health *health;    /* what becomes of the command is counted there */
 };
 

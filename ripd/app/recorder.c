@@ -527,10 +527,8 @@ static void recorder_free(struct recorder *recorder)
 {
     for (size_t i = 0; i < recorder->count; i++)
         ring_done(&recorder->rings[i]);
-    if (recorder->writer != NULL)
-        recording_writer_free(recorder->writer);
-    if (recorder->batch != NULL)
-        drain_batch_free(recorder->batch);
+    recording_writer_free(recorder->writer);
+    drain_batch_free(recorder->batch);
     recording_file_close(recorder->file);
     scan_record_done(&recorder->scan);
     free(recorder->rings);

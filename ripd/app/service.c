@@ -125,16 +125,9 @@ static void send_next(struct service *service, const struct supervision *next)
 
 void service_scanned(struct service *service, const struct snapshot *snapshot)
 {
-    const struct supervision_scan scan = {
-        .stall_count = snapshot->counts[ID_STALLED],
-        .id_count = snapshot->health.id_count,
-        .ring_count = snapshot->ring_count,
-        .duration_ns = snapshot->scan_duration_ns,
-        .interval_ns = snapshot->interval_ns,
-    };
     struct supervision next = service->supervision;
 
-    supervision_scanned(&next, clock_mono_ns(), &scan);
+    supervision_scanned(&next, clock_mono_ns(), snapshot);
     send_next(service, &next);
 }
 

@@ -38,31 +38,32 @@ static const char *group(uint64_t number, char ret_text[GROUPED_BYTES])
     return ret_text;
 }
 
-static void describe(const struct supervision_scan *scan, char ret_status[SUPERVISION_STATUS_BYTES])
+static void describe(const struct snapshot *snapshot, char ret_status[SUPERVISION_STATUS_BYTES])
 {
     char stalls[GROUPED_BYTES], ids[GROUPED_BYTES], rings[GROUPED_BYTES];
-    uint64_t tenths_ms = (scan->duration_ns + 50 * US) / (100 * US);
+    uint64_t tenths_ms = (snapshot->scan_duration_ns + 50 * US) / (100 * US);
 
     snprintf(ret_status, SUPERVISION_STATUS_BYTES, "%s stalled of %s id%s in %s ring%s; last scan %" PRIu64 ".%u ms",
-             group(scan->stall_count, stalls), group(scan->id_count, ids), scan->id_count == 1 ? "" : "s",
-             group(scan->ring_count, rings), scan->ring_count == 1 ? "" : "s", tenths_ms / 10,
-             (unsigned)(tenths_ms % 10));
+             group(snapshot->counts[ID_STALLED], stalls), group(snapshot->health.id_count, ids),
+             snapshot->health.id_count == 1 ? "" : "s", group(snapshot->ring_count, rings),
+             snapshot->ring_count == 1 ? "" : "s", tenths_ms / 10, (unsigned)(tenths_ms % 10));
 }
 
-static void append_status(struct supervision *supervision, uint64_t now_mono_ns, const struct supervision_scan *scan)
+static void append_status(struct supervision *supervision, uint64_t now_mono_ns, const struct snapshot *snapshot)
 {
-    bool first = supervision->status[0] == '\0', stalls_changed = scan->stall_count != supervision->status_stall_count;
+    bool first = supervision->status[0] == '\0',
+         stalls_changed = snapshot->counts[ID_STALLED] != supervision->status_stall_count;
     uint64_t age_ns = now_mono_ns - supervision->status_mono_ns;
     char status[SUPERVISION_STATUS_BYTES];
 
     if (!first && age_ns < (stalls_changed ? STATUS_STALLS_NS : STATUS_NS))
         return;
-    describe(scan, status);
+    describe(snapshot, status);
     if (strcmp(status, supervision->status) == 0)
         return;
     memcpy(supervision->status, status, sizeof(status));
     supervision->status_mono_ns = now_mono_ns;
-    supervision->status_stall_count = scan->stall_count;
+    supervision->status_stall_count = snapshot->counts[ID_STALLED];
     text_append(supervision->text, SUPERVISION_TEXT_BYTES, "STATUS=%s\n", status);
 }
 
@@ -81,17 +82,17 @@ static void begin(struct supervision *supervision, uint64_t interval_ns)
     text_append(supervision->text, SUPERVISION_TEXT_BYTES, "WATCHDOG_USEC=%" PRIu64 "\n", wanted_ns / US);
 }
 
-void supervision_scanned(struct supervision *supervision, uint64_t now_mono_ns, const struct supervision_scan *scan)
+void supervision_scanned(struct supervision *supervision, uint64_t now_mono_ns, const struct snapshot *snapshot)
 {
     bool first = !supervision->ready;
 
-    begin(supervision, scan->interval_ns);
+    begin(supervision, snapshot->interval_ns);
     if (supervision->watchdog_ns != 0 &&
         (first || now_mono_ns - supervision->pinged_mono_ns >= supervision->watchdog_ns / PING_DIVISOR)) {
         supervision->pinged_mono_ns = now_mono_ns;
         text_append(supervision->text, SUPERVISION_TEXT_BYTES, "WATCHDOG=1\n");
     }
-    append_status(supervision, now_mono_ns, scan);
+    append_status(supervision, now_mono_ns, snapshot);
 }
 
 void supervision_reloading(struct supervision *supervision, uint64_t now_mono_ns)

@@ -21,6 +21,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "cases/snapshot.h"
+
 #define SUPERVISION_STATUS_BYTES 160u
 #define SUPERVISION_TEXT_BYTES 320u
 
@@ -35,19 +37,10 @@ struct supervision {
     bool ready;
 };
 
-/* What a completed scan came to. */
-struct supervision_scan {
-    uint64_t stall_count;
-    uint64_t id_count;
-    uint64_t ring_count;
-    uint64_t duration_ns;
-    uint64_t interval_ns; /* until the next */
-};
-
 void supervision_init(struct supervision *supervision, uint64_t watchdog_ns);
 
-/* Each puts what is to be sent into supervision->text. */
-void supervision_scanned(struct supervision *supervision, uint64_t now_mono_ns, const struct supervision_scan *scan);
+/* Each puts what is to be sent into supervision->text. snapshot: of the scan that has been completed. */
+void supervision_scanned(struct supervision *supervision, uint64_t now_mono_ns, const struct snapshot *snapshot);
 /* A reload begins, and has ended; scans are interval_ns apart from then on. */
 void supervision_reloading(struct supervision *supervision, uint64_t now_mono_ns);
 void supervision_reloaded(struct supervision *supervision, uint64_t interval_ns);

@@ -43,7 +43,7 @@ static int set_up_with(void **state, uint64_t time_limit_ns)
 
 static int set_up(void **state)
 {
-    return set_up_with(state, 0);
+    return set_up_with(state, HOOK_TIME_LIMIT_NS);
 }
 
 static int set_up_hasty(void **state)

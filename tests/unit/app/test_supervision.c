@@ -8,13 +8,21 @@
 #define MS UINT64_C(1000000)
 #define SECOND_NS UINT64_C(1000000000)
 
-static struct supervision_scan usual(void)
+static struct snapshot scan_of(uint64_t stall_count, uint64_t id_count, size_t ring_count, uint64_t duration_ns)
 {
-    return (struct supervision_scan){
-        .stall_count = 3, .id_count = 1204, .ring_count = 4, .duration_ns = 400 * 1000, .interval_ns = SECOND_NS};
+    return (struct snapshot){.counts[ID_STALLED] = stall_count,
+                             .health.id_count = id_count,
+                             .ring_count = ring_count,
+                             .scan_duration_ns = duration_ns,
+                             .interval_ns = SECOND_NS};
 }
 
-static void assert_scan(struct supervision *supervision, uint64_t now_ns, const struct supervision_scan *scan,
+static struct snapshot usual(void)
+{
+    return scan_of(3, 1204, 4, 400 * 1000);
+}
+
+static void assert_scan(struct supervision *supervision, uint64_t now_ns, const struct snapshot *scan,
                         const char *expected)
 {
     supervision_scanned(supervision, now_ns, scan);
@@ -23,7 +31,7 @@ static void assert_scan(struct supervision *supervision, uint64_t now_ns, const 
 
 TEST(the_first_scan_is_ready)
 {
-    struct supervision_scan scan = usual();
+    struct snapshot scan = usual();
     struct supervision supervision;
 
     supervision_init(&supervision, 30 * SECOND_NS);
@@ -39,7 +47,7 @@ TEST(the_first_scan_is_ready)
 /* An eighth of the watchdog's time between two, and a half at most for the next: there is time to spare. */
 TEST(pings_are_not_more_than_needed)
 {
-    struct supervision_scan scan = usual();
+    struct snapshot scan = usual();
     struct supervision supervision;
     size_t count = 0;
 
@@ -58,11 +66,11 @@ TEST(pings_are_not_more_than_needed)
 
 TEST(a_watchdog_that_is_too_short)
 {
-    struct supervision_scan scan = usual();
+    struct snapshot scan = usual();
     struct supervision supervision;
 
     supervision_init(&supervision, 3 * SECOND_NS - 1);
-    scan.stall_count = 0;
+    scan.counts[ID_STALLED] = 0;
     assert_scan(&supervision, 0, &scan,
                 "READY=1\nWATCHDOG_USEC=3000000\nWATCHDOG=1\n"
                 "STATUS=0 stalled of 1,204 ids in 4 rings; last scan 0.4 ms\n");
@@ -86,21 +94,21 @@ TEST(a_watchdog_that_is_too_short)
 
 TEST(status_is_fresh_but_not_noisy)
 {
-    struct supervision_scan scan = usual();
+    struct snapshot scan = usual();
     struct supervision supervision;
 
     supervision_init(&supervision, 0);
-    scan = (struct supervision_scan){0, 1, 1, 1234567890, SECOND_NS};
+    scan = scan_of(0, 1, 1, 1234567890);
     assert_scan(&supervision, 0, &scan, "READY=1\nSTATUS=0 stalled of 1 id in 1 ring; last scan 1234.6 ms\n");
-    scan.stall_count = 1; /* at most once in a second */
+    scan.counts[ID_STALLED] = 1; /* at most once in a second */
     assert_scan(&supervision, 999 * MS, &scan, "");
     assert_scan(&supervision, SECOND_NS, &scan, "STATUS=1 stalled of 1 id in 1 ring; last scan 1234.6 ms\n");
-    scan.id_count = 1000; /* less urgent */
-    scan.duration_ns = 49999;
+    scan.health.id_count = 1000; /* less urgent */
+    scan.scan_duration_ns = 49999;
     assert_scan(&supervision, 10999 * MS, &scan, "");
     assert_scan(&supervision, 11 * SECOND_NS, &scan, "STATUS=1 stalled of 1,000 ids in 1 ring; last scan 0.0 ms\n");
     assert_scan(&supervision, 100 * SECOND_NS, &scan, ""); /* nothing new */
-    scan = (struct supervision_scan){UINT64_MAX, UINT64_MAX, UINT64_MAX, UINT64_MAX - SECOND_NS, SECOND_NS};
+    scan = scan_of(UINT64_MAX, UINT64_MAX, UINT64_MAX, UINT64_MAX - SECOND_NS);
     assert_scan(&supervision, 200 * SECOND_NS, &scan,
                 "STATUS=18,446,744,073,709,551,615 stalled of 18,446,744,073,709,551,615 ids in "
                 "18,446,744,073,709,551,615 rings; last scan 18446744072709.6 ms\n");
@@ -109,7 +117,7 @@ TEST(status_is_fresh_but_not_noisy)
 /* A text that could not be sent is made again from the state before it. */
 TEST(what_was_not_sent)
 {
-    struct supervision_scan scan = usual();
+    struct snapshot scan = usual();
     struct supervision before, after;
 
     supervision_init(&before, SECOND_NS);
