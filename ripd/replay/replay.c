@@ -70,8 +70,9 @@ static int recorded_add(struct recorded *recorded, struct recorded_entry entry)
 }
 
 /* Of one id the events come first, as they were added, then the verdicts by progress. */
-static int compare_kinds(const struct recorded_entry *a, const struct recorded_entry *b)
+static int compare_kinds(const void *left, const void *right)
 {
+    const struct recorded_entry *a = left, *b = right;
     const bool is_verdict = a->event == NULL;
 
     return search_order_then(
@@ -85,13 +86,7 @@ static int compare_entries(const void *left, const void *right)
 {
     const struct recorded_entry *a = left, *b = right;
 
-    return search_order_then(compare_kinds(a, b), search_order(a->order, b->order));
-}
-
-/* For search_first(). */
-static int compare_key(const void *key, const void *item)
-{
-    return compare_kinds(key, item);
+    return search_order_then(compare_kinds(left, right), search_order(a->order, b->order));
 }
 
 /* The first entry that is like the key, but for its order; *ret_end is behind the last one. */
@@ -104,8 +99,8 @@ static struct recorded_entry *find_recorded(const struct recorded *recorded, con
     *ret_end = NULL;
     if (recorded->count == 0) /* there are no entries to be an offset from */
         return NULL;
-    first = search_first(key, recorded->entries, recorded->count, bytes, compare_key);
-    *ret_end = recorded->entries + search_after(key, recorded->entries, recorded->count, bytes, compare_key);
+    first = search_first(key, recorded->entries, recorded->count, bytes, compare_kinds);
+    *ret_end = recorded->entries + search_after(key, recorded->entries, recorded->count, bytes, compare_kinds);
     return recorded->entries + first;
 }
 
@@ -145,6 +140,7 @@ struct pending {
     uint64_t sequence; /* that it had when it was recorded; UINT64_MAX: it was not */
     size_t nth;
     const struct case_report *report; /* NULL: only the event */
+    struct recorded_entry *recorded;  /* what ripd published where the case began or ended; NULL = nothing */
     struct event *event;              /* a reference; NULL: it is made of the report */
 };
 
@@ -689,10 +685,10 @@ static void name_place(const struct replay *replay, const struct item *item)
         replay->request.name_place(replay->request.context, module, offset);
 }
 
-static int announce_report(struct replay *replay, const struct case_report *report, const struct snapshot *moment)
+static int announce_report(struct replay *replay, const struct case_report *report, struct recorded_entry *recorded,
+                           const struct snapshot *moment)
 {
     struct stall_case *stall = report->stall;
-    struct recorded_entry *recorded = recorded_of(replay, report);
     const struct event *seen = recorded != NULL ? recorded->event : NULL;
     struct event_label label = {replay->sequence + 1, false};
 
@@ -722,11 +718,12 @@ static int announce_all(struct replay *replay, const struct case_report *reports
     int result = 0;
 
     for (size_t i = 0; i < count && result == 0; i++) {
-        const struct recorded_entry *recorded = replay->counts.exact ? recorded_of(replay, &reports[i]) : NULL;
+        struct recorded_entry *recorded = recorded_of(replay, &reports[i]);
+        const bool in_order = replay->counts.exact && recorded != NULL;
 
-        result =
-            add_pending(replay, (struct pending){.sequence = recorded != NULL ? recorded->event->sequence : UINT64_MAX,
-                                                 .report = &reports[i]});
+        result = add_pending(replay, (struct pending){.sequence = in_order ? recorded->event->sequence : UINT64_MAX,
+                                                      .report = &reports[i],
+                                                      .recorded = recorded});
     }
     if (replay->pending_count != 0)
         qsort(replay->pending, replay->pending_count, sizeof(*replay->pending), compare_pending);
@@ -734,7 +731,7 @@ static int announce_all(struct replay *replay, const struct case_report *reports
         struct pending *pending = &replay->pending[i];
 
         if (result == 0 && pending->report != NULL)
-            result = announce_report(replay, pending->report, moment);
+            result = announce_report(replay, pending->report, pending->recorded, moment);
         else if (result == 0)
             result = announce(replay, event_ref(pending->event), pending->event);
         event_unref(pending->event);
