@@ -349,7 +349,7 @@ static void fill_thread(struct table_cell *cell, const json_t *item)
 }
 
 /* As a table also in Markdown: indented by four columns it is text. */
-static void print_threads(const struct report *report, const json_t *items, bool all)
+static void print_threads(const struct report *report, const json_t *items)
 {
     static const struct table_column columns[] = {
         {"STATE", 7, 15, .fill = item_fill_cause},
@@ -373,7 +373,7 @@ static void print_threads(const struct report *report, const json_t *items, bool
         list_add(&list, 0, json_incref(item));
     }
     list_sort(&list, compare_threads);
-    if (!all)
+    if (!settings.all)
         fold(&list);
     list_print(&list, 0, list.count);
     list_done(&list);
@@ -476,7 +476,7 @@ static const struct table_column kernel_fields[] = {
     {"denied", .key = "denied"},
 };
 
-void show_item(struct report *report, size_t host, const json_t *known, const json_t *item)
+void show_item(struct report *report, size_t host, const json_t *item)
 {
     const json_t *kernel = json_object_get(item, "kernel"), *trail = json_object_get(item, "trail"), *entry;
     struct table_cell cell;
@@ -493,7 +493,7 @@ void show_item(struct report *report, size_t host, const json_t *known, const js
         report_section(report, "kernel");
         report_fields(report, kernel, kernel_fields, ARRAY_COUNT(kernel_fields));
     }
-    lock_tree_chain(report, host, known, item);
+    lock_tree_chain(report, host, NULL, item);
     if (json_array_size(trail) != 0)
         report_section(report, "breadcrumbs, newest first");
     json_array_foreach(trail, i, entry)
@@ -505,14 +505,14 @@ void show_item(struct report *report, size_t host, const json_t *known, const js
 
 /* ---- a process, a unit or a ring ---- */
 
-static void show_threads(struct report *report, const json_t *document, bool all)
+static void show_threads(struct report *report, const json_t *document)
 {
     const json_t *threads = json_object_get(document, "threads");
     long long left_out = item_number(document, "total") - (long long)json_array_size(threads);
     struct table_cell cell;
 
     report_section(report, "threads");
-    print_threads(report, threads, all);
+    print_threads(report, threads);
     if (left_out > 0) {
         table_cell_format(&cell, "%lld more; `rip top` scrolls through all", left_out);
         report_line(report, &cell);
@@ -553,7 +553,7 @@ static void show_incidents(struct report *report, size_t host, const json_t *sta
     json_decref(incidents);
 }
 
-static void show_group(struct report *report, size_t host, const struct choice *choice, const json_t *threads, bool all)
+static void show_group(struct report *report, size_t host, const struct choice *choice, const json_t *threads)
 {
     const json_t *list = json_object_get(threads, "threads"), *first = json_array_get(list, 0), *item;
     bool of_one_ring = true, of_one_process = json_is_integer(table_member(first, "process.pid"));
@@ -581,7 +581,7 @@ static void show_group(struct report *report, size_t host, const struct choice *
     fill_counts(&cell, threads);
     report_field(report, "ids", &cell);
     show_incidents(report, host, json_object_get(stalls, "stalls"));
-    show_threads(report, threads, all);
+    show_threads(report, threads);
     json_decref(stalls);
 }
 
@@ -664,7 +664,7 @@ static bool show_one(struct report *report, size_t host, const char *name)
     if (found && settings.hosts.json)
         hosts_print_json(host, item);
     else if (found)
-        show_item(report, host, NULL, item);
+        show_item(report, host, item);
     if (found && !is_number(name) && item_number(document, "total") > 1)
         cli_error("'%.100s': %lld ids have such a name; this is %lld, the %s; name another by its number", name,
                   item_number(document, "total"), item_number(item, "id"),
@@ -694,7 +694,7 @@ static int show(const char *word, const char *name)
         else if (settings.hosts.json)
             json_array_foreach(json_object_get(hosts_document(i), "threads"), j, item) hosts_print_json(i, item);
         else
-            show_group(&report, i, &choice, hosts_document(i), settings.all);
+            show_group(&report, i, &choice, hosts_document(i));
     }
     if (found || name == NULL)
         return status;

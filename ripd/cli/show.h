@@ -8,9 +8,7 @@
 #include "cli/hosts.h"
 #include "cli/report.h"
 
-/*
- * All members of an item. Members of its chain are looked up in known, an array of items or NULL, else requested.
- */
-void show_item(struct report *report, size_t host, const json_t *known, const json_t *item);
+/* All members of an item. Members of its chain are requested from the host. */
+void show_item(struct report *report, size_t host, const json_t *item);
 
 #endif

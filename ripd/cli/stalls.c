@@ -197,7 +197,7 @@ static void add_incidents(struct list *list)
 
 /* ---- what is printed ---- */
 
-static void print_summary(const struct list *list, enum way way, bool all, size_t limit)
+static void print_summary(const struct list *list, enum way way, size_t limit)
 {
     const char *what = way == WAY_INCIDENTS ? "incident" : "group";
     const struct frame frame = frame_of();
@@ -211,7 +211,7 @@ static void print_summary(const struct list *list, enum way way, bool all, size_
         printf("no stalls among %lld ids\n", id_count);
     else if (list->count == 0)
         printf("no such stalls; %lld of %lld ids are stalled\n", stall_count, id_count);
-    else if (all)
+    else if (settings.all)
         printf("%lld of %lld ids are stalled\n", stall_count, id_count);
     else
         printf("%lld of %lld ids are stalled, %zu %s%s\n", stall_count, id_count, list->count, what,
@@ -234,7 +234,7 @@ static int show(enum way way, size_t limit)
     list_sort(&list, compare_rows);
     list_print(&list, 0, limit);
     if (!settings.hosts.json && frame_of().answered != 0)
-        print_summary(&list, way, settings.all, limit);
+        print_summary(&list, way, limit);
     else if (!settings.hosts.json && hosts_count() == 0)
         puts("no host reports stalls to Prometheus");
     cli_flush();

@@ -139,7 +139,7 @@ static char *make_report(size_t host, const json_t *item, bool utf8)
     report.stream = open_memstream(&text, &bytes);
     if (report.stream == NULL)
         return NULL;
-    show_item(&report, host, NULL, item);
+    show_item(&report, host, item);
     if (fclose(report.stream) == 0)
         return text;
     free(text);

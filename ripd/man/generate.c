@@ -75,42 +75,33 @@ static void put_default(const struct option *option)
                option->defaults[i + 1] == NULL ? " ." : "");
 }
 
-static void put_option(const struct option *option, bool as_key)
-{
-    put_sentence(option->help);
-    put_default(option);
-    if (as_key && option_repeats(option))
-        puts("A list.");
-    if (option_is_key(option))
-        puts(option->applied_by_reload ? "Applied by a reload." : "A change of it takes a restart.");
-}
-
-static void put_flag(const char *name, const char *value)
-{
-    const char *dashes = strncmp(name, "--", 2) == 0 ? "\\-" : "";
-
-    printf(".It Fl %s%s%s%s\n", dashes, name + strspn(name, "-"), value != NULL ? " Ar " : "",
-           value != NULL ? value : "");
-}
-
 static void put_flags(void)
 {
     for (size_t i = 0; i < options_count; i++) {
-        char name[64];
+        const struct option *option = &options[i];
 
-        snprintf(name, sizeof(name), "--%s", options[i].name);
-        put_flag(name, options[i].value_name);
-        put_option(&options[i], false);
+        printf(".It Fl \\-%s%s%s\n", option->name, option->value_name != NULL ? " Ar " : "",
+               option->value_name != NULL ? option->value_name : "");
+        put_sentence(option->help);
+        put_default(option);
+        if (option_is_key(option))
+            puts(option->applied_by_reload ? "Applied by a reload." : "A change of it takes a restart.");
     }
 }
 
 static void put_keys(void)
 {
     for (size_t i = 0; i < options_count; i++) {
-        if (!option_is_key(&options[i]))
+        const struct option *option = &options[i];
+
+        if (!option_is_key(option))
             continue;
-        printf(".It Cm %s No = Ar %s\n", options[i].name, options[i].value_name);
-        put_option(&options[i], true);
+        printf(".It Cm %s No = Ar %s\n", option->name, option->value_name);
+        put_sentence(option->help);
+        put_default(option);
+        if (option_repeats(option))
+            puts("A list.");
+        puts(option->applied_by_reload ? "Applied by a reload." : "A change of it takes a restart.");
     }
 }
 
@@ -226,46 +217,36 @@ static void put_metrics(void)
     }
 }
 
-static const struct {
-    const char *name;
-    const char *summary;
-    const struct cli_syntax *syntax; /* NULL: its flags are in the template */
-} commands[] = {{"run", CLI_RUN_SUMMARY, NULL},
-#define X(name, summary) {#name, summary, &cli_##name##_syntax},
-                CLIENT_COMMAND_TABLE(X)
-#undef X
-};
-
-/* The number of a command of rip; that of run for any other. */
-static size_t find_command(const char *name)
+/* The flags of a command of rip. */
+static void put_flags_of(const struct cli_syntax *syntax)
 {
-    size_t i = sizeof(commands) / sizeof(commands[0]) - 1;
-
-    while (i > 0 && strcmp(commands[i].name, name) != 0)
-        i--;
-    return i;
-}
-
-/* False: the line is not @FLAGS_OF_COMMAND@. */
-static bool put_flags_of(const char *line)
-{
-    const struct cli_syntax *syntax;
-    char name[32];
-
-    if (sscanf(line, "@FLAGS_OF_%31[a-z]@", name) != 1 || (syntax = commands[find_command(name)].syntax) == NULL)
-        return false;
     for (size_t i = 0; i < syntax->flags_count; i++) {
-        put_flag(syntax->flags[i].name, syntax->flags[i].value);
-        put_sentence(syntax->flags[i].help);
+        const struct cli_flag *flag = &syntax->flags[i];
+        const char *name = flag->name + 1;
+        const bool is_long = name[0] == '-';
+
+        printf(".It Fl %s%s%s%s\n", is_long ? "\\-" : "", name + is_long, flag->value != NULL ? " Ar " : "",
+               flag->value != NULL ? flag->value : "");
+        put_sentence(flag->help);
     }
-    return true;
 }
+
+#define X(name, summary)                                                                                               \
+    static void put_flags_of_##name(void)                                                                              \
+    {                                                                                                                  \
+        put_flags_of(&cli_##name##_syntax);                                                                            \
+    }
+CLIENT_COMMAND_TABLE(X)
+#undef X
 
 static const struct {
     const char *name;
     void (*put)(void);
 } lists[] = {
-    {"@FLAGS@", put_flags},
+#define X(name, summary) {"@FLAGS_OF_" #name "@", put_flags_of_##name},
+    CLIENT_COMMAND_TABLE(X)
+#undef X
+        {"@FLAGS@", put_flags},
     {"@KEYS@", put_keys},
     {"@ENDPOINTS@", put_endpoints},
     {"@PARAMETERS@", put_parameters},
@@ -342,8 +323,6 @@ static int put_line(const char *line)
             lists[i].put();
             return 0;
         }
-    if (put_flags_of(line))
-        return 0;
     while (*line != '\0') {
         size_t length = put_value(line);
 
@@ -396,6 +375,16 @@ static void put_literal(const char *line)
         }
 }
 
+static const char *summary_of(const char *command)
+{
+#define X(name, summary)                                                                                               \
+    if (strcmp(command, #name) == 0)                                                                                   \
+        return summary;
+    CLIENT_COMMAND_TABLE(X)
+#undef X
+    return CLI_RUN_SUMMARY;
+}
+
 /* 0, or -1 after an error message. The answer follows the description; NULL: there is none. */
 static int put_command_page(FILE *template, const char *name, const char *command, FILE *answer)
 {
@@ -406,7 +395,7 @@ static int put_command_page(FILE *template, const char *name, const char *comman
         putchar(toupper((unsigned char)*byte));
     printf(" 1\n.Os librip %s\n.Sh NAME\n.Nm rip\\-%s\n.Nd %s\n.Sh SYNOPSIS\n.Nm rip\n.Cm %s\n.Op Ar flag ...\n"
            ".Op Ar word ...\n.Sh DESCRIPTION\n",
-           RIP_VERSION, command, commands[find_command(command)].summary, command);
+           RIP_VERSION, command, summary_of(command), command);
     if (put_template(template, name, command) != 0)
         return -1;
     if (answer != NULL) {
