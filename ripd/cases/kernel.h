@@ -92,23 +92,18 @@ struct kernel_facts *kernel_facts_copy(const struct kernel_facts *facts); /* wit
 REFERENCED(kernel_facts);
 void kernel_facts_unref(struct kernel_facts *facts); /* both: NULL is allowed */
 
-/* One reading of a thread that needs no privilege. Numbers grow; those without their KERNEL_HAS_ bit are 0. */
+/* One reading of a thread that needs no privilege. Numbers grow. */
 struct kernel_times {
     uint64_t read_mono_ns;
-    uint32_t has; /* KERNEL_HAS_ of probe/kernel.h */
     uint32_t flags;
     uint64_t start_time_ticks;
     uint64_t user_ticks;
     uint64_t system_ticks;
-    struct {
-        uint64_t cpu_ns;
-        uint64_t wait_ns;
-        uint64_t slice_count;
-    } schedstat;
-    struct {
-        uint64_t voluntary_count;
-        uint64_t involuntary_count;
-    } switches;
+    uint64_t cpu_ns;
+    uint64_t wait_ns;
+    uint64_t slice_count;
+    uint64_t voluntary_count; /* switches */
+    uint64_t involuntary_count;
     char state;
 };
 

@@ -54,7 +54,7 @@ int capability_keep(uint64_t mask)
     kept = permitted_of(&sets) & mask;
     if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0)
         return -errno;
-    if (prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0) != 0 && errno != EINVAL)
+    if (prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0) != 0)
         return -errno;
     drop_bounding();
     for (unsigned i = 0; i < _LINUX_CAPABILITY_U32S_3; i++)

@@ -134,20 +134,20 @@ static void await_leaving(struct child *child, size_t count_max)
     }
 }
 
-/* Gives the child up. stays: it may not notice that its socket is closed. */
-static void stop(struct child *child, bool stays, uint32_t user, bool is_blamed)
+/* Gives the child up. hangs: on a query of that user, and may not notice that its socket is closed. */
+static void stop(struct child *child, bool hangs, uint32_t user)
 {
-    struct leaving leaving = {.pid = child->pid, .socket = -1, .user = user, .is_blamed = is_blamed};
+    struct leaving leaving = {.pid = child->pid, .socket = -1, .user = user, .is_blamed = hangs};
 
     if (child->socket < 0)
         return;
     if (child->pid != 0)
         kill(child->pid, SIGKILL);
-    if (child->pid == 0 && stays)
+    if (child->pid == 0 && hangs)
         leaving.socket = child->socket;
     else
         close(child->socket);
-    if (child->pid != 0 || stays)
+    if (child->pid != 0 || hangs)
         child->leaving[child->leaving_count++] = leaving; /* child_start() leaves room for it */
     if (child->pid != 0)
         await_leaving(child, child->leaving_count - 1);
@@ -159,7 +159,7 @@ void child_free(struct child *child)
 {
     if (child == NULL)
         return;
-    stop(child, false, 0, false);
+    stop(child, false, 0);
     reap_leaving(child);
     while (child->leaving_count != 0)
         if (child->leaving[--child->leaving_count].socket >= 0)
@@ -241,7 +241,7 @@ unsigned child_user_ends(const struct child *child, uint32_t user)
 
 void child_drop(struct child *child, enum child_end end, uint32_t user, uint64_t key)
 {
-    stop(child, end == CHILD_HUNG, user, end == CHILD_HUNG);
+    stop(child, end == CHILD_HUNG, user);
     atomic_fetch_add_explicit(&child->end_counts[end], 1, memory_order_relaxed);
     if (end == CHILD_IDLE)
         return;
@@ -301,7 +301,7 @@ int child_start(struct child *child, int cancel)
     if (result == 0 && child->options.ready != 0)
         result = await_ready(child, cancel);
     if (result != 0)
-        stop(child, false, 0, false);
+        stop(child, false, 0);
     else
         atomic_fetch_add_explicit(&child->start_count, 1, memory_order_relaxed);
     return result;
@@ -376,7 +376,7 @@ ssize_t child_ask(struct child *child, const struct child_query *query, void *bu
     if (result > 0 || (result == -EMFILE && ret_descriptor != NULL) || result == -ENOTCONN)
         return result;
     if (result == -ECANCELED) {
-        stop(child, false, query->user, false);
+        stop(child, false, query->user);
         return result;
     }
     if (result == -EAGAIN) /* one query at a time always fits */

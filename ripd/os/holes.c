@@ -14,17 +14,13 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#ifndef UFFD_USER_MODE_ONLY
-#define UFFD_USER_MODE_ONLY 1 /* Linux 5.11; what needs no privilege */
-#endif
-
 static atomic_int shared_descriptor = -1;
 
 /* A descriptor, or -errno. */
 static int open_descriptor(void)
 {
     struct uffdio_api api = {.api = UFFD_API, .features = UFFD_FEATURE_SIGBUS};
-    int descriptor = (int)syscall(SYS_userfaultfd, O_CLOEXEC | UFFD_USER_MODE_ONLY);
+    int descriptor = (int)syscall(SYS_userfaultfd, O_CLOEXEC | UFFD_USER_MODE_ONLY); /* which needs no privilege */
     int result = 0;
 
     if (descriptor < 0)

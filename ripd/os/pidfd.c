@@ -11,8 +11,7 @@
 #include <limits.h>
 #include <poll.h>
 #include <sys/ioctl.h>
-#include <sys/syscall.h>
-#include <unistd.h>
+#include <sys/pidfd.h>
 
 /* struct pidfd_info of linux/pidfd.h in its first version; Debian 12's headers are older than that. */
 struct pidfd_facts {
@@ -26,12 +25,12 @@ struct pidfd_facts {
 
 int pidfd_of(uint32_t pid)
 {
-    long descriptor;
+    int descriptor;
 
     if (pid == 0 || pid > INT_MAX)
         return -ESRCH;
-    descriptor = syscall(SYS_pidfd_open, (int)pid, 0u); /* close-on-exec by itself */
-    return descriptor >= 0 ? (int)descriptor : -errno;
+    descriptor = pidfd_open((pid_t)pid, 0); /* close-on-exec by itself */
+    return descriptor >= 0 ? descriptor : -errno;
 }
 
 bool pidfd_ended(int descriptor)

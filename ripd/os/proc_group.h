@@ -18,7 +18,7 @@ struct proc_group {
     char container[PROC_CONTAINER_BYTES]; /* "" = none */
 };
 
-/* From the text of PID/cgroup, of version 1, 2, or both. */
-void proc_parse_group(const char *text, struct proc_group *ret_group);
+/* From the text of PID/cgroup, of version 1, 2, or both, which is taken apart. */
+void proc_parse_group(char *text, struct proc_group *ret_group);
 
 #endif

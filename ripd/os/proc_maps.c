@@ -147,11 +147,15 @@ static bool visit_to_search(void *context, const struct proc_mapping *mapping)
     return search->found;
 }
 
-int proc_maps_object(int process, uint64_t address, struct proc_object *ret_object)
+int proc_maps_object(int proc, uint32_t pid, uint64_t address, struct proc_object *ret_object)
 {
     struct search search = {.address = address};
-    int result = proc_maps_visit(process, visit_to_search, &search);
+    int process = proc_open(proc, O_PATH | O_DIRECTORY, "%u", pid), result;
 
+    if (process < 0)
+        return process;
+    result = proc_maps_visit(process, visit_to_search, &search);
+    close(process);
     if (result != 0)
         return result;
     if (!search.found)
@@ -160,15 +164,4 @@ int proc_maps_object(int process, uint64_t address, struct proc_object *ret_obje
         return -ENOMEM;
     *ret_object = search.object;
     return 0;
-}
-
-int proc_maps_object_of(int proc, uint32_t pid, uint64_t address, struct proc_object *ret_object)
-{
-    int process = proc_open(proc, O_PATH | O_DIRECTORY, "%u", pid), result;
-
-    if (process < 0)
-        return process;
-    result = proc_maps_object(process, address, ret_object);
-    close(process);
-    return result;
 }

@@ -40,11 +40,9 @@ struct proc_object {
 
 /*
  * The object that an address of code lies in. 0; -ENOENT: no file is mapped there, or not for execution, or its
- * beginning is not mapped; another -errno: it may not be read.
+ * beginning is not mapped; another -errno: it may not be read. proc: /proc.
  */
-int proc_maps_object(int process, uint64_t address, struct proc_object *ret_object);
-/* The same of a process by its number. proc: /proc. */
-int proc_maps_object_of(int proc, uint32_t pid, uint64_t address, struct proc_object *ret_object);
+int proc_maps_object(int proc, uint32_t pid, uint64_t address, struct proc_object *ret_object);
 
 /* Whether a file is the one that is mapped, by device and inode. Pure. */
 bool proc_maps_is(const struct proc_mapping *mapping, const struct stat *about);

@@ -174,6 +174,8 @@ int proc_parse_schedstat(const char *text, struct proc_schedstat *ret_schedstat)
 
     if (text_decimals(text, UINT64_MAX, numbers, 3) == NULL)
         return -EINVAL;
+    if (numbers[2] == 0)
+        return -EAGAIN;
     *ret_schedstat = (struct proc_schedstat){numbers[0], numbers[1], numbers[2]};
     return 0;
 }

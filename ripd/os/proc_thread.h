@@ -31,7 +31,7 @@ enum proc_held_file { PROC_HELD_STAT, PROC_HELD_WCHAN, PROC_HELD_SYSCALL, PROC_H
 #define PROC_HELD_BYTES 1024u /* stat has 52 numbers and a name of at most 64 bytes */
 int proc_read_held(int proc, uint32_t pid, uint32_t tid, enum proc_held_file file, char ret_text[PROC_HELD_BYTES]);
 
-/* schedstat. All zero on a kernel without CONFIG_SCHED_INFO. */
+/* schedstat. -EAGAIN: it has never run, or the kernel has no CONFIG_SCHED_INFO, and nothing shows whether it has. */
 struct proc_schedstat {
     uint64_t cpu_ns;      /* on a processor; moves with the clock tick while it runs */
     uint64_t wait_ns;     /* ready, but on none; moves when it gets one */

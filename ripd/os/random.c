@@ -8,17 +8,11 @@
 #include "os/random.h"
 
 #include <sys/random.h>
-#include <unistd.h>
-
-#include "os/clock.h"
 
 uint64_t random_u64(void)
 {
-    uint64_t value;
+    uint64_t value = 0;
 
-    if (getrandom(&value, sizeof(value), GRND_NONBLOCK) == (ssize_t)sizeof(value) ||
-        getrandom(&value, sizeof(value), GRND_INSECURE) == (ssize_t)sizeof(value))
-        return value;
-    value = clock_wall_ns() ^ clock_boot_ns() << 32 ^ (uint64_t)getpid() << 48;
-    return (value ^ value >> 31) * UINT64_C(0x9e3779b97f4a7c15);
+    (void)!getrandom(&value, sizeof(value), GRND_INSECURE); /* so few bytes come whole, and at once */
+    return value;
 }

@@ -5,10 +5,7 @@
 
 #include <stdint.h>
 
-/*
- * From the kernel's generator; early in boot, from what it has by then; before Linux 5.6 from the clocks then: unique,
- * not secret.
- */
+/* From the kernel's generator; early in boot, from what it has by then: unique, not secret. */
 uint64_t random_u64(void);
 
 #endif

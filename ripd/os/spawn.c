@@ -18,7 +18,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/syscall.h>
+#include <sys/pidfd.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -143,7 +143,7 @@ int spawn_start(const struct spawn_options *options, struct spawned *ret_spawned
     plan_done(&plan);
     if (error == 0) {
         ret_spawned->pid = pid;
-        ret_spawned->descriptor = (int)syscall(SYS_pidfd_open, pid, 0u); /* close-on-exec by itself */
+        ret_spawned->descriptor = pidfd_open(pid, 0); /* close-on-exec by itself */
     }
     return -error;
 }

@@ -539,7 +539,7 @@ static void take_facts(struct probe *probe, const struct process *process, struc
     }
     if (facts == NULL)
         return;
-    kernel_decode_window(facts, &stall->first, &reading->times, probe->tick_ns);
+    kernel_decode_window(facts, &stall->first, &reading->times);
     kernel_facts_unref(stall->kernel);
     stall->kernel = facts;
 }
@@ -563,8 +563,7 @@ static void take_lock(struct stall_case *stall, const struct kernel_reading *rea
 }
 
 /* Since when it has not gone to sleep, and how much CPU time it has had since. */
-static void take_steady(const struct probe *probe, struct stall_case *stall, const struct kernel_times *times,
-                        struct evidence *evidence)
+static void take_steady(struct stall_case *stall, const struct kernel_times *times, struct evidence *evidence)
 {
     const struct kernel_times *since = &stall->steady;
     const uint64_t threshold_ns =
@@ -574,7 +573,7 @@ static void take_steady(const struct probe *probe, struct stall_case *stall, con
         stall->steady = *times;
     evidence->steady = times->read_mono_ns >= since->read_mono_ns + threshold_ns / 2 + KERNEL_LOOKS_NS;
     if (evidence->steady)
-        evidence->steady_cpu = kernel_decode_cpu(since, times, probe->tick_ns);
+        evidence->steady_cpu = kernel_decode_cpu(since, times);
 }
 
 /* The evidence of a thread that is there. False: it takes another look. */
@@ -586,8 +585,8 @@ static bool weigh(struct probe *probe, const struct process *process, struct sta
     evidence->thread_state = times->state;
     if (stall->first.read_mono_ns == 0)
         stall->first = stall->last = *times;
-    evidence->cpu = kernel_decode_cpu_in(stall->suspect.call, &stall->first, &stall->last, times, probe->tick_ns);
-    take_steady(probe, stall, times, evidence);
+    evidence->cpu = kernel_decode_cpu_in(stall->suspect.call, &stall->first, &stall->last, times);
+    take_steady(stall, times, evidence);
     take_facts(probe, process, stall, reading, whole);
     if (!is_stopped(process)) /* a stopped one holds up others, but nobody it */
         take_lock(stall, reading, whole);

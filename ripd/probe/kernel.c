@@ -23,7 +23,7 @@ static bool is_denied(int result)
     return result == -EACCES || result == -EPERM;
 }
 
-/* Any user may read this. */
+/* It shows whether the thread has run. */
 static int read_schedstat(int proc, uint32_t pid, uint32_t tid, struct kernel_times *times)
 {
     struct proc_schedstat schedstat;
@@ -31,43 +31,41 @@ static int read_schedstat(int proc, uint32_t pid, uint32_t tid, struct kernel_ti
 
     if (result != 0)
         return result;
-    times->schedstat.cpu_ns = schedstat.cpu_ns;
-    times->schedstat.wait_ns = schedstat.wait_ns;
-    times->schedstat.slice_count = schedstat.slice_count;
+    times->cpu_ns = schedstat.cpu_ns;
+    times->wait_ns = schedstat.wait_ns;
+    times->slice_count = schedstat.slice_count;
     return 0;
 }
 
 static int read_times(int proc, uint32_t pid, uint32_t tid, struct kernel_times *ret_times)
 {
-    struct kernel_times times = {.has = 0};
     struct proc_switches switches;
     struct proc_stat stat;
     int result = proc_thread_stat(proc, pid, tid, &stat);
 
     if (result != 0)
         return result;
-    times.read_mono_ns = clock_mono_ns();
-    times.state = stat.state;
-    times.flags = stat.flags;
-    times.start_time_ticks = stat.start_time_ticks;
-    times.user_ticks = stat.user_ticks;
-    times.system_ticks = stat.system_ticks;
-    if (read_schedstat(proc, pid, tid, &times) == 0 && times.schedstat.slice_count != 0)
-        times.has |= KERNEL_HAS_SCHEDSTAT;
-    if (proc_thread_switches(proc, pid, tid, &switches) == 0) {
-        times.has |= KERNEL_HAS_SWITCHES;
-        times.switches.voluntary_count = switches.voluntary_count;
-        times.switches.involuntary_count = switches.involuntary_count;
-    }
-    *ret_times = times;
+    *ret_times = (struct kernel_times){
+        .read_mono_ns = clock_mono_ns(),
+        .state = stat.state,
+        .flags = stat.flags,
+        .start_time_ticks = stat.start_time_ticks,
+        .user_ticks = stat.user_ticks,
+        .system_ticks = stat.system_ticks,
+    };
+    result = read_schedstat(proc, pid, tid, ret_times);
+    if (result == 0)
+        result = proc_thread_switches(proc, pid, tid, &switches);
+    if (result != 0)
+        return result;
+    ret_times->voluntary_count = switches.voluntary_count;
+    ret_times->involuntary_count = switches.involuntary_count;
     return 0;
 }
 
 int kernel_read_again(int proc, const struct kernel_reading *reading, struct kernel_times *ret_times)
 {
-    if ((reading->times.has & KERNEL_HAS_SCHEDSTAT) == 0)
-        return read_times(proc, reading->pid, reading->tid, ret_times);
-    *ret_times = (struct kernel_times){.has = KERNEL_HAS_SCHEDSTAT, .state = reading->times.state};
+    *ret_times = reading->times;
     return read_schedstat(proc, reading->pid, reading->tid, ret_times);
 }
 
@@ -143,23 +141,9 @@ static void read_call(int proc, struct kernel_reading *reading)
 
 bool kernel_has_not_run(const struct kernel_times *before, const struct kernel_times *after)
 {
-    uint32_t both = before->has & after->has;
-
-    if (before->state != after->state || before->state == 'R')
-        return false;
-    if ((both & KERNEL_HAS_SWITCHES) != 0 && memcmp(&before->switches, &after->switches, sizeof(before->switches)) != 0)
-        return false;
-    if ((both & KERNEL_HAS_SCHEDSTAT) != 0)
-        return before->schedstat.cpu_ns == after->schedstat.cpu_ns &&
-               before->schedstat.slice_count == after->schedstat.slice_count;
-    return (both & KERNEL_HAS_SWITCHES) != 0;
-}
-
-uint64_t kernel_cpu_between(const struct kernel_times *before, const struct kernel_times *after, uint64_t tick_ns)
-{
-    if ((before->has & after->has & KERNEL_HAS_SCHEDSTAT) != 0)
-        return after->schedstat.cpu_ns - before->schedstat.cpu_ns;
-    return (after->user_ticks + after->system_ticks - before->user_ticks - before->system_ticks) * tick_ns;
+    return before->state == after->state && before->state != 'R' && before->cpu_ns == after->cpu_ns &&
+           before->slice_count == after->slice_count && before->voluntary_count == after->voluntary_count &&
+           before->involuntary_count == after->involuntary_count;
 }
 
 /* It slept when its state was read, and was woken before its system call was, though it may not have run yet. */

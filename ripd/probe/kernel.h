@@ -20,8 +20,6 @@
 #include "os/unix_diag.h"
 
 /* What of a reading is filled in: bits. */
-#define KERNEL_HAS_SCHEDSTAT (1u << 0)
-#define KERNEL_HAS_SWITCHES (1u << 1)
 #define KERNEL_HAS_WCHAN (1u << 2)
 #define KERNEL_HAS_SYSCALL (1u << 3)
 #define KERNEL_HAS_DESCRIPTOR (1u << 4)
@@ -58,7 +56,7 @@ struct kernel_reading {
     struct kernel_times times;
     uint32_t pid;
     uint32_t tid;
-    uint32_t has;    /* KERNEL_HAS_, besides those of times */
+    uint32_t has;    /* KERNEL_HAS_ */
     uint32_t denied; /* KERNEL_DENIED() of cases/kernel.h */
     struct proc_syscall call;
     uint32_t descriptor_number;
@@ -98,9 +96,6 @@ void kernel_read_memory(int proc, struct kernel_reading *reading);
 
 /* Whether a thread has not run between two readings of it, so that what it waits for is the same. */
 bool kernel_has_not_run(const struct kernel_times *before, const struct kernel_times *after);
-
-/* CPU time between two looks, from the finer of the two clocks that both have. ticks_ns: of a clock tick. */
-uint64_t kernel_cpu_between(const struct kernel_times *before, const struct kernel_times *after, uint64_t tick_ns);
 
 /*
  * For one that waits at a unix socket: asks who its peer is over diag (os/unix_diag.h), -1 = there is none to ask over.

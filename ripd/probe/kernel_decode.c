@@ -73,15 +73,13 @@ enum evidence_wait kernel_decode_wait(const struct kernel_reading *reading)
 
 bool kernel_decode_steady(const struct kernel_times *before, const struct kernel_times *after)
 {
-    return before->state == after->state && ((before->has & after->has & KERNEL_HAS_SWITCHES) == 0 ||
-                                             before->switches.voluntary_count == after->switches.voluntary_count);
+    return before->state == after->state && before->voluntary_count == after->voluntary_count;
 }
 
-enum evidence_cpu kernel_decode_cpu(const struct kernel_times *before, const struct kernel_times *after,
-                                    uint64_t tick_ns)
+enum evidence_cpu kernel_decode_cpu(const struct kernel_times *before, const struct kernel_times *after)
 {
     uint64_t window_ns = after->read_mono_ns - before->read_mono_ns;
-    uint64_t cpu_ns = kernel_cpu_between(before, after, tick_ns);
+    uint64_t cpu_ns = after->cpu_ns - before->cpu_ns;
 
     if (after->read_mono_ns < before->read_mono_ns + KERNEL_LOOKS_NS)
         return CPU_UNKNOWN;
@@ -93,10 +91,10 @@ enum evidence_cpu kernel_decode_cpu(const struct kernel_times *before, const str
 }
 
 enum evidence_cpu kernel_decode_cpu_in(uint8_t call, const struct kernel_times *first, const struct kernel_times *last,
-                                       const struct kernel_times *now, uint64_t tick_ns)
+                                       const struct kernel_times *now)
 {
-    const enum evidence_cpu lately = kernel_decode_cpu(last, now, tick_ns);
-    const enum evidence_cpu in_all = kernel_decode_cpu(first, now, tick_ns);
+    const enum evidence_cpu lately = kernel_decode_cpu(last, now);
+    const enum evidence_cpu in_all = kernel_decode_cpu(first, now);
 
     return (call == RIP_CALL_INTERPRETER || call == RIP_CALL_COMPUTES) && in_all > lately ? in_all : lately;
 }
@@ -347,21 +345,16 @@ struct kernel_facts *kernel_decode(const struct kernel_reading *reading, const s
     return facts;
 }
 
-void kernel_decode_window(struct kernel_facts *facts, const struct kernel_times *first, const struct kernel_times *last,
-                          uint64_t tick_ns)
+void kernel_decode_window(struct kernel_facts *facts, const struct kernel_times *first, const struct kernel_times *last)
 {
-    uint32_t both = first->has & last->has;
     uint64_t user = last->user_ticks - first->user_ticks, system = last->system_ticks - first->system_ticks;
 
     if (last->read_mono_ns < first->read_mono_ns + KERNEL_LOOKS_NS)
         return;
     facts->window_ns = last->read_mono_ns - first->read_mono_ns;
-    facts->cpu_ns = kernel_cpu_between(first, last, tick_ns);
-    if ((both & KERNEL_HAS_SCHEDSTAT) != 0)
-        facts->wait_ns = last->schedstat.wait_ns - first->schedstat.wait_ns;
-    if ((both & KERNEL_HAS_SWITCHES) != 0) {
-        facts->voluntary = last->switches.voluntary_count - first->switches.voluntary_count;
-        facts->involuntary = last->switches.involuntary_count - first->switches.involuntary_count;
-    }
+    facts->cpu_ns = last->cpu_ns - first->cpu_ns;
+    facts->wait_ns = last->wait_ns - first->wait_ns;
+    facts->voluntary = last->voluntary_count - first->voluntary_count;
+    facts->involuntary = last->involuntary_count - first->involuntary_count;
     facts->mode = user > system ? KERNEL_MODE_USER : system > user ? KERNEL_MODE_SYSTEM : KERNEL_MODE_UNKNOWN;
 }

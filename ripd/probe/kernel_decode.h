@@ -20,14 +20,13 @@ enum evidence_wait kernel_decode_wait(const struct kernel_reading *reading);
 bool kernel_decode_steady(const struct kernel_times *before, const struct kernel_times *after);
 
 /* How much of the time between two looks it was on a processor. */
-enum evidence_cpu kernel_decode_cpu(const struct kernel_times *before, const struct kernel_times *after,
-                                    uint64_t tick_ns);
+enum evidence_cpu kernel_decode_cpu(const struct kernel_times *before, const struct kernel_times *after);
 /*
  * The same since the last look, of a thread that announces that call. One that an interpreter lets run in turn with
  * others may have had none since then: of it since the first look, if that is more.
  */
 enum evidence_cpu kernel_decode_cpu_in(uint8_t call, const struct kernel_times *first, const struct kernel_times *last,
-                                       const struct kernel_times *now, uint64_t tick_ns);
+                                       const struct kernel_times *now);
 
 /* The inode of the socket that it waits for; 0: it is no socket, or not known. */
 uint64_t kernel_decode_socket(const struct kernel_reading *reading);
@@ -39,7 +38,7 @@ uint64_t kernel_decode_socket(const struct kernel_reading *reading);
 struct kernel_facts *kernel_decode(const struct kernel_reading *reading, const struct proc_socket *socket);
 
 /* Fills in what happened since the first look; facts that nobody else has yet. */
-void kernel_decode_window(struct kernel_facts *facts, const struct kernel_times *first, const struct kernel_times *last,
-                          uint64_t tick_ns);
+void kernel_decode_window(struct kernel_facts *facts, const struct kernel_times *first,
+                          const struct kernel_times *last);
 
 #endif

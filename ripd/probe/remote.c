@@ -188,15 +188,15 @@ void remote_flush(struct remote *remote)
 }
 
 /* Whether the query that is not sent yet takes one more about that process. */
-static bool is_open_for(const struct remote *remote, uint32_t ring, uint32_t process)
+static bool is_open_for(struct remote *remote, uint32_t ring, uint32_t process)
 {
-    const struct pending *pending = &remote->pending[(remote->first + remote->count - 1) % REMOTE_QUERIES_MAX];
+    const struct pending *pending = pending_at(remote, remote->count - 1);
 
     return remote->open && pending->queries[0].ring == ring && pending->queries[0].process == process &&
            pending->message.count < PROBE_BATCH_MAX;
 }
 
-bool remote_has_room(const struct remote *remote, uint32_t ring, uint32_t process)
+bool remote_has_room(struct remote *remote, uint32_t ring, uint32_t process)
 {
     return remote->count < REMOTE_QUERIES_MAX || is_open_for(remote, ring, process);
 }
@@ -227,10 +227,10 @@ enum remote_asked remote_ask(struct remote *remote, int descriptor, const struct
     return REMOTE_ASKED;
 }
 
-bool remote_is_asked(const struct remote *remote, uint32_t ring, uint32_t slot)
+bool remote_is_asked(struct remote *remote, uint32_t ring, uint32_t slot)
 {
     for (size_t i = 0; i < remote->count; i++) {
-        const struct pending *pending = &remote->pending[(remote->first + i) % REMOTE_QUERIES_MAX];
+        const struct pending *pending = pending_at(remote, i);
 
         for (uint32_t j = 0; j < pending->message.count; j++)
             if (pending->queries[j].ring == ring && pending->queries[j].slot == slot)

@@ -66,7 +66,7 @@ enum remote_asked {
 bool remote_is_full(const struct remote *remote);
 
 /* Whether that process can be asked about now: the last query may be about it, and have room. */
-bool remote_has_room(const struct remote *remote, uint32_t ring, uint32_t process);
+bool remote_has_room(struct remote *remote, uint32_t ring, uint32_t process);
 
 /* descriptor: of the ring's file; used until remote_flush(). */
 enum remote_asked remote_ask(struct remote *remote, int descriptor, const struct remote_query *query);
@@ -75,7 +75,7 @@ enum remote_asked remote_ask(struct remote *remote, int descriptor, const struct
 void remote_flush(struct remote *remote);
 
 /* Whether a query about that slot is under way. */
-bool remote_is_asked(const struct remote *remote, uint32_t ring, uint32_t slot);
+bool remote_is_asked(struct remote *remote, uint32_t ring, uint32_t slot);
 
 /* Whether any is. */
 bool remote_is_busy(const struct remote *remote);

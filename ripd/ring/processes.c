@@ -224,7 +224,7 @@ static int read_object(int proc, uint32_t pid, uint64_t address, void *ret_objec
 {
     struct read_object *read = ret_object;
     struct proc_object object;
-    int result = proc_maps_object_of(proc, pid, address, &object);
+    int result = proc_maps_object(proc, pid, address, &object);
 
     if (result != 0)
         return result;

@@ -9,7 +9,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size_bytes)
 {
-    char *text = malloc(size_bytes + 1); /* ends where the memory does: one byte too far is seen */
+    char *text = malloc(size_bytes + 1), *taken_apart; /* ends where the memory does: one byte too far is seen */
     struct proc_credentials credentials;
     struct proc_memory memory;
     struct proc_group group;
@@ -31,7 +31,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size_bytes)
         require(credentials.group_count <= PROC_GROUPS_MAX);
     if (proc_parse_statm(text, 4096, &memory) == 0)
         require(memory.anonymous_bytes <= memory.resident_bytes && memory.resident_bytes % 4096 == 0);
-    proc_parse_group(text, &group);
+    taken_apart = strdup(text);
+    require(taken_apart != NULL);
+    proc_parse_group(taken_apart, &group);
+    free(taken_apart);
     require(memchr(group.unit, 0, sizeof(group.unit)) != NULL && strchr(group.unit, '/') == NULL);
     require(memchr(group.container, 0, sizeof(group.container)) != NULL && strchr(group.container, '/') == NULL);
     require(group.unit[0] == '\0' || strstr(text, group.unit) != NULL);

@@ -40,7 +40,7 @@ static void read_module(int proc, const struct attested *attested, uint64_t addr
     struct proc_object object;
     size_t length, cut;
 
-    if (address == 0 || proc_maps_object_of(proc, attested->pid, address, &object) != 0)
+    if (address == 0 || proc_maps_object(proc, attested->pid, address, &object) != 0)
         return;
     ret_module->start = object.start;
     ret_module->end = object.end;

@@ -87,30 +87,29 @@ static const struct {
     {"0::a.service\n", "a.service", ""},
 };
 
+static void parse(const char *text, size_t length, struct proc_group *ret_group)
+{
+    struct guarded_copy copy;
+    char cut[1024] = "";
+
+    memcpy(cut, text, length);
+    guarded_copy_new(&copy, cut, length + 1);
+    proc_parse_group((char *)copy.bytes, ret_group);
+    guarded_copy_free(&copy);
+}
+
 TEST(lines)
 {
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        const size_t whole = strlen(cases[i].text);
         struct proc_group group;
 
-        proc_parse_group(cases[i].text, &group);
+        for (size_t length = 0; length <= whole; length++) {
+            parse(cases[i].text, length, &group);
+            assert_true(memchr(group.unit, 0, sizeof(group.unit)) != NULL);
+            assert_true(memchr(group.container, 0, sizeof(group.container)) != NULL);
+        }
         if (strcmp(group.unit, cases[i].unit) != 0 || strcmp(group.container, cases[i].container) != 0)
             fail_msg("%s: \"%s\" \"%s\"", cases[i].text, group.unit, group.container);
     }
-}
-
-TEST(cut_anywhere)
-{
-    for (size_t i = 0; i < COUNT_OF(cases); i++)
-        for (size_t length = 0; length <= strlen(cases[i].text); length++) {
-            struct proc_group group;
-            struct guarded_copy copy;
-            char text[1024] = "";
-
-            memcpy(text, cases[i].text, length);
-            guarded_copy_new(&copy, text, length + 1);
-            proc_parse_group((const char *)copy.bytes, &group);
-            assert_true(memchr(group.unit, 0, sizeof(group.unit)) != NULL);
-            assert_true(memchr(group.container, 0, sizeof(group.container)) != NULL);
-            guarded_copy_free(&copy);
-        }
 }

@@ -66,17 +66,19 @@ TEST(objects)
     };
     char directory[] = "/dev/shm/rip-maps-XXXXXX";
     struct proc_object object;
-    int process, file;
+    int proc, file;
 
     assert_non_null(mkdtemp(directory));
-    process = open(directory, O_PATH | O_DIRECTORY | O_CLOEXEC);
-    assert_int_equal(proc_maps_object(process, 0x2000, &object), -ENOENT);
-    file = openat(process, "maps", O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+    proc = open(directory, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    assert_int_equal(proc_maps_object(proc, 7, 0x2000, &object), -ESRCH);
+    assert_int_equal(mkdirat(proc, "7", 0700), 0);
+    assert_int_equal(proc_maps_object(proc, 7, 0x2000, &object), -ENOENT);
+    file = openat(proc, "7/maps", O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
     assert_int_equal(write(file, map, sizeof(map) - 1), sizeof(map) - 1);
     close(file);
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
         object = (struct proc_object){.start = 42};
-        assert_int_equal(proc_maps_object(process, cases[i].address, &object), cases[i].path != NULL ? 0 : -ENOENT);
+        assert_int_equal(proc_maps_object(proc, 7, cases[i].address, &object), cases[i].path != NULL ? 0 : -ENOENT);
         assert_int_equal(object.start, cases[i].path != NULL ? cases[i].start : 42);
         if (cases[i].path == NULL)
             continue;
@@ -84,8 +86,9 @@ TEST(objects)
         assert_string_equal(object.path, cases[i].path);
         free(object.path);
     }
-    unlinkat(process, "maps", 0);
-    close(process);
+    unlinkat(proc, "7/maps", 0);
+    unlinkat(proc, "7", AT_REMOVEDIR);
+    close(proc);
     rmdir(directory);
 }
 

@@ -213,9 +213,10 @@ static const struct {
     {show_credentials, "Uid:\t1\t1\t1\t1\nGid:\t1\t1\t1\tx\nGroups:\t1 \n", NULL, 0},
 
     {show_schedstat, "1241344 11359471 2\n", "1241344 11359471 2", 0},
-    {show_schedstat, "18446744073709551615 0 0", "18446744073709551615 0 0", 0},
+    {show_schedstat, "18446744073709551615 0 1", "18446744073709551615 0 1", 0},
     {show_schedstat, "18446744073709551616 0 0", NULL, 0},
     {show_schedstat, "1 2", NULL, 0},
+    {show_schedstat, "1 2 0", NULL, -EAGAIN},
     {show_schedstat, "1 -2 3", NULL, 0},
 
     {show_switches, "Name:\tapp\nState:\tS\nvoluntary_ctxt_switches:\t17\nnonvoluntary_ctxt_switches:\t4\n", "17 4", 0},

@@ -17,7 +17,6 @@
 #include "support/test.h"
 
 #define MS UINT64_C(1000000)
-#define TICK_NS (10 * MS)
 #define STACK UINT64_C(0x7ffcc5ad5158)
 
 /* A thread in a system call. */
@@ -374,11 +373,12 @@ static struct kernel_times times_at(uint64_t mono_ms, uint64_t cpu_ms, uint64_t 
 {
     return (struct kernel_times){
         .read_mono_ns = mono_ms * MS,
-        .has = KERNEL_HAS_SCHEDSTAT | KERNEL_HAS_SWITCHES,
         .user_ticks = cpu_ms / 10,
         .state = 'R',
-        .schedstat = {.cpu_ns = cpu_ms * MS, .wait_ns = 5, .slice_count = 3},
-        .switches = {.voluntary_count = switches},
+        .cpu_ns = cpu_ms * MS,
+        .wait_ns = 5,
+        .slice_count = 3,
+        .voluntary_count = switches,
     };
 }
 
@@ -387,15 +387,15 @@ TEST(cpu_time_of_threads_in_turn)
     const struct kernel_times first = times_at(1000, 0, 1), last = times_at(5000, 2000, 9),
                               now = times_at(6000, 2000, 12);
 
-    assert_int_equal(kernel_decode_cpu_in(RIP_CALL_INTERPRETER, &first, &last, &now, TICK_NS), CPU_SOME);
-    assert_int_equal(kernel_decode_cpu_in(RIP_CALL_COMPUTES, &first, &last, &now, TICK_NS), CPU_SOME);
-    assert_int_equal(kernel_decode_cpu_in(RIP_CALL_LOCK, &first, &last, &now, TICK_NS), CPU_UNKNOWN);
-    assert_int_equal(kernel_decode_cpu_in(RIP_CALL_INTERPRETER, &last, &last, &now, TICK_NS), CPU_UNKNOWN);
+    assert_int_equal(kernel_decode_cpu_in(RIP_CALL_INTERPRETER, &first, &last, &now), CPU_SOME);
+    assert_int_equal(kernel_decode_cpu_in(RIP_CALL_COMPUTES, &first, &last, &now), CPU_SOME);
+    assert_int_equal(kernel_decode_cpu_in(RIP_CALL_LOCK, &first, &last, &now), CPU_UNKNOWN);
+    assert_int_equal(kernel_decode_cpu_in(RIP_CALL_INTERPRETER, &last, &last, &now), CPU_UNKNOWN);
 }
 
 static void assert_cpu(const struct kernel_times *before, struct kernel_times after, enum evidence_cpu expected)
 {
-    assert_int_equal(kernel_decode_cpu(before, &after, TICK_NS), expected);
+    assert_int_equal(kernel_decode_cpu(before, &after), expected);
 }
 
 TEST(cpu_time)
@@ -410,13 +410,7 @@ TEST(cpu_time)
     assert_cpu(&before, times_at(1100, 74, 4), CPU_UNKNOWN); /* it has slept since */
     after = times_at(1100, 74, 3);
     before.state = 'S'; /* it was asleep, and has been woken since: it has not had to wait for a processor yet */
-    assert_int_equal(kernel_decode_cpu(&before, &after, TICK_NS), CPU_UNKNOWN);
-    before.state = 'R';
-    after = times_at(1100, 120, 3);
-    after.has = KERNEL_HAS_SWITCHES; /* a kernel without schedstat: by ticks */
-    after.schedstat.cpu_ns = after.schedstat.wait_ns = after.schedstat.slice_count = 0;
-    assert_int_equal(kernel_cpu_between(&before, &after, TICK_NS), 50 * MS);
-    assert_int_equal(kernel_decode_cpu(&before, &after, TICK_NS), CPU_MOST);
+    assert_int_equal(kernel_decode_cpu(&before, &after), CPU_UNKNOWN);
 }
 
 TEST(has_not_run)
@@ -426,16 +420,13 @@ TEST(has_not_run)
     assert_false(kernel_has_not_run(&before, &after)); /* R: it may be running now */
     before.state = after.state = 'S';
     assert_true(kernel_has_not_run(&before, &after));
-    after.switches.voluntary_count++;
+    after.voluntary_count++;
     assert_false(kernel_has_not_run(&before, &after));
     after = before;
-    after.schedstat.slice_count++;
+    after.slice_count++;
     assert_false(kernel_has_not_run(&before, &after));
     after = before;
     after.state = 'D';
-    assert_false(kernel_has_not_run(&before, &after));
-    after = before;
-    after.has = 0; /* nothing to compare */
     assert_false(kernel_has_not_run(&before, &after));
 }
 
@@ -445,12 +436,12 @@ TEST(window)
     struct kernel_times first = times_at(1000, 70, 3), last = times_at(1005, 75, 3);
 
     reading = in_call(SYS_recvfrom, 3, 0);
-    kernel_decode_window(facts, &first, &last, TICK_NS);
+    kernel_decode_window(facts, &first, &last);
     assert_int_equal(facts->window_ns, KERNEL_UNKNOWN);
     assert_int_equal(facts->cpu_ns, KERNEL_UNKNOWN);
     last = times_at(1500, 500, 9);
-    last.schedstat.wait_ns = 25;
-    kernel_decode_window(facts, &first, &last, TICK_NS);
+    last.wait_ns = 25;
+    kernel_decode_window(facts, &first, &last);
     assert_int_equal(facts->window_ns, 500 * MS);
     assert_int_equal(facts->cpu_ns, 430 * MS);
     assert_int_equal(facts->wait_ns, 20);
@@ -458,7 +449,7 @@ TEST(window)
     assert_int_equal(facts->involuntary, 0);
     assert_int_equal(facts->mode, KERNEL_MODE_USER);
     last.system_ticks = 1000;
-    kernel_decode_window(facts, &first, &last, TICK_NS);
+    kernel_decode_window(facts, &first, &last);
     assert_int_equal(facts->mode, KERNEL_MODE_SYSTEM);
     kernel_facts_unref(facts);
 }
