@@ -279,12 +279,12 @@ enum rip_call {
     RIP_CALL_PIPE = 4,     /* reads a pipe: an input, unless it is the output of its own child */
     RIP_CALL_UNSURE = 5,   /* receives from a descriptor of a kind that is not known */
     RIP_CALL_REPLY = 6,    /* receives from a connection that it opened */
-    RIP_CALL_BLOCK = 7,    /* waits for others: writes, connects, locks a file, asks a name server */
+    RIP_CALL_BLOCK = 7,    /* waits for others: writes, connects, asks a name server */
     RIP_CALL_LOCK = 8,     /* waits for a lock or a barrier */
     RIP_CALL_SLEEP = 9,    /* for a time that it asked for */
     RIP_CALL_VFORK = 10,   /* its vfork child has not executed a program when it is in state D; else as OUTSIDE */
     RIP_CALL_PRIVATE = 11, /* as WORK, for what only threads of its own process can do, without a time limit */
-    RIP_CALL_SHARED = 12,  /* waits for a mutex that processes may share */
+    RIP_CALL_SHARED = 12,  /* waits for a lock that processes may share: a mutex, or one of a file */
     RIP_CALL_READY = 13,   /* as WORK, for what a descriptor brings: a connection, or readiness */
     RIP_CALL_INTERPRETER =
         14,                 /* outside of all other calls, and waits for the lock of its interpreter: it wants to run */

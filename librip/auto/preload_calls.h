@@ -13,6 +13,7 @@
  *   OPEN      waits for others, and makes a descriptor
  *   BUSY      waits for others, or for a disk: a stall when it takes long
  *   LOCKS     waits for a lock that has no owner
+ *   FILE_LOCK waits for a lock of a file: its owner is a process
  *   SLEEP     for a time that it is given
  * And of those that are not made from this list:
  *   OWN(name)     wrapped by hand in the file named beside it
@@ -38,6 +39,8 @@
 #define OPEN(type, name, parameters, arguments)                                                                        \
     ANNOUNCED(type, name, parameters, arguments, RIP_CALL_BLOCK, preload_descriptor_forget(outcome))
 #define BUSY(type, name, parameters, arguments) ANNOUNCED(type, name, parameters, arguments, RIP_CALL_BLOCK, (void)0)
+#define FILE_LOCK(type, name, parameters, arguments)                                                                   \
+    ANNOUNCED(type, name, parameters, arguments, RIP_CALL_SHARED, (void)0)
 #define LOCKS(type, name, parameters, arguments) ANNOUNCED(type, name, parameters, arguments, RIP_CALL_LOCK, (void)0)
 #define SLEEP(type, name, parameters, arguments) ANNOUNCED(type, name, parameters, arguments, RIP_CALL_SLEEP, (void)0)
 
@@ -179,9 +182,9 @@ BUSY(int, fdatasync, (int fd), (fd))
 BUSY(int, syncfs, (int fd), (fd))
 BUSY(int, msync, (void *start, size_t size, int flags), (start, size, flags))
 BUSY(int, sync_file_range, (int fd, off64_t offset, off64_t size, unsigned int flags), (fd, offset, size, flags))
-BUSY(int, flock, (int fd, int operation), (fd, operation))
-BUSY(int, lockf, (int fd, int command, off_t size), (fd, command, size))
-BUSY(int, lockf64, (int fd, int command, off64_t size), (fd, command, size))
+FILE_LOCK(int, flock, (int fd, int operation), (fd, operation))
+FILE_LOCK(int, lockf, (int fd, int command, off_t size), (fd, command, size))
+FILE_LOCK(int, lockf64, (int fd, int command, off64_t size), (fd, command, size))
 
 /* Of a pipe, until somebody has its other end; of a file of a server that is gone; of one whose lease is held. */
 OPEN(int, open, (const char *path, int flags, mode_t mode), (path, flags, mode))
@@ -307,6 +310,7 @@ CALLED(pthread_rwlock_trywrlock)
 #undef CONNECT
 #undef OPEN
 #undef BUSY
+#undef FILE_LOCK
 #undef LOCKS
 #undef SLEEP
 #undef ANNOUNCED

@@ -176,10 +176,10 @@ static bool waits_for_lock(int command)
         argument = va_arg(arguments, void *);                                                                          \
         va_end(arguments);                                                                                             \
         if (waits_for_lock(command))                                                                                   \
-            outer = preload_begin(__builtin_return_address(0), __builtin_frame_address(0), RIP_CALL_BLOCK);            \
+            outer = preload_begin(__builtin_return_address(0), __builtin_frame_address(0), RIP_CALL_SHARED);           \
         result = PRELOAD_REAL(int, name, (int, int, ...))(fd, command, argument);                                      \
         if (waits_for_lock(command))                                                                                   \
-            preload_end(__builtin_return_address(0), __builtin_frame_address(0), RIP_CALL_BLOCK, outer);               \
+            preload_end(__builtin_return_address(0), __builtin_frame_address(0), RIP_CALL_SHARED, outer);              \
         if (command == F_DUPFD || command == F_DUPFD_CLOEXEC)                                                          \
             preload_descriptor_copy(fd, result);                                                                       \
         return result;                                                                                                 \

@@ -147,22 +147,6 @@ bool proc_exists(int proc, uint32_t pid)
     return faccessat(proc, name, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
 }
 
-int proc_lock_holder(int proc, uint32_t pid, uint64_t inode, uint32_t *ret_holder)
-{
-    char *text = malloc(PROC_LOCKS_BYTES);
-    ssize_t length;
-    int result;
-
-    if (text == NULL)
-        return -ENOMEM;
-    length = file_read_at(proc, text, PROC_LOCKS_BYTES, "locks");
-    result = length < 0 ? (int)length : proc_parse_lock_holder(text, pid, inode, ret_holder);
-    if (result == -ESRCH && length == PROC_LOCKS_BYTES - 1)
-        result = -EFBIG;
-    free(text);
-    return result;
-}
-
 /* Directories ------------------------------------------------------------------------------------------------------ */
 
 static int list(int proc, const char *name, size_t limit, int (*visit)(void *context, const char *name), void *context)

@@ -6,7 +6,7 @@
  * Guarantees
  *   A. Only files that any user may read are read, except ns/pid of the caller itself.
  *   B. A process or thread that went away, before or while it was read, is -ESRCH.
- *   C. Work is bounded: PROC_THREADS_MAX threads of a process are listed, PROC_LOCKS_BYTES of locks are looked at.
+ *   C. Work is bounded: PROC_THREADS_MAX threads of a process are listed.
  */
 #ifndef RIPD_OS_PROC_H
 #define RIPD_OS_PROC_H
@@ -18,7 +18,6 @@
 #include "os/proc_group.h"
 
 #define PROC_THREADS_MAX 65536u
-#define PROC_LOCKS_BYTES (1u << 18)
 
 /* Reads the file of a formatted name below proc: at most size - 1 bytes, terminated. -ESRCH: none, or it is empty. */
 __attribute__((format(printf, 4, 5))) int proc_read(int proc, char *ret_text, size_t size, const char *format, ...);
@@ -100,12 +99,6 @@ bool proc_exists(int proc, uint32_t pid);
  * the path where cgroups are mounted. -ENOENT: not known, as of a path that leaves the tree ("/..").
  */
 int proc_cgroup_frozen(int proc, const char *cgroup_root, uint32_t pid, bool *ret_frozen);
-
-/*
- * The process that holds the file lock that pid waits for; inode of the file, 0 = any. -ESRCH: it waits for none, or
- * the holder has no pid here, as that of a lock of an open file description. -EFBIG: there are too many locks.
- */
-int proc_lock_holder(int proc, uint32_t pid, uint64_t inode, uint32_t *ret_holder);
 
 /* Inode number of the caller's pid namespace; boot id as 16 bytes. */
 int proc_own_pid_namespace(int proc, uint64_t *ret_inode);

@@ -3,6 +3,7 @@
 #include "os/proc_parse.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "util/text.h"
@@ -147,23 +148,68 @@ static bool parse_lock(const char *text, struct lock_line *ret_line)
  *
  *   4: POSIX  ADVISORY  WRITE 18615 fe:00:10956481 0 EOF
  *   4: -> POSIX  ADVISORY  WRITE 18824 fe:00:10956481 0 EOF
+ *
+ * Takes the next of these from *text on. holder: of the lines before, all zero at first. False: there is none.
  */
+static bool next_lock_wait(const char **text, struct lock_line *holder, struct lock_line *ret_wait)
+{
+    struct lock_line line;
+
+    while (*text != NULL) {
+        const bool parsed = parse_lock(*text, &line);
+
+        *text = text_next_line(*text);
+        if (parsed && !line.waits)
+            *holder = line;
+        if (!parsed || !line.waits || line.pid == 0)
+            continue;
+        *ret_wait = line;
+        if (line.number != holder->number)
+            holder->pid = 0;
+        return true;
+    }
+    return false;
+}
+
 int proc_parse_lock_holder(const char *text, uint32_t pid, uint64_t inode, uint32_t *ret_holder)
 {
-    struct lock_line holder = {0}, line;
+    struct lock_line holder = {0}, wait;
 
-    for (; text != NULL; text = text_next_line(text)) {
-        if (!parse_lock(text, &line))
-            continue;
-        if (!line.waits)
-            holder = line;
-        else if (line.pid == pid && pid != 0 && line.number == holder.number && holder.pid != 0 &&
-                 (inode == 0 || inode == line.inode)) {
+    while (next_lock_wait(&text, &holder, &wait))
+        if (wait.pid == pid && holder.pid != 0 && (inode == 0 || inode == wait.inode)) {
             *ret_holder = (uint32_t)holder.pid;
             return 0;
         }
-    }
     return -ESRCH;
+}
+
+static int compare_lock_waits(const void *left, const void *right)
+{
+    const struct proc_lock_wait *one = left, *two = right;
+
+    return (one->pid > two->pid) - (one->pid < two->pid);
+}
+
+int proc_parse_lock_waits(const char *text, struct proc_lock_wait *ret_waits, size_t capacity, size_t *ret_count)
+{
+    struct lock_line holder = {0}, wait;
+    size_t count = 0, kept = 0;
+
+    while (next_lock_wait(&text, &holder, &wait)) {
+        if (count == capacity)
+            return -EFBIG;
+        ret_waits[count++] = (struct proc_lock_wait){(uint32_t)wait.pid, (uint32_t)holder.pid};
+    }
+    if (count != 0)
+        qsort(ret_waits, count, sizeof(*ret_waits), compare_lock_waits);
+    for (size_t i = 0; i < count; i++) {
+        if (kept == 0 || ret_waits[kept - 1].pid != ret_waits[i].pid)
+            ret_waits[kept++] = ret_waits[i];
+        else if (ret_waits[kept - 1].holder != ret_waits[i].holder)
+            ret_waits[kept - 1].holder = 0;
+    }
+    *ret_count = kept;
+    return 0;
 }
 
 /* The thread ------------------------------------------------------------------------------------------------------- */

@@ -11,6 +11,7 @@
 #define RIPD_OS_PROC_PARSE_H
 
 #include "os/proc.h"
+#include "os/proc_locks.h"
 #include "os/proc_thread.h"
 
 int proc_parse_stat(const char *text, struct proc_stat *ret_stat);
@@ -20,6 +21,8 @@ int proc_parse_statm(const char *text, uint64_t page_bytes, struct proc_memory *
 int proc_parse_credentials(const char *text, struct proc_credentials *ret_credentials);
 /* -ESRCH: the process waits for no lock whose holder has a pid. */
 int proc_parse_lock_holder(const char *text, uint32_t pid, uint64_t inode, uint32_t *ret_holder);
+/* -EFBIG: there are more. */
+int proc_parse_lock_waits(const char *text, struct proc_lock_wait *ret_waits, size_t capacity, size_t *ret_count);
 
 int proc_parse_schedstat(const char *text, struct proc_schedstat *ret_schedstat);
 int proc_parse_switches(const char *text, struct proc_switches *ret_switches);

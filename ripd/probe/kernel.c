@@ -15,6 +15,7 @@
 #include "cases/kernel.h"
 #include "cases/syscalls.h"
 #include "os/clock.h"
+#include "os/proc_locks.h"
 
 enum { ATTEMPTS = 4 };
 

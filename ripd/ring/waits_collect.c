@@ -11,6 +11,7 @@
 
 #include "os/clock.h"
 #include "ring/describe.h"
+#include "ring/file_locks.h"
 #include "work/jobs.h"
 
 #define BATCH 128u
@@ -343,18 +344,23 @@ static enum evidence_holder holder_of(const struct waits *waits, const struct wa
     return stall != NULL && stall->is_suspect ? HOLDER_STANDS : HOLDER_RUNS;
 }
 
+static bool was_examined(const struct stall_case *stall)
+{
+    return stall->suspect.state == ID_STALLED && stall->suspect.cause != CAUSE_NONE;
+}
+
 /*
  * Nobody is accused of waiting for a holder that may be idle, until there was time enough to find him. One that was
  * accused stays so where there is no time to find him again.
  */
-static void seek_holder(struct stall_case *stall, bool was_accused)
+static void seek_holder(struct stall_case *stall)
 {
     enum evidence_holder *holder = &stall->evidence.lock.holder;
 
     if (*holder != HOLDER_SOUGHT && (*holder != HOLDER_UNKNOWN || stall->suspect.call != RIP_CALL_SHARED))
         stall->sought_count = 0;
     else if (stall->evidence.examined)
-        *holder = !was_accused && stall->sought_count++ < SOUGHT_MAX ? HOLDER_SOUGHT : HOLDER_UNKNOWN;
+        *holder = !was_examined(stall) && stall->sought_count++ < SOUGHT_MAX ? HOLDER_SOUGHT : HOLDER_UNKNOWN;
 }
 
 /* The case of each suspect as the graph has it; waits may be NULL: nobody is known to wait. */
@@ -367,21 +373,21 @@ static void fill_evidence(const struct waits *waits, const struct waits_source *
         struct stall_case *stall = stalls[i];
         uint32_t found = waits_find(waits, stall->ring, stall->slot, stall->generation);
         const struct waits_node *node = found != WAITS_NONE ? &waits->nodes[found] : NULL;
-        const bool was_examined = stall->suspect.state == ID_STALLED && stall->suspect.cause != CAUSE_NONE;
 
         if (!stall->is_suspect)
             continue;
         stall->evidence.deadlocked = node != NULL && node->deadlocked;
         stall->evidence.lock = (struct evidence_lock){.known = false};
         stall->doubted = node != NULL && node->doubted && stall->kernel != NULL;
-        if (node == NULL) {
-            seek_holder(stall, was_examined);
+        if (node == NULL)
             continue;
-        }
-        stall->evidence.examined |= node->deadlocked && was_examined; /* it needs no other turn for that */
+        stall->evidence.examined |= node->deadlocked && was_examined(stall); /* it needs no other turn for that */
         stall->evidence.lock = (struct evidence_lock){node->again, holder_of(waits, node, source)};
-        seek_holder(stall, was_examined);
     }
+    file_locks_fill(source, waits);
+    for (size_t i = 0; i < count; i++)
+        if (stalls[i]->is_suspect)
+            seek_holder(stalls[i]);
 }
 
 static struct waits *build(const struct waits_source *source)

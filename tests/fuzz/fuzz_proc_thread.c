@@ -14,9 +14,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size_bytes)
     struct proc_schedstat schedstat;
     struct proc_switches switches;
     struct proc_socket socket;
+    struct proc_lock_wait waits[8];
     struct proc_syscall call;
     uint32_t holder;
     uint64_t inode;
+    size_t count;
 
     if (text == NULL)
         return 0;
@@ -33,6 +35,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size_bytes)
         require(call.kind <= PROC_SYSCALL_INSIDE && call.number <= UINT32_MAX);
     if (proc_parse_lock_holder(text, 200, 0, &holder) == 0)
         require(holder != 0);
+    if (proc_parse_lock_waits(text, waits, 8, &count) == 0)
+        require(count <= 8);
     for (int kind = 0; kind < PROC_SOCKET_KIND_COUNT; kind++) {
         if (proc_parse_socket(text, (enum proc_socket_kind)kind, &socket) != 0)
             continue;

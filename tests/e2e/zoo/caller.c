@@ -902,6 +902,79 @@ static void wait_shared_mutex(void)
     lock_after_child(sleep_forever);
 }
 
+/* The same with a lock of a file, which each has opened itself. */
+static int lock_file(int fd)
+{
+    return flock(fd, LOCK_EX);
+}
+
+static int lock_record(int fd)
+{
+    struct flock all = {.l_type = F_WRLCK};
+
+    return fcntl(fd, F_SETLKW, &all);
+}
+
+static void lock_file_after_child(int (*lock)(int fd), void (*hold)(void))
+{
+    int file = need(open("/dev/shm", O_TMPFILE | O_RDWR, 0600), "file"), pair[2];
+    char path[64];
+
+    snprintf(path, sizeof(path), "/proc/%d/fd/%d", (int)getpid(), file);
+    need(pipe(pair), "pipe");
+    if (need(fork(), "fork") == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        need(lock(need(open(path, O_RDWR), "file")), "lock");
+        need((int)write(pair[1], "x", 1), "write");
+        hold();
+        _exit(1);
+    }
+    need((int)read(pair[0], bytes, 1), "read");
+    ready();
+    lock(file);
+}
+
+static void wait_accept_flock(void)
+{
+    lock_file_after_child(lock_file, accept_forever);
+}
+
+static void wait_accept_record(void)
+{
+    lock_file_after_child(lock_record, accept_forever);
+}
+
+/* As a worker that has changed its user it has a ring of its own. */
+static void accept_in_own_ring(void)
+{
+    char path[256] = "";
+
+    need((int)readlink("/proc/self/exe", path, sizeof(path) - 1), "own path");
+    need(execl(path, "caller", "accept", (char *)NULL), "execute");
+}
+
+static void wait_accept_apart(void)
+{
+    lock_file_after_child(lock_file, accept_in_own_ring);
+}
+
+/* A holder that waits for something else than a client, */
+static void wait_child_flock(void)
+{
+    lock_file_after_child(lock_file, wait_child);
+}
+
+/* and one that is no worker of the same program. */
+static void execute_cat(void)
+{
+    need(execlp("cat", "cat", (char *)NULL), "execute");
+}
+
+static void wait_foreign_flock(void)
+{
+    lock_file_after_child(lock_file, execute_cat);
+}
+
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static sem_t begun;
 
@@ -1103,6 +1176,11 @@ static const struct {
     KIND(mutex),
     KIND(accept_mutex),
     KIND(shared_mutex),
+    KIND(accept_flock),
+    KIND(accept_record),
+    KIND(accept_apart),
+    KIND(child_flock),
+    KIND(foreign_flock),
     KIND(once),
     KIND(once_again),
     KIND(stream),

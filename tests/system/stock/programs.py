@@ -110,9 +110,10 @@ def until(command):
     return f"for i in $(seq 300); do ({command}) >/dev/null 2>&1 && break; sleep 0.2; done; "
 
 
-def apache(model):
-    return Program("apache-" + model, "apache2", "-DFOREGROUND", "-d", ".", "-f", "{folder}/conf", files={
-        "conf": "ServerName a\nListen 127.0.0.1:{port}\nPidFile pid\nErrorLog errors\nDefaultRuntimeDir {folder}\n"
+def apache(model, name=None, more=""):
+    return Program("apache-" + (name or model), "apache2", "-DFOREGROUND", "-d", ".", "-f", "{folder}/conf", files={
+        "conf": more +
+                "ServerName a\nListen 127.0.0.1:{port}\nPidFile pid\nErrorLog errors\nDefaultRuntimeDir {folder}\n"
                 "User nobody\nGroup nogroup\n"
                 f"LoadModule mpm_{model}_module /usr/lib/apache2/modules/mod_mpm_{model}.so\n"
                 "LoadModule authz_core_module /usr/lib/apache2/modules/mod_authz_core.so\n"})
@@ -209,6 +210,23 @@ LARGER = [
     Program("ruby-threads", "ruby", "-e", "q = Queue.new; Array.new(3) { Thread.new { q.pop } }; "
             "gets"),
     Program("jshell", "jshell", stdin=TERMINAL),
+    # Workers that take turns by a lock of a file.
+    apache("prefork", "flock", more="Listen 127.0.0.1:{other_port}\nMutex flock:{folder} default\n"),
+    apache("prefork", "fcntl", more="Listen 127.0.0.1:{other_port}\nMutex fcntl:{folder} default\n"),
+    Program("saslauthd", "saslauthd", "-d", "-a", "sasldb", "-n", "3", "-m", "{folder}"),
+    Program("net-server", "perl", "-MNet::Server::PreFork", "-e", "Net::Server::PreFork->run(port => "
+            "['127.0.0.1:{port}', '127.0.0.1:{other_port}'], lock_file => 'lock', user => $<, group => 0 + $()",
+            needs="net-server"),
+    Program("gunicorn", "gunicorn", "-k", "gthread", "--threads", "3", "-w", "2", "-b", "127.0.0.1:{port}",
+            "app:application", files={"app.py": WSGI}, serves=True),
+    Program("twistd", "twistd3", "-n", "--pidfile", "pid", "web", "--listen", "tcp:{port}:interface=127.0.0.1",
+            "--path", ".", serves=True),
+    Program("knot", "knotd", "-c", "conf", files={
+        "conf": "server:\n  rundir: {folder}\n  listen: 127.0.0.1@{port}\ndatabase:\n  storage: {folder}\n"}),
+    Program("kamailio", "kamailio", "-DD", "-E", "-f", "conf", "-l", "udp:127.0.0.1:{port}", "-n", "2", "-Y", ".",
+            files={"conf": "request_route { exit; }\n"}),
+    Program("tmux", "tmux", "-S", "socket", "-f", "/nowhere", "new-session", "cat", stdin=TERMINAL),
+    Program("xvfb", "Xvfb", "-displayfd", "1", "-nolisten", "tcp"),
 ]
 
 CALLERS = [Program("caller-" + kind, f"{BIN}/caller", kind)

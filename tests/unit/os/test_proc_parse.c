@@ -335,6 +335,22 @@ TEST(lock_holders)
     }
 }
 
+TEST(lock_waits)
+{
+    struct proc_lock_wait waits[4] = {{0}};
+    size_t count = 9;
+
+    assert_int_equal(proc_parse_lock_waits(locks_text, waits, 3, &count), -EFBIG);
+    assert_int_equal(count, 9);
+    assert_int_equal(proc_parse_lock_waits(locks_text, waits, 4, &count), 0);
+    assert_int_equal(count, 3);
+    assert_true(waits[0].pid == 200 && waits[0].holder == 0); /* it waits for two */
+    assert_true(waits[1].pid == 201 && waits[1].holder == 101);
+    assert_true(waits[2].pid == 300 && waits[2].holder == 0); /* that holder has no pid */
+    assert_int_equal(proc_parse_lock_waits("", waits, 4, &count), 0);
+    assert_int_equal(count, 0);
+}
+
 TEST(many_groups)
 {
     struct proc_credentials credentials;

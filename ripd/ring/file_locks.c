@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* file_locks.c - who holds the locks of files, and what these processes do. See file_locks.h. */
+#include "ring/file_locks.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "os/clock.h"
+#include "os/proc_locks.h"
+#include "ring/host.h"
+#include "work/jobs.h"
+
+#define BATCH 128u
+#define KNOWN 64u /* many wait for few: a place for each number, for who was looked at last */
+
+/* What a process does that holds a lock. */
+struct known_holder {
+    const struct ring *ring; /* NULL = none */
+    uint32_t process;
+    enum evidence_holder holder;
+};
+
+struct file_locks {
+    const struct waits_source *source;
+    struct known_holder known[KNOWN];
+    size_t count;
+    struct proc_lock_wait waits[PROC_LOCK_WAITS_MAX];
+};
+
+/* Who waits ------------------------------------------------------------------------------------------------------- */
+
+/* The record of its process. NULL: it is not where it was, or there is none. */
+static struct ring_process *process_of(struct ring *ring, const struct stall_case *stall)
+{
+    struct rip_id_info id;
+
+    if (mapping_id(&ring->mapping, stall->slot, &id) != 0 || id.generation != stall->generation ||
+        id.process >= ring->process_count || !process_lives(&ring->processes[id.process]))
+        return NULL;
+    return &ring->processes[id.process];
+}
+
+static bool waits_for_file(const struct stall_case *stall, const struct ring_process *process)
+{
+    const char *call = stall->kernel != NULL ? stall->kernel->syscall : NULL;
+
+    if (call == NULL)
+        return process->thread_count == 1;
+    return strcmp(call, "flock") == 0 || strcmp(call, "fcntl") == 0;
+}
+
+static int compare_pids(const void *pid, const void *wait)
+{
+    const uint32_t one = *(const uint32_t *)pid, two = ((const struct proc_lock_wait *)wait)->pid;
+
+    return (one > two) - (one < two);
+}
+
+/* 0: it waits for none, or it is not known who holds it. */
+static uint32_t holder_of(const struct file_locks *locks, uint32_t pid)
+{
+    const struct proc_lock_wait *wait =
+        bsearch(&pid, locks->waits, locks->count, sizeof(locks->waits[0]), compare_pids);
+
+    return wait != NULL ? wait->holder : 0;
+}
+
+/* Who holds it ----------------------------------------------------------------------------------------------------- */
+
+/* One has made the other, or a third one both: as what they are they have the same name. */
+static bool are_workers(int proc, const struct ring_process *one, const struct ring_process *two)
+{
+    struct proc_stat stat, other;
+
+    if (!process_stat(proc, one, &stat) || !process_stat(proc, two, &other) || strcmp(stat.comm, other.comm) != 0)
+        return false;
+    return stat.parent_pid == two->pid || other.parent_pid == one->pid ||
+           (stat.parent_pid > 1 && stat.parent_pid == other.parent_pid);
+}
+
+/* process_count: it is none of this ring. */
+static uint32_t find_in(const struct ring *ring, uint32_t pid)
+{
+    uint32_t at = 0;
+
+    while (at < ring->process_count && (ring->processes[at].pid != pid || !process_lives(&ring->processes[at])))
+        at++;
+    return at;
+}
+
+/* The ring and the record of a worker that has this pid. NULL: none has. */
+static struct ring *find_worker(struct registry *registry, struct ring *own, const struct ring_process *process,
+                                uint32_t pid, uint32_t *ret_process)
+{
+    size_t count;
+    struct ring **rings = registry_rings(registry, &count);
+
+    *ret_process = find_in(own, pid);
+    if (*ret_process != own->process_count)
+        return own;
+    for (size_t i = 0; i < count; i++) {
+        if (mapping_owner(&rings[i]->mapping) != mapping_owner(&own->mapping))
+            continue;
+        *ret_process = find_in(rings[i], pid);
+        if (*ret_process != rings[i]->process_count &&
+            are_workers(registry_proc(registry), process, &rings[i]->processes[*ret_process]))
+            return rings[i];
+    }
+    return NULL;
+}
+
+/* What an id of the holder says of all of it. HOLDER_RUNS: another one may say more. */
+static enum evidence_holder look_at(const struct waits_source *source, const struct ring *ring,
+                                    const struct rip_sample *sample)
+{
+    const struct stall_case *stall;
+
+    if (sample->idle)
+        return sample->call == RIP_CALL_READY || sample->call == RIP_CALL_INPUT ? HOLDER_IDLE : HOLDER_STANDS;
+    stall = cases_find(source->cases, ring->serial, sample->slot, sample->generation);
+    return stall != NULL && stall->is_suspect ? HOLDER_STANDS : HOLDER_RUNS;
+}
+
+/*
+ * A thread that moves may be about to let go: then nothing is known. If none does, and one waits for what a descriptor
+ * brings, while no other is a suspect, it is idle.
+ */
+static enum evidence_holder state_of(const struct waits_source *source, struct ring *ring, uint32_t process)
+{
+    struct rip_scan_position position = {0};
+    struct rip_sample samples[BATCH];
+    bool found[HOLDER_COUNT] = {false};
+    bool accused = false;
+    size_t count = BATCH;
+
+    while (count == BATCH) {
+        count = 0;
+        if (mapping_scan(&ring->mapping, &position, samples, BATCH, &count) != 0)
+            return HOLDER_UNKNOWN;
+        for (size_t i = 0; i < count; i++) {
+            enum evidence_holder holder;
+
+            if (samples[i].process != process)
+                continue;
+            holder = look_at(source, ring, &samples[i]);
+            found[holder] = true;
+            accused |= holder == HOLDER_STANDS && !samples[i].idle;
+        }
+    }
+    if (accused || (!found[HOLDER_RUNS] && !found[HOLDER_IDLE]))
+        return HOLDER_STANDS;
+    return found[HOLDER_RUNS] ? HOLDER_UNKNOWN : HOLDER_IDLE;
+}
+
+static enum evidence_holder known_state_of(struct file_locks *locks, uint32_t pid, struct ring *ring, uint32_t process)
+{
+    struct known_holder *known = &locks->known[pid % KNOWN];
+
+    if (known->ring != ring || known->process != process)
+        *known = (struct known_holder){ring, process, state_of(locks->source, ring, process)};
+    return known->holder;
+}
+
+/* The whole -------------------------------------------------------------------------------------------------------- */
+
+static void fill(struct file_locks *locks, struct stall_case *stall)
+{
+    struct registry *registry = locks->source->registry;
+    struct ring *ring = registry_find(registry, stall->ring), *other;
+    const struct ring_process *process = ring != NULL ? process_of(ring, stall) : NULL;
+    const uint32_t pid = process != NULL && waits_for_file(stall, process) ? holder_of(locks, process->pid) : 0;
+    uint32_t found;
+
+    if (pid == 0)
+        return;
+    other = find_worker(registry, ring, process, pid, &found);
+    stall->evidence.lock =
+        (struct evidence_lock){true, other != NULL ? known_state_of(locks, pid, other, found) : HOLDER_STANDS};
+    if (stall->evidence.lock.holder == HOLDER_UNKNOWN)
+        stall->evidence.lock.known = false;
+}
+
+static bool is_candidate(const struct stall_case *stall, const struct waits *waits)
+{
+    return stall->is_suspect && stall->suspect.call == RIP_CALL_SHARED && stall->evidence.examined &&
+           waits_find(waits, stall->ring, stall->slot, stall->generation) == WAITS_NONE;
+}
+
+static size_t queue(const struct waits_source *source, const struct waits *waits)
+{
+    size_t count, queued = 0;
+    struct stall_case *const *stalls = cases_all(source->cases, &count);
+
+    for (size_t i = 0; i < count; i++) {
+        struct work_job job = {.subject = (uint32_t)i, .order = (i + source->sequence) * UINT64_C(0x9e3779b97f4a7c15)};
+
+        if (is_candidate(stalls[i], waits))
+            queued += work_push(source->work, stalls[i]->user, job) == 0;
+    }
+    return queued;
+}
+
+void file_locks_fill(const struct waits_source *source, const struct waits *waits)
+{
+    size_t count;
+    struct stall_case *const *stalls = cases_all(source->cases, &count);
+    struct file_locks *locks = queue(source, waits) != 0 ? calloc(1, sizeof(*locks)) : NULL;
+    uint64_t deadline_mono_ns, now_mono_ns = 0;
+    struct work_job job;
+    uint32_t user;
+
+    if (locks != NULL && proc_lock_waits(registry_proc(source->registry), locks->waits, &locks->count) == 0) {
+        locks->source = source;
+        deadline_mono_ns = clock_mono_ns() + FILE_LOCKS_NS;
+        while (now_mono_ns < deadline_mono_ns && work_next(source->work, 0, UINT16_MAX, &job, &user)) {
+            const uint64_t began_mono_ns = clock_mono_ns();
+
+            fill(locks, stalls[job.subject]);
+            now_mono_ns = clock_mono_ns();
+            work_spend(source->work, user, now_mono_ns - began_mono_ns);
+        }
+    }
+    free(locks);
+    work_refuse_queued(source->work, WORK_PROCESS_TIME, UINT16_MAX);
+}
