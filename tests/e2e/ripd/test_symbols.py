@@ -250,7 +250,7 @@ def names_of_rust(world):
     need("rustc")
     builder = Builder(world)
     source = os.path.join(os.path.dirname(os.path.abspath(__file__)), "symbols", "target.rs")
-    # Not by strip, which leaves the build id as it is: of two files with one build id, the first to be asked has the say.
+    # Not by strip, which leaves the build id as it is: of two files with one, the first to be asked has the say.
     for name, *flags in (("v0",), ("v0-stripped", "-C", "strip=debuginfo"), ("legacy",),
                          ("legacy-stripped", "-C", "strip=debuginfo")):
         result = subprocess.run(["rustc", "-g", source, "-o", builder.path(name), "-Z", "unstable-options", "-C",
