@@ -277,7 +277,7 @@ enum rip_call {
     RIP_CALL_WORK = 2,     /* waits for work: idle is declared as well */
     RIP_CALL_INPUT = 3,    /* receives from an input: idle is declared as well */
     RIP_CALL_PIPE = 4,     /* reads a pipe: an input, unless it is the output of its own child */
-    RIP_CALL_UNSURE = 5,   /* receives from a descriptor of a kind that is not known */
+    RIP_CALL_UNSURE = 5,   /* receives from, or opens to read, what may be an input or not */
     RIP_CALL_REPLY = 6,    /* receives from a connection that it opened */
     RIP_CALL_BLOCK = 7,    /* waits for others: writes, connects, asks a name server */
     RIP_CALL_LOCK = 8,     /* waits for a lock or a barrier */

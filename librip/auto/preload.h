@@ -22,11 +22,13 @@
 #ifndef RIP_PRELOAD_H
 #define RIP_PRELOAD_H
 
+#include <fcntl.h>
 #include <link.h>
 #include <pthread.h>
 #include <semaphore.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <string.h>
 #include <sys/types.h>
 #include <unistd.h>
 
@@ -190,6 +192,18 @@ static inline uint8_t preload_call_receive(int fd)
     const uint8_t kind = descriptor != NULL ? rip_load_relaxed(&descriptor->kind) : RIP_CALL_UNSURE;
 
     return __builtin_expect(preload_may_ask(kind), 0) ? preload_call_receive_asked(fd) : kind;
+}
+
+/* What opening waits for: to read, and to wait for it, may be a wait for who writes to a FIFO; only the kernel knows.
+ */
+static inline uint8_t preload_call_open(int flags)
+{
+    return (flags & (O_ACCMODE | O_NONBLOCK)) == O_RDONLY ? RIP_CALL_UNSURE : RIP_CALL_BLOCK;
+}
+
+static inline uint8_t preload_call_fopen(const char *mode)
+{
+    return mode[0] == 'r' && strchr(mode, '+') == NULL ? RIP_CALL_UNSURE : RIP_CALL_BLOCK;
 }
 
 /* Which descriptors are an interpreter's own: see rip/runtime.h. */

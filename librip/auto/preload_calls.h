@@ -36,8 +36,8 @@
     ANNOUNCED(type, name, parameters, arguments, RIP_CALL_BLOCK, preload_sent(fd))
 #define CONNECT(type, name, parameters, arguments, fd)                                                                 \
     ANNOUNCED(type, name, parameters, arguments, (preload_descriptor_connecting(fd), RIP_CALL_BLOCK), (void)0)
-#define OPEN(type, name, parameters, arguments)                                                                        \
-    ANNOUNCED(type, name, parameters, arguments, RIP_CALL_BLOCK, preload_descriptor_forget(outcome))
+#define OPEN(type, name, parameters, arguments, call)                                                                  \
+    ANNOUNCED(type, name, parameters, arguments, call, preload_descriptor_forget(outcome))
 #define BUSY(type, name, parameters, arguments) ANNOUNCED(type, name, parameters, arguments, RIP_CALL_BLOCK, (void)0)
 #define FILE_LOCK(type, name, parameters, arguments)                                                                   \
     ANNOUNCED(type, name, parameters, arguments, RIP_CALL_SHARED, (void)0)
@@ -187,18 +187,21 @@ FILE_LOCK(int, lockf, (int fd, int command, off_t size), (fd, command, size))
 FILE_LOCK(int, lockf64, (int fd, int command, off64_t size), (fd, command, size))
 
 /* Of a pipe, until somebody has its other end; of a file of a server that is gone; of one whose lease is held. */
-OPEN(int, open, (const char *path, int flags, mode_t mode), (path, flags, mode))
-OPEN(int, open64, (const char *path, int flags, mode_t mode), (path, flags, mode))
-OPEN(int, __open_2, (const char *path, int flags), (path, flags))
-OPEN(int, __open64_2, (const char *path, int flags), (path, flags))
-OPEN(int, openat, (int directory, const char *path, int flags, mode_t mode), (directory, path, flags, mode))
-OPEN(int, openat64, (int directory, const char *path, int flags, mode_t mode), (directory, path, flags, mode))
-OPEN(int, __openat_2, (int directory, const char *path, int flags), (directory, path, flags))
-OPEN(int, __openat64_2, (int directory, const char *path, int flags), (directory, path, flags))
-OPEN(int, creat, (const char *path, mode_t mode), (path, mode))
-OPEN(int, creat64, (const char *path, mode_t mode), (path, mode))
-BUSY(void *, fopen, (const char *path, const char *mode), (path, mode))
-BUSY(void *, fopen64, (const char *path, const char *mode), (path, mode))
+OPEN(int, open, (const char *path, int flags, mode_t mode), (path, flags, mode), preload_call_open(flags))
+OPEN(int, open64, (const char *path, int flags, mode_t mode), (path, flags, mode), preload_call_open(flags))
+OPEN(int, __open_2, (const char *path, int flags), (path, flags), preload_call_open(flags))
+OPEN(int, __open64_2, (const char *path, int flags), (path, flags), preload_call_open(flags))
+OPEN(int, openat, (int directory, const char *path, int flags, mode_t mode), (directory, path, flags, mode),
+     preload_call_open(flags))
+OPEN(int, openat64, (int directory, const char *path, int flags, mode_t mode), (directory, path, flags, mode),
+     preload_call_open(flags))
+OPEN(int, __openat_2, (int directory, const char *path, int flags), (directory, path, flags), preload_call_open(flags))
+OPEN(int, __openat64_2, (int directory, const char *path, int flags), (directory, path, flags),
+     preload_call_open(flags))
+OPEN(int, creat, (const char *path, mode_t mode), (path, mode), RIP_CALL_BLOCK)
+OPEN(int, creat64, (const char *path, mode_t mode), (path, mode), RIP_CALL_BLOCK)
+ANNOUNCED(void *, fopen, (const char *path, const char *mode), (path, mode), preload_call_fopen(mode), (void)0)
+ANNOUNCED(void *, fopen64, (const char *path, const char *mode), (path, mode), preload_call_fopen(mode), (void)0)
 
 /* --- work: locks -------------------------------------------------------------------------------------------------- */
 

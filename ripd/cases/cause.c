@@ -37,6 +37,7 @@
 #define EVIDENCE_STEADY 0x10000u
 #define EVIDENCE_HOLDER_IDLE 0x20000u
 #define EVIDENCE_HOLDER_SOUGHT 0x40000u
+#define EVIDENCE_WRITER 0x80000u /* it waits for who opens the other end of a FIFO that it reads */
 
 #define CALL(name) (1u << RIP_CALL_##name)
 
@@ -116,6 +117,7 @@ static const struct cause_row cause_rows[] = {
     {0, 0, IN_CALL, "D", NULL, {ID_STALLED, CAUSE_UNINTERRUPTIBLE}},
     {EVIDENCE_CHILD, 0, CALL(PIPE), "S", NULL, {ID_STALLED, CAUSE_BLOCKED}},
     {0, 0, CALL(PIPE), "S", NULL, {ID_IDLE, CAUSE_INPUT}},
+    {EVIDENCE_WRITER, 0, CALL(UNSURE), "S", NULL, {ID_IDLE, CAUSE_INPUT}},
     {EVIDENCE_WAITS, 0, CALL(UNSURE), "S", NULL, {ID_STALLED, CAUSE_BLOCKED}},
     {0, 0, CALL(REPLY) | IN_WAIT, "S", NULL, {ID_STALLED, CAUSE_BLOCKED}},
     {0, 0, CALL(SLEEP), "S", NULL, {ID_STALLED, CAUSE_SLEEPING}},
@@ -136,6 +138,7 @@ static unsigned facts_of(const struct evidence *evidence)
         [WAIT_OTHERS] = EVIDENCE_WAITS,
         [WAIT_SLEEP] = EVIDENCE_SLEEPS,
         [WAIT_CHILD] = EVIDENCE_WAITS | EVIDENCE_CHILD,
+        [WAIT_WRITER] = EVIDENCE_WAITS | EVIDENCE_WRITER,
     };
     static const unsigned cpu_facts[CPU_COUNT] = {
         [CPU_HARDLY] = EVIDENCE_CPU_HARDLY,

@@ -16,6 +16,7 @@ enum evidence_wait {
     WAIT_OTHERS, /* something that others have to do */
     WAIT_SLEEP,  /* time alone: a time that it asked for */
     WAIT_CHILD,  /* others: it reads a pipe that only its own descendants write, as their output */
+    WAIT_WRITER, /* others: it opens a FIFO to read, and nobody writes to it yet */
     WAIT_COUNT
 };
 

@@ -8,6 +8,7 @@
  */
 #include "probe/kernel_decode.h"
 
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -47,6 +48,17 @@ static bool has_timeout(const struct kernel_reading *reading, const struct sysca
     return shape->timeout_form != SYSCALL_TIMEOUT_NONE && argument != 0;
 }
 
+/* Whether it opens a FIFO to read, and waits until somebody opens it to write. */
+static bool waits_for_writer(const struct kernel_reading *reading, const char *name)
+{
+    const int flags = strcmp(name, "open") == 0 ? 1 : strcmp(name, "openat") == 0 ? 2 : -1;
+
+    return flags >= 0 && (reading->call.arguments[flags] & O_ACCMODE) == O_RDONLY &&
+           (reading->has & KERNEL_HAS_WCHAN) != 0 &&
+           (strncmp(reading->wchan, "wait_for_partner", strlen("wait_for_partner")) == 0 ||
+            strncmp(reading->wchan, "fifo_open", strlen("fifo_open")) == 0); /* where the compiler has put it */
+}
+
 enum evidence_wait kernel_decode_wait(const struct kernel_reading *reading)
 {
     static const enum evidence_wait by_wchan[] = {
@@ -68,6 +80,8 @@ enum evidence_wait kernel_decode_wait(const struct kernel_reading *reading)
         return WAIT_SLEEP; /* of nothing, for a time: that is how programs slept once */
     if ((reading->has & KERNEL_HAS_CHILD_OUTPUT) != 0)
         return WAIT_CHILD;
+    if (waits_for_writer(reading, name))
+        return WAIT_WRITER;
     return WAIT_OTHERS;
 }
 

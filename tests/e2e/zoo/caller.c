@@ -84,6 +84,31 @@ static void wait_pipe(void)
     receive(pair[0]);
 }
 
+/* Nobody has opened the other end yet: who reads is a server, who writes needs one. */
+static void open_fifo(int flags)
+{
+    char path[64];
+    int fd;
+
+    snprintf(path, sizeof(path), "/dev/shm/rip-caller-%d", (int)getpid());
+    need(mkfifo(path, 0600), "fifo");
+    fd = need(open(path, O_PATH), "path");
+    unlink(path);
+    snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+    ready();
+    need(open(path, flags), "open");
+}
+
+static void wait_fifo_open(void)
+{
+    open_fifo(O_RDONLY);
+}
+
+static void wait_fifo_write(void)
+{
+    open_fifo(O_WRONLY);
+}
+
 /* Another process may write to it. */
 static void wait_fifo(void)
 {
@@ -1124,6 +1149,8 @@ static const struct {
     KIND(pipe),
     KIND(stdin),
     KIND(fifo),
+    KIND(fifo_open),
+    KIND(fifo_write),
     KIND(eventfd),
     KIND(timerfd),
     KIND(signalfd),

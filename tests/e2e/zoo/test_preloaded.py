@@ -16,10 +16,12 @@ INPUT, DECLARED, UNSEEN = ("idle", "input"), ("idle", "declared"), ("idle", "uns
 BLOCKED, SLEEPING = ("stalled", "blocked"), ("stalled", "sleeping")
 SPINNING, STARVED, DEADLOCK = ("stalled", "spinning"), ("stalled", "starved"), ("stalled", "deadlock")
 STOPPED = ("stopped", "signal")
+UNKNOWN = ("stalled", "unknown")
 NO_STALL = ("idle", "running")  # one of these states
 
 KINDS = {
-    "terminal": INPUT, "pipe": INPUT, "fifo": INPUT, "stdin": INPUT, "eventfd": INPUT, "timerfd": INPUT,
+    "terminal": INPUT, "pipe": INPUT, "fifo": INPUT, "fifo_open": INPUT, "stdin": INPUT, "eventfd": INPUT,
+    "timerfd": INPUT,
     "signalfd": INPUT, "inotify": INPUT, "netlink": INPUT, "datagram": INPUT, "pair": INPUT, "accepted": INPUT,
     "unix_accepted": INPUT,
     "inherited": INPUT, "inherited_six": INPUT, "inherited_reply": BLOCKED,
@@ -30,7 +32,8 @@ KINDS = {
     "epoll": DECLARED, "condition": DECLARED,
     "semaphore": DECLARED, "shared_semaphore": DECLARED, "workers": DECLARED, "joined": DECLARED, "stuck": BLOCKED,
     "child": DECLARED, "signal": DECLARED, "messages": DECLARED, "futex": DECLARED,
-    "full_pipe": BLOCKED, "send": BLOCKED, "connect": BLOCKED, "names": BLOCKED, "stopped": STOPPED,
+    "full_pipe": BLOCKED, "fifo_write": BLOCKED, "send": BLOCKED, "connect": BLOCKED, "names": BLOCKED,
+    "stopped": STOPPED,
     "flock": BLOCKED, "chroot": BLOCKED, "closed": BLOCKED,
     "accept_flock": DECLARED, "accept_record": DECLARED, "accept_apart": DECLARED,
     "child_flock": BLOCKED, "foreign_flock": BLOCKED,
@@ -40,10 +43,11 @@ KINDS = {
     "robust": DEADLOCK, "inheriting": DEADLOCK, "output": BLOCKED, "sleep": SLEEPING, "spin": SPINNING,
     "unseen": UNSEEN,
 }
-# Without privilege it is not known who has the other end of a pipe, nor what a connection is for that another program
-# made; a mark proves nothing to another process, and a ring that nobody may read says nothing of who holds a lock.
-UNPRIVILEGED = {**KINDS, "output": INPUT, "inherited_reply": ("stalled", "unknown"), "crossed_processes": BLOCKED,
-                "accept_apart": BLOCKED}
+# Without privilege it is not known who has the other end of a pipe, nor what is opened, nor what a connection is for
+# that another program made; a mark proves nothing to another process, and a ring that nobody may read says nothing of
+# who holds a lock.
+UNPRIVILEGED = {**KINDS, "output": INPUT, "inherited_reply": UNKNOWN, "fifo_open": UNKNOWN,
+                "crossed_processes": BLOCKED, "accept_apart": BLOCKED}
 # Who waits for a lock names its holder, with and without privilege: itself, another thread, or another process.
 HELD = {"mutex", "robust", "inheriting", "work_turn", "shared_mutex", "once", "once_again"}
 BY_ITSELF = {"mutex", "once_again"}

@@ -194,6 +194,8 @@ TEST(what_a_thread_announces_is_judged)
         {"pipe, just woken", RIP_CALL_PIPE, 'R', 0, CPU_HARDLY, false, 0, runs},
         {"unsure", RIP_CALL_UNSURE, 'S', 0, 0, false, 0, unknown},
         {"unsure, no input by evidence", RIP_CALL_UNSURE, 'S', WAIT_OTHERS, 0, false, 0, blocked},
+        {"opens a FIFO to read", RIP_CALL_UNSURE, 'S', WAIT_WRITER, 0, false, 0, input},
+        {"opens a FIFO in a program of the library", RIP_CALL_NONE, 'S', WAIT_WRITER, 0, false, 0, blocked},
         {"reply, not examined", RIP_CALL_REPLY, 0, 0, 0, false, 0, not_examined},
         {"reply", RIP_CALL_REPLY, 'S', 0, 0, false, 0, blocked},
         {"blocks, not examined", RIP_CALL_BLOCK, 0, 0, 0, false, 0, not_examined},

@@ -3,6 +3,7 @@
  * test_kernel_decode.c - readings made by hand, in words: ripd/probe/kernel_decode.c, and the tables it goes by,
  * ripd/cases/syscalls.c and kernel.c.
  */
+#include <fcntl.h>
 #include <linux/futex.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -342,6 +343,27 @@ TEST(waits)
     assert_wait(WAIT_OTHERS);
     reading.call.kind = PROC_SYSCALL_RUNNING;
     assert_wait(WAIT_UNKNOWN);
+}
+
+TEST(waits_for_a_writer)
+{
+    static const struct {
+        const char *wchan;
+        uint64_t flags;
+        enum evidence_wait wait;
+    } cases[] = {
+        {"wait_for_partner", O_RDONLY | O_CLOEXEC, WAIT_WRITER}, {"fifo_open", O_RDONLY, WAIT_WRITER},
+        {"wait_for_partner.isra.0", O_RDONLY, WAIT_WRITER},      {"wait_for_partner", O_WRONLY, WAIT_OTHERS},
+        {"request_wait_answer", O_RDONLY, WAIT_OTHERS},
+    };
+
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        reading = in_call(SYS_openat, 0, 0);
+        reading.call.arguments[2] = cases[i].flags;
+        reading.has |= KERNEL_HAS_WCHAN;
+        snprintf(reading.wchan, sizeof(reading.wchan), "%s", cases[i].wchan);
+        assert_wait(cases[i].wait);
+    }
 }
 
 /* Where only the kernel function may be read, not the system call, the wait is decided by that. */
