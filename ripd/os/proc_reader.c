@@ -8,18 +8,21 @@
 #include "os/proc_reader.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "os/clock.h"
+#include "os/file.h"
+#include "os/proc_parse.h"
 
 #define STACK_BYTES (128u * 1024u)
+#define SCHEDSTAT_BYTES 80u
 
 enum state { NOT_STARTED, FREE, ASKED, READING };
 
@@ -31,8 +34,9 @@ struct reading {
     uint32_t pid;
     uint64_t address;
     uint64_t began_mono_ns;
+    pid_t tid;
     uint64_t number;    /* of reads on this thread */
-    uint64_t waited_ns; /* by the last one, if not for a processor alone */
+    uint64_t waited_ns; /* by the last one, but for a processor */
     uint32_t user;      /* who is refused, while this one is READING and until then */
     uint64_t refused_until_mono_ns;
     int result;
@@ -47,6 +51,8 @@ struct proc_reader {
     void *context;
     bool ends;
     unsigned references; /* its owner's, and its threads' */
+    uint64_t turns_ns;   /* that the turns for a processor took lately, of one read */
+    uint64_t busy_until_mono_ns;
     struct reading readings[PROC_READERS_MAX];
 };
 
@@ -66,12 +72,25 @@ static void unref(struct proc_reader *reader)
     free(reader);
 }
 
-/* How often the calling thread has waited for anything but a processor. */
-static long waits_so_far(void)
+/* Of the calling thread: how long it has been on a processor, or ready for one. */
+static uint64_t busy_ns(void)
 {
-    struct rusage usage;
+    struct proc_schedstat times = {0};
+    char text[SCHEDSTAT_BYTES];
 
-    return getrusage(RUSAGE_THREAD, &usage) == 0 ? usage.ru_nvcsw : 0;
+    if (file_read_at(AT_FDCWD, text, sizeof(text), "/proc/thread-self/schedstat") > 0)
+        (void)proc_parse_schedstat(text, &times);
+    return clock_read_ns(CLOCK_THREAD_CPUTIME_ID) + times.wait_ns; /* times.cpu_ns moves with the clock tick */
+}
+
+/* Whether the thread is asleep, and does not just want a processor. */
+static bool is_asleep(pid_t tid)
+{
+    struct proc_stat stat;
+    char text[PROC_HELD_BYTES];
+
+    return file_read_at(AT_FDCWD, text, sizeof(text), "/proc/self/task/%d/stat", (int)tid) <= 0 ||
+           proc_parse_stat(text, &stat) != 0 || stat.state != 'R';
 }
 
 static void *run(void *context)
@@ -81,13 +100,14 @@ static void *run(void *context)
     unsigned char bytes[PROC_READER_BYTES] = {0};
 
     pthread_mutex_lock(&reader->mutex);
+    reading->tid = gettid();
     while (!reader->ends) {
         proc_reader_read *const read = reading->read;
         const uint64_t address = reading->address;
         const uint32_t pid = reading->pid;
         const int proc = reading->proc;
+        uint64_t slept_ns;
         int result;
-        long waits;
 
         if (reading->state != ASKED) {
             pthread_cond_wait(&reader->changed, &reader->mutex);
@@ -96,11 +116,11 @@ static void *run(void *context)
         reading->state = READING;
         reading->began_mono_ns = clock_mono_ns();
         pthread_mutex_unlock(&reader->mutex);
-        waits = waits_so_far();
+        slept_ns = clock_mono_ns() - busy_ns();
         result = read(proc, pid, address, bytes);
-        waits = waits_so_far() - waits;
+        slept_ns = clock_mono_ns() - busy_ns() - slept_ns;
         pthread_mutex_lock(&reader->mutex);
-        reading->waited_ns = waits != 0 ? clock_mono_ns() - reading->began_mono_ns : 0;
+        reading->waited_ns = (int64_t)slept_ns > 0 ? slept_ns : 0;
         reading->result = result;
         memcpy(reading->bytes, bytes, sizeof(bytes));
         reading->state = FREE;
@@ -211,30 +231,50 @@ static bool await(struct proc_reader *reader, struct reading *reading)
 {
     const uint64_t number = reading->number;
     uint64_t until_ns = clock_mono_ns() + PROC_READER_WAIT_NS;
+    bool was_asleep = false;
 
     while (reading->number == number) {
         const struct timespec until = clock_timespec(until_ns);
 
         if (pthread_cond_timedwait(&reader->changed, &reader->mutex, &until) == 0 || reading->number != number)
             continue;
-        reading->waited_ns = clock_mono_ns() - reading->began_mono_ns;
-        if (reading->state == READING && reading->waited_ns >= PROC_READER_WAIT_NS)
+        if (reading->state != READING || !is_asleep(reading->tid)) {
+            was_asleep = false;
+            until_ns = clock_mono_ns() + PROC_READER_WAIT_NS; /* it has no processor */
+        } else if (!was_asleep) {
+            was_asleep = true; /* perhaps just now: it waited for a processor before */
+            until_ns = clock_mono_ns() + PROC_READER_WAIT_NS / 4;
+        } else {
+            reading->waited_ns = clock_mono_ns() - reading->began_mono_ns;
             return false;
-        until_ns += PROC_READER_WAIT_NS; /* it got no processor so far */
+        }
     }
     return true;
+}
+
+/* With the mutex held. Of a read that has returned, or is given up. */
+static void note_turns(struct proc_reader *reader, const struct reading *reading, uint64_t asked_mono_ns)
+{
+    const uint64_t now_mono_ns = clock_mono_ns(), took_ns = now_mono_ns - asked_mono_ns;
+    const uint64_t turns_ns = took_ns > reading->waited_ns ? took_ns - reading->waited_ns : 0;
+
+    reader->turns_ns = (3 * reader->turns_ns + turns_ns) / 4; /* a single long one is chance */
+    if (reader->turns_ns >= PROC_READER_BUSY_NS)
+        reader->busy_until_mono_ns = now_mono_ns + PROC_READER_BUSY_FOR_NS;
 }
 
 int proc_reader_ask(int proc, proc_reader_read *read, uint32_t pid, uint64_t address, void *ret_bytes, size_t size)
 {
     struct proc_reader *reader = own;
     struct reading *reading = NULL;
+    uint64_t asked_mono_ns;
     int result = -EAGAIN;
 
     if (reader == NULL)
         return read(proc, pid, address, ret_bytes);
     pthread_mutex_lock(&reader->mutex);
-    if (!is_refused(reader, pid, clock_mono_ns()))
+    asked_mono_ns = clock_mono_ns();
+    if (!is_refused(reader, pid, asked_mono_ns))
         reading = find_free(reader);
     if (reading != NULL) {
         reading->read = read;
@@ -248,6 +288,7 @@ int proc_reader_ask(int proc, proc_reader_read *read, uint32_t pid, uint64_t add
             if (result == 0)
                 memcpy(ret_bytes, reading->bytes, size);
         }
+        note_turns(reader, reading, asked_mono_ns);
         if (reading->waited_ns >= PROC_READER_SLOW_NS) {
             reading->user = reader->user_of(reader->context, pid);
             reading->refused_until_mono_ns = clock_mono_ns() + PROC_READER_REST * reading->waited_ns;
@@ -255,4 +296,18 @@ int proc_reader_ask(int proc, proc_reader_read *read, uint32_t pid, uint64_t add
     }
     pthread_mutex_unlock(&reader->mutex);
     return result;
+}
+
+bool proc_reader_is_busy(uint32_t pid)
+{
+    struct proc_reader *reader = own;
+    const uint64_t now_mono_ns = clock_mono_ns();
+    bool is_busy;
+
+    if (reader == NULL || now_mono_ns >= reader->busy_until_mono_ns)
+        return false;
+    pthread_mutex_lock(&reader->mutex);
+    is_busy = !is_refused(reader, pid, now_mono_ns);
+    pthread_mutex_unlock(&reader->mutex);
+    return is_busy;
 }

@@ -6,14 +6,16 @@
  * likes.
  *
  * Guarantees
- *   A. Once a read has begun, nobody waits for longer than PROC_READER_WAIT_NS; it goes on without him.
+ *   A. Once a read has begun, nobody waits for longer than PROC_READER_WAIT_NS and a quarter, unless it has or wants a
+ *      processor: it goes on without him. On a busy machine it is the processor that one waits for, not the process.
  *   B. Of one user at most one read goes on so: another one of his is refused at once. Of PROC_READERS_MAX users.
  *   C. A user on whose process one waited for PROC_READER_SLOW_NS or more is refused for PROC_READER_REST times as long
- *      as that, so that he slows down the caller by little.
+ *      as that, so that he slows down the caller by little. Time without a processor does not count.
  */
 #ifndef RIPD_OS_PROC_READER_H
 #define RIPD_OS_PROC_READER_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -42,5 +44,14 @@ void proc_reader_free(struct proc_reader *reader); /* waits for nothing; NULL is
  * none, as one that may be killed for it, reads itself.
  */
 int proc_reader_ask(int proc, proc_reader_read *read, uint32_t pid, uint64_t address, void *ret_bytes, size_t size);
+
+/*
+ * Whether the machine is so busy that two turns for a processor, the thread's and the caller's own, take longer than
+ * all that he has time for. Then he does better to read himself, if he has reason to think that it returns. False also
+ * while the user of the process is refused, and where the calling thread has no reader.
+ */
+#define PROC_READER_BUSY_NS UINT64_C(1000000)
+#define PROC_READER_BUSY_FOR_NS UINT64_C(1000000000)
+bool proc_reader_is_busy(uint32_t pid);
 
 #endif

@@ -56,9 +56,24 @@ static int read_held(int proc, uint32_t pid, uint64_t thread_and_file, void *ret
     return result == 0 && cut ? -ENAMETOOLONG : result;
 }
 
+/* Whether the process executes a program, as far as that shows: its address space is a new one, and empty. */
+static bool is_executing(int proc, uint32_t pid)
+{
+    enum { SIZE, RESIDENT, SHARED, TEXT, COUNT };
+    char text[LINE_BYTES];
+    uint64_t pages[COUNT];
+
+    return proc_read(proc, text, sizeof(text), "%u/statm", pid) != 0 ||
+           text_decimals(text, UINT64_MAX, pages, COUNT) == NULL || (pages[SIZE] != 0 && pages[TEXT] == 0);
+}
+
 int proc_read_held(int proc, uint32_t pid, uint32_t tid, enum proc_held_file file, char ret_text[PROC_HELD_BYTES])
 {
-    return proc_reader_ask(proc, read_held, pid, (uint64_t)tid << 32 | file, ret_text, PROC_HELD_BYTES);
+    const uint64_t thread_and_file = (uint64_t)tid << 32 | file;
+
+    if (proc_reader_is_busy(pid) && !is_executing(proc, pid))
+        return read_held(proc, pid, thread_and_file, ret_text);
+    return proc_reader_ask(proc, read_held, pid, thread_and_file, ret_text, PROC_HELD_BYTES);
 }
 
 int proc_thread_schedstat(int proc, uint32_t pid, uint32_t tid, struct proc_schedstat *ret_schedstat)

@@ -438,7 +438,7 @@ def the_probe_believes_nobody(world):
 OWN = """
 import os, sys, threading, time
 threading.Thread(target=lambda: time.sleep(1000), daemon=True).start()
-threading.Thread(target=lambda: os.open(sys.argv[1] + "-alone", os.O_RDONLY), daemon=True).start()
+threading.Thread(target=lambda: os.open(sys.argv[1] + "-alone", os.O_WRONLY), daemon=True).start()
 os.read(os.open(sys.argv[1], os.O_RDONLY), 1)
 """
 

@@ -12,7 +12,7 @@
 #include "support/test.h"
 
 /* A pid is hundreds of its user, and one of these. */
-enum { COMES = 1, IS_NOT = 2, IS_SLOW = 3, HANGS = 4 };
+enum { COMES = 1, IS_NOT = 2, IS_SLOW = 3, HANGS = 4, COMPUTES = 5 };
 #define OF_USER(user) ((user)*100u)
 #define PATIENCE 2000
 #define SLOW_US 5000
@@ -26,6 +26,9 @@ static int read_text(int proc, uint32_t pid, uint64_t address, void *ret_text)
     (void)proc;
     if (pid % 100 == IS_SLOW)
         usleep(SLOW_US);
+    if (pid % 100 == COMPUTES)
+        for (uint64_t began_ns = clock_mono_ns(); clock_mono_ns() - began_ns < 3 * PROC_READER_WAIT_NS;)
+            continue;
     if (pid % 100 == HANGS) {
         sem_post(&begun);
         sem_wait(&gate);
@@ -133,6 +136,22 @@ TEST(a_slow_one_is_read_seldom)
     assert_reads(1);
     assert_true(clock_mono_ns() - began_ns >= PROC_READER_REST * SLOW_US * UINT64_C(1000));
     proc_reader_free(reader);
+}
+
+/* Nor is it the process's fault when there is no processor, which looks the same. */
+TEST(one_that_is_busy_is_waited_for)
+{
+    struct proc_reader *reader = make();
+    char text[TEXT_BYTES];
+
+    assert_int_equal(ask_once(OF_USER(1) + COMPUTES, text), 0);
+    assert_true(proc_reader_is_busy(OF_USER(1) + COMES));
+    assert_int_equal(ask_once(OF_USER(1) + COMES, text), 0); /* and nobody is refused for it */
+    assert_hangs(1);
+    assert_false(proc_reader_is_busy(OF_USER(1) + COMES));
+    assert_true(proc_reader_is_busy(OF_USER(2) + COMES));
+    proc_reader_free(reader);
+    sem_post(&gate);
 }
 
 TEST(it_can_be_left_behind)
