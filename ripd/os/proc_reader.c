@@ -14,6 +14,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -72,6 +73,14 @@ static void unref(struct proc_reader *reader)
     free(reader);
 }
 
+/* How often the calling thread has waited for anything but a processor. */
+static long waits_so_far(void)
+{
+    struct rusage usage;
+
+    return getrusage(RUSAGE_THREAD, &usage) == 0 ? usage.ru_nvcsw : 0;
+}
+
 /* Of the calling thread: how long it has been on a processor, or ready for one. */
 static uint64_t busy_ns(void)
 {
@@ -108,6 +117,7 @@ static void *run(void *context)
         const int proc = reading->proc;
         uint64_t slept_ns;
         int result;
+        long waits;
 
         if (reading->state != ASKED) {
             pthread_cond_wait(&reader->changed, &reader->mutex);
@@ -116,11 +126,12 @@ static void *run(void *context)
         reading->state = READING;
         reading->began_mono_ns = clock_mono_ns();
         pthread_mutex_unlock(&reader->mutex);
+        waits = waits_so_far();
         slept_ns = clock_mono_ns() - busy_ns();
         result = read(proc, pid, address, bytes);
         slept_ns = clock_mono_ns() - busy_ns() - slept_ns;
         pthread_mutex_lock(&reader->mutex);
-        reading->waited_ns = (int64_t)slept_ns > 0 ? slept_ns : 0;
+        reading->waited_ns = waits_so_far() != waits && (int64_t)slept_ns > 0 ? slept_ns : 0;
         reading->result = result;
         memcpy(reading->bytes, bytes, sizeof(bytes));
         reading->state = FREE;
