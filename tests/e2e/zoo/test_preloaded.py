@@ -51,7 +51,7 @@ UNPRIVILEGED = {**KINDS, "output": INPUT, "inherited_reply": UNKNOWN, "fifo_open
 # Who waits for a lock names its holder, with and without privilege: itself, another thread, or another process.
 HELD = {"mutex", "robust", "inheriting", "work_turn", "shared_mutex", "once", "once_again"}
 BY_ITSELF = {"mutex", "once_again"}
-BY_TURNS = {"accept_mutex", "accept_flock", "accept_record", "accept_apart"}
+BY_TURNS = {"turns", "accept_mutex", "accept_flock", "accept_record", "accept_apart"}
 
 
 def verdict_on(item):
