@@ -46,8 +46,10 @@ static const char *text_of(const char *text)
     return text != NULL ? text : "";
 }
 
-/* Of a file its build id, or its path where it has none. Rings number the functions of scripts as they come, so these
- * are told apart by their text. */
+/*
+ * A module is known by its build id, or by its path where it has none. A function of a script is known by its name, its
+ * file and its line: its number differs from ring to ring.
+ */
 static struct identity identity_of(const struct location_group *group)
 {
     const struct module_facts *module = group->module;
