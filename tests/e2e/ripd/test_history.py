@@ -63,6 +63,7 @@ def app_with(world, count):
     for number in range(1, count + 1):
         app.do(f"spawn {number} worker-{number} snap")
     world.wait_for(lambda: world.get("/stalls")["counts"]["running"] == count)
+    world.wait_scans(1)  # of one that has never been seen to move it is not known since when it stands still
     return app
 
 
