@@ -197,11 +197,9 @@ void preload_end_special(const void *return_address, const void *frame, uint8_t 
     preload_set_frame(frame_of(outer));
     rip_store_relaxed(&slot->call, call_of(outer));
     rip_signal_fence(); /* as in preload_end() */
-    if (call == RIP_CALL_INTERPRETER) {
+    if (call == RIP_CALL_INTERPRETER)
         rip_wait_end();
-        return;
-    }
-    if (preload_declares(call))
+    else if (preload_declares(call))
         preload_record(slot, place_of_call(return_address));
     if (preload_declares(call_of(outer)))
         rip_idle();

@@ -137,6 +137,19 @@ static void case_renamed(void)
     read_silence();
 }
 
+/* It gives the lock up for its wait, and has to see first that another thread takes it. */
+static void case_gives_way(void)
+{
+    struct timespec soon;
+
+    rip->call_begin((const void *)(uintptr_t)(line_now + 1), RIP_CALL_WORK);
+    clock_gettime(CLOCK_REALTIME, &soon);
+    pthread_mutex_lock(&lock.condition_mutex);
+    pthread_cond_timedwait(&lock.condition, &lock.condition_mutex, &soon);
+    pthread_mutex_unlock(&lock.condition_mutex);
+    read_silence();
+}
+
 static const struct {
     const char *name;
     void (*run)(void);
@@ -152,6 +165,7 @@ static const struct {
     {"woken", case_woken},
     {"done itself", case_done_itself},
     {"renamed", case_renamed},
+    {"gives way", case_gives_way},
 };
 #define CASE_COUNT (sizeof(cases) / sizeof(cases[0]))
 

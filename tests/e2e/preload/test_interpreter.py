@@ -25,6 +25,7 @@ EXPECTED = {
     "woken": (INTERPRETER, 0, line(91)),
     "done itself": (OUTSIDE, 0, line(101)),
     "another name, longer than the kernel takes": (PIPE, 0, line(110)),
+    "gives way": (WORK, 1, line(121)),
 }
 
 
