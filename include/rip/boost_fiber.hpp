@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * boost_fiber.hpp - fibers of Boost.Fiber as ids, by the hooks of its scheduler: Boost stays as it is. C++17.
+ * boost_fiber.hpp - fibers of Boost.Fiber as ids, through the hooks of its scheduler. Boost needs no change. C++17.
  *
  *     boost::fibers::use_scheduling_algorithm<rip::fiber_scheduler<>>();      // in each thread that has fibers
  *     boost::fibers::fiber one(boost::fibers::launch::post, work);
  *     one.properties<rip::fiber_properties>().name("checkout");
  *
- * A fiber gets its id when it runs for the first time, and leaves breadcrumbs by rip_snap() as a thread does. One that
- * waits for work declares it (rip::idle), as does the thread's main fiber before a join(); any other that stands still
- * is in /stalls: `parked` while it is on no thread. What was on the thread is the id of its main fiber.
+ * A fiber gets its id when it first runs, and leaves breadcrumbs by rip_snap() as a thread does. A fiber that waits for
+ * work declares that (rip::idle), and so does the main fiber of a thread before a join(). Any other fiber that stands
+ * still is in /stalls: as `parked` while it is on no thread. The id that was on the thread is the id of its main fiber.
  *
  * Guarantees
- *   A. What runs is decided by the scheduler that this one wraps; Boost.Fiber's own, or one with its interface.
- *   B. Nothing is allocated but one object a fiber, by Boost; a switch between fibers costs a rip_switch().
- *   C. The id of a fiber ends when its function has returned, though the fiber may still be held.
+ *   A. The wrapped scheduler decides which fiber runs: the default scheduler of Boost.Fiber, or another with its
+ *      interface.
+ *   B. The only allocation is one object per fiber, made by Boost. A switch between fibers costs one rip_switch().
+ *   C. The id of a fiber ends when its function has returned, even if the fiber object still exists.
  */
 #ifndef RIP_BOOST_FIBER_HPP
 #define RIP_BOOST_FIBER_HPP
@@ -31,7 +32,7 @@ namespace rip
 
 template <class Scheduler> class fiber_scheduler;
 
-/* Of each fiber. Not for other threads than the one that it is on, or was made on before it ran. */
+/* Properties of a fiber. Use only on the thread that the fiber is on, or, before it first runs, that made it. */
 class fiber_properties : public boost::fibers::fiber_properties
 {
   public:
@@ -39,7 +40,7 @@ class fiber_properties : public boost::fibers::fiber_properties
     {
     }
 
-    /* Shown from the next time on that it runs; at once if it is the one that runs. 63 bytes are kept. */
+    /* Takes effect when the fiber next runs, or at once if it is running. 63 bytes are kept. */
     void name(std::string_view text) noexcept
     {
         name_bytes_ = text.copy(name_, sizeof(name_));
@@ -48,7 +49,7 @@ class fiber_properties : public boost::fibers::fiber_properties
             take_name();
     }
 
-    /* 0 before it has run, and of the main fiber of a thread. */
+    /* 0 before the fiber first runs, and for the main fiber of a thread. */
     std::uint32_t id() const noexcept
     {
         return id_;
@@ -73,20 +74,20 @@ class fiber_properties : public boost::fibers::fiber_properties
 
     static std::uint32_t next_id() noexcept
     {
-        constexpr std::uint32_t first = 5000000; /* beyond all tids */
+        constexpr std::uint32_t first = 5000000; /* above all tids */
         static std::atomic<std::uint32_t> count{0};
 
         return first + count.fetch_add(1, std::memory_order_relaxed) % (UINT32_MAX - first);
     }
 
-    coroutine place_; /* while it is on no thread */
+    coroutine place_; /* the id while the fiber is on no thread */
     std::uint32_t id_ = 0;
     bool is_renamed_ = false;
     std::size_t name_bytes_ = 5;
     char name_[RIP_NAME_BYTES] = {'f', 'i', 'b', 'e', 'r'};
 };
 
-/* Puts the fiber's id on the thread that is to run, and leaves everything else to Scheduler. */
+/* Puts the id of the fiber on the thread that is to run it. Everything else is up to Scheduler. */
 template <class Scheduler = boost::fibers::algo::round_robin>
 class fiber_scheduler final : public boost::fibers::algo::algorithm_with_properties<fiber_properties>
 {
@@ -139,7 +140,7 @@ class fiber_scheduler final : public boost::fibers::algo::algorithm_with_propert
     {
         return fiber->is_context(type::worker_context); /* neither main fiber nor dispatcher */
     }
-    /* Of a fiber that runs for the first time, its id begins. */
+    /* Returns the place of the fiber's id. The id begins when the fiber first runs. */
     coroutine &place_of(context *fiber) noexcept
     {
         if (!is_worker(fiber))
@@ -158,7 +159,7 @@ class fiber_scheduler final : public boost::fibers::algo::algorithm_with_propert
     }
 
     Scheduler scheduler_;
-    coroutine main_, dispatcher_; /* what is on the thread besides; and nothing, while there is nothing to run */
+    coroutine main_, dispatcher_; /* the id of the main fiber; and nothing, for the dispatcher when no fiber runs */
     coroutine *current_ = &main_;
 };
 

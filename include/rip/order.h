@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * order.h - the few ways in which shared words of a ring are read and written, for C and C++.
+ * order.h - how shared words of a ring are read and written, for C and C++.
  *
- * Every access to a word that another thread or process may change at the same time goes through one of these. The
- * name says the order; the comment at the place of use names the partner at the other end ("pairs with ..."). A
- * relaxed access is atomic and nothing more: it is used where each value is checked by itself (see ORDERING in
- * librip/ABI.md).
+ * Every access to a word that another thread or process may change at the same time uses one of these macros. The name
+ * states the memory order. The comment at each use names the partner at the other end ("pairs with ..."). A relaxed
+ * access is atomic and has no order: it is used where each value is checked by itself (see ORDERING in librip/ABI.md).
  */
 #ifndef RIP_ORDER_H
 #define RIP_ORDER_H
@@ -21,14 +20,14 @@
 #define rip_or_release(pointer, value) __atomic_fetch_or((pointer), (value), __ATOMIC_RELEASE)
 #define rip_and_release(pointer, value) __atomic_fetch_and((pointer), (value), __ATOMIC_RELEASE)
 
-/* True if *pointer was *expected and is now value; otherwise *expected is what was found. */
+/* Returns true if *pointer was *expected and is now value. Otherwise stores the value found in *expected. */
 #define rip_compare_exchange(pointer, expected, value)                                                                 \
     __atomic_compare_exchange_n((pointer), (expected), (value), 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)
 
 #define rip_fence_acquire() __atomic_thread_fence(__ATOMIC_ACQUIRE)
 #define rip_fence_release() __atomic_thread_fence(__ATOMIC_RELEASE)
 
-/* Orders this thread against its own signal handlers only; emits no instruction. */
+/* Orders this thread only against its own signal handlers. Emits no instruction. */
 #define rip_signal_fence() __atomic_signal_fence(__ATOMIC_SEQ_CST)
 
 #endif

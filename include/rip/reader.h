@@ -1,22 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * reader.h - values out of the bytes of a ring, for tools.
+ * reader.h - reads the bytes of a ring and returns values. For tools.
  *
- * A view validates the header of a ring once and keeps its own copy of the geometry; every later function takes the
- * view, reads shared words once, bounds whatever it read, and returns copies. The bytes may be hostile and may change
- * while they are read.
+ * rip_view_open() validates the header of a ring once; the view keeps its own copy of the geometry. Every other
+ * function takes the view, reads each shared word once, bounds the value and returns copies. The bytes may be hostile
+ * and may change while they are read.
  *
  * Guarantees
- *   A. No function reads outside [base, base + size) of the view, whatever the bytes say.
- *   B. No function touches a page that the ring's bitmaps, high-water marks and log of ended ids do not vouch for:
- *      reading a sparse ring allocates nothing, unless the ring vouches for memory that it does not have.
- *   C. No pointer into the ring is returned; no function writes to it, allocates, or calls the system.
+ *   A. No function reads outside [base, base + size) of the view, regardless of the bytes.
+ *   B. Functions touch only pages that the ring's bitmaps, high-water marks or log of ended ids vouch for. So reading a
+ *      sparse ring allocates nothing, unless the ring vouches for memory that it does not have.
+ *   C. No function returns a pointer into the ring, writes to the ring, allocates or makes a system call.
  *   D. Output arguments are untouched on failure.
- *   E. Thread-safe: a view is constant after rip_view_open().
- *   F. A program built with an earlier release runs with a later one: every struct ends in reserved bytes, which the
- *      functions set to 0 and later releases turn into fields in which 0 means absent. No struct changes its size.
+ *   E. Thread-safe: a view is constant after rip_view_open(). Async-signal-safe.
+ *   F. A program built with an earlier release runs with a later one. Every struct ends in reserved bytes, which the
+ *      functions set to 0. Later releases turn them into fields in which 0 means absent. No struct changes its size.
  *
- * A file that is cut while mapped raises SIGBUS in the caller, as with any mapping: guard the calls, or copy the file.
+ * If a mapped file is truncated, reading it raises SIGBUS in the caller, as with any mapping. Guard the calls, or copy
+ * the file first.
  */
 #ifndef RIP_READER_H
 #define RIP_READER_H
@@ -35,20 +36,20 @@ extern "C" {
 
 enum rip_status {
     RIP_OK = 0,
-    RIP_NOT_A_RING,       /* no magic: a foreign, empty or unfinished file */
-    RIP_OTHER_VERSION,    /* a ring of a format this reader does not know */
-    RIP_OTHER_BYTE_ORDER, /* written on a machine of the other byte order */
-    RIP_UNKNOWN_FEATURE,  /* incompatible_flags has bits this reader does not know */
+    RIP_NOT_A_RING,       /* no magic: another kind of file, an empty or an unfinished one */
+    RIP_OTHER_VERSION,    /* a ring of a format that this reader does not know */
+    RIP_OTHER_BYTE_ORDER, /* written on a machine with the other byte order */
+    RIP_UNKNOWN_FEATURE,  /* incompatible_flags has bits that this reader does not know */
     RIP_TRUNCATED,        /* shorter than its header says */
-    RIP_DAMAGED,          /* header fields that contradict each other or the limits */
-    RIP_NOT_LIVE,         /* the slot, record or entry asked for holds nothing */
-    RIP_CHANGED,          /* changed under the reader in every attempt */
+    RIP_DAMAGED,          /* header fields contradict each other or exceed the limits */
+    RIP_NOT_LIVE,         /* the requested slot, record or entry is empty */
+    RIP_CHANGED,          /* the bytes changed during every attempt to read them */
 };
 
-/* One short English phrase, e.g. "is shorter than its header says". Never NULL; static. */
+/* Returns a short English phrase, for example "is shorter than its header says". Never NULL. Static: do not free. */
 RIP_READER_API const char *rip_status_text(enum rip_status status);
 
-/* Private copy of a validated geometry. The fields are for the functions below. */
+/* Private copy of a validated geometry. Callers must not use the fields. */
 struct rip_view {
     const unsigned char *base;
     uint64_t size_bytes;
@@ -77,12 +78,12 @@ struct rip_view {
 };
 
 /*
- * Validates size_bytes of ring at base and fills *ret_view, which refers to base: keep the bytes mapped as long as the
- * view is used. base must be aligned to 8. size_bytes may exceed the ring's own size.
+ * Validates size_bytes bytes of a ring at base and fills *ret_view. The view refers to base: keep the bytes mapped as
+ * long as the view is used. base must be aligned to 8 bytes. size_bytes may be larger than the ring.
  */
 RIP_READER_API enum rip_status rip_view_open(struct rip_view *ret_view, const void *base, uint64_t size_bytes);
 
-/* Facts of the whole ring. The counters are a moment's values. */
+/* Values of the whole ring. Each counter has the value that it had when it was read. */
 struct rip_ring_info {
     uint8_t ring_id[16];
     uint8_t boot_id[16];
@@ -96,12 +97,13 @@ struct rip_ring_info {
     uint64_t refused_process_count;
     uint64_t modules_dropped_count;
     uint64_t registered_count;
-    uint64_t ended_count;      /* ids that ended; see rip_view_ended() */
-    uint64_t ended_snap_count; /* snaps that those made, if ended_settled */
-    uint32_t flush_count;      /* calls of rip_flush(): another number, a new request to read the ring now */
-    uint8_t counts_ended;  /* 1 = the writers keep the three above and the log; 0 = a ring from before there were any */
-    uint8_t ended_settled; /* 0 = an id was ending while they were read: the two do not belong together. See 2.6 in
-                              librip/ABI.md for the snaps of all ids */
+    uint64_t ended_count;      /* ids that have ended; see rip_view_ended() */
+    uint64_t ended_snap_count; /* snaps that those ids made; valid if ended_settled */
+    uint32_t flush_count;      /* calls of rip_flush(): a new value is a new request to read the ring now */
+    uint8_t counts_ended;      /* 1 = the writers maintain ended_count, ended_snap_count, flush_count and the log; 0 = a
+                                  ring of an older format 1 writer */
+    uint8_t ended_settled; /* 0 = an id was ending during the read: ended_count and ended_snap_count do not match. See
+                              2.6 in librip/ABI.md for the snaps of all ids. */
     uint8_t reserved_126[2];
     uint64_t scripts_dropped_count;
     uint32_t script_high_water;
@@ -111,44 +113,45 @@ struct rip_ring_info {
 RIP_READER_API void rip_view_info(const struct rip_view *view, struct rip_ring_info *ret_info);
 
 /*
- * Slots that the bitmaps call live, those being registered included. No slot is touched: ask this, and then the file
- * how much memory it has, before reading slots of a ring that may lie (see B).
+ * Returns the number of slots that are live according to the bitmaps, including slots that are being registered.
+ * Touches no slot. Before reading the slots of an untrusted ring, compare this number with the memory that the file has
+ * (see B).
  */
 RIP_READER_API uint64_t rip_view_live_count(const struct rip_view *view);
 
-/* What a scan needs to know of one live slot. */
+/* What a scan needs to know about one live slot. */
 struct rip_sample {
     uint64_t progress; /* the slot's count; compare for equality only */
     uint32_t slot;
     uint32_t generation;
     uint32_t tid; /* in the writer's pid namespace; 0 = on no thread */
     uint16_t process;
-    uint8_t idle;         /* 1 = idle by its own declaration */
-    uint8_t counter_bias; /* snaps made since it was registered = progress - this */
-    uint32_t deadline_ms; /* its own threshold; 0 = none */
+    uint8_t idle;         /* 1 = the id has declared that it is idle */
+    uint8_t counter_bias; /* snaps made since the registration = progress - counter_bias */
+    uint32_t deadline_ms; /* the id's own threshold; 0 = none */
     uint16_t reserved_28;
-    uint8_t call;         /* enum rip_call, or a value this reader does not know */
-    uint8_t name_version; /* changes with the name */
+    uint8_t call;         /* enum rip_call, or a value that this reader does not know */
+    uint8_t name_version; /* changes when the name changes */
 };
 
-/* Where a scan is; start with all zero. */
+/* The position of a scan. Set all fields to 0 to start. */
 struct rip_scan_position {
-    uint32_t next_word; /* word of the live bitmap */
+    uint32_t next_word; /* index of a word of the live bitmap */
     uint32_t reserved_4;
-    uint64_t pending;        /* bits of the current word not yet returned */
-    uint64_t left_out_count; /* live slots left out until now; see rip_view_scan() */
+    uint64_t pending;        /* bits of the current word that have not been returned yet */
+    uint64_t left_out_count; /* live slots left out so far; see rip_view_scan() */
     uint64_t reserved_24;
 };
 
 /*
- * Samples of the next live slots, ascending, at most capacity of them. Returns how many; fewer than capacity only at
- * the end. Slots whose generation is odd (being registered) are left out, and counted in *position. A slot's
- * lines are prefetched ahead.
+ * Stores samples of the next live slots in ascending order, at most capacity. Returns the number of samples; a number
+ * below capacity means that the scan is complete. Slots with an odd generation (being registered) are left out and
+ * counted in position->left_out_count. Prefetches the cache lines of later slots.
  */
 RIP_READER_API size_t rip_view_scan(const struct rip_view *view, struct rip_scan_position *position,
                                     struct rip_sample *ret_samples, size_t capacity);
 
-/* Everything about one id except its trail. Strings are bytes, neither terminated nor valid UTF-8. */
+/* Everything about one id except its trail. Strings are bytes, neither terminated nor necessarily valid UTF-8. */
 struct rip_id_info {
     uint32_t slot;
     uint32_t generation;
@@ -160,17 +163,17 @@ struct rip_id_info {
     uint8_t name_bytes; /* at most RIP_NAME_BYTES */
     uint8_t name[RIP_NAME_BYTES];
     uint64_t progress;   /* as in struct rip_sample */
-    uint64_t snap_count; /* snaps made since it was registered */
+    uint64_t snap_count; /* snaps made since the registration */
     uint64_t registered_boot_ns;
-    uint32_t deadline_ms; /* its own threshold; 0 = none */
+    uint32_t deadline_ms; /* the id's own threshold; 0 = none */
     uint8_t call;         /* as in struct rip_sample */
-    uint8_t name_version; /* the same */
+    uint8_t name_version; /* as in struct rip_sample */
     uint8_t reserved_118[2];
     uint64_t reserved_120[7];
 };
 RIP_READER_API enum rip_status rip_view_id(const struct rip_view *view, uint32_t slot, struct rip_id_info *ret_info);
 
-/* The wait for a lock that an id has marked and that its next snap has not ended. */
+/* The wait for a lock that an id has marked. The next snap of the id ends the mark. */
 struct rip_wait_info {
     uint32_t slot;
     uint32_t generation;
@@ -178,89 +181,91 @@ struct rip_wait_info {
     uint32_t tid; /* in the writer's pid namespace; 0 = on no thread */
     uint16_t process;
     uint8_t flags;          /* RIP_WAIT_* */
-    uint32_t owner;         /* tid in the writer's pid namespace, or an id: see flags; 0 = nobody, or not known */
+    uint32_t owner;         /* a tid in the writer's pid namespace, or an id: see flags. 0 = none, or not known */
     uint64_t progress;      /* as in struct rip_sample */
-    uint64_t address;       /* of the lock, in the writer's address space */
-    uint64_t seen_mono_ns;  /* the owner was read after this */
-    uint64_t begun_mono_ns; /* the wait began before this, or then */
+    uint64_t address;       /* address of the lock, in the writer's address space */
+    uint64_t seen_mono_ns;  /* CLOCK_MONOTONIC: the owner was read at or after this time */
+    uint64_t begun_mono_ns; /* CLOCK_MONOTONIC: the wait began at or before this time */
     uint64_t reserved_56[4];
 };
-/* RIP_NOT_LIVE if it marks no wait now. */
+/* Returns RIP_NOT_LIVE if the id marks no wait now. */
 RIP_READER_API enum rip_status rip_view_wait(const struct rip_view *view, uint32_t slot,
                                              struct rip_wait_info *ret_info);
 
-/* What an id says it is doing. Bytes, neither terminated nor valid UTF-8. */
+/* What an id says it is doing. The text is bytes, neither terminated nor necessarily valid UTF-8. */
 struct rip_note_info {
     uint32_t slot;
     uint32_t generation;
-    uint64_t sequence;  /* another number, another note */
+    uint64_t sequence;  /* a new value means a new note */
     uint8_t text_bytes; /* at least 1, at most RIP_NOTE_BYTES */
     uint8_t text[RIP_NOTE_BYTES];
     uint64_t reserved_144[2];
 };
-/* RIP_NOT_LIVE if it has none. RIP_CHANGED also if one has been begun and not been completed. */
+/* Returns RIP_NOT_LIVE if the id has no note. Returns RIP_CHANGED also if a note was begun and not completed. */
 RIP_READER_API enum rip_status rip_view_note(const struct rip_view *view, uint32_t slot,
                                              struct rip_note_info *ret_info);
 
 /* One breadcrumb. */
 struct rip_entry {
-    uint64_t snap;    /* which snap of the id it is, from 1; the newest is snap_count, or just below it */
-    uint64_t address; /* in the writer's address space; with RIP_PLACE_SCRIPT a line of a script: rip_view_script() */
+    uint64_t snap; /* number of the snap since the registration, from 1; the newest is snap_count, or slightly below */
+    uint64_t address; /* in the writer's address space; with RIP_PLACE_SCRIPT a script line: see rip_view_script() */
     uint64_t reserved_16;
 };
 
 /*
- * The entries that are certain, newest first, at most RIP_ENTRY_COUNT. An entry whose tag disagrees with its place
- * (overwritten while read, or under the pen) is left out, as is one of address 0. *ret_count is 0 for an id that never
- * snapped. Of an id that does not move, whatever its counter began with and however often it was resumed, exactly the
- * newest snaps are there, as many as were made up to RIP_ENTRY_COUNT, but for those left out: their numbers are
- * missing.
+ * Returns the entries that are certain, newest first, at most RIP_ENTRY_COUNT. An entry is left out if its tag does not
+ * match its place (overwritten or incomplete while it was read), or if its address is 0. *ret_count is 0 for an id that
+ * never snapped.
+ *
+ * For an id that does not move, the result is exactly its newest snaps, up to RIP_ENTRY_COUNT, except entries left out:
+ * their numbers are missing. This holds for any start value of the counter and after any number of resumes.
  */
 RIP_READER_API enum rip_status rip_view_trail(const struct rip_view *view, uint32_t slot,
                                               struct rip_entry ret_entries[RIP_ENTRY_COUNT], size_t *ret_count);
 
 /*
- * Of the entries of a sampled id those that are later than its snap `after` and not later than the sample, oldest
- * first: what a reader that looks again and again has not seen yet. Only these are read. RIP_NOT_LIVE if the generation
- * of the sample is over: the id has ended, or was renamed or resumed.
+ * Returns the entries of a sampled id that are later than its snap number `after` and not later than the sample, oldest
+ * first. For readers that poll: only entries that are new to them are read. Returns RIP_NOT_LIVE if the generation of
+ * the sample is over: the id has ended, has started afresh or was resumed with another counter (or, by an older writer,
+ * was renamed).
  */
 RIP_READER_API enum rip_status rip_view_entries(const struct rip_view *view, const struct rip_sample *sample,
                                                 uint64_t after, struct rip_entry ret_entries[RIP_ENTRY_COUNT],
                                                 size_t *ret_count);
 
-/* The last location of an id, and whose it is: all that it takes to count ids by where they are. */
+/* The last location of an id, and its process: enough to count ids by location. */
 struct rip_last_info {
     uint32_t slot;
     uint32_t generation;
     uint16_t process;
-    struct rip_entry entry; /* the first that rip_view_trail() would return; snap 0 = there is none */
+    struct rip_entry entry; /* the first entry that rip_view_trail() would return; snap 0 = none */
     uint64_t reserved_40[3];
 };
 /*
- * Of the entries only the newest is read, and those before it only as far as it is not certain: for an id that stands
- * still or does not snap without a pause it costs a sixth of what its trail does.
+ * Reads only the newest entry, and older ones only until one is certain. For an id that stands still, or pauses between
+ * snaps, this costs a sixth of reading the trail.
  */
 RIP_READER_API enum rip_status rip_view_last(const struct rip_view *view, uint32_t slot,
                                              struct rip_last_info *ret_info);
 
 /* An id that has ended. */
 struct rip_ended {
-    uint64_t number; /* how many had ended before it */
+    uint64_t number; /* number of ids that had ended before it */
     uint32_t slot;
     uint32_t generation;
     uint64_t reserved_16;
 };
 /*
- * Ids that have ended, from number `first` on, at most capacity of them; *ret_next is the number to go on with. The
- * ring has the last RIP_ENDED_COUNT: earlier ones are skipped, and the numbers show the gap. Ids that rip_init() began
- * anew are among them.
+ * Returns ids that have ended, from number `first` on, at most capacity. Returns how many; *ret_next is the number to
+ * continue with. The ring has the last RIP_ENDED_COUNT ids. Older ones are skipped, which shows as a gap in the
+ * numbers. Ids that rip_init() started afresh are included.
  */
 RIP_READER_API size_t rip_view_ended(const struct rip_view *view, uint64_t first, struct rip_ended *ret_ended,
                                      size_t capacity, uint64_t *ret_next);
 
 /*
- * As the functions of the same name, of an id that has ended. slot and generation are as rip_view_ended() gave them: it
- * is that log that vouches for the slot's page (see B). RIP_NOT_LIVE if the slot is another id's by now.
+ * As the functions with the same name, for an id that has ended. slot and generation come from rip_view_ended(): that
+ * log vouches for the page of the slot (see B). Return RIP_NOT_LIVE if the slot belongs to another id by now.
  */
 RIP_READER_API enum rip_status rip_view_ended_id(const struct rip_view *view, uint32_t slot, uint32_t generation,
                                                  struct rip_id_info *ret_info);
@@ -271,10 +276,10 @@ RIP_READER_API enum rip_status rip_view_ended_note(const struct rip_view *view, 
 
 struct rip_process_info {
     uint32_t index;
-    uint32_t state; /* enum rip_process_state, or a value this reader does not know */
+    uint32_t state; /* enum rip_process_state, or a value that this reader does not know */
     uint32_t generation;
     uint32_t flags;
-    uint32_t pid; /* a claim; in the writer's pid namespace */
+    uint32_t pid; /* not verified; in the writer's pid namespace */
     uint32_t parent_pid;
     uint64_t start_time_ticks;
     uint64_t pid_namespace;
@@ -284,7 +289,7 @@ struct rip_process_info {
     uint8_t comm[RIP_COMM_BYTES];
     uint64_t reserved_72[8];
 };
-/* index below rip_ring_info.process_high_water. RIP_NOT_LIVE for a record that is FREE or CLAIMED. */
+/* index must be below rip_ring_info.process_high_water. Returns RIP_NOT_LIVE if the record is FREE or CLAIMED. */
 RIP_READER_API enum rip_status rip_view_process(const struct rip_view *view, uint32_t index,
                                                 struct rip_process_info *ret_info);
 
@@ -299,15 +304,15 @@ struct rip_module_info {
     uint8_t path[RIP_MODULE_PATH_BYTES];
     uint64_t reserved_504[4];
 };
-/* The nth module of a process, oldest first. RIP_NOT_LIVE if it has no such module. */
+/* Returns the nth module of a process, oldest first. Returns RIP_NOT_LIVE if there is no such module. */
 RIP_READER_API enum rip_status rip_view_module(const struct rip_view *view, uint32_t process, uint32_t nth,
                                                struct rip_module_info *ret_info);
 
-/* A line of a script. Text is bytes, neither terminated nor valid UTF-8. */
+/* A line of a script. Texts are bytes, neither terminated nor necessarily valid UTF-8. */
 struct rip_script_info {
-    uint32_t index;         /* of the function in the ring's table: the same index, the same function */
+    uint32_t index;         /* index of the function in the ring's table; never reused */
     uint32_t line;          /* 0 = not known */
-    uint32_t first_line;    /* of the function; 0 = not known */
+    uint32_t first_line;    /* first line of the function; 0 = not known */
     uint16_t file_bytes;    /* at most RIP_SCRIPT_FILE_BYTES */
     uint8_t function_bytes; /* at most RIP_SCRIPT_FUNCTION_BYTES */
     uint8_t flags;          /* RIP_SCRIPT_* */
@@ -316,8 +321,8 @@ struct rip_script_info {
     uint64_t reserved_384[4];
 };
 /*
- * What an entry's address says if it has RIP_PLACE_SCRIPT. RIP_NOT_LIVE if it has not, or if the ring has no such
- * entry.
+ * Resolves the address of an entry that has RIP_PLACE_SCRIPT. Returns RIP_NOT_LIVE if it does not have that bit, or if
+ * the ring has no such function.
  */
 RIP_READER_API enum rip_status rip_view_script(const struct rip_view *view, uint64_t address,
                                                struct rip_script_info *ret_info);

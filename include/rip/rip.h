@@ -2,20 +2,21 @@
 /*
  * rip.h - what an application calls.
  *
- * A program makes one ring, each of its threads (or coroutines) takes an id in it, and rip_snap() leaves the current
+ * A program makes one ring. Each of its threads (or coroutines) takes an id in the ring. rip_snap() stores the current
  * instruction pointer and a count under that id. A daemon that maps the ring sees which counts have stopped.
  *
  * Guarantees
- *   A. rip_snap(), rip_idle() and rip_switch() make no system call, take no lock, never fail, and may be called at
- *      any time: before a ring exists, without an id and after rip_exit() they do nothing.
- *   B. rip_snap(), rip_snap_at() and rip_idle() are async-signal-safe and may interrupt themselves: the count never
- *      goes back. So are rip_deadline_ms(), rip_note(), rip_flush() and rip_wait_*(). The other functions are not
- *      async-signal-safe.
- *   C. All functions may be called from any thread at once. An id should be on one thread at a time.
- *   D. Nothing here logs, aborts, starts a thread, installs a signal handler, or changes errno, except that a
- *      function that returns false says why in errno.
- *   E. When tracing cannot be had (ring full, memory gone, process table full) the caller runs on untraced; a
- *      counter in the ring says how often.
+ *   A. rip_snap(), rip_idle() and rip_switch() take no lock, never fail and make no system call, except one gettid(2)
+ *      at the first rip_switch() of a thread. They may be called at any time: before a ring exists, without an id and
+ *      after rip_exit() they do nothing.
+ *   B. rip_snap(), rip_snap_at(), rip_idle(), rip_deadline_ms(), rip_note(), rip_flush() and rip_wait_*() are
+ *      async-signal-safe. A snap or rip_idle() may interrupt another one: the count never goes back. The other
+ *      functions are not async-signal-safe.
+ *   C. All functions are thread-safe. An id must not be on two threads at the same time.
+ *   D. No function logs, aborts, starts a thread, installs a signal handler or changes errno. Exception: a function
+ *      that returns false sets errno.
+ *   E. If tracing is not possible (ring full, out of memory, process table full), the caller runs on untraced. A
+ *      counter in the ring counts the refusals.
  *
  * Compiles as C11 or later and C++17 or later, with gcc and clang, for Linux.
  */
@@ -36,11 +37,11 @@
 #define RIP_THREAD_LOCAL _Thread_local
 #endif
 
-/* Default visibility even in a program built with -fvisibility=hidden: a second copy would never be updated. */
+/* Default visibility even in a program built with -fvisibility=hidden: the library would never update a second copy. */
 #define RIP_API __attribute__((visibility("default")))
 
 #ifdef __cplusplus
-/* What is written in the common part of two languages is no mistake of the program that includes it. */
+/* These warnings are about code that is both C and C++. They must not appear in programs that include this header. */
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wold-style-cast"
 #pragma GCC diagnostic ignored "-Wzero-as-null-pointer-constant"
@@ -51,8 +52,8 @@ extern "C" {
 #endif
 
 /*
- * The globals. The library carries weak definitions; a program may define them itself. They are the program's to
- * read, and the library's to write.
+ * The globals. The library defines them as weak symbols; a program may define them itself. The program may read them;
+ * only the library writes them.
  */
 extern RIP_API RIP_THREAD_LOCAL pid_t rip_tid;   /* id given to rip_init() by this thread; 0 = none */
 extern RIP_API RIP_THREAD_LOCAL uint8_t rip_idx; /* ring index of the next snapshot, modulo 256 */
@@ -60,67 +61,76 @@ extern RIP_API RIP_THREAD_LOCAL uint8_t rip_ctr; /* counter packed into the next
 extern RIP_API struct rip_ring *rip_ring;        /* the mapped ring; NULL before rip_create_ring() */
 
 /*
- * Makes the process's ring: a new file on tmpfs or ramfs, mode 0640 whatever the umask, with room for max_procs ids
- * live at once (0 = the kernel's pid_max). The value of an id is not bounded by it.
+ * Makes the ring of this process: a new file on tmpfs or ramfs, mode 0640 regardless of the umask. The ring has room
+ * for max_procs ids that are live at the same time (0 = the kernel's pid_max). max_procs does not limit the value of an
+ * id.
  *
- * The same file again is true and changes nothing. An empty file at that name is replaced; a ring whose processes
- * are all gone is kept as FILE.prev, in place of an older one. A process forked from this one shares the ring and
- * enters itself at its first rip_init(). It inherits no descriptor of the file, and opens it by its path then: one that
- * has dropped its uid before is traced, but ripd reads no privileged evidence of it ("attested": false).
+ * A second call with the same file returns true and changes nothing. An empty file at that name is replaced. A ring
+ * whose processes have all ended is renamed to FILE.prev and replaces an older FILE.prev.
  *
- * With RIP_DISABLE=1 in the environment it makes nothing and returns true: nothing is traced.
+ * A forked child shares the ring and enters itself at its first rip_init(). It inherits no file descriptor of the ring:
+ * it opens the ring by its path. A child that has dropped its uid before that is traced, but ripd reads no privileged
+ * evidence about it ("attested": false).
  *
- * Processes that share a ring trust each other: each can remove the pages of the mapping (MADV_REMOVE), and on a
- * full tmpfs that ends the others by SIGBUS. Do not run foreign code in a forked child, not even under another uid,
- * without exec or munmap() of the ring. (Under `rip run` a process that leaves its user gets a ring of its own.)
+ * With RIP_DISABLE=1 in the environment the function makes nothing and returns true: nothing is traced.
  *
- * Returns true, or false with nothing left behind and errno
+ * Processes that share a ring must trust each other. Each of them can remove pages of the mapping (MADV_REMOVE), and on
+ * a full tmpfs the others then die by SIGBUS. Do not run untrusted code in a forked child, not even under another uid,
+ * unless the child calls exec or unmaps the ring first. (Under `rip run` a process that changes its user gets a ring of
+ * its own.)
+ *
+ * Returns true on success. On failure returns false, leaves nothing behind and sets errno:
  *   EBUSY        the process has another ring, or a live process holds the ring at that name
- *   EEXIST       something else stands at that name, or at FILE.prev when that is needed
+ *   EEXIST       something other than a ring is at that name, or at FILE.prev if that name is needed
  *   EOPNOTSUPP   the directory is not on tmpfs or ramfs
  *   EINVAL       file is NULL or empty, or max_procs is above RIP_CAPACITY_MAX
  *   EFBIG        the file would be larger than RLIMIT_FSIZE
  *   ENOSPC       the file system cannot back the header
- *   and those of open(2), mmap(2) and linkat(2).
+ *   EDEADLK      this thread is inside another call of this library
+ *   and the errors of open(2), mmap(2) and linkat(2).
  */
 RIP_API bool rip_create_ring(const char *file, uint32_t max_procs);
 
-/* The same with options. Set size_bytes to sizeof(struct rip_options) and every unused field to 0. */
+/* As rip_create_ring(), with options. Set size_bytes to sizeof(struct rip_options) and every unused field to 0. */
 struct rip_options {
     size_t size_bytes;
     const char *file;
     uint32_t max_procs;
-    uint32_t flags; /* 0; anything else is EINVAL */
+    uint32_t flags; /* must be 0; otherwise EINVAL */
 };
 RIP_API bool rip_create_ring_with(const struct rip_options *options);
 
 /*
- * Puts id on this thread; 0 = the thread's own kernel tid. name is copied: namelen bytes of which RIP_NAME_BYTES are
- * kept; need not be terminated nor valid UTF-8. What was on this thread before stays live, on no thread.
+ * Puts id on this thread; 0 = the thread's own kernel tid. namelen bytes of name are copied, of which RIP_NAME_BYTES
+ * are kept. The name need be neither terminated nor valid UTF-8. The id that was on this thread before stays live, on
+ * no thread.
  *
- * An id is fresh (progress 0, no trail) when idx and ctr are both 0 and name is not NULL. Otherwise, and always for a
- * live id of this process whose progress is a multiple of 256, it is resumed: progress and trail stay. idx and ctr
- * are what rip_idx and rip_ctr were when it was last on a thread. NULL keeps the name.
+ * An id starts fresh (progress 0, no trail) if idx and ctr are both 0 and name is not NULL. Otherwise it is resumed:
+ * its progress and trail stay. A live id of this process whose progress is a multiple of 256 is always resumed. To
+ * resume, pass in idx and ctr the values that rip_idx and rip_ctr had when the id was last on a thread. A NULL name
+ * keeps the name.
  *
- * An id ends by rip_exit(), by the end of the thread it is on, or with its process. If the ring is full or memory
- * for the slot cannot be had the thread is not traced, and the ring counts the refusal.
+ * An id ends by rip_exit(), with the thread that it is on, or with its process. If the ring is full or there is no
+ * memory for the slot, the thread is not traced and the ring counts the refusal.
  */
 RIP_API void rip_init(uint32_t id, const char *name, size_t namelen, uint8_t idx, uint8_t ctr);
 
 /*
- * A function of a script, for runtimes of other languages: a place in it is a location as one in machine code is.
+ * Registers a function of a script, for runtimes of other languages. A line of the function can then be recorded as a
+ * location, like an address of machine code:
  *
  *     uint64_t function = rip_script_enter(path, path_length, name, name_length, first_line);
  *     rip_snap_at(RIP_SCRIPT_LINE(function, line));
  *
- * file is the path that people know the script by, function its name with that of its class or module ("Order#place");
- * neither need be terminated nor valid UTF-8, and of longer ones the last RIP_SCRIPT_FILE_BYTES and the first
- * RIP_SCRIPT_FUNCTION_BYTES are kept. first_line is that of the function, 0 if it is not known. The same three give the
- * same number, which holds in this process and its forked children as long as rip_script_epoch() does not change; it
- * changes when the process gets another ring. Functions once known are found in some 50 ns without a lock. A ring takes
- * RIP_SCRIPT_MAX of them; what has no room is counted there.
+ * file is the path of the script, function the name of the function with its class or module ("Order#place"). Both need
+ * be neither terminated nor valid UTF-8. Of a longer path the last RIP_SCRIPT_FILE_BYTES are kept, of a longer name the
+ * first RIP_SCRIPT_FUNCTION_BYTES. first_line is the first line of the function; 0 = not known.
  *
- * Returns 0 without a ring or without room: make a snap at another address then. Thread-safe, but not
+ * The same three values give the same number. The number is valid in this process and its forked children as long as
+ * rip_script_epoch() does not change; it changes when the process gets another ring. Looking up a known function takes
+ * about 50 ns and no lock. A ring has room for RIP_SCRIPT_MAX functions and counts the functions that did not fit.
+ *
+ * Returns 0 if there is no ring or no room: the caller then snaps at another address. Thread-safe. Not
  * async-signal-safe.
  */
 RIP_API uint64_t rip_script_enter(const char *file, size_t file_length, const char *function, size_t function_length,
@@ -128,33 +138,35 @@ RIP_API uint64_t rip_script_enter(const char *file, size_t file_length, const ch
 RIP_API uint32_t rip_script_epoch(void);
 #define RIP_SCRIPT_LINE(script, line) ((const void *)(uintptr_t)((script) | ((line)&RIP_PLACE_LINE_MASK)))
 
-/* Ends the id on this thread. Without one, does nothing. */
+/* Ends the id on this thread. Does nothing if there is none. */
 RIP_API void rip_exit(void);
 
-/* Records address for the id on this thread, as rip_snap() does; a real function, for foreign-function interfaces. */
+/* Records address for the id on this thread, as rip_snap() does. A real function, for foreign-function interfaces. */
 RIP_API void rip_snap_at(const void *address);
 
 /*
- * The threshold of the id on this thread: from now on it is stalled when it has not moved for ms milliseconds, however
- * long ripd lets others be. 0 = none of its own. A --rule of ripd for its name outranks it, and it outranks
- * --stall-after. A fresh id has none, a resumed one keeps its own. Takes effect on ripd's next scan; nothing shorter
- * than a sixteenth of ripd's --interval can be told apart. Without an id it does nothing. Async-signal-safe.
+ * Sets the threshold of the id on this thread, in milliseconds: the id is stalled when it has not moved for ms. 0 = no
+ * threshold of its own. A --rule of ripd for the name of the id has priority over it; it has priority over
+ * --stall-after. A fresh id has no threshold, a resumed id keeps its threshold. The value takes effect on ripd's next
+ * scan. ripd cannot measure times shorter than a sixteenth of its --interval. Does nothing without an id.
+ * Async-signal-safe.
  */
 RIP_API void rip_deadline_ms(uint32_t ms);
 
 /*
- * What the id on this thread is doing, for people: "GET /checkout?id=7". It is shown with a stall and in lists until
- * the next note; NULL or length 0 takes it back. length bytes are copied, of which RIP_NOTE_BYTES are kept; they need
- * not be terminated nor valid UTF-8. A secret does not belong there: all who may read the ring see it. A fresh id has
- * none, a resumed one keeps its own. A reader never sees half of a note, and none while one is being written. Without
- * an id it does nothing. Async-signal-safe; a note of a handler in the middle of another is shown until that one is
- * complete.
+ * Says what the id on this thread is doing, as text for people: "GET /checkout?id=7". ripd shows the note with a stall
+ * and in lists until the next note. NULL or length 0 removes the note. length bytes are copied, of which RIP_NOTE_BYTES
+ * are kept. The text need be neither terminated nor valid UTF-8. Do not put secrets into a note: everyone who may read
+ * the ring sees them. A fresh id has no note, a resumed id keeps its note. A reader never sees half of a note, and sees
+ * no note while one is being written. Does nothing without an id. Async-signal-safe: a note made by a signal handler in
+ * the middle of another rip_note() is shown until the interrupted call completes.
  */
 RIP_API void rip_note(const char *text, size_t length);
 
 /*
- * What a lock's own code records of a wait, so that a reader of the ring sees who blocks whom. The preload library does
- * it for mutexes and rwlocks; a runtime with locks of its own calls these around its wait, only when it has to wait:
+ * Records that the id on this thread waits for a lock, so that a reader of the ring sees which id blocks which. The
+ * preload library does this for mutexes and rwlocks. A runtime with its own locks calls these functions around its
+ * wait, only if it has to wait:
  *
  *     rip_snap();
  *     rip_wait_begin(lock, &lock->owner, 0);
@@ -162,41 +174,43 @@ RIP_API void rip_note(const char *text, size_t length);
  *         rip_wait_look(&lock->owner);
  *     rip_wait_end();
  *
- * rip_wait_begin() marks the id on this thread. lock is only compared. *owner is the tid of the thread that holds the
- * lock, or 0 if nobody does or it is not known; owner NULL is 0. It is read here, and must be the lock's own word and
- * not a copy: that it was read after the holder itself had got stuck is what proves a deadlock. rip_wait_look() reads
- * it again; without it a deadlock that closes later can be seen as a chain, but not proven. The next snap ends the
- * mark too, as does rip_wait_end(); a mark may be made while another stands, and replaces it. Flags:
- *   RIP_WAIT_OWNER_IS_ID   *owner is an id of this process: locks that coroutines hold
- *   RIP_WAIT_SHARABLE      held by readers whenever it is held and *owner is 0
- *   RIP_WAIT_ENDS          the wait has a time limit, so it is part of no deadlock
- *   RIP_WAIT_OWNER_LASTS   a promise: as long as this mark stands, *owner, as read here, holds the lock. For runtimes
- *                          that wake or mark anew all who wait whenever the owner changes; owner may then be a copy,
- *                          and nobody need look again. A coroutine keeps its mark while it is on no thread.
- *   RIP_WAIT_SHARED        other processes may have the lock: *owner is the tid of a thread of any of them
- * None of the three fails, calls the system beyond its clock, takes a lock, or changes errno; they are
- * async-signal-safe.
+ * rip_wait_begin() marks the id on this thread as waiting. lock is only compared, never dereferenced. *owner is the tid
+ * of the thread that holds the lock, or 0 if no thread holds it or the holder is not known. A NULL owner means 0.
+ * rip_wait_begin() reads *owner, which must be the lock's own word and not a copy: a deadlock is proven only if the
+ * word was read after the holder itself got stuck. rip_wait_look() reads the word again; without it a deadlock that
+ * closes later is visible as a chain, but not proven. The mark ends at rip_wait_end() or at the next snap. A second
+ * mark replaces the first. Flags:
+ *   RIP_WAIT_OWNER_IS_ID   *owner is an id of this process: for locks that coroutines hold
+ *   RIP_WAIT_SHARABLE      the lock is held by readers whenever it is held and *owner is 0
+ *   RIP_WAIT_ENDS          the wait has a time limit, so it cannot be part of a deadlock
+ *   RIP_WAIT_OWNER_LASTS   a promise: *owner, as read here, holds the lock as long as this mark stands. For runtimes
+ *                          that wake all waiters, or mark them again, whenever the owner changes. owner may then be a
+ *                          copy, and rip_wait_look() is not needed. A coroutine keeps its mark while it is on no
+ *                          thread.
+ *   RIP_WAIT_SHARED        the lock is shared between processes: *owner may be the tid of a thread of any of them
+ * These functions do not fail, take no lock and do not change errno. The only system function that they use is
+ * clock_gettime(2). Async-signal-safe.
  */
 RIP_API void rip_wait_begin(const void *lock, const uint32_t *owner, uint32_t flags);
 RIP_API void rip_wait_look(const uint32_t *owner);
 RIP_API void rip_wait_end(void);
 
 /*
- * Asks who records this ring (rip record, ripd --record) to read it now, and does not wait until that is done. For
- * moments whose last snaps are worth more than others: an error, the end of a phase. It calls futex(2), whether or not
- * anybody records; without a ring it does nothing. Async-signal-safe.
+ * Asks every recorder of this ring (rip record, ripd --record) to read the ring now. Does not wait for them. For
+ * moments whose last snaps matter more than others: an error, the end of a phase. Calls futex(2) even if there is no
+ * recorder. Does nothing without a ring. Async-signal-safe.
  */
 RIP_API void rip_flush(void);
 
 /*
- * Records in the ring the modules loaded or unloaded since the process entered it. rip_init() does so itself; call
- * this after dlopen() when threads that registered earlier run code of the new module.
+ * Records in the ring the modules that were loaded or unloaded since the process entered it. rip_init() does the same.
+ * Call this after dlopen() if threads that registered earlier run code of the new module.
  */
 RIP_API void rip_refresh_modules(void);
 
 /*
- * A coroutine's place in the ring while it is on no thread. Owned by the caller; copyable; holds no resource of its
- * own. After fork() a parent's contexts are inert in the child.
+ * The place of a coroutine in the ring while it is on no thread. Owned by the caller, may be copied, holds no resource.
+ * After fork() the contexts of the parent are inert in the child.
  */
 struct rip_context {
     struct rip_slot *slot;
@@ -204,36 +218,40 @@ struct rip_context {
     uint32_t epoch;
     uint8_t idx;
     uint8_t ctr;
-    uint8_t entry; /* index of the entry that the next snap will write; a hint for the prefetch */
+    uint8_t entry; /* index of the entry that the next snap writes; a hint for the prefetch */
     uint8_t reserved_19[5];
 };
 
 /*
- * Registers id, on no thread, as a fresh coroutine. False, with errno, if it could not: EEXIST when the id is live in
- * this process, EINVAL when it is 0, ENOSPC when refused, ENOENT without a ring. *ret_context is then an inert context
- * that may be switched to: the coroutine runs untraced.
+ * Registers id as a fresh coroutine that is on no thread. Returns true, or false with errno set:
+ *   EEXIST    the id is live in this process
+ *   EINVAL    id is 0
+ *   ENOSPC    the id was refused: the ring or its process table is full, or out of memory
+ *   ENOENT    there is no ring
+ *   EDEADLK   this thread is inside another call of this library
+ * On failure *ret_context is an inert context: it may be switched to, and the coroutine runs untraced.
  */
 RIP_API bool rip_context_init(struct rip_context *ret_context, uint32_t id, const char *name, size_t namelen);
 
-/* Ends the id of a context that is on no thread; the context becomes inert. Copies of it must not be used again. */
+/* Ends the id of a context that is on no thread. The context becomes inert. Its copies must not be used any more. */
 RIP_API void rip_context_exit(struct rip_context *context);
 
-/* Internal to the inline functions below. */
+/* Internal: used by the inline functions below. */
 struct rip_thread {
-    struct rip_slot *slot; /* of the id on this thread; NULL = not traced */
+    struct rip_slot *slot; /* slot of the id on this thread; NULL = not traced */
     uint32_t tid;          /* kernel tid, set by the first rip_init() of the thread */
     uint32_t reserved_12;
 };
 extern RIP_API __thread struct rip_thread rip__thread __attribute__((tls_model("initial-exec")));
-extern RIP_API uint32_t rip__epoch;   /* + 1 in each forked child */
-RIP_API void rip__enter_thread(void); /* fills rip__thread.tid and arranges for the end of the thread */
+extern RIP_API uint32_t rip__epoch;   /* incremented in each forked child */
+RIP_API void rip__enter_thread(void); /* fills rip__thread.tid, and makes the end of the thread end its id */
 
-/* The same symbols as rip_idx, rip_ctr and rip_tid, without the wrapper that C++ puts around a thread_local. */
+/* The same symbols as rip_idx, rip_ctr and rip_tid, without the wrapper function that C++ makes for a thread_local. */
 extern RIP_API __thread uint8_t rip__idx __asm__("rip_idx") __attribute__((tls_model("initial-exec")));
 extern RIP_API __thread uint8_t rip__ctr __asm__("rip_ctr") __attribute__((tls_model("initial-exec")));
 extern RIP_API __thread pid_t rip__tid __asm__("rip_tid") __attribute__((tls_model("initial-exec")));
 
-/* Not traced by what a compiler puts in: -finstrument-functions. */
+/* -finstrument-functions must not trace these functions. */
 #define RIP_INLINE extern inline __attribute__((gnu_inline, always_inline, no_instrument_function))
 
 #if defined(__SANITIZE_THREAD__)
@@ -247,7 +265,7 @@ extern RIP_API __thread pid_t rip__tid __asm__("rip_tid") __attribute__((tls_mod
 #define RIP_PORTABLE_SNAP 1
 #endif
 
-/* Address of the instruction where this is inlined. */
+/* Address of the instruction where the function is inlined. */
 #if defined(__x86_64__)
 #define RIP_HERE(pointer) __asm__ volatile("leaq 0(%%rip), %0" : "=r"(pointer))
 #elif defined(__aarch64__)
@@ -257,13 +275,14 @@ extern RIP_API __thread pid_t rip__tid __asm__("rip_tid") __attribute__((tls_mod
 #endif
 
 /*
- * The snap in terms of the memory model. The count is incremented by one operation that a signal handler cannot
- * split, and read again afterwards, so that a handler which snaps in between only makes this snap reuse its number.
+ * Records a snap in terms of the memory model. A signal handler cannot split the increment of the count. The count is
+ * read again after the increment: if a handler snaps in between, this snap only reuses the number of the handler's
+ * snap.
  */
 RIP_INLINE void rip__record(struct rip_slot *slot, uintptr_t address);
 RIP_INLINE void rip__record(struct rip_slot *slot, uintptr_t address)
 {
-    uint64_t count; /* only one thread counts; readers: reader.c */
+    uint64_t count; /* only one thread increments it; for readers see reader.c */
 
 #ifdef RIP_PORTABLE_SNAP
     count = rip_add_relaxed(&slot->count, 1) + 1;
@@ -273,16 +292,16 @@ RIP_INLINE void rip__record(struct rip_slot *slot, uintptr_t address)
 #endif
     rip__idx = (uint8_t)(count + slot->index_bias);
     rip__ctr = (uint8_t)count;
-    rip_signal_fence(); /* the caller reads them under their other names, rip_idx and rip_ctr */
+    rip_signal_fence(); /* the caller reads both under their other names, rip_idx and rip_ctr */
     rip_store_relaxed(&slot->entry[count % RIP_ENTRY_COUNT],
                       (count << RIP_ENTRY_TAG_SHIFT) | ((uint64_t)address & RIP_ENTRY_ADDRESS_MASK));
 }
 
 /*
- * Leaves a breadcrumb: this place in the code, and one more on the count.
+ * Leaves a breadcrumb: records this place in the code and adds one to the count.
  *
- * amd64: an unlocked increment of the shared count cannot be split by a signal of this thread, and no other thread
- * writes it; the reload takes in what a handler added. Measured in tests/bench/bench_snap.c.
+ * amd64: a signal on this thread cannot split the increment, and no other thread writes the count, so the increment
+ * needs no lock prefix. The reload includes what a handler added. Measured in tests/bench/bench_snap.c.
  */
 RIP_INLINE void rip_snap(void);
 RIP_INLINE RIP_API void rip_snap(void)
@@ -299,8 +318,8 @@ RIP_INLINE RIP_API void rip_snap(void)
     uint64_t count, scratch, index;
     __asm__ volatile("incq (%[slot])\n\t"
                      "movq (%[slot]), %[count]\n\t"
-                     "movb 30(%[slot]), %b[scratch]\n\t" /* index_bias; one byte less than movzbl, and scratch carries
-                                                            nothing over */
+                     "movb 30(%[slot]), %b[scratch]\n\t" /* index_bias. One byte shorter than movzbl; the high bits of
+                                                            scratch are not used. */
                      "addb %b[count], %b[scratch]\n\t"
                      "movb %b[scratch], %[idx]\n\t"
                      "movb %b[count], %[ctr]\n\t"
@@ -318,8 +337,8 @@ RIP_INLINE RIP_API void rip_snap(void)
 }
 
 /*
- * From here on this id waits for work: a frozen count is no stall until the next snap, which ends the idleness by
- * itself. Call it right before the wait.
+ * Declares that this id waits for work from now on: a count that stands still is no stall. The next snap ends the idle
+ * state. Call it right before the wait.
  */
 RIP_INLINE void rip_idle(void);
 RIP_INLINE RIP_API void rip_idle(void)
@@ -329,7 +348,7 @@ RIP_INLINE RIP_API void rip_idle(void)
 
     if (slot == NULL)
         return;
-    do { /* again if a handler snapped in between: the mark would be stale and the wait look like work */
+    do { /* again if a handler snapped in between: otherwise the mark is stale and the wait looks like work */
         count = rip_load_relaxed(&slot->count);
         rip_store_relaxed(&slot->idle_mark, ~count);
         rip_signal_fence();
@@ -337,9 +356,10 @@ RIP_INLINE RIP_API void rip_idle(void)
 }
 
 /*
- * Takes this thread from one coroutine to another in constant time: stores what is on the thread into *from (unless
- * NULL) and puts *to on it (NULL or inert = nothing). from and to may be the same. to must not be on another thread,
- * and its id must not have ended. The new slot's lines are prefetched for writing; nothing waits for them.
+ * Switches this thread from one coroutine to another in constant time. Stores what is on the thread into *from, unless
+ * from is NULL. Puts *to on the thread; if to is NULL or inert, the thread is not traced. from and to may be the same.
+ * *to must not be on another thread, and its id must not have ended. The cache lines of the new slot are prefetched for
+ * writing; the function does not wait for them.
  */
 RIP_INLINE void rip_switch(struct rip_context *from, const struct rip_context *to);
 RIP_INLINE RIP_API void rip_switch(struct rip_context *from, const struct rip_context *to)
@@ -351,7 +371,7 @@ RIP_INLINE RIP_API void rip_switch(struct rip_context *from, const struct rip_co
     uint8_t ctr = new_slot != NULL ? to->ctr : 0;
     uint8_t entry = new_slot != NULL ? to->entry : 0;
 
-    rip__thread.slot = NULL; /* a handler from here to the end snaps nowhere */
+    rip__thread.slot = NULL; /* from here to the end, snaps of a signal handler are dropped */
     rip_signal_fence();
     if (old_slot != NULL) {
         rip_store_relaxed(&old_slot->tid, 0);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * rip.hpp - rip.h for C++17: what begins in a scope ends with it, whichever way the scope is left.
+ * rip.hpp - rip.h for C++17: scope guards. What an object begins ends with its scope, however the scope is left.
  *
  *     rip::thread traced("worker");             // in each thread; its tid is its id
  *     for (;;) {
@@ -13,18 +13,20 @@
  *         job.run();
  *     }
  *
- * The functions of rip.h are used beside it: rip_create_ring() comes first, and rip_snap(), rip_deadline_ms() and
- * rip_flush() are what they are in C.
+ * Use it together with the functions of rip.h: call rip_create_ring() first; rip_snap(), rip_deadline_ms() and
+ * rip_flush() are the same as in C.
  *
  * Guarantees
  *   A. Nothing here throws, allocates, logs or changes errno. Before a ring exists, when it is full, and with
- *      RIP_DISABLE=1 all of it does nothing.
- *   B. Texts are copied: 63 bytes of a name, 127 of a note are kept. They need not be terminated nor valid UTF-8.
- *   C. A scope belongs to the id that was on the thread when it began. If another one is there when it ends (the frame
- *      of a coroutine is destroyed from outside), that one's note, idleness and wait stay as they are.
- *   D. All but a coroutine stays where it was made: no copies, no moves. A coroutine object owns its id, can be moved,
- *      and may run on any thread, on one at a time.
- *   E. idle, note and wait may be used in signal handlers, as the functions of rip.h that they call. The others not.
+ *      RIP_DISABLE=1 everything here does nothing.
+ *   B. Texts are copied: 63 bytes of a name and 127 of a note are kept. They need be neither terminated nor valid
+ *      UTF-8.
+ *   C. A scope belongs to the id that was on the thread when it began. If another id is on the thread at its end (the
+ *      frame of a coroutine is destroyed from outside), the note, idle state and wait of that id stay as they are.
+ *   D. Objects can be neither copied nor moved, except coroutine. A coroutine object owns its id, can be moved, and may
+ *      run on any thread, on one at a time.
+ *   E. idle, note and wait may be used in signal handlers, as the functions of rip.h that they call. The others may
+ *      not.
  */
 #ifndef RIP_RIP_HPP
 #define RIP_RIP_HPP
@@ -37,13 +39,13 @@
 
 #include "rip/rip.h"
 
-/* A breadcrumb is to be where the scope is, not in here, also without optimization. */
+/* Inlined even without optimization: the breadcrumb must be at the scope, not in this header. */
 #define RIP_IN_PLACE __attribute__((always_inline))
 
 namespace rip
 {
 
-/* What the scopes below have in common; see C. */
+/* Base of the scopes below; see C. */
 class scope
 {
   public:
@@ -64,8 +66,8 @@ class scope
 };
 
 /*
- * This thread has an id from here on, until the end of the scope: 0 = its kernel tid. One at a time. Whichever id is on
- * the thread at the end ends: a coroutine that is there has to be taken off before.
+ * Puts an id on this thread until the end of the scope; 0 = the kernel tid. One object per thread at a time. The end of
+ * the scope ends the id that is then on the thread: take a coroutine off the thread before.
  */
 class thread
 {
@@ -82,7 +84,7 @@ class thread
     thread &operator=(const thread &) = delete;
 };
 
-/* This id waits for work: standing still is no stall. Its end, or any other snap, ends that. Not nested. */
+/* This id waits for work: standing still is no stall. Ends with the scope, or at any other snap. Does not nest. */
 class idle : scope
 {
   public:
@@ -98,8 +100,8 @@ class idle : scope
 };
 
 /*
- * What this id is doing, for people: "GET /checkout?id=7". At the end of the scope it is taken back. An id has one: of
- * two scopes the inner one replaces the text, and the end of either leaves none.
+ * Says what this id is doing, for people: "GET /checkout?id=7". The end of the scope removes the note. An id has one
+ * note: an inner scope replaces the text of the outer one, and after the end of either there is none.
  */
 class note : scope
 {
@@ -120,10 +122,10 @@ class note : scope
 };
 
 /*
- * Around the wait of a lock's own code, so that ripd sees who blocks whom: made only when it has to wait, with a snap.
- * `owner` is the lock's own word, which has to live as long as this: the tid of the thread that holds it, 0 = not
- * known. Call look() now and then (pauses of 1 s, 2 s, 4 s ... up to a minute); see rip_wait_begin(), which has the
- * flags.
+ * Marks a wait in the code of a lock, so that ripd sees which id blocks which. Make the object only if the lock has to
+ * wait; it also snaps. `owner` is the lock's own word and must outlive the object: the tid of the thread that holds the
+ * lock, 0 = not known. Call look() from time to time (pauses of 1 s, 2 s, 4 s ... up to a minute). For flags see
+ * rip_wait_begin().
  */
 class wait : scope
 {
@@ -156,15 +158,15 @@ class wait : scope
 };
 
 /*
- * The id of a coroutine, fiber or task, while it is on no thread. Made without arguments it is untraced, and owns what
- * a switch puts into it. Neither moved nor destroyed while it is on a thread. After fork() a parent's are untraced in
- * the child.
+ * The id of a coroutine, fiber or task while it is on no thread. A default-constructed object is untraced, and owns
+ * what a switch stores into it. Must not be moved or destroyed while it is on a thread. After fork() the coroutines of
+ * the parent are untraced in the child.
  */
 class coroutine
 {
   public:
     coroutine() noexcept = default;
-    /* Untraced if the id is 0 or live in this process, or the ring is full. The id must not be a tid of the process. */
+    /* Untraced if id is 0 or live in this process, or if the ring is full. id must not be a tid of the process. */
     coroutine(std::uint32_t id, std::string_view name) noexcept
     {
         const int saved_errno = errno;
@@ -188,7 +190,7 @@ class coroutine
     {
         return context_.slot != nullptr;
     }
-    /* What is on this thread goes into `from`, and `to` is on it: beside a runtime's own switch of stacks. */
+    /* Stores what is on this thread into `from` and puts `to` on it. Call it where a runtime switches stacks. */
     RIP_IN_PLACE friend void switch_over(coroutine &from, const coroutine &to) noexcept
     {
         rip_switch(&from.context_, &to.context_);
@@ -199,7 +201,7 @@ class coroutine
     rip_context context_{};
 };
 
-/* The coroutine is on this thread until the end of the scope: around resume() in a scheduler. */
+/* Puts the coroutine on this thread until the end of the scope: around resume() in a scheduler. */
 class running
 {
   public:
