@@ -9,7 +9,7 @@
 
 #define SECOND_NS UINT64_C(1000000000)
 
-/* A record that is kept for a child is older than the child. */
+/* A record that is reserved for a child is older than the child, so its time of entering is of no use. */
 static uint64_t entered_ticks(const struct rip_process_info *claim)
 {
     const bool is_own = claim->state == RIP_PROCESS_LIVE || claim->state == RIP_PROCESS_EXECING;
@@ -34,7 +34,7 @@ struct identity_facts claim_facts(const struct mapping *mapping, const struct ri
     };
 }
 
-/* A HOLDER lock whose pid is not visible here counts as one without a holder. */
+/* If the pid of a HOLDER lock is not visible here, the lock counts as one without a holder. */
 uint32_t claim_ask_locks(const struct mapping *mapping, uint32_t index, struct identity_facts *facts)
 {
     uint32_t holder = 0, life = 0;

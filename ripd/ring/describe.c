@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * describe.c - ids as items: one, a page of those that match a query, or all that match, counted by their last
- * location. Touches the mappings.
+ * describe.c - describes ids as items: one id; a page of the ids that match a query; or all that match, counted by
+ * their last location. Touches the mappings.
  *
  * Guarantees
  *   1. An item comes from one registration of a slot: if the generation has changed, there is no item.
- *   2. A tid is one of our pid namespace, or not known.
+ *   2. A tid is of our pid namespace, or not known.
  *   3. Conditions on the state, the cause and the ring are checked with the detector alone. The ring's content is read
- *      only for a condition on it, of all ids since all that it selects are counted; an id is described only when it is
- *      returned.
- *   4. A ring that faults is marked damaged and skipped; the walk continues with the next ring.
+ *      only if the query has a condition on it. Then it is read for all ids, because all selected ids are counted. An
+ *      id is described only if it is returned.
+ *   4. A ring that faults is marked as damaged and skipped. The walk continues with the next ring.
  */
 #include "ring/describe.h"
 
@@ -24,10 +24,10 @@
 
 /* One id ----------------------------------------------------------------------------------------------------------- */
 
-/* Time limit for the tid of one item; the registry limits the sum. */
+/* Time limit for the tid of one item. The registry limits the sum. */
 #define TRANSLATE_NS UINT64_C(10000000)
 
-/* The thread's number here; 0 = on none, or not known. */
+/* Returns the tid in our namespace, or 0 if the id is on no thread or the tid is not known. */
 static uint32_t translate_tid(struct registry *registry, struct ring *ring, const struct rip_id_info *info)
 {
     uint32_t tid = 0;
@@ -51,7 +51,7 @@ static struct item *describe_slot(struct registry *registry, struct ring *ring, 
     if (result == 0)
         result = mapping_trail(&ring->mapping, slot, entries, &entry_count);
     if (result == 0 && mapping_note(&ring->mapping, slot, &note) < 0)
-        result = -EIO; /* most ids have none */
+        result = -EIO; /* most ids have no note */
     if (result == 0)
         result = mapping_id(&ring->mapping, slot, &after);
     if (result < 0)
@@ -88,16 +88,19 @@ struct walk {
     struct registry *registry;
     const struct query *query;
     const struct snapshot *snapshot; /* of the detector's last scan */
-    /* An id that matches; sighting has no item. 0, or -errno to end the walk. NULL: they are only counted. */
+    /*
+     * Called for each id that matches; sighting has no item. Returns 0, or -errno to end the walk. NULL: ids are only
+     * counted.
+     */
     int (*take)(struct walk *walk, const struct sighting *sighting);
-    struct page *page;         /* to be filled; of locations, made of what follows */
-    size_t capacity;           /* of its sightings */
-    struct counting *counting; /* of locations */
-    struct ring *ring;         /* the one being walked */
-    uint32_t slot;             /* and the id of it */
+    struct page *page;         /* result; for locations, made from counting */
+    size_t capacity;           /* of the page's sightings */
+    struct counting *counting; /* for locations */
+    struct ring *ring;         /* the current ring */
+    uint32_t slot;             /* the current id */
     uint32_t generation;
     struct query_filter filter;
-    uint64_t counts[ID_STATE_COUNT]; /* of the selected ids, those left out for what they do included */
+    uint64_t counts[ID_STATE_COUNT]; /* of all selected ids, even if their state or cause does not match */
 };
 
 static struct sighting sighting_of(const struct detector_id *id)
@@ -113,13 +116,15 @@ static struct sighting sighting_of(const struct detector_id *id)
     return sighting;
 }
 
-/* False: it ended since the scan. */
+/* Returns false if the id has ended since the scan. */
 static bool read_id(const struct walk *walk, struct rip_id_info *ret_info)
 {
     return mapping_id(&walk->ring->mapping, walk->slot, ret_info) == 0 && ret_info->generation == walk->generation;
 }
 
-/* Checks the query's conditions on the ring's content, with an item that has only the fields they need. */
+/*
+ * Checks the query's conditions on the ring's content, with a temporary item that has only the fields that they need.
+ */
 static bool is_selected(const struct walk *walk)
 {
     struct process_facts process = {0};
@@ -158,7 +163,9 @@ static int visit_id(void *context, uint32_t slot, uint32_t generation, const str
     return walk->take(walk, &sighting);
 }
 
-/* In order of ring serial and slot. 0, or what take returned. Ignores the query's cursor and limit. */
+/*
+ * Visits ids in order of ring serial and slot. Returns 0, or the result of take. Ignores the query's cursor and limit.
+ */
 static int walk_ids(struct walk *walk, const struct detector *detector)
 {
     struct ring **rings;
@@ -175,8 +182,8 @@ static int walk_ids(struct walk *walk, const struct detector *detector)
             continue;
         result = detector_visit(detector, walk->ring->serial, visit_id, walk);
         if (walk->ring->mapping.damaged) {
-            registry_damage(walk->registry, walk->ring); /* if that is not yet done */
-            i--;                                         /* it has left the array; the next one has taken its place */
+            registry_damage(walk->registry, walk->ring); /* in case it is still in the array */
+            i--;                                         /* the next ring is now at this index */
         }
     }
     return result;
@@ -200,7 +207,7 @@ static int append(struct walk *walk, const struct sighting *sighting)
     struct sighting *added;
 
     if (item == NULL)
-        return 0; /* it ended since the scan */
+        return 0; /* it has ended since the scan */
     if (!ARRAY_GROW(page->sightings, page->count, walk->capacity)) {
         item_unref(item);
         return -ENOMEM;
@@ -219,7 +226,7 @@ static int append(struct walk *walk, const struct sighting *sighting)
     return 0;
 }
 
-/* Counts it. False: it is not on this page. */
+/* Counts the id. Returns false if it is not on this page. */
 static bool is_on_page(const struct walk *walk, size_t count)
 {
     walk->page->total++;
@@ -250,16 +257,16 @@ static int take_state(struct walk *walk, const struct sighting *sighting)
 /* Counted by location ---------------------------------------------------------------------------------------------- */
 
 /*
- * Reads only the last location of each id, and describes one id of each returned group. Holds references to the facts
- * of all processes to the end: a freed pointer could come to mean another process.
+ * Reads only the last location of each id, and describes one id of each returned group. It holds references to the
+ * facts of all processes until the end. Otherwise a freed pointer could be reused for another process.
  */
 struct counting {
     struct locations *locations;
-    struct process_facts **held; /* references; of the present ring's processes from first on */
+    struct process_facts **held; /* owned references; those of the current ring begin at first */
     size_t held_count;
     size_t held_capacity;
     size_t first;
-    uint32_t ring; /* serial of the present ring; 0 = none yet */
+    uint32_t ring; /* serial of the current ring; 0 = none yet */
 };
 
 static int enter_ring(struct counting *counting, const struct ring *ring)
@@ -275,7 +282,7 @@ static int enter_ring(struct counting *counting, const struct ring *ring)
     return 0;
 }
 
-/* NULL: not known. */
+/* Returns NULL if the facts are not known. */
 static const struct process_facts *facts_of(struct counting *counting, const struct walk *walk, uint16_t process)
 {
     struct process_facts **facts;
@@ -303,13 +310,13 @@ static int take_location(struct walk *walk, const struct sighting *sighting)
     if (counting->ring != walk->ring->serial && enter_ring(counting, walk->ring) != 0)
         return -ENOMEM;
     if (mapping_last(&walk->ring->mapping, walk->slot, &last) != 0 || last.generation != walk->generation)
-        return 0; /* it ended since the scan */
+        return 0; /* it has ended since the scan */
     id.snapped = last.entry.snap != 0;
     if (id.snapped) {
         id.address = last.entry.address;
         id.process = facts_of(counting, walk, last.process);
         if (scripts_learn(walk->ring, registry_host(walk->registry), id.address) < 0)
-            return 0; /* the walk drops the ring */
+            return 0; /* walk_ids() drops the ring */
     }
     return locations_add(counting->locations, &id);
 }
@@ -323,7 +330,7 @@ static void describe_examples(struct registry *registry, const struct page *page
     }
 }
 
-/* Walks, and makes the page. NULL: no memory. */
+/* Counts and makes the page. Returns NULL if out of memory. */
 static struct page *count_locations(struct walk *walk, const struct detector *detector, struct snapshot *snapshot)
 {
     struct counting counting = {.locations = locations_new(&snapshot->hash_key)};
@@ -345,7 +352,7 @@ static struct page *count_locations(struct walk *walk, const struct detector *de
 
 /* Any page --------------------------------------------------------------------------------------------------------- */
 
-/* Walks, and fills walk->page. False: no memory. */
+/* Fills walk->page. Returns false if out of memory. */
 static bool fill_page(struct walk *walk, const struct detector *detector)
 {
     const enum query_list list = walk->query->list;

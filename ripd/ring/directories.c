@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* directories.c - the directories: listed, lost and found again. Touches their descriptors, and the clock. */
+/* directories.c - opens, checks and lists the directories. Touches their descriptors, and the clock. */
 #include "ring/directories.h"
 
 #include <errno.h>
@@ -12,14 +12,14 @@
 #include "os/file.h"
 #include "ring/known_files.h"
 
-#define LISTING_FACTOR 20u /* listings take a part of the time like this at most, unless they are due anyway */
+#define LISTING_FACTOR 20u /* at most 1/20 of the time is spent on listings because of changes */
 
 struct directory {
     char *path;
     int descriptor; /* -1 = missing */
-    DIR *names;     /* of a listing that is to go on from there; NULL = none */
+    DIR *names;     /* of a listing that is not complete; NULL = none */
     struct file_identity file;
-    uint64_t changed_ns; /* as it was listed last; 0 = another change may not show */
+    uint64_t changed_ns; /* at the last listing; 0 = another change may not show */
     bool reported_missing;
 };
 
@@ -30,8 +30,8 @@ struct directories {
     struct directory list[REGISTRY_DIRECTORIES_MAX];
     size_t count;
     bool listing_due;
-    uint64_t listed_mono_ns; /* when the last listing began, */
-    uint64_t listing_ns;     /* and the time that it has taken */
+    uint64_t listed_mono_ns; /* when the last listing began */
+    uint64_t listing_ns;     /* time spent on it so far */
 };
 
 /* Lost and found --------------------------------------------------------------------------------------------------- */
@@ -76,7 +76,7 @@ static void open_directory(struct directories *directories, struct directory *di
     directories->listing_due = true;
 }
 
-/* Whether the path still leads to the directory that is open. The path may be a link: it is the user's own. */
+/* Returns true if the path still leads to the open directory. It may be a link, as it comes from the configuration. */
 static bool is_still_there(const struct directory *directory)
 {
     struct stat status;
@@ -93,7 +93,7 @@ static void check_directory(struct directories *directories, struct directory *d
     }
     if (directory->descriptor < 0)
         open_directory(directories, directory);
-    else if (file_identify(directory->descriptor, &directory->file) == 0) /* a name that comes or goes changes it */
+    else if (file_identify(directory->descriptor, &directory->file) == 0) /* each new name changes it */
         directories->listing_due |= directory->file.changed_ns != directory->changed_ns;
 }
 
@@ -105,7 +105,7 @@ static uint32_t find_directory(const struct directories *directories, const stru
     return DIRECTORIES_NOWHERE;
 }
 
-/* Two paths to the same directory are one: the later one is not listed. */
+/* If two paths lead to the same directory, the later one is not listed. */
 static bool is_duplicate(const struct directories *directories, size_t index)
 {
     return find_directory(directories, &directories->list[index].file) != index;
@@ -184,7 +184,7 @@ void directories_list(struct directories *directories, uint64_t now_mono_ns, siz
 
     if (!directories_are_listing(directories)) {
         directories->listing_ns = 0;
-        directories->listing_due = false; /* what makes it due from here on takes another one */
+        directories->listing_due = false; /* changes from here on require another listing */
         directories->listed_mono_ns = now_mono_ns;
         for (size_t i = 0; i < directories->count; i++)
             begin_listing(directories, i);
@@ -216,7 +216,7 @@ bool directories_identify(const struct directories *directories, size_t number, 
 
 /* Life ------------------------------------------------------------------------------------------------------------- */
 
-/* Missing directories of these paths. 0, -E2BIG or -ENOMEM. */
+/* Makes a list of directories, all missing at first. Returns 0, -E2BIG or -ENOMEM. */
 static int make_list(struct directory list[REGISTRY_DIRECTORIES_MAX], const char *const *paths, size_t count)
 {
     if (count > REGISTRY_DIRECTORIES_MAX)
@@ -262,7 +262,10 @@ void directories_free(struct directories *directories)
     free(directories);
 }
 
-/* The place of a directory of the list before: by whatever path, or where it is missing, by its own. */
+/*
+ * Returns the index of an old directory in the new list: of the same directory under any path, or, if that is missing,
+ * of the same path.
+ */
 static uint32_t place_of(const struct directories *directories, const struct directory *old)
 {
     uint32_t place = old->descriptor >= 0 ? find_directory(directories, &old->file) : DIRECTORIES_NOWHERE;

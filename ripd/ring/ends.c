@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ends.c - see ends.h. Touches descriptors of processes, and /proc. */
+/* ends.c - see ends.h. Touches pidfds and /proc. */
 #include "ring/ends.h"
 
 #include <errno.h>
@@ -12,15 +12,15 @@
 
 struct end_watch {
     struct ring_host *host;
-    uint32_t user;  /* whose account it is on */
-    int descriptor; /* -1 = its end was noticed */
+    uint32_t user;  /* whose account is charged */
+    int descriptor; /* pidfd; -1 = its end was noticed */
     struct process_end end;
-    bool noted;             /* its end is likely, or certain */
-    bool dying;             /* certain */
-    struct end_watch *next; /* of those noted that have not been returned */
+    bool noted;             /* the end is likely, or certain */
+    bool dying;             /* the end is certain */
+    struct end_watch *next; /* in the list of those noted and not returned yet */
 };
 
-/* A descriptor of the process that the record was judged to be of, or -errno. */
+/* Returns a pidfd of the process that the record was judged to be of, or -errno. */
 static int hold_process(const struct ring_host *host, const struct ring_process *process)
 {
     int descriptor = pidfd_of(process->pid);
@@ -69,7 +69,10 @@ void ends_watch(struct ring_host *host, const struct ring *ring, struct ring_pro
         work_give(host->work, ring->user, WORK_ENDINGS, 1);
 }
 
-/* Explicitly taken out of the set: a child that has not executed its program yet may have the descriptor as well. */
+/*
+ * Removes the pidfd from the epoll set explicitly: closing it is not enough while a forked child that has not executed
+ * its program yet has a copy.
+ */
 static void let_go(struct end_watch *watch)
 {
     if (watch->descriptor < 0)
@@ -99,7 +102,7 @@ void ends_unwatch(struct end_watch *watch)
     free(watch);
 }
 
-/* Whether it is neither ended nor about to: an address space goes a moment before its process does. */
+/* Returns true if the process has not ended and is not about to. Its address space goes a moment before the process. */
 static bool lives_on(const struct end_watch *watch)
 {
     struct proc_stat stat;
@@ -142,7 +145,7 @@ void ends_judge(struct end_watch *watch, enum process_verdict verdict)
         note(watch);
     }
     if (verdict == PROCESS_DEAD && watch->end.replaced)
-        let_go(watch); /* the end of the other program is not ours */
+        let_go(watch); /* the end of the new program is not ours */
 }
 
 bool ends_next(struct ring_host *host, struct process_end *ret_end)

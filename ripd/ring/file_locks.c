@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* file_locks.c - who holds the locks of files, and what these processes do. See file_locks.h. */
+/* file_locks.c - finds the processes that hold file locks, and what they do. See file_locks.h. */
 #include "ring/file_locks.h"
 
 #include <stdlib.h>
@@ -11,11 +11,11 @@
 #include "work/jobs.h"
 
 #define BATCH 128u
-#define KNOWN 64u /* many wait for few: a place for each number, for who was looked at last */
+#define KNOWN 64u /* direct-mapped cache by pid, because many wait for few holders */
 
-/* What a process does that holds a lock. */
+/* What a lock holder does. */
 struct known_holder {
-    const struct ring *ring; /* NULL = none */
+    const struct ring *ring; /* NULL = empty */
     uint32_t process;
     enum evidence_holder holder;
 };
@@ -29,7 +29,7 @@ struct file_locks {
 
 /* Who waits ------------------------------------------------------------------------------------------------------- */
 
-/* The record of its process. NULL: it is not where it was, or there is none. */
+/* Returns the record of the suspect's process, or NULL if the id has changed or there is none. */
 static struct ring_process *process_of(struct ring *ring, const struct stall_case *stall)
 {
     struct rip_id_info id;
@@ -56,7 +56,7 @@ static int compare_pids(const void *pid, const void *wait)
     return (one > two) - (one < two);
 }
 
-/* 0: it waits for none, or it is not known who holds it. */
+/* Returns 0 if the process waits for no lock, or the holder is not known. */
 static uint32_t holder_of(const struct file_locks *locks, uint32_t pid)
 {
     const struct proc_lock_wait *wait =
@@ -67,7 +67,7 @@ static uint32_t holder_of(const struct file_locks *locks, uint32_t pid)
 
 /* Who holds it ----------------------------------------------------------------------------------------------------- */
 
-/* One has made the other, or a third one both: as what they are they have the same name. */
+/* Returns true if both have the same name and one is the parent of the other, or both have the same parent. */
 static bool are_workers(int proc, const struct ring_process *one, const struct ring_process *two)
 {
     struct proc_stat stat, other;
@@ -78,7 +78,7 @@ static bool are_workers(int proc, const struct ring_process *one, const struct r
            (stat.parent_pid > 1 && stat.parent_pid == other.parent_pid);
 }
 
-/* process_count: it is none of this ring. */
+/* Returns process_count if the pid is not in this ring. */
 static uint32_t find_in(const struct ring *ring, uint32_t pid)
 {
     uint32_t at = 0;
@@ -88,7 +88,7 @@ static uint32_t find_in(const struct ring *ring, uint32_t pid)
     return at;
 }
 
-/* The ring and the record of a worker that has this pid. NULL: none has. */
+/* Returns the ring and the record of the worker that has this pid, or NULL if there is none. */
 static struct ring *find_worker(struct registry *registry, struct ring *own, const struct ring_process *process,
                                 uint32_t pid, uint32_t *ret_process)
 {
@@ -109,7 +109,7 @@ static struct ring *find_worker(struct registry *registry, struct ring *own, con
     return NULL;
 }
 
-/* What an id of the holder says of all of it. HOLDER_RUNS: another one may say more. */
+/* Returns what one id shows about the holder. HOLDER_RUNS: another id may show more. */
 static enum evidence_holder look_at(const struct waits_source *source, const struct ring *ring,
                                     const struct rip_sample *sample)
 {
@@ -122,8 +122,8 @@ static enum evidence_holder look_at(const struct waits_source *source, const str
 }
 
 /*
- * A thread that moves may be about to let go: then nothing is known. If none does, and one waits for what a descriptor
- * brings, while no other is a suspect, it is idle.
+ * Returns HOLDER_STANDS if a thread is a suspect, or if none runs or waits for input from a descriptor. Otherwise, a
+ * thread that runs may be about to release the lock, so nothing is known. If none runs, the holder is idle.
  */
 static enum evidence_holder state_of(const struct waits_source *source, struct ring *ring, uint32_t process)
 {

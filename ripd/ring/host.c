@@ -12,7 +12,7 @@
 #include "os/proc_reader.h"
 #include "work/jobs.h"
 
-#define READ_FACTOR 10u /* of the time for judging */
+#define READ_FACTOR 10u /* times the time for judging */
 #define GRANT_LEAST_NS UINT64_C(20000)
 
 /* Life ------------------------------------------------------------------------------------------------------------- */
@@ -21,7 +21,7 @@ void host_set_time(struct ring_host *host, uint64_t judging_ns)
 {
     if (judging_ns == 0)
         judging_ns = REGISTRY_JUDGING_NS;
-    work_set_total(host->work, WORK_PROCESS_TIME, 2 * judging_ns); /* half of a total is one user's */
+    work_set_total(host->work, WORK_PROCESS_TIME, 2 * judging_ns); /* a user may have half of the total */
     work_set_total(host->work, WORK_READ_TIME, READ_FACTOR * judging_ns);
 }
 
@@ -68,7 +68,7 @@ void host_done(struct ring_host *host)
     if (host->owns_work)
         work_free(host->work);
     if (host->reader != NULL)
-        proc_reader_free(host->reader); /* with the descriptor */
+        proc_reader_free(host->reader); /* also closes the descriptor */
     else if (host->proc >= 0)
         close(host->proc);
 }
@@ -106,7 +106,7 @@ void host_begin(struct ring_host *host)
     work_reset(host->work, WORK_PROCESS_TIME);
 }
 
-/* The next scan begins with the ring of that serial. */
+/* The next scan begins with the ring that has this serial. */
 static void stop(struct ring_host *host, const struct ring *ring, enum work_limit limit, uint32_t serial)
 {
     work_stop(host->work, ring->user, limit, serial);

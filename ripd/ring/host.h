@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * host.h - what the modules of ripd/ring share beside the rings: the host as /proc shows it, notices for the log,
+ * host.h - what the modules of ripd/ring share apart from the rings: the host as /proc shows it, notices for the log,
  * counters, and whose rings have a turn. For ripd/ring alone.
  *
  * Guarantees
- *   A. A user's rings have the time that his account allows (work/work.h). When it runs out, the next scan continues
- *      with the first ring that had no turn, so each ring gets one in the end.
- *   B. A limit is noticed once.
+ *   A. The rings of a user get the time that the user's account allows (work/work.h). When it is used up, the next scan
+ *      continues with the first ring that had no turn, so each ring gets its turn eventually.
+ *   B. A limit is reported once.
  */
 #ifndef RIPD_RING_HOST_H
 #define RIPD_RING_HOST_H
@@ -15,12 +15,12 @@
 #include "ring/registry.h"
 #include "work/work.h"
 
-#define HOST_REASONS_MAX 16u /* different ones; there are fewer */
+#define HOST_REASONS_MAX 16u /* there are fewer different ones */
 
 struct ring_host {
     int proc;                   /* -1 = none */
-    struct proc_reader *reader; /* of what may not return */
-    bool processes_hidden;      /* /proc hides processes: one that it does not show may be alive */
+    struct proc_reader *reader; /* for reads that may block */
+    bool processes_hidden;      /* /proc hides processes: a process that it does not show may be alive */
     const char *cgroup_path;    /* NULL = none */
     uint32_t stop_pass;         /* of stops_look() */
     uint64_t pid_namespace;
@@ -28,53 +28,65 @@ struct ring_host {
     struct hash_key hash_key;
 
     int ends_epoll;               /* readable when a watched process has ended; -1 = ends are not noticed */
-    struct end_watch *ends_noted; /* of those that have ended, and have not been returned; see ring/ends.h */
+    struct end_watch *ends_noted; /* list of those that have ended and were not returned yet; see ring/ends.h */
     struct work *work;
     bool owns_work;
     struct symbol_charges script_charges;
-    bool is_first; /* refresh: whatever was open when ripd stopped has to be read on it */
+    bool is_first; /* first refresh: it reads all rings that were open when ripd stopped, without a time limit */
 
-    registry_noticed *noticed; /* NULL = nobody hears of them */
+    registry_noticed *noticed; /* NULL = no notices */
     void *notice_context;
     const char *reasons_noticed[HOST_REASONS_MAX];
     size_t reason_count;
     struct health *health;
-    struct health own_health; /* where the caller has none */
+    struct health own_health; /* used if the caller has none */
 };
 
-/* The registry's, and its descriptor of /proc. */
+/* Accessors of the registry: its host and its descriptor of /proc. */
 struct ring_host *registry_host(struct registry *registry);
 int registry_proc(const struct registry *registry);
 
-/* Descriptor of the directory that a ring's file is in; -1 = it is missing. */
+/* Returns the descriptor of the directory that contains the ring's file, or -1 if the directory is missing. */
 int registry_place(const struct registry *registry, const struct ring *ring);
 
-/* 0, -ENOMEM, or -ENOENT: there is no such /proc. Clean up with host_done() in any case. */
+/* Returns 0, -ENOMEM, or -ENOENT if there is no such /proc. Call host_done() in any case. */
 int host_init(struct ring_host *host, const struct registry_options *options);
 void host_done(struct ring_host *host);
 
-/* Time for all users together, per scan: judging_ns for one who is alone, and ten times as much for reading. */
+/*
+ * Sets the time per scan. A single user may use judging_ns for judging, all users together twice as much. For reading
+ * they get ten times judging_ns.
+ */
 void host_set_time(struct ring_host *host, uint64_t judging_ns);
 
 /* reason may be NULL. */
 void host_notice(const struct ring_host *host, enum registry_notice_kind kind, const char *name, const char *reason);
 
-/* Notices once that a limit was hit; reason is static. host_limit() also counts it, each time. */
+/*
+ * Report, once, that a limit was hit. reason is a static string. host_limit() also increments the limit's counter on
+ * each call.
+ */
 void host_notice_limit(struct ring_host *host, const char *reason);
 void host_limit(struct ring_host *host, enum health_limit limit, const char *reason);
 
-/* A new refresh: the turns begin. */
+/* Begins a refresh: budgets of time are reset. */
 void host_begin(struct ring_host *host);
 
-/* Whether a ring has a turn on this scan: WORK_READ_TIME to be read, WORK_PROCESS_TIME for its processes. */
+/*
+ * Returns true if a ring has a turn on this scan. limit is WORK_READ_TIME for reading the ring, or WORK_PROCESS_TIME
+ * for its processes.
+ */
 bool host_has_turn(struct ring_host *host, const struct ring *ring, enum work_limit limit);
 
-/* Whether its user still has time for another part of it; if not, the next scan continues behind the ring. */
+/*
+ * Charges the user of the ring. Returns true if the user has time left for another part of the ring. If not, the next
+ * scan continues after the ring.
+ */
 bool host_spend(struct ring_host *host, const struct ring *ring, enum work_limit limit, uint64_t spent_ns);
 
 /*
- * Grants a user time beside the turns, at most wanted_ns; 0 = none on this scan, which is counted. The caller reports
- * with host_use() how much it used.
+ * Grants a user time independently of the turns, at most wanted_ns. Returns 0 if the user gets none on this scan, which
+ * is counted. The caller reports with host_use() how much it used.
  */
 uint64_t host_grant(struct ring_host *host, uint32_t user, enum work_limit limit, uint64_t wanted_ns);
 void host_use(struct ring_host *host, uint32_t user, enum work_limit limit, uint64_t spent_ns);

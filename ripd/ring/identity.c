@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * identity.c - what is to be thought of one process record. Pure.
+ * identity.c - decides what to believe about one process record. Pure.
  *
  * Guarantees
- *   A. Another start time outweighs everything else: a reused pid, or a lock that outlived its owner through
- *      clone(CLONE_FILES) and now names a stranger, is never taken for the process of the record.
- *   B. PROCESS_ATTESTED takes all of: the kernel names the pid as the holder of the record's lock, the pid is the one
- *      claimed, its start time is the one claimed, its real, effective and saved uid are the file's owner's, and the
- *      LIFE byte is locked: no exec since the process entered. Where the owner is root, the real uid is root's, or all
- *      three are one other user's: not those of a set-user-id program. A start time that is not claimed yet lies before
- *      the time at which the process entered the ring; where that is not known either, nothing is proven.
- *   C. The LIFE byte alone proves nothing: every process that may write the file can lock it, and the lock names no
- *      holder. An unlocked byte says that the address space is gone, or that nothing can be known of it. The worker of
- *      ripd-probe, which must be certain, looks for the ring in the process's memory (probe/child/attest.h).
- *   D. A living process of another user than the file's is PROCESS_UNKNOWN: a user can write any pid into a ring of his
- *      own, and must not learn anything about that process.
- *   E. PROCESS_DEAD takes two scans in a row that found the process gone, except where the record itself says EXITED or
- *      the machine has been booted since. Meanwhile it is PROCESS_MISSING: the registry gives the detector only the
- *      dead, so the ids of a missing process are still watched, and the probe must not examine them.
+ *   A. A different start time outweighs everything else. A reused pid is never taken for the process of the record. Nor
+ *      is a stranger that inherited the lock through clone(CLONE_FILES).
+ *   B. PROCESS_ATTESTED requires all of these. The kernel names the pid as the holder of the record's lock. The pid is
+ *      the one claimed. Its start time is the one claimed. Its real, effective and saved uid are the file's owner's.
+ *      The LIFE byte is locked: no exec since the process entered. If the owner is root, the real uid must be root's,
+ *      or all three uids must be the same: no set-user-id program. If no start time is claimed yet, the start time must
+ *      be before the time at which the process entered the ring. If that time is not known either, nothing is proven.
+ *   C. The LIFE byte alone proves nothing: every process that may write to the file can lock it, and the lock does not
+ *      name a holder. An unlocked byte means that the address space is gone, or that nothing is known about it. The
+ *      worker of ripd-probe must be certain, so it looks for the ring in the process's memory (probe/child/attest.h).
+ *   D. A living process of another user than the file's is PROCESS_UNKNOWN: a user can write any pid into a ring, and
+ *      must not learn anything about that process.
+ *   E. PROCESS_DEAD requires that two scans in a row found the process gone, unless the record itself says EXITED or
+ *      the machine has been booted since. Before that it is PROCESS_MISSING. The registry reports only dead processes
+ *      to the detector, so the ids of a missing process are still watched, and the probe must not examine them.
  */
 #include "ring/identity.h"
 
@@ -25,7 +25,7 @@
 
 #define IDENTITY_MISSING_SCANS 2u
 
-/* pid is the claimed one, as a number of the namespace in which it was claimed. */
+/* The pid is the one claimed, translated to the namespace of the claim. */
 static bool is_claimed_pid(const struct identity_facts *facts)
 {
     if (facts->pid_in_namespace == facts->claimed_pid && facts->claimed_pid)
@@ -33,7 +33,10 @@ static bool is_claimed_pid(const struct identity_facts *facts)
     return facts->same_pid_namespace && facts->pid == facts->claimed_pid;
 }
 
-/* Of two processes with that pid the later one was started after the earlier one had entered. */
+/*
+ * Without a claimed start time, the time of entering decides: a later process with the same pid was started after the
+ * earlier one had entered.
+ */
 static bool is_claimed_start(const struct identity_facts *facts)
 {
     const uint64_t claimed = facts->claimed_start_time_ticks, entered = facts->claimed_entered_ticks;
@@ -51,7 +54,10 @@ static bool is_owner(const struct identity_facts *facts)
            (facts->pid_uid_real == owner && facts->pid_uid_effective == owner && facts->pid_uid_saved == owner);
 }
 
-/* Its code has not changed since it entered; and it is no set-user-id program of root's that somebody else started. */
+/*
+ * The code of the process has not changed since it entered, and it is not a set-user-id program of root's that another
+ * user started.
+ */
 static bool is_unchanged(const struct identity_facts *facts)
 {
     const uint32_t real = facts->pid_uid_real;
@@ -70,7 +76,7 @@ static bool is_holder(const struct identity_facts *facts)
     return facts->locks_known && facts->pid && facts->holder_pid == facts->pid;
 }
 
-/* There was a pid to look up, and /proc said something about it. */
+/* There was a pid to look up, and /proc had information about it. */
 static bool is_read(const struct identity_facts *facts)
 {
     return facts->pid && facts->pid_exists && facts->pid_readable;
@@ -81,20 +87,20 @@ static bool is_start_known(const struct identity_facts *facts)
     return facts->claimed_start_time_ticks != 0 || facts->claimed_entered_ticks != 0;
 }
 
-/* Its number is the one claimed, or not known. */
+/* The pid is the one claimed, or its number in that namespace is not known. */
 static bool may_be_claimed(const struct identity_facts *facts)
 {
     return is_claimed_pid(facts) || (!facts->same_pid_namespace && !facts->pid_in_namespace);
 }
 
-/* Guarantee B. */
+/* See guarantee B. */
 static bool is_attested(const struct identity_facts *facts)
 {
     return is_holder(facts) && is_read(facts) && is_start_known(facts) && is_claimed_start(facts) &&
            may_be_claimed(facts) && is_owner(facts) && is_unchanged(facts);
 }
 
-/* The first line that applies. */
+/* The first rule that applies decides. */
 static enum process_verdict verdict_of(const struct identity_facts *facts)
 {
     if (facts->exited || !facts->same_boot)

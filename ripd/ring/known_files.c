@@ -28,7 +28,7 @@ struct known_file *known_files_find(const struct known_files *known, const struc
     return number != 0 ? &known->entries[number - 1] : NULL;
 }
 
-/* A time in the future says nothing either way. */
+/* A time in the future is returned as it is: it proves nothing either way. */
 uint64_t known_files_settled(const struct file_identity *file)
 {
     uint64_t now_ns = clock_wall_ns();
@@ -83,7 +83,7 @@ void known_files_sweep(struct known_files *known, uint32_t pass)
             continue;
         }
         known->entries[kept++] = entry;
-        hash_index_add(&known->index, hash_of(known, entry.device, entry.inode), (uint32_t)kept); /* it has room */
+        hash_index_add(&known->index, hash_of(known, entry.device, entry.inode), (uint32_t)kept); /* has room */
     }
     known->count = kept;
     ARRAY_TRIM(known->entries, known->capacity, kept);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * known_files.h - the files already examined: none is opened again before it changes; and which of them are rings that
- * cannot be read. For ripd/ring alone.
+ * known_files.h - the files that were already examined, and which of them are unreadable rings. A file is not opened
+ * again before it changes. For ripd/ring alone.
  */
 #ifndef RIPD_RING_KNOWN_FILES_H
 #define RIPD_RING_KNOWN_FILES_H
@@ -17,9 +17,9 @@
 
 struct ring;
 
-/* Why a file is listed as a ring that cannot be read. */
+/* A ring that cannot be read, as it is listed. */
 struct unreadable {
-    uint32_t serial; /* as if it were a ring */
+    uint32_t serial; /* from the same sequence as serials of rings */
     uint32_t directory;
     uint32_t uid;
     enum ring_health health;
@@ -30,14 +30,14 @@ struct unreadable {
 struct known_file {
     uint64_t device;
     uint64_t inode;
-    uint64_t changed_ns; /* as it was; 0 = look again, it may have changed since within one tick of the file's clock */
+    uint64_t changed_ns; /* 0 = look again: it may have changed later in the same clock tick */
     uint64_t size_bytes;
-    struct ring *ring;             /* NULL = it is none that we can read */
+    struct ring *ring;             /* NULL = not a ring that we can read */
     uint32_t pass;                 /* the last full listing that saw it */
-    struct unreadable *unreadable; /* NULL = it is not listed */
+    struct unreadable *unreadable; /* NULL = not listed */
 };
 
-/* All zero but the key at first. */
+/* All zero at first, except the key. */
 struct known_files {
     struct hash_key hash_key;
     struct known_file *entries;
@@ -47,20 +47,23 @@ struct known_files {
     struct hash_index index;
 };
 
-/* NULL: it is not known. Valid until the next call that is not this one. */
+/* Returns NULL if the file is not known. The entry is valid until the next call of another function. */
 struct known_file *known_files_find(const struct known_files *known, const struct file_identity *file);
 
-/* Remembers a file as it is now; it stays listed if it is. NULL: no memory. */
+/* Remembers a file as it is now. An entry in the list of unreadable rings is kept. Returns NULL if out of memory. */
 struct known_file *known_files_set(struct known_files *known, const struct file_identity *file, struct ring *ring,
                                    uint32_t pass);
 
-/* When a file has changed last, or 0: within one tick of its clock a second change would not show. */
+/*
+ * Returns the time of the last change of a file. Returns 0 if it is so recent that a second change could have the same
+ * time stamp.
+ */
 uint64_t known_files_settled(const struct file_identity *file);
 
-/* It is not listed any more; file may be NULL. */
+/* Removes a file from the list of unreadable rings. file may be NULL. */
 void known_files_unlist(struct known_files *known, struct known_file *file);
 
-/* Forgets the files that are no rings and that the pass has not seen. */
+/* Forgets files that are not rings and were not seen by this pass. */
 void known_files_sweep(struct known_files *known, uint32_t pass);
 void known_files_done(struct known_files *known);
 

@@ -63,7 +63,7 @@ static int remove_open(int directory, const struct ring *ring, int descriptor)
     return unlinkat(directory, ring->file_name, 0) == 0 ? 0 : -errno;
 }
 
-/* What is opened was a ring's file a moment ago: O_NONBLOCK and O_NOFOLLOW are for what may stand there now. */
+/* O_NONBLOCK and O_NOFOLLOW: the file may have been replaced by something else since it was last examined. */
 int leftover_remove(int directory, const struct ring *ring)
 {
     int descriptor = openat(directory, ring->file_name, O_RDWR | O_NONBLOCK | O_NOFOLLOW | O_NOCTTY | O_CLOEXEC);
@@ -78,7 +78,7 @@ int leftover_remove(int directory, const struct ring *ring)
 
 /* What nobody needs ------------------------------------------------------------------------------------------------ */
 
-/* Every process has left it in order, or to execute another program. */
+/* Returns true if every process left the ring in order, or to execute another program. */
 static bool has_ended(const struct ring *ring)
 {
     for (size_t i = 0; i < ring->process_count; i++) {
@@ -90,7 +90,7 @@ static bool has_ended(const struct ring *ring)
     return true;
 }
 
-/* The preload library made it, or librip-compiled: no process asked for it. */
+/* Returns true if all processes are preloaded or librip-compiled: the program did not ask for a ring. */
 static bool is_unasked(const struct ring *ring)
 {
     for (size_t i = 0; i < ring->process_count; i++)
@@ -99,7 +99,7 @@ static bool is_unasked(const struct ring *ring)
     return true;
 }
 
-/* A second look, a period after the first, finds the ring dead still. */
+/* Returns true if a second check, one period after the first, finds the ring still dead. */
 static bool is_certain(struct ring *ring)
 {
     bool was_dead = ring->found_dead;

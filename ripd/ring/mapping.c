@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * mapping.c - one ring file: judged by its first page, then mapped or copied, and read. Touches the file's descriptor
+ * mapping.c - one ring file: checks its first page, then maps or copies it, and reads it. Touches the file's descriptor
  * and the address space.
  *
  * Guarantees
- *   1. The header is read with pread() and judged in a copy: a foreign file is never mapped, and no byte of the
- *      geometry is believed before it is checked against the size of the file.
- *   2. Between guard and unguard stands one call of the reader and nothing else: no lock is taken, nothing is
- *      allocated, no local changes that is used after a fault.
- *   3. A copy holds one record, one note, or 64 slots, at places of its own; the same reader reads it. A slot is copied
- * between
- *      two reads of its count, and again if that moved far, so that no entry's tag has come round (rip_view_trail()).
+ *   1. The header is read with pread() and checked in a copy. A foreign file is never mapped. The geometry is checked
+ *      against the size of the file before it is used.
+ *   2. Between guard and unguard there is one call of the reader and nothing else: no lock is taken, nothing is
+ *      allocated, and no local variable changes that is used after a fault.
+ *   3. A copy holds one record, one note, or 64 slots, at offsets of its own, and is read by the same reader. The count
+ *      of a slot is read before and after the slot is copied. If it has advanced too far, the slot is copied again, so
+ *      that no entry's tag has wrapped around (rip_view_trail()).
  */
 #include "ring/mapping.h"
 
@@ -25,13 +25,15 @@
 enum {
     WORD_BITS = 64,
     WORDS = 512,              /* of the live bitmap, copied at once */
-    COPIED_STRIDE_MAX = 1024, /* of slots; those of format 1 take a third */
+    COPIED_STRIDE_MAX = 1024, /* of slots; format 1 uses a third of it */
     COPIED_DRIFT_MAX = 64,    /* counts */
     COPY_ATTEMPTS = 8,
 };
 
-/* Parts of a ring, as a small ring of its own: one process record, one module, one note, one script, 64 slots. On the
- * stack, not cleared. */
+/*
+ * Parts of a ring, arranged as a small ring: one process record, one module, one note, one script, 64 slots. It is on
+ * the stack and not cleared.
+ */
 struct copy {
     struct rip_ring header;
     uint64_t summary;
@@ -57,7 +59,7 @@ static int damage(struct mapping *mapping)
 
 /* Opening ---------------------------------------------------------------------------------------------------------- */
 
-/* Reads and judges the header; fills view and size_bytes. 0, 1 with *ret_status, or -errno. */
+/* Reads and checks the header. Fills in view and size_bytes. Returns 0, or 1 with *ret_status, or -errno. */
 static int read_header(struct mapping *mapping, enum rip_status *ret_status)
 {
     union {
@@ -68,7 +70,7 @@ static int read_header(struct mapping *mapping, enum rip_status *ret_status)
 
     if (length < 0)
         return (int)length;
-    /* The reader touches nothing but the header here: of the rest it asks only how long it is. */
+    /* rip_view_open() reads only the header here, although the length passed is that of the whole file. */
     *ret_status =
         rip_view_open(&mapping->view, &page, (size_t)length < sizeof(page) ? (size_t)length : mapping->file.size_bytes);
     if ((*ret_status == RIP_OK || *ret_status == RIP_TRUNCATED) && page.ring.file_bytes > MAPPING_BYTES_MAX)
@@ -77,7 +79,7 @@ static int read_header(struct mapping *mapping, enum rip_status *ret_status)
     return *ret_status != RIP_OK;
 }
 
-/* -errno: holes cannot be refused there, or there is no address space. */
+/* Returns 0, or -errno if holes cannot be refused or there is no address space. */
 static int map_file(struct mapping *mapping)
 {
     void *base = mmap(NULL, mapping->size_bytes, PROT_READ, MAP_PRIVATE | MAP_NORESERVE, mapping->descriptor, 0);
@@ -88,9 +90,9 @@ static int map_file(struct mapping *mapping)
     result = holes_refuse(base, mapping->size_bytes);
     if (result != 0) {
         munmap(base, mapping->size_bytes);
-        return result == -ENOMEM ? -EINVAL : result; /* it may still be copied */
+        return result == -ENOMEM ? -EINVAL : result; /* not -ENOMEM: the file may still be copied */
     }
-    madvise(base, mapping->size_bytes, MADV_DONTDUMP); /* the ring's data does not belong in a core dump of ripd */
+    madvise(base, mapping->size_bytes, MADV_DONTDUMP); /* keep the ring's data out of a core dump of ripd */
     mapping->base = base;
     mapping->view.base = base;
     mapping->view.size_bytes = mapping->size_bytes;
@@ -171,7 +173,7 @@ struct request {
     } kind;
     uint32_t index; /* slot, process record or script */
     uint32_t nth;   /* module, or line of the script */
-    void *ret;      /* what the kind returns */
+    void *ret;      /* result; its type depends on kind */
     struct rip_scan_position *position;
     size_t capacity;
     size_t *ret_count;
@@ -219,7 +221,9 @@ static int copy_bytes(struct mapping *mapping, void *target, size_t size_bytes, 
     return length == (ssize_t)size_bytes ? 0 : damage(mapping);
 }
 
-/* The copy as a ring: slot 0 is the first of a word of the live bitmap, record and module 0 are those that were copied.
+/*
+ * Returns a view of the copy. Slot 0 is the first slot of a word of the live bitmap. Record and module 0 are those that
+ * were copied.
  */
 static struct rip_view view_of_copy(const struct mapping *mapping, struct copy *copy)
 {
@@ -233,7 +237,7 @@ static struct rip_view view_of_copy(const struct mapping *mapping, struct copy *
     view.module_offset = offsetof(struct copy, module);
     view.slot_offset = offsetof(struct copy, slots);
     view.note_offset = offsetof(struct copy, note);
-    view.note_stride_bytes = 0; /* the same for all slots */
+    view.note_stride_bytes = 0; /* the same note for all slots */
     view.script_offset = mapping->view.script_offset != 0 ? offsetof(struct copy, script) : 0;
     view.script_capacity = 1;
     view.slot_capacity = WORD_BITS;
@@ -242,7 +246,7 @@ static struct rip_view view_of_copy(const struct mapping *mapping, struct copy *
     return view;
 }
 
-/* Bits of a live word that stand for slots. */
+/* Returns the bits of a live word that correspond to slots. */
 static uint64_t slot_bits(const struct rip_view *view, uint32_t word)
 {
     const uint32_t rest = view->slot_capacity - word * WORD_BITS;
@@ -250,7 +254,7 @@ static uint64_t slot_bits(const struct rip_view *view, uint32_t word)
     return rest >= WORD_BITS ? UINT64_MAX : (UINT64_C(1) << rest) - 1;
 }
 
-/* Copies the slots of a word from the first to the last of those in bits. */
+/* Copies the slots of a word from the first to the last one in bits. */
 static int copy_slots(struct mapping *mapping, struct copy *copy, uint32_t word, uint64_t bits)
 {
     const struct rip_view *view = &mapping->view;
@@ -263,7 +267,7 @@ static int copy_slots(struct mapping *mapping, struct copy *copy, uint32_t word,
                       view->slot_offset + ((uint64_t)word * WORD_BITS + first) * stride_bytes);
 }
 
-/* Copies one slot. 0; 1: it is not live, or changes too fast; or -EIO. */
+/* Copies one slot. Returns 0, or 1 if it is not live or changes too fast, or -EIO. */
 static int copy_slot(struct mapping *mapping, struct copy *copy, uint32_t slot)
 {
     const struct rip_view *view = &mapping->view;
@@ -273,7 +277,7 @@ static int copy_slot(struct mapping *mapping, struct copy *copy, uint32_t slot)
     struct {
         uint64_t count, idle_mark;
         uint32_t generation, id;
-    } before, after; /* how a slot begins */
+    } before, after; /* the first fields of a slot */
     uint64_t live;
 
     if (slot >= view->slot_capacity)
@@ -287,14 +291,14 @@ static int copy_slot(struct mapping *mapping, struct copy *copy, uint32_t slot)
             copy_bytes(mapping, &after, sizeof(after), place) != 0)
             return -EIO;
         if (after.generation == 0)
-            return damage(mapping); /* no writer registers that: a hole */
+            return damage(mapping); /* no writer does that: a hole */
         if (after.count - before.count <= COPIED_DRIFT_MAX && after.generation == before.generation)
             return 0;
     }
     return 1;
 }
 
-/* Copies the note of a slot. 0; 1: it can have none; or -EIO. */
+/* Copies the note of a slot. Returns 0, or 1 if it has none, or -EIO. */
 static int copy_note(struct mapping *mapping, struct copy *copy, uint32_t slot)
 {
     const struct rip_view *view = &mapping->view;
@@ -309,14 +313,17 @@ static int copy_note(struct mapping *mapping, struct copy *copy, uint32_t slot)
                       view->note_offset + (uint64_t)slot * view->note_stride_bytes);
 }
 
-/* Copies a process record, and its nth module if there can be so many. 0; 1: there is none; or -EIO. */
+/*
+ * Copies a process record, and its nth module if nth is below RIP_PROCESS_MODULES. Returns 0, or 1 if there is none, or
+ * -EIO.
+ */
 static int copy_process(struct mapping *mapping, struct copy *copy, uint32_t process, uint32_t nth)
 {
     const struct rip_view *view = &mapping->view;
     const uint64_t place = view->process_offset + (uint64_t)process * view->process_stride_bytes;
     struct {
         uint32_t state, generation;
-    } after; /* how a record begins */
+    } after; /* the first fields of a record */
     uint32_t module;
 
     if (copy_bytes(mapping, &copy->header, sizeof(copy->header), 0) != 0)
@@ -340,7 +347,7 @@ static int copy_process(struct mapping *mapping, struct copy *copy, uint32_t pro
                       view->module_offset + (uint64_t)module * view->module_stride_bytes);
 }
 
-/* Copies a function of a script. 0; 1: there is none; or -EIO. */
+/* Copies a function of a script. Returns 0, or 1 if there is none, or -EIO. */
 static int copy_script(struct mapping *mapping, struct copy *copy, uint32_t script)
 {
     const struct rip_view *view = &mapping->view;
@@ -357,8 +364,8 @@ static int copy_script(struct mapping *mapping, struct copy *copy, uint32_t scri
 }
 
 /*
- * The first word from position on that has live slots, with those of them that are left. Without the summary: to copy
- * words that are empty costs as little. 0, 1: none is, or -EIO.
+ * Finds the first word at or after the position that has live slots, and stores them in position->pending. It does not
+ * use the summary: copying empty words is as cheap. Returns 0, or 1 if there is none, or -EIO.
  */
 static int find_live_word(struct mapping *mapping, struct rip_scan_position *position)
 {
@@ -382,7 +389,7 @@ static int find_live_word(struct mapping *mapping, struct rip_scan_position *pos
     return 1;
 }
 
-/* As rip_view_scan(), a word of the bitmap at a time. */
+/* Like rip_view_scan(), for one word of the bitmap at a time. */
 static int scan_copies(struct mapping *mapping, struct copy *copy, const struct request *request)
 {
     const struct rip_view view = view_of_copy(mapping, copy);
@@ -418,7 +425,7 @@ static int scan_copies(struct mapping *mapping, struct copy *copy, const struct 
     return 0;
 }
 
-/* As call_reader(), by copies. */
+/* Like call_reader(), with copies. */
 static int read_copies(struct mapping *mapping, const struct request *request)
 {
     struct request within = *request;
@@ -457,7 +464,7 @@ static int read_copies(struct mapping *mapping, const struct request *request)
     if (result == 0)
         result = call_reader(&view, &within) != RIP_OK;
     if (result == 0 && request->kind != READ_TRAIL && request->kind != READ_MODULE)
-        *(uint32_t *)request->ret = request->index; /* slot, index or script, the first member of all of them */
+        *(uint32_t *)request->ret = request->index; /* the index is the first member of each of these structs */
     return result;
 }
 

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * modules.c - the modules of a ring as facts, one object for all processes that have them; those that a process's
- * record does not name; and the ring's scripts. Touches the mapping of one ring, for its scripts.
+ * modules.c - the modules of a ring as facts: one object for all processes that have the module. Also modules that the
+ * record of a process does not name, and the ring's scripts. Touches the mapping of one ring, for its scripts.
  *
- * A ring has one table of modules and a thousand processes that refer to it: facts of their own for each would take a
- * hundred times the memory of the ring.
+ * A ring has one table of modules and perhaps a thousand processes that refer to it. Separate facts for each process
+ * would take a hundred times the memory of the ring.
  *
- * A module that is learnt has the form that it would have in the ring, but no build id: the kernel's map has none. Its
- * addresses are taken to begin with 0 in the file, as those of shared objects do; the program itself is in every
- * record.
+ * A module that is learnt from the kernel's map has no build id, because the map has none. Its first address is assumed
+ * to correspond to address 0 in the file, as in shared objects. The program itself is named in every record.
  */
 #include "ring/modules.h"
 
@@ -118,7 +117,7 @@ bool learnt_is_new(struct learnt **learnt, uint64_t address)
     return true;
 }
 
-/* The end of a path that is too long says more than its beginning. */
+/* A path that is too long is cut at its beginning: its end says more. */
 bool learnt_add(struct learnt *learnt, const struct proc_object *object)
 {
     struct rip_module_info *module;

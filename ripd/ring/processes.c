@@ -1,23 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * processes.c - the process records of a ring: what they claim, what the kernel says, the verdict, which is
- * ring/identity.c's, and what snapshots say of them. Touches the ring's descriptor (locks), its mapping, and /proc.
+ * processes.c - judges the process records of a ring: reads what they claim and what the kernel says, gets the verdict
+ * from ring/identity.c, and makes the facts for snapshots. Touches the ring's descriptor (locks), its mapping, and
+ * /proc.
  *
  * Guarantees
- *   1. Locks are queried on every scan, as long as the user's time lasts. While the locks of a process are unchanged,
- *      /proc is read only every REGISTRY_RECHECK_NS: a lock ends with its process. Without a lock /proc is read every
+ *   1. Locks are queried on every scan, while the user's time lasts. While the locks of a process are unchanged, /proc
+ *      is read only every REGISTRY_RECHECK_NS, because a lock ends with its process. Without a lock /proc is read every
  *      time.
- *   2. A pid found through a lock is looked up. Where it cannot be the process of the record, the record is judged as
- *      if nobody held the lock: a stranger's lock changes no verdict.
+ *   2. The pid of a lock holder is looked up. If it cannot be the process of the record, the record is judged as if the
+ *      lock had no holder: a stranger's lock changes no verdict.
  *   3. A zombie does not exist, unless only its first thread has ended. A process that /proc hides may exist.
- *   4. An embryo is no process, but keeps its ring from being dead for as long as its child may come to life.
- *   5. Facts about a process are what the ring itself says, but for the pid, which is one that the kernel has named, or
- *      that was found to have the claimed start time, and for its origin (user, command line, unit, container; the
- *      program of an attested one). That is read once, but for the program from files that every user may read,
- *      while the process is judged to be that of the record, and kept only if it still was afterwards, and all its
- *      users are the ring's owner: so a ring that names another user's process discloses nothing about it.
+ *   4. An embryo is not a process, but its ring is not dead while the child may still start to use it.
+ *   5. Process facts come from the ring, with two exceptions. The pid comes from the kernel (a lock holder, or a pid
+ *      whose start time matches the claim). The origin (user, command line, unit, container, and the program of an
+ *      attested process) is read once from /proc. Except for the program, it comes from files that every user may read.
+ *      It is kept only if the process matched its record before and after the read, and all its uids equal the ring's
+ *      owner (a ring of root's: one another). So a ring that claims another user's pid discloses nothing about that
+ *      process.
  *   6. Facts are made once and shared, until something in them changes.
- *   7. What the kernel says of a process's modules is taken only if it is still the process of the record afterwards.
+ *   7. What the kernel says about a process's modules is used only if the process still matches its record afterwards.
  */
 #include "ring/processes.h"
 
@@ -40,12 +42,12 @@
 #include "ring/host.h"
 #include "ring/modules.h"
 
-#define EMBRYO_GRACE_NS UINT64_C(1000000000)  /* believed this long, whatever its parent does */
+#define EMBRYO_GRACE_NS UINT64_C(1000000000)  /* an embryo is believed this long, even without a parent */
 #define EMBRYO_LIMIT_NS UINT64_C(60000000000) /* and this long while its parent lives */
 
-#define COMMAND_LINE_BYTES 513u /* what comes after that many is left out */
+#define COMMAND_LINE_BYTES 513u /* longer command lines are cut off */
 
-#define FACTS_NS UINT64_C(1000000) /* granted for the modules of a process */
+#define FACTS_NS UINT64_C(1000000) /* time granted for the modules of a process */
 
 /* Facts for snapshots ---------------------------------------------------------------------------------------------- */
 
@@ -57,14 +59,17 @@ static void drop_facts(struct ring_process *process)
     process->facts = NULL;
 }
 
-/* The wall time of a moment on the boot clock: by today's clocks, or by those that an earlier boot left in the ring. */
+/*
+ * Converts a boot-clock time to wall time. A ring from an earlier boot is converted with the clock pair that the ring
+ * itself recorded.
+ */
 static uint64_t wall_of_boot(const struct ring *ring, uint64_t boot_ns)
 {
     uint64_t wall_ns = ring->same_boot ? clock_wall_ns() : ring->info.created_wall_ns;
     uint64_t base_ns = ring->same_boot ? clock_boot_ns() : ring->info.created_boot_ns;
-    uint64_t started_ns = wall_ns - base_ns + boot_ns; /* wraps back where the start lies before the base */
+    uint64_t started_ns = wall_ns - base_ns + boot_ns; /* wraps around correctly if the start is before the base */
 
-    return started_ns - started_ns % (SECOND_NS / 100); /* no finer than the claim is */
+    return started_ns - started_ns % (SECOND_NS / 100); /* round to the precision of the claim */
 }
 
 static uint64_t started_wall_ns(const struct ring *ring, const struct ring_process *process)
@@ -98,9 +103,9 @@ static struct process_facts *new_facts(const struct ring *ring, const struct rin
 }
 
 /*
- * Reads the process's modules into facts->modules, if that has been allocated, or up to the program itself. What the
- * record names comes last, which is where an address is looked for first: it has a build id, and may have been learnt
- * before the process could name it.
+ * Reads the process's modules into facts->modules if it is allocated; otherwise only looks for the main program.
+ * Modules named by the record come last, where addresses are looked up first: they have build ids, and the same module
+ * may have been learnt from the kernel before.
  */
 static int read_modules(struct registry *registry, struct ring *ring, const struct ring_process *process,
                         struct process_facts *facts)
@@ -131,7 +136,7 @@ static int read_modules(struct registry *registry, struct ring *ring, const stru
     return 0;
 }
 
-/* Facts with or without modules, or NULL. */
+/* Returns facts with or without modules, or NULL. */
 static struct process_facts *make_facts(struct registry *registry, struct ring *ring,
                                         const struct ring_process *process, bool with_modules)
 {
@@ -211,7 +216,7 @@ bool registry_take_module(struct registry *registry, struct ring *ring, uint32_t
     return true;
 }
 
-/* An object of a process, as a reader gives it. */
+/* A mapped object, in the form in which a reader thread returns it. */
 struct read_object {
     uint64_t start;
     uint64_t end;
@@ -260,7 +265,7 @@ bool registry_learn_module(struct registry *registry, struct ring *ring, uint32_
 
 /* Facts for judging ------------------------------------------------------------------------------------------------ */
 
-/* Whether pid exists although /proc does not show it. */
+/* Returns true if pid exists although /proc does not show it. */
 static bool is_hidden(const struct ring_host *host, uint32_t pid)
 {
     int descriptor;
@@ -283,7 +288,6 @@ static bool pid_exists(const struct ring_host *host, uint32_t pid)
     return result != 0 || !proc_stat_ended(&stat);
 }
 
-/* Asks /proc about facts->pid. */
 static void look_up_pid(const struct ring_host *host, struct identity_facts *facts)
 {
     facts->pid_exists = facts->pid_readable = false;
@@ -291,7 +295,7 @@ static void look_up_pid(const struct ring_host *host, struct identity_facts *fac
         facts->pid_exists = is_hidden(host, facts->pid);
 }
 
-/* The pid to look up when no lock names one. */
+/* Returns the pid to look up if no lock names one. */
 static uint32_t candidate_without_lock(const struct identity_facts *facts, const struct ring_process *process)
 {
     return facts->same_pid_namespace ? facts->claimed_pid : process->pid;
@@ -308,14 +312,14 @@ static struct identity_facts claimed_facts(const struct ring_host *host, const s
 
 /* Where it comes from ---------------------------------------------------------------------------------------------- */
 
-/* "" is not known, and stays NULL. False: no memory. */
+/* Copies a text; "" means not known and becomes NULL. Returns false if out of memory. */
 static bool copy_known(const char *text, char **ret_copy)
 {
     *ret_copy = text[0] != '\0' ? strdup(text) : NULL;
     return text[0] == '\0' || *ret_copy != NULL;
 }
 
-/* NULL: no memory. */
+/* Returns NULL if out of memory. */
 static struct process_origin *new_origin(uint32_t uid, const char *command_line, const char *program,
                                          const struct proc_group *group)
 {
@@ -332,7 +336,7 @@ static struct process_origin *new_origin(uint32_t uid, const char *command_line,
     return NULL;
 }
 
-/* Whether pid is the process of the record, and no user but the ring's owner takes part in it. */
+/* Returns true if pid is the process of the record, and none of its uids is of another user than the ring's owner. */
 static bool is_owners_own(const struct ring_host *host, const struct ring *ring, const struct ring_process *process,
                           uint32_t *ret_uid)
 {
@@ -353,7 +357,7 @@ static int read_command_line(int proc, uint32_t pid, uint64_t address, void *ret
     return proc_command_line(proc, pid, ret_text, COMMAND_LINE_BYTES);
 }
 
-/* Once it is known, it is kept. Asked for whenever the process has just been looked up. */
+/* Reads the origin, if it is not known yet. Call when the process has just been looked up. */
 static void read_origin(const struct ring_host *host, const struct ring *ring, struct ring_process *process)
 {
     char command_line[COMMAND_LINE_BYTES] = "";
@@ -362,7 +366,9 @@ static void read_origin(const struct ring_host *host, const struct ring *ring, s
     uint32_t uid;
     int result;
 
-    /* Others cannot see it, and nothing but its own lock says that the process has anything to do with the ring. */
+    /*
+     * Only for an attested process: other users cannot see its program, and only its lock proves that it uses the ring.
+     */
     if (process->verdict != PROCESS_ATTESTED || proc_program(host->proc, process->pid, program) != 0)
         program[0] = '\0';
     result = proc_reader_ask(host->proc, read_command_line, process->pid, 0, command_line, sizeof(command_line));
@@ -376,12 +382,12 @@ static void read_origin(const struct ring_host *host, const struct ring *ring, s
     process_origin_unref(process->origin);
     process->origin = new_origin(uid, command_line, program, &group);
     process->wants_command_line = result == -EAGAIN;
-    drop_facts(process); /* if there are any, they lack it */
+    drop_facts(process); /* existing facts lack the origin */
 }
 
 /* Judging ---------------------------------------------------------------------------------------------------------- */
 
-/* Judges the record once the locks are known; a foreign holder counts as none. */
+/* Judges the record when the locks are known. A foreign holder counts as none. */
 static void judge(const struct ring_host *host, struct ring_process *process, struct identity_facts *facts)
 {
     facts->pid = facts->holder_pid != 0 ? facts->holder_pid : candidate_without_lock(facts, process);
@@ -398,7 +404,7 @@ static void judge(const struct ring_host *host, struct ring_process *process, st
     }
 }
 
-/* Whether the locks say that nothing has changed since /proc was last asked. */
+/* Returns true if the locks show that nothing has changed since /proc was last read. */
 static bool locks_vouch(const struct ring_process *process, const struct identity_facts *facts, uint32_t holder,
                         uint64_t now_mono_ns)
 {
@@ -460,7 +466,7 @@ static void judge_process(struct ring_host *host, struct ring *ring, uint32_t in
     notice_changes(host, ring, process, before);
 }
 
-/* Whether the child that a record is kept for may still enter. */
+/* Returns true if the child that a record is reserved for may still start to use it. */
 static bool embryo_may_live(const struct ring_host *host, const struct ring *ring, uint32_t index)
 {
     const struct ring_process *process = &ring->processes[index];
@@ -505,13 +511,13 @@ static void clear_process(struct ring_process *process)
     *process = (struct ring_process){0};
 }
 
-/* 0 is not known, or not yet. */
+/* 0 means not known, or not yet. */
 static bool is_changed(uint64_t old, uint64_t claimed)
 {
     return old != 0 && old != claimed;
 }
 
-/* Takes in what a record says now. */
+/* Stores what a record says now. */
 static void take_claim(struct ring_process *process, const struct rip_process_info *claim)
 {
     const struct rip_process_info *old = &process->claim;
@@ -519,7 +525,7 @@ static void take_claim(struct ring_process *process, const struct rip_process_in
     if (old->generation != claim->generation || old->pid != claim->pid ||
         is_changed(old->start_time_ticks, claim->start_time_ticks) ||
         is_changed(old->pid_namespace, claim->pid_namespace))
-        clear_process(process); /* another process's, whatever was known of the last one */
+        clear_process(process); /* the record is of another process now: forget the old one */
     else if (old->module_count != claim->module_count || memcmp(old->comm, claim->comm, sizeof(old->comm)) != 0)
         drop_facts(process);
     process->claim = *claim;
@@ -546,7 +552,7 @@ static int grow_processes(struct ring *ring, size_t count)
     return 0;
 }
 
-/* -EIO: the ring is damaged. */
+/* Returns 0, or -EIO if the ring is damaged. */
 static int refresh_record(struct registry *registry, struct ring *ring, uint32_t index, uint64_t now_mono_ns)
 {
     struct ring_process *process = &ring->processes[index];
@@ -581,7 +587,7 @@ void processes_judge(struct registry *registry, struct ring *ring, uint64_t now_
     uint64_t began_mono_ns = clock_mono_ns();
 
     if (grow_processes(ring, count) != 0)
-        count = ring->process_count < count ? ring->process_count : count; /* the others are not dead, just unknown */
+        count = ring->process_count < count ? ring->process_count : count; /* the others are unknown, not dead */
     for (size_t i = 0; i < count && has_time; i++) {
         uint64_t ended_mono_ns;
 
@@ -619,7 +625,7 @@ bool processes_live(const struct ring *ring)
     return false;
 }
 
-/* Whether more than the ring's own word says that the process may live; an embryo is given its time. */
+/* Returns true if there is a sign of life other than the record's own claim. An embryo is kept for its grace period. */
 static bool is_held(const struct ring_process *process)
 {
     return process->verdict != PROCESS_UNKNOWN || process->life_locked || process->holder_pid != 0 ||

@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * registry.c - the set of rings: files looked at and opened, named, dropped; and one refresh of it all. Touches ring
- * files and their names. See registry.h for the guarantees; directories.c, known_files.c, processes.c, threads.c and
- * modules.c are the parts of it, host.c is what they share.
+ * registry.c - the set of rings: finds and opens files, names and drops rings, and runs a refresh. Touches ring files
+ * and their names. See registry.h for the guarantees. directories.c, known_files.c, processes.c, threads.c and
+ * modules.c are parts of the registry. host.c is what they share.
  *
  * Guarantees
- *   1. A file is opened again only after its change time or size has changed, or if it was too new at the last look for
- *      a change to show.
- *   2. What cannot be read and seems meant to be a ring, or may be one, is listed with the reason and noticed once per
- *      inode. What is not a ring is passed over in silence.
- *   3. At most REGISTRY_FILES_MAX files are remembered, beside the rings; removed files are forgotten at the next full
- *      listing. Files beyond the limit are examined at each listing, which takes several refreshes where there are more
- *      than that in a directory: nobody can hide a ring by making other files.
- *   4. A ring whose file is renamed follows it; of several links to one file the first found counts, as long as it is
- *      there.
+ *   1. A file is opened again only if its change time or size has changed, or if the last look came so soon after a
+ *      change that another change would not show.
+ *   2. A file that is, or may be, meant as a ring and cannot be read is listed with the reason, and reported once per
+ *      inode. Other files are ignored silently.
+ *   3. At most REGISTRY_FILES_MAX files are remembered, in addition to the rings. Removed files are forgotten at the
+ *      next full listing. Files beyond the limit are examined at each listing. A listing of a directory with more files
+ *      than that takes several refreshes. So a ring cannot be hidden by creating other files.
+ *   4. A ring follows its file if the file is renamed. If a file has several links, the first one found counts, as long
+ *      as it exists.
  *   5. A name is given once and kept until the file is renamed, whatever rings come and go meanwhile. Only a ring that
- *      has lost its file gives way, to the one that has taken its place.
+ *      has lost its file gives up its name, to the ring that has taken its place.
  */
 #include "ring/registry.h"
 
@@ -37,22 +37,22 @@
 #include "util/array.h"
 #include "util/search.h"
 
-#define OPEN_NS UINT64_C(50000) /* asked for to open a file */
+#define OPEN_NS UINT64_C(50000) /* time requested to open a file */
 enum { SUFFIX_BYTES = sizeof("~4294967295") };
 
 struct registry {
     struct ring_host host;
     struct directories *directories;
     struct known_files known;
-    uint32_t pass;            /* of full listings */
-    uint64_t descriptors_max; /* numbers below may be taken for rings */
-    bool removes;             /* leftovers */
+    uint32_t pass;            /* number of full listings */
+    uint64_t descriptors_max; /* rings may use descriptors below this number */
+    bool removes;             /* remove leftovers */
     uint64_t leftovers_due_mono_ns;
 
-    struct ring **rings; /* ascending serial */
+    struct ring **rings; /* in ascending order of serial */
     size_t ring_count;
     size_t ring_capacity;
-    struct ring *retired; /* dropped since the last refresh: not in rings, freed by the next one */
+    struct ring *retired; /* list: dropped since the last refresh, not in rings, freed by the next refresh */
     uint32_t last_serial;
 };
 
@@ -82,7 +82,7 @@ static void leave_account(struct registry *registry, struct ring *ring)
     ring->accounted = false;
 }
 
-/* Nobody gets its file from here on. */
+/* No other thread gets the ring's file after this. */
 static void close_ring(struct registry *registry, struct ring *ring)
 {
     leave_account(registry, ring);
@@ -108,13 +108,13 @@ static int compare_serial(const void *key, const void *item)
     return search_order(*(const uint32_t *)key, (*(struct ring *const *)item)->serial);
 }
 
-/* First index whose serial is not below. */
+/* Returns the index of the first ring whose serial is not below. */
 static size_t find_index(const struct registry *registry, uint32_t serial)
 {
     return search_first(&serial, registry->rings, registry->ring_count, sizeof(*registry->rings), compare_serial);
 }
 
-/* Not 0, and of no other ring. Serials wrap: skip those still in use. */
+/* Serials wrap: skip 0 and those still in use. */
 static uint32_t new_serial(struct registry *registry)
 {
     do
@@ -123,7 +123,7 @@ static uint32_t new_serial(struct registry *registry)
     return registry->last_serial;
 }
 
-/* The file is looked at again should it be listed again. */
+/* The file is examined again if it is listed again. */
 static void remove_ring(struct registry *registry, size_t index)
 {
     struct ring *ring = registry->rings[index];
@@ -192,7 +192,9 @@ static void drop_largest(struct registry *registry, uint32_t user)
     host_limit(&registry->host, HEALTH_LIMIT_RINGS, "the user who holds most has to give up a ring for another user's");
 }
 
-/* Drops a ring of the user who holds the most, if he holds more than user would with amount. False: none is dropped.
+/*
+ * Drops a ring of the user who holds the most, if that is more than user would hold with amount added. Returns false if
+ * none was dropped.
  */
 static bool give_way(struct registry *registry, uint32_t user, enum work_limit limit, uint64_t amount)
 {
@@ -207,7 +209,7 @@ static bool give_way(struct registry *registry, uint32_t user, enum work_limit l
     return true;
 }
 
-/* False: the user may not have so much, which is counted. */
+/* Returns false if the amount exceeds the user's limit, which is counted. */
 static bool take_room(struct registry *registry, uint32_t user, enum work_limit limit, uint64_t amount)
 {
     while (!work_has_room(registry->host.work, user, limit, amount) && give_way(registry, user, limit, amount))
@@ -218,7 +220,7 @@ static bool take_room(struct registry *registry, uint32_t user, enum work_limit 
     return false;
 }
 
-/* Puts a ring on the account of its file's owner. False: he may not have it. */
+/* Charges a ring to the account of its file's owner. Returns false if the limit does not allow it. */
 static bool take_account(struct registry *registry, struct ring *ring)
 {
     ring->user = work_user(registry->host.work, ring->mapping.file.uid);
@@ -233,7 +235,9 @@ static bool take_account(struct registry *registry, struct ring *ring)
 
 /* Unreadable files ------------------------------------------------------------------------------------------------- */
 
-/* Remembers a file as it is now. NULL: no memory, or the limit is reached and it is no ring. */
+/*
+ * Remembers a file as it is now. Returns NULL if out of memory, or if the limit is reached and the file is not a ring.
+ */
 static struct known_file *remember(struct registry *registry, const struct file_identity *file, struct ring *ring)
 {
     if (ring == NULL && registry->known.count >= REGISTRY_FILES_MAX &&
@@ -245,8 +249,8 @@ static struct known_file *remember(struct registry *registry, const struct file_
 }
 
 /*
- * Lists a file with the reason; one that is listed keeps its serial, and once damaged, it is not just unreadable. True:
- * it is new in the list.
+ * Adds a file to the list of unreadable rings, with the reason. A file that is already listed keeps its serial, and
+ * stays RING_DAMAGED if it was. Returns true if the file was not listed before.
  */
 static bool list_unreadable(struct registry *registry, const struct file_identity *file, uint32_t directory,
                             const char *name, enum ring_health health, const char *reason)
@@ -299,7 +303,7 @@ void registry_damage(struct registry *registry, struct ring *ring)
 
 /* Names ------------------------------------------------------------------------------------------------------------ */
 
-/* Whether the name that the ring was last seen under still leads to it. */
+/* Returns true if the ring's last known name still belongs to its file. */
 static bool name_holds(const struct registry *registry, const struct ring *ring)
 {
     const int directory = directories_at(registry->directories, ring->directory);
@@ -322,7 +326,7 @@ static void see_as(struct registry *registry, struct ring *ring, uint32_t direct
         free(ring->file_name);
         ring->file_name = file_name;
         ring->directory = directory;
-        if (!same_name) { /* called anew at the end of the refresh */
+        if (!same_name) { /* it gets a new name at the end of the refresh */
             free(ring->name);
             ring->name = NULL;
         }
@@ -338,7 +342,7 @@ static struct ring *find_name(const struct registry *registry, const char *name)
     return NULL;
 }
 
-/* file_name with the first suffix that nobody has. NULL: no memory. */
+/* Returns file_name with the first unused suffix, or NULL if out of memory. */
 static char *suffixed_name(const struct registry *registry, const char *file_name)
 {
     size_t size = strlen(file_name) + SUFFIX_BYTES;
@@ -386,11 +390,11 @@ static void name_rings(struct registry *registry)
 
 /* Opening ---------------------------------------------------------------------------------------------------------- */
 
-/* What an error on the way to a mapping means. */
+/* What an error from opening or mapping a file means. */
 static const struct open_error {
     int error;
-    const char *unreadable; /* the file's own fault: listed with this reason */
-    const char *limit;      /* ours: looked at again at the next listing */
+    const char *unreadable; /* the file is at fault: it is listed with this reason */
+    const char *limit;      /* our limit: the file is examined again at the next listing */
 } open_errors[] = {
     {-EACCES, "permission denied", NULL},
     {-EPERM, "operation not permitted", NULL},
@@ -398,15 +402,15 @@ static const struct open_error {
     {-EMFILE, NULL, "no descriptor left for a ring"},
     {-ENFILE, NULL, "no descriptor left for a ring"},
     {-ENOMEM, NULL, "no memory or address space left for a ring"},
-    {-EAGAIN, NULL, NULL}, /* somebody holds a lease on it, or its lock: later, perhaps */
+    {-EAGAIN, NULL, NULL}, /* a lease or a lock is held: it may work later */
 };
 
-/* What a look at a file came to. */
+/* The result of examining a file. */
 enum look {
     LOOK_RING,
     LOOK_UNREADABLE, /* listed, with the reason */
     LOOK_OTHER,      /* not a ring */
-    LOOK_LATER,      /* nothing is known: it went away, was replaced, or a limit is reached */
+    LOOK_LATER,      /* not known: it vanished, was replaced, or a limit is reached */
 };
 
 static enum look handle_open_error(struct registry *registry, const struct file_identity *file, uint32_t directory,
@@ -425,7 +429,7 @@ static enum look handle_open_error(struct registry *registry, const struct file_
     return LOOK_LATER;
 }
 
-/* Takes a file that is a ring into the set; the mapping is taken over also on failure. */
+/* Adds a ring to the set. Takes ownership of the mapping, also on failure. */
 static enum look add_ring(struct registry *registry, const struct mapping *mapping, uint32_t directory,
                           const char *name)
 {
@@ -458,7 +462,7 @@ static enum look add_ring(struct registry *registry, const struct mapping *mappi
     return LOOK_RING;
 }
 
-/* As mapping_open(); for want of a descriptor or of address space another user's ring may have to go. */
+/* Like mapping_open(). If descriptors or address space are used up, another user's ring may be dropped to make room. */
 static int open_ring(struct registry *registry, uint32_t user, uint32_t directory, const char *name,
                      struct mapping *ret_mapping, enum rip_status *ret_status)
 {
@@ -491,7 +495,7 @@ static enum look open_file(struct registry *registry, const struct file_identity
     if (result < 0)
         return handle_open_error(registry, file, directory, name, result);
     if (result == 0 && !file_is_same(&mapping.file, file)) {
-        mapping_close(&mapping); /* replaced since it was looked at: its directory has changed again */
+        mapping_close(&mapping); /* replaced meanwhile: its directory has changed again */
         return LOOK_LATER;
     }
     if (result == 0)
@@ -502,7 +506,7 @@ static enum look open_file(struct registry *registry, const struct file_identity
     return LOOK_UNREADABLE;
 }
 
-/* Looks at a file that is not known as it is now, in the time of its owner. */
+/* Examines a file that is new or has changed. Its owner is charged for the time. */
 static void look_anew(struct registry *registry, const struct file_identity *file, uint32_t directory, const char *name)
 {
     struct ring_host *host = &registry->host;
@@ -523,7 +527,7 @@ static void look_anew(struct registry *registry, const struct file_identity *fil
         known_files_unlist(&registry->known, known_files_find(&registry->known, file));
 }
 
-/* It is listed again every REGISTRY_RESCAN_NS. */
+/* An unfinished ring needs no timer: it is listed again every REGISTRY_RESCAN_NS. */
 static void look_at_unfinished(const struct registry *registry, int directory, const char *name)
 {
     uint32_t uid;
@@ -557,8 +561,8 @@ static void look_at(void *context, uint32_t directory, const char *name)
 /* A refresh -------------------------------------------------------------------------------------------------------- */
 
 /*
- * Lists everything, in as many refreshes as that takes, but for the first; afterwards a ring that was not seen has lost
- * its name, unless the name is still its own.
+ * Lists everything. The first refresh does so at once, the others may need several refreshes. After a complete listing,
+ * a ring that was not seen is unlinked, unless its name is still valid.
  */
 static void list_all(struct registry *registry, uint64_t now_mono_ns)
 {
@@ -591,7 +595,7 @@ static bool is_same_boot(const struct registry *registry, const struct rip_ring_
            memcmp(info->boot_id, registry->host.boot_id, sizeof(unknown)) == 0;
 }
 
-/* Moves a ring to the account of another user: its file was given away, or subordinate ranges have changed. */
+/* Moves a ring to another user's account if necessary: its file has a new owner, or subordinate ranges have changed. */
 static bool account_holds(struct registry *registry, struct ring *ring)
 {
     if (work_user(registry->host.work, ring->mapping.file.uid) == ring->user)
@@ -600,7 +604,7 @@ static bool account_holds(struct registry *registry, struct ring *ring)
     return take_account(registry, ring);
 }
 
-/* Looks at the files of all rings: damaged, given away, or without a name? */
+/* Checks the files of all rings: whether they are damaged, have a new owner, or have lost their names. */
 static void check_rings(struct registry *registry)
 {
     for (size_t i = 0; i < registry->ring_count;) {
@@ -619,7 +623,7 @@ static void check_rings(struct registry *registry)
         struct ring *ring = registry->rings[i];
         const uint32_t serial = ring->serial;
 
-        if (!account_holds(registry, ring)) /* which may have dropped others */
+        if (!account_holds(registry, ring)) /* taking an account may have dropped other rings */
             retire_ring(registry, find_index(registry, serial));
         while (i < registry->ring_count && registry->rings[i]->serial <= serial)
             i++;
@@ -632,11 +636,11 @@ static void judge_processes(struct registry *registry, uint64_t now_mono_ns)
         struct ring *ring = registry->rings[i];
 
         processes_judge(registry, ring, now_mono_ns);
-        i += !ring->mapping.damaged; /* else it has left the array */
+        i += !ring->mapping.damaged; /* a damaged ring has left the array */
     }
 }
 
-/* Drops the rings that nobody can find or needs any more. */
+/* Drops rings that have no name and no process. */
 static void drop_rings(struct registry *registry)
 {
     for (size_t i = 0; i < registry->ring_count;) {
@@ -681,7 +685,7 @@ void registry_refresh(struct registry *registry, uint64_t now_mono_ns)
 
 /* Facts for snapshots ---------------------------------------------------------------------------------------------- */
 
-/* The facts that the last refresh has made. */
+/* Uses the facts made by the last refresh. */
 static int fill_processes(const struct ring *ring, struct ring_facts *facts)
 {
     facts->processes = calloc(ring->process_count != 0 ? ring->process_count : 1, sizeof(struct process_facts *));
@@ -766,7 +770,7 @@ int registry_facts(const struct registry *registry, struct ring_facts **ret_fact
 
 /* Life ------------------------------------------------------------------------------------------------------------- */
 
-/* Rings in directories that are not watched any more are gone; the others follow. */
+/* Drops rings whose directories are not watched any more. Updates the directory index of the others. */
 static void move_rings(struct registry *registry, const uint32_t *places)
 {
     for (size_t i = 0; i < registry->ring_count;) {
@@ -788,7 +792,7 @@ static void move_rings(struct registry *registry, const uint32_t *places)
         known->unreadable->directory = places[known->unreadable->directory];
         if (known->unreadable->directory != DIRECTORIES_NOWHERE)
             continue;
-        known->changed_ns = 0; /* should it be listed again, it is looked at again */
+        known->changed_ns = 0; /* examine it again if it is listed again */
         known_files_unlist(&registry->known, known);
     }
 }
@@ -813,7 +817,10 @@ void registry_set_judging(struct registry *registry, uint64_t judging_ns)
     host_set_time(&registry->host, judging_ns);
 }
 
-/* For all but rings: half of what is not open from the start, REGISTRY_DESCRIPTORS_KEPT at most. */
+/*
+ * Returns how many descriptors are kept for other uses than rings: half of those that are not open from the start, at
+ * most REGISTRY_DESCRIPTORS_KEPT.
+ */
 static uint64_t kept_descriptors(uint64_t max)
 {
     const uint64_t half = max > REGISTRY_DESCRIPTORS_BASE ? (max - REGISTRY_DESCRIPTORS_BASE) / 2 : 0;
@@ -821,7 +828,7 @@ static uint64_t kept_descriptors(uint64_t max)
     return half < REGISTRY_DESCRIPTORS_KEPT ? half : REGISTRY_DESCRIPTORS_KEPT;
 }
 
-/* With few descriptors all of them are for rings. */
+/* If descriptors are scarce, all of them are for rings. */
 static void open_ends(struct registry *registry)
 {
     const uint64_t most = registry->descriptors_max / 4;
@@ -838,7 +845,7 @@ int registry_ends_descriptor(const struct registry *registry)
     return registry->host.ends_epoll;
 }
 
-/* Whether the record is still that of the process, and says that it did not leave in order. */
+/* Returns true if the record still belongs to the process, and says that it did not leave in order. */
 static bool is_unexpected(struct registry *registry, struct process_end *end)
 {
     struct ring *ring = registry_find(registry, end->ring);
@@ -875,13 +882,13 @@ enum registry_certainty registry_certainty(struct registry *registry, const stru
     process = &ring->processes[end->process];
     if (process->claim.generation != end->generation)
         return CERTAINTY_YES;
-    if (process->claim.state == RIP_PROCESS_EXITED) /* the exec has failed, and it has left in order */
+    if (process->claim.state == RIP_PROCESS_EXITED) /* the exec failed, and the process left in order */
         return CERTAINTY_NO;
     if (process->verdict == PROCESS_MISSING || ends_is_dying(process->watch))
         return CERTAINTY_LACKS;
     if (process->verdict != PROCESS_DEAD)
         return CERTAINTY_NO;
-    return end->replaced ? CERTAINTY_YES : CERTAINTY_LACKS; /* the kernel still says how it ends */
+    return end->replaced ? CERTAINTY_YES : CERTAINTY_LACKS; /* the kernel will report how it ends */
 }
 
 int registry_new(struct registry **ret_registry, const struct registry_options *options)

@@ -2,22 +2,23 @@
 /*
  * registry.h - the set of rings: found in directories, opened, identified, dropped.
  *
- * Directories are listed again when they have changed, and every REGISTRY_RESCAN_NS; a missing directory is waited for.
- * A file is looked at once for each change of it that a listing sees; what is not a ring is remembered by inode and
- * change time, so that it costs nothing and is reported once.
+ * Directories are listed again when they change, and every REGISTRY_RESCAN_NS. The registry keeps looking for a missing
+ * directory. A file is opened once for each change that a listing sees. A file that is not a ring is remembered by
+ * inode and change time, so it costs nothing and is reported once.
  *
  * Guarantees
- *   A. Nothing but regular files is opened, no link is followed.
- *   B. A ring keeps its serial as long as it is mapped, whatever it is renamed to, and its name as long as its file has
- *      that name; the ring that comes second to a name is NAME~2. Several links to a file are one ring.
- *   C. Every limit has a name below or in work/work.h, and a counter.
- *   D. The address space and time that rings take are on their owner's account. An owner who uses up his share delays
- *      only his own rings: a record or a ring without a turn keeps its last known state until it has one.
- *   E. A user who may have no more rings gets none, unless another holds more than he would: that one's largest
- *      mapping is dropped then.
- *   F. A refresh never fails for a reason that lies in a file, a directory or a process.
+ *   A. Only regular files are opened, and links are not followed.
+ *   B. A ring keeps its serial while it is mapped, even if its file is renamed. It keeps its name while its file has
+ *      that name. If two rings have the same file name, the second is called NAME~2. Several links to a file are one
+ *      ring.
+ *   C. Every limit has a name, below or in work/work.h, and a counter.
+ *   D. Address space and time for a ring are charged to its owner's account. An owner who uses up the share delays only
+ *      the owner's own rings: a record or a ring without a turn keeps its last known state until it has one.
+ *   E. A user at the limit gets no new ring, unless another user would still hold more. In that case the largest
+ *      mapping of the user who holds most is dropped.
+ *   F. A refresh never fails because of a file, a directory or a process.
  *   G. A damaged ring leaves the set at once, but its struct stays valid until the next refresh.
- *   H. A ring is dropped only when its file has no name here and there is no sign of a living process in it, or for E.
+ *   H. A ring is dropped only for E, or when its file has no name here and there is no sign of a living process in it.
  */
 #ifndef RIPD_RING_REGISTRY_H
 #define RIPD_RING_REGISTRY_H
@@ -37,69 +38,68 @@
 #include "work/work.h"
 
 #define REGISTRY_RESCAN_NS UINT64_C(10000000000)
-#define REGISTRY_RECHECK_NS UINT64_C(5000000000)  /* /proc is asked at least this often about who holds its locks */
-#define REGISTRY_JUDGING_NS UINT64_C(50000000)    /* on process records and threads, per scan, of a user who is alone */
-#define REGISTRY_MAPPED_BYTES (UINT64_C(1) << 37) /* address space of all rings; page tables take a 512th at most */
-#define REGISTRY_FILES_MAX 65536u                 /* names listed per directory and refresh, and files remembered */
+#define REGISTRY_RECHECK_NS UINT64_C(5000000000)  /* locks unchanged: /proc is still read this often */
+#define REGISTRY_JUDGING_NS UINT64_C(50000000)    /* per scan, for process records and threads of a single user */
+#define REGISTRY_MAPPED_BYTES (UINT64_C(1) << 37) /* of all rings; page tables take 1/512 of it at most */
+#define REGISTRY_FILES_MAX 65536u                 /* names listed per directory and refresh; files remembered */
 #define REGISTRY_DIRECTORIES_MAX 64u
-#define REGISTRY_UNREADABLE_MAX 1024u  /* rings that cannot be read, listed with the reason */
-#define REGISTRY_ENDINGS_MAX 4096u     /* processes whose end is noticed at once, as WORK_ENDINGS has it */
-#define REGISTRY_ENDINGS_MIN 64u       /* with less room none are watched */
-#define REGISTRY_DESCRIPTORS_KEPT 800u /* for connections, pidfds and /proc, not rings; at most half */
-#define REGISTRY_DESCRIPTORS_BASE 16u  /* that ripd has open from its start, more or less */
+#define REGISTRY_UNREADABLE_MAX 1024u  /* unreadable rings that are listed with the reason */
+#define REGISTRY_ENDINGS_MAX 4096u     /* processes whose end is noticed at once; the limit is WORK_ENDINGS */
+#define REGISTRY_ENDINGS_MIN 64u       /* below this limit no process is watched */
+#define REGISTRY_DESCRIPTORS_KEPT 800u /* reserved for connections, pidfds and /proc; at most half of all */
+#define REGISTRY_DESCRIPTORS_BASE 16u  /* roughly the number that ripd has open from the start */
 
-/* One process record of a ring, and what we make of it. */
 struct learnt;
 
-/* Ids of a process that wait for others of it alone, without a time limit: RIP_CALL_PRIVATE. */
+/* The ids of a process that wait, without a time limit, only for other ids of it: RIP_CALL_PRIVATE. */
 struct process_waits {
     uint32_t count;
-    uint64_t progress; /* the sum of theirs: grows if one of them moves */
+    uint64_t progress; /* sum of their progress: grows if one of them moves */
 };
 
 struct ring_process {
     struct rip_process_info claim;
-    bool looked_at; /* what follows is known */
-    bool present;   /* a process: not an embryo, not an exited one */
-    bool alive;     /* it, or an embryo, may still register ids */
+    bool looked_at; /* the fields below are valid */
+    bool present;   /* the record is of a process, neither an embryo nor exited */
+    bool alive;     /* the process, or the embryo, may still register ids */
     enum process_verdict verdict;
     struct identity_memory memory;
-    uint32_t pid; /* in our namespace; 0 = not known */
+    uint32_t pid; /* in our pid namespace; 0 = not known */
     uint64_t pid_start_time_ticks;
-    bool own_pid_namespace;        /* its tids are numbers of ours */
-    uint32_t holder_pid;           /* of the last scan, as file_lock_holder() has it */
-    bool life_locked;              /* of the last scan */
+    bool own_pid_namespace;        /* it is in our pid namespace, so its tids are valid here */
+    uint32_t holder_pid;           /* on the last scan, as returned by file_lock_holder() */
+    bool life_locked;              /* on the last scan */
     uint64_t lived_wall_ns;        /* when it was last found alive; 0 = never */
-    uint64_t died_wall_ns;         /* when it was found dead; 0 = it is not */
-    uint64_t checked_mono_ns;      /* when /proc was last asked about it; 0 = never */
-    uint64_t examined_mono_ns;     /* when the probe last asked about it; 0 = never */
-    uint8_t stop;                  /* what stops it as a whole: an enum id_cause, or CAUSE_NONE; see ring/stops.h */
-    bool frozen;                   /* with its control group, at the last look at that */
-    bool seen_traced;              /* by the last look */
-    uint32_t thread_count;         /* by the last look; 0 = not known */
-    struct process_waits waits;    /* of the last scan, */
-    struct process_waits before;   /* of the one before, */
-    struct process_waits looked;   /* and of the last one before the last look */
-    uint32_t stop_looks;           /* at it so far */
-    uint32_t stop_pass;            /* 1 + the pass of the last one */
-    struct thread_names *threads;  /* of a process in another pid namespace; NULL = none known */
-    struct learnt *learnt;         /* modules that the record lacks; NULL = none was looked for */
-    struct end_watch *watch;       /* on its end; NULL = none */
-    bool unwatchable;              /* its user may have no more of them */
-    bool has_just_ended;           /* it was judged dead by the last judgement, and not by the one before */
-    struct process_origin *origin; /* a reference; NULL = not known yet */
-    bool wants_command_line;       /* it was not to be had in time */
-    struct process_facts *facts;   /* a reference; NULL when anything in it has changed, until it is judged again */
-    bool wants_modules;            /* facts lack some that nobody has asked for yet */
+    uint64_t died_wall_ns;         /* when it was found dead; 0 = it is not dead */
+    uint64_t checked_mono_ns;      /* when /proc was last read for it; 0 = never */
+    uint64_t examined_mono_ns;     /* when the probe was last asked about it; 0 = never */
+    uint8_t stop;                  /* the whole process: an enum id_cause, or CAUSE_NONE; see ring/stops.h */
+    bool frozen;                   /* its control group was frozen when last read */
+    bool seen_traced;              /* the last look found it in a tracing stop */
+    uint32_t thread_count;         /* at the last look; 0 = not known */
+    struct process_waits waits;    /* on the last scan */
+    struct process_waits before;   /* on the scan before the last one */
+    struct process_waits looked;   /* on the last scan before the last look */
+    uint32_t stop_looks;           /* number of looks so far */
+    uint32_t stop_pass;            /* 1 + the pass of the last look */
+    struct thread_names *threads;  /* only for a process in another pid namespace; NULL = none known */
+    struct learnt *learnt;         /* modules that the record lacks; NULL = never looked for */
+    struct end_watch *watch;       /* notices its end; NULL = none */
+    bool unwatchable;              /* its user has used up WORK_ENDINGS */
+    bool has_just_ended;           /* dead at the last judgement, but not at the one before */
+    struct process_origin *origin; /* owned reference; NULL = not known yet */
+    bool wants_command_line;       /* the command line could not be read in time */
+    struct process_facts *facts;   /* owned reference; NULL after a change, until the next judgement */
+    bool wants_modules;            /* facts lack modules that nobody has asked for yet */
 };
 
-/* It was found alive when it was judged last. */
+/* Returns true if the last judgement found the process alive. */
 static inline bool process_lives(const struct ring_process *process)
 {
     return process->verdict == PROCESS_ATTESTED || process->verdict == PROCESS_ALIVE;
 }
 
-/* False: it is not there any more. */
+/* Returns false if the process does not exist any more. */
 static inline bool process_stat(int proc, const struct ring_process *process, struct proc_stat *ret_stat)
 {
     return proc_stat(proc, process->pid, ret_stat) == 0 && ret_stat->start_time_ticks == process->pid_start_time_ticks;
@@ -107,54 +107,53 @@ static inline bool process_stat(int proc, const struct ring_process *process, st
 
 struct ring {
     uint32_t serial;
-    char *name; /* unique: its file's name, with "~2" and so on for who comes second; not NULL between refreshes */
+    char *name; /* unique: the file name, perhaps with "~2" and so on; not NULL between refreshes */
     char *file_name;
-    uint32_t directory; /* index of the registry's directories */
+    uint32_t directory; /* index in the registry's list of directories */
     bool unlinked;      /* its file has no name, or none in our directories */
     bool announced;     /* by NOTICE_RING_FOUND */
     bool found_dead;    /* by the last look for leftovers */
     uint32_t pass;      /* the last full listing that saw it */
     struct mapping mapping;
     struct rip_ring_info info;      /* as of this scan */
-    bool same_boot;                 /* or not known */
+    bool same_boot;                 /* also true if the boot is not known */
     struct ring_process *processes; /* [0, process_count) */
     size_t process_count;
     uint8_t *conditions; /* [0, process_count): for detector_ring() */
-    uint64_t live_count; /* of the last scan */
-    bool has_waits;      /* it found some: see struct process_waits */
+    uint64_t live_count; /* on the last scan */
+    bool has_waits;      /* the last scan found waits: see struct process_waits */
     bool warned_unattested;
-    bool unseen;    /* threads of it wait, or have waited, in calls that nobody sees: the caller's word, for /rings */
-    uint32_t user;  /* whose account it is on: work_user() of its owner */
-    bool accounted; /* it is on his account */
-    uint64_t held_bytes;          /* of his WORK_MAPPED_BYTES */
-    uint32_t next_record;         /* the next one to be judged */
-    uint32_t put_off_count;       /* refreshes in a row on which there was no time to judge all */
-    struct module_table *modules; /* of its processes, shared; NULL = none asked for yet */
-    struct module_facts *scripts; /* a reference to the module of its scripts; NULL = none asked for yet, or none */
-    struct lease *lease;          /* of its file's descriptor; NULL = none asked for yet */
+    bool unseen;    /* set by the caller, for /rings: threads wait, or have waited, in calls that ripd cannot see */
+    uint32_t user;  /* the account that the ring is charged to: work_user() of its owner */
+    bool accounted; /* the ring is charged to that account */
+    uint64_t held_bytes;          /* charged as WORK_MAPPED_BYTES */
+    uint32_t next_record;         /* index of the record to judge next */
+    uint32_t put_off_count;       /* refreshes in a row without the time to judge all records */
+    struct module_table *modules; /* shared by its processes; NULL = none asked for yet */
+    struct module_facts *scripts; /* owned reference: its scripts; NULL = none, or not asked for yet */
+    struct lease *lease;          /* of its file descriptor; NULL = not asked for yet */
     struct ring *next_retired;
 };
 
-/* What a ring is called: until it has a name, as its file. */
+/* Returns the name of a ring, or its file name while it has no name yet. */
 static inline const char *ring_name(const struct ring *ring)
 {
     return ring->name != NULL ? ring->name : ring->file_name;
 }
 
-/* What changed, for the log. */
 enum registry_notice_kind {
     NOTICE_RING_FOUND,
-    NOTICE_RING_GONE,       /* dropped: its file is gone and nobody lives in it, or for a reason */
-    NOTICE_RING_DAMAGED,    /* cut or contradictory: reason */
-    NOTICE_RING_UNREADABLE, /* could not be opened or understood: reason */
-    NOTICE_UNATTESTED,      /* a living process has lost its lock: reason names the pid */
+    NOTICE_RING_GONE,       /* dropped: the file is gone and no process lives in it, or for the given reason */
+    NOTICE_RING_DAMAGED,    /* cut short or inconsistent: see reason */
+    NOTICE_RING_UNREADABLE, /* could not be opened or understood: see reason */
+    NOTICE_UNATTESTED,      /* a living process has lost its lock: reason contains the pid */
     NOTICE_PROCESS_DEAD,
     NOTICE_DIRECTORY_MISSING,
     NOTICE_DIRECTORY_FOUND,
     NOTICE_LIMIT, /* reason names the limit; once per limit */
 };
 
-/* name: of a ring or a directory; reason may be NULL. How many they are is for the receiver to bound. */
+/* Reports a change, for the log. name is of a ring or a directory. reason may be NULL. The receiver limits the rate. */
 typedef void registry_noticed(void *context, enum registry_notice_kind kind, const char *name, const char *reason);
 
 struct registry;
@@ -162,15 +161,15 @@ struct registry_options {
     const char *const *directories;
     size_t directory_count;
     const char *proc_path;   /* "/proc" */
-    const char *cgroup_path; /* "/sys/fs/cgroup"; NULL: who is frozen is not found out. It stays the caller's */
+    const char *cgroup_path; /* "/sys/fs/cgroup"; borrowed; NULL: frozen processes are not detected */
     uint64_t judging_ns;     /* 0 = REGISTRY_JUDGING_NS */
-    bool removes;            /* files of dead rings that nobody needs: see ring/leftovers.h */
-    bool notices_ends;       /* of attested processes, see registry_next_end() */
+    bool removes;            /* remove unneeded files of dead rings: see ring/leftovers.h */
+    bool notices_ends;       /* of attested processes: see registry_next_end() */
     struct hash_key hash_key;
-    uint32_t last_serial;      /* serials go on behind it; 0 = from 1 on */
-    struct work *work;         /* accounts of users; stays the caller's. NULL = the registry has one of its own */
-    struct health *health;     /* counts the limits that are hit, and damaged rings. The same */
-    registry_noticed *noticed; /* NULL: nobody hears of them */
+    uint32_t last_serial;      /* new serials start after this one */
+    struct work *work;         /* accounts of users; borrowed; NULL = the registry makes its own */
+    struct health *health;     /* counts limits that are hit and damaged rings; borrowed; NULL = its own */
+    registry_noticed *noticed; /* NULL = changes are not reported */
     void *notice_context;
 };
 
@@ -178,49 +177,57 @@ int registry_new(struct registry **ret_registry, const struct registry_options *
 void registry_free(struct registry *registry);
 
 /*
- * Other directories from the next refresh on; between two. Rings in directories of both lists stay as they are, serials
- * and names included; the others are gone. -E2BIG or -ENOMEM: nothing has changed.
+ * Replaces the directories. Call between two refreshes; takes effect with the next refresh. Rings in directories of
+ * both lists stay, with serials and names; the others are dropped. On -E2BIG or -ENOMEM nothing has changed.
  */
 int registry_set_directories(struct registry *registry, const char *const *paths, size_t count);
-void registry_set_judging(struct registry *registry, uint64_t judging_ns); /* as in the options */
+void registry_set_judging(struct registry *registry, uint64_t judging_ns);
 
 /*
- * Takes in what changed in the directories, re-reads process records, and judges every process (see ring/identity.h).
- * Call once per scan. Never fails for a reason that lies in a file.
+ * Notices changes in the directories, re-reads process records, and judges every process (see ring/identity.h). Call
+ * once per scan.
  */
 void registry_refresh(struct registry *registry, uint64_t now_mono_ns);
 
-/* Rings that are mapped, in ascending order of serial. */
+/* Returns the mapped rings, in ascending order of serial. */
 struct ring **registry_rings(struct registry *registry, size_t *ret_count);
 struct ring *registry_find(struct registry *registry, uint32_t serial);
 
-/* A lease of a ring's file, for other threads; it is the ring's own, until the next refresh. NULL: none, or no memory.
+/*
+ * Returns a lease of a ring's file, for use by other threads. Borrowed from the ring: valid until the next refresh.
+ * Returns NULL if there is no such ring or out of memory.
  */
 struct lease *registry_lease(struct registry *registry, uint32_t serial);
 
-/* The directory of that number, from 0 on. False: it is missing now, or there is none. */
+/* Identifies the directory with that number, counted from 0. Returns false if it is missing or there is none. */
 bool registry_directory(const struct registry *registry, size_t number, uint64_t *ret_device, uint64_t *ret_inode);
 
-/* Whether a process of a ring is traced without calls of its own; of one that is not known, whether the first one is.
+/*
+ * Returns true if the program is traced without changes to its code (preload, or librip-compiled). If the process
+ * record does not exist, the first record of the ring decides.
  */
 bool registry_is_preloaded(struct registry *registry, uint32_t serial, uint32_t process);
 
-/* A ring whose mapping is damaged is unmapped, and stays in the list of rings with the reason. */
+/* Unmaps a ring whose mapping is damaged. The ring stays in the list of rings with the reason. */
 void registry_damage(struct registry *registry, struct ring *ring);
 
 /*
- * Facts of a ring's process with its modules: a new reference, or NULL: no such process, or no memory. They are the
- * same object until something in them changes. Without modules when the owner's share of time is spent: ask again
- * after the next refresh.
+ * Returns a new reference to the facts of a ring's process with its modules, or NULL if there is no such process or out
+ * of memory. It is the same object until something in it changes. The modules are missing if the owner has no time
+ * left: call again after the next refresh.
  */
 struct process_facts *registry_process_facts(struct registry *registry, struct ring *ring, uint32_t process);
 
 /*
- * Looks in the kernel's map of a process for the module that an address of code lies in and that its record does not
- * name: loaded after its threads had registered. True: it is known now; facts got before lack it. Only of attested
- * processes of our own user, as far as the kernel allows him, and within the ring's owner's time. Of others ripd-probe
- * is asked, where the address lies in no module that is known and nobody has asked before, and its answer is taken in:
- * object NULL: there is none.
+ * Finds modules that the record of a process does not name, because they were loaded after its threads had registered.
+ * address is an address of code. Only attested processes are considered.
+ *
+ * registry_learn_module() reads the kernel's map of the process, if the process is of ripd's own user, as far as the
+ * kernel permits, and within the time of the ring's owner. For other users' processes ripd-probe reads the map:
+ * registry_lacks_module() returns true if the address is in no known module and has not been looked up before, and
+ * registry_take_module() stores the answer. object is NULL if there is no module.
+ *
+ * The last two return true if the module is known now. Facts that were obtained earlier do not contain it.
  */
 bool registry_lacks_module(struct registry *registry, struct ring *ring, uint32_t process, uint64_t address);
 bool registry_take_module(struct registry *registry, struct ring *ring, uint32_t process, uint64_t address,
@@ -228,63 +235,73 @@ bool registry_take_module(struct registry *registry, struct ring *ring, uint32_t
 bool registry_learn_module(struct registry *registry, struct ring *ring, uint32_t process, uint64_t address);
 
 /*
- * tid in our namespace of a thread that its process calls tid. 0; -ESRCH: none; -EAGAIN: not found out before
- * deadline_mono_ns, or within the time of its user; ask again after the next refresh.
+ * Translates a tid from the process's pid namespace to ours. Returns 0 or -ESRCH if there is no such thread, or -EAGAIN
+ * if the time until deadline_mono_ns or the time of the user did not suffice: call again after the next refresh.
  */
 int registry_find_thread(struct registry *registry, struct ring *ring, uint32_t process, uint32_t tid,
                          uint64_t deadline_mono_ns, uint32_t *ret_tid);
 
 /*
- * Whether there is such a thread now: tid as registry_find_thread() gave it, which need not have asked.
- * registry_is_gone() is not the opposite: it says that the thread has certainly ended, in a process that is still the
- * one it was judged to be. It is never true in another pid namespace: a list of threads may lack some when others end.
- * A first thread that has ended before the others counts as gone.
+ * registry_has_thread() returns true if the thread exists now. our_tid comes from registry_find_thread(), which may
+ * return a tid without checking it.
+ *
+ * registry_is_gone() is not the opposite. It returns true only if the thread has certainly ended, in a process that is
+ * still the one that was judged. It is always false in another pid namespace, because a list of threads may be
+ * incomplete when others end. A first thread that has ended before the others counts as gone.
  */
 bool registry_has_thread(const struct registry *registry, const struct ring *ring, uint32_t process, uint32_t our_tid);
 bool registry_is_gone(const struct registry *registry, const struct ring *ring, uint32_t process, uint32_t our_tid);
 
 /*
- * Finds the process of the thread that a process calls tid: itself, or another of the same user. All of them must be
- * attested, and a tid must mean the same to each: they live in our own pid namespace, or they share a ring and say that
- * they are in the same one. 0; -ESRCH: none of these has it; -EAGAIN: not found out before deadline_mono_ns.
+ * Finds the process that has a thread which this process calls tid: itself, or another process of the same user. All of
+ * them must be attested, and a tid must have the same meaning for all of them: either they are in our own pid
+ * namespace, or they share a ring and claim the same namespace. Returns 0, -ESRCH if no process has it, or -EAGAIN if
+ * it was not found before deadline_mono_ns.
  */
 int registry_find_holder(struct registry *registry, struct ring *ring, uint32_t process, uint32_t tid,
                          uint64_t deadline_mono_ns, uint32_t *ret_ring, uint32_t *ret_process);
 
-/* The number in our namespace that registry_find_thread() gave belongs to no thread. */
+/* Forgets a result of registry_find_thread(): our_tid does not belong to any thread. */
 void registry_forget_thread(struct ring *ring, uint32_t process, uint32_t our_tid);
 
 /*
- * Whether a process that is alive is still the one it was judged to be: it holds the lock that attests it, and its
- * start time is the same. Call it after reading anything about its pid.
+ * Returns true if a living process is still the one that was judged: it holds the lock that attests it, and its start
+ * time is the same. Call it after reading anything about its pid.
  */
 bool registry_process_holds(const struct registry *registry, const struct ring *ring, uint32_t process);
 
-/* The end of a process that did not leave its ring in order: it was killed, or executed another program. */
+/* The end of a process that did not leave its ring in order: it was killed, or it executed another program. */
 struct process_end {
     uint32_t ring;
     uint32_t process;
     uint32_t generation; /* of the record */
-    uint32_t pid;        /* in our namespace */
-    bool open;           /* it is not over: see registry_certainty(). It may be returned again when it is */
+    uint32_t pid;        /* in our pid namespace */
+    bool open;           /* not final: see registry_certainty(). The end may be returned again when it is final */
     bool replaced;       /* by another program */
     bool exiting;        /* it had called exit() */
-    int descriptor;      /* of the process, for pidfd_status(); the caller's. -1 = none */
+    int descriptor;      /* pidfd, for pidfd_status(); owned by the caller; -1 = none */
 };
 
-/* Readable when a process has ended; -1: ends are not noticed. */
+/* Returns a descriptor that is readable when a process has ended, or -1 if ends are not noticed. */
 int registry_ends_descriptor(const struct registry *registry);
 
-/* Of an end that is open. That a process has been replaced takes two scans, as its death does; the ring stays for both.
+/*
+ * Says whether an end that is open is certain by now. LACKS: not yet. NO: the process lives on, or it left in order. It
+ * takes two scans until a process counts as replaced by another program, as for its death. The ring is kept for both.
  */
 enum registry_certainty { CERTAINTY_LACKS, CERTAINTY_YES, CERTAINTY_NO };
 enum registry_certainty registry_certainty(struct registry *registry, const struct process_end *end);
 
-/* The next one; its record, ids and facts are still there until the next refresh. False: none. */
+/*
+ * Returns the next end, or false if there is none. The record, ids and facts of the process stay until the next
+ * refresh.
+ */
 bool registry_next_end(struct registry *registry, struct process_end *ret_end);
 
-/* Lines of /rings, mapped and unreadable, in order of name. The caller frees each with ring_facts_done(), and the
- * array. */
+/*
+ * Returns the lines of /rings, mapped and unreadable rings, in order of name. The caller calls ring_facts_done() for
+ * each and frees the array.
+ */
 int registry_facts(const struct registry *registry, struct ring_facts **ret_facts, size_t *ret_count);
 
 const struct health *registry_health(const struct registry *registry);

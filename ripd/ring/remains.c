@@ -14,17 +14,17 @@ enum {
     SAMPLES = 256,
 };
 
-/* The remains while they are made. */
+/* State while the remains are made. */
 struct making {
     struct mapping *mapping;
     const struct ring_process *process;
-    uint32_t *slots; /* of the process, in the ring: those that live, and those that have ended */
+    uint32_t *slots; /* numbers of the process's slots in the ring: first live ids, then ended ones */
     uint32_t live_count;
     uint32_t slot_count;
     size_t slot_room;
     uint32_t module_room;
-    uint32_t script_count;  /* entries of the script table, as the ring numbers them: those not used stay empty */
-    struct rip_ring header; /* of the ring, and then of the remains */
+    uint32_t script_count;  /* entries of the script table, with the ring's numbers; unused ones stay empty */
+    struct rip_ring header; /* of the ring at first, then of the remains */
     unsigned char *bytes;
 };
 
@@ -38,7 +38,7 @@ static int take_slot(struct making *making, uint32_t slot)
     return 0;
 }
 
-/* How many slots fit. */
+/* Returns how many slots fit. */
 static uint32_t slots_max(const struct making *making)
 {
     const struct rip_view *view = &making->mapping->view;
@@ -48,7 +48,7 @@ static uint32_t slots_max(const struct making *making)
     return (uint32_t)((REMAINS_BYTES_MAX - fixed) / (view->slot_stride_bytes + view->note_stride_bytes));
 }
 
-/* Of the ring; its scripts are counted. */
+/* Reads the header of the ring, and counts its scripts. */
 static int read_header(struct making *making)
 {
     const struct rip_view *view = &making->mapping->view;
@@ -89,7 +89,7 @@ static bool is_ours(const struct making *making, const struct rip_slot *slot, co
            slot->registered_boot_ns >= making->process->claim.entered_boot_ns && slot->state == RIP_SLOT_FREE;
 }
 
-/* Those that ended last, oldest first, as far as the ring still has them. */
+/* Finds the ids that ended last, oldest first, if the ring still has them. */
 static int find_ended(struct making *making)
 {
     struct rip_view view = making->mapping->view;
@@ -102,7 +102,7 @@ static int find_ended(struct making *making)
     making->live_count = making->slot_count;
     if ((making->header.compatible_flags & RIP_RING_COUNTS_ENDED) == 0)
         return 0;
-    view.base = (const unsigned char *)&making->header; /* nothing else is read */
+    view.base = (const unsigned char *)&making->header; /* only the header is read */
     count = rip_view_ended(&view, 0, ended, RIP_ENDED_COUNT, &next);
     for (size_t i = 0; result == 0 && i < count && making->slot_count < slots_max(making); i++) {
         if (ended[i].slot >= view.slot_capacity)
@@ -158,7 +158,7 @@ static void lay_out(struct making *making)
         making->script_count != 0 ? place(making, (uint64_t)making->script_count * RIP_SCRIPT_BYTES) : 0;
     ring->process_high_water = 1;
     ring->module_high_water = 0;
-    /* Its log names slots that are not in this ring: see log_ended(). */
+    /* The ring's log names slots by its own numbers, so it is written anew: see log_ended(). */
     ring->compatible_flags &= ~(RIP_RING_COUNTS_ENDED | RIP_RING_HAS_SCRIPTS);
     memset(&ring->ended_count, 0, sizeof(*ring) - offsetof(struct rip_ring, ended_count));
     if (ring->script_offset != 0)
@@ -224,7 +224,7 @@ static void log_ended(const struct making *making, const struct rip_slot *slot, 
     ring->ended_begun_count++;
 }
 
-/* Of the function that an entry of the process is in. */
+/* Copies the script function that an entry of the process is in. */
 static int copy_script(const struct making *making, uint64_t entry)
 {
     const uint64_t index = entry >> RIP_PLACE_INDEX_SHIFT & RIP_PLACE_INDEX_MASK;

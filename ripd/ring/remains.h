@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * remains.h - what a process that has ended left in its ring, as a ring of its own: its record, its modules and its
- * live ids, one behind the other, and those that ended last, in the log of such; and the functions of scripts that they
- * were in. rip/reader.h reads it as it reads any
- * ring.
+ * remains.h - copies what a process that has ended left in its ring into a ring of its own. The copy has the process's
+ * record, its modules, its live ids, the ids that ended last (in the log of ended ids), and the script functions that
+ * the ids were in. rip/reader.h reads it like any other ring.
  *
  * Guarantees
- *   A. No byte of another process is in it, but for the header of the ring.
- *   B. It has at most REMAINS_BYTES_MAX bytes. Ids for which that leaves no room are counted.
- *   C. Bytes are copied as they are, however hostile: who reads the remains believes them as little as the ring.
+ *   A. It contains no byte of another process, except for the header of the ring.
+ *   B. It has at most REMAINS_BYTES_MAX bytes. Ids that do not fit are counted.
+ *   C. Bytes are copied as they are, even if hostile: readers must trust the remains as little as the ring.
  */
 #ifndef RIPD_RING_REMAINS_H
 #define RIPD_RING_REMAINS_H
@@ -21,13 +20,16 @@
 #define REMAINS_BYTES_MAX (24u << 20) /* 40,000 ids with notes, 60,000 without */
 
 struct remains {
-    unsigned char *bytes; /* the caller's, to be freed; aligned to a page */
+    unsigned char *bytes; /* owned by the caller; aligned to a page */
     size_t byte_count;
-    uint32_t id_count;       /* that live */
+    uint32_t id_count;       /* live ids */
     uint32_t left_out_count; /* ids */
 };
 
-/* 0; -ENOENT: there is no such record; -EIO: the ring is damaged; -EFBIG: a slot of it takes too much; -ENOMEM. */
+/*
+ * Returns 0, -ENOENT if there is no such record, -EIO if the ring is damaged, -EFBIG if a slot of it is too large, or
+ * -ENOMEM.
+ */
 int remains_take(struct ring *ring, uint32_t process, struct remains *ret_remains);
 
 #endif

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * scan.c - feeds every ring's live slots to the detector, and finds the rule of each unclassified id: one read of the
- * mapping for each, until the time is over. Touches the mappings, and the detector's table.
+ * scan.c - feeds the live slots of every ring to the detector. Finds the rule of each unclassified id, with one read of
+ * the mapping for each, until the time is used up. Touches the mappings, and the detector's table.
  *
  * Guarantees
- *   1. Nothing is allocated while a guard is on: a batch is read under its guard, then fed.
- *   2. A user's rings are read as long as his time and his share of memory last. The others are skipped, and come first
- *      on the next scan; of a ring that has too many ids those that were reached are watched.
- *   3. A ring that faults is damaged at once and not named to the detector on later scans, which thereby forgets it;
- *      the other rings are scanned as if nothing had happened.
+ *   1. Nothing is allocated while a guard is active: a batch is read under its guard, then fed.
+ *   2. A user's rings are read while the user's time and share of memory last. The others are skipped, and come first
+ *      on the next scan. If a ring has too many ids, those that were reached are watched.
+ *   3. A ring that faults is damaged at once. Later scans do not pass it to the detector, so the detector forgets it.
+ *      The other rings are scanned as usual.
  */
 #include "ring/scan.h"
 
@@ -18,10 +18,10 @@
 #include "ring/host.h"
 #include "util/search.h"
 
-/* What the detector keeps of an id: 26 bytes, and half as much again where its table has grown. */
+/* Memory of the detector per id: 26 bytes, and half as much again after its table has grown. */
 #define ID_BYTES 40u
 
-/* How many ids more its user may have: as many as on the last scan, or those of a batch; 0 = none. */
+/* Returns how many more ids the user may have: as many as on the last scan, or those of a batch, or 0. */
 static uint64_t grant_ids(struct ring_host *host, const struct ring *ring, uint64_t granted, size_t batch)
 {
     uint64_t wanted = granted == 0 && ring->live_count > batch ? ring->live_count : batch;
@@ -31,7 +31,7 @@ static uint64_t grant_ids(struct ring_host *host, const struct ring *ring, uint6
     return work_take(host->work, ring->user, WORK_CHARGED_BYTES, wanted * ID_BYTES) ? wanted : 0;
 }
 
-/* What was found on the last scan is of the one before now. */
+/* Moves the waits found on the last scan to process->before. */
 static void begin_waits(struct ring *ring)
 {
     if (!ring->has_waits)
@@ -46,7 +46,7 @@ static void begin_waits(struct ring *ring)
     }
 }
 
-/* Who announces nothing waits for nobody: a ring of such ids costs one look at each batch. */
+/* Ids that announce no calls wait for nobody. A ring of such ids costs only one check per batch. */
 static void count_waits(struct ring *ring, const struct rip_sample *samples, size_t count)
 {
     if (count == 0 || samples[0].call == RIP_CALL_NONE)
@@ -63,7 +63,7 @@ static void count_waits(struct ring *ring, const struct rip_sample *samples, siz
     }
 }
 
-/* -EIO: it faulted. -ENOMEM: the detector lacks memory for some of its ids. */
+/* Returns 0, or -EIO if the ring faulted, or -ENOMEM if the detector lacks memory for some of its ids. */
 static int scan_ring(struct ring_host *host, struct ring *ring, struct detector *detector, const struct scan_tap *tap)
 {
     struct rip_scan_position position = {0};
@@ -100,7 +100,7 @@ static int scan_ring(struct ring_host *host, struct ring *ring, struct detector 
     return result;
 }
 
-/* A ring that has no turn keeps its ids. */
+/* A ring without a turn keeps its ids. */
 static int skip_ring(struct ring_host *host, const struct ring *ring, struct detector *detector)
 {
     uint64_t bytes = ring->live_count * ID_BYTES;
@@ -135,7 +135,7 @@ int scan_run(struct registry *registry, struct detector *detector, const struct 
         }
         if (error == -EIO) {
             registry_damage(registry, ring);
-            rings = registry_rings(registry, &count); /* without it: the next one is at i now */
+            rings = registry_rings(registry, &count); /* the damaged ring has left the array: i is now the next */
             continue;
         }
         if (error != 0)
@@ -148,7 +148,7 @@ int scan_run(struct registry *registry, struct detector *detector, const struct 
 
 /* Rules ------------------------------------------------------------------------------------------------------------ */
 
-#define NAMES_PER_LOOK 64u /* at the clock: ten microseconds or so */
+#define NAMES_PER_LOOK 64u /* the clock is read once per this number: ten microseconds or so */
 
 void rule_finder_set_rules(struct rule_finder *finder, const struct rules *rules)
 {
@@ -162,7 +162,7 @@ static int compare_place(const void *key, const void *item)
     return search_order_pair(a->ring, a->slot, b->ring, b->slot);
 }
 
-/* Its ring may have been damaged since it was scanned, or be damaged now. */
+/* The ring may have been damaged after it was scanned, or may be damaged now. */
 static void find_rule(struct registry *registry, const struct rules_table *rules, struct detector_unclassified *id)
 {
     struct ring *ring = registry_find(registry, id->ring);

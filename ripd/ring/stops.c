@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* stops.c - a look at the state of each process in turn. See stops.h. */
+/* stops.c - looks at the state of each process in turn. See stops.h. */
 #include "ring/stops.h"
 
 #include "detect/detector.h"
@@ -11,7 +11,7 @@ static bool is_looked_up(const struct ring_process *process)
     return process->present && process->pid != 0 && process_lives(process);
 }
 
-/* What the state of its first thread says of all: a signal stops them together. */
+/* Reads the state of the first thread: a signal stops all threads together. */
 static enum id_cause stop_of(int proc, struct ring_process *process)
 {
     struct proc_stat stat;
@@ -45,14 +45,17 @@ static bool is_same_wait(const struct process_waits *waits, const struct process
     return waits->count == others->count && waits->progress == others->progress;
 }
 
-/* Whether each of its threads waits for the others. They all stood still between the scans that are compared. */
+/*
+ * Returns true if each of its threads waits for the others. All of them stood still between the scans that are
+ * compared.
+ */
 static bool is_stuck(const struct ring_process *process)
 {
     return process->thread_count >= STOPS_STUCK_THREADS && process->waits.count == process->thread_count &&
            is_same_wait(&process->waits, &process->before) && is_same_wait(&process->waits, &process->looked);
 }
 
-/* What its ids are for the detector. */
+/* Returns what the detector needs to know about the ids of the process. */
 static uint8_t condition_of(const struct ring_process *process)
 {
     if (process->verdict == PROCESS_DEAD)
@@ -80,5 +83,5 @@ void stops_look(int proc, const char *cgroup_path, struct ring *const *rings, si
             ring->conditions[index] = condition_of(process);
         }
     }
-    *pass += looks < STOPS_PER_REFRESH; /* all have had their turn */
+    *pass += looks < STOPS_PER_REFRESH; /* all have been looked at */
 }

@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * stops.h - which processes are stopped as a whole: by a signal, by a tracer, or with their control group; and which
- * are stuck as a whole. Touches /proc. For ripd/ring alone.
+ * stops.h - finds processes that are stopped as a whole, by a signal, a tracer, or their control group, and processes
+ * that are stuck as a whole. Touches /proc. For ripd/ring alone.
  *
- * An id that waits for work is no suspect, so its thread is not examined; but in a stopped process it takes none.
+ * An id that waits for work is no suspect, so its thread is not examined. But in a stopped process it will never take
+ * work.
  *
  * Guarantees
  *   A. A refresh looks at STOPS_PER_REFRESH processes at most, and at no process twice before it has looked at all.
- *   B. A process is stuck if STOPS_STUCK_THREADS or more threads of it live and each waits for another one of them
- *      without a time limit, and was in that same wait on two scans in a row. A thread that is in no ring, or not on a
- *      scan, makes it not so.
- *   C. A tracer stops a process if two looks in a row see that: one that traces system calls stops it for moments.
+ *   B. A process is stuck if it has STOPS_STUCK_THREADS threads or more, each waits for another of them without a time
+ *      limit, and each was in the same wait on two scans in a row. It is not stuck if one of its threads is in no ring,
+ *      or was not seen on a scan.
+ *   C. A process counts as stopped by a tracer if two looks in a row see it so, because a tracer of system calls stops
+ *      it for moments.
  */
 #ifndef RIPD_RING_STOPS_H
 #define RIPD_RING_STOPS_H
@@ -22,9 +24,12 @@
 
 #define STOPS_PER_REFRESH 128u
 #define STOPS_STUCK_THREADS 3u
-#define STOPS_FREEZER_EVERY 4u /* so many looks at a process, one is at its control group too */
+#define STOPS_FREEZER_EVERY 4u /* one of this number of looks at a process also reads its control group */
 
-/* cgroup_path: where control groups are mounted; NULL: they are not looked at. pass: the caller's, of 0 at first. */
+/*
+ * cgroup_path is the mount point of control groups. If it is NULL they are not read. *pass is kept by the caller and is
+ * 0 at first.
+ */
 void stops_look(int proc, const char *cgroup_path, struct ring *const *rings, size_t count, uint32_t *pass);
 
 #endif

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * threads.c - threads of processes in other pid namespaces, by the numbers that they have there; which threads
- * there are, and whose they are. Touches /proc.
+ * threads.c - translates thread ids of processes in other pid namespaces. Finds out which threads exist, and which
+ * process has a thread. Touches /proc.
  *
- * A ring holds the tids of its writer's namespace. /proc shows the number of a thread in every namespace, but only for
- * a number of ours, so the threads of such a process are listed and remembered.
+ * A ring contains tids of its writer's namespace. /proc shows the number of a thread in every namespace, but a thread
+ * can be looked up only by its number in ours. So the threads of such a process are listed and remembered.
  *
  * Guarantees
- *   1. Each thread is read once. A listing stops at the caller's deadline, or when its user's time is spent, and
+ *   1. Each thread is read once. A listing stops at the caller's deadline, or when its user's time is used up, and
  *      continues from there next time.
- *   2. Nothing is remembered of processes in our own namespace, and at most THREADS_MAX threads of any other.
+ *   2. Nothing is remembered about processes in our own namespace, and at most THREADS_MAX threads of any other.
  */
 #include "ring/processes.h"
 
@@ -24,13 +24,13 @@
 
 enum {
     THREADS_MAX = 131072,
-    LISTED_NS = 500000000, /* a thread that was not there is not looked for again before */
+    LISTED_NS = 500000000, /* a thread that was not found is not searched again for this long */
 };
 
-/* A thread by its two numbers. */
+/* The two numbers of a thread. */
 struct thread_pair {
     uint32_t ours;
-    uint32_t theirs; /* of the latest thread that had it */
+    uint32_t theirs; /* ours is that of the latest thread with this number */
 };
 
 struct thread_names {
@@ -38,7 +38,7 @@ struct thread_names {
     struct thread_pair *pairs;
     size_t count;
     size_t capacity;
-    struct hash_index by_ours; /* an entry whose thread has another number by now leads to nothing */
+    struct hash_index by_ours; /* may have stale entries, which find_ours() skips */
     struct hash_index by_theirs;
     uint64_t listed_mono_ns; /* when the last complete listing ended */
 };
@@ -48,7 +48,7 @@ static uint64_t hash_of(const struct thread_names *names, uint32_t number)
     return hash_bytes(&names->hash_key, &number, sizeof(number));
 }
 
-/* NULL: there is none. */
+/* Returns NULL if there is none. */
 static struct thread_pair *find_ours(const struct thread_names *names, uint32_t ours)
 {
     size_t probe = 0;
@@ -97,7 +97,7 @@ void threads_free(struct thread_names *names)
     free(names);
 }
 
-/* Whether the last complete listing is so recent that another one would show nothing new. */
+/* Returns true if the last complete listing is recent enough. */
 static bool is_listed(const struct ring_process *process, uint64_t now_mono_ns)
 {
     return process->threads != NULL && process->threads->listed_mono_ns != 0 &&
@@ -134,11 +134,11 @@ static int learn_thread(void *context, uint32_t tid)
     return add_thread(listing->names, tid, status.pid_in_namespace) ? 0 : -ENOMEM;
 }
 
-/* Makes room for what is to be learned. */
+/* Makes room for new entries. */
 static int prepare_names(const struct ring_host *host, struct ring_process *process)
 {
     if (process->threads != NULL && process->threads->by_ours.count >= THREADS_MAX) {
-        threads_free(process->threads); /* most of them must be gone */
+        threads_free(process->threads); /* most of the threads must be gone */
         process->threads = NULL;
     }
     if (process->threads != NULL)
@@ -150,7 +150,7 @@ static int prepare_names(const struct ring_host *host, struct ring_process *proc
     return 0;
 }
 
-/* Lists the threads of a process within the time that is left. 0, or -EAGAIN. */
+/* Lists the threads of a process in the time that is left. Returns 0 or -EAGAIN. */
 static int list_threads(struct ring_host *host, const struct ring *ring, struct ring_process *process,
                         uint64_t deadline_mono_ns)
 {
@@ -174,7 +174,7 @@ static int list_threads(struct ring_host *host, const struct ring *ring, struct 
     return result == -EAGAIN || result == -ENOMEM ? -EAGAIN : 0;
 }
 
-/* 0: it is not known. */
+/* Returns 0 if the thread is not known. */
 static uint32_t our_tid_of(const struct thread_names *names, uint32_t tid)
 {
     const struct thread_pair *pair = names != NULL ? find_theirs(names, tid) : NULL;
@@ -208,7 +208,7 @@ int registry_find_thread(struct registry *registry, struct ring *ring, uint32_t 
     return 0;
 }
 
-/* 0 or -errno; -ESRCH: there is none, or it has ended. */
+/* Returns 0, -ESRCH if there is no such thread or it has ended, or another -errno. */
 static int ask_thread(const struct registry *registry, const struct ring *ring, uint32_t process, uint32_t our_tid)
 {
     struct proc_stat stat;
@@ -235,8 +235,8 @@ bool registry_is_gone(const struct registry *registry, const struct ring *ring, 
 /* Holders ---------------------------------------------------------------------------------------------------------- */
 
 /*
- * Whether a tid means the same to both: in our own pid namespace, or in another one, where both have entered themselves
- * in one ring with the same namespace. A process that lies about its namespace misleads only about its own ring.
+ * Returns true if a tid means the same to both processes: both are in our own pid namespace, or both are in the same
+ * other one and in the same ring. A process that lies about its namespace misleads only about its own ring.
  */
 static bool shares_tids(const struct ring *ring, uint32_t process, const struct ring *other, uint32_t other_process)
 {
@@ -250,7 +250,7 @@ static bool shares_tids(const struct ring *ring, uint32_t process, const struct 
     return ring == other && one->claim.pid_namespace != 0 && one->claim.pid_namespace == two->claim.pid_namespace;
 }
 
-/* Of root's rings processes of any user are attested. */
+/* Processes of any user can be attested in rings of root's, so comparing the owners of the rings is not enough. */
 static bool is_of_the_same_user(const struct registry *registry, const struct ring *ring, uint32_t process,
                                 const struct ring *other, uint32_t other_process)
 {
@@ -273,7 +273,7 @@ static bool has_holder(struct registry *registry, struct ring *ring, uint32_t pr
            registry_has_thread(registry, ring, process, our_tid) && registry_process_holds(registry, ring, process);
 }
 
-/* The one of a ring's processes that it is; process_count: none, or the time is over. */
+/* Returns the index of the process that has the thread, or process_count if there is none or the time is over. */
 static uint32_t find_among(struct registry *registry, const struct ring *ring, uint32_t process, struct ring *other,
                            uint32_t tid, uint64_t deadline_mono_ns)
 {

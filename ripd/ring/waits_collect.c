@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * waits_collect.c - reads the marks of suspects twice, adds what their memory holds, finds holders among the live ids
- * of their rings and the threads of their processes. Touches the mappings, the clock, and /proc through the registry.
- * What follows from it is decided in cases/waits.c.
+ * waits_collect.c - reads the marks of suspects twice, adds what their memory says, and finds the holders among the
+ * live ids of their rings and the threads of their processes. Touches the mappings, the clock, and /proc through the
+ * registry. cases/waits.c draws the conclusions.
  */
 #include "ring/waits_collect.h"
 
@@ -15,17 +15,18 @@
 #include "work/jobs.h"
 
 #define BATCH 128u
-#define LOOKUPS_MAX 65536u              /* ids of one ring read in search of holders that are given as ids */
+#define LOOKUPS_MAX 65536u              /* ids of one ring read to find holders that are given as ids */
 #define SEARCH_NS UINT64_C(50000000)    /* for the searches of all rings together */
-#define TRANSLATE_NS UINT64_C(10000000) /* for the thread ids of all nodes together; the registry bounds it too */
+#define TRANSLATE_NS UINT64_C(10000000) /* for the thread ids of all nodes together; the registry limits it too */
 #define STALE_NS UINT64_C(1000000000)
 #define SOUGHT_MAX 8u /* scans */
 
 /* Readings --------------------------------------------------------------------------------------------------------- */
 
 /*
- * 8 bits of the count distinguish a mark from older ones. One that a thread left behind (a long jump out of the wait, a
- * wait that was never ended) and that fits by chance is older than the last scan that saw another count.
+ * Returns true if a mark belongs to the current wait. Eight bits of the count distinguish a mark from older ones. A
+ * thread can leave a mark behind (a long jump out of the wait, or a wait that was never ended) that matches by chance.
+ * Such a mark is older than the last scan that saw another count.
  */
 static bool is_of_this_standstill(const struct rip_wait_info *wait, const struct detector_suspect *suspect,
                                   uint64_t now_mono_ns)
@@ -42,7 +43,7 @@ static bool read_mark(struct ring *ring, const struct detector_suspect *suspect,
            ret_wait->progress == suspect->progress && is_of_this_standstill(ret_wait, suspect, now_mono_ns);
 }
 
-/* Without memory to note it, it waits for nobody that is known. */
+/* If out of memory, the suspect is treated as if it waited for nobody. */
 static void add_case(struct waits *waits, struct work *work, struct ring *ring, const struct stall_case *stall,
                      uint64_t now_mono_ns)
 {
@@ -103,7 +104,7 @@ static void read_again(struct waits *waits, struct registry *registry)
 
 /* Turns ------------------------------------------------------------------------------------------------------------ */
 
-/* A step that is done for nodes while there is time. */
+/* A step that is done for each node while there is time. */
 struct service {
     uint64_t budget_ns;
     bool (*applies)(const struct waits *waits, size_t node);
@@ -111,7 +112,7 @@ struct service {
                   uint64_t deadline_mono_ns);
 };
 
-/* Serves the nodes from first on, in turns of users. Where the queue begins differs from scan to scan. */
+/* Serves the nodes from first on, with the users taking turns. The node to begin with differs from scan to scan. */
 static void serve_nodes(const struct waits_source *source, struct waits *waits, size_t first,
                         const struct service *service)
 {
@@ -144,13 +145,13 @@ static void serve_nodes(const struct waits_source *source, struct waits *waits, 
 
 /* Holders ---------------------------------------------------------------------------------------------------------- */
 
-/* What one ring's search is for. */
+/* The search of one ring. */
 struct search {
     struct waits *waits;
     struct ring *ring;
-    size_t left;      /* holders not found yet */
+    size_t left;      /* number of holders not found yet */
     bool by_id;       /* some of them are given as ids */
-    uint64_t lookups; /* reads of ids that are left for them */
+    uint64_t lookups; /* remaining reads of ids for those */
 };
 
 static void take_holder(struct waits_node *node, const struct rip_id_info *info)
@@ -189,7 +190,7 @@ static void take_sample(struct search *search, const struct rip_sample *sample)
     }
 }
 
-/* Holders stand in order of ring: the first of each ring stands for all of them. */
+/* Holders are in order of ring: the first one of each ring is the job for all of them. */
 static bool is_first_of_ring(const struct waits *waits, size_t node)
 {
     return node == waits->waiting_count || waits->nodes[node - 1].ring != waits->nodes[node].ring;
@@ -219,7 +220,10 @@ static void search_ring(const struct waits_source *source, struct waits *waits, 
     }
 }
 
-/* Since when it is certain that a holder has ended; 0 = it is not. Such a one does not come back. */
+/*
+ * Returns the time since which the holder has certainly ended, or 0 if that is not certain. A thread that has ended
+ * does not come back.
+ */
 static uint64_t gone_since(struct registry *registry, const struct ring *ring, const struct waits_node *node,
                            const struct waits *before)
 {
@@ -231,7 +235,7 @@ static uint64_t gone_since(struct registry *registry, const struct ring *ring, c
     return since_ns != 0 ? since_ns : clock_mono_ns();
 }
 
-/* What looks like a holder in memory may be a number of something else: then there is hardly such a thread. */
+/* A value in memory that looks like a holder may be something else. Then such a thread hardly exists. */
 static bool may_be_absent(const struct waits *waits, size_t node)
 {
     return waits->nodes[node].kind == WAITS_THREAD && !waits->nodes[node].holder_is_id;
@@ -257,17 +261,17 @@ static void find_holders(const struct waits_source *source, struct waits *waits)
 
     serve_nodes(source, waits, waits->waiting_count, &search);
     for (size_t i = waits->waiting_count; i < waits->count; i++)
-        waits->nodes[i].absent = may_be_absent(waits, i); /* until it is found */
+        waits->nodes[i].absent = may_be_absent(waits, i); /* until look_for_thread() finds it */
     serve_nodes(source, waits, waits->waiting_count, &presence);
 }
 
 /* Of locks that processes share ------------------------------------------------------------------------------------ */
 
-#define SHARED_KNOWN 64u /* many wait for few: a place for each number, for who had it last */
+#define SHARED_KNOWN 64u /* direct-mapped cache, because many wait for few holders */
 
-/* Whose thread it is that a process calls by a number. */
+/* Says which process has the thread that another process names by a tid. */
 struct shared_holder {
-    uint32_t ring; /* of who waits; 0 = nobody */
+    uint32_t ring; /* of the waiter; 0 = empty */
     uint32_t process;
     uint32_t tid;
     uint32_t holder_ring; /* 0 = not known */
@@ -289,8 +293,8 @@ static void find_shared_holder(struct registry *registry, const struct waits_nod
 }
 
 /*
- * What is not found out in time is unknown, and tried again on the next scan. In another pid namespace so is who has no
- * ring in common with who waits: a process that shares the lock may have written the number that it has in a third one.
+ * A holder that is not found in time is unknown, and searched again on the next scan. In another pid namespace, a
+ * holder that shares no ring with the waiter is also unknown: the tid in the lock may be from a third namespace.
  */
 static void find_shared_holders(struct waits *waits, struct registry *registry)
 {
@@ -311,7 +315,7 @@ static void find_shared_holders(struct waits *waits, struct registry *registry)
 
 /* The whole -------------------------------------------------------------------------------------------------------- */
 
-/* Whether the holder was where it is now when it was read as the holder: so it holds the lock still. */
+/* Returns true if the holder has not moved since it was read as the holder. Then it still holds the lock. */
 static bool has_stood(const struct waits_source *source, const struct waits_node *node, const struct waits_node *holder)
 {
     struct detector_id id;
@@ -321,8 +325,8 @@ static bool has_stood(const struct waits_source *source, const struct waits_node
 }
 
 /*
- * Who keeps a lock of one process while it waits for anything but a descriptor keeps the others from their work. One
- * that processes share may have changed hands since it was looked at: nothing is known if its holder has gone on.
+ * A holder of a lock within one process blocks the others if it waits for anything except a descriptor. A lock that
+ * processes share may have changed hands since it was read: if its holder has moved, nothing is known.
  */
 static enum evidence_holder holder_of(const struct waits *waits, const struct waits_node *node,
                                       const struct waits_source *source)
@@ -350,8 +354,8 @@ static bool was_examined(const struct stall_case *stall)
 }
 
 /*
- * Nobody is accused of waiting for a holder that may be idle, until there was time enough to find him. One that was
- * accused stays so where there is no time to find him again.
+ * Reports HOLDER_SOUGHT until there was enough time to find the holder, so that no suspect is accused while its holder
+ * may be idle. A suspect that was accused already stays so if there is no time to find the holder again.
  */
 static void seek_holder(struct stall_case *stall)
 {
@@ -363,7 +367,7 @@ static void seek_holder(struct stall_case *stall)
         *holder = !was_examined(stall) && stall->sought_count++ < SOUGHT_MAX ? HOLDER_SOUGHT : HOLDER_UNKNOWN;
 }
 
-/* The case of each suspect as the graph has it; waits may be NULL: nobody is known to wait. */
+/* Fills in the cases of suspects from the graph. If waits is NULL, nobody is known to wait. */
 static void fill_evidence(const struct waits *waits, const struct waits_source *source)
 {
     size_t count;
@@ -381,7 +385,7 @@ static void fill_evidence(const struct waits *waits, const struct waits_source *
         stall->doubted = node != NULL && node->doubted && stall->kernel != NULL;
         if (node == NULL)
             continue;
-        stall->evidence.examined |= node->deadlocked && was_examined(stall); /* it needs no other turn for that */
+        stall->evidence.examined |= node->deadlocked && was_examined(stall); /* the deadlock needs no new examination */
         stall->evidence.lock = (struct evidence_lock){node->again, holder_of(waits, node, source)};
     }
     file_locks_fill(source, waits);
@@ -420,7 +424,7 @@ struct waits *waits_collect(const struct waits_source *source)
 
 /* Description ------------------------------------------------------------------------------------------------------ */
 
-/* As its process has it; 0 = it is on none, or none is known. */
+/* Returns the tid in the process's own namespace, or 0 if it is on no thread or not known. */
 static uint32_t ring_tid_of(const struct waits_node *node)
 {
     if (node->kind == WAITS_ID)
@@ -441,7 +445,7 @@ static void find_tid(const struct waits_source *source, struct waits *waits, str
 
     if (registry_find_thread(source->registry, ring, node->process, ring_tid_of(node), deadline_mono_ns, &tid) != 0 ||
         (node->kind == WAITS_THREAD && !registry_has_thread(source->registry, ring, node->process, tid)))
-        return; /* or it has ended: its lock is held by nobody now */
+        return; /* not known, or it has ended and nobody holds its lock now */
     node->tid = tid;
 }
 
@@ -451,7 +455,7 @@ static void describe_node(struct waits_node *node, struct ring *ring, const stru
     struct rip_id_info info;
 
     if (node->kind == WAITS_GONE)
-        node->tid = node->holder; /* as it was: only numbers of ours are known to be gone */
+        node->tid = node->holder; /* the same number: threads are known to be gone only in our namespace */
     if (node->kind != WAITS_ID)
         return;
     if (mapping_id(&ring->mapping, node->slot, &info) == 0 && info.generation == node->generation) {
@@ -466,7 +470,7 @@ static void describe_node(struct waits_node *node, struct ring *ring, const stru
     node->frozen_for_ns = id.state == ID_RUNNING || id.state == ID_IDLE ? 0 : id.frozen_for_ns;
 }
 
-/* Whether it hangs on a root that is an id and is not described yet; of a deadlock one member stands for all. */
+/* Returns true if the node's root is an id and not described yet. One member of a deadlock is the root for all. */
 static bool wants_root(const struct waits *waits, size_t node)
 {
     const struct waits_node *root = node < waits->waiting_count ? &waits->nodes[waits->nodes[node].root] : NULL;
