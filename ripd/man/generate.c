@@ -85,7 +85,7 @@ static void put_flags(void)
         put_sentence(option->help);
         put_default(option);
         if (option_is_key(option))
-            puts(option->applied_by_reload ? "Applied by a reload." : "A change of it takes a restart.");
+            puts(option->applied_by_reload ? "Applied by a reload." : "A change requires a restart.");
     }
 }
 
@@ -101,7 +101,7 @@ static void put_keys(void)
         put_default(option);
         if (option_repeats(option))
             puts("A list.");
-        puts(option->applied_by_reload ? "Applied by a reload." : "A change of it takes a restart.");
+        puts(option->applied_by_reload ? "Applied by a reload." : "A change requires a restart.");
     }
 }
 

@@ -182,7 +182,7 @@ def keys_of_the_file(world):
     """As ripd.conf(5) lists them, with the defaults of the flags."""
     page = section(text_of(PAGES, "ripd.conf.5"), "KEYS")
     assert items(page, "Cm") == keys(world)
-    assert ".Ql 127.0.0.1:7470" in page and "A change of it takes a restart." in page
+    assert ".Ql 127.0.0.1:7470" in page and "A change requires a restart." in page
 
 
 def the_libraries(_world):
