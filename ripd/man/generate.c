@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * generate.c - a manual page from its template:  generate TEMPLATE > PAGE
+ * generate.c - makes a manual page from its template:  generate TEMPLATE > PAGE
  *
- * With the name of a command of rip, and a file with an answer of it, the page of that command alone: what the template
- * of rip(1) says of it, and the answer.
+ * With the name of a command of rip and a file with its answer, it makes the page of that command: the command's
+ * section of rip(1), and the answer.
  *
- * A line that is @FLAGS@, @ENDPOINTS@, @METRICS@ and so on becomes items of a list, one for each row of the table that
- * defines them; @VERSION@ and the like, anywhere in a line, become values. It is linked with the parts of ripd and runs
- * when ripd is built. Exit status 1 if the template has an unknown name.
+ * A line such as @FLAGS@ or @METRICS@ becomes the items of a list, one for each row of the table with that name.
+ * @VERSION@ and the like, anywhere in a line, become values. The program is linked with parts of ripd and runs when
+ * ripd is built. Exit status 1 if the template has an unknown name.
  */
 #include <ctype.h>
 #include <inttypes.h>
@@ -41,7 +41,10 @@
 #define LINE_BYTES 1024u
 #define WIDTH 76u /* of a line of text */
 
-/* A sentence on lines of its own: with a capital, unless it begins with a name or an address, a full stop, no macro. */
+/*
+ * Writes a sentence on lines of its own, with a capital letter unless it begins with a name or an address, with a full
+ * stop, and with macros escaped.
+ */
 static void put_sentence(const char *text)
 {
     bool is_name = strncmp(text, "ripd", 4) == 0 || strncmp(text, "http", 4) == 0;
@@ -115,7 +118,7 @@ static void put_endpoints(void)
         for (size_t j = 0; j < query_parameters_count; j++)
             if ((routes[i].parameters & query_parameters[j].bit) != 0) {
                 printf("%s\n.Cm %s", separator, query_parameters[j].name);
-                separator = " ,"; /* mdoc sets it without a blank */
+                separator = " ,"; /* mdoc removes the blank before the comma */
             }
         if (routes[i].parameters != 0)
             puts(" .");
@@ -142,7 +145,7 @@ static void put_states(void)
         put_item(id_state_name((enum id_state)i), id_state_meaning((enum id_state)i));
 }
 
-/* Causes that can be found; names that are reserved for later are left out. */
+/* Writes the causes that can be found; names reserved for later are left out. */
 static void put_causes_of(bool stops)
 {
     for (int i = 0; i < CAUSE_COUNT; i++) {
@@ -169,7 +172,7 @@ static void put_stop_causes(void)
     put_causes_of(true);
 }
 
-/* A list made of a table of constants: a row becomes put_item(). */
+/* Defines a function that writes the rows of a table of constants with put_item(). */
 #define LIST(function, table, row)                                                                                     \
     static void function(void)                                                                                         \
     {                                                                                                                  \
@@ -193,7 +196,7 @@ LIST(put_limits, HEALTH_LIMIT_TABLE, OF_TEXT)
 LIST(put_journal_fields, REPORT_FIELD_TABLE, OF_NAME)
 LIST(put_http_limits, HTTP_LIMIT_TABLE, OF_NUMBER)
 
-/* The share of a user while no other uses the limit: half of the total. */
+/* Writes the share of a user while no other user has any of the limit: half of the total. */
 static void put_shares(void)
 {
     char text[256];
@@ -217,7 +220,7 @@ static void put_metrics(void)
     }
 }
 
-/* The flags of a command of rip. */
+/* Writes the flags of a command of rip. */
 static void put_flags_of(const struct cli_syntax *syntax)
 {
     for (size_t i = 0; i < syntax->flags_count; i++) {
@@ -265,7 +268,7 @@ static const struct {
     {"@JOURNAL_FIELDS@", put_journal_fields},
 };
 
-/* Values, which may stand anywhere in a line. */
+/* Values that may be anywhere in a line. */
 static const struct {
     const char *name;
     const char *text; /* NULL: the number */
@@ -298,7 +301,7 @@ static const struct {
     {"@HISTORY_PATIENCE_S@", NULL, EVENTS_PATIENCE_NS / 1000000000},
 };
 
-/* Writes the value whose name line begins with. Returns the length of that name; 0: line begins with none. */
+/* Writes the value whose name line begins with. Returns the length of that name, or 0 if line begins with none. */
 static size_t put_value(const char *line)
 {
     for (size_t i = 0; i < sizeof(values) / sizeof(values[0]); i++) {
@@ -315,7 +318,7 @@ static size_t put_value(const char *line)
     return 0;
 }
 
-/* 0, or -1 if the line has an unknown name. */
+/* Returns 0, or -1 if the line has an unknown name. */
 static int put_line(const char *line)
 {
     for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++)
@@ -336,7 +339,10 @@ static int put_line(const char *line)
     return 0;
 }
 
-/* 0, or -1 after an error message. The lines of a template: all, or those of a command of rip, without their title. */
+/*
+ * Writes the lines of a template: all, or those of a command of rip without their title. Returns 0, or -1 after an
+ * error message.
+ */
 static int put_template(FILE *template, const char *name, const char *command)
 {
     char line[LINE_BYTES], title[LINE_BYTES];
@@ -357,7 +363,7 @@ static int put_template(FILE *template, const char *name, const char *command)
     return 0;
 }
 
-/* A line of an answer as it is: mdoc and groff read ASCII, and names for what is beyond. */
+/* Writes a line of an answer literally. mdoc and groff read ASCII, and names for other characters. */
 static void put_literal(const char *line)
 {
     if (*line == '.' || *line == '\'')
@@ -385,7 +391,7 @@ static const char *summary_of(const char *command)
     return CLI_RUN_SUMMARY;
 }
 
-/* 0, or -1 after an error message. The answer follows the description; NULL: there is none. */
+/* Writes the description and then the answer, which may be NULL. Returns 0, or -1 after an error message. */
 static int put_command_page(FILE *template, const char *name, const char *command, FILE *answer)
 {
     char line[LINE_BYTES];

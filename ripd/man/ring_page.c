@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * ring_page.c - rip-ring(5) from librip/ABI.md:  ring_page VERSION < ABI.md > PAGE
+ * ring_page.c - makes rip-ring(5) from librip/ABI.md:  ring_page VERSION < ABI.md > PAGE
  *
- * Takes what that text uses of Markdown: headings, paragraphs, tables, lists, literal blocks, `code`, *emphasis*. The
- * page is mdoc with tables of tbl. Runs when ripd is built. Exit status 1 for a line that is too long.
+ * It supports the Markdown that ABI.md uses: headings, paragraphs, tables, lists, literal blocks, `code`, *emphasis*.
+ * The page is mdoc with tables of tbl. It runs when ripd is built. Exit status 1 if a line is too long.
  */
 #include <ctype.h>
 #include <stdbool.h>
@@ -11,17 +11,17 @@
 #include <string.h>
 
 #define LINE_BYTES 4096u
-#define CELL_WIDTH 24u /* wider cells are filled: tbl breaks no other */
+#define CELL_WIDTH 24u /* wider cells become text blocks, because tbl does not break others */
 
 enum block { TEXT, TABLE, BULLETS, NUMBERS, LITERAL };
 
 struct page {
     enum block block;
-    bool heading; /* no empty line has to be set: a heading was the last */
-    bool empty;   /* the line before was */
+    bool heading; /* the last line that was not empty was a heading */
+    bool empty;   /* the line before was empty */
 };
 
-/* Whether a sentence ends before that byte. */
+/* Returns whether a sentence ends before that byte. */
 static bool ends_sentence(const char *text, size_t end)
 {
     while (end > 0 && strchr(")\"'*", text[end - 1]) != NULL)
@@ -29,7 +29,7 @@ static bool ends_sentence(const char *text, size_t end)
     return end > 0 && strchr(".?!", text[end - 1]) != NULL;
 }
 
-/* The text of a line, without what Markdown marks it with; each sentence on a line of its own, as mdoc wants it. */
+/* Writes text without its Markdown marks. Each sentence begins a new line, as mdoc requires. */
 static void put_inline(const char *text, size_t length)
 {
     bool code = false, strong = false;
@@ -83,7 +83,7 @@ static void put_heading(const char *line)
     put_text(text);
 }
 
-/* What a table begins with that has so many columns as this row. */
+/* Begins a table with as many columns as this row. */
 static void begin_table(const char *row)
 {
     size_t count = 0;
@@ -99,7 +99,7 @@ static void begin_table(const char *row)
     puts(".");
 }
 
-/* A row, cell by cell; a wide one is a block of text. */
+/* Writes a row cell by cell; a wide cell becomes a text block. */
 static void put_row(const char *line)
 {
     const char *separator = "";
@@ -121,7 +121,7 @@ static void put_row(const char *line)
     putchar('\n');
 }
 
-/* The block that a line is of; TEXT: also one that goes on. */
+/* Returns the kind of block that a line begins. TEXT is also a line that continues a block. */
 static enum block block_of(const char *line)
 {
     size_t digits = strspn(line, "0123456789");
@@ -179,7 +179,7 @@ int main(int argc, char **argv)
 
     if (argc != 2)
         return 1;
-    /* On a terminal it is one long page: no table is at the end of one by chance. */
+    /* On a terminal the page is one long page, so that no table is split at a page break. */
     printf("'\\\" t\n.\\\" SPDX-License-Identifier: Apache-2.0\n.if n .pl 1000i\n.Dd November 23, 2026\n.Dt RIP-RING "
            "5\n.Os librip %s\n"
            ".Sh NAME\n.Nm rip-ring\n.Nd the bytes of a ring, format 1\n.Sh DESCRIPTION\n",

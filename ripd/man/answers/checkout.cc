@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// checkout.cc - what the answers in the manual pages are about: two threads in a deadlock, and 47 that wait for one.
+// checkout.cc - the program in the answers of the manual pages: two threads in a deadlock, and 47 that wait for one.
 #include <pthread.h>
 
 #include <chrono>
