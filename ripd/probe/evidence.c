@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * evidence.c - processes of suspects, then their threads: each a job in the queue, read, compared with what the case
- * knows, decoded into facts and evidence. Touches /proc, the cgroup tree, pidfds and the registry.
+ * evidence.c - examines the processes of suspects, then their threads. Each is a job in the queue: it is read, compared
+ * with what the case knows, and decoded into facts and evidence. Touches /proc, the cgroup tree, pidfds and the
+ * registry.
  *
  * Guarantees
- *   1. A process is examined once per scan, and held by a pidfd meanwhile (HOLDS_MAX of them), so that its pid cannot
- *      be reused unnoticed.
- *   2. What a thread waits for is not read again for case_refresh_ns() if the thread has not run since: it waits for
- * the same,
- *      though the lock may have another holder by then. For a doubted thread it is read each time.
- *   3. It takes two looks to see whether CPU time moves. A new thread that is ready to run is queued again,
- *      LOOK_AGAIN_NS later; where the budget ends before that it is examined on the next scan.
- *   4. Where there is a worker (probe/remote.h), it reads what a thread waits for. Its answer is used when it comes, on
+ *   1. A process is examined once per scan. A pidfd holds it meanwhile (at most HOLDS_MAX pidfds), so that reuse of its
+ *      pid is noticed.
+ *   2. What a thread waits for is not read again for case_refresh_ns() if the thread has not run since: it still waits
+ *      for the same, although the lock may have another holder. For a doubted thread it is read each time.
+ *   3. Two looks are needed to see whether CPU time advances. A new thread that is ready to run is queued again,
+ *      LOOK_AGAIN_NS later. If the budget ends before that, it is examined on the next scan.
+ *   4. If there is a worker (probe/remote.h), it reads what a thread waits for. Its answer is used when it arrives, on
  *      this scan or a later one, if it is still about the same standstill. Until then a new suspect is not examined.
- *   5. Only numbers that the ring itself gives are looked up, below the pid that its process is known to have.
+ *   5. Only thread ids from the ring itself are looked up, below the known pid of its process.
  */
 #include "probe/evidence.h"
 
@@ -37,10 +37,11 @@
 #include "work/jobs.h"
 
 #define SECOND_NS UINT64_C(1000000000)
-#define LOOK_AGAIN_NS UINT64_C(25000000) /* two ticks and more of the slowest clocks (100 Hz) */
-#define SOCKETS_BUDGET_PART 3u           /* of a scan's budget, at most, for tables of sockets of one namespace */
-#define SEARCH_BUDGET_PART 4u            /* and for the other ends of pipes and unix sockets */
-#define KNOWN_BUDGET_PART 4u             /* and for those examined before: ten thousand stalls are no news for ever */
+#define LOOK_AGAIN_NS UINT64_C(25000000) /* more than two ticks of the slowest clock (100 Hz) */
+/* Upper limits, as divisors of the scan's budget. */
+#define SOCKETS_BUDGET_PART 3u /* for the socket tables of one network namespace */
+#define SEARCH_BUDGET_PART 4u  /* for the other ends of pipes and unix sockets */
+#define KNOWN_BUDGET_PART 4u   /* for threads examined before, so that old stalls leave time for new ones */
 #define NO_INDEX UINT32_MAX
 
 enum { HOLDS_MAX = 256, PLACES_MIN = 64 };
@@ -48,21 +49,21 @@ enum { HOLDS_MAX = 256, PLACES_MIN = 64 };
 enum job_kind { JOB_PROCESS, JOB_THREAD };
 
 enum job_class {
-    CLASS_NEW,     /* threads on which there is no verdict yet, and their processes */
-    CLASS_DOUBTED, /* in what may be a deadlock */
+    CLASS_NEW,     /* threads without a verdict, and their processes */
+    CLASS_DOUBTED, /* threads that may be in a deadlock, and their processes */
     CLASS_PROCESS, /* processes that have neither */
     CLASS_KNOWN,
-    CLASS_STOPPED, /* their verdict is known; what they waited in is not */
+    CLASS_STOPPED, /* the verdict is known; what the thread waited for is not */
 };
 
-/* Threads of a process come before the next process: their order is below this. */
+/* The order of all threads is below this, so that the threads of a process come before the next process. */
 #define PROCESS_ORDER (UINT64_C(1) << 62)
 
-/* What can be said of a process without its threads. */
+/* What is known about a process without its threads. */
 enum process_kind {
-    KIND_ALIVE,   /* may be asked about */
-    KIND_GONE,    /* it is missing or dead */
-    KIND_UNKNOWN, /* no verdict: must not be asked about */
+    KIND_ALIVE,   /* may be examined */
+    KIND_GONE,    /* missing or dead */
+    KIND_UNKNOWN, /* no verdict: must not be examined */
 };
 
 /* A process of suspects, during one scan. */
@@ -71,12 +72,12 @@ struct process {
     struct ring *ring;
     uint32_t record;
     uint32_t user;
-    uint32_t first_index; /* of its cases, chained by next_index */
+    uint32_t first_index; /* first of its cases, chained by next_index */
     enum process_kind kind;
     uint16_t class; /* enum job_class of its first thread */
     bool asked;
-    bool lost;     /* it is not the one of the record any more: what was read of it does not count */
-    bool attested; /* only then more is read than any user may read */
+    bool lost;     /* no longer the process of the record: everything read from it is dropped */
+    bool attested; /* more may be read than what any user may read */
     bool core_dumping;
     bool frozen;
     char leader_state;
@@ -97,14 +98,14 @@ struct probe {
     uint64_t ends_cut_count;
     uint64_t left_count;
 
-    /* of this scan */
+    /* The current scan. */
     struct registry *registry;
     struct cases *cases;
     struct stall_case *const *stalls;
     size_t stall_count;
     struct work *work;
     uint64_t deadline_mono_ns;
-    uint64_t searched_ns; /* spent on other ends of what threads wait for */
+    uint64_t searched_ns; /* time spent on searches for other ends */
     struct process *processes;
     size_t process_count;
     size_t process_capacity;
@@ -201,7 +202,7 @@ static enum process_kind kind_of(const struct ring *ring, uint32_t record)
     return record < ring->process_count ? kinds[ring->processes[record].verdict] : KIND_UNKNOWN;
 }
 
-/* Index of the process of a case, NO_INDEX: no memory. */
+/* Returns the index of a case's process, which is added if it is new. Returns NO_INDEX if out of memory. */
 static uint32_t find_process(struct probe *probe, struct ring *ring, const struct stall_case *stall)
 {
     const uint64_t key = (uint64_t)ring->serial << 32 | stall->suspect.process;
@@ -233,7 +234,7 @@ static struct ring_process *record_of(const struct process *process)
     return &process->ring->processes[process->record];
 }
 
-/* Whether something stops the process as a whole: its suspects need no look for their verdict. */
+/* Whether something stops the process as a whole. Then its suspects have a verdict without being examined. */
 static bool is_stopped(const struct process *process)
 {
     return process->core_dumping || process->frozen || process->leader_state == 'T';
@@ -249,7 +250,7 @@ static void ask_process(struct probe *probe, struct process *process)
     if (probe->hold_count < HOLDS_MAX && (process->hold = pidfd_of(record->pid)) >= 0)
         probe->hold_count++;
     if (!process_stat(probe->proc, record, &stat) || proc_status(probe->proc, record->pid, &status) != 0) {
-        process->lost = true; /* it is exiting: the next scan decides */
+        process->lost = true; /* exiting: the next scan decides */
         return;
     }
     process->attested = record->verdict == PROCESS_ATTESTED && !probe->anyones;
@@ -267,7 +268,7 @@ static bool process_holds(const struct probe *probe, const struct process *proce
     return registry_process_holds(probe->registry, process->ring, process->record);
 }
 
-/* The process of a case on this scan; NULL: it has none. */
+/* Returns the process of a case on this scan, or NULL if it has none. */
 static struct process *process_of(struct probe *probe, const struct stall_case *stall)
 {
     return stall->process_index != NO_INDEX ? &probe->processes[stall->process_index] : NULL;
@@ -275,7 +276,7 @@ static struct process *process_of(struct probe *probe, const struct stall_case *
 
 /* Queue ------------------------------------------------------------------------------------------------------------ */
 
-/* What is known of a thread in a stopped process is nothing, or old. */
+/* Whether nothing is known about what the thread waits for, or the knowledge is old. */
 static bool is_due(const struct stall_case *stall)
 {
     return clock_mono_ns() - stall->decoded_mono_ns >= case_refresh_ns(stall);
@@ -299,10 +300,10 @@ static void queue_thread(struct probe *probe, const struct stall_case *stall, ui
         job.class = CLASS_STOPPED;
     if (job.class == CLASS_NEW && stall->examined_mono_ns == 0)
         job.order = stall->suspect.frozen_since_ns;
-    (void)work_push(probe->work, stall->user, job); /* without memory it is not examined on this scan */
+    (void)work_push(probe->work, stall->user, job); /* if out of memory, it is not examined on this scan */
 }
 
-/* Fills in what is known without the thread. True if nothing more is needed, or can be had. */
+/* Fills in the evidence that needs no look at the thread. Returns true if no look is needed or possible. */
 static bool settle(const struct process *process, struct stall_case *stall)
 {
     struct evidence *evidence = &stall->evidence;
@@ -319,15 +320,14 @@ static bool settle(const struct process *process, struct stall_case *stall)
     evidence->frozen = process->frozen;
     evidence->process_state = process->leader_state;
     if (!on_no_thread && process->leader_state == 'T')
-        evidence->thread_state = 'T'; /* a stop is the whole process's */
+        evidence->thread_state = 'T'; /* a stop signal stops all threads of the process */
     if (on_no_thread || is_stopped(process))
         return true;
-    *evidence = (struct evidence){0}; /* until its thread has been looked at */
+    *evidence = (struct evidence){0}; /* until its thread has been examined */
     return false;
 }
 
-/* All cases of a process, once what can be said of it is known: they have their verdict, or their threads are queued.
- */
+/* Goes through all cases of an examined process: each gets its verdict, or its thread is queued. */
 static void settle_process(struct probe *probe, const struct process *process)
 {
     for (uint32_t i = process->first_index; i != NO_INDEX; i = probe->stalls[i]->next_index) {
@@ -335,7 +335,7 @@ static void settle_process(struct probe *probe, const struct process *process)
         const bool was_stopped = stall->suspect.state == ID_STOPPED && stall->suspect.cause != CAUSE_TRACER;
 
         if (process->asked && was_stopped != is_stopped(process))
-            case_forget_evidence(stall); /* it is of another time */
+            case_forget_evidence(stall); /* read before the stop, or during it */
         if (!settle(process, stall))
             queue_thread(probe, stall, i, false);
         else if (process->asked && stall->suspect.tid != 0 && is_due(stall))
@@ -343,7 +343,7 @@ static void settle_process(struct probe *probe, const struct process *process)
     }
 }
 
-/* Once per scan: when it is its turn, or the first answer about one of its threads comes. */
+/* Runs once per scan: on the process's turn, or when the first answer about one of its threads arrives. */
 static void examine_process(struct probe *probe, struct process *process)
 {
     if (process->kind != KIND_ALIVE || process->asked || process->lost)
@@ -352,7 +352,7 @@ static void examine_process(struct probe *probe, struct process *process)
     settle_process(probe, process);
 }
 
-/* The processes of the suspects, queued; the longest unasked comes first. */
+/* Queues the processes of the suspects, the longest unexamined first. */
 static void queue_processes(struct probe *probe)
 {
     struct ring *ring = NULL;
@@ -390,7 +390,7 @@ static void queue_processes(struct probe *probe)
 
 /* Readings --------------------------------------------------------------------------------------------------------- */
 
-/* Whether the thread was started after the id had been registered: then it is not the one that the id was put on. */
+/* Whether the thread was started after the id was registered: then it is not the thread of the id. */
 static bool is_replaced(const struct probe *probe, const struct process *process, const struct stall_case *stall,
                         const struct kernel_times *times)
 {
@@ -400,18 +400,18 @@ static bool is_replaced(const struct probe *probe, const struct process *process
     if (result < 0)
         registry_damage(probe->registry, process->ring);
     if (result != 0 || info.generation != stall->generation || info.kind != RIP_KIND_THREAD)
-        return false; /* a coroutine may be on a younger thread */
+        return false; /* a coroutine may run on a younger thread */
     return info.registered_boot_ns != 0 && times->start_time_ticks > info.registered_boot_ns / probe->tick_ns + 1;
 }
 
 /* What a look has read. */
 enum depth {
-    DEPTH_TIMES,  /* all that is new */
-    DEPTH_WHOLE,  /* and what it waits for */
-    DEPTH_WORKER, /* the worker has to read what it waits for */
+    DEPTH_TIMES,  /* the times: nothing else can be new, or may be read */
+    DEPTH_WHOLE,  /* also what the thread waits for */
+    DEPTH_WORKER, /* the times; the worker must read what the thread waits for */
 };
 
-/* Reads as much as is new. 0; -ESRCH: the thread is gone; another -errno: not now. */
+/* Reads what may have changed. Returns 0, -ESRCH if the thread is gone, or another -errno if not possible now. */
 static int read_new(const struct probe *probe, const struct process *process, uint32_t tid,
                     const struct stall_case *stall, struct kernel_reading *ret_reading, enum depth *ret_depth)
 {
@@ -432,7 +432,7 @@ static int read_new(const struct probe *probe, const struct process *process, ui
     }
     if (result == -EAGAIN)
         result = kernel_read(probe->proc, pid, tid, KERNEL_TIMES, ret_reading);
-    if (result == 0 && ret_reading->times.state != 'R') /* which waits for nothing */
+    if (result == 0 && ret_reading->times.state != 'R') /* a thread in R waits for nothing */
         *ret_depth = DEPTH_WORKER;
     return result;
 }
@@ -457,7 +457,7 @@ static int read_thread(const struct probe *probe, const struct process *process,
     return result;
 }
 
-/* Who is at the other end of what it waits for. Where there is a worker, it has found out. */
+/* Finds the holder of the other end of what the thread waits for. If there is a worker, it has already done so. */
 static void read_other_end(struct probe *probe, const struct process *process, struct kernel_reading *reading)
 {
     uint64_t began_mono_ns = clock_mono_ns(), left_ns = probe->budget_ns / SEARCH_BUDGET_PART;
@@ -470,13 +470,13 @@ static void read_other_end(struct probe *probe, const struct process *process, s
     probe->searched_ns += clock_mono_ns() - began_mono_ns;
 }
 
-/* What the thread waits for could not be read, for want of rights. */
+/* Marks what the thread waits for as denied. */
 static void deny(struct kernel_reading *reading)
 {
     reading->denied = KERNEL_DENIED(SYSCALL) | KERNEL_DENIED(WCHAN) | KERNEL_DENIED(DESCRIPTORS);
 }
 
-/* *ret_whole: false if there was no time for some of it, which the next scan may have. */
+/* *ret_whole is false if there was no time for the socket; the next scan may have time. */
 static struct kernel_facts *decode(struct probe *probe, const struct process *process, struct kernel_reading *reading,
                                    bool *ret_whole)
 {
@@ -494,8 +494,8 @@ static struct kernel_facts *decode(struct probe *probe, const struct process *pr
 }
 
 /*
- * A search that ran out of time found nobody. The holder found before is still the best answer while the thread has not
- * run.
+ * If a search ran out of time and found no holder, the holder found before is still the best answer while the thread
+ * has not run.
  */
 static void keep_holder(const struct stall_case *stall, const struct kernel_reading *reading,
                         struct kernel_facts *facts)
@@ -507,7 +507,7 @@ static void keep_holder(const struct stall_case *stall, const struct kernel_read
     memcpy(facts->holder_comm, stall->kernel->holder_comm, sizeof(facts->holder_comm));
 }
 
-/* Each standstill counts once, however often somebody is searched for. */
+/* Counts each standstill once, however many searches it takes. */
 static void count_cut(struct probe *probe, struct stall_case *stall, const struct kernel_reading *reading)
 {
     const bool is_cut = (reading->has & KERNEL_HAS_NO_TIME) != 0;
@@ -516,7 +516,7 @@ static void count_cut(struct probe *probe, struct stall_case *stall, const struc
     stall->end_cut |= is_cut;
 }
 
-/* Takes a reading into the case as facts. */
+/* Stores a reading in the case as facts. */
 static void take_facts(struct probe *probe, const struct process *process, struct stall_case *stall,
                        struct kernel_reading *reading, bool whole)
 {
@@ -527,7 +527,7 @@ static void take_facts(struct probe *probe, const struct process *process, struc
         facts = decode(probe, process, reading, &is_whole);
         count_cut(probe, stall, reading);
         if (stall->wait != WAIT_CHILD || (reading->has & KERNEL_HAS_NO_TIME) == 0 ||
-            !kernel_has_not_run(&stall->last, &reading->times)) /* else the search that found out still holds */
+            !kernel_has_not_run(&stall->last, &reading->times)) /* otherwise the result of the last search holds */
             stall->wait = kernel_decode_wait(reading);
         stall->decoded_mono_ns = is_whole ? reading->times.read_mono_ns : 0;
         if (facts != NULL && stall->kernel != NULL)
@@ -545,8 +545,8 @@ static void take_facts(struct probe *probe, const struct process *process, struc
 }
 
 /*
- * The holder of the lock that it waits for, by a reading. Call it before stall->last is set from the reading, which may
- * be the older one: answers come late. whole: the reading has what it waits for.
+ * Stores the holder of the lock that the thread waits for. Must be called before stall->last is set from the reading,
+ * which may be older than stall->last, as answers arrive late. whole: the reading includes what the thread waits for.
  */
 static void take_lock(struct stall_case *stall, const struct kernel_reading *reading, bool whole)
 {
@@ -562,7 +562,7 @@ static void take_lock(struct stall_case *stall, const struct kernel_reading *rea
     stall->doubted &= !whole;
 }
 
-/* Since when it has not gone to sleep, and how much CPU time it has had since. */
+/* Updates since when the thread has not gone to sleep, and how much CPU time it has used since. */
 static void take_steady(struct stall_case *stall, const struct kernel_times *times, struct evidence *evidence)
 {
     const struct kernel_times *since = &stall->steady;
@@ -576,7 +576,7 @@ static void take_steady(struct stall_case *stall, const struct kernel_times *tim
         evidence->steady_cpu = kernel_decode_cpu(since, times);
 }
 
-/* The evidence of a thread that is there. False: it takes another look. */
+/* Fills in the evidence of a thread that exists. Returns false if another look is needed. */
 static bool weigh(struct probe *probe, const struct process *process, struct stall_case *stall,
                   struct kernel_reading *reading, bool whole, struct evidence *evidence)
 {
@@ -588,7 +588,7 @@ static bool weigh(struct probe *probe, const struct process *process, struct sta
     evidence->cpu = kernel_decode_cpu_in(stall->suspect.call, &stall->first, &stall->last, times);
     take_steady(stall, times, evidence);
     take_facts(probe, process, stall, reading, whole);
-    if (!is_stopped(process)) /* a stopped one holds up others, but nobody it */
+    if (!is_stopped(process)) /* a stopped thread blocks others, but no lock holder blocks it */
         take_lock(stall, reading, whole);
     evidence->wait = stall->wait;
     if (times->state == 'R' && stall->suspect.call != RIP_CALL_OUTSIDE &&
@@ -601,14 +601,15 @@ static bool weigh(struct probe *probe, const struct process *process, struct sta
 
 /* One thread ------------------------------------------------------------------------------------------------------- */
 
-/* A signal has stopped its process, but not yet this thread: its present state says nothing of the stop. */
+/* Whether a signal has stopped the process but not yet this thread: its present state does not show the stop. */
 static bool is_about_to_stop(const struct process *process, const struct kernel_times *times)
 {
     return process->leader_state == 'T' && !process->frozen && !process->core_dumping && times->state != 'T' &&
            times->state != 't';
 }
 
-/* What the times say of the thread itself. False: nothing else of it counts. */
+/* Checks by its times whether the thread is still the one of the id. Returns false if the rest of the reading is void.
+ */
 static bool is_there(const struct probe *probe, const struct process *process, const struct stall_case *stall,
                      const struct kernel_times *times, struct evidence *evidence)
 {
@@ -617,7 +618,7 @@ static bool is_there(const struct probe *probe, const struct process *process, c
     return !evidence->thread_gone && !evidence->thread_replaced && !is_about_to_stop(process, times);
 }
 
-/* Where it stands, if no module is known there. */
+/* Returns the address at which the id stands if no module is known there, else 0. */
 static uint64_t unknown_place(const struct probe *probe, const struct process *process, const struct stall_case *stall)
 {
     struct rip_last_info last;
@@ -629,7 +630,7 @@ static uint64_t unknown_place(const struct probe *probe, const struct process *p
     return last.entry.address;
 }
 
-/* Asks the worker what it waits for, unless that is under way. */
+/* Asks the worker what the thread waits for, unless such a query is pending. */
 static enum remote_asked ask_worker(struct probe *probe, const struct process *process, const struct stall_case *stall,
                                     uint32_t tid)
 {
@@ -651,7 +652,7 @@ static enum remote_asked ask_worker(struct probe *probe, const struct process *p
     return remote_ask(probe->remote, process->ring->mapping.descriptor, &query);
 }
 
-/* Asks for what the reading lacks. False: nothing is known so far, and the answer has to be waited for. */
+/* Asks the worker for the rest of a reading. Returns false if nothing is known until its answer arrives. */
 static bool can_go_on(struct probe *probe, const struct process *process, struct stall_case *stall,
                       struct kernel_reading *reading)
 {
@@ -664,7 +665,7 @@ static bool can_go_on(struct probe *probe, const struct process *process, struct
     return stall->kernel != NULL;
 }
 
-/* The verdict's part of a look: none, where the whole process is stopped. */
+/* Stores the evidence of a look. If the whole process is stopped, its state is the evidence already. */
 static void conclude(const struct process *process, struct stall_case *stall, const struct evidence *evidence)
 {
     if (!is_stopped(process))
@@ -672,8 +673,8 @@ static void conclude(const struct process *process, struct stall_case *stall, co
 }
 
 /*
- * An exec ends the other threads of its process, before the process lets go of the ring: they have not ended of
- * themselves, and a capture of the process shows what they waited for.
+ * Whether the process is in an exec. An exec ends the other threads of its process before the process releases the
+ * ring. These threads did not exit by themselves, and a capture of the process shows what they waited for.
  */
 static bool is_executing(const struct process *process)
 {
@@ -683,7 +684,7 @@ static bool is_executing(const struct process *process)
            claim.state == RIP_PROCESS_EXECING && claim.generation == record_of(process)->claim.generation;
 }
 
-/* False: it was ready to run, and takes another look. */
+/* Examines a thread once. Returns false if it was ready to run and needs another look. */
 static bool look(struct probe *probe, struct stall_case *stall)
 {
     const struct process *process = process_of(probe, stall);
@@ -712,7 +713,7 @@ static bool look(struct probe *probe, struct stall_case *stall)
 
 /* Answers of the worker -------------------------------------------------------------------------------------------- */
 
-/* The case that an answer is about, if it is still what was asked for. */
+/* Returns the case that an answer is about, or NULL if it has changed since the query. */
 static struct stall_case *case_of(const struct probe *probe, const struct remote_query *query)
 {
     struct stall_case *stall = cases_find(probe->cases, query->ring, query->slot, query->generation);
@@ -724,13 +725,13 @@ static struct stall_case *case_of(const struct probe *probe, const struct remote
     return stall;
 }
 
-/* After an answer without a reading: only what any user may read counts. */
+/* Reads what any user may read, after an answer without a reading. Returns false if that is not to be used either. */
 static bool read_denied(const struct probe *probe, const struct process *process, const struct remote_answer *answer,
                         struct kernel_reading *ret_reading)
 {
     if (answer->attested ||
         kernel_read(probe->proc, record_of(process)->pid, answer->query.tid, KERNEL_TIMES, ret_reading) != 0)
-        return false; /* it has just ended, or there was no time: the next look decides */
+        return false; /* the thread has just ended, or the worker had no time: the next look decides */
     deny(ret_reading);
     return true;
 }
@@ -757,12 +758,12 @@ static void take_answer(struct probe *probe, struct remote_answer *answer)
             return;
         case_forget_evidence(stall);
     } else if (!weigh(probe, process, stall, &answer->reading, true, &evidence)) {
-        return; /* it is ready to run by now: that takes looks at its times */
+        return; /* it is ready to run by now, which needs two looks at its times */
     }
     conclude(process, stall, &evidence);
 }
 
-/* Takes in answers until the deadline: all that were asked for, or as many as make room. */
+/* Processes answers until the deadline: all of them, or only as many as needed to make room for a query. */
 static void take_answers(struct probe *probe, uint64_t deadline_mono_ns, bool all)
 {
     struct remote_answer answer;
@@ -814,7 +815,8 @@ static void sleep_until(uint64_t mono_ns)
         ;
 }
 
-/* Runs jobs until none is left, or budget_ns is over. One job is run however late a busy machine let it begin. */
+/* Runs jobs until none is left or budget_ns is used up. At least one job runs, however late a busy machine starts it.
+ */
 static void run(struct probe *probe, uint64_t budget_ns)
 {
     const uint64_t began_mono_ns = clock_mono_ns();
@@ -823,7 +825,7 @@ static void run(struct probe *probe, uint64_t budget_ns)
     uint32_t user;
 
     probe->deadline_mono_ns = began_mono_ns + budget_ns;
-    take_answers(probe, 0, true); /* what was asked for earlier */
+    take_answers(probe, 0, true); /* to queries of earlier scans */
     do {
         uint64_t until_mono_ns, spent_ns;
 
@@ -844,7 +846,7 @@ static void run(struct probe *probe, uint64_t budget_ns)
     work_refuse_queued(probe->work, WORK_EVIDENCE_TIME, CLASS_DOUBTED);
 }
 
-/* Takes back what was read of processes that are not the same any more. */
+/* Drops what was read from processes that are not the same any more. */
 static void confirm_processes(struct probe *probe)
 {
     for (size_t i = 0; i < probe->process_count; i++) {
@@ -887,7 +889,7 @@ void probe_examine(struct probe *probe, struct registry *registry, struct cases 
     count_left(probe);
 }
 
-/* Whether one that waits for a lock has not run since: nothing else of it is looked at. */
+/* Extends the time for which the lock wait is known, if the thread has not run since. Reads nothing but its times. */
 static void look_whether_stands(const struct probe *probe, struct stall_case *stall, const struct process *process)
 {
     struct kernel_reading reading;
@@ -923,7 +925,7 @@ bool probe_confirm(struct probe *probe)
     if (count == 0)
         return false;
     run(probe, probe->budget_ns / KNOWN_BUDGET_PART);
-    /* After all holders were read: a thread that has not run by now was waiting at each read. */
+    /* All holders have been read. A thread that has not run by now was waiting during each of these reads. */
     probe->deadline_mono_ns = clock_mono_ns() + probe->budget_ns / KNOWN_BUDGET_PART;
     for (uint32_t i = 0; i < probe->stall_count && clock_mono_ns() < probe->deadline_mono_ns; i++)
         if (probe->stalls[i]->is_confirming)

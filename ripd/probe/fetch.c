@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fetch.c - a query to a fetcher, and what is believed of its answer. See fetch.h. */
+/* fetch.c - sends queries to the fetcher and checks its answers. See fetch.h. */
 #include "probe/fetch.h"
 
 #include <errno.h>
@@ -16,7 +16,7 @@ struct fetch {
     struct child *child;
     int keeper;
     uint64_t number;
-    _Atomic uint64_t opened_count, refused_count, missed_count; /* relaxed: numbers alone */
+    _Atomic uint64_t opened_count, refused_count, missed_count; /* relaxed: counters only */
 };
 
 int fetch_new(struct fetch **ret_fetch, int keeper)
@@ -78,13 +78,13 @@ static bool is_file_to_read(int descriptor)
            S_ISREG(about.st_mode);
 }
 
-/* A lack of memory or descriptors, here or there, says nothing of the file. */
+/* A lack of memory or descriptors, here or in the fetcher, says nothing about the file. */
 static bool is_shortage(int error)
 {
     return error == -EMFILE || error == -ENFILE || error == -ENOMEM || error == -EINTR;
 }
 
-/* A descriptor, or what the fetcher says; -EAGAIN, -EBUSY: nothing is known of the file. */
+/* Returns a descriptor, or the fetcher's -errno. -EAGAIN and -EBUSY say nothing about the file. */
 static int ask(struct fetch *fetch, int ring, const struct fetch_query *query, int cancel)
 {
     const struct probe_fetch message = {

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * kernel.c - one look at one thread. Touches /proc below the descriptor it is given, and nothing else.
+ * kernel.c - one look at one thread. Touches /proc below the given descriptor, and nothing else.
  *
  * Guarantees
- *   1. A reading is of one wait: if the thread ran or was woken while it was read, it is read anew, a few times; if it
- *      was each time, what it waits for is left out.
- *   2. No signal, no stop, no ptrace, no file of the process opened. Its memory is touched in kernel_memory.c alone.
+ *   1. A reading is of one wait. If the thread ran or was woken during the reading, it is read again, up to ATTEMPTS
+ *      times. If this fails each time, what the thread waits for is left out.
+ *   2. It sends no signal, stops nothing, uses no ptrace and opens no file of the process. Only kernel_memory.c touches
+ *      the memory of the process.
  */
 #include "probe/kernel.h"
 
@@ -24,7 +25,7 @@ static bool is_denied(int result)
     return result == -EACCES || result == -EPERM;
 }
 
-/* It shows whether the thread has run. */
+/* Reads the times that show whether the thread has run. */
 static int read_schedstat(int proc, uint32_t pid, uint32_t tid, struct kernel_times *times)
 {
     struct proc_schedstat schedstat;
@@ -77,7 +78,7 @@ static void read_wchan(int proc, struct kernel_reading *reading)
     if (result == 0)
         reading->has |= KERNEL_HAS_WCHAN;
     else if (result == -ENODATA)
-        reading->denied |= KERNEL_DENIED(WCHAN); /* a thread that waits has one: it is hidden */
+        reading->denied |= KERNEL_DENIED(WCHAN); /* a waiting thread has a wchan, so it is hidden */
 }
 
 void kernel_name_holder(int proc, uint32_t pid, struct kernel_reading *reading)
@@ -96,7 +97,7 @@ static void read_holder(int proc, struct kernel_reading *reading)
         kernel_name_holder(proc, reading->holder.pid, reading);
 }
 
-/* Who keeps the parent in vfork(): the last one that it has made, for it makes no other meanwhile. */
+/* Names the child that keeps its parent in vfork(): the last child, because the parent makes no other meanwhile. */
 static void read_child(int proc, struct kernel_reading *reading)
 {
     uint32_t children[PROC_CHILDREN_MAX];
@@ -147,13 +148,13 @@ bool kernel_has_not_run(const struct kernel_times *before, const struct kernel_t
            before->involuntary_count == after->involuntary_count;
 }
 
-/* It slept when its state was read, and was woken before its system call was, though it may not have run yet. */
+/* Whether the thread was woken between the reads of its state and of its system call, even if it has not run yet. */
 static bool is_awake(const struct kernel_reading *reading)
 {
     return (reading->has & KERNEL_HAS_SYSCALL) != 0 && reading->call.kind == PROC_SYSCALL_RUNNING;
 }
 
-/* Removes the wait from the reading: it has ended. */
+/* Removes from the reading what the thread waits for. */
 static void forget_wait(struct kernel_reading *reading)
 {
     *reading = (struct kernel_reading){.times = reading->times, .pid = reading->pid, .tid = reading->tid};
@@ -169,7 +170,7 @@ int kernel_read(int proc, uint32_t pid, uint32_t tid, enum kernel_depth depth, s
         forget_wait(&reading);
         result = read_times(proc, pid, tid, &reading.times);
         if (result != 0 || depth == KERNEL_TIMES || reading.times.state == 'R')
-            break; /* it waits for nothing; a sleep that begins now belongs to the next look */
+            break; /* a thread in R waits for nothing; a sleep that begins now belongs to the next look */
         read_wchan(proc, &reading);
         read_call(proc, &reading);
         result = kernel_read_again(proc, &reading, &after);

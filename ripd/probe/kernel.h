@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * kernel.h - one look at one thread: what the kernel says of it, as bytes.
+ * kernel.h - one look at one thread: what the kernel reports about it, as plain bytes.
  *
- * kernel_read() asks; everything that decodes and decides works on what it has filled in. The reading has no pointer
- * and no descriptor, so it may come from another process, one with more privileges.
+ * kernel_read() queries the kernel. All code that decodes or decides works on the reading. A reading contains no
+ * pointer and no descriptor, so it may come from another process with more privileges.
  */
 #ifndef RIPD_PROBE_KERNEL_H
 #define RIPD_PROBE_KERNEL_H
@@ -19,7 +19,7 @@
 #include "os/proc_thread.h"
 #include "os/unix_diag.h"
 
-/* What of a reading is filled in: bits. */
+/* Bits: which parts of a reading are filled in. */
 #define KERNEL_HAS_WCHAN (1u << 2)
 #define KERNEL_HAS_SYSCALL (1u << 3)
 #define KERNEL_HAS_DESCRIPTOR (1u << 4)
@@ -27,28 +27,28 @@
 #define KERNEL_HAS_LOCK (1u << 6)
 #define KERNEL_HAS_UNIX (1u << 7)
 #define KERNEL_HAS_NAMES (1u << 9)
-#define KERNEL_HAS_CHILD_OUTPUT (1u << 10) /* only its own descendants write that pipe, as their output */
-#define KERNEL_HAS_NO_TIME (1u << 8) /* who holds the other end, or who the peer is, may be found with more time */
+#define KERNEL_HAS_CHILD_OUTPUT (1u << 10) /* only the process's own descendants write that pipe, as their output */
+#define KERNEL_HAS_NO_TIME (1u << 8)       /* the peer, or the holder of the other end, may be found with more time */
 
 struct kernel_holder {
     uint32_t pid; /* 0 = not known */
     char comm[sizeof(((struct proc_stat *)0)->comm)];
 };
 
-/* Whom a unix socket is connected to. */
+/* The peer of a unix socket. */
 enum kernel_peer {
     KERNEL_PEER_UNKNOWN,
-    KERNEL_PEER_NONE,   /* it is not connected */
-    KERNEL_PEER_SOCKET, /* that one */
-    KERNEL_PEER_QUEUED, /* one that nobody has accepted yet, at the socket that listens, if that is known */
-    KERNEL_PEER_CLOSED, /* one that nobody has open any more: of datagram sockets, whose readers wait all the same */
+    KERNEL_PEER_NONE,   /* the socket is not connected */
+    KERNEL_PEER_SOCKET, /* the socket peer_inode */
+    KERNEL_PEER_QUEUED, /* not accepted yet, in the queue of the listening socket peer_inode */
+    KERNEL_PEER_CLOSED, /* closed by everybody; only for datagram sockets, whose readers continue to wait */
 };
 
 struct kernel_unix {
     enum kernel_peer peer;
-    uint32_t peer_inode; /* of SOCKET, and of QUEUED if it is known: 0 = not known */
+    uint32_t peer_inode; /* for SOCKET and QUEUED; 0 = not known */
     bool listening;
-    char name[UNIX_DIAG_NAME_BYTES];      /* its own; "" = none */
+    char name[UNIX_DIAG_NAME_BYTES];      /* the socket's own name; "" = none */
     char peer_name[UNIX_DIAG_NAME_BYTES]; /* "" = none, or not known */
 };
 
@@ -61,55 +61,55 @@ struct kernel_reading {
     struct proc_syscall call;
     uint32_t descriptor_number;
     struct proc_descriptor descriptor;
-    uint64_t timeout_ns; /* this and the next two are from the thread's memory: how long it asked for */
-    struct proc_name names[SYSCALL_PATHS_MAX]; /* the paths that it passed, or the address of a socket; "" = none */
-    struct lock_wait_holder lock_holder;       /* of the lock that a futex call waits for */
+    uint64_t timeout_ns;                       /* the requested duration; from the thread's memory, as the next three */
+    struct proc_name names[SYSCALL_PATHS_MAX]; /* the paths or the socket address that were passed; "" = none */
+    struct lock_wait_holder lock_holder;       /* holder of the lock that a futex call waits for */
     struct lock_wait_look lock_look;
     struct kernel_unix unix_socket;
     struct kernel_holder holder;
     char wchan[PROC_WCHAN_BYTES];
 };
 
-/* How much to ask. */
+/* How much to read. */
 enum kernel_depth {
-    KERNEL_TIMES, /* state, CPU time, run queue, switches: any user may read them, and they show whether it has run */
-    KERNEL_WHOLE, /* and what it waits for */
+    KERNEL_TIMES, /* state, CPU time, run queue, switches: readable by any user, and they show whether it has run */
+    KERNEL_WHOLE, /* also what the thread waits for */
 };
 
 /*
- * Fills *ret_reading, all of it. 0; -ESRCH: the thread is gone; another -errno where not even its state could be read
- * for want of something of our own (-EMFILE, -ENFILE, -ENOMEM). What else cannot be read is left out, and named in
- * denied where we may not.
+ * Fills all of *ret_reading. Returns 0; -ESRCH if the thread is gone; another -errno if not even its state could be
+ * read because of a shortage in this process (-EMFILE, -ENFILE, -ENOMEM). Anything else that cannot be read is left
+ * out. If that is for lack of rights, its bit is set in denied.
  */
 int kernel_read(int proc, uint32_t pid, uint32_t tid, enum kernel_depth depth, struct kernel_reading *ret_reading);
 
-/* As much of the times as shows whether the thread has run since. As kernel_read(). */
+/* Reads only those times that show whether the thread has run since. Returns as kernel_read(). */
 int kernel_read_again(int proc, const struct kernel_reading *reading, struct kernel_times *ret_times);
 
 /*
- * What the thread's memory says of its wait: how long it asked for, the descriptor that it polls, if it is one alone,
- * the paths or the address that it passed, and who owns the lock that it waits for. Left as it was where there is no
- * such thing, or the thread has run since. The process can make the caller wait, since its memory may be a file that
- * another process serves: only for a caller that may be killed for it.
+ * Adds what the thread's memory says about its wait: the requested duration, the polled descriptor if it is a single
+ * one, the passed paths or address, and the holder of the lock. Parts that do not exist stay unchanged, and so do all
+ * parts if the thread has run since. The process can make this call block, because its memory may be a file that
+ * another process serves. So the caller must be a process that may be killed.
  */
 void kernel_read_memory(int proc, struct kernel_reading *reading);
 
-/* Whether a thread has not run between two readings of it, so that what it waits for is the same. */
+/* Whether a thread has not run between two readings, so that it still waits for the same. */
 bool kernel_has_not_run(const struct kernel_times *before, const struct kernel_times *after);
 
 /*
- * For one that waits at a unix socket: asks who its peer is over diag (os/unix_diag.h), -1 = there is none to ask over.
- * Unchanged when the kernel does not answer, or the time is over.
+ * For a thread that waits at a unix socket: queries its peer over diag (os/unix_diag.h); -1 = no netlink socket. The
+ * reading stays unchanged if the kernel does not answer or the deadline has passed (then KERNEL_HAS_NO_TIME is set).
  */
 void kernel_read_unix(int diag, uint64_t deadline_mono_ns, struct kernel_reading *reading);
 
-/* reading->holder becomes that process, unless it is not there. */
+/* Sets reading->holder to that process if it exists. */
 void kernel_name_holder(int proc, uint32_t pid, struct kernel_reading *reading);
 
 /*
- * For those that wait in pipes or FIFOs, or at unix sockets whose peers are known: fills reading->holder with a process
- * that has the other end open, searched for among those of uid alone, until deadline_mono_ns. Left as it was when there
- * is none, or it was not found in time. All are of one process, KERNEL_HOLDERS_MAX at most, and looked for in one go.
+ * For threads that wait at a pipe or FIFO, or at a unix socket with a known peer: sets reading->holder to a process
+ * that has the other end open. Only processes of uid are searched, until deadline_mono_ns. The holder stays unchanged
+ * if none was found in time. All readings must be of one process, at most KERNEL_HOLDERS_MAX; one search serves all.
  */
 #define KERNEL_HOLDERS_MAX 32u
 void kernel_read_holders(int proc, uint32_t uid, uint64_t deadline_mono_ns, struct kernel_reading *const *readings,

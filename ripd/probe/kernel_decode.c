@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * kernel_decode.c - what a thread waits for, in words. Pure.
+ * kernel_decode.c - describes what a thread waits for. Pure.
  *
  * Guarantees
- *   1. No address of memory is shown: of a futex only the operation is, of a set of descriptors only the size.
- *   2. A system call of another architecture's table, as a program of 32 bits on a machine of 64 makes, has no name.
+ *   1. No memory address is shown. For a futex only the operation is shown, for a set of descriptors only its size.
+ *   2. A system call from another architecture's table has no name, such as that of a 32-bit program on a 64-bit
+ *      machine.
  */
 #include "probe/kernel_decode.h"
 
@@ -38,7 +39,7 @@ static const struct syscall_shape *shape_of(const struct kernel_reading *reading
 
 /* Waiting --------------------------------------------------------------------------------------------------------- */
 
-/* Whether the wait ends by itself, as far as the arguments show. */
+/* Whether the wait has a timeout, as far as the arguments show. */
 static bool has_timeout(const struct kernel_reading *reading, const struct syscall_shape *shape)
 {
     const uint64_t argument = reading->call.arguments[shape->timeout];
@@ -48,7 +49,7 @@ static bool has_timeout(const struct kernel_reading *reading, const struct sysca
     return shape->timeout_form != SYSCALL_TIMEOUT_NONE && argument != 0;
 }
 
-/* Whether it opens a FIFO to read, and waits until somebody opens it to write. */
+/* Whether the thread opens a FIFO for reading and waits for a writer. */
 static bool waits_for_writer(const struct kernel_reading *reading, const char *name)
 {
     const int flags = strcmp(name, "open") == 0 ? 1 : strcmp(name, "openat") == 0 ? 2 : -1;
@@ -56,7 +57,7 @@ static bool waits_for_writer(const struct kernel_reading *reading, const char *n
     return flags >= 0 && (reading->call.arguments[flags] & O_ACCMODE) == O_RDONLY &&
            (reading->has & KERNEL_HAS_WCHAN) != 0 &&
            (strncmp(reading->wchan, "wait_for_partner", strlen("wait_for_partner")) == 0 ||
-            strncmp(reading->wchan, "fifo_open", strlen("fifo_open")) == 0); /* where the compiler has put it */
+            strncmp(reading->wchan, "fifo_open", strlen("fifo_open")) == 0); /* if the compiler has inlined it */
 }
 
 enum evidence_wait kernel_decode_wait(const struct kernel_reading *reading)
@@ -77,7 +78,7 @@ enum evidence_wait kernel_decode_wait(const struct kernel_reading *reading)
         return WAIT_SLEEP;
     if (shape->topic == SYSCALL_TOPIC_POLL && (uint32_t)reading->call.arguments[shape->count] == 0 &&
         has_timeout(reading, shape))
-        return WAIT_SLEEP; /* of nothing, for a time: that is how programs slept once */
+        return WAIT_SLEEP; /* a poll of no descriptors with a timeout is an old way to sleep */
     if ((reading->has & KERNEL_HAS_CHILD_OUTPUT) != 0)
         return WAIT_CHILD;
     if (waits_for_writer(reading, name))
@@ -101,7 +102,7 @@ enum evidence_cpu kernel_decode_cpu(const struct kernel_times *before, const str
         return CPU_MOST;
     if (cpu_ns >= window_ns / 20)
         return CPU_SOME;
-    return kernel_decode_steady(before, after) ? CPU_HARDLY : CPU_UNKNOWN; /* it slept, and is awake just now */
+    return kernel_decode_steady(before, after) ? CPU_HARDLY : CPU_UNKNOWN; /* unknown: it slept in between */
 }
 
 enum evidence_cpu kernel_decode_cpu_in(uint8_t call, const struct kernel_times *first, const struct kernel_times *last,
@@ -125,14 +126,14 @@ uint64_t kernel_decode_socket(const struct kernel_reading *reading)
     return inode;
 }
 
-/* What is said of a wait's target, from what. */
+/* The text about what a thread waits for, and what it is made from. */
 struct target {
     const struct kernel_reading *reading;
-    const char *name;
+    const char *name; /* of the system call; NULL = not known */
     const struct syscall_shape *shape;
-    const struct proc_socket *socket; /* NULL: none is known */
+    const struct proc_socket *socket; /* NULL = not known */
     const char *link;                 /* of the descriptor */
-    const char *given; /* the address that the call was given, "" = none; for where no other peer is known */
+    const char *given;                /* the address passed to the call, used if no other peer is known; "" = none */
     char text[KERNEL_TARGET_BYTES];
 };
 
@@ -145,7 +146,7 @@ __attribute__((format(printf, 2, 3))) static void say(struct target *target, con
     va_end(arguments);
 }
 
-/* What is said of a socket that is being connected: its own word, or for those without a state one that says it. */
+/* Returns the word for a socket's state: "CONNECTING" during connect(), even for sockets without a state, else word. */
 static const char *word_of(const struct target *target, const char *word)
 {
     return target->shape->address_form == SYSCALL_ADDRESS_CONNECT && target->given[0] != '\0' ? "CONNECTING" : word;
@@ -168,12 +169,12 @@ static void say_internet(struct target *target)
     if (socket->remote.port != 0)
         proc_address_format(socket->kind, &socket->remote, remote);
     if (socket->remote.port != 0 && is_tcp)
-        target->given = ""; /* a stream goes where it goes, a datagram where it is sent */
+        target->given = ""; /* a connected stream ignores the passed address, a datagram does not */
     say_ends(target, kind, local, target->given[0] != '\0' ? target->given : remote,
              is_tcp ? proc_tcp_state_name(socket->state) : NULL);
 }
 
-/* "unix OWN -> PEER", each by its name or its number, and what else is certain. */
+/* "unix OWN -> PEER", each by its name or number, and the state if it is certain. */
 static void say_unix(struct target *target)
 {
     static const char *const words[] = {
@@ -198,26 +199,26 @@ static void say_unix(struct target *target)
     say_ends(target, "unix ", own, peer, known->listening ? "LISTEN" : word_of(target, words[known->peer]));
 }
 
-/* The socket as /proc/net/unix has it, without a peer. */
+/* Describes the socket from its row of /proc/net/unix, which has no peer. */
 static void say_unix_row(struct target *target)
 {
     const struct proc_socket *socket = target->socket;
     const char *word = proc_unix_state_name(socket);
 
     if (socket->listens || (word == NULL && socket->type != SOCK_DGRAM))
-        target->given = ""; /* it is connected */
+        target->given = ""; /* connected */
     say_ends(target, "unix ", socket->path[0] != '\0' ? socket->path : target->link, target->given,
              word_of(target, word));
 }
 
 static void say_file(struct target *target)
 {
-    static const char anonymous[] = "anon_inode:"; /* and its name, mostly in brackets */
+    static const char anonymous[] = "anon_inode:"; /* followed by a name, mostly in brackets */
     const char *link = target->link;
     size_t length = strlen(link), skip = sizeof(anonymous) - 1;
 
     if (word_of(target, NULL) != NULL)
-        say_ends(target, "", link, target->given, word_of(target, NULL)); /* a socket that is in no table */
+        say_ends(target, "", link, target->given, word_of(target, NULL)); /* a socket in no table */
     else if (strncmp(link, anonymous, skip) == 0 && link[skip] == '[' && link[length - 1] == ']')
         say(target, "%.*s", (int)(length - skip - 2), link + skip + 1);
     else if (strncmp(link, anonymous, skip) == 0 && link[skip] != '\0' && link[skip] != '[')
@@ -238,7 +239,7 @@ static void say_descriptor(struct target *target)
         say_file(target);
 }
 
-/* Of two, first that which is there already. */
+/* If there are two paths, the existing one comes first. */
 static void say_paths(struct target *target)
 {
     const struct proc_name *first = &target->reading->names[0], *second = &target->reading->names[1];
@@ -289,7 +290,7 @@ static void say_target(struct target *target)
 
     switch (topic) {
     case SYSCALL_TOPIC_DESCRIPTOR:
-    case SYSCALL_TOPIC_POLL: /* one that is alone among them is named where it is known */
+    case SYSCALL_TOPIC_POLL: /* a single polled descriptor is described if it is known */
     case SYSCALL_TOPIC_PATH:
         if ((reading->has & KERNEL_HAS_DESCRIPTOR) != 0)
             say_descriptor(target);

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * kernel_holder.c - who has the other end of a pipe or a FIFO open, or a unix socket's peer. Touches /proc: links of
- * descriptors, which are not followed.
+ * kernel_holder.c - finds the process that has the other end of a pipe or FIFO open, or the peer of a unix socket.
+ * Touches /proc: links of descriptors, which are not followed.
  *
  * Guarantees
- *   1. Only processes of one user are looked into: who may trace one of them may trace the others, and nothing of
- *      another user's is disclosed.
- *   2. At most PROCESSES_MAX processes and DESCRIPTORS_MAX descriptors in each are looked at, until a deadline; one
- *      walk looks for all that are wanted: first in the process itself and in its descendants, so that whose output it
- *      reads is known however many other processes there are.
- *   3. A process that has only the other end comes before the process itself, where that has both ends, and that before
- *      another one with both, which may have inherited them and use neither.
+ *   1. Only processes of one user are searched. A process that may trace one of them may trace the others, so nothing
+ *      about other users is disclosed.
+ *   2. At most PROCESSES_MAX processes and DESCRIPTORS_MAX descriptors of each are searched, until a deadline. One
+ *      search serves all threads. It begins with the process itself and its descendants, so that a process whose output
+ *      is read is found however many other processes exist.
+ *   3. A process that has only the other end is preferred. Next comes the process itself if it has both ends. Last
+ * comes
+ *      another process with both ends, which may have inherited them and use neither.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -25,7 +26,7 @@
 #include "util/text.h"
 
 enum {
-    GENERATIONS_MAX = 64, /* of descendants */
+    GENERATIONS_MAX = 64, /* between the process and a descendant */
     PROCESSES_MAX = 4096,
     DESCENDANTS_MAX = 64,
     DESCRIPTORS_MAX = 16384,
@@ -35,25 +36,25 @@ enum {
 
 enum end_kind { END_PIPE, END_FIFO, END_SOCKET };
 
-/* What a descriptor is, as far as its name shows. */
+/* What a descriptor refers to, as far as its link shows. */
 struct end {
     enum end_kind kind;
-    uint64_t inode;   /* but of a FIFO, */
-    const char *link; /* which is called as any file is */
+    uint64_t inode;   /* of a pipe or socket */
+    const char *link; /* of a FIFO, whose link is a path like that of any file */
 };
 
-/* What one thread lacks. */
+/* The other end that one thread waits for. */
 struct wanted {
     struct kernel_reading *reading;
     struct end end;
-    uint32_t found;      /* another process, which has only the other end */
-    uint32_t found_both; /* another one, which has both */
-    uint32_t found_self; /* the same one */
-    bool has_other;      /* the process that is looked into: the other end, */
-    bool has_own;        /* and the one that the thread waits at */
-    bool is_read;        /* a pipe is read: it matters who else could write to it */
+    uint32_t found;      /* pid of another process that has only the other end; 0 = none, as below */
+    uint32_t found_both; /* pid of another process that has both ends */
+    uint32_t found_self; /* the thread's own pid, if its process has the other end */
+    bool has_other;      /* the process searched now has the other end */
+    bool has_own;        /* the process searched now has the end that the thread waits at */
+    bool is_read;        /* the thread reads a pipe: all its writers matter */
     bool is_output;      /* a descendant has the other end as its standard output or error */
-    bool is_others;      /* somebody has it who is no descendant, or as another descriptor */
+    bool is_others;      /* a process that is no descendant has the other end, or a descendant as another descriptor */
 };
 
 struct search {
@@ -62,11 +63,11 @@ struct search {
     uint64_t deadline_mono_ns;
     struct wanted wanted[KERNEL_HOLDERS_MAX];
     size_t count;
-    size_t found_count; /* of them in another process: nothing better is to come */
-    uint32_t self;      /* whose threads they are */
-    bool cut;           /* there are more processes, or descriptors, than are looked at */
-    uint32_t pid;       /* looked into now */
-    int descriptors;    /* its directory of them */
+    size_t found_count; /* of wanted[]: those that further processes cannot change */
+    uint32_t self;      /* pid of the process whose threads wait */
+    bool cut;           /* a limit has cut the search short */
+    uint32_t pid;       /* of the process searched now */
+    int descriptors;    /* its directory of descriptors */
     unsigned looked_at;
     size_t descendant_count;
     uint32_t descendants[DESCENDANTS_MAX];
@@ -96,13 +97,13 @@ static bool is_same_name(const struct end *end, const struct end *other)
            (end->kind == END_FIFO ? strcmp(end->link, other->link) == 0 : end->inode == other->inode);
 }
 
-/* Notes which ends a descriptor of that name has open. False: not the one that the thread lacks. */
+/* Records which ends a descriptor with a matching link has open. Returns whether it is the other end. */
 static bool take_end(const struct search *search, struct wanted *wanted, uint32_t descriptor)
 {
     const struct proc_descriptor *own = &wanted->reading->descriptor;
     struct proc_descriptor other;
     struct end end;
-    bool is_other = wanted->end.kind == END_SOCKET; /* each end has an inode of its own */
+    bool is_other = wanted->end.kind == END_SOCKET; /* each end of a socket pair has an inode of its own */
 
     if (!is_other) {
         if (proc_descriptor(search->proc, search->pid, descriptor, &other) != 0)
@@ -111,7 +112,7 @@ static bool take_end(const struct search *search, struct wanted *wanted, uint32_
         if (!is_same_name(&end, &wanted->end))
             return false;
         if (end.kind == END_FIFO && (other.inode != own->inode || other.mount != own->mount))
-            return false; /* another one of that name, before or elsewhere */
+            return false; /* another FIFO with the same path: an earlier one, or one on another mount */
         is_other = own->writable ? other.readable : other.writable;
         wanted->has_own |= own->writable ? other.writable : other.readable;
     }
@@ -132,13 +133,13 @@ static bool is_descendant(const struct search *search)
     return false;
 }
 
-/* Whether no other process could change what is known. */
+/* Whether further processes cannot change the result. */
 static bool is_settled(const struct wanted *wanted)
 {
     return wanted->found != 0 && (!wanted->is_read || wanted->is_others);
 }
 
-/* Whose output it is that the thread reads. */
+/* Records whether the writer of a pipe is a descendant that writes it as its output. */
 static void take_output(const struct search *search, struct wanted *wanted, uint32_t descriptor)
 {
     bool is_output;
@@ -151,7 +152,7 @@ static void take_output(const struct search *search, struct wanted *wanted, uint
     wanted->is_others |= !is_output;
 }
 
-/* All of its descriptors have been looked at. */
+/* Takes the result for one process, after all its descriptors have been read. */
 static void take_process(struct search *search, struct wanted *wanted)
 {
     const bool was_settled = is_settled(wanted);
@@ -187,7 +188,7 @@ static int visit_descriptor(void *context, const char *name)
     return 0;
 }
 
-/* Looks at the descriptors of search->pid, whose name that is. 0; -ETIME; 1: all have been found. */
+/* Searches the descriptors of search->pid, name being its directory. Returns 0, -ETIME, or 1 if all have been found. */
 static int look_into(struct search *search, const char *name)
 {
     struct file_identity identity;
@@ -207,7 +208,7 @@ static int look_into(struct search *search, const char *name)
     search->cut |= result == -EOVERFLOW;
     if (search->found_count == search->count)
         return 1;
-    return result == -ETIME ? result : 0; /* it may have ended meanwhile: the others are there still */
+    return result == -ETIME ? result : 0; /* the process may have ended: continue with the others */
 }
 
 static int visit_process(void *context, const char *name)
@@ -218,7 +219,7 @@ static int visit_process(void *context, const char *name)
     return search->pid == UINT32_MAX || search->pid == search->self ? 0 : look_into(search, name);
 }
 
-/* Those that a thread of the process has forked. */
+/* Adds the children that a thread of search->pid has forked. */
 static int note_children(void *context, uint32_t tid)
 {
     struct search *search = context;
@@ -240,11 +241,11 @@ static int look_into_family(struct search *search, uint32_t pid)
     search->pid = pid;
     result = look_into(search, name);
     if (result == 0)
-        proc_visit_threads(search->proc, pid, note_children, search); /* it may have ended meanwhile */
+        proc_visit_threads(search->proc, pid, note_children, search); /* fails if the process has ended */
     return result;
 }
 
-/* The process itself, its children, theirs, and so on, for half of the time. */
+/* Searches the process itself and its descendants, for at most half of the time. */
 static void look_into_families(struct search *search)
 {
     const uint64_t now_mono_ns = clock_mono_ns(), deadline_mono_ns = search->deadline_mono_ns;
@@ -259,15 +260,16 @@ static void look_into_families(struct search *search)
     search->deadline_mono_ns = deadline_mono_ns;
 }
 
-/* A FIFO is known by the function of the kernel that it is waited for in: by its name it could be any file. */
+/* Whether the thread waits in a pipe function of the kernel. Only this identifies a FIFO, whose link is a plain path.
+ */
 static bool waits_in_pipe(const struct kernel_reading *reading)
 {
-    /* "anon_" and "fifo_" come before it on some kernels, and the compiler adds suffixes such as .part.0 */
+    /* Some kernels have the prefix "anon_" or "fifo_", and the compiler adds suffixes such as ".part.0". */
     return (reading->has & KERNEL_HAS_WCHAN) != 0 &&
            (strstr(reading->wchan, "pipe_read") != NULL || strstr(reading->wchan, "pipe_write") != NULL);
 }
 
-/* Whether there is somebody to look for. */
+/* Whether the other end has to be searched for. */
 static bool want(struct kernel_reading *reading, struct wanted *ret_wanted)
 {
     const struct proc_descriptor *descriptor = &reading->descriptor;

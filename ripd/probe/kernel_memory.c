@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * kernel_memory.c - what the memory of a thread says of the system call that it is in: how long it asked to sleep,
- * which descriptor it polls, which paths or which address it passed, and who owns the lock that it waits for. Touches
- * /proc and the memory of the process, which can make it wait.
+ * kernel_memory.c - reads what the memory of a thread says about its system call: how long it asked to sleep, which
+ * descriptor it polls, which paths or address it passed, and which thread holds the lock that it waits for. Touches
+ * /proc and the memory of the process, which can make the read block.
  *
  * Guarantees
- *   1. What was read counts only if the thread has not run since its reading: then the system call is still the one
+ *   1. What was read counts only if the thread has not run since its reading. Then the system call is still the one
  *      whose arguments were followed.
- *   2. Only programs of 64 bits are read: those of others lay out what they pass in another way.
- *   3. Of a path no more is read than is shown of one, of an address no more than the kernel takes. No path is
- * followed.
+ *   2. Only 64-bit programs are read, because 32-bit programs use another layout.
+ *   3. No more of a path is read than is shown, and no more of an address than the kernel accepts. No path is followed.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -25,12 +24,13 @@
 #include "probe/kernel.h"
 #include "probe/kernel_names.h"
 
-/* Pages are of this many bytes, or of a multiple. */
+/* The page size is this, or a multiple. */
 #define PAGE_BYTES 4096u
 
 /*
- * How many of the bytes can be had, up to a page that is not there: what is asked for in one piece may be had in one
- * alone. 0: none, which denied says if it is because we may not.
+ * Reads up to the first page that is not mapped, and returns how many bytes were read. The request is split at the page
+ * boundary, because a request in one piece fails if any of its pages is missing. If it returns 0 for lack of rights,
+ * denied says so.
  */
 static size_t read_some(struct kernel_reading *reading, uint64_t address, void *bytes, size_t size)
 {
@@ -59,7 +59,7 @@ static bool has_run(int proc, const struct kernel_reading *reading)
 
 /* How long it asked for ------------------------------------------------------------------------------------------- */
 
-/* Where the duration is; 0: there is none, or the argument is an instant. */
+/* Returns the address of the duration, or 0 if there is none or the argument is a point in time. */
 static uint64_t duration_address(const struct kernel_reading *reading, const struct syscall_shape *shape)
 {
     enum { FUTEX_COMMAND_MASK = 127, FUTEX_WAIT_COMMAND = 0 };
@@ -68,13 +68,13 @@ static uint64_t duration_address(const struct kernel_reading *reading, const str
     if (shape->timeout_form != SYSCALL_TIMEOUT_TIMESPEC && shape->timeout_form != SYSCALL_TIMEOUT_TIMEVAL)
         return 0;
     if (shape->topic == SYSCALL_TOPIC_FUTEX && (arguments[1] & FUTEX_COMMAND_MASK) != FUTEX_WAIT_COMMAND)
-        return 0; /* all others have instants */
+        return 0; /* all other commands take a point in time */
     if (strcmp(shape->names, "clock_nanosleep") == 0 && (arguments[1] & TIMER_ABSTIME) != 0)
         return 0;
     return arguments[shape->timeout];
 }
 
-/* Of 64 bits each, in a program of 64 bits: struct timespec, or struct timeval. */
+/* A struct timespec or struct timeval of a 64-bit program. */
 struct duration {
     int64_t seconds;
     int64_t fraction;
@@ -125,8 +125,8 @@ static bool is_eventfd(int proc, const struct kernel_reading *reading, int numbe
 }
 
 /*
- * Programs wait for a single peer with poll(), too, and interpreters have an eventfd behind it by which their threads
- * wake each other up. Of several it is not known which one they lack.
+ * Programs use poll() also to wait for a single peer. Interpreters add an eventfd after it, by which their threads wake
+ * each other. With more descriptors it is not known which one the thread needs.
  */
 static void read_polled(int proc, const struct syscall_shape *shape, struct kernel_reading *reading)
 {
@@ -150,7 +150,7 @@ static void take_names(int proc, const struct proc_name names[SYSCALL_PATHS_MAX]
     reading->has |= KERNEL_HAS_NAMES;
 }
 
-/* "" where there is no path at all. */
+/* Reads a path; "" if the address is NULL. */
 static bool read_text(struct kernel_reading *reading, uint64_t address, struct proc_name *ret_name)
 {
     unsigned char bytes[PROC_LINK_BYTES];
@@ -167,7 +167,7 @@ static int32_t directory_of(const struct kernel_reading *reading, const struct s
     return path->directory >= 0 ? (int32_t)reading->call.arguments[path->directory] : AT_FDCWD;
 }
 
-/* False: it is not known, or no directory that has a name. */
+/* Finds the directory in which a path begins. Returns false if it is unknown or has no name. */
 static bool read_base(int proc, const struct kernel_reading *reading, const struct syscall_path *path,
                       const struct proc_name *name, struct proc_name *ret_base)
 {
@@ -185,7 +185,7 @@ static bool read_base(int proc, const struct kernel_reading *reading, const stru
     return true;
 }
 
-/* Where it is not known where it begins it stays as it was given. */
+/* Reads a path and makes it absolute. It stays as it was passed if its start directory is unknown. */
 static bool read_path(int proc, const struct syscall_path *path, struct kernel_reading *reading,
                       struct proc_name *ret_name)
 {
@@ -199,7 +199,7 @@ static bool read_path(int proc, const struct syscall_path *path, struct kernel_r
     return true;
 }
 
-/* As fstat() and fexecve() come: of a descriptor, and an empty path. */
+/* Whether the call has a descriptor and an empty path, as fstat() and fexecve() make it. */
 static bool is_of_descriptor(const struct syscall_shape *shape, struct kernel_reading *reading)
 {
     const struct syscall_path *path = &shape->paths[0];
@@ -223,7 +223,7 @@ static void read_paths(int proc, const struct syscall_shape *shape, struct kerne
     take_names(proc, names, reading);
 }
 
-/* As struct msghdr begins, in a program of 64 bits. */
+/* The start of a struct msghdr of a 64-bit program. */
 struct message {
     uint64_t address;
     uint32_t address_bytes;

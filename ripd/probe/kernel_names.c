@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * kernel_names.c - bytes of a thread's memory as paths and addresses. Pure. See kernel_names.h.
+ * kernel_names.c - formats bytes of a thread's memory as paths and addresses. Pure. See kernel_names.h.
  *
  * Guarantees
- *   1. Nothing beyond the bytes that were given is read, wherever they lie.
- *   2. Every text is terminated, and says whether it is cut; what is behind its end is 0.
+ *   1. Nothing beyond the given bytes is read.
+ *   2. Every text is terminated, and says whether it is cut. The bytes after its end are 0.
  */
 #include "probe/kernel_names.h"
 
@@ -41,7 +41,7 @@ void kernel_names_join(const struct proc_name *base, const struct proc_name *pat
     const char *between = "";
     int whole;
 
-    if (base->cut || path->text[0] == '\0') { /* the rest is behind what was cut; or there is none */
+    if (base->cut || path->text[0] == '\0') { /* the path would follow what was cut, or is empty */
         *ret_name = *base;
         return;
     }
@@ -75,7 +75,7 @@ static bool internet6(const unsigned char *bytes, size_t count, struct proc_name
     struct proc_address address = {.port = 0};
     struct sockaddr_in6 found = {.sin6_port = 0};
 
-    if (count < offsetof(struct sockaddr_in6, sin6_scope_id)) /* which came later */
+    if (count < offsetof(struct sockaddr_in6, sin6_scope_id)) /* sin6_scope_id was added later */
         return false;
     memcpy(&found, bytes, count < sizeof(found) ? count : sizeof(found));
     memcpy(address.bytes, &found.sin6_addr, sizeof(found.sin6_addr));
@@ -93,7 +93,7 @@ static bool unix_socket(const unsigned char *bytes, size_t count, struct proc_na
     return name->text[0] != '\0';
 }
 
-/* To machines and from them: a number for each, and a port. */
+/* A socket between a virtual machine and its host: a number for each, and a port. */
 static bool virtual_socket(const unsigned char *bytes, size_t count, struct proc_name *name)
 {
     struct sockaddr_vm found;

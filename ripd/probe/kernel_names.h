@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * kernel_names.h - what a thread has passed to a system call by address, as text: paths, and addresses of sockets.
- * Pure: bytes in, text out. All of it is the thread's own, and may hold anything.
+ * kernel_names.h - converts what a thread passed to a system call by address into text: paths and socket addresses.
+ * Pure: bytes in, text out. The bytes come from the thread and may be anything.
  */
 #ifndef RIPD_PROBE_KERNEL_NAMES_H
 #define RIPD_PROBE_KERNEL_NAMES_H
@@ -11,20 +11,20 @@
 
 #include "os/proc_thread.h"
 
-#define KERNEL_ADDRESS_BYTES 128u /* of a socket's address, at most, as the kernel takes them */
+#define KERNEL_ADDRESS_BYTES 128u /* the longest socket address that the kernel accepts */
 
 /*
- * The text that begins with these bytes. It is cut if it does not end within PROC_LINK_BYTES of them. False: it does
- * not end, and there are fewer of them; *ret_name is untouched.
+ * Takes the text at the start of these bytes. It is cut if it does not end within PROC_LINK_BYTES. Returns false, with
+ * *ret_name untouched, if it does not end and there are fewer bytes than that.
  */
 bool kernel_names_text(const unsigned char *bytes, size_t count, struct proc_name *ret_name);
 
-/* The same path from base, a directory, on. Nothing is looked up: "..", and links, stay what they are. */
+/* Joins a path to the directory base. Nothing is looked up: ".." and links stay as they are. */
 void kernel_names_join(const struct proc_name *base, const struct proc_name *path, struct proc_name *ret_name);
 
 /*
- * A struct sockaddr: "127.0.0.1:80", "[::1]:80", "/run/db.sock", "@abstract", "vsock 2:1024". False: it is too short,
- * of another family, or names nothing; *ret_name is untouched.
+ * Formats a struct sockaddr: "127.0.0.1:80", "[::1]:80", "/run/db.sock", "@abstract", "vsock 2:1024". Returns false,
+ * with *ret_name untouched, if it is too short, of another family, or has no name.
  */
 bool kernel_names_address(const unsigned char *bytes, size_t count, struct proc_name *ret_name);
 

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * kernel_unix.c - whom a unix socket is connected to. Touches a netlink socket of os/unix_diag.h, which does not wait.
+ * kernel_unix.c - finds the peer of a unix socket. Touches a netlink socket of os/unix_diag.h, which does not block.
  *
  * Guarantees
- *   1. Nothing is guessed. Sockets are distinguished by their inodes, which no two sockets of the host have, whatever
- *      network namespaces they are in (until 2^32 more have been made while one lives). Of a pair each end is asked for
- *      the other, and both must agree.
- *   2. Names and peers are the kernel's own answers, not lines of /proc/net/unix, in which a name can have line feeds
- *      and so pretend to be other sockets.
+ *   1. Nothing is guessed. Sockets are identified by inode, which is unique on the host, in all network namespaces
+ *      (until 2^32 more sockets are created during one socket's life). Both ends of a pair are queried for their peer,
+ *      and both answers must agree.
+ *   2. Names and peers are the kernel's own answers. Lines of /proc/net/unix are not used here, because a name may
+ *      contain line feeds and so imitate other sockets.
  */
 #include <errno.h>
 #include <string.h>
@@ -16,7 +16,7 @@
 #include "os/clock.h"
 #include "probe/kernel.h"
 
-/* Whether each of two that are connected is the other's peer, which of datagram sockets need not be so. */
+/* Whether connected sockets are each other's peer, which datagram sockets need not be. */
 static bool is_pair(const struct unix_diag *socket)
 {
     return socket->type == SOCK_STREAM || socket->type == SOCK_SEQPACKET;
@@ -30,14 +30,14 @@ static void read_peer(int diag, const struct unix_diag *socket, struct kernel_un
     if (result != 0 && result != -ENOENT)
         return;
     if (result == 0 && is_pair(socket) && (!peer.has_peer || peer.peer_inode != socket->inode))
-        return; /* they were disconnected meanwhile */
+        return; /* disconnected meanwhile */
     known->peer = KERNEL_PEER_SOCKET;
     known->peer_inode = socket->peer_inode;
-    if (result == 0) /* else it is in another network namespace */
+    if (result == 0) /* otherwise the peer is in another network namespace */
         memcpy(known->peer_name, peer.name, sizeof(known->peer_name));
 }
 
-/* The peer's has no inode: nobody has it open. */
+/* The peer has no inode, so nobody has it open: it is closed, or not accepted yet. */
 static void read_nobody(int diag, const struct unix_diag *socket, struct kernel_unix *known)
 {
     struct unix_diag listener;
@@ -47,7 +47,7 @@ static void read_nobody(int diag, const struct unix_diag *socket, struct kernel_
         return;
     }
     if (!socket->has_shutdown || (socket->shutdown & UNIX_DIAG_SHUT_RECEIVE) != 0)
-        return; /* it was closed, which has ended the wait */
+        return; /* the peer was closed, which has ended the wait */
     known->peer = KERNEL_PEER_QUEUED;
     if (unix_diag_find_listener(diag, socket->inode, &listener) != 0)
         return;
@@ -55,7 +55,7 @@ static void read_nobody(int diag, const struct unix_diag *socket, struct kernel_
     memcpy(known->peer_name, listener.name, sizeof(known->peer_name));
 }
 
-/* A datagram goes to the address that it was sent to, whatever the socket is connected to. */
+/* Whether the call passed an address for a datagram, which takes precedence over the connected peer. */
 static bool sends_elsewhere(const struct kernel_reading *reading, const struct unix_diag *socket)
 {
     return (reading->has & KERNEL_HAS_NAMES) != 0 && socket->type == SOCK_DGRAM;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* permission.c - the bits of a mode, weighed so that what is not known can only forbid. See permission.h. */
+/* permission.c - checks the bits of a mode. Unknown facts can only forbid. See permission.h. */
 #include "probe/permission.h"
 
 #define OWNER_SHIFT 6
@@ -25,9 +25,9 @@ bool permission_allows(const struct permission_user *user, const struct permissi
     bool others = (file->mode & wanted) != 0;
 
     if (permission_is_owner(user, file))
-        return owner; /* no list takes precedence over that */
+        return owner; /* owner bits take precedence over an access control list */
     if (file->has_list)
-        return false; /* the bits of the group are its mask, and it may name the user */
-    /* The group's bits alone decide for a member. A user who may be a member needs both the group's and the others'. */
+        return false; /* the group bits are the list's mask, and the list may name the user */
+    /* For a member the group bits alone decide. A user whose membership is unknown needs both group and other bits. */
     return group && (others || is_member(user, file->gid));
 }

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * permission.h - whether a user may read a file, or go through a directory, judged by a process that could do both
- * itself. Pure.
+ * permission.h - decides whether a user may read a file or search a directory. The caller itself has more rights than
+ * the user. Pure.
  *
  * Guarantees
- *   A. What is allowed here the kernel would allow that user, whatever groups he is in that are not known here, and
- *      whatever else an access control list says. The reverse does not hold: a user whose rights come from such a list,
- *      or from a capability, is refused.
- *   B. The user with the number 0 is one like others: what root may do beyond the mode comes from capabilities, which
- *      containers take away.
+ *   A. The kernel would allow the user whatever is allowed here, whatever other groups the user is in, and whatever an
+ *      access control list says. The reverse does not hold: a user whose rights come from such a list, or from a
+ *      capability, is refused.
+ *   B. Uid 0 is treated like any other. Rights of root beyond the mode come from capabilities, which containers remove.
  */
 #ifndef RIPD_PROBE_PERMISSION_H
 #define RIPD_PROBE_PERMISSION_H
@@ -17,11 +16,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum permission { PERMISSION_SEARCH = 1, PERMISSION_READ = 4 }; /* as in a mode */
+enum permission { PERMISSION_SEARCH = 1, PERMISSION_READ = 4 }; /* the bits of a mode */
 
 struct permission_user {
     uint32_t uid;
-    const uint32_t *groups; /* those that are known */
+    const uint32_t *groups; /* the known ones; borrowed */
     size_t group_count;
 };
 
@@ -29,10 +28,10 @@ struct permission_file {
     uint32_t uid;
     uint32_t gid;
     uint32_t mode;
-    bool has_list; /* an access control list, or it is not known whether it has one */
+    bool has_list; /* it has an access control list, or that is not known */
 };
 
-/* Whether the owner's bits alone decide, so that has_list does not matter. */
+/* Whether the owner bits alone decide, so that has_list does not matter. */
 bool permission_is_owner(const struct permission_user *user, const struct permission_file *file);
 
 bool permission_allows(const struct permission_user *user, const struct permission_file *file, enum permission wanted);

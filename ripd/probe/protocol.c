@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* protocol.c - what is believed of a message between ripd and ripd-probe. Pure; fuzzed. */
+/* protocol.c - checks messages between ripd and ripd-probe. Pure; fuzzed. */
 #include "probe/protocol.h"
 
 #include <string.h>
@@ -28,7 +28,7 @@ static bool is_sound_module(const struct probe_module *module, uint64_t address)
     return module->start <= address && address < module->end && IS_TEXT(module->path) && module->path[0] != '\0';
 }
 
-/* A bool of another value than 0 and 1 is none. */
+/* Whether the byte of a received bool is 0 or 1. */
 static bool is_bool(const bool *value)
 {
     unsigned char byte;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* remote.c - a keeper, the worker that it forked last, and the queries that this one has not answered. See remote.h. */
+/* remote.c - the keeper, its current worker, and the pending queries to that worker. See remote.h. */
 #include "probe/remote.h"
 
 #include <errno.h>
@@ -15,7 +15,7 @@
 #include "os/spawn.h"
 #include "probe/protocol.h"
 
-#define KEY_ENDS 2u /* one end may be an accident */
+#define KEY_ENDS 2u /* workers that must end on a process: the first may be an accident */
 
 struct pending {
     struct probe_query message;
@@ -25,21 +25,21 @@ struct pending {
 
 struct remote {
     pid_t pid;
-    int keeper; /* socket; -1 = it has ended */
+    int keeper; /* socket; -1 = the keeper has ended */
     struct child *worker;
 
-    struct pending pending[REMOTE_QUERIES_MAX]; /* a queue from first on; the last may be open, not sent yet */
+    struct pending pending[REMOTE_QUERIES_MAX]; /* a circular queue from index first on */
     size_t first;
     size_t count;
-    bool open;
-    int descriptor; /* of the open one's ring */
+    bool open;      /* the last query has not been sent, and more threads may be added */
+    int descriptor; /* ring of the open query; borrowed */
     uint64_t number;
 
-    struct probe_answer answer; /* that is being handed out */
-    struct pending answered;
-    uint32_t next_thread; /* of it, of answered.message.count; 0 of 0 = nothing is handed out */
+    struct probe_answer answer; /* the answer that is being returned, thread by thread */
+    struct pending answered;    /* its query */
+    uint32_t next_thread;       /* to be returned; equal to answered.message.count = no more */
 
-    unsigned failure_count; /* workers in a row that ended without an answer */
+    unsigned failure_count; /* workers that ended in a row without an answer */
 };
 
 /* Life ------------------------------------------------------------------------------------------------------------- */
@@ -52,7 +52,7 @@ static int start_keeper(struct remote *remote, const char *program, int diag)
     if (result != 0)
         return result;
     if (diag >= 0)
-        result = packet_send(ends[0], &kind, sizeof(kind), diag, false); /* there before it starts */
+        result = packet_send(ends[0], &kind, sizeof(kind), diag, false); /* before the program starts */
     if (result == 0)
         result = spawn_program(program, ends[1], &remote->pid);
     close(ends[1]);
@@ -86,12 +86,12 @@ int remote_new(struct remote **ret_remote, const char *program, int diag)
         remote_free(remote);
         return result;
     }
-    (void)child_start(remote->worker, -1); /* or later */
+    (void)child_start(remote->worker, -1); /* on failure it is started later */
     *ret_remote = remote;
     return 0;
 }
 
-/* It has ended, or sends what it never sends. */
+/* The keeper has ended, or has sent a message, which it never does. */
 static void drop_keeper(struct remote *remote)
 {
     close(remote->keeper);
@@ -134,7 +134,7 @@ static void forget_queries(struct remote *remote)
     remote->open = false;
 }
 
-/* The worker ended, or is of no use. The query that came first is what it ended on, if one was sent. */
+/* Drops a worker that ended or misbehaved. The first pending query is blamed, if it was sent. */
 static void drop_worker(struct remote *remote, enum child_end end)
 {
     const struct remote_query *query = &remote->pending[remote->first].queries[0];
@@ -145,7 +145,7 @@ static void drop_worker(struct remote *remote, enum child_end end)
     forget_queries(remote);
 }
 
-/* Whether a worker can be asked. */
+/* Whether a worker can be queried. Starts one if necessary. */
 static bool have_worker(struct remote *remote)
 {
     if (remote->keeper >= 0 && packet_await(remote->keeper, 0))
@@ -182,12 +182,12 @@ void remote_flush(struct remote *remote)
     remote->open = false;
     result = child_send(remote->worker, &pending->message, sizeof(pending->message), remote->descriptor);
     if (result != 0)
-        remote->count--; /* not now */
+        remote->count--; /* it cannot be sent now */
     if (result == -EPIPE)
         drop_worker(remote, CHILD_DIED);
 }
 
-/* Whether the query that is not sent yet takes one more about that process. */
+/* Whether the open query is about that process and has room for one more thread. */
 static bool is_open_for(struct remote *remote, uint32_t ring, uint32_t process)
 {
     const struct pending *pending = pending_at(remote, remote->count - 1);
@@ -251,7 +251,7 @@ bool remote_is_busy(const struct remote *remote)
 
 /* Answers ---------------------------------------------------------------------------------------------------------- */
 
-/* Waits until the deadline. True: an answer is there to be handed out. */
+/* Waits until the deadline. Returns true if an answer has arrived. */
 static bool receive_answer(struct remote *remote, uint64_t deadline_mono_ns)
 {
     const struct pending *pending = pending_at(remote, 0);
@@ -278,7 +278,7 @@ static bool receive_answer(struct remote *remote, uint64_t deadline_mono_ns)
     return true;
 }
 
-/* The first thread that stands at the address gets what is there. */
+/* Returns the module with the first thread that stands at the address of the query. */
 static void hand_out_module(struct remote *remote, struct remote_answer *answer)
 {
     struct probe_module *module = &remote->answer.module;

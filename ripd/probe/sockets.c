@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sockets.c - one sorted array for each namespace. Touches PID/net and PID/ns/net. See sockets.h. */
+/* sockets.c - one sorted array per network namespace. Touches PID/net and PID/ns/net. See sockets.h. */
 #include "probe/sockets.h"
 
 #include <errno.h>
@@ -17,20 +17,20 @@ struct socket_space {
     struct proc_socket *sockets; /* by inode */
     size_t count;
     size_t capacity;
-    struct proc_socket_table *table; /* that is being read; NULL = none */
+    struct proc_socket_table *table; /* being read; NULL = none */
     int tables_read;
-    unsigned row_count;        /* since it was read on */
-    uint64_t deadline_mono_ns; /* while it is read */
-    unsigned unwanted_count;   /* passes in which nobody asked */
-    bool wanted;               /* in this pass */
-    bool cut;                  /* in this pass: it is read no more */
-    bool left_out;             /* some of the table that is being read */
-    uint32_t held[USERS];      /* by uid, modulo: of sockets */
+    unsigned row_count;        /* rows read in this call of read_on() */
+    uint64_t deadline_mono_ns; /* of this call of read_on() */
+    unsigned unwanted_count;   /* passes without a lookup */
+    bool wanted;               /* looked up in this pass */
+    bool cut;                  /* reading stopped at the deadline: not continued in this pass */
+    bool left_out;             /* sockets of the table being read were left out */
+    uint32_t held[USERS];      /* sockets per user, by uid modulo USERS */
 };
 
 /*
- * The cheap one of numbers first: for tcp the kernel walks a table of all that there could be, which takes ten
- * milliseconds. Names last: see believed_of().
+ * Tables with addresses come first, udp before tcp: for tcp the kernel walks its whole hash table, which takes 10 ms.
+ * The table with names is last, see believed_of().
  */
 static const enum proc_socket_kind table_order[PROC_SOCKET_KIND_COUNT] = {
     PROC_SOCKET_UDP, PROC_SOCKET_UDP6, PROC_SOCKET_TCP, PROC_SOCKET_TCP6, PROC_SOCKET_UNIX};
@@ -93,7 +93,7 @@ static int keep_socket(void *context, const struct proc_socket *socket)
 {
     struct socket_space *space = context;
 
-    if (socket->inode != 0) { /* else nobody has it open */
+    if (socket->inode != 0) { /* 0: nobody has it open */
         uint32_t *held = &space->held[socket->uid % USERS];
 
         if (space->count >= SOCKETS_MAX)
@@ -139,7 +139,7 @@ static void forget_names(struct socket_space *space)
     space->count = kept;
 }
 
-/* Reads the rest of the table that is being read, or one more; of what there is no time for, some at least. */
+/* Reads the rest of the current table, or the next table. Reads some rows even if the deadline has passed. */
 static void read_on(struct sockets *sockets, struct socket_space *space, int proc, uint32_t pid,
                     uint64_t deadline_mono_ns)
 {
@@ -156,7 +156,7 @@ static void read_on(struct sockets *sockets, struct socket_space *space, int pro
     if (is_reading_names(space) && result != 0 && result != -ETIME)
         forget_names(space);
     else if (result == -EFBIG || result == -ENOMEM)
-        space->tables_read = PROC_SOCKET_KIND_COUNT - 1; /* there is no room for others either */
+        space->tables_read = PROC_SOCKET_KIND_COUNT - 1; /* there is no room for further tables either */
     if (result != -ETIME)
         end_table(space);
     space->cut = !is_complete(space) && clock_mono_ns() >= deadline_mono_ns;
@@ -164,13 +164,13 @@ static void read_on(struct sockets *sockets, struct socket_space *space, int pro
     space->left_out = false;
 }
 
-/* NULL: there are too many. */
+/* Returns the namespace of a process, or NULL if there are too many. */
 static struct socket_space *space_of(struct sockets *sockets, int proc, uint32_t pid)
 {
     uint64_t key;
 
     if (proc_network_namespace(proc, pid, &key) != 0)
-        key = UINT64_C(1) << 32 | pid; /* not known: its own; namespace inodes have 32 bits, so no clash */
+        key = UINT64_C(1) << 32 | pid; /* unknown: a key of its own, unlike any namespace inode, which has 32 bits */
     for (size_t i = 0; i < sockets->count; i++)
         if (sockets->spaces[i].key == key)
             return &sockets->spaces[i];
@@ -183,9 +183,9 @@ static struct socket_space *space_of(struct sockets *sockets, int proc, uint32_t
 }
 
 /*
- * The row of that inode that is believed; NULL: none. The name of a unix socket may have line feeds in it, and pretend
- * to be a row of another socket, even of another kind. So what has an address is not believed to have a name; a name is
- * believed when it is the only one, which shows when all of its table has been read.
+ * Returns the row of that inode that is believed, or NULL if there is none. The name of a unix socket may contain line
+ * feeds and so imitate rows of other sockets, even of another kind. So a row with an address takes precedence over rows
+ * with a name. A row with a name is believed only if it is the only one, which is known once the whole table was read.
  */
 static const struct proc_socket *believed_of(const struct socket_space *space, uint64_t inode)
 {

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sockets.h - sockets by inode; tables are read as they are needed, once per network namespace and pass, those too long
- * for one pass in as many as it takes.
+ * sockets.h - looks up sockets by inode. Tables are read when needed, once per network namespace and pass. A table that
+ * is too long for one pass is read in several.
  *
  * Guarantees
- *   A. At most SOCKET_SPACES_MAX namespaces, SOCKETS_MAX sockets of each: what is beyond is not found, and counted. Of
- *      one user at most as many as then stay free: however many he has, those of others are found.
- *   B. Reading ends at a deadline, once in a pass for each namespace, and is counted. The next pass with a lookup
- *      continues from there: each gets further, so every lookup is answered in the end.
- *   C. What is known of a namespace goes at the end of the pass in which all was read, or after SOCKETS_PATIENCE passes
- *      in which nobody asked.
+ *   A. At most SOCKET_SPACES_MAX namespaces, and SOCKETS_MAX sockets of each, are kept. Sockets beyond are not found,
+ *      and counted. One user gets at most as many as then remain free, so the sockets of other users are found.
+ *   B. Reading stops at a deadline, once per pass and namespace, and is counted. The next pass with a lookup continues
+ *      there. Each pass makes progress, so every lookup is answered eventually.
+ *   C. The sockets of a namespace are dropped at the end of the pass in which the last table was read, or after
+ *      SOCKETS_PATIENCE passes without a lookup.
  */
 #ifndef RIPD_PROBE_SOCKETS_H
 #define RIPD_PROBE_SOCKETS_H
@@ -24,20 +24,20 @@
 
 struct sockets;
 
-struct sockets *sockets_new(void);          /* NULL: no memory */
+struct sockets *sockets_new(void);          /* returns NULL if out of memory */
 void sockets_free(struct sockets *sockets); /* NULL is allowed */
 
-/* Lookups read tables anew from now on, except those that were not read to their end. */
+/* Ends a pass. Later lookups read all tables again, except those that were not read to their end. */
 void sockets_end_pass(struct sockets *sockets);
 
 /*
- * 0; -ENOENT: there is none in the process's namespace, or it cannot be known; -EAGAIN: not all was read, ask in the
- * next pass. The socket is valid until the next call.
+ * Returns 0; -ENOENT if the process's namespace has no such socket or this cannot be known; -EAGAIN if not all tables
+ * were read: retry in the next pass. The socket is borrowed and valid until the next call.
  */
 int sockets_find(struct sockets *sockets, int proc, uint32_t pid, uint64_t inode, uint64_t deadline_mono_ns,
                  const struct proc_socket **ret_socket);
 
-/* How often tables were not read to their end, since the beginning. */
+/* Returns how often tables were not read to their end. Monotonic. */
 uint64_t sockets_cut_count(const struct sockets *sockets);
 
 #endif

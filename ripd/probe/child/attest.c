@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* attest.c - a record, a pidfd and files of /proc, and ring/identity.c on what they say. See attest.h. */
+/* attest.c - reads a record, locks, a pidfd and /proc; ring/identity.c gives the verdict. See attest.h. */
 #include "probe/child/attest.h"
 
 #include <elf.h>
@@ -22,7 +22,7 @@
 
 enum { NAME_BYTES = 64, REMEMBERED = 64 };
 
-/* Where a ring is mapped in a process, as far as it was found: a long list of mappings is read once. */
+/* Where a ring is mapped in a process. Cached, because the list of mappings may be long. */
 struct place {
     uint32_t pid;
     uint64_t start_time_ticks;
@@ -32,7 +32,8 @@ struct place {
 
 static struct place places[REMEMBERED];
 
-/* Whether the kernel lets the process's own user read it: it gives the files of one that it does not to root. */
+/* Whether the kernel lets the process's own user read it. If not, the kernel makes root the owner of its /proc files.
+ */
 static bool is_readable_by(int proc, uint32_t pid, uint32_t user)
 {
     struct file_identity identity;
@@ -42,7 +43,8 @@ static bool is_readable_by(int proc, uint32_t pid, uint32_t user)
     return file_identify_at(proc, name, &identity) == 0 && identity.uid == user;
 }
 
-/* The page of the ring that librip maps without access, to hold the LIFE lock: nobody else maps a file like that. */
+/* Finds the page of the ring that librip maps without access to hold the LIFE lock. Nobody else maps a file like that.
+ */
 static bool visit_to_find_life_page(void *context, const struct proc_mapping *mapping)
 {
     struct place *place = context;
@@ -67,7 +69,7 @@ static bool find_life_page(int proc, struct place *place)
     return place->end != 0;
 }
 
-/* The kernel lists each mapping of a file that was opened to read and write, as a ring's is and a program's are not. */
+/* Whether a file that was opened for reading and writing is mapped there, as rings are and programs are not. */
 static bool is_still_there(int proc, const struct place *place)
 {
     struct stat status;
@@ -77,7 +79,7 @@ static bool is_still_there(int proc, const struct place *place)
     return fstatat(proc, name, &status, AT_SYMLINK_NOFOLLOW) == 0 && (status.st_mode & 0600) == 0600;
 }
 
-/* Whether the ring is mapped in the process as by librip: its own code has done that, since the last exec. */
+/* Whether the ring is mapped in the process as librip maps it. Its own code has done that since the last exec. */
 static bool maps_ring(int proc, const struct attested *attested)
 {
     struct place *place = &places[attested->pid % REMEMBERED];
@@ -96,7 +98,7 @@ static bool maps_ring(int proc, const struct attested *attested)
     return true;
 }
 
-/* Whether it was root who executed the program that the process runs: what it dropped, it has dropped since. */
+/* Whether root executed the program that the process runs. Then the process has dropped its privileges since. */
 static bool was_executed_by_root(int proc, uint32_t pid)
 {
     Elf64_auxv_t vector[64] = {0};
@@ -143,7 +145,7 @@ static int ask_holder(const struct attested *attested, uint32_t *ret_pid)
     return 0;
 }
 
-/* Whether pid is the process of the record, as of now. 0, -EINVAL, -ESRCH or -EACCES. */
+/* Checks whether pid is the process of the record now. Returns 0, -EINVAL, -ESRCH or -EACCES. */
 static int judge_holder(struct attested *attested, int proc, uint32_t pid)
 {
     struct identity_memory memory = {0};

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * main.c - ripd-probe: the keeper, which holds the privileges that ripd has given up, and forks the children that use
- * them: a worker and a fetcher, when ripd sends it their sockets (see probe/protocol.h).
+ * main.c - ripd-probe: the keeper. It holds the privileges that ripd has given up, and forks the children that use
+ * them, a worker and a fetcher, when ripd sends it their sockets (see probe/protocol.h).
  *
- * It is started by ripd, once, before ripd gives up its privileges. It reads nothing of any other process, so none can
- * make it end. A child that is replaced is killed; it may wait for a file that never comes, so nobody waits for its
- * end.
+ * ripd starts it once, before ripd gives up its privileges. It reads nothing from other processes, so none can make it
+ * end. A child that is replaced is killed. It may be blocked on a file system that never answers, so nothing waits for
+ * its end.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -25,7 +25,7 @@
 #include "probe/child/sandbox.h"
 #include "probe/child/worker.h"
 
-#define CHILDREN_MAX 12u /* ripd leaves at most os/child.h's CHILD_LEAVING_MAX of each kind behind */
+#define CHILDREN_MAX 12u /* ripd leaves at most CHILD_LEAVING_MAX (os/child.h) of each kind behind */
 
 struct keeper {
     struct worker_sources sources;
@@ -59,7 +59,7 @@ static void reap_children(struct keeper *keeper)
             keeper->children[i].pid = 0;
 }
 
-/* One of that kind on that socket, in place of the last. Where that cannot be, ripd finds the socket closed. */
+/* Replaces the child of that kind by a new one with that socket. On failure ripd sees that the socket is closed. */
 static void replace_child(struct keeper *keeper, uint32_t kind, int socket)
 {
     size_t free_place = CHILDREN_MAX;
@@ -85,7 +85,7 @@ static void replace_child(struct keeper *keeper, uint32_t kind, int socket)
     }
 }
 
-/* Does what ripd's next message says. False: ripd has ended, or sends nonsense. */
+/* Executes ripd's next message. Returns false if ripd has ended or sent nonsense. */
 static bool take_message(struct keeper *keeper)
 {
     uint32_t kind = 0;
@@ -108,7 +108,7 @@ static bool take_message(struct keeper *keeper)
 
 static void on_child(int number)
 {
-    (void)number; /* it interrupts ppoll() */
+    (void)number; /* the handler only interrupts ppoll() */
 }
 
 int main(void)

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * module_file.c - a record of the ring, links and files of /proc/PID, and a walk. See module_file.h.
+ * module_file.c - finds the file by a record of the ring, links of /proc/PID, or a walk. See module_file.h.
  *
- * /proc/PID/map_files leads to what is mapped even where it has been deleted or replaced. To follow its links takes
- * CAP_CHECKPOINT_RESTORE (proc_map_files_get_link() in the kernel's fs/proc/base.c), which is a key to far more than
- * this: the service does not have it, a ripd that root starts by hand does. Without, a deleted shared object cannot be
- * opened; an executable can, by /proc/PID/exe, which takes no more than the right to look at the process.
+ * /proc/PID/map_files leads to mapped files even if they were deleted or replaced. Following its links needs
+ * CAP_CHECKPOINT_RESTORE (proc_map_files_get_link() in the kernel's fs/proc/base.c), which allows far more. The service
+ * does not have it; a ripd that root starts by hand does. Without it, a deleted shared object cannot be opened. A
+ * deleted executable can, by /proc/PID/exe, which only needs the right to read the process.
  */
 #include "probe/child/module_file.h"
 
@@ -24,7 +24,7 @@
 
 #define NAME_BYTES 64u
 
-/* What is known of a module, and of whose it is. */
+/* The module to be opened, and the user of its process. */
 struct wanted {
     struct proc_mapping mapping;
     struct permission_user user;
@@ -33,7 +33,7 @@ struct wanted {
     bool exact;
 };
 
-/* What the record says is mapped at start: the newest of such modules. */
+/* Finds the newest module that the record has at start. */
 static int find_module(struct attested *attested, uint64_t start, struct wanted *wanted)
 {
     struct rip_module_info info;
@@ -45,7 +45,7 @@ static int find_module(struct attested *attested, uint64_t start, struct wanted 
         if (result != 0 || info.start != start)
             continue;
         memcpy(wanted->path, info.path, info.path_bytes);
-        wanted->path[info.path_bytes] = '\0'; /* or before: what follows a NUL is not taken */
+        wanted->path[info.path_bytes] = '\0'; /* the path may end before, at a NUL of its own */
         wanted->is_main = (info.flags & RIP_MODULE_MAIN) != 0;
         found = true;
     }
@@ -54,7 +54,8 @@ static int find_module(struct attested *attested, uint64_t start, struct wanted 
     return found ? 0 : -ENOENT;
 }
 
-/* With whose rights the process opens files. A group that a program may have lent it does not count. */
+/* Finds the user with whose rights the process opens files. A group that a set-group-id program gave it does not count.
+ */
 static int find_user(int proc, const struct attested *attested, struct proc_credentials *ret_credentials,
                      struct permission_user *ret_user)
 {
@@ -72,7 +73,7 @@ static int find_user(int proc, const struct attested *attested, struct proc_cred
     return 0;
 }
 
-/* By one of the kernel's links to what is mapped. */
+/* Finds the file by one of the kernel's links to it. */
 static int find_link(int process, const char *name, const struct wanted *wanted)
 {
     int found = openat(process, name, O_PATH | O_CLOEXEC), result;
@@ -97,7 +98,7 @@ static int find_path(int process, const struct wanted *wanted)
     return found;
 }
 
-/* Whether a file that was found, if any, is known to be the one that is mapped. */
+/* Whether a file, if one was found, is certainly the mapped one. */
 static bool is_mapped(int found, const struct wanted *wanted)
 {
     struct stat about;
@@ -105,7 +106,7 @@ static bool is_mapped(int found, const struct wanted *wanted)
     return found >= 0 && fstat(found, &about) == 0 && proc_maps_is(&wanted->mapping, &about);
 }
 
-/* Whether it may be, and that suffices. */
+/* Whether a file may be the mapped one and certainty is not required. */
 static bool may_be_mapped(int found, const struct wanted *wanted)
 {
     struct stat about;
@@ -113,7 +114,7 @@ static bool may_be_mapped(int found, const struct wanted *wanted)
     return !wanted->exact && fstat(found, &about) == 0 && proc_maps_may_be(&wanted->mapping, &about);
 }
 
-/* What is surely the file that is mapped; else what may be. */
+/* Finds the file that is certainly mapped, or else one that may be. */
 static int find_file(int process, const struct wanted *wanted)
 {
     char name[NAME_BYTES];

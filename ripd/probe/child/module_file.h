@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * module_file.h - the file of a module of an attested process, open to read: the executable that the kernel names, or
- * a path that the ring names, below the process's own root.
+ * module_file.h - opens the file of a module of an attested process for reading: the executable according to the
+ * kernel, or a path from the ring, below the process's own root.
  *
  * Guarantees
- *   A. Capabilities serve to reach the process, and to go where its user may: what is opened is a regular file that the
- *      user with whose rights the process opens files may read (walk.h), as far as its owner, mode and groups say.
- *   B. A module is one that the process's record in the ring names, at an address where the kernel says that a file is
- *      mapped. The caller names no path.
- *   C. It begins as a program does (ELF), and has at most MODULE_FILE_BYTES_MAX: nothing else is of use.
- *   D. It is the very file that is mapped, wherever that can be checked. Where file systems show other numbers in maps
- *      than elsewhere it may be another of that name, and is opened only if it need not be exact: who reads it has to
- *      compare its build id.
+ *   A. Capabilities are used only to reach the process, and to go where its user may go. The opened file is a regular
+ *      file that the user with whose rights the process opens files may read (walk.h), by owner, mode and groups.
+ *   B. The process's record in the ring names the module, and the kernel has a file mapped at its address. The caller
+ *      passes no path.
+ *   C. The file begins as ELF and has at most MODULE_FILE_BYTES_MAX.
+ *   D. It is the file that is mapped, wherever this can be checked. Some file systems show other numbers in maps than
+ *      elsewhere. There it may be another file with that path, and is opened only if exact is false: then the reader
+ *      must compare its build id.
  */
 #ifndef RIPD_PROBE_CHILD_MODULE_FILE_H
 #define RIPD_PROBE_CHILD_MODULE_FILE_H
@@ -21,11 +21,13 @@
 
 #include "probe/child/attest.h"
 
-#define MODULE_FILE_BYTES_MAX (UINT64_C(4) << 30) /* as much as the symbolizer could map */
+#define MODULE_FILE_BYTES_MAX (UINT64_C(4) << 30) /* as much as the symbolizer can map */
 
 /*
- * The module that begins at start. A descriptor, or -errno: -ENOENT: no such module, or no file is mapped there, or it
- * is not to be had any more; -ESTALE: there is another file now; -EACCES, -ENOTSUP and the others of walk_open().
+ * Opens the file of the module that begins at start. Returns a descriptor, or
+ *   -ENOENT  there is no such module, no file is mapped there, or the file does not exist any more
+ *   -ESTALE  the path leads to another file now
+ *   -errno   of walk_open(), such as -EACCES and -ENOTSUP
  */
 int module_file_open(int proc, struct attested *attested, uint64_t start, bool exact);
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sandbox.c - capabilities, and the calls that each of the three may make; the rest is os/sandbox.h.
+ * sandbox.c - the capabilities of ripd-probe, and the system calls of each of its three processes. os/sandbox.h does
+ * the rest.
  *
- * The filter of a child is laid over the keeper's: both must allow.
+ * A child has the keeper's filter and its own: both must allow a call.
  */
 #include "probe/child/sandbox.h"
 
@@ -17,25 +18,26 @@
 
 #define EVIDENCE (CAPABILITY(CAP_SYS_PTRACE) | CAPABILITY(CAP_DAC_READ_SEARCH))
 
-/* Besides what os/sandbox.c allows to all. */
+/* In addition to what os/sandbox.c allows to all. */
 static const struct {
     unsigned to;
     const char *calls;
 } allowed[] = {
-    /* waiting; a sanitizer asks for the stack of signals before what does not return */
+    /* waiting; sanitizers call sigaltstack before functions that do not return */
     {UINT_MAX, " poll ppoll clock_gettime setitimer sigaltstack"},
-    /* reading; access control lists are attributes */
+    /* reading; access control lists are extended attributes */
     {UINT_MAX, " fstatfs pidfd_open"},
     {SANDBOX_KEEPER | SANDBOX_WORKER, " faccessat faccessat2 readlink getdents64 process_vm_readv"},
     {SANDBOX_KEEPER | SANDBOX_FETCHER, " getxattr"},
-    /* keeping children, and what they give up; tgkill: of a child that aborts, whose own filter has its own pid */
+    /* children and their restrictions; tgkill: for a child that aborts, whose own filter allows only its own pid */
     {SANDBOX_KEEPER, " clone clone3 fork set_robust_list rseq getppid wait4 kill tgkill prctl seccomp"},
 };
 
 /*
- * Without CAP_SYS_PTRACE, as root in a container, a process may read those of its own user that hold no capability more
- * than itself: then the probe keeps all that root has there. The filter of calls bounds what it can do with them.
- * CAP_CHECKPOINT_RESTORE is for module_file.c, where root started ripd by hand: the service does not have it.
+ * Returns the capabilities to keep. Root without CAP_SYS_PTRACE, as in a container, may read only processes of its own
+ * user that hold no more capabilities than it does. So there the probe keeps all that root has; the system call filter
+ * limits their use. CAP_CHECKPOINT_RESTORE is for module_file.c if root started ripd by hand; the service does not have
+ * it.
  */
 static uint64_t kept_capabilities(void)
 {

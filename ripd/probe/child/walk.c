@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* walk.c - one name at a time: look at what it is, judge it, go on. See walk.h. */
+/* walk.c - resolves one name at a time: opens it with O_PATH, checks it, continues. See walk.h. */
 #include "probe/child/walk.h"
 
 #include <errno.h>
@@ -20,14 +20,14 @@ enum { FIND_FLAGS = O_PATH | O_NOFOLLOW | O_CLOEXEC, LINK_BYTES = sizeof("/proc/
 
 struct walk {
     const struct permission_user *user;
-    int directories[WALK_DEPTH_MAX + 1]; /* from the root down; ours but for the first */
-    size_t depth;                        /* of the one we are in */
+    int directories[WALK_DEPTH_MAX + 1]; /* from the root down; owned, except the first */
+    size_t depth;                        /* index of the current directory */
     unsigned link_count;
-    char rest[WALK_PATH_BYTES]; /* of the path, from at on */
+    char rest[WALK_PATH_BYTES]; /* the rest of the path, from index at on */
     size_t at;
 };
 
-/* File systems without files: the kernel makes up what is read in them. */
+/* Whether a file is on a file system whose content the kernel generates. */
 static bool is_kernels_own(int found)
 {
     static const unsigned long kinds[] = {
@@ -50,7 +50,7 @@ static void name_link(int found, char ret_name[LINK_BYTES])
     snprintf(ret_name, LINK_BYTES, "/proc/self/fd/%d", found);
 }
 
-/* True also where the kernel does not say. */
+/* Whether a file has an access control list. Returns true if that is not known. */
 static bool has_list(int found)
 {
     char name[LINK_BYTES];
@@ -84,7 +84,7 @@ int walk_reopen(int found)
     int descriptor;
 
     name_link(found, name);
-    descriptor = open(name, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC); /* a lease makes nobody wait either */
+    descriptor = open(name, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC); /* O_NONBLOCK: not to wait for a lease */
     return descriptor >= 0 ? descriptor : -errno;
 }
 
@@ -96,7 +96,7 @@ static void leave_to(struct walk *walk, size_t depth)
         close(walk->directories[walk->depth--]);
 }
 
-/* Takes found over. */
+/* Makes found the current directory. Takes ownership of found on success. */
 static int enter(struct walk *walk, int found, const struct stat *about)
 {
     if (is_kernels_own(found))
@@ -134,7 +134,7 @@ static int follow(struct walk *walk, int found)
     return 0;
 }
 
-/* The next name of the path, terminated; NULL: it is at its end. *ret_last: nothing but slashes follows. */
+/* Returns the next name of the path, terminated, or NULL at its end. *ret_last: only slashes follow. */
 static const char *next_name(struct walk *walk, bool *ret_last)
 {
     char *name = walk->rest + walk->at + strspn(walk->rest + walk->at, "/"), *end = name + strcspn(name, "/");
@@ -147,7 +147,7 @@ static const char *next_name(struct walk *walk, bool *ret_last)
     return name;
 }
 
-/* One name. 1: the file has been found, *ret_found; 0: go on. */
+/* Resolves one name. Returns 1 if *ret_found is the file, 0 to continue, or -errno. */
 static int step(struct walk *walk, const char *name, bool last, int *ret_found)
 {
     struct stat about;
@@ -200,7 +200,7 @@ int walk_open(int root, const char *path, const struct permission_user *user)
         bool last = false;
         const char *name = next_name(&walk, &last);
 
-        result = name != NULL ? step(&walk, name, last, &found) : -ENOTSUP; /* at its end: a directory */
+        result = name != NULL ? step(&walk, name, last, &found) : -ENOTSUP; /* NULL: the path is a directory */
     }
     leave_to(&walk, 0);
     return result > 0 ? found : result;

@@ -1,19 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * walk.h - from a path of a process to a file, by somebody who may go anywhere, only where the process's user may.
+ * walk.h - resolves a path of a process to a file. The caller may go anywhere, but the walk goes only where the
+ * process's user may go.
  *
- * A path is a claim. Who holds CAP_DAC_READ_SEARCH is refused nothing by the kernel, so each step is judged
- * here, by probe/permission.h, before it is taken.
+ * A path is a claim. The kernel refuses nothing to a holder of CAP_DAC_READ_SEARCH, so probe/permission.h judges each
+ * step before it is taken.
  *
  * Guarantees
- *   A. No name is looked up in a directory that the user may not search, on the way or by way of a link: whether there
- *      is such a name is not found out for anybody who could not.
- *   B. What is found is a regular file that the user may read. Nothing else is opened, so no FIFO waits and no device
+ *   A. No name is looked up in a directory that the user may not search, also not through a link. So the walk does not
+ *      disclose whether such a name exists.
+ *   B. The result is a regular file that the user may read. Nothing else is opened, so no FIFO blocks and no device
  *      acts.
- *   C. The way stays below root: ".." leads no further up, and links are followed as the process itself would, by their
- *      text.
- *   D. The kernel's own file systems (proc and such) are not entered: their files and links depend on who reads them.
- *   E. At most WALK_DEPTH_MAX directories deep, and by WALK_LINKS_MAX links.
+ *   C. The walk stays below root. ".." at the root stays there, and links are followed by their text, as the process
+ *      itself would follow them.
+ *   D. The kernel's own file systems (proc and others) are not entered, because their files and links depend on the
+ *      reader.
+ *   E. A walk is at most WALK_DEPTH_MAX directories deep and follows at most WALK_LINKS_MAX links.
  */
 #ifndef RIPD_PROBE_CHILD_WALK_H
 #define RIPD_PROBE_CHILD_WALK_H
@@ -25,16 +27,19 @@
 #define WALK_PATH_BYTES 4096u
 
 /*
- * A descriptor (O_PATH) of the file at path below root, a directory. -EACCES: the user may not; -EINVAL: the path does
- * not begin with a slash; -ENOTSUP: no regular file, or the kernel's own; -ELOOP, -ENAMETOOLONG: a limit; another
- * -errno.
+ * Finds the file at path below the directory root. Returns a descriptor (O_PATH), or
+ *   -EACCES                 the user may not search a directory, or may not read the file
+ *   -EINVAL                 the path does not begin with a slash
+ *   -ENOTSUP                not a regular file, or on a file system of the kernel's own
+ *   -ELOOP, -ENAMETOOLONG   a limit
+ *   another -errno
  */
 int walk_open(int root, const char *path, const struct permission_user *user);
 
-/* Judges a file (O_PATH) as the last step of a walk does: 0, -EACCES, -ENOTSUP, or another -errno. */
+/* Checks a file (O_PATH) as the last step of a walk does. Returns 0, -EACCES, -ENOTSUP, or another -errno. */
 int walk_check(int found, const struct permission_user *user);
 
-/* A file that was found, for reading. */
+/* Opens a found file (O_PATH) for reading. Returns a descriptor or -errno. */
 int walk_reopen(int found);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * worker.c - queries and answers. Touches /proc, rings that come along, files of processes, the netlink socket for unix
- * sockets, and its own socket. See worker.h.
+ * worker.c - answers queries. Touches /proc, the rings that come with queries, files of processes, the netlink socket
+ * for unix sockets, and its own socket. See worker.h.
  */
 #include "probe/child/worker.h"
 
@@ -29,12 +29,12 @@ static void read_thread(int proc, const struct attested *attested, uint32_t tid,
     ret_thread->status = kernel_read(proc, attested->pid, tid, KERNEL_WHOLE, reading);
     if (ret_thread->status != 0)
         return;
-    kernel_read_memory(proc, reading);                                /* may hang: then the alarm ends it */
-    if (reading->has != 0 && !attest_thread(attested, proc, reading)) /* as one that runs all the time */
+    kernel_read_memory(proc, reading);                                /* if it hangs, the alarm ends the worker */
+    if (reading->has != 0 && !attest_thread(attested, proc, reading)) /* then it is reported like a running thread */
         *reading = (struct kernel_reading){.times = reading->times, .pid = reading->pid, .tid = reading->tid};
 }
 
-/* The process could not hide what it has mapped from its own user, whose ring names the address. */
+/* Discloses nothing: the process cannot hide its mappings from its own user, whose ring contains the address. */
 static void read_module(int proc, const struct attested *attested, uint64_t address, struct probe_module *ret_module)
 {
     struct proc_object object;
@@ -50,7 +50,7 @@ static void read_module(int proc, const struct attested *attested, uint64_t addr
     free(object.path);
 }
 
-/* Who is at the other ends of what they wait for: all of them in one search. */
+/* Finds the holders of the other ends that the threads wait for, all in one search. */
 static void read_other_ends(const struct worker_sources *sources, const struct attested *attested, uint32_t count,
                             struct probe_answer *answer)
 {
@@ -116,7 +116,7 @@ int worker_fetch(const struct worker_sources *sources, const struct probe_fetch 
     return result < 0 ? -1 : result;
 }
 
-/* Ends the process after that time, by the default effect of SIGALRM; 0 = never. */
+/* Ends the process after that time, by the default action of SIGALRM; 0 = never. */
 static void set_alarm(uint64_t limit_ns)
 {
     struct itimerval timer = {
