@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* capture_file.c - see capture_file.h. Pure, but for capture_read(). */
+/* capture_file.c - see capture_file.h. Pure, except for capture_read(). */
 #include "session/capture_file.h"
 
 #include <errno.h>
@@ -15,7 +15,7 @@
 #define MAGIC "RIPCAPT"
 #define VERSION 1u
 #define COMPRESSION_LEVEL 3
-#define WINDOW_LOG_MAX 23 /* 8 MiB, four times what that level takes: a frame cannot ask for more memory */
+#define WINDOW_LOG_MAX 23 /* 8 MiB, four times what that level needs: bounds the memory that a frame can request */
 #define RING_ALIGNMENT 4096u
 
 struct header {
@@ -38,7 +38,7 @@ void capture_done(struct capture *capture)
 
 /* Packing ---------------------------------------------------------------------------------------------------------- */
 
-/* Adds bytes to the frame, for which output has room. */
+/* Adds bytes to the frame. Output must have room for the compressed bytes. */
 static bool compress(ZSTD_CCtx *context, const void *bytes, size_t count, ZSTD_EndDirective directive,
                      ZSTD_outBuffer *output)
 {
@@ -92,7 +92,7 @@ bool capture_is_one(const void *bytes, size_t count)
     return count >= sizeof(MAGIC) && memcmp(bytes, MAGIC, sizeof(MAGIC)) == 0;
 }
 
-/* The next count bytes of the frame, neither more nor fewer. */
+/* Decompresses exactly count bytes. Returns false if the frame is damaged or has fewer. */
 static bool decompress(ZSTD_DCtx *context, ZSTD_inBuffer *input, void *target, size_t count, size_t *ret_left)
 {
     ZSTD_outBuffer output = {target, count, 0};
@@ -101,7 +101,10 @@ static bool decompress(ZSTD_DCtx *context, ZSTD_inBuffer *input, void *target, s
     return !ZSTD_isError(*ret_left) && output.pos == output.size;
 }
 
-/* The end of the frame holds its checksum, which is checked when no more bytes come. */
+/*
+ * Returns whether frame and input end here. The decompressor verifies the checksum at the end of the frame only when it
+ * is called again after the last byte of content.
+ */
 static bool ends_there(ZSTD_DCtx *context, ZSTD_inBuffer *input, size_t left)
 {
     unsigned char more;
@@ -197,11 +200,11 @@ const char *capture_error_text(int error)
 {
     switch (error) {
     case -EINVAL:
-        return "is no capture";
+        return "is not a capture";
     case -EPROTONOSUPPORT:
         return "is a capture of another version";
     case -EBADMSG:
-        return "is damaged, or was cut";
+        return "is damaged or truncated";
     default:
         return strerror(-error);
     }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* clock_ns.h - a clock in nanoseconds. */
+/* clock_ns.h - reads a clock in nanoseconds. */
 #ifndef RIP_SESSION_CLOCK_NS_H
 #define RIP_SESSION_CLOCK_NS_H
 

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * drain.c - what has changed in a ring since it was read before; see drain.h.
+ * drain.c - finds what has changed in a ring since it was last read; see drain.h.
  *
- * The ids that are known stand in an array in order of their slots, as samples do, so that finding them costs nothing.
- * Those that came in this drain are in an array of their own until its end.
+ * Known ids are in an array sorted by slot. Samples arrive in the same order, so that finding an id is a merge of the
+ * two. Ids that are new in this drain are in a second array until its end.
  *
- * The accounts. What an id made is the progress of its last sample. The ring adds what an id has made to its own sum
- * when the id ends. So, once no end is under way, what was never seen is
+ * Accounts. The progress of the last sample of an id says how many snaps it made. When an id ends, the ring adds its
+ * snaps to a sum. If no end is in progress, the number of snaps that were never seen is
  *
- *     that sum (since the begin) - what is accounted for of ids that have ended
+ *     that sum (since the first drain) - the accounted snaps of ids that have ended
  *
- * where an id that was sampled and ended afterwards has not ended yet for this drain: it is left out of both.
+ * An id that ends after it was sampled does not count as ended in this drain: it is left out of both terms.
  */
 #include "session/drain.h"
 
@@ -20,13 +20,13 @@
 
 struct known {
     struct rip_sample sample;
-    uint64_t snap_count; /* accounted for */
+    uint64_t snap_count; /* snaps accounted for */
     uint64_t registered_boot_ns;
     uint64_t note_sequence;
     uint32_t id;
     bool is_missing; /* from the samples of this drain */
     bool has_ended;
-    bool may_have_note; /* it moved in the last drain: a note of then may not have been seen */
+    bool may_have_note; /* it changed in the last drain, and may have set a note after that drain read notes */
 };
 
 _Static_assert(2 * sizeof(struct known) <= DRAIN_ID_BYTES, "DRAIN_ID_BYTES is too small");
@@ -42,21 +42,21 @@ enum item_kind { ITEM_ID, ITEM_PROCESS, ITEM_MODULE, ITEM_SCRIPT, ITEM_DEATH };
 
 struct item {
     enum item_kind kind;
-    /* An id */
-    bool replaces; /* another one has the slot of the known id */
+    /* For an id. Its rip_id_info and rip_note_info are in the batch, at the index of the item. */
+    bool replaces; /* another id has taken the slot of the known one */
     bool is_new;
-    bool is_found; /* what it did before is not known, and not made in this drain */
+    bool is_found; /* it existed before the first drain: its earlier snaps do not count as made in this drain */
     bool has_ended;
-    bool is_lost;   /* ended, and nothing more is known of it */
-    bool has_state; /* another than before */
-    bool has_id;    /* infos[] at this item's place; likewise */
+    bool is_lost;   /* it has ended, and its last state could not be read */
+    bool has_state; /* its state has changed */
+    bool has_id;
     bool has_note;
     struct known *known; /* NULL: none */
     struct rip_sample sample;
-    uint64_t snap_count;  /* up to which entries are accounted for */
+    uint64_t snap_count;  /* of the newest snap that is accounted for */
     uint32_t first_entry; /* in entries[] */
     uint32_t entry_count;
-    /* A process, a module, a death */
+    /* For a process, a module or a death. */
     uint32_t process;
     uint32_t generation;
     uint32_t nth;
@@ -87,38 +87,38 @@ struct id_array {
 
 struct drain {
     uint32_t ring;
-    uint32_t number; /* of drains until now */
+    uint32_t number; /* of this drain, from 1 */
     struct drain_moment before;
     struct drain_moment now;
-    bool is_whole; /* from when the ring was made */
+    bool is_whole; /* the ring was created before the first drain, within the session: see drain_made_after() */
     bool finds_ended;
     struct id_array known;
     struct id_array fresh;
-    size_t position; /* in known: of the sample that is read next; likewise */
-    size_t missing;
-    size_t missing_count;
-    size_t ended_count; /* of known, in this drain */
+    size_t position;      /* in known: where the next sample is searched */
+    size_t missing;       /* in known: where the next missing id is searched */
+    size_t missing_count; /* missing ids that are still to be read */
+    size_t ended_count;   /* of known, in this drain */
     struct known_process processes[RIP_PROCESS_MAX];
-    uint32_t process; /* that is looked at next; likewise */
-    uint32_t module;
-    uint32_t script_count; /* functions of scripts that were looked at in all drains */
-    uint32_t script_drain; /* the drain that found the next one unfinished */
+    uint32_t process;      /* index of the next process to be read */
+    uint32_t module;       /* 0 = the process itself is next */
+    uint32_t script_count; /* script functions that were read or given up, in all drains */
+    uint32_t script_drain; /* number of the drain that first found the next script function incomplete; 0 = none */
     bool is_open;
-    bool is_scanned; /* by drain_step(), which has come to there */
-    struct rip_scan_position scan;
+    bool is_scanned;               /* drain_step() has read all samples */
+    struct rip_scan_position scan; /* where drain_step() continues */
     bool has_notes;
     uint32_t entry_count; /* of a slot */
 
-    struct rip_ring_info first; /* as of the begin of the first drain */
+    struct rip_ring_info first; /* at the start of the first drain */
     struct rip_ring_info before_scan;
     struct rip_ring_info after_scan;
     bool has_after_scan;
-    bool is_uncertain;         /* this drain's account */
-    bool is_damaged;           /* a count went back, or memory was short */
-    uint64_t next_ended;       /* number of the ended id to be read next */
-    uint64_t next_certain;     /* of those from which on none may be missing */
-    uint64_t ended_snap_count; /* accounted for, of ids that have ended */
-    uint64_t late_snap_count;  /* of those that ended after they were sampled */
+    bool is_uncertain;         /* the totals of this drain are not exact */
+    bool is_damaged;           /* no totals are exact: a count decreased, or memory ran out */
+    uint64_t next_ended;       /* number of the next ended id to be read */
+    uint64_t next_certain;     /* from this number on every ended id must be in the log */
+    uint64_t ended_snap_count; /* accounted snaps of ids that have ended */
+    uint64_t late_snap_count;  /* snaps of ids that ended after they were sampled */
     uint32_t flush_count;
     struct rip_event_totals totals;
     int error;
@@ -155,7 +155,7 @@ void drain_find_ended(struct drain *drain)
     drain->finds_ended = true;
 }
 
-/* What is there was there before. */
+/* Returns whether ids that are new to this drain existed before it. */
 static bool is_finding(const struct drain *drain)
 {
     return drain->number == 1 && !drain->is_whole;
@@ -211,7 +211,7 @@ static void add_death(struct known_process *known, uint32_t process, bool in_ord
     known->is_dead = true;
 }
 
-/* Needs room for two items. */
+/* The batch must have room for two items. */
 static void look_at_process(struct drain *drain, const struct rip_view *view, uint32_t index, struct drain_batch *batch)
 {
     struct known_process *known = &drain->processes[index];
@@ -241,7 +241,7 @@ static void look_at_end(struct drain *drain, const struct rip_view *view, uint32
         add_death(known, index, true, batch);
 }
 
-/* False: there are no more of the process. */
+/* Returns false if the process has no more modules. */
 static bool look_at_module(struct drain *drain, const struct rip_view *view, uint32_t index, struct drain_batch *batch)
 {
     struct known_process *known = &drain->processes[index];
@@ -257,8 +257,8 @@ static bool look_at_module(struct drain *drain, const struct rip_view *view, uin
 }
 
 /*
- * False: there are no more in this drain. One that was being written in an earlier drain and still is belongs to a
- * writer that was killed.
+ * Returns false if there are no more in this drain. A script function that was incomplete in an earlier drain and still
+ * is was left behind by a killed writer: it is skipped.
  */
 static bool look_at_script(struct drain *drain, const struct rip_view *view, struct drain_batch *batch)
 {
@@ -288,7 +288,7 @@ bool drain_open(struct drain *drain, const struct rip_view *view, struct drain_b
         drain->has_notes = view->note_offset != 0;
         drain->is_open = true;
         if (drain->number == 1 && drain->is_whole)
-            drain->first.ended_settled = 1; /* of an empty ring */
+            drain->first.ended_settled = 1; /* first is all zero: the ring was empty */
         if (is_finding(drain)) {
             drain->first = drain->before_scan;
             drain->next_ended = drain->finds_ended ? 0 : drain->first.ended_count;
@@ -303,7 +303,7 @@ bool drain_open(struct drain *drain, const struct rip_view *view, struct drain_b
         while (ret_batch->count + 1 < DRAIN_BATCH && look_at_module(drain, view, drain->process, ret_batch))
             ;
         if (ret_batch->count + 1 == DRAIN_BATCH)
-            break; /* and more of its modules in the next batch */
+            break; /* its other modules follow in the next batch */
         look_at_end(drain, view, drain->process, ret_batch);
         drain->process++;
         drain->module = 0;
@@ -327,7 +327,7 @@ static bool is_same_id(const struct known *known, const struct rip_id_info *info
            info->snap_count >= known->snap_count;
 }
 
-/* But for what it counts. */
+/* Compares all except the progress. */
 static bool has_state_of(const struct rip_sample *one, const struct rip_sample *other)
 {
     return one->generation == other->generation && one->tid == other->tid && one->process == other->process &&
@@ -335,7 +335,7 @@ static bool has_state_of(const struct rip_sample *one, const struct rip_sample *
            one->counter_bias == other->counter_bias && one->name_version == other->name_version;
 }
 
-/* What the sample says is of its moment; info was read later. */
+/* Sets info back to the moment of the sample: it was read later. */
 static void put_sample(struct rip_id_info *info, const struct rip_sample *sample)
 {
     info->slot = sample->slot;
@@ -364,7 +364,7 @@ static struct rip_sample sample_of(const struct rip_id_info *info)
                                .name_version = info->name_version};
 }
 
-/* The entries that are not accounted for: item->snap_count says how far. */
+/* Reads the entries of the snaps after `after`. Sets item->snap_count to the newest snap that is then accounted for. */
 static void read_entries(const struct rip_view *view, struct item *item, uint64_t after, bool is_same,
                          struct drain_batch *batch)
 {
@@ -382,7 +382,7 @@ static void read_entries(const struct rip_view *view, struct item *item, uint64_
             batch->entry_count += count;
             return;
         }
-        /* Renamed or resumed since: its snaps keep their numbers. */
+        /* The id may have been renamed or resumed since it was sampled. Its snaps keep their numbers. */
         if (!is_same || rip_view_id(view, sample.slot, &info) != RIP_OK || info.id != item->known->id ||
             info.registered_boot_ns != item->known->registered_boot_ns)
             return;
@@ -418,7 +418,7 @@ static void read_note(const struct rip_view *view, struct item *item, struct dra
     keep_note(item, status, &note, batch);
 }
 
-/* The known id of a slot; slots ascend from call to call. */
+/* Returns the known id of a slot, or NULL. Slots must ascend from call to call. Ids that are passed are missing. */
 static struct known *walk_to(struct drain *drain, uint32_t slot)
 {
     struct known *ids = drain->known.ids;
@@ -432,7 +432,7 @@ static struct known *walk_to(struct drain *drain, uint32_t slot)
     return &ids[drain->position++];
 }
 
-/* False: nothing can be said of it in this drain. */
+/* Returns false if the slot is to be ignored in this drain. */
 static bool read_identity(const struct rip_view *view, struct item *item, struct drain_batch *batch)
 {
     struct rip_id_info *info = &batch->infos.ids[item - batch->items];
@@ -442,10 +442,10 @@ static bool read_identity(const struct rip_view *view, struct item *item, struct
         rip_view_ended_id(view, item->sample.slot, item->sample.generation, info) != RIP_OK)
         return false;
     if (known == NULL && info->generation != item->sample.generation)
-        item->sample = sample_of(info); /* all that is said of it is of one moment */
+        item->sample = sample_of(info); /* sample and info must be of the same id */
     item->replaces = known != NULL && !is_same_id(known, info);
     if (item->replaces && item->sample.generation == known->sample.generation)
-        return false; /* another one has come since */
+        return false; /* the slot was reused after the sample was taken */
     item->is_new = known == NULL || item->replaces;
     item->has_id = true;
     put_sample(info, &item->sample);
@@ -481,7 +481,7 @@ static void read_sample(struct drain *drain, const struct rip_view *view, const 
         read_note(view, item, batch);
 }
 
-/* Nothing is to be said of it. Most ids stand still, and cost no more than this: nothing is stored. */
+/* Returns whether the id is unchanged. Most ids are: they cost no more than this comparison. */
 static inline bool is_as_known(const struct known *known, const struct rip_sample *sample)
 {
     return known->sample.progress == sample->progress && has_state_of(&known->sample, sample) &&
@@ -503,7 +503,7 @@ void drain_read(struct drain *drain, const struct rip_view *view, const struct r
 
 /* Reading: ids that have ended ------------------------------------------------------------------------------------- */
 
-/* Of the last entries those that are not accounted for, oldest first. */
+/* Reads the entries of the snaps after `after`, oldest first. */
 static void read_ended_entries(const struct rip_view *view, struct item *item, uint64_t after,
                                struct drain_batch *batch)
 {
@@ -542,7 +542,7 @@ static struct item *read_ended(const struct rip_view *view, struct known *known,
     return item;
 }
 
-/* It ended; what it was when it did. False: another id has its slot. */
+/* Finds the last state of a known id that has ended. Returns false if another id has taken its slot. */
 static bool find_end(const struct rip_view *view, const struct known *known, struct rip_id_info *ret_info)
 {
     struct rip_ended ended[DRAIN_BATCH];
@@ -551,7 +551,7 @@ static bool find_end(const struct rip_view *view, const struct known *known, str
 
     if (rip_view_ended_id(view, known->sample.slot, known->sample.generation, ret_info) == RIP_OK)
         return true;
-    do { /* it may have been renamed since */
+    do { /* it may have been resumed or renamed before it ended, and then have another generation */
         count = rip_view_ended(view, next, ended, DRAIN_BATCH, &next);
         for (size_t i = 0; i < count; i++) {
             if (ended[i].slot == known->sample.slot &&
@@ -570,7 +570,7 @@ static void read_missing(struct drain *drain, const struct rip_view *view, struc
     struct item *item;
 
     if (status == RIP_OK && is_same_id(known, &info))
-        return; /* it was being changed when samples were taken */
+        return; /* it was being changed while samples were taken */
     if (status == RIP_CHANGED) {
         drain->is_uncertain = true;
         return;
@@ -602,7 +602,7 @@ static struct known *find_known(const struct id_array *array, uint32_t slot)
     return low < array->count && array->ids[low].sample.slot == slot ? &array->ids[low] : NULL;
 }
 
-/* An id that the ring has counted as ended. */
+/* Reads an id from the ring's log of ended ids. */
 static void read_logged(struct drain *drain, const struct rip_view *view, const struct rip_ended *ended,
                         struct drain_batch *batch)
 {
@@ -615,17 +615,20 @@ static void read_logged(struct drain *drain, const struct rip_view *view, const 
     is_readable = rip_view_ended_id(view, ended->slot, ended->generation, &info) == RIP_OK;
     if (known == NULL || known->has_ended) {
         if (is_readable && (known == NULL || !is_same_id(known, &info)))
-            /* It came and went, now or before the first drain. */
+            /* Registered and ended between two drains, or before the first one. */
             read_ended(view, NULL, &info, batch)->is_found =
                 is_finding(drain) && ended->number < drain->first.ended_count;
     } else if (is_readable && is_same_id(known, &info)) {
         drain->late_snap_count += info.snap_count;
     } else if (ended->generation - known->sample.generation <= UINT32_MAX / 2) {
-        drain->is_uncertain = true; /* the known id, or one after it; what it made is not known */
+        drain->is_uncertain = true; /* the known id or a later one of its slot has ended with an unknown count */
     }
 }
 
-/* Of the ids that ended since the samples were begun each must be named: else one may count twice. */
+/*
+ * Checks that the log names each id that ended since sampling began. Otherwise an id may count twice: by its sample,
+ * and in the ring's sum.
+ */
 static void check_log(struct drain *drain, const struct rip_ended *ended, size_t count, uint64_t end)
 {
     uint64_t expected = drain->next_certain;
@@ -641,7 +644,7 @@ static void check_log(struct drain *drain, const struct rip_ended *ended, size_t
         drain->next_certain = end;
 }
 
-/* False: there is no more in it. */
+/* Returns false at the end of the log. */
 static bool read_log(struct drain *drain, const struct rip_view *view, struct drain_batch *batch)
 {
     const uint64_t end = drain->after_scan.counts_ended ? drain->after_scan.ended_count : 0;
@@ -666,7 +669,7 @@ bool drain_finish(struct drain *drain, const struct rip_view *view, struct drain
 {
     ret_batch->count = 0;
     ret_batch->entry_count = 0;
-    walk_to(drain, UINT32_MAX); /* the others are missing */
+    walk_to(drain, UINT32_MAX); /* marks the rest as missing */
     for (; drain->missing_count != 0 && ret_batch->count < DRAIN_BATCH; drain->missing++) {
         struct known *known = &drain->known.ids[drain->missing];
 
@@ -678,7 +681,7 @@ bool drain_finish(struct drain *drain, const struct rip_view *view, struct drain
     }
     if (ret_batch->count != 0)
         return true;
-    if (!drain->has_after_scan) { /* now all that was missing has been counted */
+    if (!drain->has_after_scan) { /* by now the ring has counted the ends of all missing ids */
         rip_view_info(view, &drain->after_scan);
         drain->has_after_scan = true;
     }
@@ -733,7 +736,7 @@ static struct rip_event id_event(uint32_t kind, const struct known *known)
                               .process = known->sample.process};
 }
 
-/* Of ids that are found what the ring still has counts as made: all that can be known. */
+/* For an id that is found only the entries that are still in the ring count as made: nothing else is known. */
 static void emit_snap(struct drain *drain, const struct drain_batch *batch, const struct item *item,
                       struct known *known, const struct rip_sink *sink)
 {
@@ -769,7 +772,10 @@ static void emit_exit(struct drain *drain, struct known *known, bool has_snap_co
     emit(drain, sink, &event);
 }
 
-/* A place for an id that is new: its own if it takes a known one's slot, none that stays if it has ended. */
+/*
+ * Returns where a new id is stored: over the known id whose slot it has taken, or in *passing if it has already ended.
+ * Returns NULL if out of memory.
+ */
 static struct known *place_new(struct drain *drain, const struct item *item, struct known *passing)
 {
     struct id_array *fresh = &drain->fresh;
@@ -805,7 +811,7 @@ static struct known *take_new(struct drain *drain, const struct drain_batch *bat
         return NULL;
     if (item->replaces) {
         emit_exit(drain, known, false, sink);
-        drain->ended_count--; /* its place is taken */
+        drain->ended_count--; /* the new id overwrites it: there is nothing to remove */
     }
     *known = (struct known){.sample = item->sample, .registered_boot_ns = info->registered_boot_ns, .id = info->id};
     event = id_event(RIP_EVENT_REGISTER, known);
@@ -844,7 +850,7 @@ static void take_id(struct drain *drain, const struct drain_batch *batch, const 
         return;
     emit_exit(drain, known, !item->is_lost, sink);
     if (item->is_found)
-        drain->ended_snap_count -= known->snap_count; /* it was in the ring's sum at the begin */
+        drain->ended_snap_count -= known->snap_count; /* the ring's sum contained it before the first drain */
 }
 
 int drain_take(struct drain *drain, const struct drain_batch *batch, const struct rip_sink *sink)
@@ -904,7 +910,7 @@ static int merge_ids(struct drain *drain)
         merged.capacity = merged.count + fresh->count + merged.count / 2;
         merged.ids = realloc(merged.ids, merged.capacity * sizeof(*merged.ids));
         if (merged.ids == NULL) {
-            drain->is_damaged = true; /* they are new once more in the next drain */
+            drain->is_damaged = true; /* the next drain registers these ids again */
             return -ENOMEM;
         }
     }
@@ -928,12 +934,12 @@ static void count_totals(struct drain *drain)
     uint64_t accounted = drain->ended_snap_count + drain->late_snap_count;
 
     totals->exact = now->counts_ended && now->ended_settled && !drain->is_uncertain && !drain->is_damaged;
-    if (totals->exact && !drain->first.ended_settled) { /* what was not seen before now is not known */
+    if (totals->exact && !drain->first.ended_settled) { /* the sum was not settled before: unseen counts from here on */
         drain->first.ended_snap_count = now->ended_snap_count - accounted;
         drain->first.ended_settled = 1;
         ended = accounted;
     }
-    /* Less than is accounted for: threads went on after their process had left the ring. */
+    /* ended may also be less than accounted, if threads continued after their process had left the ring. */
     if (totals->exact && ended > accounted && ended - accounted > totals->unseen_count)
         totals->unseen_count = ended - accounted;
     totals->registered_count = now->registered_count - drain->first.registered_count;

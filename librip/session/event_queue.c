@@ -9,7 +9,7 @@
 #define BLOCK_BYTES ((size_t)1 << 18)
 #define ALIGNMENT _Alignof(max_align_t)
 
-/* Memory: blocks that are used again, one after the other ---------------------------------------------------------- */
+/* Memory: blocks are filled one after the other, and reused -------------------------------------------------------- */
 
 struct event_block {
     struct event_block *next;
@@ -47,7 +47,7 @@ static void *allocate(struct event_queue *queue, size_t bytes)
 
 /* Events ----------------------------------------------------------------------------------------------------------- */
 
-/* A copy, or NULL: no memory. Of no bytes it is not NULL either. */
+/* Returns a copy, or NULL if out of memory. A copy of 0 bytes is not NULL. */
 static const void *keep(struct event_queue *queue, const void *bytes, size_t count)
 {
     static const max_align_t nothing;
@@ -58,7 +58,7 @@ static const void *keep(struct event_queue *queue, const void *bytes, size_t cou
     return copy != NULL ? memcpy(copy, bytes, count) : NULL;
 }
 
-/* Of the queue's own from now on. False: no memory. */
+/* Replaces the pointer by one to a copy that the queue owns. False if out of memory. */
 #define KEEP(queue, bytes, count) (((bytes) = keep((queue), (bytes), (count))) != NULL)
 
 static bool keep_text(struct event_queue *queue, struct rip_text *text)

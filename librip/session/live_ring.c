@@ -2,8 +2,8 @@
 /*
  * live_ring.c - see live_ring.h.
  *
- * A process that is found dead, or to have left, may have snapped after its slots were copied: then the ring is copied
- * once more, and the drain has all that it did.
+ * A process that is found dead or to have left may have snapped after its slots were copied. Then the ring is copied
+ * once more, so that the drain contains all that the process did.
  */
 #include "session/live_ring.h"
 
@@ -20,20 +20,20 @@
 #include "session/clock_ns.h"
 #include "session/ring_copy.h"
 
-#define MAKING_NS UINT64_C(10000000000)      /* between the time that a ring says and its name */
-#define EMBRYO_GRACE_NS UINT64_C(1000000000) /* a child that is being born is believed for so long */
+#define MAKING_NS UINT64_C(10000000000)      /* at most, from the creation time in a ring to the naming of its file */
+#define EMBRYO_GRACE_NS UINT64_C(1000000000) /* an EMBRYO record counts as alive for this long */
 #define STAT_BYTES 1024u
 #define START_TIME_FIELD 22
 
 enum phase { PHASE_BEGIN, PHASE_DRAIN, PHASE_OVER };
 
-/* What was seen of a process record. */
+/* What is known of the process in a record. */
 struct life {
-    uint32_t generation; /* 0 = of none */
-    bool dead;           /* no lock of it is there, or its record says so */
-    bool in_order;       /* its record says so */
-    bool yielded;        /* its end */
-    bool left;           /* its record was found to say so */
+    uint32_t generation; /* 0 = no process yet */
+    bool dead;           /* it holds no lock, or the drain has found its end */
+    bool in_order;       /* it called exit() or returned from main(), by its record */
+    bool yielded;        /* its DEATH was yielded */
+    bool left;           /* its record was seen as EXITED */
 };
 
 struct live_ring {
@@ -45,17 +45,17 @@ struct live_ring {
     ino_t inode;
     uint32_t number;
     uint32_t uid;
-    const void *header; /* a mapping of the first page; never read */
+    const void *header; /* mapping of the first page, for a futex; never read; NULL: none */
     enum phase phase;
-    struct drain_moment since, moment, copied; /* the drain before; this one; when the copy was complete */
-    struct life *lives;                        /* by record */
+    struct drain_moment since, moment, copied; /* of the previous drain, of this one, of the end of the copy */
+    struct life *lives;                        /* by index of the record */
     uint32_t life_count;
-    bool was_drained; /* the session, before the ring was seen */
-    bool announced;
-    bool ended;
-    bool unlinked;
-    bool broken;
-    bool over; /* RING_END was yielded */
+    bool was_drained; /* the session had made a drain before the ring was seen */
+    bool announced;   /* RING was yielded */
+    bool ended;       /* no process is alive */
+    bool unlinked;    /* the file was removed */
+    bool broken;      /* the ring cannot be read any more */
+    bool over;        /* RING_END was yielded, or would have been if RING was */
 };
 
 struct drain_moment live_moment(void)
@@ -82,7 +82,7 @@ int live_ring_open(struct live_ring **ret_ring, const struct live_place *place, 
     struct stat status;
     int result = ring != NULL ? 0 : -ENOMEM;
 
-    *ret_reason = "takes more memory than there is";
+    *ret_reason = "needs more memory than is available";
     if (result == 0)
         result = fstat(place->descriptor, &status) == 0 ? ring_copy_open(&ring->copy, place->descriptor) : -errno;
     if (result == 0) {
@@ -131,10 +131,12 @@ bool live_ring_is(const struct live_ring *ring, dev_t device, ino_t inode)
     return ring->device == device && ring->inode == inode;
 }
 
-/* Who lives -------------------------------------------------------------------------------------------------------- */
+/* Which processes are alive ---------------------------------------------------------------------------------------- */
 
-/* The first place with a lock in a range, which may be part of a longer one: false if there is none. *ret_pid is 0 if
- * its holder cannot be seen from here. */
+/*
+ * Finds the first lock in a range; it may extend beyond the range. Returns false if there is none. *ret_offset is
+ * within the range. *ret_pid is 0 if the holder is in a pid namespace that is not visible here.
+ */
 static bool find_lock(int descriptor, uint64_t offset, uint64_t count, uint64_t *ret_offset, pid_t *ret_pid)
 {
     struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = (off_t)offset, .l_len = (off_t)count};
@@ -161,7 +163,10 @@ bool live_ring_has_process(int descriptor, const int32_t *pids, size_t count)
     return false;
 }
 
-/* Of the process that has a pid now; 0 = there is none, or it has ended. One that ends has no memory any more. */
+/*
+ * Returns the start time, in ticks, of the process that has this pid now; 0 if there is none or it has ended. A process
+ * that is exiting counts as ended: it has no memory any more.
+ */
 static uint64_t start_time_of(uint32_t pid)
 {
     char path[32], text[STAT_BYTES + 1], *at;
@@ -176,7 +181,7 @@ static uint64_t start_time_of(uint32_t pid)
     length = fread(text, 1, STAT_BYTES, file);
     fclose(file);
     text[length] = '\0';
-    at = strrchr(text, ')'); /* of its name, which may hold anything */
+    at = strrchr(text, ')'); /* the last one ends the name, which may itself contain ')' */
     if (at == NULL || at[1] != ' ' || at[2] == 'Z' || at[2] == 'X')
         return 0;
     for (int field = 2; at != NULL && field < START_TIME_FIELD; field++)
@@ -184,7 +189,7 @@ static uint64_t start_time_of(uint32_t pid)
     if (at == NULL)
         return 0;
     start_time = strtoull(at + 1, &at, 10);
-    return strtoull(at, NULL, 10) != 0 ? start_time : 0; /* what follows is the size of its memory */
+    return strtoull(at, NULL, 10) != 0 ? start_time : 0; /* the next field is vsize */
 }
 
 static bool is_running(const struct rip_process_info *process)
@@ -207,7 +212,7 @@ static bool lives(const struct live_ring *ring, const struct rip_process_info *p
     return is_running(process);
 }
 
-/* Room for what is known of each record. */
+/* Makes room for count records. Returns 0 or -ENOMEM. */
 static int grow_lives(struct live_ring *ring, uint32_t count)
 {
     struct life *grown;
@@ -224,8 +229,8 @@ static int grow_lives(struct live_ring *ring, uint32_t count)
 }
 
 /*
- * Looks at a record of the copy. True: it was not known yet that its process is dead, or has left: it may have snapped
- * after its slots were copied.
+ * Checks one record of the copy. Returns true if its process is newly found dead or to have left: the process may have
+ * snapped after its slots were copied.
  */
 static bool check_life(struct live_ring *ring, const struct rip_process_info *process, bool *ret_alive)
 {
@@ -250,7 +255,7 @@ static bool check_life(struct live_ring *ring, const struct rip_process_info *pr
     return life->dead;
 }
 
-/* Looks at all records. 1: some process is found dead that was not known to be. */
+/* Checks all records. Returns 1 if the ring must be copied again, 0, or -ENOMEM. */
 static int check_lives(struct live_ring *ring)
 {
     struct rip_process_info process;
@@ -269,7 +274,7 @@ static int check_lives(struct live_ring *ring)
     return found;
 }
 
-/* Events of its own ------------------------------------------------------------------------------------------------ */
+/* Events about the ring and its processes -------------------------------------------------------------------------- */
 
 static int yield(const struct live_ring *ring, struct rip_event *event, const struct rip_sink *sink)
 {
@@ -325,7 +330,7 @@ static bool is_of(const struct live_ring *ring, uint32_t index, uint32_t generat
     return rip_view_process(&ring->copy.view, index, ret_process) == RIP_OK && ret_process->generation == generation;
 }
 
-/* Ends of processes come after what their ids did. */
+/* Called when all that the ids did was yielded: DEATH comes last. */
 static int yield_deaths(struct live_ring *ring, const struct rip_sink *sink)
 {
     struct rip_process_info process;
@@ -359,13 +364,13 @@ void live_ring_begin(struct live_ring *ring, struct drain_moment moment)
     ring->phase = PHASE_BEGIN;
 }
 
-/* The events of the drain, between it and the sink. */
+/* Context of the sink that corrects the events of the drain. */
 struct correction {
     struct live_ring *ring;
     const struct rip_sink *sink;
 };
 
-/* An end that the drain has found: false if it is not to be yielded now. */
+/* Takes a DEATH that the drain has found. Returns false if yield_deaths() will yield it later. */
 static bool take_death(struct live_ring *ring, const struct rip_event *event)
 {
     const struct rip_event_death *death = &event->as.death;
@@ -376,7 +381,7 @@ static bool take_death(struct live_ring *ring, const struct rip_event *event)
         return true;
     if (life->generation != death->generation) {
         if (!is_of(ring, event->process, death->generation, &process))
-            return true; /* another process has its record by now */
+            return true; /* another process has its record by now: yield_deaths() could not find it */
         *life = (struct life){.generation = death->generation};
     }
     life->dead = true;
@@ -384,7 +389,7 @@ static bool take_death(struct live_ring *ring, const struct rip_event *event)
     return false;
 }
 
-/* What the drain takes for now is the time of the copy. */
+/* Replaces the time at which the drain began by the time at which the copy was complete, and delays DEATH. */
 static int correct(void *context, const struct rip_event *event)
 {
     const struct correction *correction = context;
@@ -401,9 +406,9 @@ static int correct(void *context, const struct rip_event *event)
 }
 
 /*
- * Of a ring that was made under the eyes of the session nothing is found: all that it has happened since. Where the
- * directory was listed before, the ring has its name since then, though it may have been begun to be made a little
- * earlier; and nobody uses it before it has its name.
+ * If the ring was created during the session, nothing in it is older than the session: its ids are new, not found. If
+ * the directory was listed before, the ring was named after that listing. Its creation may have started up to MAKING_NS
+ * earlier, but no process uses a ring before it has its name.
  */
 static void judge_age(struct live_ring *ring)
 {
@@ -423,7 +428,7 @@ static int begin(struct live_ring *ring, const struct rip_sink *sink)
     int result = 1;
 
     ring->unlinked = fstat(ring->copy.descriptor, &status) == 0 && status.st_nlink == 0;
-    for (int copies = 0; copies < 2 && result == 1; copies++) { /* of a third one the next drain has the rest */
+    for (int copies = 0; copies < 2 && result == 1; copies++) { /* the next drain does the rest */
         result = ring_copy_take(&ring->copy);
         if (result == 0)
             result = check_lives(ring);
@@ -488,7 +493,7 @@ const char *live_ring_reason(const struct live_ring *ring)
     return ring->broken ? ring->copy.reason : NULL;
 }
 
-/* What is there, and nothing that it did. */
+/* Passes on only the events that say what exists, not what happened. */
 static int take_what_is_there(void *context, const struct rip_event *event)
 {
     const struct rip_sink *sink = context;
@@ -505,7 +510,7 @@ static int take_what_is_there(void *context, const struct rip_event *event)
     }
 }
 
-/* As a first drain of the copy would find it. */
+/* Makes a first drain of the copy. */
 int live_ring_repeat(const struct live_ring *ring, struct drain_batch *batch, const struct rip_sink *sink)
 {
     struct rip_event event = {.kind = RIP_EVENT_RING, .as.ring_begin = describe(ring)};

@@ -23,14 +23,14 @@ struct file {
     uint64_t size_bytes; /* of header and whole frames */
     uint64_t since_ns;   /* monotonic */
     bool unsynced;
-    bool unnamed; /* its directory is not synced */
+    bool unnamed; /* its directory entry is not synced */
 };
 
 /* A frame in memory. */
 struct held {
     struct held *next;
     size_t count;
-    bool starts; /* it is full, and what is before it can be given up */
+    bool starts; /* it is full: the frames before it can be dropped */
     unsigned char bytes[];
 };
 
@@ -38,21 +38,21 @@ struct output {
     struct rip_recording_options options;
     unsigned char header[OUTPUT_HEADER_BYTES_MAX];
     size_t header_bytes;
-    int write_error; /* of the last one; 0 = none; likewise */
-    int sync_error;
-    bool broken;         /* a frame was lost: only a full one goes on */
-    bool turn;           /* the next full frame begins a segment, or a part of memory */
+    int write_error;     /* of the last write; 0 = none */
+    int sync_error;      /* of the last sync; 0 = none */
+    bool broken;         /* a frame was lost: only a full one is accepted */
+    bool turn;           /* the next full frame starts a segment, or a part of memory */
     uint64_t full_bytes; /* of the last full frame */
     uint64_t now_ns;     /* as of output_advance() */
     uint64_t synced_ns;
     int directory;
     struct file file;
-    uint32_t last_number; /* of a segment */
+    uint32_t last_number; /* highest number of a segment */
     /* Memory. */
     struct held *oldest;
     struct held *newest;
     uint64_t held_bytes;
-    uint64_t part_bytes; /* since the last frame that starts */
+    uint64_t part_bytes; /* from the last full frame on */
 };
 
 static bool has_segments(const struct output *output)
@@ -78,7 +78,7 @@ static int write_at(int descriptor, const unsigned char *bytes, size_t count, ui
     return 0;
 }
 
-/* The frame, with the header before the first one; all of it, or nothing. */
+/* Appends a frame, and the header before the first one. Writes all of it or, after an error, nothing. */
 static int file_append(struct file *file, const struct output *output, const void *bytes, size_t count)
 {
     size_t header_bytes = file->size_bytes == 0 ? output->header_bytes : 0;
@@ -90,7 +90,7 @@ static int file_append(struct file *file, const struct output *output, const voi
         file->size_bytes += header_bytes + count;
         file->unsynced = true;
     } else if (ftruncate(file->descriptor, (off_t)file->size_bytes) != 0) {
-        return -errno; /* the next frame is written over the rest */
+        return -errno; /* the next frame overwrites the partial one */
     }
     return result;
 }
@@ -110,7 +110,8 @@ static int file_sync(struct file *file, int directory)
     if (file->unsynced && fdatasync(file->descriptor) != 0)
         return -errno;
     file->unsynced = false;
-    if (file->unnamed && fsync(directory) != 0 && errno != EINVAL) /* EINVAL: directories are not synced there */
+    if (file->unnamed && fsync(directory) != 0 &&
+        errno != EINVAL) /* EINVAL: this file system cannot sync directories */
         return -errno;
     file->unnamed = false;
     return 0;
@@ -128,7 +129,7 @@ static int file_close(struct file *file, int directory)
     return result;
 }
 
-/* The directory that path is in; *ret_name is the rest of path. */
+/* Opens the directory that contains path. *ret_name is the last component of path. Returns a descriptor or -errno. */
 static int open_parent(const char *path, const char **ret_name)
 {
     const char *slash = strrchr(path, '/');
@@ -155,7 +156,7 @@ static int open_file(struct output *output, const char *path)
 
 /* Segments --------------------------------------------------------------------------------------------------------- */
 
-/* 0: it is not the name of a segment. */
+/* Returns 0 if this is not the name of a segment. */
 static uint32_t segment_number(const char *name)
 {
     uint64_t number;
@@ -173,12 +174,13 @@ static int is_segment(const struct dirent *entry)
 
 int output_list_segments(int directory, struct dirent ***ret_names)
 {
-    return scandirat(directory, ".", ret_names, is_segment, alphasort); /* the numbers have a fixed length */
+    return scandirat(directory, ".", ret_names, is_segment,
+                     alphasort); /* alphabetical is numerical: the numbers have a fixed length */
 }
 
 /*
- * Looks at the segments that are there, also those of an earlier recording, and removes the oldest until fewer than
- * kept are left; 0: none. A failure ends it: there shall not be more than were asked for.
+ * Finds the highest number of a segment. Unless kept is 0, removes the oldest segments, those of earlier recordings
+ * included, until fewer than kept remain. A failure is returned, so that there are never more segments than requested.
  */
 static int list_segments(struct output *output, size_t kept)
 {
@@ -200,7 +202,7 @@ static int list_segments(struct output *output, size_t kept)
     return result;
 }
 
-/* The lock goes with the descriptor. */
+/* The lock on the directory is held until its descriptor is closed. */
 static int open_directory(struct output *output, const char *path)
 {
     if (mkdir(path, 0700) != 0 && errno != EEXIST)
@@ -220,7 +222,7 @@ static int begin_segment(struct output *output)
     int result = file_close(&output->file, output->directory);
 
     if (result != 0)
-        output->sync_error = result; /* of the one that has ended */
+        output->sync_error = result; /* of the previous segment: the new one starts anyway */
     snprintf(name, sizeof(name), "%0*" PRIu32 OUTPUT_SUFFIX, SEGMENT_DIGITS, number);
     result = output->options.segments_kept != 0 ? list_segments(output, output->options.segments_kept) : 0;
     if (result == 0)
@@ -243,7 +245,7 @@ static void forget_first(struct output *output)
     free(held);
 }
 
-/* Gives up the frames before the second one that starts; false: all that is there belongs together. */
+/* Drops the frames before the second full one. Returns false, and drops nothing, if there is only one full frame. */
 static bool forget_oldest(struct output *output)
 {
     const struct held *next = output->oldest != NULL ? output->oldest->next : NULL;
@@ -273,7 +275,7 @@ static int hold(struct output *output, const void *bytes, size_t count, bool ful
     while (output->held_bytes + size > output->options.flight_bytes)
         if (!forget_oldest(output)) {
             if (!full)
-                return -ENOBUFS; /* the next frame is full, and takes the place of all */
+                return -ENOBUFS; /* the next frame will be a full one, and replaces all */
             forget_all(output);
         }
     held = malloc(size);
@@ -315,7 +317,7 @@ int output_trigger(const struct output *output, const char *path)
     return result;
 }
 
-/* All ------------------------------------------------------------------------------------------------------------- */
+/* The output ------------------------------------------------------------------------------------------------------- */
 
 static int keep_header(struct output *output, const void *bytes, size_t count)
 {
@@ -356,7 +358,10 @@ int output_write(void *context, const void *bytes, size_t count, bool full)
     return output->write_error;
 }
 
-/* A part that is hardly more than its full frame is not ended by its size: nothing but full frames would be written. */
+/*
+ * Returns whether the segment or the part of memory is complete. A size limit applies only from twice the size of the
+ * full frame on: with a lower limit, nothing but full frames would be written.
+ */
 static bool is_full(const struct output *output)
 {
     const struct rip_recording_options *options = &output->options;
@@ -379,7 +384,7 @@ bool output_advance(struct output *output, uint64_t now_mono_ns)
     if (output->file.descriptor >= 0 && now_mono_ns - output->synced_ns >= output->options.sync_interval_ns) {
         output->synced_ns = now_mono_ns;
         output->sync_error = file_sync(&output->file, output->directory);
-        /* What of it is on the disk is not known: pages that could not be written are dropped. */
+        /* After an error the kernel may have dropped pages, and it is unknown which data are on the disk. */
         turns = output->sync_error != 0;
     }
     turns = !output->turn && (turns || is_full(output));
@@ -427,7 +432,7 @@ int output_close(struct output *output)
 {
     int result = 0, closed;
 
-    if (output->file.descriptor >= 0 && output->file.size_bytes == 0) /* nothing happened: a recording all the same */
+    if (output->file.descriptor >= 0 && output->file.size_bytes == 0) /* a recording without frames has a header, too */
         result = file_append(&output->file, output, NULL, 0);
     closed = file_close(&output->file, output->directory);
     if (output->directory >= 0)

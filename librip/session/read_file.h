@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* read_file.h - bytes of a file from an offset on, however few come at a time. */
+/* read_file.h - reads bytes of a file at an offset, and continues after short reads. */
 #ifndef RIP_SESSION_READ_FILE_H
 #define RIP_SESSION_READ_FILE_H
 
@@ -8,7 +8,7 @@
 #include <stdint.h>
 #include <unistd.h>
 
-/* How many bytes there are, at most count, or -errno. */
+/* Returns the number of bytes read, or -errno. It is less than count only at the end of the file. */
 static inline long read_file(int descriptor, uint64_t offset, void *target, size_t count)
 {
     size_t length = 0;

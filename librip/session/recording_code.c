@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * recording_code.c - records; see recording_code.h. A function code_*() writes what its argument holds, or fills it,
- * as the coder says. After an error reading yields zeros and writing appends nothing: callers look at the end.
+ * recording_code.c - see recording_code.h. A function code_*() encodes its argument if coder->writes, and decodes into
+ * it otherwise. After an error, decoding yields zeros and encoding appends nothing, so that callers check coder->error
+ * only at the end.
  */
 #include "session/recording_code.h"
 
@@ -57,8 +58,8 @@ static bool has_room(struct record_coder *coder, size_t count)
 }
 
 /*
- * There is room for VARINT_BYTES_MAX. Without a branch for each byte: addresses differ by anything, and how many bytes
- * a number takes is not to be foreseen. Groups of 7 bits move apart, first the halves, then the quarters, then each.
+ * Stores a varint; target must have room for VARINT_BYTES_MAX. There is no branch per byte, because the length of an
+ * address difference cannot be predicted. Groups of 7 bits are moved apart: first halves, then quarters, then each.
  */
 static inline unsigned char *store_number(unsigned char *target, uint64_t value)
 {
@@ -113,7 +114,7 @@ static void code_number(struct record_coder *coder, uint64_t *value)
         *value = get_number(coder);
 }
 
-/* Small numbers for small differences of either sign. */
+/* Maps small differences of either sign to small numbers (zigzag). */
 static inline uint64_t fold(uint64_t difference)
 {
     return difference << 1 ^ (difference >> 63 != 0 ? UINT64_MAX : 0);
@@ -127,7 +128,7 @@ static void code_difference(struct record_coder *coder, uint64_t *value, uint64_
     *value = base + (number >> 1 ^ (number & 1 ? UINT64_MAX : 0));
 }
 
-/* A number of fewer bits. */
+/* As code_number(), for an integer of any width. Fails if the number does not fit. */
 #define CODE(coder, value)                                                                                             \
     do {                                                                                                               \
         uint64_t number_ = (uint64_t)(value);                                                                          \
@@ -173,7 +174,7 @@ static void code_bytes(struct record_coder *coder, void *bytes, size_t count)
     }
 }
 
-/* What is read stays where it is. */
+/* A decoded text points into coder->bytes. */
 static void code_text(struct record_coder *coder, struct rip_text *text)
 {
     CODE(coder, text->count);
@@ -190,7 +191,7 @@ static void code_text(struct record_coder *coder, struct rip_text *text)
     }
 }
 
-/* A text in a field of limited size. */
+/* A text in an array of limited size. */
 static void code_field(struct record_coder *coder, void *field, uint64_t *count, size_t limit)
 {
     code_number(coder, count);
@@ -201,7 +202,7 @@ static void code_field(struct record_coder *coder, void *field, uint64_t *count,
     code_bytes(coder, field, (size_t)*count);
 }
 
-/* The same, counted by a number of fewer bits. */
+/* As code_field(), for a count of any width. */
 #define CODE_FIELD(coder, field, count)                                                                                \
     do {                                                                                                               \
         uint64_t count_ = (count);                                                                                     \
@@ -269,7 +270,7 @@ static void code_script(struct record_coder *coder, struct rip_script_info *info
     CODE_FIELD(coder, info->function, info->function_bytes);
 }
 
-/* Kinds for which the tag has no number. A reader passes over the fields of one that it does not know. */
+/* Kinds that do not fit into the tag. Their fields have a length, so that a reader can skip an unknown kind. */
 static void code_further(struct record_coder *coder, struct rip_event *event)
 {
     struct record_coder fields = {.writes = coder->writes};
@@ -312,7 +313,7 @@ static void code_death(struct record_coder *coder, struct rip_event *event)
     code_bool(coder, &death->replaced);
 }
 
-/* Numbers of an id that are coded where they are others than before, and their bits. */
+/* Numbers of an id that are coded only if they have changed, and their bits in `which`. */
 #define ID_NUMBERS(X)                                                                                                  \
     X(1, tid)                                                                                                          \
     X(2, kind)                                                                                                         \
@@ -367,7 +368,7 @@ static void code_id(struct record_coder *coder, struct rip_event *event, struct 
         event->as.id_begin.info = info;
 }
 
-/* What the head of a SNAP says beside how many entries there are. */
+/* Flags in the head of a SNAP, below its entry_count. */
 enum { SNAP_ROW = 1, SNAP_PLAIN = 2, SNAP_SHIFT = 2 };
 
 static inline bool has_snap_number(uint64_t head, uint32_t i)
@@ -375,7 +376,7 @@ static inline bool has_snap_number(uint64_t head, uint32_t i)
     return (head & SNAP_PLAIN) == 0 && ((head & SNAP_ROW) == 0 || i == 0);
 }
 
-/* The snaps of the entries follow each other; and nothing was overwritten, and the count is what it should be. */
+/* ROW: the entries are of consecutive snaps. PLAIN: also, nothing is missing and all counts are as expected. */
 static uint64_t snap_head(const struct rip_event_snap *snap, uint64_t newest, uint64_t progress)
 {
     uint64_t head = (uint64_t)snap->entry_count << SNAP_SHIFT | SNAP_ROW;
@@ -391,7 +392,7 @@ static uint64_t snap_head(const struct rip_event_snap *snap, uint64_t newest, ui
     return head;
 }
 
-/* Most of a recording is this. */
+/* Most of a recording is written here: checks for room once, not for each number. */
 static void put_entries(struct record_coder *coder, uint64_t head, const struct rip_event_snap *snap, uint64_t newest,
                         struct state_id *id)
 {
@@ -516,7 +517,7 @@ static bool is_kept(uint32_t kind)
            kind == RIP_EVENT_NOTE || kind == RIP_EVENT_SCRIPT;
 }
 
-/* NULL for an event that is of no id. */
+/* id is NULL for an event that is not about an id. */
 static void code_fields(struct record_coder *coder, struct rip_event *event, struct state_id *id)
 {
     switch (event->kind) {
@@ -586,7 +587,7 @@ static void code_times(struct record_coder *coder, struct rip_event *event)
     *times = record_times_of(event);
 }
 
-/* Of whom the id was when it was last named; nobody in a state frame, where each record stands for itself. */
+/* Differences to the last identity in this slot. In a state frame they are to 0. */
 static void code_identity(struct record_coder *coder, struct rip_event *event, const struct rip_id_info *base)
 {
     CODE_DIFFERENCE(coder, event->generation, coder->is_state ? 0 : base->generation);
@@ -596,7 +597,7 @@ static void code_identity(struct record_coder *coder, struct rip_event *event, c
         fail(coder, -EBADMSG);
 }
 
-/* What is known of the id; NULL: the coder has failed. */
+/* Returns the state of the id, or NULL and sets coder->error. */
 static struct state_id *find_id(struct record_coder *coder, const struct rip_event *event)
 {
     struct state_id *id = NULL;
@@ -660,7 +661,7 @@ static void code_rest(struct record_coder *coder, struct rip_event *event, unsig
         after_record(coder, event, fields);
 }
 
-/* In a state frame that is written the state is what is written: it stays as it is. */
+/* A state frame is written from coder->state, so that it must not change it: it uses an empty id of its own. */
 static struct state_id *id_for_writing(struct record_coder *coder, const struct rip_event *event,
                                        struct state_id *alone)
 {

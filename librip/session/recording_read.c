@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * recording_read.c - frames into events; see recording.h, and librip/RECORDING.md for the bytes.
+ * recording_read.c - reads frames and yields events; see recording.h. librip/RECORDING.md defines the format.
  *
- * Reading begins with a state: what is there comes as events. States further on say what is known already, and are
- * passed over; but where frames are missing before one, the rings end, and what it says is found anew.
+ * Reading starts at a state, which is yielded as events. Later states repeat what is known, and are skipped. If frames
+ * are missing before a state, all rings end, and the state is yielded as events again.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -16,7 +16,7 @@
 
 enum {
     DATA_PER_EVENT_MAX = 64,
-    RINGS_PER_RUN = 1 << 20, /* of one run of a recorder; those of the next have other numbers */
+    RINGS_PER_RUN = 1 << 20, /* distance between the ring numbers of two runs of a recorder */
 };
 
 struct read_data {
@@ -35,14 +35,14 @@ struct recording_reader {
     size_t raw_capacity;
     uint64_t offset;
     uint64_t frame_offset;
-    struct recording_frame frame; /* whose records the coder has */
+    struct recording_frame frame; /* whose records the coder reads */
     uint64_t number;              /* of the next event */
-    uint64_t next_sequence;       /* that follows what was read; 0 = only a state may follow */
+    uint64_t next_sequence;       /* expected; 0 = only a state may follow */
     uint64_t created_wall_ns;     /* of this run */
     uint32_t run_count;
-    const char *ending;        /* why rings that are there end before anything else; NULL = they do not */
-    bool is_known;             /* what the state says that is being read */
-    int error;                 /* that reading has ended with */
+    const char *ending;        /* not NULL: all rings must end first, for this reason */
+    bool is_known;             /* the current state repeats what is known */
+    int error;                 /* the error that reading has ended with; 0 = none */
     struct record_times times; /* of the last DRAIN */
     struct rip_event event;
     struct read_data data[DATA_PER_EVENT_MAX];
@@ -58,7 +58,7 @@ bool recording_is_one(const void *bytes, size_t count)
 
 /* Bytes ------------------------------------------------------------------------------------------------------------ */
 
-/* 0; -EBADMSG: it ends before. */
+/* Returns 0, -EBADMSG if the input ends before, or the error of the input. */
 static int read_bytes(const struct recording_reader *reader, uint64_t offset, void *buffer, size_t count)
 {
     long got;
@@ -87,7 +87,7 @@ static int read_header(const struct recording_reader *reader, uint64_t offset, s
     return 0;
 }
 
-/* What stands at *offset, which is moved to its end if it is a header. */
+/* Returns 1 and the frame at *offset; 0 at the end; or an error. Skips headers by moving *offset to their end. */
 static int find_frame(struct recording_reader *reader, uint64_t *offset, struct recording_frame *ret_frame)
 {
     struct recording_header header;
@@ -152,7 +152,7 @@ static int unpack_frame(struct recording_reader *reader)
 
 /* Frames ----------------------------------------------------------------------------------------------------------- */
 
-/* 1: the coder has another frame, or rings are to be ended before it; 0: there is none. */
+/* Returns 1 if the coder has the next frame, or rings must end before it; 0 at the end; or an error. */
 static int next_frame(struct recording_reader *reader)
 {
     uint64_t offset = reader->offset;
@@ -344,7 +344,7 @@ int recording_reader_seek(struct recording_reader *reader, uint64_t wall_ns)
 
         result = find_frame(reader, &offset, &frame);
         if (result <= 0)
-            break; /* damage shows when it is reached */
+            break; /* damage is returned when reading arrives there */
         if ((frame.flags & RECORDING_FRAME_BEGINS) != 0) {
             if (frame.wall_ns > wall_ns)
                 break;
@@ -363,6 +363,6 @@ int recording_reader_seek(struct recording_reader *reader, uint64_t wall_ns)
     reader->ending = NULL;
     reader->error = 0;
     reader->data_count = 0;
-    reader->coder.position = reader->coder.count; /* what was left of the frame */
+    reader->coder.position = reader->coder.count; /* drops the rest of the frame */
     return result < 0 && result != -EBADMSG ? result : 0;
 }

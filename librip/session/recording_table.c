@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* recording_table.c - tables of what is there; see recording_table.h. */
+/* recording_table.c - see recording_table.h. */
 #include "session/recording_table.h"
 
 #include <errno.h>
@@ -8,9 +8,9 @@
 
 enum { FIRST_PLACES = 64 };
 
-/* Memory that counts ----------------------------------------------------------------------------------------------- */
+/* Memory, counted in used_bytes ------------------------------------------------------------------------------------ */
 
-/* An array of one more element than count, zeroed; it grows by doubling, from count's being 0 or a power of two. */
+/* Makes room for one more, zeroed element. Reallocates only if count is 0 or a power of two, and then doubles. */
 static int grow_array(struct recording_table *table, void *array_pointer, size_t count, size_t element_bytes)
 {
     size_t bytes = (count == 0 ? 1 : count) * element_bytes;
@@ -30,7 +30,7 @@ static int grow_array(struct recording_table *table, void *array_pointer, size_t
     return 0;
 }
 
-/* Bytes of an array that grow_array() has made. */
+/* Returns the size of an array that grow_array() has made. */
 static uint64_t array_bytes(size_t count, size_t element_bytes)
 {
     size_t capacity = count != 0;
@@ -70,7 +70,7 @@ static int keep_bytes(struct recording_table *table, struct state_bytes *target,
     return 0;
 }
 
-/* Made if it is not there. */
+/* Finds a ring, and creates it if it does not exist. */
 static int find_ring(struct recording_table *table, uint32_t number, struct state_ring **ret_ring)
 {
     int result;
@@ -97,7 +97,7 @@ static int find_ring(struct recording_table *table, uint32_t number, struct stat
     return 0;
 }
 
-/* Ids: open addressing, the 64 slots of a word side by side -------------------------------------------------------- */
+/* Ids: open addressing; the 64 slots of a bitmap word are adjacent ------------------------------------------------- */
 
 static size_t place_of(const struct state_ring *ring, uint32_t slot)
 {
@@ -106,7 +106,7 @@ static size_t place_of(const struct state_ring *ring, uint32_t slot)
     return ((size_t)(word >> 26) * 64 + slot % 64) & (ring->place_count - 1);
 }
 
-/* Where the number of the slot's id is, or 0. */
+/* Returns the place of the slot's id, or the free place where it belongs. */
 static uint32_t *find_place(const struct state_ring *ring, uint32_t slot)
 {
     size_t place = place_of(ring, slot);
@@ -164,7 +164,7 @@ void recording_table_reset_id(struct recording_table *table, struct state_id *id
     *id = (struct state_id){.info.slot = id->info.slot};
 }
 
-/* Those behind it move up, so that a look-up may end at the first place that is not used. */
+/* Frees a place and moves later entries up, because a look-up ends at the first free place. */
 static void clear_place(struct state_ring *ring, size_t place)
 {
     const size_t mask = ring->place_count - 1;
@@ -180,7 +180,7 @@ static void clear_place(struct state_ring *ring, size_t place)
     ring->places[place] = 0;
 }
 
-/* The last id takes its number. */
+/* Moves the last id into the gap in ids. */
 void recording_table_drop_id(struct recording_table *table, uint32_t number, uint32_t slot)
 {
     struct state_ring *ring;
@@ -268,7 +268,7 @@ static int grow_to(struct recording_table *table, void *array_pointer, uint32_t 
     return result;
 }
 
-/* What a PROCESS, a DEATH or a MODULE of a process is kept in. */
+/* Returns where a PROCESS, DEATH or MODULE is stored. A PROCESS drops the modules and DEATH of its predecessor. */
 static int find_part(struct recording_table *table, struct state_process *process, const struct rip_event *event,
                      struct state_bytes **ret_part)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * recording_write.c - events into frames; see recording.h, and librip/RECORDING.md for the bytes.
+ * recording_write.c - packs events into frames; see recording.h. librip/RECORDING.md defines the format.
  *
- * A frame is begun by the first event after a DRAIN, or when the one before it is large enough. Before a drain's first
- * frame comes, if it is time for it, a run of state frames: all that is there.
+ * A frame starts with the first event after a DRAIN, or when the previous frame is large enough. From time to time
+ * state frames, which describe all that exists, are written before the first frame of a drain.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -16,10 +16,10 @@
 #include "session/recording_format.h"
 
 enum {
-    FRAME_BYTES = 1 << 20,   /* of records; more only for the data of one event */
-    STATE_SHARE = 64,        /* state frames take at most 1 / (1 + this) of what is written */
-    STATE_BYTES_MIN = 65536, /* but may be repeated after so many bytes of others */
-    COMPRESSION_LEVEL = -1,  /* as small as 1 on what repeats itself, and a fifth faster */
+    FRAME_BYTES = 1 << 20,   /* of records; exceeded only by the last event and its data */
+    STATE_SHARE = 64,        /* state frames take at most 1 / (1 + this) of what is written, ... */
+    STATE_BYTES_MIN = 65536, /* ... not counting this many bytes of other frames */
+    COMPRESSION_LEVEL = -1,  /* compresses repetitive data as well as level 1, and is a fifth faster */
 };
 
 struct recording_writer {
@@ -30,21 +30,21 @@ struct recording_writer {
     unsigned char *packed; /* a frame with its header */
     size_t packed_capacity;
     uint64_t created_wall_ns;
-    uint64_t sequence; /* of the next frame; likewise */
-    uint64_t first_number;
+    uint64_t sequence;         /* of the next frame */
+    uint64_t first_number;     /* of the first event of the next frame */
     struct record_times times; /* of the last DRAIN */
-    size_t last_record;        /* where it begins */
+    size_t last_record;        /* its offset in the frame */
     bool has_record;
-    bool has_begun;   /* the drain: what comes before its first record is written */
-    bool is_drained;  /* the last record is a DRAIN */
-    bool is_parted;   /* a part of the drain is written already */
-    bool wants_state; /* before the next drain */
-    bool wants_header;
-    bool is_lost; /* the rest of the drain is lost, as its begin was */
+    bool has_begun;    /* header and state that precede the drain are written */
+    bool is_drained;   /* the last record is a DRAIN */
+    bool is_parted;    /* an earlier frame of this drain is written */
+    bool wants_state;  /* before the next drain */
+    bool wants_header; /* before the next drain */
+    bool is_lost;      /* a part of this drain is lost, and so is the rest */
     uint64_t frame_event_count;
     uint64_t frame_entry_count;
-    uint64_t state_bytes;       /* of the last run of state frames */
-    uint64_t bytes_since_state; /* of all other frames since */
+    uint64_t state_bytes;       /* of the last state */
+    uint64_t bytes_since_state; /* of all frames since the last state */
     struct attachment *data;    /* of the last record */
     struct rip_recording_state counts;
 };
@@ -125,7 +125,7 @@ static int put_header(struct recording_writer *writer)
     return result;
 }
 
-/* Of what a coder has; ret_bytes: how many that took. */
+/* Compresses and writes the records of a coder as one frame. Adds the size of the frame to *ret_bytes. */
 static int put_frame(struct recording_writer *writer, const struct record_coder *coder, uint32_t flags,
                      uint64_t *ret_bytes)
 {
@@ -152,7 +152,7 @@ static int put_frame(struct recording_writer *writer, const struct record_coder 
     frame.packed_bytes = (uint32_t)packed_bytes;
     frame.checksum = recording_checksum(&frame, offsetof(struct recording_frame, checksum));
     memcpy(writer->packed, &frame, sizeof(frame));
-    writer->sequence++; /* also if it is lost: the reader shall see the gap */
+    writer->sequence++; /* also if the frame is lost: then the reader sees a gap */
     result = put_bytes(writer, writer->packed, sizeof(frame) + packed_bytes, (flags & RECORDING_FRAME_BEGINS) != 0);
     if (result == 0) {
         writer->counts.drain_count++;
@@ -161,7 +161,7 @@ static int put_frame(struct recording_writer *writer, const struct record_coder 
     return result;
 }
 
-/* What is there, in frames of its own. */
+/* A state that is being written. */
 struct state_run {
     struct recording_writer *writer;
     struct record_coder coder;
@@ -212,7 +212,7 @@ static int put_state(struct recording_writer *writer)
     return 0;
 }
 
-/* The next frame is an empty one. */
+/* Starts an empty frame. */
 static void begin_frame(struct recording_writer *writer)
 {
     writer->first_number += writer->frame_event_count;
@@ -235,7 +235,7 @@ static int put_records(struct recording_writer *writer)
 
     if (writer->is_lost) {
         lose_frame(writer);
-        writer->sequence++; /* a reader shall not take the state for what it knows */
+        writer->sequence++; /* makes a gap, so that the reader does not skip the next state as known */
         return 0;
     }
     result =
@@ -251,7 +251,7 @@ static int put_records(struct recording_writer *writer)
     return 0;
 }
 
-/* The last record gets what was attached to it. */
+/* Appends the attached data to the last record. */
 static int end_record(struct recording_writer *writer)
 {
     struct record_data data[RIP_SESSION_DATA_COUNT_MAX];
@@ -275,7 +275,7 @@ int recording_writer_flush(struct recording_writer *writer)
     if (!writer->is_drained)
         return 0;
     if (says_nothing) {
-        writer->frame_event_count = 0; /* its number is given again */
+        writer->frame_event_count = 0; /* the number of the event is used again */
     } else {
         result = end_record(writer);
         if (result != 0)
@@ -292,7 +292,7 @@ int recording_writer_flush(struct recording_writer *writer)
 
 /* Taking ----------------------------------------------------------------------------------------------------------- */
 
-/* Before the first event of a drain is. */
+/* Writes what precedes a drain: a header, a state. Called before its first event is encoded. */
 static int begin_drain(struct recording_writer *writer)
 {
     int result = 0;
@@ -306,7 +306,7 @@ static int begin_drain(struct recording_writer *writer)
     return result;
 }
 
-/* A large drain is more than one frame. */
+/* Completes the last record, and writes a frame if it is large enough: a large drain has several frames. */
 static int part_frame(struct recording_writer *writer)
 {
     int result = end_record(writer), error;

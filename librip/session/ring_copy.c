@@ -2,9 +2,9 @@
 /*
  * ring_copy.c - see ring_copy.h.
  *
- * The order of a copy: records of processes, then the modules that those name, functions of scripts, bitmaps, slots,
- * and the header last. An id that ended between bitmap and header is in the log of the header by then, and is taken out
- * of the copied bitmap; one that was registered meanwhile is in the next copy.
+ * Order of a copy: process records, the modules that they name, script functions, bitmaps, slots, and last the header
+ * with the log. An id that ended between the copies of bitmap and header is in the log, and is then removed from the
+ * copied bitmap. An id that was registered meanwhile is in the next copy.
  */
 #include "session/ring_copy.h"
 
@@ -20,18 +20,18 @@
 #define RING_BYTES_MAX (UINT64_C(1) << 34)
 #define COPIED_BYTES_MAX (UINT64_C(1) << 30)
 #define COPIED_BYTES_LEAST (UINT64_C(1) << 20)
-#define COPIED_FACTOR 16u      /* of the memory that the file has: some file systems compress */
-#define COPIED_STRIDE_MAX 1024 /* of slots; those of format 1 take a third */
+#define COPIED_FACTOR 16u      /* bytes copied per byte of blocks of the file: some file systems compress */
+#define COPIED_STRIDE_MAX 1024 /* of slots, in bytes; format 1 uses about a third of that */
 
 enum {
     WORD_BITS = 64,
     CHUNK_SLOTS = 64,
-    GAP_SLOTS = 4,   /* so many that are not live are copied, too, rather than to begin anew */
-    DRIFT_MAX = 128, /* counts; with it no tag comes round: see TRAIL_DRIFT_MAX in reader.c */
+    GAP_SLOTS = 4,   /* live slots at most this far apart are copied in one read */
+    DRIFT_MAX = 128, /* counts during a copy of a slot: fewer than the tags, see TRAIL_DRIFT_MAX in reader.c */
     ATTEMPTS = 8,
 };
 
-/* How a slot begins. */
+/* The first fields of a slot. */
 struct slot_head {
     uint64_t count;
     uint64_t idle_mark;
@@ -58,7 +58,7 @@ static int read_bytes(struct ring_copy *copy, void *target, size_t count, uint64
     return length == (long)count ? 0 : fail(copy, "was cut short");
 }
 
-/* To the same place of the copy. */
+/* Reads a range of the file to the same offset in the copy, within the budget. */
 static int copy_range(struct ring_copy *copy, uint64_t offset, uint64_t count)
 {
     if (count > copy->budget_bytes)
@@ -83,7 +83,7 @@ static int error_of(enum rip_status status)
     }
 }
 
-/* Judges the header in a copy of its own: of the rest only the length is asked. */
+/* Validates a private copy of the header. Of the rest of the file only the length is used. */
 static int judge(struct ring_copy *copy, uint64_t file_bytes)
 {
     union {
@@ -116,7 +116,7 @@ int ring_copy_open(struct ring_copy *ret_copy, int descriptor)
         copy.scratch = malloc(CHUNK_SLOTS * COPIED_STRIDE_MAX);
         copy.bytes =
             mmap(NULL, copy.size_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-        copy.reason = "takes more memory than there is";
+        copy.reason = "needs more memory than is available";
         if (copy.bytes == MAP_FAILED)
             copy.bytes = NULL;
         if (copy.bytes == NULL || copy.scratch == NULL)
@@ -141,13 +141,13 @@ void ring_copy_close(struct ring_copy *copy)
 
 /* Processes and modules -------------------------------------------------------------------------------------------- */
 
-/* A record that changed hands while it was copied is none this time. */
+/* Marks records that were taken by another process while they were copied: this copy has no process there. */
 static int check_processes(struct ring_copy *copy, uint32_t count)
 {
     const uint32_t stride_bytes = copy->view.process_stride_bytes;
     struct {
         uint32_t state, generation;
-    } after; /* how a record begins */
+    } after; /* the first fields of a record */
 
     for (uint32_t i = 0; i < count; i++) {
         const uint64_t offset = copy->view.process_offset + (uint64_t)i * stride_bytes;
@@ -253,7 +253,7 @@ static bool is_whole(const struct slot_head *before, const struct slot_head *aft
     return after->generation == before->generation && after->count - before->count <= DRIFT_MAX;
 }
 
-/* A slot that moved on while it was copied, again and by itself. */
+/* Copies one slot again, because it changed while it was copied. Gives up its entries after ATTEMPTS. */
 static int copy_slot(struct ring_copy *copy, uint32_t slot)
 {
     const struct rip_view *view = &copy->view;
@@ -273,7 +273,7 @@ static int copy_slot(struct ring_copy *copy, uint32_t slot)
     return 0;
 }
 
-/* Whether a live slot has ever been registered: otherwise it is a hole. */
+/* Fails if a slot that is marked live was never registered: it is a hole of the file. Copies it again if it changed. */
 static int check_slot(struct ring_copy *copy, uint32_t slot, const struct slot_head *after)
 {
     if (after->generation == 0)
@@ -281,7 +281,7 @@ static int check_slot(struct ring_copy *copy, uint32_t slot, const struct slot_h
     return is_whole(head_at(copy, slot), after) ? 0 : copy_slot(copy, slot);
 }
 
-/* Slots from first to last of a word, of which those in bits are live. */
+/* Copies the slots first to last of a word. Those in bits are live. */
 static int copy_run(struct ring_copy *copy, uint32_t word, uint64_t bits, unsigned first, unsigned last)
 {
     const struct rip_view *view = &copy->view;
@@ -301,7 +301,7 @@ static int copy_run(struct ring_copy *copy, uint32_t word, uint64_t bits, unsign
     return result;
 }
 
-/* Runs of live slots of a word, with the small gaps between them. */
+/* Copies the live slots of a word in runs that include small gaps. */
 static int copy_word(struct ring_copy *copy, uint32_t word, uint64_t bits)
 {
     int result = 0;
@@ -348,7 +348,7 @@ static int copy_slots(struct ring_copy *copy)
 
 /* Ids that ended --------------------------------------------------------------------------------------------------- */
 
-/* Its last state, unless the slot is another id's by now: then what was copied before stays. */
+/* Copies the last state of an ended id. If another id has its slot by now, what was copied before stays. */
 static int copy_ended(struct ring_copy *copy, const struct rip_ended *ended)
 {
     const struct rip_view *view = &copy->view;
@@ -361,7 +361,7 @@ static int copy_ended(struct ring_copy *copy, const struct rip_ended *ended)
     int result;
 
     if (is_live && head_at(copy, ended->slot)->generation != ended->generation)
-        return 0; /* another id, which is in this copy */
+        return 0; /* the copy has another id in this slot */
     result = read_bytes(copy, copy->scratch, stride_bytes, slot_offset(copy, ended->slot));
     if (result != 0)
         return result;
@@ -375,7 +375,7 @@ static int copy_ended(struct ring_copy *copy, const struct rip_ended *ended)
                       view->note_stride_bytes);
 }
 
-/* The header, with counts that belong together, if that can be had. */
+/* Copies the header. Repeats until its counts of ends are consistent; if they never are, marks them as not settled. */
 static int copy_header(struct ring_copy *copy)
 {
     struct rip_ring *ring = (void *)copy->bytes;

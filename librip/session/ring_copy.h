@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * ring_copy.h - a ring copied out of its file, as often as asked, to be read through rip/reader.h without a handler for
- * SIGBUS. Touches one descriptor and the address space.
+ * ring_copy.h - copies a ring out of its file, any number of times. The copy is read through rip/reader.h and needs no
+ * SIGBUS handler. Touches one descriptor and the address space.
  *
  * Guarantees
- *   A. What is copied is what the ring's bitmaps, high-water marks and log vouch for: no hole of the file is filled,
- *      and the copy takes memory in proportion to the file's. A file that is cut, grows or changes harms nobody.
- *   B. An id is in a copy once: as live, or as ended. If its ring keeps the log, and no more ids than that holds ended
- *      meanwhile, ended_snap_count and the progress of the live ids make up all snaps of the ids in the copy;
- *      otherwise ended_settled is 0.
- *   C. No entry of a copy is taken for another: of a slot that changes faster than it can be copied there are none.
+ *   A. Only the parts that the ring's bitmaps, high-water marks and log mark as used are copied. No hole of the file is
+ *      filled, and the memory of the copy is proportional to that of the file. A file that is truncated, grows or
+ *      changes meanwhile does no harm.
+ *   B. An id is in a copy once, as live or as ended. Then ended_snap_count and the progress of the live ids add up to
+ *      all snaps of the ids in the copy. This needs a ring that keeps the log, and at most as many ends during the copy
+ *      as the log holds; otherwise ended_settled is 0.
+ *   C. An entry of a copy is never attributed to another snap. If a slot changes faster than it can be copied, its copy
+ *      has no entries.
  */
 #ifndef RIP_SESSION_RING_COPY_H
 #define RIP_SESSION_RING_COPY_H
@@ -17,23 +19,25 @@
 #include "rip/reader.h"
 
 struct ring_copy {
-    int descriptor; /* the caller's */
+    int descriptor; /* borrowed */
     unsigned char *bytes;
-    uint64_t size_bytes; /* of address space; memory is taken for what is copied */
+    uint64_t size_bytes; /* of address space; only pages that were copied use memory */
     unsigned char *scratch;
-    uint64_t ended_next;  /* ids that ended before are not copied again */
-    uint32_t script_next; /* functions of scripts before this one never change, and are not copied again */
-    uint64_t budget_bytes;
-    struct rip_view view; /* of the copy */
-    const char *reason;   /* why the last function failed: a static phrase */
+    uint64_t ended_next;   /* number of the next ended id to be copied */
+    uint32_t script_next;  /* index of the first script function to be copied: earlier ones never change */
+    uint64_t budget_bytes; /* that the current copy may still take */
+    struct rip_view view;  /* of the copy */
+    const char *reason;    /* why the last function failed: a static phrase that follows the path */
 };
 
-/* Judges the header; nothing else is copied. 0; -EINVAL: no ring; -EPROTONOSUPPORT; -EBADMSG; -ENOMEM; -errno. The
- * reason is set; there is nothing to close then. */
+/*
+ * Validates the header and copies nothing else. Returns 0; -EINVAL if the file is not a ring; -EPROTONOSUPPORT;
+ * -EBADMSG; -ENOMEM; or -errno. On failure the reason is set and the copy needs no ring_copy_close().
+ */
 int ring_copy_open(struct ring_copy *ret_copy, int descriptor);
 void ring_copy_close(struct ring_copy *copy);
 
-/* Copies what is there now. -EBADMSG: it cannot be read any more, with the reason; or -errno. */
+/* Copies the present contents. Returns 0, -EBADMSG if the ring cannot be read any more, or -errno. Sets the reason. */
 int ring_copy_take(struct ring_copy *copy);
 
 #endif

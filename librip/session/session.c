@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * session.c - see rip/session.h: events out of a source, one at a time, to observers and into a recording.
+ * session.c - see rip/session.h. Takes events out of a source, one at a time, and passes them to observers and to a
+ * recording.
  *
- * There are two queues, so that the event that was yielded last stays while the source fills the other one.
+ * There are two queues: the event that was yielded last stays valid in one while the source fills the other.
  */
 #include "rip/session.h"
 
@@ -23,7 +24,7 @@
 
 #define MAGIC_BYTES 64u
 
-/* What is said of a ring whose snaps were missed. */
+/* The last unseen_count that was seen in TOTALS of a ring. */
 struct missed {
     uint32_t ring;
     uint64_t unseen_count;
@@ -34,17 +35,17 @@ struct rip_session {
     struct event_queue queues[2];
     unsigned front; /* the queue that events are taken from */
     struct queued_event *current;
-    uint64_t event_count; /* that were yielded */
-    bool between;         /* the current event ends a drain, or there was none */
-    bool written;         /* the current event is in the recording, or there is none */
+    uint64_t event_count; /* yielded so far */
+    bool between;         /* the current event is a DRAIN, or there was none yet */
+    bool written;         /* the current event was given to the writer, or there is none */
     struct rip_observer observer;
     struct missed *missed;
     size_t missed_count;
     struct recording_writer *writer; /* NULL: nothing is recorded */
     struct output *output;
-    bool waits;              /* recording begins with the next drain */
-    bool open_frame;         /* the writer has events that are not written */
-    struct rip_event unsaid; /* the last DRAIN, if it said nothing and is not in the recording; else kind 0 */
+    bool waits;              /* recording starts with the next drain */
+    bool open_frame;         /* the writer holds events of an unwritten frame */
+    struct rip_event unsaid; /* the last DRAIN, if it was empty and therefore not recorded; else kind 0 */
     struct rip_recording_state recorded;
     struct source_error error;
 };
@@ -59,7 +60,7 @@ int source_fail(struct source_error *error, int result, const char *format, ...)
     return result;
 }
 
-/* Copies a struct of the caller's that may be shorter or longer than ours. */
+/* Copies a struct of the caller, which may be of an earlier or later release. Returns 0, -EINVAL or -E2BIG. */
 static int take_struct(void *target, size_t target_bytes, const void *source, size_t source_bytes)
 {
     const unsigned char *bytes = source;
@@ -68,7 +69,7 @@ static int take_struct(void *target, size_t target_bytes, const void *source, si
         return -EINVAL;
     for (size_t i = target_bytes; i < source_bytes; i++)
         if (bytes[i] != 0)
-            return -E2BIG; /* it asks for what only a later release has */
+            return -E2BIG; /* it sets a field that only a later release has */
     memset(target, 0, target_bytes);
     memcpy(target, source, source_bytes < target_bytes ? source_bytes : target_bytes);
     return 0;
@@ -120,7 +121,7 @@ int rip_session_open(struct rip_session **ret_session, const char *path, const s
     if (result == 0 && options != NULL)
         result = take_struct(&complete, sizeof(complete), options, options->size_bytes);
     if (result != 0 && result != -ENOMEM)
-        source_fail(&error, result, "options of another version");
+        source_fail(&error, result, "options: wrong size_bytes, or fields of a later version");
     if (result == 0)
         result = open_source(&session->source, path, &complete, &error);
     if (result == 0) {
@@ -159,9 +160,9 @@ const char *rip_session_error(const struct rip_session *session)
     return session->error.text;
 }
 
-/* The recording of what is yielded --------------------------------------------------------------------------------- */
+/* Recording -------------------------------------------------------------------------------------------------------- */
 
-/* That the disk is full ends nothing: the state of the recording says so. */
+/* Gives the current event to the writer. Errors are ignored here: a full disk only shows in the recording state. */
 static void write_current(struct rip_session *session)
 {
     if (session->written || session->writer == NULL || session->waits)
@@ -173,7 +174,10 @@ static void write_current(struct rip_session *session)
         recording_writer_attach(session->writer, data->name_space, data->bytes, data->count);
 }
 
-/* Of drains that say nothing only the last is recorded: it says until when that was so. */
+/*
+ * Writes the frame that the current event ends. The writer leaves out an empty drain: write_unsaid() records only the
+ * last one, which shows until when the session ran.
+ */
 static void end_frame(struct rip_session *session)
 {
     const struct rip_recording_state *written = recording_writer_state(session->writer);
@@ -203,7 +207,7 @@ static int take_repeated(void *context, const struct rip_event *event)
     return recording_writer_take(context, event);
 }
 
-/* Before the source begins a drain, when all that was yielded is written. */
+/* Called before the source begins a drain, when all yielded events were given to the writer. */
 static void begin_frame(struct rip_session *session)
 {
     const struct rip_sink sink = {session->writer, take_repeated};
@@ -290,7 +294,7 @@ int rip_session_record_end(struct rip_session *session)
 
 /* Driving ---------------------------------------------------------------------------------------------------------- */
 
-/* The first event of the front queue, which is filled if it is empty. */
+/* Makes sure that the front queue has an event. Returns 1, or what the read function of the source returned. */
 static int look(struct rip_session *session)
 {
     struct event_queue *next = &session->queues[!session->front];
@@ -302,7 +306,7 @@ static int look(struct rip_session *session)
         write_current(session);
         begin_frame(session);
     }
-    /* What was yielded last is in the front queue, and whatever was in the other was yielded before. */
+    /* The current event is in the front queue. Events in the other queue were yielded before it. */
     event_queue_clear(next);
     while (result == 1 && next->first == NULL)
         result = session->source->kind->read(session->source, next, &session->error);
@@ -329,7 +333,7 @@ int rip_session_peek(struct rip_session *session, const struct rip_event **ret_e
     return result;
 }
 
-/* The event that was yielded last is so no more. */
+/* Drops the current event. */
 static void leave_current(struct rip_session *session)
 {
     write_current(session);
@@ -407,12 +411,12 @@ int rip_session_observe(struct rip_session *session, const struct rip_observer *
     const int result = observer != NULL ? take_struct(&complete, sizeof(complete), observer, observer->size_bytes) : 0;
 
     if (result != 0)
-        return source_fail(&session->error, result, "observer of another version");
+        return source_fail(&session->error, result, "observer: wrong size_bytes, or fields of a later version");
     session->observer = complete;
     return 0;
 }
 
-/* Whether more snaps of the ring were missed than were known to be; remembered. */
+/* Returns whether unseen_count of the ring has grown since the last TOTALS, and stores the new value. */
 static bool misses_more(struct rip_session *session, const struct rip_event *event)
 {
     const uint64_t unseen_count = event->as.totals.unseen_count;
@@ -472,7 +476,7 @@ static bool is_lost(struct rip_session *session, const struct rip_event *event)
 
 static int show(struct rip_session *session, const struct rip_event *event)
 {
-    const struct rip_observer observer = session->observer; /* it may be replaced meanwhile */
+    const struct rip_observer observer = session->observer; /* a callback may replace it */
     observe_function *const functions[] = {observer.event, is_lost(session, event) ? observer.lost : NULL,
                                            function_of(&observer, event->kind)};
     int result = 0;
@@ -483,7 +487,7 @@ static int show(struct rip_session *session, const struct rip_event *event)
     return result;
 }
 
-/* Counts the event, and says whether it was the last. */
+/* Counts the event. Returns whether the limit is reached. */
 static bool is_limit(struct rip_session_limit *left, const struct rip_event *event)
 {
     if (left->event_count != 0 && --left->event_count == 0)
@@ -500,7 +504,7 @@ int rip_session_run(struct rip_session *session, const struct rip_session_limit 
     int result = limit != NULL ? take_struct(&left, sizeof(left), limit, limit->size_bytes) : 0;
 
     if (result != 0)
-        return source_fail(&session->error, result, "limits of another version");
+        return source_fail(&session->error, result, "limit: wrong size_bytes, or fields of a later version");
     for (;;) {
         result = rip_session_peek(session, &event);
         if (result == 1 && left.until_wall_ns != 0 && event->latest_wall_ns > left.until_wall_ns)

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sink.h - where events go, and what is said of all of a kind. What an event points to is valid only during the call.
- */
+/* sink.h - the function that receives events. What an event points to is valid only during the call. */
 #ifndef RIP_SESSION_SINK_H
 #define RIP_SESSION_SINK_H
 
 #include "rip/session.h"
 
+/* Returns whether events of this kind are about one id. */
 static inline bool event_is_of_id(uint32_t kind)
 {
     return kind == RIP_EVENT_REGISTER || kind == RIP_EVENT_STATE || kind == RIP_EVENT_SNAP || kind == RIP_EVENT_NOTE ||
@@ -14,7 +14,8 @@ static inline bool event_is_of_id(uint32_t kind)
 
 struct rip_sink {
     void *context;
-    int (*take)(void *context, const struct rip_event *event); /* 0, or -errno, which ends what yields events */
+    /* Returns 0, or -errno, which the function that yields events returns. */
+    int (*take)(void *context, const struct rip_event *event);
 };
 
 #endif

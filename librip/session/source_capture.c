@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * source_capture.c - a capture as one drain: what its ring says, which ids were stalled, and how the process ended.
- * Touches one descriptor.
+ * source_capture.c - yields a capture as one drain: the contents of its ring, the ids that were stalled, and how the
+ * process ended. Touches one descriptor.
  */
 #include <errno.h>
 #include <jansson.h>
@@ -17,11 +17,11 @@
 
 #define RING_NUMBER 1u
 #define SECOND_NS UINT64_C(1000000000)
-#define CORE_DUMPED 0x80 /* in a status as of waitpid() */
+#define CORE_DUMPED 0x80 /* bit of a waitpid() status */
 
 enum phase { PHASE_BEGIN, PHASE_DRAIN, PHASE_OVER };
 
-/* An id that was stalled, and where it is in the ring. */
+/* A stalled id of the document, and its place in the ring. */
 struct stalled {
     char *json;
     uint32_t id;
@@ -41,12 +41,12 @@ struct capture_source {
     struct stalled *stalls;
     size_t stall_count;
     enum phase phase;
-    const struct rip_sink *sink; /* of this call */
+    const struct rip_sink *sink; /* valid during a read */
 };
 
-/* What its document says ------------------------------------------------------------------------------------------- */
+/* The document ----------------------------------------------------------------------------------------------------- */
 
-/* "2026-01-31T12:34:56.789Z"; 0 = it says nothing else. */
+/* Parses a time such as "2026-01-31T12:34:56.789Z". Returns 0 for anything else. */
 static uint64_t wall_of(const json_t *text)
 {
     const char *string = json_string_value(text), *end;
@@ -87,7 +87,7 @@ static struct rip_event_death death_of(const json_t *end)
     return death;
 }
 
-/* 0 or -ENOMEM. */
+/* Returns 0 or -ENOMEM. */
 static int read_stalls(struct capture_source *source)
 {
     const json_t *list = json_object_get(source->document, "stalls");
@@ -136,7 +136,10 @@ static int yield_ring(struct capture_source *source)
     return yield(source, &event);
 }
 
-/* How the process ended, its document knows better than its record. Of ids that were stalled the slot is noted. */
+/*
+ * Passes on an event of the drain, except DEATH: the document has more about the end of the process than its record.
+ * Stores the place of ids that were stalled.
+ */
 static int take_drained(void *context, const struct rip_event *event)
 {
     struct capture_source *source = context;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * source_live.c - rings that are drained again and again: one, or those of a directory. Touches the directory, clocks,
- * inotify and futexes.
+ * source_live.c - drains one ring, or the rings of a directory, at intervals. Touches the directory, clocks, inotify
+ * and futexes.
  *
- * A ring is held open from the moment it is seen: what it says can still be read when its file has been removed.
+ * A ring is kept open from the moment it is seen, so that it can still be read after its file was removed.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -24,12 +24,12 @@
 #include "session/sources.h"
 
 #define SECOND_NS UINT64_C(1000000000)
-#define SLICE_NS UINT64_C(5000000) /* new files are looked for so often while a futex is waited for */
-#define FUTEXES_MAX 128u           /* that the kernel waits for at once */
-#define NAMES_MAX 65536u           /* of a directory, that are looked at */
-#define PASSED_MAX 4096u           /* files that are known to be no rings; others are looked at on each drain */
+#define SLICE_NS UINT64_C(5000000) /* while waiting for futexes, inotify is polled this often */
+#define FUTEXES_MAX 128u           /* limit of futex_waitv() */
+#define NAMES_MAX 65536u           /* names of a directory that are read */
+#define PASSED_MAX 4096u           /* known files that are not rings; beyond that they are opened on each drain */
 
-/* A file that is no ring, or none that is wanted; looked at again when it has changed. */
+/* A file that could not be opened as a ring. It is opened again when its ctime has changed. */
 struct passed {
     ino_t inode;
     struct timespec changed;
@@ -50,20 +50,20 @@ struct live {
     struct live_ring **rings;
     size_t ring_count;
     struct passed passed[PASSED_MAX];
-    size_t passed_count;  /* since the begin; the newest take the places of the oldest */
-    uint32_t ring_number; /* of the newest */
+    size_t passed_count;  /* ever added; the newest overwrite the oldest */
+    uint32_t ring_number; /* of the newest ring */
     struct drain_batch *batch;
     bool draining;
     bool ended;
-    size_t at; /* which ring is drained */
+    size_t at; /* index of the ring that is drained */
     struct rip_event drain;
-    struct drain_moment drained; /* when the last drain began, or the session */
+    struct drain_moment drained; /* start of the last drain, or of the session */
     uint64_t due_mono_ns;
 };
 
 /* Rings ------------------------------------------------------------------------------------------------------------ */
 
-/* The descriptor is taken over. */
+/* Takes ownership of the descriptor, also on failure. */
 static int add_ring(struct live *live, struct live_place *place, const char **ret_reason)
 {
     struct live_ring **grown = realloc(live->rings, (live->ring_count + 1) * sizeof(struct live_ring *));
@@ -71,7 +71,7 @@ static int add_ring(struct live *live, struct live_place *place, const char **re
 
     if (grown == NULL) {
         close(place->descriptor);
-        *ret_reason = "takes more memory than there is";
+        *ret_reason = "needs more memory than is available";
         return -ENOMEM;
     }
     live->rings = grown;
@@ -134,7 +134,7 @@ static bool is_wanted(const struct live *live, const char *name, int descriptor)
     return live->pid_count != 0 && live_ring_has_process(descriptor, live->pids, live->pid_count);
 }
 
-/* A file of the directory. What cannot be opened is passed over: it may be somebody else's. */
+/* Adds a file of the directory if it is a ring. A file that cannot be opened is ignored: another user may own it. */
 static int look_at(struct live *live, const char *name)
 {
     struct live_place place = {.directory = live->path, .name = name, .descriptor = -1};
@@ -293,7 +293,7 @@ static size_t flush_words(const struct live *live, struct futex_waitv *ret_words
     return count;
 }
 
-/* Waits for a flush of these. 0: there was one; -ETIMEDOUT; -EINTR. */
+/* Waits until one of these words changes. Returns 0, -ETIMEDOUT or -EINTR. */
 static int wait_for_flush(struct futex_waitv *words, size_t count, uint64_t until_mono_ns)
 {
     const struct timespec until = time_of(until_mono_ns);
@@ -302,11 +302,11 @@ static int wait_for_flush(struct futex_waitv *words, size_t count, uint64_t unti
         return 0;
     if (errno == EINTR || errno == ETIMEDOUT)
         return -errno;
-    /* Before Linux 5.16, and where a ring was cut meanwhile: the interval has to do. */
+    /* Before Linux 5.16, or if a ring was truncated meanwhile: wait for the end of the interval. */
     return clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL) == EINTR ? -EINTR : -ETIMEDOUT;
 }
 
-/* Files that came, by name: a listing for each would be dear where many come and go. */
+/* Looks at new files by name. Listing the directory for each event would be expensive if files come and go often. */
 static int take_names(struct live *live, const char *events, size_t bytes)
 {
     int result = 0;
@@ -323,7 +323,7 @@ static int take_names(struct live *live, const char *events, size_t bytes)
     return result;
 }
 
-/* Waits for a new file. 0: some came, and rings among them were opened; -ETIMEDOUT; -EINTR; ... */
+/* Waits for new files and opens the rings among them. Returns 0, -ETIMEDOUT, -EINTR or -errno. */
 static int wait_for_file(struct live *live, uint64_t until_mono_ns)
 {
     _Alignas(struct inotify_event) char events[4096];
@@ -400,7 +400,7 @@ static const struct source_kind live_kind = {
     .drain_now = drain_live_now,
 };
 
-/* Copies of what chooses rings. False: no memory. */
+/* Copies the pids and name patterns that select rings. Returns false if out of memory. */
 static bool keep_choice(struct live *live, const struct rip_session_options *options)
 {
     live->pids = calloc(options->pid_count + 1, sizeof(*live->pids));
@@ -418,7 +418,7 @@ static bool keep_choice(struct live *live, const struct rip_session_options *opt
     return true;
 }
 
-/* NULL: no memory. */
+/* Returns NULL if out of memory. */
 static struct live *new_live(enum rip_session_source name, const char *path, const struct rip_session_options *options)
 {
     struct live *live = calloc(1, sizeof(*live));
@@ -429,7 +429,7 @@ static struct live *new_live(enum rip_session_source name, const char *path, con
     live->directory = -1;
     live->inotify = -1;
     live->interval_ns = options->interval_ns != 0 ? options->interval_ns : SECOND_NS;
-    if (live->interval_ns > INT64_MAX) /* else the time of the next drain may be no number any more */
+    if (live->interval_ns > INT64_MAX) /* otherwise the time of the next drain could overflow */
         live->interval_ns = INT64_MAX;
     live->once = options->once;
     live->drained = live_moment();
@@ -456,7 +456,7 @@ int source_open_directory(struct source **ret_source, const char *path, int desc
     live->directory = descriptor;
     live->inotify = watch;
     if (watch >= 0 && inotify_add_watch(watch, path, IN_CREATE | IN_MOVED_TO | IN_ONLYDIR) < 0) {
-        close(watch); /* then new rings are found by the next drain */
+        close(watch); /* new rings are then found by the next drain */
         live->inotify = -1;
     }
     *ret_source = &live->source;

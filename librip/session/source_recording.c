@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * source_recording.c - a recording: a file, or the segments of a directory as if they were one file. Touches their
- * descriptors.
+ * source_recording.c - reads a recording: a file, or the segments of a directory as if they were one file. Touches
+ * their descriptors.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -17,7 +17,7 @@
 
 struct segment {
     char *name;
-    uint64_t begin_bytes; /* in all of them */
+    uint64_t begin_bytes; /* offset in the whole recording */
     uint64_t size_bytes;
 };
 
@@ -25,18 +25,18 @@ struct recording_source {
     struct source source;
     char *path;
     struct recording_reader *reader;
-    int directory; /* -1: a file */
-    int descriptor;
-    size_t open_segment; /* that the descriptor is of */
+    int directory;       /* -1: the recording is one file */
+    int descriptor;      /* of the open segment, or of the file */
+    size_t open_segment; /* index */
     struct segment *segments;
     size_t segment_count;
     uint64_t size_bytes;
-    bool repeats; /* what is there is yielded first */
+    bool repeats; /* the next read yields the state first */
 };
 
 /* Bytes ------------------------------------------------------------------------------------------------------------ */
 
-/* The last one that begins at an offset or before. */
+/* Returns the last segment that begins at or before an offset. */
 static size_t segment_at(const struct recording_source *source, uint64_t offset)
 {
     size_t low = 0, high = source->segment_count;
@@ -63,7 +63,7 @@ static int open_segment(struct recording_source *source, size_t nth)
     return source->descriptor >= 0 ? 0 : -errno;
 }
 
-/* A segment that has become shorter ends the bytes. */
+/* Reads at an offset of the whole recording. A segment that was truncated meanwhile ends the recording. */
 static long read_input(void *context, uint64_t offset, void *buffer, size_t count)
 {
     struct recording_source *source = context;
@@ -89,7 +89,10 @@ static long read_input(void *context, uint64_t offset, void *buffer, size_t coun
 
 /* Segments --------------------------------------------------------------------------------------------------------- */
 
-/* A directory that users share, such as /dev/shm, has their rings: no other user's file is of a recording there. */
+/*
+ * Returns whether a file is a segment. In a directory that users share (sticky, such as /dev/shm), only files of its
+ * owner and of this user count: otherwise any user could make a directory of rings look like a recording.
+ */
 static bool is_segment(int directory, const char *name, struct stat *ret_status)
 {
     struct stat status;
@@ -114,7 +117,7 @@ bool source_has_segments(int directory)
     return found;
 }
 
-/* Takes the name over. */
+/* Takes ownership of name. */
 static void add_segment(struct recording_source *source, char *name, uint64_t size_bytes)
 {
     source->segments[source->segment_count++] = (struct segment){name, source->size_bytes, size_bytes};
@@ -147,7 +150,7 @@ static int list_segments(struct recording_source *source)
 
 /* Events ----------------------------------------------------------------------------------------------------------- */
 
-/* 0, or the failure with the path it is about. */
+/* Returns result, and formats the error as a line with the path if it is not 0. */
 static int fail_unless(struct source_error *error, const struct recording_source *source, int result)
 {
     return result == 0 ? 0 : source_fail(error, result, "%s: %s", source->path, strerror(-result));
@@ -183,7 +186,7 @@ static int read_recording(struct source *base, struct event_queue *queue, struct
         return result == 0 ? 1 : result;
     }
     if (result == -EBADMSG)
-        return source_fail(error, result, "%s is damaged or cut at byte %llu of %llu", source->path,
+        return source_fail(error, result, "%s is damaged or truncated at byte %llu of %llu", source->path,
                            (unsigned long long)recording_reader_offset(source->reader),
                            (unsigned long long)source->size_bytes);
     return fail_unless(error, source, result);
@@ -204,7 +207,7 @@ static void position_of(const struct source *base, uint64_t *ret_bytes, uint64_t
 
 /* Searching -------------------------------------------------------------------------------------------------------- */
 
-/* From a place where all that is there is yielded: how many events there are up to the last DRAIN before that time. */
+/* Reads from a state on. Returns the number of events up to the last DRAIN before that time. */
 static uint64_t count_before(struct recording_source *source, uint64_t wall_ns)
 {
     const struct rip_event *event;
@@ -222,7 +225,7 @@ static int seek_recording(struct source *base, uint64_t wall_ns, struct source_e
 {
     struct recording_source *source = (struct recording_source *)base;
     const struct rip_event *event;
-    const uint64_t before_ns = wall_ns != 0 ? wall_ns - 1 : 0; /* a state of that very time comes after the drain */
+    const uint64_t before_ns = wall_ns != 0 ? wall_ns - 1 : 0; /* a state of exactly wall_ns follows the drain */
     uint64_t count = 0;
     int result = recording_reader_seek(source->reader, before_ns);
 
@@ -262,7 +265,7 @@ static const struct source_kind recording_kind = {
     .position = position_of,
 };
 
-/* 0 or -errno; what was opened is the source's. */
+/* Takes ownership of the descriptor. Returns 0 or -errno. */
 static int open_input(struct recording_source *source, int descriptor)
 {
     struct stat status;
@@ -283,11 +286,11 @@ static const char *phrase_of(int error)
 {
     switch (error) {
     case -EINVAL:
-        return "is no recording";
+        return "is not a recording";
     case -EPROTONOSUPPORT:
         return "is a recording of another version";
     case -EBADMSG:
-        return "is damaged, or was cut, at its very begin";
+        return "is damaged or truncated in its header";
     default:
         return strerror(-error);
     }

@@ -113,7 +113,7 @@ def recorded(world):
         file.truncate(size)
     done = world.command("export", "--folded", "-", path)
     assert done.returncode == 1 and stacks_of(done.stdout), done
-    assert re.fullmatch(rf"rip: export: {re.escape(path)} is damaged or cut at byte \d+ of {size}; "
+    assert re.fullmatch(rf"rip: export: {re.escape(path)} is damaged or truncated at byte \d+ of {size}; "
                         "what comes before that is exported\n", done.stderr), done
 
 

@@ -157,8 +157,8 @@ def of_other_versions(world):
     assert "other-00.capture" not in by_name
     assert by_name["other-39.capture"]["error"] == by_name["other-38.capture"]["error"] == (
         "is a capture of another version")
-    assert by_name["damaged.capture"]["error"] == "is damaged, or was cut"
-    assert by_name["fifo.capture"]["error"] == "is no capture" and "link.capture" in by_name
+    assert by_name["damaged.capture"]["error"] == "is damaged or truncated"
+    assert by_name["fifo.capture"]["error"] == "is not a capture" and "link.capture" in by_name
     assert len(by_name) == 32 + 2  # and what is no file
     text = world.rip("captures", "--state-dir", world.state_dir).stdout
     assert "is a capture of another version" in text and "killed by SIGKILL" in text or "not known how" in text, text

@@ -341,7 +341,7 @@ TEST(a_recording_that_was_cut, set_up, tear_down)
             continue;
         assert_int_equal(result, -EBADMSG);
         assert_int_equal(rip_session_next(session, &event), -EBADMSG);
-        assert_non_null(strstr(rip_session_error(session), "damaged or cut at byte"));
+        assert_non_null(strstr(rip_session_error(session), "damaged or truncated at byte"));
         assert_int_equal(rip_session_position(session, &at, &total), 0);
         assert_int_equal(total, cut);
         assert_true(at < total);
