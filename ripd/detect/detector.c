@@ -1,32 +1,32 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * detector.c - samples against what is known of each id. Pure.
+ * detector.c - compares samples with what is known of each id. Pure.
  *
- * The detector keeps its own clock, the credit: each scan adds the gap since the last one, at most one interval. An
- * id is frozen from the scan that first saw its present progress, and due when the credit has grown by its threshold
- * since. So nothing that keeps the daemon from scanning (a stopped daemon, a suspended host, a busy one) makes an id
- * older by more than one interval.
+ * The detector has its own clock, the credit: each scan adds the gap since the previous scan, but at most one interval.
+ * An id is frozen since the scan that first saw its present progress. It is due when the credit has grown by its
+ * threshold since then. So nothing that keeps the daemon from scanning (a stopped daemon, a suspended host, a busy
+ * host) ages an id by more than one interval.
  *
- * Each rule is a level, and so is having none. A level knows which stamps are due on this scan, so an id costs one
- * comparison whatever its threshold. The unclassified are a level too, with the shortest of all thresholds: one that no
- * rule could make a suspect needs no closer look, and one that some rule could is a suspect until its rule is known.
+ * Each rule is a level, and so is "no rule". A level knows which stamps are due on this scan, so an id costs one
+ * comparison whatever its threshold. Unclassified ids are a level, too, with the shortest of all thresholds. An
+ * unclassified id below it cannot be a suspect under any rule. One beyond it is a suspect until its rule is known.
  *
- * An id to which no rule applies may have a deadline of its own, as its samples say. Programs choose those freely, so
- * there is no level for them: each such id is compared by itself, outside the fast loop.
+ * An id without a matching rule may have a deadline of its own, given by its samples. Programs choose deadlines freely,
+ * so there is no level for them: each such id is compared separately, outside of the fast loop.
  *
- * An adopted stall is an id in the table before the first scan, as if a scan had left it there: its record in the
- * history is of the time since when it stands still.
+ * An adopted stall is in the table before the first scan, as if a scan had left it there. Its history record has the
+ * time since which it is frozen.
  *
- * Guarantees, besides those of detector.h
- *   H. No event of the end of a stall is lost for lack of memory. A stall for whose events there is no room begins on a
- *      later scan.
- *   I. Without memory a scan still takes in every id it knew.
- *   J. The loop of feed_run() reads samples and columns in order, calls nothing, and writes only of ids that moved.
- *   K. Samples that do not ascend are matched to the wrong ids or ignored, and do no other harm.
- *   L. Without rules, rules cost nothing by the id, except in detector_configure(). Where no id of a ring has a
- *      deadline of its own, deadlines cost a look at the sample.
- *   M. A change of thresholds keeps since when an id stands still.
- *   N. The time for which it was stopped does not count for an id: it starts afresh, running.
+ * Guarantees, in addition to those of detector.h
+ *   H. No event for the end of a stall is lost if out of memory. A stall begins only when there is room for both of its
+ *      events; otherwise it begins on a later scan.
+ *   I. If out of memory, a scan still updates every id that is already known.
+ *   J. The loop of feed_run() reads samples and columns in order, calls nothing, and writes only to ids that moved.
+ *   K. Samples that do not ascend are matched to wrong ids or ignored, and do no other harm.
+ *   L. Without rules, rules cost nothing per id, except in detector_configure(). If no id of a ring has a deadline of
+ *      its own, deadlines cost one look at each sample.
+ *   M. A change of thresholds keeps the time since which an id is frozen.
+ *   N. The time for which an id was stopped does not count: afterwards it runs, and its time starts again at zero.
  */
 #include "detect/detector.h"
 
@@ -41,44 +41,44 @@
 
 #define UNLIKELY(condition) __builtin_expect(!!(condition), 0)
 
-/* What a late scan leaves undecided is scanned again after this part of the interval. */
+/* After a late scan, the next scan comes after this part of the interval. */
 #define RECHECK_DIVISOR 4u
 
-/* One of which only the kernel can say that it spins is watched from this part of its threshold on. */
+/* An id outside of all calls is a suspect from this part of its threshold on (struct detector_suspect). */
 #define EARLY_DIVISOR 4u
 
-#define NO_STAMP HISTORY_STAMP_MAX /* no scan has it */
+#define NO_STAMP HISTORY_STAMP_MAX /* no scan has this stamp */
 #define NS_PER_MS UINT64_C(1000000)
 
 _Static_assert(HISTORY_STAMP_MAX == UINT32_MAX >> MARK_STAMP_SHIFT, "a stamp does not fit a mark");
 
-/* A threshold, and the ids it applies to. */
+/* A threshold, and the ids that it applies to. */
 struct level {
     uint64_t threshold_ns;
-    uint32_t due_count;    /* stamps below this one have been frozen for the threshold */
-    uint32_t early_count;  /* and below this one for the part of it that EARLY_DIVISOR says */
-    uint32_t oldest_stamp; /* of its ids that run and are not due yet; NO_STAMP = there is none */
+    uint32_t due_count;    /* stamps below are frozen for the threshold */
+    uint32_t early_count;  /* stamps below are frozen for 1/EARLY_DIVISOR of it */
+    uint32_t oldest_stamp; /* of the running ids that are not due yet, or NO_STAMP */
 };
 
-/* By the byte in the table's column: no rule, each rule, unclassified. */
+/* Indexed by the table's rules column: no rule, each rule, unclassified. */
 #define LEVEL_COUNT (TABLE_RULE_PENDING + 1u)
 
 struct ring_ids {
     uint32_t serial;
-    bool seen;             /* on this scan */
-    uint32_t stamp;        /* of what moved until it was read last, and not before */
-    uint64_t read_mono_ns; /* when it was read last, on both clocks */
+    bool seen;             /* named in this scan */
+    uint32_t stamp;        /* for ids that moved: their times begin at the previous reading of this ring */
+    uint64_t read_mono_ns; /* when the ring was last read, on both clocks */
     uint64_t read_credit_ns;
     uint64_t before_credit_ns;       /* when it was read before that */
-    uint32_t counts[ID_STATE_COUNT]; /* its ids by state */
-    bool has_own;                    /* when it was read before, some id had the threshold of its own deadline */
-    bool finds_own;                  /* the same, of this reading so far */
+    uint32_t counts[ID_STATE_COUNT]; /* ids by state */
+    bool has_own;                    /* at the previous reading, some id had the threshold of its own deadline */
+    bool finds_own;                  /* the same, for this reading so far */
     struct table table;
 };
 
 struct detector {
     struct detector_config config;
-    uint64_t gap_interval_ns; /* by which the gap to the next scan is judged: the interval from before a change */
+    uint64_t gap_interval_ns; /* the next gap is compared with this: the larger interval after a change */
 
     struct history history;
     uint64_t now_mono_ns;
@@ -88,32 +88,32 @@ struct detector {
     uint64_t late_count;
     uint32_t stamp; /* of this scan */
     struct level levels[LEVEL_COUNT];
-    uint64_t own_wait_ns; /* until the first id falls due by a deadline of its own; UINT64_MAX = there is none */
+    uint64_t own_wait_ns; /* until the first id is due by its own deadline, or UINT64_MAX */
     bool held_back;       /* an id would be a suspect if the scan were not late */
 
     struct ring_ids *rings; /* ascending by serial */
     size_t ring_count;
     size_t ring_capacity;
-    size_t ring_next;         /* where the search for the next ring starts */
-    struct ring_ids *current; /* the ring being fed; NULL = none */
+    size_t ring_next;         /* start of the search for the next ring */
+    struct ring_ids *current; /* the ring being fed, or NULL */
     const uint8_t *conditions;
     size_t process_count;
-    bool any_condition;   /* a process of it does not just live */
+    bool any_condition;   /* some process of the current ring is dead, stuck or stopped */
     size_t position;      /* in the table of the current ring */
-    size_t removed_count; /* ids of it marked TABLE_REMOVED so far */
-    struct table added;   /* ids of it that are new */
+    size_t removed_count; /* ids of the current ring marked TABLE_REMOVED */
+    struct table added;   /* new ids of the current ring */
 
     struct detector_unclassified *unclassified;
     size_t unclassified_count;
     size_t unclassified_capacity;
-    uint64_t unanswered_count; /* of them; and those there was no memory for */
-    bool undecided;            /* an unclassified id is among the suspects */
+    uint64_t unanswered_count; /* unclassified ids without an answer, or lost if out of memory */
+    bool undecided;            /* some suspect is unclassified */
 
     struct detector_suspect *suspects;
     size_t suspect_count;
     size_t suspect_capacity;
 
-    struct detector_event *events; /* with room for one of every stalled id */
+    struct detector_event *events; /* always has room for one event per stalled id */
     size_t event_count;
     size_t event_capacity;
 
@@ -142,13 +142,13 @@ static void set_levels(struct detector *detector)
     detector->levels[TABLE_RULE_PENDING].threshold_ns = shortest;
 }
 
-/* The level of an id whose rule is not known yet. */
+/* Returns the level of an id whose rule is not known yet. */
 static uint8_t first_rule(const struct detector *detector)
 {
     return detector->config.rule_count ? TABLE_RULE_PENDING : TABLE_RULE_NONE;
 }
 
-/* No rule applies to the id: its threshold is its own, if it has one. */
+/* No rule applies to the id: uses the id's own deadline if there is one. */
 static void set_own(struct ring_ids *ring, struct table *table, size_t index)
 {
     const bool is_own = table->deadlines[index] != 0;
@@ -174,7 +174,7 @@ void detector_configure(struct detector *detector, const struct detector_config 
     }
 }
 
-/* Stamps below the result have been frozen for so long. */
+/* Returns the first stamp that has not been frozen for frozen_ns; all lower stamps have. */
 static uint32_t frozen_count(const struct detector *detector, uint64_t frozen_ns)
 {
     return detector->credit_ns >= frozen_ns ? history_count_until(&detector->history, detector->credit_ns - frozen_ns)
@@ -193,13 +193,16 @@ static uint64_t own_threshold_ns(const struct table *table, size_t index)
     return table->deadlines[index] * NS_PER_MS;
 }
 
-/* For how long it has stood still, by the detector's clock. */
+/* Returns how long the id is frozen, on the detector's clock. */
 static uint64_t frozen_ns(const struct detector *detector, const struct table *table, size_t index)
 {
     return detector->credit_ns - detector->history.scans[mark_stamp(table->marks[index])].credit_ns;
 }
 
-/* Beyond its threshold, or the early part of that. An unclassified id: beyond any that it may turn out to have. */
+/*
+ * Whether the id is frozen beyond its threshold or, with early, beyond 1/EARLY_DIVISOR of it. An unclassified id must
+ * be beyond the shortest threshold, or its own deadline.
+ */
 static bool is_beyond(const struct detector *detector, const struct table *table, size_t index, bool early)
 {
     const uint8_t rule = table->rules[index];
@@ -216,14 +219,14 @@ static bool is_due(const struct detector *detector, const struct table *table, s
     return is_beyond(detector, table, index, false);
 }
 
-/* Outside of all calls, and due, or on its way there. */
+/* Whether the id is running, outside of all calls, and beyond the early part of its threshold. */
 static bool is_early(const struct detector *detector, const struct table *table, size_t index, uint8_t call)
 {
     return detector_is_outside(call) && mark_state(table->marks[index]) == ID_RUNNING &&
            is_beyond(detector, table, index, true);
 }
 
-/* The id runs and is not due: it will be when its threshold has passed since its stamp. */
+/* The id is running and not due: takes it into account for detector_next_due(). */
 static void expect(struct detector *detector, const struct table *table, size_t index)
 {
     const uint8_t rule = table->rules[index];
@@ -244,7 +247,7 @@ static void expect_running(struct detector *detector, const struct table *table,
         expect(detector, table, index);
 }
 
-/* How long until the first of a level's ids falls due. */
+/* Returns the time until the first id of the level is due. */
 static uint64_t level_wait(const struct detector *detector, const struct level *level)
 {
     if (level->oldest_stamp == NO_STAMP)
@@ -258,7 +261,7 @@ uint64_t detector_next_due(const struct detector *detector)
     uint64_t wait = detector->own_wait_ns;
 
     if (detector->config.rule_count == 0 && detector->counts[ID_RUNNING] && detector->config.stall_after_ns < wait)
-        wait = detector->config.stall_after_ns; /* of those that moved on this scan, or came */
+        wait = detector->config.stall_after_ns; /* of ids that are new or moved on this scan */
     for (size_t i = 0; i <= detector->config.rule_count; i++) {
         const uint64_t level = level_wait(detector, &detector->levels[i]);
 
@@ -280,7 +283,7 @@ static uint64_t threshold_ns(const struct detector *detector, const struct table
     return rule == TABLE_RULE_OWN ? own_threshold_ns(table, index) : detector->levels[rule].threshold_ns;
 }
 
-/* What an id was at a mark; of an exited one, before. */
+/* Returns the verdict that a mark stands for. For an exited id: the verdict before it exited. */
 static struct verdict verdict_at(uint32_t mark)
 {
     const enum id_cause cause = mark_cause(mark);
@@ -294,7 +297,7 @@ static struct verdict verdict_at(uint32_t mark)
     return (struct verdict){id_cause_stops(cause) ? ID_STOPPED : ID_STALLED, cause};
 }
 
-/* Of an id that has ended, what it was. */
+/* For an id that exited or died: fills in what it was before. */
 static void set_last(const struct detector *detector, const struct table *table, size_t index, struct detector_id *id)
 {
     const struct history_scan *scans = detector->history.scans;
@@ -312,7 +315,7 @@ static void set_last(const struct detector *detector, const struct table *table,
         id->last = verdict_at((uint32_t)last);
 }
 
-/* As of the last time its ring was read. */
+/* Describes the id as of the last reading of its ring. */
 static struct detector_id id_at(const struct detector *detector, const struct ring_ids *ring, const struct table *table,
                                 size_t index)
 {
@@ -353,7 +356,10 @@ static void set_mark(struct detector *detector, struct ring_ids *ring, struct ta
     table->marks[index] = mark;
 }
 
-/* On this scan one more event per stalled id is still possible: rings may be dropped. On the next one, one each. */
+/*
+ * Makes room for one event now, plus one for each stalled id: any of their rings may be dropped on this scan. The next
+ * scan needs one per stalled id, too.
+ */
 static bool reserve_events(struct detector *detector)
 {
     const size_t open = detector->counts[ID_STALLED] + 1;
@@ -361,7 +367,7 @@ static bool reserve_events(struct detector *detector)
     return ARRAY_RESERVE(detector->events, detector->event_capacity, detector->event_count + 1 + open);
 }
 
-/* The id begins or ends to stall: with its cause, and its time as observed at credit_ns. */
+/* Adds an event with the cause of the stall and its length at credit_ns. */
 static void emit(struct detector *detector, const struct ring_ids *ring, const struct table *table, size_t index,
                  enum detector_event_kind kind, uint64_t credit_ns)
 {
@@ -380,7 +386,7 @@ static void emit(struct detector *detector, const struct ring_ids *ring, const s
     };
 }
 
-/* The id is gone, last observed at credit_ns. */
+/* The id is gone; it was last observed at credit_ns. */
 static void forget(struct detector *detector, struct ring_ids *ring, const struct table *table, size_t index,
                    uint64_t credit_ns)
 {
@@ -392,7 +398,7 @@ static void forget(struct detector *detector, struct ring_ids *ring, const struc
     detector->id_count--;
 }
 
-/* A stalled id is not beyond its threshold any more: it runs, and stands still since when it did. */
+/* A stalled id is below its new threshold: it is running again and keeps its stamp. */
 static void excuse(struct detector *detector, struct ring_ids *ring, struct table *table, size_t index)
 {
     const uint32_t mark = table->marks[index];
@@ -403,13 +409,13 @@ static void excuse(struct detector *detector, struct ring_ids *ring, struct tabl
     expect(detector, table, index);
 }
 
-/* By a verdict, not by its own declaration. */
+/* Idle by a verdict, not by the id's own declaration. */
 static bool is_judged_idle(const struct table *table, size_t index)
 {
     return mark_state(table->marks[index]) == ID_IDLE && mark_cause(table->marks[index]) != CAUSE_NONE;
 }
 
-/* What a suspect has of its id. */
+/* Copies the state of an id into its suspect. */
 static void refresh(struct detector_suspect *suspect, const struct detector_id id)
 {
     suspect->progress = id.progress;
@@ -421,7 +427,7 @@ static void refresh(struct detector_suspect *suspect, const struct detector_id i
     suspect->cause = id.cause;
 }
 
-/* sample: NULL = its ring is not read. */
+/* sample is NULL if the ring was not read. */
 static int add_suspect(struct detector *detector, const struct ring_ids *ring, const struct table *table, size_t index,
                        const struct rip_sample *sample)
 {
@@ -448,7 +454,7 @@ static uint8_t condition_of(const struct detector *detector, uint16_t process)
     return process < detector->process_count ? detector->conditions[process] : DETECTOR_LIVES;
 }
 
-/* What a sample says by itself; the cause is that of a stop. */
+/* Returns the state of an id as its sample alone shows it. The cause is that of a stop. */
 static struct verdict sight_of(const struct detector *detector, const struct rip_sample *sample)
 {
     const uint8_t condition = condition_of(detector, sample->process);
@@ -462,7 +468,7 @@ static struct verdict sight_of(const struct detector *detector, const struct rip
     return (struct verdict){ID_IDLE, CAUSE_NONE};
 }
 
-/* Offers an id to the caller for its rule. Without memory it is offered on the next scan. */
+/* Asks the caller for the rule of an id. If out of memory, the id is offered again on the next scan. */
 static void offer(struct detector *detector, const struct rip_sample *sample)
 {
     if (!ARRAY_GROW(detector->unclassified, detector->unclassified_count, detector->unclassified_capacity)) {
@@ -477,7 +483,7 @@ static void offer(struct detector *detector, const struct rip_sample *sample)
     };
 }
 
-/* Unless a rule applies to the id. */
+/* Takes the deadline of the sample, unless a rule applies to the id. */
 static void take_deadline(struct detector *detector, struct table *table, size_t index, const struct rip_sample *sample)
 {
     const uint8_t rule = table->rules[index];
@@ -488,7 +494,7 @@ static void take_deadline(struct detector *detector, struct table *table, size_t
         set_own(detector->current, table, index);
 }
 
-/* An id as of its first sight; if it runs, the caller expects it. */
+/* Stores an id at its first sample. If it is running, the caller must call expect_running(). */
 static void set_new(struct detector *detector, struct table *table, size_t index, const struct rip_sample *sample)
 {
     const struct verdict sight = sight_of(detector, sample);
@@ -510,9 +516,9 @@ static void set_new(struct detector *detector, struct table *table, size_t index
 }
 
 /*
- * An id of a living process did not move: it is not due yet, or due on a late scan, or a suspect, or early, which makes
- * a suspect of it in either case. An unclassified one is a suspect if any rule could make it one; detector_suspects()
- * knows more.
+ * Handles an id of a living process that did not move. The id becomes a suspect if it is early, or if it is due and the
+ * scan is not late, or if it is not running. An unclassified id becomes a suspect if any rule could make it one;
+ * detector_suspects() decides when more rules are known.
  */
 static int watch(struct detector *detector, struct table *table, size_t index, const struct rip_sample *sample)
 {
@@ -553,7 +559,7 @@ static int add_id(struct detector *detector, const struct rip_sample *sample)
     return 0;
 }
 
-/* The mark of an id that is now what a sight says, and was something else, or moved. */
+/* Returns the new mark of an id that moved or changed its state. An id that keeps waiting keeps its stamp. */
 static uint32_t changed_mark(const struct detector *detector, uint32_t before, bool moved, struct verdict sight)
 {
     const bool waited = mark_state(before) == ID_IDLE || mark_state(before) == ID_STOPPED;
@@ -584,7 +590,7 @@ static int update(struct detector *detector, struct table *table, size_t index, 
         return watch(detector, table, index, sample);
     detector->halted_counts[sight.cause] += sight.state == ID_STOPPED;
     if (sight.state == before && (before == ID_DEAD || (!moved && mark_cause(mark) == sight.cause)))
-        return 0; /* dead, idle or stopped since when it was */
+        return 0; /* dead, idle or stopped as before */
     if (before == ID_STALLED)
         emit(detector, ring, table, index, sight.state == ID_DEAD ? DETECTOR_GONE : DETECTOR_MOVED,
              ring->before_credit_ns);
@@ -594,7 +600,7 @@ static int update(struct detector *detector, struct table *table, size_t index, 
     return 0;
 }
 
-/* There is no sample of the id at the present position. */
+/* The id at the present position has no sample any more. */
 static void remove_id(struct detector *detector, struct table *table)
 {
     const size_t index = detector->position++;
@@ -604,7 +610,7 @@ static void remove_id(struct detector *detector, struct table *table)
     detector->removed_count++;
 }
 
-/* A sample that needs more than the fast loop does. */
+/* Handles a sample that the fast loop does not. */
 static __attribute__((noinline)) int feed_one(struct detector *detector, const struct rip_sample *sample)
 {
     struct table *table = &detector->current->table;
@@ -623,7 +629,7 @@ static __attribute__((noinline)) int feed_one(struct detector *detector, const s
     return 0;
 }
 
-/* How many samples meet ids of the same slots, one by one, from the present position on. */
+/* Returns how many samples, from the present position on, match the slots of known ids one by one. */
 static size_t matching_count(const struct detector *detector, const struct rip_sample *samples, size_t count)
 {
     const struct table *table = &detector->current->table;
@@ -635,7 +641,7 @@ static size_t matching_count(const struct detector *detector, const struct rip_s
     if (count == 0)
         return 0;
     slots = table->slots + detector->position;
-    /* Both ascend strictly: if the first are the same, and the last are, with no gaps between, all are the same. */
+    /* Both ascend strictly: if first and last slots match and there is no gap in between, all match. */
     if (slots[0] == samples[0].slot && slots[count - 1] == samples[count - 1].slot &&
         slots[count - 1] - slots[0] == count - 1)
         return count;
@@ -644,7 +650,7 @@ static size_t matching_count(const struct detector *detector, const struct rip_s
     return i;
 }
 
-/* How many samples from the first on are of processes that just live. */
+/* Returns how many samples, from the first on, belong to processes in state DETECTOR_LIVES. */
 static size_t living_count(const struct detector *detector, const struct rip_sample *samples, size_t count)
 {
     size_t i = detector->any_condition ? 0 : count;
@@ -655,10 +661,10 @@ static size_t living_count(const struct detector *detector, const struct rip_sam
 }
 
 /*
- * The daemon's only work for an id that does nothing remarkable: it moved, it is idle as before, or it has not moved
- * and is not due; its rule is known, and it has no deadline of its own. Takes samples that meet the ids at the present
- * position, up to the first that is remarkable; returns how many. "As before" is running and not idle, or idle and
- * idle. ID_RUNNING is 0 and ID_IDLE is 1, as sample->idle is.
+ * The fast loop, for an ordinary id: it moved, it is idle as before, or it has not moved and is not due; its rule is
+ * known, and it has no deadline of its own. Takes samples, which must match the ids at the present position, up to the
+ * first that is not ordinary. Returns how many it took. The loop relies on ID_RUNNING being 0 and ID_IDLE being 1, like
+ * sample->idle.
  *
  * Compiled twice: without rules there is one level, which stays in registers, and the column of rules is not read.
  */
@@ -689,7 +695,7 @@ feed_run(struct detector *detector, const struct rip_sample *samples, size_t cou
             progress[i] = sample->progress;
             marks[i] = mark = now | sample->idle;
             if (!with_rules)
-                continue; /* detector_next_due() knows when those that moved fall due */
+                continue; /* detector_next_due() covers the ids that moved */
         } else if (!sample->idle &&
                    UNLIKELY(mark_stamp(mark) < level->early_count &&
                             (mark_stamp(mark) < level->due_count || detector_is_outside(sample->call)))) {
@@ -718,7 +724,7 @@ static __attribute__((noinline)) size_t feed_run_rules(struct detector *detector
 
 int detector_feed(struct detector *detector, const struct rip_sample *samples, size_t count)
 {
-    const size_t next_count = count; /* a guess */
+    const size_t next_count = count; /* guess: the next batch is as large as this one */
     bool with_rules;
     int result = 0;
 
@@ -741,7 +747,7 @@ int detector_feed(struct detector *detector, const struct rip_sample *samples, s
         samples += done;
         count -= done;
     }
-    table_prefetch(&detector->current->table, detector->position, next_count, with_rules); /* for the next batch */
+    table_prefetch(&detector->current->table, detector->position, next_count, with_rules);
     return result;
 }
 
@@ -768,7 +774,7 @@ static struct ring_ids *ring_of(const struct detector *detector, uint32_t serial
     return i < detector->ring_count && detector->rings[i].serial == serial ? &detector->rings[i] : NULL;
 }
 
-/* The end of the current ring's samples: merges the ids that came, drops those that went. -ENOMEM: without the new. */
+/* Ends the current ring: merges new ids and drops those that went. On -ENOMEM the new ids are lost. */
 static int finish_ring(struct detector *detector)
 {
     struct ring_ids *ring = detector->current;
@@ -791,7 +797,7 @@ static int finish_ring(struct detector *detector)
     return result;
 }
 
-/* Finishes the ring before, and takes one that is known for seen. *ret_ring: NULL = it is not known. */
+/* Ends the previous ring, and marks the ring as seen if it is known. *ret_ring is NULL if it is not known. */
 static int next_ring(struct detector *detector, uint32_t serial, struct ring_ids **ret_ring)
 {
     int result = finish_ring(detector);
@@ -822,8 +828,8 @@ static struct ring_ids *insert_ring(struct detector *detector, uint32_t serial)
 }
 
 /*
- * The stamp of this scan for a ring that was read last at read_mono_ns. There are few of them: one, and one more for
- * each earlier scan after which rings were skipped until now.
+ * Returns the stamp of this scan for a ring that was last read at read_mono_ns. A scan needs few such stamps: one, and
+ * one more for each earlier scan since which rings were skipped.
  */
 static uint32_t stamp_after(struct detector *detector, uint64_t read_mono_ns)
 {
@@ -882,7 +888,7 @@ int detector_skip(struct detector *detector, uint32_t serial)
     return result;
 }
 
-/* Rings that were not named on this scan go, with all their ids. */
+/* Drops the rings that were not named in this scan, with all their ids. */
 static void drop_rings(struct detector *detector)
 {
     size_t kept = 0;
@@ -904,13 +910,13 @@ static void drop_rings(struct detector *detector)
 
 /* Rules and verdicts ----------------------------------------------------------------------------------------------- */
 
-/* A walk over ids in order of ring and slot. */
+/* A position while iterating over ids in order of ring and slot. */
 struct place {
     struct ring_ids *ring;
     size_t index;
 };
 
-/* False: that id is not there. */
+/* Moves place to the id. Returns false if the id is not known. */
 static bool place_seek(const struct detector *detector, struct place *place, uint32_t ring, uint32_t slot,
                        uint32_t generation)
 {
@@ -954,7 +960,7 @@ static void take_answers(struct detector *detector)
     }
 }
 
-/* Whether a suspect is still one, now that more rules are known. */
+/* Whether a suspect remains one, now that more rules are known. */
 static bool stays_suspect(struct detector *detector, const struct place *place, struct detector_suspect *suspect)
 {
     struct table *table = &place->ring->table;
@@ -997,7 +1003,7 @@ struct detector_suspect *detector_suspects(struct detector *detector, size_t *re
     return detector->suspects;
 }
 
-/* The mark of an id that has been judged. */
+/* Returns the mark of an id after a verdict. */
 static uint32_t settled(uint32_t mark, enum id_state state, enum id_cause cause)
 {
     const enum id_state before = mark_state(mark);
@@ -1009,7 +1015,7 @@ static uint32_t settled(uint32_t mark, enum id_state state, enum id_cause cause)
     return mark_make(mark_stamp(mark), state, cause) | (mark & MARK_NEVER_MOVED);
 }
 
-/* How a stall ends whose id has another state by the verdict. */
+/* Returns which event ends a stall when the verdict gives the id this state. */
 static enum detector_event_kind end_of(enum id_state state)
 {
     if (state == ID_EXITED)
@@ -1017,7 +1023,7 @@ static enum detector_event_kind end_of(enum id_state state)
     return state == ID_STOPPED ? DETECTOR_STOPPED : DETECTOR_MOVED;
 }
 
-/* The verdict on a suspect becomes its state. An event has the cause of the stall that begins or ends. */
+/* Applies the verdict to the suspect's id. An event has the cause of the stall that begins or ends. */
 static void settle(struct detector *detector, const struct place *place, struct detector_suspect *suspect)
 {
     struct table *table = &place->ring->table;
@@ -1028,8 +1034,8 @@ static void settle(struct detector *detector, const struct place *place, struct 
     const bool stalls = verdict.state == ID_STALLED || (verdict.state == ID_RUNNING && !runs);
 
     if (mark_state(mark) == ID_RUNNING && !is_due(detector, table, place->index))
-        return;                                               /* it is early */
-    if ((stalls || runs) && mark_state(mark) == ID_STOPPED) { /* it starts afresh */
+        return;                                               /* early */
+    if ((stalls || runs) && mark_state(mark) == ID_STOPPED) { /* see N */
         set_mark(detector, place->ring, table, place->index, mark_make(place->ring->stamp, ID_RUNNING, CAUSE_NONE));
         expect(detector, table, place->index);
     } else if (was_stalled || !stalls || (!detector->late && reserve_events(detector))) {
@@ -1078,7 +1084,7 @@ void detector_free(struct detector *detector)
     free(detector);
 }
 
-/* On the first pass its stamp is noted, on the second it gets its new one. */
+/* First pass: notes the stamp as used. Second pass: replaces it by its new number. */
 static uint32_t pruned(uint32_t mark, uint32_t *in_use, int pass)
 {
     if (pass != 0)
@@ -1087,7 +1093,7 @@ static uint32_t pruned(uint32_t mark, uint32_t *in_use, int pass)
     return mark;
 }
 
-/* Renumbers the stamps so that scans to which no id refers take no memory. Every few thousand scans, one pass. */
+/* Frees the records of scans that no id refers to, and renumbers the stamps. Runs every few thousand scans. */
 static void prune_history(struct detector *detector)
 {
     uint32_t *in_use = calloc(detector->history.count, sizeof(*in_use));
@@ -1112,7 +1118,7 @@ static void prune_history(struct detector *detector)
     free(in_use);
 }
 
-/* What the last scan left behind. */
+/* Clears the results of the previous scan. */
 static void clear_scan(struct detector *detector)
 {
     ARRAY_TRIM(detector->suspects, detector->suspect_capacity, detector->suspect_count);
@@ -1129,7 +1135,7 @@ static void clear_scan(struct detector *detector)
     memset(detector->halted_counts, 0, sizeof detector->halted_counts);
 }
 
-/* The clock begins with the time of the first scan, so that what was frozen before has its place on it. */
+/* The detector's clock starts at the time of the first scan, so that an adopted stall fits on it. */
 static void start(struct detector *detector, uint64_t now_mono_ns)
 {
     if (!detector->started)
@@ -1151,7 +1157,7 @@ static int compare_times(const void *left, const void *right)
     return search_order(a->frozen_since_mono_ns, b->frozen_since_mono_ns);
 }
 
-/* Behind those that are there; since when it stands still is not known yet. */
+/* Appends the id to the last ring. Its stamp is filled in later. */
 static int adopt(struct detector *detector, const struct detector_adoption *adoption)
 {
     struct ring_ids *ring = detector->ring_count != 0 ? &detector->rings[detector->ring_count - 1] : NULL;
@@ -1197,7 +1203,7 @@ int detector_adopt(struct detector *detector, uint64_t now_mono_ns, const struct
     for (size_t i = 0; result == 0 && i < count; i++)
         result = adopt(detector, &sorted[i]);
     if (result == 0)
-        qsort(sorted, count, sizeof *sorted, compare_times); /* stamps ascend with time */
+        qsort(sorted, count, sizeof *sorted, compare_times); /* stamps must ascend with time */
     for (size_t i = 0; result == 0 && i < count; i++) {
         const uint64_t since_ns = earlier(sorted[i].frozen_since_mono_ns, now_mono_ns);
         const uint64_t before_ns = earlier(sorted[i].moved_after_mono_ns, since_ns);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * history.c - scans by stamp. Pure. See history.h for the guarantees.
+ * history.c - scan times by stamp. Pure. See history.h for the guarantees.
  */
 #include "detect/history.h"
 
@@ -10,7 +10,7 @@
 #include "util/search.h"
 
 #define HISTORY_INITIAL_COUNT 64u
-#define HISTORY_PRUNE_COUNT 4096u /* an hour at the default interval */
+#define HISTORY_PRUNE_COUNT 4096u /* about an hour at the default interval */
 
 int history_init(struct history *history)
 {

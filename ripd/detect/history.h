@@ -2,16 +2,15 @@
 /*
  * history.h - the times of those scans that some id still refers to. Pure.
  *
- * What the detector keeps of an id's time is which scan first saw its present progress. All ids of one scan share
- * that scan's times, so an id carries four bytes, its stamp, instead of two times. A stall from before the first scan
- * has a record of its own, of the time since when it stands still.
+ * For each id the detector stores which scan first saw its present progress. All ids of one scan share the times of
+ * that scan, so an id stores a 4-byte stamp instead of two times. An adopted stall has a record of its own, with the
+ * time since which it is frozen.
  *
  * Guarantees
- *   A. Stamps ascend with time: of two, the lower is the earlier scan.
- *   B. history_push() never fails. Without memory a scan shares the record of the one before it, with the later's
- *      times: an id is then thought to have moved later than it did, and is accused later, never earlier.
- *   C. Memory is at most 32 bytes per id known, and 64 KB: records nobody refers to are dropped by
- *      history_prune().
+ *   A. Stamps ascend with time: the lower of two stamps is the earlier scan.
+ *   B. history_push() never fails. If out of memory, a scan shares the previous record, which then gets the later
+ *      times: the detector assumes that an id moved later than it did, and reports it later, never earlier.
+ *   C. Memory is at most 32 bytes per known id, plus 64 KB: history_prune() drops records that no id refers to.
  */
 #ifndef RIPD_DETECT_HISTORY_H
 #define RIPD_DETECT_HISTORY_H
@@ -20,19 +19,19 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Stamps are below; when they run out, scans share the last record. */
+/* All stamps are below this one. When they run out, scans share the last record. */
 #define HISTORY_STAMP_MAX ((UINT32_C(1) << 24) - 1)
 
 struct history_scan {
     uint64_t credit_ns;        /* the detector's clock at this scan */
-    uint64_t previous_mono_ns; /* when the scan before it was */
+    uint64_t previous_mono_ns; /* real time of the scan before */
 };
 
 struct history {
     struct history_scan *scans;
     uint32_t count;
     uint32_t capacity;
-    uint32_t prune_count; /* prune when there are this many */
+    uint32_t prune_count; /* prune when count reaches this */
 };
 
 int history_init(struct history *history);
@@ -41,7 +40,7 @@ void history_done(struct history *history);
 /* Records a scan. Returns its stamp. */
 uint32_t history_push(struct history *history, struct history_scan scan);
 
-/* The number of stamps, counted from 0, whose scan was not later than credit_ns. */
+/* Returns the number of stamps, counted from 0, whose scan was at or before credit_ns. */
 uint32_t history_count_until(const struct history *history, uint64_t credit_ns);
 
 static inline bool history_is_full(const struct history *history)
@@ -49,7 +48,9 @@ static inline bool history_is_full(const struct history *history)
     return history->count >= history->prune_count;
 }
 
-/* marks: a word for each stamp. Drops the records of those that are 0, and puts the new stamps in place of the others.
+/*
+ * marks has one word per stamp, 0 if the stamp is unused. Drops the records of unused stamps, and replaces every other
+ * word by the new stamp.
  */
 void history_prune(struct history *history, uint32_t *marks);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * rules.c - taking rules in, and finding the one for a name. Pure.
+ * rules.c - parses rules and finds the rule for a name. Pure.
  */
 #include "detect/rules.h"
 

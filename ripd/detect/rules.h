@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * rules.h - thresholds for ids by name: "batch-*=10m". Pure.
+ * rules.h - thresholds for ids by name, such as "batch-*=10m". Pure.
  *
  * Guarantees
- *   A. The first rule whose glob matches a name decides, in the order in which they were added.
- *   B. Rules are values: they refer to no memory but their own, may be copied, and are empty when all zero.
- *   C. A rule's number fits a byte, with three values to spare (see RULES_MAX).
+ *   A. The first rule whose glob matches a name applies, in the order in which rules were added.
+ *   B. Rules are plain values: they contain no pointers, may be copied, and are empty if all bytes are zero.
+ *   C. A rule number fits in a byte, with three values to spare (see RULES_MAX).
  */
 #ifndef RIPD_DETECT_RULES_H
 #define RIPD_DETECT_RULES_H
@@ -16,9 +16,9 @@
 #include "util/glob.h"
 
 #define RULES_MAX 64u
-#define RULE_GLOB_BYTES 128u /* with a terminator: names have 63 bytes at most, classes and quotes take more */
+#define RULE_GLOB_BYTES 128u /* with terminator; names have at most 63 bytes, but classes and quotes take more */
 
-#define RULES_NONE (-1) /* in place of a number: no rule matches */
+#define RULES_NONE (-1) /* no rule matches */
 
 struct rule {
     char glob[RULE_GLOB_BYTES];
@@ -31,20 +31,20 @@ struct rules {
 };
 
 /*
- * Takes "GLOB=DUR". The last '=' splits it, so that a glob may contain one; DUR is a duration from
- * DURATION_SETTING_MIN_NS to DURATION_SETTING_MAX_NS (util/duration.h). 0, or -EINVAL with *ret_expected, a static
- * text, saying what was expected: nothing has been added then.
+ * Adds a rule "GLOB=DUR". The last '=' is the separator, so a glob may contain '='. DUR is a duration from
+ * DURATION_SETTING_MIN_NS to DURATION_SETTING_MAX_NS (util/duration.h). Returns 0, or -EINVAL: then nothing is added
+ * and *ret_expected is a static text that says what was expected.
  */
 int rules_add(struct rules *rules, const char *text, const char **ret_expected);
 
-/* The patterns of rules, made ready for many names. Large (two kilobytes a rule): not for the stack. */
+/* Compiled patterns, for matching many names. Large (2 KB per rule): do not put it on the stack. */
 struct rules_table {
     size_t count;
     struct glob globs[RULES_MAX];
 };
 void rules_table_make(struct rules_table *ret_table, const struct rules *rules);
 
-/* Number of the first rule that matches the bytes of a name, or RULES_NONE. */
+/* Returns the number of the first rule that matches the name, or RULES_NONE. */
 int rules_find(const struct rules_table *table, const uint8_t *name, size_t name_bytes);
 
 #endif

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * schedule.c - jitter and bringing forward.
+ * schedule.c - jitter, and earlier scans for suspects that become due.
  */
 #include "detect/schedule.h"
 
-#define JITTER_DIVISOR 10u /* up to a tenth of the interval earlier */
+#define JITTER_DIVISOR 10u /* up to 1/10 of the interval earlier */
 #define MIN_DISTANCE_DIVISOR 16u
 
-/* Marsaglia, "Xorshift RNGs", 2003: triple 13, 7, 17. Needs no quality beyond not being periodic like a program. */
+/*
+ * Marsaglia, "Xorshift RNGs", 2003: triple 13, 7, 17. The only requirement is that it is not periodic like a program.
+ */
 static uint64_t random_next(uint64_t *state)
 {
     *state ^= *state << 13;
@@ -38,7 +40,7 @@ void schedule_next(struct schedule *schedule, uint64_t began_mono_ns, uint64_t d
 
     if (due_mono_ns <= next)
         next = due_mono_ns > earliest ? due_mono_ns : earliest;
-    else if (due_mono_ns - next < distance_ns) /* so that the scan after this one can be at that instant */
+    else if (due_mono_ns - next < distance_ns) /* the scan after this one can then be at that instant */
         next = due_mono_ns - distance_ns;
     schedule->next_mono_ns = next;
 }

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * state.c - names of states and causes, both ways, from the two lists in state.h. Pure.
+ * state.c - maps states and causes to names and back, from the tables in state.h. Pure.
  *
  * Guarantees
  *   A. A value outside the enumeration has the name and the meaning "", never NULL.
- *   B. No state and no cause is found by "" or NULL: CAUSE_NONE has no name to ask for.
+ *   B. "" and NULL match no state and no cause, although CAUSE_NONE has the name "".
  */
 #include "detect/state.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * state.h - the words for what an id is doing, each list once. The names are those of the HTTP interface.
+ * state.h - states of an id and their causes, one table each. The names are those of the HTTP interface.
  */
 #ifndef RIPD_DETECT_STATE_H
 #define RIPD_DETECT_STATE_H
@@ -23,7 +23,9 @@ enum id_state {
         ID_STATE_COUNT
 };
 
-/* CAUSE_NONE is "not examined yet", null in answers. Those from SIGNAL on are of ID_STOPPED, the others of ID_STALLED.
+/*
+ * CAUSE_NONE means "not examined yet", and is null in answers. The causes from SIGNAL on belong to ID_STOPPED, the
+ * others to ID_STALLED.
  */
 #define ID_CAUSE_TABLE(X)                                                                                              \
     X(NONE, "", "not examined yet")                                                                                    \
@@ -41,7 +43,7 @@ enum id_state {
     X(FREEZER, "freezer", "its control group is frozen")                                                               \
     X(CORE_DUMP, "core-dump", "its process is writing a core file")
 
-/* Why an id is idle, where that was found out: it stands in place of a cause. None: it has declared itself idle. */
+/* Reasons for ID_IDLE by a verdict, in place of a cause. An id that declared itself idle has no reason. */
 #define ID_REASON_TABLE(X)                                                                                             \
     X(INPUT, "input", "it waits for what arrives on an input: a terminal, a pipe, a connection of a client")           \
     X(UNSEEN, "unseen", "it sleeps outside of all calls that the preload library can see")                             \
@@ -59,34 +61,34 @@ enum id_cause {
         CAUSE_AND_REASON_COUNT
 };
 
-/* What an id is doing, and why. */
 struct verdict {
     enum id_state state;
     enum id_cause cause;
 };
 
-/* Static strings; "" for a value outside the enumeration. */
+/* Return static strings; "" for a value outside the enumeration. */
 const char *id_state_name(enum id_state state);
 const char *id_cause_name(enum id_cause cause);
 
-/* One letter for a state: r, i, s, t (stopped), e, d; '?' for a value outside the enumeration. */
+/* Returns the letter of a state: r, i, s, t (stopped), e or d; '?' for a value outside the enumeration. */
 char id_state_letter(enum id_state state);
 
-/* What it means for an id: a phrase without a capital or a full stop. Static strings. */
+/* Return the meaning as a phrase without capital and full stop. Static strings. */
 const char *id_state_meaning(enum id_state state);
 const char *id_cause_meaning(enum id_cause cause);
 
-/* Whether it is a cause of ID_STOPPED, or a reason of ID_IDLE; every other one is of ID_STALLED. */
+/* Whether the cause belongs to ID_STOPPED, or is a reason of ID_IDLE. All other causes belong to ID_STALLED. */
 bool id_cause_stops(enum id_cause cause);
 bool id_cause_idles(enum id_cause cause);
 
 /*
- * Whether a stall of that cause is certainly one: nobody asked for it, and what is known proves it. A program that is
- * traced without having been changed may use its processor for work in which it makes no call.
+ * Whether a stall with this cause is certainly a problem: the program did not ask for it, and the evidence proves it.
+ * With preloaded (traced by the preload library, without source changes), spinning is not certain: the program may
+ * simply compute, without any call.
  */
 bool id_cause_is_certain(enum id_cause cause, bool preloaded);
 
-/* -1 if no state (cause) has that name. */
+/* Return -1 if there is no state (cause) of that name. */
 int id_state_from_name(const char *name);
 int id_cause_from_name(const char *name);
 

@@ -9,7 +9,7 @@
 
 #include "util/search.h"
 
-#define TABLE_MARGIN 64u /* ids of room that are never given back */
+#define TABLE_MARGIN 64u /* spare ids that are never freed */
 
 void table_done(struct table *table)
 {
@@ -23,7 +23,7 @@ void table_done(struct table *table)
     *table = (struct table){0};
 }
 
-/* Sets *column to a larger or smaller piece of memory. */
+/* Reallocates a column into *ret_column. Returns false if out of memory. */
 static bool resize_column(void *column, size_t item_bytes, size_t capacity, void **ret_column)
 {
     void *moved = capacity < PTRDIFF_MAX / item_bytes ? realloc(column, capacity * item_bytes) : NULL;
@@ -33,7 +33,7 @@ static bool resize_column(void *column, size_t item_bytes, size_t capacity, void
     return moved;
 }
 
-/* On failure some columns have the new size and some the old one; the smaller of both is the capacity. */
+/* If it fails, some columns have the new size and some the old one: the capacity is the smaller of the two. */
 static int resize(struct table *table, size_t capacity)
 {
     void *progress = table->progress, *slots = table->slots, *generations = table->generations, *marks = table->marks;
@@ -76,7 +76,7 @@ size_t table_seek(const struct table *table, size_t from, uint32_t slot)
 {
     size_t low = from, step = 1, high;
 
-    /* Doubling steps up to the first one that is not below, then halving between the last two. */
+    /* Double the step until the slot is not below, then do a binary search between the last two steps. */
     while (low + step < table->count && table->slots[low + step] < slot) {
         low += step;
         step *= 2;
@@ -89,7 +89,7 @@ size_t table_seek(const struct table *table, size_t from, uint32_t slot)
 
 #define TABLE_LINE_BYTES 64u
 
-/* Into the first-level cache: a batch of columns takes a small part of it, and is read next. */
+/* Into the first-level cache: a batch of columns needs a small part of it, and is read next. */
 static void prefetch_lines(const void *start, size_t bytes)
 {
     for (size_t at = 0; at < bytes; at += TABLE_LINE_BYTES)
@@ -102,7 +102,7 @@ void table_prefetch(const struct table *table, size_t from, size_t count, bool w
         count = table->count - from;
     if (count == 0)
         return;
-    __builtin_prefetch(&table->slots[from], 0, 2); /* those between are not read, see table.h */
+    __builtin_prefetch(&table->slots[from], 0, 2); /* the slots in between are not read, see table.h */
     __builtin_prefetch(&table->slots[from + count - 1], 0, 2);
     prefetch_lines(&table->progress[from], count * sizeof *table->progress);
     prefetch_lines(&table->generations[from], count * sizeof *table->generations);
@@ -142,7 +142,7 @@ int table_merge(struct table *table, struct table *added)
 {
     size_t from = table->count, more = added->count, to = from + more;
 
-    if (from == 0) { /* all of it is new: no need to copy */
+    if (from == 0) { /* all ids are new: no copy */
         table_done(table);
         *table = *added;
         *added = (struct table){0};
@@ -151,7 +151,7 @@ int table_merge(struct table *table, struct table *added)
     if (table_reserve(table, to) < 0)
         return -ENOMEM;
     table->count = to;
-    while (more) { /* backward, into the gap: what is not yet read is never overwritten */
+    while (more) { /* backward, into the gap: unread ids are never overwritten */
         if (from && table->slots[from - 1] > added->slots[more - 1])
             move_id(table, --to, table, --from);
         else

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * table.h - what the detector remembers of the ids of one ring: seven columns in order of slot. Pure.
+ * table.h - what the detector stores for the ids of one ring: seven columns, ordered by slot. Pure.
  *
- * A scan walks it from front to back beside the samples and changes it in place. The caller collects new ids and merges
- * them in, marks ids that are gone and squeezes them out, both at the end of the ring.
+ * A scan walks the table from front to back in parallel with the samples and changes it in place. The caller collects
+ * new ids and merges them, and marks ids that are gone and compacts the table, both at the end of the ring.
  *
- * Columns and not rows, because memory traffic limits a scan of a million ids: where slots follow one another without a
- * gap, the first and the last of a run prove it for all between, and the column of slots is not read.
+ * The table uses columns instead of rows because memory bandwidth limits a scan of a million ids. Where slots are
+ * consecutive, comparing the first and last slot of a run is enough, and the slot column is not read.
  *
  * Guarantees
- *   A. An id takes 26 bytes, of which a scan reads 16 or 20 in sequence, and two more where there are rules or ids with
- *      deadlines of their own, and four more of those ids.
- *   B. Slots ascend strictly, except between the first ID marked TABLE_REMOVED and table_compact().
- *   C. The capacity is at most twice the count and a small constant, after each table_compact().
+ *   A. An id takes 26 bytes. A scan reads 16 or 20 of them in sequence, two more if there are rules or ids with
+ *      deadlines of their own, and four more for those ids.
+ *   B. Slots ascend strictly, except between the first id marked TABLE_REMOVED and table_compact().
+ *   C. After table_compact() the capacity is at most twice the count plus a small constant.
  */
 #ifndef RIPD_DETECT_TABLE_H
 #define RIPD_DETECT_TABLE_H
@@ -32,23 +32,24 @@
  *   |  stamp   | cause | never moved | state |
  *   +----------+-------+-------------+-------+
  *
- * stamp: the scan that first saw its progress, or an idle id idle with it, or a dead one dead; see history.h. The stamp
- * comes first so that marks compare as stamps do; a running id that has moved is its stamp and nothing else.
+ * stamp: the scan that first saw the present progress, or the id idle at that progress, or the id dead; see history.h.
+ * The stamp is in the high bits so that marks compare like stamps. The mark of a running id that has moved is only its
+ * stamp.
  *
- * An exited id has no cause: in its place is that of what it was last, or MARK_CAUSE_RAN. A dead id has no use for its
- * progress: the mark that it had last is in its place, or TABLE_LAST_UNKNOWN.
+ * An exited id has no cause: the field holds the cause of its previous state, or MARK_CAUSE_RAN. A dead id does not
+ * need its progress: the progress column holds its previous mark, or TABLE_LAST_UNKNOWN.
  */
 #define MARK_STATE_MASK 0x7u
-#define MARK_NEVER_MOVED 0x8u /* its progress is the one it had when it was first seen */
+#define MARK_NEVER_MOVED 0x8u /* the progress is the one of the first sample */
 #define MARK_CAUSE_SHIFT 4
 #define MARK_CAUSE_MASK 0xfu
-#define MARK_CAUSE_RAN MARK_CAUSE_MASK /* in place of a cause: it was running, or judged idle, when it exited */
+#define MARK_CAUSE_RAN MARK_CAUSE_MASK /* the id was running, or idle as CAUSE_DECLARED, when it exited */
 #define MARK_STAMP_SHIFT 8
 #define MARK_REST_MASK 0xffu
 
-#define TABLE_LAST_UNKNOWN UINT64_MAX /* it was dead when it was first seen */
+#define TABLE_LAST_UNKNOWN UINT64_MAX /* the id was dead in its first sample */
 
-#define TABLE_REMOVED MARK_STATE_MASK /* in place of a state: gone, to be squeezed out by table_compact() */
+#define TABLE_REMOVED MARK_STATE_MASK /* in place of a state: removed, until table_compact() */
 
 _Static_assert(ID_STATE_COUNT <= TABLE_REMOVED, "a state does not fit a mark");
 _Static_assert((int)CAUSE_DECLARED <= (int)MARK_CAUSE_RAN, "a cause, or a reason that is judged, does not fit a mark");
@@ -74,10 +75,10 @@ static inline enum id_cause mark_cause(uint32_t mark)
     return (enum id_cause)(mark >> MARK_CAUSE_SHIFT & MARK_CAUSE_MASK);
 }
 
-/* Which rule's threshold applies to an id: its number and 1, or one of these. */
+/* Which threshold applies to an id: 1 + the number of its rule, or one of these. */
 #define TABLE_RULE_NONE 0u
-#define TABLE_RULE_PENDING (RULES_MAX + 1u) /* to be found out */
-#define TABLE_RULE_OWN (RULES_MAX + 2u)     /* no rule's, but the deadline that the id has of its own */
+#define TABLE_RULE_PENDING (RULES_MAX + 1u) /* not known yet */
+#define TABLE_RULE_OWN (RULES_MAX + 2u)     /* no rule applies, the id has a deadline of its own */
 
 _Static_assert(TABLE_RULE_OWN <= UINT8_MAX, "a rule does not fit a byte");
 
@@ -86,9 +87,9 @@ struct table {
     uint32_t *slots;
     uint32_t *generations;
     uint32_t *marks;
-    uint32_t *deadlines; /* ms, of the ids' own; 0 = none. Kept up of those that no rule applies to */
+    uint32_t *deadlines; /* in ms, set by the program; 0 = none. Kept current unless a rule applies */
     uint8_t *rules;
-    uint8_t *name_versions; /* its rule is that of the name it had then */
+    uint8_t *name_versions; /* version of the name that the rule was found for */
     size_t count;
     size_t capacity;
 };
@@ -97,19 +98,21 @@ struct table {
 
 void table_done(struct table *table);
 
-/* Room for count ids. -ENOMEM: table is as it was. */
+/* Makes room for count ids. Returns 0, or -ENOMEM: then the table is unchanged. */
 int table_reserve(struct table *table, size_t count);
 
-/* Index of the first id at or behind `from` whose slot is not below slot; fast where that is near `from`. */
+/* Returns the index of the first id at or after `from` with at least this slot. Fast if that is near `from`. */
 size_t table_seek(const struct table *table, size_t from, uint32_t slot);
 
-/* Has the processor fetch what a scan will read of the `count` ids from `from` on. */
+/* Prefetches what a scan will read of the `count` ids from `from` on. */
 void table_prefetch(const struct table *table, size_t from, size_t count, bool with_rules);
 
-/* Squeezes out the ids marked TABLE_REMOVED, and gives memory back. */
+/* Removes the ids marked TABLE_REMOVED, and frees unused memory. */
 void table_compact(struct table *table);
 
-/* Takes in all of added, whose slots are not in table; added is empty afterwards. -ENOMEM: both are as they were. */
+/*
+ * Moves all ids of added into table; their slots must not be in table. Returns 0, or -ENOMEM: then both are unchanged.
+ */
 int table_merge(struct table *table, struct table *added);
 
 #endif
