@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* case.c - cases in order of ring and slot, merged with the suspects of each scan. Pure. See case.h. */
+/*
+ * case.c - the set of cases, merged with the suspects of each scan; episodes and their publication. Pure. See case.h.
+ */
 #include "cases/case.h"
 
 #include <errno.h>
@@ -119,7 +121,7 @@ struct stall_case *cases_find(const struct cases *cases, uint32_t ring, uint32_t
     return i < cases->count ? cases->items[i] : NULL;
 }
 
-/* NULL: no memory, or the user has as many as he may. */
+/* Returns NULL if out of memory, or if the user has no quota for another case. */
 static struct stall_case *case_new(struct cases *cases, struct key key, uint32_t user)
 {
     struct stall_case *stall;
@@ -138,7 +140,7 @@ static struct stall_case *case_new(struct cases *cases, struct key key, uint32_t
     return stall;
 }
 
-/* Of a ring that was not read tid and process are those of the last scan that read it. */
+/* If the ring was not read, the fields of its last reading are kept. */
 static void take_suspect(struct stall_case *stall, const struct detector_suspect *suspect)
 {
     const uint32_t tid = stall->suspect.tid;
@@ -159,7 +161,7 @@ static void case_renew(struct stall_case *stall, const struct detector_suspect *
 {
     if (stall->suspect.progress != suspect->progress || (!suspect->unread && stall->suspect.tid != suspect->tid))
         case_forget_evidence(stall);
-    if (stall->episode.stage == EPISODE_NONE) { /* an episode that is over has been published */
+    if (stall->episode.stage == EPISODE_NONE) { /* the previous episode is over and published */
         event_unref(stall->episode.begin);
         stall->episode = (struct episode){0};
     }
@@ -169,13 +171,13 @@ static void case_renew(struct stall_case *stall, const struct detector_suspect *
     take_suspect(stall, suspect);
 }
 
-/* Whether there is nothing left to do for one that is no suspect. */
+/* Whether a case that is no suspect can be freed. */
 static bool case_is_over(const struct stall_case *stall)
 {
     return !stall->is_suspect && !stall->is_opened && stall->episode.stage == EPISODE_NONE;
 }
 
-/* Takes over, or frees, a case that has no suspect on this scan. */
+/* Keeps or frees a case whose id is no suspect on this scan. */
 static void keep_without_suspect(struct cases *cases, struct stall_case *stall, struct stall_case **items,
                                  size_t *count)
 {
@@ -214,7 +216,7 @@ int cases_begin(struct cases *cases, const struct detector_suspect *suspects, si
         if (at < cases->count && compare_keys(key_of(cases->items[at]), key) == 0) {
             stall = cases->items[at++];
         } else if (suspects[i].unread) {
-            continue; /* nothing is known of its thread */
+            continue; /* nothing is known about its thread */
         } else if (of_ring_count < CASES_PER_RING_MAX) {
             stall = case_new(cases, key, user);
         } else {
@@ -236,7 +238,10 @@ int cases_begin(struct cases *cases, const struct detector_suspect *suspects, si
     return 0;
 }
 
-/* The case of a suspect, from *at on, which goes up to it: suspects are in the order of cases. NULL: it has none. */
+/*
+ * Returns the case of a suspect, or NULL if it has none. *at advances up to that case: suspects and cases have the same
+ * order.
+ */
 static struct stall_case *next_case(const struct cases *cases, size_t *at, const struct detector_suspect *suspect)
 {
     const struct key key = {suspect->ring, suspect->slot, suspect->generation};
@@ -256,7 +261,7 @@ static bool stays_idle(const struct evidence *evidence, struct verdict verdict)
     return verdict.cause == CAUSE_BLOCKED && (!evidence->lock.known || evidence->lock.holder == HOLDER_RUNS);
 }
 
-/* In the call that it stands in it was just woken, or there was no time to find the holder of its lock. */
+/* It was just woken in the call that it is in, or no budget was left to find the holder of its lock. */
 static bool stays_stalled(const struct evidence *evidence, struct verdict verdict)
 {
     if (verdict.state == ID_RUNNING)
@@ -266,8 +271,8 @@ static bool stays_stalled(const struct evidence *evidence, struct verdict verdic
 
 /*
  * A suspect that was not examined keeps the verdict of the last scan. So does one whose evidence says nothing: an
- * earlier look at the same standstill said more. A deadlock is reported only while it is seen. Who waits idly for a
- * lock that idle workers hand on stays idle while one of them works, or it is not known which.
+ * earlier look at the same freeze said more. A deadlock is reported only while it is seen. A thread that idly waits for
+ * a lock that idle workers hand over stays idle while one of them works, or while it is not known which.
  */
 static struct verdict judge(const struct stall_case *stall, const struct detector_suspect *suspect)
 {
@@ -315,7 +320,7 @@ static void episode_goes_on(struct episode *episode, const struct detector_suspe
     episode->unexamined_count += suspect->cause == CAUSE_NONE;
 }
 
-/* Whether it stands still for a time that it asked for, and did so all the while: that is listed, but no event. */
+/* Whether the thread only sleeps as it announced, and did so all the time: this is listed, but no event. */
 static bool only_sleeps(const struct stall_case *stall)
 {
     const struct detector_suspect *suspect = &stall->suspect;
@@ -382,7 +387,7 @@ void cases_note_exits(struct cases *cases, uint64_t now_wall_ns)
     }
 }
 
-/* The case of that key, made if there is none. NULL: no memory, or its user has as many as he may. */
+/* Returns the case of that key, made if there is none. Returns NULL if out of memory or if the user has no quota. */
 static struct stall_case *find_or_insert(struct cases *cases, struct key key, uint32_t user)
 {
     size_t at = search_first(&key, cases->items, cases->count, sizeof(struct stall_case *), compare_item);
@@ -423,7 +428,7 @@ void cases_close(struct cases *cases, uint32_t ring, uint32_t slot, uint32_t gen
 
     if (stall == NULL || !stall->is_opened)
         return;
-    stall->is_opened = false; /* cases_begin() drops it */
+    stall->is_opened = false; /* cases_begin() frees it */
     case_forget_evidence(stall);
 }
 
@@ -436,7 +441,8 @@ int cases_adopt(struct cases *cases, uint32_t ring, uint32_t slot, uint32_t gene
         return -ENOMEM;
     if (stall->episode.stage != EPISODE_NONE)
         return -EEXIST;
-    (void)work_take(cases->work, stall->user, WORK_EPISODES, 1); /* its end is published whatever the user holds */
+    /* The end is published even if the user is over quota. */
+    (void)work_take(cases->work, stall->user, WORK_EPISODES, 1);
     stall->episode = *episode;
     stall->episode.stage = EPISODE_OPEN;
     stall->episode.begin = episode->begin != NULL ? event_ref(episode->begin) : NULL;
@@ -446,7 +452,10 @@ int cases_adopt(struct cases *cases, uint32_t ring, uint32_t slot, uint32_t gene
 
 /* Publication ------------------------------------------------------------------------------------------------------ */
 
-/* BELATED: begin and end together. Behind the first job for which a user has no room, none of his others has any. */
+/*
+ * BELATED: begin and end together. When a job finds no quota, all further jobs of the same user are dropped for this
+ * scan.
+ */
 enum { CLASS_END, CLASS_BELATED, CLASS_BEGIN };
 
 static uint16_t class_of(const struct episode *episode)
@@ -456,7 +465,7 @@ static uint16_t class_of(const struct episode *episode)
     return episode->number != 0 ? CLASS_END : CLASS_BELATED;
 }
 
-/* Takes what the publication costs. False: the user has no room for it. */
+/* Takes the quota for a publication. Returns false if the user has none. */
 static bool take_room(struct work *work, uint32_t user, uint16_t class)
 {
     if (!work_take(work, user, WORK_EVENTS, class == CLASS_BELATED ? 2 : 1))
@@ -469,7 +478,7 @@ static bool take_room(struct work *work, uint32_t user, uint16_t class)
     return false;
 }
 
-/* For how many scans a begin of the ring whose cases begin at first waits for its evidence. */
+/* Returns how many scans a begin waits for its evidence, in the ring whose first case has the index `first`. */
 static uint32_t patience_of_ring(const struct cases *cases, size_t first)
 {
     if (cases->unexamined_scans == 0)
@@ -487,7 +496,7 @@ static bool is_to_publish(const struct episode *episode, uint32_t patience_scans
     return episode->cause != CAUSE_NONE || episode->unexamined_count > patience_scans;
 }
 
-/* Queues what is to be published; returns how many that are. Begins are in order of their number within their ring. */
+/* Queues everything to publish. Returns how many jobs that is. Begins are ordered by their index within the ring. */
 static size_t push_jobs(struct cases *cases)
 {
     size_t pushed = 0, of_ring_count = 0;
@@ -503,7 +512,7 @@ static size_t push_jobs(struct cases *cases)
         if (!is_to_publish(episode, patience_scans))
             continue;
         if (class_of(episode) == CLASS_BELATED && !work_take(cases->work, cases->items[i]->user, WORK_BELATED, 1)) {
-            episode->stage = EPISODE_NONE; /* a crowd that has gone must not hold its memory for hours */
+            episode->stage = EPISODE_NONE; /* cases of a burst that is over must not use memory for hours */
             cases->counters.suppressed_count++;
             continue;
         }
@@ -514,7 +523,7 @@ static size_t push_jobs(struct cases *cases)
                             .order = episode->stage == EPISODE_OVER ? episode->moved_mono_ns : of_ring_count,
                             .subject = (uint32_t)i,
                             .class = class_of(episode),
-                        }); /* without memory it waits for the next scan */
+                        }); /* if out of memory, it waits for the next scan */
         pushed++;
     }
     return pushed;

@@ -3,12 +3,13 @@
  * cause.c - the table of verdicts. Pure.
  *
  * Guarantees
- *   A. The first row whose conditions all hold decides; the last row has none, so every evidence has a verdict.
- *   B. What stops a process as a whole outranks the state of one thread: a thread that dumps core sleeps in D.
+ *   A. The first row whose conditions all hold decides. The last row has no condition, so all evidence has a verdict.
+ *   B. What stops a process as a whole takes precedence over the state of one thread: a thread that dumps core sleeps
+ *      in state D.
  *   C. What a thread announces is judged without privilege. No row makes an id idle that announces nothing: such a
- *      program declares itself when it is.
- *   D. Nothing is concluded from evidence that is missing: a letter that is not known matches no row. A thread in S
- *      waits; where it is not known for what, it may as well sleep for a time it asked for: that is unknown.
+ *      program declares by itself when it is idle.
+ *   D. Nothing is concluded from missing evidence: an unknown state letter matches no row. A thread in state S waits.
+ *      If it is not known what for, it may sleep for a time that it asked for: the cause is unknown.
  */
 #include "cases/cause.h"
 
@@ -31,17 +32,17 @@
 #define EVIDENCE_CPU_SOME 0x400u
 #define EVIDENCE_CPU_MOST 0x800u
 #define EVIDENCE_CHILD 0x1000u         /* it reads what its own child writes */
-#define EVIDENCE_STEADY_HARDLY 0x2000u /* the same three of the time in which it did not go to sleep */
+#define EVIDENCE_STEADY_HARDLY 0x2000u /* these three: CPU time while it did not go to sleep */
 #define EVIDENCE_STEADY_SOME 0x4000u
 #define EVIDENCE_STEADY_MOST 0x8000u
 #define EVIDENCE_STEADY 0x10000u
 #define EVIDENCE_HOLDER_IDLE 0x20000u
 #define EVIDENCE_HOLDER_SOUGHT 0x40000u
-#define EVIDENCE_WRITER 0x80000u /* it waits for who opens the other end of a FIFO that it reads */
+#define EVIDENCE_WRITER 0x80000u /* it waits for another process to open a FIFO for writing */
 
 #define CALL(name) (1u << RIP_CALL_##name)
 
-/* Sets of what a thread announces. ANY: whatever it is, also nothing. */
+/* Sets of what a thread may announce. ANY: anything, or nothing. */
 #define ANY 0u
 #define OUTSIDE (CALL(OUTSIDE) | CALL(COMPUTES))
 #define IN_INTERPRETER (CALL(INTERPRETER) | CALL(COMPUTES))
@@ -54,17 +55,20 @@
     (OUTSIDE | IN_INTERPRETER | IN_WORK | CALL(INPUT) | CALL(PIPE) | CALL(UNSURE) | CALL(SLEEP) | CALL(VFORK) | IN_LOCK)
 
 struct cause_row {
-    unsigned all_of;            /* EVIDENCE_*: each must be there */
-    unsigned none_of;           /* none may */
-    unsigned calls;             /* its thread announces one of these */
-    const char *thread_states;  /* the thread's letter is one of these; NULL = any */
-    const char *process_states; /* the same for the leader's */
+    unsigned all_of;            /* EVIDENCE_*: all must be set */
+    unsigned none_of;           /* none may be set */
+    unsigned calls;             /* the thread announces one of these */
+    const char *thread_states;  /* state of the thread is one of these letters; NULL: any */
+    const char *process_states; /* state of the thread group leader, likewise */
     struct verdict verdict;
 };
 
 static const struct cause_row cause_rows[] = {
+    /* Not examined. */
     {0, EVIDENCE_EXAMINED, IS_INNOCENT, NULL, NULL, {ID_RUNNING, CAUSE_UNSEEN}},
     {0, EVIDENCE_EXAMINED, ANY, NULL, NULL, {ID_STALLED, CAUSE_NONE}},
+
+    /* Stopped, exited, or certain whatever the thread announces. */
     {EVIDENCE_CORE_DUMPING, 0, ANY, NULL, NULL, {ID_STOPPED, CAUSE_CORE_DUMP}},
     {EVIDENCE_THREAD_GONE, 0, ANY, NULL, NULL, {ID_EXITED, CAUSE_NONE}},
     {EVIDENCE_THREAD_REPLACED, 0, ANY, NULL, NULL, {ID_EXITED, CAUSE_NONE}},
@@ -77,20 +81,21 @@ static const struct cause_row cause_rows[] = {
     {EVIDENCE_DEADLOCKED, 0, ANY, NULL, NULL, {ID_STALLED, CAUSE_DEADLOCK}},
     {EVIDENCE_NO_THREAD, 0, ANY, NULL, NULL, {ID_STALLED, CAUSE_PARKED}},
 
-    /* One that waits so is a suspect only if all of its process do: see DETECTOR_STUCK. */
+    /* A thread that waits like this is a suspect only if all threads of its process do: see DETECTOR_STUCK. */
     {0, 0, CALL(PRIVATE), "S", NULL, {ID_STALLED, CAUSE_BLOCKED}},
-    {0, 0, IN_WORK, NULL, NULL, {ID_RUNNING, CAUSE_UNSEEN}}, /* on its way to be idle */
+    {0, 0, IN_WORK, NULL, NULL, {ID_RUNNING, CAUSE_UNSEEN}}, /* about to become idle */
     {0, 0, CALL(INPUT), NULL, NULL, {ID_IDLE, CAUSE_INPUT}},
     /*
-     * Workers share a lock that the one has who waits for the next client: it waits for all of them. The others are
-     * ready to run between the pieces of their waits (librip/auto/preload_lock.c), and may wait for a processor then.
+     * Workers share a lock. The worker that holds it waits for the next client, on behalf of all. The others wait in
+     * short pieces (librip/auto/preload_lock.c). Between two pieces they are ready to run, and may wait for a
+     * processor.
      */
     {EVIDENCE_HOLDER_IDLE, 0, IN_LOCK, "RSD", NULL, {ID_IDLE, CAUSE_DECLARED}},
     {EVIDENCE_HOLDER_SOUGHT, 0, IN_LOCK, "RSD", NULL, {ID_RUNNING, CAUSE_UNSEEN}},
 
     /*
-     * An interpreter lets one thread run at a time: those that compute sleep in between, and what was seen of one may
-     * be over. They are the ones that get CPU time.
+     * An interpreter runs one thread at a time. Threads that compute sleep in between, and a state that was seen may
+     * have changed since. The threads that compute are those that get CPU time.
      */
     {EVIDENCE_CPU_MOST, 0, IN_INTERPRETER, "RSD", NULL, {ID_STALLED, CAUSE_SPINNING}},
     {EVIDENCE_CPU_SOME, 0, IN_INTERPRETER, "RSD", NULL, {ID_STALLED, CAUSE_SPINNING}},
@@ -100,7 +105,10 @@ static const struct cause_row cause_rows[] = {
     {0, 0, CALL(INTERPRETER), "S", NULL, {ID_STALLED, CAUSE_BLOCKED}},
     {0, 0, CALL(INTERPRETER), NULL, NULL, {ID_STALLED, CAUSE_UNKNOWN}},
 
-    /* Where nothing is announced it may wait in calls that nobody sees: only what uses or wants a CPU is accused. */
+    /*
+     * Outside of all announced calls, a thread may wait in calls that ripd does not see: only a thread that uses CPU
+     * time or wants a processor is stalled.
+     */
     {EVIDENCE_STEADY_MOST, 0, OUTSIDE, "RSD", NULL, {ID_STALLED, CAUSE_SPINNING}},
     {EVIDENCE_STEADY_SOME, 0, OUTSIDE, "R", NULL, {ID_STALLED, CAUSE_SPINNING}},
     {EVIDENCE_STEADY_HARDLY, 0, OUTSIDE, "R", NULL, {ID_STALLED, CAUSE_STARVED}},
@@ -109,7 +117,7 @@ static const struct cause_row cause_rows[] = {
     {0, 0, OUTSIDE, NULL, NULL, {ID_RUNNING, CAUSE_UNSEEN}},
     {0, 0, CALL(VFORK), NULL, NULL, {ID_STALLED, CAUSE_BLOCKED}},
 
-    /* Inside of a call that call is judged. One that was just woken is no more than ready to run. */
+    /* Inside a call, that call is judged. A thread that was just woken is only ready to run. */
     {EVIDENCE_CPU_MOST, 0, IN_CALL, "RSD", NULL, {ID_STALLED, CAUSE_SPINNING}},
     {EVIDENCE_STEADY_SOME, 0, IN_CALL, "R", NULL, {ID_STALLED, CAUSE_SPINNING}},
     {EVIDENCE_STEADY_HARDLY, 0, IN_CALL, "R", NULL, {ID_STALLED, CAUSE_STARVED}},
@@ -123,7 +131,8 @@ static const struct cause_row cause_rows[] = {
     {0, 0, CALL(SLEEP), "S", NULL, {ID_STALLED, CAUSE_SLEEPING}},
     {0, 0, IN_CALL, NULL, NULL, {ID_STALLED, CAUSE_UNKNOWN}},
 
-    {EVIDENCE_CPU_MOST, 0, ANY, "RSD", NULL, {ID_STALLED, CAUSE_SPINNING}}, /* whatever it does at the moment */
+    /* Programs that announce nothing: the state of the thread decides. */
+    {EVIDENCE_CPU_MOST, 0, ANY, "RSD", NULL, {ID_STALLED, CAUSE_SPINNING}},
     {EVIDENCE_CPU_SOME, 0, ANY, "R", NULL, {ID_STALLED, CAUSE_SPINNING}},
     {EVIDENCE_CPU_HARDLY, 0, ANY, "R", NULL, {ID_STALLED, CAUSE_STARVED}},
     {0, 0, ANY, "D", NULL, {ID_STALLED, CAUSE_UNINTERRUPTIBLE}},
@@ -162,7 +171,7 @@ static unsigned facts_of(const struct evidence *evidence)
            (evidence->steady ? EVIDENCE_STEADY | steady_facts[evidence->steady_cpu] : 0);
 }
 
-/* As the set of one; empty: it announces nothing. */
+/* Returns a set with the announced call. The set is empty if the thread announces nothing. */
 static unsigned call_of(const struct evidence *evidence)
 {
     if (evidence->call == RIP_CALL_NONE)

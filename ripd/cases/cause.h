@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cause.h - from evidence to a verdict, as one table. Pure.
+ * cause.h - turns the evidence about a suspect into a verdict, with one table. Pure.
  */
 #ifndef RIPD_CASES_CAUSE_H
 #define RIPD_CASES_CAUSE_H
@@ -10,20 +10,20 @@
 
 #include "detect/detector.h"
 
-/* What a thread that is not on a processor waits for. */
+/* What a thread waits for while it is not on a processor. */
 enum evidence_wait {
     WAIT_UNKNOWN,
     WAIT_OTHERS, /* something that others have to do */
-    WAIT_SLEEP,  /* time alone: a time that it asked for */
-    WAIT_CHILD,  /* others: it reads a pipe that only its own descendants write, as their output */
-    WAIT_WRITER, /* others: it opens a FIFO to read, and nobody writes to it yet */
+    WAIT_SLEEP,  /* a time that it asked for */
+    WAIT_CHILD,  /* others: it reads a pipe that only its own descendants write to, as their output */
+    WAIT_WRITER, /* others: it opens a FIFO for reading, and no process has opened it for writing yet */
     WAIT_COUNT
 };
 
-/* How much of the time between two looks it was on a processor. */
+/* How much CPU time a thread used between two looks. */
 enum evidence_cpu {
-    CPU_UNKNOWN, /* one look, or two that were too close */
-    CPU_HARDLY,  /* less than a twentieth, and it did not go to sleep in between */
+    CPU_UNKNOWN, /* only one look, or two that were too close */
+    CPU_HARDLY,  /* less than 1/20, and it did not go to sleep in between */
     CPU_SOME,
     CPU_MOST, /* at least half */
     CPU_COUNT
@@ -32,48 +32,51 @@ enum evidence_cpu {
 /* What the holder of a lock does. */
 enum evidence_holder {
     HOLDER_UNKNOWN,
-    HOLDER_SOUGHT, /* not known yet: there was no time to find out */
-    HOLDER_IDLE,   /* it waits for work: for what a descriptor brings, where the lock is of one process */
+    HOLDER_SOUGHT, /* not known yet: no budget was left to find out */
+    HOLDER_IDLE,   /* it waits for work; for a lock of one process, only in READY or INPUT */
     HOLDER_RUNS,
     HOLDER_STANDS, /* it is a suspect, or has ended */
     HOLDER_COUNT
 };
 
-/* A lock that its thread waits for: as its ring says, or as its memory does. */
+/* The lock that a thread waits for, according to its ring or to its memory. */
 struct evidence_lock {
     bool known;
     enum evidence_holder holder;
 };
 
-/* What the probe knows of one suspect. All zero = not examined. */
+/* What the probe knows about one suspect. All zero: not examined. */
 struct evidence {
     bool examined;
-    bool on_no_thread;    /* the id is on no thread: a coroutine switched out */
+    bool on_no_thread;    /* the id is a coroutine that is switched out */
     bool thread_gone;     /* the thread does not exist, is a zombie, or is exiting */
-    bool thread_replaced; /* its tid now belongs to a thread started after the id was registered */
+    bool thread_replaced; /* its tid belongs to a thread that was started after the id was registered */
     bool core_dumping;    /* the process is writing a core file */
-    bool frozen;          /* its cgroup is frozen */
-    bool deadlocked;      /* it waits for a thread that waits for it, directly or through others: for certain */
+    bool frozen;          /* the cgroup is frozen */
+    bool deadlocked;      /* its own wait is part of a cycle, with certainty */
     struct evidence_lock lock;
     enum evidence_wait wait;
     enum evidence_cpu cpu;
-    uint8_t call;                 /* enum rip_call: what its thread announces */
-    bool steady;                  /* for at least half its threshold it has not gone to sleep */
-    enum evidence_cpu steady_cpu; /* of that time */
-    char thread_state;            /* letter of /proc/PID/task/TID/stat; 0 = not known */
-    char process_state;           /* the same of the thread group's leader, for an id on no thread; 0 = not known */
+    uint8_t call;                 /* enum rip_call: what the thread announces */
+    bool steady;                  /* it did not go to sleep for at least half its threshold */
+    enum evidence_cpu steady_cpu; /* CPU time used in that period */
+    char thread_state;            /* from /proc/PID/task/TID/stat; 0: not known */
+    char process_state;           /* the same of the thread group leader, for an id on no thread; 0: not known */
 };
 
 /*
- * The first row of the table in cause.c that matches. Not examined: stalled, CAUSE_NONE; or running, CAUSE_UNSEEN,
- * where what the thread announces is no reason to accuse it.
+ * Returns the verdict of the first row that matches in the table in cause.c. For a suspect that was not examined:
+ * stalled with CAUSE_NONE; or running with CAUSE_UNSEEN if what its thread announces needs evidence.
  */
 struct verdict cause_judge(const struct evidence *evidence);
 
-/* The verdict on a suspect that was not examined on this scan: what it was before, or what it announces. */
+/*
+ * Returns the verdict on a suspect that was not examined on this scan: its previous state, or for a new suspect the
+ * verdict on what its thread announces.
+ */
 struct verdict cause_unexamined(const struct detector_suspect *suspect);
 
-/* Whether some evidence leads to it, by that table. */
+/* Whether the table has a row with this cause. */
 bool cause_can_be_judged(enum id_cause cause);
 
 #endif

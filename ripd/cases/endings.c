@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* endings.c - chains in the order of their making; the oldest gives way. Pure. */
+/* endings.c - a circular buffer of chains; the oldest is dropped. Pure. */
 #include "cases/endings.h"
 
 #include <stdlib.h>
@@ -15,7 +15,7 @@ struct ending {
 };
 
 struct endings {
-    size_t next; /* place of the next one */
+    size_t next; /* place of the next chain */
     struct ending items[ENDINGS_MAX];
 };
 
@@ -28,7 +28,7 @@ void wait_chain_unref(struct wait_chain *chain)
     free(chain);
 }
 
-/* NULL: no memory, or nobody is known. */
+/* Returns NULL if out of memory, or if no holder is known. */
 static struct wait_chain *copy_chain(const struct waits *waits, uint32_t node)
 {
     struct wait_chain *copy;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * endings.h - on whom ids waited when they ended: chains copied out of the last graph of waits that had them. Pure.
+ * endings.h - what ids waited for when they ended: chains copied from the last wait graph that had them. Pure.
  *
  * Guarantees
- *   A. The newest ENDINGS_MAX chains are kept, of WAITS_CHAIN_MAX members each at most.
- *   B. A chain is constant from the moment it is made to the last unref; the count of references is atomic.
+ *   A. The newest ENDINGS_MAX chains are kept, each with at most WAITS_CHAIN_MAX members.
+ *   B. A chain does not change from its creation to the last unref. The reference count is atomic.
  */
 #ifndef RIPD_CASES_ENDINGS_H
 #define RIPD_CASES_ENDINGS_H
@@ -19,25 +19,25 @@
 
 #define ENDINGS_MAX 1024u
 
-/* As of the scan before the end. */
+/* As of the scan before the id ended. */
 struct wait_chain {
     atomic_uint references;
     struct waits_chain chain;
-    struct waits_node nodes[]; /* of its steps; with names of their own, and without items */
+    struct waits_node nodes[]; /* of its steps, with their own copies of the names, and without items */
 };
 
 REFERENCED(wait_chain);
-void wait_chain_unref(struct wait_chain *chain); /* both: NULL is allowed */
+void wait_chain_unref(struct wait_chain *chain); /* Both: NULL is allowed. */
 
 struct endings;
 
-struct endings *endings_new(void); /* NULL: no memory */
+struct endings *endings_new(void); /* Returns NULL if out of memory. */
 void endings_free(struct endings *endings);
 
-/* Takes in the ids that a scan saw end while they were stalled. waits: of the scan before; NULL = there were none. */
+/* Stores the chains of ids that ended while stalled. waits is that of the scan before; NULL: nothing waited. */
 void endings_note(struct endings *endings, const struct detector_update *update, const struct waits *waits);
 
-/* On whom that id waited; not a new reference. NULL: on nobody that is known. */
+/* Returns what that id waited for, or NULL if not known. Borrowed: no reference is taken. */
 struct wait_chain *endings_find(const struct endings *endings, uint32_t ring, uint32_t slot, uint32_t generation);
 
 #endif

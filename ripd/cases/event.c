@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* event.c - names of kinds, references, and which events a query shows. Pure. */
+/* event.c - names of kinds, references, and which events a query selects. Pure. */
 #include "cases/event.h"
 
 #include <inttypes.h>

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* event_kind.h - the words for what happens to a stall, each list once. The names are those of the HTTP interface.
- * Pure. */
+/*
+ * event_kind.h - kinds of events and reasons for an end, one table each. The names are those of the HTTP interface.
+ * Pure.
+ */
 #ifndef RIPD_CASES_EVENT_KIND_H
 #define RIPD_CASES_EVENT_KIND_H
 
@@ -15,7 +17,7 @@ enum event_kind {
         EVENT_KIND_COUNT
 };
 
-/* How a stall came to its end. */
+/* Why a stall ended. */
 #define EVENT_REASON_TABLE(X)                                                                                          \
     X(MOVED, "moved", "it snapped again, or declared itself idle")                                                     \
     X(STOPPED, "stopped", "it was stopped: by a signal, a tracer, the freezer, a core dump")                           \
@@ -30,11 +32,11 @@ enum event_reason {
         EVENT_REASON_COUNT
 };
 
-/* Static strings. */
+/* Return static strings. */
 const char *event_kind_name(enum event_kind kind);
 const char *event_reason_name(enum event_reason reason);
 
-/* -1 if there is none of that name */
+/* Return -1 if there is none of that name. */
 int event_kind_from_name(const char *name);
 int event_reason_from_name(const char *name);
 

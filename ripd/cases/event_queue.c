@@ -22,7 +22,9 @@ struct event_queue_entry event_queue_take(struct event_queue *queue, const struc
     return taken;
 }
 
-/* Drops an event of the latest round after `round`, a begin unless of_ends. False: there is none. */
+/*
+ * Drops an event of the latest round after `round`; only begins unless of_ends is set. Returns false if there is none.
+ */
 static bool make_room(struct event_queue *queue, bool of_ends, uint64_t round, uint32_t *ret_user)
 {
     size_t last = queue->count;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * health.c - how one scan changes the daemon's account of itself. Pure.
+ * health.c - updates the daemon's own counters after a scan. Pure.
  */
 #include "cases/health.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* incidents.c - episodes sorted by their root; and a sorted array of what is open. Pure. */
+/* incidents.c - groups episodes by root, and keeps a sorted array of open incidents. Pure. */
 #include "cases/incidents.h"
 
 #include <errno.h>
@@ -18,7 +18,7 @@ static struct stall_root root_of_node(const struct waits_node *node)
     return (struct stall_root){node->kind, node->ring, node->process, node->holder};
 }
 
-/* It waits for all other threads of its process, and they do: see DETECTOR_STUCK. */
+/* It waits for the other threads of its process, and all of them wait: see DETECTOR_STUCK. */
 static bool is_stuck(const struct stall_case *stall)
 {
     return stall->suspect.call == RIP_CALL_PRIVATE && stall->suspect.state == ID_STALLED;
@@ -53,14 +53,14 @@ void incidents_find_roots(struct stall_case *const *cases, size_t count, const s
         find_root(cases[i], waits);
 }
 
-/* A case under one of its roots. */
+/* A case, listed under one of its roots. */
 struct member {
     struct stall_root root;
-    bool waits; /* for it */
+    bool waits; /* for the root */
     struct stall_case *stall;
 };
 
-/* Roots themselves come before those that wait for them; else in order of ring and slot, as the cases are. */
+/* The root itself comes before ids that wait for it; otherwise the order is that of cases: ring and slot. */
 static int compare_members(const void *left, const void *right)
 {
     const struct member *a = left, *b = right;
@@ -74,14 +74,17 @@ static bool is_new(const struct stall_case *stall)
     return stall->episode.number != 0 && stall->episode.incident == 0;
 }
 
-/* In an incident, and not over: it may be stalled again soon. */
+/* In an incident and not over: it may be stalled, or stall again soon. */
 static bool is_open(const struct stall_case *stall)
 {
     return stall->episode.incident != 0 &&
            (stall->episode.stage == EPISODE_OPEN || stall->episode.stage == EPISODE_ENDING);
 }
 
-/* One that began unexamined takes in both those who have its root now, and the next who cannot be examined in time. */
+/*
+ * Lists each case under its root. An open case that began unexamined is listed twice: under the root that it has now,
+ * and as unexamined, so that further ids that cannot be examined in time join it.
+ */
 static size_t list_members(struct member *members, struct stall_case *const *cases, size_t count)
 {
     size_t member_count = 0;
@@ -96,7 +99,7 @@ static size_t list_members(struct member *members, struct stall_case *const *cas
     return member_count;
 }
 
-/* Members of one root. */
+/* Handles all members of one root. */
 static void assign_group(const struct member *members, size_t count)
 {
     uint64_t incident = 0, first_new = 0;
@@ -145,7 +148,7 @@ int incidents_assign(struct stall_case *const *cases, size_t count)
 
 struct incident {
     uint64_t number;
-    uint64_t open_count; /* episodes; 0 = it is over */
+    uint64_t open_count; /* of episodes */
 };
 
 void incidents_done(struct incidents *incidents)
@@ -159,7 +162,7 @@ static int compare_number(const void *key, const void *item)
     return search_order(*(const uint64_t *)key, ((const struct incident *)item)->number);
 }
 
-/* Where it is, or would be. */
+/* Returns the place of the incident, or where it would be inserted. */
 static size_t place_of(const struct incidents *incidents, uint64_t number)
 {
     return search_first(&number, incidents->entries, incidents->count, sizeof(*incidents->entries), compare_number);
@@ -178,7 +181,7 @@ bool incidents_enter(struct incidents *incidents, uint64_t number)
         incidents->entries[place].open_count++;
         return false;
     }
-    /* no memory: its end is reported like that of one alone */
+    /* out of memory: its end is reported as if it were alone */
     if (ARRAY_GROW(incidents->entries, incidents->count, incidents->capacity)) {
         ARRAY_OPEN(incidents->entries, incidents->count, place);
         incidents->entries[place] = (struct incident){number, 1};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* kernel.c - references, words, and which kernel function is a sleep and which a wait. Pure. See kernel.h. */
+/* kernel.c - references, names, and which kernel functions are sleeps or waits. Pure. See kernel.h. */
 #include "cases/kernel.h"
 
 #include <stdlib.h>
@@ -37,7 +37,7 @@ struct kernel_facts *kernel_facts_new(const char *target)
 
 struct kernel_facts *kernel_facts_copy(const struct kernel_facts *facts)
 {
-    const size_t counted = sizeof(facts->references); /* others may be counting: not looked at */
+    const size_t counted = sizeof(facts->references); /* skipped: other threads may change the reference count */
     size_t bytes = sizeof(*facts) + strlen(facts->target) + 1;
     struct kernel_facts *copy = reference_new(bytes);
 
@@ -52,7 +52,7 @@ void kernel_facts_unref(struct kernel_facts *facts)
         free(facts);
 }
 
-/* UNKNOWN: the name serves sleeps and waits, as that of poll() does, which sleeps when it has no descriptors. */
+/* UNKNOWN: the function serves both sleeps and waits; poll() for example sleeps if it has no descriptors. */
 static const struct wchan_row {
     const char *name;
     enum kernel_wait wait;
@@ -75,6 +75,6 @@ enum kernel_wait kernel_wait_of_wchan(const char *wchan)
         return KERNEL_WAIT_UNKNOWN;
     for (size_t i = 0; i < ARRAY_COUNT(wchan_rows); i++)
         if (strncmp(wchan, wchan_rows[i].name, strlen(wchan_rows[i].name)) == 0)
-            return wchan_rows[i].wait; /* the compiler adds suffixes such as .part.0 */
+            return wchan_rows[i].wait; /* prefix match: the compiler adds suffixes such as .part.0 */
     return KERNEL_WAIT_OTHERS;
 }

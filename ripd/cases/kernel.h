@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * kernel.h - what the kernel says of a thread that does not move, as it is shown. Immutable and shared. Pure.
+ * kernel.h - what the kernel reports about a thread that does not move, for display. Immutable and shared. Pure.
  *
  * Guarantees
- *   A. Facts are constant from the moment they are handed out to the last unref; the count of references is atomic.
- *   B. No address is in them: neither of the thread's memory nor of the kernel's.
- *   C. Texts are terminated. They hold names of files and processes, and so may hold anything else.
+ *   A. Facts do not change after they are handed out, until the last unref. The reference count is atomic.
+ *   B. They contain no address, neither of the thread's memory nor of the kernel's.
+ *   C. Texts are terminated. They contain names of files and processes, and so may contain any byte.
  */
 #ifndef RIPD_CASES_KERNEL_H
 #define RIPD_CASES_KERNEL_H
@@ -17,7 +17,7 @@
 
 #include "util/reference.h"
 
-/* Fields of "kernel", in their order, and what they say. */
+/* Fields of "kernel", in order, with their meaning. */
 #define KERNEL_FIELD_TABLE(X)                                                                                          \
     X("state", "the letter of its state: S and D wait, R runs or could run, T and t are stopped")                      \
     X("syscall", "the system call that it waits in; null while it runs, when the kernel does not report the call")     \
@@ -51,7 +51,7 @@
 #define KERNEL_TARGET_BYTES 528u
 #define KERNEL_COMM_BYTES 17u
 
-/* Why something is null that the thread may well have: bits. JSON has the texts. */
+/* Why a field is null although the thread may have a value: bits. JSON has the names. */
 enum kernel_denied {
     KERNEL_DENIED_BIT_SYSCALL,
     KERNEL_DENIED_BIT_WCHAN,
@@ -60,39 +60,40 @@ enum kernel_denied {
     KERNEL_DENIED_COUNT,
 };
 #define KERNEL_DENIED(name) (1u << KERNEL_DENIED_BIT_##name)
-const char *kernel_denied_name(enum kernel_denied bit); /* the field that is null for it; static */
+const char *kernel_denied_name(enum kernel_denied bit); /* the field that is null; static */
 
 enum kernel_mode {
     KERNEL_MODE_UNKNOWN,
-    KERNEL_MODE_USER,   /* its CPU time goes by in the program */
-    KERNEL_MODE_SYSTEM, /* in the kernel: inside one system call, for it comes to no snap */
+    KERNEL_MODE_USER,   /* it uses CPU time in the program */
+    KERNEL_MODE_SYSTEM, /* in the kernel: inside one system call, because it does not snap */
 };
 
 struct kernel_facts {
-    atomic_uint references; /* first: kernel_facts_copy() leaves it out */
-    char state;             /* the letter of /proc/PID/task/TID/stat */
+    atomic_uint references; /* first member: kernel_facts_copy() skips it */
+    char state;             /* from /proc/PID/task/TID/stat */
     const char *syscall;    /* static; NULL: none, or not known */
     int64_t descriptor;     /* that it waits for; -1: none, or not known */
-    uint64_t asked_ns;      /* how long it wants to sleep or wait at most; KERNEL_UNKNOWN: for ever, or not known */
-    enum kernel_mode mode;  /* of one that uses CPU time */
-    uint32_t holder_pid;    /* who holds the lock, or the other end; 0 = not known, or none */
-    unsigned denied;        /* KERNEL_DENIED() of what the kernel does not let us read */
-    uint64_t window_ns; /* since when the next four are counted, back from the last look; KERNEL_UNKNOWN: one look */
-    uint64_t cpu_ns;    /* on a processor; each KERNEL_UNKNOWN if not known */
-    uint64_t wait_ns;   /* ready to run, on none */
+    uint64_t asked_ns;      /* timeout of its sleep or wait; KERNEL_UNKNOWN: none, or not known */
+    enum kernel_mode mode;  /* where it uses CPU time */
+    uint32_t holder_pid;    /* holder of the lock, or the other end; 0: none, or not known */
+    unsigned denied;        /* KERNEL_DENIED() bits of what the kernel does not let us read */
+    /* Length of the period of the next four fields, up to the last look; KERNEL_UNKNOWN: only one look. */
+    uint64_t window_ns;
+    uint64_t cpu_ns;    /* on a processor; this and the next three are KERNEL_UNKNOWN if not known */
+    uint64_t wait_ns;   /* ready to run, without a processor */
     uint64_t voluntary; /* switches */
     uint64_t involuntary;
     char holder_comm[KERNEL_COMM_BYTES];
-    char wchan[KERNEL_WCHAN_BYTES]; /* "" = none, or not known */
-    char target[];                  /* the same */
+    char wchan[KERNEL_WCHAN_BYTES]; /* "": none, or not known */
+    char target[];                  /* "": none, or not known */
 };
 
-struct kernel_facts *kernel_facts_new(const char *target); /* nothing else known, one reference; NULL: no memory */
-struct kernel_facts *kernel_facts_copy(const struct kernel_facts *facts); /* with one reference of its own */
+struct kernel_facts *kernel_facts_new(const char *target); /* no other facts, one reference; NULL if out of memory */
+struct kernel_facts *kernel_facts_copy(const struct kernel_facts *facts); /* one reference; NULL if out of memory */
 REFERENCED(kernel_facts);
-void kernel_facts_unref(struct kernel_facts *facts); /* both: NULL is allowed */
+void kernel_facts_unref(struct kernel_facts *facts); /* Both: NULL is allowed. */
 
-/* One reading of a thread that needs no privilege. Numbers grow. */
+/* One reading of a thread that needs no privilege. The counters only grow. */
 struct kernel_times {
     uint64_t read_mono_ns;
     uint32_t flags;
@@ -107,11 +108,11 @@ struct kernel_times {
     char state;
 };
 
-/* What it waits for, by the name of the kernel function that it waits in. */
+/* What a thread waits for, by the name of the kernel function that it waits in. */
 enum kernel_wait {
     KERNEL_WAIT_UNKNOWN,
     KERNEL_WAIT_OTHERS, /* something that others have to do */
-    KERNEL_WAIT_SLEEP,  /* time alone */
+    KERNEL_WAIT_SLEEP,  /* time only */
 };
 enum kernel_wait kernel_wait_of_wchan(const char *wchan);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * locations.c - a hash table of groups, and in front of it a memo: most ids of a process are at a few addresses, and to
- * find the module of an address takes a walk over the modules. Pure.
+ * locations.c - a hash table of groups with a small cache in front of it. Most ids of a process are at a few addresses,
+ * and finding the module of an address takes a linear search. Pure.
  */
 #include "cases/locations.h"
 
@@ -34,7 +34,7 @@ void locations_free(struct locations *locations)
     free(locations);
 }
 
-/* What two ids at one location have in common. */
+/* What ids at one location have in common. */
 struct identity {
     enum { IN_FILE, IN_SCRIPT, NOWHERE_KNOWN, NEVER_ANYWHERE } kind;
     const char *texts[2];
@@ -47,8 +47,8 @@ static const char *text_of(const char *text)
 }
 
 /*
- * A module is known by its build id, or by its path where it has none. A function of a script is known by its name, its
- * file and its line: its number differs from ring to ring.
+ * A module is identified by its build id, or by its path if it has none. A function of a script is identified by its
+ * name, file and line, because its number differs between rings.
  */
 static struct identity identity_of(const struct location_group *group)
 {
@@ -73,7 +73,7 @@ static uint64_t hash_of(const struct hash_key *key, const struct location_group 
     return hash_bytes(key, parts, sizeof(parts));
 }
 
-/* 0: it is one location. */
+/* Returns 0 if both are one location. */
 static int compare_places(const struct location_group *left, const struct location_group *right)
 {
     const struct identity a = identity_of(left), b = identity_of(right);
@@ -82,7 +82,10 @@ static int compare_places(const struct location_group *left, const struct locati
                              search_order_then(strcmp(a.texts[1], b.texts[1]), search_order(a.number, b.number)));
 }
 
-/* The group of a location, a new one if need be: index + 1. 0: there are too many. Or -ENOMEM. */
+/*
+ * Returns 1 + the index of the group of a location, which is added if needed. Returns 0 if there are too many groups,
+ * or -ENOMEM.
+ */
 static int64_t find_group(struct locations *locations, bool snapped, struct module_facts *module, uint64_t offset)
 {
     const struct location_group wanted = {.snapped = snapped, .module = module, .offset = offset};
@@ -106,7 +109,7 @@ static int64_t find_group(struct locations *locations, bool snapped, struct modu
     return (int64_t)locations->count;
 }
 
-/* Not keyed: those whose rows are one take it from each other, and are found in the table, no more. */
+/* The hash is not keyed: colliding ids only evict each other from the cache, and are then found in the table. */
 static size_t row_of(const struct located_id *id)
 {
     uint64_t hash = ((uint64_t)(uintptr_t)id->process ^ id->address) * UINT64_C(0x9e3779b97f4a7c15);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* lock_wait.c - the table of locks. Pure; see lock_wait.h for the guarantees and where the layouts come from. */
+/* lock_wait.c - the table of lock kinds. Pure. See lock_wait.h for the guarantees and the source of the layouts. */
 #include "cases/lock_wait.h"
 
 #include <string.h>
@@ -7,12 +7,12 @@
 #include "rip/ring.h"
 #include "util/array.h"
 
-#define TID_MAX 4194304u /* the kernel's PID_MAX_LIMIT */
+#define TID_MAX 4194304u /* PID_MAX_LIMIT of the kernel */
 
-/* Of linux/futex.h, which is part of what the kernel promises. */
+/* From linux/futex.h, which is part of the kernel's ABI. */
 enum { COMMAND_WAIT = 0, COMMAND_LOCK_PI = 6, COMMAND_WAIT_BITSET = 9, COMMAND_LOCK_PI2 = 13 };
 #define FLAG_PRIVATE 128u
-#define COMMAND_MASK (~(128u | 256u)) /* without the flags: private, and that times are of the real-time clock */
+#define COMMAND_MASK (~(128u | 256u)) /* removes the flags PRIVATE and CLOCK_REALTIME */
 #define WORD_WAITERS 0x80000000u
 #define WORD_OWNER_DIED 0x40000000u
 #define WORD_TID 0x3fffffffu
@@ -69,25 +69,28 @@ enum {
     MUTEX_OWNER = 8,
     MUTEX_USERS = 12,
     MUTEX_KIND = 16,
-    MUTEX_LIST = 24, /* two pointers, of robust ones alone */
+    MUTEX_LIST = 24, /* two pointers, only in robust mutexes */
     MUTEX_BYTES = 40,
 
-    MUTEX_CONTENDED = 2, /* of the lock word: held, and somebody waits */
+    MUTEX_CONTENDED = 2, /* lock word: held, with waiting threads */
 
-    KIND_TYPE = 3, /* bits of the kind */
+    KIND_TYPE = 3, /* bits of the kind word */
     TYPE_RECURSIVE = 1,
     KIND_ROBUST = 16,
     KIND_SHARED = 128,
     KIND_ELISION = 256 | 512,
 };
 
-/* Without a time limit it waits by FUTEX_WAIT: by FUTEX_WAIT_BITSET others do, with whatever word. */
+/*
+ * A mutex without timeout waits with FUTEX_WAIT. FUTEX_WAIT_BITSET without timeout belongs to other users of futexes,
+ * whose words may have any value.
+ */
 static bool fits_mutex(const struct lock_wait_call *call)
 {
     return call->value == MUTEX_CONTENDED && (call->timed || (call->operation & COMMAND_MASK) == COMMAND_WAIT);
 }
 
-/* Only one that can be locked again counts how often; only a robust one is in a list. */
+/* Only a recursive mutex counts its locks, and only a robust one is in a list. */
 static bool is_plain(const uint8_t *bytes, uint32_t kind)
 {
     return (word_at(bytes, MUTEX_COUNT) != 0) == ((kind & KIND_TYPE) == TYPE_RECURSIVE) &&
@@ -126,7 +129,7 @@ static bool fits_any(const struct lock_wait_call *call)
     return true;
 }
 
-/* The kernel itself keeps the holder there, and hands the lock on. */
+/* The kernel itself stores the holder there, and hands the lock over. */
 static bool decode_inheriting(const struct lock_wait_call *call, const uint8_t *bytes, uint32_t *ret_tid)
 {
     const uint32_t lock = word_at(bytes, MUTEX_LOCK);
@@ -140,8 +143,8 @@ static bool decode_inheriting(const struct lock_wait_call *call, const uint8_t *
 
 enum {
     RWLOCK_READERS = 0,
-    RWLOCK_PHASE = 8,    /* readers wait on it for a writer, and the first writer for readers */
-    RWLOCK_WRITERS = 12, /* other writers wait on it */
+    RWLOCK_PHASE = 8,    /* readers wait here for a writer, and the first writer waits here for readers */
+    RWLOCK_WRITERS = 12, /* other writers wait here */
     RWLOCK_PADDING = 16,
     RWLOCK_WRITER = 24,
     RWLOCK_SHARED = 28,
@@ -149,11 +152,11 @@ enum {
     RWLOCK_FLAGS = 48,
     RWLOCK_BYTES = 56,
 
-    RWLOCK_FLAGS_MAX = 2, /* readers, writers or writers without recursion come first */
+    RWLOCK_FLAGS_MAX = 2, /* preferring readers, writers, or writers without recursion */
 
-    READERS_WRITING = 1, /* bits of the readers' word: the lock is a writer's, or free for one */
-    READERS_LOCKED = 2,  /* there is a writer, holding or waiting */
-    READERS_WAIT = 4,    /* on this word, until a writer that came first has had its turn */
+    READERS_WRITING = 1, /* bits of the readers word: held by a writer, or free for one */
+    READERS_LOCKED = 2,  /* a writer holds the lock or waits */
+    READERS_WAIT = 4,    /* readers wait on this word until a writer has had its turn */
     READERS_SHIFT = 3,
 
     FUTEX_USED = 2, /* bit of the other two words */
@@ -193,7 +196,7 @@ static bool decode_rwlock(const struct lock_wait_call *call, const uint8_t *byte
     return is_read_held(readers) && (readers & READERS_LOCKED) != 0;
 }
 
-/* Readers stand back on their own word for a lock of this kind alone. */
+/* Only with a lock of this kind do readers wait on the readers word. */
 static bool decode_readers(const struct lock_wait_call *call, const uint8_t *bytes, uint32_t *ret_tid)
 {
     return word_at(bytes, RWLOCK_FLAGS) == RWLOCK_FLAGS_MAX && decode_rwlock(call, bytes, ret_tid) && *ret_tid == 0;
@@ -207,14 +210,14 @@ enum {
     STREAM_OWNER = 8, /* address of the thread's control block */
     STREAM_BYTES = 16,
 
-    STREAM_COUNT_MAX = 1000, /* as often a thread may have locked its own stream */
+    STREAM_COUNT_MAX = 1000, /* highest lock count that is plausible */
     CONTROL_ALIGNMENT = 64,
 
-    CONTROL_TID = 720, /* glibc's struct pthread on amd64; what follows is read from there on */
+    CONTROL_TID = 720, /* offset in glibc's struct pthread on amd64; the following offsets are relative to it */
     CONTROL_LIST = 8,
     CONTROL_LIST_NEXT = 16,
     CONTROL_LIST_OFFSET =
-        24, /* from a robust mutex's list to its word: as every thread gives it to the kernel at its start */
+        24, /* offset from a robust list entry to the futex word, as each thread passes it to the kernel at its start */
     CONTROL_BYTES = 32,
 };
 
@@ -229,7 +232,7 @@ static uint64_t address_at(const uint8_t *bytes, size_t offset)
     return address;
 }
 
-/* Nobody but stdio waits so for such a word. */
+/* Only stdio waits in this way for such a word. */
 static bool fits_stream(const struct lock_wait_call *call)
 {
     return fits_mutex(call) && is_private(call) && !call->timed;
@@ -247,7 +250,7 @@ static bool is_stream(const uint8_t *bytes)
            is_user_address(address_at(bytes, STREAM_OWNER), CONTROL_ALIGNMENT);
 }
 
-/* bytes: of the control block. */
+/* bytes are those of the control block. */
 static bool decode_stream(const struct lock_wait_call *call, const uint8_t *bytes, uint32_t *ret_tid)
 {
     (void)call;
@@ -260,9 +263,9 @@ static bool decode_stream(const struct lock_wait_call *call, const uint8_t *byte
 /* The table -------------------------------------------------------------------------------------------------------- */
 
 static const struct lock_kind {
-    uint32_t calls; /* CALL() */
+    uint32_t calls; /* bits of CALL() */
     bool (*fits)(const struct lock_wait_call *call);
-    size_t word; /* where in the lock the word is that is waited on */
+    size_t word; /* offset in the lock of the word that is waited on */
     size_t size;
     bool (*decode)(const struct lock_wait_call *call, const uint8_t *bytes, uint32_t *ret_tid);
     uint8_t flags;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * query.c - what matches, and one page of it. Pure.
+ * query.c - matching, and pages of results. Pure.
  *
  * Guarantees
- *   A. A page holds what follows the cursor in the order of the snapshot, at most limit items; total counts all that
- *      match. Pages fetched one after the other with the cursor of the one before name every stall that lasts exactly
- *      once, also when the snapshot changes in between: the keys of a stall's place are constant while it lasts.
+ *   A. A page holds what follows the cursor in the order of the snapshot, at most limit items; total counts everything
+ *      that matches. Successive pages, each with the cursor of the previous page, contain every lasting stall exactly
+ *      once, even if the snapshot changes in between, because the sort keys of a stall are constant while it lasts.
  */
 #include "cases/query.h"
 
@@ -43,7 +43,7 @@ void query_filter_make(struct query_filter *ret_filter, const struct query *quer
     glob_make(&ret_filter->container, query->container);
 }
 
-/* A name may hold what means something in a glob, and be longer than a glob can be: it always selects itself. */
+/* A name may contain glob characters, and be longer than a glob may be: it always matches itself. */
 static bool selects(const char *pattern, const struct glob *glob, const char *name)
 {
     if (!pattern[0])
@@ -141,7 +141,7 @@ void page_unref(struct page *page)
     free(page);
 }
 
-/* Who holds up the id whose incident is asked for. An id that two processes have is taken as the first. */
+/* Returns the root of the id whose incident is selected. If two processes have that id, the first one is used. */
 static uint32_t root_of(const struct query *query, const struct waits *waits)
 {
     for (size_t i = 0; query->has_incident && waits && i < waits->count; i++) {
@@ -229,7 +229,7 @@ static struct page *list_stalls(const struct query_filter *filter, struct snapsh
     return page;
 }
 
-/* Which of the groups are on the page: those behind the cursor. */
+/* Selects the groups of the page: those after the cursor. */
 static void turn_to_page(struct page *page, const struct query *query, size_t group_count)
 {
     page->total = group_count;
@@ -257,7 +257,7 @@ struct page *page_of_locations(const struct query *query, struct snapshot *snaps
     return page;
 }
 
-/* The longest stall of a group stands for it: stalls come longest first. */
+/* The example of a group is its longest stall. Stalls are sorted, longest first. */
 static void take_examples(const struct page *page, const struct snapshot *snapshot)
 {
     for (size_t i = 0; i < page->count; i++) {
@@ -285,7 +285,7 @@ static struct page *group_stalls(const struct query_filter *filter, struct snaps
                                               .address = item->entry_count ? item->entries[0].address : 0,
                                               .state = stall->state,
                                               .frozen_for_ns = stall->frozen_for_ns,
-                                              .slot = (uint32_t)i, /* of the list: see take_examples() */
+                                              .slot = (uint32_t)i, /* index in the list: see take_examples() */
                                           });
     }
     if (result == 0)

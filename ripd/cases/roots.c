@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* roots.c - one place for each node, so that counting takes a step for each stall. Pure; see roots.h. */
+/* roots.c - one counter for each node, so that counting takes linear time. Pure. See roots.h. */
 #include "cases/roots.h"
 
 #include <stdlib.h>
@@ -43,7 +43,7 @@ static void count_stall(struct roots *roots, const struct sighting *stall)
         roots->alone_count++;
 }
 
-/* Drops the empty groups. */
+/* Drops empty groups and sorts the rest. */
 static void close_up(struct roots *roots, size_t node_count)
 {
     for (size_t i = 0; i < node_count; i++) {
@@ -71,7 +71,7 @@ static int compare_with_node(const void *wanted, const void *stall)
     return search_order_pair(node->ring, node->slot, item->ring, item->slot);
 }
 
-/* Which of the roots are stalls themselves. sorted: room for all stalls. */
+/* Finds the roots that are stalled themselves. sorted has room for all stalls. */
 static void find_stalled(struct roots *roots, const struct snapshot *snapshot, const struct sighting **sorted)
 {
     if (roots->count == 0)
@@ -94,7 +94,7 @@ static uint64_t place_of(const struct item *item)
     return item->entry_count != 0 ? item->entries[0].address : 0;
 }
 
-/* Those that are alike stand together. */
+/* Similar incidents are adjacent. */
 static int compare_alike(const struct sighting *a, const struct sighting *b)
 {
     const uint32_t pid_a = a->item->process != NULL ? a->item->process->pid : 0;
@@ -119,14 +119,14 @@ static int compare_incidents(const void *left, const void *right)
                              compare_stalls(&a->longest, &b->longest));
 }
 
-/* Of a deadlock all members are counted already. */
+/* Counts the root. The members of a deadlock have been counted already. */
 static void count_root(struct root_group *group, const struct waits *waits)
 {
     if (group->stalled == NULL)
         return;
     if (!waits->nodes[group->root].deadlocked)
         add_to(group, group->stalled);
-    group->longest = group->stalled; /* it speaks for them */
+    group->longest = group->stalled; /* the root represents the group */
 }
 
 /* Moves the stalls that are in no group to the front of stalls. Returns how many there are. */
@@ -157,7 +157,7 @@ static void add_alone(struct roots *roots, const struct sighting **stalls, size_
     }
 }
 
-/* stalls: those that are wanted, NULL for the others. */
+/* stalls has NULL for each stall that is not wanted. */
 static void add_incidents(struct roots *roots, const struct snapshot *snapshot, const struct sighting **stalls)
 {
     for (size_t i = 0; i < roots->count; i++)

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * roots.h - stalls counted by who holds them up: the end of each one's chain of locks, or the deadlock it hangs on; and
- * incidents, which are all stalls: those groups, and stalls alone. Pure.
+ * roots.h - counts stalls by root: the end of their chain of locks, or the deadlock they depend on. Also counts
+ * incidents: these groups, and single stalls, so that they cover all stalls. Pure.
  *
  * Guarantees
- *   A. A stall is in one group, or waits for nobody that is known (alone_count). Who holds others up is in no group for
- *      that; of a deadlock all members are in its group.
- *   B. The order is total: most ids first, then those that were frozen first; of incidents the other way round.
- *   C. Incidents: a stall is in one group. Those that neither wait for anybody known nor hold a stall up are incidents
- *      by themselves, counted as one group if they are of one process, one cause and one place.
+ *   A. A stall is in one group, or it waits for no known holder (alone_count). A root is not in its own group because
+ *      of that; but all members of a deadlock are in its group.
+ *   B. The order is total: most ids first, then the longest freeze. For incidents: longest freeze first, then most ids.
+ *   C. Incidents: every stall is in one group. A stall that waits for no known holder and is not the root of another
+ *      stall is an incident by itself. Such incidents are counted as one group if they have the same process, cause and
+ *      location.
  */
 #ifndef RIPD_CASES_ROOTS_H
 #define RIPD_CASES_ROOTS_H
@@ -20,24 +21,24 @@
 #include "cases/waits.h"
 
 struct root_group {
-    uint32_t root; /* node of the snapshot's waits; WAITS_NONE: incidents that are alike, without one */
+    uint32_t root; /* node of the snapshot's waits; WAITS_NONE: similar incidents without root */
     uint64_t count;
-    uint64_t longest_ns;            /* of those counted */
-    const struct sighting *stalled; /* of the snapshot: the root itself; NULL = it is no stall */
-    const struct sighting *longest; /* of those counted */
+    uint64_t longest_ns;            /* of the counted stalls */
+    const struct sighting *stalled; /* the root itself, in the snapshot; NULL: it is not stalled */
+    const struct sighting *longest; /* of the counted stalls */
 };
 
 struct roots {
     struct root_group *groups;
     size_t count;
-    uint64_t alone_count; /* stalls that nobody known holds up */
+    uint64_t alone_count; /* stalls that wait for no known holder */
     uint64_t incident_count;
-    uint64_t asleep_count; /* incidents that are one id, which sleeps for as long as it asked to */
+    uint64_t asleep_count; /* incidents of one id that sleeps for a time it asked for */
 };
 
 /*
- * All groups of the stalls for which wanted is true; NULL: no memory. With incidents also the stalls that are in none
- * of those groups, and a root that is a stall is counted too.
+ * Returns all groups of the stalls that wanted() accepts, or NULL if out of memory. With incidents, also the stalls
+ * that are in none of these groups, and a root that is itself stalled is counted in its group.
  */
 struct roots *roots_of(const struct snapshot *snapshot, bool incidents,
                        bool (*wanted)(const void *context, const struct sighting *stall), const void *context);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* scan_record.c - tables of numbers, and varints. Pure. See scan_record.h. */
+/* scan_record.c - tables of numbers, packed as varints. Pure. See scan_record.h. */
 #include "cases/scan_record.h"
 
 #include <errno.h>
@@ -162,7 +162,7 @@ int scan_record_unpack(struct scan_record *record, const void *bytes, size_t cou
     for (size_t i = 0; i < SCAN_TABLE_COUNT && !input.damaged; i++) {
         uint64_t rows = take(&input);
 
-        /* each number takes a byte at least */
+        /* each number takes at least one byte */
         input.damaged |= rows > (size_t)(input.end - input.at) / widths[i];
         for (; rows != 0 && !input.damaged; rows--) {
             uint64_t row[SCAN_RECORD_EXPANSION];

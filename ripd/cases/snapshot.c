@@ -2,9 +2,9 @@
 /*
  * snapshot.c - references, and the order of stalls. Pure.
  *
- * Guarantees, besides those of snapshot.h
- *   C. The last unref of anything, on any thread, frees it and drops the references it holds: what other holders did
- *      with the value has happened before it is freed (util/reference.h).
+ * Guarantees, in addition to those of snapshot.h
+ *   C. The last unref, on any thread, frees the value and drops the references that it holds. Everything that other
+ *      threads did with the value happens before it is freed (util/reference.h).
  */
 #include "cases/snapshot.h"
 
@@ -52,7 +52,7 @@ struct module_facts *module_of_scripts(const struct hash_key *hash_key, uint32_t
         return NULL;
     }
     module->start = module->bias = RIP_PLACE_SCRIPT;
-    module->end = RIP_PLACE_SCRIPT + (UINT64_C(1) << 48); /* what lies beyond is no place that is known */
+    module->end = RIP_PLACE_SCRIPT + (UINT64_C(1) << 48); /* no known place is beyond this */
     module->name = module->path;
     module->uid = uid;
     module->is_scripts = true;
@@ -123,7 +123,7 @@ uint64_t module_script_function(uint64_t offset)
     return offset & ~RIP_PLACE_LINE_MASK;
 }
 
-/* Bytes of the ring, which need not be text. What follows a NUL is not taken. */
+/* The bytes come from the ring and need not be text. They end at the first NUL. */
 struct symbol *symbol_of_script(const struct rip_script_info *script)
 {
     char function[RIP_SCRIPT_FUNCTION_BYTES + 1], file[RIP_SCRIPT_FILE_BYTES + 1];
@@ -256,10 +256,11 @@ void sighting_set_end(struct sighting *sighting)
 {
     const struct process_facts *process = sighting->item->process;
     struct sighting_last *last = &sighting->last;
-    uint64_t since_wall_ns = sighting->since_wall_ns; /* of one that exited: since when it stands still */
+    uint64_t since_wall_ns = sighting->since_wall_ns; /* of an id that exited: since when it is frozen */
 
     if (sighting->state == ID_DEAD && process &&
-        process->died_wall_ns) { /* it does not move with a clock that is set, or scans that are late */
+        /* Does not change if the clock is set, or on late scans. */
+        process->died_wall_ns) {
         sighting->since_wall_ns = process->died_wall_ns;
         if (process->lived_wall_ns)
             sighting->since_earliest_wall_ns = process->lived_wall_ns;

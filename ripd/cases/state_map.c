@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* state_map.c - two columns that grow, and the pieces they are cut into. Pure. */
+/* state_map.c - two growing columns, and the pieces. Pure. */
 #include "cases/state_map.h"
 
 #include <errno.h>
@@ -25,14 +25,14 @@ void state_map_free(struct state_map *map)
     free(map);
 }
 
-/* Room for one more id. False: no memory. */
+/* Makes room for one more id. Returns false if out of memory. */
 static bool reserve_id(struct state_map *map)
 {
     return ARRAY_GROW(map->ids, map->count, map->id_capacity) &&
            ARRAY_GROW(map->letters, map->count, map->letter_capacity);
 }
 
-/* The piece that takes the next id of a ring. NULL: no memory. */
+/* Returns the piece that takes the next id of a ring, or NULL if out of memory. */
 static struct state_piece *piece_for(struct state_map *map, uint32_t ring, const char *ring_name)
 {
     struct state_piece *last = map->piece_count != 0 ? &map->pieces[map->piece_count - 1] : NULL;

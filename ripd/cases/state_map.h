@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * state_map.h - what each of many ids does, in a few bytes an id: for a picture of all of them. Pure.
+ * state_map.h - the states of many ids in a few bytes per id, for a picture of all of them. Pure.
  *
- * Ids stand in order of ring and slot. A ring comes in pieces, so that who writes a map can pause between them.
+ * Ids are ordered by ring and slot. A ring is split into pieces, so that a writer of the map can pause between them.
  */
 #ifndef RIPD_CASES_STATE_MAP_H
 #define RIPD_CASES_STATE_MAP_H
@@ -14,7 +14,7 @@
 
 #define STATE_PIECE_IDS_MAX 8192u
 
-/* Ids of one ring: count of them, from the map's id number first on. */
+/* Ids of one ring: `count` ids, starting at index `first` of the map. */
 struct state_piece {
     char *ring_name;
     uint32_t ring; /* serial */
@@ -24,7 +24,7 @@ struct state_piece {
 
 struct state_map {
     uint32_t *ids;
-    char *letters; /* id_state_letter() of each */
+    char *letters; /* id_state_letter() of each id */
     size_t count;
     size_t id_capacity;
     size_t letter_capacity;
@@ -33,10 +33,10 @@ struct state_map {
     size_t piece_capacity;
 };
 
-struct state_map *state_map_new(void); /* NULL: no memory */
+struct state_map *state_map_new(void); /* Returns NULL if out of memory. */
 void state_map_free(struct state_map *map);
 
-/* One id behind those there are. 0, or -ENOMEM: the map is as it was. */
+/* Appends an id. Returns 0, or -ENOMEM: then the map is unchanged. */
 int state_map_add(struct state_map *map, uint32_t ring, const char *ring_name, uint32_t id, enum id_state state);
 
 #endif

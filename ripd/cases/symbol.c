@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * symbol.c - symbols and their tables. Pure, apart from the atomics.
+ * symbol.c - symbols and their tables. Pure, except for the atomics.
  *
- * A table is a fixed number of lists; a symbol that is added becomes the first of its list and never moves.
+ * A table is a fixed number of linked lists. A new symbol becomes the first of its list and never moves.
  */
 #include "cases/symbol.h"
 
@@ -13,7 +13,7 @@
 #include "util/array.h"
 
 #define BUCKETS 128u
-#define MALLOC_BYTES 16u /* what an allocation takes besides */
+#define MALLOC_BYTES 16u /* overhead of an allocation */
 
 struct symbol_buckets {
     _Atomic(struct symbol *) first[BUCKETS];
@@ -83,7 +83,7 @@ struct symbol *symbol_new(const struct symbol_frame *frames, size_t frame_count)
     return symbol;
 }
 
-/* Offsets come from rings. */
+/* Keyed hash, because offsets come from rings. */
 static _Atomic(struct symbol *) *bucket_of(const struct symbol_table *table, struct symbol_buckets *buckets,
                                            uint64_t offset)
 {
@@ -92,7 +92,7 @@ static _Atomic(struct symbol *) *bucket_of(const struct symbol_table *table, str
 
 void symbol_charge_end(struct symbol_charge *charge)
 {
-    /* acq_rel: pairs with itself, so that the later one frees after all that the other did */
+    /* acq_rel: pairs with itself, so that the later call frees after everything that the earlier caller did */
     if (atomic_fetch_add_explicit(&charge->end_count, 1, memory_order_acq_rel) == 1)
         free(charge);
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * symbol_charges.h - what tables of names take, on the accounts of users.
+ * symbol_charges.h - charges the memory of symbol tables to users.
  *
- * A table goes with its last reference, on any thread: until then its bytes are not free, whatever has become of that
- * to which it belonged. The charges are for one thread at a time.
+ * A table is freed with its last reference, on any thread. Until then its bytes stay charged, even if its module is
+ * gone. Only one thread at a time may use the charges.
  */
 #ifndef RIPD_CASES_SYMBOL_CHARGES_H
 #define RIPD_CASES_SYMBOL_CHARGES_H
@@ -18,12 +18,12 @@ struct symbol_charges {
     struct symbol_charge *first; /* private */
 };
 
-/* As symbol_table_add(), and -ENOSPC: the user may not have so much. */
+/* Like symbol_table_add(). Returns -ENOSPC also if the user has no quota. */
 int symbol_charges_add(struct symbol_charges *charges, uint32_t user, struct symbol_table *table, uint64_t offset,
                        struct symbol *symbol);
-/* Gives back what tables took that are gone. */
+/* Gives back the charges of tables that were freed. */
 void symbol_charges_settle(struct symbol_charges *charges);
-/* Gives back all. Tables may still be there, and nothing more is added to them. */
+/* Gives back all charges. Tables may still exist; nothing is added to them any more. */
 void symbol_charges_done(struct symbol_charges *charges);
 
 #endif

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * syscalls.c - two tables: names and numbers, made from the compiler's <sys/syscall.h> when ripd is built
- * (syscall_names.cmake), and by names what the arguments are. Pure.
+ * syscalls.c - two tables: names and numbers, generated from the compiler's <sys/syscall.h> when ripd is built
+ * (syscall_names.cmake); and the arguments of calls, by name. Pure.
  *
  * Guarantees
- *   A. A name that this machine does not have is never found by a number; a call without a row has no argument.
+ *   A. A name that this machine does not have is never found by a number. A call without a row has no known argument.
  */
 #include "cases/syscalls.h"
 
@@ -104,7 +104,7 @@ const struct syscall_shape *syscall_shape_of(const char *name)
     return &other;
 }
 
-/* FUTEX_* of linux/futex.h, which is part of what the kernel promises. */
+/* FUTEX_* of linux/futex.h, which is part of the kernel's ABI. */
 const char *syscall_futex_name(uint64_t operation)
 {
     enum { FUTEX_COMMAND_MASK = 127 };

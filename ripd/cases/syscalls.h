@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * syscalls.h - system calls of this machine: their names, and which of their arguments show what a thread waits for.
- * Pure.
+ * syscalls.h - names of this machine's system calls, and which of their arguments show what a thread waits for. Pure.
  */
 #ifndef RIPD_CASES_SYSCALLS_H
 #define RIPD_CASES_SYSCALLS_H
@@ -11,64 +10,68 @@
 
 enum syscall_topic {
     SYSCALL_TOPIC_OTHER,
-    SYSCALL_TOPIC_DESCRIPTOR, /* it waits for what a descriptor refers to: its first argument */
+    SYSCALL_TOPIC_DESCRIPTOR, /* waits for the file of a descriptor: the first argument */
     SYSCALL_TOPIC_FUTEX,
     SYSCALL_TOPIC_SLEEP,
     SYSCALL_TOPIC_POLL,       /* a set of descriptors */
-    SYSCALL_TOPIC_MESSAGES,   /* a queue of msgget(2), by its number */
-    SYSCALL_TOPIC_SEMAPHORES, /* a set of semget(2), by its number */
-    SYSCALL_TOPIC_CHILD,      /* a child's end */
+    SYSCALL_TOPIC_MESSAGES,   /* a queue of msgget(2), by id */
+    SYSCALL_TOPIC_SEMAPHORES, /* a set of semget(2), by id */
+    SYSCALL_TOPIC_CHILD,      /* waits for a child to end */
     SYSCALL_TOPIC_SIGNAL,
-    SYSCALL_TOPIC_VFORK,   /* or another call that makes a child, and may wait until that has executed a program */
-    SYSCALL_TOPIC_PATH,    /* a file that it was given by name, which may lie on a file system that does not answer */
-    SYSCALL_TOPIC_RESTART, /* goes on with what a signal or a stop had interrupted */
+    SYSCALL_TOPIC_VFORK,   /* or another call that makes a child, and may wait until the child has executed a program */
+    SYSCALL_TOPIC_PATH,    /* a file given by name; its file system may not reply */
+    SYSCALL_TOPIC_RESTART, /* continues a call that a signal or a stop interrupted */
 };
 
-/* How an argument says how long to wait. */
+/* How an argument gives the timeout. */
 enum syscall_timeout {
     SYSCALL_TIMEOUT_NONE,
-    SYSCALL_TIMEOUT_MS,       /* an int of milliseconds; negative = for ever */
-    SYSCALL_TIMEOUT_TIMESPEC, /* an address; 0 = for ever */
-    SYSCALL_TIMEOUT_TIMEVAL,  /* the same, in microseconds */
+    SYSCALL_TIMEOUT_MS,       /* int, in milliseconds; negative: infinite */
+    SYSCALL_TIMEOUT_TIMESPEC, /* pointer; NULL: infinite */
+    SYSCALL_TIMEOUT_TIMEVAL,  /* likewise, in microseconds */
 };
 
-/* What it has to do with a socket's address that it was given. */
+/* What the call does with a socket address. */
 enum syscall_address {
     SYSCALL_ADDRESS_NONE,
-    SYSCALL_ADDRESS_CONNECT, /* connects the descriptor to it; its length is the next argument */
-    SYSCALL_ADDRESS_SEND,    /* sends to it, if there is one; the same */
-    SYSCALL_ADDRESS_MESSAGE, /* the same, but the argument is the address of a struct msghdr, which has both */
+    SYSCALL_ADDRESS_CONNECT, /* connects to it; the next argument is its length */
+    SYSCALL_ADDRESS_SEND,    /* sends to it if it is not NULL; the next argument is its length */
+    SYSCALL_ADDRESS_MESSAGE, /* likewise, but the argument points to a struct msghdr, which has both */
 };
 
 #define SYSCALL_PATHS_MAX 2u
-#define SYSCALL_CURRENT (-1)  /* instead of a directory's argument: it begins in the current one, */
-#define SYSCALL_AS_GIVEN (-2) /* or in none, for it need not be a path, as in mount() */
+#define SYSCALL_CURRENT (-1)  /* in place of a directory argument: relative to the current directory */
+#define SYSCALL_AS_GIVEN (-2) /* not made absolute, because it need not be a path, as in mount() */
 
 struct syscall_path {
-    int argument;  /* of a second one, 0: there is none */
-    int directory; /* the descriptor of that in which it begins if it is relative */
+    int argument;  /* of the second path, 0: there is none */
+    int directory; /* argument with the directory that a relative path starts at */
 };
 
-/* Which argument, counted from 0, is what. */
+/* Which argument has which role. Arguments are counted from 0. */
 struct syscall_shape {
-    const char *names; /* of the calls that are so, with blanks between */
+    const char *names; /* calls of this shape, separated by blanks */
     enum syscall_topic topic;
-    int count; /* of POLL: how many descriptors there are, or the highest and one */
+    int count; /* of POLL: argument with the number of descriptors, or the highest plus 1 */
     int timeout;
-    enum syscall_timeout timeout_form; /* NONE: there is no timeout */
-    bool locks_file; /* the second is a command that waits for a lock when it is F_SETLKW or the like, or flock's own */
+    enum syscall_timeout timeout_form; /* NONE: no timeout */
+    /*
+     * The second argument is a command, which waits for a lock if it is F_SETLKW or similar, or the operation of
+     * flock().
+     */
+    bool locks_file;
     int address;
-    enum syscall_address address_form;            /* NONE: there is no address */
-    struct syscall_path paths[SYSCALL_PATHS_MAX]; /* of PATH: the first, and of some a second */
+    enum syscall_address address_form;            /* NONE: no address */
+    struct syscall_path paths[SYSCALL_PATHS_MAX]; /* of PATH: one or two paths */
 };
 
-/* Static; NULL: no such number here. */
+/* Returns a static string, or NULL if there is no such number on this machine. */
 const char *syscall_name(uint64_t number);
 
-/* Static; never NULL: one of SYSCALL_TOPIC_OTHER where nothing is known of it. name may be NULL. */
+/* Returns a static shape, never NULL; SYSCALL_TOPIC_OTHER if nothing is known. name may be NULL. */
 const struct syscall_shape *syscall_shape_of(const char *name);
 
-/* Words for what a futex call does, "wait", "lock_pi"; NULL: not one that waits, or not known. */
+/* Returns the name of a futex operation, such as "wait" or "lock_pi"; NULL: it does not wait, or not known. */
 const char *syscall_futex_name(uint64_t operation);
 
 #endif

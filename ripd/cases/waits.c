@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * waits.c - nodes, and the graph in which each has at most one edge. Pure; see waits.h for the guarantees.
+ * waits.c - the nodes of the graph; each has at most one edge. Pure. See waits.h for the guarantees.
  *
- * Everything that is looked up is sorted: keys come from rings, and a hash of them could be made to collide.
+ * All look-ups are by sorted keys: keys come from rings, which could make the keys of a hash table collide.
  */
 #include "cases/waits.h"
 
@@ -68,7 +68,7 @@ static struct waits_node *append(struct waits *waits)
     return &waits->nodes[waits->count++];
 }
 
-/* A node for one that waits. */
+/* Adds a node for an id that waits. */
 static int append_waiting(struct waits *waits, const struct waits_node *made)
 {
     struct waits_node *node;
@@ -119,8 +119,9 @@ int waits_add_thread(struct waits *waits, uint32_t ring, const struct rip_id_inf
 }
 
 /*
- * What an id says of a lock of its own making, of which the one in memory is a part, is worth more. Of one lock, the id
- * knows whether its wait has a limit: what memory shows may be a piece of it.
+ * If the mark names a lock of the program's own making, and the lock in memory is part of it, the mark takes
+ * precedence. If both name the same lock, the mark knows whether the wait has a time limit: the wait in memory may be
+ * one of several short pieces.
  */
 void waits_add_lock(struct waits *waits, const struct lock_wait *lock)
 {
@@ -163,7 +164,7 @@ uint64_t waits_read_ns(const struct waits_node *node)
 
 enum key_kind { KEY_TID, KEY_ID, KEY_LOCK };
 
-/* What a node is known by, or waits for. */
+/* A name of a node, or of what it waits for. */
 struct key {
     uint32_t ring;
     uint32_t process;
@@ -187,7 +188,7 @@ static int compare_keys_and_nodes(const void *left, const void *right)
     return search_order_then(compare_keys(a, b), search_order(a->node, b->node));
 }
 
-/* The first of those that are equal: a ring may claim one thread for many ids. */
+/* Returns the first of equal keys: a ring may claim one thread for many ids. */
 static const struct key *find_key(const struct key *keys, size_t count, const struct key *wanted)
 {
     const size_t i = search_equal(wanted, keys, count, sizeof(*keys), compare_keys);
@@ -195,7 +196,7 @@ static const struct key *find_key(const struct key *keys, size_t count, const st
     return i < count ? &keys[i] : NULL;
 }
 
-/* False: who holds the lock is not known. */
+/* Returns false if the holder of the lock is not known. */
 static bool holder_key(const struct waits_node *node, uint32_t index, struct key *ret_key)
 {
     const uint8_t flags = flags_of(node);
@@ -212,7 +213,7 @@ static bool holder_key(const struct waits_node *node, uint32_t index, struct key
     return (flags & RIP_WAIT_SHARABLE) != 0;
 }
 
-/* Links those whose holder waits too, and leaves the others in wanted, sorted. Returns how many those are. */
+/* Links nodes whose holder waits, too. The keys of other holders are stored in wanted, sorted; returns how many. */
 static size_t link_waiting(struct waits *waits, const struct key *own, size_t own_count, struct key *wanted)
 {
     size_t wanted_count = 0;
@@ -248,7 +249,7 @@ static size_t own_keys(const struct waits *waits, struct key *ret_keys)
     return count;
 }
 
-/* A node for a holder that is not among those who wait. */
+/* Adds a node for a holder that is not a waiting id. */
 static int add_holder(struct waits *waits, const struct key *key)
 {
     struct waits_node *node = append(waits);
@@ -296,7 +297,7 @@ static int compare_with_holder(const void *wanted, const void *item)
                                               node->kind == WAITS_READERS ? KEY_LOCK : kind, 0});
 }
 
-/* Holders were added in the order of their keys. */
+/* Binary search: holders were added in the order of their keys. */
 static uint32_t find_holder(const struct waits *waits, const struct key *wanted)
 {
     const size_t first = waits->waiting_count, count = waits->count - first;
@@ -308,7 +309,7 @@ static uint32_t find_holder(const struct waits *waits, const struct key *wanted)
     return i < count ? (uint32_t)(first + i) : WAITS_NONE;
 }
 
-/* One that is not known as an id yet. */
+/* Finds a holder that is not known as an id yet. */
 static struct waits_node *find_unknown(struct waits *waits, const struct key *wanted)
 {
     uint32_t found = find_holder(waits, wanted);

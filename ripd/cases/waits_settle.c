@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * waits_settle.c - which edges are certain, which cycles are deadlocks, and where chains end. Pure; see waits.h for the
- * guarantees.
+ * waits_settle.c - decides which edges are certain and which cycles are deadlocks, and finds the ends of chains. Pure.
+ * See waits.h for the guarantees.
  */
 #include "cases/waits.h"
 
@@ -27,7 +27,7 @@ static bool is_of_one(const struct waits_node *node, const struct waits_node *ho
     return node->ring == holder->ring && node->process == holder->process;
 }
 
-/* The beginning is that of the second reading: the wait in which the holder was then. */
+/* begun_ns is from the second reading: the begin of the wait that the holder was in at that time. */
 static bool is_certain_by_mark(const struct waits_node *node, const struct waits_node *holder)
 {
     uint64_t read_ns = node->wait.seen_mono_ns;
@@ -36,11 +36,11 @@ static bool is_certain_by_mark(const struct waits_node *node, const struct waits
         (node->wait.flags & (RIP_WAIT_ENDS | ~KNOWN_FLAGS)) != 0)
         return false;
     if ((node->wait.flags & RIP_WAIT_OWNER_LASTS) != 0)
-        return holder->begun_ns <= holder->wait.seen_mono_ns; /* in both readings it was in one wait */
+        return holder->begun_ns <= holder->wait.seen_mono_ns; /* one wait in both readings */
     return read_ns > WAITS_SLACK_NS && read_ns - WAITS_SLACK_NS > holder->begun_ns;
 }
 
-/* Between which instants a node was in its wait for certain. */
+/* The period in which a node was certainly in its wait. */
 struct stand {
     uint64_t from_ns;
     uint64_t until_ns;
@@ -57,7 +57,7 @@ static struct stand stand_by_mark(const struct waits_node *node)
 {
     if (!node->marked || node->begun_ns > UINT64_MAX - WAITS_SLACK_NS)
         return (struct stand){UINT64_MAX, 0};
-    return (struct stand){node->begun_ns + WAITS_SLACK_NS, UINT64_MAX}; /* until now, which is after all else */
+    return (struct stand){node->begun_ns + WAITS_SLACK_NS, UINT64_MAX}; /* until now, which is after everything else */
 }
 
 static bool is_within(const struct lock_wait_look *look, struct stand stand)
@@ -76,7 +76,7 @@ static bool is_certain_by_memory(const struct waits_node *node, const struct wai
     return within && node->by_memory && (node->lock.holder.flags & RIP_WAIT_ENDS) == 0;
 }
 
-/* Whether the holder may be reported as ended: see guarantee E. Never for a lock that the kernel hands on. */
+/* Whether the holder may be reported as ended, see guarantee E. Never for a lock that the kernel hands over. */
 static bool can_be_gone(const struct waits_node *node, const struct waits_node *holder)
 {
     return holder->kind != WAITS_ID && holder->gone_since_ns != 0 && node->by_memory &&
@@ -104,7 +104,7 @@ static bool is_certain(const struct waits *waits, const struct waits_node *node)
            (is_certain_by_mark(node, holder) || is_certain_by_memory(node, holder));
 }
 
-/* Whether all of a cycle were in their waits at one instant. */
+/* Whether all members of a cycle were in their waits at one instant. */
 static bool stands_together(const struct waits *waits, uint32_t first)
 {
     struct stand all = {0, UINT64_MAX};
@@ -124,11 +124,11 @@ static bool stands_together(const struct waits *waits, uint32_t first)
 
 /* Chains ----------------------------------------------------------------------------------------------------------- */
 
-/* Marks in root while the graph is walked. */
+/* Values of root while the graph is traversed. */
 #define NOT_SEEN WAITS_NONE
 #define ON_PATH (WAITS_NONE - 1)
 
-/* All of a cycle are certain, or it is not one: then its uncertain edges are taken away. */
+/* If all edges of a cycle are certain, it is a deadlock. Otherwise removes its uncertain edges. */
 static void judge_cycle(struct waits *waits, uint32_t first)
 {
     struct waits_node *nodes = waits->nodes;
@@ -168,7 +168,7 @@ static void find_cycles(struct waits *waits)
     for (uint32_t start = 0; start < waits->waiting_count; start++) {
         uint32_t node = start;
 
-        /* length is who came by here: start + 1 */
+        /* length temporarily holds start + 1, which identifies this traversal */
         while (node != WAITS_NONE && nodes[node].root == NOT_SEEN) {
             nodes[node].root = ON_PATH;
             nodes[node].length = start + 1;
@@ -179,7 +179,7 @@ static void find_cycles(struct waits *waits)
     }
 }
 
-/* The member of a cycle before the one at which a chain comes in is where that chain ends. */
+/* Finds the previous member of each cycle member: a chain that enters a cycle ends before the member it enters at. */
 static void find_ends(struct waits *waits)
 {
     struct waits_node *nodes = waits->nodes;
@@ -192,7 +192,7 @@ static void find_ends(struct waits *waits)
     }
 }
 
-/* From start to a node that is known, turning the edges round on the way, and back, with what is known. */
+/* Walks from start to a node whose root is known, storing the way back, then returns and fills in each node. */
 static void settle_chain(struct waits *waits, uint32_t start)
 {
     struct waits_node *nodes = waits->nodes;
@@ -212,11 +212,14 @@ static void settle_chain(struct waits *waits, uint32_t start)
 
         nodes[i].root = nodes[next].root;
         nodes[i].last = nodes[next].deadlocked ? nodes[next].before : nodes[next].last;
-        nodes[i].length = nodes[next].length + !nodes[next].deadlocked; /* a cycle's has the one at which it begins */
+        /* The length of a cycle includes the member that the chain enters at. */
+        nodes[i].length = nodes[next].length + !nodes[next].deadlocked;
     }
 }
 
-/* Drops the edge of a wait that is over, and one to an absent thread that did not certainly end as the holder. */
+/*
+ * Removes the edge of a wait that is over, and an edge to an absent thread that is not certain to have ended as holder.
+ */
 static void judge_edge(struct waits *waits, struct waits_node *node)
 {
     struct waits_node *holder = node->next != WAITS_NONE ? &waits->nodes[node->next] : NULL;
