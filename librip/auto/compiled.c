@@ -1,23 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * compiled.c - librip-compiled: what a compiler calls at functions and edges leaves a breadcrumb.
+ * compiled.c - librip-compiled: hooks that compilers call at functions and edges. Each hook leaves a breadcrumb.
  *
- *   -finstrument-functions                  at a function's entry: the function; at its return: where it was called
- *   -fsanitize-coverage=trace-pc            at each edge: the place behind it
+ *   -finstrument-functions                  at a function's entry: the function; at its return: the call site
+ *   -fsanitize-coverage=trace-pc            at each edge: the code address of the hook call
  *   -fsanitize-coverage=trace-pc-guard      the same, with clang
  *
- * The process gets a ring at the first of them, made as by the preload library (librip/own_ring.c), unless it has one;
- * each thread gets an id at its first one, under the name that the kernel has for it then. Nothing is known of what a
- * thread waits for: it announces RIP_CALL_OUTSIDE, so that ripd accuses only one that uses or wants a processor.
+ * The first breadcrumb makes a ring for the process, in the same way as the preload library (librip/own_ring.c), unless
+ * the process has a ring. Each thread gets an id at its first breadcrumb, named after the thread's current kernel name.
+ * The hooks do not know what a thread waits for. The thread announces RIP_CALL_OUTSIDE, so ripd accuses it only while
+ * it uses or wants a processor.
  *
  * Guarantees
- *   A. A ring that the program made itself is left to the program: only threads that it gives an id leave breadcrumbs.
- *   B. errno stays. Nothing is called when a thread leaves a breadcrumb; its first one makes system calls.
- *   C. What is called from here may be traced itself (an allocator of the program's): the thread is marked before, and
- *      what would leave a breadcrumb meanwhile leaves none. So it is with a signal handler in the middle of it.
- *   D. A forked child shares the ring, its thread gets an id at the first function that it runs.
- *   E. At exit() and quick_exit() the ring goes, unless another process is in it. After _exit() and a signal it stays.
- *   F. Nothing here is traced by what a compiler puts in.
+ *   A. If the program made a ring itself, only threads to which the program gives an id leave breadcrumbs.
+ *   B. errno is kept. Leaving a breadcrumb calls nothing; only the first breadcrumb of a thread makes system calls.
+ *   C. Functions called from here may be traced themselves (the program's allocator, for example). The thread is marked
+ *      before such calls, and leaves no breadcrumb during them. The same holds for a signal handler during such a call.
+ *   D. A forked child shares the ring. Its thread gets an id at the first traced function that it runs.
+ *   E. exit() and quick_exit() remove the ring unless another process uses it. After _exit() or a fatal signal the ring
+ *      stays.
+ *   F. The compiler does not instrument this file's functions.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -37,9 +39,9 @@
 enum { KERNEL_NAME_BYTES = 16 };
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
-static bool is_ours; /* the ring */
+static bool is_ours; /* the ring was made here, not by the program */
 
-/* rip__epoch + 1 of when this thread got an id, or was refused one: in a forked child that is another number. */
+/* rip__epoch + 1 when this thread got an id or was refused one. A forked child has a different epoch, so it retries. */
 static __thread uint32_t tried __attribute__((tls_model("initial-exec")));
 
 UNTRACED static void begin(void)
@@ -65,7 +67,7 @@ __attribute__((noinline, cold)) UNTRACED static void enter_thread(void)
         if (rip__thread.slot != NULL)
             rip_store_relaxed(&rip__thread.slot->call, RIP_CALL_OUTSIDE);
     }
-    tried = rip__epoch + 1; /* a fork that no handler saw was noticed in between */
+    tried = rip__epoch + 1; /* rip_init() raises the epoch if it notices a fork that no fork handler saw */
     errno = saved_errno;
 }
 
@@ -93,7 +95,7 @@ void __cyg_profile_func_enter(void *function, void *call_site)
     leave_breadcrumb((uintptr_t)function);
 }
 
-/* Return addresses: the byte before is within the call, and so of its line. */
+/* In this and the following hooks: one byte before a return address is within the call, so it has the call's line. */
 void __cyg_profile_func_exit(void *function, void *call_site)
 {
     (void)function;

@@ -1,24 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * preload.c - tracing starts before main() and ends behind the last destructor.
+ * preload.c - starts tracing before main() and ends it after the last destructor.
  *
- * Settings come from the environment, put there by `rip run` or by a unit's Environment= line: those of
- * librip/own_ring.c, and
- *   RIP_RUN_PID  the pid of `rip run`. The process that has it reports once, in one line on standard error, why it has
- *             no ring, or one of another name. Other processes print nothing.
+ * Settings come from the environment, set by `rip run` or by a unit's Environment= line. They are those of
+ * librip/own_ring.c, and:
+ *   RIP_RUN_PID  the pid of `rip run`. The process with this pid reports once, in one line on standard error, why it
+ *             has no ring, or a ring with another name. Other processes print nothing.
  *
  * Guarantees
- *   A. When no ring can be had the program runs untraced.
- *   B. The ring is left in order at exit(), behind all of the program's handlers and destructors (ours is the first
- *      registered), and at quick_exit(), _exit() and _Exit(). After death by a signal it stays, to be read.
- *   C. A thread that still runs when the process leaves snaps into private memory: the ring's mapping is replaced, so
- *      a slot that another process takes over is not written to. Not so under a seccomp filter: until the process has
- *      ended such a thread may count a snap too many in a slot of a process that shares the ring.
- *   D. Only a process that is in the ring leaves it: never a vfork() child.
- *   E. Under a seccomp filter the ring is left by exit() and quick_exit() alone, by stores to memory; its file stays.
- *      _exit() leaves it as a signal does: it may be a vfork() child's.
- *   F. The ring is there before main(), and not from the first call on that can block: a program that never makes one,
- *      but computes for ever, is listed, too. That is most of what tracing adds to a start.
+ *   A. If no ring can be made, the program runs untraced.
+ *   B. exit() leaves the ring in order, after all of the program's exit handlers and destructors (our handler is the
+ *      first registered). So do quick_exit(), _exit() and _Exit(). After a fatal signal the ring stays for readers.
+ *   C. A thread that still runs when the process leaves the ring snaps into private memory: the ring's mapping is
+ *      replaced, so the thread cannot write to a slot that another process now uses. Exception: under a seccomp filter
+ *      the mapping stays. Until the process ends, such a thread may add a snap to a slot of a process that shares the
+ *      ring.
+ *   D. Only a process that is in the ring leaves it. A vfork() child never does.
+ *   E. Under a seccomp filter only exit() and quick_exit() leave the ring, by stores to memory, and the ring's file
+ *      stays. _exit() does nothing to the ring, as a fatal signal does: the caller may be a vfork() child.
+ *   F. The ring exists before main(), not from the first blocking call on: so a program that computes and never blocks
+ *      is listed, too. Making the ring is most of the time that tracing adds to a program's start.
  */
 #include <errno.h>
 #include <limits.h>
@@ -34,11 +35,11 @@
 #include "preload.h"
 #include "writer.h"
 
-#define DESCRIPTOR_MAX 4096u /* the kernel's table of descriptors grows with the highest number */
+#define DESCRIPTOR_MAX 4096u /* the kernel's descriptor table grows with the highest number in use */
 
 RIP_EARLY struct preload_state preload_state;
 
-/* Under a filter a vfork() child cannot be distinguished from its parent. */
+/* Under a seccomp filter getpid() is not allowed: a vfork() child looks like its parent. */
 bool preload_is_ours(void)
 {
     if (!rip_load_relaxed(&preload_state.active) || preload_thread.forking)
@@ -53,11 +54,11 @@ bool preload_is_free(void)
 
 /* --- the ring ----------------------------------------------------------------------------------------------------- */
 
-static RIP_EARLY bool has_reported; /* the process, or the one that forked it */
+static RIP_EARLY bool has_reported; /* this process, or the process that forked it */
 
 /*
- * True if a line can be written there at once and without a signal: a pipe that nobody reads brings SIGPIPE, and a file
- * beyond the limit of its size SIGXFSZ.
+ * Returns true if a line can be written without blocking and without a signal. A pipe without a reader raises SIGPIPE,
+ * and a file that exceeds RLIMIT_FSIZE raises SIGXFSZ.
  */
 static bool has_room(int fd)
 {
@@ -79,7 +80,7 @@ static bool may_report(void)
     return true;
 }
 
-/* In one write, past the wrappers. */
+/* vdprintf() makes one write(), which does not go through the wrappers. */
 void preload_report(const char *format, ...)
 {
     va_list arguments;
@@ -101,7 +102,7 @@ static void report(bool made, const char *path, int error)
                        strerror(error));
 }
 
-/* Why the program cannot be traced, whatever ring there is; NULL if it can. */
+/* Returns the reason why this program cannot be traced, as a line to report, or NULL if it can. */
 static const char *why_untraceable(void)
 {
     if (gnu_get_libc_version == NULL)
@@ -151,7 +152,7 @@ void preload_return(void)
 {
     int saved_errno = errno;
 
-    if (__libc_single_threaded) /* else that is done */
+    if (__libc_single_threaded) /* with several threads, leave() did this */
         rip__detach_mapping();
     rip__forget_ring();
     preload_thread_forget();
@@ -172,8 +173,9 @@ static void leave_at_exit(int status, void *unused)
 }
 
 /*
- * Makes the ring with a descriptor that the program cannot meet: beyond the limit of its own, which is raised for that
- * moment. Where it may not be raised, the last number that there is. There is one thread yet.
+ * Makes the ring with a descriptor number that the program does not get itself: one past its soft limit, which is
+ * raised for a moment. If the limit may not be raised, the ring gets the highest number below it. The process still has
+ * one thread.
  */
 static void open_first_ring(void)
 {
@@ -193,7 +195,10 @@ static void open_first_ring(void)
         setrlimit(RLIMIT_NOFILE, &limit);
 }
 
-/* on_exit() and not a destructor: what is registered first, before even the dynamic linker's own, runs last. */
+/*
+ * Uses on_exit() instead of a destructor: this handler is registered first, even before the dynamic linker's own
+ * handler, so it runs last.
+ */
 static void start(void)
 {
     const char *reason = why_untraceable();
@@ -220,11 +225,11 @@ void preload_start(void)
 {
     int saved_errno = errno;
 
-    if (!preload_state.started) { /* before main() there is one thread, or one that creates the second through us */
+    if (!preload_state.started) { /* no race: a second thread is created only by our wrapper, which comes here first */
         preload_state.started = true;
         start();
         if (has_reported)
-            unsetenv("RIP_RUN_PID"); /* what this process executes next would say it again */
+            unsetenv("RIP_RUN_PID"); /* a program that this process executes would report it again */
     }
     errno = saved_errno;
 }

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * preload_binding.c - loads the binding of the language that the program interprets, right before it runs a script.
+ * preload_binding.c - loads the binding of an interpreter's language, right before the interpreter runs a script.
  *
- * Bindings lie beside this library, in librip/LANGUAGE.VERSION/. Python has a hook for what it is about to do, which
- * may be set before it is initialized; Ruby calls a function of its library, which is wrapped here.
+ * Bindings are installed beside this library, in librip/LANGUAGEVERSION/ (librip/python3.11/). Python offers an audit
+ * hook, which may be added before Python is initialized. Ruby calls a function of its library, which is wrapped here.
  *
  * Guarantees
- *   A. A program that is no such interpreter pays for the look into a few hash tables of symbols.
- *   B. Without a binding for its version the interpreter is traced as any other program, and `rip run` says so.
- *   C. A program that only embeds an interpreter is left alone unless it runs a script as the interpreter itself does.
+ *   A. A program that is not an interpreter pays only for a lookup in a few hash tables of symbols.
+ *   B. If there is no binding for the interpreter's version, it is traced like any other program. Under `rip run` one
+ *      line reports this.
+ *   C. A program that embeds an interpreter gets a binding only if it runs a script as the interpreter itself does.
  *   D. Nothing is loaded into a process without a ring.
  */
 #include <dlfcn.h>
@@ -27,7 +28,7 @@ typedef int python_hook(const char *event, void *arguments, void *context);
 typedef int python_add_hook(python_hook *hook, void *context);
 typedef const char *python_version(void);
 
-#define PYTHON_RUNS "cpython.run_" /* what it is to run: _command, _file, _module, _stdin */
+#define PYTHON_RUNS "cpython.run_" /* prefix of the audit events run_command, run_file, run_module, run_stdin */
 
 static RIP_EARLY bool is_python;
 
@@ -44,7 +45,7 @@ bool preload_is_interpreter(void)
     return is_python || preload_symbol_find("ruby_run_node") != NULL;
 }
 
-/* DIRECTORY/librip/LANGUAGE3.11/FILE, of "3.11.2 (main ...". */
+/* Makes DIRECTORY/librip/LANGUAGE3.11/FILE from a version such as "3.11.2 (main ...". */
 static bool format_path(char ret_path[PATH_MAX], const char *language, const char *version, const char *file)
 {
     const char *minor = strchr(version, '.');
@@ -63,7 +64,7 @@ static bool format_path(char ret_path[PATH_MAX], const char *language, const cha
     return bytes > 0 && bytes < PATH_MAX;
 }
 
-/* False, and said so, if there is none. */
+/* Returns false and reports it if there is no binding. */
 static bool has_binding(const char *path, const char *language, const char *version)
 {
     if (access(path, R_OK) == 0)
@@ -89,7 +90,7 @@ static void load(const char *path, const char *entry)
 static char python_path[PATH_MAX];
 static bool python_started;
 
-/* With the interpreter's lock. */
+/* Caller holds the interpreter's lock. */
 static int before_python_runs(const char *event, void *arguments, void *context)
 {
     (void)arguments;

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * preload_calls.c - the wrappers of the calls that can block, made from the list in preload_calls.h, and the lookup of
- * the functions behind all wrappers.
+ * preload_calls.c - the wrappers of the calls that can block, generated from the list in preload_calls.h, and the
+ * lookup of all wrapped functions.
  *
  * Guarantees
- *   A. A call is a snap at its caller, the kind of the call in the slot, and the call; of one that is idle also the
- *      declaration of idleness and a second snap, so that whatever runs afterwards is no longer idle.
+ *   A. A wrapper snaps at its caller, stores the kind of the call in the slot, and makes the call. For an idle call it
+ *      also declares the thread idle, and snaps again after the call, so that the code that follows is not idle.
  *   B. A wrapper changes errno only through the function it wraps.
- *   C. A function is looked up when it is first wanted, without a lock: that may be in a signal handler. dlsym(), which
- *      takes one, is left with names that another preloaded library has in an unusual form.
- *   D. A signal handler that makes wrapped calls during a wait leaves that announced as it was, whether the kernel or
- *      glibc restarts the wait or not. (Not if it runs on an alternate stack that lies above the thread's own.)
+ *   C. A function is looked up at its first use, without a lock, because that may be in a signal handler. dlsym(),
+ *      which takes a lock, is used only for names that another preloaded library exports in an unusual form.
+ *   D. If a signal handler makes wrapped calls during a wait, the wait is announced again when the handler returns,
+ *      whether or not the kernel or glibc restarts the wait. Exception: the handler runs on an alternate stack at
+ *      higher addresses than the thread's own stack.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -44,8 +45,8 @@ static const char *const function_names[CALL_COUNT] = {
 };
 
 /*
- * On amd64 the condition variables of before glibc 2.3.2 still exist under the same names, with another layout. All
- * other functions of the list have one implementation, whatever their versions.
+ * On amd64 glibc still exports the condition variables of before 2.3.2 under the same names, with another layout. All
+ * other functions of the list have the same implementation in all symbol versions.
  */
 #if defined(__x86_64__) && !defined(__ILP32__)
 #define CONDITION_VERSION "GLIBC_2.3.2"
@@ -62,7 +63,7 @@ static void *ask_linker(enum preload_call call)
     return function != NULL ? function : dlsym(RTLD_NEXT, function_names[call]);
 }
 
-/* Stands in for a function that this C library lacks. All that are younger than the oldest supported return int. */
+/* Replaces a function that this C library lacks. All functions newer than the oldest supported glibc return int. */
 static long missing_function(void)
 {
     errno = ENOSYS;
@@ -78,7 +79,7 @@ void *preload_resolve(enum preload_call call)
         function = ask_linker(call);
     if (function == NULL)
         function = (void *)missing_function;
-    rip_store_relaxed(&preload_functions[call], function); /* all who race here store the same */
+    rip_store_relaxed(&preload_functions[call], function); /* racing threads store the same value */
     errno = saved_errno;
     return function;
 }
@@ -87,7 +88,7 @@ void preload_resolve_setup(void)
 {
     if (preload_symbol_find(function_names[CALL_read]) != NULL)
         return;
-    /* First, because what dlsym() may allocate can lead a memory allocator there. */
+    /* First: dlsym() may allocate, and the program's allocator may lock a mutex. */
     preload_resolve(CALL_pthread_mutex_lock);
     for (unsigned int call = 0; call < CALL_COUNT; call++)
         preload_resolve((enum preload_call)call);
@@ -103,7 +104,7 @@ void preload_untraced(const void *return_address)
     preload_visit((uintptr_t)return_address - 1);
 }
 
-/* The process has left the ring, and perhaps made another one. */
+/* Called when the process has left the ring. It may have made another one. */
 static void replace_slot(const void *return_address)
 {
     rip__thread.slot = NULL;
@@ -117,7 +118,7 @@ struct rip_slot *preload_pass_at(const void *return_address, uintptr_t address)
 
     preload_record(slot, address);
     preload_visit(address);
-    if (rip_load_relaxed(&slot->generation) == 0) /* see detach_mapping() */
+    if (rip_load_relaxed(&slot->generation) == 0) /* see rip__detach_mapping() */
         replace_slot(return_address);
     return rip__thread.slot;
 }
@@ -125,7 +126,7 @@ struct rip_slot *preload_pass_at(const void *return_address, uintptr_t address)
 bool preload_is_vfork_child(void)
 {
     if (preload_filtered())
-        return false; /* nothing may be asked any more */
+        return false; /* getpid() is not allowed any more */
     if (getpid() != preload_state.pid)
         return true;
     preload_thread.special &= (uint8_t)~PRELOAD_VFORKED;

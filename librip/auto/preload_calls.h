@@ -2,29 +2,28 @@
 /*
  * preload_calls.h - the one list of functions that the preload library wraps.
  *
- * Of each kind of call that is announced in the ring (enum rip_call in ring.h) one macro, with (type, name, parameters,
- * arguments), and what is named besides:
- *   IDLE      waits for work: not a stall, however long it takes
- *   READY     the same, but that the last argument says which kind of call it is
- *   ACCEPT    the same, and makes a descriptor on which requests arrive
- *   RECEIVE   from the descriptor that is the last argument, whose kind decides
- *   SEND      to the descriptor that is the last argument: waits for others
- *   CONNECT   the same, and makes the descriptor one from which replies arrive
- *   OPEN      waits for others, and makes a descriptor
- *   BUSY      waits for others, or for a disk: a stall when it takes long
+ * There is one macro for each kind of call that is announced in the ring (enum rip_call in ring.h). Its arguments are
+ * (type, name, parameters, arguments), and for some macros one more:
+ *   IDLE      waits for work: never a stall, however long the call takes
+ *   READY     the same, with the kind of the call as the additional argument
+ *   ACCEPT    waits for a connection; returns a descriptor on which requests arrive
+ *   RECEIVE   receives from the descriptor in the additional argument; the descriptor's kind decides
+ *   SEND      sends to the descriptor in the additional argument: waits for others
+ *   CONNECT   the same; replies will arrive on the descriptor
+ *   OPEN      returns a new descriptor; the additional argument is the kind of the call
+ *   BUSY      waits for others, or for a disk: a stall when the call takes long
  *   LOCKS     waits for a lock that has no owner
- *   FILE_LOCK waits for a lock of a file: its owner is a process
- *   SLEEP     for a time that it is given
- * And of those that are not made from this list:
+ *   FILE_LOCK waits for a file lock, whose owner is a process
+ *   SLEEP     sleeps for the time that the caller passes
+ * Functions whose wrappers are not generated from this list:
  *   OWN(name)     wrapped by hand in the file named beside it
- *   CALLED(name)  not wrapped: called by a wrapper that is made by hand
+ *   CALLED(name)  not wrapped, but called by a wrapper that is written by hand
  *
- * Include it with OWN, CALLED and ANNOUNCED(type, name, parameters, arguments, call, done) defined: call is which kind
- * of call it is, and done what is noted of its outcome. The types are those of the ABI: where glibc declares a
- * transparent union or a typedef that C does not name (__SOCKADDR_ARG), the plain type stands here. The fortified
- * (_chk) and 64-bit variants that glibc 2.36 exports are functions of their own; of one that takes a mode only
- * sometimes, the mode is handed on always. stdio is left out, but for fopen() and fclose(): its calls do not go through
- * the exported names.
+ * Include this file with OWN, CALLED and ANNOUNCED(type, name, parameters, arguments, call, done) defined. call is the
+ * kind of the call, and done is a statement to run after it. The types are those of the ABI: where glibc declares a
+ * transparent union or an internal typedef (__SOCKADDR_ARG), the list has the plain type. The fortified (_chk) and
+ * 64-bit variants that glibc 2.36 exports have entries of their own. An optional mode argument is always passed on.
+ * Of stdio only fopen() and fclose() are wrapped: its other functions do not make their calls through exported names.
  */
 #define IDLE(type, name, parameters, arguments) ANNOUNCED(type, name, parameters, arguments, RIP_CALL_WORK, (void)0)
 #define READY(type, name, parameters, arguments, call) ANNOUNCED(type, name, parameters, arguments, call, (void)0)
@@ -95,7 +94,7 @@ IDLE(pid_t, wait3, (int *status, int options, struct rusage *usage), (status, op
 IDLE(pid_t, wait4, (pid_t pid, int *status, int options, struct rusage *usage), (pid, status, options, usage))
 IDLE(pid_t, waitpid, (pid_t pid, int *status, int options), (pid, status, options))
 IDLE(int, waitid, (idtype_t type, id_t id, siginfo_t *info, int options), (type, id, info, options))
-/* They wait for a child inside glibc, by none of the names above. */
+/* These wait for a child inside glibc, without calling an exported function. */
 IDLE(int, system, (const char *command), (command))
 IDLE(int, pclose, (void *stream), (stream))
 IDLE(int, sigwait, (const sigset_t *set, int *number), (set, number))
@@ -105,7 +104,7 @@ IDLE(int, sigsuspend, (const sigset_t *mask), (mask))
 IDLE(int, sigpause, (int mask), (mask))
 IDLE(int, __xpg_sigpause, (int number), (number))
 IDLE(int, pause, (void), ())
-/* Message queues: a receiver waits for work as accept() does; unlike read(), the call is used for nothing else. */
+/* Message queues: a receiver waits for work, as in accept(). Unlike read(), these calls have no other use. */
 IDLE(ssize_t, mq_receive, (mqd_t queue, char *buffer, size_t size, unsigned int *priority),
      (queue, buffer, size, priority))
 IDLE(ssize_t, mq_timedreceive,
@@ -186,7 +185,10 @@ FILE_LOCK(int, flock, (int fd, int operation), (fd, operation))
 FILE_LOCK(int, lockf, (int fd, int command, off_t size), (fd, command, size))
 FILE_LOCK(int, lockf64, (int fd, int command, off64_t size), (fd, command, size))
 
-/* Of a pipe, until somebody has its other end; of a file of a server that is gone; of one whose lease is held. */
+/*
+ * open() can block on a FIFO until its other end is opened, on a file of a network server that is down, and on a file
+ * with a lease.
+ */
 OPEN(int, open, (const char *path, int flags, mode_t mode), (path, flags, mode), preload_call_open(flags))
 OPEN(int, open64, (const char *path, int flags, mode_t mode), (path, flags, mode), preload_call_open(flags))
 OPEN(int, __open_2, (const char *path, int flags), (path, flags), preload_call_open(flags))
@@ -239,7 +241,7 @@ BUSY(int, gethostbyaddr_r,
 
 /* --- by hand ------------------------------------------------------------------------------------------------------ */
 
-OWN(pthread_mutex_lock) /* preload_lock.c: work, as all locks are */
+OWN(pthread_mutex_lock) /* preload_lock.c, like the following */
 OWN(pthread_mutex_timedlock)
 OWN(pthread_mutex_clocklock)
 OWN(mtx_lock)
@@ -260,11 +262,11 @@ OWN(pipe)       /* preload_descriptor.c */
 OWN(pipe2)      /* preload_descriptor.c */
 OWN(dup)        /* preload_descriptor.c */
 OWN(fclose)     /* preload_descriptor.c */
-OWN(fstat)      /* preload_shield.c: looks for the ring's descriptor find none */
+OWN(fstat)      /* preload_shield.c: hides the ring's descriptor */
 OWN(fstat64)
 OWN(__fxstat)
 OWN(__fxstat64)
-OWN(fcntl)              /* preload_shield.c: waits only for locks */
+OWN(fcntl)              /* preload_shield.c: only commands that wait for a lock can block */
 OWN(fcntl64)            /* preload_shield.c */
 OWN(close)              /* preload_shield.c */
 OWN(close_range)        /* preload_shield.c */

@@ -1,20 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * preload_descriptor.c - what a descriptor is: an input on which work arrives, or a connection that the process opened
- * and whose reply it waits for. That makes a call that receives from it idle or blocked, see enum rip_call in ring.h.
+ * preload_descriptor.c - knows whether a descriptor is an input on which work arrives, or a connection that the process
+ * opened and on which it awaits a reply. A receive is idle on an input, and blocked on such a connection; see enum
+ * rip_call in ring.h.
  *
- * A thread that receives what another thread asks for is a reader: whether anything is due is known to its program
- * alone, and between requests it waits for ever. To it the connection is an input.
+ * Some programs send requests in one thread and receive the replies in another, a reader thread. Only the program knows
+ * whether a reply is due, and between requests the reader waits for ever. For a reader thread the connection counts as
+ * an input.
  *
- * The wrappers below and those of accept() and connect() note what they make. The kernel is asked about a descriptor
- * that none of them made (inherited, or passed by another process) when something is received from it first.
+ * The wrappers below and those of accept() and connect() record the descriptors that they make. Any other descriptor
+ * (inherited, or received from another process) is looked up in the kernel at the first receive.
  *
  * Guarantees
- *   A. A descriptor is asked about at most once until its number is closed or becomes another one.
- *   B. No kind is guessed: a TCP connection that was made unseen is an input where its local port is listened on, as
- *      under inetd; else its side is not known.
- *   C. Nothing is asked once the program has installed a filter of system calls.
- *   D. Nothing that a caller passes is read before the kernel has accepted it.
+ *   A. A descriptor is looked up at most once until its number is closed or reused.
+ *   B. No kind is guessed. A TCP connection that no wrapper made counts as an input if a socket listens on its local
+ *      port, as under inetd. Otherwise its kind is not known.
+ *   C. The kernel is not asked once the program has installed a seccomp filter.
+ *   D. Memory that a caller passes is never dereferenced here: it is copied by a system call that fails on bad
+ *      pointers.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -35,16 +38,16 @@
 
 #include "preload.h"
 
-/* Of a table of TCP sockets no more is read: those that listen come first. */
+/* Limit on reading the kernel's table of TCP sockets. Listening sockets come first in it. */
 #define LISTENERS_BYTES_MAX (1u << 20)
 
 struct preload_descriptor preload_descriptors[PRELOAD_DESCRIPTORS];
-static bool any_connected; /* as long as there is none, no poll waits for a reply */
+static bool any_connected; /* without a connected descriptor no poll() waits for a reply */
 static bool (*is_own)(int fd);
 
 /* --- the table ---------------------------------------------------------------------------------------------------- */
 
-/* Pages of descriptors that are never used are never written. */
+/* Writes only what differs, so that table pages of unused descriptors are never written. */
 static void set(struct preload_descriptor *descriptor, uint8_t kind)
 {
     if (rip_load_relaxed(&descriptor->sender) != 0)
@@ -65,7 +68,7 @@ static void set_kind(int fd, uint8_t kind)
         set(descriptor, kind);
 }
 
-/* A vfork() child has descriptors of its own, but its parent's table. */
+/* Returns false in a vfork() child: it has its own descriptors, but its parent's table. */
 static bool is_own_table(void)
 {
     return !preload_in_vfork_child();
@@ -135,13 +138,15 @@ static bool is_reader(int fd)
 
 /* --- what the kernel says ----------------------------------------------------------------------------------------- */
 
-/* Past the wrappers of other preloaded libraries, which may not be async-signal-safe. */
+/*
+ * Makes a system call without the wrappers of other preloaded libraries, which may not be async-signal-safe.
+ */
 static long ask(long number, long first, const void *second, const void *third, const void *fourth, const void *fifth)
 {
     return PRELOAD_REAL(long, syscall, (long, ...))(number, first, second, third, fourth, fifth);
 }
 
-/* A side of a unix stream: the name of the one that listens is that of all sockets that it accepts. */
+/* Returns true if this side of a unix stream has a name. Accepted sockets have the name of the listening socket. */
 static bool has_name(int fd, long which)
 {
     struct sockaddr_un name;
@@ -154,7 +159,7 @@ static uint8_t unix_kind(int fd)
 {
     if (has_name(fd, SYS_getsockname))
         return RIP_CALL_INPUT;
-    return has_name(fd, SYS_getpeername) ? RIP_CALL_REPLY : RIP_CALL_INPUT; /* neither: a pair */
+    return has_name(fd, SYS_getpeername) ? RIP_CALL_REPLY : RIP_CALL_INPUT; /* no names: made by socketpair() */
 }
 
 static int socket_option(int fd, long option)
@@ -165,7 +170,7 @@ static int socket_option(int fd, long option)
     return ask(SYS_getsockopt, fd, (void *)SOL_SOCKET, (void *)option, &value, &length) == 0 ? value : -1;
 }
 
-/* Whether the file has the text, within its first LISTENERS_BYTES_MAX bytes. */
+/* Returns true if the text occurs in the first LISTENERS_BYTES_MAX bytes of the file. */
 static bool file_has(const char *path, const char *text)
 {
     const size_t length = strlen(text);
@@ -181,7 +186,7 @@ static bool file_has(const char *path, const char *text)
         kept += (size_t)got;
         bytes[kept] = '\0';
         found = strstr(bytes, text) != NULL;
-        if (kept >= length) { /* what may be the beginning of it */
+        if (kept >= length) { /* keep the end of the chunk, which may contain the beginning of the text */
             memmove(bytes, bytes + kept - (length - 1), length - 1);
             kept = length - 1;
         }
@@ -191,13 +196,16 @@ static bool file_has(const char *path, const char *text)
     return found;
 }
 
-/* Connections have the local port of the socket that they were accepted from; no other one is listened on. */
+/*
+ * An accepted connection has the local port of the listening socket. Looks for a socket that listens on the local port
+ * of fd. is_old: IPv4.
+ */
 static uint8_t internet_kind(int fd, bool is_old)
 {
     static const char digits[] = "0123456789ABCDEF";
-    char row[] = ":.... 00000000000000000000000000000000:0000 0A"; /* its port, no peer, TCP_LISTEN */
-    const size_t left_out = is_old ? 24 : 0;                       /* digits of an address */
-    struct sockaddr_in6 name;                                      /* the port of the others is in the same place */
+    char row[] = ":.... 00000000000000000000000000000000:0000 0A"; /* local port, no peer, TCP_LISTEN */
+    const size_t left_out = is_old ? 24 : 0;                       /* an IPv4 address has 24 hex digits less */
+    struct sockaddr_in6 name;                                      /* sockaddr_in has its port at the same offset */
     socklen_t length = sizeof(name);
 
     if (ask(SYS_getsockname, fd, &name, &length, NULL, NULL) != 0)
@@ -224,7 +232,7 @@ static uint8_t socket_kind(int fd)
     return domain == AF_INET || domain == AF_INET6 ? internet_kind(fd, domain == AF_INET) : RIP_CALL_UNSURE;
 }
 
-/* Files of /proc such as that of the kernel's log are empty by their size, and waited for like an input. */
+/* Some files of /proc, such as the kernel's log, have size 0, and a read waits for input. */
 static uint8_t file_kind(int fd, const struct stat *status)
 {
     struct statfs system;
@@ -266,7 +274,7 @@ static __attribute__((noinline)) uint8_t find_kind(int fd)
     kind = is_of_interpreter(fd) ? RIP_CALL_INTERPRETER : kind_asked(fd);
     errno = saved_errno;
     if (kind == RIP_CALL_NONE)
-        return RIP_CALL_UNSURE; /* it is not open */
+        return RIP_CALL_UNSURE; /* the descriptor is not open */
     rip_store_relaxed(&preload_descriptors[fd].kind, kind);
     return kind;
 }
@@ -282,7 +290,7 @@ uint8_t preload_call_receive_asked(int fd)
 
 /* --- poll and select ---------------------------------------------------------------------------------------------- */
 
-/* A client with a time-out waits for its reply by a poll of the one connection that it has sent a request to. */
+/* A client with a timeout waits for a reply in poll(), on the one connection to which it has sent a request. */
 static uint8_t call_ready(int fd)
 {
     const struct preload_descriptor *descriptor = preload_descriptor_of(fd);
@@ -292,7 +300,7 @@ static uint8_t call_ready(int fd)
     return preload_call_receive(fd) == RIP_CALL_REPLY ? RIP_CALL_REPLY : RIP_CALL_READY;
 }
 
-/* Copies what a caller passed. False if it cannot be read: the kernel has to say so to the caller. */
+/* Copies memory that a caller passed. Returns false if the memory cannot be read; then the wrapped call fails, too. */
 static bool copy_argument(void *to, const void *from, size_t size)
 {
     struct iovec local = {to, size}, remote = {(void *)(uintptr_t)from, size};
@@ -312,11 +320,14 @@ void preload_set_own_descriptors(bool (*function)(int fd))
     rip_store_release(&is_own, function); /* pairs with is_of_interpreter() */
 }
 
-/* An interpreter tries to read or write, and polls that descriptor, beside its own, if there is nothing yet. */
+/*
+ * An interpreter first tries to read or write. If the descriptor is not ready, the interpreter polls it, together with
+ * its own descriptor.
+ */
 static uint8_t call_of_interpreter(const struct pollfd *polled)
 {
     if (is_of_interpreter(polled->fd))
-        return RIP_CALL_WORK; /* for its own threads, or for a time: nothing comes from outside */
+        return RIP_CALL_WORK; /* waits for its own threads, or for a timeout: nothing comes from outside */
     if ((polled->events & POLLIN) == 0)
         return (polled->events & POLLOUT) != 0 ? RIP_CALL_BLOCK : RIP_CALL_READY;
     if (preload_descriptor_of(polled->fd) != NULL && preload_call_receive(polled->fd) == RIP_CALL_PIPE)
@@ -326,7 +337,7 @@ static uint8_t call_of_interpreter(const struct pollfd *polled)
 
 uint8_t preload_call_poll(const struct pollfd *fds, unsigned long count)
 {
-    struct pollfd copy[2]; /* an interpreter's own comes second */
+    struct pollfd copy[2]; /* an interpreter's own descriptor is the second */
     const bool is_interpreter = rip_load_relaxed(&is_own) != NULL;
 
     if ((!rip_load_relaxed(&any_connected) && !is_interpreter) || count < 1 || count > 2 ||
@@ -356,7 +367,7 @@ uint8_t preload_call_select(int count, const void *in)
     return call_ready(only);
 }
 
-/* --- wrappers of what makes descriptors --------------------------------------------------------------------------- */
+/* --- wrappers of calls that make descriptors ---------------------------------------------------------------------- */
 
 PRELOAD_WRAPPER(int, socket, (int domain, int type, int protocol))
 {
@@ -399,7 +410,7 @@ PRELOAD_WRAPPER(int, dup, (int fd))
     return copy;
 }
 
-/* glibc closes the descriptor by none of the names that are wrapped. */
+/* fclose() closes the descriptor inside glibc, without calling our wrapper of close(). */
 PRELOAD_WRAPPER(int, fclose, (void *stream))
 {
     int saved_errno = errno;

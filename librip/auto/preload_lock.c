@@ -1,26 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * preload_lock.c - mutexes, rwlocks and the locks of stdio: work, like the calls of preload_calls.c, and a mark in the
- * thread's slot that says which lock it waits for and who holds it.
+ * preload_lock.c - wraps mutexes, rwlocks and the locks of stdio. The wrappers announce the call, like those of
+ * preload_calls.c, and mark in the thread's slot which lock it waits for and who holds it.
  *
- * The lock is tried first, by glibc's own trylock. Where that succeeds, or fails for another reason than EBUSY, it has
- * done what lock does: it takes a free lock, counts up a recursive one, and returns EOWNERDEAD, ENOTRECOVERABLE, EAGAIN
- * and EINVAL. After EBUSY comes the wrapped call itself, whose result counts: lock may return EDEADLK there.
+ * A wrapper first calls glibc's trylock. If that succeeds, or fails with an error other than EBUSY, it has done exactly
+ * what lock does: it takes a free lock, counts a recursive lock up, and returns EOWNERDEAD, ENOTRECOVERABLE, EAGAIN or
+ * EINVAL. After EBUSY the wrapper makes the wrapped call and returns its result, which may be EDEADLK.
  *
- * A wait without a time limit is made in pieces, of UNMARKED_NS, 1 s, 2 s, 4 s ... PIECE_MAX_S, by the clock form of
- * the same call, with a look at the owner between them: an owner read before the owner itself got stuck may have let go
- * since, so it proves nothing (see WAITS in librip/ABI.md). The clock forms treat all mutexes as lock does, except that
- * what has waited in vain queues up anew. That matters where who comes first is promised: rwlocks that prefer writers
- * (a waiting writer keeps new readers out), and mutexes with a priority protocol among threads of a real-time policy.
- * Those are waited for in one piece.
+ * A wait without a timeout is split into pieces of UNMARKED_NS, 1 s, 2 s, 4 s ... PIECE_MAX_S. Each piece is a call of
+ * the lock's clock form (pthread_mutex_clocklock()), and between two pieces the wrapper reads the owner again. An owner
+ * that was read before that owner itself got stuck proves nothing, because it may have released the lock since (see
+ * WAITS in librip/ABI.md). The clock forms behave as lock does for all mutexes, except that a thread queues up anew
+ * after each timeout. This matters if the order of waiters is guaranteed: for rwlocks that prefer writers (a waiting
+ * writer keeps new readers out), and for mutexes with a priority protocol among threads of a real-time policy. Waits
+ * for these locks are not split.
  *
- * A mutex that processes may share is looked at each second: what its holder does is another process's to say, which
- * knows nothing of this wait, so a reader believes no owner that has moved since.
+ * The owner of a mutex that is shared between processes is read every second. The holder may be in another process,
+ * which knows nothing of this wait, so a reader does not trust an owner that has made progress since it was read.
  *
  * Guarantees
- *   A. Return values, errno and the lock's state are those of the wrapped call, whatever the type of the lock.
- *   B. A lock that is free costs one call and no system call, as without the wrapper, and a breadcrumb.
- *   C. Nothing of a lock is touched after the call that took it, or gave it up, has returned.
+ *   A. Return values, errno and the lock's state are those of the wrapped call, for all types of locks.
+ *   B. A free lock costs one call and no system call, as without the wrapper, and a breadcrumb.
+ *   C. A lock is not accessed after the call that took it, or gave up waiting for it, has returned.
  *   D. A thread without a slot only makes the wrapped call.
  */
 #include <errno.h>
@@ -32,21 +33,21 @@
 #include "preload.h"
 
 #define SECOND_NS 1000000000L
-#define UNMARKED_NS 50000000L /* shorter than anything that is called a stall */
+#define UNMARKED_NS 50000000L /* shorter than any stall threshold */
 #define PIECE_MAX_S 64
 #define PIECE_MAX_SHARED_S 1
 
-/* What __kind has of these; see glibc's nptl/pthreadP.h. They are a part of its ABI: initializers have them. */
+/* Flags in __kind; see glibc's nptl/pthreadP.h. They are part of glibc's ABI, because static initializers use them. */
 #define MUTEX_INHERITS_PRIORITY 32
 #define MUTEX_PROTECTS_PRIORITY 64
 #define MUTEX_IS_SHARED 128 /* or robust */
 
-/* One lock, as it is waited for. */
+/* How to wait for one lock. */
 struct lock_wait {
     void *lock;
-    const int *owner; /* NULL = not given */
+    const int *owner; /* NULL = not known */
     uint32_t flags;
-    int piece_max_s; /* 0 = in one piece */
+    int piece_max_s; /* 0 = do not split the wait */
 };
 
 typedef int lock_function(void *lock);
@@ -73,8 +74,8 @@ static int wait_piece(const struct lock_wait *wait, clock_function *lock_until, 
 }
 
 /*
- * The first piece without a mark: most waits are over by then. A clock form that this C library lacks says -1, and
- * EINVAL if the kernel cannot wait so for a mutex that inherits priority.
+ * The first piece has no mark, because most waits end within it. Returns -1 if this C library lacks the clock form, and
+ * EINVAL if the kernel lacks it for a mutex that inherits priority.
  */
 static int wait_in_pieces(const struct lock_wait *wait, clock_function *lock_until)
 {
@@ -93,7 +94,7 @@ static int wait_in_pieces(const struct lock_wait *wait, clock_function *lock_unt
     return outcome;
 }
 
-/* Waits until the lock is taken, without a limit. Under a seccomp filter only by the call that the program makes. */
+/* Waits for the lock without a timeout. Under a seccomp filter it makes only the call that the program makes. */
 static int wait_for(const struct lock_wait *wait, lock_function *lock, clock_function *lock_until)
 {
     int outcome = -1;
@@ -132,10 +133,12 @@ static int wait_until_clock(const struct lock_wait *wait, clock_function *lock, 
 /* --- wrappers ----------------------------------------------------------------------------------------------------- */
 
 /*
- * kind: what kind of call it is; attempt: how it is tried; wait: what is done when that says EBUSY; left_alone:
- * neither, but only the wrapped call. What waits stands apart: most locks are free, and of that call a breadcrumb is
- * all. A signal handler in the middle of an announced call has to announce its own.
- * Taking the lock of an interpreter is no call: a wait for it is announced, and nothing else.
+ * kind: the kind of the call. attempt: the trylock call. wait: what to do if attempt returns EBUSY. left_alone: if
+ * true, the wrapper makes only the wrapped call, without attempt and wait.
+ *
+ * The slow path is a function of its own, because most locks are free, and then a call needs only a breadcrumb. A
+ * signal handler that interrupted an announced call must announce its own calls, so it takes the slow path. Taking the
+ * interpreter's lock leaves no breadcrumb: only a wait for it is announced.
  */
 #define LOCK(name, parameters, arguments, kind, left_alone, attempt, wait)                                             \
     static PRELOAD_COLD int announced_##name(bool is_left, const void *return_address, LISTED parameters)              \
@@ -175,7 +178,7 @@ static int wait_until_clock(const struct lock_wait *wait, clock_function *lock, 
     }
 #define LISTED(...) __VA_ARGS__
 
-/* A ceiling makes even trying change the thread's priority. */
+/* With a priority ceiling even trylock changes the thread's priority, so such a mutex is left alone. */
 #define MUTEX(name, parameters, arguments, left_alone, wait)                                                           \
     LOCK(name, parameters, arguments, mutex_call(mutex),                                                               \
          (mutex->__data.__kind & MUTEX_PROTECTS_PRIORITY) != 0 || (left_alone),                                        \
@@ -195,7 +198,7 @@ static uint8_t mutex_call(const pthread_mutex_t *mutex)
     return preload_call_with(mutex, RIP_CALL_LOCK);
 }
 
-/* What glibc looks at before it tries the lock. It does so for rwlocks, and of mutexes for the clock only. */
+/* glibc checks the clock and the time of a rwlock before it tries the lock. For a mutex it checks only the clock. */
 static bool is_clock(clockid_t clock)
 {
     return clock == CLOCK_REALTIME || clock == CLOCK_MONOTONIC;
@@ -206,7 +209,7 @@ static bool is_time(const struct timespec *until)
     return until->tv_nsec >= 0 && until->tv_nsec < SECOND_NS;
 }
 
-/* By such a policy who has waited longest comes first. */
+/* Under a real-time policy the thread that has waited longest gets the lock first. */
 static bool is_real_time(void)
 {
     const int saved_errno = errno, policy = sched_getscheduler(0);
@@ -215,7 +218,10 @@ static bool is_real_time(void)
     return policy != SCHED_OTHER && policy != SCHED_BATCH && policy != SCHED_IDLE;
 }
 
-/* The thread announces a wait for one that processes may share as such. A vfork() child has its parent's slot. */
+/*
+ * A wait for a mutex that is shared between processes is announced as RIP_CALL_SHARED. A vfork() child must not do
+ * this, because the slot is its parent's.
+ */
 static struct lock_wait mutex_wait(pthread_mutex_t *mutex)
 {
     const bool is_shared = (mutex->__data.__kind & MUTEX_IS_SHARED) != 0;
@@ -261,9 +267,9 @@ static int mutex_wait_until_clock(pthread_mutex_t *mutex, clockid_t clock, const
 MUTEX(pthread_mutex_clocklock, (pthread_mutex_t * mutex, clockid_t clock, const struct timespec *until),
       (mutex, clock, until), !is_clock(clock), mutex_wait_until_clock(mutex, clock, until))
 
-/* --- C11's mutexes, which are the others -------------------------------------------------------------------------- */
+/* --- C11 mutexes, which glibc implements as POSIX mutexes --------------------------------------------------------- */
 
-/* As glibc does it. */
+/* Converts a POSIX error in the same way as glibc. */
 static int c11_outcome(int outcome)
 {
     switch (outcome) {
@@ -278,7 +284,7 @@ static int c11_outcome(int outcome)
     }
 }
 
-/* The wait gives what C11 says; what is only tried, what POSIX says. */
+/* wait returns a C11 outcome. The trylock call returns a POSIX outcome, which is converted. */
 #define C11_MUTEX(name, parameters, arguments, wait)                                                                   \
     PRELOAD_WRAPPER(int, name, parameters)                                                                             \
     {                                                                                                                  \
@@ -308,7 +314,7 @@ static struct lock_wait rwlock_wait(pthread_rwlock_t *lock)
     return (struct lock_wait){
         .lock = lock,
         .owner = is_shared ? NULL : &lock->__data.__cur_writer,
-        .flags = is_shared ? 0 : RIP_WAIT_SHARABLE, /* no owner is given for a shared one, which would mean readers */
+        .flags = is_shared ? 0 : RIP_WAIT_SHARABLE, /* with RIP_WAIT_SHARABLE, no owner would mean readers */
         .piece_max_s = lock->__data.__flags == PTHREAD_RWLOCK_PREFER_READER_NP ? PIECE_MAX_S : 0,
     };
 }
@@ -353,8 +359,7 @@ WRITE_LOCK(pthread_rwlock_clockwrlock, (pthread_rwlock_t * lock, clockid_t clock
 
 /* --- stdio -------------------------------------------------------------------------------------------------------- */
 
-/* The owner of such a lock is known by an address alone, of which its memory makes a thread (ripd/cases/lock_wait.h).
- */
+/* glibc records the owner of such a lock only as an address. ripd finds the thread for it (ripd/cases/lock_wait.h). */
 static void file_wait_for(FILE *file)
 {
     rip_wait_begin(file, NULL, 0);

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * preload_once.c - pthread_once() and call_once(): a thread that waits for a routine which another one runs marks that
- * one as the holder.
+ * preload_once.c - pthread_once() and call_once(): a thread that waits until another thread has run the routine marks
+ * that thread as the holder.
  *
- * The word of the C library says that some thread runs the routine, and not which. So the routine is called by one of
- * ours, which notes its thread in a table by the address of the word. It has no argument: what to call is in the
- * thread's own memory.
+ * The program's once word says that some thread runs the routine, but not which thread. So the wrapper passes a
+ * routine of ours to glibc. This routine records the calling thread in a table, by the address of the word, and calls
+ * the program's routine. It takes no argument, so the program's routine is in a thread-local variable.
  *
  * Guarantees
- *   A. The wrapped call decides, with the program's word: what is noted here changes nothing but marks.
- *   B. A routine that has run costs one load more.
- *   C. What is noted goes when the routine returns. After an exception, or cancellation, it stays until the next thread
- *      runs the routine, and nobody waits before. (To clean up there takes a library that every program would load.)
- *      Words that share a place in the table have the holder of the last one, or none.
- *   D. The mark promises that the holder lasts only where the thread waits for itself: another one may leave the
- *      routine by an exception, and a third one run it.
+ *   A. The wrapped call decides, with the program's word. The table affects only the marks.
+ *   B. A routine that has run costs one additional load.
+ *   C. An entry is removed when the routine returns. After an exception or a cancellation the entry stays until the
+ *      next thread runs the routine; no thread waits before that. (Removing it there would need a library that every
+ *      program would have to load.) Words that share an entry show the holder of the last one, or none.
+ *   D. The mark has RIP_WAIT_OWNER_LASTS only if the thread waits for itself. Another holder may leave the routine by
+ *      an exception, and a third thread may then run it.
  */
 #include <threads.h>
 
@@ -24,7 +24,7 @@
 #define WORD_RUNNING 1 /* bits of the word, as glibc has them since 2.18 */
 #define WORD_DONE 2
 
-/* A routine that is being run. Written by the thread that runs it. */
+/* A routine that is running. Written by the thread that runs it. */
 static struct runner {
     const int *word;
     uint32_t tid;
@@ -49,7 +49,7 @@ static void enter(struct runner *runner, const int *word)
     rip_store_release(&runner->word, word); /* pairs with the acquire in mark_runner() */
 }
 
-/* One that waited before it runs the routine waits no more. */
+/* If the thread waited before it runs the routine, ends the wait. */
 static void run_routine(void)
 {
     const struct once *once = current_once;
@@ -86,7 +86,7 @@ static bool is_running(const int *word)
 
 static int call(enum preload_call name, struct once *once)
 {
-    struct once *const before = current_once; /* a signal handler may come in between */
+    struct once *const before = current_once; /* of an outer call, or of the call that a signal handler interrupted */
     int outcome;
 
     current_once = once;

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * preload_own.c - the functions that preload_own.h sends the library's own calls to.
+ * preload_own.c - the replacements to which preload_own.h redirects the library's own calls.
  *
  * Guarantees
- *   A. Each has the results and the errno of the function whose name it bears.
- *   B. None but those of mutexes and dl_iterate_phdr() calls a function that another library may have wrapped. The
- *      clock is asked by the C library's own function, mostly through the vDSO: a faked time means nothing to ripd.
- *   C. The forked child of a process with several threads never queries the dynamic linker for what is mapped. glibc
- *      resets most of the linker's locks in the child, but not the one that dl_iterate_phdr() takes (2.36,
- *      sysdeps/nptl/fork.h and posix/fork.c): if another thread held it at the fork, the child would hang for ever. It
- *      has the parent's list of modules.
+ *   A. Each function has the results and the errno of the function that it replaces.
+ *   B. Except those of mutexes and dl_iterate_phdr(), no function calls a function that another library may have
+ *      wrapped. The clock is read by the C library's own function, mostly through the vDSO, because ripd needs the real
+ *      time and not a faked one.
+ *   C. The forked child of a process with several threads never calls dl_iterate_phdr(). glibc resets most of the
+ *      dynamic linker's locks in the child, but not the lock that dl_iterate_phdr() takes (2.36, sysdeps/nptl/fork.h
+ *      and posix/fork.c). If another thread held it at the fork, the child would hang for ever. The child uses the
+ *      parent's list of modules.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -20,7 +21,7 @@
 #include "preload.h"
 #include "writer.h"
 
-/* Words are what the kernel takes, whatever the C type. */
+/* The kernel takes every argument as a word, whatever its C type. */
 #define WORD(argument) ((long)(intptr_t)(argument))
 
 static long system_call(long number, long a, long b, long c, long d, long e, long f)
@@ -112,7 +113,7 @@ OWN(int, fcntl, int fd, int command, ...)
     return (int)system_call(SYS_fcntl, fd, command, argument, 0, 0, 0);
 }
 
-/* A mode that was not given is garbage, which the kernel does not look at. */
+/* If the caller passed no mode, its value is garbage, which the kernel ignores. */
 OWN(int, open, const char *path, int flags, ...)
 {
     va_list arguments;
@@ -147,7 +148,7 @@ OWN(int, prctl, int option, ...)
     return (int)system_call(SYS_prctl, option, values[0], values[1], values[2], values[3], 0);
 }
 
-/* Without MREMAP_FIXED the new address is garbage, which the kernel does not look at. */
+/* Without MREMAP_FIXED the new address is garbage, which the kernel ignores. */
 OWN(void *, mremap, void *address, size_t old_bytes, size_t new_bytes, int flags, ...)
 {
     va_list arguments;
@@ -175,7 +176,7 @@ OWN(int, access, const char *path, int mode)
     return (int)system_call(SYS_faccessat, AT_FDCWD, WORD(path), mode, 0, 0, 0);
 }
 
-/* Before Linux 5.8 by the real uid. */
+/* Before Linux 5.8 there is no faccessat2(): faccessat() ignores flags and checks with the real uid. */
 OWN(int, faccessat, int directory, const char *path, int mode, int flags)
 {
     int outcome = (int)system_call(SYS_faccessat2, directory, WORD(path), mode, flags, 0, 0);
@@ -216,7 +217,7 @@ OWN(int, poll, struct pollfd *fds, nfds_t count, int timeout_ms)
     return (int)system_call(SYS_ppoll, WORD(fds), (long)count, timeout_ms >= 0 ? WORD(&timeout) : 0, 0, 0, 0);
 }
 
-/* What glibc links into every library in the place of the two functions below, which it does not export. */
+/* glibc does not export the two functions below. It links wrappers of these internal functions into every library. */
 extern int glibc_at_quick_exit(void (*function)(void *), void *library) __asm__("__cxa_at_quick_exit")
     __attribute__((weak));
 extern int glibc_atfork(void (*before)(void), void (*in_parent)(void), void (*in_child)(void),
@@ -234,7 +235,7 @@ OWN(int, pthread_atfork, void (*before)(void), void (*in_parent)(void), void (*i
 
 typedef int clock_function(clockid_t clock, struct timespec *ret_time);
 
-/* That of the C library: another library may fake the time. */
+/* Returns the C library's own clock_gettime(), because another preloaded library may fake the time. */
 static clock_function *clock_of_library(void)
 {
     static RIP_EARLY clock_function *found;
@@ -248,11 +249,14 @@ static clock_function *clock_of_library(void)
         library = dlopen(LIBC_SO, RTLD_LAZY | RTLD_NOLOAD);
         function = library != NULL ? (clock_function *)dlsym(library, "clock_gettime") : NULL;
     }
-    rip_store_relaxed(&found, function); /* all who race here store the same */
+    rip_store_relaxed(&found, function); /* racing threads store the same value */
     return function;
 }
 
-/* The time of boot is asked for once or twice by a thread: in a small program that is not worth the clock's page. */
+/*
+ * CLOCK_BOOTTIME is read only once or twice per thread. It uses a system call, which in a small program is cheaper than
+ * a page fault on the vDSO.
+ */
 OWN(int, clock_gettime, clockid_t clock, struct timespec *ret_time)
 {
     clock_function *function = clock == CLOCK_BOOTTIME && !preload_filtered() ? NULL : clock_of_library();

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * preload_own.h - the library's own calls go past all wrappers. Forced in front of every file of the preload library.
+ * preload_own.h - makes the library's own calls bypass all wrappers. Included before every file of the preload library
+ * by a compiler option.
  *
- * Its system calls go to the kernel and not to the exported names: other preloaded libraries wrap those as well, and at
- * exit such a wrapper may run behind its own destructor. Nor would the library leave breadcrumbs in itself, or be
- * refused the closing of its own descriptor. A label after the first declaration renames the function for the linker,
- * and nothing else. Unlike glibc's, these are no cancellation points.
+ * The library's system calls go directly to the kernel and not through exported functions, for two reasons. Other
+ * preloaded libraries wrap these functions, too, and at exit such a wrapper may be called after its library's
+ * destructor. And the library's own wrappers would leave breadcrumbs for its own calls, and refuse to close its own
+ * descriptor. The assembler label renames a function for the linker and has no other effect. Unlike glibc's functions,
+ * these are not cancellation points.
  */
 #ifndef RIP_PRELOAD_OWN_H
 #define RIP_PRELOAD_OWN_H
@@ -32,7 +34,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* SYSTEM_CALLn(type, name, its number, types of its n arguments): what the kernel has with the same arguments. */
+/* SYSTEM_CALLn(type, name, number, types of its n arguments): functions whose system call has the same arguments. */
 #define RIP_OWN_SYSTEM_CALLS                                                                                           \
     SYSTEM_CALL1(int, close, SYS_close, int)                                                                           \
     SYSTEM_CALL3(ssize_t, read, SYS_read, int, void *, size_t)                                                         \
@@ -86,7 +88,7 @@ RIP_OWN_SYSTEM_CALLS
 #undef SYSTEM_CALL5
 #undef SYSTEM_CALL6
 
-/* Written out in preload_own.c: variadic, or the kernel has them under another name. */
+/* Written by hand in preload_own.c: variadic, or the kernel's system call has another name. */
 RIP_OWN(fcntl)
 RIP_OWN(open)
 RIP_OWN(openat)
@@ -105,16 +107,16 @@ RIP_OWN(poll)
 RIP_OWN(clock_gettime)
 
 /*
- * The function behind our wrapper. All three, though one is wrapped: a sanitizer that sees only half of what is done to
- * a mutex reports it.
+ * These call the function behind our wrapper. All three are here although only one is wrapped: a sanitizer that sees
+ * only some of the operations on a mutex would report an error.
  */
 RIP_OWN(pthread_mutex_lock)
 RIP_OWN(pthread_mutex_trylock)
 RIP_OWN(pthread_mutex_unlock)
 
 /*
- * A program of another C library, as musl is, starts only if that one has all that is needed here: these are found in
- * glibc alone, or by names of glibc's own. Such a program is not traced.
+ * A program with another C library, such as musl, starts only if that library has every symbol that this library needs.
+ * The following symbols exist only in glibc, so they are weak or renamed. Such a program is not traced.
  */
 #pragma weak __libc_single_threaded
 #pragma weak dlvsym
@@ -123,7 +125,7 @@ RIP_OWN(pthread_mutex_unlock)
 RIP_OWN(at_quick_exit)
 RIP_OWN(pthread_atfork)
 
-/* Asks the dynamic linker unless that could hang: see preload_own.c. */
+/* Calls the dynamic linker unless that could hang: see guarantee C in preload_own.c. */
 RIP_OWN(dl_iterate_phdr)
 
 #endif

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * preload_pages.c - from which pages of code wrapped calls have come, so that the ring knows the module of each, also
- * of one that was loaded after the last thread registered.
+ * preload_pages.c - remembers from which pages of code wrapped calls have come, so that the ring gets the module of
+ * each caller, even if the module was loaded after the last thread registered.
  *
  * Guarantees
- *   A. A call from a page that is known costs a load and a comparison, from the program itself a comparison.
- *   B. The loader is asked without any lock of its own: this may be a signal handler, or a forked child.
- *   C. Two pages that share a place drive each other out: that costs time, and is never wrong.
+ *   A. A call from a known page costs a load and a comparison; a call from the program itself costs a comparison.
+ *   B. Modules are looked up without the dynamic linker's locks, because the caller may be a signal handler or a forked
+ *      child.
+ *   C. Two pages that share a bucket evict each other. This costs time, but is never wrong.
  */
 #include <sys/auxv.h>
 
@@ -15,7 +16,7 @@
 
 uintptr_t preload_pages[PRELOAD_PAGES];
 static uintptr_t program_start;
-static uintptr_t program_bytes; /* 0 = the ring does not know the program; written last */
+static uintptr_t program_bytes; /* 0 = the ring does not know the program's module; written last */
 
 void preload_pages_enter(void)
 {
@@ -23,7 +24,7 @@ void preload_pages_enter(void)
     preload_thread.known_start = rip_load_relaxed(&program_start);
 }
 
-/* If the address is in the program itself: the kernel says where that has its headers. */
+/* If the address is in the program itself, records its segment. The kernel passes the address of the headers. */
 static void note_program(uintptr_t address)
 {
     const ElfW(Phdr) *headers = (const ElfW(Phdr) *)(uintptr_t)getauxval(AT_PHDR);

@@ -1,35 +1,35 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * preload_process.c - the process becomes two, becomes another program, or becomes another user's.
+ * preload_process.c - follows the process through fork, exec and a change of user.
  *
- * Exec: the next program inherits LD_PRELOAD and RIP_* and makes a ring of its own, or it is one that cannot be traced
- * (static, set-user-id, without our environment). In either case no process would ever remove the ring of the program
- * before it. So the process leaves its ring before the exec, and makes a new one if the exec fails. Where nobody else
- * is in the ring, what it was doing stays in it, for ripd, which has mapped it: beside others it is mostly a forked
- * child that becomes its program.
+ * Exec: the next program inherits LD_PRELOAD and RIP_* and makes its own ring, or it cannot be traced (static,
+ * set-user-id, without our environment). In either case no process would ever remove the previous program's ring. So
+ * the process leaves its ring before the exec, and makes a new one if the exec fails. If no other process is in the
+ * ring, the process's last state stays in it, for a ripd that has mapped it. With others in the ring its slots are
+ * freed, because the process is mostly a forked child that executes its program.
  *
- * User: a process that leaves the user whom its ring belongs to keeps neither descriptor nor mapping of it: with
- * either it could end the processes of that user that share the ring. It leaves the ring while it may still remove
- * the file, and makes one as its new user, NAME.PID. Only glibc's functions are seen, not bare system calls.
+ * User: a process that changes to another user than its ring's owner keeps neither the descriptor nor the mapping. With
+ * either it could disturb processes of the owner that share the ring. It leaves the ring while it may still remove the
+ * file, and makes a ring NAME.PID as its new user. Only glibc's functions are seen, not raw system calls.
  *
  * Guarantees
  *   A. The child of fork() shares the parent's ring and registers its one thread before fork() returns.
- *   B. The child of _Fork() or of clone() with a copied address space is not traced until it executes a program: no
- *      handler runs there, and what it may call is nearly nothing. It never writes into its parent's slot, and has no
- *      descriptor of the ring.
- *   C. The parent that ends inside daemon(), by glibc's own _exit(), leaves the ring in order all the same.
- *   D. A signal handler that runs in the middle of fork() and ends the process, or renames the thread, does not hang:
- *      the ring is left alone.
- *   E. A child that shares our memory (vfork(), posix_spawn(), clone() with CLONE_VM) changes nothing: there nothing is
- *      done but the call.
- *   F. An exec leaves no file behind, whatever program it starts. While the kernel reads a program from a slow disk the
- *      process is in no directory, but in the mapping of who knew it before.
- *   G. A failure of exec that can be foreseen (no such file, not executable: a search along PATH) costs nothing: the
+ *   B. The child of _Fork() or of clone() with a copied address space is not traced until it executes a program: fork
+ *      handlers do not run there, and hardly any function may be called. It never writes to its parent's slot, and has
+ *      no descriptor of the ring.
+ *   C. A parent that ends inside daemon(), by glibc's internal _exit(), leaves the ring in order.
+ *   D. A signal handler that interrupts fork() and ends the process, or renames the thread, does not hang: it does not
+ *      touch the ring.
+ *   E. A child that shares our memory (vfork(), posix_spawn(), clone() with CLONE_VM) changes nothing: the wrappers
+ *      only make the wrapped call.
+ *   F. An exec leaves no file behind, whatever program it starts. While the kernel reads a program from a slow disk,
+ *      the ring is in no directory, but readers that have mapped it still see the process.
+ *   G. An exec failure that can be foreseen (no such file, not executable: a search along PATH) costs nothing, and the
  *      ring stays. After any other failure, and after a change of user, the process is traced in a new ring: the
  *      calling thread at once, the others from their next wrapped call.
- *   H. Under a seccomp filter there are no system calls but the program's: the child of fork() is not traced, and the
- *      ring stays as it is at an exec or a change of user.
- *   I. A process whose real, effective and saved uid are none of them the ring's owner has no access to the ring.
+ *   H. Under a seccomp filter only the program makes system calls. The child of fork() is not traced, and an exec or a
+ *      change of user leaves the ring as it is.
+ *   I. A process has no access to the ring if its real, effective and saved uid all differ from the ring's owner.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -49,7 +49,7 @@
 
 static __thread bool in_daemon __attribute__((tls_model("initial-exec")));
 
-/* Runs before the library's handler, and the other two after it. */
+/* Runs before librip's handler. The other two run after librip's handlers. */
 static void before_fork(void)
 {
     preload_thread.forking = true;
@@ -61,7 +61,7 @@ static void after_fork_in_parent(void)
     rip_signal_fence();
     preload_thread.forking = false;
     if (in_daemon && !preload_filtered())
-        preload_leave(); /* the next thing glibc does here is _exit() */
+        preload_leave(); /* in the parent, daemon() calls _exit() next */
 }
 
 static void after_fork_in_child(void)
@@ -91,14 +91,14 @@ PRELOAD_WRAPPER(int, daemon, (int keep_directory, int keep_streams))
 
     in_daemon = preload_is_free();
     result = PRELOAD_REAL(int, daemon, (int, int))(keep_directory, keep_streams);
-    if (in_daemon) { /* there was no child */
+    if (in_daemon) { /* the fork failed */
         in_daemon = false;
         preload_return();
     }
     return result;
 }
 
-/* What a child with a copied address space must not inherit. */
+/* Thread state that a child with a copied address space must not inherit. */
 struct thread_trace {
     struct rip_slot *slot;
     bool tried;
@@ -134,8 +134,8 @@ PRELOAD_WRAPPER(pid_t, _Fork, (void))
 }
 
 /*
- * vfork() returns twice from one frame, so its wrapper may have none: it only jumps. Until the child has executed a
- * program or ended, the kernel keeps the parent here in state D.
+ * vfork() returns twice from one stack frame, so its wrapper must not have a frame: it only jumps. Until the child has
+ * executed a program or exited, the kernel keeps the parent in vfork(), in state D.
  */
 #if defined(__x86_64__) && !defined(__ILP32__)
 __attribute__((used)) static void *before_vfork(const void *return_address) __asm__("preload_before_vfork");
@@ -173,7 +173,7 @@ struct clone_start {
     void *argument;
 };
 
-/* In a child with a copy of its parent's descriptors. */
+/* Runs in a child with a copy of its parent's descriptors. */
 static int clone_main(void *argument)
 {
     const struct clone_start *start = argument;
@@ -187,7 +187,7 @@ PRELOAD_WRAPPER(int, clone, (int (*function)(void *), void *stack, int flags, vo
     bool copies_memory = (flags & CLONE_VM) == 0;
     struct clone_start start = {function, argument};
     struct thread_trace trace = {0};
-    void *rest[3]; /* parent's word for the tid, thread-local storage, child's word: given or not */
+    void *rest[3]; /* parent_tid, tls, child_tid; garbage if the caller did not pass them */
     va_list arguments;
     int result;
 
@@ -212,7 +212,7 @@ PRELOAD_WRAPPER(int, clone, (int (*function)(void *), void *stack, int flags, vo
 
 typedef char *const *string_list;
 
-/* flags: AT_EMPTY_PATH or 0. The kernel looks at path, and not we: it may be a bad pointer. */
+/* flags: AT_EMPTY_PATH or 0. Only the kernel reads path, because it may be a bad pointer. */
 static bool is_program(int directory, const char *path, int flags)
 {
     struct stat status;
@@ -221,7 +221,7 @@ static bool is_program(int directory, const char *path, int flags)
            faccessat(directory, path, X_OK, AT_EACCESS | flags) == 0;
 }
 
-/* As execvp() searches. */
+/* Searches as execvp() does. */
 static bool is_program_on_path(const char *file)
 {
     const char *path = getenv("PATH");
@@ -248,7 +248,7 @@ static bool is_program_on_path(const char *file)
     }
 }
 
-/* True if the ring was left. Keeps errno. */
+/* Returns true if the process left its ring. Keeps errno. */
 static bool leave_if(bool (*check)(const char *), const char *path)
 {
     int saved_errno = errno;
@@ -323,8 +323,8 @@ PRELOAD_WRAPPER(int, execveat,
 }
 
 /*
- * The variadic three: their arguments become an array that ends with the first NULL; what stands behind that is the
- * environment of execle(). A vfork() child may not allocate, so the array is on the stack unless it is very long.
+ * execl(), execlp() and execle(): their arguments are copied to an array that ends with the first NULL. execle() has
+ * its environment after it. A vfork() child may not call malloc(), so the array is on the stack unless it is very long.
  */
 #define LIST_SHORT 256
 
@@ -361,7 +361,7 @@ static void list_fill(struct argument_list *list, size_t count, const char *firs
         list->items[i] = va_arg(*rest, char *);
 }
 
-/* The exec has failed. */
+/* Called after a failed exec. */
 static int list_close(struct argument_list *list, int result)
 {
     int saved_errno = errno;
@@ -435,7 +435,7 @@ struct users {
 
 #define KEEP ((uid_t)-1)
 
-/* True if the process is then none of the ring's owner's, and cannot become it again by what it keeps. */
+/* Returns true if none of the uids is the ring's owner: then the process cannot become the owner again. */
 static bool leaves_owner(const struct users *users)
 {
     const uid_t owner = rip__writer.owner;
@@ -443,7 +443,7 @@ static bool leaves_owner(const struct users *users)
     return users->real != owner && users->effective != owner && users->saved != owner;
 }
 
-/* What the process will be; KEEP = what it is now. */
+/* next: the uids that the process will have; KEEP = unchanged. Returns true if the process left its ring. */
 static bool leave_unless_owner(struct users next)
 {
     int saved_errno = errno;
@@ -469,7 +469,7 @@ static int return_as(bool left, int result)
     return result;
 }
 
-/* All three change for the superuser, only the effective one for others, whose other two stay. */
+/* For the superuser all three uids change, for others only the effective uid. */
 PRELOAD_WRAPPER(int, setuid, (uid_t user))
 {
     bool all = !preload_filtered() && geteuid() == 0;
@@ -485,7 +485,10 @@ PRELOAD_WRAPPER(int, seteuid, (uid_t effective))
     return return_as(left, PRELOAD_REAL(int, seteuid, (uid_t))(effective));
 }
 
-/* The saved one becomes the effective one if the real one is set, or the effective one to anything but the real one. */
+/*
+ * setreuid() sets the saved uid to the effective uid if the real uid is set, or if the effective uid is set to
+ * something other than the real uid.
+ */
 static uid_t saved_by_setreuid(uid_t real, uid_t effective)
 {
     if (preload_filtered() || (real == KEEP && (effective == KEEP || effective == getuid())))

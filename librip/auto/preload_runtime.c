@@ -1,20 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * preload_runtime.c - the table that bindings of other languages get under `rip run`: see rip/runtime.h.
+ * preload_runtime.c - the function table for language bindings under `rip run`: see rip/runtime.h.
  *
- * Threads of an interpreter are special: where they are is a line of a script, which the binding knows. Also special is
- * a call in the middle of another, and one from a place that is new to the ring. Calls that are announced here have a
- * frame with a low bit that no frame has by itself: so they end here, too, and the ends of all others are short.
+ * Three kinds of calls are special: calls of an interpreter's thread, whose place is a line of a script that the
+ * binding knows; a call that interrupts another call; and a call from a place that is new to the ring. Special calls
+ * are announced here, with a frame whose lowest bit is set, which no real frame has. So they end here, too, and the end
+ * of all other calls stays short.
  *
  * Guarantees
- *   A. A program without a binding pays nothing: what is special about a thread is a byte above the frame of its call,
- *      which the wrappers look at anyway.
- *   B. A wait for the interpreter's lock is neither a breadcrumb nor a declaration of idleness, also within a call
- *      that declared it or a sleep: the call is over, and the thread wants to run; a sleep ends with a breadcrumb.
- *      The latest one of a thread that computes gets the place where it waits: that is where a loop without calls can
- *      be seen.
- *   C. Within a call that the binding announced wrapped calls only make the wrapped call.
- *   D. Threads that began before the binding was loaded keep addresses of code.
+ *   A. A program without a binding pays nothing: the special flags of a thread are in a byte above the frame of its
+ *      call, which the wrappers compare anyway.
+ *   B. A wait for the interpreter's lock leaves no breadcrumb and declares no idleness. It also ends an announced idle
+ *      call or sleep that it is part of, because that call is over and the thread wants to run; a sleep ends with a
+ *      breadcrumb. For a thread that computes, the latest breadcrumb is moved to the place where it waits for the lock,
+ *      so that a loop without calls is seen there.
+ *   C. Within a call that the binding announced, wrapped calls only make the wrapped call.
+ *   D. Threads that registered before the binding was loaded have addresses of code in their breadcrumbs, not script
+ *      lines.
  */
 #include <errno.h>
 
@@ -32,7 +34,7 @@ static struct {
     uint32_t (*holder)(void);
 } interpreter_lock;
 
-/* The call that the binding has announced on this thread, and the mutexes that it watches. */
+/* The call that the binding has announced on this thread, and the first and last mutex that it locked while watched. */
 static __thread struct {
     uintptr_t address;
     unsigned int depth;
@@ -73,7 +75,7 @@ void preload_watch(const void *mutex)
 
 /* --- calls of special threads ------------------------------------------------------------------------------------- */
 
-/* The kind of a call stands above its frame, where preload_thread has what is special. */
+/* An outer call has its kind in the byte above the frame, where preload_thread has the special flags. */
 static preload_outer outer_of(uintptr_t frame, uint8_t call)
 {
     return ((preload_outer)call << PRELOAD_SPECIAL_SHIFT) | frame;
@@ -90,8 +92,9 @@ static uint8_t call_of(preload_outer outer)
 }
 
 /*
- * A signal handler gets here in the middle of another call, which the kernel restarts without us. So what is announced
- * of that one comes back when this one is done. A frame that is not above ours was left by longjmp().
+ * A signal handler may announce a call while it interrupts another call. The kernel may restart that call without the
+ * wrapper, so the interrupted call is returned as outer and announced again at the end of this call. A frame that is
+ * not above ours belongs to a call that was left by longjmp().
  */
 static preload_outer announce(struct rip_slot *slot, const void *frame, uint8_t call)
 {
@@ -99,7 +102,7 @@ static preload_outer announce(struct rip_slot *slot, const void *frame, uint8_t 
     const preload_outer outer = before > (uintptr_t)frame ? outer_of(before, slot->call) : 0;
 
     preload_set_frame((uintptr_t)frame | SPECIAL_FRAME);
-    rip_signal_fence(); /* a handler has to know that it interrupts this call */
+    rip_signal_fence(); /* a signal handler must see that it interrupts this call */
     rip_store_relaxed(&slot->call, call);
     if (preload_declares(call))
         rip_idle();
@@ -113,7 +116,7 @@ preload_outer preload_announce(const void *frame, uint8_t call)
     return slot != NULL ? announce(slot, frame, call) : 0;
 }
 
-/* In an announced call that waits for others, whose mark says more than a wait for the interpreter. */
+/* Returns true in an announced call that waits for others. Its mark says more than a wait for the interpreter. */
 static bool is_for_others(void)
 {
     return (preload_thread.special & PRELOAD_INSIDE) != 0 && !preload_declares(announced.call) &&
@@ -121,8 +124,8 @@ static bool is_for_others(void)
 }
 
 /*
- * The latest breadcrumb is where the thread is now; the counter says nothing of it. An id that has none gets its first
- * one, so that a thread that never calls anything has a place.
+ * Moves the latest breadcrumb to the thread's present place, without counting a snap. An id without a breadcrumb gets
+ * its first one, so that a thread that never makes a call has a place.
  */
 static void move_breadcrumb(struct rip_slot *slot)
 {
@@ -139,7 +142,7 @@ static void move_breadcrumb(struct rip_slot *slot)
                           (count << RIP_ENTRY_TAG_SHIFT) | (address & RIP_ENTRY_ADDRESS_MASK));
 }
 
-/* Who holds the lock may let go of it at any time, so that the wait is part of no deadlock. */
+/* The wait has RIP_WAIT_ENDS: the holder may release the lock at any time, so the wait is never part of a deadlock. */
 static preload_outer begin_interpreter(struct rip_slot *slot, const void *frame)
 {
     const bool is_inside = (preload_thread.special & PRELOAD_INSIDE) != 0;
@@ -147,7 +150,7 @@ static preload_outer begin_interpreter(struct rip_slot *slot, const void *frame)
     preload_outer outer;
 
     if (is_inside && announced.call == RIP_CALL_SLEEP)
-        preload_record(slot, announced.address); /* how long it slept says nothing of how long it waits */
+        preload_record(slot, announced.address); /* the time of the sleep must not count as time of the wait */
     else if (is_inside)
         rip_store_relaxed(&slot->idle_mark, 0);
     else
@@ -160,7 +163,7 @@ static preload_outer begin_interpreter(struct rip_slot *slot, const void *frame)
     return outer;
 }
 
-/* Threads that are not special have what guarantee D says. */
+/* Threads that are not special leave addresses of code: see guarantee D. */
 static uintptr_t place_of_call(const void *return_address)
 {
     return preload_thread.special != 0 ? preload_place(return_address) : (uintptr_t)return_address - 1;
@@ -193,7 +196,7 @@ void preload_end_special(const void *return_address, const void *frame, uint8_t 
     struct rip_slot *slot = rip__thread.slot;
 
     if (slot == NULL || (frame_of(preload_thread.frame) | SPECIAL_FRAME) != ((uintptr_t)frame | SPECIAL_FRAME))
-        return; /* it was not announced */
+        return; /* the call was not announced */
     preload_set_frame(frame_of(outer));
     rip_store_relaxed(&slot->call, call_of(outer));
     rip_signal_fence(); /* as in preload_end() */
@@ -216,7 +219,7 @@ static void call_begin(const void *address, enum rip_call call)
     announced.address = (uintptr_t)address & RIP_ENTRY_ADDRESS_MASK;
     announced.call = (uint8_t)call;
     preload_thread.special |= PRELOAD_INSIDE;
-    preload_set_frame(0); /* of a call that was left by longjmp() */
+    preload_set_frame(0); /* the frame may belong to a call that was left by longjmp() */
     if (slot == NULL)
         return;
     preload_record(slot, announced.address);
@@ -249,7 +252,7 @@ static bool create_ring(const char *file, uint32_t max_procs)
     return preload_state.active;
 }
 
-/* An id of a coroutine, too, makes calls that are announced: outside of them it is no library's. */
+/* The ids of coroutines also announce their calls, so they start as RIP_CALL_OUTSIDE. */
 static void init(uint32_t id, const char *name, size_t namelen, uint8_t idx, uint8_t ctr)
 {
     rip_init(id, name, namelen, idx, ctr);

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * preload_sanitizer.c - the program is built with AddressSanitizer or one of its kind.
+ * preload_sanitizer.c - recognizes a program that is built with AddressSanitizer or a similar sanitizer.
  *
- * Their run-time libraries wrap what we wrap, and keep a record of all memory, locks and threads that they see. What
- * they do not see of ours, because it goes past them, they report as faults of the program. So such a program is not
- * traced, and our wrappers only make the wrapped calls.
+ * The run-time libraries of sanitizers wrap the same functions as this library, and record all memory, locks and
+ * threads that they see. Our own operations bypass them, so they would report them as errors of the program. Therefore
+ * such a program is not traced, and our wrappers only make the wrapped calls.
  *
  * Guarantees
- *   A. AddressSanitizer, as a shared library, ends a program in which it is not the first library after it. It looks
- *      before any constructor runs; until ours does we are not in the list of dl_iterate_phdr().
+ *   A. AddressSanitizer as a shared library aborts the program unless it is the first library after the program. It
+ *      checks this before any constructor runs. So until our constructor runs, dl_iterate_phdr() does not list us.
  *   B. UndefinedBehaviorSanitizer and LeakSanitizer alone keep no such record: their programs are traced.
  */
 #include "preload.h"
 
-/* The start of each run-time library: exported by it, or by a program that it is linked into. */
+/* The init function of each run-time library, exported by the library or by the program that it is linked into. */
 extern void asan_init(void) __asm__("__asan_init") __attribute__((weak));
 extern void tsan_init(void) __asm__("__tsan_init") __attribute__((weak));
 extern void msan_init(void) __asm__("__msan_init") __attribute__((weak));

@@ -2,15 +2,17 @@
 /*
  * preload_shield.c - keeps the ring's descriptor open, and hides it from the program.
  *
- * Closing it, or any copy of it, drops the POSIX lock by which a reader knows the process. So a program that
- * closes all it does not know (a daemon, a shell) finds nothing at that number: EBADF, as if it were not open.
+ * Closing the descriptor, or any duplicate of it, releases the POSIX lock by which readers recognize the process.
+ * Daemons and shells close all descriptors that they do not know. For them the number is not open: close() fails with
+ * EBADF.
  *
  * Guarantees
- *   A. A number that has become some other file's (closed by a raw system call, say) is the program's: the descriptor
- *      is ours only while it is the ring. Under a seccomp filter it counts as ours.
- *   B. dup2() and dup3() onto the number work: ours moves out of the way, or is given up under a seccomp filter.
- *   C. fstat(), fcntl() and dup() of the number answer EBADF as well. A list of /proc/self/fd has it.
- *   D. A child of vfork() or clone() without a ring of its own may close everything: it has its own descriptors.
+ *   A. If the number has become another file's (after a close() by a raw system call, for example), it belongs to the
+ *      program: the number is hidden only while it is the ring. Under a seccomp filter it always counts as the ring.
+ *   B. dup2() and dup3() onto the number work: the ring's descriptor gets another number, or, under a seccomp filter,
+ *      is given up.
+ *   C. fstat(), fcntl() and dup() of the number fail with EBADF, too. /proc/self/fd still lists it.
+ *   D. A child of vfork() or clone() without its own ring may close everything: it has its own descriptors.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -29,7 +31,7 @@ static int shielded_fd(void)
 
     if (fd < 0 || !preload_is_ours())
         return -1;
-    if (preload_filtered()) /* nobody can look any more */
+    if (preload_filtered()) /* fstat() is not allowed any more */
         return fd;
     if (!rip__file_is_ring(fd))
         fd = -1;
@@ -52,11 +54,11 @@ PRELOAD_WRAPPER(int, close, (int fd))
 {
     if (preload_is_hidden(fd))
         return preload_refuse();
-    preload_descriptor_forget(fd); /* before the number is anybody else's */
+    preload_descriptor_forget(fd); /* before another thread can get the number */
     return PRELOAD_REAL(int, close, (int))(fd);
 }
 
-/* The two ranges beside the shielded number; either may be empty. */
+/* Closes the ranges below and above the shielded number; either may be empty. */
 static int close_around(unsigned int first, unsigned int last, int flags, unsigned int shielded)
 {
     int result = 0;
@@ -74,7 +76,7 @@ PRELOAD_WRAPPER(int, close_range, (unsigned int first, unsigned int last, int fl
 
     if (((unsigned int)flags & CLOSE_RANGE_CLOEXEC) == 0)
         preload_descriptors_forget(first, last);
-    /* What marks descriptors close-on-exec cannot hurt ours, and bad arguments are the kernel's to refuse. */
+    /* CLOSE_RANGE_CLOEXEC does not harm the ring's descriptor. The kernel rejects bad arguments. */
     if (shielded < 0 || (unsigned int)shielded < first || (unsigned int)shielded > last ||
         ((unsigned int)flags & CLOSE_RANGE_CLOEXEC) != 0)
         return PRELOAD_REAL(int, close_range, (unsigned int, unsigned int, int))(first, last, flags);
@@ -98,7 +100,7 @@ PRELOAD_WRAPPER(void, closefrom, (int first))
     PRELOAD_REAL(void, closefrom, (int))(first);
 }
 
-/* Makes number to free of our descriptor. False, with errno, if from is not the program's to copy. */
+/* Moves the ring's descriptor away from the number to. Returns false, with errno, if from is the ring's descriptor. */
 static bool make_way(int from, int to)
 {
     int shielded = rip__ring_fd();
@@ -110,7 +112,7 @@ static bool make_way(int from, int to)
         return false;
     }
     if (preload_filtered())
-        rip__writer.descriptor = -1; /* moving it would take system calls: it is given up */
+        rip__writer.descriptor = -1; /* moving the descriptor would take system calls, so give it up */
     else
         rip__move_ring_fd();
     return true;
@@ -132,7 +134,9 @@ PRELOAD_WRAPPER(int, dup3, (int from, int to, int flags))
     return result;
 }
 
-/* A program that looks which numbers are open, to close or to count them. __fxstat() is of programs before glibc 2.33.
+/*
+ * Programs use fstat() to find out which numbers are open, to close or to count them. Programs built with a glibc
+ * before 2.33 call __fxstat().
  */
 PRELOAD_WRAPPER(int, fstat, (int fd, struct stat *status))
 {
@@ -161,7 +165,7 @@ static bool waits_for_lock(int command)
     return command == F_SETLKW || command == F_OFD_SETLKW;
 }
 
-/* Only commands that wait for a lock are announced. All commands take at most one argument of a pointer's size. */
+/* Only commands that wait for a lock are announced. No command takes more than one argument of a pointer's size. */
 #define FCNTL(name)                                                                                                    \
     PRELOAD_WRAPPER(int, name, (int fd, int command, ...))                                                             \
     {                                                                                                                  \

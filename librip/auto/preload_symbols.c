@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * preload_symbols.c - looks a function up in the hash tables of the libraries themselves.
+ * preload_symbols.c - looks up a function in the hash tables of the loaded libraries, without the dynamic linker.
  *
- * A dlsym() takes the dynamic linker's lock, which a signal handler must not. What is found here is what
- * dlsym(RTLD_NEXT) finds; where the rules are not simple nothing is found, and the caller asks dlsym().
+ * dlsym() takes the dynamic linker's lock, which a signal handler must not do. A lookup here finds the same function as
+ * dlsym(RTLD_NEXT). If the rules are not simple, it finds nothing, and the caller uses dlsym().
  *
  * Guarantees
- *   A. Libraries are searched in the order in which they were loaded, from the one behind ours to the C library and no
- *      further: all that were loaded later stand behind that. If it does not stand behind ours nothing is found.
- *   B. Of several versions of a name the default one is found, as by dlsym(). A name of which a library has another
- *      version only, or that is no plain function there (one that is chosen at run time, say), is left to dlsym().
- *   C. A library without a GNU hash table ends the search: what stands behind it may be hidden by it.
- *   D. It takes no lock and allocates nothing, and may be called at any time: the libraries searched were loaded with
- *      the program, and are never unloaded.
+ *   A. Libraries are searched in the order in which they were loaded, from the library after ours to the C library and
+ *      no further: libraries that were loaded later follow the C library. If the C library does not follow ours,
+ *      nothing is found.
+ *   B. Of several versions of a name the default version is found, as by dlsym(). If a library has only another version
+ *      of the name, or if it is not a plain function there (an ifunc, for example), the name is left to dlsym().
+ *   C. A library without a GNU hash table ends the search, because it may hide the symbols of later libraries.
+ *   D. A lookup takes no lock and allocates nothing, so it may be called at any time. The libraries searched were
+ *      loaded with the program and are never unloaded.
  */
 #include <elf.h>
 #include <gnu/libc-version.h>
@@ -20,7 +21,7 @@
 
 #include "preload.h"
 
-#pragma weak _dl_find_object /* of glibc 2.35 */
+#pragma weak _dl_find_object /* since glibc 2.35 */
 
 #define SYMBOL_TYPE(info) ((info)&15u)
 #define SYMBOL_BINDING(info) ((info) >> 4)
@@ -28,15 +29,15 @@
 #define VERSION_HIDDEN 0x8000u /* not the default version of its name */
 #define WORD_BITS (8 * (uint32_t)sizeof(ElfW(Addr)))
 
-/* The symbols of a library, and its hash table: a filter of words, then chains of hashes, one of each bucket. */
+/* The symbols of a library, and its GNU hash table: a Bloom filter, the buckets, and one chain of hashes per bucket. */
 struct library {
     uintptr_t base;
     const ElfW(Sym) * symbols;
     const char *strings;
-    const ElfW(Half) * versions; /* NULL = its names have none */
+    const ElfW(Half) * versions; /* NULL = its symbols have no versions */
     const ElfW(Addr) * filter;
     const uint32_t *buckets;
-    const uint32_t *chains; /* of symbols from first_symbol on */
+    const uint32_t *chains; /* [0] belongs to first_symbol */
     uint32_t bucket_count;
     uint32_t first_symbol;
     uint32_t filter_words; /* a power of two */
@@ -45,7 +46,7 @@ struct library {
 
 enum outcome { OUTCOME_ABSENT, OUTCOME_FOUND, OUTCOME_UNCLEAR };
 
-/* The dynamic linker has put addresses for the offsets, but where it may not write there. */
+/* The dynamic linker has replaced the offsets by addresses, except where the section is read-only. */
 static const void *section_at(const struct link_map *map, const ElfW(Dyn) * entry)
 {
     uintptr_t value = (uintptr_t)entry->d_un.d_ptr;
@@ -81,7 +82,7 @@ static bool library_open(struct library *ret_library, const struct link_map *map
     return true;
 }
 
-/* Not strcmp(): a sanitizer's own may be called before it is ready. */
+/* Not strcmp(): this may run before a sanitizer that replaces strcmp() is ready. */
 static bool is_same(const char *left, const char *right)
 {
     while (*left != '\0' && *left == *right) {
@@ -108,7 +109,7 @@ static bool may_have(const struct library *library, uint32_t hash)
            (word >> ((hash >> library->filter_shift) % WORD_BITS) & 1) != 0;
 }
 
-/* Whether dlsym() would take the symbol for its address alone. */
+/* Returns true if the result of dlsym() would simply be the symbol's address. */
 static bool is_plain_function(const struct library *library, uint32_t index)
 {
     const ElfW(Sym) *symbol = &library->symbols[index];
@@ -120,7 +121,7 @@ static bool is_plain_function(const struct library *library, uint32_t index)
            (library->versions == NULL || (library->versions[index] & VERSION_HIDDEN) == 0);
 }
 
-/* Undefined symbols are in no hash table: a name that is there, in whatever form, is not absent. */
+/* Undefined symbols are not in the hash table: a name that is there is defined, but perhaps not as a plain function. */
 static enum outcome library_find(const struct library *library, const char *name, uint32_t hash, uint32_t *ret_index)
 {
     enum outcome outcome = OUTCOME_ABSENT;
@@ -141,12 +142,12 @@ static enum outcome library_find(const struct library *library, const char *name
             }
             outcome = OUTCOME_UNCLEAR;
         }
-        if ((found & 1) != 0) /* the last of its chain */
+        if ((found & 1) != 0) /* the last entry of the chain */
             return outcome;
     }
 }
 
-/* The object that holds an address; NULL if that cannot be asked. */
+/* Returns the loaded object that contains the address, or NULL if glibc has no _dl_find_object(). */
 static const struct link_map *map_of(const void *address)
 {
     struct dl_find_object found;

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * preload_syscall.c - waits that are made by syscall(), because glibc has no function for them.
+ * preload_syscall.c - wraps syscall(), which programs use for waits that glibc has no function for.
  *
- * The locks, channels and parked threads of Rust, and what C++20 waits for (atomics, latches, futures, semaphores), are
- * futexes by that name. Only the program knows what a futex stands for: a wait for it counts as idle, like a wait for a
+ * Rust's locks, channels and parked threads, and C++20's waits (atomics, latches, futures, semaphores), call
+ * syscall(SYS_futex). Only the program knows the meaning of a futex. So a wait for it counts as idle, like a wait for a
  * condition or a semaphore.
  *
  * Guarantees
- *   A. Every system call is made with the arguments given, and nothing is done after one that is not a wait: it may
- *      have returned in a child.
+ *   A. Every system call is made with the arguments that the caller passed. Nothing is done after a call that is not a
+ *      wait, because it may have returned in a child.
  *   B. Only waits leave a breadcrumb.
  */
 #include <linux/futex.h>
@@ -18,16 +18,16 @@
 
 #include "preload.h"
 
-#define ARGUMENT_COUNT 6 /* that a system call can have */
+#define ARGUMENT_COUNT 6 /* the most that a system call can have */
 
-/* RIP_CALL_OUTSIDE: it is no wait. */
+/* Returns RIP_CALL_OUTSIDE if the operation is not a wait. */
 static uint8_t futex_call(unsigned long operation)
 {
     switch (operation & (unsigned long)FUTEX_CMD_MASK) {
     case FUTEX_WAIT:
     case FUTEX_WAIT_BITSET:
         return RIP_CALL_WORK;
-    case FUTEX_LOCK_PI: /* a lock, and its owner is in its word */
+    case FUTEX_LOCK_PI: /* a lock, whose owner is in the futex word */
 #ifdef FUTEX_LOCK_PI2
     case FUTEX_LOCK_PI2:
 #endif
@@ -54,7 +54,7 @@ static uint8_t call_of(long number, const unsigned long arguments[ARGUMENT_COUNT
 #endif
     case SYS_epoll_pwait:
         return RIP_CALL_READY;
-    case SYS_io_uring_enter: /* waits for so many completions, if it is to wait at all */
+    case SYS_io_uring_enter: /* with GETEVENTS, waits for arguments[2] completions */
         return (arguments[3] & IORING_ENTER_GETEVENTS) != 0 && arguments[2] != 0 ? RIP_CALL_WORK : RIP_CALL_OUTSIDE;
     default:
         return RIP_CALL_OUTSIDE;
@@ -67,7 +67,7 @@ static long make(long number, const unsigned long arguments[ARGUMENT_COUNT])
                                                     arguments[4], arguments[5]);
 }
 
-/* prctl() and seccomp(), which may install a filter. */
+/* Makes a prctl() or seccomp() call, which may install a filter. */
 static long make_filter(long number, const unsigned long arguments[ARGUMENT_COUNT])
 {
     bool installs = number == SYS_prctl ? preload_is_filter_prctl((int)arguments[0], arguments + 1)
@@ -88,7 +88,7 @@ PRELOAD_WRAPPER(long, syscall, (long number, ...))
     long outcome;
     va_list list;
 
-    va_start(list, number); /* reading more than were given is harmless: the kernel takes what the call has */
+    va_start(list, number); /* reading more than the caller passed is harmless: the kernel ignores the rest */
     for (unsigned int i = 0; i < ARGUMENT_COUNT; i++)
         arguments[i] = va_arg(list, unsigned long);
     va_end(list);

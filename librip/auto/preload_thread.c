@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * preload_thread.c - every thread has a slot under its own name.
+ * preload_thread.c - gives every thread a slot under its own name.
  *
- * A thread registers itself before its start routine runs. What pthread_create() has not shown us (glibc's helper
- * threads, those of a library that looked pthread_create() up by itself, as jemalloc does) registers at its first
- * wrapped call.
+ * A thread registers itself before its start routine runs. Threads that were not created through our pthread_create()
+ * register at their first wrapped call: glibc's helper threads, and threads of a library that looked up
+ * pthread_create() itself, as jemalloc does.
  *
- * A thread that was created through us has a node in a table, from before it registers until its thread-specific data
- * is destroyed. The node is how pthread_setname_np() finds the slot of another thread.
+ * A thread that was created through our wrapper has a node in a table, from before it registers until its
+ * thread-specific data is destroyed. pthread_setname_np() uses the node to find the slot of another thread.
  *
  * Guarantees
- *   A. Without memory for a node the thread is created all the same and registers at its first wrapped call.
- *   B. A rename reaches the slot whether it comes before, while or after the thread registers: the thread enters its
- *      node first and then reads its name from the kernel; a renaming thread sets the name in the kernel first and then
+ *   A. If there is no memory for a node, the thread is still created, and registers at its first wrapped call.
+ *   B. A rename reaches the slot whether it comes before, during or after the registration. The thread enters its node
+ *      first and then reads its name from the kernel; a renaming thread sets the name in the kernel first and then
  *      looks for the node.
- *   C. Under a seccomp filter nodes come from a few that were set aside, and a thread has the name of the one that
- *      created it, as the kernel gives it.
- *   D. A node's slot is written only under the table's lock while the node is in the table, and the thread takes the
- *      node out before the library frees the slot: its key is older, and keys are destroyed in that order.
+ *   C. Under a seccomp filter nodes come from a small static array, and a thread has the name of the thread that
+ *      created it, as in the kernel.
+ *   D. A node's slot is written only under the table's lock while the node is in the table. The thread removes its node
+ *      before librip frees the slot: our key is older, and keys are destroyed in the order of their creation.
  */
 #include <errno.h>
 #include <stdarg.h>
@@ -31,18 +31,16 @@
 
 #define NODE_BUCKET_COUNT 1024u
 #define KERNEL_NAME_BYTES 16
-#define SPARE_NODE_COUNT                                                                                               \
-    64u /* for threads that are created under a seccomp filter, where malloc() may not be called                       \
-         */
+#define SPARE_NODE_COUNT 64u /* for threads created under a seccomp filter, where malloc() must not be called */
 
 struct node {
     struct node *next;
     pthread_t thread;
     struct rip_slot *slot; /* NULL = not registered yet, or not traced */
     uint32_t id;
-    bool renamed;                 /* before it was registered */
+    bool renamed;                 /* before the thread was registered */
     bool set_aside;               /* one of spare_nodes */
-    char name[KERNEL_NAME_BYTES]; /* of its creator under a seccomp filter, or the one it was renamed to */
+    char name[KERNEL_NAME_BYTES]; /* under a seccomp filter the creator's name; if renamed, the new name */
     void *(*routine)(void *);
     int (*routine_c11)(void *); /* of a thread made by thrd_create() */
     void *argument;
@@ -127,7 +125,7 @@ void preload_thread_setup(void)
     node_key_made = pthread_key_create(&node_key, node_remove) == 0;
 }
 
-/* A node that is in no table is freed by its thread, or leaks in the child where that thread is not. */
+/* A node that is not in the table is freed by its thread. In a forked child without that thread it leaks. */
 void preload_thread_forget(void)
 {
     rip__mutex_lock(&node_mutex);
@@ -149,7 +147,7 @@ static void enter_as(const char *name)
 
     preload_thread.tried = true;
     rip_init(0, name, strnlen(name, KERNEL_NAME_BYTES - 1), 0, 0);
-    preload_set_frame(0); /* of the thread that forked */
+    preload_set_frame(0); /* in a forked child the frame is that of the thread that forked */
     preload_runtime_enter();
     preload_pages_enter();
     if (rip__thread.slot != NULL)
@@ -166,7 +164,7 @@ void preload_thread_enter(void)
     enter_as(name);
 }
 
-/* To the name that the kernel has now, of which it keeps so many bytes. */
+/* Renames the calling thread. As in the kernel, the name is cut to KERNEL_NAME_BYTES - 1. */
 static void rename_own(const char *name)
 {
     const struct rip_slot *slot = rip__thread.slot;
@@ -195,7 +193,7 @@ static void rename_other(pthread_t thread, const char *name)
     pthread_mutex_unlock(&node_mutex);
 }
 
-/* Registers the thread that node belongs to. From here on the table owns the node. */
+/* Registers the calling thread. The table takes ownership of the node. */
 static void node_enter(struct node *node)
 {
     bool renamed;
@@ -305,7 +303,7 @@ PRELOAD_WRAPPER(int, pthread_setname_np, (pthread_t thread, const char *name))
     return result;
 }
 
-/* The kernel takes four arguments beside the option, and glibc passes all four, given or not. */
+/* The kernel takes four arguments in addition to the option. glibc always passes all four. */
 PRELOAD_WRAPPER(int, prctl, (int option, ...))
 {
     unsigned long values[4];
