@@ -95,10 +95,9 @@ void preload_report(const char *format, ...)
 static void report(bool made, const char *path, int error)
 {
     if (error != 0 && made)
-        preload_report("rip: what stands at the ring's name cannot be replaced (%s): its name is %s\n", strerror(error),
-                       path);
+        preload_report("rip: cannot replace the file at the ring's path (%s): the ring is %s\n", strerror(error), path);
     else if (error != 0)
-        preload_report("rip: no ring can be made in %s (%s): the program is not traced\n", rip__own_ring_dir(),
+        preload_report("rip: cannot make a ring in %s (%s): the program is not traced\n", rip__own_ring_dir(),
                        strerror(error));
 }
 

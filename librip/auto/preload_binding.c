@@ -69,7 +69,7 @@ static bool has_binding(const char *path, const char *language, const char *vers
 {
     if (access(path, R_OK) == 0)
         return true;
-    preload_report("rip: there is no binding for %s %.*s: no script is traced, but the interpreter's own calls\n",
+    preload_report("rip: no binding for %s %.*s: only the interpreter's own calls are traced, not the script\n",
                    language, (int)strcspn(version, " "), version);
     return false;
 }

@@ -71,8 +71,8 @@ class Interpreter(PreloadTest):
     def test_without_a_binding(self):
         self.environment["RIP_PRELOAD_LIBRARY"] = LIBRARY
         done = self.run_traced(helper("snake"), "9.2.7", stdin=subprocess.DEVNULL)
-        self.assertEqual(done.stderr, "rip: there is no binding for Python 9.2.7: no script is traced, but the "
-                                      "interpreter's own calls\n")
+        self.assertEqual(done.stderr, "rip: no binding for Python 9.2.7: only the interpreter's own calls are "
+                                      "traced, not the script\n")
         self.assertEqual((done.stdout, done.returncode), ("running\n", 0))
 
     def test_disabled(self):
