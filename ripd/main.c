@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * main.c - argv -> config -> app.
+ * main.c - reads the configuration and runs the daemon.
  *
- * Exit status: 0 stopped as asked or answered, 1 could not run (the log says why), 2 wrong flags or file.
+ * Exit status: 0 stopped by a signal, or printed what was requested; 1 failed (the log has the reason); 2 wrong flags
+ * or configuration file.
  */
 #include <stdio.h>
 
@@ -10,7 +11,7 @@
 #include "app/config.h"
 #include "rip/ring.h"
 
-/* The exit status of what only prints: what was asked for and could not be written is no success. */
+/* Returns the exit status after printing to standard output: 1 if the output could not be written. */
 static int printed(void)
 {
     if (fflush(stdout) == 0 && !ferror(stdout))

@@ -49,15 +49,15 @@
 #include "util/array.h"
 #include "work/jobs.h"
 
-/* What a scan may take of an interval. */
+/* Shares of the scan interval that one scan may spend. */
 #define EVIDENCE_DIVISOR 10u
-#define JUDGING_DIVISOR 20u      /* process records; REGISTRY_JUDGING_NS at most */
-#define UNCLASSIFIED_DIVISOR 20u /* names of new ids, where there are rules */
+#define JUDGING_DIVISOR 20u      /* process records; at most REGISTRY_JUDGING_NS */
+#define UNCLASSIFIED_DIVISOR 20u /* names of new ids, if there are rules */
 
-#define GIVE_BACK_STALLS 4096u /* so many described stalls that are over are worth giving their memory back */
-#define REQUESTS_PER_TURN 4u   /* then a look at the signals */
+#define GIVE_BACK_STALLS 4096u /* described stalls that must have ended before malloc_trim() */
+#define REQUESTS_PER_TURN 4u   /* then signals are checked */
 
-/* A query on its way to the scanner: a write of it is whole, or fails. */
+/* A query on its way to the scanner. Writing it to the pipe is atomic. */
 struct request {
     uint64_t ticket;
     struct query query;
@@ -65,14 +65,14 @@ struct request {
 _Static_assert(sizeof(struct request) <= PIPE_BUF, "requests may mix");
 
 struct app {
-    struct hash_key hash_key; /* of all tables whose keys rings choose */
+    struct hash_key hash_key; /* for all tables whose keys rings choose */
     struct config *config;
     struct registry *registry;
     struct detector *detector;
     struct rule_finder rule_finder;
-    struct uid_range *subordinate_uids; /* whose account they count on */
+    struct uid_range *subordinate_uids; /* ranges whose uids are charged to their user */
     size_t subordinate_uid_count;
-    struct work *work; /* the scanner's accounts and queue */
+    struct work *work; /* the scanner's accounts and job queue */
     struct cases *cases;
     struct endings *endings;
     struct privileges privileges;
@@ -80,25 +80,25 @@ struct app {
     struct events *events;
     struct hook *hook;
     struct report_budget notice_budget;
-    struct report_budget left_out_budget; /* of lines about stalls without events */
-    uint64_t suppressed_count;            /* of those, logged */
+    struct report_budget left_out_budget; /* for lines about stalls without events */
+    uint64_t suppressed_count;            /* of cases_counters, as last logged */
     struct naming naming;
-    struct snapshot *snapshot; /* the last one */
-    int requests[2];           /* a pipe: from the HTTP thread, with a ticket each */
+    struct snapshot *snapshot; /* of the last scan */
+    int requests[2];           /* pipe of struct request from the HTTP thread */
     struct opened opened;
-    struct capturing *capturing; /* NULL: without a state directory nothing is captured */
+    struct capturing *capturing; /* NULL without a state directory: nothing is captured */
     struct recorder *recorder;   /* NULL: nothing is recorded */
     struct http *http;
     struct schedule schedule;
-    struct health health; /* ripd's account of itself: a scan's snapshot has it as it is then */
+    struct health health; /* copied into the snapshot of each scan */
     struct service service;
     uint64_t sequence;
-    size_t described_most; /* stalls described on any scan since memory was given back */
+    size_t described_most; /* most stalls in one snapshot since the last malloc_trim() */
     int signal_descriptor;
-    bool failed; /* stopped without having been asked to */
+    bool failed; /* stopped by an error, not by a signal */
 };
 
-/* The one place from which a stall's begin or end goes out. */
+/* The only function that publishes the begin or end of a stall. */
 static void app_announce(void *context, struct event *event)
 {
     struct app *app = context;
@@ -111,7 +111,7 @@ static void app_announce(void *context, struct event *event)
     http_publish_event(app->http, event);
 }
 
-/* Whose account a ring is on. */
+/* Returns the user whose quota the ring is charged to. */
 static uint32_t app_user_of(void *context, uint32_t serial)
 {
     struct app *app = context;
@@ -121,8 +121,9 @@ static uint32_t app_user_of(void *context, uint32_t serial)
 }
 
 /*
- * Evidence, locks and verdicts of the suspects, as far as their users' shares reach. What looks like a deadlock, or an
- * owner that has ended, is examined twice. Returns who waits for whom; NULL: no memory.
+ * Collects evidence, finds locks and gives verdicts for the suspects, as far as the quotas of their users allow.
+ * Apparent deadlocks and lock owners that have ended are examined a second time. Returns the waits between ids, or NULL
+ * if out of memory.
  */
 static struct waits *app_advance_cases(struct app *app, struct detector_suspect *suspects, size_t count)
 {
@@ -147,7 +148,7 @@ static struct waits *app_advance_cases(struct app *app, struct detector_suspect 
     return waits;
 }
 
-/* Takes over waits. */
+/* Takes ownership of waits. Returns NULL if out of memory. */
 static struct snapshot *app_build_snapshot(struct app *app, const struct detector_update *update, struct waits *waits,
                                            uint64_t now_mono_ns, uint64_t now_wall_ns)
 {
@@ -169,14 +170,14 @@ static struct snapshot *app_build_snapshot(struct app *app, const struct detecto
     memcpy(snapshot->counts, update->counts, sizeof(snapshot->counts));
     listing_describe(&listing);
     if (listing_fill(&listing, update, snapshot) != 0)
-        log_line(LOG_LEVEL_ERROR, "out of memory for the lists of this scan");
+        log_line(LOG_LEVEL_ERROR, "out of memory: the lists of this scan are incomplete");
     snapshot->scan_duration_ns = clock_mono_ns() - now_mono_ns;
     naming_cases(&app->naming, app->cases, snapshot);
     privileges_log_denied(&app->privileges, snapshot, now_mono_ns);
     return snapshot;
 }
 
-/* The last step before a scan is published: what was counted on the way is in its snapshot. */
+/* Adds the counters of this scan to its snapshot, immediately before publication. */
 static void app_tally(struct app *app, const struct detector_update *update, struct snapshot *snapshot)
 {
     struct health *health = &app->health;
@@ -202,7 +203,10 @@ static void app_tally(struct app *app, const struct detector_update *update, str
     app->suppressed_count = cases.suppressed_count;
 }
 
-/* Memory of a crowd of stalls lies between what stays. By the last scan but one: nobody holds what was before it. */
+/*
+ * After a burst of stalls the heap is fragmented: return free pages to the kernel. Snapshots older than the previous
+ * one have no references any more.
+ */
 static void app_give_back(struct app *app)
 {
     size_t count = app->snapshot != NULL ? app->snapshot->stall_count : 0;
@@ -218,12 +222,12 @@ static void app_give_back(struct app *app)
 static void app_refresh(struct app *app, uint64_t now_mono_ns)
 {
     work_leak(app->work, WORK_CAPTURE_BYTES, WORK_CAPTURE_BYTES_PER_SCAN);
-    capturing_take(app->capturing, app->snapshot); /* who has ended, while the registry still knows it */
+    capturing_take(app->capturing, app->snapshot); /* ended processes, while the registry still has their records */
     registry_refresh(app->registry, now_mono_ns);
-    capturing_take(app->capturing, app->snapshot); /* who executes another program now, so that its ids are gone */
+    capturing_take(app->capturing, app->snapshot); /* processes that executed another program: their ids are gone */
 }
 
-/* Returns the ids whose counters have stood still for long enough. */
+/* Returns the ids whose counters have not moved for at least their threshold. */
 static struct detector_suspect *app_sample(struct app *app, uint64_t now_mono_ns, uint64_t now_wall_ns,
                                            size_t *ret_count)
 {
@@ -232,10 +236,11 @@ static struct detector_suspect *app_sample(struct app *app, uint64_t now_mono_ns
     size_t count;
 
     recorder_begin(app->recorder, now_mono_ns, now_wall_ns, events_numbers(app->events));
-    events_adopt(app->events, app->registry, app->detector, now_mono_ns); /* on the first scan: of the last run */
+    /* first scan: open stalls of the previous run */
+    events_adopt(app->events, app->registry, app->detector, now_mono_ns);
     uncounted_ns = detector_begin(app->detector, now_mono_ns);
     if (uncounted_ns != 0)
-        log_line(LOG_LEVEL_WARNING, "scan late, nobody is accused on it: uncounted_ms=%" PRIu64,
+        log_line(LOG_LEVEL_WARNING, "scan late, no new stall is reported: uncounted_ms=%" PRIu64,
                  uncounted_ns / 1000000);
     if (scan_run(app->registry, app->detector, recorder_tap(app->recorder)) != 0)
         log_line(LOG_LEVEL_ERROR, "out of memory: new ids are not watched");
@@ -246,8 +251,7 @@ static struct detector_suspect *app_sample(struct app *app, uint64_t now_mono_ns
     return detector_suspects(app->detector, ret_count);
 }
 
-/* Counts what the suspects are now. A ring of a program that does not announce all that its threads wait in is marked.
- */
+/* Counts the suspects by state. Marks a ring as unseen if its program does not announce all waits of its threads. */
 static void app_count_suspects(struct app *app, const struct detector_update *update)
 {
     health_clear_suspects(&app->health);
@@ -268,14 +272,14 @@ static void app_end_cases(struct app *app, const struct detector_update *update,
     const struct waits_source source = {app->registry, app->detector, app->cases, app->work, app->sequence, NULL};
 
     app_count_suspects(app, update);
-    events_resume(app->events, app->detector); /* on the first scan: episodes that went on meanwhile */
+    events_resume(app->events, app->detector); /* first scan: episodes that are still open */
     cases_end(app->cases, update, now_mono_ns);
     cases_note_exits(app->cases, now_wall_ns);
     endings_note(app->endings, update, app->snapshot != NULL ? app->snapshot->waits : NULL);
     waits_describe(waits, &source);
 }
 
-/* Takes over the snapshot. */
+/* Takes ownership of the snapshot. */
 static void app_publish(struct app *app, const struct detector_update *update, struct snapshot *snapshot)
 {
     events_step(app->events, &(struct events_scan){app->registry, update, snapshot, naming_comes, &app->naming});
@@ -298,7 +302,7 @@ static void app_scan(struct app *app)
 
     app->sequence++;
     events_catch_up(app->events);
-    work_begin(app->work);                                        /* every user's shares are new */
+    work_begin(app->work);                                        /* every user's share starts again */
     app_refresh(app, now_mono_ns);                                /* which rings there are, who lives in them */
     suspects = app_sample(app, now_mono_ns, now_wall_ns, &count); /* counters, straight into the detector */
     waits = app_advance_cases(app, suspects, count);              /* evidence, locks, verdicts */
@@ -306,11 +310,11 @@ static void app_scan(struct app *app)
     app_end_cases(app, &update, waits, now_mono_ns, now_wall_ns); /* episodes that begin, go on, end */
     snapshot = app_build_snapshot(app, &update, waits, now_mono_ns, now_wall_ns); /* immutable, generation n */
     if (snapshot == NULL) {
-        log_line(LOG_LEVEL_ERROR, "out of memory for the answer of this scan");
+        log_line(LOG_LEVEL_ERROR, "out of memory: this scan is not published");
         return;
     }
     app_publish(app, &update, snapshot);           /* HTTP; events to history, log, hook */
-    service_scanned(&app->service, app->snapshot); /* ready, and the watchdog: because a scan has completed */
+    service_scanned(&app->service, app->snapshot); /* readiness; watchdog ping for the completed scan */
 }
 
 /* Called on the HTTP thread. */
@@ -322,7 +326,10 @@ static int app_threads(void *context, uint64_t ticket, const struct query *query
     return write(app->requests[1], &request, sizeof(request)) < 0 ? -errno : 0;
 }
 
-/* What is known of the thread of an id that does not move. Not a new reference; NULL: nothing. */
+/*
+ * Returns the kernel facts of the thread of an id that does not move, or NULL if none are known. Borrowed: no reference
+ * is taken.
+ */
 static struct kernel_facts *app_kernel(const struct app *app, const struct sighting *sighting)
 {
     const struct item *item = sighting->item;
@@ -336,7 +343,7 @@ static struct kernel_facts *app_kernel(const struct app *app, const struct sight
     return sighting->cause == CAUSE_SIGNAL && item->tid != 0 ? probe_stopped_facts(app->probe) : NULL;
 }
 
-/* Since when an id is exited; not known where it has no case. */
+/* Sets the time at which an exited id ended. The time is unknown if the id has no case. */
 static void app_date_exit(const struct app *app, struct sighting *sighting)
 {
     const struct item *item = sighting->item;
@@ -347,7 +354,7 @@ static void app_date_exit(const struct app *app, struct sighting *sighting)
         sighting->since_earliest_wall_ns = stall->lived_wall_ns;
 }
 
-/* What is known of an id that has ended, besides what its ring and the detector know. */
+/* Adds what the cases know about an id that has ended: its exit time and its last wait chain. */
 static void app_describe_end(const struct app *app, struct sighting *sighting)
 {
     const struct item *item = sighting->item;
@@ -379,7 +386,7 @@ static void app_complete(struct app *app, uint64_t ticket, struct page *page)
         http_complete(app->http, ticket, page);
 }
 
-/* Answers that waited for the scan that has just been made. */
+/* Answers the queries that were held for the scan just completed. */
 static void app_answer_opened(struct app *app)
 {
     struct opened_query held;
@@ -404,11 +411,11 @@ static void app_answer(struct app *app)
         else
             app_complete(app, request.ticket, page);
         if (schedule_wait_ns(&app->schedule, clock_mono_ns()) == 0)
-            break; /* a scan waits for one question at most */
+            break; /* at most one query delays a due scan */
     }
 }
 
-/* Pages whose places have got their names, or have waited long enough. */
+/* Completes pages whose locations are named or whose naming timeout has expired. */
 static void app_release(struct app *app)
 {
     struct page *page;
@@ -418,7 +425,10 @@ static void app_release(struct app *app)
         http_complete(app->http, ticket, page);
 }
 
-/* At the start, and after a reload: what it can change is handed to those who use it, whether it has changed or not. */
+/*
+ * Applies the configuration at start and after a reload. Every setting that a reload can change is applied, changed or
+ * not.
+ */
 static void app_configure(struct app *app)
 {
     const struct config *config = app->config;
@@ -460,18 +470,18 @@ static void app_reload(struct app *app)
     if (status == 0) {
         app_configure(app);
         if (changes.refused[0] != '\0')
-            log_line(LOG_LEVEL_WARNING, "changed, but takes a restart: keys=\"%s\"", changes.refused);
+            log_line(LOG_LEVEL_WARNING, "changed, but needs a restart: keys=\"%s\"", changes.refused);
         log_line(LOG_LEVEL_INFO, "reloaded: file=%s changed=\"%s\"", log_quote_text(app->config->file, file),
                  changes.applied);
     } else if (status == -ENOENT) {
         log_line(LOG_LEVEL_INFO, "nothing to reload: ripd was started without --config");
     } else {
-        log_line(LOG_LEVEL_ERROR, "not reloaded, everything stays as it was: %s", changes.error);
+        log_line(LOG_LEVEL_ERROR, "not reloaded, the previous configuration stays in force: %s", changes.error);
     }
     service_reloaded(&app->service, app->config->interval_ns);
 }
 
-/* False: asked to stop. */
+/* Returns false if the daemon was asked to stop. */
 static bool app_take_signal(struct app *app)
 {
     struct signalfd_siginfo signal;
@@ -484,7 +494,7 @@ static bool app_take_signal(struct app *app)
     return true;
 }
 
-/* How long until something is due, if nothing comes in. */
+/* Returns the time until the next timer is due. */
 static struct timespec app_next_timeout(struct app *app)
 {
     const uint64_t now_mono_ns = clock_mono_ns();
@@ -497,7 +507,7 @@ static struct timespec app_next_timeout(struct app *app)
     return clock_timespec(wait_ns);
 }
 
-/* Waits for the next scan, answering questions and running commands meanwhile. False: asked to stop. */
+/* Waits for the next scan; meanwhile answers queries and runs commands. Returns false if the daemon must stop. */
 static bool app_wait(struct app *app)
 {
     struct pollfd descriptors[] = {
@@ -505,7 +515,7 @@ static bool app_wait(struct app *app)
         {.fd = app->requests[0], .events = POLLIN},
         {.fd = hook_descriptor(app->hook), .events = POLLIN},
         {.fd = app->naming.descriptor, .events = POLLIN},
-        {.fd = events_descriptor(app->events), .events = POLLIN}, /* -1: poll passes over it, and the next */
+        {.fd = events_descriptor(app->events), .events = POLLIN}, /* -1 if there is none: poll ignores it */
         {.fd = registry_ends_descriptor(app->registry), .events = POLLIN},
     };
 
@@ -544,7 +554,7 @@ static void app_loop(struct app *app)
     } while (app_wait(app));
 }
 
-/* Signals to the daemon are read from a descriptor; all threads made later inherit the mask. */
+/* The daemon reads its signals from a descriptor. Threads created later inherit the signal mask. */
 static int app_open_signals(struct app *app)
 {
     sigset_t set;
@@ -562,7 +572,7 @@ static int app_open_signals(struct app *app)
     return -1;
 }
 
-/* Uids of a user's subordinate ranges count as that user. */
+/* Uids in a user's subordinate ranges are charged to that user. */
 static void app_read_subordinate_uids(struct app *app)
 {
     int error = subuid_read("/etc/subuid", "/etc/passwd", &app->subordinate_uids, &app->subordinate_uid_count);
@@ -570,7 +580,7 @@ static void app_read_subordinate_uids(struct app *app)
     if (error == 0)
         error = work_set_ranges(app->work, app->subordinate_uids, app->subordinate_uid_count);
     if (error != 0 && error != -ENOENT)
-        log_line(LOG_LEVEL_WARNING, "/etc/subuid: %s: subordinate uids count as users of their own", strerror(-error));
+        log_line(LOG_LEVEL_WARNING, "/etc/subuid: %s: each subordinate uid counts as a user", strerror(-error));
 }
 
 static int app_open_events(struct app *app)
@@ -587,7 +597,7 @@ static int app_open_events(struct app *app)
         app_read_subordinate_uids(app);
         error = events_new(&app->events, &options, clock_mono_ns());
     }
-    if (error == -ENOMEM) /* any other error is logged already */
+    if (error == -ENOMEM) /* any other error has been logged */
         log_line(LOG_LEVEL_ERROR, "cannot start: %s", strerror(-error));
     return error;
 }
@@ -664,7 +674,7 @@ static int app_open_http(struct app *app)
     if (error == 0) {
         events_found(app->events, &found);
         http_set_epoch(app->http, found.epoch);
-        for (size_t i = 0; i < found.event_count; i++) /* the log and the command had them in their time */
+        for (size_t i = 0; i < found.event_count; i++) /* the previous run has logged them and run the command */
             http_publish_event(app->http, found.events[i]);
         error = events_start(app->events);
     }

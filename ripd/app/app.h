@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * app.h - the daemon put together: the only place that knows every layer, and the only one that logs.
+ * app.h - the daemon as a whole: the only folder that knows every layer, and the only one that logs.
  *
- * The caller of app_run() is the scanner: it alone touches rings and the detector. The HTTP thread holds snapshots.
- * Between them pass an immutable snapshot after each scan, and queries with their pages. The names thread and, with a
- * state directory, the history thread keep files and disks away from both.
+ * The thread that calls app_run() is the scanner: only the scanner touches rings and the detector. The HTTP thread
+ * holds snapshots. The scanner and the HTTP thread exchange an immutable snapshot after each scan, and queries with
+ * their pages. The names thread, and with a state directory the history thread, do file and disk access for both of
+ * them.
  */
 #ifndef RIPD_APP_APP_H
 #define RIPD_APP_APP_H
@@ -12,8 +13,8 @@
 #include "app/config.h"
 
 /*
- * Runs until SIGTERM or SIGINT. SIGHUP reads the configuration anew: *config is what is in force. Returns the exit
- * status: 0, or 1 after an error has been logged.
+ * Runs until SIGTERM or SIGINT. SIGHUP reloads the configuration; *config is always the configuration in force. Returns
+ * the exit status: 0, or 1 after an error has been logged.
  */
 int app_run(struct config *config);
 

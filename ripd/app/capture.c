@@ -16,14 +16,14 @@
 #include "ring/remains.h"
 #include "view/document_capture.h"
 
-/* A process that has ended, until it is known how. */
+/* A process that has ended, until its exit status is known. */
 struct pending {
     struct process_end end;
     uint64_t until_mono_ns;
     uint32_t user;
     uint32_t owner;
     char *ring_name;
-    struct snapshot *moment; /* a reference, or NULL */
+    struct snapshot *moment; /* owned reference, or NULL */
     struct remains remains;
     struct capture_facts facts;
 };
@@ -34,7 +34,7 @@ struct capturing {
     struct captures *captures;
     struct pending pending[CAPTURE_PENDING_MAX];
     size_t count;
-    uint64_t failed_count; /* logged */
+    uint64_t failed_count; /* as last logged */
 };
 
 int capturing_open(struct capturing **ret_capturing, const char *state_directory, struct registry *registry,
@@ -99,7 +99,7 @@ static void report(const struct pending *pending)
              facts->signal != NULL ? facts->signal : "-", facts->id_count);
 }
 
-/* Hands it over to the thread that writes. */
+/* Hands the capture over to the writer thread. status is NULL if it is not known. */
 static void finish(struct capturing *capturing, struct pending *pending, const int *status)
 {
     const struct capture_label label = {pending->user, pending->owner, pending->ring_name, pending->facts.ended_wall_ns,
@@ -120,7 +120,10 @@ static void finish(struct capturing *capturing, struct pending *pending, const i
     pending_done(pending);
 }
 
-/* Whether all that can be known of it is known, or its time is over; then it is written, or dropped. */
+/*
+ * Finishes or drops the capture when everything about its end is known or its timeout has expired. Returns false if it
+ * stays pending.
+ */
 static bool look(struct capturing *capturing, struct pending *pending, uint64_t now_mono_ns)
 {
     const int descriptor = pending->end.descriptor;
@@ -158,7 +161,7 @@ void capturing_step(struct capturing *capturing, uint64_t now_mono_ns)
 uint64_t capturing_wait_ns(const struct capturing *capturing)
 {
     for (size_t i = 0; capturing != NULL && i < capturing->count; i++)
-        if (!capturing->pending[i].end.open) /* of those a scan decides */
+        if (!capturing->pending[i].end.open) /* the others depend on a scan */
             return CAPTURE_LOOK_NS;
     return UINT64_MAX;
 }
@@ -166,15 +169,16 @@ uint64_t capturing_wait_ns(const struct capturing *capturing)
 /* Taking ----------------------------------------------------------------------------------------------------------- */
 
 /*
- * What a capture costs its user besides its bytes, and before they are copied: time, of which a MiB stands for the
- * document, and the bytes for the search among all ids of the ring, which may be a million of another process.
+ * Returns the cost of a capture without its bytes, charged before anything is copied. It stands for time: one MiB for
+ * the document, and some bytes per id for the search among all ids of the ring. There may be a million ids, most of
+ * them of another process.
  */
 static uint64_t cost_of(const struct ring *ring)
 {
     return CAPTURE_COST_BYTES + ring->live_count * CAPTURE_ID_COST_BYTES;
 }
 
-/* Copies what the process left. */
+/* Copies what the process left. Returns 0 or -errno. */
 static int fill(struct capturing *capturing, const struct process_end *end, struct ring *ring, struct pending *pending)
 {
     const uint64_t cost = cost_of(ring);
@@ -187,7 +191,7 @@ static int fill(struct capturing *capturing, const struct process_end *end, stru
     if (!work_take(capturing->work, ring->user, WORK_CAPTURE_BYTES, cost))
         return -EDQUOT;
     pending->facts.process = registry_process_facts(capturing->registry, ring, end->process);
-    /* once its file is gone, another ring may have its name */
+    /* after its file is removed, another ring may use the name */
     pending->ring_name = strdup(ring->name != NULL && !ring->unlinked ? ring->name : ring->file_name);
     if (pending->facts.process == NULL || pending->ring_name == NULL)
         return -ENOMEM;
@@ -212,7 +216,10 @@ static struct pending *find_open(struct capturing *capturing, const struct proce
     return NULL;
 }
 
-/* The end that was likely. A program that was executed meanwhile may have ended before the next scan. */
+/*
+ * Applies an end that was only likely before. A process that executed another program may have ended since: its exit
+ * status belongs to the new program, so nothing waits for it.
+ */
 static void settle(struct pending *pending, const struct process_end *end)
 {
     const bool replaced = pending->end.replaced;
@@ -229,7 +236,7 @@ static void settle(struct pending *pending, const struct process_end *end)
     pending->end.exiting = false;
 }
 
-/* The oldest are written with what is known of them: a process may take as long as it likes to die. */
+/* Writes the oldest captures with what is known so far, because a process may take arbitrarily long to die. */
 static void make_room(struct capturing *capturing, size_t bytes)
 {
     for (size_t i = 0; i < capturing->count; i++)
@@ -279,7 +286,7 @@ void capturing_take(struct capturing *capturing, struct snapshot *moment)
     }
 }
 
-/* Life ------------------------------------------------------------------------------------------------------------- */
+/* Counters and shutdown -------------------------------------------------------------------------------------------- */
 
 void capturing_count(struct capturing *capturing, struct health *health)
 {

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * config.c - the sources put together, the lowest first: defaults, the file, the command line. Each value that a higher
- * source gives takes the place of what was there.
+ * config.c - combines the sources of the configuration, lowest precedence first: defaults, file, command line. Each
+ * value of a higher source replaces the value of a lower one.
  *
- * The command line is read twice: for the file's name, and again over the file. A flag that takes a value accepts
- * "--flag value" and "--flag=value"; of two that are no list, the last one counts.
+ * The command line is read twice: first for the name of the file, then again to override the file. A flag with a value
+ * accepts "--flag value" and "--flag=value". If a flag that is not a list is repeated, the last value counts.
  *
- * inih parses the file. A line is KEY = VALUE, a comment if its first character is '#' or ';', or [ripd]. A value goes
- * up to the end of the line: there are no comments behind it, no quotes, no continuation lines. A key that is not
- * repeatable is given once. The first mistake is the one that is reported.
+ * inih parses the file. A line is KEY = VALUE, [ripd], or a comment if its first character is '#' or ';'. A value
+ * extends to the end of the line: there are no trailing comments, quotes or continuation lines. A key that is not
+ * repeatable may occur once. The first error is reported.
  */
 #include "app/config.h"
 
@@ -26,10 +26,10 @@
 #include "util/text.h"
 
 #define LINE_FORM "KEY = VALUE, [ripd], or a comment that begins with # or ;"
-#define NAME_SHOWN "%.200s" /* of a file */
-#define LINE_ENDS_BYTES 3   /* inih wants them free behind a line */
+#define NAME_SHOWN "%.200s" /* file name in a message */
+#define LINE_ENDS_BYTES 3   /* free bytes that inih needs after a line */
 
-/* Fills ret_error in printable ASCII, one line whatever was given. Returns -EINVAL. */
+/* Fills ret_error with one line of printable ASCII, whatever the arguments contain. Returns -EINVAL. */
 __attribute__((format(printf, 2, 3))) static int fail(char ret_error[CONFIG_ERROR_BYTES], const char *format, ...)
 {
     va_list arguments;
@@ -41,7 +41,7 @@ __attribute__((format(printf, 2, 3))) static int fail(char ret_error[CONFIG_ERRO
     return -EINVAL;
 }
 
-/* A value of the option that is called so there. */
+/* Stores a value of the option. place is where the value was found, for messages. */
 static int take_value(const char *place, const struct option *option, struct config *config,
                       struct options_given *given, const char *value, char *ret_error)
 {
@@ -57,7 +57,7 @@ static int take_value(const char *place, const struct option *option, struct con
 
 /* The command line ------------------------------------------------------------------------------------------------- */
 
-/* One flag at argv[*index]; *index is left at its last word. */
+/* Handles the flag at argv[*index] and advances *index to its last word. */
 static int flag_take(int argc, char *const *argv, int *index, struct config *config, struct options_given *given,
                      enum config_action *ret_action, char *ret_error)
 {
@@ -90,7 +90,7 @@ static int flag_take(int argc, char *const *argv, int *index, struct config *con
     return take_value(place, option, config, given, value, ret_error);
 }
 
-/* The words of the command line into *config, which holds what lower sources left. 0 or -EINVAL. */
+/* Applies the command line to *config, which holds the values of lower sources. Returns 0 or -EINVAL. */
 static int take_words(int argc, char *const *argv, struct config *config, enum config_action *ret_action,
                       char *ret_error)
 {
@@ -104,7 +104,7 @@ static int take_words(int argc, char *const *argv, struct config *config, enum c
         if (status < 0)
             return status;
         if (asked == CONFIG_CHECK)
-            action = asked; /* of all that stands on the line, before and after */
+            action = asked; /* the whole line is still checked */
         else if (asked != CONFIG_RUN) {
             *ret_action = asked;
             return 0;
@@ -118,8 +118,8 @@ static int take_words(int argc, char *const *argv, struct config *config, enum c
 
 struct file {
     const char *name;
-    const char *rest, *end; /* the bytes that are not read yet */
-    const char *line;       /* without blanks around it, and without a terminator */
+    const char *rest, *end; /* bytes not read yet */
+    const char *line;       /* without surrounding blanks, not terminated */
     size_t line_bytes;
     unsigned line_number;
     int status; /* -EINVAL: ret_error is filled */
@@ -163,13 +163,13 @@ static int take_key(struct file *file, const char *name, const char *value)
     return take_value(place, option, file->config, &file->given, value, file->ret_error);
 }
 
-/* inih's handler: nonzero is success. */
+/* inih's handler: returns nonzero on success. */
 static int on_key(void *context, const char *section, const char *name, const char *value)
 {
     struct file *file = context;
 
     (void)section; /* check_line() accepts only [ripd] */
-    /* inih splits at ':' too. */
+    /* inih also splits at ':'. */
     if (name[0] == '\0' || file->line[strcspn(file->line, "=:")] != '=')
         file->status = refuse_line(file, LINE_FORM);
     else
@@ -177,7 +177,7 @@ static int on_key(void *context, const char *section, const char *name, const ch
     return file->status == 0;
 }
 
-/* What inih misreads or skips without a report: 0 or -EINVAL. */
+/* Rejects what inih would misread or silently skip. Returns 0 or -EINVAL. */
 static int check_line(struct file *file, size_t max_bytes)
 {
     if (file->line_bytes > max_bytes)
@@ -193,7 +193,7 @@ static int check_line(struct file *file, size_t max_bytes)
     return 0;
 }
 
-/* inih's fgets(). NULL: the file ends, or the line is refused. */
+/* inih's fgets(). Returns NULL at the end of the file or if the line is rejected. */
 static char *read_line(char *buffer, int size, void *stream)
 {
     struct file *file = stream;
@@ -222,7 +222,7 @@ static char *read_line(char *buffer, int size, void *stream)
 
 int config_file_parse(const char *name, const char *bytes, size_t length, struct config *config, char *ret_error)
 {
-    size_t mark_bytes = length >= 3 && memcmp(bytes, "\xef\xbb\xbf", 3) == 0 ? 3 : 0; /* an editor's mark of UTF-8 */
+    size_t mark_bytes = length >= 3 && memcmp(bytes, "\xef\xbb\xbf", 3) == 0 ? 3 : 0; /* UTF-8 byte order mark */
     struct file file = {
         .name = name, .rest = bytes + mark_bytes, .end = bytes + length, .config = config, .ret_error = ret_error};
 
@@ -236,7 +236,7 @@ int config_file_parse(const char *name, const char *bytes, size_t length, struct
     return file.status;
 }
 
-/* Reads it whole. A FIFO or a device is not waited for. */
+/* Reads the whole file. Does not block on a FIFO or a device. */
 static int read_file(const char *path, char **ret_bytes, size_t *ret_length)
 {
     int descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
@@ -269,7 +269,7 @@ static int read_file(const char *path, char **ret_bytes, size_t *ret_length)
     return 0;
 }
 
-/* The file config->file into *config. */
+/* Applies the file config->file to *config. */
 static int take_file(struct config *config, char *ret_error)
 {
     size_t length = 0;
@@ -289,7 +289,7 @@ static int take_file(struct config *config, char *ret_error)
     return status;
 }
 
-/* All of it -------------------------------------------------------------------------------------------------------- */
+/* Loading ---------------------------------------------------------------------------------------------------------- */
 
 static int set_defaults(struct config *config, char *ret_error)
 {
@@ -299,7 +299,7 @@ static int set_defaults(struct config *config, char *ret_error)
     return 0;
 }
 
-/* As config_load(); *config is made, whatever is returned. */
+/* As config_load(), but *config is always initialized, whatever the result. */
 static int load(int argc, char *const *argv, struct config *config, enum config_action *ret_action, char *ret_error)
 {
     int status = set_defaults(config, ret_error);
@@ -370,7 +370,7 @@ struct scan_settings config_settings(const struct config *config)
     return (struct scan_settings){
         .interval_ns = config->interval_ns,
         .stall_after_ns = config->stall_after_ns,
-        /* An id that freezes again at once is stalled again after stall-after: that is one episode. */
+        /* An id that freezes again at once is stalled again after stall-after. Both stalls must be one episode. */
         .hysteresis_ns = config->stall_after_ns + config->interval_ns,
         .rules = config->rules,
     };
@@ -388,5 +388,5 @@ void config_print_help(FILE *stream)
                  options[i].value_name != NULL ? options[i].value_name : "");
         fprintf(stream, "  %-21s %s%s%s\n", left, options[i].help, defaults[0] != '\0' ? " " : "", defaults);
     }
-    fprintf(stream, "\nDurations are 250ms, 5s, 2m, 1h. Ask with: curl localhost:7470/stalls\n");
+    fprintf(stream, "\nDurations are 250ms, 5s, 2m, 1h. Example: curl localhost:7470/stalls\n");
 }

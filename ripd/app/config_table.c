@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * config_table.c - the table of flags, and what is done with a value of each kind: take it, compare it, give it back.
+ * config_table.c - the table of flags, and the operations on a value of each kind: store, compare, free.
  *
- * A flag is one row: its name on the command line and in the file, its default, what it accepts, where it is kept, and
- * whether a reload can change it.
+ * A flag is one row: its name on the command line and in the file, its default, the values it accepts, its field in
+ * struct config, and whether a reload can change it.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -67,7 +67,7 @@ const struct option options[] = {
      .kind = OPTION_RULES,
      IN(rules),
      .applied_by_reload = true,
-     .help = "another threshold for ids of such a name: batch-*=10m; repeatable; the first that matches"},
+     .help = "threshold for ids whose name matches: batch-*=10m; repeatable; the first match counts"},
     {.name = "allow-host",
      .value_name = "NAME",
      .kind = OPTION_LIST,
@@ -76,27 +76,27 @@ const struct option options[] = {
      .valid = access_host_valid,
      .expected = "a host name without a port",
      .applied_by_reload = true,
-     .help = "a further name accepted in the Host header; repeatable"},
+     .help = "additional name accepted in the Host header; repeatable"},
     {.name = "state-dir",
      .value_name = "DIR",
      .kind = OPTION_TEXT,
      IN(state_directory),
      .valid = is_absolute,
      .expected = "an absolute path",
-     .help = "keep the history of stalls in this directory, across restarts; made if it is missing"},
+     .help = "keep the history of stalls in this directory across restarts; created if missing"},
     {.name = "record",
      .value_name = "DIR",
      .kind = OPTION_TEXT,
      IN(record_directory),
      .valid = is_absolute,
      .expected = "an absolute path",
-     .help = "record all rings, and what is decided on them, in this directory, for rip replay"},
+     .help = "record all rings and all decisions in this directory, for rip replay"},
     {.name = "on-stall",
      .value_name = "CMD",
      .kind = OPTION_TEXT,
      IN(on_stall),
      .applied_by_reload = true,
-     .help = "run by /bin/sh at a stall's begin and end, the event as JSON on its standard input"},
+     .help = "/bin/sh runs it when a stall begins or ends, with the event as JSON on standard input"},
     {.name = "log-level",
      .value_name = "LEVEL",
      .kind = OPTION_LEVEL,
@@ -107,11 +107,11 @@ const struct option options[] = {
     {.name = "config",
      .value_name = "FILE",
      .kind = OPTION_FILE,
-     IN(file), /* the command line does not change */
+     IN(file), /* the command line is the same after a reload */
      .valid = is_something,
      .expected = "a file",
-     .help = "read these flags from a file, as KEY = VALUE lines; flags given here outrank it"},
-    {.name = "check-config", .action = CONFIG_CHECK, .help = "say whether flags and file are right, and exit"},
+     .help = "read these flags from a file of KEY = VALUE lines; the command line takes precedence"},
+    {.name = "check-config", .action = CONFIG_CHECK, .help = "check flags and file, and exit"},
     {.name = "version", .action = CONFIG_SHOW_VERSION, .help = "print the version and exit"},
     {.name = "help", .action = CONFIG_SHOW_HELP, .help = "print this and exit"},
 };
@@ -171,7 +171,7 @@ static int take_item(struct config_list *list, size_t max, const char *value, co
     if (*value == '\0')
         return 0;
     if (list->count == max)
-        return refuse(ret_expected, "fewer of them");
+        return refuse(ret_expected, "fewer values");
     copy = strdup(value);
     if (copy == NULL)
         return -ENOMEM;
@@ -267,7 +267,7 @@ bool option_same(const struct option *option, const struct config *left, const s
         return same_text(*(char *const *)one, *(char *const *)other);
     if (option->kind == OPTION_LIST)
         return same_list(one, other);
-    return memcmp(one, other, option->size) == 0; /* what rules leave of their room is zero */
+    return memcmp(one, other, option->size) == 0; /* unused bytes of struct rules are zero */
 }
 
 void option_swap(const struct option *option, struct config *left, struct config *right)

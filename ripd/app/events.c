@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * events.c - has the begin and end events of episodes made from cases, numbers them, and announces them when they are
- * on disk: a queue of those that wait for that. A case keeps its begin event: the end event is made from it, even when
- * the id has gone.
+ * events.c - makes the begin and end events of episodes from cases, numbers them, and announces them once they are on
+ * disk. Events that are not on disk yet wait in a queue. A case keeps its begin event, because the end event is made
+ * from it even when the id has gone.
  */
 #include "app/events.h"
 
@@ -26,7 +26,7 @@
 #include "view/event_make.h"
 
 struct waiting {
-    struct event *event; /* a reference */
+    struct event *event; /* owned reference */
     uint64_t added_mono_ns;
 };
 
@@ -34,29 +34,29 @@ struct events {
     struct events_options options;
     struct recorder *recorder;
     struct restart restart;              /* until the first scan */
-    struct report_budget restart_budget; /* of ends that came while no ripd ran */
-    struct report_budget restall_budget; /* of lines that only say where an id of an open episode stands now */
-    struct incidents incidents;          /* of the begins that were published */
-    struct stall_case **late;            /* whose begins wait for names; valid as long as the cases stay */
+    struct report_budget restart_budget; /* for ends that happened while no ripd ran */
+    struct report_budget restall_budget; /* for history lines about stalls within an open episode */
+    struct incidents incidents;          /* of the published begins */
+    struct stall_case **late;            /* cases whose begins wait for names; valid until the cases change */
     size_t late_count;
     size_t late_capacity;
-    struct events_scan late_scan; /* on which they came, with a reference to its moment */
+    struct events_scan late_scan; /* the scan of these begins; holds a reference to its moment */
     uint64_t sequence;            /* of the last event */
-    uint64_t episode;             /* the last one */
+    uint64_t episode;             /* number of the last episode */
     uint8_t boot_id[EVENT_SUBJECT_ID_BYTES];
 
     struct event_history *history; /* NULL = none */
     uint64_t epoch;
-    struct waiting *queue; /* for the disk, in order of sequence */
+    struct waiting *queue; /* events not on disk yet, by sequence */
     size_t queue_count;
     size_t queue_capacity;
-    uint64_t lost_count; /* logged so far */
+    uint64_t lost_count; /* lost events, as last logged */
     int error;           /* as last logged */
     bool late_disk;      /* the log says that the disk is slow */
-    bool unwritable;     /* the state directory was, at the start: there is no history */
+    bool unwritable;     /* the state directory was read-only at start: there is no history */
 };
 
-/* All zero where it cannot be had: then no episode outlives the daemon. */
+/* All zero if the boot id cannot be read: then no episode survives a restart. */
 static void read_boot_id(uint8_t ret_id[EVENT_SUBJECT_ID_BYTES])
 {
     int proc = file_open_directory("/proc");
@@ -92,11 +92,13 @@ static void report_found(const struct events *events)
         log_line(LOG_LEVEL_WARNING, "event history: damaged lines were skipped: directory=%s count=%" PRIu64, quoted,
                  found.damaged_count);
     if (found.aside != NULL)
-        log_line(LOG_LEVEL_WARNING, "event history: a file that is none was moved out of the way: directory=%s name=%s",
-                 quoted, log_quote_text(found.aside, aside));
+        log_line(LOG_LEVEL_WARNING,
+                 "event history: a file of another format was moved out of the way: directory=%s name=%s", quoted,
+                 log_quote_text(found.aside, aside));
 }
 
-/* Failure is logged, and none where the directory cannot be written: a disk in trouble is when somebody has to watch.
+/*
+ * Errors are logged. A read-only state directory is not an error: when a disk is in trouble, monitoring matters most.
  */
 static int open_history(struct events *events)
 {
@@ -169,16 +171,16 @@ void events_free(struct events *events)
     free(events);
 }
 
-/* The disk first --------------------------------------------------------------------------------------------------- */
+/* Events on their way to the disk ---------------------------------------------------------------------------------- */
 
-/* Takes over the reference. */
+/* Takes ownership of the reference. */
 static void announce(const struct events *events, struct event *event)
 {
     events->options.announce(events->options.context, event);
     event_unref(event);
 }
 
-/* Takes over the event's reference. subject: of a begin, else NULL. */
+/* Takes ownership of the event. subject is NULL unless the event is a begin. */
 static void write_first(struct events *events, struct event *event, const struct event_subject *subject,
                         uint64_t now_mono_ns)
 {
@@ -189,14 +191,14 @@ static void write_first(struct events *events, struct event *event, const struct
     }
     event_history_add(events->history, event, subject);
     if (!ARRAY_GROW(events->queue, events->queue_count, events->queue_capacity)) {
-        log_line(LOG_LEVEL_ERROR, "out of memory for an event: it is written, but not announced");
+        log_line(LOG_LEVEL_ERROR, "out of memory: an event is written to the history, but not announced");
         event_unref(event);
         return;
     }
     events->queue[events->queue_count++] = (struct waiting){event, now_mono_ns};
 }
 
-/* Once when it begins and once when it is over, whatever happens in between. */
+/* Logs a change of state only: one line when the trouble begins, one when it ends. */
 static void report_state(struct events *events, const struct event_history_state *state, bool late)
 {
     const char *path = events->options.state_directory;
@@ -206,11 +208,12 @@ static void report_state(struct events *events, const struct event_history_state
         return;
     log_quote_text(path, quoted);
     if (state->error != 0 && state->error != events->error)
-        log_line(LOG_LEVEL_ERROR, "event history: cannot be written, events are announced without: directory=%s: %s",
+        log_line(LOG_LEVEL_ERROR,
+                 "event history: cannot be written, events are announced without being written: directory=%s: %s",
                  quoted, strerror(-state->error));
     else if (late && !events->late_disk && state->error == 0)
-        log_line(LOG_LEVEL_ERROR, "event history: the disk takes long, events are announced without: directory=%s",
-                 quoted);
+        log_line(LOG_LEVEL_ERROR,
+                 "event history: the disk is slow, events are announced before they are written: directory=%s", quoted);
     else if (state->error == 0 && !late)
         log_line(LOG_LEVEL_WARNING, "event history: is written again: directory=%s lost=%" PRIu64, quoted,
                  state->lost_count - events->lost_count);
@@ -220,7 +223,7 @@ static void report_state(struct events *events, const struct event_history_state
     events->late_disk = late;
 }
 
-/* Announces what has got to disk, or has waited long enough. */
+/* Announces the events that are on disk or have waited too long. */
 static void announce_written(struct events *events, uint64_t now_mono_ns)
 {
     struct event_history_state state;
@@ -246,7 +249,7 @@ static void announce_written(struct events *events, uint64_t now_mono_ns)
     ARRAY_TRIM(events->queue, events->queue_capacity, events->queue_count);
 }
 
-/* Making ----------------------------------------------------------------------------------------------------------- */
+/* Making events ---------------------------------------------------------------------------------------------------- */
 
 static struct event *make_end(struct events *events, const struct events_scan *scan, const struct episode *episode)
 {
@@ -255,7 +258,7 @@ static struct event *make_end(struct events *events, const struct events_scan *s
     return event_make_end(episode, scan->moment, (struct event_label){events->sequence + 1, is_last});
 }
 
-/* The end of an episode of a former run, which came while nobody watched. */
+/* The end of an episode of a previous run that ended while no ripd ran. */
 static struct event *make_end_unseen(struct events *events, const struct events_scan *scan,
                                      const struct restart_episode *episode)
 {
@@ -280,7 +283,7 @@ static struct event *make_end_unseen(struct events *events, const struct events_
 
 /* Publishing ------------------------------------------------------------------------------------------------------- */
 
-/* For readers of USDT; see TRACEPOINTS in ripd(8). */
+/* For USDT tools; see TRACEPOINTS in ripd(8). */
 static void fire_probe(const struct event *event)
 {
     const uint64_t frozen_ms = event->duration_ns / 1000000;
@@ -292,12 +295,12 @@ static void fire_probe(const struct event *event)
         DTRACE_PROBE6(ripd, stall_end, event->ring, event->id, event->name, event->name_bytes, cause, frozen_ms);
 }
 
-/* Takes over the event, which may be NULL. stall may be NULL: the id is not known any more. */
+/* Takes ownership of the event, which may be NULL. stall is NULL if the id is not known any more. */
 static void publish(struct events *events, const struct stall_case *stall, struct event *event,
                     const struct event_subject *subject, const struct events_scan *scan)
 {
     if (event == NULL) {
-        log_line(LOG_LEVEL_ERROR, "out of memory for an event: the begin or end of a stall is not published");
+        log_line(LOG_LEVEL_ERROR, "out of memory: the begin or end of a stall is not published");
         return;
     }
     events->sequence = event->sequence;
@@ -306,7 +309,7 @@ static void publish(struct events *events, const struct stall_case *stall, struc
     write_first(events, event, subject, scan->moment->scanned_mono_ns);
 }
 
-/* By what the id is recognised after a restart. */
+/* Returns what identifies the id after a restart. */
 static struct event_subject subject_of(const struct events *events, const struct events_scan *scan,
                                        const struct stall_case *stall)
 {
@@ -345,18 +348,18 @@ static void publish_begin(struct events *events, const struct events_scan *scan,
     if (stall->episode.begin != NULL && is_first)
         count_incident(events, scan, stall);
     if (stall->episode.begin == NULL)
-        (void)incidents_leave(&events->incidents, stall->episode.incident); /* no end of it will be published */
+        (void)incidents_leave(&events->incidents, stall->episode.incident); /* its end will not be published */
     publish(events, stall, stall->episode.begin != NULL ? event_ref(stall->episode.begin) : NULL, &subject, scan);
 }
 
-/* Begins that wait for names ------------------------------------------------------------------------------------- */
+/* Begins that wait for names --------------------------------------------------------------------------------------- */
 
 static bool name_comes(const struct events_scan *scan, const struct stall_case *stall)
 {
     return scan->names_come != NULL && stall->item != NULL && scan->names_come(scan->context, stall->item);
 }
 
-/* False: there is no memory for it to wait. */
+/* Returns false if out of memory. */
 static bool put_off(struct events *events, const struct events_scan *scan, struct stall_case *stall)
 {
     if (!ARRAY_GROW(events->late, events->late_count, events->late_capacity))
@@ -375,7 +378,7 @@ static uint64_t late_until_ns(const struct events *events)
     return events->late_scan.moment->scanned_mono_ns + events->late_scan.moment->interval_ns / 2;
 }
 
-/* Those that have their names by now, or all. */
+/* Publishes the late begins that have their names by now, or all of them. */
 static void publish_late(struct events *events, bool all)
 {
     const size_t count = events->late_count;
@@ -405,10 +408,10 @@ void events_adopt(struct events *events, struct registry *registry, struct detec
         return;
     error = restart_prepare(&events->restart, registry, events->boot_id, events->options.work, detector, now_mono_ns);
     if (error != 0)
-        log_line(LOG_LEVEL_ERROR, "stalls from before the start cannot be taken up: %s", strerror(-error));
+        log_line(LOG_LEVEL_ERROR, "stalls from before the restart cannot be resumed: %s", strerror(-error));
 }
 
-/* It is the same episode, under its number; its end, when it comes, is made of the begin that was. */
+/* The episode keeps its number. Its end event will be made from the begin event of the previous run. */
 static void go_on(void *context, const struct restart_episode *restarted)
 {
     const struct event_subject *subject = &restarted->subject;
@@ -428,12 +431,13 @@ static void go_on(void *context, const struct restart_episode *restarted)
 
     if (cases_adopt(events->options.cases, restarted->ring, subject->slot, subject->generation, restarted->user,
                     &episode) != 0)
-        log_line(LOG_LEVEL_ERROR, "out of memory for the stall of episode %" PRIu64, subject->episode);
+        log_line(LOG_LEVEL_ERROR, "out of memory: stall from before the restart is not resumed: episode=%" PRIu64,
+                 subject->episode);
     else
         recorder_adopted(events->recorder, &adoption, &episode);
 }
 
-/* Ends that came while no ripd ran: as many as the budget allows now, the others on later scans. */
+/* Ends that happened while no ripd ran: as many as the budget allows, the rest on later scans. */
 static void publish_unseen_ends(struct events *events, const struct events_scan *scan)
 {
     size_t room = report_budget_lines(&events->restart_budget, scan->moment->scanned_mono_ns);
@@ -452,12 +456,12 @@ void events_resume(struct events *events, const struct detector *detector)
     if (events->restart.count == 0 || events->restart.settled)
         return;
     on_count = restart_settle(&events->restart, detector, go_on, events);
-    log_line(LOG_LEVEL_INFO, "stalls from before the start: going on=%zu over=%zu", on_count, events->restart.count);
+    log_line(LOG_LEVEL_INFO, "stalls from before the restart: going on=%zu over=%zu", on_count, events->restart.count);
 }
 
 /*
- * An id that moved and stalled again within one episode stands elsewhere now: after a restart it is recognised by that.
- * Within a budget: ids that flicker must not fill the disk, nor the queue in front of it.
+ * An id that moved and stalled again within one episode has a new counter value and time, by which it is recognized
+ * after a restart. The budget keeps flickering ids from filling the disk and its queue.
  */
 static void note_stalls_again(struct events *events, const struct events_scan *scan)
 {
@@ -513,7 +517,7 @@ void events_step(struct events *events, const struct events_scan *scan)
             continue;
         if (reports[i].kind == EVENT_BEGIN)
             publish_begin(events, scan, stall);
-        else if (stall->episode.begin != NULL) /* else there was no memory for its begin */
+        else if (stall->episode.begin != NULL) /* otherwise its begin was lost: out of memory */
             publish(events, stall, make_end(events, scan, &stall->episode), NULL, scan);
     }
     events->options.health->incident_count = events->incidents.count;

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * hook.c - commands for events: a queue in front, a few places where they run, and what became of them.
- */
+/* hook.c - commands for events: a queue, a few commands that run at a time, and their results. */
 #include "app/hook.h"
 
 #include <errno.h>
@@ -23,10 +21,10 @@
 #include "util/time_limit.h"
 
 #define DEFAULT_PATH "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
-#define UNSEEN_NS UINT64_C(100000000) /* between looks at a command that has no pidfd */
+#define UNSEEN_NS UINT64_C(100000000) /* polling interval for a command without a pidfd */
 #define DETAIL_BYTES 128u
 
-/* Lines about commands: what happened; behind it stand the details of the last time, and how often. */
+/* Log lines about commands. Each has a count and the details of the last occurrence. */
 enum notice_kind {
     NOTICE_NOT_STARTED,
     NOTICE_FAILED,
@@ -39,7 +37,7 @@ enum notice_kind {
 static const char *const notice_texts[NOTICE_COUNT] = {
     [NOTICE_NOT_STARTED] = "on-stall command could not be started",
     [NOTICE_FAILED] = "on-stall command failed",
-    [NOTICE_TIMED_OUT] = "on-stall command ran too long and was ended",
+    [NOTICE_TIMED_OUT] = "on-stall command timed out and was terminated",
     [NOTICE_CUT_OFF] = "on-stall command was killed because ripd stops",
     [NOTICE_NOT_GIVEN] = "events not given to the on-stall command",
 };
@@ -62,8 +60,8 @@ struct hook {
     struct run runs[HOOK_RUNNING_MAX];
     size_t run_count;
     bool stopping;
-    uint64_t retry_mono_ns; /* nothing is started before: the system had no room for a process */
-    int epoll;              /* the descriptors of all runs as one */
+    uint64_t retry_mono_ns; /* the system was out of resources: start nothing before */
+    int epoll;              /* has the descriptors of all runs */
     struct notice notices[NOTICE_COUNT];
 };
 
@@ -81,7 +79,7 @@ int hook_new(struct hook **ret_hook, const struct hook_options *options)
         free(hook);
         return error;
     }
-    signal(SIGCHLD, SIG_DFL); /* our parent may have ignored it: children would be reaped unseen */
+    signal(SIGCHLD, SIG_DFL); /* the parent may have ignored it: exit statuses would be lost */
     *ret_hook = hook;
     return 0;
 }
@@ -91,7 +89,7 @@ void hook_free(struct hook *hook)
     if (hook == NULL)
         return;
     event_queue_clear(&hook->queue);
-    for (size_t i = 0; i < hook->run_count; i++) /* beyond killing: in the kernel */
+    for (size_t i = 0; i < hook->run_count; i++) /* processes that SIGKILL did not end yet: blocked in the kernel */
         event_unref(hook->runs[i].entry.event);
     close(hook->epoll);
     free(hook->command);
@@ -120,7 +118,7 @@ static void note_not_given(struct hook *hook, uint64_t count)
     hook->notices[NOTICE_NOT_GIVEN].pace.count += count;
 }
 
-/* Notes what became of the command for an event. */
+/* Notes the result of the command for an event. */
 __attribute__((format(printf, 4, 5))) static void note_event(struct hook *hook, enum notice_kind kind,
                                                              const struct event *event, const char *format, ...)
 {
@@ -156,7 +154,7 @@ void hook_push(struct hook *hook, struct event *event)
     note_not_given(hook, 1);
 }
 
-/* What a shell means by its exit status, beyond "failed". */
+/* What the exit status means in a shell, in addition to "failed". */
 static const char *status_meaning(int status)
 {
     return status == 127 ? " (not found)" : status == 126 ? " (not executable)" : status > 128 ? " (signal)" : "";
@@ -223,13 +221,13 @@ static int spawn_for(const struct hook *hook, const struct event *event, struct 
     return error;
 }
 
-/* Whether another try may succeed: the system is short of something just now. */
+/* Returns true if a retry may succeed, because the system lacks a resource temporarily. */
 static bool is_passing(int error)
 {
     return error == -EAGAIN || error == -ENOMEM || error == -EMFILE || error == -ENFILE || error == -ENOSPC;
 }
 
-/* The event has left the queue after this, except when the system is short of something. */
+/* Removes the event from the queue, unless the system lacks a resource. */
 static void start(struct hook *hook, const struct event_queue_entry *next, uint64_t now_mono_ns)
 {
     struct run *run = &hook->runs[hook->run_count];
@@ -270,7 +268,9 @@ static const struct event_queue_entry *next_entry(const struct hook *hook)
 void hook_step(struct hook *hook, uint64_t now_mono_ns)
 {
     reap(hook, now_mono_ns);
-    /* As many as there are places, and no more: one that ends at once must not keep a scan waiting for the next. */
+    /*
+     * Starts at most as many commands as there are free places. Commands that end at once must not delay the next scan.
+     */
     for (size_t i = hook->run_count; i < HOOK_RUNNING_MAX && now_mono_ns >= hook->retry_mono_ns; i++) {
         const struct event_queue_entry *next = next_entry(hook);
 
@@ -305,7 +305,7 @@ uint64_t hook_wait_ns(const struct hook *hook, uint64_t now_mono_ns)
     return wait_ns;
 }
 
-/* Reaps until none runs, or until that time. */
+/* Reaps until no command runs, or until the deadline. */
 static void wait_for_all(struct hook *hook, uint64_t until_mono_ns)
 {
     for (;;) {

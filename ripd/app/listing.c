@@ -16,7 +16,7 @@ static bool is_listed(const struct stall_case *stall)
     return stall->is_suspect && stall->suspect.state == ID_STALLED;
 }
 
-/* The facts that a description made now would refer to; NULL if they have not been asked for. */
+/* Returns the process facts that a new description would refer to; NULL if they have not been read yet. */
 static const struct process_facts *facts_now(struct registry *registry, const struct stall_case *stall)
 {
     struct ring *ring = registry_find(registry, stall->ring);
@@ -28,7 +28,7 @@ static const struct process_facts *facts_now(struct registry *registry, const st
     return process->wants_modules ? NULL : process->facts;
 }
 
-/* An interpreter says where a loop is without counting it as progress. */
+/* An interpreter moves the location in a loop without counting it as progress. */
 static bool has_moved(struct registry *registry, const struct stall_case *stall)
 {
     const struct item *item = stall->item;
@@ -39,7 +39,7 @@ static bool has_moved(struct registry *registry, const struct stall_case *stall)
            mapping_last(&ring->mapping, stall->slot, &last) == 0 && last.entry.address != item->entries[0].address;
 }
 
-/* What could not be found out when the case was described may be now: its thread id, or its modules. */
+/* Also returns false if the thread id or the modules were missing when the case was described. */
 static bool is_described(struct registry *registry, const struct stall_case *stall)
 {
     const struct item *item = stall->item;
@@ -55,7 +55,7 @@ static void describe(const struct listing *listing, struct stall_case *stall)
     struct item *item = describe_id(listing->registry, stall->ring, stall->slot, stall->generation);
 
     if (item == NULL)
-        return; /* it has gone, or there is no memory: the next scan tries again */
+        return; /* the id has gone or memory is short: the next scan tries again */
     item_unref(stall->item);
     stall->item = item;
     stall->item_progress = stall->suspect.progress;
@@ -74,7 +74,7 @@ void listing_describe(const struct listing *listing)
     uint32_t user;
     struct stall_case *const *stalls = cases_all(listing->cases, &count);
 
-    for (size_t i = 0; i < count; i++) { /* a user's rings take turns */
+    for (size_t i = 0; i < count; i++) { /* the rings of a user take turns */
         of_ring_count = i != 0 && stalls[i - 1]->ring == stalls[i]->ring ? of_ring_count + 1 : 0;
         if (!is_listed(stalls[i]) || is_described(listing->registry, stalls[i]))
             continue;
@@ -112,7 +112,7 @@ static int list_stalls(const struct listing *listing, struct snapshot *snapshot)
     return 0;
 }
 
-/* What the user of an account was refused. 0 or -ENOMEM. */
+/* Adds what the account's user was refused. Returns 0 or -ENOMEM. */
 static int list_refusals(struct snapshot *snapshot, size_t *capacity, const struct work_account *account)
 {
     for (size_t limit = 0; limit < WORK_LIMIT_COUNT; limit++) {
@@ -126,7 +126,7 @@ static int list_refusals(struct snapshot *snapshot, size_t *capacity, const stru
     return 0;
 }
 
-/* By the accounts of the scanner and those of the names. */
+/* From the accounts of the scanner and of the names thread. */
 static int list_limited(const struct listing *listing, struct snapshot *snapshot)
 {
     struct work_account account;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * log.c - the only place that writes to standard error, and to the journal.
+ * log.c - the only file that writes to standard error and to the journal.
  *
- * A reader who does not read must not stop the daemon: the scanner would wait in write(2), and nobody would be watched,
- * nor SIGTERM be heard. A line that cannot be written at once is dropped and counted; the next one says how many.
+ * A reader that does not read must not block the daemon: the scanner would hang in write(2), no ring would be watched,
+ * and SIGTERM would be ignored. A line that cannot be written at once is dropped and counted. The next line reports the
+ * count.
  */
 #include "app/log.h"
 
@@ -25,9 +26,9 @@
 
 static const char *const level_names[LOG_LEVEL_COUNT] = {"error", "warning", "info", "debug"};
 static const char priorities[LOG_LEVEL_COUNT] = {'3', '4', '6', '7'}; /* of syslog(3) */
-static struct journal journal = {.descriptor = -1};                   /* changes only before there are threads */
-static atomic_uint_fast64_t lost_count;                               /* not written, and not reported yet */
-static atomic_uint_fast64_t missed_count;                             /* for whatever reason, since the start */
+static struct journal journal = {.descriptor = -1};                   /* changes only while there is one thread */
+static atomic_uint_fast64_t lost_count;                               /* lines not written and not reported yet */
+static atomic_uint_fast64_t missed_count; /* lines not logged for any reason, since the start */
 static atomic_int level_shown = LOG_LEVEL_INFO;
 
 int log_level_from_name(const char *name)
@@ -67,7 +68,7 @@ uint64_t log_missed_count(void)
 void log_open_journal(const char *path)
 {
     if (journal_is_stream(STDERR_FILENO))
-        (void)journal_open(&journal, path); /* else standard error serves */
+        (void)journal_open(&journal, path); /* otherwise standard error is used */
 }
 
 void log_close_journal(void)
@@ -75,10 +76,10 @@ void log_close_journal(void)
     journal_close(&journal);
 }
 
-/* A pipe that is ready takes PIPE_BUF bytes, and a line is shorter: the write does not wait. */
+/* A pipe that is ready accepts PIPE_BUF bytes, and a line is shorter: the write does not block. */
 _Static_assert(LINE_BYTES <= PIPE_BUF, "a write of a line could wait");
 
-/* False: nobody takes it now. */
+/* Returns false if standard error is not ready. */
 static bool write_line(enum log_level level, const char *text)
 {
     struct pollfd output = {.fd = STDERR_FILENO, .events = POLLOUT};
@@ -95,7 +96,7 @@ static bool write_line(enum log_level level, const char *text)
     return true;
 }
 
-/* False: the journal did not take it. */
+/* Returns false if the journal did not accept the entry. */
 static bool send_entry(enum log_level level, const struct log_field *fields, size_t count, const char *text)
 {
     struct journal_entry entry;
@@ -103,7 +104,7 @@ static bool send_entry(enum log_level level, const struct log_field *fields, siz
     entry.length = 0;
     journal_entry_add(&entry, "MESSAGE", text, strlen(text));
     journal_entry_add(&entry, "PRIORITY", &priorities[level], 1);
-    journal_entry_add(&entry, "SYSLOG_FACILITY", "3", 1); /* a daemon: what the journal assumes of standard error */
+    journal_entry_add(&entry, "SYSLOG_FACILITY", "3", 1); /* daemon, as the journal assumes for standard error */
     journal_entry_add(&entry, "SYSLOG_IDENTIFIER", "ripd", 4);
     for (size_t i = 0; i < count; i++)
         journal_entry_add(&entry, fields[i].name, fields[i].value, fields[i].length);
@@ -125,7 +126,7 @@ __attribute__((format(printf, 4, 0))) static void emit(enum log_level level, con
         return;
     lost = atomic_exchange_explicit(&lost_count, 0, memory_order_relaxed);
     if (lost != 0) {
-        snprintf(text, sizeof(text), "log lines lost, nobody took them: count=%" PRIu64, lost);
+        snprintf(text, sizeof(text), "log lines lost, standard error was not read: count=%" PRIu64, lost);
         if (!put(LOG_LEVEL_WARNING, NULL, 0, text))
             atomic_fetch_add_explicit(&lost_count, lost, memory_order_relaxed);
     }

@@ -2,7 +2,7 @@
 /*
  * naming.c - which queries go to the symbolizer, and how long a scan or a page waits for the answers.
  *
- * Queries for locations go before those for trails, because a begin event carries the name of its location.
+ * Queries for locations come before those for trails, because a begin event carries the name of its location.
  */
 #include "app/naming.h"
 
@@ -20,8 +20,8 @@
 #include "util/array.h"
 #include "util/time_limit.h"
 
-#define ANSWER_NS UINT64_C(20000000000) /* debug information of gigabytes takes seconds to be read the first time */
-#define STILL_NS UINT64_C(5000000000)   /* but not without using the processor */
+#define ANSWER_NS UINT64_C(20000000000) /* gigabytes of debug information take seconds the first time */
+#define STILL_NS UINT64_C(5000000000)   /* limit without use of processor time */
 #define RESTART_NS UINT64_C(1000000000)
 #define INTERVAL_DIVISOR 20u
 
@@ -29,10 +29,10 @@ static void on_idle(void *context)
 {
     struct naming *naming = context;
 
-    (void)eventfd_write(naming->descriptor, 1); /* fails only when it is readable anyway */
+    (void)eventfd_write(naming->descriptor, 1); /* fails only if it is readable already */
 }
 
-/* On the thread of the names. */
+/* Called on the names thread. */
 static int on_fetch(void *context, struct lease *ring, const struct process_facts *process,
                     const struct module_facts *module, int cancel)
 {
@@ -57,7 +57,7 @@ static const char *text_of(const struct symbols_trouble *trouble)
     return trouble->error == 0 ? child_end_name(trouble->end) : strerror(-trouble->error);
 }
 
-/* On the thread of the names. */
+/* Called on the names thread. */
 static void on_trouble(void *context, const struct symbols_trouble *trouble)
 {
     struct naming *naming = context;
@@ -69,7 +69,7 @@ static void on_trouble(void *context, const struct symbols_trouble *trouble)
         log_line(LOG_LEVEL_ERROR, "symbolizer cannot be started, functions and lines stay unknown: %s",
                  text_of(trouble));
     else if (trouble->path == NULL)
-        log_line(LOG_LEVEL_WARNING, "symbolizer ended, started again when it is needed: reason=%s", text_of(trouble));
+        log_line(LOG_LEVEL_WARNING, "symbolizer ended, it is restarted when needed: reason=%s", text_of(trouble));
     else
         log_line(LOG_LEVEL_WARNING, "symbolizer ended: reason=%s file=%s file_is_tried_again=%s", text_of(trouble),
                  log_quote_text(trouble->path, quoted), trouble->given_up ? "no" : "yes");
@@ -97,7 +97,7 @@ void naming_open(struct naming *ret_naming, struct registry *registry, struct fe
     *ret_naming = (struct naming){.registry = registry, .fetch = fetch, .descriptor = -1};
     report_budget_init(&ret_naming->budget, clock_mono_ns());
     if (spawn_find("ripd-symbolizer", RIPD_LIBEXEC_FROM_SBIN, program, sizeof(program)) != 0) {
-        log_line(LOG_LEVEL_WARNING, "no ripd-symbolizer beside ripd: functions and lines stay unknown");
+        log_line(LOG_LEVEL_WARNING, "ripd-symbolizer not found: functions and lines stay unknown");
         return;
     }
     ret_naming->descriptor = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
@@ -147,8 +147,8 @@ static enum asked ask_entry(struct naming *naming, const struct item *item, size
 }
 
 /*
- * Whether anything has to be waited for. *ret_refused: something could not be asked, nor could what comes after it: the
- * reason lies with the user, or with the symbolizer.
+ * Asks for the names of the item's trail. Returns true if answers are pending. *ret_refused is true if a query was
+ * refused; then the rest was not tried, because the reason is the user's quota or the symbolizer.
  */
 static bool ask_trail(struct naming *naming, const struct item *item, bool *ret_refused)
 {
@@ -164,7 +164,7 @@ static bool ask_trail(struct naming *naming, const struct item *item, bool *ret_
     return waiting;
 }
 
-/* Waits until no question is open, or that long. */
+/* Waits until no query is pending, or until the timeout. */
 static void wait_idle(struct naming *naming, uint64_t limit_ns)
 {
     uint64_t until_ns = clock_mono_ns() + limit_ns;
@@ -223,7 +223,7 @@ static bool ask_page(struct naming *naming, const struct page *page)
     bool waiting = false, refused;
 
     if (page->locations == NULL && page->sightings == NULL)
-        return false; /* what it has is named with the stalls of its snapshot, or needs no name */
+        return false; /* its stalls are named with their snapshot, or there is nothing to name */
     for (size_t i = 0; i < page->count; i++) {
         if (page->locations != NULL) {
             const struct location_group *group = &page->locations->groups[page->first + i];
@@ -250,7 +250,7 @@ bool naming_release(struct naming *naming, uint64_t *ret_ticket, struct page **r
     eventfd_t value;
 
     if (naming->descriptor >= 0)
-        (void)eventfd_read(naming->descriptor, &value); /* or it would wake us for nothing from now on */
+        (void)eventfd_read(naming->descriptor, &value); /* reset it, or poll would return at once from now on */
     if (naming->held_count == 0)
         return false;
     if (naming->held[0].until_mono_ns > clock_mono_ns() && !symbols_are_idle(naming->symbols))

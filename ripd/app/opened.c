@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* opened.c - a small set of ids, each with the time until which it is looked at. See opened.h. */
+/* opened.c - a small set of ids, each with the time until which it is examined. See opened.h. */
 #include "app/opened.h"
 
 #include <string.h>
@@ -7,7 +7,7 @@
 #include "ring/mapping.h"
 #include "util/array.h"
 
-/* Puts an id in, or puts off the end of its time. False: it was there. */
+/* Adds an id, or extends the time of one that is there. Returns false if it was there. */
 static bool add(struct opened *opened, const struct item *item, uint64_t now_mono_ns)
 {
     struct opened_id *oldest = &opened->ids[0];
@@ -57,7 +57,10 @@ bool opened_release(struct opened *opened, struct opened_query *ret_query)
     return true;
 }
 
-/* What the probe needs to know of an idle id. False: it is not there, or not idle by its own word any more. */
+/*
+ * Fills in what the probe needs to know about an idle id. Returns false if the id has gone or no longer declares itself
+ * idle.
+ */
 static bool look_up(struct registry *registry, const struct detector *detector, const struct opened_id *id,
                     struct ring **ret_ring, struct detector_suspect *ret_suspect)
 {

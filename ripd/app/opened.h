@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * opened.h - idle ids that somebody has opened: for a while their threads are examined, after those of suspects.
+ * opened.h - idle ids that a client has opened: for a while their threads are examined, after those of suspects.
  *
- * An id that declares that it waits for work is no suspect, so nothing is read of its thread. But one that has been
- * idle for too long may be a client that hangs, and then the answer is what it waits for.
+ * An id that declares itself idle is no suspect, so its thread is not examined. But an id that has been idle for too
+ * long may be a client that hangs. Then the user wants to know what it waits for.
  *
  * Guarantees
- *   A. At most OPENED_MAX ids are examined so, each for OPENED_NS after it was opened last; for a newer one that goes
- *      whose time is over first.
- *   B. It makes no suspect and no stall of an id.
+ *   A. At most OPENED_MAX ids are examined in this way, each for OPENED_NS after it was last opened. A new one replaces
+ *      the one whose time ends first.
+ *   B. This never turns an id into a suspect or a stall.
  */
 #ifndef RIPD_APP_OPENED_H
 #define RIPD_APP_OPENED_H
@@ -24,8 +24,8 @@
 
 #define OPENED_MAX 16u
 #define OPENED_NS UINT64_C(30000000000)
-#define OPENED_HELD_MAX 8u                  /* answers that wait for the next scan */
-#define OPENED_HOLD_NS UINT64_C(2000000000) /* where it comes that soon */
+#define OPENED_HELD_MAX 8u                  /* answers held for the next scan */
+#define OPENED_HOLD_NS UINT64_C(2000000000) /* only if the next scan is due this soon */
 
 struct opened_id {
     uint32_t ring;
@@ -39,7 +39,7 @@ struct opened_query {
     struct query query;
 };
 
-/* All zero at first. */
+/* Initially all zero. */
 struct opened {
     struct opened_id ids[OPENED_MAX];
     size_t count;
@@ -48,16 +48,18 @@ struct opened {
 };
 
 /*
- * The answer to a query for one id: its idle threads of which nothing is known yet are examined from the next scan on.
- * True: it is kept until then, and page is not needed.
+ * Handles the answer to a query for one id: its idle threads that are not in the set yet are examined from the next
+ * scan on. Returns true if the query is held until then; page is not needed then.
  */
 bool opened_hold(struct opened *opened, uint64_t ticket, const struct query *query, const struct page *page,
                  uint64_t now_mono_ns, uint64_t wait_ns);
 
-/* After a scan: what was kept, one by one. False: there is none. */
+/* After a scan: returns the held queries one by one. Returns false if there is none. */
 bool opened_release(struct opened *opened, struct opened_query *ret_query);
 
-/* Between cases_begin() and probe_examine(): each that is still idle has a case, on the account of its ring. */
+/*
+ * Between cases_begin() and probe_examine(): gives each id that is still idle a case, charged to the user of its ring.
+ */
 void opened_renew(struct opened *opened, struct registry *registry, const struct detector *detector,
                   struct cases *cases, uint64_t now_mono_ns);
 

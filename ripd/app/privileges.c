@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* privileges.c - starts ripd-probe, then lets go. See privileges.h. */
+/* privileges.c - starts ripd-probe, then drops the capabilities. See privileges.h. */
 #include "app/privileges.h"
 
 #include <errno.h>
@@ -28,7 +28,7 @@ static void start_probe(struct privileges *privileges)
         log_line(LOG_LEVEL_WARNING, "cannot start ripd-probe, which reads what threads wait for: %s", strerror(-error));
 }
 
-/* Files of processes: the fetcher may wait for one that never comes, where ripd may not. */
+/* Files of processes: the fetcher may block on an open that never returns; ripd must not. */
 static void start_fetching(struct privileges *privileges)
 {
     int keeper = privileges->remote != NULL ? remote_keeper(privileges->remote) : -ENOTCONN, error;
@@ -37,7 +37,8 @@ static void start_fetching(struct privileges *privileges)
         return;
     error = fetch_new(&privileges->fetch, keeper);
     if (error != 0)
-        log_line(LOG_LEVEL_WARNING, "programs without a build id stay without names: %s", strerror(-error));
+        log_line(LOG_LEVEL_WARNING, "cannot start the fetcher, programs without a build id stay without names: %s",
+                 strerror(-error));
 }
 
 int privileges_open(struct privileges *ret_privileges, int diag)
@@ -65,12 +66,12 @@ int privileges_open(struct privileges *ret_privileges, int diag)
 void privileges_log(const struct privileges *privileges)
 {
     if (privileges->remote == NULL && privileges->of_all_users)
-        log_line(LOG_LEVEL_INFO, "evidence is what any user may read");
+        log_line(LOG_LEVEL_INFO, "evidence is limited to what any user may read");
     else
-        log_line(LOG_LEVEL_INFO, "evidence is read of the processes of %s",
+        log_line(LOG_LEVEL_INFO, "evidence is read from the processes of %s",
                  privileges->of_all_users ? "all users" : "this user alone");
     if (privileges->diag < 0)
-        log_line(LOG_LEVEL_INFO, "peers of unix sockets are not known, there is no netlink socket: %s",
+        log_line(LOG_LEVEL_INFO, "peers of unix sockets are not known, no netlink socket: %s",
                  strerror(privileges->diag_error));
 }
 
@@ -93,9 +94,10 @@ static void log_denied(const struct item *item, const struct kernel_facts *kerne
         if ((kernel->denied >> bit & 1) != 0)
             text_append(fields, sizeof(fields), "%s%s", fields[0] != '\0' ? "," : "",
                         kernel_denied_name((enum kernel_denied)bit));
-    log_line(
-        LOG_LEVEL_INFO, "what threads of a process wait for may not be read: ring=%s pid=%" PRIu32 " comm=%s null=%s",
-        log_quote_text(item->ring_name, ring), item->process->pid, log_quote_text(item->process->comm, comm), fields);
+    log_line(LOG_LEVEL_INFO,
+             "not permitted to read what threads of a process wait for: ring=%s pid=%" PRIu32 " comm=%s null=%s",
+             log_quote_text(item->ring_name, ring), item->process->pid, log_quote_text(item->process->comm, comm),
+             fields);
 }
 
 void privileges_log_denied(struct privileges *privileges, const struct snapshot *snapshot, uint64_t now_mono_ns)

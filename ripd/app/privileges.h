@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * privileges.h - ripd-probe, which may read more of processes than any user may, and ripd, which gives that up.
+ * privileges.h - starts ripd-probe, which may read more about processes than other users may, and drops that right in
+ * ripd.
  *
  * Guarantees
- *   A. Where ripd is not root, it holds no capability once privileges_open() has returned; if it had any, it can get
- *      none again, nor can a command that it runs.
- *   B. Root stays root, as long as it is asked for by hand: who owns all of the system's files would give up nothing
- *      with its capabilities, and would see no ring but its own.
+ *   A. If ripd is not root, it holds no capability after privileges_open() has returned. Neither ripd nor a command
+ *      that it runs can get a capability again.
+ *   B. Root keeps its capabilities, because only an administrator starts ripd as root. The owner of all system files
+ *      would give up nothing with its capabilities, but would see only its own rings.
  */
 #ifndef RIPD_APP_PRIVILEGES_H
 #define RIPD_APP_PRIVILEGES_H
@@ -20,19 +21,20 @@
 #include "probe/remote.h"
 
 struct privileges {
-    struct remote *remote; /* NULL: there is no ripd-probe, and ripd looks for itself */
-    int diag;              /* to ask about unix sockets over (os/unix_diag.h), -1 = none */
-    int diag_error;        /* why there is none */
+    struct remote *remote; /* NULL: there is no ripd-probe, ripd reads evidence itself */
+    int diag;              /* to ask about unix sockets (os/unix_diag.h), -1 = none */
+    int diag_error;        /* errno if diag is -1 */
     struct remote_counters reported;
-    struct fetch *fetch; /* NULL: nobody opens files that ripd cannot */
+    struct fetch *fetch; /* NULL: files that ripd cannot open stay closed */
     struct fetch_counters fetch_reported;
-    struct report_budget budget; /* of lines about processes */
-    bool of_all_users;           /* what ripd-probe may know */
+    struct report_budget budget; /* for lines about processes */
+    bool of_all_users;           /* ripd-probe may examine all users */
 };
 
 /*
- * Before there are other threads, and before anything is opened. diag: as the service manager passed it, taken over;
- * -1: it did not, and we make one of our own. 0, or -errno: capabilities could not be given up.
+ * Before there are other threads, and before anything is opened. diag is the socket that the service manager passed,
+ * and ownership of it is taken; -1: none was passed, and one is created. Returns 0, or -errno if capabilities could not
+ * be dropped.
  */
 int privileges_open(struct privileges *ret_privileges, int diag);
 void privileges_close(struct privileges *privileges);
@@ -40,7 +42,7 @@ void privileges_close(struct privileges *privileges);
 /* Logs whose processes are examined. */
 void privileges_log(const struct privileges *privileges);
 
-/* Logs processes of whose stalls something is null because ripd may not read it: each once. */
+/* Logs, once per process, that evidence about its stalls is null because reading it was denied. */
 void privileges_log_denied(struct privileges *privileges, const struct snapshot *snapshot, uint64_t now_mono_ns);
 
 /* Logs and counts the ends of workers since the last call. */

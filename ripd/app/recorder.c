@@ -20,19 +20,20 @@
 #include "util/array.h"
 #include "util/search.h"
 
-/* What is kept of an id, by its drain and by the writer, and of a ring. */
+/* Memory that the drain and the writer use for an id and for a ring. */
 #define RECORDED_ID_BYTES (3u * DRAIN_ID_BYTES)
 #define RECORDED_RING_BYTES 16384u
-#define BLOCK_BYTES 512u                       /* of st_blocks */
-#define RECORDER_LOSS_NS UINT64_C(60000000000) /* between two lines about scans that are lost */
-#define REPEAT_SCANS 64u /* rings and settings are said again after so many: for who begins to read there */
+#define BLOCK_BYTES 512u                       /* unit of st_blocks */
+#define RECORDER_LOSS_NS UINT64_C(60000000000) /* between two lines about lost scans */
+/* Rings and settings are repeated after this many scans, for readers that start there. */
+#define REPEAT_SCANS 64u
 
 struct recorded_ring {
     uint32_t serial;
-    struct drain *drain;   /* NULL: its user has no room for it */
-    struct ring_copy copy; /* of a ring that is not mapped */
+    struct drain *drain;   /* NULL: no room in its user's quota */
+    struct ring_copy copy; /* if the ring is not mapped */
     bool has_copy;
-    uint64_t held_bytes; /* on its user's account, by this scan */
+    uint64_t held_bytes; /* charged to its user's account on this scan */
     uint8_t *conditions;
     size_t condition_count;
 };
@@ -46,19 +47,19 @@ struct recorder {
     struct recorded_ring *rings; /* ascending by serial */
     size_t count;
     size_t capacity;
-    struct recorded_ring *ring; /* that is being read; NULL = none, or it cannot be */
+    struct recorded_ring *ring; /* being read; NULL = none, or it cannot be read */
     struct scan_record scan;
     struct scan_settings settings;
     bool has_settings; /* for this scan */
     uint64_t sequence;
     uint64_t now_mono_ns;
     uint64_t now_wall_ns;
-    uint64_t before_mono_ns; /* of the scan before */
+    uint64_t before_mono_ns; /* of the previous scan */
     uint64_t before_wall_ns;
-    uint64_t written_bytes; /* before this scan, and scans that could not be recorded */
+    uint64_t written_bytes; /* as of the previous scan; lost_count too */
     uint64_t lost_count;
     struct report_pace losses;
-    bool loses; /* the log does not yet say that it works again */
+    bool loses; /* the log does not say yet that recording works again */
     struct scan_tap tap;
 };
 
@@ -66,11 +67,11 @@ static int take(void *context, const struct rip_event *event)
 {
     struct recorder *recorder = context;
 
-    (void)recording_writer_take(recorder->writer, event); /* what is lost is counted in the file */
+    (void)recording_writer_take(recorder->writer, event); /* the file counts what is lost */
     return 0;
 }
 
-/* An event of this scan. */
+/* Returns an event of this scan. */
 static struct rip_event event_now(const struct recorder *recorder, uint32_t kind, uint32_t ring)
 {
     return (struct rip_event){
@@ -119,7 +120,10 @@ static void end_ring(struct recorder *recorder, struct recorded_ring *ring)
     *ring = (struct recorded_ring){.serial = ring->serial};
 }
 
-/* False: its user has no room for so much more. Then the ring is recorded no more, and what was kept of it is gone. */
+/*
+ * Charges bytes to the ring's user. Returns false if the quota does not allow them. Then the ring is not recorded any
+ * more, and what was kept of it is freed.
+ */
 static bool has_room(struct recorder *recorder, const struct ring *ring, uint64_t bytes)
 {
     if (work_take(recorder->work, ring->user, WORK_RECORDED_BYTES, bytes)) {
@@ -132,7 +136,7 @@ static bool has_room(struct recorder *recorder, const struct ring *ring, uint64_
     return false;
 }
 
-/* Rings that came, behind the others, and rings that went. */
+/* Appends new rings, and ends the rings that have gone. */
 static void find_rings(struct recorder *recorder)
 {
     size_t count, kept = 0, at = 0;
@@ -178,7 +182,7 @@ static struct recorded_ring *find_ring(struct recorder *recorder, uint32_t seria
 
 /* Reading ---------------------------------------------------------------------------------------------------------- */
 
-/* One call that reads the ring. */
+/* The context of one read of the ring. */
 struct reading {
     struct recorder *recorder;
     bool (*step)(struct drain *drain, const struct rip_view *view, struct drain_batch *batch); /* NULL: samples */
@@ -199,7 +203,7 @@ static void read_ring(void *context, const struct rip_view *view)
         drain_read(drain, view, reading->samples, reading->count, batch);
 }
 
-/* False: the ring cannot be read any more. */
+/* Returns false if the ring cannot be read any more. */
 static bool read_once(struct recorder *recorder, struct ring *ring, struct reading *reading)
 {
     struct recorded_ring *recorded = recorder->ring;
@@ -212,7 +216,7 @@ static bool read_once(struct recorder *recorder, struct ring *ring, struct readi
     return true;
 }
 
-/* All of a kind. */
+/* Reads everything of one kind. */
 static void read_all(struct recorder *recorder, struct ring *ring, struct reading *reading)
 {
     const struct rip_sink sink = {recorder, take};
@@ -230,7 +234,10 @@ static void read_all(struct recorder *recorder, struct ring *ring, struct readin
     }
 }
 
-/* What is not mapped is copied: all memory that its file has. False: it cannot be read, or its user has no room. */
+/*
+ * Copies a ring that is not mapped: all memory that its file has. Returns false if it cannot be read, or if its user's
+ * quota does not allow the copy.
+ */
 static bool copy_ring(struct recorder *recorder, const struct ring *ring)
 {
     struct recorded_ring *recorded = recorder->ring;
@@ -255,7 +262,7 @@ static void add_death(struct recorder *recorder, const struct ring *ring, size_t
     take(recorder, &event);
 }
 
-/* As the detector gets them: what has changed. */
+/* The conditions that have changed, as the detector gets them. */
 static void add_conditions(struct recorder *recorder, const struct ring *ring)
 {
     struct recorded_ring *recorded = recorder->ring;
@@ -418,7 +425,7 @@ void recorder_configure(struct recorder *recorder, const struct scan_settings *s
     recorder->has_settings = true;
 }
 
-/* For who begins to read here. */
+/* Repeats rings and settings, for readers that start here. */
 static void repeat(struct recorder *recorder)
 {
     size_t count;
@@ -507,16 +514,16 @@ void recorder_count(struct recorder *recorder, struct health *health)
     if (due != 0) {
         recorder->loses = true;
         log_line(LOG_LEVEL_WARNING, "scans that could not be recorded: count=%" PRIu64 ": %s", due,
-                 state.error != 0 ? strerror(-state.error) : "too much waits for the disk");
+                 state.error != 0 ? strerror(-state.error) : "too much data is queued for the disk");
     } else if (recorder->loses && more == 0 && state.written_bytes != recorder->written_bytes) {
         recorder->loses = false;
-        log_line(LOG_LEVEL_INFO, "scans are recorded again: count=%" PRIu64 " could not be", state.lost_count);
+        log_line(LOG_LEVEL_INFO, "scans are recorded again: count=%" PRIu64 " were not recorded", state.lost_count);
     }
     recorder->lost_count = state.lost_count;
     recorder->written_bytes = state.written_bytes;
 }
 
-/* Life ------------------------------------------------------------------------------------------------------------- */
+/* Open and close --------------------------------------------------------------------------------------------------- */
 
 const struct scan_tap *recorder_tap(const struct recorder *recorder)
 {
@@ -560,7 +567,7 @@ int recorder_open(struct recorder **ret_recorder, const char *directory, struct 
     return error;
 }
 
-/* What was published since the last scan belongs to it: the last frame has no scan. */
+/* Events published since the last scan are written to a last frame, which has no scan. */
 void recorder_close(struct recorder *recorder)
 {
     if (recorder == NULL)

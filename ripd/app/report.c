@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * report.c - log lines and journal fields for notices and stalls. The kinds of notices are one table.
- */
+/* report.c - log lines and journal fields for notices and stalls. One table lists the kinds of notices. */
 #include "app/report.h"
 
 #include <inttypes.h>
@@ -21,7 +19,7 @@ static const struct notice_line {
     [NOTICE_RING_GONE] = {LOG_LEVEL_INFO, "ring gone"},
     [NOTICE_RING_DAMAGED] = {LOG_LEVEL_WARNING, "ring damaged"},
     [NOTICE_RING_UNREADABLE] = {LOG_LEVEL_WARNING, "ring unreadable"},
-    [NOTICE_UNATTESTED] = {LOG_LEVEL_WARNING, "process alive but no longer holds its lock"},
+    [NOTICE_UNATTESTED] = {LOG_LEVEL_WARNING, "process is alive but no longer holds its lock"},
     [NOTICE_PROCESS_DEAD] = {LOG_LEVEL_INFO, "process dead"},
     [NOTICE_DIRECTORY_MISSING] = {LOG_LEVEL_INFO, "directory missing, waiting for it"},
     [NOTICE_DIRECTORY_FOUND] = {LOG_LEVEL_INFO, "directory found"},
@@ -116,16 +114,16 @@ static const char *const field_names[REPORT_FIELD_COUNT] = {
 #define LINE_ONLY REPORT_FIELD_COUNT
 enum { EVENT_LINE_BYTES = 10 * LOG_QUOTED_BYTES + 512, NUMBER_BYTES = 24 };
 
-/* Points into the event and into itself. */
+/* Contains pointers into the event and into itself. */
 struct event_report {
     struct log_field fields[REPORT_FIELD_COUNT];
     size_t count;
-    char numbers[REPORT_FIELD_COUNT + 1][NUMBER_BYTES]; /* written out */
+    char numbers[REPORT_FIELD_COUNT + 1][NUMBER_BYTES]; /* numbers as text */
     char line[EVENT_LINE_BYTES];
-    bool is_line_full; /* what follows is in the fields alone */
+    bool is_line_full; /* further values go only to the fields */
 };
 
-/* A value as a field, and in the line if it has a key there. Nothing where there are no bytes. */
+/* Adds a value as a field, and to the line if it has a key there. Adds nothing if there are no bytes. */
 static void put(struct event_report *report, enum report_field field, const char *key, const void *bytes, size_t length)
 {
     if (field != LINE_ONLY && length != 0)
@@ -163,7 +161,7 @@ static void put_number(struct event_report *report, enum report_field field, con
     put_word(report, field, key, number);
 }
 
-/* Nothing where it is 0. */
+/* Adds nothing if the value is 0. */
 static void put_nonzero(struct event_report *report, enum report_field field, const char *key, uint64_t value)
 {
     if (value != 0)
@@ -188,7 +186,7 @@ static void put_who(struct event_report *report, const struct event *event)
     put_text(report, REPORT_FIELD_RIPD_CONTAINER, NULL, event->container);
 }
 
-/* The line of an end leaves out where it was, which that of its begin has. */
+/* The line of an end omits the location: the line of its begin has it. */
 static void put_where(struct event_report *report, const struct event *event)
 {
     put_text(report, REPORT_FIELD_RIPD_MODULE, "module", event->module);

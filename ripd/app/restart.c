@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * restart.c - from rings of then to rings of now.
+ * restart.c - matches rings of the previous run with rings of this one.
  *
- * A ring is known by the random id in it, since files are renamed. Copies of a file share it: the one that has the
- * name of then comes first.
+ * A ring is identified by the random id in it, because files can be renamed. Copies of a file share the id: the one
+ * that still has the old name is preferred.
  */
 #include "app/restart.h"
 
@@ -64,7 +64,7 @@ static const struct ring *find_ring(struct ring *const *rings, size_t count, con
     return found;
 }
 
-/* Whether the directory in which the ring was is looked at, all of it. */
+/* Returns true if the ring's directory of that time is watched completely. */
 static bool is_directory_watched(const struct registry *registry, const struct event_subject *subject)
 {
     const uint64_t *hits = registry_health(registry)->limit_counts;
@@ -79,7 +79,7 @@ static bool is_directory_watched(const struct registry *registry, const struct e
     return false;
 }
 
-/* Whether there is a ring of that name which cannot be read. */
+/* Returns true if there is an unreadable ring of that name. */
 static bool is_listed_unreadable(const struct ring_facts *facts, size_t count, const char *name)
 {
     for (size_t i = 0; i < count; i++)
@@ -94,7 +94,7 @@ static bool is_same_boot(const struct event_subject *subject, const uint8_t boot
            memcmp(boot_id, unknown_id, sizeof(unknown_id)) != 0;
 }
 
-/* The ring of each episode, and what has become of it if the detector does not know. */
+/* Finds the ring of each episode. Sets the reason of its end if the detector cannot know it. */
 static void find_rings(struct restart *restart, struct registry *registry, const uint8_t boot_id[16],
                        const struct work *work)
 {
@@ -124,7 +124,7 @@ static void find_rings(struct restart *restart, struct registry *registry, const
     free(facts);
 }
 
-/* By ring and slot; of those of one slot the latest comes first. */
+/* By ring and slot. Within a slot the latest episode comes first. */
 static int compare_episodes(const void *left, const void *right)
 {
     const struct restart_episode *a = left, *b = right;
@@ -163,7 +163,7 @@ int restart_prepare(struct restart *restart, struct registry *registry, const ui
 
         if (count != 0 && adoptions[count - 1].ring == episode->ring &&
             adoptions[count - 1].slot == episode->subject.slot)
-            episode->asked = false; /* another one has taken its place */
+            episode->asked = false; /* a later episode uses the same slot */
         if (episode->asked)
             adoptions[count++] = restart_adoption(episode);
     }

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * service.c - sends messages to the service manager. What could not be sent is sent again.
- */
+/* service.c - sends messages to the service manager. A message that could not be sent is repeated. */
 #include "app/service.h"
 
 #include <errno.h>
@@ -58,7 +56,7 @@ int service_open(struct service *service)
                  descriptors_max, SERVICE_DESCRIPTORS_MIN);
         return -EMFILE;
     }
-    error = take_sockets(service); /* before anything is opened: a number that was not passed must not be taken */
+    error = take_sockets(service); /* before anything is opened: a number that was not passed must not be reused */
     if (error != 0)
         return error;
     error = notify_open(&service->notify);
@@ -66,7 +64,7 @@ int service_open(struct service *service)
         log_line(LOG_LEVEL_WARNING, "NOTIFY_SOCKET is neither a path nor an abstract name: "
                                     "nothing is sent to the service manager");
     else if (error == -EINVAL)
-        log_line(LOG_LEVEL_WARNING, "WATCHDOG_USEC is not a number of microseconds: there is no watchdog");
+        log_line(LOG_LEVEL_WARNING, "WATCHDOG_USEC is not a number of microseconds: the watchdog is off");
     else if (error != 0)
         log_line(LOG_LEVEL_WARNING, "NOTIFY_SOCKET: %s: nothing is sent to the service manager", strerror(-error));
     supervision_init(&service->supervision, service->notify.watchdog_ns);
@@ -103,7 +101,7 @@ static void log_failure(struct service *service, int error)
     service->complained = true;
 }
 
-/* next: what the supervision is once its text has been sent. */
+/* next is the supervision state once its text has been sent. */
 static void send_next(struct service *service, const struct supervision *next)
 {
     uint64_t watchdog_ns = service->supervision.watchdog_ns;
@@ -118,7 +116,7 @@ static void send_next(struct service *service, const struct supervision *next)
     service->supervision = *next;
     if (next->watchdog_ns != watchdog_ns)
         log_line(LOG_LEVEL_WARNING,
-                 "the watchdog does not fit the time between scans, asked for another: "
+                 "the watchdog does not fit the scan interval, requested another one: "
                  "configured_ms=%" PRIu64 " before_ms=%" PRIu64 " now_ms=%" PRIu64,
                  next->configured_watchdog_ns / MS, watchdog_ns / MS, next->watchdog_ns / MS);
 }

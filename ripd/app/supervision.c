@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * supervision.c - the lines for the service manager. Pure.
- */
+/* supervision.c - the lines for the service manager. Pure. */
 #include "app/supervision.h"
 
 #include <inttypes.h>
@@ -12,7 +10,7 @@
 
 #define US UINT64_C(1000)
 #define SECOND_NS UINT64_C(1000000000)
-#define WATCHDOG_INTERVALS 3u /* twice an interval and a half: a scan that comes later than that is late */
+#define WATCHDOG_INTERVALS 3u /* a scan is late after 1.5 intervals; twice that */
 #define PING_DIVISOR 8u
 #define STATUS_STALLS_NS SECOND_NS
 #define STATUS_NS (10 * SECOND_NS)
@@ -67,7 +65,7 @@ static void append_status(struct supervision *supervision, uint64_t now_mono_ns,
     text_append(supervision->text, SUPERVISION_TEXT_BYTES, "STATUS=%s\n", status);
 }
 
-/* That it is ready, if it was not, and the watchdog that fits the interval. */
+/* Adds READY=1 if it is not sent yet, and the watchdog that fits the interval. */
 static void begin(struct supervision *supervision, uint64_t interval_ns)
 {
     uint64_t needed_ns = WATCHDOG_INTERVALS * interval_ns;

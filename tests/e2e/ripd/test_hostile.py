@@ -468,7 +468,7 @@ def log_that_nobody_reads(world):
     world.ripd.send_signal(signal.SIGTERM)  # its last line is one that can be taken
     while part := os.read(reading, 65536):
         text += part
-    assert b"log lines lost, nobody took them: count=" in text
+    assert b"log lines lost, standard error was not read: count=" in text
     assert world.ripd.wait(timeout=w.PATIENCE_S) == 0
     os.close(reading)
 

@@ -502,7 +502,7 @@ def without_capabilities(world):
     assert "syscall" in main["kernel"]["denied"], main
     world.wait_for(lambda: thread(world, process.pid)["kernel"]["window_ms"] is not None)
     assert world.log_text().count("of this user alone") == 1
-    line = f"what threads of a process wait for may not be read: ring=\"{main['ring']}\" pid={process.pid} "
+    line = f"not permitted to read what threads of a process wait for: ring=\"{main['ring']}\" pid={process.pid} "
     assert world.log_text().count(line) == 1, world.log_text()  # of both its threads
 
 

@@ -112,10 +112,10 @@ def without_ripd_probe(world):
     assert "cannot start ripd-probe" in world.log_text()
     process, path = blocked(world, 1)
     if not w.lacking("sys_ptrace", "dac_read_search"):
-        assert "evidence is what any user may read" in world.log_text()
+        assert "evidence is limited to what any user may read" in world.log_text()
         assert_public_evidence(world, process)
     else:
-        assert "evidence is read of the processes of this user alone" in world.log_text()
+        assert "evidence is read from the processes of this user alone" in world.log_text()
         stall = world.wait_for(lambda: [stall for stall in [stall_of(world, process)] if stall["cause"]][0])
         assert stall["kernel"]["target"] in (path, None), stall
 

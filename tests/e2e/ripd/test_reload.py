@@ -108,7 +108,7 @@ def what_takes_a_restart(world):
     world.write("allow-host = db1.example", listen="127.0.0.1:1")
     for changed in ("allow-host", ""):  # the restart is still due
         lines = world.reload(": reloaded: ")
-        assert 'warning: changed, but takes a restart: keys="listen"\n' in lines, lines
+        assert 'warning: changed, but needs a restart: keys="listen"\n' in lines, lines
         assert f'changed="{changed}"\n' in lines, lines
     world.port = port
     world.wait_for(lambda: world.host("db1.example") == 200)

@@ -136,7 +136,7 @@ TEST(no_room_for_more)
 
     for (size_t i = 0; i <= CONFIG_DIRECTORIES_MAX; i++)
         strcat(text, "dir = /a\n");
-    refuse_bytes(text, strlen(text), "c:65: dir: '/a' is not accepted; expected fewer of them");
+    refuse_bytes(text, strlen(text), "c:65: dir: '/a' is not accepted; expected fewer values");
 }
 
 /* Text that ends, without a terminator, at the end of a page. */

@@ -48,7 +48,7 @@ TEST(limits)
     assert_int_equal(config.directories.count, CONFIG_DIRECTORIES_MAX);
     config_done(&config);
     assert_int_equal(config_load(CONFIG_DIRECTORIES_MAX + 2, many, &config, error), CONFIG_BAD);
-    assert_string_equal(error, "--dir: '/x' is not accepted; expected fewer of them");
+    assert_string_equal(error, "--dir: '/x' is not accepted; expected fewer values");
 }
 
 TEST(bad)

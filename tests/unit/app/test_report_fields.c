@@ -251,7 +251,7 @@ TEST(lost_lines_are_logged, set_up, tear_down)
     scene->listening = test_journal_listen(path);
     log_line(LOG_LEVEL_INFO, "heard again");
     assert_true(test_journal_receive(scene->listening, &entry));
-    snprintf(expected, sizeof(expected), "log lines lost, nobody took them: count=%ju", (uintmax_t)missed);
+    snprintf(expected, sizeof(expected), "log lines lost, standard error was not read: count=%ju", (uintmax_t)missed);
     assert_field(&entry, "MESSAGE", expected);
     assert_field(&entry, "PRIORITY", "4");
     assert_true(test_journal_receive(scene->listening, &entry));
