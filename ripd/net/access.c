@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* access.c - which requests are allowed. Pure. */
+/* access.c - decides which requests are allowed. Pure. */
 #include "net/access.h"
 
 #include <argz.h>
@@ -10,9 +10,9 @@
 
 #define NAME_BYTES_MAX 255u
 
-/* host[:port] in parts. */
+/* The parts of host[:port]. */
 struct authority {
-    struct span host; /* without brackets and without a last dot */
+    struct span host; /* without brackets and trailing dot */
     struct span port; /* empty if not given */
 };
 
@@ -21,7 +21,7 @@ static struct span span_of(const char *text)
     return (struct span){text, strlen(text)};
 }
 
-/* How many bytes from the first on are letters, digits or one of these. */
+/* Returns how many leading bytes are letters, digits or one of `others`. */
 static size_t name_length(struct span span, const char *others)
 {
     size_t i = 0;
@@ -33,7 +33,9 @@ static size_t name_length(struct span span, const char *others)
     return i;
 }
 
-/* A binary address: 4 bytes for IPv4 (mapped into IPv6 or not), 16 for IPv6. Returns 0 if the text is neither. */
+/*
+ * Parses an IP address into bytes. Returns 4 for IPv4 (mapped into IPv6 or not), 16 for IPv6, 0 if the text is neither.
+ */
 static size_t parse_address(struct span text, unsigned char ret_bytes[16])
 {
     static const unsigned char mapped[12] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
@@ -128,7 +130,7 @@ static bool is_ours(const struct access_rules *rules, struct span host)
     return false;
 }
 
-/* Origin is the scheme, host and port under which the browser sees this very server; "null" is not. */
+/* Returns true if Origin has the scheme, host and port under which the browser sees this server; "null" does not. */
 static bool is_same_origin(struct span origin, const struct authority *addressed)
 {
     struct span default_port = span_of("80");
@@ -148,7 +150,10 @@ static bool is_same_origin(struct span origin, const struct authority *addressed
     return span_same(authority.host, addressed->host) && span_same(ports[0], ports[1]);
 }
 
-/* Where the browser says the request comes from. A link in an alert is a navigation, and shows only to its user. */
+/*
+ * Checks the fields in which the browser says where the request comes from. A link in an alert is a navigation: only
+ * its user sees the result.
+ */
 static bool is_same_site(const struct http_request *request)
 {
     const struct field *site = &request->fields[FIELD_SEC_FETCH_SITE];
@@ -168,16 +173,16 @@ struct access_verdict access_decide(const struct access_rules *rules, const stru
     struct authority host, target;
 
     if (fields[FIELD_HOST].count != 1)
-        return (struct access_verdict){400, "The request must name the host it is for in one Host field."};
+        return (struct access_verdict){400, "The request must have exactly one Host field."};
     if (!parse_authority(fields[FIELD_HOST].value, &host) ||
         (request->has_authority && !parse_authority(request->authority, &target)))
-        return (struct access_verdict){400, "The request's host is not NAME or NAME:PORT."};
+        return (struct access_verdict){400, "The host in the request must be NAME or NAME:PORT."};
     if (!is_ours(rules, host.host) || (request->has_authority && !is_ours(rules, target.host)))
         return (struct access_verdict){
-            421, "The request is for a host that is not this one; --allow-host NAME makes a name known."};
+            421, "The host in the request is not a name of this server; --allow-host NAME allows it."};
     for (size_t i = 0; i < ARRAY_COUNT(browser_fields); i++)
         if (fields[browser_fields[i]].count > 1)
-            return (struct access_verdict){400, "The request says more than once where it comes from."};
+            return (struct access_verdict){400, "The request has an Origin or Sec-Fetch field more than once."};
     if (fields[FIELD_ORIGIN].count != 0 &&
         !is_same_origin(fields[FIELD_ORIGIN].value, request->has_authority ? &target : &host))
         return (struct access_verdict){403, "The request comes from a page of another origin."};

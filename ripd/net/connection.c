@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * connection.c - the life of one client.
+ * connection.c - the life of one client connection.
  *
  *      +--> READING --> (WAITING) --> WRITING --+--> LINGERING --> closed
  *      +----------------------------------------+
  *
- * The read event is on while there is something to read for (READING, LINGERING, STREAMING) and off while an answer
- * cannot be sent at once; so a client that asks without reading is stopped by its own socket's buffer. A client that
- * goes while it waits is noticed when its answer is sent, at most http_limits.wait_ns later.
+ * The read event is enabled in the states READING, LINGERING and STREAMING, and disabled while an answer cannot be sent
+ * at once. So a client that sends requests without reading is stopped by its own socket buffer. A client that closes
+ * while it waits is noticed when its answer is sent, at most http_limits.wait_ns later.
  */
 #include "net/connection.h"
 
@@ -31,7 +31,7 @@
 
 #define INPUT_BYTES_FIRST 2048u
 #define LOADS_NOTHING "default-src 'none'; frame-ancestors 'none'"
-#define COPIED_BYTES_MAX 4096u /* shorter lists are copied: cheaper than a reference */
+#define COPIED_BYTES_MAX 4096u /* for short lists a copy is cheaper than a reference */
 
 static const struct http_request no_request = {.minor_version = 1};
 
@@ -120,7 +120,7 @@ static void consume(struct connection *connection, size_t bytes)
     }
 }
 
-/* The last byte of an answer is on its way. */
+/* Called when the last byte of an answer has been sent. */
 static void answer_done(struct connection *connection)
 {
     if (connection->keep_alive && !connection->server->stopping) {
@@ -150,7 +150,7 @@ bool connection_send(struct connection *connection)
     return true;
 }
 
-/* Sends what the client takes; the rest when it takes more. */
+/* Sends what the socket accepts; the rest when it is writable again. */
 static void send_output(struct connection *connection)
 {
     if (!connection_send(connection))
@@ -190,7 +190,7 @@ static const char *phrase_of(int status)
     return "Unknown";
 }
 
-/* Of the HTTP thread, which makes it once a second. */
+/* Used by the HTTP thread only. The text is made once per second. */
 static const char *date_now(void)
 {
     static _Thread_local char text[32];
@@ -205,7 +205,7 @@ static const char *date_now(void)
     return text;
 }
 
-/* Only where it is not what the client's version of HTTP takes for granted. */
+/* Returns the field only if the value is not the default of the client's HTTP version. */
 static const char *connection_field(const struct connection *connection)
 {
     if (!connection->keep_alive)
@@ -277,7 +277,7 @@ void connection_answer(struct connection *connection, const struct answer *answe
         if (status == 0)
             send_output(connection);
         else
-            connection_close(connection); /* no memory, and part of an answer in the buffer */
+            connection_close(connection); /* out of memory, with part of an answer in the buffer */
     }
     free(answer->text);
 }
@@ -329,12 +329,12 @@ static void answer_request(struct connection *connection)
     if (verdict.status != 0)
         connection_problem(connection, verdict.status, verdict.detail, NULL, NULL);
     else if (request->method == REQUEST_OTHER)
-        connection_problem(connection, 405, "Only GET and HEAD are answered.", NULL, "Allow: GET, HEAD\r\n");
+        connection_problem(connection, 405, "Only GET and HEAD are supported.", NULL, "Allow: GET, HEAD\r\n");
     else
         handle_request(connection);
 }
 
-/* One step of reading. False: nothing more can be done now. */
+/* Handles one request. Returns false if nothing more can be done now. */
 static bool read_request(struct connection *connection)
 {
     enum request_outcome outcome;
@@ -358,19 +358,19 @@ static bool read_request(struct connection *connection)
     return connection->state == CONNECTION_READING;
 }
 
-/* Answers what lies in the input. */
+/* Answers the requests in the input. */
 static void work_input(struct connection *connection)
 {
     for (unsigned i = 0; connection->state == CONNECTION_READING; i++) {
         if (i == HTTP_REQUESTS_PER_TURN) {
-            event_active(connection->read_event, EV_READ, 0); /* others first */
+            event_active(connection->read_event, EV_READ, 0); /* other clients first */
             return;
         }
         if (!read_request(connection))
             break;
     }
     if (connection->ended && connection->state == CONNECTION_READING)
-        connection_close(connection); /* the rest of the input is no whole request, and never will be */
+        connection_close(connection); /* the rest of the input is not a complete request */
 }
 
 void connection_enter(struct connection *connection)
@@ -411,7 +411,7 @@ static void read_input(struct connection *connection)
         goto close;
     room = connection->input_capacity - connection->input_bytes;
     if (room == 0)
-        return; /* more requests than one turn took lie there */
+        return; /* unhandled requests fill the input */
     count = read(connection->descriptor, connection->input + connection->input_bytes, room);
     if (count < 0 && (errno == EAGAIN || errno == EINTR))
         return;
@@ -434,9 +434,9 @@ static void on_readable(evutil_socket_t descriptor, short what, void *argument)
     (void)what;
     connection_enter(connection);
     if (connection->state != CONNECTION_WAITING && connection->state != CONNECTION_WRITING)
-        read_input(connection); /* while a request is being answered its spans lie in the input */
+        read_input(connection); /* while a request is answered, its spans point into the input */
     if (connection->state == CONNECTION_LINGERING || connection->state == CONNECTION_STREAMING) {
-        connection->input_bytes = 0; /* nothing more is expected of the client but that it goes */
+        connection->input_bytes = 0; /* nothing more is expected except that the client closes */
         if (connection->ended)
             connection_close(connection);
     }
@@ -471,7 +471,7 @@ static void expire_reading(struct connection *connection, uint64_t now_mono_ns)
             return;
         server->health.limit_counts[HEALTH_LIMIT_REQUEST_TIME]++;
         connection->keep_alive = false;
-        connection_problem(connection, 408, "The request's head did not come in time.", NULL, NULL);
+        connection_problem(connection, 408, "The request head was not received in time.", NULL, NULL);
     } else if (expired(now_mono_ns, connection->since_ns, server->limits.idle_ns)) {
         connection_close(connection);
     }
@@ -499,7 +499,7 @@ static void expire(struct connection *connection, uint64_t now_mono_ns)
         if (expired(now_mono_ns, connection->since_ns, server->limits.linger_ns))
             connection_close(connection);
         break;
-    case CONNECTION_WAITING: /* pending_expire() */
+    case CONNECTION_WAITING: /* see pending_expire() */
     case CONNECTION_CLOSED:
         break;
     }
@@ -515,7 +515,7 @@ void connections_expire(struct server *server, uint64_t now_mono_ns)
     }
 }
 
-/* In order of what is lost with it. */
+/* Connections with lower ranks are dropped first. */
 static int rank(const struct connection *connection)
 {
     switch (connection->state) {

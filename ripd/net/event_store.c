@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* event_store.c - an array of references, and how much each user has of it. Pure. */
+/* event_store.c - an array of references, and the bytes that each user has in it. Pure. */
 #include "net/event_store.h"
 
 #include <errno.h>
@@ -24,7 +24,7 @@ static int compare_user(const void *key, const void *item)
     return search_order(*(const uint32_t *)key, ((const struct event_store_user *)item)->uid);
 }
 
-/* Where the user is, or would be. */
+/* Returns the index of the user, or where it must be inserted. */
 static size_t find_user(const struct event_store *store, uint32_t uid)
 {
     return search_first(&uid, store->users, store->user_count, sizeof(*store->users), compare_user);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* handlers.c - from a request to its answer: which route, which parameters, then the route's handler. */
+/* handlers.c - from a request to its answer: finds the route, parses the parameters, calls the route's handler. */
 #include "net/handlers.h"
 
 #include <errno.h>
@@ -21,11 +21,11 @@
 #include "view/query_parse.h"
 #include "web/assets.h"
 
-#define READY_INTERVALS 3u /* an older scan should have been followed by another */
+#define READY_INTERVALS 3u /* a scan older than this many intervals is late */
 #define JSON_TYPE "application/json"
-#define EVENTS_FIELDS "Vary: Accept\r\n" /* there is a list and a stream of that name */
+#define EVENTS_FIELDS "Vary: Accept\r\n" /* /events is a list or a stream */
 #define ARGUMENTS_MAX 2u
-#define ID_BYTES 32u /* of its text; zeros in front count */
+#define ID_BYTES 32u /* of its decimal text, with leading zeros */
 
 static const char NO_MEMORY[] = "Out of memory.";
 static const char RETRY_SOON[] = "Retry-After: 1\r\n";
@@ -61,7 +61,7 @@ void answer_list(struct connection *connection, struct list *list)
     };
 
     if (list->document.kind == DOCUMENT_THREAD && list->document.returned == 0)
-        connection_problem(connection, 404, "No live id of that number is in a ring of that name.", NULL, NULL);
+        connection_problem(connection, 404, "No ring of this name has a live id of this number.", NULL, NULL);
     else if (span_equals(tags, "*") || preference_names_tag(tags, list->tag))
         answer_not_modified(connection, list->document.kind, list->tag);
     else if (document_head(&list->document, clock_wall_ns(), clock_mono_ns(), &answer.text, &answer.text_bytes) < 0)
@@ -70,7 +70,7 @@ void answer_list(struct connection *connection, struct list *list)
         connection_answer(connection, &answer);
 }
 
-/* False, and answered, before the first scan. */
+/* Returns false before the first scan, after answering. */
 static bool scanned(struct connection *connection)
 {
     if (connection->server->snapshot != NULL)
@@ -86,7 +86,10 @@ static uint64_t scan_of(const struct connection *connection)
     return snapshot == NULL ? 0 : snapshot->sequence;
 }
 
-/* True, and answered, if nothing needs to be built: there is no scan yet, or the client or the server has the list. */
+/*
+ * Returns true, after answering, if nothing has to be built: there is no scan yet, or the client or the server has the
+ * list.
+ */
 static bool answer_kept(struct connection *connection, enum document_kind kind, uint64_t version)
 {
     const struct server *server = connection->server;
@@ -110,7 +113,7 @@ static bool answer_kept(struct connection *connection, enum document_kind kind, 
     return true;
 }
 
-/* Keeps a list just made, and answers with it. Takes over its body, if status is 0. */
+/* Stores a new list and answers with it. Takes ownership of its body if status is 0. */
 static void answer_made(struct connection *connection, uint64_t version, int status, const struct document *document)
 {
     struct list *list =
@@ -125,7 +128,7 @@ static void answer_made(struct connection *connection, uint64_t version, int sta
     list_unref(list);
 }
 
-/* A list of ids, or of groups of them. */
+/* A list of ids, or of groups of ids. */
 static void answer_ids(struct connection *connection, const struct query *query, enum document_kind kind)
 {
     if (!answer_kept(connection, kind, scan_of(connection)))
@@ -181,7 +184,7 @@ static void handle_rings(struct connection *connection, struct query *query)
     answer_made(connection, document.sequence, status, &document);
 }
 
-/* The events held that the query shows, newest first. Its array is the caller's to free. -ENOMEM. */
+/* Selects the events held that match the query, newest first. The caller frees the array. Returns 0 or -ENOMEM. */
 static int select_events(const struct server *server, const struct query *query, struct event_page *ret_page)
 {
     const struct event_store *store = &server->events;
@@ -220,7 +223,7 @@ static int select_events(const struct server *server, const struct query *query,
 static void handle_events(struct connection *connection, struct query *query)
 {
     const struct server *server = connection->server;
-    /* of a time that ends with the scan, events leave the list without a new one */
+    /* with a relative `since`, events leave the list without a new event */
     uint64_t version = server->events.newest_sequence + (query->since_ago_ns != 0 ? scan_of(connection) : 0);
     struct document document;
     struct event_page page;
@@ -321,7 +324,7 @@ static void handle_version(struct connection *connection, struct query *query)
     answer_text(connection, status, JSON_TYPE, text, length);
 }
 
-/* All that the page loads is here; nothing of it is written inline, so that no name shown can become code. */
+/* Everything that the page loads comes from here, and nothing is inline: no displayed name can become code. */
 static const char PAGE_POLICY[] = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
                                   "img-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
@@ -355,7 +358,7 @@ static void handle_page_file(struct connection *connection, struct query *query)
 
     (void)query;
     if (asset == NULL)
-        connection_problem(connection, 404, "The page has no file of that name.", NULL, NULL);
+        connection_problem(connection, 404, "The page has no file of this name.", NULL, NULL);
     else
         answer_asset(connection, asset);
 }
@@ -372,22 +375,23 @@ const struct route routes[] = {
     {"/threads", IDS | PARAMETER_TRAIL | PARAMETER_STATE | PARAMETER_GROUP, 0, handle_threads,
      "every live id with its state and last location"},
     {"/threads/RING/ID", PARAMETER_TRAIL, QUERY_TRAIL_MAX, handle_thread, "one id with its whole trail"},
-    {"/locations", IDS | PARAMETER_STATE, 0, handle_locations, "live ids grouped by last location, most first"},
+    {"/locations", IDS | PARAMETER_STATE, 0, handle_locations,
+     "live ids grouped by last location, largest group first"},
     {"/states", WHOSE | PARAMETER_LIMIT_STATES | PARAMETER_AFTER, 0, handle_states,
-     "what every live id does, in a few bytes an id: for a picture of all"},
+     "the state of every live id in a few bytes per id, for an overview picture"},
     {"/rings", PARAMETER_RING | PARAMETER_PID | PARAMETER_LIMIT | PARAMETER_AFTER, 0, handle_rings,
      "each ring: processes, capacity, refused registrations; unreadable and damaged ones with the reason"},
     {"/events", EVENTS, 0, handle_events, "begins and ends of stalls, newest first"},
-    {"/metrics", 0, 0, handle_metrics, "counts of all this and ripd's own condition, for Prometheus"},
-    {"/healthz", 0, 0, handle_healthz, "200 while the server's loop turns"},
+    {"/metrics", 0, 0, handle_metrics, "counters of all this and of ripd itself, for Prometheus"},
+    {"/healthz", 0, 0, handle_healthz, "200 while the HTTP server runs"},
     {"/readyz", 0, 0, handle_readyz, "503 until the first scan, or when the last one is older than three intervals"},
     {"/version", 0, 0, handle_version, "version and ring format"},
     {"/", 0, 0, handle_page, "the page: all this in a browser"},
-    {"/page/FILE", 0, 0, handle_page_file, "what the page consists of"},
+    {"/page/FILE", 0, 0, handle_page_file, "the files of the page"},
 };
 const size_t routes_count = ARRAY_COUNT(routes);
 
-/* Whether a path is of a pattern. Arguments are the segments that capitals took, still encoded. */
+/* Returns true if the path matches the pattern. The arguments are the segments for capitals, still percent-encoded. */
 static bool matches(const char *pattern, struct span path, struct span arguments[ARGUMENTS_MAX], size_t *ret_count)
 {
     struct span rest = {pattern, strlen(pattern)}, expected, segment;
@@ -406,7 +410,7 @@ static bool matches(const char *pattern, struct span path, struct span arguments
     return more_expected == more;
 }
 
-/* RING and ID of a path: the only one with two arguments. -EINVAL: they cannot name anything. */
+/* Stores RING and ID of the only path with two arguments. Returns 0, or -EINVAL if they cannot name an id. */
 static int take_arguments(const struct span *arguments, struct query *query)
 {
     char text[ID_BYTES];
@@ -424,7 +428,7 @@ static int take_arguments(const struct span *arguments, struct query *query)
 
 static void answer_no_route(struct connection *connection)
 {
-    char detail[256] = "There is nothing at this path. There is:";
+    char detail[256] = "There is nothing at this path. Valid paths:";
 
     for (size_t i = 0; i < routes_count; i++)
         text_append(detail, sizeof(detail), "%s %s", i == 0 ? "" : ",", routes[i].pattern);
@@ -447,8 +451,7 @@ static void follow_route(struct connection *connection, const struct route *rout
         snprintf(detail, sizeof(detail), "%s %s", error.parameter, error.detail);
         connection_problem(connection, 400, detail, error.parameter, NULL);
     } else if (argument_count == ARGUMENTS_MAX && take_arguments(arguments, &query) < 0) {
-        connection_problem(connection, 404, "The path does not name a ring and a number from 0 to 4294967295.", NULL,
-                           NULL);
+        connection_problem(connection, 404, "The path must name a ring and a number from 0 to 4294967295.", NULL, NULL);
     } else {
         if (!query.has_trail)
             query.trail_count = route->trail_count;

@@ -1,22 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * http.c - makes the server, runs its thread, accepts clients, and carries what other threads bring into it.
+ * http.c - makes the server, runs its thread, accepts clients, and delivers what other threads hand over.
  *
  * Guarantees
- *   A. One thread runs the loop and owns struct server; other threads only put something into the mailbox and wake it.
+ *   A. One thread runs the loop and owns struct server. Other threads only put something into the mailbox and wake it.
  *      No lock is held while anything is built or sent.
- *   B. That thread takes no signal.
- *   C. Stopping takes a second at most.
- *   D. What lies in the mailbox is bounded: one snapshot, one list of names, as many events as are kept anyway, and the
- *      answers to the queries that were asked.
- *   E. There are never more than http_limits.connections_max connections. At the cap, and when the system has no
- *      descriptor left, the one that has been incomplete for longest is dropped for the new one. When none can be
+ *   B. That thread handles no signal.
+ *   C. Stopping takes at most a second.
+ *   D. The mailbox is bounded: one snapshot, one list of names, at most as many events as the store holds, and the
+ *      answers to pending queries.
+ *   E. There are never more than http_limits.connections_max connections. At the limit, and when file descriptors or
+ *      memory run out, the connection that has been incomplete for longest is dropped for the new one. If none can be
  *      dropped, accepting pauses; the loop never spins on it.
  *
- * Of libevent this takes the loop and its buffers, not evhttp: in 2.1.12 what that answers to a malformed request is
- * HTML of its own that no callback sees, it reads without bound from a client that does not read, it takes the body of
- * a HEAD for the next request, and a connection is known only once it has asked, so that none can be dropped for
- * another.
+ * Only the loop and the buffers of libevent are used, not evhttp. evhttp 2.1.12 answers a malformed request with its
+ * own HTML, without a callback. It reads without bound from a client that does not read. It takes the body of a HEAD
+ * for the next request. It exposes a connection only after its first request, so that no idle one can be dropped.
  */
 #include "net/http.h"
 
@@ -41,11 +40,11 @@
 #include "os/random.h"
 
 #define SECOND_NS UINT64_C(1000000000)
-#define STOP_NS (SECOND_NS / 2) /* the sweep notices it half a second later at most */
+#define STOP_NS (SECOND_NS / 2) /* the sweep notices it at most half a second later */
 
 /*
- * Blocks of this size are mappings of their own, which go back to the system when they are freed. Without it glibc
- * takes the first such block that is freed as a reason to keep the next ones, and one large list stays for ever.
+ * Blocks of this size get their own mapping, which is unmapped when they are freed. Otherwise glibc raises its
+ * threshold when the first such block is freed, and the memory of one large list is never returned.
  */
 #define OWN_MAPPING_BYTES 65536
 
@@ -68,11 +67,11 @@ struct completion {
     struct page *page;
 };
 
-/* What came from other threads. */
+/* What other threads have handed over. */
 struct mail {
-    struct snapshot *snapshot; /* NULL: none new */
+    struct snapshot *snapshot; /* NULL: no new one */
     struct access_hosts hosts;
-    bool has_hosts; /* they are new */
+    bool has_hosts; /* hosts is new */
     struct event_store events;
     struct completion completions[HTTP_QUERIES_AT_WORK_MAX];
     size_t completion_count;
@@ -85,7 +84,7 @@ struct mailbox {
     struct mail mail;
 };
 
-/* A listener and which requests are allowed there. */
+/* A listener, and the access rules there. */
 struct http_listener {
     struct http *http;
     struct listener socket;
@@ -97,11 +96,11 @@ struct http {
     struct server server;
     struct http_listener listeners[HTTP_LISTENERS_MAX];
     size_t listener_count;
-    struct access_hosts hosts; /* further names that are ours */
+    struct access_hosts hosts; /* names from --allow-host */
     struct event *wake_event;
     struct event *sweep_event;
-    bool paused;          /* accepting, until the next sweep */
-    uint64_t stop_end_ns; /* 0 = it does not stop */
+    bool paused;          /* accepting is paused until the next sweep */
+    uint64_t stop_end_ns; /* 0 = not stopping */
     struct mailbox mailbox;
     pthread_t thread;
     bool started;
@@ -115,7 +114,7 @@ static struct timeval timeval_of(uint64_t duration_ns)
     };
 }
 
-/* All or none: 0 or -ENOMEM. */
+/* Copies all names or none. Returns 0 or -ENOMEM. */
 static int copy_hosts(struct access_hosts *ret_hosts, const char *const *names, size_t count)
 {
     struct access_hosts hosts = {NULL, 0};
@@ -130,7 +129,7 @@ static int copy_hosts(struct access_hosts *ret_hosts, const char *const *names, 
     return 0;
 }
 
-/* Accepting */
+/* Accepting -------------------------------------------------------------------------------------------------------- */
 
 static void set_accepting(struct http *http, bool on)
 {
@@ -171,7 +170,7 @@ static void admit(struct http_listener *own, int descriptor)
     want_sweep(http);
 }
 
-/* Whether to go on accepting in this turn. */
+/* Returns true if accepting can continue in this turn. */
 static bool accept_failed(struct http *http, int error)
 {
     switch (error) {
@@ -190,7 +189,7 @@ static bool accept_failed(struct http *http, int error)
     case ENOTSOCK:
         pause_accepting(http);
         return false;
-    default: /* of that connection alone: it is gone already, or was refused */
+    default: /* only this connection failed: it has gone, or was refused */
         return true;
     }
 }
@@ -228,7 +227,7 @@ static void on_sweep(evutil_socket_t descriptor, short what, void *argument)
         event_del(http->sweep_event);
 }
 
-/* The mailbox */
+/* The mailbox ------------------------------------------------------------------------------------------------------ */
 
 static struct mail *lock_mail(struct http *http)
 {
@@ -239,7 +238,7 @@ static struct mail *lock_mail(struct http *http)
 static void unlock_mail(struct http *http)
 {
     pthread_mutex_unlock(&http->mailbox.mutex);
-    (void)eventfd_write(http->mailbox.descriptor, 1); /* fails only when the thread is awake anyway */
+    (void)eventfd_write(http->mailbox.descriptor, 1); /* fails only if the thread is awake already */
 }
 
 void http_publish(struct http *http, struct snapshot *snapshot)
@@ -254,8 +253,7 @@ void http_publish(struct http *http, struct snapshot *snapshot)
 
 void http_publish_event(struct http *http, struct event *event)
 {
-    (void)event_store_add(&lock_mail(http)->events,
-                          event_ref(event)); /* without memory there is a gap in the streams */
+    (void)event_store_add(&lock_mail(http)->events, event_ref(event)); /* out of memory: the streams get a gap */
     unlock_mail(http);
 }
 
@@ -280,7 +278,7 @@ void http_complete(struct http *http, uint64_t ticket, struct page *page)
 {
     struct mail *mail = lock_mail(http);
 
-    if (mail->completion_count < HTTP_QUERIES_AT_WORK_MAX) { /* more were never asked */
+    if (mail->completion_count < HTTP_QUERIES_AT_WORK_MAX) { /* no more queries were sent */
         mail->completions[mail->completion_count++] = (struct completion){ticket, page};
         page = NULL;
     }
@@ -367,7 +365,7 @@ static void on_wake(evutil_socket_t descriptor, short what, void *argument)
         begin_stop(http);
 }
 
-/* Making it */
+/* Setup and shutdown ----------------------------------------------------------------------------------------------- */
 
 static void add_listener(struct http *http, const struct listener *listener)
 {
@@ -400,7 +398,7 @@ static int open_listener(struct http *http, const char *text, char **ret_error)
 static int open_passed(struct http *http, const struct http_passed *passed, char **ret_error)
 {
     struct listener listener;
-    const char *reason = "is one too many";
+    const char *reason = "exceeds the limit of listeners";
     int status =
         http->listener_count == HTTP_LISTENERS_MAX ? -E2BIG : listener_adopt(&listener, passed->descriptor, &reason);
 
@@ -424,8 +422,8 @@ static int open_listeners(struct http *http, const struct http_options *options,
 }
 
 /*
- * A loop that polls again after a few callbacks. libevent's own runs all that is active first, and a client that asks
- * without a pause is always active: nobody else would be heard, nor that it is time to stop.
+ * Returns a loop that polls again after a few callbacks. By default libevent runs all active callbacks first. A client
+ * that sends requests without pause is always active: other clients and the stop flag would starve.
  */
 static struct event_base *new_fair_base(void)
 {
@@ -481,7 +479,7 @@ int http_new(struct http **ret_http, const struct http_options *options, const s
     http->mailbox.descriptor = -1;
     http->server.source = *source;
     http->server.limits = http_default_limits;
-    http->server.epoch = random_u64(); /* distinguishes this run of the server from others */
+    http->server.epoch = random_u64(); /* identifies this run of the server */
     http->server.lists = lists_new(http->server.epoch);
     status = http->server.lists == NULL ? -ENOMEM : open_listeners(http, options, &error);
     if (status == 0)

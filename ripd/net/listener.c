@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * listener.c - makes sockets that listen. Dull: no decision about who may connect is made here.
+ * listener.c - makes listening sockets. Dull: it does not decide who may connect.
  *
- * Addresses are numeric: what ripd listens on must not depend on a name server. "localhost" is 127.0.0.1.
+ * Addresses are numeric, so that listening does not depend on a name server. "localhost" is 127.0.0.1.
  */
 #include "net/listener.h"
 
@@ -21,9 +21,9 @@
 #include <unistd.h>
 
 #define UNIX_PREFIX "unix:"
-#define SOCKET_FILE_MODE 0666 /* as open as a loopback port; the directory may say otherwise */
+#define SOCKET_FILE_MODE 0666 /* as open as a loopback port; the directory may restrict it */
 
-/* "ADDR:PORT" or "[ADDR6]:PORT" in parts. */
+/* Splits "ADDR:PORT" or "[ADDR6]:PORT". Returns 0 or -EINVAL. */
 static int split_address(const char *text, char *ret_host, size_t host_capacity, const char **ret_port)
 {
     bool bracketed = text[0] == '[';
@@ -79,7 +79,7 @@ bool listener_address_valid(const char *text)
     return true;
 }
 
-/* Fills in the address as the system sees it: port 0 has become a real one. */
+/* Fills in the address from the kernel: port 0 has become a real one. Returns 0 or -errno. */
 static int describe_inet(struct listener *listener)
 {
     struct sockaddr_storage storage = {0};
@@ -117,7 +117,7 @@ static int open_inet(struct listener *listener, const char *text)
     status = set_option(listener->descriptor, SOL_SOCKET, SO_REUSEADDR);
     if (status == 0) /* accepted sockets inherit it: answers must not wait for acknowledgements */
         status = set_option(listener->descriptor, IPPROTO_TCP, TCP_NODELAY);
-    if (status == 0 && found->ai_family == AF_INET6) /* so that 0.0.0.0 and [::] go together */
+    if (status == 0 && found->ai_family == AF_INET6) /* so that 0.0.0.0 and [::] can both be bound */
         status = set_option(listener->descriptor, IPPROTO_IPV6, IPV6_V6ONLY);
     if (status == 0 && (bind(listener->descriptor, found->ai_addr, found->ai_addrlen) < 0 ||
                         listen(listener->descriptor, SOMAXCONN) < 0))
@@ -129,7 +129,7 @@ done:
     return status;
 }
 
-/* Takes a socket file out of the way if nobody listens on it. 0: nothing stands there (any more). */
+/* Removes a socket file if nobody listens on it. Returns 0 if the path is free, otherwise -errno. */
 static int remove_stale(const struct sockaddr_un *address)
 {
     struct stat facts;
@@ -223,7 +223,7 @@ static int describe_unix(struct listener *listener)
     return 0;
 }
 
-/* What keeps a descriptor from being listened on; NULL: nothing. */
+/* Returns why the descriptor cannot be listened on, or NULL if it can. */
 static const char *unfit(int descriptor, int family)
 {
     if (family == -EBADF)
@@ -231,7 +231,7 @@ static const char *unfit(int descriptor, int family)
     if (family < 0)
         return "is not a socket";
     if (family != AF_INET && family != AF_INET6 && family != AF_UNIX)
-        return "is of another family than inet, inet6 and unix";
+        return "is not of the family inet, inet6 or unix";
     if (option_of(descriptor, SO_TYPE) != SOCK_STREAM)
         return "is not a stream socket";
     if (option_of(descriptor, SO_ACCEPTCONN) != 1)

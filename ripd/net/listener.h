@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * listener.h - sockets that listen: ADDR:PORT, [ADDR6]:PORT, unix:PATH.
+ * listener.h - listening sockets: ADDR:PORT, [ADDR6]:PORT, unix:PATH.
  *
  * Guarantees
- *   A. A socket file that has a listener, and a file that is no socket, is never removed; at the end ours is removed
- *      only if it is still the one that was made here.
- *   B. The same requests are allowed whether a socket was made here or passed.
+ *   A. A socket file that has a listener, and a file that is no socket, is never removed. On close, a socket file is
+ *      removed only if it is still the one that was created here.
+ *   B. The same requests are allowed on created sockets and on passed ones.
  */
 #ifndef RIPD_NET_LISTENER_H
 #define RIPD_NET_LISTENER_H
@@ -25,17 +25,17 @@ struct listener {
 };
 
 /*
- * Listens on a descriptor that was passed to this process, which it takes over. A socket file of it is not ours: it is
- * not removed at the end. -EINVAL with why not, a phrase: it is not a stream socket that listens, of a family that is
- * served here. The descriptor stays the caller's then.
+ * Listens on a descriptor that was passed to this process, and takes ownership of it. Its socket file is not removed on
+ * close. Returns 0, or -EINVAL with *ret_reason, a phrase, if it is not a listening stream socket of a supported
+ * family. Then the descriptor stays the caller's.
  */
 int listener_adopt(struct listener *ret_listener, int descriptor, const char **ret_reason);
 
-/* text: as given to --listen. 0; -EINVAL: it is none of the three forms; else what the system said. */
+/* text is as for --listen. Returns 0, -EINVAL if it has none of the three forms, or another -errno of the system. */
 int listener_open(struct listener *ret_listener, const char *text);
 void listener_close(struct listener *listener);
 
-/* Whether text is one of the three forms, and could be listened on. Opens nothing. */
+/* Returns true if text has one of the three forms and can be listened on. Opens nothing. */
 bool listener_address_valid(const char *text);
 
 #endif

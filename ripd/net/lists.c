@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* lists.c - a handful of lists; the least recently used one is dropped for a new one. */
+/* lists.c - a small cache of lists; a new list replaces the least recently used one. */
 #include "net/lists.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 struct lists {
-    struct list *kept[LISTS_KEPT_MAX]; /* the one that was used last comes first */
+    struct list *kept[LISTS_KEPT_MAX]; /* most recently used first */
     size_t count;
     uint64_t instance;
     size_t bytes;
@@ -57,7 +57,7 @@ void list_tag(const struct lists *lists, struct span key, uint64_t version, char
     etag_format(lists->instance, version, hash, ret_tag);
 }
 
-/* Puts a list first; those before that place move up. */
+/* Moves a list to the front. Lists before its place move back by one. */
 static struct list *put_first(struct lists *lists, struct list *list, size_t place)
 {
     memmove(&lists->kept[1], &lists->kept[0], place * sizeof(lists->kept[0]));
@@ -76,7 +76,7 @@ struct list *lists_find(struct lists *lists, struct span key, uint64_t sequence,
     return NULL;
 }
 
-/* Drops the least recently used ones while one that long has no place, or all are too many bytes. */
+/* Drops least recently used lists until one of this length fits into the cache. */
 static void make_room(struct lists *lists, size_t length)
 {
     size_t kept = 0;

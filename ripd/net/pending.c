@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * pending.c - queries in order of their age, each in one of three states.
+ * pending.c - queries in order of age, each in one of three states.
  *
- *      QUEUED --> ASKED (of the scanner) --> READY (its page is here)
- *      QUEUED --------------------------> READY: a list of the snapshot's stalls
+ *      QUEUED --> ASKED (at the scanner) --> READY (its page is here)
+ *      QUEUED ---------------------------> READY: a list of the snapshot's stalls
  *
- * A query stays ASKED until the scanner has answered, even when no connection waits any more: the scanner works on it.
+ * A query stays ASKED until the scanner has answered, even if no connection waits any more, because the scanner works
+ * on it.
  */
 #include "net/pending.h"
 
@@ -17,7 +18,7 @@
 #include "os/clock.h"
 
 #define RETRY_SOON "Retry-After: 1\r\n"
-#define NO_MEMORY "There is no memory for the answer."
+#define NO_MEMORY "Out of memory."
 
 enum pending_state { PENDING_QUEUED, PENDING_ASKED, PENDING_READY };
 
@@ -31,14 +32,14 @@ struct pending_query {
     struct page *page;            /* when READY */
     struct document_build *build; /* its list; NULL = not begun */
     LIST_HEAD(, connection) waiting;
-    bool closed; /* it is being answered, or was given up: nobody can join */
+    bool closed; /* being answered or given up: no connection can join */
     size_t key_length;
     char key[];
 };
 
 struct pending_queries {
     struct server *server;
-    TAILQ_HEAD(, pending_query) all; /* the oldest first */
+    TAILQ_HEAD(, pending_query) all; /* oldest first */
     uint64_t last_ticket;
     struct event *build_event;
 };
@@ -52,7 +53,7 @@ static void build_soon(struct pending_queries *queries)
 {
     const struct timeval at_once = {0};
 
-    event_add(queries->build_event, &at_once); /* in the loop's next turn, unlike event_active() */
+    event_add(queries->build_event, &at_once); /* runs in the loop's next turn, unlike event_active() */
 }
 
 static void remove_query(struct pending_queries *queries, struct pending_query *query)
@@ -63,7 +64,10 @@ static void remove_query(struct pending_queries *queries, struct pending_query *
     free(query);
 }
 
-/* Answers all who wait: with the list, or if there is none with a problem. They may ask for more at once. */
+/*
+ * Answers all waiting connections: with the list, or with a problem if there is none. They may send new queries during
+ * the call.
+ */
 static void answer_all(struct pending_query *query, struct list *list, const char *detail)
 {
     struct connection *connection;
@@ -91,12 +95,12 @@ static bool is_local(const struct pending_query *query)
     return query_is_local(&query->query);
 }
 
-/* Drops queries without a connection that are not at work, and asks as many of the others as may be at work. */
+/* Drops queries that have no connection and are not at work. Then starts queued ones, up to the limit. */
 static void ask_next(struct pending_queries *queries)
 {
     struct server *server = queries->server;
     struct pending_query *query, *next;
-    size_t at_work[2] = {0}; /* of the scanner, and local */
+    size_t at_work[2] = {0}; /* at the scanner, and local ones */
 
     for (query = TAILQ_FIRST(&queries->all); query != NULL; query = next) {
         next = TAILQ_NEXT(query, entry);
@@ -139,7 +143,7 @@ static bool is_long(const struct page *page)
            (page->states != NULL && page->states->count > HTTP_BUILD_STATES_AT_ONCE);
 }
 
-/* The list that is built now: a short one, else the one that was begun, else the oldest. NULL: none is READY. */
+/* Returns the list to build now: a short one, else the one that was begun, else the oldest. NULL if none is READY. */
 static struct pending_query *next_to_build(const struct pending_queries *queries)
 {
     struct pending_query *chosen = NULL, *query;
@@ -156,7 +160,7 @@ static struct pending_query *next_to_build(const struct pending_queries *queries
     return chosen;
 }
 
-/* The next slice of a list. */
+/* Builds the next slice of a list. */
 static void on_build(evutil_socket_t descriptor, short what, void *argument)
 {
     struct pending_queries *queries = argument;
@@ -212,12 +216,12 @@ void pending_free(struct pending_queries *queries)
     free(queries);
 }
 
-/* The pending one of the same key, or a new one. NULL: there are too many, or there is no memory. */
+/* Returns the pending query of the same key, or a new one. Returns NULL if there are too many, or if out of memory. */
 static struct pending_query *find_or_add(struct pending_queries *queries, struct span key, enum document_kind kind,
                                          const struct query *asked)
 {
     struct pending_query *query;
-    size_t count = 0; /* of the scanner */
+    size_t count = 0; /* of queries for the scanner */
 
     TAILQ_FOREACH(query, &queries->all, entry)
     {
@@ -243,7 +247,7 @@ void pending_join(struct connection *connection, enum document_kind kind, const 
     struct pending_queries *queries = connection->server->queries;
     struct pending_query *query;
 
-    ask_next(queries); /* which drops those that no connection waits for */
+    ask_next(queries); /* drops those without a connection */
     query = find_or_add(queries, connection_key(connection), kind, asked);
     if (query == NULL) {
         connection->server->health.limit_counts[HEALTH_LIMIT_QUESTIONS]++;
@@ -296,7 +300,7 @@ static struct pending_query *first_expired(const struct pending_queries *queries
 
 void pending_expire(struct pending_queries *queries, uint64_t now_mono_ns)
 {
-    static const char detail[] = "The answer did not come in time.";
+    static const char detail[] = "The answer was not ready in time.";
     struct pending_query *query;
 
     while ((query = first_expired(queries, now_mono_ns)) != NULL) {

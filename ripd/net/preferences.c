@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* preferences.c - three fields of a request (RFC 9110; the HTML standard's server-sent events) into values. Pure. */
+/* preferences.c - parses three fields of a request (RFC 9110; the HTML standard's server-sent events). Pure. */
 #include "net/preferences.h"
 
 #include <inttypes.h>
@@ -14,7 +14,7 @@ void etag_format(uint64_t instance, uint64_t version, uint64_t question, char re
 
 bool preference_names_tag(struct span if_none_match, const char *tag)
 {
-    const char *quoted = tag + 2; /* behind W/: the comparison is weak */
+    const char *quoted = tag + 2; /* after W/: the comparison is weak */
 
     return if_none_match.length != 0 &&
            memmem(if_none_match.bytes, if_none_match.length, quoted, strlen(quoted)) != NULL;
@@ -51,6 +51,6 @@ struct last_event last_event_parse(const struct field *field)
     if (sscanf(text, "%16" SCNx64 "-%20" SCNu64, &event.epoch, &event.sequence) != 2)
         return event;
     event_id_format(event.epoch, event.sequence, again);
-    event.known = strcmp(text, again) == 0; /* sscanf() also takes signs, blanks, capitals and what follows */
+    event.known = strcmp(text, again) == 0; /* sscanf() also accepts signs, blanks, capitals and trailing text */
     return event;
 }

@@ -1,30 +1,30 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * preferences.h - what a request prefers besides its target: Accept, If-None-Match, Last-Event-ID. Pure; hostile bytes.
+ * preferences.h - what a request prefers: Accept, If-None-Match, Last-Event-ID. Pure; hostile bytes.
  *
- * A field that is not understood is ignored, except that a Last-Event-ID of another form is an event of another
- * history.
+ * A field that cannot be parsed is ignored, except Last-Event-ID: one of another form is an event of another history.
  */
 #ifndef RIPD_NET_PREFERENCES_H
 #define RIPD_NET_PREFERENCES_H
 
 #include "net/request.h"
 
-/* The version of a list: W/"INSTANCE-VERSION-QUESTION". Lists with equal tags are the same. question: hash of the
- * query. */
+/*
+ * The ETag of a list: W/"INSTANCE-VERSION-QUESTION". Lists with equal tags are equal. question is a hash of the query.
+ */
 #define ETAG_TEXT_BYTES 64u
 void etag_format(uint64_t instance, uint64_t version, uint64_t question, char ret_text[ETAG_TEXT_BYTES]);
 
-/* If-None-Match names this tag, weak or strong. */
+/* Returns true if If-None-Match contains this tag, weak or strong. */
 bool preference_names_tag(struct span if_none_match, const char *tag);
 
-/* Accept names text/event-stream, and does not name application/json. */
+/* Returns true if Accept contains text/event-stream, and not application/json. */
 bool preference_is_stream(struct span accept);
 
 /* Last-Event-ID: EPOCH-SEQUENCE. */
 struct last_event {
     bool given;
-    bool known; /* it is of that form */
+    bool known; /* it has this form */
     uint64_t epoch;
     uint64_t sequence;
 };

@@ -2,8 +2,8 @@
 /*
  * request.c - parses the head of an HTTP/1 request (RFC 9112), strictly. Pure.
  *
- * First the end of the head is found and every byte of it looked at once (head_length), then the request line and the
- * fields are cut out of it. Only GET and HEAD are served, so a body is never of interest: that there is one is.
+ * head_length() finds the end of the head and checks every byte of it once. Then the request line and the fields are
+ * cut out of it. Only GET and HEAD are served, so the content of a body does not matter, only whether there is one.
  */
 #include "net/request.h"
 
@@ -85,7 +85,7 @@ static enum request_outcome bad(struct request_fault *ret_fault, int status, con
     return REQUEST_BAD;
 }
 
-/* Finds the empty line that ends the head. COMPLETE: *ret_length bytes up to and with it. */
+/* Finds the empty line that ends the head. On REQUEST_COMPLETE, *ret_length includes that line. */
 static enum request_outcome head_length(const char *bytes, size_t length, size_t scanned_bytes, size_t *ret_length,
                                         struct request_fault *ret_fault)
 {
@@ -102,13 +102,13 @@ static enum request_outcome head_length(const char *bytes, size_t length, size_t
                 return REQUEST_COMPLETE;
             }
         } else if (i != 0 && bytes[i - 1] == '\r') {
-            return bad(ret_fault, 400, "There is a carriage return inside a line of the request.");
+            return bad(ret_fault, 400, "A line of the request contains a carriage return.");
         } else if ((byte < 0x20 && byte != '\t' && byte != '\r') || byte == 0x7f) {
-            return bad(ret_fault, 400, "There is a control character in the request's head.");
+            return bad(ret_fault, 400, "The request head contains a control character.");
         }
     }
     if (length >= REQUEST_HEAD_BYTES_MAX)
-        return bad(ret_fault, 431, "The request's head is longer than 16384 bytes.");
+        return bad(ret_fault, 431, "The request head is longer than 16384 bytes.");
     return REQUEST_INCOMPLETE;
 }
 
@@ -129,7 +129,7 @@ static bool starts_with(struct span span, const char *lower_case)
     return span.length >= length && span_equals((struct span){span.bytes, length}, lower_case);
 }
 
-/* The target into authority, path and query. */
+/* Splits the target into authority, path and query. */
 static enum request_outcome parse_target(struct span target, struct http_request *request,
                                          struct request_fault *ret_fault)
 {
@@ -137,7 +137,7 @@ static enum request_outcome parse_target(struct span target, struct http_request
     struct span rest = {target.bytes + scheme_bytes, target.length - scheme_bytes};
 
     if (memchr(target.bytes, '#', target.length) != NULL)
-        return bad(ret_fault, 400, "The request's target has a fragment.");
+        return bad(ret_fault, 400, "The request target has a fragment.");
     if (scheme_bytes != 0) {
         request->has_authority = true;
         request->authority = (struct span){rest.bytes, 0};
@@ -154,7 +154,7 @@ static enum request_outcome parse_target(struct span target, struct http_request
     if (request->path.length == 0 || request->path.bytes[0] != '/') {
         if (request->method == REQUEST_OTHER) /* OPTIONS *, CONNECT host:port */
             return REQUEST_COMPLETE;
-        return bad(ret_fault, 400, "The request's target is neither a path nor an http address.");
+        return bad(ret_fault, 400, "The request target is neither a path nor an http URL.");
     }
     return REQUEST_COMPLETE;
 }
@@ -167,7 +167,7 @@ static enum request_outcome parse_request_line(struct span line, struct http_req
 
     if (!span_cut(&line, ' ', &method) || !span_cut(&line, ' ', &target) || !is_token(method) || target.length == 0 ||
         memchr(target.bytes, '\t', target.length) != NULL)
-        return bad(ret_fault, 400, "The request line is not METHOD, one blank, target, one blank, version.");
+        return bad(ret_fault, 400, "The request line is not METHOD TARGET VERSION with single spaces.");
     if (method.length == 3 && memcmp(method.bytes, "GET", 3) == 0)
         request->method = REQUEST_GET;
     else if (method.length == 4 && memcmp(method.bytes, "HEAD", 4) == 0)
@@ -178,7 +178,7 @@ static enum request_outcome parse_request_line(struct span line, struct http_req
         !is_digit(line.bytes[7]))
         return bad(ret_fault, 400, "The request line does not end in an HTTP version.");
     if (line.bytes[5] != '1')
-        return bad(ret_fault, 505, "Only HTTP/1.1 and HTTP/1.0 are spoken here.");
+        return bad(ret_fault, 505, "Only HTTP/1.1 and HTTP/1.0 are supported.");
     request->minor_version = (unsigned)(line.bytes[7] - '0');
     return parse_target(target, request, ret_fault);
 }
@@ -188,7 +188,7 @@ static enum request_outcome parse_field(struct span line, struct http_request *r
     struct span name;
 
     if (!span_cut(&line, ':', &name) || !is_token(name)) /* a folded line begins with a blank: not a token */
-        return bad(ret_fault, 400, "A line of the request's head is not NAME: VALUE.");
+        return bad(ret_fault, 400, "A line of the request head is not NAME: VALUE.");
     for (int i = 0; i < FIELD_COUNT; i++) {
         struct field *field = &request->fields[i];
 
@@ -200,7 +200,7 @@ static enum request_outcome parse_field(struct span line, struct http_request *r
     return REQUEST_COMPLETE;
 }
 
-/* True if a comma-separated list has the word. */
+/* Returns true if the comma-separated list contains the word. */
 static bool list_has(struct span list, const char *lower_case)
 {
     struct span word;
@@ -223,13 +223,13 @@ static enum request_outcome parse_length(struct http_request *request, struct re
     request->has_body = coding->count != 0;
     if (request->has_body &&
         (coding->count > 1 || request->minor_version == 0 || !span_equals(coding->value, "chunked")))
-        return bad(ret_fault, 400, "The transfer coding of the request's body is not \"chunked\", once, in HTTP/1.1.");
+        return bad(ret_fault, 400, "The only transfer coding accepted is \"chunked\", once, in HTTP/1.1.");
     if (field->count == 0)
         return REQUEST_COMPLETE;
     for (i = 0; i < value.length && is_digit(value.bytes[i]); i++)
         request->has_body |= value.bytes[i] != '0';
     if (i == 0 || i != value.length || field->count > 1 || coding->count != 0)
-        return bad(ret_fault, 400, "The length of the request's body is not one number.");
+        return bad(ret_fault, 400, "The length of the request body is not a single number.");
     return REQUEST_COMPLETE;
 }
 
@@ -246,7 +246,7 @@ enum request_outcome request_parse(const char *bytes, size_t length, size_t scan
     if (outcome != REQUEST_COMPLETE)
         return outcome;
     head = (struct span){bytes, head_bytes - 2};                                         /* without the empty line */
-    for (size_t i = 0; span_cut(&head, '\r', &line); i++, head.bytes++, head.length--) { /* past the line feed */
+    for (size_t i = 0; span_cut(&head, '\r', &line); i++, head.bytes++, head.length--) { /* skips the line feed */
         if (i > REQUEST_FIELDS_MAX)
             return bad(ret_fault, 431, "The request has more than 100 fields.");
         outcome = (i == 0 ? parse_request_line : parse_field)(line, &request, ret_fault);

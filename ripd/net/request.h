@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * request.h - the head of an HTTP/1 request: bytes into values. Pure; the bytes are hostile.
+ * request.h - parses the head of an HTTP/1 request. Pure; the bytes are hostile.
  *
  * Guarantees
- *   A. Nothing outside the given bytes is read; what is returned points into them.
- *   B. What two parsers could read in two ways is refused: bare line feeds, folded lines, blanks before a colon, NUL
- *      and other controls, two lengths, a length together with a transfer coding, a coding other than chunked.
+ *   A. Nothing outside the given bytes is read. The results point into them.
+ *   B. What two parsers could read in different ways is refused: bare line feeds, folded lines, blanks before a colon,
+ *      NUL and other control characters, two lengths, a length together with a transfer coding, a coding other than
+ *      chunked.
  *   C. Outputs are untouched unless the outcome says so.
  */
 #ifndef RIPD_NET_REQUEST_H
@@ -30,7 +31,7 @@ enum request_method {
     REQUEST_OTHER,
 };
 
-/* Fields that matter here. A field that came several times has count > 1 and its first value. */
+/* Fields that are used. A field that occurs several times has count > 1 and its first value. */
 enum request_field {
     FIELD_HOST,
     FIELD_ORIGIN,
@@ -59,7 +60,7 @@ struct http_request {
     struct span path;       /* with its first '/'; still percent-encoded */
     struct span query;      /* after the '?'; empty if there is none */
     struct field fields[FIELD_COUNT];
-    bool keep_alive; /* what the client would like */
+    bool keep_alive; /* requested by the client */
     bool has_body;
 };
 
@@ -70,22 +71,24 @@ struct request_fault {
 
 enum request_outcome {
     REQUEST_COMPLETE,   /* *ret_request and *ret_head_bytes are set */
-    REQUEST_INCOMPLETE, /* good so far; more bytes are needed */
-    REQUEST_BAD,        /* *ret_fault is set; the connection cannot go on */
+    REQUEST_INCOMPLETE, /* valid so far; more bytes are needed */
+    REQUEST_BAD,        /* *ret_fault is set; the connection must be closed */
 };
 
-/* scanned_bytes: how many of the bytes an earlier call for this head was given already; 0 is always right. */
+/* scanned_bytes is how many of the bytes an earlier call for this head has seen; 0 is always correct. */
 enum request_outcome request_parse(const char *bytes, size_t length, size_t scanned_bytes,
                                    struct http_request *ret_request, size_t *ret_head_bytes,
                                    struct request_fault *ret_fault);
 
-/* Without the blanks and tabs around it. */
+/* Removes surrounding blanks and tabs. */
 struct span span_trim(struct span span);
 
-/* Cuts off what stands before the first separator, or all of it. Whether there was a separator. */
+/*
+ * Cuts off the part before the first separator, or everything if there is none. Returns true if there was a separator.
+ */
 bool span_cut(struct span *rest, char separator, struct span *ret_before);
 
-/* Letters of ASCII compare without case. */
+/* ASCII letters compare without case. */
 bool span_same(struct span left, struct span right);
 bool span_equals(struct span span, const char *lower_case);
 

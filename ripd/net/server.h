@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* server.h - what requests are answered from. Private to net/, made by http.c; all of it belongs to the HTTP thread. */
+/*
+ * server.h - the data from which requests are answered. Private to net/; made by http.c, used by the HTTP thread only.
+ */
 #ifndef RIPD_NET_SERVER_H
 #define RIPD_NET_SERVER_H
 
@@ -18,15 +20,15 @@ struct server {
     struct http_source source;
     struct http_limits limits;
     struct health_http health; /* its counters; http_health() fills in the rest */
-    struct snapshot *snapshot; /* the last one; NULL before the first scan */
+    struct snapshot *snapshot; /* of the last scan; NULL before the first one */
     struct event_store events;
     uint64_t epoch;                                 /* of the events' sequences */
-    struct lists *lists;                            /* lists.c */
-    struct pending_queries *queries;                /* pending.c */
-    LIST_HEAD(connections, connection) connections; /* connection.c */
+    struct lists *lists;                            /* see lists.c */
+    struct pending_queries *queries;                /* see pending.c */
+    LIST_HEAD(connections, connection) connections; /* see connection.c */
     size_t connection_count;
-    LIST_HEAD(streams, stream) streams; /* streams.c; newest first */
-    size_t stream_count;                /* of the connections */
+    LIST_HEAD(streams, stream) streams; /* see streams.c; newest first */
+    size_t stream_count;                /* included in connection_count */
     bool stopping;
 };
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * streams.c - one place in the sequence of events for each stream, and no queue: what it has room for is rendered from
- * the store when the client takes it. A client that reads slowly falls behind in the store, which costs nobody
- * anything, and gets a gap event when the store has dropped what it missed.
+ * streams.c - each stream has a position in the sequence of events, and no queue. Events are rendered from the store
+ * when the socket accepts them. A client that reads slowly falls behind in the store, at no cost to others. It gets a
+ * gap event if the store has dropped what it missed.
  *
- * The answer has no length and ends with the connection, in HTTP/1.1 as in 1.0: the stream ends only when the daemon
- * or the client goes, the format itself shows whether an event is whole or cut short, and chunks would add bytes and
- * say nothing more.
+ * The answer has no length and ends with the connection, in HTTP/1.1 as in 1.0. A stream ends only when the daemon or
+ * the client ends, and the format itself shows whether an event is complete. Chunked coding would add bytes without
+ * information.
  */
 #include "net/streams.h"
 
@@ -23,9 +23,9 @@
 #include "os/clock.h"
 
 #define STREAM_TYPE "text/event-stream"
-#define STREAM_FIELDS "Vary: Accept\r\nX-Accel-Buffering: no\r\n" /* a proxy in front must not wait for more */
+#define STREAM_FIELDS "Vary: Accept\r\nX-Accel-Buffering: no\r\n" /* a proxy must not buffer the stream */
 
-/* The client of a stream; all bytes count. */
+/* The client of a stream. All bytes are compared. */
 struct peer {
     bool is_user;
     uint32_t uid;
@@ -33,15 +33,15 @@ struct peer {
 };
 
 struct stream {
-    LIST_ENTRY(stream) entry; /* of server->streams */
+    LIST_ENTRY(stream) entry; /* in server->streams */
     struct connection *connection;
     struct peer peer;
     struct query query;
-    struct query_filter filter; /* of the query */
-    uint64_t next_sequence;     /* all before it have been sent or filtered out */
-    uint64_t shown_sequence;    /* the place that the client got last */
+    struct query_filter filter; /* made from query */
+    uint64_t next_sequence;     /* all events before it have been sent or filtered out */
+    uint64_t shown_sequence;    /* position that the client got last */
     uint64_t written_ns;        /* when something was last put into the output */
-    bool failed;                /* no memory: something may be cut short in the output */
+    bool failed;                /* out of memory: the output may be incomplete */
 };
 
 enum gap_reason {
@@ -75,7 +75,7 @@ static void put_place(struct stream *stream, uint64_t sequence)
     stream->shown_sequence = sequence;
 }
 
-/* first and last: what is missing of this history; none if first is greater. */
+/* first and last are the missing events of this history; none if first is greater. */
 static void put_gap(struct stream *stream, enum gap_reason reason, uint64_t first, uint64_t last)
 {
     char epoch[EVENT_EPOCH_BYTES];
@@ -98,7 +98,7 @@ static void put_event(struct stream *stream, const struct event *event)
     put(stream, "\n\n");
 }
 
-/* Renders what there is room for. */
+/* Renders events as far as there is room. */
 static void fill(struct stream *stream)
 {
     const struct event_store *store = &stream->connection->server->events;
@@ -140,7 +140,7 @@ void stream_turn(struct connection *connection)
     if (evbuffer_get_length(connection->output) != 0)
         event_add(connection->write_event, NULL);
     else if (stream->next_sequence <= connection->server->events.newest_sequence)
-        event_active(connection->write_event, EV_WRITE, 0); /* others first */
+        event_active(connection->write_event, EV_WRITE, 0); /* other clients first */
 }
 
 void streams_advance(struct server *server)
@@ -152,7 +152,7 @@ void streams_advance(struct server *server)
             event_active(stream->connection->write_event, EV_WRITE, 0);
 }
 
-/* At its place: after the last event that the client has, or else after the newest. */
+/* Sets the position: after the last event that the client has, otherwise after the newest. */
 static void begin(struct stream *stream, const struct last_event *last)
 {
     const struct server *server = stream->connection->server;
@@ -178,8 +178,9 @@ static void begin(struct stream *stream, const struct last_event *last)
 }
 
 /*
- * What the system buffers for a client that does not read, and for how long: longer than the server waits, so that one
- * for which more waits here is dropped, and counted, by stream_expire(). A Unix socket has no such time.
+ * Bounds the kernel's buffer for a client that does not read, and how long it is kept. The timeout is longer than the
+ * server's, so that a client for which more output waits here is dropped and counted by stream_expire(). A Unix socket
+ * has no such timeout.
  */
 static void bound_socket(const struct connection *connection)
 {
@@ -199,7 +200,7 @@ static void peer_of(int descriptor, struct peer *ret_peer)
 
     memset(ret_peer, 0, sizeof(*ret_peer));
     if (getpeername(descriptor, (struct sockaddr *)&address, &length) < 0)
-        return; /* it is gone already */
+        return; /* it has gone already */
     if (address.sin6_family == AF_UNIX) {
         ret_peer->is_user = getsockopt(descriptor, SOL_SOCKET, SO_PEERCRED, &credentials, &credentials_bytes) == 0;
         ret_peer->uid = ret_peer->is_user ? credentials.uid : 0;
@@ -218,7 +219,10 @@ static bool same_peer(const struct peer *left, const struct peer *right)
     return memcmp(left, right, sizeof(*left)) == 0;
 }
 
-/* Which stream a new one of that peer ends: the oldest of the peer that has most, with the new one counted. */
+/*
+ * Returns the stream that a new one of this peer replaces: the oldest of the peer with most streams, including the new
+ * one.
+ */
 static struct stream *stream_to_end(const struct server *server, const struct peer *added)
 {
     struct stream *chosen = NULL, *stream, *other;
@@ -257,7 +261,7 @@ void stream_open(struct connection *connection, const struct query *query)
     struct stream *stream;
 
     if (query->has_limit || query->after.present) {
-        connection_problem(connection, 400, "A stream takes neither limit nor after: Last-Event-ID is its place.",
+        connection_problem(connection, 400, "A stream accepts neither limit nor after: use Last-Event-ID.",
                            query->has_limit ? "limit" : "after", NULL);
         return;
     }

@@ -122,7 +122,7 @@ TEST(passed_sockets_that_are_none)
     assert_unfit(bound(AF_INET, SOCK_DGRAM, &address, sizeof(address)), "is not a stream socket");
     assert_unfit(bound(AF_UNIX, SOCK_SEQPACKET, &nameless, sizeof(sa_family_t)), "is not a stream socket");
     assert_unfit(bound(AF_INET, SOCK_STREAM, &address, sizeof(address)), "does not listen");
-    assert_unfit(socket(AF_NETLINK, SOCK_RAW, 0), "is of another family than inet, inet6 and unix");
+    assert_unfit(socket(AF_NETLINK, SOCK_RAW, 0), "is not of the family inet, inet6 or unix");
     assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0); /* a connection, not a listener */
     assert_unfit(ends[0], "does not listen");
     close(ends[1]);
