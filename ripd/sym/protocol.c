@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* protocol.c - frames into a packet and out of it. Pure. */
+/* protocol.c - writes frames to a packet, and parses them. Pure. */
 #include "sym/protocol.h"
 
 #include <stdbool.h>
 #include <string.h>
 
-/* The unread end of a packet. */
+/* The unread part of a packet. */
 struct rest {
     const unsigned char *at;
     size_t bytes;
@@ -20,7 +20,10 @@ static bool take(struct rest *rest, void *ret_bytes, size_t count)
     return true;
 }
 
-/* A text with its terminator, where it stands; NULL for an empty one. False: there is none. */
+/*
+ * Takes a text with its terminator; *ret_text points into the packet, or is NULL for an empty text. Returns false if
+ * there is none.
+ */
 static bool take_text(struct rest *rest, size_t count, const char **ret_text)
 {
     if (rest->bytes < count || (count != 0 && rest->at[count - 1] != '\0'))
@@ -50,7 +53,7 @@ struct symbol *sym_found_parse(const void *packet, size_t bytes, uint64_t key, u
     return rest.bytes == 0 ? symbol_new(frames, found.frame_count) : NULL;
 }
 
-/* With its terminator; 0: it is empty. */
+/* Returns the length with terminator, 0 for an empty text. */
 static uint16_t text_bytes(const char *text)
 {
     return text == NULL || text[0] == '\0' ? 0 : (uint16_t)(strnlen(text, SYMBOL_TEXT_BYTES_MAX) + 1);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * symbols.c - the thread that answers queries in turn, and what is remembered of files.
+ * symbols.c - the thread that answers queries in turn, and what is remembered about files.
  *
- * The thread alone adds to the modules' symbol tables, and alone knows files and the symbolizer; the mutex guards the
+ * Only the thread adds to the modules' symbol tables, and uses the files and the symbolizer. The mutex protects the
  * queries, the accounts and the counters.
  */
 #include "sym/symbols.h"
@@ -22,47 +22,47 @@
 #include "util/text.h"
 #include "work/jobs.h"
 
-#define TRIES_MAX 4 /* a file that had to be opened again, one symbolizer that had gone, two that the file ended */
+#define TRIES_MAX 4 /* file opened again: 1; symbolizer gone: 1; symbolizers that the file ended: 2 */
 #define BUCKETS 4096u
 #define NO_QUERY UINT32_MAX
 
 struct query {
-    struct lease *ring;            /* a reference to that of the ring that names it, or NULL */
-    struct process_facts *process; /* a reference, or NULL */
-    struct module_facts *module;   /* a reference */
+    struct lease *ring;            /* owned reference, or NULL: of the ring that names the place */
+    struct process_facts *process; /* owned reference, or NULL */
+    struct module_facts *module;   /* owned reference */
     uint64_t offset;
     uint32_t user;
-    uint32_t next; /* in its bucket, or of the free ones */
+    uint32_t next; /* in its bucket, or in the free list */
 };
 
 struct file {
     uint64_t key;            /* see key_of() */
-    bool open;               /* the symbolizer has it, unless it had to close it */
-    bool unavailable;        /* it was not to be had */
-    uint32_t unavailable_to; /* by way of the process of this pid: another one may have it */
-    unsigned strikes;        /* symbolizers that ended on it */
-    uint64_t not_before_ns;  /* when it is tried again after a shortage */
+    bool open;               /* the symbolizer has it open, unless it had to close it */
+    bool unavailable;        /* it could not be opened */
+    uint32_t unavailable_to; /* through the process with this pid; another process may succeed */
+    unsigned strikes;        /* number of symbolizers that ended on it */
+    uint64_t not_before_ns;  /* when to try it again after a shortage */
 };
 
 struct symbols {
     struct symbols_options options;
-    int stop; /* an eventfd: readable once the thread is to end */
+    int stop; /* eventfd: readable when the thread must end */
     pthread_mutex_t mutex;
     pthread_cond_t condition;
     struct work *work;
-    struct query *queries;     /* SYMBOLS_QUERIES_MAX, by the subject of their job */
-    uint32_t buckets[BUCKETS]; /* first query of each */
+    struct query *queries;     /* SYMBOLS_QUERIES_MAX, indexed by the subject of the job */
+    uint32_t buckets[BUCKETS]; /* index of the first query of each */
     uint32_t first_free;
     uint64_t number;
     struct symbol_charges charges;
     struct symbols_counters counters;
     bool idle;
     bool stopping;
-    uint64_t down_until_ns; /* no symbolizer runs, and none is started before; only the thread changes it */
+    uint64_t down_until_ns; /* no symbolizer runs, and none is started before this time; written only by the thread */
     pthread_t thread;
     bool started;
 
-    /* the thread's */
+    /* Used only by the thread. */
     struct child *child;
     struct file files[SYMBOLS_FILES_MAX];
     size_t file_count;
@@ -87,7 +87,7 @@ static bool is_pending(struct symbols *symbols, const struct module_facts *modul
     return at != NO_QUERY;
 }
 
-/* False: a limit, or no memory. */
+/* Returns false if a limit is reached or out of memory. */
 static bool push_query(struct symbols *symbols, struct lease *ring, struct process_facts *process,
                        struct module_facts *module, uint64_t offset)
 {
@@ -130,7 +130,7 @@ static void drop_query(struct symbols *symbols, uint32_t at)
     symbols->first_free = at;
 }
 
-/* Whether the answer could not be kept, whatever it is. */
+/* Returns true if there is no room for an answer of any size. */
 static bool has_no_room(struct symbols *symbols, const struct module_facts *module)
 {
     uint32_t user = work_user(symbols->work, module->uid);
@@ -172,9 +172,9 @@ bool symbols_want(struct symbols *symbols, struct lease *ring, struct process_fa
 /* Files; the thread's ---------------------------------------------------------------------------------------------- */
 
 /*
- * A file is known by the owner of the ring that names it, and its build id; without one, by its process, its path and
- * where it is mapped. So a forged file does not lend its names to another owner's rings. Without
- * the hash key a user cannot choose two files of one key.
+ * A file is identified by the owner of the ring that names it, and by its build id. Without a build id it is identified
+ * by its process, its path and its address. So a forged file gives no names to rings of other owners. Users do not know
+ * the hash key, so a user cannot make two files with the same key.
  */
 static uint64_t key_of(const struct symbols *symbols, const struct process_facts *process,
                        const struct module_facts *module)
@@ -191,7 +191,7 @@ static uint64_t key_of(const struct symbols *symbols, const struct process_facts
     return hash_bytes(hash_key, parts, sizeof(parts));
 }
 
-/* The file of a module, new if need be. */
+/* Returns the entry for the file of a module; makes one if needed. */
 static struct file *find_file(struct symbols *symbols, const struct process_facts *process,
                               const struct module_facts *module)
 {
@@ -214,7 +214,7 @@ static void report(const struct symbols *symbols, const struct symbols_trouble *
         symbols->options.trouble(symbols->options.context, trouble);
 }
 
-/* Whether one runs. If not, none will for a while. */
+/* Returns true if a symbolizer runs; starts one if possible. */
 static bool have_symbolizer(struct symbols *symbols)
 {
     int result;
@@ -222,7 +222,7 @@ static bool have_symbolizer(struct symbols *symbols)
     if (child_runs(symbols->child))
         return true;
     if (clock_mono_ns() < symbols->down_until_ns)
-        return false; /* queries that were waiting when it could not be started */
+        return false; /* queries that waited when it could not be started */
     result = child_start(symbols->child, symbols->stop);
     for (size_t i = 0; i < symbols->file_count; i++)
         symbols->files[i].open = false;
@@ -235,7 +235,7 @@ static bool have_symbolizer(struct symbols *symbols)
     return false;
 }
 
-/* A symbolizer ended for that reason; idle: on no file. */
+/* Handles the end of a symbolizer. CHILD_IDLE: it was not reading a file. */
 static void note_end(struct symbols *symbols, const struct query *query, struct file *file, enum child_end end)
 {
     struct symbols_trouble trouble = {.end = end};
@@ -252,7 +252,10 @@ static void note_end(struct symbols *symbols, const struct query *query, struct 
     report(symbols, &trouble);
 }
 
-/* The bytes of an answer in symbols->packet; -ECANCELED: not now; -EPIPE: the symbolizer ended, which is noted. */
+/*
+ * Stores the answer in symbols->packet and returns its length. Returns -ECANCELED if not possible now, or -EPIPE if the
+ * symbolizer ended, which has been handled.
+ */
 static ssize_t ask(struct symbols *symbols, const struct query *query, struct file *file, const void *message,
                    size_t count, int descriptor)
 {
@@ -285,7 +288,7 @@ static ssize_t drop_for_nonsense(struct symbols *symbols, const struct query *qu
     return -EPIPE;
 }
 
-/* The build id of a module as bytes; returns how many, 0 = it has none. */
+/* Converts the build id of a module to bytes. Returns their number, 0 if it has none. */
 static uint32_t build_id_bytes(const struct module_facts *module, uint8_t ret_bytes[SYM_BUILD_ID_BYTES])
 {
     const size_t count = strnlen(module->build_id, 2 * SYM_BUILD_ID_BYTES) / 2;
@@ -294,8 +297,8 @@ static uint32_t build_id_bytes(const struct module_facts *module, uint8_t ret_by
 }
 
 /*
- * descriptor: taken over; negative: the symbolizer opens the path, if it can check that it is the right file. 0; the
- * symbolizer's -errno; -ECANCELED: not now; -EPIPE.
+ * Takes ownership of descriptor. If it is negative, the symbolizer opens the path, provided that it can check the build
+ * id. Returns 0, the symbolizer's -errno, -ECANCELED if not possible now, or -EPIPE.
  */
 static int hand_over(struct symbols *symbols, const struct query *query, struct file *file, int descriptor)
 {
@@ -321,20 +324,20 @@ static int hand_over(struct symbols *symbols, const struct query *query, struct 
     return opened.status;
 }
 
-/* What says nothing of the file. */
+/* Errors that prove nothing about the file. */
 static bool is_shortage(int error)
 {
     return error == -EAGAIN || error == -EMFILE || error == -ENFILE || error == -ECANCELED;
 }
 
-/* By the fetcher, else by the symbolizer itself. As hand_over(). */
+/* Opens a file, by the fetcher or else by the symbolizer. Returns as hand_over() does. */
 static int open_file(struct symbols *symbols, const struct query *query, struct file *file)
 {
     const struct process_facts *process = query->process;
     int result = -EACCES;
 
     if (symbols->options.fetch != NULL && query->ring != NULL && process != NULL && process->attested &&
-        !process->dead && strchr(query->module->path, '/') != NULL) /* the vdso is no file */
+        !process->dead && strchr(query->module->path, '/') != NULL) /* the vdso is not a file */
         result = symbols->options.fetch(symbols->options.context, query->ring, process, query->module, symbols->stop);
     if (!is_shortage(result))
         result = hand_over(symbols, query, file, result);
@@ -351,7 +354,10 @@ static uint32_t pid_of(const struct query *query)
     return query->process == NULL ? 0 : query->process->pid;
 }
 
-/* One try. 0 and a symbol; -EAGAIN: try again; -ENOENT: the file is not to be had; -ECANCELED: not now. */
+/*
+ * Tries once. Returns 0 and a symbol, -EAGAIN to try again, -ENOENT if the file cannot be opened, or -ECANCELED if not
+ * possible now.
+ */
 static int look_once(struct symbols *symbols, const struct query *query, struct file *file, struct symbol **ret_symbol)
 {
     const struct sym_look look = {.kind = SYM_LOOK, .key = file->key, .offset = query->offset};
@@ -374,7 +380,7 @@ static int look_once(struct symbols *symbols, const struct query *query, struct 
     bytes = ask(symbols, query, file, &look, sizeof(look), -1);
     if (bytes == -ECANCELED)
         return -ECANCELED;
-    file->open = false; /* unless there is a symbol: the symbolizer has ended, or had to close it for others */
+    file->open = false; /* until there is a symbol: the symbolizer may have ended, or closed it for others */
     if (bytes < 0)
         return -EAGAIN;
     if (bytes >= (ssize_t)sizeof(found))
@@ -390,7 +396,7 @@ static int look_once(struct symbols *symbols, const struct query *query, struct 
     return 0;
 }
 
-/* 0 and a symbol, perhaps an empty one; -EAGAIN: cannot be found out now. */
+/* Returns 0 and a symbol, perhaps an empty one, or -EAGAIN if it cannot be found now. */
 static int look(struct symbols *symbols, const struct query *query, struct symbol **ret_symbol)
 {
     struct file *file = find_file(symbols, query->process, query->module);
@@ -410,10 +416,10 @@ static int look(struct symbols *symbols, const struct query *query, struct symbo
     return *ret_symbol != NULL ? 0 : -EAGAIN;
 }
 
-/* Under the mutex, which it leaves meanwhile. */
+/* Caller holds the mutex, which is released meanwhile. */
 static void answer(struct symbols *symbols, uint32_t at)
 {
-    struct query *query = &symbols->queries[at]; /* stays: it is dropped below */
+    struct query *query = &symbols->queries[at]; /* stays valid: it is dropped below */
     uint64_t before_ns = clock_mono_ns();
     struct symbol *symbol = NULL;
     bool named = false;
@@ -421,7 +427,7 @@ static void answer(struct symbols *symbols, uint32_t at)
 
     if (symbol_table_find(&query->module->symbols, query->offset) != NULL)
         result = -EEXIST;
-    else if (has_no_room(symbols, query->module)) /* by now: many have been asked at once */
+    else if (has_no_room(symbols, query->module)) /* many were queued at once: check again */
         result = -ENOSPC;
     if (result == 0) {
         pthread_mutex_unlock(&symbols->mutex);
@@ -440,7 +446,7 @@ static void answer(struct symbols *symbols, uint32_t at)
     drop_query(symbols, at);
 }
 
-/* Until something is asked, or a pause is over. Under the mutex. */
+/* Waits for a query, or until a pause is over. Caller holds the mutex. */
 static void rest(struct symbols *symbols, uint64_t until_ns)
 {
     struct timespec until = clock_timespec(until_ns);

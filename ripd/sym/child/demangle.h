@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* demangle.h - names of C++, of Rust in both its forms, and of D, as people write them: by the demanglers of GNU. */
+/* demangle.h - demangles names of C++, of Rust (both forms), and of D, with the GNU demanglers. */
 #ifndef RIPD_SYM_CHILD_DEMANGLE_H
 #define RIPD_SYM_CHILD_DEMANGLE_H
 
-/* For free(); NULL: it is not a mangled name. */
+/* Returns a string to be freed, or NULL if the name is not mangled. */
 char *demangle(const char *name);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* elf_symbols.c - symbol tables, sorted. */
+/* elf_symbols.c - loads and sorts symbol tables. */
 #include "sym/child/elf_symbols.h"
 
 #include <errno.h>
@@ -9,10 +9,10 @@
 #include "util/array.h"
 #include "util/search.h"
 
-#define SYMBOLS_MAX 16000000 /* of one file: 640 MB */
-#define NESTED_MAX 256u      /* functions that lie in one, before the place in it that is asked for */
+#define SYMBOLS_MAX 16000000 /* per file: 640 MB */
+#define NESTED_MAX 256u      /* functions nested in one, before the address */
 
-/* Global before weak before local, and what is typed as a function before a bare label. */
+/* Prefers global to weak to local symbols, and typed functions to bare labels. */
 static uint16_t rank_of(const GElf_Sym *symbol)
 {
     static const uint16_t ranks[] = {[STB_GLOBAL] = 0, [STB_WEAK] = 1, [STB_LOCAL] = 2};
@@ -34,12 +34,12 @@ static bool is_function(const GElf_Sym *symbol, const char *name, Elf *elf, GElf
         return true;
     if (type != STT_NOTYPE || section >= SHN_LORESERVE || name[0] == '$' || name[0] == '.')
         return false;
-    found = elf_getscn(elf, section); /* a label of assembly counts where there is code */
+    found = elf_getscn(elf, section); /* an assembly label counts if it is in a code section */
     header = found == NULL ? NULL : gelf_getshdr(found, &header_memory);
     return header != NULL && (header->sh_flags & SHF_EXECINSTR) != 0;
 }
 
-/* How far a symbol without a size may reach: to the end of its section. */
+/* Returns the size of a symbol without a size: up to the end of its section. */
 static uint64_t rest_of_section(const GElf_Sym *symbol, Elf *elf, GElf_Word section)
 {
     Elf_Scn *found = section >= SHN_LORESERVE ? NULL : elf_getscn(elf, section);
@@ -71,7 +71,7 @@ static int compare(const void *left, const void *right)
     return search_order_then(search_order_pair(a->start, a->rank, b->start, b->rank), strcmp(a->name, b->name));
 }
 
-/* One name for one place, and where each of them ends. */
+/* Keeps one name per address, and computes the ends. */
 static void set_ends(struct elf_symbols *symbols)
 {
     struct elf_symbol *all = symbols->symbols;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * elf_symbols.h - the functions of a module's symbol tables in order of address: made once, then a binary search. (To
- * ask libdw for each address walks the whole table every time.)
+ * elf_symbols.h - the functions in a module's symbol tables, sorted by address once, then searched by bisection. (libdw
+ * walks the whole table for each address.)
  */
 #ifndef RIPD_SYM_CHILD_ELF_SYMBOLS_H
 #define RIPD_SYM_CHILD_ELF_SYMBOLS_H
@@ -13,10 +13,10 @@
 
 struct elf_symbol {
     uint64_t start;
-    uint64_t end;     /* of one without a size: the next one, or its section's */
-    uint64_t reach;   /* the furthest end of this one and all before it: functions may lie in one another */
-    const char *name; /* the module's */
-    uint16_t rank;    /* of several at one place the lowest is taken */
+    uint64_t end;     /* without a size: the start of the next one, or the end of its section */
+    uint64_t reach;   /* greatest end of this one and all before it: functions may be nested */
+    const char *name; /* borrowed from the module */
+    uint16_t rank;    /* of several at one address, the lowest rank is kept */
     bool is_sized;
 };
 
@@ -25,11 +25,11 @@ struct elf_symbols {
     size_t count;
 };
 
-/* 0 or -ENOMEM; a module without symbols has none. */
+/* Returns 0 or -ENOMEM. A module without symbols gives an empty table. */
 int elf_symbols_load(struct elf_symbols *ret_symbols, Dwfl_Module *module);
 void elf_symbols_done(struct elf_symbols *symbols);
 
-/* Name of the innermost function that address (libdwfl's) lies in; NULL: none. */
+/* Returns the name of the innermost function at an address of libdwfl, or NULL if there is none. */
 const char *elf_symbols_find(const struct elf_symbols *symbols, uint64_t address);
 
 #endif

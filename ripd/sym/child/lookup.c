@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * lookup.c - libdwfl over one file that is not loaded anywhere, so that addresses are the file's own plus a bias that
+ * lookup.c - libdwfl for one file that is not loaded anywhere. Its addresses are the file's own plus a bias that
  * libdwfl chooses.
  *
- * Compilation units are found by a table of their ranges, made once: not every compiler writes .debug_aranges, which
- * libdw's own search needs.
+ * Compilation units are found by a table of their ranges, which is made once. The search of libdw needs .debug_aranges,
+ * which not every compiler writes.
  */
 #include "sym/child/lookup.h"
 
@@ -26,27 +26,27 @@
 #include "util/search.h"
 
 #define UNIT_RANGES_MAX 4000000u
-#define SCOPES_MAX 256u                   /* dies in one another */
-#define TEXTS_MAX (3 * SYMBOL_FRAMES_MAX) /* a function and a file for each frame, and for those left out */
+#define SCOPES_MAX 256u                   /* nested dies */
+#define TEXTS_MAX (3 * SYMBOL_FRAMES_MAX) /* a function and a file for each frame, and for frames left out */
 
 struct unit_range {
     uint64_t start;
     uint64_t end;
-    uint64_t reach; /* the furthest end of this one and all before it: ranges may lie in one another */
+    uint64_t reach; /* greatest end of this one and all before it: ranges may be nested */
     Dwarf_Off unit; /* offset of its die */
 };
 
 struct lookup {
     Dwfl *dwfl;
     Dwfl_Module *module;
-    GElf_Addr bias; /* of addresses in symbols: the file's plus this is libdwfl's */
-    Dwarf *dwarf;   /* NULL: there is no debug information */
+    GElf_Addr bias; /* added to an address of the file, to get libdwfl's */
+    Dwarf *dwarf;   /* NULL = no debug information */
     Dwarf_Addr dwarf_bias;
     struct elf_symbols symbols;
     struct unit_range *ranges;
     size_t range_count;
     size_t range_capacity;
-    char *texts[TEXTS_MAX]; /* what the last answer pointed at, beside libdw's */
+    char *texts[TEXTS_MAX]; /* owned texts that the last answer points to */
     size_t text_count;
 };
 
@@ -129,7 +129,7 @@ static int compare_start(const void *key, const void *item)
     return search_order(*(const uint64_t *)key, ((const struct unit_range *)item)->start);
 }
 
-/* False: no unit has that address. */
+/* Returns false if no unit contains the address. */
 static bool find_unit(const struct lookup *lookup, uint64_t address, Dwarf_Die *ret_unit)
 {
     size_t low = search_after(&address, lookup->ranges, lookup->range_count, sizeof(*lookup->ranges), compare_start);
@@ -142,7 +142,10 @@ static bool find_unit(const struct lookup *lookup, uint64_t address, Dwarf_Die *
 
 /* Opening ---------------------------------------------------------------------------------------------------------- */
 
-/* Whether what dwz moved to another file is taken from the very one: libdw takes any that has the name. */
+/*
+ * dwz can move debug information to another file. Returns true if libdw has found the right one: it accepts any file
+ * with that name.
+ */
 static bool has_its_alternative(Dwarf *dwarf)
 {
     const void *wanted = NULL, *found = NULL;
@@ -151,7 +154,7 @@ static bool has_its_alternative(Dwarf *dwarf)
     Dwarf *alternative = count > 0 ? dwarf_getalt(dwarf) : NULL;
 
     if (alternative == NULL)
-        return true; /* there is none, or it is not to be had: names that are in it are not known */
+        return true; /* there is none, or it cannot be opened: names in it stay unknown */
     return dwelf_elf_gnu_build_id(dwarf_getelf(alternative), &found) == count &&
            memcmp(found, wanted, (size_t)count) == 0;
 }
@@ -182,7 +185,7 @@ int lookup_open(struct lookup **ret_lookup, int descriptor, const char *path, co
         if (lookup->dwfl != NULL)
             lookup->module = dwfl_report_offline(lookup->dwfl, "", path, descriptor);
         if (lookup->module != NULL)
-            descriptor = -1; /* it is libdwfl's */
+            descriptor = -1; /* owned by libdwfl now */
         if (lookup->module != NULL && dwfl_report_end(lookup->dwfl, NULL, NULL) == 0 &&
             dwfl_module_getelf(lookup->module, &lookup->bias) != NULL)
             status = elf_symbols_load(&lookup->symbols, lookup->module);
@@ -217,7 +220,7 @@ void lookup_close(struct lookup *lookup)
 
 /* Finding ---------------------------------------------------------------------------------------------------------- */
 
-/* Keeps a text of our own until the next answer. NULL: there is none. */
+/* Takes ownership of a text until the next answer. Returns NULL if there is none. */
 static const char *keep(struct lookup *lookup, char *text)
 {
     if (text == NULL)
@@ -230,13 +233,13 @@ static const char *keep(struct lookup *lookup, char *text)
     return text;
 }
 
-/* A name as the linker has it, as people write it. NULL: it is not one of the kind that can be read. */
+/* Demangles a linkage name. Returns NULL if it is not mangled. */
 static const char *readable(struct lookup *lookup, const char *name)
 {
     return name == NULL ? NULL : keep(lookup, demangle(name));
 }
 
-/* The die that says where an inlined or out-of-line function was declared: among its own kind, not where it is used. */
+/* Finds the die where a function was declared: within its namespace or type, not where it is inlined or defined. */
 static void declared_at(Dwarf_Die *die, Dwarf_Die *ret_die)
 {
     static const unsigned ways[] = {DW_AT_abstract_origin, DW_AT_specification};
@@ -249,7 +252,7 @@ static void declared_at(Dwarf_Die *die, Dwarf_Die *ret_die)
             *ret_die = found;
 }
 
-/* The name of what others are in. NULL: it has none, as a block, or none that people write, as a unit. */
+/* Returns the name of a scope, or NULL if it has none (a block), or none for a qualified name (a unit). */
 static const char *scope_name(Dwarf_Die *scope)
 {
     const char *name = dwarf_diename(scope);
@@ -266,7 +269,7 @@ static const char *scope_name(Dwarf_Die *scope)
     }
 }
 
-/* Name with those of the namespaces and types that it is in, as most languages write it. NULL: it is in none. */
+/* Returns the name with its namespaces and types, in the usual notation. Returns NULL if it is in none. */
 static const char *qualified(struct lookup *lookup, Dwarf_Die *die)
 {
     char text[SYMBOL_TEXT_BYTES_MAX] = "";
@@ -292,7 +295,7 @@ static const char *qualified(struct lookup *lookup, Dwarf_Die *die)
     return keep(lookup, strdup(text));
 }
 
-/* The name as the linker has it says more than the plain one: whose method, of which type. */
+/* Prefers the linkage name to the plain one, because it includes the type and the arguments. */
 static const char *name_of(struct lookup *lookup, Dwarf_Die *die)
 {
     Dwarf_Attribute attribute;
@@ -302,7 +305,7 @@ static const char *name_of(struct lookup *lookup, Dwarf_Die *die)
         dwarf_attr_integrate(die, DW_AT_MIPS_linkage_name, &attribute) != NULL)
         linkage = dwarf_formstring(&attribute);
     name = readable(lookup, linkage);
-    if (name == NULL) /* gcc gives none to what other units cannot name: anonymous namespaces, lambdas */
+    if (name == NULL) /* gcc gives no linkage name to what other units cannot refer to: anonymous namespaces, lambdas */
         name = qualified(lookup, die);
     if (name == NULL)
         name = dwarf_diename(die);
@@ -326,7 +329,7 @@ static bool is_version_5(Dwarf_Die *unit)
     return dwarf_cu_info(unit->cu, &version, NULL, NULL, NULL, NULL, NULL, NULL) == 0 && version >= 5;
 }
 
-/* As it is shown: see source_path.h. */
+/* Returns a source path as in source_path.h. */
 static const char *shown(struct lookup *lookup, Dwarf_Die *unit, const char *file)
 {
     Dwarf_Attribute attribute;
@@ -335,7 +338,7 @@ static const char *shown(struct lookup *lookup, Dwarf_Die *unit, const char *fil
     return file == NULL ? NULL : keep(lookup, source_path(directory, file));
 }
 
-/* Where an inlined function was called. Files are counted from 1 before DWARF 5; libdw has none at 0 then. */
+/* Fills in where an inlined function was called. Before DWARF 5 files are counted from 1, and libdw has none at 0. */
 static void take_call_site(struct lookup *lookup, Dwarf_Die *unit, Dwarf_Die *inlined, struct symbol_frame *frame)
 {
     Dwarf_Attribute attribute;
@@ -381,7 +384,10 @@ static bool is_ours(const struct symbol_frame *frame)
            (strncmp(frame->function, "rip_", 4) == 0 || strncmp(frame->function, "rip::", 5) == 0);
 }
 
-/* Whether functions may be declared in it whose code is elsewhere. In a function: that of a lambda in it. */
+/*
+ * Returns true if a die may contain declarations of functions whose code is elsewhere. also_functions: functions may
+ * contain a lambda.
+ */
 static bool may_hold_functions(Dwarf_Die *die, bool also_functions)
 {
     switch (dwarf_tag(die)) {
@@ -402,8 +408,8 @@ static bool may_hold_functions(Dwarf_Die *die, bool also_functions)
 }
 
 /*
- * The dies around an address, outside in; returns how many. (dwarf_getscopes() finds none where a function of another
- * unit was inlined, as link-time optimization does, and has no bound for the depth.)
+ * Finds the dies that contain an address, outermost first, and returns their number. dwarf_getscopes() finds none if a
+ * function of another unit was inlined, as link-time optimization does, and it does not limit the depth.
  */
 static size_t find_scopes(Dwarf_Die *unit, Dwarf_Addr address, bool also_functions, Dwarf_Die path[SCOPES_MAX])
 {
@@ -421,13 +427,13 @@ static size_t find_scopes(Dwarf_Die *unit, Dwarf_Addr address, bool also_functio
         }
         while (depth > found && dwarf_siblingof(&path[depth - 1], &path[depth - 1]) != 0)
             depth--;
-        if (depth <= found) /* what is beside a die that has the address has not */
+        if (depth <= found) /* siblings of a die that has the address do not have it */
             return found;
     }
     return found;
 }
 
-/* The functions around an address, inside out. */
+/* Fills in the functions at an address, innermost first. */
 static size_t frames_of_scopes(struct lookup *lookup, Dwarf_Die *unit, Dwarf_Die *scopes, size_t scope_count,
                                struct symbol_frame first, struct symbol_frame *ret_frames)
 {
@@ -451,7 +457,7 @@ static size_t frames_of_scopes(struct lookup *lookup, Dwarf_Die *unit, Dwarf_Die
     return count;
 }
 
-/* Of a unit whose debug information was split off (-gsplit-dwarf) the lines alone stayed behind. */
+/* If debug information was split off (-gsplit-dwarf), the skeleton unit has only lines: returns the split unit. */
 static Dwarf_Die part_with_functions(const Dwarf_Die *unit)
 {
     Dwarf_Die part;
@@ -474,10 +480,10 @@ static size_t find_in_dwarf(struct lookup *lookup, Dwarf_Addr address, struct sy
     take_line(lookup, &unit, address, &first);
     part = part_with_functions(&unit);
     depth = find_scopes(&part, address, false, scopes);
-    if (depth == 0) /* every function of the unit is searched only for what is in none */
+    if (depth == 0) /* slow: searches every function of the unit */
         depth = find_scopes(&part, address, true, scopes);
     count = frames_of_scopes(lookup, &unit, scopes, depth, first, ret_frames);
-    if (count == 0 && first.file != NULL && !is_our_file(first.file)) /* a line of no known function */
+    if (count == 0 && first.file != NULL && !is_our_file(first.file)) /* the line is known, the function is not */
         ret_frames[count++] = first;
     return count;
 }

@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * lookup.h - one ELF file: from an address in it to function, file, line and inlining functions, by elfutils libdw.
+ * lookup.h - one ELF file: finds function, file, line and inlining functions of an address, with elfutils libdw.
  *
- * For the symbolizer's process alone: the file is hostile, and libdw may crash on it or loop.
+ * Only for the symbolizer process: the file is hostile, and libdw may crash on it or loop.
  *
  * Guarantees
- *   A. An address is one of the file, as addr2line takes it.
- *   B. rip_snap() and its like, inlined where they are called, are not what a location is called: the function they
- *      were inlined into is.
- *   C. A name comes from the debug information if there is some (in the file, or found by build id or debug link under
- *      /usr/lib/debug), else from the symbol tables (of .gnu_debugdata too); else nothing.
- *   D. Debug information in other files is believed only if they are of the same build: by build id, checksum, or the
- *      id of a unit that was split off.
+ *   A. An address is relative to the file, as for addr2line.
+ *   B. Inlined functions like rip_snap() do not name a location. The function that they were inlined into does.
+ *   C. A name comes from debug information if there is any, in the file, or found by build id or debug link under
+ *      /usr/lib/debug. Otherwise it comes from the symbol tables, including .gnu_debugdata. Otherwise there is no name.
+ *   D. Debug information in other files is used only if it is of the same build: by build id, checksum, or the id of a
+ *      split unit.
  */
 #ifndef RIPD_SYM_CHILD_LOOKUP_H
 #define RIPD_SYM_CHILD_LOOKUP_H
@@ -24,14 +23,17 @@
 struct lookup;
 
 /*
- * Takes descriptor over. path: to name the file, and to find its debug information beside it. -ESTALE: its build id is
- * not the one given (bytes of 0: any); -ENOEXEC: not an ELF file that can be understood; -ENOMEM.
+ * Takes ownership of descriptor. path names the file, and helps to find debug information next to it. Returns 0,
+ * -ESTALE if its build id differs from the one given (0 bytes: any is accepted), -ENOEXEC if it is not a valid ELF
+ * file, or -ENOMEM.
  */
 int lookup_open(struct lookup **ret_lookup, int descriptor, const char *path, const uint8_t *build_id,
                 size_t build_id_bytes);
 void lookup_close(struct lookup *lookup);
 
-/* Frames of an address, at most SYMBOL_FRAMES_MAX; texts live until the next call. Returns how many, 0 = nothing known.
+/*
+ * Finds the frames of an address, at most SYMBOL_FRAMES_MAX. The texts are valid until the next call. Returns the
+ * number of frames, 0 if nothing is known.
  */
 size_t lookup_find(struct lookup *lookup, uint64_t address, struct symbol_frame ret_frames[SYMBOL_FRAMES_MAX]);
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * main.c - ripd-symbolizer: opens the ELF files it is sent, and answers what addresses in them are called.
+ * main.c - ripd-symbolizer: opens the ELF files that it receives, and returns the names of addresses in them.
  *
- * It is started by ripd, talks over SPAWN_SOCKET (see sym/protocol.h), and believes nothing it reads. When libdw
- * crashes on a file, runs out of memory or loops, this process is killed and another is started.
+ * ripd starts it and talks to it over SPAWN_SOCKET (see sym/protocol.h). It trusts no input. If libdw crashes on a
+ * file, runs out of memory or loops, this process is killed and replaced.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -66,7 +66,7 @@ static int take_open(const struct sym_open *message, int descriptor)
     if (descriptor < 0)
         descriptor = open_by_path(message->path);
     if (descriptor == -EMFILE)
-        open_files_close(&files); /* it may try again */
+        open_files_close(&files); /* so that another try can succeed */
     if (descriptor < 0)
         return descriptor;
     return open_files_add(&files, message->key, descriptor, message->path, message->build_id, message->build_id_bytes);
@@ -93,7 +93,7 @@ static void answer_look(const struct sym_look *message)
     answer(packet, bytes);
 }
 
-/* The next request; -errno: ripd is gone, or talks nonsense. */
+/* Returns the length of the next request, or -errno if ripd is gone or sends nonsense. */
 static ssize_t receive(union request *request, int *ret_descriptor)
 {
     for (;;) {
@@ -101,8 +101,7 @@ static ssize_t receive(union request *request, int *ret_descriptor)
 
         if (bytes != -EAGAIN && bytes != -EMFILE)
             return bytes;
-        open_files_close(
-            &files); /* nothing was asked for a while; or they take all descriptors, and it may try again */
+        open_files_close(&files); /* idle for a while, or no descriptor left */
         if (bytes == -EMFILE)
             answer(&(struct sym_opened){.kind = SYM_OPENED, .status = -EMFILE, .key = request->open.key},
                    sizeof(struct sym_opened));

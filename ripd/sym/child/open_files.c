@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* open_files.c - a few files, looked through one by one. Touches /proc/self. */
+/* open_files.c - a few files, searched one by one. Touches /proc/self. */
 #include "sym/child/open_files.h"
 
 #include <fcntl.h>
@@ -26,7 +26,7 @@ static void close_file(struct open_file *file)
     file->lookup = NULL;
 }
 
-/* Anonymous memory of this process. */
+/* Returns the anonymous memory of this process. */
 static uint64_t bytes_in_use(void)
 {
     unsigned long long resident_pages = 0, shared_pages = 0;
@@ -42,7 +42,7 @@ static uint64_t bytes_in_use(void)
     return (resident_pages - shared_pages) * (uint64_t)sysconf(_SC_PAGESIZE);
 }
 
-/* The one used least, and how many there are. */
+/* Returns the file used least recently, and the number of files. */
 static struct open_file *oldest_file(struct open_files *files, size_t *ret_count)
 {
     struct open_file *oldest = NULL;
@@ -59,7 +59,7 @@ static struct open_file *oldest_file(struct open_files *files, size_t *ret_count
     return oldest;
 }
 
-/* A free place, where memory is not short. */
+/* Returns a free entry. Closes files if memory is short. */
 static struct open_file *make_room(struct open_files *files)
 {
     struct open_file *oldest;
@@ -85,7 +85,7 @@ void open_files_close(struct open_files *files)
     files->grown_bytes = 0;
 }
 
-/* Adds what the last look has added. */
+/* Measures how much the last look-up has added. */
 static void take_in_growth(struct open_files *files)
 {
     uint64_t bytes = bytes_in_use();

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * open_files.h - which files the symbolizer keeps open, and when they have to go for the memory that they take.
+ * open_files.h - the files that the symbolizer keeps open, and when they are closed to save memory.
  *
- * To open a file is what takes time: libdw decompresses its debug information, all of it, and keeps it. Each address
- * in a unit not seen before adds what libdw makes of that unit. Both go when the file is closed, and not before.
+ * Opening a file is slow, because libdw decompresses all of its debug information and keeps it. Each address in a unit
+ * that was not used before adds libdw's data for that unit. This memory is released only when the file is closed.
  *
  * Guarantees
- *   A. At most OPEN_FILES_MAX are open. Another one makes those used least go, until at most OPEN_FILES_CROWDED_BYTES
- *      are in use, or but one of them is left: so two large files that are asked about in turn both stay.
- *   B. When looking things up has added OPEN_FILES_GROWTH_BYTES, all are closed.
+ *   A. At most OPEN_FILES_MAX are open. Before another file is opened, those used least recently are closed, until at
+ *      most OPEN_FILES_CROWDED_BYTES are in use or only one file is left. So two large files that are queried in turn
+ *      both stay open.
+ *   B. When look-ups have added OPEN_FILES_GROWTH_BYTES, all files are closed.
  */
 #ifndef RIPD_SYM_CHILD_OPEN_FILES_H
 #define RIPD_SYM_CHILD_OPEN_FILES_H
@@ -19,7 +20,7 @@
 struct lookup;
 
 #define OPEN_FILES_MAX 24u
-#define OPEN_FILES_CROWDED_BYTES (UINT64_C(256) << 20) /* anonymous memory; the files themselves are mapped */
+#define OPEN_FILES_CROWDED_BYTES (UINT64_C(256) << 20) /* anonymous memory; the files are mapped */
 #define OPEN_FILES_GROWTH_BYTES (UINT64_C(256) << 20)
 
 /* All zero = none. */
@@ -30,18 +31,18 @@ struct open_files {
         uint64_t last_used;
     } files[OPEN_FILES_MAX];
     uint64_t uses;
-    uint64_t seen_bytes;  /* in use when that was looked at last */
-    uint64_t grown_bytes; /* that looks have added since all were closed */
+    uint64_t seen_bytes;  /* memory in use when last measured */
+    uint64_t grown_bytes; /* added by look-ups since all files were closed */
 };
 
-/* To look something up in it. NULL: it is not open, or not any more. */
+/* Returns the file for a look-up, or NULL if it is not open, or not any more. */
 struct lookup *open_files_find(struct open_files *files, uint64_t key);
 
-/* As lookup_open(), and keeps it; in place of one with that key. */
+/* Like lookup_open(), and keeps the file. Replaces a file with the same key. */
 int open_files_add(struct open_files *files, uint64_t key, int descriptor, const char *path, const uint8_t *build_id,
                    size_t build_id_bytes);
 
-/* All memory goes back. */
+/* Closes all files and releases all memory. */
 void open_files_close(struct open_files *files);
 
 #endif

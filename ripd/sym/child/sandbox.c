@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sandbox.c - privileges, and the calls that reading files and answering takes; the rest is os/sandbox.h. */
+/* sandbox.c - drops privileges, and lists the permitted system calls. The rest is in os/sandbox.h. */
 #include "sym/child/sandbox.h"
 
 #include <errno.h>
@@ -10,7 +10,7 @@
 #include "os/sandbox.h"
 #include "os/spawn.h"
 
-/* Besides what os/sandbox.c allows to all: what libdw looks for files with. */
+/* In addition to the calls that os/sandbox.c permits: libdw searches for files with these. */
 static const char allowed[] = "stat access faccessat faccessat2 readlink getcwd";
 
 static int become(uint32_t user)
@@ -30,7 +30,7 @@ static int give_up_root(void)
     return result == -EINVAL ? become(SANDBOX_NOBODY) : result;
 }
 
-/* When memory is short it goes first: ripd goes on without. Nothing is lost where this fails. */
+/* Makes this process the first to be killed when memory is short: ripd works without it. Failure is harmless. */
 static void offer_to_die(void)
 {
     int descriptor = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
@@ -46,9 +46,9 @@ int sandbox_enter(void)
     int result;
 
     offer_to_die();
-    (void)close_range(SPAWN_SOCKET + 1, ~0U, 0); /* ripd's are closed on exec anyway */
+    (void)close_range(SPAWN_SOCKET + 1, ~0U, 0); /* ripd's descriptors are closed on exec anyway */
     result = give_up_root();
-    if (result == 0) /* dying with the parent is forgotten when the user changes: after it */
+    if (result == 0) /* after changing the user, which clears the parent death signal */
         result = sandbox_give_up(0, SANDBOX_MEMORY_BYTES, SANDBOX_DESCRIPTORS_MAX);
     if (result != 0 || SANDBOX_FOR_SANITIZER)
         return result;

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Where the last part of text begins. */
+/* Returns the offset of the last part of text. */
 static size_t last_part(const char *text, size_t length)
 {
     while (length != 0 && text[length - 1] != '/')
@@ -15,7 +15,7 @@ static size_t last_part(const char *text, size_t length)
     return length;
 }
 
-/* Adds one part to text of length bytes, which ends with no slash unless it is "/". Returns the new length. */
+/* Adds one part to text, which has length bytes and no trailing slash unless it is "/". Returns the new length. */
 static size_t add_part(char *text, size_t length, const char *part, size_t bytes)
 {
     const bool is_up = bytes == 2 && memcmp(part, "..", 2) == 0;
