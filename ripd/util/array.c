@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * array.c - growing and shrinking. Pure.
+ * array.c - growing and shrinking arrays. Pure.
  *
  * Guarantees
  *   A. A failure leaves the array as it was.
- *   B. After ARRAY_TRIM() the capacity is at most twice the count and ARRAY_MARGIN more.
+ *   B. After ARRAY_TRIM() the capacity is at most twice the count plus ARRAY_MARGIN.
  */
 #include "util/array.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * array.h - arrays that grow and shrink with what they hold: a pointer, the number of items, and for how many there is
- * room. The macros take them as the caller calls them, and evaluate them more than once. Pure.
+ * array.h - arrays that grow and shrink: a pointer, the number of items, and the capacity in items. The macros take
+ * these as lvalues, and evaluate their arguments more than once. Pure.
  */
 #ifndef RIPD_UTIL_ARRAY_H
 #define RIPD_UTIL_ARRAY_H
@@ -9,22 +9,27 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* How many items an array has that is no pointer. */
+/* Number of items of an array. The argument must not be a pointer. */
 #define ARRAY_COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
-/* Room for so many items, or for one more. False: no memory, and all is as it was. Grows by half: appending is cheap.
+/*
+ * Makes room for the given number of items, or for one more. Returns false if out of memory; the array is unchanged.
+ * Grows by half, so that appending is cheap.
  */
 #define ARRAY_RESERVE(array, capacity, needed) array_make_room(&(array), &(capacity), (needed), sizeof(*(array)))
 #define ARRAY_GROW(array, count, capacity) ARRAY_RESERVE(array, capacity, (count) + 1)
 
-/* Moves the items from a place on up by one, into room that there is; or down by one, over the item at that place. */
+/*
+ * ARRAY_OPEN() moves the items from a place on up by one; there must be room. ARRAY_CLOSE() removes the item at a
+ * place.
+ */
 #define ARRAY_OPEN(array, count, place) array_open((array), &(count), (place), sizeof(*(array)))
 #define ARRAY_CLOSE(array, count, place) array_close((array), &(count), (place), sizeof(*(array)))
 
-/* Gives back what exceeds count items and a margin, when that is more than half. */
+/* Releases memory if the capacity is much more than twice the count. */
 #define ARRAY_TRIM(array, capacity, count) array_trim(&(array), &(capacity), (count), sizeof(*(array)))
 
-/* array: the address of the pointer. */
+/* array is the address of the pointer. */
 bool array_make_room(void *array, size_t *capacity, size_t needed, size_t item_bytes);
 void array_trim(void *array, size_t *capacity, size_t count, size_t item_bytes);
 void array_open(void *items, size_t *count, size_t place, size_t item_bytes);

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * duration.c - durations as people write them. Pure; no locale, no floating point.
- */
+/* duration.c - parses durations. Pure; no locale, no floating point. */
 #include "util/duration.h"
 
 #include <errno.h>
@@ -30,7 +28,7 @@ int duration_parse(const char *text, uint64_t *ret_ns)
 
         if (strcmp(end, units[i].suffix) != 0)
             continue;
-        /* INT64_MAX ns is 292 years: sums of two durations stay inside 64 bits */
+        /* INT64_MAX ns is 292 years: sums of two durations stay within 64 bits */
         if (__builtin_mul_overflow(number, units[i].ns, &ns) || ns > INT64_MAX)
             return -EINVAL;
         *ret_ns = ns;

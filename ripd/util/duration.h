@@ -6,11 +6,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* What a setting that is a duration may be. */
+/* Range of a duration in the configuration. */
 #define DURATION_SETTING_MIN_NS UINT64_C(10000000)          /* 10 ms */
 #define DURATION_SETTING_MAX_NS UINT64_C(31536000000000000) /* a year */
 
-/* A whole number and one unit of ms, s, m, h; nothing around it. 0; -EINVAL: not of that form, or too large. */
+/*
+ * Parses a whole number with one unit: ms, s, m or h, without blanks. Returns 0, or -EINVAL if it has another form or
+ * is too large.
+ */
 int duration_parse(const char *text, uint64_t *ret_ns);
 
 #endif

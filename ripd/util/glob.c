@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * glob.c - a pattern as an automaton whose states are the bits of a word, and a name through it. Pure.
+ * glob.c - compiles a pattern to an automaton whose states are the bits of a word, and matches names. Pure.
  *
- * All places of the pattern at which a match may be are followed at once: a byte moves those on whose element takes it,
- * and leaves those that wait at a star where they are. (Baeza-Yates and Gonnet, "A new approach to text searching",
- * 1992.)
+ * All possible positions in the pattern are followed at once. A byte moves on each position whose element takes it, and
+ * leaves positions at a star where they are. (Baeza-Yates and Gonnet, "A new approach to text searching", 1992.)
  */
 #include "util/glob.h"
 
-/* The ']' that ends the class whose '[' is at pattern, or NULL. A ']' that comes first is a member. */
+/*
+ * Returns the ']' that ends the class whose '[' is at pattern, or NULL. A ']' that comes first is a member of the
+ * class.
+ */
 static const char *class_end(const char *pattern)
 {
     const char *at = pattern + 1;
@@ -51,7 +53,7 @@ static void take_class(struct glob *glob, uint64_t element, const char *pattern,
         glob->takers[byte] ^= element;
 }
 
-/* The element at pattern, which is not '*', takes its bytes. Returns what is behind it. */
+/* Enters the bytes that the element at pattern takes. The element is not '*'. Returns the rest of the pattern. */
 static const char *take_element(struct glob *glob, uint64_t element, const char *pattern)
 {
     const char *end = *pattern == '[' ? class_end(pattern) : NULL;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* hash.c - SipHash-1-3, a word at a time. Pure. See hash.h. */
+/* hash.c - SipHash-1-3, one word at a time. Pure. See hash.h. */
 #include "util/hash.h"
 
 #include <string.h>

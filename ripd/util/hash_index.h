@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * hash_index.h - numbers of items by a hash of their keys: open addressing. Pure. Inline, so that a search costs no
- * call.
+ * hash_index.h - finds the numbers of items by a hash of their keys, with open addressing. Pure. Inline, so that a
+ * search costs no call.
  *
- * The items are the caller's, numbered from 1. It compares those whose hash is the one that it looks for:
+ * The caller keeps the items, numbered from 1. It compares those that have the hash:
  *
  *   size_t probe = 0;
  *   while ((number = hash_index_next(&index, hash, &probe)) != 0 && !is_same(&items[number - 1], key))
  *       continue;
  *
- * Where others choose the keys, the hash is keyed (util/hash.h).
+ * Use a keyed hash if the keys come from others (util/hash.h).
  */
 #ifndef RIPD_UTIL_HASH_INDEX_H
 #define RIPD_UTIL_HASH_INDEX_H
@@ -20,7 +20,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* All zero at first; free(places) in the end. */
+/* All zero at first. The caller frees places. */
 struct hash_index {
     struct hash_place {
         uint64_t hash;
@@ -30,7 +30,7 @@ struct hash_index {
     size_t count;
 };
 
-/* The next item of that hash, 0: there are no more. *probe: 0 at first. */
+/* Returns the next item with that hash, or 0 if there are no more. *probe is 0 at first. */
 static inline uint32_t hash_index_next(const struct hash_index *index, uint64_t hash, size_t *probe)
 {
     const struct hash_place *place;
@@ -43,7 +43,7 @@ static inline uint32_t hash_index_next(const struct hash_index *index, uint64_t 
     return place->number;
 }
 
-/* False: no memory, the index is as it was. */
+/* Returns false if out of memory; the index is unchanged. */
 static inline bool hash_index_add(struct hash_index *index, uint64_t hash, uint32_t number)
 {
     struct hash_index grown = {.capacity = index->capacity != 0 ? 2 * index->capacity : 64};

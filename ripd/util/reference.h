@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * reference.h - counted references to values that threads share. Pure.
+ * reference.h - reference counts of values that threads share. Pure.
  *
- * The first member of such a struct is its counter, an atomic_uint, which begins at 1. NULL is allowed in
- * reference_take() and reference_drop().
+ * The first member of such a struct is its reference count, an atomic_uint that is 1 at first. reference_take() and
+ * reference_drop() accept NULL.
  */
 #ifndef RIPD_UTIL_REFERENCE_H
 #define RIPD_UTIL_REFERENCE_H
@@ -13,7 +13,7 @@
 #include <stddef.h>
 #include <stdlib.h>
 
-/* All zero, with one holder. NULL: no memory. */
+/* Returns a value that is all zero, with one reference, or NULL if out of memory. */
 static inline void *reference_new(size_t bytes)
 {
     void *value = calloc(1, bytes);
@@ -23,7 +23,7 @@ static inline void *reference_new(size_t bytes)
     return value;
 }
 
-/* One more holder; returns the value. */
+/* Takes a reference and returns the value. */
 static inline void *reference_take(void *value)
 {
     if (value != NULL)
@@ -31,7 +31,7 @@ static inline void *reference_take(void *value)
     return value;
 }
 
-/* Defines NAME_ref() of a struct NAME: reference_take() of that type. A semicolon follows. */
+/* Defines NAME_ref() for struct NAME: reference_take() with its type. Write a semicolon after it. */
 #define REFERENCED(name)                                                                                               \
     static inline struct name *name##_ref(struct name *value)                                                          \
     {                                                                                                                  \
@@ -40,8 +40,9 @@ static inline void *reference_take(void *value)
     struct name
 
 /*
- * One holder less. True: it was the last one, and the value is to be freed. Release: what this holder did comes before;
- * acquire: the last one sees all of it. Partner: the same decrement by every other holder.
+ * Drops a reference. Returns true if it was the last one, and the value must be freed. Release: everything that this
+ * holder did comes before the decrement. Acquire: the last holder sees all of it. Partner: the same decrement by each
+ * other holder.
  */
 static inline bool reference_drop(void *value)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* rfc3339.c - times as answers have them and people copy them. Pure; no locale, no table of time zones. */
+/* rfc3339.c - parses times as they appear in answers. Pure; no locale, no table of time zones. */
 #include "util/rfc3339.h"
 
 #include <errno.h>
@@ -17,7 +17,7 @@ static bool is_digit(char byte)
     return byte >= '0' && byte <= '9';
 }
 
-/* Takes what is like the form: a digit for each 9, and one of several bytes for T, Z and +. */
+/* Skips text that matches the form. In the form, 9 stands for a digit, and T, Z and + each stand for several bytes. */
 static bool take(const char **at, const char *form)
 {
     const char *text = *at;
@@ -35,7 +35,7 @@ static bool take(const char **at, const char *form)
     return true;
 }
 
-/* Seconds since 1970 at the beginning of a day; -1: there is no such day. */
+/* Returns the seconds from 1970 to the beginning of a day, or -1 if there is no such day. */
 static int64_t second_of_day(int year, int month, int day)
 {
     struct tm parts = {.tm_year = year - 1900, .tm_mon = month - 1, .tm_mday = day};
@@ -55,7 +55,7 @@ int rfc3339_parse(const char *text, uint64_t *ret_wall_ns)
         return -EINVAL;
     (void)sscanf(text, "%4d-%2d-%2d%*c%2d:%2d:%2d", &year, &month, &day, &hour, &minute, &second);
     if (take(&at, ".9"))
-        for (at--; is_digit(*at); at++) { /* digits beyond nanoseconds are dropped */
+        for (at--; is_digit(*at); at++) { /* digits after nanoseconds are dropped */
             scale /= 10;
             fraction_ns += scale * (*at - '0');
         }
@@ -71,6 +71,6 @@ int rfc3339_parse(const char *text, uint64_t *ret_wall_ns)
     seconds += (hour * 60 + minute) * 60 + second - (sign == '-' ? -60 : 60) * (offset_hours * 60 + offset_minutes);
     if (seconds < 0)
         return -EINVAL;
-    *ret_wall_ns = (uint64_t)seconds * NS_PER_SECOND + (uint64_t)fraction_ns; /* beyond INT64_MAX from 2262 on */
+    *ret_wall_ns = (uint64_t)seconds * NS_PER_SECOND + (uint64_t)fraction_ns; /* exceeds INT64_MAX from 2262 on */
     return 0;
 }

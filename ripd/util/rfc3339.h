@@ -6,8 +6,8 @@
 #include <stdint.h>
 
 /*
- * A date and a time with Z or an offset behind it, from 1970 to 2500. A blank before the digits of an offset counts as
- * '+', which is what a '+' becomes in the query of a URL. 0; -EINVAL: anything else.
+ * Parses a date and time followed by Z or an offset, from 1970 to 2500. A blank before the digits of an offset counts
+ * as '+', because a '+' in a URL query is decoded to a blank. Returns 0 or -EINVAL.
  */
 int rfc3339_parse(const char *text, uint64_t *ret_wall_ns);
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * search.h - binary search in sorted arrays. Pure. Inline, so that the comparison and the size of an item are constants
- * to the compiler.
+ * search.h - binary search in sorted arrays. Pure. Inline, so that the comparison and the size of an item are
+ * compile-time constants.
  *
- * compare(key, item) is below, equal to or above 0 as key sorts before, with or after item, in an order that the items
- * are sorted by. Items that compare equal are allowed.
+ * compare(key, item) returns a value below, equal to or above 0 if key sorts before, with or after item. The items must
+ * be sorted in that order. Items may compare equal.
  */
 #ifndef RIPD_UTIL_SEARCH_H
 #define RIPD_UTIL_SEARCH_H
@@ -12,25 +12,25 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* For compare(): the order of two numbers. */
+/* For compare(): compares two numbers. */
 static inline int search_order(uint64_t a, uint64_t b)
 {
     return (a > b) - (a < b);
 }
 
-/* The first of two orders that is one: of what sorts by one thing, and then by another. */
+/* For compare(): combines two comparisons; the second decides if the first is equal. */
 static inline int search_order_then(int first, int second)
 {
     return first != 0 ? first : second;
 }
 
-/* For compare(): the order of two pairs of numbers, by the first one first. */
+/* For compare(): compares two pairs of numbers, by their first numbers first. */
 static inline int search_order_pair(uint64_t a1, uint64_t a2, uint64_t b1, uint64_t b2)
 {
     return search_order_then(search_order(a1, b1), search_order(a2, b2));
 }
 
-/* Index of the first item whose comparison with the key is below most, count when there is none. */
+/* Returns the index of the first item whose comparison with the key is below most, or count if there is none. */
 static inline size_t search_below(const void *key, const void *items, size_t count, size_t item_bytes,
                                   int (*compare)(const void *key, const void *item), int most)
 {
@@ -47,21 +47,24 @@ static inline size_t search_below(const void *key, const void *items, size_t cou
     return low;
 }
 
-/* Index of the first item that does not sort before the key, count when all do: where the key is, or would be. */
+/*
+ * Returns the index of the first item that does not sort before the key, or count if all do. There the key is, or can
+ * be inserted.
+ */
 static inline size_t search_first(const void *key, const void *items, size_t count, size_t item_bytes,
                                   int (*compare)(const void *key, const void *item))
 {
     return search_below(key, items, count, item_bytes, compare, 1);
 }
 
-/* Index of the first item that sorts after the key, count when none does. */
+/* Returns the index of the first item that sorts after the key, or count if there is none. */
 static inline size_t search_after(const void *key, const void *items, size_t count, size_t item_bytes,
                                   int (*compare)(const void *key, const void *item))
 {
     return search_below(key, items, count, item_bytes, compare, 0);
 }
 
-/* Index of the first item that is equal to the key, count when there is none. */
+/* Returns the index of the first item that is equal to the key, or count if there is none. */
 static inline size_t search_equal(const void *key, const void *items, size_t count, size_t item_bytes,
                                   int (*compare)(const void *key, const void *item))
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* text.c - putting together; blanks, numbers and lines; characters. Pure. */
+/* text.c - appending; blanks, numbers and lines; characters. Pure. */
 #include "util/text.h"
 
 #include <stdarg.h>
@@ -158,7 +158,7 @@ struct utf8_lead {
     unsigned char second_high;
 };
 
-/* Table 3-7 of the Unicode standard. continuation_count 0: no sequence starts so. */
+/* Table 3-7 of the Unicode standard. continuation_count 0: not the first byte of a sequence. */
 static struct utf8_lead utf8_lead(unsigned char byte)
 {
     if (byte >= 0xc2 && byte <= 0xdf)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * time_limit.h - how something that runs too long is brought to its end: asked first, killed after a grace; and how
- * long it has left. Pure.
+ * time_limit.h - ends something that runs too long: asks it to end first, and kills it after a grace period. Also
+ * computes remaining time. Pure.
  */
 #ifndef RIPD_UTIL_TIME_LIMIT_H
 #define RIPD_UTIL_TIME_LIMIT_H
@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* How long it is until then; 0 when that is over. */
+/* Returns the time until until_ns, or 0 if it is past. */
 static inline uint64_t time_left_ns(uint64_t until_ns, uint64_t now_ns)
 {
     return until_ns > now_ns ? until_ns - now_ns : 0;
@@ -18,18 +18,18 @@ static inline uint64_t time_left_ns(uint64_t until_ns, uint64_t now_ns)
 enum time_limit_action {
     TIME_LIMIT_NOTHING,
     TIME_LIMIT_ASK,  /* SIGTERM */
-    TIME_LIMIT_KILL, /* SIGKILL; again after each further grace, for what has been started meanwhile */
+    TIME_LIMIT_KILL, /* SIGKILL; repeated after each grace period, for processes started meanwhile */
 };
 
 struct time_limit {
-    uint64_t next_mono_ns; /* when there is something to do */
+    uint64_t next_mono_ns; /* time of the next action */
     uint64_t grace_ns;
-    bool passed; /* it has been asked */
+    bool passed; /* it has been asked to end */
 };
 
 void time_limit_init(struct time_limit *limit, uint64_t now_mono_ns, uint64_t limit_ns, uint64_t grace_ns);
 
-/* What to do now; each action is returned once. */
+/* Returns what to do now. Each action is returned once. */
 enum time_limit_action time_limit_step(struct time_limit *limit, uint64_t now_mono_ns);
 
 #endif
