@@ -79,7 +79,7 @@ def values_of_scripts_are_read_back(world):
         traced = f"{w.BIN}/rip", "run", "--dir", world.dir, "--"
         for prefix in ((), traced):
             # The interpreter has no sanitizer, and Ruby's require loads librip.so under `rip run`, too.
-            if not os.environ.get("RIP_TEST_SANITIZED") or (prefix and "python" in interpreter):
+            if not os.environ.get("RIP_SANITIZE") or (prefix and "python" in interpreter):
                 read_back_from_script(world, interpreter, script, *prefix, **environment)
     if missing:
         raise w.Skip(", ".join(missing))
