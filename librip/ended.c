@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * ended.c - which ids have ended, and how many snaps they made: a log in the header of the ring, for who records it.
+ * ended.c - the log of ended ids in the header of the ring: which ids have ended, and how many snaps they made. For
+ * recorders.
  *
- * The slots of the ids in the log keep their contents, for slot.c takes them again last. Processes append at the same
- * time, without a lock: who is killed half-way stops nobody, because the next one completes what was begun.
+ * The slots of the ids in the log keep their contents, because slot.c claims them last. Processes append concurrently,
+ * without a lock. A process that is killed half-way blocks nobody: the next one completes what it began.
  *
  * Guarantees
  *   1. Each number below ended_count was given to one end, and its entry was stored before ended_count passed it.
  *   2. Numbers of one process ascend in the order in which its ids ended.
- *   3. While ended_begun_count equals ended_count, ended_snap_count is of exactly the ids below ended_count.
+ *   3. While ended_begun_count equals ended_count, ended_snap_count covers exactly the ids below ended_count.
  *   4. rip_flush() is async-signal-safe, and never waits.
  */
 #include <errno.h>
@@ -26,7 +27,7 @@ static bool is_of(uint64_t entry, uint64_t number)
     return (entry >> RIP_ENDED_LAP_SHIFT & RIP_ENDED_LAP_MASK) == RIP_ENDED_LAP(number);
 }
 
-/* The number of the oldest id that the log still has when so many have ended. */
+/* Returns the number of the oldest id that is still in the log when `count` ids have ended. */
 static uint64_t oldest_of(uint64_t count)
 {
     return count > RIP_ENDED_COUNT ? count - RIP_ENDED_COUNT : 0;
@@ -55,10 +56,12 @@ void rip__ended_log(uint32_t slot, uint32_t generation, uint64_t snap_count)
         uint64_t found = rip_load_acquire(place);
 
         if (rip_load_relaxed(&ring->ended_count) != number)
-            continue; /* what was found may be newer than the number */
+            continue; /* `found` may be newer than the number */
         if (!is_of(found, number))
             logged = rip_compare_exchange(place, &found, entry | RIP_ENDED_LAP(number) << RIP_ENDED_LAP_SHIFT);
-        /* Ours, or of another that has not got here yet. Pairs with the acquires of ended_count, here and in reader.c
+        /*
+         * The entry is of this end, or of another process that has not come this far: complete it. Pairs with the
+         * acquires of ended_count, here and in reader.c.
          */
         rip_compare_exchange(&ring->ended_count, &number, number + 1);
     }

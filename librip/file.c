@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * file.c - the ring file: made under no name, filled, locked, and only then published.
+ * file.c - the ring file: created without its final name, filled, locked, and only then published.
  *
- * Touches the file system, the address space and one descriptor. process.c judges which processes are in a ring.
+ * Touches the file system, the address space and one file descriptor. process.c judges which processes are in a ring.
  *
  * Guarantees
- *   1. The file appears complete: every byte a reader may look at is stored, and this process's locks are held, before
- *      it has its name. The magic is the last store.
- *   2. A failure leaves nothing: no file, descriptor or mapping; rip_ring stays NULL. errno says why.
+ *   1. The file appears complete: every byte that a reader may read is stored, and this process's locks are held,
+ *      before the file gets its name. The magic is the last store.
+ *   2. A failure leaves nothing behind: no file, descriptor or mapping. rip_ring stays NULL and errno has the reason.
  *   3. No page is touched before the kernel has confirmed that it is backed: a full tmpfs is an error, never a signal.
- *   4. The mapping is made inaccessible and unlocked, and only then opened for access, as far as it is needed: neither
- *      mlockall(MCL_FUTURE) before nor MCL_CURRENT after makes it resident. It is left out of core dumps.
+ *   4. The mapping is made inaccessible and unlocked, and then made accessible only as far as needed. So neither an
+ *      earlier mlockall(MCL_FUTURE) nor a later MCL_CURRENT makes it resident. It is excluded from core dumps.
  *   5. The process keeps one descriptor of the file, numbered high and close-on-exec, and never opens the file twice
- *      once it holds its POSIX lock (closing any descriptor of a file drops those).
- *   6. Nothing but an empty file or a ring whose processes are all gone is renamed, replaced or removed.
- *   7. Nothing but a regular file is ever opened for reading or writing: a FIFO, a device or a link is left alone.
- *   8. Of several processes that find the same dead ring one renames it: the TAKEOVER byte of the old file is locked,
- *      and under the lock the name is looked at again.
- *   9. The old file is never mapped: it is copied by pread into private memory and judged there by the validating
+ *      once it holds its POSIX lock: closing any descriptor of a file drops POSIX locks.
+ *   6. Only an empty file or a ring whose processes are all gone is renamed, replaced or removed.
+ *   7. Only a regular file is ever opened for reading or writing: a FIFO, a device or a link is left alone.
+ *   8. If several processes find the same dead ring, one of them renames it: it locks the TAKEOVER byte of the old
+ *      file, and checks the name again under the lock.
+ *   9. The old file is never mapped. It is copied by pread into private memory and judged there by the validating
  *      reader, so that truncating it cannot kill this process.
  */
 #include <dirent.h>
@@ -45,16 +45,16 @@
 
 enum {
     FILE_MODE = 0640,
-    DESCRIPTOR_FLOOR = 512, /* the kept descriptor is numbered from here, if the limit allows */
+    DESCRIPTOR_FLOOR = 512, /* lowest number of the kept descriptor, if the limit allows */
     DESCRIPTOR_LOW = 64,
     PID_MAX_FALLBACK = 32768,
     PUBLISH_ATTEMPTS = 50,
     PUBLISH_PAUSE_NS = 2000000,
-    KEPT_MAX = 8,          /* dead rings of a family */
-    UNFINISHED_MAX_S = 60, /* that a ring is in the making */
+    KEPT_MAX = 8,          /* dead rings STEM.PID that are kept */
+    UNFINISHED_MAX_S = 60, /* maximum time in seconds that making a ring takes */
 };
 
-/* A ring in the making; what it holds is given to rip__writer or given back. */
+/* A ring that is being made. Its resources go to rip__writer, or are released by creation_undo(). */
 struct creation {
     int directory;
     const char *name; /* last component of the path */
@@ -137,7 +137,7 @@ static uint8_t value_of_digit(char digit)
     return (uint8_t)(digit <= '9' ? digit - '0' : digit - 'a' + 10);
 }
 
-/* Two lower-case hexadecimal digits a byte, with a dash here and there. */
+/* Two lower-case hexadecimal digits per byte, with dashes between some of them. */
 static void read_boot_id(uint8_t ret_boot_id[16])
 {
     char text[64];
@@ -154,7 +154,7 @@ static void read_boot_id(uint8_t ret_boot_id[16])
     }
 }
 
-/* The first half is the later one: a reader that finds it has both. */
+/* The first half is stored last: a reader that sees it has both. */
 void rip__file_note_boot_id(void)
 {
     uint64_t *words = (uint64_t *)(void *)rip__header()->boot_id, boot_id[2];
@@ -168,7 +168,7 @@ void rip__file_note_boot_id(void)
 
 static void make_ring_id(uint8_t ret_ring_id[16])
 {
-    if (getrandom(ret_ring_id, 16, GRND_NONBLOCK) != 16) { /* early in boot: unique is enough */
+    if (getrandom(ret_ring_id, 16, GRND_NONBLOCK) != 16) { /* early in boot: it only has to be unique */
         uint64_t parts[2] = {rip__clock_ns(CLOCK_REALTIME), ((uint64_t)getpid() << 32) ^ rip__clock_ns(CLOCK_BOOTTIME)};
 
         memcpy(ret_ring_id, parts, sizeof(parts));
@@ -178,8 +178,8 @@ static void make_ring_id(uint8_t ret_ring_id[16])
 /* Memory ----------------------------------------------------------------------------------------------------------- */
 
 /*
- * One page is mapped and unlocked, then the mapping is grown: the rest takes its flags over from that page, so neither
- * MCL_FUTURE nor a small RLIMIT_MEMLOCK stands in the way of a large sparse ring.
+ * Maps and unlocks one page, then grows the mapping: the rest inherits the flags of that page. So neither MCL_FUTURE
+ * nor a small RLIMIT_MEMLOCK prevents a large sparse ring.
  */
 static int map_and_grow(int descriptor, uint64_t bytes, int flags, void **ret_base)
 {
@@ -201,7 +201,10 @@ static int map_and_grow(int descriptor, uint64_t bytes, int flags, void **ret_ba
     return 0;
 }
 
-/* Without access no page is made, whatever is locked. MCL_FUTURE and a small RLIMIT_MEMLOCK refuse to map it whole. */
+/*
+ * Without access rights no page is allocated, even if memory is locked. If MCL_FUTURE and a small RLIMIT_MEMLOCK refuse
+ * to map all of it, map_and_grow() does.
+ */
 int rip__map_bare(int descriptor, uint64_t bytes, void **ret_base)
 {
     int flags = (descriptor < 0 ? MAP_PRIVATE | MAP_ANONYMOUS : MAP_SHARED) | MAP_NORESERVE;
@@ -242,12 +245,12 @@ static int populate_pages(uint64_t first, uint64_t last)
         return -ENOSPC;
     if (error != EINVAL)
         return -error;
-    if (!rip__file_is_ring(rip__writer.descriptor)) /* before Linux 5.14, and the number may be another file's now */
+    if (!rip__file_is_ring(rip__writer.descriptor)) /* Linux before 5.14; the number may belong to another file now */
         return -EBADF;
     return fallocate(rip__writer.descriptor, 0, (off_t)first, (off_t)(last - first)) == 0 ? 0 : -errno;
 }
 
-/* What is known to be backed is not backed again: the beginning, and what was last asked for. */
+/* Skips what is known to be backed: the beginning, and the last range that was requested. */
 int rip__populate(uint64_t offset, uint64_t bytes)
 {
     struct rip_writer *writer = &rip__writer;
@@ -277,7 +280,7 @@ static uint64_t round_up(uint64_t value, uint64_t unit)
     return (value + unit - 1) / unit * unit;
 }
 
-/* The offset of a section of so many bytes at *end, which is moved behind it. */
+/* Returns the offset of a section at *end, and moves *end behind the section. */
 static uint64_t place_section(uint64_t *end, uint64_t bytes)
 {
     const uint64_t offset = *end;
@@ -311,7 +314,7 @@ static void geometry_init(struct rip_geometry *ret_geometry, uint32_t max_procs,
     ret_geometry->file_bytes = end;
 }
 
-/* A file that outgrows RLIMIT_FSIZE is not an error but SIGXFSZ: ask first. */
+/* A file that grows beyond RLIMIT_FSIZE raises SIGXFSZ instead of an error: check first. */
 static int check_file_limit(uint64_t file_bytes)
 {
     struct rlimit limit;
@@ -323,7 +326,7 @@ static int check_file_limit(uint64_t file_bytes)
 
 /* Making ----------------------------------------------------------------------------------------------------------- */
 
-/* Opens the directory of file. *ret_path is the absolute path of file, empty if that cannot be known. */
+/* Opens the directory of file. *ret_path is the absolute path of file, or empty if that is not known. */
 static int open_directory(struct creation *creation, const char *file, char ret_path[PATH_MAX])
 {
     const char *slash = strrchr(file, '/');
@@ -377,7 +380,7 @@ static void name_hidden(struct creation *creation)
     *end = '\0';
 }
 
-/* A hidden name of its own, by which the file can be opened once more. */
+/* Creates the file with a temporary hidden name, by which it can be opened a second time. */
 static int make_named_file(struct creation *creation)
 {
     for (unsigned attempt = 0; attempt < 16; attempt++) {
@@ -394,9 +397,9 @@ static int make_named_file(struct creation *creation)
 }
 
 /*
- * Without a name, so that nothing is left of a process that is killed meanwhile. Not under the preload library: there,
- * what /proc would have to make of the process, to name the file and to open it again, is felt in the start of a small
- * program. See rip__file_bound_dead() for what may be left.
+ * Creates the file without a name, so that nothing remains if the process is killed. The preload library does not:
+ * naming the file and opening it again needs /proc, whose inodes would slow down the start of a small program. For what
+ * may remain then see rip__file_bound_dead().
  */
 static int make_unnamed_file(struct creation *creation)
 {
@@ -407,7 +410,7 @@ static int make_unnamed_file(struct creation *creation)
     return creation->descriptor >= 0 ? 0 : errno == EISDIR || errno == ENOENT ? -EOPNOTSUPP : -errno;
 }
 
-/* The mode is that whatever the umask. */
+/* Sets the mode regardless of the umask. */
 static int make_file(struct creation *creation, uint64_t file_bytes)
 {
     struct rip_writer *writer = &rip__writer;
@@ -466,8 +469,8 @@ static int map_file(const struct creation *creation)
 }
 
 /*
- * Everything that every reader may look at: the header, the summary, the first of live, the first process record. A
- * page that is not needed costs more than a system call. Later pages are populated on first use.
+ * Backs what every reader may read: the header, the summary, the first page of live words, the first process record. An
+ * unneeded page costs more than a system call, so later pages are populated on first use.
  */
 static int populate_sections(const struct rip_geometry *geometry)
 {
@@ -516,13 +519,13 @@ static void fill_header(const struct creation *creation)
     ring->lock_takeover_offset = RIP_LOCK_TAKEOVER_OFFSET;
 }
 
-/* What stands at the name, and at NAME.prev: an empty file, a dead ring, or hands off ----------------------------- */
+/* The file at the name, and at NAME.prev: an empty file, a dead ring, or not to be touched ------------------------- */
 
 enum verdict { VERDICT_FOREIGN, VERDICT_EMPTY, VERDICT_DEAD, VERDICT_LIVE };
 
 /* Judging ---------------------------------------------------------------------------------------------------------- */
 
-/* Copies [offset, offset + bytes) of the file to the same place of the private copy. */
+/* Copies [offset, offset + bytes) of the file to the same offset of the private copy. */
 static bool copy_range(int descriptor, unsigned char *base, uint64_t size_bytes, uint64_t offset, uint64_t bytes)
 {
     uint64_t page_bytes = rip__page_bytes();
@@ -566,9 +569,9 @@ static bool any_process_alive(int descriptor, const struct rip_view *view)
 }
 
 /*
- * Copies the records that count, and of each only what the reader looks at: a header may lay a thousand records
- * gigabytes apart, which costs its writer nothing (the file is sparse), while copying all of it would take all our
- * memory.
+ * Copies the records below the high-water mark, and of each only what the reader reads. A header may place a thousand
+ * records gigabytes apart. This costs its writer nothing, because the file is sparse, but a complete copy would use all
+ * memory of this process.
  */
 static bool copy_records(int descriptor, unsigned char *base, uint64_t size_bytes, const struct rip_view *view)
 {
@@ -621,7 +624,7 @@ static enum verdict judge(int descriptor)
     return verdict;
 }
 
-/* Getting hold ----------------------------------------------------------------------------------------------------- */
+/* Opening the existing file ---------------------------------------------------------------------------------------- */
 
 static bool name_is(int directory, const char *name, const struct stat *status)
 {
@@ -631,15 +634,15 @@ static bool name_is(int directory, const char *name, const struct stat *status)
            now.st_ino == status->st_ino;
 }
 
-/* What a failed open() says of the name; for want of descriptors or memory it says nothing. */
+/* Converts the error of a failed open(). A lack of descriptors or memory says nothing about the name. */
 static int refusal_of_open(int error)
 {
     return error == ENOENT || error == EMFILE || error == ENFILE || error == ENOMEM ? -error : -EEXIST;
 }
 
 /*
- * Opens name if it is a regular file. It is looked at through a descriptor that opens nothing, and that same file is
- * then opened, so that a FIFO or a device put there meanwhile is not.
+ * Opens name if it is a regular file. Examines it through an O_PATH descriptor, and then opens the same file through
+ * that, so that a FIFO or a device put there in between is not opened.
  */
 static int open_regular(int directory, const char *name, struct stat *ret_status)
 {
@@ -661,8 +664,8 @@ static int open_regular(int directory, const char *name, struct stat *ret_status
 }
 
 /*
- * Opens the regular file name with its TAKEOVER byte locked. -ENOENT: no such name; -EAGAIN: it changed or somebody
- * else has the lock; -EEXIST: not ours to touch.
+ * Opens the regular file name and locks its TAKEOVER byte. Returns 0, or -ENOENT if there is no such name, -EAGAIN if
+ * it changed or another process has the lock, -EEXIST if it must not be touched.
  */
 static int open_locked(int directory, const char *name, int *ret_descriptor, struct stat *ret_status)
 {
@@ -688,7 +691,7 @@ static int refusal(enum verdict verdict)
 
 /* Moving away ------------------------------------------------------------------------------------------------------ */
 
-/* Renames the dead ring at name to previous, in place of an older dead ring. */
+/* Renames the dead ring at name to previous, which replaces an older dead ring. */
 static int keep_as_previous(int directory, const char *name, const char *previous, const struct stat *status)
 {
     struct stat older_status;
@@ -698,7 +701,7 @@ static int keep_as_previous(int directory, const char *name, const char *previou
         return 0;
     if (errno != EEXIST)
         return errno == ENOENT ? -EAGAIN : -errno;
-    if (name_is(directory, previous, status)) /* two names of one file: rename() would do nothing */
+    if (name_is(directory, previous, status)) /* two links to one file: rename() would do nothing */
         return unlinkat(directory, name, 0) == 0 ? 0 : -errno;
     result = open_locked(directory, previous, &older, &older_status);
     if (result < 0)
@@ -734,9 +737,9 @@ static int takeover(int directory, const char *name)
     return result;
 }
 
-/* Dead rings of a family ------------------------------------------------------------------------------------------- */
+/* Old dead rings of a crash loop ----------------------------------------------------------------------------------- */
 
-/* "STEM.PID" or "STEM.PID~NUMBER" of a process that is not there, for all that its number says. */
+/* Returns true for "STEM.PID" or "STEM.PID~NUMBER" if no process has that pid. */
 static bool is_left_behind(const char *name, const char *stem)
 {
     size_t bytes = strlen(stem);
@@ -762,7 +765,7 @@ static void remove_dead(int directory, const char *name)
     close(descriptor);
 }
 
-/* The latest of a family that have been seen, at most KEPT_MAX of them. */
+/* The latest rings seen so far, at most KEPT_MAX. */
 struct latest {
     unsigned keep;
     unsigned count;
@@ -777,7 +780,7 @@ static bool is_later(const struct timespec *time, const struct timespec *other)
     return time->tv_sec != other->tv_sec ? time->tv_sec > other->tv_sec : time->tv_nsec > other->tv_nsec;
 }
 
-/* The oldest of those kept; keep is not 0. */
+/* Returns the oldest kept ring; keep is not 0. */
 static unsigned oldest_of(const struct latest *latest)
 {
     unsigned oldest = 0;
@@ -789,7 +792,7 @@ static unsigned oldest_of(const struct latest *latest)
     return oldest;
 }
 
-/* One more of the family: the oldest that is too many is removed. */
+/* Adds a ring. If there are too many, removes the oldest. */
 static void bound_one(struct latest *latest, int directory, const char *name, const struct timespec *time)
 {
     unsigned place = latest->count;
@@ -822,7 +825,7 @@ static void bound_listed(struct latest *latest, int directory, const char *stem,
         unlinkat(directory, name, 0); /* its process was killed while it made its ring */
 }
 
-/* Without opendir(), whose buffer comes from malloc(): that of the program may not be ready, or be its own. */
+/* Does not use opendir(): its buffer comes from malloc(), which may not be ready, or may be the program's own. */
 void rip__file_bound_dead(const char *path, const char *stem, unsigned keep)
 {
     struct latest latest = {.keep = keep < KEPT_MAX ? keep : KEPT_MAX};
@@ -862,7 +865,7 @@ static int give_name(const struct creation *creation)
     return linkat(creation->descriptor, "", creation->directory, creation->name, AT_EMPTY_PATH) == 0 ? 0 : -errno;
 }
 
-/* Several processes may want the name at once: the first that links it has it, the others find it live. */
+/* Several processes may want the name at once: the first that links it gets it, the others find a live ring. */
 static int publish(const struct creation *creation)
 {
     const struct timespec pause = {.tv_nsec = PUBLISH_PAUSE_NS};
@@ -902,7 +905,7 @@ static void creation_undo(struct creation *creation)
     writer->path[0] = '\0';
 }
 
-/* Everything between a free name and a published file, in the only right order. */
+/* All steps between an empty file and a published one, in the only correct order. */
 static int creation_run(struct creation *creation)
 {
     struct rip_writer *writer = &rip__writer;
@@ -923,7 +926,7 @@ static int creation_run(struct creation *creation)
         return result;
     rip_store_release(&rip__header()->magic, RIP_MAGIC); /* pairs with the acquire of the magic in reader.c */
     if (rip_view_open(&writer->view, writer->base, writer->geometry.file_bytes) != RIP_OK)
-        return -EPROTO; /* a bug: our own reader refuses what we wrote */
+        return -EPROTO; /* a bug: the reader refuses what the writer wrote */
     return publish(creation);
 }
 
@@ -933,7 +936,7 @@ static int ring_create(const char *file, uint32_t max_procs)
     struct creation creation = {.directory = -1, .descriptor = -1};
     int result;
 
-    /* A traced program makes no notes and runs no scripts, unless it is the interpreter of a known language. */
+    /* A program under the preload library makes no notes and runs no scripts, unless it is a known interpreter. */
     geometry_init(&writer->geometry, max_procs, !writer->preloaded || writer->interprets);
     writer->backed_end = 0;
     writer->recent_end = 0;
@@ -957,7 +960,7 @@ static int ring_create(const char *file, uint32_t max_procs)
     return result;
 }
 
-/* The process has a ring: the same file is fine, by whatever path, and the same path even if the file is gone. */
+/* The process has a ring. The same file is accepted by any path, and the same path even if the file is gone. */
 static int ring_again(const char *file)
 {
     const struct rip_writer *writer = &rip__writer;
@@ -995,7 +998,7 @@ bool rip_create_ring(const char *file, uint32_t max_procs)
         errno = EINVAL;
         return false;
     }
-    if (rip__is_disabled()) /* no failure: a program that ends without a ring has to run as well */
+    if (rip__is_disabled()) /* not a failure: programs that exit if they get no ring must also run */
         return true;
     if (!rip__lock(&guard)) {
         errno = EDEADLK;
@@ -1016,7 +1019,7 @@ bool rip_create_ring_with(const struct rip_options *options)
     const unsigned char *bytes = (const unsigned char *)options;
     bool known = options != NULL && options->size_bytes >= sizeof(*options) && options->flags == 0;
 
-    /* A longer struct comes from a newer program: everything beyond our fields must be zero. */
+    /* A longer struct comes from a newer program: bytes beyond the known fields must be zero. */
     for (size_t i = sizeof(*options); known && i < options->size_bytes; i++)
         known = i < RIP_PAGE_BYTES && bytes[i] == 0;
     if (!known) {
@@ -1027,8 +1030,8 @@ bool rip_create_ring_with(const struct rip_options *options)
 }
 
 /*
- * In a sticky directory none but the file's owner may unlink it, and a program that has set its effective uid aside for
- * a while is not he. The kernel allows each thread the real and the saved uid for its accesses to files.
+ * Unlinks the path as the owner of the file. In a sticky directory only the owner may unlink a file, and the program
+ * may have switched its effective uid temporarily. The kernel lets each thread set its real or saved uid as fsuid.
  */
 static void unlink_as(uid_t owner)
 {
@@ -1041,7 +1044,9 @@ static void unlink_as(uid_t owner)
     setfsuid(before);
 }
 
-/* Under the TAKEOVER lock: a process that finds the ring dead must not put its own at the name between the two calls.
+/*
+ * Holds the TAKEOVER lock: otherwise a process that finds the ring dead could put its own ring at the name between the
+ * check and the unlink.
  */
 void rip__file_unlink(void)
 {

@@ -2,20 +2,21 @@
 /*
  * fork.c - what happens to a ring around fork().
  *
- * The child inherits the mapping and a copy of this thread's pointer to a slot. The handlers take that pointer away
- * before the fork and keep a process record, an embryo, so that the ring has a process in it at every instant: also
- * when the parent exits before the child has registered anything.
+ * The child inherits the mapping and a copy of this thread's slot pointer. The handlers clear that pointer before the
+ * fork and reserve a process record, an embryo. So the ring has a process in it at every instant, even if the parent
+ * exits before the child has registered anything.
  *
  * Guarantees
- *   1. A forked child's snaps never reach a slot of its parent: there is no instruction in the child at which the
- *      thread's slot pointer is not NULL, also if a signal handler forks inside a cold call of ours.
+ *   1. Snaps of a forked child never reach a slot of its parent. The slot pointer of its thread is NULL at every
+ *      instruction of the child, even if a signal handler forks inside a cold call of the library.
  *   2. The library's mutex is free in the child, whatever other threads of the parent were doing.
- *   3. The child handler calls only what is async-signal-safe.
+ *   3. The child handler calls only async-signal-safe functions.
  *   4. A child of vfork() or posix_spawn() runs on the parent's memory: no handler runs, and nothing changes.
  *   5. A fork that no handler saw (a bare system call) is noticed at the child's next cold call, by a page that the
- *      kernel wipes in the child; until then its snaps do reach the parent's slot.
- *   6. The child has no descriptor of the ring: one that drops its uid must not be able to cut the file, which would
- *      kill its parent, or pass as a process of the file's owner. It opens the file by its path when it enters.
+ *      kernel wipes in the child. Until then the child's snaps do reach the parent's slot.
+ *   6. The child has no descriptor of the ring. A child that drops its uid must not be able to truncate the file, which
+ *      would kill its parent, or to pass as a process of the file's owner. It opens the file by its path when it
+ *      enters.
  */
 #include <errno.h>
 #include <sched.h>
@@ -25,7 +26,7 @@
 
 #include "writer.h"
 
-/* Of the page that the kernel wipes in a child. */
+/* Values of the page that the kernel wipes in a child. */
 enum { MARK_WIPED = 0, MARK_IS_OURS = 1, MARK_UNDER_WAY = 2 };
 
 struct embryo {
@@ -33,14 +34,14 @@ struct embryo {
     uint32_t generation;
 };
 
-/* Between prepare and parent or child all of this is guarded by the mutex. */
+/* Protected by the mutex, also from the prepare handler to the parent or child handler. */
 static struct {
-    struct embryo kept;       /* for the child of the fork under way */
-    struct embryo own;        /* kept for this process by its parent; it may fork before it registers */
-    uint32_t *wiped_in_child; /* MARK_*; NULL = the kernel cannot, or not yet: compare pids */
+    struct embryo kept;       /* for the child of the fork in progress */
+    struct embryo own;        /* reserved for this process by its parent; this process may fork before it registers */
+    uint32_t *wiped_in_child; /* MARK_*; NULL = not supported by the kernel, or not yet: compare pids */
 } fork_state = {.kept = {.index = RIP_NO_PROCESS}, .own = {.index = RIP_NO_PROCESS}};
 
-/* Of the forking thread, from prepare to parent or child. Nested: the thread is inside a cold call of ours. */
+/* Of the forking thread, from prepare to parent or child. Nested = the thread is inside a cold call of the library. */
 static __thread struct rip_slot *fork_slot __attribute__((tls_model("initial-exec")));
 static __thread struct rip_guard fork_guard __attribute__((tls_model("initial-exec")));
 static __thread bool fork_is_nested __attribute__((tls_model("initial-exec")));
@@ -82,7 +83,7 @@ static bool differs(const uint32_t *wiped_in_child)
         return false;
     if (wiped_in_child == NULL)
         return !rip__is_filtered() && pid != getpid();
-    /* pairs with the release in rip__fork_mark(): what another thread has reset is seen */
+    /* pairs with the release in rip__fork_mark(): the reset by another thread is visible */
     return rip_load_acquire(wiped_in_child) != MARK_IS_OURS;
 }
 
@@ -132,7 +133,7 @@ static void keep_embryo(void)
     rip_store_release(&process->state, RIP_PROCESS_EMBRYO); /* pairs with the acquire of the state in reader.c */
 }
 
-/* In the child: the embryo is this process from now on, and lives as long as this address space. */
+/* In the child: the embryo becomes the record of this process, and lives as long as this address space. */
 static void be_born(void)
 {
     struct rip_process *process;
@@ -169,13 +170,13 @@ void rip__fork_reset(void)
     rip_store_relaxed(&rip__epoch, rip__epoch + 1);
     rip__thread_clear();
     rip__table_drop();
-    fork_state.own.index = RIP_NO_PROCESS; /* the parent's, if it has not registered */
+    fork_state.own.index = RIP_NO_PROCESS; /* the parent's, if the parent has not registered */
     writer->life_mapping = NULL;           /* not inherited */
     writer->pid_namespace = 0;
     writer->process = RIP_NO_PROCESS;
     writer->entered = false;
     writer->module_written = 0;
-    if (rip__is_filtered()) /* its record and its locks would take system calls */
+    if (rip__is_filtered()) /* its record and its locks would need system calls */
         writer->left = true;
     rip__fork_mark();
 }
@@ -184,13 +185,13 @@ static void before_fork(void)
 {
     fork_is_nested = rip__is_inside() || rip__modules_is_listing();
     if (!fork_is_nested) {
-        if (rip__fork_unnoticed() && rip__lock(&fork_guard)) /* frees what threads of the parent have locked */
+        if (rip__fork_unnoticed() && rip__lock(&fork_guard)) /* resets mutexes that parent threads hold */
             rip__unlock(&fork_guard);
         rip__modules_before_fork();
         rip__lock(&fork_guard);
     }
     fork_slot = rip__thread.slot;
-    rip__thread.slot = NULL; /* from here on a handler of a signal snaps nowhere, in either process */
+    rip__thread.slot = NULL; /* from here on snaps of a signal handler are dropped, in both processes */
     rip_signal_fence();
     if (fork_is_nested)
         return;
@@ -223,7 +224,7 @@ static void after_fork_in_child(void)
     rip__modules_after_fork(true);
 }
 
-/* As early as possible: handlers that are registered later run before ours in the parent, after ours in the child. */
+/* As early as possible: handlers registered later run before before_fork(), and after after_fork_in_child(). */
 __attribute__((constructor)) static void register_handlers(void)
 {
     pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);

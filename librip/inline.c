@@ -4,10 +4,10 @@
  * compilers that do not inline.
  *
  * Guarantees
- *   1. The definitions of the globals are weak: a program's own win, linked statically or dynamically.
+ *   1. The definitions of the globals are weak: definitions in the program win, linked statically or dynamically.
  *   2. The real functions do what the inline ones do, except that rip_snap() records its caller, not itself.
  *
- * The header's functions are "extern inline" in the GNU sense: no symbol comes of them. They have other names here, so
+ * The header's functions are "extern inline" in the GNU sense: they produce no symbol. Here they get other names, so
  * that the real ones can be defined: clang accepts neither a second definition nor a second function for one symbol.
  */
 #define rip_snap rip__inline_snap
@@ -26,14 +26,14 @@ WEAK INITIAL_EXEC RIP_THREAD_LOCAL uint8_t rip_idx;
 WEAK INITIAL_EXEC RIP_THREAD_LOCAL uint8_t rip_ctr;
 WEAK RIP_EARLY struct rip_ring *rip_ring;
 
-#ifndef RIP_PRELOAD_OWN_H /* the preload library has more of a thread in the same place: see preload.h */
+#ifndef RIP_PRELOAD_OWN_H /* the preload library extends this structure: see preload.h */
 __thread struct rip_thread rip__thread INITIAL_EXEC;
 #endif
 RIP_EARLY uint32_t rip__epoch;
 
 /*
- * A program may be linked with librip.a and with librip-compiled.so, which has librip.so beside it. All of it then uses
- * what the program has, if the program has all of it: this takes the rest out of the archive.
+ * A program may be linked with both librip.a and librip-compiled.so, which also loads librip.so. Then all of them use
+ * the symbols of the program, if it has the complete set. This reference pulls the rest out of the archive.
  */
 __attribute__((used)) static bool (*const for_compiled)(void) = rip__compiled_begin;
 
@@ -49,7 +49,7 @@ RIP_API void rip_snap(void);
 RIP_API void rip_idle(void);
 RIP_API void rip_switch(struct rip_context *from, const struct rip_context *to);
 
-/* A byte within the call: what follows it may be of another line, or of another function where it is the last one. */
+/* Records a byte inside the call instruction: the return address may be on another line, or in another function. */
 void rip_snap(void)
 {
     rip_snap_at((const char *)__builtin_return_address(0) - 1);

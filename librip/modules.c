@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * modules.c - what is mapped where, in the ring's own words: without it a dead process's addresses mean nothing.
+ * modules.c - records in the ring which module is mapped where: otherwise the addresses of a dead process mean nothing.
  *
  * Guarantees
- *   1. Entries of the module table are written once and published by their end address; equal modules of several
- *      processes share one.
- *   2. A record's list only grows. Of modules that overlap (one unloaded, another loaded in its place) the newest
- *      entry of the list is the one that is mapped now.
- *   3. The loader is asked outside the library's mutex, by one thread at a time, and nobody waits for that thread but
- *      fork(): its child would find the loader's lock taken for good. A thread that finds it busy sets look_again
+ *   1. Entries of the module table are written once and published by their end address. Equal modules of several
+ *      processes share an entry.
+ *   2. The list of a record only grows. If modules overlap (one was unloaded, another was loaded in its place), the
+ *      newest entry of the list is the one that is mapped now.
+ *   3. The loader is queried outside the library's mutex, by one thread at a time. Only fork() waits for that thread:
+ *      otherwise its child would find the loader's lock taken for ever. A thread that finds it busy sets look_again
  *      instead of waiting.
- *   4. Notes of a module are read within its mapped segment only.
+ *   4. Notes of a module are read only within its mapped segment.
  *   5. rip__modules_learn() takes no lock of the loader: it may be called in a signal handler, and in the forked child
- *      of a process whose other threads held any.
+ *      of a process whose other threads held such a lock.
  */
 #include <dlfcn.h>
 #include <elf.h>
@@ -26,13 +26,13 @@
 
 #include "writer.h"
 
-#pragma weak _dl_find_object /* of glibc 2.35 */
+#pragma weak _dl_find_object /* since glibc 2.35 */
 
 static pthread_mutex_t listing = PTHREAD_MUTEX_INITIALIZER; /* taken before rip__writer.mutex */
 static uint32_t look_again;
 static __thread bool is_listing __attribute__((tls_model("initial-exec")));
 
-/* Modules as the loader lists them, in the form they have in the ring. */
+/* The modules that the loader lists, in the format of the ring. */
 struct collection {
     struct rip_module *modules;
     uint32_t count;
@@ -93,7 +93,7 @@ static void read_build_id(struct rip_module *module, const unsigned char *start,
     }
 }
 
-/* True if [address, address + bytes) lies in a readable segment of the object. */
+/* Returns true if [address, address + bytes) is in a readable segment of the object. */
 static bool is_mapped(const struct dl_phdr_info *info, uint64_t address, uint64_t bytes)
 {
     for (unsigned i = 0; i < info->dlpi_phnum; i++) {
@@ -132,7 +132,7 @@ static void read_segments(struct rip_module *module, const struct dl_phdr_info *
     }
 }
 
-/* The end of a path that is too long says more than its beginning. */
+/* Of a path that is too long, the end is kept: it says more than the beginning. */
 static void set_path(struct rip_module *module, const char *path, size_t bytes)
 {
     if (bytes > RIP_MODULE_PATH_BYTES) {
@@ -144,10 +144,13 @@ static void set_path(struct rip_module *module, const char *path, size_t bytes)
     module->path_bytes = (uint16_t)bytes;
 }
 
-/* locked. Read once: after chroot() there may be no /proc. Without it, the name that the program was started as. */
+/*
+ * locked. The path is read once: after chroot() there may be no /proc. Without it, uses the name the program was
+ * started with.
+ */
 static void set_program_path(struct rip_module *module)
 {
-    static char path[PATH_MAX]; /* both guarded by the mutex; too large for a coroutine's stack */
+    static char path[PATH_MAX]; /* both protected by the mutex; too large for a coroutine's stack */
     static size_t path_bytes;
     const char *started_as = (const char *)(uintptr_t)getauxval(AT_EXECFN);
 
@@ -188,8 +191,8 @@ static int collect_object(struct dl_phdr_info *info, size_t size, void *data)
 }
 
 /*
- * Program headers that follow the ELF header, as they do but where a tool has moved them, are mapped with it. Without
- * them only the extent is known.
+ * Reads the program headers if they follow the ELF header, as they do unless a tool has moved them: then they are
+ * mapped with it. Otherwise only the extent of the module is known.
  */
 static void read_headers(struct rip_module *module, const struct dl_find_object *found)
 {
@@ -198,7 +201,7 @@ static void read_headers(struct rip_module *module, const struct dl_find_object 
     struct dl_phdr_info info = {.dlpi_addr = module->bias};
     ElfW(Ehdr) header;
 
-    memcpy(&header, start, sizeof(header)); /* the first page is: that of the first segment */
+    memcpy(&header, start, sizeof(header)); /* the first page of the first segment is mapped */
     if (memcmp(header.e_ident, ELFMAG, SELFMAG) == 0 && header.e_phoff == sizeof(header) &&
         header.e_phentsize == sizeof(ElfW(Phdr)) &&
         header.e_phnum <= (page_bytes - sizeof(header)) / sizeof(ElfW(Phdr))) {
@@ -212,8 +215,10 @@ static void read_headers(struct rip_module *module, const struct dl_find_object 
     }
 }
 
-/* The object that holds the address. False: the loader knows of none, as of generated code. Without a name it is the
- * program. */
+/*
+ * Finds the object that contains the address. Returns false if the loader knows none, as for generated code. An object
+ * without a name is the program.
+ */
 static bool find_object(uint64_t address, struct rip_module *ret_module)
 {
     struct dl_find_object found;
@@ -241,7 +246,7 @@ static bool is_same(const struct rip_module *entry, const struct rip_module *mod
            entry->path_bytes == module->path_bytes && memcmp(entry->path, module->path, module->path_bytes) == 0;
 }
 
-/* True if the newest module of the list that overlaps this one is this one. */
+/* Returns true if the newest listed module that overlaps this one is equal to it. */
 static bool is_listed(const struct rip_module *module)
 {
     for (uint32_t i = rip__writer.module_count; i-- > 0;) {
@@ -277,7 +282,7 @@ static int add_entry(const struct rip_module *module, uint32_t *ret_index)
     return 0;
 }
 
-/* The table's entry for the module, made if there is none. */
+/* Returns the entry of the table for the module. Adds it if there is none. */
 static int find_entry(const struct rip_module *module, uint32_t *ret_index)
 {
     /* pairs with the exchange in add_entry() of another process: entries below it are backed */
@@ -320,7 +325,7 @@ static void list_module(struct rip_module *module)
     rip_store_relaxed(&rip__writer.module_count, rip__writer.module_count + 1);
 }
 
-/* locked */
+/* Caller holds the mutex. */
 static void learn(uint64_t address)
 {
     static struct rip_module module; /* guarded by the mutex; too large for a coroutine's stack */
@@ -340,7 +345,7 @@ bool rip__modules_learn(uint64_t address)
     if (learns) {
         rip__process_describe();
         if (rip__writer.module_count == 0)
-            learn(getauxval(AT_ENTRY)); /* the program, whose path says what the process is */
+            learn(getauxval(AT_ENTRY)); /* the program: its path says what the process is */
         learn(address);
         rip__modules_write();
     }
@@ -376,7 +381,7 @@ static void refresh(void)
         collection.subs == rip_load_relaxed(&rip__writer.module_subs))
         return;
     dl_iterate_phdr(count_object, &collection);
-    collection.capacity += 8; /* for what is loaded between the two calls */
+    collection.capacity += 8; /* for modules that are loaded between the two calls */
     bytes = collection.capacity * sizeof(*collection.modules);
     collection.modules = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (collection.modules == MAP_FAILED)
@@ -394,7 +399,8 @@ void rip__modules_refresh(void)
         return;
     if (rip__writer.preloaded && _dl_find_object != NULL && rip_load_relaxed(&rip__writer.module_count) == 0)
         return;
-    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state); /* `listing` would stay locked, and fork() hang */
+    /* A cancelled thread would leave `listing` locked, and fork() would hang. */
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
     rip_store_release(&look_again, 1); /* pairs with the exchange, here or in another thread */
     is_listing = true; /* before the mutex: a signal handler that forks must not wait for its own thread */
     while (rip_load_acquire(&look_again) != 0 && pthread_mutex_trylock(&listing) == 0) {
@@ -406,7 +412,7 @@ void rip__modules_refresh(void)
     }
     is_listing = false;
     errno = saved_errno;
-    rip_signal_fence(); /* last of all, as in rip__unlock() */
+    rip_signal_fence(); /* at the very end, as in rip__unlock() */
     pthread_setcancelstate(cancel_state, NULL);
 }
 

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * note.c - what an id says it is doing: a short text beside its slot.
+ * note.c - the note of an id: a short text that says what it is doing.
  *
  * Guarantees
- *   1. A reader gets one note whole or none: the check is a function of the number and of every byte of the note, and
+ *   1. A reader gets a complete note or none: the check is a function of the number and of every byte of the note, and
  *      is stored last.
- *   2. A signal handler may interrupt a note at any instruction and make one itself. It takes another number, so that
- *      the interrupted note sees it and is written again. One that is never gone on with (a long jump) is not shown;
- *      what comes after it is.
+ *   2. A signal handler may interrupt a note at any instruction and make one itself. It takes another number; the
+ *      interrupted call notices this and writes its note again. A note that is never completed (after a long jump) is
+ *      not shown; later notes are.
  *   3. rip_note() makes no system call, takes no lock, and touches only pages that were backed with the slot.
- *   4. A thread whose process has left the ring makes no note, also when the process has another ring by then.
+ *   4. A thread whose process has left the ring makes no note, even if the process has another ring by then.
  *   5. A slot that gets another id, or whose id starts afresh, has no note.
  */
 #include <string.h>
@@ -21,7 +21,7 @@ RIP_STATIC_ASSERT(offsetof(struct rip_slot_note, text) == offsetof(struct rip_sl
                       offsetof(struct rip_slot_note, text_bytes) % sizeof(uint64_t) == 0,
                   "the length and the text of a note are not whole words");
 
-/* NULL: the ring has none; or the slot is not of the ring, but of one that this process has left. */
+/* Returns NULL if the ring has no notes, or if the slot belongs to a ring that this process has left. */
 static struct rip_slot_note *note_of(const struct rip_slot *slot)
 {
     const struct rip_geometry *geometry = &rip__writer.geometry;
@@ -68,7 +68,6 @@ void rip__note_clear(const struct rip_slot *slot)
 {
     struct rip_slot_note *note = note_of(slot);
 
-    if (note != NULL &&
-        rip_load_relaxed(&note->sequence) != 0) /* 0: there never was one, and its line stays untouched */
+    if (note != NULL && rip_load_relaxed(&note->sequence) != 0) /* 0: no note ever; its line stays untouched */
         write_note(note, NULL, 0);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* note.h - what a note carries so that it proves by itself to be whole; for note.c and reader.c. */
+/* note.h - the check by which a note proves that it is complete; for note.c and reader.c. */
 #ifndef RIP_NOTE_H
 #define RIP_NOTE_H
 
@@ -7,12 +7,12 @@
 
 #include "rip/ring.h"
 
-/* The length and the text, which are stored and loaded as words. */
+/* The length and the text of a note, stored and loaded as words. */
 #define RIP_NOTE_WORDS ((1 + RIP_NOTE_BYTES) / sizeof(uint64_t))
 
 /*
- * Of a note's number and words. Each step maps the sum so far one to one, so that two notes with one number have equal
- * sums only by an accident of one in 2^64.
+ * Returns the check of a note's number and words. Each step is a one-to-one mapping of the value so far. So two notes
+ * with the same number have the same check only with a probability of 1 in 2^64.
  */
 static inline uint64_t rip__note_check(uint64_t sequence, const uint64_t words[RIP_NOTE_WORDS])
 {

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * own_ring.c - the ring of a program that makes none itself: where it is, what it is called, and its end. For the
- * preload library and for what is compiled in.
+ * own_ring.c - the ring of a program that makes none itself: its directory, its name and its end. For the preload
+ * library and for compiler instrumentation (librip-compiled).
  *
  * Settings come from the environment:
- *   RIP_DIR   directory of the ring; else /run/librip if it is writable, else /dev/shm
- *   RIP_NAME  its name; if a live process holds that, NAME.PID; else COMM.PID. If that cannot be had either, NAME.PID~2
- *             and so on: in every container that shares the directory the first pid is 1. Where something stands at
- *             NAME that is no ring of ours, a link or a directory, NAME~2 and so on.
- *   RIP_MAX   ids alive at once; else CAPACITY, or fewer under a limit on the address space
- *   RIP_DISABLE  1: there is no tracing, and every wrapper only makes the wrapped call
+ *   RIP_DIR      directory of the ring; default: /run/librip if it is writable, else /dev/shm
+ *   RIP_NAME     name of the ring; NAME.PID if a live process holds it; default: COMM.PID. If that name is held too:
+ *                NAME.PID~2 and so on, because the first pid is 1 in every container that shares the directory. If
+ *                something other than a ring of this user is at NAME (a link, a directory): NAME~2 and so on.
+ *   RIP_MAX      ids that may be live at the same time; default: CAPACITY, or fewer if the address space is limited
+ *   RIP_DISABLE  1: no tracing; every wrapper only makes the wrapped call
  *
  * Guarantees
- *   1. A crash loop leaves at most DEAD_KEPT rings NAME.PID of one user, the latest.
- *   2. A thread that still runs when the process has left snaps into private memory, and not into a slot that another
- *      process has taken over.
+ *   1. A crash loop leaves at most DEAD_KEPT rings NAME.PID of one user: the latest.
+ *   2. A thread that still runs after the process has left the ring snaps into private memory, not into a slot that
+ *      another process has claimed.
  */
 #include <errno.h>
 #include <limits.h>
@@ -31,25 +31,25 @@
 
 #define DEFAULT_DIR "/run/librip"
 #define FALLBACK_DIR "/dev/shm"
-#define ADDRESS_SPACE_SHARE 64u /* of a limit on it: the ring takes one part in so many */
+#define ADDRESS_SPACE_SHARE 64u /* the ring uses at most 1/64 of a limited address space */
 #define CAPACITY 65536u
 #define NUMBER_MAX 1000u /* names that are tried */
-#define DEAD_KEPT 8u     /* rings NAME.PID of a crash loop, with the one that is to be made */
+#define DEAD_KEPT 8u     /* rings NAME.PID of a crash loop, including the one that is being made */
 
 /* Settings --------------------------------------------------------------------------------------------------------- */
 
 /*
- * The environment as it was at the start. A program may replace it later (nginx does), and a worker that gives up root
- * after that still makes its ring where it was asked for.
+ * Settings from the environment at the start. A program may replace its environment later (nginx does). A worker that
+ * gives up root after that still makes its ring in the requested place.
  */
 static RIP_EARLY bool settings_taken;
 static struct settings {
     uint32_t capacity;
-    char name[NAME_MAX + 2]; /* "" = none was given; cut, so that no path can be made, if it is longer */
-    char dir[PATH_MAX];      /* the same */
+    char name[NAME_MAX + 2]; /* "" = none given; a longer name is cut, so that no path fits */
+    char dir[PATH_MAX];      /* likewise */
 } settings;
 
-/* Without snprintf(): see rip__format_number(). False if text was cut. */
+/* Does not use snprintf(): see rip__format_number(). Returns false if text was cut. */
 static bool append(char *string, size_t capacity, const char *text)
 {
     size_t used = strlen(string), bytes = strlen(text), room = capacity - 1 - used;
@@ -67,7 +67,7 @@ static bool append_number(char *string, size_t capacity, const char *before, uin
     return append(string, capacity, before) && append(string, capacity, digits);
 }
 
-/* The ring is mapped whole: where the address space has a limit, the program needs it for itself. */
+/* The whole ring is mapped: if the address space is limited, leave it to the program. */
 static uint32_t capacity_by_default(void)
 {
     struct rlimit limit;
@@ -103,13 +103,13 @@ const char *rip__own_ring_dir(void)
     return access(DEFAULT_DIR, W_OK | X_OK) == 0 ? DEFAULT_DIR : FALLBACK_DIR;
 }
 
-/* As iscntrl() says in the C locale, which is that of every program at its start. */
+/* As iscntrl() in the C locale, which every program has at its start. */
 static bool is_control(char c)
 {
     return (unsigned char)c < ' ' || c == 127;
 }
 
-/* The kernel's name of this thread, in a form that a file name can have. */
+/* Returns the kernel's name of this thread, with characters replaced that a file name must not have. */
 static void ring_comm(char ret_comm[RIP_COMM_BYTES + 1])
 {
     memset(ret_comm, 0, RIP_COMM_BYTES + 1);
@@ -124,15 +124,15 @@ static void ring_comm(char ret_comm[RIP_COMM_BYTES + 1])
 
 /* The ring --------------------------------------------------------------------------------------------------------- */
 
-/* True if another name may do better. EPERM: another user's empty file in a sticky directory. */
+/* Returns true if another name may work. EPERM: the name is another user's empty file in a sticky directory. */
 static bool is_of_the_name(int error)
 {
     return error == EBUSY || error == EEXIST || error == EPERM;
 }
 
 /*
- * True if a live ring stands there, as far as this user can know: a program that gave up root and executed another
- * cannot look into root's ring of that name.
+ * Returns true if, as far as this user can know, a live ring is at path. A program that gave up root and executed
+ * another one cannot read root's ring of that name.
  */
 static bool is_held(const char *path, int error)
 {
@@ -142,7 +142,7 @@ static bool is_held(const char *path, int error)
            (error == EEXIST && lstat(path, &status) == 0 && S_ISREG(status.st_mode) && status.st_uid != geteuid());
 }
 
-/* NAME or NAME.PID, and ~NUMBER from 2 on. False if that is too long. */
+/* Writes NAME or NAME.PID, followed by ~NUMBER if number is above 1. Returns false if the path is too long. */
 static bool format_path(char ret_path[PATH_MAX], const char *name, bool with_pid, unsigned int number)
 {
     ret_path[0] = '\0';
@@ -185,9 +185,9 @@ bool rip__own_ring_make(char ret_path[PATH_MAX], int *ret_error)
     return false;
 }
 
-/* Its end ---------------------------------------------------------------------------------------------------------- */
+/* Detaching -------------------------------------------------------------------------------------------------------- */
 
-/* Unlocked, so that mlockall() does not make it resident. */
+/* The private mapping is unlocked, so that mlockall() does not make it resident. */
 void rip__detach_mapping(void)
 {
     uint64_t bytes = rip__writer.geometry.file_bytes;
@@ -200,11 +200,11 @@ void rip__detach_mapping(void)
         munmap(private, bytes);
 }
 
-/* What is compiled in ---------------------------------------------------------------------------------------------- */
+/* Compiler instrumentation ----------------------------------------------------------------------------------------- */
 
 bool rip__compiled_begin(void)
 {
-    static char path[PATH_MAX]; /* the thread may have a small stack */
+    static char path[PATH_MAX]; /* static: the thread may have a small stack */
     int error;
 
     if (rip_ring != NULL || rip__is_disabled())

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * process.c - this process's record in the ring, the two locks that vouch for it, and leaving in order.
+ * process.c - the record of this process in the ring, the two locks that prove it alive, and leaving in order.
  *
  * Guarantees
- *   1. A record is LIVE only after its fields are stored and its locks are taken, as far as they can be had; its flags
- *      say which it has.
- *   2. The LIFE lock is held by nothing but a mapping that forked children do not get: it goes when this address space
- *      goes, and not before, whatever the application does with its descriptors.
- *   3. The descriptor that takes the LIFE lock is closed before the HOLDER lock is taken. After that no descriptor of
- *      the ring is opened or closed by us in this process.
- *   4. A record is given to another process only when it is FREE or EXITED, or its process is gone and the slots it
- *      left have been freed.
+ *   1. A record is LIVE only after its fields are stored and its locks are taken, as far as that is possible. Its flags
+ *      say which locks it has.
+ *   2. The LIFE lock is held only by a mapping that forked children do not get. It is released when this address space
+ *      ends, and not before, whatever the application does with its descriptors.
+ *   3. The descriptor that takes the LIFE lock is closed before the HOLDER lock is taken. After that the library opens
+ *      and closes no descriptor of the ring in this process.
+ *   4. A record is given to another process only if it is FREE or EXITED, or if its process is gone and the slots that
+ *      it left have been freed.
  *   5. A process that holds a lock of its record is alive.
- *   6. A record that had its LIFE lock and has it no longer is of an address space that is gone.
- *   7. What cannot be known (a pid of another namespace, a hidden /proc) counts as alive: no ring is taken from a
- *      living process for want of evidence.
+ *   6. If a record had its LIFE lock and has it no longer, its address space is gone.
+ *   7. What cannot be known (a pid of another namespace, a hidden /proc) counts as alive: missing evidence never takes
+ *      a ring from a living process.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -29,14 +29,14 @@
 
 /* Locks ------------------------------------------------------------------------------------------------------------ */
 
-/* A second open file description of the ring; never in a process that holds its HOLDER lock. */
+/* Opens a second open file description of the ring. Never called in a process that holds its HOLDER lock. */
 static int open_again(void)
 {
     struct rip_writer *writer = &rip__writer;
     uint8_t ring_id[sizeof(writer->ring_id)];
     char link[RIP_LINK_BYTES];
     int descriptor = writer->life_descriptor;
-    bool is_of_new_ring = descriptor >= 0; /* by this process, whose file cannot be another ring meanwhile */
+    bool is_of_new_ring = descriptor >= 0; /* this process is making the ring: it cannot be another one */
 
     writer->life_descriptor = -1;
     if (descriptor < 0 && rip__file_is_ring(writer->descriptor)) {
@@ -102,13 +102,16 @@ static bool take_holder(uint32_t index)
     return rip__set_lock(writer->descriptor, F_SETLK, F_WRLCK, RIP_LOCK_HOLDER_OFFSET + index, 1);
 }
 
-/* Whether the process that a record names may still use the ring ------------------------------------------------- */
+/* May the process of a record still use the ring? ------------------------------------------------------------------ */
 
 enum { STAT_THREADS = 20, STAT_START_TIME = 22 }; /* fields of /proc/PID/stat */
 
 /* Facts ------------------------------------------------------------------------------------------------------------ */
 
-/* The number that text begins with. Without strtoull(), which costs the start of a small program two more pages. */
+/*
+ * Returns the number at the start of text. Does not use strtoull(): it costs two more pages at the start of a small
+ * program.
+ */
 static uint64_t leading_number(const char *text)
 {
     uint64_t value = 0;
@@ -118,7 +121,7 @@ static uint64_t leading_number(const char *text)
     return value;
 }
 
-/* "pid (comm) state ppid ...": comm may hold anything, so the fields count from the last parenthesis. */
+/* Format: "pid (comm) state ppid ...". comm may contain anything, so the fields count from the last parenthesis. */
 static bool parse_stat(const char *text, struct rip_process_facts *ret_facts)
 {
     const char *open_mark = strchr(text, '('), *close_mark = strrchr(text, ')');
@@ -156,8 +159,8 @@ int rip__process_facts(const char *path, struct rip_process_facts *ret_facts)
 }
 
 /*
- * It never changes for a process, but a child may be in another one. By the link's text, "pid:[INODE]": stat() would
- * have the kernel make that inode, for nobody.
+ * The pid namespace of a process never changes, but a child may be in another one. Reads the text of the link,
+ * "pid:[INODE]": stat() would make the kernel create the inode for nothing.
  */
 uint64_t rip__pid_namespace(void)
 {
@@ -201,7 +204,7 @@ void rip__evidence_of_ring(struct rip_evidence *ret_evidence)
     };
 }
 
-/* Whether pid runs and was started in [first, last]; 0 ticks are not known and match anything. */
+/* Returns true if pid runs and was started in [first, last]. 0 = the start time is not known: any time matches. */
 static bool pid_started_within(uint32_t pid, uint64_t first_ticks, uint64_t last_ticks)
 {
     struct rip_process_facts facts;
@@ -210,9 +213,9 @@ static bool pid_started_within(uint32_t pid, uint64_t first_ticks, uint64_t last
 
     snprintf(path, sizeof(path), "/proc/%u/stat", pid);
     result = rip__process_facts(path, &facts);
-    if (result < 0) /* no such pid, or one that /proc hides */
+    if (result < 0) /* no such pid, or /proc hides it */
         return kill((pid_t)pid, 0) == 0 || errno == EPERM;
-    if ((facts.state == 'Z' || facts.state == 'X') && facts.thread_count <= 1) /* else only its main thread has ended */
+    if ((facts.state == 'Z' || facts.state == 'X') && facts.thread_count <= 1) /* more: only the main thread ended */
         return false;
     return first_ticks == 0 || (facts.start_time_ticks >= first_ticks && facts.start_time_ticks <= last_ticks);
 }
@@ -222,7 +225,8 @@ static uint64_t ticks_of_ns(uint64_t boot_ns)
     return boot_ns / (UINT64_C(1000000000) / (uint64_t)sysconf(_SC_CLK_TCK));
 }
 
-/* Unborn: by age and parent. Born without a lock: the pid must have been started when the embryo was kept. */
+/* Without a pid: judged by age and parent. With a pid and no lock: the pid must have started when the embryo was made.
+ */
 static bool embryo_alive(const struct rip_evidence *evidence, const struct rip_process_info *info)
 {
     uint64_t age_ns = evidence->now_boot_ns - info->entered_boot_ns;
@@ -237,8 +241,8 @@ static bool embryo_alive(const struct rip_evidence *evidence, const struct rip_p
 }
 
 /*
- * A lock proves life. A record that had its LIFE lock and has it no longer is of an address space that is gone, even
- * if the same pid runs on after exec. Without that the pid must do, which says nothing from another pid namespace.
+ * A lock proves life. If a record had its LIFE lock and has it no longer, its address space is gone, even if the same
+ * pid runs on after exec. Without a LIFE lock the pid must decide; a pid of another pid namespace proves nothing.
  */
 bool rip__process_alive(const struct rip_evidence *evidence, uint32_t index, const struct rip_process_info *info)
 {
@@ -271,8 +275,8 @@ static bool claim_from(struct rip_process *process, uint32_t state)
 }
 
 /*
- * An embryo of ours that no child will use: its child has ended or exec'ed, or the fork failed. One that has no LIFE
- * lock yet may be of a child that has not run at all, so it gets its time.
+ * Returns true for an embryo of this process that no child will use: the child has ended or called exec, or the fork
+ * failed. If it has no LIFE lock yet, its child may not have run at all: allow it the grace time.
  */
 static bool is_stillborn(const struct rip_evidence *evidence, uint32_t index)
 {
@@ -310,7 +314,7 @@ static bool claim_idle(uint32_t high_water, uint32_t *ret_index)
     return false;
 }
 
-/* Backs the next record, and only then lets readers look at it. */
+/* Backs the next record before readers may read it. */
 static int claim_new(uint32_t *ret_index)
 {
     struct rip_ring *ring = rip__header();
@@ -383,7 +387,7 @@ static void fill_record(struct rip_process *process)
 {
     char comm[RIP_COMM_BYTES] = {0};
 
-    prctl(PR_GET_NAME, comm); /* of this thread: the process's own if it is the first */
+    prctl(PR_GET_NAME, comm); /* of this thread; the same as of the process if this is the main thread */
     store_comm(process, comm);
     rip_store_relaxed(&process->start_time_ticks, 0);
     rip_store_relaxed(&process->pid_namespace, 0);
@@ -394,7 +398,7 @@ static void fill_record(struct rip_process *process)
     rip_store_relaxed(&process->pid, (uint32_t)getpid());
 }
 
-/* Stores what takes a look into /proc. */
+/* Stores what is read from /proc. */
 static void describe(struct rip_process *process, bool with_comm)
 {
     struct rip_process_facts facts;
@@ -417,15 +421,15 @@ void rip__process_describe(void)
 }
 
 /*
- * What the kernel has to make for a look into /proc is felt in the start of a small program. So under the preload
- * library that waits for the first call that it announces. A record with its LIFE lock is judged by that meanwhile.
+ * Creating the inodes for a look into /proc slows down the start of a small program. So the preload library postpones
+ * it until the first announced call. Until then the LIFE lock alone decides about the record.
  */
 static bool may_describe_later(uint32_t flags)
 {
     return (flags & RIP_PROCESS_PRELOADED) != 0 && (flags & RIP_PROCESS_HAS_LIFE_LOCK) != 0 && gettid() == getpid();
 }
 
-/* The record kept by the parent, or another one. *ret_state is what it is in now. */
+/* Finds the record reserved by the parent, or claims another one. *ret_state is its current state. */
 static int find_record(uint32_t *ret_index, uint32_t *ret_state)
 {
     uint32_t index, generation;
@@ -439,7 +443,7 @@ static int find_record(uint32_t *ret_index, uint32_t *ret_state)
             *ret_index = index;
             return 0;
         }
-        rip__process_drop_life(); /* taken away meanwhile: that lock is of a record that is not ours */
+        rip__process_drop_life(); /* another process took the record: drop the lock of it */
     }
     *ret_state = RIP_PROCESS_CLAIMED;
     return rip__process_claim(ret_index);
@@ -455,7 +459,7 @@ static int enter_once(void)
     if (result < 0)
         return result;
     process = rip__process_at(index);
-    rip_store_relaxed(&process->flags, 0); /* of the record's last owner */
+    rip_store_relaxed(&process->flags, 0); /* still has the flags of its last owner */
     flags = writer->preloaded ? RIP_PROCESS_PRELOADED : writer->compiled ? RIP_PROCESS_COMPILED : 0;
     if (rip__process_take_life(index))
         flags |= RIP_PROCESS_HAS_LIFE_LOCK;
@@ -487,14 +491,14 @@ int rip__process_enter(void)
     if (rip__is_filtered())
         return -EPERM;
     result = enter_once();
-    if (result == -EAGAIN) /* the embryo was taken away at the last moment */
+    if (result == -EAGAIN) /* another process took the embryo at the last moment */
         result = enter_once();
     return result;
 }
 
 /* Leaving ---------------------------------------------------------------------------------------------------------- */
 
-/* Whether the byte of another record in that range is locked. */
+/* Returns true if the byte of another record in that range is locked. */
 static bool others_lock(int descriptor, uint64_t offset)
 {
     const uint32_t own = rip__writer.process, capacity = rip__writer.geometry.process_capacity;
@@ -524,13 +528,13 @@ static bool others_alive(void)
     return false;
 }
 
-/* Whether no other process has ever been in the ring, nor is to come. */
+/* Returns true if no other process has been in the ring, and none can come. */
 static bool is_alone(void)
 {
     return rip__writer.process == 0 && rip_load_relaxed(&rip__header()->process_high_water) == 1;
 }
 
-/* Releases both locks, so that the next process with this record can take them while this one still exits. */
+/* Releases both locks, so that the next process with this record can take them while this process still exits. */
 static void drop_locks(void)
 {
     rip__process_drop_life();
@@ -563,16 +567,16 @@ static void leave(bool remove_file_if_last)
     if (!rip__is_filtered() && !(removes && alone))
         drop_locks();
     if (has_record())
-        /* pairs with the acquire in claim_idle(): our slots are free */
+        /* pairs with the acquire in claim_idle(): the slots are free */
         rip_store_release(&rip__process_at(rip__writer.process)->state, RIP_PROCESS_EXITED);
     if (removes && !alone && !others_alive())
         rip__file_unlink();
 }
 
 /*
- * Whether an exec ends the ring. Its slots then stay as they are, for who has it mapped: nobody needs them. Beside
- * other processes most execs are of a forked child, which becomes its program; without a LIFE lock its record could not
- * be distinguished from a living one.
+ * Returns true if an exec ends the ring. Its slots then stay for readers that have it mapped, because no process needs
+ * them. If other processes use the ring, most execs come from a forked child that starts a program. Without a LIFE lock
+ * the record would look like that of a living process.
  */
 static bool exec_ends_ring(void)
 {
@@ -591,8 +595,9 @@ static void leave_to_exec(void)
 }
 
 /*
- * In the middle of a cold call of this thread: a signal handler has left that by siglongjmp(), or ends the process.
- * What it worked on is half done, so slots and record stay as they are; but a file that nobody else uses can go.
+ * Called in the middle of a cold call of this thread: a signal handler has left it by siglongjmp(), or ends the
+ * process. The work of that call is half done, so slots and record stay as they are. A file that no other process uses
+ * is removed.
  */
 static void leave_cold_call(enum rip_leave how)
 {
@@ -622,8 +627,7 @@ void rip__leave(enum rip_leave how)
     rip__unlock(&guard);
 }
 
-/* At exit() and at the return from main(): who sees the process end then knows that it was meant to. A store, no more.
- */
+/* At exit() and at the return from main(): shows that the end of the process was intended. Only stores a flag. */
 __attribute__((destructor)) static void mark_exiting(void)
 {
     const struct rip_writer *writer = &rip__writer;

@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * reader.c - validates the header of a ring, copies single records out of it while their writers go on, and finds and
- * samples the live slots, which a daemon does every second, for a million of them.
+ * reader.c - validates the header of a ring, copies single records while their writers go on, and finds and samples the
+ * live slots. A daemon samples up to a million slots every second.
  *
- * Pure: no system call, no allocation, no clock, no state. The bytes are shared with their writers, who do not
- * stop for a reader, and may be hostile. Each shared word is loaded once into a local, bounded, and only then used.
+ * Pure: no system call, no allocation, no clock, no state. The writers share the bytes, do not stop for a reader, and
+ * may be hostile. Each shared word is loaded once into a local variable, bounded, and only then used.
  *
- * Guarantees, beside those of rip/reader.h
- *   1. Every address is base + a sum that rip_view_open() or an index check has proved to lie inside the file. The
- *      geometry is the view's own copy: changing the header later changes nothing.
- *   2. A live word is loaded only if its summary bit is set, a slot only if its live bit is set or the log of ended ids
- *      names it, a process record and a module entry only below its high-water mark. The header and the summary are
- *      backed from the start.
- *   3. Idle is never seen of a thread that has snapped since: idle_mark is loaded before count, counts never go back,
- *      so idle_mark == ~count says that nothing was counted between the declaration and the load of count.
- *   4. A breadcrumb is returned only if its entry names the snap that was the newest of its place when it was loaded,
- *      and the count moved too little around that load for the 8-bit tag to repeat.
- *   5. Work is bounded: a scan looks at each summary word, live word and slot at most once; retries are counted.
+ * Guarantees, in addition to those of rip/reader.h
+ *   1. Every address is base + a sum that rip_view_open() or an index check has proved to lie inside the file. The view
+ *      has its own copy of the geometry: changing the header later changes nothing.
+ *   2. A live word is loaded only if its summary bit is set. A slot is loaded only if its live bit is set or the log of
+ *      ended ids names it. Process records and module entries are loaded only below their high-water mark. The header
+ *      and the summary are backed from the start.
+ *   3. A thread that has snapped since it declared idle is never reported as idle. idle_mark is loaded before count;
+ *      counts never go back. So idle_mark == ~count means that there was no snap between the declaration and the load.
+ *   4. A breadcrumb is returned only if its entry names the snap that was the newest of its place when the entry was
+ *      loaded, and if the count moved too little around that load for the 8-bit tag to repeat.
+ *   5. Work is bounded: a scan reads each summary word, live word and slot at most once; retries are limited.
  *
- * Every acquire names its partner in the writer. Words without one are relaxed: each is checked by itself.
+ * Every acquire names its partner in the writer. Words without a partner are relaxed: each is checked by itself.
  */
 #include <string.h>
 
@@ -26,7 +26,7 @@
 #include "rip/order.h"
 #include "rip/reader.h"
 
-/* Places: no function checks an index, except is_live() and begin_copy() ------------------------------------------- */
+/* Addresses: no function checks an index, except is_live() and begin_copy() ---------------------------------------- */
 
 enum { RIP_WORD_BITS = 64 };
 
@@ -45,7 +45,7 @@ static inline const struct rip_slot *slot_at(const struct rip_view *view, uint32
     return (const void *)(view->base + view->slot_offset + (uint64_t)slot * view->slot_stride_bytes);
 }
 
-/* source is aligned to 8, and bytes a multiple of it. */
+/* source is aligned to 8 bytes, and bytes is a multiple of 8. */
 static inline void copy_words(void *target, const void *source, size_t bytes)
 {
     const uint64_t *words = source;
@@ -65,7 +65,7 @@ static inline uint64_t summary_word(const struct rip_view *view, uint32_t index)
     return rip_load_acquire(&words[index]);
 }
 
-/* Bits of the word that stand for slots; those past the last slot mean nothing. */
+/* Returns a mask of the bits of the word that have a slot: the last word may have fewer than 64 slots. */
 static inline uint64_t valid_bits(const struct rip_view *view, uint32_t word)
 {
     uint32_t rest = view->slot_capacity - word * RIP_WORD_BITS;
@@ -73,7 +73,7 @@ static inline uint64_t valid_bits(const struct rip_view *view, uint32_t word)
     return rest >= RIP_WORD_BITS ? UINT64_MAX : (UINT64_C(1) << rest) - 1;
 }
 
-/* The caller has seen the summary bit of the word. */
+/* The caller has seen that the summary bit of the word is set. */
 static inline uint64_t live_bits(const struct rip_view *view, uint32_t word)
 {
     const uint64_t *words = (const void *)(view->base + view->live_offset);
@@ -91,16 +91,16 @@ static inline bool is_live(const struct rip_view *view, uint32_t slot)
     return (live_bits(view, word) >> (slot % RIP_WORD_BITS) & 1) != 0;
 }
 
-enum { HOT_LINE_BYTES = 64 }; /* of a slot, before its entries */
+enum { HOT_LINE_BYTES = 64 }; /* the part of a slot before its entries */
 
-/* Which id of a slot is meant: the one that lives in it, or the one of a generation that ended in it. */
+/* Selects an id of a slot: the live one, or the one that ended with this generation. */
 struct id_key {
     uint32_t slot;
     bool ended;
-    uint32_t generation; /* if ended */
+    uint32_t generation; /* valid if ended */
 };
 
-/* The slot, of which fields may be copied now that are right if end_copy() says so. NULL: the id is not there. */
+/* Returns the slot, or NULL if the id is not there. Fields copied from it are valid only if end_copy() returns true. */
 static const struct rip_slot *begin_copy(const struct rip_view *view, const struct id_key *key,
                                          uint32_t *ret_generation)
 {
@@ -221,7 +221,7 @@ static bool entries_fit(const struct rip_view *view)
     return end <= offsetof(struct rip_slot, name_bytes) || first >= sizeof(struct rip_slot);
 }
 
-/* Of the sections that a ring may lack. */
+/* Checks the sections that a ring may lack. */
 static bool texts_fit(const struct rip_view *view)
 {
     return (view->note_offset == 0 || is_stride(view->note_stride_bytes, sizeof(struct rip_slot_note))) &&
@@ -229,7 +229,7 @@ static bool texts_fit(const struct rip_view *view)
                                          is_stride(view->script_stride_bytes, sizeof(struct rip_script))));
 }
 
-/* The sums do not wrap: the caller has bounded them. */
+/* The caller has bounded the sums: they do not overflow. */
 static bool are_apart(const struct section *sections, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
@@ -242,7 +242,7 @@ static bool are_apart(const struct section *sections, size_t count)
     return true;
 }
 
-/* Limits bound every product below 2^58: nothing here can wrap. */
+/* The limits keep every product below 2^58: nothing here can overflow. */
 static bool sections_fit(const struct rip_view *view, uint64_t header_bytes, uint64_t file_bytes)
 {
     uint64_t live_words = words_of(view->slot_capacity);
@@ -266,7 +266,7 @@ static bool sections_fit(const struct rip_view *view, uint64_t header_bytes, uin
     return are_apart(sections, section_count);
 }
 
-/* Beyond the file, within what a lock can name, and no byte shared. */
+/* The ranges must lie beyond the file, within the offsets that a lock can have, and must not overlap. */
 static bool locks_fit(const struct rip_view *view, uint64_t file_bytes, uint64_t takeover_offset)
 {
     const struct section ranges[] = {
@@ -293,7 +293,7 @@ enum rip_status rip_view_open(struct rip_view *ret_view, const void *base, uint6
     status = check_identity(ring, size_bytes);
     if (status != RIP_OK)
         return status;
-    copy_words(&header, ring, offsetof(struct rip_ring, refused_full_count)); /* what is written once */
+    copy_words(&header, ring, offsetof(struct rip_ring, refused_full_count)); /* the part that is written once */
     if (header.file_bytes > size_bytes)
         return RIP_TRUNCATED;
     take_geometry(&view, &header);
@@ -315,11 +315,11 @@ enum {
 };
 
 RIP_STATIC_ASSERT(TRAIL_DRIFT_MAX + 3 * RIP_ENTRY_COUNT <= 256,
-                  "a tag could come round even if two nested snaps are under the pen");
+                  "a tag could repeat even if two nested snaps are incomplete");
 
 /*
- * The counts of what has ended. They belong together if as many ends had begun when the last was read as were complete
- * when the first was: then none was under way.
+ * Reads the counts of ended ids. ended_count is read first, ended_begun_count last. If they are equal, no end was in
+ * progress and the counts match.
  */
 static void copy_ended(const struct rip_ring *ring, struct rip_ring_info *ret_info)
 {
@@ -330,7 +330,7 @@ static void copy_ended(const struct rip_ring *ring, struct rip_ring_info *ret_in
     }
 }
 
-/* Stored later, by the preload library: nothing of it counts without its first half. */
+/* The preload library stores the boot id later. It is valid only if its first half is not 0. */
 static void copy_boot_id(uint8_t ret_boot_id[16], const struct rip_ring *ring)
 {
     const uint64_t *words = (const void *)ring->boot_id;
@@ -373,7 +373,7 @@ void rip_view_info(const struct rip_view *view, struct rip_ring_info *ret_info)
 
 /* Ids -------------------------------------------------------------------------------------------------------------- */
 
-/* Counts that were never snaps: the count began there. */
+/* Returns the value at which the count started: counts up to it were no snaps. */
 static uint64_t count_skip_of(const struct rip_slot *slot)
 {
     return rip_load_relaxed(&slot->counter_bias);
@@ -402,7 +402,7 @@ static void copy_id(const struct rip_slot *slot, struct rip_id_info *ret_info)
     memcpy(ret_info->name, &line[1], ret_info->name_bytes);
 }
 
-/* Behind end_copy(), which has a fence: pairs with begin_rename() in slot.c. */
+/* Called after end_copy(), whose fence pairs with begin_rename() in slot.c. */
 static bool is_whole_name(const struct rip_slot *slot, uint8_t name_version)
 {
     return name_version % 2 == 0 && rip_load_relaxed(&slot->name_version) == name_version;
@@ -419,7 +419,7 @@ static enum rip_status read_id(const struct rip_view *view, const struct id_key 
             return RIP_NOT_LIVE;
         name_version = rip_load_acquire(&slot->name_version); /* pairs with end_rename() in slot.c */
         copy_id(slot, &info);
-        /* A name that never gets whole was left so by a process that was killed. */
+        /* If a process was killed during a rename, the name stays incomplete for ever. */
         if (end_copy(slot, info.generation) && (is_whole_name(slot, name_version) || attempt == ATTEMPTS - 1)) {
             *ret_info = info;
             return RIP_OK;
@@ -441,13 +441,13 @@ enum rip_status rip_view_ended_id(const struct rip_view *view, uint32_t slot, ui
 
 /* Waits ------------------------------------------------------------------------------------------------------------ */
 
-/* The highest bit is set in a declaration of idleness, and not in the time of a mark; see idle_mark in ring.h. */
+/* The highest bit is set in an idle declaration and clear in the time of a mark; see idle_mark in ring.h. */
 static bool marks_wait(uint64_t idle_mark)
 {
     return idle_mark != 0 && idle_mark >> 63 == 0;
 }
 
-/* False if the mark is void: the id has snapped since. */
+/* Returns false if the mark is void because the id has snapped since. */
 static bool copy_wait(const struct rip_slot *slot, uint64_t mark_ns, struct rip_wait_info *ret_info)
 {
     uint64_t age_ns = rip_load_relaxed(&slot->wait_age_s) * UINT64_C(1000000000);
@@ -481,7 +481,7 @@ enum rip_status rip_view_wait(const struct rip_view *view, uint32_t slot_index, 
         if (info.generation % 2 == 0 && !marks_wait(mark_ns))
             return RIP_NOT_LIVE;
         stands = copy_wait(slot, mark_ns, &info);
-        /* the fence in end_copy() pairs with void_mark() in thread.c, too */
+        /* the fence in end_copy() also pairs with void_mark() in thread.c */
         if (!end_copy(slot, info.generation) || rip_load_relaxed(&slot->idle_mark) != mark_ns)
             continue;
         if (!stands)
@@ -494,7 +494,7 @@ enum rip_status rip_view_wait(const struct rip_view *view, uint32_t slot_index, 
 
 /* Notes ------------------------------------------------------------------------------------------------------------ */
 
-/* The slot is live or was: its note is backed. RIP_CHANGED: it was not whole. */
+/* The slot is or was live, so its note is backed. Returns RIP_CHANGED if the note was incomplete. */
 static enum rip_status copy_note(const struct rip_view *view, uint32_t slot, struct rip_note_info *ret_info)
 {
     const struct rip_slot_note *note =
@@ -550,7 +550,7 @@ static const uint64_t *entries_of(const struct rip_view *view, const struct rip_
     return (const void *)((const unsigned char *)slot + view->entry_offset_bytes);
 }
 
-/* The entries of a slot as they were loaded, entry i between the loads of count[i] and count[i + 1]. */
+/* The entries of a slot as loaded: entry i between the loads of count[i] and count[i + 1]. */
 struct trail_copy {
     uint64_t skip;
     uint64_t count[RIP_ENTRY_COUNT + 1];
@@ -570,7 +570,7 @@ static void copy_trail(const struct rip_view *view, const struct rip_slot *slot,
     }
 }
 
-/* An entry as it was loaded, between two loads of count. */
+/* One entry as loaded, between two loads of count. */
 struct entry_copy {
     uint64_t before;
     uint64_t entry;
@@ -578,16 +578,17 @@ struct entry_copy {
 };
 
 /*
- * Which snap entry i is of, by its place and tag; false if that is not certain. The place holds the snap that was its
- * newest when it was loaded, or an older one (not stored yet, or never, when a handler snapped on): a distance that is
- * a multiple of entry_count and shows in the tag, unless it is 256; for that the count must have moved further than
- * TRAIL_DRIFT_MAX around the load. Registration clears the entries: address 0 is one not written since.
+ * Finds the number of the snap of entry i from its place and tag. Returns false if the number is not certain. The place
+ * holds the snap that was the newest of its place at the load, or an older one: not stored yet, or never stored because
+ * a handler snapped. The distance to an older one is a multiple of entry_count and shows in the tag, unless it is 256.
+ * For that the count must have moved by more than TRAIL_DRIFT_MAX around the load. Registration clears the entries:
+ * address 0 means not written since.
  */
 static bool entry_of(const struct rip_view *view, uint64_t skip, const struct entry_copy *copy, uint64_t i,
                      struct rip_entry *ret_entry)
 {
     uint64_t newest = copy->after;
-    uint64_t age = (newest - i) & (view->entry_count - 1); /* a power of two: right after wrapping too */
+    uint64_t age = (newest - i) & (view->entry_count - 1); /* a power of two: correct even after overflow */
     uint64_t address = copy->entry & RIP_ENTRY_ADDRESS_MASK;
     uint64_t number = newest - age;
 
@@ -677,7 +678,7 @@ enum rip_status rip_view_entries(const struct rip_view *view, const struct rip_s
     return RIP_OK;
 }
 
-/* Back from the newest entry to the first that is certain. False: none is. */
+/* Walks back from the newest entry to the first certain one. Returns false if none is certain. */
 static bool last_entry(const struct rip_view *view, const struct rip_slot *slot, struct rip_entry *ret_entry)
 {
     const uint64_t *entries = entries_of(view, slot);
@@ -737,7 +738,7 @@ size_t rip_view_ended(const struct rip_view *view, uint64_t first, struct rip_en
         uint32_t slot = (uint32_t)(entry & RIP_ENDED_SLOT_MASK);
 
         if ((entry >> RIP_ENDED_LAP_SHIFT & RIP_ENDED_LAP_MASK) != RIP_ENDED_LAP(first) || slot >= view->slot_capacity)
-            continue; /* overwritten meanwhile */
+            continue; /* overwritten since */
         ret_ended[returned++] = (struct rip_ended){
             .number = first, .slot = slot, .generation = (uint32_t)(entry >> RIP_ENDED_GENERATION_SHIFT)};
     }
@@ -775,7 +776,7 @@ static uint32_t module_count_of(const struct rip_process *process)
     return count <= RIP_PROCESS_MODULES ? count : RIP_PROCESS_MODULES;
 }
 
-/* Both words that say whose the record is, as they were before something was copied. */
+/* Returns true if state and generation, which identify the owner, still have the values from before the copy. */
 static bool process_unchanged(const struct rip_process *process, uint32_t state, uint32_t generation)
 {
     rip_fence_acquire(); /* pairs with the release fence after state CLAIMED in process.c */
@@ -813,7 +814,7 @@ enum rip_status rip_view_process(const struct rip_view *view, uint32_t index, st
     return RIP_CHANGED;
 }
 
-/* Index into the module table of the nth module of a process. */
+/* Returns in *ret_module the index in the module table of the nth module of a process. */
 static enum rip_status find_module(const struct rip_view *view, uint32_t index, uint32_t nth, uint32_t *ret_module)
 {
     const struct rip_process *process;
@@ -837,7 +838,9 @@ static enum rip_status find_module(const struct rip_view *view, uint32_t index, 
     return RIP_CHANGED;
 }
 
-/* A text of a published entry: cut to what its field can hold, with zeros behind it. How many bytes it has. */
+/*
+ * Copies the text of a published entry. The length is bounded by the field; the rest is set to 0. Returns the length.
+ */
 static size_t copy_text(void *target, const void *source, size_t capacity, size_t bytes)
 {
     if (bytes > capacity)
@@ -847,7 +850,7 @@ static size_t copy_text(void *target, const void *source, size_t capacity, size_
     return bytes;
 }
 
-/* Published entries never change, so one copy is enough; what a hostile writer changes is still bounded. */
+/* Published entries never change, so one copy is enough. Changes by a hostile writer are still bounded. */
 enum rip_status rip_view_module(const struct rip_view *view, uint32_t process, uint32_t nth,
                                 struct rip_module_info *ret_info)
 {
@@ -900,14 +903,14 @@ enum rip_status rip_view_script(const struct rip_view *view, uint64_t address, s
     return RIP_OK;
 }
 
-/* Scanning: bound by memory. It reads the hot line of each live slot and nothing else of it ------------------------ */
+/* Scanning: bound by memory. Of each live slot only the hot line is read ------------------------------------------- */
 
 enum {
-    DENSE_COUNT = 40, /* live slots of a word that is dense */
-    DENSE_LEAP = 19,  /* odd, so that it meets every slot of a word */
+    DENSE_COUNT = 40, /* live slots that make a word dense */
+    DENSE_LEAP = 19,  /* odd, so that it reaches every slot of a word */
 };
 
-/* One word of the live bitmap, of whose slots `pending` are still to be visited. */
+/* One word of the live bitmap; `pending` has the slots that are still to be visited. */
 struct live_word {
     uint64_t pending;
     uint32_t word;
@@ -922,7 +925,9 @@ static struct live_word live_word_at(const struct rip_view *view, uint32_t word,
     return (struct live_word){pending, word, first_slot, (const void *)slot_at(view, first_slot)};
 }
 
-/* The first word from `word` on that has live slots; at the end one past the last, with pending 0. */
+/*
+ * Returns the first word at or after `word` that has live slots. At the end returns one past the last, with pending 0.
+ */
 static struct live_word find_live_word(const struct rip_view *view, uint32_t word)
 {
     uint32_t word_count = (uint32_t)words_of(view->slot_capacity);
@@ -957,9 +962,10 @@ uint64_t rip_view_live_count(const struct rip_view *view)
 }
 
 /*
- * False if the slot is being registered. All loads are of the hot line. What stands side by side in a slot and in a
- * sample is copied a word at a time. Nothing is stored before the check, so that it is a branch: if the next sample's
- * place depended on what was loaded, each slot would wait for the line of the one before.
+ * Returns false if the slot is being registered. All loads are from the hot line. Fields that are adjacent both in a
+ * slot and in a sample are copied as one word. Nothing is stored before the check, so that the check is a branch.
+ * Otherwise the address of the next sample would depend on the loads, and each slot would wait for the cache line of
+ * the slot before.
  */
 static inline bool sample_slot(const struct rip_slot *slot, uint32_t index, struct rip_sample *ret_sample,
                                uint64_t *left_out_count)
@@ -969,8 +975,8 @@ static inline bool sample_slot(const struct rip_slot *slot, uint32_t index, stru
     uint64_t count = rip_load_relaxed(&slot->count);
     uint64_t words[2];
 
-    copy_words(&words[0], &slot->tid, sizeof(words[0]));         /* and process, and counter_bias */
-    copy_words(&words[1], &slot->deadline_ms, sizeof(words[1])); /* and call, and name_version */
+    copy_words(&words[0], &slot->tid, sizeof(words[0]));         /* also process and counter_bias */
+    copy_words(&words[1], &slot->deadline_ms, sizeof(words[1])); /* also call and name_version */
     rip_fence_acquire();                                         /* pairs with begin_change() in slot.c */
     if (__builtin_expect(generation % 2 != 0 || rip_load_relaxed(&slot->generation) != generation, 0)) {
         ++*left_out_count;
@@ -986,15 +992,15 @@ static inline bool sample_slot(const struct rip_slot *slot, uint32_t index, stru
 }
 
 /*
- * Asks for the hot line of a slot: it is read once, and need not push others out. Never faults and never allocates: an
- * unused slot, a hole or a place beyond the end does no harm.
+ * Prefetches the hot line of a slot. The line is read once and should not evict other lines. A prefetch never faults or
+ * allocates, not even for an unused slot, a hole or an address beyond the end.
  */
 static inline void prefetch(const void *place)
 {
     __builtin_prefetch(place, 0, 0);
 }
 
-/* Asks for the hot lines of the slots in `bits`. */
+/* Prefetches the hot lines of the slots in `bits`. */
 static void prefetch_slots(const struct live_word *word, uint64_t bits, uint64_t stride_bytes)
 {
     for (; bits != 0; bits &= bits - 1)
@@ -1002,9 +1008,9 @@ static void prefetch_slots(const struct live_word *word, uint64_t bits, uint64_t
 }
 
 /*
- * Samples slots of *current, at most `room`, and asks at the same pace for those of *ahead: a burst of prefetches
- * stalls once the processor's miss buffers are full. The two words share the arithmetic, so this asks in *ahead for the
- * places that are live in *current; the caller has asked for the rest.
+ * Samples at most `room` slots of *current and prefetches slots of *ahead at the same pace, because a burst of
+ * prefetches stalls once the processor's miss buffers are full. Both words share the address arithmetic, so the
+ * prefetches in *ahead are for the bits that are live in *current. The caller has prefetched the other slots.
  */
 static size_t sample_word(struct live_word *current, const struct live_word *ahead, uint64_t stride_bytes,
                           struct rip_sample *ret_samples, size_t room, uint64_t *left_out_count)
@@ -1027,15 +1033,15 @@ static size_t sample_word(struct live_word *current, const struct live_word *ahe
     return (size_t)(sample - ret_samples);
 }
 
-/* Few of its slots are not live: it costs little to ask for the lines of all of them. */
+/* In a dense word few slots are not live: prefetching all of them costs little. */
 static bool is_dense(const struct live_word *word)
 {
     return word->pending == UINT64_MAX || __builtin_popcountll(word->pending) >= DENSE_COUNT;
 }
 
 /*
- * The same where *ahead is dense. Its lines are asked for in leaps and not in order: the processor takes ascending
- * order for a sequence, and fetches lines that nobody wants. That makes up to a half of the time of a million slots.
+ * As sample_word(), for a dense *ahead. Prefetches its lines in leaps: the processor takes an ascending order for a
+ * sequence and then fetches lines that are not needed. The leaps save up to half of the time for a million slots.
  */
 static size_t sample_dense(struct live_word *current, const struct live_word *ahead, uint64_t stride_bytes,
                            struct rip_sample *ret_samples, size_t room, uint64_t *left_out_count)
@@ -1057,7 +1063,7 @@ static size_t sample_dense(struct live_word *current, const struct live_word *ah
     return (size_t)(sample - ret_samples);
 }
 
-/* Word after word, with the next two always known and on their way: memory answers late, and many requests at once. */
+/* Goes word by word and prefetches two words ahead: memory has a high latency, but serves many requests at once. */
 size_t rip_view_scan(const struct rip_view *view, struct rip_scan_position *position, struct rip_sample *ret_samples,
                      size_t capacity)
 {
@@ -1071,7 +1077,7 @@ size_t rip_view_scan(const struct rip_view *view, struct rip_scan_position *posi
     if (current.pending == 0)
         current = find_live_word(view, position->next_word);
     next = find_live_word(view, current.word + 1);
-    if (position->pending == 0) { /* later calls find theirs on the way */
+    if (position->pending == 0) { /* later calls have prefetched theirs already */
         prefetch_slots(&current, current.pending, stride_bytes);
         prefetch_slots(&next, next.pending, stride_bytes);
     }

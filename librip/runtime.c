@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* runtime.c - librip's own table for bindings: see rip/runtime.h. What only the preload library can do does nothing. */
+/*
+ * runtime.c - the table of librip for bindings: see rip/runtime.h. What only the preload library can do has no effect.
+ */
 #include "rip/runtime.h"
 #include "writer.h"
 
 static __thread unsigned int call_depth __attribute__((tls_model("initial-exec")));
 
-/* The kinds of waits for work that ring.h calls so. */
+/* The kinds that are waits for work, according to ring.h. */
 static bool is_idle(enum rip_call call)
 {
     return call == RIP_CALL_WORK || call == RIP_CALL_INPUT || call == RIP_CALL_PRIVATE || call == RIP_CALL_READY;

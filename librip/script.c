@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * script.c - functions of scripts, so that a line of one can be a location.
+ * script.c - functions of scripts, so that a line of a script can be a location.
  *
  * Guarantees
  *   1. Entries of the script table are written once, and published by their last store. Equal functions of several
- *      processes share one, unless these meet them at the same moment.
- *   2. A function that this process knows is found without a lock: its own index of the table (places of entries by the
- *      hash of their text) only grows while the process has its ring.
+ *      processes share an entry, unless the processes enter them at the same moment.
+ *   2. A function that this process knows is found without a lock. The process's own index of the table (places of
+ *      entries by the hash of their text) only grows while the process has its ring.
  *   3. A number is never given to another function of the same ring.
  */
 #include <errno.h>
@@ -15,14 +15,14 @@
 #include "writer.h"
 
 enum {
-    INDEX_PLACES = 2 * RIP_SCRIPT_MAX, /* at most half of them are taken */
+    INDEX_PLACES = 2 * RIP_SCRIPT_MAX, /* at most half of them are used */
 };
 
-static uint16_t places[INDEX_PLACES]; /* number of an entry + 1; 0 = free */
-static uint32_t indexed_count;        /* entries that were looked at for the index; locked */
+static uint16_t places[INDEX_PLACES]; /* index of an entry + 1; 0 = free */
+static uint32_t indexed_count;        /* entries of the table that have been indexed; protected by the mutex */
 static uint32_t epoch;
 
-/* A mix of 8 bytes at a time; the same multiplier and shift as a note's check has. */
+/* Mixes 8 bytes at a time, with the same multiplier and shift as the check of a note. */
 static uint64_t hash_bytes(uint64_t hash, const uint8_t *bytes, size_t count)
 {
     while (count != 0) {
@@ -44,7 +44,7 @@ static uint64_t hash_script(const struct rip_script *script)
                       script->function_bytes);
 }
 
-/* The entry's text may be damaged by another process of the ring; its lengths are fields of the size they bound. */
+/* Another process of the ring may damage the entry's text. Both lengths are bounded by the size of their fields. */
 static bool is_same(const struct rip_script *entry, const struct rip_script *script)
 {
     return rip_load_acquire(&entry->published) != 0 && /* pairs with add_entry() */
@@ -54,7 +54,7 @@ static bool is_same(const struct rip_script *entry, const struct rip_script *scr
            memcmp(entry->function, script->function, script->function_bytes) == 0;
 }
 
-/* Where the index has the function; or the free place where it would be. */
+/* Returns the place of the function in the index, or the free place where it would be. */
 static uint16_t *find_place(const struct rip_script *script)
 {
     uint64_t hash = hash_script(script);
@@ -75,7 +75,7 @@ static uint64_t number_of(const uint16_t *place)
     return number == 0 ? 0 : RIP_PLACE_SCRIPT | (uint64_t)(number - 1u) << RIP_PLACE_INDEX_SHIFT;
 }
 
-/* locked: what other processes of the ring have entered since. */
+/* locked: adds entries of other processes of the ring to the index. */
 static void index_entries(void)
 {
     /* pairs with the exchange in add_entry() of another process: entries below it are backed */
@@ -92,7 +92,7 @@ static void index_entries(void)
         uint16_t *place;
 
         if (rip_load_acquire(&rip__script_at(indexed_count)->published) == 0) /* pairs with add_entry() */
-            continue; /* being written: this process may enter it once more */
+            continue; /* being written: this process may enter the function a second time */
         copy = *rip__script_at(indexed_count);
         if (copy.file_bytes > RIP_SCRIPT_FILE_BYTES || copy.function_bytes > RIP_SCRIPT_FUNCTION_BYTES)
             continue;

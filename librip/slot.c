@@ -2,22 +2,23 @@
 /*
  * slot.c - slots and the two bitmaps that say which are live: claim, fill, publish, free, sweep.
  *
- * Several processes work on the same bitmaps at once; the mutex orders only the threads of one. Between processes a
- * slot belongs to the one that moved its state from FREE to CLAIMED.
+ * Several processes change the same bitmaps concurrently. The mutex orders only the threads of one process. Between
+ * processes, a slot belongs to the process that moved its state from FREE to CLAIMED.
  *
  * Guarantees
  *   1. A summary bit is set after the page of its live word is backed, a live bit after its slot is complete: a reader
- *      that follows the bits reads neither holes nor halves.
+ *      that follows the bits reads neither holes nor incomplete slots.
  *   2. A slot's pages, and those of its note, are backed before anything in them is touched.
  *   3. Identity fields change only while the generation is odd.
- *   4. The lowest free slot is taken that is not in the log of ended ids, so that live slots stay dense but for 256.
- *      When only slots of the log are free, the one that ended first is taken; a race costs this order, never a slot.
+ *   4. The lowest free slot that is not in the log of ended ids is claimed, so that live slots stay dense, except 256.
+ *      If all free slots are in the log, the one that ended first is claimed. A race can change this order, but loses
+ *      no slot.
  *   5. A slot left behind by a dead process is freed exactly once, and never one that a live process holds.
- *   6. count = progress + counter_bias and rip_ctr = low 8 bits of count, whatever counter a program starts with.
+ *   6. count = progress + counter_bias and rip_ctr = low 8 bits of count, for any counter that a program starts with.
  *   7. Memory is static or comes from mmap, not from malloc: the library may be called from inside an allocator.
- *   8. Failure is -ENOMEM and leaves the table as it was.
+ *   8. -ENOMEM leaves the map from id to slot as it was.
  *   9. At most half of the cells are in use; a look-up ends at the first empty one.
- *  10. Under a seccomp filter slots come from the reserved words alone, and nothing is mapped, unmapped or backed.
+ *   10. Under a seccomp filter slots come only from the reserved words, and nothing is mapped, unmapped or backed.
  */
 #include <errno.h>
 #include <string.h>
@@ -83,7 +84,7 @@ int rip__slots_open(uint32_t slot)
 {
     struct rip_writer *writer = &rip__writer;
     const struct rip_geometry *geometry = &writer->geometry;
-    const bool has_notes = geometry->note_offset != 0; /* and scripts behind them */
+    const bool has_notes = geometry->note_offset != 0; /* the scripts follow the notes */
     const uint64_t count = (uint64_t)slot + 1;
     const int result = rip__open_until(&writer->open_bytes, geometry->slot_offset + count * RIP_SLOT_BYTES,
                                        has_notes ? geometry->note_offset : geometry->file_bytes);
@@ -132,7 +133,7 @@ static void end_rename(struct rip_slot *slot)
     rip_store_release(&slot->name_version, (uint8_t)(rip_load_relaxed(&slot->name_version) + 1));
 }
 
-/* The name and its length are one line of eight words. False if it is that already. */
+/* The name and its length are a line of eight words. Returns true if they differ from those in the slot. */
 static bool store_name(struct rip_slot *slot, const char *name, size_t name_bytes, bool only_compare)
 {
     uint64_t line[(1 + RIP_NAME_BYTES) / sizeof(uint64_t)] = {0};
@@ -155,10 +156,10 @@ static bool store_name(struct rip_slot *slot, const char *name, size_t name_byte
     return differs;
 }
 
-/* Between begin_change() and end_change(): everything that a registration says. */
+/* Caller is between begin_change() and end_change(). Stores everything that a registration sets. */
 static void fill(struct rip_slot *slot, const struct rip_identity *identity)
 {
-    rip_store_relaxed(&slot->idle_mark, 0); /* never ~count of any count that can be reached; no wait */
+    rip_store_relaxed(&slot->idle_mark, 0); /* no wait, and never ~count of a count that can be reached */
     rip_store_relaxed(&slot->count, identity->ctr);
     rip_store_relaxed(&slot->counter_bias, identity->ctr);
     rip_store_relaxed(&slot->index_bias, (uint8_t)(identity->idx - identity->ctr));
@@ -200,8 +201,8 @@ void rip__slot_restart(uint32_t index, const struct rip_identity *identity)
 }
 
 /*
- * Makes the low 8 bits of count equal ctr and keeps progress: count and counter_bias move together, and each entry
- * to the place and tag of its new number.
+ * Makes the low 8 bits of count equal ctr and keeps the progress. count and counter_bias move together, and each entry
+ * moves to the place and tag of its new number.
  */
 static void change_counter(struct rip_slot *slot, uint8_t ctr)
 {
@@ -274,13 +275,13 @@ static uint16_t claimed_by_us(void)
     return (uint16_t)(RIP_SLOT_CLAIMED | rip__writer.process << RIP_SLOT_OWNER_SHIFT);
 }
 
-/* The words of the live bitmap whose slots are all backed, for rip__slot_reserve(). Guarded by the mutex. */
+/* For rip__slot_reserve(): words of the live bitmap whose slots are all backed. Protected by the mutex. */
 static RIP_EARLY struct {
     uint32_t first;
     uint32_t count;
 } reserved;
 
-/* 0 = claimed; -EBUSY = another process or thread was faster; otherwise no memory. */
+/* Returns 0 if claimed, -EBUSY if another process or thread was faster, otherwise -ENOMEM. */
 static int try_claim(uint32_t slot)
 {
     uint16_t expected = RIP_SLOT_FREE;
@@ -297,7 +298,7 @@ static int try_claim(uint32_t slot)
     return rip_compare_exchange(&rip__slot_at(slot)->state, &expected, claimed_by_us()) ? 0 : -EBUSY;
 }
 
-/* Slots that are in the log of ended ids, of some words, as of when ended_count ids had ended. */
+/* Slots of some live words that were in the log of ended ids when ended_count ids had ended. */
 struct ended_slots {
     uint64_t bits[ENDED_WORDS];
     uint32_t first_word;
@@ -315,7 +316,10 @@ static uint64_t ended_bits(struct ended_slots *ended, uint32_t word)
     return ended->bits[word - ended->first_word];
 }
 
-/* As try_claim(), but not of a slot whose id has ended since the log was read, if it was. */
+/*
+ * As try_claim(), but returns -EBUSY if the id of the slot has ended since the log was read. Skips this check if the
+ * log was not read.
+ */
 static int try_claim_spared(const struct ended_slots *ended, uint32_t slot)
 {
     int result = try_claim(slot);
@@ -326,7 +330,7 @@ static int try_claim_spared(const struct ended_slots *ended, uint32_t slot)
     return -EBUSY;
 }
 
-/* Where to search: so many words from the first on, and once around. */
+/* Returns the first word to search and in *ret_word_count how many words to search, once around. */
 static uint32_t search_from(uint32_t *ret_word_count)
 {
     uint32_t word_count = rip__writer.geometry.slot_capacity / WORD_BITS;
@@ -335,7 +339,7 @@ static uint32_t search_from(uint32_t *ret_word_count)
     return rip__is_filtered() ? reserved.first : rip_load_relaxed(&rip__header()->slot_hint) / WORD_BITS % word_count;
 }
 
-/* The lowest free slot. With spares_ended none of the log: -EAGAIN if there is no other. */
+/* Claims the lowest free slot. With spares_ended skips slots of the log: -EAGAIN if only these are free. */
 static int claim_lowest(bool spares_ended, uint32_t *ret_slot)
 {
     uint32_t word_count = rip__writer.geometry.slot_capacity / WORD_BITS;
@@ -366,7 +370,7 @@ static int claim_lowest(bool spares_ended, uint32_t *ret_slot)
     return lowest_spared != RIP_NO_SLOT ? -EAGAIN : -ENOSPC;
 }
 
-/* True if the slot may be searched, and is as the id of this generation left it. */
+/* Returns true if the slot may be searched, and the id of this generation was the last one in it. */
 static bool is_as_left(uint32_t slot, uint32_t generation)
 {
     uint32_t searched, first = search_from(&searched), word = slot / WORD_BITS;
@@ -378,7 +382,10 @@ static bool is_as_left(uint32_t slot, uint32_t generation)
     return rip_load_relaxed(&rip__slot_at(slot)->generation) == generation;
 }
 
-/* The slot of the log whose id ended first. -EAGAIN if none is free. An entry whose slot was claimed since stays so. */
+/*
+ * Claims the slot of the log whose id ended first. Returns -EAGAIN if none is free. Entries whose slot was claimed
+ * again are skipped for good.
+ */
 static int claim_oldest(uint32_t *ret_slot)
 {
     uint64_t *first = &rip__writer.ended_first;
@@ -400,8 +407,8 @@ static int claim_oldest(uint32_t *ret_slot)
 }
 
 /*
- * Once all free slots are in the log they stay there until they are claimed, unless the log forgets one: then a search
- * through all words, which are many, would find no other.
+ * Once all free slots are in the log, they stay in it until they are claimed, or until the log drops an entry. Until
+ * then a search through all words, which are many, would find no other slot.
  */
 static int claim(uint32_t *ret_slot)
 {
@@ -414,7 +421,7 @@ static int claim(uint32_t *ret_slot)
     }
     if (result == -EAGAIN)
         result = claim_oldest(ret_slot);
-    if (result == -EAGAIN) /* who claimed the slots of the log since has been killed */
+    if (result == -EAGAIN) /* a process was killed after it claimed the slots of the log */
         result = claim_lowest(false, ret_slot);
     return result;
 }
@@ -452,9 +459,7 @@ int rip__slot_register(const struct rip_identity *identity, uint32_t *ret_slot)
 
 /* Freeing ---------------------------------------------------------------------------------------------------------- */
 
-/*
- * The id that was live in the slot ends. Of one whose process was killed while the generation was odd nothing is known.
- */
+/* Ends the live id of the slot. If its process was killed while the generation was odd, its progress is not known. */
 static void end_live(uint32_t index)
 {
     struct rip_slot *slot = rip__slot_at(index);
@@ -469,18 +474,18 @@ void rip__slot_free(uint32_t index)
 {
     struct rip_ring *ring = rip__header();
 
-    if (is_live(index)) /* not what was claimed and never published */
+    if (is_live(index)) /* false if it was claimed but never published */
         end_live(index);
     rip_store_release(&rip__slot_at(index)->state, RIP_SLOT_FREE); /* pairs with the exchange in try_claim() */
     if (index < rip_load_relaxed(&ring->slot_hint))
         rip_store_relaxed(&ring->slot_hint, index);
 }
 
-/* What one sweep has found out about the process records. */
+/* What one sweep knows about the process records. */
 struct sweep {
-    uint32_t process; /* of this one alone, or RIP_NO_PROCESS */
+    uint32_t process; /* sweep only this record; RIP_NO_PROCESS = all */
     struct rip_evidence evidence;
-    uint8_t verdict[RIP_PROCESS_MAX]; /* 0 = not asked yet, 1 = alive, 2 = gone */
+    uint8_t verdict[RIP_PROCESS_MAX]; /* 0 = not judged yet, 1 = alive, 2 = gone */
     uint32_t generation[RIP_PROCESS_MAX];
 };
 
@@ -500,7 +505,7 @@ static bool is_gone(struct sweep *sweep, uint32_t process)
     return sweep->verdict[process] == 2;
 }
 
-/* The record that a slot in this state belongs to, RIP_NO_PROCESS = none. */
+/* Returns the record that a slot in this state belongs to, or RIP_NO_PROCESS. */
 static uint32_t owner_of(const struct rip_slot *slot, uint16_t state)
 {
     switch (state & RIP_SLOT_STATE_MASK) {
@@ -514,8 +519,8 @@ static uint32_t owner_of(const struct rip_slot *slot, uint16_t state)
 }
 
 /*
- * Takes the slot from its dead owner by claiming it, and looks again: since the first look the slot may have got
- * another owner, and the record another process (whose claim raised the generation before it could own a slot).
+ * Claims the slot from its dead owner and checks again. Since the first check the slot may have got another owner, and
+ * the record another process. That process has raised the generation before it could own a slot.
  */
 static void sweep_slot(struct sweep *sweep, uint32_t index)
 {
@@ -534,10 +539,10 @@ static void sweep_slot(struct sweep *sweep, uint32_t index)
         rip_load_relaxed(&rip__process_at(owner)->generation) == sweep->generation[owner])
         rip__slot_free(index);
     else
-        rip_compare_exchange(&slot->state, &claimed, state); /* unless its owner has freed it meanwhile */
+        rip_compare_exchange(&slot->state, &claimed, state); /* unless its owner has freed it in between */
 }
 
-/* True if all slots of the word may be looked at: also those whose claim was never published. */
+/* Returns true if all slots of the word may be read, also those that were claimed and never published. */
 static bool back_slots_of(uint32_t word)
 {
     uint64_t first = rip__writer.geometry.slot_offset + (uint64_t)word * WORD_BITS * RIP_SLOT_BYTES;
@@ -548,7 +553,7 @@ static bool back_slots_of(uint32_t word)
 
 void rip__slot_sweep(uint32_t process)
 {
-    static struct sweep sweep; /* guarded by the mutex; too large for a coroutine's stack */
+    static struct sweep sweep; /* protected by the mutex; too large for a coroutine's stack */
     uint32_t word_count = rip__writer.geometry.slot_capacity / WORD_BITS;
 
     memset(&sweep, 0, sizeof(sweep));
@@ -559,17 +564,17 @@ void rip__slot_sweep(uint32_t process)
 
         if (!is_word_backed(word))
             continue;
-        wanted = back_slots_of(word) ? UINT64_MAX : live_bits(word); /* not live: perhaps claimed by a dead process */
+        wanted = back_slots_of(word) ? UINT64_MAX : live_bits(word); /* not live: a dead process may have claimed it */
         for (; wanted != 0; wanted &= wanted - 1)
             sweep_slot(&sweep, word * WORD_BITS + (uint32_t)__builtin_ctzll(wanted));
     }
 }
 
-/* Which slot an id of this process has: a hash table in private memory -------------------------------------------- */
+/* The map from id to slot of this process: a hash table in private memory ------------------------------------------ */
 
 enum { CELLS_FIRST = 64, CELLS_MAPPED_MIN = 512 /* one page */ };
 
-/* id in the high half, slot + 1 in the low; 0 = empty. */
+/* A cell has the id in its high half and slot + 1 in its low half; 0 = empty. */
 static RIP_EARLY struct {
     uint64_t *cells;
     uint32_t capacity; /* a power of two */
@@ -586,7 +591,7 @@ static uint32_t id_of(uint64_t cell)
     return (uint32_t)(cell >> 32);
 }
 
-/* The cell of id, or the empty one where it would go. */
+/* Returns the cell of id, or the empty cell where it would be inserted. */
 static uint32_t place_of(const uint64_t *cells, uint32_t capacity, uint32_t id)
 {
     uint32_t place = home_of(id, capacity);
@@ -658,7 +663,7 @@ int rip__table_insert(uint32_t id, uint32_t slot)
     return 0;
 }
 
-/* Closes the gap: each later cell of the cluster moves up unless that would put it before its home. */
+/* Closes the gap: each later cell of the cluster moves back, unless it would move before its home. */
 void rip__table_remove(uint32_t id)
 {
     uint32_t mask = table.capacity - 1;

@@ -3,19 +3,19 @@
  * thread.c - the cold calls of an application: which id is on which thread.
  *
  * Guarantees
- *   1. Every call keeps errno (rip_context_init() sets it when it fails), cannot be cancelled half-way, and holds the
- *      one mutex of the library while it works on the ring.
- *   2. While the id on a thread changes, a signal handler's snaps go nowhere: the slot pointer is NULL until the
+ *   1. Every call keeps errno (rip_context_init() sets it on failure), cannot be cancelled half-way, and holds the one
+ *      mutex of the library while it works on the ring.
+ *   2. While the id on a thread changes, snaps of a signal handler are dropped: the slot pointer is NULL until the
  *      globals and the slot agree.
  *   3. A refused thread runs on untraced, with the globals that it requested.
  *   4. Only the thread that an id is on can end it: an id that moved to another thread stays.
- *   5. A reader sees one mark whole or none: idle_mark, which is the time of the mark, is 0 while the rest changes, and
+ *   5. A reader sees a whole mark or none: idle_mark, the time of the mark, is 0 while the other fields change, and is
  *      never the same for two marks.
- *   6. The time of a mark lies before the look at the owner: of two marks, the one whose time is later than the other's
- *      wait began says what was true during that wait.
+ *   6. The time of a mark is taken before the owner is read. So if the time of one mark is later than the start of
+ *      another wait, the first mark says what was true during that wait.
  *   7. wait_age_s never makes a wait older than it is.
- *   8. Only the slot that is on this thread now is written, but by rip__wait_begin_of(): after a fork in the middle of
- *      a wait the child marks its own, or none.
+ *   8. Only the slot that is on this thread now is written, except by rip__wait_begin_of(). After a fork in the middle
+ *      of a wait the child marks its own slot, or none.
  *   9. A mark belongs to one count: the next snap, also one in a signal handler, makes it void.
  */
 #include <errno.h>
@@ -26,12 +26,12 @@
 
 #include "writer.h"
 
-static RIP_EARLY uint32_t thread_key;                                      /* one more than the key; 0 = none */
-static __thread bool is_inside __attribute__((tls_model("initial-exec"))); /* a guarded call */
+static RIP_EARLY uint32_t thread_key;                                      /* pthread key + 1; 0 = none */
+static __thread bool is_inside __attribute__((tls_model("initial-exec"))); /* in a guarded call */
 
 /* The guard -------------------------------------------------------------------------------------------------------- */
 
-enum { SPIN_MAX = 1000000 }; /* some milliseconds: a holder that was preempted is back by then */
+enum { SPIN_MAX = 1000000 }; /* some milliseconds: enough for a preempted lock holder to run again */
 
 void rip__mutex_lock(pthread_mutex_t *mutex)
 {
@@ -57,10 +57,10 @@ bool rip__lock(struct rip_guard *ret_guard)
     if (is_inside)
         return false;
     pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &ret_guard->cancel_state);
-    rip_signal_fence(); /* not before: a thread that is cancelled asynchronously has to end its id */
+    rip_signal_fence(); /* is_inside is set after this: a thread cancelled before must still be able to end its id */
     is_inside = true;
     forked = rip__fork_notice();
-    if (forked) { /* nobody has the mutex, and if it is locked nobody will unlock it */
+    if (forked) { /* no thread holds the mutex: if it is locked, nobody will unlock it */
         rip__writer.mutex = unlocked;
         rip__modules_after_fork(false);
         rip__fork_reset();
@@ -76,7 +76,7 @@ void rip__unlock(const struct rip_guard *guard)
     pthread_mutex_unlock(&rip__writer.mutex);
     is_inside = false;
     errno = guard->saved_errno;
-    rip_signal_fence(); /* last of all: cancellation may be asynchronous */
+    rip_signal_fence(); /* at the very end: cancellation may be asynchronous */
     pthread_setcancelstate(guard->cancel_state, NULL);
 }
 
@@ -90,7 +90,7 @@ static void end_thread(void *unused)
     rip__thread.tid = 0;
 }
 
-/* Without pthread_once(), which calls the system: each start of a small program would feel it. */
+/* Does not use pthread_once(): it makes a system call, which would slow down each start of a small program. */
 static uint32_t make_key(void)
 {
     uint32_t made = 0;
@@ -105,8 +105,8 @@ static uint32_t make_key(void)
 }
 
 /*
- * Of a plugin that is linked with a copy of its own: once it is unloaded no thread may call end_thread() any more. What
- * is on the threads then stays live, for the ring is still held; see PROCESSES in librip/ABI.md.
+ * For a plugin that is linked with its own copy of the library: after unloading no thread may call end_thread(). The
+ * ids on threads then stay live, because the ring is still held; see PROCESSES in librip/ABI.md.
  */
 __attribute__((destructor)) static void drop_key(void)
 {
@@ -117,7 +117,7 @@ __attribute__((destructor)) static void drop_key(void)
         pthread_key_delete((pthread_key_t)(key - 1));
 }
 
-/* glibc knows the tid, and stores it in a mutex that is locked: so it is known without a system call. */
+/* Returns the tid without a system call: glibc stores it in a locked mutex. */
 static uint32_t tid_of_glibc(void)
 {
     pthread_mutex_t mutex = PTHREAD_ERRORCHECK_MUTEX_INITIALIZER_NP;
@@ -153,14 +153,14 @@ void rip__thread_clear(void)
     rip__ctr = 0;
 }
 
-/* True if the slot is on this thread, and has not moved to another thread or another id. */
+/* Returns true if the slot is on this thread, and has not moved to another thread or another id. */
 static bool is_on_this_thread(const struct rip_slot *slot)
 {
     return slot != NULL && rip_load_relaxed(&slot->tid) == rip__thread.tid &&
            rip__table_find(rip_load_relaxed(&slot->id)) == rip__slot_index(slot);
 }
 
-/* What was on this thread stays live, on no thread. Nothing if it is new_slot itself. */
+/* Takes the old id off the thread; it stays live. Does nothing if its slot is new_slot. */
 static void put_aside(struct rip_slot *old_slot, uint32_t new_slot)
 {
     if (!is_on_this_thread(old_slot) || rip__slot_index(old_slot) == new_slot)
@@ -179,7 +179,7 @@ static void refuse(uint32_t id, int result)
     DTRACE_PROBE2(librip, id_refused, id, -result);
 }
 
-/* A slot for an id that has none. */
+/* Registers an id that has no slot. */
 static int register_new(const struct rip_identity *identity, uint32_t *ret_slot)
 {
     int result = rip__slot_register(identity, ret_slot);
@@ -196,7 +196,7 @@ static int register_new(const struct rip_identity *identity, uint32_t *ret_slot)
     return result;
 }
 
-/* Makes this process one of the ring's. */
+/* Makes this process a process of the ring. Returns 0 or -errno. */
 static int enter_process(void)
 {
     int result;
@@ -211,13 +211,13 @@ static int enter_process(void)
     return result;
 }
 
-/* Whether a live id begins anew; see rip_init() in rip/rip.h. */
+/* Returns true if a live id starts afresh; see rip_init() in rip/rip.h. */
 static bool wants_fresh(const struct rip_identity *identity, const struct rip_slot *slot)
 {
     return identity->idx == 0 && identity->ctr == 0 && identity->name != NULL && rip__slot_progress(slot) % 256 != 0;
 }
 
-/* The slot of the id, ready for this thread; RIP_NO_SLOT = untraced. old_slot is what is on the thread until now. */
+/* Returns the slot of the id, ready for this thread. RIP_NO_SLOT = untraced. old_slot is on the thread until now. */
 static uint32_t register_on_thread(struct rip_identity *identity, const struct rip_slot *old_slot)
 {
     uint32_t index;
@@ -267,7 +267,7 @@ void rip_init(uint32_t id, const char *name, size_t namelen, uint8_t idx, uint8_
     rip_signal_fence();
     rip__thread.slot = index != RIP_NO_SLOT ? rip__slot_at(index) : NULL;
     rip__unlock(&guard);
-    if (was_entered) /* a child has its parent's list; the loader's lock may be held by a thread it lacks */
+    if (was_entered) /* a child has its parent's list; a thread that it lacks may hold the loader's lock */
         rip__modules_refresh();
 }
 
@@ -285,7 +285,7 @@ void rip_exit(void)
 
     if (!rip__lock(&guard))
         return;
-    slot = rip__thread.slot; /* after the lock, which may have found that this is a forked child */
+    slot = rip__thread.slot; /* after rip__lock(), which may have noticed that this is a forked child */
     rip__thread.slot = NULL;
     rip_signal_fence();
     rip__tid = 0;
@@ -381,7 +381,7 @@ void rip_deadline_ms(uint32_t ms)
 /* Waits for locks ------------------------------------------------------------------------------------------------- */
 
 #define SECOND_NS UINT64_C(1000000000)
-/* The highest bit: set in what rip_idle() stores, as counts are far from 2^63. */
+/* The highest bit: set in the mark that rip_idle() stores, because counts stay far below 2^63. */
 #define NOT_A_TIME (UINT64_C(1) << 63)
 
 static bool is_time(uint64_t idle_mark)
@@ -390,8 +390,9 @@ static bool is_time(uint64_t idle_mark)
 }
 
 /*
- * Later than the mark before, also by a clock that stands still for milliseconds. Not the clock of the ring's other
- * times: this one a daemon can hold against its own without knowing of suspends.
+ * Returns the current time, but later than the previous mark even if the clock stands still for milliseconds. Uses
+ * CLOCK_MONOTONIC, not CLOCK_BOOTTIME as the other times of the ring do: a daemon can compare it with its own clock
+ * without considering suspends.
  */
 static uint64_t time_after(uint64_t last_mark)
 {
@@ -407,7 +408,7 @@ static uint8_t age_of(uint64_t begun_ns, uint64_t now_ns)
     return age_s < UINT8_MAX ? (uint8_t)age_s : UINT8_MAX;
 }
 
-/* now_ns comes from before this call: see guarantee 6. */
+/* now_ns was read before this call: see guarantee 6. */
 static void store_mark(struct rip_slot *slot, const uint32_t *owner, uint64_t now_ns, uint8_t age_s)
 {
     rip_store_relaxed(&slot->wait_owner, owner != NULL ? rip_load_relaxed(owner) : 0);
@@ -416,7 +417,7 @@ static void store_mark(struct rip_slot *slot, const uint32_t *owner, uint64_t no
     rip_store_release(&slot->idle_mark, now_ns); /* pairs with the acquire of idle_mark in reader.c */
 }
 
-/* Between this and store_mark() nothing that a reader sees is a wait. */
+/* Until store_mark() readers see no wait. */
 static void void_mark(struct rip_slot *slot)
 {
     rip_store_relaxed(&slot->idle_mark, 0);
@@ -455,7 +456,7 @@ void rip_wait_look(const uint32_t *owner)
         return;
     last_ns = rip_load_relaxed(&slot->idle_mark);
     now_ns = time_after(last_ns);
-    begun_ns = now_ns; /* not known better, if a signal handler has made the mark void */
+    begun_ns = now_ns; /* the best estimate if a signal handler has made the mark void */
     if (is_time(last_ns) && rip_load_relaxed(&slot->wait_tag) == (uint8_t)rip_load_relaxed(&slot->count))
         begun_ns = last_ns - rip_load_relaxed(&slot->wait_age_s) * SECOND_NS;
     void_mark(slot);

@@ -3,14 +3,14 @@
  * tracepoint.c - makes the shared object of a tracepoint, and loads it.
  *
  * The object has one function, a nop and a return, which is called with the address of the values. Its note says that
- * the arguments are at that address: a form that every reader of USDT knows, the same for 1 argument or 6. Readers
- * count themselves in the semaphore, which is in the object's writable segment.
+ * the arguments are at that address, in a form that every reader of USDT knows and that is the same for 1 argument or
+ * 6. Readers count themselves in the semaphore, which is in the object's writable segment.
  *
  * Guarantees
- *   1. The object is complete and sealed before it is loaded: nobody can change what is executed.
- *   2. No byte of a name is in the object unless it is a letter, a digit or '_': readers build commands of names.
- *   3. A tracepoint is on the list before its address is given to anybody, and is never changed nor taken away.
- *   4. Of two threads that define the same one, one loads it for good, and both get that one.
+ *   1. The object is complete and sealed before it is loaded: nobody can change the code that is executed.
+ *   2. Names in the object consist of letters, digits and '_', because readers build commands from names.
+ *   3. A tracepoint is on the list before its address is given to anybody, and is never changed or removed.
+ *   4. If two threads define the same tracepoint, one object stays loaded, and both threads get that one.
  */
 #include <dlfcn.h>
 #include <elf.h>
@@ -38,13 +38,13 @@ enum { MACHINE = EM_NONE, PAGE_BYTES_MAX = 1 << 16 };
 static const uint8_t probe_code[] = {0};
 #endif
 
-#ifndef MFD_EXEC /* glibc 2.38 */
+#ifndef MFD_EXEC /* since glibc 2.38 */
 #define MFD_EXEC 0x0010U
 #endif
 
 enum { SEGMENT_TEXT, SEGMENT_DATA, SEGMENT_DYNAMIC, SEGMENT_STACK, SEGMENT_COUNT };
 enum { SYMBOL_NONE, SYMBOL_PROBE, SYMBOL_SEMAPHORE, SYMBOL_COUNT };
-/* bcc and bpftrace look for .probes only after the code, and for the note only after .probes. */
+/* The order matters: bcc and bpftrace look for .probes only after the code, and for the note only after .probes. */
 enum { UNUSED, HASH, SYMBOLS, STRINGS, BASE, TEXT, DYNAMIC, SEMAPHORE, NOTE, SECTION_STRINGS, SECTION_COUNT };
 
 struct strings {
@@ -66,7 +66,10 @@ struct __attribute__((packed, aligned(4))) note {
     char texts[2 * (RIP_TRACEPOINT_NAME_MAX + 1) + RIP_TRACEPOINT_ARGUMENTS_MAX * sizeof("-8@40(%rdi)")];
 };
 
-/* The file; an address is an offset. Up to data it is the segment that is executed, from there the one written. */
+/*
+ * The file of the object. Every address equals its offset. The part before data is the executable segment, data the
+ * writable one.
+ */
 struct object {
     Elf64_Ehdr header;
     Elf64_Phdr segments[SEGMENT_COUNT];
@@ -76,7 +79,7 @@ struct object {
     Elf64_Sym symbols[SYMBOL_COUNT];
     struct strings strings;
     struct note note;
-    char base[1]; /* readers compare its address with the note's: the note's is not relocated */
+    char base[1]; /* readers compare its address with the one in the note, which is not relocated */
     _Alignas(16) uint8_t text[sizeof(probe_code)];
     struct {
         _Alignas(PAGE_BYTES_MAX) Elf64_Dyn dynamic[6];
@@ -85,14 +88,14 @@ struct object {
 };
 
 struct tracepoint {
-    struct rip_tracepoint shown; /* first: its address is this one's */
+    struct rip_tracepoint shown; /* the part that callers get */
     struct tracepoint *next;
     unsigned count;
     uint8_t types[RIP_TRACEPOINT_ARGUMENTS_MAX];
     char provider[RIP_TRACEPOINT_NAME_MAX + 1], name[RIP_TRACEPOINT_NAME_MAX + 1];
 };
 
-/* Newest first. */
+/* The list of all tracepoints, newest first. */
 static struct tracepoint *tracepoints;
 
 /* The object ------------------------------------------------------------------------------------------------------- */
@@ -186,7 +189,7 @@ static void fill_note(struct object *object, const struct tracepoint *tracepoint
 {
     static const char *const kinds[] = {[RIP_TRACEPOINT_INT64] = "-8",
                                         [RIP_TRACEPOINT_UINT64] = "8",
-                                        [RIP_TRACEPOINT_DOUBLE] = "8", /* gdb 13 rejects all where one is "8f" */
+                                        [RIP_TRACEPOINT_DOUBLE] = "8", /* gdb 13 rejects all arguments if one is "8f" */
                                         [RIP_TRACEPOINT_STRING] = "8"};
     struct note *note = &object->note;
     size_t used =
@@ -209,15 +212,15 @@ static void fill_note(struct object *object, const struct tracepoint *tracepoint
 
 /* Loading ---------------------------------------------------------------------------------------------------------- */
 
-/* Without a name in any directory, so that nothing remains. */
+/* The file has no name in any directory, so that nothing remains. */
 static int file_open(void)
 {
     static const char name[] = "rip-tracepoint";
     int descriptor = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING | MFD_EXEC);
 
-    if (descriptor < 0 && errno == EINVAL) /* before Linux 6.3 */
+    if (descriptor < 0 && errno == EINVAL) /* Linux before 6.3 */
         descriptor = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
-    if (descriptor < 0) /* vm.memfd_noexec = 2 */
+    if (descriptor < 0) /* vm.memfd_noexec is 2 */
         descriptor = open("/dev/shm", O_TMPFILE | O_RDWR | O_CLOEXEC, 0700);
     return descriptor >= 0 ? descriptor : -errno;
 }
@@ -233,8 +236,9 @@ static int file_write(int descriptor, const struct object *object)
 }
 
 /*
- * gdb opens the object by the path that it was loaded by. An application that closes descriptors which are not its own
- * frees numbers: an object loaded by the same path is still there, and dlopen() would give that one.
+ * gdb opens the object by the path that it was loaded from. If an application has closed a descriptor that is not its
+ * own, the number is free again, but an object loaded from the same path still exists, and dlopen() would return that
+ * object. So this moves the descriptor to a number whose path is unused.
  */
 static void *file_load(int *descriptor)
 {
@@ -257,7 +261,7 @@ static void *file_load(int *descriptor)
     }
 }
 
-/* Gives what dlopen() gave, and a descriptor, which has to stay open. */
+/* Returns the handle of dlopen() and the descriptor, which must stay open. */
 static int load(struct tracepoint *tracepoint, void **ret_loaded, int *ret_descriptor)
 {
     int descriptor = -1, result = -ENOMEM;
@@ -317,7 +321,7 @@ static bool are_types(const uint8_t *types, unsigned count)
     return true;
 }
 
-/* 1 with the one of the list that has the names, 0 if it has room for one, -EEXIST, -ENOSPC. */
+/* Returns 1 and the listed tracepoint with the same names, 0 if there is none but room for it, -EEXIST or -ENOSPC. */
 static int find(struct tracepoint *list, const struct tracepoint *wanted, struct rip_tracepoint **ret_tracepoint)
 {
     unsigned count = 0;
@@ -333,7 +337,7 @@ static int find(struct tracepoint *list, const struct tracepoint *wanted, struct
     return count < RIP_TRACEPOINT_COUNT_MAX ? 0 : -ENOSPC;
 }
 
-/* Puts it on the list, unless another thread was first with this one. As find(), and 0: it is on the list. */
+/* Adds `made` to the list and returns 0. If another thread has added this tracepoint first, returns as find(). */
 static int publish(struct tracepoint *made, struct rip_tracepoint **ret_tracepoint)
 {
     struct tracepoint *first = __atomic_load_n(&tracepoints, __ATOMIC_ACQUIRE); /* pairs with the exchange below */
