@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * work.c - accounts in order of user, a heap of jobs in each, and one heap of the jobs that wait for their time. Pure.
- */
+/* work.c - accounts ordered by user, a heap of jobs in each, and one list of delayed jobs. Pure. */
 #include "work/work.h"
 
 #include <errno.h>
@@ -20,15 +18,15 @@ struct heap {
 
 struct account {
     struct work_account values;
-    uint32_t from[WORK_LIMIT_COUNT];    /* the place with which this scan begins */
-    uint32_t stopped[WORK_LIMIT_COUNT]; /* that with which the next one does; 0 = what he has has sufficed so far */
-    uint32_t last[WORK_LIMIT_COUNT];    /* the last one that was asked about */
+    uint32_t from[WORK_LIMIT_COUNT];    /* place at which this scan begins */
+    uint32_t stopped[WORK_LIMIT_COUNT]; /* place at which the next scan begins; 0 = none */
+    uint32_t last[WORK_LIMIT_COUNT];    /* place of the last work_has_turn() */
     uint64_t spent_ns;
     uint64_t paused_until_ns;
     struct heap heap;
 };
 
-/* A job that waits for its time. */
+/* A job that is not due yet. */
 struct delayed {
     uint64_t due_ns;
     uint32_t user;
@@ -46,7 +44,7 @@ struct work {
     size_t delayed_capacity;
     uint64_t totals[WORK_LIMIT_COUNT];
     uint64_t held[WORK_LIMIT_COUNT];
-    uint64_t served; /* rotates who comes first among equals */
+    uint64_t served; /* rotates the order among equal users */
 };
 
 static const struct limit {
@@ -124,13 +122,13 @@ static int compare_user(const void *key, const void *item)
     return (*user > account->values.user) - (*user < account->values.user);
 }
 
-/* Where the account of a user is, or belongs. */
+/* Returns the index of the user's account, or where it must be inserted. */
 static size_t place_of(const struct work *work, uint32_t user)
 {
     return search_first(&user, work->accounts, work->count, sizeof(*work->accounts), compare_user);
 }
 
-/* NULL: the user has none. Where there is no room for one of his own, he shares one. */
+/* Returns NULL if the user has no account. If the accounts are full, the user shares one. */
 static struct account *find(const struct work *work, uint32_t user)
 {
     size_t place = place_of(work, user);
@@ -140,7 +138,7 @@ static struct account *find(const struct work *work, uint32_t user)
     return work->count >= WORK_USERS_MAX ? &work->accounts[user % WORK_USERS_MAX] : NULL;
 }
 
-/* The user's account, made if there is none. NULL: no memory. */
+/* Returns the user's account, made if there is none. Returns NULL if out of memory. */
 static struct account *open_account(struct work *work, uint32_t user)
 {
     struct account *account = find(work, user);
@@ -179,7 +177,7 @@ bool work_has_room(const struct work *work, uint32_t user, enum work_limit limit
     if (work->held[limit] >= work->totals[limit] || amount > work->totals[limit] - work->held[limit])
         return false;
     free_amount = work->totals[limit] - work->held[limit] - amount;
-    /* One more than stays free is allowed: else no user could have the last one of an odd total. */
+    /* Allow one more than stays free: otherwise no user could have the last unit of an odd total. */
     return own + amount <= free_amount + 1;
 }
 
@@ -351,7 +349,7 @@ int work_push_at(struct work *work, uint32_t user, struct work_job job, uint64_t
 
     if (!ARRAY_GROW(work->delayed, work->delayed_count, work->delayed_capacity))
         return -ENOMEM;
-    for (; at != 0 && work->delayed[at - 1].due_ns > due_ns; at--) /* delays are alike: it nearly always is the last */
+    for (; at != 0 && work->delayed[at - 1].due_ns > due_ns; at--) /* delays are similar: nearly always the last */
         work->delayed[at] = work->delayed[at - 1];
     work->delayed[at] = (struct delayed){.due_ns = due_ns, .user = user, .job = job};
     work->delayed_count++;
