@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * captures.c - jobs of a writer, and the files that they become. Touches the state directory.
- */
+/* captures.c - capture files, written as jobs of a writer. Touches the state directory. */
 #include "record/captures.h"
 
 #include <errno.h>
@@ -20,30 +18,30 @@
 #include "util/array.h"
 #include "util/search.h"
 
-#define FILES_MAX 65536u    /* looked at in a folder */
-#define NAME_BYTES_MAX 100u /* of a ring's name that are kept */
+#define FILES_MAX 65536u    /* files read in a folder */
+#define NAME_BYTES_MAX 100u /* of a ring's name in a file name */
 #define NEW_NAME ".new"
-#define NAMES_MAX 1000u /* tried for a second capture of a ring in the same millisecond */
+#define NAMES_MAX 1000u /* file names tried if captures of a ring have the same millisecond */
 #define SECOND_NS UINT64_C(1000000000)
 
 struct entry {
     struct writer_job job;
-    struct capture_label label;    /* its name is: */
-    char name[NAME_BYTES_MAX + 1]; /* as it is in the name of the file */
+    struct capture_label label;    /* the name in it is not valid here: see name */
+    char name[NAME_BYTES_MAX + 1]; /* name of the ring, as part of a file name */
     struct capture capture;
 };
 
 struct captures {
     char *state_directory;
     struct writer writer;
-    struct captures_state state; /* under its lock */
+    struct captures_state state; /* protected by the writer's mutex */
 };
 
-/* Which stay ------------------------------------------------------------------------------------------------------- */
+/* Retention -------------------------------------------------------------------------------------------------------- */
 
 /*
- * See captures.h, C. Files that are not captures by type, name or folder are not ours, and stay. A failure to remove
- * one is no error: it is tried again with the next capture.
+ * See captures.h, C. Files that are not captures by type, name or folder are left alone. A failure to remove a file is
+ * not an error: the next capture tries again.
  */
 struct kept_file {
     char *path; /* UID/NAME */
@@ -54,7 +52,7 @@ struct kept_file {
 /* The folder of a user. */
 struct shelf {
     char *name;
-    struct kept_file *files; /* the newest first */
+    struct kept_file *files; /* newest first */
     size_t count;
     size_t capacity;
     uint64_t bytes;
@@ -112,7 +110,7 @@ static int add_shelf(void *context, const char *name)
     struct shelf *shelf;
     int folder;
 
-    if (name[strspn(name, "0123456789")] != '\0') /* it is no user's */
+    if (name[strspn(name, "0123456789")] != '\0') /* not the folder of a user */
         return 0;
     folder = openat(all->directory, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (folder < 0)
@@ -143,7 +141,7 @@ static void remove_file(struct shelves *all, struct shelf *shelf, size_t index)
     ARRAY_CLOSE(shelf->files, shelf->count, index);
 }
 
-/* What one user has too much of. */
+/* Removes captures that exceed the limits of one user. */
 static void trim_shelf(struct shelves *all, struct shelf *shelf, uint64_t now_wall_ns)
 {
     size_t replaced = 0;
@@ -166,7 +164,7 @@ static void trim_shelf(struct shelves *all, struct shelf *shelf, uint64_t now_wa
     }
 }
 
-/* The oldest capture of the user who has most. False: there is none. */
+/* Removes the oldest capture of the user with most bytes. Returns false if there is none. */
 static bool remove_of_largest(struct shelves *all)
 {
     struct shelf *largest = NULL;
@@ -179,7 +177,10 @@ static bool remove_of_largest(struct shelves *all)
     return largest != NULL;
 }
 
-/* What is too much, and an empty folder; at least one where the disk is full. False: there was none to remove. */
+/*
+ * Removes captures that exceed the limits, and empty folders; if the disk is full, at least one capture. Returns false
+ * if none was removed for a full disk.
+ */
 static bool trim(int directory, bool is_full)
 {
     const uint64_t now_wall_ns = clock_wall_ns();
@@ -195,7 +196,7 @@ static bool trim(int directory, bool is_full)
     for (size_t i = 0; i < all.count; i++) {
         struct shelf *shelf = &all.shelves[i];
 
-        if (shelf->count == 0 && shelf->name != NULL && !is_full) /* who is being written for needs his */
+        if (shelf->count == 0 && shelf->name != NULL && !is_full) /* the folder being written to must stay */
             (void)unlinkat(directory, shelf->name, AT_REMOVEDIR);
         for (size_t j = 0; j < shelf->count; j++)
             free(shelf->files[j].path);
@@ -208,7 +209,7 @@ static bool trim(int directory, bool is_full)
 
 /* Files ------------------------------------------------------------------------------------------------------------ */
 
-/* Lets one more user in. Where the file system has no access lists, or the user is ours anyway, nothing changes. */
+/* Grants one more user access. Does nothing for ripd's own user, or if the file system has no ACLs. */
 static void admit(int descriptor, uint32_t uid, const char *rights)
 {
     char text[96];
@@ -234,7 +235,7 @@ static int open_folder(int parent, const char *name, mode_t mode)
     return descriptor >= 0 ? descriptor : -errno;
 }
 
-/* Made again if it was removed, which is how an administrator drops all captures. */
+/* Recreates the folder if it was removed, which is how an administrator drops all captures. */
 static int open_captures(const struct captures *captures)
 {
     int parent = file_open_directory(captures->state_directory), descriptor, result;
@@ -245,7 +246,7 @@ static int open_captures(const struct captures *captures)
     close(parent);
     if (descriptor < 0)
         return descriptor;
-    (void)fchmod(descriptor, 0711); /* whatever the umask; another user's folder is used as it is */
+    (void)fchmod(descriptor, 0711); /* regardless of the umask; a folder of another user is used as it is */
     if (faccessat(descriptor, ".", W_OK | X_OK, AT_EACCESS) == 0)
         return descriptor;
     result = -errno;
@@ -265,7 +266,7 @@ static int open_user(int parent, uint32_t user)
     return descriptor;
 }
 
-/* A name of its own for a file that is complete. */
+/* Gives a complete file its final, unique name. */
 static int publish(int folder, const struct entry *entry)
 {
     const time_t seconds = (time_t)(entry->label.ended_wall_ns / SECOND_NS);
@@ -308,7 +309,7 @@ static int write_file(int folder, const struct entry *entry, const void *bytes, 
     return result;
 }
 
-/* While the disk is full, older captures give way, of any user. */
+/* While the disk is full, removes older captures of any user. */
 static int write_packed(int directory, int folder, const struct entry *entry)
 {
     unsigned gone = 0;
@@ -362,7 +363,7 @@ static bool write_job(void *context, struct writer_job *job)
     return true;
 }
 
-/* What is no plain letter of a file name becomes '_'. */
+/* Replaces bytes that are not plain in a file name by '_'. */
 static void copy_name(char target[NAME_BYTES_MAX + 1], const char *name)
 {
     size_t i;
@@ -406,7 +407,7 @@ void captures_state(struct captures *captures, struct captures_state *ret_state)
     pthread_mutex_unlock(&captures->writer.mutex);
 }
 
-/* Life ------------------------------------------------------------------------------------------------------------- */
+/* Open and close --------------------------------------------------------------------------------------------------- */
 
 static void captures_free(struct captures *captures)
 {
@@ -414,7 +415,7 @@ static void captures_free(struct captures *captures)
     free(captures);
 }
 
-/* Whether captures can be written now; else why not, in one line. */
+/* Sets *ret_problem to one line if captures cannot be written now, otherwise to NULL. */
 static void check(const struct captures *captures, char **ret_problem)
 {
     const int directory = open_captures(captures);

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* event_file.c - the state directory's files: locked, appended to, replaced. See event_file.h for the guarantees. */
+/*
+ * event_file.c - the files of the state directory: locked, appended to, replaced. See event_file.h for the guarantees.
+ */
 #include "record/event_file.h"
 
 #include <errno.h>
@@ -18,7 +20,7 @@
 #define ASIDE_MAX 1000
 #define SAFE_FLAGS (O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC)
 
-/* A regular file of the directory, or -errno: -ENOENT, and -ENOTSUP for what is something else. */
+/* Returns 0 for a regular file, -ENOENT if there is none, -ENOTSUP if it is something else, or another -errno. */
 static int check_regular(int directory, const char *name)
 {
     struct file_identity identity;
@@ -56,7 +58,7 @@ static int open_directory(const char *path)
     return descriptor >= 0 ? descriptor : -errno;
 }
 
-/* The lock goes with the process: a record lock is inherited by no child. */
+/* The lock ends with the process: children do not inherit record locks. */
 static int take_lock(struct event_file *file, uint32_t *ret_holder)
 {
     struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
@@ -72,7 +74,7 @@ static int take_lock(struct event_file *file, uint32_t *ret_holder)
     return -EBUSY;
 }
 
-/* Killed between two renames: the file that was about to become the older is the present one. */
+/* After a crash between the two renames, the current file has the name of the older one already. */
 static int undo_half_a_turn(const struct event_file *file)
 {
     unlinkat(file->directory, EVENT_FILE_NEW_NAME, 0);
@@ -101,7 +103,7 @@ static int open_file(struct event_file *file)
     return status;
 }
 
-/* One line about a failure: which directory, what in it, what was expected. */
+/* Makes one line about a failure: the directory, what in it, and what was expected. */
 static void explain(const char *path, const char *what, uint32_t holder, int status, char **ret_error)
 {
     char *text = NULL, pid[32] = "";
@@ -160,11 +162,11 @@ void event_file_close(struct event_file *file)
     *file = (struct event_file){.directory = -1, .lock = -1, .descriptor = -1};
 }
 
-/* A file being taken apart into lines: what has been read and not been visited, from the front of buffer. */
+/* A file that is being split into lines. The buffer begins with the bytes that are not visited yet. */
 struct reading {
     char *buffer;
     size_t length;
-    bool skipping; /* in a line that is too long */
+    bool skipping; /* inside a line that is too long */
     uint64_t complete_bytes;
     int (*visit)(void *context, const char *text, size_t length);
     void *context;
@@ -284,7 +286,7 @@ int event_file_turn(struct event_file *file, const char *head, size_t length)
     int descriptor, status;
 
     if (file->descriptor >= 0)
-        fdatasync(file->descriptor); /* it is not written to any more */
+        fdatasync(file->descriptor); /* nothing is written to it any more */
     unlinkat(file->directory, EVENT_FILE_NEW_NAME, 0);
     descriptor = open_checked(file->directory, EVENT_FILE_NEW_NAME, O_RDWR | O_APPEND | O_CREAT | O_EXCL);
     if (descriptor < 0)
@@ -299,7 +301,7 @@ int event_file_turn(struct event_file *file, const char *head, size_t length)
         close(descriptor);
         return status;
     }
-    fsync(file->directory); /* the names; without it they are there when the kernel gets to it */
+    fsync(file->directory); /* best effort for the names; otherwise the kernel writes them later */
     if (file->descriptor >= 0)
         close(file->descriptor);
     file->descriptor = descriptor;

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * event_history.c - a queue between the scanner and the thread that writes. Touches the state directory.
+ * event_history.c - the queue between the scanner and the thread that writes. Touches the state directory.
  *
  *   add ---> queue ---> append ---> sync ---> written
  *     \                   |
- *      +--> open <--------+ an episode leaves when its end is written
+ *      +--> open <--------+ an episode is removed when its end is written
  *
- * A gap between what is written and what comes next, because the queue was full for a while, or because a sync failed
- * (the kernel reports that once, and may have dropped the pages), is bridged by a new file: its head has the last
- * numbers and carries what was open at that point, which is all that has to survive.
+ * There may be a gap between what is written and what comes next. Either the queue was full for a while, or a sync
+ * failed: the kernel reports that once, and may have dropped the pages. After a gap a new file is begun. Its head has
+ * the last numbers and the episodes that were open at that point, which is all that has to survive.
  */
 #include "record/event_history.h"
 
@@ -32,9 +32,9 @@
 
 struct entry {
     struct writer_job job;
-    struct event *event; /* a reference; NULL: only a subject */
+    struct event *event; /* owned reference; NULL: only a subject */
     struct event_subject subject;
-    uint64_t before; /* sequence of the last event before it */
+    uint64_t before; /* sequence of the previous event */
 };
 
 struct event_history {
@@ -46,15 +46,15 @@ struct event_history {
     int descriptor;
     bool started;
 
-    /* The thread's. */
-    bool headless;         /* the present file has no epoch: a new one is due */
-    uint64_t turn_mono_ns; /* a file that is full is not followed by the next before this */
-    uint64_t appended;     /* sequence of the last event that is in the file */
+    /* Used by the thread only. */
+    bool headless;         /* the current file has no epoch: a new one is due */
+    uint64_t turn_mono_ns; /* no retry of a rotation before this */
+    uint64_t appended;     /* sequence of the last event in the file */
     unsigned unsynced;     /* lines since the last sync */
 
-    struct writer writer; /* all that follows is under its lock */
+    struct writer writer; /* its mutex protects all that follows */
     struct event_open_set open;
-    uint64_t sequence; /* of the last event that was added, or found */
+    uint64_t sequence; /* of the last event that was added, or loaded */
     uint64_t episode;
     struct event_history_state state;
 };
@@ -75,7 +75,7 @@ static void history_free(struct event_history *history)
     free(history);
 }
 
-/* A file without any line of ours is moved out of the way. *ret_complete_bytes: up to its last whole line. */
+/* Renames a file that contains no valid line. *ret_complete_bytes is the end of its last complete line. */
 static int load_file(struct event_history *history, const char *name, uint64_t *ret_complete_bytes)
 {
     struct event_load *load = &history->load;
@@ -95,7 +95,7 @@ static int load_file(struct event_history *history, const char *name, uint64_t *
     return event_file_set_aside(&history->file, name, history->aside);
 }
 
-/* Reads both files. A last line without an end is cut off. 0 or -errno. */
+/* Reads both files. Cuts off a last line without an end. Returns 0 or -errno. */
 static int load_files(struct event_history *history)
 {
     struct event_file *file = &history->file;
@@ -157,7 +157,10 @@ void event_history_found(const struct event_history *history, struct event_histo
     };
 }
 
-/* The next file, behind the event of that sequence: its first line, and a line for each episode that was open then. */
+/*
+ * Begins the next file, after the event of that sequence: its first line, and a line for each episode that was open
+ * then.
+ */
 static int turn(struct event_history *history, uint64_t sequence)
 {
     struct event_line *lines;
@@ -207,7 +210,7 @@ static int write_entry(struct event_history *history, const struct entry *entry)
     return status;
 }
 
-/* Syncs what was appended, and says how far it has got. False: that, or what was tried before, has failed. */
+/* Syncs the appended lines and updates the state. Returns false if the sync, or the attempt before it, has failed. */
 static bool settle(struct event_history *history, int error)
 {
     const bool synced = history->appended == history->state.written || fdatasync(history->file.descriptor) == 0;
@@ -216,7 +219,7 @@ static bool settle(struct event_history *history, int error)
 
     if (!synced) {
         error = error != 0 ? error : -errno;
-        history->appended = state->written; /* the others may be lost: a gap, for a new file */
+        history->appended = state->written; /* later events may be lost: this gap causes a new file */
     }
     history->unsynced = 0;
     pthread_mutex_lock(&history->writer.mutex);
@@ -225,11 +228,11 @@ static bool settle(struct event_history *history, int error)
     state->error = error;
     pthread_mutex_unlock(&history->writer.mutex);
     if (changed)
-        (void)eventfd_write(history->descriptor, 1); /* fails only where it is readable anyway */
+        (void)eventfd_write(history->descriptor, 1); /* fails only if it is readable already */
     return error == 0;
 }
 
-/* The last event that is to be in the file, or in the head of the next, before the entry is written. */
+/* Returns the last event that must be in the file, or in the head of the next one, before the entry is written. */
 static uint64_t sequence_before(struct event_history *history, const struct entry *entry)
 {
     uint64_t before = history->appended;
@@ -238,7 +241,7 @@ static uint64_t sequence_before(struct event_history *history, const struct entr
     if (entry != NULL)
         before = entry->before;
     else if (history->writer.first == NULL)
-        before = history->sequence; /* what was added last may have been lost */
+        before = history->sequence; /* the last added events may have been lost */
     pthread_mutex_unlock(&history->writer.mutex);
     return before > history->appended ? before : history->appended;
 }
@@ -270,7 +273,7 @@ static bool write_job(void *context, struct writer_job *job)
     if (error == 0 && entry != NULL)
         error = write_entry(history, entry);
     if (error != 0) {
-        history->turn_mono_ns = clock_mono_ns() + TURN_RETRY_NS; /* until then the present file does */
+        history->turn_mono_ns = clock_mono_ns() + TURN_RETRY_NS; /* until then the current file is used */
         return settle(history, error);
     }
     if (entry == NULL)
@@ -297,7 +300,7 @@ int event_history_start(struct event_history *history)
     return status;
 }
 
-/* Under the lock. */
+/* Caller holds the mutex. */
 static void push(struct event_history *history, struct event *event, const struct event_subject *subject)
 {
     struct entry *entry = calloc(1, sizeof(*entry));
@@ -323,7 +326,7 @@ void event_history_add(struct event_history *history, struct event *event, const
     history->sequence = event->sequence;
     if (event->kind == EVENT_BEGIN) {
         history->episode = event->episode;
-        (void)event_open_add(&history->open, event, subject); /* without memory its line may go with its file */
+        (void)event_open_add(&history->open, event, subject); /* if out of memory, its line may be lost with its file */
     } else {
         open = event_open_find(&history->open, event->episode);
         if (open != NULL)
@@ -371,7 +374,7 @@ void event_history_close(struct event_history *history)
         return;
     if (history->started) {
         if (!writer_close(&history->writer, EVENT_HISTORY_CLOSE_NS))
-            return; /* the disk hangs; the thread has the history still, and ends with the process */
+            return; /* the disk hangs: the thread still uses the history, until the process ends */
         for (struct entry *entry = (void *)history->writer.first, *next; entry != NULL; entry = next) {
             next = (void *)entry->job.next;
             entry_free(entry);

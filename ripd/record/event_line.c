@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * event_line.c - lines through snprintf one way and jansson the other. Touches nothing.
+ * event_line.c - formats lines with stdio, and parses them with jansson. Touches nothing.
  *
- * What is around the objects of a line is compared literally: an event's text is needed byte for byte, as it was made.
+ * The text around the objects of a line is compared literally, because the text of an event must be kept byte for byte.
  */
 #include "record/event_line.h"
 
@@ -19,8 +19,10 @@
 #include "util/rfc3339.h"
 #include "util/text.h"
 
-/* Most of an event can be the names of a location: a function and a file a frame, each byte escaped, and once more in
-   hexadecimal. */
+/*
+ * Most of an event may be the names of a location: a function and a file per frame, each byte escaped, and once more in
+ * hexadecimal.
+ */
 _Static_assert(SYMBOL_FRAMES_MAX * 2 * SYMBOL_TEXT_BYTES_MAX * (6 + 2) + (256u << 10) <= EVENT_LINE_BYTES_MAX,
                "an event may not fit its line");
 
@@ -32,9 +34,9 @@ _Static_assert(SYMBOL_FRAMES_MAX * 2 * SYMBOL_TEXT_BYTES_MAX * (6 + 2) + (256u <
 #define KEY_BYTES 32u
 #define HEX_ID_BYTES (2 * EVENT_SUBJECT_ID_BYTES + 1)
 
-/* Values of JSON --------------------------------------------------------------------------------------------------- */
+/* JSON values ------------------------------------------------------------------------------------------------------ */
 
-/* A whole number from 0 to max; null is `none`. */
+/* A whole number from 0 to max; null is `none`. Returns 0 or -EBADMSG. */
 static int parse_number(const json_t *value, uint64_t none, uint64_t max, uint64_t *ret_number)
 {
     json_int_t number = json_integer_value(value);
@@ -45,7 +47,7 @@ static int parse_number(const json_t *value, uint64_t none, uint64_t max, uint64
     return 0;
 }
 
-/* Milliseconds; null is not known. */
+/* Milliseconds; null is unknown. */
 static int parse_ms(const json_t *value, uint64_t *ret_ns)
 {
     int status = parse_number(value, EVENT_UNKNOWN_NS, MS_MAX, ret_ns);
@@ -66,7 +68,7 @@ static int parse_32(const json_t *value, uint32_t *ret_number)
     return status;
 }
 
-/* Bytes as KEY shows them, or as KEY_hex has them where showing changed them. null is none. */
+/* Bytes from KEY, or from KEY_hex if the text in KEY is not exact. null is no bytes. */
 static int parse_bytes(const json_t *object, const char *key, uint8_t *ret_buffer, size_t size, size_t *ret_bytes)
 {
     const json_t *value = json_object_get(object, key), *hex;
@@ -148,7 +150,7 @@ static int parse_verdict(json_t *object, struct event *event)
     return begins ? 0 : parse_end(object, event);
 }
 
-/* Bytes of an array that has room for a terminator. null is none. */
+/* Bytes into an array that has room for a terminator. null is no bytes. */
 static int parse_text(const json_t *object, const char *key, char *ret_text, size_t size)
 {
     size_t bytes;
@@ -156,7 +158,7 @@ static int parse_text(const json_t *object, const char *key, char *ret_text, siz
     return parse_bytes(object, key, (uint8_t *)ret_text, size - 1, &bytes);
 }
 
-/* A text that nothing is lost without: lines of earlier versions lack it, and it may be one that is not understood. */
+/* An optional text. Earlier versions did not write it, and a text that cannot be parsed is ignored. */
 static void parse_word(const json_t *object, const char *key, size_t bytes_max, char **ret_word)
 {
     uint8_t text[SYMBOL_TEXT_BYTES_MAX];
@@ -207,7 +209,10 @@ static int parse_where(const json_t *object, struct event *event)
     return event->module != NULL ? 0 : -ENOMEM;
 }
 
-/* Where the fields begin that an end takes over from its begin: they must make an object by themselves. */
+/*
+ * Finds the fields that an end copies from its begin. They must form a valid object by themselves. Returns 0 or
+ * -EBADMSG.
+ */
 static int find_subject(struct event *event)
 {
     char *found = strstr(event->text, SUBJECT_KEY);
@@ -223,7 +228,7 @@ static int find_subject(struct event *event)
     return object != NULL ? 0 : -EBADMSG;
 }
 
-/* From an object and its text, which the event gets a copy of. */
+/* Makes an event from an object and a copy of its text. */
 static int parse_event(json_t *object, const char *text, size_t length, struct event **ret_event)
 {
     struct event *event = event_make();
@@ -302,7 +307,7 @@ static bool take_literal(struct rest *rest, const char *literal)
     return true;
 }
 
-/* One JSON object from the front. NULL: there is none. */
+/* Takes one JSON object from the front. Returns NULL if there is none. */
 static json_t *take_object(struct rest *rest, struct rest *ret_text)
 {
     json_error_t error;
@@ -320,7 +325,7 @@ static json_t *take_object(struct rest *rest, struct rest *ret_text)
     return object;
 }
 
-/* An event, or a subject: the other is NULL. */
+/* Takes an event or a subject; the other pointer is NULL. */
 static int take_part(struct rest *rest, struct event **ret_event, struct event_subject *ret_subject)
 {
     struct rest text;
@@ -367,7 +372,9 @@ static int parse_event_line(struct rest *rest, struct event_line *line)
     return status == 0 && line->subject.episode != line->event->episode ? -EBADMSG : status;
 }
 
-/* As it was written: an event goes out as it is, on one line. (And jansson does not count a NUL that it passes over.)
+/*
+ * Returns true if the text has no control characters: an event is sent as it is, on one line. (Also, jansson does not
+ * count a NUL that it skips.)
  */
 static bool is_plain(const char *text, size_t length)
 {
@@ -377,7 +384,7 @@ static bool is_plain(const char *text, size_t length)
     return true;
 }
 
-/* How lines begin. */
+/* The beginnings of lines. */
 static const char *const heads[EVENT_LINE_KIND_COUNT] = {
     [EVENT_LINE_HISTORY] = "{\"history\":",
     [EVENT_LINE_CARRIED] = "{\"carried\":",

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* event_load.c - lines into state; open episodes in a sorted array. Touches nothing. */
+/* event_load.c - turns lines into state; open episodes are a sorted array. Touches nothing. */
 #include "record/event_load.h"
 
 #include <errno.h>
@@ -108,7 +108,7 @@ void event_load_done(struct event_load *load)
     *load = (struct event_load){0};
 }
 
-/* Takes over the reference. */
+/* Takes ownership of the reference. */
 static int keep(struct event_load *load, struct event *event)
 {
     if (load->event_count == EVENT_HISTORY_KEPT_MAX) {
@@ -128,13 +128,13 @@ static uint64_t max_of(uint64_t a, uint64_t b)
     return a > b ? a : b;
 }
 
-/* Takes over the line's reference. */
+/* Takes ownership of the line's reference. */
 static int take_event(struct event_load *load, const struct event_line *line)
 {
     struct event *event = line->event;
     int status = 0;
 
-    if (event->sequence <= load->sequence) { /* of a file that is read twice, or not ours */
+    if (event->sequence <= load->sequence) { /* from a file that is read twice, or a foreign one */
         load->damaged_count++;
         event_unref(event);
         return 0;
@@ -166,7 +166,7 @@ int event_load_line(void *context, const char *text, size_t length)
         return status;
     load->line_count++;
     switch (line.kind) {
-    case EVENT_LINE_HISTORY: /* what is open follows in full */
+    case EVENT_LINE_HISTORY: /* followed by all open episodes */
         event_open_done(&load->open);
         load->epoch = line.epoch;
         load->sequence = max_of(load->sequence, line.sequence);

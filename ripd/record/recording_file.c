@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* recording_file.c - frames as the jobs of a writer. Touches the directory. */
+/* recording_file.c - frames, written as jobs of a writer. Touches the directory. */
 #include "record/recording_file.h"
 
 #include <errno.h>
@@ -19,13 +19,13 @@ struct frame {
 };
 
 struct recording_file {
-    struct output *output; /* the thread's */
+    struct output *output; /* used by the thread only */
     struct writer writer;
-    struct recording_file_state state; /* under its lock, as wants_full */
+    struct recording_file_state state; /* state and wants_full are protected by the writer's mutex */
     bool wants_full;
 };
 
-/* frame NULL: only the sync that is due, again and again. */
+/* With frame NULL, only syncs if a sync is due. */
 static bool write_frame(void *context, struct writer_job *job)
 {
     struct recording_file *file = context;

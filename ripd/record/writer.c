@@ -6,7 +6,7 @@
 
 #include "os/clock.h"
 
-/* False: that time is over. */
+/* Returns false after that time. */
 static bool wait_for_change(struct writer *writer, uint64_t until_mono_ns)
 {
     const struct timespec until = clock_timespec(until_mono_ns);

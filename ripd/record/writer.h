@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * writer.h - a thread that writes what the scanner hands over, a job after the other.
+ * writer.h - a thread that writes what the scanner hands over, one job after the other.
  *
  * Guarantees
- *   A. writer_add() waits for no disk: the lock is held for moments only, never while a job is written. Jobs that are
- *      not written yet take at most bytes_max; more are refused.
- *   B. Where the disk hangs, writer_close() gives up in time: the thread keeps what it uses, and goes with the process.
+ *   A. writer_add() does not wait for the disk: the mutex is held only briefly, never while a job is written. Jobs that
+ *      are not written yet take at most bytes_max; more are refused.
+ *   B. If the disk hangs, writer_close() returns after its timeout. The thread keeps what it uses, until the process
+ *      ends.
  */
 #ifndef RIPD_RECORD_WRITER_H
 #define RIPD_RECORD_WRITER_H
@@ -15,29 +16,31 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The first member of each. */
+/* The first member of each job. */
 struct writer_job {
     struct writer_job *next;
     size_t bytes;
 };
 
-/* What the caller fills in; the functions are called on the thread, without the lock. */
+/* Filled in by the caller. The functions are called on the thread, without the mutex. */
 struct writer_options {
     void *context;
     size_t bytes_max;
     uint64_t rest_ns;
     /*
-     * True: the job is done, and freed. False: it is called again with the same job, after rest_ns or when another one
-     * is added, unless the writer is being closed. With NULL, at first and when no job is left, likewise.
+     * Returns true if the job is done and freed. If it returns false, it is called again with the same job, after
+     * rest_ns or when another job is added, unless the writer is being closed. It is also called with NULL at the start
+     * and whenever no job is left; then false means the same.
      */
     bool (*write)(void *context, struct writer_job *job);
-    void (*end)(void *context); /* after the last job; NULL: nothing is to be done */
+    void (*end)(void *context); /* after the last job; may be NULL */
 };
 
 struct writer {
     struct writer_options options;
     pthread_t thread;
-    pthread_mutex_t mutex; /* of all that follows, and of what the caller shares with the functions */
+    /* Protects all that follows, and what the caller shares with the functions. */
+    pthread_mutex_t mutex;
     pthread_cond_t changed;
     struct writer_job *first;
     struct writer_job **last;
@@ -46,15 +49,15 @@ struct writer {
     bool stopped;
 };
 
-/* Starts the thread. 0 or -errno. */
+/* Starts the thread. Returns 0 or -errno. */
 int writer_open(struct writer *writer, const struct writer_options *options);
 
-/* The caller has the lock. False: there is no room, and the job stays his. */
+/* Caller holds the mutex. Returns false if there is no room; then the job stays the caller's. */
 bool writer_add(struct writer *writer, struct writer_job *job);
 
 /*
- * Ends when all jobs are written, or one could not be. False: they are not yet, after so long; the thread still uses
- * writer and context.
+ * Returns true when all jobs are written, or one could not be. Returns false after the timeout; then the thread still
+ * uses writer and context.
  */
 bool writer_close(struct writer *writer, uint64_t patience_ns);
 
