@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ids.c - sorted arrays of rings and slots, changed by one event at a time. Pure. See ids.h. */
+/* ids.c - sorted arrays of rings and slots, updated by one event at a time. Pure. See ids.h. */
 #include "replay/ids.h"
 
 #include <errno.h>
@@ -111,7 +111,7 @@ static struct replay_process *process_at(struct replay_ring *ring, uint32_t inde
     return &ring->processes[index];
 }
 
-/* NULL: no memory. */
+/* Returns NULL if out of memory. */
 static struct process_facts *make_facts(const struct replay_ring *ring, uint32_t index,
                                         const struct rip_process_info *info)
 {
@@ -142,7 +142,7 @@ static int take_process(struct replay_ring *ring, uint32_t index, const struct r
     return process->facts != NULL ? 0 : -ENOMEM;
 }
 
-/* A table that is full stays as it is. */
+/* A full symbol table stays as it is. */
 static int take_script(struct replay_ring *ring, const struct rip_script_info *script)
 {
     const uint64_t offset = (uint64_t)script->index << RIP_PLACE_INDEX_SHIFT;
@@ -182,7 +182,7 @@ static uint32_t entries_max(const struct replay_ids *ids)
     return ids->entries_max != 0 ? ids->entries_max : 1;
 }
 
-/* The id of a slot, made if nothing is there. NULL: no memory. */
+/* Returns the id of a slot, made if the slot is empty. Returns NULL if out of memory. */
 static struct replay_id *id_at(const struct replay_ids *ids, struct replay_ring *ring, uint32_t slot, size_t *ret_index)
 {
     const size_t bytes = sizeof(struct replay_id) + entries_max(ids) * sizeof(struct rip_entry);
@@ -230,14 +230,14 @@ static int take_id(struct replay_ids *ids, struct replay_ring *ring, const struc
         .idle = info->idle,
         .deadline_ms = info->deadline_ms,
         .call = info->call,
-        .name_version = (uint8_t)(sample->name_version + 2 * is_renamed), /* it is not recorded */
+        .name_version = (uint8_t)(sample->name_version + 2 * is_renamed), /* the version is not recorded */
     };
     id->stale = false;
     id->info = *info;
     return 0;
 }
 
-/* Most events of a drain come in order of slot. */
+/* Most events of a drain are ordered by slot. */
 static size_t find_next(struct replay_ring *ring, uint32_t slot, uint32_t generation)
 {
     size_t at = ring->next;
@@ -265,7 +265,7 @@ static void take_snap(const struct replay_ids *ids, struct replay_ring *ring, co
     id->since_drain = ids->drain_count;
     if (count == 0)
         return;
-    if (snap->overwritten_count == 0) /* else there is a gap before the new ones */
+    if (snap->overwritten_count == 0) /* otherwise there is a gap before the new ones */
         kept = id->entry_count < most - count ? id->entry_count : most - count;
     memmove(&id->entries[count], id->entries, kept * sizeof(id->entries[0]));
     id->entry_count = count + kept;

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * replay.c - what app_scan() does around the detector and the cases, with a recording for a world. Pure. See replay.h.
- */
+/* replay.c - what app_scan() does around the detector and the cases, with a recording as input. Pure. See replay.h. */
 #include "replay/replay.h"
 
 #include <errno.h>
@@ -18,15 +16,15 @@
 #include "view/event_make.h"
 #include "work/jobs.h"
 
-#define SCANS_BETWEEN_MAX 100000u /* that are made up where drains without a change are left out */
+#define SCANS_BETWEEN_MAX 100000u /* made up where drains without changes are left out */
 #define INTERVAL_MIN_NS UINT64_C(10000000)
-#define HALVINGS 64u /* of what was spent for users: then nothing is left of it */
+#define HALVINGS 64u /* of the time spent on users: then none is left */
 
-/* What ripd published and decided, by standstill ------------------------------------------------------------------- */
+/* What ripd published and decided, by stall ------------------------------------------------------------------------ */
 
-/* An id, and the progress at which it stands. */
+/* An id, and the counter value at which it is frozen. */
 struct standstill {
-    uint32_t run; /* of ripd, in this recording */
+    uint32_t run; /* number of the ripd run in this recording */
     uint32_t ring;
     uint32_t slot;
     uint32_t generation;
@@ -35,18 +33,18 @@ struct standstill {
 
 struct recorded_entry {
     struct standstill at;
-    uint64_t order;      /* ascends: of a verdict its scan */
-    struct event *event; /* a reference; NULL: it is a verdict */
+    uint64_t order;      /* ascending; the scan for a verdict */
+    struct event *event; /* owned reference; NULL: the entry is a verdict */
     struct verdict verdict;
-    bool used; /* the caller's */
+    bool used; /* for the caller */
 };
 
-/* All zero = nothing. */
+/* All zero = empty. */
 struct recorded {
     struct recorded_entry *entries;
     size_t count;
     size_t capacity;
-    size_t bytes; /* of all */
+    size_t bytes; /* of all entries */
 };
 
 static void recorded_done(struct recorded *recorded)
@@ -57,7 +55,7 @@ static void recorded_done(struct recorded *recorded)
     *recorded = (struct recorded){.bytes = 0};
 }
 
-/* Takes over the event's reference, also on failure. 0 or -ENOMEM. */
+/* Takes ownership of the event's reference, even on failure. Returns 0 or -ENOMEM. */
 static int recorded_add(struct recorded *recorded, struct recorded_entry entry)
 {
     if (!ARRAY_GROW(recorded->entries, recorded->count, recorded->capacity)) {
@@ -69,7 +67,7 @@ static int recorded_add(struct recorded *recorded, struct recorded_entry entry)
     return 0;
 }
 
-/* Of one id the events come first, as they were added, then the verdicts by progress. */
+/* For each id, first the events in the order they were added, then the verdicts by progress. */
 static int compare_kinds(const void *left, const void *right)
 {
     const struct recorded_entry *a = left, *b = right;
@@ -89,7 +87,7 @@ static int compare_entries(const void *left, const void *right)
     return search_order_then(compare_kinds(left, right), search_order(a->order, b->order));
 }
 
-/* The first entry that is like the key, but for its order; *ret_end is behind the last one. */
+/* Returns the first entry that equals the key except for its order. *ret_end points after the last one. */
 static struct recorded_entry *find_recorded(const struct recorded *recorded, const struct recorded_entry *key,
                                             struct recorded_entry **ret_end)
 {
@@ -97,14 +95,17 @@ static struct recorded_entry *find_recorded(const struct recorded *recorded, con
     size_t first;
 
     *ret_end = NULL;
-    if (recorded->count == 0) /* there are no entries to be an offset from */
+    if (recorded->count == 0) /* no pointer arithmetic on NULL */
         return NULL;
     first = search_first(key, recorded->entries, recorded->count, bytes, compare_kinds);
     *ret_end = recorded->entries + search_after(key, recorded->entries, recorded->count, bytes, compare_kinds);
     return recorded->entries + first;
 }
 
-/* The event of that kind and episode of an id; episode 0: the one at that standstill. NULL: none. */
+/*
+ * Returns the event of that kind and episode of an id, or NULL if there is none. With episode 0, the event must have
+ * the same progress.
+ */
 static struct recorded_entry *recorded_event(const struct recorded *recorded, struct standstill at,
                                              enum event_kind kind, uint64_t episode)
 {
@@ -119,7 +120,7 @@ static struct recorded_entry *recorded_event(const struct recorded *recorded, st
     return NULL;
 }
 
-/* The verdict on that standstill as of a scan; the first one, if that came later. False: there is none. */
+/* Finds the verdict on a stall as of a scan, or the first one if it came later. Returns false if there is none. */
 static bool recorded_verdict(const struct recorded *recorded, struct standstill at, uint64_t scan,
                              struct verdict *ret_verdict)
 {
@@ -135,27 +136,27 @@ static bool recorded_verdict(const struct recorded *recorded, struct standstill 
 
 /* The replay ------------------------------------------------------------------------------------------------------- */
 
-/* A report of this scan, or an end that ripd published of a ring that it did not read any more. */
+/* A report of this scan, or an end that ripd published for a ring that it did not read any more. */
 struct pending {
-    uint64_t sequence; /* that it had when it was recorded; UINT64_MAX: it was not */
+    uint64_t sequence; /* as recorded; UINT64_MAX: not recorded */
     size_t nth;
-    const struct case_report *report; /* NULL: only the event */
-    struct recorded_entry *recorded;  /* what ripd published where the case began or ended; NULL = nothing */
-    struct event *event;              /* a reference; NULL: it is made of the report */
+    const struct case_report *report; /* NULL: there is only the event */
+    struct recorded_entry *recorded;  /* what ripd published for this begin or end; NULL = nothing */
+    struct event *event;              /* owned reference; NULL: the event is made from the report */
 };
 
 struct replay {
     struct replay_request request;
     struct rules_table rules;
     struct recorded recorded;
-    size_t of_drain; /* the first of its events since the last drain */
-    uint32_t run;    /* of ripd */
-    bool replaying;  /* it is the second time */
+    size_t of_drain; /* index of its first event since the last drain */
+    uint32_t run;    /* number of the ripd run */
+    bool replaying;  /* this is the second pass */
 
     struct replay_ids ids;
     struct scan_record scan;
     struct scan_settings settings; /* as recorded */
-    bool has_scan;                 /* data of this drain */
+    bool has_scan;                 /* in this drain */
     bool has_settings;
     struct detector_config config;
     struct detector *detector;
@@ -167,7 +168,7 @@ struct replay {
     size_t pending_count;
     size_t pending_capacity;
 
-    struct rip_event_drain first; /* of what was learnt; sequence 0 = none */
+    struct rip_event_drain first; /* of the first pass; sequence 0 = none */
     struct rip_event_drain last;
     struct rip_event_drain now;
     struct replay_counts counts;
@@ -208,7 +209,7 @@ void replay_free(struct replay *replay)
     free(replay);
 }
 
-/* What a drain says beside the rings ------------------------------------------------------------------------------- */
+/* Data of a drain in addition to the rings ------------------------------------------------------------------------- */
 
 static void find_serials(struct replay *replay)
 {
@@ -233,7 +234,7 @@ static int compare_serial(const void *key, const void *item)
     return search_order(*(const uint64_t *)key, ring->serial);
 }
 
-/* Serials in the rows become the numbers that the rings have in this reading; both ascend together. */
+/* Replaces serials in the rows by the numbers that the rings have in this pass. Both ascend together. */
 static void use_numbers(struct replay *replay)
 {
     for (size_t i = SCAN_CONDITIONS; i < SCAN_TABLE_COUNT; i++)
@@ -264,7 +265,7 @@ static int take_data(struct replay *replay, const struct replay_data *data)
         replay->run++;
         replay_ids_restart(&replay->ids);
         for (size_t i = replay->of_drain; i < replay->recorded.count && !replay->replaying; i++)
-            replay->recorded.entries[i].at.run = replay->run; /* they came before this drain, and are of this run */
+            replay->recorded.entries[i].at.run = replay->run; /* events before this drain belong to the new run */
     }
     find_serials(replay);
     use_numbers(replay);
@@ -287,7 +288,7 @@ static struct verdict verdict_of(const uint64_t *row)
     return (struct verdict){(enum id_state)row[3], (enum id_cause)row[4]};
 }
 
-/* Learning --------------------------------------------------------------------------------------------------------- */
+/* First pass ------------------------------------------------------------------------------------------------------- */
 
 static int learn_event(struct replay *replay, const struct rip_event *event)
 {
@@ -352,9 +353,9 @@ int replay_learn(struct replay *replay, const struct rip_event *event, const str
     return result;
 }
 
-/* The second time -------------------------------------------------------------------------------------------------- */
+/* Second pass ------------------------------------------------------------------------------------------------------ */
 
-/* That of the drains, where no ripd says it. */
+/* Returns the average interval of the drains, if no ripd recorded its own. */
 static uint64_t interval_of(const struct replay *replay)
 {
     uint64_t interval_ns;
@@ -383,7 +384,7 @@ static void begin_again(struct replay *replay)
                                               .hysteresis_ns = REPLAY_STALL_AFTER_NS + interval_of(replay)};
 }
 
-/* The recorded settings, with those of the request in their place. */
+/* Applies the recorded settings, overridden by those of the request. */
 static void set_config(struct replay *replay)
 {
     const struct replay_request *request = &replay->request;
@@ -398,7 +399,7 @@ static void set_config(struct replay *replay)
     replay->config = scan_settings_detector(&settings);
     replay->counts.stall_after_ns = settings.stall_after_ns;
     rules_table_make(&replay->rules, &settings.rules);
-    if (replay->cases != NULL) /* by other thresholds nobody will examine what was not examined then */
+    if (replay->cases != NULL) /* with other thresholds, ids that were not examined then never will be */
         cases_configure(replay->cases, settings.hysteresis_ns, replay->counts.exact ? EPISODE_UNEXAMINED_SCANS : 0);
 }
 
@@ -429,7 +430,7 @@ static uint32_t user_of(void *context, uint32_t ring)
     return found != NULL ? found->user : 0;
 }
 
-/* Episodes of a former run that go on: on the first scan. */
+/* On the first scan of a run: resumes episodes of the previous run. */
 static int adopt(struct replay *replay)
 {
     const size_t count = replay->scan.tables[SCAN_ADOPTED].count;
@@ -450,7 +451,7 @@ static int adopt(struct replay *replay)
         if (begin != NULL && !begin->used) {
             episode.begin = begin->event;
             begin->used = true;
-            replay->counts.recorded_count--; /* it was published by that run */
+            replay->counts.recorded_count--; /* it was published by the previous run */
             replay->counts.recorded_begin_count--;
         }
         result = cases_adopt(replay->cases, adoption->ring, adoption->slot, adoption->generation,
@@ -494,7 +495,7 @@ static int feed(struct replay *replay)
             result = detector_skip(replay->detector, ring->number);
             continue;
         }
-        if (!replay->counts.by_ripd) { /* no ripd looked at the processes */
+        if (!replay->counts.by_ripd) { /* no ripd checked the processes */
             result = replay_ring_feed(ring, replay->detector);
         } else {
             result = detector_ring(replay->detector, ring->number, ring->conditions, ring->condition_count);
@@ -508,7 +509,9 @@ static int feed(struct replay *replay)
     return result;
 }
 
-/* The row of an id, of a table that is sorted as the ids are that are looked up one after the other. NULL: none. */
+/*
+ * Returns the row of an id, or NULL if there is none. The table must be sorted in the order in which ids are looked up.
+ */
 static const uint64_t *next_row(struct replay *replay, enum scan_table table, size_t *at, uint32_t ring, uint32_t slot,
                                 uint32_t generation)
 {
@@ -521,7 +524,7 @@ static const uint64_t *next_row(struct replay *replay, enum scan_table table, si
     return NULL;
 }
 
-/* The rule that ripd found for an id, or that its name has. */
+/* Sets the rule that ripd found for an id, or the one that its name matches. */
 static void find_rules(struct replay *replay)
 {
     size_t count, at = 0;
@@ -544,7 +547,7 @@ static void find_rules(struct replay *replay)
     }
 }
 
-/* The verdict from the announced call alone, where no evidence was recorded. */
+/* Returns the verdict based only on the announced call, if no evidence was recorded. */
 static struct verdict judge_by_call(const struct detector_suspect *suspect, bool preload, bool *ret_certain)
 {
     switch (suspect->call) {
@@ -580,7 +583,7 @@ static struct verdict judge(const struct replay *replay, const struct detector_s
     return verdict;
 }
 
-/* A case is taken for examined where its verdict is certain. */
+/* A case counts as examined if its verdict is certain. */
 static void find_verdicts(struct replay *replay, struct detector_suspect *suspects, size_t count)
 {
     size_t at = 0;
@@ -629,7 +632,7 @@ static int add_pending(struct replay *replay, struct pending pending)
     return 0;
 }
 
-/* What ripd published where a case begins or ends. NULL: nothing. */
+/* Returns what ripd published for this begin or end, or NULL if nothing. */
 static struct recorded_entry *recorded_of(const struct replay *replay, const struct case_report *report)
 {
     const struct stall_case *stall = report->stall;
@@ -647,7 +650,7 @@ static int compare_pending(const void *left, const void *right)
     return search_order_pair(a->sequence, a->nth, b->sequence, b->nth);
 }
 
-/* Takes over the event. */
+/* Takes ownership of the event. */
 static int announce(struct replay *replay, struct event *event, const struct event *recorded)
 {
     const struct replay_alert alert = {event, event != NULL && event->reported, recorded};
@@ -696,7 +699,7 @@ static int announce_report(struct replay *replay, const struct case_report *repo
         recorded->used = true;
     if (report->kind == EVENT_END) {
         if (stall->episode.begin == NULL)
-            return 0; /* of a former run, and not in the recording */
+            return 0; /* of a previous run, and not in the recording */
         label.reported = replay->counts.exact || stall->episode.begin->reported;
         return announce(replay, event_make_end(&stall->episode, moment, label), seen);
     }
@@ -711,7 +714,7 @@ static int announce_report(struct replay *replay, const struct case_report *repo
     return announce(replay, event_ref(stall->episode.begin), seen);
 }
 
-/* In the order in which ripd published them: whose name came first is not known otherwise. */
+/* Announces in the order in which ripd published: it depends on which names were ready first, which is not recorded. */
 static int announce_all(struct replay *replay, const struct case_report *reports, size_t count,
                         const struct snapshot *moment)
 {
@@ -740,7 +743,7 @@ static int announce_all(struct replay *replay, const struct case_report *reports
     return result;
 }
 
-/* The users whose turn came first then come first now. */
+/* Restores the order of users in this scan. */
 static void take_turns(struct replay *replay)
 {
     const struct scan_rows *turns = &replay->scan.tables[SCAN_TURNS];
@@ -789,7 +792,10 @@ static int scan(struct replay *replay, const struct rip_event_drain *drain)
     return announce_all(replay, reports, count, &moment);
 }
 
-/* Drains in which nothing had changed are not in a recording of `rip record`: one is made up for each interval. */
+/*
+ * A recording of `rip record` omits drains without changes. Makes up a scan for each interval in which nothing was
+ * recorded.
+ */
 static int scan_between(struct replay *replay, uint64_t until_mono_ns)
 {
     const uint64_t interval_ns = replay->config.interval_ns;
@@ -817,7 +823,7 @@ static int take_drain(struct replay *replay, const struct rip_event_drain *drain
 
     replay->now = *drain;
     if (replay->detector == NULL && replay->counts.by_ripd && !replay->has_settings)
-        return announce_all(replay, NULL, 0, NULL); /* it begins in the middle of a run */
+        return announce_all(replay, NULL, 0, NULL); /* the recording begins in the middle of a run */
     if (replay->detector == NULL || (replay->has_settings && replay->settings.reason == SCAN_SETTINGS_STARTED)) {
         result = open_ripd(replay);
         if (result == 0)
@@ -829,7 +835,7 @@ static int take_drain(struct replay *replay, const struct rip_event_drain *drain
     if (result != 0)
         return result;
     take_rows(replay);
-    if (replay->counts.by_ripd && !replay->has_scan) /* the last one: only what was still to be published */
+    if (replay->counts.by_ripd && !replay->has_scan) /* the last frame: only events that were still to be published */
         return announce_all(replay, NULL, 0, NULL);
     return scan(replay, drain);
 }
