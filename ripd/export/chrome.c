@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * chrome.c - the Trace Event Format: a track for each id, with a slice for each place that it stood at, from the drain
- * that found it there to the drain that found it elsewhere. What it passed in between is in the slice's "trail". A
- * stall is a slice of a second track, from when the id stopped moving. Pure.
+ * chrome.c - the Trace Event Format: a track for each id, with a slice for each location at which it stayed, from the
+ * drain that found it there to the drain that found it elsewhere. The instant event "trail" has the entries before it.
+ * A stall is a slice of a second track, beginning when the id stopped moving. Pure.
  *
  * The format: "Trace Event Format" of the Chromium project. Times are microseconds since the first event.
  */
@@ -26,12 +26,12 @@ struct open_stall {
     uint64_t since_wall_ns;
     uint64_t pid;
     uint64_t track;
-    json_t *document; /* a reference */
+    json_t *document; /* owned reference */
 };
 
 struct chrome {
     struct exporter base;
-    uint64_t base_wall_ns; /* 0 = no event has come yet */
+    uint64_t base_wall_ns; /* 0 = no event yet */
     bool begun;            /* a record has been written */
     struct open_stall *stalls;
     size_t stall_count;
@@ -54,7 +54,7 @@ static void write_text(struct chrome *chrome, const char *text)
     export_write(&chrome->base, text, strlen(text));
 }
 
-/* Ends the object, and writes it as a line. */
+/* Closes the object, and writes it as a line. */
 static void write_record(struct chrome *chrome, struct json_writer *writer)
 {
     size_t length;
@@ -122,7 +122,7 @@ static uint64_t pid_of(const struct process_facts *process)
     return process != NULL ? process->pid : 0;
 }
 
-/* What it passed before the place where it is, and its note. */
+/* Writes the entries before the current location, and the note. */
 static void write_trail(struct chrome *chrome, const struct known_id *known)
 {
     const struct replay_id *id = known->id;
@@ -147,7 +147,7 @@ static void write_trail(struct chrome *chrome, const struct known_id *known)
     write_record(chrome, &writer);
 }
 
-/* What it did since its trail last changed, up to then. */
+/* Writes a slice for what the id did since its trail last changed, until to_wall_ns. */
 static void write_stand(struct chrome *chrome, const struct known_id *known, uint64_t to_wall_ns)
 {
     const struct replay_id *id = known->id;
@@ -232,7 +232,7 @@ static uint64_t time_of(const json_t *document, const char *key, uint64_t otherw
     return text != NULL && rfc3339_parse(text, &wall_ns) == 0 ? wall_ns : otherwise;
 }
 
-/* The track beside that of its id; of an id that is not known, one of its own. */
+/* Places the stall on a track next to that of its id. Stalls of unknown ids share a track. */
 static void place_stall(struct chrome *chrome, struct open_stall *stall, const struct known_id *known)
 {
     char id[KNOWN_TEXT_BYTES] = "others", name[256];
@@ -271,10 +271,10 @@ static void end_stall(struct chrome *chrome, const json_t *document, uint64_t wa
             json_decref(chrome->stalls[i].document);
             chrome->stalls[i] = chrome->stalls[--chrome->stall_count];
             return;
-        } /* else its begin is not in what is exported */
+        } /* otherwise its begin is not part of the export */
 }
 
-/* What is no JSON is left out: nothing says that the source is honest. */
+/* Ignores invalid JSON, because the source is not trusted. */
 static void take_stall(struct chrome *chrome, const struct rip_event *event)
 {
     json_t *document = json_loadb(event->as.stall.json.bytes, event->as.stall.json.count, JSON_REJECT_DUPLICATES, NULL);
@@ -288,7 +288,7 @@ static void take_stall(struct chrome *chrome, const struct rip_event *event)
 
 /* Events ----------------------------------------------------------------------------------------------------------- */
 
-/* What an id was doing ends with what changes it. */
+/* An event that changes an id ends the slice before it. */
 static void chrome_before(struct exporter *exporter, const struct rip_event *event)
 {
     struct chrome *chrome = (struct chrome *)exporter;
@@ -322,7 +322,7 @@ static void chrome_after(struct exporter *exporter, const struct rip_event *even
 static void chrome_finish(struct exporter *exporter)
 {
     struct chrome *chrome = (struct chrome *)exporter;
-    const uint64_t end_wall_ns = exporter->wall_ns + 1000; /* what the last drain found shows, too */
+    const uint64_t end_wall_ns = exporter->wall_ns + 1000; /* so that what the last drain found is visible */
 
     for (size_t i = 0; i < exporter->ids.count; i++)
         write_ring(chrome, exporter->ids.rings[i], end_wall_ns);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * ctf.c - Common Trace Format 1.8 (The CTF specification, diamon.org): a stream of packets, and the metadata that says
- * what is in them. Pure.
+ * ctf.c - Common Trace Format 1.8 (the CTF specification, diamon.org): a stream of packets, and the metadata that
+ * describes them. Pure.
  *
- * An event's time stamp is the end of the interval that it happened in: when it was found. The begin of that interval
- * is the field earliest_ns. Entries that were overwritten before they were read are events that the tracer discarded,
- * and an event "lost" says of whom.
+ * The time stamp of an event is the end of the interval in which it happened, when it was found. The field earliest_ns
+ * is the begin of that interval. Entries that were overwritten before they were read count as events discarded by the
+ * tracer, and an event "lost" names the id.
  */
 #include <jansson.h>
 #include <stdio.h>
@@ -17,9 +17,9 @@
 #include "util/text.h"
 
 #define CTF_MAGIC UINT32_C(0xc1fc1fc1)
-#define PACKET_BYTES (256u << 10) /* a packet is written when it has so many, or more */
+#define PACKET_BYTES (256u << 10) /* a packet is written when it has at least this size */
 
-/* Events: name, and its fields beside those that all have. The number is its place, from 0. */
+/* Events: name, and fields in addition to the common ones. The number of an event is its index, from 0. */
 #define CTF_EVENT_TABLE(X)                                                                                             \
     X(RING, "ring", "string directory; uint32_t uid; uint8_t preload;")                                                \
     X(RING_END, "ring_end", "string reason;")                                                                          \
@@ -81,14 +81,14 @@ struct bytes {
     unsigned char *data;
     size_t count;
     size_t capacity;
-    bool failed; /* no memory: sticky */
+    bool failed; /* out of memory: sticky */
 };
 
 struct ctf {
     struct exporter base;
-    struct bytes packet;    /* events of the packet that is being made */
+    struct bytes packet;    /* events of the packet that is being built */
     uint64_t first_wall_ns; /* of the packet */
-    uint64_t last_wall_ns;  /* of all */
+    uint64_t last_wall_ns;  /* of all events */
     uint64_t packet_count;
     uint64_t discarded_count;
 };
@@ -134,7 +134,7 @@ static void put_u64(struct bytes *bytes, uint64_t value)
     put_number(bytes, value, sizeof(value));
 }
 
-/* A string, made clean. */
+/* A string, cleaned. */
 static void put_bytes(struct bytes *bytes, const void *text, size_t count)
 {
     char clean[KNOWN_TEXT_BYTES];
@@ -175,14 +175,14 @@ static void write_packet(struct ctf *ctf)
     free(head.data);
 }
 
-/* What all events have. */
+/* Writes what all events have. */
 static struct bytes *begin_event(struct ctf *ctf, enum ctf_event number, const struct rip_event *event)
 {
     const struct known_id known = known_find(&ctf->base, event);
     struct bytes *bytes = &ctf->packet;
 
     if (event->latest_wall_ns > ctf->last_wall_ns)
-        ctf->last_wall_ns = event->latest_wall_ns; /* a clock that was set back */
+        ctf->last_wall_ns = event->latest_wall_ns; /* time stamps never go back, even if the clock was set back */
     if (bytes->count == 0)
         ctf->first_wall_ns = ctf->last_wall_ns;
     put_u8(bytes, (uint8_t)number);
@@ -278,7 +278,7 @@ static void put_stall(struct ctf *ctf, enum ctf_event number, const struct rip_e
     json_t *document = json_loadb(json->bytes, json->count, JSON_REJECT_DUPLICATES, NULL);
     const char *cause = json_string_value(json_object_get(document, "cause"));
     const char *summary = json_string_value(json_object_get(document, "summary"));
-    char *text = json_dumps(document, JSON_COMPACT); /* NULL: it is no JSON */
+    char *text = json_dumps(document, JSON_COMPACT); /* NULL: invalid JSON */
     struct bytes *bytes = begin_event(ctf, number, event);
 
     put_string(bytes, cause);
@@ -372,7 +372,7 @@ static void put_event(struct ctf *ctf, const struct rip_event *event)
     }
 }
 
-/* What ends something is about what is not known any more afterwards. */
+/* After an event that ends something, its subject is not known any more. */
 static bool is_end(const struct rip_event *event)
 {
     return event->kind == RIP_EVENT_EXIT || event->kind == RIP_EVENT_RING_END || event->kind == RIP_EVENT_TOTALS;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* export.c - what all formats share: see export.h and known.h. Pure. */
+/* export.c - functions that all formats share: see export.h and known.h. Pure. */
 #include "export/export.h"
 
 #include <errno.h>
@@ -129,7 +129,8 @@ void known_clean(const void *bytes, size_t count, char ret_text[KNOWN_TEXT_BYTES
 
     ret_text[0] = '\0';
     json_init(&writer);
-    json_bytes(&writer, NULL, bytes, shown != 0 ? strnlen(bytes, shown) : 0); /* NULL, if there is no name */
+    /* bytes may be NULL if there is no name */
+    json_bytes(&writer, NULL, bytes, shown != 0 ? strnlen(bytes, shown) : 0);
     if (json_finish(&writer, &quoted, &length) == 0)
         snprintf(ret_text, KNOWN_TEXT_BYTES, "%.*s", (int)length - 2, quoted + 1);
     free(quoted);

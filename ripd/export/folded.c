@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * folded.c - a line for each stack "process;thread;oldest place;...;newest place COUNT". The count is of drains: an id
- * counts once for each drain that found it with that trail, so one that is stuck for an hour at one drain a second
- * counts 3,600, as it would in a profile. Pure.
+ * folded.c - one line per stack: "process;thread;oldest location;...;newest location COUNT". COUNT is a number of
+ * drains: an id counts once for each drain that found it with that trail. An id that is stuck for an hour at one drain
+ * per second counts 3,600, as in a profile. Pure.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -40,7 +40,7 @@ static void folded_done(struct exporter *exporter)
     free(folded->index.places);
 }
 
-/* A frame may hold anything but what separates frames. Returns how long the stack is with it. */
+/* Appends a frame, with the separator of frames replaced. Returns the new length. */
 static size_t add_frame(char stack[STACK_BYTES], size_t length, const char *text)
 {
     if (length != 0 && length + 1 < STACK_BYTES)
@@ -96,7 +96,7 @@ static void count_stack(struct folded *folded, const char *text, uint64_t count)
     folded->stacks[folded->stack_count++] = (struct stack){copy, count};
 }
 
-/* The drains on which it was found as it is now, up to the one that is complete last. */
+/* Counts the complete drains that found the id as it is now. */
 static void count_id(struct folded *folded, const struct known_id *known)
 {
     uint64_t drains = folded->base.ids.drain_count - known->id->since_drain;
@@ -118,7 +118,7 @@ static void count_ring(struct folded *folded, struct replay_ring *ring)
     }
 }
 
-/* An id is counted as what it was before what changes it is taken in. */
+/* Counts an id in its old state before an event changes it. */
 static void folded_before(struct exporter *exporter, const struct rip_event *event)
 {
     struct folded *folded = (struct folded *)exporter;
