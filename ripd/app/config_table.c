@@ -37,7 +37,7 @@ const struct option options[] = {
      .defaults = {"127.0.0.1:7470"},
      .valid = listener_address_valid,
      .expected = "ADDR:PORT, [ADDR6]:PORT or unix:PATH, with a numeric address",
-     .help = "serve HTTP here, or at unix:PATH; repeatable; port 0 picks a free one"},
+     .help = "serve HTTP at this address, or at unix:PATH; repeatable; port 0 picks a free port"},
     {.name = "dir",
      .value_name = "DIR",
      .kind = OPTION_LIST,
@@ -103,7 +103,7 @@ const struct option options[] = {
      IN(log_level),
      .defaults = {"info"},
      .applied_by_reload = true,
-     .help = "how much is logged: error, warning, info or debug"},
+     .help = "least severe messages to log: error, warning, info or debug"},
     {.name = "config",
      .value_name = "FILE",
      .kind = OPTION_FILE,
@@ -113,7 +113,7 @@ const struct option options[] = {
      .help = "read these flags from a file of KEY = VALUE lines; the command line takes precedence"},
     {.name = "check-config", .action = CONFIG_CHECK, .help = "check flags and file, and exit"},
     {.name = "version", .action = CONFIG_SHOW_VERSION, .help = "print the version and exit"},
-    {.name = "help", .action = CONFIG_SHOW_HELP, .help = "print this and exit"},
+    {.name = "help", .action = CONFIG_SHOW_HELP, .help = "print this help and exit"},
 };
 const size_t options_count = ARRAY_COUNT(options);
 _Static_assert(ARRAY_COUNT(options) <= OPTIONS_MAX, "struct options_given is too small");

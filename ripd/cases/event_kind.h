@@ -8,7 +8,7 @@
 
 #define EVENT_KIND_TABLE(X)                                                                                            \
     X(BEGIN, "begin", "an id has not moved for longer than its threshold")                                             \
-    X(END, "end", "it moved, was stopped, or is gone; lasted_ms is how long it stood still")
+    X(END, "end", "it moved, was stopped or is gone; lasted_ms is how long it stood still")
 
 enum event_kind {
 #define X(name, text, meaning) EVENT_##name,
@@ -21,8 +21,8 @@ enum event_kind {
 #define EVENT_REASON_TABLE(X)                                                                                          \
     X(MOVED, "moved", "it snapped again, or declared itself idle")                                                     \
     X(STOPPED, "stopped", "it was stopped: by a signal, a tracer, the freezer, a core dump")                           \
-    X(GONE, "gone", "its thread or process has ended, its ring is gone, or the system was started anew")               \
-    X(EXCUSED, "excused", "its threshold was made longer, and it has not stood still for so long")                     \
+    X(GONE, "gone", "its thread or process has ended, its ring is gone, or the system was rebooted")                   \
+    X(EXCUSED, "excused", "its threshold was raised, and it has not stood still for that long")                        \
     X(UNWATCHED, "unwatched", "after a restart of ripd its ring cannot be read, or is in no watched directory")
 
 enum event_reason {

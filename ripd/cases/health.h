@@ -32,27 +32,33 @@
     X(FILES, "files", "directory entries not read")                                                                    \
     X(RINGS, "rings", "rings not mapped")                                                                              \
     X(UNREADABLE, "unreadable", "unreadable rings not listed")                                                         \
-    X(JUDGEMENTS, "judgements", "checks of a ring's processes put off on eight scans in a row")                        \
+    X(JUDGEMENTS, "judgements", "checks of a ring's processes postponed on eight scans in a row")                      \
     X(MODULES, "modules", "modules of processes not read")                                                             \
-    X(STALLS, "stalls", "stalls not listed, on the last scan and those before")                                        \
-    X(NAMES, "names", "ids left unclassified on a scan for lack of time: their rule was found later")                  \
-    X(EVIDENCE, "evidence", "suspects without a verdict left unexamined on eight scans in a row")                      \
+    X(STALLS, "stalls", "stalls not listed, on all scans so far")                                                      \
+    X(NAMES, "names", "ids left unclassified on a scan for lack of time; their rule was found later")                  \
+    X(EVIDENCE, "evidence", "suspects without a verdict that were not examined on eight scans in a row")               \
     X(SOCKETS, "sockets",                                                                                              \
-      "tables of sockets not read to their end in one scan: until then a socket's target is its number")               \
-    X(ENDS, "ends", "threads for which the holder of the other end was not found in time, once for each standstill")   \
+      "socket tables not read completely in one scan; until then the target of a socket is its number")                \
+    X(ENDS, "ends",                                                                                                    \
+      "threads for which the holder of the other end was not found in time, counted once per standstill")              \
     X(WAITS, "waits", "ids that wait for a lock whose holder was not found in time")                                   \
     X(SYMBOLS, "symbols",                                                                                              \
-      "locations without names: those of their file, their user or all users take too much memory")                    \
+      "locations without names because those of their file, their user or all users take too much "                    \
+      "memory")                                                                                                        \
     X(EPISODES, "episodes", "stalls not reported as events")                                                           \
-    X(BELATED, "belated", "stalls whose begin was published with their end: no room for it, or nobody looked, before") \
-    X(RESTALLS, "restalls", "stalls within an episode not written to the history: it ends at the next restart")        \
+    X(BELATED, "belated",                                                                                              \
+      "stalls whose begin was published with their end, because there was no room or they were not "                   \
+      "examined before")                                                                                               \
+    X(RESTALLS, "restalls",                                                                                            \
+      "stalls within an episode that were not written to the history; the episode ends at the next "                   \
+      "restart")                                                                                                       \
     X(LOG_LINES, "log_lines", "log lines not written")                                                                 \
     X(HOOKS, "hooks", "events not given to the --on-stall command")                                                    \
     X(CONNECTIONS, "connections", "clients dropped for newer ones")                                                    \
-    X(ANSWER_MEMORY, "answer_memory", "clients dropped because they did not take their answers")                       \
+    X(ANSWER_MEMORY, "answer_memory", "clients dropped because they did not read their answers")                       \
     X(ACCEPTS, "accepts", "pauses in accepting clients")                                                               \
-    X(REQUEST_TIME, "request_time", "requests that did not arrive in time")                                            \
-    X(ANSWER_TIME, "answer_time", "answers that were not taken in time")                                               \
+    X(REQUEST_TIME, "request_time", "requests that were not received in time")                                         \
+    X(ANSWER_TIME, "answer_time", "answers that were not read in time")                                                \
     X(QUESTIONS, "questions", "queries refused or not answered in time")                                               \
     X(STREAMS, "streams", "event streams ended for newer ones")                                                        \
     X(STREAM_MEMORY, "stream_memory", "event streams dropped because they were not read")

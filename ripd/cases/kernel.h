@@ -19,32 +19,30 @@
 
 /* Fields of "kernel", in order, with their meaning. */
 #define KERNEL_FIELD_TABLE(X)                                                                                          \
-    X("state", "the letter of its state: S and D wait, R runs or could run, T and t are stopped")                      \
-    X("syscall", "the system call that it waits in; null while it runs, when the kernel does not report the call")     \
-    X("fd", "the descriptor that it waits for")                                                                        \
-    X("target",                                                                                                        \
-      "what that refers to, and for a socket its addresses and its state; the path that the call opens or examines, "  \
-      "OLD -> NEW for a call with two, made absolute, with links and dots as they are; the operation of "              \
-      "a futex; the number of descriptors of a poll, or the descriptor if it is one alone; the queue of messages, "    \
-      "set "                                                                                                           \
-      "of semaphores or child that it waits for; unix OWN -> PEER, each by its path, or as socket:[INODE] where it "   \
-      "has none, and its state: LISTEN, UNCONNECTED, CONNECTING to a server that has no room, NOT_ACCEPTED by "        \
-      "the server yet, PEER_CLOSED of datagrams; ... at the end of a text that was cut")                               \
-    X("holder",                                                                                                        \
-      "who holds the file lock; the child that keeps its parent in vfork; or who of the same user has the other end "  \
-      "of the pipe, the FIFO or the "                                                                                  \
-      "unix socket open, or the socket at which it is not accepted yet: pid and comm; null if none was found")         \
-    X("asked_ms", "how long it wants to sleep, or to wait at most")                                                    \
-    X("wchan", "the function of the kernel that it waits in")                                                          \
+    X("state", "the letter of its state: S and D wait, R runs or is ready to run, T and t are stopped")                \
+    X("syscall", "the system call in which it waits; null while it runs, because the kernel does not report the "      \
+                 "call then")                                                                                          \
+    X("fd", "the file descriptor for which it waits")                                                                  \
+    X("target", "what that descriptor refers to, for a socket its addresses and its state; the path that the "         \
+                "call opens or examines, OLD -> NEW for a call with two, made absolute, with links and dots "          \
+                "unresolved; the operation of a futex; the number of descriptors of a poll, or the descriptor if "     \
+                "there is only one; the message queue, the set of semaphores or the child for which it waits; "        \
+                "for a unix socket OWN -> PEER, each a path, or socket:[INODE] if it has none, and the state: "        \
+                "LISTEN, UNCONNECTED, CONNECTING to a server that has no room, NOT_ACCEPTED by the server yet, "       \
+                "PEER_CLOSED of datagrams; ... at the end of a text that was cut")                                     \
+    X("holder", "pid and comm of the process that holds the file lock; of the child that blocks its parent in "        \
+                "vfork; or of the process of the same user that has the other end of the pipe, the FIFO or the "       \
+                "unix socket open, or the socket that has not accepted the connection yet; null if none was found")    \
+    X("asked_ms", "how long it asked to sleep, or to wait at most")                                                    \
+    X("wchan", "the kernel function in which it waits")                                                                \
     X("mode", "where it spends most of its CPU time: user, or system, inside a system call")                           \
-    X("window_ms", "the time from its first examination to its last, to which the next four refer")                    \
-    X("cpu_ms", "on a processor")                                                                                      \
-    X("wait_ms", "ready to run, waiting for a processor; counted when it gets one")                                    \
-    X("voluntary_switches", "times that it went to sleep")                                                             \
-    X("involuntary_switches", "times that it was taken off its processor")                                             \
-    X("denied",                                                                                                        \
-      "fields that are null because the kernel does not show them to ripd: without privileges it shows them "          \
-      "for processes of the same user alone")
+    X("window_ms", "the time from its first examination to its last; the next four fields refer to it")                \
+    X("cpu_ms", "time on a processor")                                                                                 \
+    X("wait_ms", "time ready to run, but waiting for a processor; counted when it gets one")                           \
+    X("voluntary_switches", "how often it went to sleep")                                                              \
+    X("involuntary_switches", "how often it was preempted")                                                            \
+    X("denied", "fields that are null because the kernel does not show them to ripd: without privileges it shows "     \
+                "them only for processes of the same user")
 
 #define KERNEL_UNKNOWN UINT64_MAX
 #define KERNEL_WCHAN_BYTES 64u

@@ -9,12 +9,12 @@
 #include <stdint.h>
 
 #define ID_STATE_TABLE(X)                                                                                              \
-    X(RUNNING, "running", "its counter moves, or has not stood still for as long as its threshold")                    \
+    X(RUNNING, "running", "its counter moves, or has stood still for less than its threshold")                         \
     X(IDLE, "idle", "it declared that it waits for work; its next snap ends that")                                     \
     X(STALLED, "stalled", "its counter has stood still for longer than its threshold")                                 \
-    X(STOPPED, "stopped", "its thread was stopped, which is no stall")                                                 \
-    X(EXITED, "exited", "its thread is gone, its process lives")                                                       \
-    X(DEAD, "dead", "its process is gone; the ring still has where it was")
+    X(STOPPED, "stopped", "its thread was stopped; this is not a stall")                                               \
+    X(EXITED, "exited", "its thread is gone, its process is alive")                                                    \
+    X(DEAD, "dead", "its process is gone; the ring still has its last location")
 
 enum id_state {
 #define X(name, text, meaning) ID_##name,
@@ -29,25 +29,25 @@ enum id_state {
  */
 #define ID_CAUSE_TABLE(X)                                                                                              \
     X(NONE, "", "not examined yet")                                                                                    \
-    X(SPINNING, "spinning", "it uses CPU time without coming to a snap")                                               \
+    X(SPINNING, "spinning", "it uses CPU time without reaching a snap")                                                \
     X(BLOCKED, "blocked", "it waits in a system call for another thread, process, host or device")                     \
     X(SLEEPING, "sleeping", "it sleeps for a time that it asked for")                                                  \
     X(UNINTERRUPTIBLE, "uninterruptible",                                                                              \
-      "it waits in the kernel where no signal reaches it, mostly for a disk or a network file system")                 \
-    X(STARVED, "starved", "it is ready to run and gets no processor")                                                  \
+      "it waits in the kernel where no signal interrupts it, mostly for a disk or a network file system")              \
+    X(STARVED, "starved", "it is ready to run, but gets no processor")                                                 \
     X(DEADLOCK, "deadlock", "it waits for a thread that waits for it, directly or through others")                     \
     X(PARKED, "parked", "it is on no thread: a coroutine that was switched out and has not been resumed")              \
-    X(UNKNOWN, "unknown", "it was examined, and none of the other causes could be found")                              \
+    X(UNKNOWN, "unknown", "it was examined, and none of the other causes was found")                                   \
     X(SIGNAL, "signal", "a stop signal such as SIGSTOP")                                                               \
-    X(TRACER, "tracer", "a debugger or tracer holds it")                                                               \
+    X(TRACER, "tracer", "a debugger or tracer has stopped it")                                                         \
     X(FREEZER, "freezer", "its control group is frozen")                                                               \
     X(CORE_DUMP, "core-dump", "its process is writing a core file")
 
 /* Reasons for ID_IDLE by a verdict, in place of a cause. An id that declared itself idle has no reason. */
 #define ID_REASON_TABLE(X)                                                                                             \
-    X(INPUT, "input", "it waits for what arrives on an input: a terminal, a pipe, a connection of a client")           \
+    X(INPUT, "input", "it waits for input: from a terminal, a pipe, a connection of a client")                         \
     X(UNSEEN, "unseen", "it sleeps outside of all calls that the preload library can see")                             \
-    X(DECLARED, "declared", "it is in a call that waits for work, or has declared itself that it waits")
+    X(DECLARED, "declared", "it is in a call that waits for work, or has itself declared that it waits")
 
 enum id_cause {
 #define X(name, text, meaning) CAUSE_##name,

@@ -371,7 +371,7 @@ static void handle_page_file(struct connection *connection, struct query *query)
 
 const struct route routes[] = {
     {"/stalls", IDS | PARAMETER_TRAIL | PARAMETER_GROUP_STALLS | PARAMETER_INCIDENT, 4, handle_stalls,
-     "ids stalled now, longest first"},
+     "stalled ids, longest first"},
     {"/threads", IDS | PARAMETER_TRAIL | PARAMETER_STATE | PARAMETER_GROUP, 0, handle_threads,
      "every live id with its state and last location"},
     {"/threads/RING/ID", PARAMETER_TRAIL, QUERY_TRAIL_MAX, handle_thread, "one id with its whole trail"},
@@ -386,8 +386,8 @@ const struct route routes[] = {
     {"/healthz", 0, 0, handle_healthz, "200 while the HTTP server runs"},
     {"/readyz", 0, 0, handle_readyz, "503 until the first scan, or when the last one is older than three intervals"},
     {"/version", 0, 0, handle_version, "version and ring format"},
-    {"/", 0, 0, handle_page, "the page: all this in a browser"},
-    {"/page/FILE", 0, 0, handle_page_file, "the files of the page"},
+    {"/", 0, 0, handle_page, "the web page"},
+    {"/page/FILE", 0, 0, handle_page_file, "files of the web page"},
 };
 const size_t routes_count = ARRAY_COUNT(routes);
 

@@ -71,7 +71,7 @@ extern const struct http_limits http_default_limits;
 
 /* Reasons in the gap event of a stream. */
 #define STREAM_GAP_TABLE(X)                                                                                            \
-    X(FORGOTTEN, "forgotten", "the events `from' to `to' are not held any more")                                       \
+    X(FORGOTTEN, "forgotten", "the events `from' to `to' are no longer held")                                          \
     X(OTHER_HISTORY, "other_history",                                                                                  \
       "the client's last event belongs to another history; all events held of this one follow")                        \
     X(AHEAD, "ahead", "the client's last event is newer than all events of this history; new ones follow")

@@ -86,7 +86,7 @@ static struct snapshot *snapshot_of_numbers(void)
 
 /* Of snapshot_of_numbers() and of the other numbers in test_values(). */
 static const char *const expected_lines[] = {
-    "# HELP ripd_ids Ids that the last scan saw, by state.",
+    "# HELP ripd_ids Ids seen by the last scan, by state.",
     "# TYPE ripd_ids gauge",
     "ripd_build_info{version=\"" RIP_VERSION "\",ring_format=\"1\"} 1",
     "ripd_ids{state=\"running\"} 9120",
