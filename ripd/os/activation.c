@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * activation.c - takes passed descriptors. Touches nothing of them but the flag that closes them at exec.
+ * activation.c - takes passed descriptors. Changes only their close-on-exec flag.
  */
 #include "os/activation.h"
 
@@ -13,9 +13,9 @@
 #include "os/environment.h"
 #include "util/text.h"
 
-#define NAMES_BYTES (ACTIVATION_MAX * 256u) /* the manager's own limit is 255 for each */
+#define NAMES_BYTES (ACTIVATION_MAX * 256u) /* the manager allows 255 bytes for each name */
 
-/* names: "one:two:three". What is missing or empty is "unknown". */
+/* names: "one:two:three". A missing or empty name becomes "unknown". */
 static void split_names(struct activation *activation, const char *names)
 {
     for (size_t i = 0; i < activation->count; i++) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* capability.c - capget, capset and prctl. Touches the calling thread's credentials alone. */
+/* capability.c - capget, capset and prctl. Touches only the calling thread's credentials. */
 #include "os/capability.h"
 
 #include <errno.h>
@@ -11,7 +11,7 @@
 
 struct capability_sets {
     struct __user_cap_header_struct header;
-    struct __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3]; /* the low 32 of each set, then the high */
+    struct __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3]; /* the low 32 bits of each set, then the high ones */
 };
 
 static int get_sets(struct capability_sets *ret_sets)
@@ -35,7 +35,7 @@ int capability_permitted(uint64_t *ret_mask)
     return result;
 }
 
-/* Takes a capability of its own: without it they stay, and are of no use to a thread without new privileges. */
+/* Needs CAP_SETPCAP. Without it the bounding set stays, which is of no use to a thread without new privileges. */
 static void drop_bounding(void)
 {
     for (unsigned long number = 0; prctl(PR_CAPBSET_READ, number, 0, 0, 0) >= 0; number++)
@@ -63,6 +63,6 @@ int capability_keep(uint64_t mask)
             .effective = (uint32_t)(kept >> (32 * i)),
         };
     if (memcmp(data, sets.data, sizeof(data)) == 0)
-        return 0; /* nothing to give up; where nobody has any, the call may be refused */
+        return 0; /* nothing to give up; capset may be refused where no process has capabilities */
     return syscall(SYS_capset, &sets.header, data) == 0 ? 0 : -errno;
 }

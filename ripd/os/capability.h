@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * capability.h - which of root's rights the calling thread has, and how it gives them up for good. Threads that it
- * makes later inherit the rest: call it before it makes any.
+ * capability.h - queries the capabilities of the calling thread and gives them up for good. Only the calling thread
+ * changes, and threads that it starts later. So it must be called before other threads are started.
  */
 #ifndef RIPD_OS_CAPABILITY_H
 #define RIPD_OS_CAPABILITY_H
@@ -10,14 +10,14 @@
 
 #include <linux/capability.h>
 
-#define CAPABILITY(number) (UINT64_C(1) << (number)) /* CAP_SYS_PTRACE and so on */
+#define CAPABILITY(number) (UINT64_C(1) << (number)) /* number: CAP_SYS_PTRACE and so on */
 
 int capability_permitted(uint64_t *ret_mask);
 
 /*
- * Keeps those of mask that it has, permitted and effective, and gives up all others, and all inheritable, ambient and,
- * where it may, bounding ones. New privileges through files that it executes are given up too. 0 or -errno: then
- * nothing is sure.
+ * Keeps those capabilities of mask that the thread has, as permitted and effective. Gives up all others: also all
+ * inheritable and ambient ones, and the bounding set if that is allowed. Also sets no_new_privs. Returns 0 or -errno.
+ * On failure the state is undefined.
  */
 int capability_keep(uint64_t mask);
 

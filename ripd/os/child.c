@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* child.c - starting, waiting, blame and replacement. Touches processes that it started, and its sockets. */
+/* child.c - starts, queries, blames and replaces children. Touches its own children and its sockets. See child.h. */
 #include "os/child.h"
 
 #include <errno.h>
@@ -17,14 +17,14 @@
 #include "os/spawn.h"
 #include "util/time_limit.h"
 
-#define SLICE_NS UINT64_C(250000000) /* between two looks at the CPU time that it uses */
+#define SLICE_NS UINT64_C(250000000) /* between two checks of the child's CPU time */
 #define REAP_STEP_NS 1000000
-#define PAUSE_DOUBLES 16u /* no shift is longer */
+#define PAUSE_DOUBLES 16u /* limits the shift that doubles a pause */
 
-/* A user, or one of his keys. */
+/* A blamed user, or one of the user's keys. */
 struct blamed {
     uint32_t user;
-    uint64_t key; /* 0 = all of the user's */
+    uint64_t key; /* 0 = all keys of the user */
     unsigned ends;
     uint64_t last_ns;
     uint64_t until_ns; /* not queried before */
@@ -32,8 +32,8 @@ struct blamed {
 
 /* A child that was given up and has not ended yet. */
 struct leaving {
-    pid_t pid;  /* 0 = not a child of this process: */
-    int socket; /* its end makes this readable */
+    pid_t pid;  /* 0 = forked by a keeper */
+    int socket; /* if pid is 0: becomes readable when the child ends */
     uint32_t user;
     bool is_blamed;
 };
@@ -42,13 +42,13 @@ struct child {
     struct child_options options;
     char *program;
     int socket; /* -1 = none runs */
-    pid_t pid;  /* 0 = not a child of this process */
+    pid_t pid;  /* 0 = forked by a keeper */
     clockid_t clock;
     uint64_t next_start_ns;
     struct blamed blamed[CHILD_BLAMED_MAX];
     struct leaving leaving[CHILD_LEAVING_MAX];
     size_t leaving_count;
-    _Atomic uint64_t start_count, end_counts[CHILD_END_COUNT]; /* relaxed: numbers alone */
+    _Atomic uint64_t start_count, end_counts[CHILD_END_COUNT]; /* relaxed: counters only */
 };
 
 const char *child_end_name(enum child_end end)
@@ -121,7 +121,7 @@ static void reap_leaving(struct child *child)
     child->leaving_count = kept;
 }
 
-/* The kernel needs a while to free the memory of a large process. */
+/* Waits until at most count_max children are leaving. The kernel needs some time to free a large process. */
 static void await_leaving(struct child *child, size_t count_max)
 {
     const struct timespec step = {0, REAP_STEP_NS};
@@ -134,7 +134,7 @@ static void await_leaving(struct child *child, size_t count_max)
     }
 }
 
-/* Gives the child up. hangs: on a query of that user, and may not notice that its socket is closed. */
+/* Gives up the child. hangs: it hangs on a query of that user, and may not notice that its socket is closed. */
 static void stop(struct child *child, bool hangs, uint32_t user)
 {
     struct leaving leaving = {.pid = child->pid, .socket = -1, .user = user, .is_blamed = hangs};
@@ -148,7 +148,7 @@ static void stop(struct child *child, bool hangs, uint32_t user)
     else
         close(child->socket);
     if (child->pid != 0 || hangs)
-        child->leaving[child->leaving_count++] = leaving; /* child_start() leaves room for it */
+        child->leaving[child->leaving_count++] = leaving; /* child_start() has checked that there is room */
     if (child->pid != 0)
         await_leaving(child, child->leaving_count - 1);
     child->socket = -1;
@@ -323,7 +323,7 @@ static bool has_moved(const struct child *child, uint64_t *used_ns)
     return *used_ns != before_ns;
 }
 
-/* 1: something can be received; 0: not for so long; -ECANCELED. */
+/* Waits for slice_ns. Returns 1 if something can be received, 0 if not, or -ECANCELED. */
 static int wait_slice(const struct child *child, uint64_t slice_ns, int cancel)
 {
     struct timespec slice = clock_timespec(slice_ns);
@@ -379,9 +379,9 @@ ssize_t child_ask(struct child *child, const struct child_query *query, void *bu
         stop(child, false, query->user);
         return result;
     }
-    if (result == -EAGAIN) /* one query at a time always fits */
+    if (result == -EAGAIN) /* a single query always fits: the child does not read */
         result = -ETIMEDOUT;
-    if (result == -EMSGSIZE || result == -EMFILE) /* a descriptor that nobody asked for */
+    if (result == -EMSGSIZE || result == -EMFILE) /* EMFILE here: a descriptor that was not requested */
         result = -EBADMSG;
     child_drop(child,
                result == -ETIMEDOUT ? CHILD_HUNG

@@ -3,7 +3,7 @@
  * clock.c - the clocks. Touches nothing else.
  *
  * Guarantees
- *   1. Never fails: the clocks asked for exist on every Linux, and their values fit until the year 2554.
+ *   1. Never fails. The clocks exist on every Linux, and their values fit until the year 2554.
  */
 #include "os/clock.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * environment.c - takes variables out of the environment. Touches nothing else.
+ * environment.c - removes variables from the environment. Touches nothing else.
  */
 #include "os/environment.h"
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * file.c - opening, identifying and listing files of any user. Touches the file system through descriptors of
- * directories; decides nothing.
+ * file.c - opens, identifies and lists files of any user. Touches the file system through descriptors of directories,
+ * and decides nothing.
  *
  * Guarantees
- *   1. A name is resolved once, with O_PATH, which opens nothing: what is not a regular file is never opened, so no
- *      FIFO waits, no device acts, no link is followed.
+ *   1. A name is resolved once, with O_PATH, which opens nothing. Only a regular file is then opened, so no FIFO
+ *      blocks, no device acts, and no link is followed.
  *   2. Every descriptor is close-on-exec and read-only.
  */
 #include "os/file.h"
@@ -146,7 +146,7 @@ int file_list_on(DIR *stream, size_t limit, int (*visit)(void *context, const ch
 
 int file_list_begin(int directory, DIR **ret_stream)
 {
-    int descriptor = openat(directory, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC); /* a position of its own */
+    int descriptor = openat(directory, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC); /* with a position of its own */
     DIR *stream;
     int result;
 

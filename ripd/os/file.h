@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * file.h - directories and files of any user. Every function returns 0 (or a descriptor) or -errno.
+ * file.h - directories and files of any user. Unless noted, a function returns 0, a descriptor, or -errno.
  */
 #ifndef RIPD_OS_FILE_H
 #define RIPD_OS_FILE_H
@@ -11,7 +11,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/* What differs between files, and between states of one file. */
+/* What distinguishes files, and states of one file. */
 struct file_identity {
     uint64_t device;
     uint64_t inode;
@@ -20,7 +20,7 @@ struct file_identity {
     uint32_t uid;
     uint32_t links;
     bool regular;
-    bool others_write; /* its mode lets others than its owner write to it */
+    bool others_write; /* its mode allows writing for users other than the owner */
 };
 
 static inline bool file_is_same(const struct file_identity *a, const struct file_identity *b)
@@ -30,46 +30,52 @@ static inline bool file_is_same(const struct file_identity *a, const struct file
 
 int file_open_directory(const char *path);
 
-/* How many descriptors this process may have. */
+/* Returns the soft limit of open descriptors of this process. */
 uint64_t file_descriptors_max(void);
 
-/* Raises that limit to the hard one. *ret_before: what it was, 0 = it is unchanged. Returns what it is now. */
+/* Raises that limit to the hard limit. Returns the present limit. *ret_before: the previous limit; 0 = unchanged. */
 uint64_t file_raise_descriptors_max(uint64_t *ret_before);
 
 int file_identify(int descriptor, struct file_identity *ret_identity);
 int file_identify_at(int directory, const char *name, struct file_identity *ret_identity); /* follows no link */
 
 /*
- * Opens a regular file to read, following no link and opening nothing that is not a regular file: a FIFO does not
- * block and a device is not touched. -ENOTSUP: not a regular file.
+ * Opens a regular file for reading. Follows no link and opens no other kind of file, so a FIFO does not block and a
+ * device is not touched. Returns -ENOTSUP if it is not a regular file.
  */
 int file_open_regular_at(int directory, const char *name);
 
-/* Whether it is a regular file of a file system that is nothing but memory: tmpfs or ramfs. */
+/* Whether it is a regular file on tmpfs or ramfs. */
 bool file_is_in_memory(int descriptor);
 
-/* Names in a directory, except "." and "..", while visit returns 0; at most limit of them, then -EOVERFLOW. */
+/*
+ * Visits the names in a directory, except "." and "..", while visit returns 0. Returns what visit returned last,
+ * -EOVERFLOW after limit names if there are more, or another -errno.
+ */
 int file_list(int directory, size_t limit, int (*visit)(void *context, const char *name), void *context);
 
 /*
- * The same in parts: from where the last one stopped. -EOVERFLOW: there may be more. closedir() ends it, at any time.
+ * The same in parts: file_list_on() continues where the last call stopped. It returns -EOVERFLOW if there may be more.
+ * The caller ends it with closedir(), at any time.
  */
 int file_list_begin(int directory, DIR **ret_stream);
 int file_list_on(DIR *stream, size_t limit, int (*visit)(void *context, const char *name), void *context);
 
-/* Reads a small file, whose name is formatted, whole: at most size - 1 bytes, terminated. The length or -errno. */
+/*
+ * Reads a small file of a formatted name: at most size - 1 bytes, terminated. Returns the length or -errno.
+ */
 __attribute__((format(printf, 4, 5))) ssize_t file_read_at(int directory, char *buffer, size_t size, const char *format,
                                                            ...);
 
-/* Reads up to count bytes from an offset on, less only where the file ends. How many, or -errno. */
+/* Reads count bytes at an offset, or fewer if the file ends before. Returns the number of bytes read or -errno. */
 ssize_t file_read(int descriptor, void *bytes, size_t count, uint64_t offset);
 
-/* Writes all of it: 0, or -errno and *ret_written says how much of it was written. */
+/* Writes all bytes. Returns 0, or -errno with the number of written bytes in *ret_written. */
 int file_write(int descriptor, const void *bytes, size_t count, size_t *ret_written);
 
 /*
- * Who holds a write lock on byte offset, POSIX or open-file-description. *ret_pid: 0 nobody, else the pid in our
- * namespace, or UINT32_MAX when it has none that we can see.
+ * Finds the holder of a write lock on byte offset, either a POSIX or an open file description lock. *ret_pid: the pid
+ * in the caller's namespace; 0 = not locked; UINT32_MAX = the holder has no pid that is visible here.
  */
 int file_lock_holder(int descriptor, uint64_t offset, uint32_t *ret_pid);
 

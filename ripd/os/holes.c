@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * holes.c - ranges registered with a userfaultfd that nobody reads: the kernel answers a missing page with SIGBUS.
- * Touches one descriptor of the process, opened at the first use and kept.
+ * holes.c - registers ranges with a userfaultfd that is set to raise SIGBUS for a missing page. Touches one descriptor
+ * of the process, which is opened at the first use and kept.
  */
 #include "os/holes.h"
 
@@ -16,11 +16,11 @@
 
 static atomic_int shared_descriptor = -1;
 
-/* A descriptor, or -errno. */
+/* Returns a descriptor or -errno. */
 static int open_descriptor(void)
 {
     struct uffdio_api api = {.api = UFFD_API, .features = UFFD_FEATURE_SIGBUS};
-    int descriptor = (int)syscall(SYS_userfaultfd, O_CLOEXEC | UFFD_USER_MODE_ONLY); /* which needs no privilege */
+    int descriptor = (int)syscall(SYS_userfaultfd, O_CLOEXEC | UFFD_USER_MODE_ONLY); /* needs no privilege */
     int result = 0;
 
     if (descriptor < 0)

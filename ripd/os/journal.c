@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * journal.c - datagrams to the journal. Touches its socket. An entry fits a datagram: the protocol's file in memory,
- * for larger ones, is not needed.
+ * journal.c - sends datagrams to the journal. Touches its socket. An entry fits into a datagram, so the protocol's
+ * memory file for larger entries is not needed.
  *
- * The socket is not connected, so datagrams reach a journal that was restarted.
+ * The socket is not connected, so datagrams reach the journal also after its restart.
  */
 #include "os/journal.h"
 
@@ -16,7 +16,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define SEND_BUFFER_BYTES (1 << 20) /* a journal that is slow for a moment: what is sent meanwhile lies here */
+#define SEND_BUFFER_BYTES (1 << 20) /* room for entries while the journal is slow for a moment */
 #define LENGTH_BYTES sizeof(uint64_t)
 
 bool journal_is_stream(int descriptor)
@@ -44,7 +44,7 @@ int journal_open(struct journal *ret_journal, const char *path)
     } else {
         result = -ENAMETOOLONG;
     }
-    if (result == 0) /* as much of it as the system grants */
+    if (result == 0) /* best effort: the system may grant less */
         (void)setsockopt(journal.descriptor, SOL_SOCKET, SO_SNDBUF, &buffer_bytes, sizeof(buffer_bytes));
     *ret_journal = journal;
     return result;

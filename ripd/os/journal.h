@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * journal.h - entries for the journal of systemd, by its native protocol: a datagram of fields.
+ * journal.h - entries for systemd's journal, in its native protocol: one datagram of fields per entry.
  *
  * Guarantees
- *   A. Nothing waits: what cannot be sent at once is not sent.
- *   B. A value may be any bytes, and stays one value: what holds a newline is sent with its length before it.
- *   C. A field that does not fit into an entry is left out whole; those before it are sent.
+ *   A. Nothing blocks: an entry that cannot be sent at once is not sent.
+ *   B. A value may contain any bytes and stays one value: if it contains a newline, it is sent with its length.
+ *   C. A field that does not fit into an entry is left out completely; earlier fields are sent.
  */
 #ifndef RIPD_OS_JOURNAL_H
 #define RIPD_OS_JOURNAL_H
@@ -31,14 +31,14 @@ struct journal_entry {
 /* Whether the descriptor is the stream to the journal that $JOURNAL_STREAM names. */
 bool journal_is_stream(int descriptor);
 
-/* 0, or -ENAMETOOLONG or what the system says; *ret_journal is made then too, and closed. */
+/* Returns 0, -ENAMETOOLONG, or another -errno. On failure *ret_journal is valid, and closed. */
 int journal_open(struct journal *ret_journal, const char *path);
 void journal_close(struct journal *journal);
 
-/* name: capital letters, digits and '_', not at the beginning. False: there was no room. */
+/* name: capital letters, digits and '_', beginning with a letter. Returns false if there is no room. */
 bool journal_entry_add(struct journal_entry *entry, const char *name, const void *value, size_t length);
 
-/* 0; -EAGAIN: it would have had to wait; -EBADF: it is closed; or what the system says: nobody is there. */
+/* Returns 0; -EAGAIN if it would block; -EBADF if closed; or another -errno, for example if no journal runs. */
 int journal_send(const struct journal *journal, const struct journal_entry *entry);
 
 #endif

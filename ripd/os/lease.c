@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* lease.c - a mutex, a count and a descriptor. */
+/* lease.c - a descriptor with a mutex and a reference count. See lease.h. */
 #include "os/lease.h"
 
 #include <errno.h>

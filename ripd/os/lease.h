@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * lease.h - a descriptor whose owner may close it while other threads still refer to it: they get duplicates until
- * then.
+ * lease.h - a descriptor that its owner may close while other threads still refer to it. Other threads get duplicates
+ * until then.
  *
  * Every function may be called by any thread.
  */
@@ -12,16 +12,16 @@
 
 struct lease;
 
-/* Of a descriptor, which stays the caller's; one reference. NULL: no memory. */
+/* Returns a lease with one reference, or NULL if out of memory. The descriptor is borrowed until lease_end(). */
 struct lease *lease_new(int descriptor);
 
-/* Before the owner closes it: from here on nobody gets a duplicate. NULL is allowed. */
+/* Must be called before the owner closes the descriptor. No duplicate is made afterwards. NULL is allowed. */
 void lease_end(struct lease *lease);
 
-REFERENCED(lease); /* NULL is allowed, as it is below */
+REFERENCED(lease); /* NULL is allowed here and below */
 void lease_unref(struct lease *lease);
 
-/* A duplicate, close-on-exec, the caller's; -EBADF: the lease has ended; another -errno. */
+/* Returns a close-on-exec duplicate, owned by the caller; -EBADF if the lease has ended; or another -errno. */
 int lease_duplicate(struct lease *lease);
 
 #endif

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * notify.c - datagrams to the service manager. Touches that socket and the variables that name it.
+ * notify.c - sends datagrams to the service manager. Touches that socket and the variables that name it.
  *
- * The socket is not connected, so datagrams reach a manager that makes its socket anew under the same name. It
- * identifies the sender by the credentials that the kernel adds.
+ * The socket is not connected, so datagrams reach a manager that has created its socket again under the same name. The
+ * manager identifies the sender by the credentials that the kernel adds.
  */
 #include "os/notify.h"
 
@@ -30,10 +30,10 @@ static int read_watchdog(uint64_t *ret_watchdog_ns)
     return 0;
 }
 
-/* -ENOENT: there is none. */
+/* Returns 0, -ENOENT if there is no manager, or another -errno. */
 static int read_address(struct notify *notify)
 {
-    char text[sizeof(notify->address.sun_path) + 1]; /* an abstract name may fill it without a terminator */
+    char text[sizeof(notify->address.sun_path) + 1]; /* an abstract name may fill sun_path without a terminator */
     int length = environment_take("NOTIFY_SOCKET", text, sizeof(text));
 
     if (length < 0)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * packet.c - SOCK_SEQPACKET and SCM_RIGHTS. Touches nothing but the sockets it is given.
+ * packet.c - SOCK_SEQPACKET and SCM_RIGHTS. Touches only the given sockets.
  *
  * Guarantees
- *   1. No descriptor that the other end sends is left open unless the caller gets it.
+ *   1. A descriptor from the other end is either returned to the caller or closed.
  */
 #include "os/packet.h"
 
@@ -16,7 +16,7 @@
 #include "os/clock.h"
 #include "util/time_limit.h"
 
-/* Room for one descriptor; the kernel closes those for which there is none. */
+/* Room for one descriptor. The kernel closes further ones. */
 union packet_control {
     struct cmsghdr header;
     char bytes[CMSG_SPACE(sizeof(int))];
@@ -49,7 +49,7 @@ int packet_send(int socket, const void *bytes, size_t count, int descriptor, boo
     return errno == EPIPE || errno == ECONNRESET ? -EPIPE : -errno;
 }
 
-/* The one descriptor of a message, or -1. */
+/* Returns the descriptor of a message, or -1. */
 static int descriptor_of(struct msghdr *message)
 {
     const struct cmsghdr *header = CMSG_FIRSTHDR(message);
@@ -103,6 +103,6 @@ bool packet_await(int socket, uint64_t deadline_mono_ns)
         if (ready >= 0)
             return ready != 0;
         if (errno != EINTR)
-            return true; /* the next call returns why */
+            return true; /* the next call on the socket returns the error */
     }
 }

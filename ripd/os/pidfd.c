@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * pidfd.c - holds on processes. Touches nothing but the descriptors it makes.
+ * pidfd.c - pidfds of processes. Touches only the descriptors that it makes.
  *
  * Guarantees
- *   1. Holding one neither needs nor gives a privilege over the process.
+ *   1. A pidfd neither needs nor gives a privilege over the process.
  */
 #include "os/pidfd.h"
 
@@ -13,15 +13,15 @@
 #include <sys/ioctl.h>
 #include <sys/pidfd.h>
 
-/* struct pidfd_info of linux/pidfd.h in its first version; Debian 12's headers are older than that. */
+/* The first version of struct pidfd_info of linux/pidfd.h, which the headers of Debian 12 do not have. */
 struct pidfd_facts {
-    uint64_t mask; /* what is asked for, then what was answered */
+    uint64_t mask; /* in: the requested fields; out: the filled ones */
     uint64_t cgroup;
     uint32_t numbers[11]; /* pid, tgid, ppid, and eight uids and gids */
     int32_t exit_code;    /* a wait status */
 };
 #define PIDFD_ASK_FACTS _IOWR(0xff, 11, struct pidfd_facts)
-#define PIDFD_EXIT_CODE 8u /* bit of the mask */
+#define PIDFD_EXIT_CODE 8u /* bit of mask */
 
 int pidfd_of(uint32_t pid)
 {
@@ -29,7 +29,7 @@ int pidfd_of(uint32_t pid)
 
     if (pid == 0 || pid > INT_MAX)
         return -ESRCH;
-    descriptor = pidfd_open((pid_t)pid, 0); /* close-on-exec by itself */
+    descriptor = pidfd_open((pid_t)pid, 0); /* always close-on-exec */
     return descriptor >= 0 ? descriptor : -errno;
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* proc.c - files of a proc directory, and of cgroups. Touches nothing but files below the directories it is given. */
+/* proc.c - files of a proc directory, and of cgroups. Touches only files below the given directories. */
 #include "os/proc.h"
 
 #include <errno.h>
@@ -19,12 +19,12 @@
 #include "util/text.h"
 
 enum {
-    STATUS_BYTES = 8192, /* 1.5 KB, and as much again for lists of groups and processors */
+    STATUS_BYTES = 8192, /* usually 1.5 KB; lists of groups and processors may be long */
     NAME_BYTES = 64,
     CGROUP_BYTES = 8192,
     VALUE_BYTES = 256,
-    COUNTING_DESCRIPTORS = 2,  /* the folder, and file_list()'s own */
-    DESCRIPTORS_MAX = 1 << 20, /* NR_OPEN, unless somebody has raised it */
+    COUNTING_DESCRIPTORS = 2,  /* the directory self/fd, and its duplicate in file_list() */
+    DESCRIPTORS_MAX = 1 << 20, /* NR_OPEN, the kernel's default limit */
 };
 
 int proc_read(int proc, char *ret_text, size_t size, const char *format, ...)
@@ -54,8 +54,8 @@ int proc_open(int proc, int flags, const char *format, ...)
 }
 
 /*
- * Not PID/stat, for which the kernel adds up all threads: of 10,000 that takes a millisecond, in which none of them can
- * start a thread or be sent a signal.
+ * Does not read PID/stat, for which the kernel sums over all threads. For 10,000 threads that takes a millisecond,
+ * during which the process can neither start a thread nor receive a signal.
  */
 int proc_stat(int proc, uint32_t pid, struct proc_stat *ret_stat)
 {
@@ -87,11 +87,11 @@ int proc_thread_status(int proc, uint32_t pid, uint32_t tid, struct proc_status 
 
 int proc_credentials(int proc, uint32_t pid, struct proc_credentials *ret_credentials)
 {
-    /* groups beyond hundreds are cut, and what comes after them */
+    /* a list of many hundreds of groups is cut, and all lines after it */
     return PROC_READ_AS(proc_parse_credentials, ret_credentials, STATUS_BYTES, proc, "%u/status", pid);
 }
 
-/* Drops the first bytes of a character whose last ones have been cut off. */
+/* Returns the length without an incomplete UTF-8 character at the end of a text that was cut. */
 static size_t whole_characters(const char *text, size_t length)
 {
     size_t last = length;
@@ -244,7 +244,7 @@ int proc_boot_id(int proc, uint8_t ret_id[16])
 
 /* Cgroups ---------------------------------------------------------------------------------------------------------- */
 
-/* Where a hierarchy that can freeze may be mounted, and how a line begins that says that a group is frozen. */
+/* Where a hierarchy with a freezer may be mounted, and the beginning of the line that marks a group as frozen. */
 static const struct hierarchy {
     bool is_v2;
     const char *mount;
@@ -264,7 +264,10 @@ static bool leaves_tree(const char *path)
     return false;
 }
 
-/* One line, "ID:CONTROLLERS:PATH". -ENOENT: of a hierarchy that cannot freeze, or not readable here. */
+/*
+ * Reads the state of the group in one line, "ID:CONTROLLERS:PATH". Returns -ENOENT if its hierarchy has no freezer, or
+ * is not readable here.
+ */
 static int read_group(int root, char *line, bool *ret_frozen)
 {
     char controllers[VALUE_BYTES], text[VALUE_BYTES];

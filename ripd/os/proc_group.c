@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * proc_group.c - components of the paths of control groups. Pure.
+ * proc_group.c - parses the components of cgroup paths. Pure.
  *
- * A unit is the innermost component that is called like one which has processes: NAME.service, NAME.scope. That is a
- * user's own unit below his manager's (user@1000.service), and the unit of a system that runs in a container.
- * init.scope is that of a manager, and counts only where there is no other.
+ * The unit is the innermost component with the name of a unit that has processes: NAME.service or NAME.scope. So it is
+ * the user's own unit below the user's manager (user@1000.service), and for a system in a container the unit inside.
+ * init.scope belongs to a manager, and counts only if there is no other.
  *
- * A container is the innermost component whose name ends in 64 hexadecimal digits, which is how Docker, containerd,
- * CRI-O and podman call theirs under either of their drivers, or one that LXC has made:
+ * The container is the innermost component whose name ends in 64 hexadecimal digits, or one made by LXC. Docker,
+ * containerd, CRI-O and podman use such names, with both of their cgroup drivers:
  *
  *   docker-ID.scope  cri-containerd-ID.scope  crio-ID.scope  libpod-ID.scope  kubepods-pod7.slice:cri-containerd:ID
  *   docker/ID  kubepods/burstable/pod7/ID  lxc/NAME  lxc.payload/NAME  lxc.payload.NAME
@@ -32,7 +32,7 @@ static bool starts_with(const char *text, const char *start)
     return strncmp(text, start, strlen(start)) == 0;
 }
 
-/* Nothing changes where it does not fit. */
+/* Copies a name. Does nothing if it does not fit. */
 static void take_name(const char *name, char *ret_name, size_t size)
 {
     const size_t length = strlen(name);
@@ -43,7 +43,7 @@ static void take_name(const char *name, char *ret_name, size_t size)
 
 static void take_unit(const char *component, struct proc_group *group)
 {
-    if (component[0] == '_') /* systemd's mark of a name that the kernel has, too */
+    if (component[0] == '_') /* systemd's prefix for names that are also file names of the kernel */
         component++;
     if (!ends_with(component, ".service") && !ends_with(component, ".scope"))
         return;
@@ -51,7 +51,7 @@ static void take_unit(const char *component, struct proc_group *group)
         take_name(component, group->unit, sizeof(group->unit));
 }
 
-/* The digits at its end, behind nothing or a separator; "": it has none. */
+/* Returns the digits at the end of a component, if they follow its start or a separator; else "". */
 static const char *digits_of(const char *component)
 {
     const size_t length = strlen(component);
@@ -71,7 +71,7 @@ static void take_container(const char *before, char *component, struct proc_grou
         name += sizeof(payload) - 1;
     } else if (strcmp(before, "lxc") != 0 && strcmp(before, "lxc.payload") != 0) {
         if (starts_with(component, "crio-conmon-") || starts_with(component, "libpod-conmon-"))
-            return; /* who looks after a container is not in it */
+            return; /* a monitor of a container is not in the container */
         if (ends_with(component, scope))
             component[strlen(component) - (sizeof(scope) - 1)] = '\0';
         name = digits_of(component);
@@ -94,7 +94,7 @@ static void parse_path(char *path, struct proc_group *ret_group)
     }
 }
 
-/* How far a hierarchy is to be believed about units, by its controllers. */
+/* How reliable a hierarchy is, by its controllers. */
 enum { BELIEVED_NONE, BELIEVED_CONTROLLER, BELIEVED_UNIFIED, BELIEVED_SYSTEMD };
 
 static int belief_in(const char *controllers)
@@ -104,7 +104,7 @@ static int belief_in(const char *controllers)
     return controllers[0] == '\0' ? BELIEVED_UNIFIED : BELIEVED_CONTROLLER;
 }
 
-/* Lines are "ID:CONTROLLERS:PATH". The paths mostly agree; where they do not, systemd's own hierarchy is right. */
+/* Lines are "ID:CONTROLLERS:PATH". The paths mostly agree. If not, systemd's own hierarchy is right. */
 void proc_parse_group(char *text, struct proc_group *ret_group)
 {
     int unit_belief = BELIEVED_NONE, container_belief = BELIEVED_NONE;

@@ -9,7 +9,7 @@
 #include "os/file.h"
 #include "os/proc_parse.h"
 
-/* The caller frees what is returned; NULL: none, and *ret_length is -errno. */
+/* Returns text that the caller frees, or NULL with -errno in *ret_length. */
 static char *read_locks(int proc, ssize_t *ret_length)
 {
     char *text = malloc(PROC_LOCKS_BYTES);

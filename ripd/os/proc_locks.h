@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * proc_locks.h - locks of files: who waits for one, and who holds it. Any user may read them.
+ * proc_locks.h - file locks: the processes that wait for one, and its holder. Any user may read this.
  *
  * Guarantees
- *   A. Work is bounded: PROC_LOCKS_BYTES of locks are looked at.
+ *   A. Work is bounded: at most PROC_LOCKS_BYTES of the list of locks are read.
  */
 #ifndef RIPD_OS_PROC_LOCKS_H
 #define RIPD_OS_PROC_LOCKS_H
@@ -15,18 +15,21 @@
 #define PROC_LOCK_WAITS_MAX 4096u
 
 /*
- * The process that holds the file lock that pid waits for; inode of the file, 0 = any. -ESRCH: it waits for none, or
- * the holder has no pid here, as that of a lock of an open file description. -EFBIG: there are too many locks.
+ * Finds the process that holds the file lock which pid waits for. inode: of the file; 0 = any. Returns 0; -ESRCH if pid
+ * waits for no lock, or the holder has no pid here (for example the holder of an open file description lock); -EFBIG if
+ * there are too many locks.
  */
 int proc_lock_holder(int proc, uint32_t pid, uint64_t inode, uint32_t *ret_holder);
 
-/* A process that waits for locks of files, and the one that holds them all; 0 = several do, or it has no pid here. */
+/* A process that waits for file locks. */
 struct proc_lock_wait {
     uint32_t pid;
-    uint32_t holder;
+    uint32_t holder; /* of all these locks; 0 = several holders, or it has no pid here */
 };
 
-/* All that wait so, in order of pid. -EFBIG: there are too many locks, or more that wait. */
+/*
+ * Lists the processes that wait for file locks, in order of pid. Returns -EFBIG if there are too many locks or waits.
+ */
 int proc_lock_waits(int proc, struct proc_lock_wait ret_waits[PROC_LOCK_WAITS_MAX], size_t *ret_count);
 
 #endif

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * proc_maps.c - lines of PID/maps. Touches that file alone.
+ * proc_maps.c - lines of PID/maps. Touches only that file.
  *
  * Guarantees
- *   1. Work is bounded: LINES_MAX lines are read.
+ *   1. Work is bounded: at most LINES_MAX lines are read.
  */
 #include "os/proc_maps.h"
 
@@ -18,7 +18,7 @@
 
 #include "os/proc.h"
 
-#define LINES_MAX 200000u /* the kernel's own limit is 65530 mappings by default */
+#define LINES_MAX 200000u /* the kernel's default limit is 65530 mappings */
 
 int proc_maps_parse_line(const char *line, struct proc_mapping *ret_mapping)
 {
@@ -35,7 +35,7 @@ int proc_maps_parse_line(const char *line, struct proc_mapping *ret_mapping)
     return 0;
 }
 
-/* The length of a path at the end of a line, without the mark of a file that was deleted. */
+/* Returns the length of the path at the end of a line, without the suffix " (deleted)". */
 static size_t path_bytes(const char *mapped)
 {
     static const char deleted[] = " (deleted)";
@@ -118,15 +118,15 @@ int proc_maps_find(int process, uint64_t address, const char *path, struct proc_
     return result != 0 ? result : find.result;
 }
 
-/* A walk over the lines, in order of address. */
+/* A pass over the lines, in order of address. */
 struct search {
     uint64_t address;
-    struct proc_mapping first; /* of the file that is being passed: its beginning; inode 0 = it has none */
+    struct proc_mapping first; /* mapping of the beginning of the current file; inode 0 = that is not mapped */
     struct proc_object object;
     bool found;
 };
 
-/* False: the walk is over. Lines without a file, such as those of zeroed data, are not shown to it. */
+/* Returns false to end the pass. Is not called for lines without a file, such as those of zeroed data. */
 static bool visit_to_search(void *context, const struct proc_mapping *mapping)
 {
     struct search *search = context;

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * proc_net.c - tables of sockets, a line at a time. Touches files below the descriptor it is given.
+ * proc_net.c - reads socket tables, one line at a time. Touches files below the given descriptor.
  *
  * Guarantees
- *   1. Memory is constant, however long a table is; the visitor decides when to stop, and may continue later.
- *   2. The parser reads nothing beyond the terminator, and leaves its output alone where it fails.
+ *   1. Memory is constant, however long a table is. The visitor decides when to stop, and the caller may continue
+ * later.
+ *   2. The parser reads nothing beyond the terminator. On failure its output is untouched.
  */
 #include "os/proc_net.h"
 
@@ -23,7 +24,7 @@
 #include "util/text.h"
 
 enum { CHUNK_BYTES = 16384 };
-enum { UNIX_FLAG_LISTENS = 1 << 16, UNIX_UNCONNECTED = 1 }; /* __SO_ACCEPTCON, SS_UNCONNECTED of the kernel */
+enum { UNIX_FLAG_LISTENS = 1 << 16, UNIX_UNCONNECTED = 1 }; /* the kernel's __SO_ACCEPTCON, SS_UNCONNECTED */
 
 static const char *const kind_names[PROC_SOCKET_KIND_COUNT] = {
     [PROC_SOCKET_TCP] = "tcp",   [PROC_SOCKET_TCP6] = "tcp6", [PROC_SOCKET_UDP] = "udp",
@@ -45,7 +46,7 @@ int proc_network_namespace(int proc, uint32_t pid, uint64_t *ret_inode)
 
 /* Lines ------------------------------------------------------------------------------------------------------------ */
 
-/* An address as the kernel prints it: words of the machine's own order, in hexadecimal, and the port. */
+/* Parses an address as the kernel prints it: words in host byte order, in hexadecimal, and the port. */
 static const char *parse_address(const char *text, size_t words, struct proc_address *ret_address)
 {
     uint64_t port;
@@ -96,7 +97,7 @@ static int parse_internet(const char *line, struct proc_socket *ret_socket)
     return text_decimal(line, UINT64_MAX, &ret_socket->inode) != NULL ? 0 : -EINVAL;
 }
 
-/* "00000000256fc0db: 00000003 00000000 00010000 0001 01 629 /run/x": the path goes up to the end of the line. */
+/* "00000000256fc0db: 00000003 00000000 00010000 0001 01 629 /run/x": the path extends to the end of the line. */
 static int parse_unix(const char *line, struct proc_socket *ret_socket)
 {
     uint64_t flags, type, state;
@@ -134,7 +135,7 @@ int proc_parse_socket(const char *line, enum proc_socket_kind kind, struct proc_
 
 /* Files ------------------------------------------------------------------------------------------------------------ */
 
-/* Hands out the whole lines of text; returns what visit returned, and how much of text was taken. */
+/* Visits the complete lines of text. Returns what visit returned; *ret_taken: how many bytes were visited. */
 static int visit_lines(char *text, enum proc_socket_kind kind,
                        int (*visit)(void *context, const struct proc_socket *socket), void *context, size_t *ret_taken)
 {
@@ -156,7 +157,7 @@ static int visit_lines(char *text, enum proc_socket_kind kind,
 struct proc_socket_table {
     int descriptor;
     enum proc_socket_kind kind;
-    size_t kept; /* of text: read, and not visited yet */
+    size_t kept; /* bytes of text that were read but not visited yet */
     char text[CHUNK_BYTES];
 };
 
@@ -188,7 +189,7 @@ void proc_socket_table_close(struct proc_socket_table *table)
     free(table);
 }
 
-/* 1: there is more to visit; 0: it was the end; -errno. */
+/* Returns 1 if more was read, 0 at the end, or -errno. */
 static int read_more(struct proc_socket_table *table)
 {
     size_t room = sizeof(table->text) - 1 - table->kept;
@@ -214,7 +215,7 @@ int proc_socket_table_visit(struct proc_socket_table *table,
         int result = visit_lines(table->text, table->kind, visit, context, &taken);
 
         if (taken > table->kept)
-            taken = table->kept; /* a zero byte in the text, which the kernel does not write */
+            taken = table->kept; /* the text has a zero byte, which the kernel never writes */
         memmove(table->text, table->text + taken, table->kept - taken + 1);
         table->kept -= taken;
         if (result != 0)
@@ -237,7 +238,7 @@ const char *proc_tcp_state_name(uint8_t state)
     return state < ARRAY_COUNT(names) ? names[state] : NULL;
 }
 
-/* Of a datagram socket the state says nothing on all kernels: see unix_diag.h. */
+/* The state of a datagram socket is not reliable on all kernels, see unix_diag.h. */
 const char *proc_unix_state_name(const struct proc_socket *socket)
 {
     if (socket->listens)

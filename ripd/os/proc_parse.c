@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* proc_parse.c - numbers between keys, blanks and colons. Pure. */
+/* proc_parse.c - parses files of /proc. Pure. See proc_parse.h. */
 #include "os/proc_parse.h"
 
 #include <errno.h>
@@ -10,7 +10,7 @@
 
 /* The process ------------------------------------------------------------------------------------------------------ */
 
-/* Fields of PID/stat as proc(5) numbers them. */
+/* Fields of PID/stat, in the numbers of proc(5). */
 enum {
     STAT_STATE = 3,
     STAT_PARENT = 4,
@@ -24,7 +24,7 @@ enum {
 int proc_parse_stat(const char *text, struct proc_stat *ret_stat)
 {
     const char *first = strchr(text, '(');
-    const char *last = strrchr(text, ')'); /* a name may hold any byte, but no field after it has a parenthesis */
+    const char *last = strrchr(text, ')'); /* the name may have any byte; no later field has a parenthesis */
     struct proc_stat stat = {0};
     uint64_t parent, flags, ticks[2], threads;
     size_t length;
@@ -53,7 +53,7 @@ int proc_parse_stat(const char *text, struct proc_stat *ret_stat)
     return 0;
 }
 
-/* The name is on a line of its own with its newlines quoted, so a line that starts with a key is the kernel's. */
+/* The name has a line of its own with newlines quoted, so it cannot imitate other lines. */
 int proc_parse_status(const char *text, struct proc_status *ret_status)
 {
     const char *pids = text_find_line(text, "NSpid:"), *dumping = text_find_line(text, "CoreDumping:");
@@ -68,7 +68,7 @@ int proc_parse_status(const char *text, struct proc_status *ret_status)
     status.uid_saved = (uint32_t)uids[2];
     status.core_dumping = dumps == 1;
     for (const char *next = pids; (next = text_decimal(next, UINT32_MAX, &pid)) != NULL; status.namespace_count++)
-        status.pid_in_namespace = (uint32_t)pid; /* one for each namespace, outermost first */
+        status.pid_in_namespace = (uint32_t)pid; /* one per namespace, the outermost first */
     if (pids != NULL && status.namespace_count == 0)
         return -EINVAL;
     *ret_status = status;
@@ -85,7 +85,7 @@ int proc_parse_statm(const char *text, uint64_t page_bytes, struct proc_memory *
     *ret_memory = (struct proc_memory){
         .virtual_bytes = pages[SIZE] * page_bytes,
         .resident_bytes = pages[RESIDENT] * page_bytes,
-        /* the kernel reads one after the other */
+        /* the kernel does not read both at the same time */
         .anonymous_bytes = pages[RESIDENT] > pages[SHARED] ? (pages[RESIDENT] - pages[SHARED]) * page_bytes : 0,
     };
     return 0;
@@ -118,12 +118,12 @@ int proc_parse_credentials(const char *text, struct proc_credentials *ret_creden
 
 struct lock_line {
     uint64_t number;
-    uint64_t pid; /* 0 = it has none here */
+    uint64_t pid; /* 0 = none here */
     uint64_t inode;
     bool waits;
 };
 
-/* False: not a line of that form. */
+/* Returns false if the line is malformed. */
 static bool parse_lock(const char *text, struct lock_line *ret_line)
 {
     uint64_t part;
@@ -144,12 +144,13 @@ static bool parse_lock(const char *text, struct lock_line *ret_line)
 }
 
 /*
- * Each lock has a number; a process that waits for it has a line with the same number and an arrow:
+ * Each lock has a number. A process that waits for it has a line with the same number and an arrow:
  *
  *   4: POSIX  ADVISORY  WRITE 18615 fe:00:10956481 0 EOF
  *   4: -> POSIX  ADVISORY  WRITE 18824 fe:00:10956481 0 EOF
  *
- * Takes the next of these from *text on. holder: of the lines before, all zero at first. False: there is none.
+ * Finds the next such line from *text on. holder: the last lock before it; the caller sets it to zero at first. Returns
+ * false if there is none.
  */
 static bool next_lock_wait(const char **text, struct lock_line *holder, struct lock_line *ret_wait)
 {
@@ -226,7 +227,7 @@ int proc_parse_schedstat(const char *text, struct proc_schedstat *ret_schedstat)
     return 0;
 }
 
-/* The numbers on two lines. */
+/* Parses the numbers of two lines. */
 static int parse_pair(const char *text, const char *key, const char *other_key, uint64_t *ret_number,
                       uint64_t *ret_other)
 {
@@ -253,8 +254,7 @@ int proc_parse_descriptor(const char *text, uint64_t *ret_inode, uint64_t *ret_m
 
 int proc_parse_wchan(const char *text, char ret_wchan[PROC_WCHAN_BYTES])
 {
-    size_t length =
-        strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.$"); /* of a symbol's name */
+    size_t length = strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.$"); /* of a symbol */
 
     if (length == 0 || length >= PROC_WCHAN_BYTES || (text[length] != '\0' && text[length] != '\n'))
         return -EINVAL;
@@ -265,7 +265,7 @@ int proc_parse_wchan(const char *text, char ret_wchan[PROC_WCHAN_BYTES])
     return 0;
 }
 
-/* Numbers as the kernel writes them there: 0x and hexadecimal digits. NULL: one is missing. */
+/* Parses hexadecimal numbers with the prefix 0x. Returns NULL if one is missing. */
 static const char *parse_arguments(const char *text, uint64_t *ret_values, size_t count)
 {
     for (size_t i = 0; text != NULL && i < count; i++) {

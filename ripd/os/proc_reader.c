@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * proc_reader.c - threads that read for one who does not wait. See proc_reader.h.
+ * proc_reader.c - threads that read files of /proc for a caller that must not block. See proc_reader.h.
  *
- * A thread is started when no other is free, and stays. One that hangs is left behind by proc_reader_free(): it shares
- * with the others only what is counted, and the process ends without it.
+ * A thread is started when no other one is free, and is kept. proc_reader_free() leaves a hanging thread behind. Such a
+ * thread holds only a reference to the reader, and the process can exit without it.
  */
 #include "os/proc_reader.h"
 
@@ -36,30 +36,30 @@ struct reading {
     uint64_t address;
     uint64_t began_mono_ns;
     pid_t tid;
-    uint64_t number;    /* of reads on this thread */
-    uint64_t waited_ns; /* by the last one, but for a processor */
-    uint32_t user;      /* who is refused, while this one is READING and until then */
+    uint64_t number;    /* of finished reads on this thread */
+    uint64_t waited_ns; /* how long the last read was blocked, without time that it waited for a processor */
+    uint32_t user;      /* is refused while this thread is READING, and until refused_until_mono_ns */
     uint64_t refused_until_mono_ns;
     int result;
     unsigned char bytes[PROC_READER_BYTES];
 };
 
 struct proc_reader {
-    pthread_mutex_t mutex; /* guards all below */
+    pthread_mutex_t mutex; /* protects all members below */
     pthread_cond_t changed;
     int proc;
     proc_reader_user *user_of;
     void *context;
     bool ends;
-    unsigned references; /* its owner's, and its threads' */
-    uint64_t turns_ns;   /* that the turns for a processor took lately, of one read */
+    unsigned references; /* of the owner and of the threads */
+    uint64_t turns_ns;   /* recent average of the time that a read waited for processors */
     uint64_t busy_until_mono_ns;
     struct reading readings[PROC_READERS_MAX];
 };
 
 static _Thread_local struct proc_reader *own;
 
-/* With the mutex held, which is gone then. */
+/* Caller holds the mutex, which is unlocked on return. */
 static void unref(struct proc_reader *reader)
 {
     const bool is_last = --reader->references == 0;
@@ -73,7 +73,7 @@ static void unref(struct proc_reader *reader)
     free(reader);
 }
 
-/* How often the calling thread has waited for anything but a processor. */
+/* Returns how often the calling thread has blocked, without waits for a processor. */
 static long waits_so_far(void)
 {
     struct rusage usage;
@@ -81,7 +81,7 @@ static long waits_so_far(void)
     return getrusage(RUSAGE_THREAD, &usage) == 0 ? usage.ru_nvcsw : 0;
 }
 
-/* Of the calling thread: how long it has been on a processor, or ready for one. */
+/* Returns how long the calling thread has been on a processor or ready for one. */
 static uint64_t busy_ns(void)
 {
     struct proc_schedstat times = {0};
@@ -89,10 +89,10 @@ static uint64_t busy_ns(void)
 
     if (file_read_at(AT_FDCWD, text, sizeof(text), "/proc/thread-self/schedstat") > 0)
         (void)proc_parse_schedstat(text, &times);
-    return clock_read_ns(CLOCK_THREAD_CPUTIME_ID) + times.wait_ns; /* times.cpu_ns moves with the clock tick */
+    return clock_read_ns(CLOCK_THREAD_CPUTIME_ID) + times.wait_ns; /* times.cpu_ns advances with the clock tick only */
 }
 
-/* Whether the thread is asleep, and does not just want a processor. */
+/* Whether the thread is blocked rather than ready for a processor. */
 static bool is_asleep(pid_t tid)
 {
     struct proc_stat stat;
@@ -142,7 +142,7 @@ static void *run(void *context)
     return NULL;
 }
 
-/* With the mutex held. False: there can be no other thread now. */
+/* Caller holds the mutex. Returns false if no thread can be started. */
 static bool start(struct proc_reader *reader, struct reading *reading)
 {
     pthread_attr_t attributes;
@@ -200,7 +200,7 @@ void proc_reader_free(struct proc_reader *reader)
     unref(reader);
 }
 
-/* With the mutex held. Whether the process is of a user that made others wait lately. */
+/* Caller holds the mutex. Whether the process's user is refused. */
 static bool is_refused(const struct proc_reader *reader, uint32_t pid, uint64_t now_mono_ns)
 {
     bool is_known = false;
@@ -220,7 +220,7 @@ static bool is_refused(const struct proc_reader *reader, uint32_t pid, uint64_t 
     return false;
 }
 
-/* With the mutex held. The one whose user has to rest least; NULL: as many reads go on as there may be. */
+/* Caller holds the mutex. Returns the idle thread whose user becomes eligible first, or NULL if all are busy. */
 static struct reading *find_free(struct proc_reader *reader)
 {
     struct reading *found = NULL;
@@ -237,7 +237,7 @@ static struct reading *find_free(struct proc_reader *reader)
     return found != NULL && (found->state == FREE || start(reader, found)) ? found : NULL;
 }
 
-/* With the mutex held. False: it goes on, longer than anybody waits. */
+/* Caller holds the mutex. Waits for the end of the read. Returns false if it takes too long and is left to go on. */
 static bool await(struct proc_reader *reader, struct reading *reading)
 {
     const uint64_t number = reading->number;
@@ -251,9 +251,9 @@ static bool await(struct proc_reader *reader, struct reading *reading)
             continue;
         if (reading->state != READING || !is_asleep(reading->tid)) {
             was_asleep = false;
-            until_ns = clock_mono_ns() + PROC_READER_WAIT_NS; /* it has no processor */
+            until_ns = clock_mono_ns() + PROC_READER_WAIT_NS; /* the thread waits for a processor, or has one */
         } else if (!was_asleep) {
-            was_asleep = true; /* perhaps just now: it waited for a processor before */
+            was_asleep = true; /* it may have fallen asleep just now, after waiting for a processor: look once more */
             until_ns = clock_mono_ns() + PROC_READER_WAIT_NS / 4;
         } else {
             reading->waited_ns = clock_mono_ns() - reading->began_mono_ns;
@@ -263,13 +263,13 @@ static bool await(struct proc_reader *reader, struct reading *reading)
     return true;
 }
 
-/* With the mutex held. Of a read that has returned, or is given up. */
+/* Caller holds the mutex. Updates the busy state after a read that has returned or was given up. */
 static void note_turns(struct proc_reader *reader, const struct reading *reading, uint64_t asked_mono_ns)
 {
     const uint64_t now_mono_ns = clock_mono_ns(), took_ns = now_mono_ns - asked_mono_ns;
     const uint64_t turns_ns = took_ns > reading->waited_ns ? took_ns - reading->waited_ns : 0;
 
-    reader->turns_ns = (3 * reader->turns_ns + turns_ns) / 4; /* a single long one is chance */
+    reader->turns_ns = (3 * reader->turns_ns + turns_ns) / 4; /* an average, because a single long wait is chance */
     if (reader->turns_ns >= PROC_READER_BUSY_NS)
         reader->busy_until_mono_ns = now_mono_ns + PROC_READER_BUSY_FOR_NS;
 }

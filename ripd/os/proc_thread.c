@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* proc_thread.c - files of one thread and links of descriptors. Touches nothing but files below the proc directory. */
+/* proc_thread.c - files of one thread, and links of descriptors. Touches only files below the proc directory. */
 #include "os/proc_thread.h"
 
 #include <errno.h>
@@ -17,7 +17,7 @@
 enum {
     NAME_BYTES = 64,
     LINE_BYTES = 256,
-    CHILDREN_BYTES = 4096, /* a number has ten digits at most, and a blank */
+    CHILDREN_BYTES = 4096, /* per child at most ten digits and a blank */
     STATUS_BYTES = 8192,
 };
 
@@ -56,7 +56,7 @@ static int read_held(int proc, uint32_t pid, uint64_t thread_and_file, void *ret
     return result == 0 && cut ? -ENAMETOOLONG : result;
 }
 
-/* Whether the process executes a program, as far as that shows: its address space is a new one, and empty. */
+/* Whether the process is visibly in an exec: its address space is new and empty. */
 static bool is_executing(int proc, uint32_t pid)
 {
     enum { SIZE, RESIDENT, SHARED, TEXT, COUNT };
@@ -151,7 +151,7 @@ int proc_descriptor(int proc, uint32_t pid, uint32_t descriptor, struct proc_des
     if (result != 0)
         return result;
     if (fstatat(proc, name, &status, AT_SYMLINK_NOFOLLOW) == 0) {
-        found.readable = (status.st_mode & S_IRUSR) != 0; /* of the link, which has the mode of the descriptor */
+        found.readable = (status.st_mode & S_IRUSR) != 0; /* the link has the access mode of the descriptor */
         found.writable = (status.st_mode & S_IWUSR) != 0;
     }
     if (proc_read(proc, text, sizeof(text), "%u/fdinfo/%u", pid, descriptor) == 0)

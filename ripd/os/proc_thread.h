@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * proc_thread.h - what /proc says of one thread and of its descriptors. Every function returns 0 or -errno; -ESRCH: the
- * thread is gone; -EACCES or -EPERM: we may not read it.
+ * proc_thread.h - reads /proc about one thread and its descriptors. Every function returns 0 or -errno. -ESRCH: the
+ * thread is gone. -EACCES or -EPERM: the caller may not read it.
  *
- * On Linux 6.18 anyone may read stat (but for its addresses), schedstat and status; a process with PTRACE_MODE_READ
- * wchan ("0" for others), fd and fdinfo; one that may attach, syscall.
+ * On Linux 6.18 anyone may read stat (without its addresses), schedstat and status. wchan ("0" for others), fd and
+ * fdinfo need PTRACE_MODE_READ. syscall needs the right to attach.
  *
  * Guarantees
- *   A. No file of another process is opened, and no link to one is followed: a file on a server that does not answer
- *      would hold up the caller.
- *   B. A name that was cut is marked so.
+ *   A. No file of another process is opened, and no link to one is followed, because a file on a server that does not
+ *      answer would block the caller.
+ *   B. A name that was cut is marked as such.
  */
 #ifndef RIPD_OS_PROC_THREAD_H
 #define RIPD_OS_PROC_THREAD_H
@@ -18,24 +18,24 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define PROC_LINK_BYTES 256u /* of what a descriptor refers to, terminator included; longer ones are cut */
+#define PROC_LINK_BYTES 256u /* limit of a link's text, with the terminator; longer texts are cut */
 #define PROC_WCHAN_BYTES 64u
 #define PROC_SYSCALL_ARGUMENTS 6u
 
 /*
- * Files of a thread that the kernel lets nobody read while its process executes a program: what they say, terminated;
- * of a link, whose name. Who has a reader asks it (os/proc_reader.h), so -EAGAIN as well, also of all that read them.
- * -ENAMETOOLONG: a link has PROC_LINK_BYTES or more.
+ * Reads a file of a thread that blocks while its process executes a program: its text, terminated, or the target of a
+ * link. If the calling thread has a reader (os/proc_reader.h), the reader is used. Then this function and all that use
+ * it may also return -EAGAIN. Returns -ENAMETOOLONG if a link has PROC_LINK_BYTES or more.
  */
 enum proc_held_file { PROC_HELD_STAT, PROC_HELD_WCHAN, PROC_HELD_SYSCALL, PROC_HELD_PROGRAM, PROC_HELD_NETWORK };
 #define PROC_HELD_BYTES 1024u /* stat has 52 numbers and a name of at most 64 bytes */
 int proc_read_held(int proc, uint32_t pid, uint32_t tid, enum proc_held_file file, char ret_text[PROC_HELD_BYTES]);
 
-/* schedstat. -EAGAIN: it has never run, or the kernel has no CONFIG_SCHED_INFO, and nothing shows whether it has. */
+/* schedstat. Returns -EAGAIN if the thread has never run, or the kernel has no CONFIG_SCHED_INFO. */
 struct proc_schedstat {
-    uint64_t cpu_ns;      /* on a processor; moves with the clock tick while it runs */
-    uint64_t wait_ns;     /* ready, but on none; moves when it gets one */
-    uint64_t slice_count; /* times that it got one */
+    uint64_t cpu_ns;      /* on a processor; advances with the clock tick while the thread runs */
+    uint64_t wait_ns;     /* ready to run; advances when the thread gets a processor */
+    uint64_t slice_count; /* how often the thread got a processor */
 };
 int proc_thread_schedstat(int proc, uint32_t pid, uint32_t tid, struct proc_schedstat *ret_schedstat);
 
@@ -45,56 +45,58 @@ struct proc_switches {
 };
 int proc_thread_switches(int proc, uint32_t pid, uint32_t tid, struct proc_switches *ret_switches);
 
-/* The kernel function that it waits in. -ENODATA: it does not wait, or we may not read it: the kernel says "0" then. */
+/*
+ * Reads the kernel function in which the thread waits. Returns -ENODATA if it does not wait or the caller may not read
+ * it; the kernel shows "0" in both cases.
+ */
 int proc_thread_wchan(int proc, uint32_t pid, uint32_t tid, char ret_wchan[PROC_WCHAN_BYTES]);
 
 enum proc_syscall_kind {
     PROC_SYSCALL_RUNNING, /* the thread does not wait */
-    PROC_SYSCALL_OUTSIDE, /* it waits in the kernel, but called nothing: for a page, mostly */
+    PROC_SYSCALL_OUTSIDE, /* the thread waits in the kernel without a system call, usually in a page fault */
     PROC_SYSCALL_INSIDE,
 };
 struct proc_syscall {
     enum proc_syscall_kind kind;
-    uint64_t number; /* of INSIDE alone, as the arguments */
+    uint64_t number; /* INSIDE only, like the arguments */
     uint64_t arguments[PROC_SYSCALL_ARGUMENTS];
-    uint64_t stack_pointer; /* of OUTSIDE and INSIDE */
+    uint64_t stack_pointer; /* OUTSIDE and INSIDE */
 };
 int proc_thread_syscall(int proc, uint32_t pid, uint32_t tid, struct proc_syscall *ret_syscall);
 
 /*
- * The children that the thread has made and that live, by age. -ESRCH: there are none, the kernel does not list them,
- * or the thread is gone; -EOVERFLOW: there are more.
+ * Lists the living children that the thread has forked, the oldest first. Returns -ESRCH if there are none, the kernel
+ * does not list them, or the thread is gone; -EOVERFLOW if there may be more than PROC_CHILDREN_MAX.
  */
 #define PROC_CHILDREN_MAX 256u
 int proc_thread_children(int proc, uint32_t pid, uint32_t tid, uint32_t ret_children[PROC_CHILDREN_MAX],
                          size_t *ret_count);
 
-/* A path, or another name, cut and terminated. */
+/* A path or another name: terminated, and cut if necessary. */
 struct proc_name {
     char text[PROC_LINK_BYTES];
     bool cut;
 };
 
-/* Where paths of the thread begin, as the kernel puts it: relative ones, and absolute ones. No file is touched. */
+/* The thread's current directory or root, by the kernel's name. No file is touched. */
 enum proc_base { PROC_BASE_CURRENT, PROC_BASE_ROOT };
 int proc_thread_base(int proc, uint32_t pid, uint32_t tid, enum proc_base base, struct proc_name *ret_name);
 
-/* The program that it executes, which the kernel shows to those that may trace it. -EACCES, -ENAMETOOLONG and others.
- */
+/* Reads the path of the executable, which needs the right to trace. Returns -EACCES, -ENAMETOOLONG and others. */
 int proc_program(int proc, uint32_t pid, char ret_path[PROC_LINK_BYTES]);
 
-/* What a descriptor of the process refers to, as the kernel puts it, cut and terminated. The file is not touched. */
+/* A descriptor of the process. link: the kernel's name of its file, terminated. The file is not touched. */
 struct proc_descriptor {
     char link[PROC_LINK_BYTES];
     bool link_cut;
-    bool readable; /* how it was opened */
+    bool readable; /* access mode of the descriptor */
     bool writable;
-    uint64_t inode; /* from fdinfo, as the next; 0 = not known */
-    uint64_t mount; /* no two that are there have the same */
+    uint64_t inode; /* from fdinfo; 0 = not known */
+    uint64_t mount; /* from fdinfo: id of the mount, unique among the existing ones; 0 = not known */
 };
 int proc_descriptor(int proc, uint32_t pid, uint32_t descriptor, struct proc_descriptor *ret_descriptor);
 
-/* The number in "KIND:[number]", as sockets and pipes have it. False: it is not of that kind. */
+/* Parses the number in "KIND:[number]", the link of a socket or pipe. Returns false if it is not of that kind. */
 bool proc_link_inode(const char *link, const char *kind, uint64_t *ret_inode);
 
 #endif

@@ -3,7 +3,7 @@
  * random.c - the kernel's random numbers. Touches nothing else.
  *
  * Guarantees
- *   1. Never waits, never fails.
+ *   1. Never blocks, never fails.
  */
 #include "os/random.h"
 
@@ -13,6 +13,6 @@ uint64_t random_u64(void)
 {
     uint64_t value = 0;
 
-    (void)!getrandom(&value, sizeof(value), GRND_INSECURE); /* so few bytes come whole, and at once */
+    (void)!getrandom(&value, sizeof(value), GRND_INSECURE); /* so few bytes are always returned, without blocking */
     return value;
 }

@@ -5,7 +5,7 @@
 
 #include <stdint.h>
 
-/* From the kernel's generator; early in boot, from what it has by then: unique, not secret. */
+/* From the kernel's generator, which may not be seeded early in boot: unique, but not secret. */
 uint64_t random_u64(void);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sandbox.c - prctl, setrlimit and libseccomp. Touches the calling process alone.
+ * sandbox.c - prctl, setrlimit and libseccomp. Touches only the calling process.
  *
- * A refused call fails rather than kill: libraries ask for things that they can do without.
+ * A refused system call fails and does not kill the process, because libraries try calls that they can do without.
  */
 #include "os/sandbox.h"
 
@@ -28,7 +28,7 @@ int sandbox_die_with_parent(pid_t parent)
     return getppid() == parent ? 0 : -ESRCH;
 }
 
-/* A hard limit that is lower stays: it cannot be raised. */
+/* Sets a limit. A lower hard limit stays, because it cannot be raised. */
 static int set_limit(__rlimit_resource_t resource, uint64_t value)
 {
     struct rlimit limit;
@@ -56,7 +56,7 @@ int sandbox_give_up(uint64_t capabilities, uint64_t memory_bytes, uint64_t descr
     return result;
 }
 
-/* What each of them needs: to answer, to read files, to have memory, and to abort. */
+/* The calls that every such process needs: to answer, to read files, to allocate memory, and to abort. */
 static const char common_calls[] = "recvmsg sendmsg close exit exit_group read pread64 lseek fstat newfstatat statx "
                                    "readlinkat brk munmap mremap madvise futex gettid getpid getrandom rt_sigreturn "
                                    "rt_sigaction rt_sigprocmask";
@@ -75,8 +75,8 @@ static int allow(scmp_filter_ctx filter, const char *calls)
 }
 
 /*
- * No new code, nothing written, no signal to another process (abort() sends one to itself); of fcntl none that makes
- * the kernel send signals, to whom they name, or that takes a lock.
+ * Allows some calls with certain arguments only. No executable memory, no files for writing, no signals to other
+ * processes (abort() sends one to its own). No fcntl command that makes the kernel send signals or that takes a lock.
  */
 static int allow_some(scmp_filter_ctx filter, bool asks_locks)
 {
@@ -94,7 +94,7 @@ static int allow_some(scmp_filter_ctx filter, bool asks_locks)
         {SCMP_SYS(fcntl), SCMP_A1(SCMP_CMP_EQ, F_SETFD, 0)},
         {SCMP_SYS(fcntl), SCMP_A1(SCMP_CMP_EQ, F_GETFL, 0)},
         {SCMP_SYS(fcntl), SCMP_A1(SCMP_CMP_EQ, F_DUPFD_CLOEXEC, 0)},
-        {SCMP_SYS(fcntl), SCMP_A1(SCMP_CMP_EQ, F_GETLK, 0)}, /* the last: asks_locks */
+        {SCMP_SYS(fcntl), SCMP_A1(SCMP_CMP_EQ, F_GETLK, 0)}, /* must be last: only if asks_locks */
     };
     int result = 0;
 

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sigbus.c - a fault in a guarded range goes back to the guard. Touches the signal disposition of SIGBUS and
+ * sigbus.c - returns to the guard on a fault in a guarded range. Touches the signal disposition of SIGBUS and
  * thread-local storage.
  *
  * Guarantees
- *   1. The handler runs with SIGBUS unblocked (SA_NODEFER), so leaving it by siglongjmp needs no mask to be restored
- *      and the guard costs no system call.
- *   2. The guard is off before the jump: a second fault on the way is a foreign one.
- *   3. A foreign SIGBUS gets its default effect: the disposition is reset and the access faults again, so the core dump
- *      shows the culprit; one that was sent by somebody is sent again, since nothing would fault.
+ *   1. The handler runs with SIGBUS unblocked (SA_NODEFER). So siglongjmp need not restore a mask, and a guard costs no
+ *      system call.
+ *   2. The guard is disarmed before the jump, so a second fault on the way is treated as a foreign one.
+ *   3. A foreign SIGBUS gets its default action. The disposition is reset and the access faults again, so the core dump
+ *      shows the faulting code. A SIGBUS that was sent by a process is raised again, because nothing would fault.
  *   4. errno of the interrupted code is preserved.
  */
 #include "os/sigbus.h"
@@ -62,13 +62,13 @@ sigjmp_buf *sigbus_arm(const void *base, size_t size_bytes)
 {
     guard.base = (uintptr_t)base;
     guard.size_bytes = size_bytes;
-    atomic_signal_fence(memory_order_seq_cst); /* the handler must not see it armed with another range */
+    atomic_signal_fence(memory_order_seq_cst); /* the handler must not see it armed with the previous range */
     guard.armed = 1;
     return &guard.place;
 }
 
 void sigbus_unguard(void)
 {
-    atomic_signal_fence(memory_order_seq_cst); /* the guarded reads stay before */
+    atomic_signal_fence(memory_order_seq_cst); /* the guarded reads must happen before */
     guard.armed = 0;
 }

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sigbus.h - surviving a mapped file that another process truncates.
+ * sigbus.h - survives reads of a mapped file that another process truncates.
  *
  *     if (SIGBUS_GUARD(base, size)) {
  *         ... reads of the mapping ...
  *         sigbus_unguard();
  *     } else {
- *         ... a read faulted; the guard is off already ...
+ *         ... a read faulted; the guard is already disarmed ...
  *     }
  *
  * Guarantees
- *   A. A SIGBUS at an address inside the guarded range returns to the guard; any other has its default effect.
- *   B. One guard per thread at a time, kept in thread-local storage; no cost where nothing faults.
- *   C. Between guard and unguard, only code that may be left by siglongjmp: no lock taken, nothing allocated.
+ *   A. A SIGBUS at an address inside the guarded range returns to the guard. Any other has its default action.
+ *   B. A thread has one guard at a time, in thread-local storage. It makes no system call unless a read faults.
+ *   C. The code between guard and unguard may be left by siglongjmp: it must not take locks or allocate memory.
  */
 #ifndef RIPD_OS_SIGBUS_H
 #define RIPD_OS_SIGBUS_H
@@ -20,13 +20,13 @@
 #include <setjmp.h>
 #include <stddef.h>
 
-/* Once per process, before the first guard. 0 or -errno. */
+/* Must be called once per process, before the first guard. Returns 0 or -errno. */
 int sigbus_install(void);
 
 sigjmp_buf *sigbus_arm(const void *base, size_t size_bytes);
 void sigbus_unguard(void);
 
-/* The handler blocks nothing, so no mask needs saving; ThreadSanitizer's own, which calls it, blocks everything. */
+/* The handler blocks no signal, so no mask must be saved. ThreadSanitizer's handler, which calls it, blocks all. */
 #if defined(__has_feature)
 #if __has_feature(thread_sanitizer)
 #define SIGBUS_SAVES_MASK 1

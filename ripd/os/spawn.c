@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * spawn.c - posix_spawn, process groups, sealed memory files. Touches processes that it started itself.
+ * spawn.c - posix_spawn, process groups, sealed memory files. Touches only processes that it has started.
  *
  * Guarantees
- *   1. Descriptors of the caller do not pass, close-on-exec or not.
- *   2. The group is killed while its number is still taken by the shell, which has not been reaped: never somebody
- *      else's group.
+ *   1. Descriptors of the caller are not inherited, whether close-on-exec or not.
+ *   2. The group is killed before the shell is reaped. Until then no other group can get its number.
  */
 #include "os/spawn.h"
 
@@ -24,10 +23,10 @@
 
 #include "util/array.h"
 
-/* Newer than the headers of some systems; where files in memory that can be executed are forbidden, it is needed. */
+/* MFD_NOEXEC_SEAL, which some headers lack. Required where the system forbids executable memory files. */
 #define NOT_EXECUTABLE 0x0008u
 
-/* How a process begins. */
+/* Attributes and actions for posix_spawn(). */
 struct plan {
     posix_spawn_file_actions_t actions;
     posix_spawnattr_t attributes;
@@ -48,7 +47,7 @@ static int plan_init(struct plan *plan)
     }
     sigfillset(&all);
     sigemptyset(&none);
-    (void)posix_spawnattr_setflags(&plan->attributes, flags); /* these three fail for values that do not exist */
+    (void)posix_spawnattr_setflags(&plan->attributes, flags); /* these three fail only for invalid values */
     (void)posix_spawnattr_setsigdefault(&plan->attributes, &all);
     (void)posix_spawnattr_setsigmask(&plan->attributes, &none);
     return 0;
@@ -60,7 +59,7 @@ static void plan_done(struct plan *plan)
     posix_spawnattr_destroy(&plan->attributes);
 }
 
-/* Descriptors to become the first count ones of the process, which has no others; -1: /dev/null. */
+/* The descriptors become the first count ones of the process, which gets no others. -1: /dev/null. */
 static int plan_descriptors(struct plan *plan, const int *descriptors, int count)
 {
     int error = 0;
@@ -123,7 +122,7 @@ int spawn_start(const struct spawn_options *options, struct spawned *ret_spawned
 {
     char limit[24];
     const char *const plain[] = {"/bin/sh", "-c", options->command, NULL};
-    /* posix_spawn has no attribute for limits: a shell sets it, and becomes the one that runs the command */
+    /* posix_spawn cannot set limits, so a shell sets the limit and executes the shell that runs the command */
     const char *const limited[] = {"/bin/sh", "-c",  "ulimit -S -n \"$1\" 2>/dev/null; exec /bin/sh -c \"$2\"",
                                    "sh",      limit, options->command,
                                    NULL};
@@ -143,7 +142,7 @@ int spawn_start(const struct spawn_options *options, struct spawned *ret_spawned
     plan_done(&plan);
     if (error == 0) {
         ret_spawned->pid = pid;
-        ret_spawned->descriptor = pidfd_open(pid, 0); /* close-on-exec by itself */
+        ret_spawned->descriptor = pidfd_open(pid, 0); /* always close-on-exec */
     }
     return -error;
 }
@@ -151,7 +150,7 @@ int spawn_start(const struct spawn_options *options, struct spawned *ret_spawned
 void spawn_signal(const struct spawned *spawned, int number)
 {
     if (spawned->pid > 0)
-        kill(-spawned->pid, number); /* refused if all of them became other users: those are not ours to end */
+        kill(-spawned->pid, number); /* fails if all processes of the group have changed their user */
 }
 
 bool spawn_ended(struct spawned *spawned, int *ret_status)
@@ -160,7 +159,7 @@ bool spawn_ended(struct spawned *spawned, int *ret_status)
     int status;
 
     if (waitid(P_PID, (id_t)spawned->pid, &info, WEXITED | WNOHANG | WNOWAIT) != 0)
-        return true; /* never: it is our child, and unreaped */
+        return true; /* cannot happen: it is an unreaped child of this process */
     if (info.si_pid == 0)
         return false;
     spawn_signal(spawned, SIGKILL);
@@ -172,7 +171,7 @@ bool spawn_ended(struct spawned *spawned, int *ret_status)
     return true;
 }
 
-/* At an offset, so that the descriptor's own stays at the beginning. */
+/* Writes at an offset, so that the file position stays at the beginning. */
 static int write_at(int descriptor, const char *text, size_t bytes, size_t offset)
 {
     for (size_t at = 0; at < bytes;) {

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * spawn.h - programs and shell commands as processes of their own: started, signalled with all of their group, reaped.
+ * spawn.h - starts programs and shell commands, signals their process groups, and reaps them.
  *
  * Guarantees
- *   A. A process begins as from a clean slate: its own session and process group, every signal at its default and none
- *      blocked, no descriptor but those named here, the environment it is given and nothing else.
- *   B. Starting one costs the same however large the caller is: memory is shared until the exec, never copied.
- *   C. A pid that has been handed out stays the command's until spawn_ended() said so: a signal reaches nobody else.
+ *   A. A process begins with its own session and process group, all signals at their default and none blocked, only the
+ *      descriptors named here, and only the given environment.
+ *   B. The cost of a start does not depend on the size of the caller: memory is shared until the exec, not copied.
+ *   C. A returned pid belongs to the command until spawn_ended() returns true, so signals reach no other process.
  *
- * C rests on SIGCHLD not being ignored, nor children reaped by anybody else. Threads: any; one at a time for one
- * command.
+ * C requires that SIGCHLD is not ignored and that no other code reaps children. Any thread may call these functions,
+ * but only one at a time for one command.
  */
 #ifndef RIPD_OS_SPAWN_H
 #define RIPD_OS_SPAWN_H
@@ -19,50 +19,50 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#define SPAWN_SOCKET 3 /* descriptor of a program's end of its socket */
+#define SPAWN_SOCKET 3 /* number of the socket in the program */
 
 /*
- * Starts a program with an empty environment; its descriptors are socket, as SPAWN_SOCKET, and standard error. socket
- * stays the caller's. 0 or -errno.
+ * Starts a program with an empty environment. Its descriptors are socket (borrowed), as SPAWN_SOCKET, and standard
+ * error. Returns 0 or -errno.
  */
 int spawn_program(const char *program, int socket, pid_t *ret_pid);
 
 /*
- * Where the program of that name is: beside the one that runs, as in a build tree, or at libexec, a path from there.
- * 0, -ENOENT, or -ENAMETOOLONG.
+ * Finds the program of that name: in the directory of the running program, as in a build tree, or in libexec, a path
+ * relative to that directory. Returns 0, -ENOENT, or -ENAMETOOLONG.
  */
 int spawn_find(const char *name, const char *libexec, char *ret_path, size_t capacity);
 
 struct spawn_options {
     const char *command;            /* for /bin/sh -c */
-    const char *const *environment; /* "NAME=VALUE", NULL at the end */
-    int input;                      /* descriptors that become the standard ones; stay the caller's. -1: /dev/null */
+    const char *const *environment; /* "NAME=VALUE"; ends with NULL */
+    int input;                      /* standard input, as the next two: borrowed; -1 = /dev/null */
     int output;
     int error;
-    const char *directory;    /* it begins there; NULL: where the caller is */
-    uint64_t descriptors_max; /* its soft limit; 0: the caller's */
+    const char *directory;    /* working directory; NULL = the caller's */
+    uint64_t descriptors_max; /* soft limit of descriptors; 0 = the caller's */
 };
 
 struct spawned {
-    pid_t pid;      /* of the shell, and number of its process group */
-    int descriptor; /* readable once the shell has ended; -1: none could be had, ask spawn_ended() now and then */
+    pid_t pid;      /* of the shell; also the number of its process group */
+    int descriptor; /* becomes readable when the shell ends; -1 = not available: poll spawn_ended() instead */
 };
 
-/* 0 or -errno. A command that cannot be executed has an exit status: 127 not found, 126 not executable. */
+/* Returns 0 or -errno. A command that cannot be executed ends with status 127 (not found) or 126 (not executable). */
 int spawn_start(const struct spawn_options *options, struct spawned *ret_spawned);
 
-/* To the shell and whatever it started that is still of its group. */
+/* Signals the shell and all processes of its group. */
 void spawn_signal(const struct spawned *spawned, int number);
 
 /*
- * Whether the shell has ended; then what it left in its group is killed, the descriptor closed, the pid forgotten, and
- * *ret_status is the exit status, or 128 plus the number of the signal that ended it.
+ * Whether the shell has ended. If so, kills the rest of its group, closes the descriptor, clears *spawned, and sets
+ * *ret_status to the exit status, or to 128 plus the number of the signal that ended the shell.
  */
 bool spawn_ended(struct spawned *spawned, int *ret_status);
 
 /*
- * A descriptor from which these bytes and a newline can be read, then the end, however many there are: nobody waits for
- * a reader, and nobody can change them. -errno.
+ * Returns a descriptor from which these bytes and a newline can be read, or -errno. The size is not limited as in a
+ * pipe, the writer does not wait for a reader, and the content cannot be changed.
  */
 int spawn_input_line(const char *text, size_t text_bytes);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* subuid.c - see subuid.h. */
+/* subuid.c - parses files of the formats of subuid(5) and passwd(5). See subuid.h. */
 #include "os/subuid.h"
 
 #include <errno.h>
@@ -30,7 +30,7 @@ static bool find_uid(const char *name, const char *passwd_path, uint32_t *ret_ui
     return known;
 }
 
-/* "NAME:FIRST:COUNT", where NAME may be a number. */
+/* "NAME:FIRST:COUNT". NAME may be a uid. */
 static bool parse_line(const char *line, const char *passwd_path, struct uid_range *ret_range)
 {
     char name[LINE_BYTES], rest;

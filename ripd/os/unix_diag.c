@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * unix_diag.c - queries over a netlink socket, and the messages of their answers. Touches that socket alone.
+ * unix_diag.c - sends queries over a netlink socket and parses the answers. Touches only that socket.
  *
  * Guarantees
- *   1. At most PACKETS_MAX packets are received for a query, so that it ends whatever comes.
- *   2. The parser reads nothing beyond the bytes it is given, and leaves its output alone on failure. A name has no
- *      zero byte before its end; another process chose it, and it may hold any other byte.
+ *   1. At most PACKETS_MAX packets are received for a query, so it ends whatever arrives.
+ *   2. The parser reads nothing beyond the given bytes. On failure its output is untouched. A name has no zero byte
+ *      before its end. Another process chose it, so it may contain any other byte.
  */
 #include "os/unix_diag.h"
 
@@ -19,9 +19,9 @@
 
 #include "os/clock.h"
 
-#define ALIGN(count) (((count) + 3) & ~(size_t)3) /* NLMSG_ALIGN and NLA_ALIGN, without their signs */
+#define ALIGN(count) (((count) + 3) & ~(size_t)3) /* NLMSG_ALIGN and NLA_ALIGN, but unsigned */
 
-enum { PACKETS_MAX = 1024 }; /* of a list of sockets that listen, some hundreds are in each */
+enum { PACKETS_MAX = 1024 }; /* a packet has some hundreds of listening sockets */
 
 /* Messages: bytes in, values out ----------------------------------------------------------------------------------- */
 
@@ -154,7 +154,9 @@ bool unix_diag_is(int descriptor)
     return has_option(descriptor, SO_DOMAIN, AF_NETLINK) && has_option(descriptor, SO_PROTOCOL, NETLINK_SOCK_DIAG);
 }
 
-/* The next packet, if the kernel sent it: its length, 0 if another did; -EAGAIN: there is none. */
+/*
+ * Receives a packet. Returns its length, 0 if the kernel did not send it, -EAGAIN if there is none, or another -errno.
+ */
 static ssize_t receive(int descriptor, void *buffer, size_t capacity)
 {
     struct sockaddr_nl sender = {.nl_pid = UINT32_MAX};
@@ -187,7 +189,7 @@ struct query {
     struct unix_diag_req request;
 };
 
-/* Sends a query; its answers have the sequence number that its header gets here. */
+/* Sends a query, after setting the sequence number in its header. Its answers have the same number. */
 static int ask(int descriptor, struct query *query)
 {
     struct sockaddr_nl kernel = {.nl_family = AF_NETLINK};
@@ -197,7 +199,7 @@ static int ask(int descriptor, struct query *query)
 
     query->header.nlmsg_len = sizeof(*query);
     query->header.nlmsg_type = SOCK_DIAG_BY_FAMILY;
-    query->header.nlmsg_seq = (uint32_t)clock_mono_ns(); /* another one than that of the query before */
+    query->header.nlmsg_seq = (uint32_t)clock_mono_ns(); /* differs from that of the previous query */
     query->request.sdiag_family = AF_UNIX;
     query->request.udiag_cookie[0] = query->request.udiag_cookie[1] = UINT32_MAX; /* any */
     do
@@ -207,8 +209,8 @@ static int ask(int descriptor, struct query *query)
 }
 
 /*
- * What a packet says: 0, the socket that was wanted; -EAGAIN: it is not in this one; -ENOENT: it is in none; another
- * -errno. A list is gone through for one that queues the socket of inode.
+ * Searches a packet for the socket of that inode, or in a list for the listening socket that has the inode in its
+ * queue. Returns 0; -EAGAIN if it is not in this packet; -ENOENT if it is in none; or another -errno.
  */
 static int read_packet(const unsigned char *bytes, size_t count, uint32_t sequence, uint32_t inode, bool list,
                        struct unix_diag *ret_socket)

@@ -608,8 +608,7 @@ static bool is_about_to_stop(const struct process *process, const struct kernel_
            times->state != 't';
 }
 
-/* Checks by its times whether the thread is still the one of the id. Returns false if the rest of the reading is void.
- */
+/* Checks by its times whether the thread is still that of the id. Returns false if the rest of the reading is void. */
 static bool is_there(const struct probe *probe, const struct process *process, const struct stall_case *stall,
                      const struct kernel_times *times, struct evidence *evidence)
 {
@@ -815,7 +814,8 @@ static void sleep_until(uint64_t mono_ns)
         ;
 }
 
-/* Runs jobs until none is left or budget_ns is used up. At least one job runs, however late a busy machine starts it.
+/*
+ * Runs jobs until none is left or budget_ns is used up. At least one job runs, even if a busy machine starts it late.
  */
 static void run(struct probe *probe, uint64_t budget_ns)
 {

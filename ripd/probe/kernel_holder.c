@@ -260,7 +260,8 @@ static void look_into_families(struct search *search)
     search->deadline_mono_ns = deadline_mono_ns;
 }
 
-/* Whether the thread waits in a pipe function of the kernel. Only this identifies a FIFO, whose link is a plain path.
+/*
+ * Whether the thread waits in a pipe function of the kernel. Only this identifies a FIFO, as its link is a plain path.
  */
 static bool waits_in_pipe(const struct kernel_reading *reading)
 {

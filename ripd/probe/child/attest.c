@@ -32,8 +32,7 @@ struct place {
 
 static struct place places[REMEMBERED];
 
-/* Whether the kernel lets the process's own user read it. If not, the kernel makes root the owner of its /proc files.
- */
+/* Whether the kernel lets the process's own user read it. Otherwise its /proc files belong to root. */
 static bool is_readable_by(int proc, uint32_t pid, uint32_t user)
 {
     struct file_identity identity;
@@ -43,7 +42,8 @@ static bool is_readable_by(int proc, uint32_t pid, uint32_t user)
     return file_identify_at(proc, name, &identity) == 0 && identity.uid == user;
 }
 
-/* Finds the page of the ring that librip maps without access to hold the LIFE lock. Nobody else maps a file like that.
+/*
+ * Finds the page of the ring that librip maps without access to hold the LIFE lock. Nothing else maps files like that.
  */
 static bool visit_to_find_life_page(void *context, const struct proc_mapping *mapping)
 {

@@ -54,8 +54,7 @@ static int find_module(struct attested *attested, uint64_t start, struct wanted 
     return found ? 0 : -ENOENT;
 }
 
-/* Finds the user with whose rights the process opens files. A group that a set-group-id program gave it does not count.
- */
+/* Finds the user with whose rights the process opens files. A group from a set-group-id program does not count. */
 static int find_user(int proc, const struct attested *attested, struct proc_credentials *ret_credentials,
                      struct permission_user *ret_user)
 {
