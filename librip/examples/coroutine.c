@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * coroutine.c - coroutines with ids of their own, of which one is never resumed:  coroutine RING
+ * coroutine.c - coroutines with ids of their own; one of them is never resumed:  coroutine RING
  *
  *   cc coroutine.c -o coroutine $(pkg-config --cflags --libs librip)
  *
- * A thread is healthy while a coroutine that it has put aside hangs: that is why each has an id. The switch is
- * ucontext(3) here; whatever a runtime has instead, rip_switch() belongs beside it.
+ * A thread can be healthy while a coroutine that it has switched away from hangs. So each coroutine has its own id.
+ * This example switches with ucontext(3). With any other runtime, call rip_switch() where the runtime switches.
  */
 #include <librip.h>
 #include <stdio.h>
@@ -18,7 +18,7 @@ enum { COROUTINES = 3, LOST = 1, STACK_BYTES = 65536 };
 
 struct coroutine {
     ucontext_t machine;
-    struct rip_context trace; /* its id, while it is on no thread */
+    struct rip_context trace; /* its id while it is on no thread */
     unsigned rounds;
 };
 
@@ -45,7 +45,7 @@ static void run(void)
 {
     for (;;) {
         coroutines[current].rounds++;
-        rip_snap(); /* its last place, if nobody ever resumes it */
+        rip_snap(); /* its last place if it is never resumed */
         yield();
     }
 }
@@ -61,7 +61,7 @@ static void start(unsigned number)
     new->machine.uc_stack.ss_size = STACK_BYTES;
     new->machine.uc_link = &scheduler.machine;
     makecontext(&new->machine, run, 0);
-    if (!rip_context_init(&new->trace, 1000000 + number, name, strlen(name))) /* beyond all tids */
+    if (!rip_context_init(&new->trace, 1000000 + number, name, strlen(name))) /* above all tids */
         perror("coroutine: not traced");
 }
 
@@ -75,7 +75,7 @@ int main(int argc, char **argv)
     for (unsigned round = 0;; round++) {
         rip_snap();
         for (unsigned i = 0; i < COROUTINES; i++)
-            if (i != LOST || round < 3) /* a bug: it is forgotten */
+            if (i != LOST || round < 3) /* the bug: this coroutine is forgotten */
                 resume(i);
         usleep(10000);
     }

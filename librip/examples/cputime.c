@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cputime.c - records what traced programs do, and with each id that moved the CPU time that its thread had used by
- * then; and prints such a recording. C, and C++ as it stands.
+ * cputime.c - records what traced programs do, and attaches to each snap of an id the CPU time that its thread has
+ * used. Also prints such a recording. C; also compiles as C++.
  *
  *   cc cputime.c $(pkg-config --cflags --libs librip-session) -o cputime
  *   ./cputime /run/librip FILE       until it is interrupted
@@ -24,7 +24,7 @@ static void interrupt(int signal_number)
     is_interrupted = 1;
 }
 
-/* Of a thread of this pid namespace; false: it has ended, or is somebody else's. */
+/* tid is in this pid namespace. Returns false if the thread has ended or belongs to another user. */
 static bool read_cpu_ns(uint32_t tid, uint64_t *ret_ns)
 {
     char path[64];
@@ -40,7 +40,7 @@ static bool read_cpu_ns(uint32_t tid, uint64_t *ret_ns)
     return done;
 }
 
-/* Which thread an id is on is known from when it was registered, or changed. */
+/* The thread of each id, from its REGISTER and STATE events. */
 static uint32_t threads[65536];
 
 static int save(void *context, struct rip_session *session, const struct rip_event *event)
@@ -85,7 +85,7 @@ int main(int argc, char **argv)
     int result;
 
     if (argc < 2)
-        return fail("what is to be recorded, and where, or which file is to be printed?");
+        return fail("usage: cputime DIRECTORY FILE to record, or cputime FILE to print");
     if (rip_session_open(&session, argv[1], NULL, &error) != 0)
         return fail(error);
     memset(&action, 0, sizeof(action));

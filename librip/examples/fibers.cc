@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// fibers.cc - fibers of Boost as ids; one waits on a channel that nobody fills:  fibers RING
+// fibers.cc - Boost fibers as ids; one waits on a channel that nobody fills:  fibers RING
 //
 //   c++ -std=c++17 fibers.cc -o fibers $(pkg-config --cflags --libs librip) -lboost_fiber -lboost_context
 #include <rip/boost_fiber.hpp>
@@ -22,12 +22,12 @@ void serve()
     for (;;) {
         int request, reply;
         {
-            rip::idle waiting; // for work: not stuck, however long
+            rip::idle waiting; // waits for work: not stuck, however long
             requests.pop(request);
         }
         rip_snap();
         if (request == 2)
-            replies.pop(reply); // a bug: nobody answers
+            replies.pop(reply); // the bug: nobody answers
     }
 }
 

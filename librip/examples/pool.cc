@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// pool.cc - threads of a pool, in C++; two of them end in a deadlock:  pool RING
+// pool.cc - a thread pool in C++; two of its threads end in a deadlock:  pool RING
 //
 //   c++ -std=c++17 -pthread pool.cc -o pool $(pkg-config --cflags --libs librip)
 //
-// rip run would trace it without these lines, and see its locks too.
+// `rip run` traces such a program without any change, including its locks.
 #include <rip/rip.hpp>
 
 #include <algorithm>
@@ -22,7 +22,7 @@ using namespace std::chrono_literals;
 namespace
 {
 
-// A lock that ripd can see: who has it, and who waits.
+// A lock whose holder and waiters ripd can see.
 class Mutex
 {
   public:
@@ -43,7 +43,7 @@ class Mutex
 
   private:
     std::timed_mutex mutex_;
-    std::atomic<std::uint32_t> holder_{0}; // a tid; the id of a thread is its tid
+    std::atomic<std::uint32_t> holder_{0}; // a tid, which is also the id of the thread
 };
 
 struct Job {
@@ -78,13 +78,13 @@ class Pool
   private:
     [[noreturn]] void work()
     {
-        rip::thread traced("pool"); // has an id as long as it works here
+        rip::thread traced("pool"); // this thread has an id while it works here
 
         for (;;) {
             Job job;
             {
                 std::unique_lock<std::mutex> lock(mutex_);
-                rip::idle waiting; // for work: not stuck, however long
+                rip::idle waiting; // waits for work: not stuck, however long
                 more_.wait(lock, [this] { return !jobs_.empty(); });
                 job = std::move(jobs_.front());
                 jobs_.pop();
@@ -117,6 +117,6 @@ int main(int argc, char **argv)
         std::perror("pool: not traced");
     Pool pool(4);
     pool.add({"pay", [] { lock_both(accounts, orders); }});
-    pool.add({"refund", [] { lock_both(orders, accounts); }}); // the other way round: a deadlock
+    pool.add({"refund", [] { lock_both(orders, accounts); }}); // opposite order: a deadlock
     pool.join();
 }

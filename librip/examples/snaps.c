@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * snaps.c - prints what traced programs do while they do it, in the manner of strace. C, and C++ as it stands.
+ * snaps.c - prints what traced programs do while they do it, like strace. C; also compiles as C++.
  *
  *   cc snaps.c $(pkg-config --cflags --libs librip-session) -o snaps && ./snaps /run/librip
  */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// tasks.cc - coroutines of C++20 as ids; one awaits a queue that nobody fills:  tasks RING
+// tasks.cc - C++20 coroutines as ids; one awaits a queue that nobody fills:  tasks RING
 //
 //   c++ -std=c++20 tasks.cc -o tasks $(pkg-config --cflags --libs librip)
 #include <rip/rip.hpp>
@@ -16,7 +16,7 @@ namespace
 
 struct Task {
     struct promise_type {
-        rip::coroutine trace; // its id, while it is on no thread
+        rip::coroutine trace; // its id while it is on no thread
 
         Task get_return_object()
         {
@@ -50,7 +50,7 @@ void spawn(std::uint32_t id, const std::string &name, Task task)
     ready.push_back(task.handle);
 }
 
-// All that a scheduler needs is the line with `running`.
+// A scheduler needs only the line with `running`.
 void run_ready()
 {
     while (!ready.empty()) {
@@ -61,11 +61,11 @@ void run_ready()
             next.resume();
         }
         if (next.done())
-            next.destroy(); // its id ends
+            next.destroy(); // this ends its id
     }
 }
 
-// co_await gives the next job.
+// co_await returns the next job.
 class Queue
 {
   public:
@@ -104,12 +104,12 @@ Task serve()
     for (;;) {
         int request;
         {
-            rip::idle waiting; // for work: not stuck, however long
+            rip::idle waiting; // waits for work: not stuck, however long
             request = co_await requests;
         }
         if (request == 2) {
             rip_snap();       // the last place of "server 2"
-            co_await replies; // a bug: nobody answers
+            co_await replies; // the bug: nobody answers
         }
     }
 }
@@ -122,7 +122,7 @@ int main(int argc, char **argv)
         std::perror("tasks: not traced");
     rip::thread traced("scheduler");
     for (unsigned i = 0; i < 4; i++)
-        spawn(5000000 + i, "server " + std::to_string(i), serve()); // beyond all tids
+        spawn(5000000 + i, "server " + std::to_string(i), serve()); // above all tids
     for (int request = 0;; request++) {
         run_ready();
         requests.push(request);
