@@ -8,7 +8,7 @@
 
 #define EVENT_KIND_TABLE(X)                                                                                            \
     X(BEGIN, "begin", "an id has not moved for longer than its threshold")                                             \
-    X(END, "end", "it moved, was stopped or is gone; lasted_ms is how long it stood still")
+    X(END, "end", "the id moved, was stopped, or is gone; lasted_ms is the length of the stall")
 
 enum event_kind {
 #define X(name, text, meaning) EVENT_##name,
@@ -19,11 +19,11 @@ enum event_kind {
 
 /* Why a stall ended. */
 #define EVENT_REASON_TABLE(X)                                                                                          \
-    X(MOVED, "moved", "it snapped again, or declared itself idle")                                                     \
-    X(STOPPED, "stopped", "it was stopped: by a signal, a tracer, the freezer, a core dump")                           \
-    X(GONE, "gone", "its thread or process has ended, its ring is gone, or the system was rebooted")                   \
-    X(EXCUSED, "excused", "its threshold was raised, and it has not stood still for that long")                        \
-    X(UNWATCHED, "unwatched", "after a restart of ripd its ring cannot be read, or is in no watched directory")
+    X(MOVED, "moved", "the id snapped again, or declared itself idle")                                                 \
+    X(STOPPED, "stopped", "the id was stopped by a signal, a tracer, the freezer or a core dump")                      \
+    X(GONE, "gone", "the thread or the process has ended, the ring is gone, or the system was rebooted")               \
+    X(EXCUSED, "excused", "the threshold was raised above the time for which the id has not moved")                    \
+    X(UNWATCHED, "unwatched", "after a restart of ripd the ring cannot be read, or is in no watched directory")
 
 enum event_reason {
 #define X(name, text, meaning) EVENT_REASON_##name,

@@ -32,35 +32,32 @@
     X(FILES, "files", "directory entries not read")                                                                    \
     X(RINGS, "rings", "rings not mapped")                                                                              \
     X(UNREADABLE, "unreadable", "unreadable rings not listed")                                                         \
-    X(JUDGEMENTS, "judgements", "checks of a ring's processes postponed on eight scans in a row")                      \
+    X(JUDGEMENTS, "judgements", "checks of a ring's processes delayed on eight scans in a row")                        \
     X(MODULES, "modules", "modules of processes not read")                                                             \
-    X(STALLS, "stalls", "stalls not listed, on all scans so far")                                                      \
-    X(NAMES, "names", "ids left unclassified on a scan for lack of time; their rule was found later")                  \
+    X(STALLS, "stalls", "stalls not listed, summed over all scans")                                                    \
+    X(NAMES, "names", "ids whose rule was not looked up on a scan, for lack of time; a later scan looks it up")        \
     X(EVIDENCE, "evidence", "suspects without a verdict that were not examined on eight scans in a row")               \
     X(SOCKETS, "sockets",                                                                                              \
       "socket tables not read completely in one scan; until then the target of a socket is its number")                \
     X(ENDS, "ends",                                                                                                    \
-      "threads for which the holder of the other end was not found in time, counted once per standstill")              \
+      "threads for which the holder of the other end was not found in time, counted once until the id moves")          \
     X(WAITS, "waits", "ids that wait for a lock whose holder was not found in time")                                   \
     X(SYMBOLS, "symbols",                                                                                              \
-      "locations without names because those of their file, their user or all users take too much "                    \
-      "memory")                                                                                                        \
+      "locations without names: the names of their file, their user or all users take too much memory")                \
     X(EPISODES, "episodes", "stalls not reported as events")                                                           \
     X(BELATED, "belated",                                                                                              \
-      "stalls whose begin was published with their end, because there was no room or they were not "                   \
-      "examined before")                                                                                               \
+      "stalls whose begin was published with their end, because there was no quota or no examination before")          \
     X(RESTALLS, "restalls",                                                                                            \
-      "stalls within an episode that were not written to the history; the episode ends at the next "                   \
-      "restart")                                                                                                       \
+      "stalls within an episode not written to the history; the episode ends at the next restart")                     \
     X(LOG_LINES, "log_lines", "log lines not written")                                                                 \
-    X(HOOKS, "hooks", "events not given to the --on-stall command")                                                    \
+    X(HOOKS, "hooks", "events not passed to the --on-stall command")                                                   \
     X(CONNECTIONS, "connections", "clients dropped for newer ones")                                                    \
     X(ANSWER_MEMORY, "answer_memory", "clients dropped because they did not read their answers")                       \
-    X(ACCEPTS, "accepts", "pauses in accepting clients")                                                               \
+    X(ACCEPTS, "accepts", "pauses in accepting connections")                                                           \
     X(REQUEST_TIME, "request_time", "requests that were not received in time")                                         \
     X(ANSWER_TIME, "answer_time", "answers that were not read in time")                                                \
     X(QUESTIONS, "questions", "queries refused or not answered in time")                                               \
-    X(STREAMS, "streams", "event streams ended for newer ones")                                                        \
+    X(STREAMS, "streams", "event streams closed for newer ones")                                                       \
     X(STREAM_MEMORY, "stream_memory", "event streams dropped because they were not read")
 
 enum health_limit {

@@ -19,30 +19,34 @@
 
 /* Fields of "kernel", in order, with their meaning. */
 #define KERNEL_FIELD_TABLE(X)                                                                                          \
-    X("state", "the letter of its state: S and D wait, R runs or is ready to run, T and t are stopped")                \
-    X("syscall", "the system call in which it waits; null while it runs, because the kernel does not report the "      \
-                 "call then")                                                                                          \
-    X("fd", "the file descriptor for which it waits")                                                                  \
-    X("target", "what that descriptor refers to, for a socket its addresses and its state; the path that the "         \
-                "call opens or examines, OLD -> NEW for a call with two, made absolute, with links and dots "          \
-                "unresolved; the operation of a futex; the number of descriptors of a poll, or the descriptor if "     \
-                "there is only one; the message queue, the set of semaphores or the child for which it waits; "        \
-                "for a unix socket OWN -> PEER, each a path, or socket:[INODE] if it has none, and the state: "        \
-                "LISTEN, UNCONNECTED, CONNECTING to a server that has no room, NOT_ACCEPTED by the server yet, "       \
-                "PEER_CLOSED of datagrams; ... at the end of a text that was cut")                                     \
-    X("holder", "pid and comm of the process that holds the file lock; of the child that blocks its parent in "        \
-                "vfork; or of the process of the same user that has the other end of the pipe, the FIFO or the "       \
-                "unix socket open, or the socket that has not accepted the connection yet; null if none was found")    \
-    X("asked_ms", "how long it asked to sleep, or to wait at most")                                                    \
-    X("wchan", "the kernel function in which it waits")                                                                \
-    X("mode", "where it spends most of its CPU time: user, or system, inside a system call")                           \
-    X("window_ms", "the time from its first examination to its last; the next four fields refer to it")                \
+    X("state", "the state letter of the thread: S and D wait, R runs or is ready to run, T and t are stopped")         \
+    X("syscall",                                                                                                       \
+      "the system call that the thread waits in; null while the thread runs, because the kernel does not report "      \
+      "it then")                                                                                                       \
+    X("fd", "the file descriptor that the thread waits for")                                                           \
+    X("target",                                                                                                        \
+      "what the thread waits for: the file of a descriptor, or the addresses and the state of its socket; the "        \
+      "path of a call with a path, OLD -> NEW for a call with two, made absolute, with links and dots as they "        \
+      "are; the operation of a futex call; the number of descriptors of a poll, or the descriptor if there is "        \
+      "only one; the message queue, semaphore set or child that the thread waits for; for a unix socket OWN -> "       \
+      "PEER, each as its path, or as socket:[INODE] if it has none, and its state: LISTEN, UNCONNECTED, "              \
+      "CONNECTING (the server has no room), NOT_ACCEPTED (not accepted by the server yet), PEER_CLOSED "               \
+      "(datagrams only); a text that was cut ends with ...")                                                           \
+    X("holder",                                                                                                        \
+      "pid and comm of the process that the thread waits for, null if none was found: the holder of the file "         \
+      "lock; the child that keeps its parent in vfork; or a process of the same user that has the other end of "       \
+      "the pipe, FIFO or unix socket open, or that has the socket at which the connection is not accepted yet")        \
+    X("asked_ms", "the timeout of the sleep or of the wait")                                                           \
+    X("wchan", "the kernel function that the thread waits in")                                                         \
+    X("mode", "where the thread spends most of its CPU time: user, or system (inside a system call)")                  \
+    X("window_ms", "the time from the first examination to the last; the next four fields refer to it")                \
     X("cpu_ms", "time on a processor")                                                                                 \
-    X("wait_ms", "time ready to run, but waiting for a processor; counted when it gets one")                           \
-    X("voluntary_switches", "how often it went to sleep")                                                              \
-    X("involuntary_switches", "how often it was preempted")                                                            \
-    X("denied", "fields that are null because the kernel does not show them to ripd: without privileges it shows "     \
-                "them only for processes of the same user")
+    X("wait_ms", "time ready to run, waiting for a processor; counted when the thread gets one")                       \
+    X("voluntary_switches", "how often the thread went to sleep")                                                      \
+    X("involuntary_switches", "how often the thread was preempted")                                                    \
+    X("denied",                                                                                                        \
+      "fields that are null because the kernel does not show them to ripd; without privileges, it shows them "         \
+      "only for processes of the same user")
 
 #define KERNEL_UNKNOWN UINT64_MAX
 #define KERNEL_WCHAN_BYTES 64u

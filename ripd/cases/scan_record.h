@@ -31,14 +31,14 @@
 
 /* name, numbers per row, meaning. A ring is given by its serial, which a reader may replace by another number. */
 #define SCAN_TABLE_TABLE(X)                                                                                            \
-    X(RINGS, 4, "ring, halves of its ring_id, user on whose account it is: when it comes, and now and then")           \
-    X(CONDITIONS, 3, "ring, process, condition as of detector_ring(): when it changes; 0 before that")                 \
+    X(RINGS, 4, "ring, two halves of its ring_id, user it is charged to; for a new ring, and from time to time")       \
+    X(CONDITIONS, 3, "ring, process, condition as in detector_ring(); when it changes, 0 before that")                 \
     X(SKIPPED, 1, "ring that was not read")                                                                            \
-    X(RULES, 4, "ring, slot, generation, 1 + the number of the rule that was found for the id; 0 = none applies")      \
-    X(VERDICTS, 5, "ring, slot, generation, state, cause: where it is not cause_unexamined()")                         \
-    X(ROOTS, 8, "ring, slot, generation, whether it waits, root's kind, ring, place, number: of who waits")            \
-    X(TURNS, 1, "user: the order in which events of several users were published")                                     \
-    X(ADOPTED, 12, "episodes of a former run that go on: see scan_record_add_adopted()")
+    X(RULES, 4, "ring, slot, generation, 1 + number of the rule found for the id, or 0 if none applies")               \
+    X(VERDICTS, 5, "ring, slot, generation, state, cause; if it is not cause_unexamined()")                            \
+    X(ROOTS, 8, "ring, slot, generation, whether it waits; kind, ring, place and number of its root")                  \
+    X(TURNS, 1, "user; the order in which events of several users were published")                                     \
+    X(ADOPTED, 12, "continued episode of an earlier run: see scan_record_add_adopted()")
 
 enum scan_table {
 #define X(name, width, meaning) SCAN_##name,

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-# Names and numbers of the system calls of the machine that is compiled for, from its own <sys/syscall.h>.
+# Generates the names and numbers of the target machine's system calls from its <sys/syscall.h>.
 #   cmake -DCOMPILER=cc -DFLAGS=... -DOUTPUT=syscall_names.h -P syscall_names.cmake
 get_filename_component(directory ${OUTPUT} DIRECTORY)
 file(MAKE_DIRECTORY ${directory})
 
-# Which macros there are; then what each of them comes to, which may be by way of another.
+# The first run lists the macros. The second run expands each macro, which may refer to another macro.
 file(WRITE ${OUTPUT}.c "#include <sys/syscall.h>\n")
 execute_process(COMMAND ${COMPILER} ${FLAGS} -E -dM ${OUTPUT}.c OUTPUT_VARIABLE macros COMMAND_ERROR_IS_FATAL ANY)
 string(REGEX MATCHALL "#define __NR_[a-z0-9_]+ " definitions "${macros}")

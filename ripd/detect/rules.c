@@ -18,9 +18,9 @@ static const char *problem_of(const struct rules *rules, const char *text, const
     if ((size_t)(equals - text) >= RULE_GLOB_BYTES)
         return "a pattern of at most 127 bytes";
     if (duration_parse(equals + 1, ret_ns) != 0)
-        return "a duration such as 250ms, 5s, 2m, 1h behind the last '='";
+        return "a duration such as 250ms, 5s, 2m, 1h after the last '='";
     if (*ret_ns < DURATION_SETTING_MIN_NS || *ret_ns > DURATION_SETTING_MAX_NS)
-        return "a duration from 10ms to a year behind the last '='";
+        return "a duration from 10ms to a year after the last '='";
     if (rules->count >= RULES_MAX)
         return "at most 64 rules";
     return NULL;

@@ -9,12 +9,12 @@
 #include <stdint.h>
 
 #define ID_STATE_TABLE(X)                                                                                              \
-    X(RUNNING, "running", "its counter moves, or has stood still for less than its threshold")                         \
-    X(IDLE, "idle", "it declared that it waits for work; its next snap ends that")                                     \
-    X(STALLED, "stalled", "its counter has stood still for longer than its threshold")                                 \
-    X(STOPPED, "stopped", "its thread was stopped; this is not a stall")                                               \
-    X(EXITED, "exited", "its thread is gone, its process is alive")                                                    \
-    X(DEAD, "dead", "its process is gone; the ring still has its last location")
+    X(RUNNING, "running", "the counter moves, or has stood still for less than the threshold")                         \
+    X(IDLE, "idle", "the id waits for work: it declared so, or the evidence shows it; its next snap ends that")        \
+    X(STALLED, "stalled", "the counter has not moved for longer than the threshold")                                   \
+    X(STOPPED, "stopped", "the thread is stopped, which is no stall")                                                  \
+    X(EXITED, "exited", "the thread is gone, but its process lives")                                                   \
+    X(DEAD, "dead", "the process is gone; the ring still has the last location")
 
 enum id_state {
 #define X(name, text, meaning) ID_##name,
@@ -29,25 +29,25 @@ enum id_state {
  */
 #define ID_CAUSE_TABLE(X)                                                                                              \
     X(NONE, "", "not examined yet")                                                                                    \
-    X(SPINNING, "spinning", "it uses CPU time without reaching a snap")                                                \
-    X(BLOCKED, "blocked", "it waits in a system call for another thread, process, host or device")                     \
-    X(SLEEPING, "sleeping", "it sleeps for a time that it asked for")                                                  \
+    X(SPINNING, "spinning", "the thread uses CPU time and does not snap")                                              \
+    X(BLOCKED, "blocked", "the thread waits in a system call for another thread, process, host or device")             \
+    X(SLEEPING, "sleeping", "the thread sleeps for a time that it chose")                                              \
     X(UNINTERRUPTIBLE, "uninterruptible",                                                                              \
-      "it waits in the kernel where no signal interrupts it, mostly for a disk or a network file system")              \
-    X(STARVED, "starved", "it is ready to run, but gets no processor")                                                 \
-    X(DEADLOCK, "deadlock", "it waits for a thread that waits for it, directly or through others")                     \
-    X(PARKED, "parked", "it is on no thread: a coroutine that was switched out and has not been resumed")              \
-    X(UNKNOWN, "unknown", "it was examined, and none of the other causes was found")                                   \
+      "the thread waits in the kernel where no signal interrupts it, mostly for a disk or a network file system")      \
+    X(STARVED, "starved", "the thread is ready to run and gets no processor")                                          \
+    X(DEADLOCK, "deadlock", "the thread waits for a thread that waits for it, directly or through others")             \
+    X(PARKED, "parked", "the id is on no thread: a coroutine that was switched out and has not been resumed")          \
+    X(UNKNOWN, "unknown", "the thread was examined, and no other cause was found")                                     \
     X(SIGNAL, "signal", "a stop signal such as SIGSTOP")                                                               \
-    X(TRACER, "tracer", "a debugger or tracer has stopped it")                                                         \
-    X(FREEZER, "freezer", "its control group is frozen")                                                               \
-    X(CORE_DUMP, "core-dump", "its process is writing a core file")
+    X(TRACER, "tracer", "a debugger or tracer has stopped the thread")                                                 \
+    X(FREEZER, "freezer", "the control group is frozen")                                                               \
+    X(CORE_DUMP, "core-dump", "the process is writing a core file")
 
 /* Reasons for ID_IDLE by a verdict, in place of a cause. An id that declared itself idle has no reason. */
 #define ID_REASON_TABLE(X)                                                                                             \
-    X(INPUT, "input", "it waits for input: from a terminal, a pipe, a connection of a client")                         \
-    X(UNSEEN, "unseen", "it sleeps outside of all calls that the preload library can see")                             \
-    X(DECLARED, "declared", "it is in a call that waits for work, or has itself declared that it waits")
+    X(INPUT, "input", "the thread waits for data on an input: a terminal, a pipe, a client connection")                \
+    X(UNSEEN, "unseen", "the thread sleeps outside of all calls that the preload library can see")                     \
+    X(DECLARED, "declared", "the thread is in a call that waits for work, or has declared that it waits")
 
 enum id_cause {
 #define X(name, text, meaning) CAUSE_##name,
