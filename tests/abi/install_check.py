@@ -149,7 +149,7 @@ def check_symbolizer_is_found(prefix, folder):
         finally:
             ripd.terminate()
             ripd.wait()
-        if "listening on" not in text or ("no ripd-symbolizer" in text) == there:
+        if "listening on" not in text or ("ripd-symbolizer not found" in text) == there:
             print(f"FAILED: ripd {'finds no' if there else 'does not miss its'} symbolizer:\n{text}")
             sys.exit(1)
         if there:
