@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* document_event.c - what differs between events first, then the id it is about. Pure. See document_event.h. */
+/*
+ * document_event.c - writes the fields that differ between events first, then those of the id. Pure. See
+ * document_event.h.
+ */
 #include "view/document_event.h"
 
 #include <stdlib.h>
@@ -25,7 +28,7 @@ static void write_head(struct json_writer *writer, const struct event *event)
     json_uint(writer, "stalls", end ? event->stall_count : JSON_UNKNOWN);
 }
 
-/* Takes the sentence into the event as well: the log shows it. */
+/* Also copies the sentence to the event, because the log shows it. */
 static void write_summary(struct json_writer *writer, struct event *event, const char *summary)
 {
     json_text(writer, "summary", summary);
@@ -33,17 +36,17 @@ static void write_summary(struct json_writer *writer, struct event *event, const
     event->summary = strdup(summary);
 }
 
-/* The fields that a begin and its end have in common, as another event has them, with its last brace. */
+/* Writes the fields that a begin and its end have in common, copied from another event, with its last brace. */
 static int finish_with_subject(struct json_writer *writer, struct event *event, const struct event *from)
 {
-    event->subject_at = writer->length + 1; /* behind the comma */
+    event->subject_at = writer->length + 1; /* after the comma */
     json_raw(writer, NULL, from->text + from->subject_at, from->text_bytes - from->subject_at);
     return json_finish(writer, &event->text, &event->text_bytes);
 }
 
 /*
- * The sentence of another begin of the standstill, but for what it says of the cause and the time. It is taken from its
- * text, and so escaped already; a quote in it is, too, so that what is looked for is not found within.
+ * Writes the summary of another begin of the same standstill, but with the cause and time of the sighting. The text of
+ * that event is already escaped. A quote in it is escaped too, so the search does not match inside the sentence.
  */
 static void copy_summary(struct json_writer *writer, const struct sighting *sighting, const struct event *seen)
 {
@@ -94,7 +97,7 @@ static int write_begin(struct event *event, const struct sighting *sighting, boo
     write_head(&writer, event);
     write_summary(&writer, event, summary);
     item_write_verdict(&writer, sighting);
-    event->subject_at = writer.length + 1; /* behind the comma */
+    event->subject_at = writer.length + 1; /* after the comma */
     item_write_who(&writer, sighting->item);
     item_write_where(&writer, sighting, named);
     item_write_root(&writer, sighting);
@@ -121,7 +124,7 @@ int document_event_end(struct event *event, const struct event *begin)
     summary_of_end(event, summary);
     write_head(&writer, event);
     write_summary(&writer, event, summary);
-    /* an end repeats what the stall was; it does not say what the id does now */
+    /* an end repeats the verdict of the stall; the present state is not known */
     json_none(&writer, "state");
     item_write_cause(&writer, event->cause);
     json_time(&writer, "since", event->since_wall_ns);

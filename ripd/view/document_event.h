@@ -3,14 +3,13 @@
  * document_event.h - an event as JSON, on one line. Pure.
  *
  * Guarantees
- *   A. Every field is there in every event; what is not known, or does not belong to its kind, is null. Only KEY_hex
- *      comes and goes.
- *   B. What an end says of its id (from "ring" on) is word for word what the begin said: who it was, and where it
- *      stood. So an end can be published when the id is long gone, and when another run of the daemon published the
- *      begin.
- *   C. Names of functions and files, which are of any length, make no text of more than EVENT_NAMED_BYTES_MAX: there
- *      they are null. It is kept in memory as long as the stall lasts, written and sent to many.
- *   D. The text holds no line break, no control character and no absolute address.
+ *   A. Every event has every field. A value that is not known, or does not belong to its kind, is null. Only KEY_hex is
+ *      optional.
+ *   B. An end repeats the begin's fields of the id (from "ring" on) word for word. So an end can be published when the
+ *      id is long gone, and when another run of the daemon published the begin.
+ *   C. Names of functions and files can have any length. If they would make the text longer than EVENT_NAMED_BYTES_MAX,
+ *      they are null: the text is kept in memory while the stall lasts, written, and sent to many clients.
+ *   D. The text has no line break, no control character and no absolute address.
  */
 #ifndef RIPD_VIEW_DOCUMENT_EVENT_H
 #define RIPD_VIEW_DOCUMENT_EVENT_H
@@ -21,13 +20,13 @@
 #define EVENT_NAMED_BYTES_MAX 16384u
 
 /*
- * Gives a begin its text, from its other fields and the id as it was seen. sighting->item may be NULL: it could not be
- * read whose stall it is. If seen is not NULL, another begin of that standstill, the sighting is only asked for the
- * verdict and its times, and the rest is as that event has it. 0 or -ENOMEM.
+ * Makes the text of a begin from its other fields and from the id as it was seen. sighting->item may be NULL if the id
+ * could not be read. If seen is not NULL, it is another begin of the same standstill: only the verdict and its times
+ * come from the sighting, and the rest from that event. Returns 0 or -ENOMEM.
  */
 int document_event_begin(struct event *event, const struct sighting *sighting, const struct event *seen);
 
-/* Gives an end its text, from its other fields and its begin. 0 or -ENOMEM. */
+/* Makes the text of an end from its other fields and its begin. Returns 0 or -ENOMEM. */
 int document_event_end(struct event *event, const struct event *begin);
 
 #endif

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * documents.c - the head that every list document has, the lists, and the documents that are no list. Pure.
+ * documents.c - the head of list documents, the lists, and the documents that are not lists. Pure.
  *
- * Guarantees, besides those of documents.h
- *   D. The keys of the head come in one order: schema, generated_at, scan, counts, unreadable_rings, total, returned,
- *      next; then comes the list.
- *   E. "next" is there only when more follow; it names the last item returned.
- *   F. A problem may quote what a client sent: its detail and parameter are shown like any bytes of unknown origin.
+ * Guarantees, in addition to those of documents.h
+ *   D. The keys of the head have one order: schema, generated_at, scan, counts, unreadable_rings, total, returned,
+ *      next. The list follows.
+ *   E. "next" is present only if more items follow; it names the last item returned.
+ *   F. A problem may quote what a client sent: its detail and parameter are escaped like any bytes of unknown origin.
  */
 #include "view/documents.h"
 
@@ -40,7 +40,7 @@ static const struct {
     [DOCUMENT_STATES] = {"ripd/states/1", "states"},
 };
 
-/* counts: NULL = not known. */
+/* counts is NULL if not known. */
 static void write_counts(struct json_writer *writer, const uint64_t *counts)
 {
     if (!json_open_known(writer, "counts", '{', counts != NULL))
@@ -72,7 +72,7 @@ int document_head(const struct document *document, uint64_t now_wall_ns, uint64_
         cursor_format(&document->next, cursor);
         json_text(&writer, "next", cursor);
     }
-    return json_finish(&writer, ret_text, ret_length); /* the object is ended by the body */
+    return json_finish(&writer, ret_text, ret_length); /* the body ends the object */
 }
 
 static struct document document_of(enum document_kind kind, const struct snapshot *snapshot,
@@ -90,14 +90,14 @@ static struct document document_of(enum document_kind kind, const struct snapsho
     return document;
 }
 
-/* A body goes on where the head stops: inside its object, after a value. */
+/* A body continues after the head: inside its object, after a value. */
 static void begin_body(struct json_writer *writer)
 {
     json_init(writer);
     writer->comma = true;
 }
 
-/* Ends a document that was begun with an object. */
+/* Ends a document that began with an object. */
 static int finish(struct json_writer *writer, char **ret_text, size_t *ret_length)
 {
     json_close(writer);
@@ -111,13 +111,13 @@ static int finish_body(struct json_writer *writer, struct document *document)
     return finish(writer, &document->body, &document->body_bytes);
 }
 
-/* Lists of ids and of groups of ids */
+/* Lists of ids and of groups of ids. */
 
 struct document_build {
     struct document document;
-    struct page *page; /* a reference */
+    struct page *page; /* owns a reference */
     uint32_t trail_count;
-    size_t next; /* item */
+    size_t next; /* index of the next item */
     bool in_list;
     struct json_writer writer;
 };
@@ -148,7 +148,7 @@ void document_build_free(struct document_build *build)
     free(build);
 }
 
-/* What stands before the list. */
+/* Writes the fields before the list. */
 static void build_first(struct document_build *build)
 {
     struct json_writer *writer = &build->writer;
@@ -171,7 +171,7 @@ static void build_first(struct document_build *build)
         json_open(writer, kinds[build->document.kind].list, '[');
 }
 
-/* Numbers that follow one another are one pair: the first, and how many. */
+/* Writes consecutive numbers as one pair: the first, and how many. */
 static void write_runs(struct json_writer *writer, const uint32_t *ids, size_t count)
 {
     size_t first = 0;
@@ -242,7 +242,7 @@ int document_page_body(enum document_kind kind, struct page *page, uint32_t trai
     return status;
 }
 
-/* Rings: in the snapshot's order, by name. What stands in a ring that cannot be read is null. */
+/* Rings are listed in the snapshot's order, by name. Fields of a ring that cannot be read are null. */
 
 static void write_refused(struct json_writer *writer, const struct rip_ring_info *info)
 {
@@ -267,13 +267,13 @@ static void write_processes(struct json_writer *writer, const struct ring_facts 
     json_close(writer);
 }
 
-/* The processes of a ring are of one program: the first speaks for all. */
+/* All processes of a ring run one program, so the first determines the source. */
 static const char *source_of(const struct ring_facts *ring)
 {
     return ring->process_count != 0 ? process_source(ring->processes[0]) : NULL;
 }
 
-/* Whether all that its threads wait in can be judged. */
+/* Writes whether every wait of the ring's threads can be judged. */
 static void write_coverage(struct json_writer *writer, const struct ring_facts *ring)
 {
     bool readable = ring->health == RING_READABLE;
@@ -315,7 +315,7 @@ static void write_ring(struct json_writer *writer, const struct ring_facts *ring
     json_close(writer);
 }
 
-/* Users that hit a limit: why something of theirs is missing here or is reported late. */
+/* Writes the users that hit a limit: why some of their items are missing here or are late. */
 static void write_limited(struct json_writer *writer, const struct snapshot *snapshot)
 {
     json_open(writer, "limited", '[');
@@ -342,7 +342,7 @@ static bool ring_matches(const struct ring_facts *ring, const struct query_filte
     return query_selects_ring(filter, ring->name) && (filter->query->pid == 0 || has_process(ring, filter->query->pid));
 }
 
-/* A cursor names the last ring returned by its serial and, should that ring be gone, by its place. */
+/* A cursor names the last ring returned by its serial and, in case that ring is gone, by its index. */
 static size_t first_index(const struct snapshot *snapshot, const struct query_cursor *after)
 {
     if (!after->present)
@@ -389,9 +389,8 @@ int document_rings_body(const struct snapshot *snapshot, const struct query *que
 }
 
 /*
- * Events: their texts, made when they happened. Before the list stands what is not in it: `oldest` and `newest` are the
- * sequence numbers between which events are held, `forgotten` how many there were before them, `suppressed` the stalls
- * that became no event.
+ * Events: their texts were made when they happened. Before the list are the facts about what is not in it: events are
+ * held from `oldest` to `newest`; `forgotten` counts the earlier ones; `suppressed` counts stalls that became no event.
  */
 int document_events_body(const struct snapshot *snapshot, const struct query *query, const struct event_page *page,
                          struct document *ret_document)
@@ -429,7 +428,7 @@ int document_events_body(const struct snapshot *snapshot, const struct query *qu
     return finish_body(&writer, ret_document);
 }
 
-/* Documents that are no list */
+/* Documents that are not lists. */
 
 int document_version(char **ret_text, size_t *ret_length)
 {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * documents.h - the answers, as JSON text. Pure: from values to bytes.
+ * documents.h - the answers as JSON text. Pure: values to bytes.
  *
  * Guarantees
  *   A. No absolute address is written: an address is a module and an offset in its file, or null.
- *   B. What is not known is null.
- *   C. Every document ends in a newline, for those who read it on a terminal.
+ *   B. A value that is not known is null.
+ *   C. Every document ends in a newline, for terminals.
  */
 #ifndef RIPD_VIEW_DOCUMENTS_H
 #define RIPD_VIEW_DOCUMENTS_H
@@ -18,13 +18,13 @@
 #include "cases/snapshot.h"
 
 /*
- * A list document is a head, which has the time of the request, followed by a body, which changes only with the scan:
- * a server that answers often keeps the body.
+ * A list document is a head, which has the time of the request, and a body, which changes only with the scan. So a
+ * server that answers often can cache the body.
  */
 enum document_kind {
     DOCUMENT_STALLS,
     DOCUMENT_THREADS,
-    DOCUMENT_THREAD, /* of /threads/RING/ID; a page of one, or of several ids of that number */
+    DOCUMENT_THREAD, /* of /threads/RING/ID: a page with one id, or several with that number */
     DOCUMENT_RINGS,
     DOCUMENT_LOCATIONS,
     DOCUMENT_STALLS_BY_LOCATION,
@@ -32,11 +32,11 @@ enum document_kind {
     DOCUMENT_STALLS_BY_ROOT,
     DOCUMENT_STALLS_BY_INCIDENT,
     DOCUMENT_EVENTS,
-    DOCUMENT_STATES, /* of /states: what each id does, in pieces */
+    DOCUMENT_STATES, /* of /states: the state of each id, in pieces */
     DOCUMENT_KIND_COUNT
 };
 
-/* Its body, and what the head says of the list: values, so that keeping a body keeps no snapshot. */
+/* A body, and the values that the head needs, so that caching a body keeps no snapshot. */
 struct document {
     enum document_kind kind;
     uint64_t sequence;
@@ -48,27 +48,27 @@ struct document {
     uint64_t returned;
     bool more;
     struct query_cursor next;
-    char *body; /* malloc'ed: the caller's */
+    char *body; /* malloc'ed; owned by the caller */
     size_t body_bytes;
 };
 
-/* Some of the events that are held, newest first, and what is known of the others. */
+/* Some of the events that are held, newest first, and facts about the others. */
 struct event_page {
-    struct event **events; /* the caller's references */
+    struct event **events; /* owned by the caller, with a reference each */
     size_t count;
-    uint64_t total; /* that match, of those held */
+    uint64_t total; /* events held that match */
     bool more;
     uint64_t epoch;
-    uint64_t oldest_sequence; /* of those held; newest_sequence + 1 if none is */
+    uint64_t oldest_sequence; /* of the events held; newest_sequence + 1 if there are none */
     uint64_t newest_sequence;
-    uint64_t forgotten_count;  /* events that are not held any more */
+    uint64_t forgotten_count;  /* events that are no longer held */
     uint64_t suppressed_count; /* stalls since the start that became no event */
 };
 
-/* Each returns 0 and text that the caller frees, or -ENOMEM. now_*: the moment of the request. */
+/* Each returns 0 and a text that the caller frees, or -ENOMEM. now_* is the time of the request. */
 int document_head(const struct document *document, uint64_t now_wall_ns, uint64_t now_mono_ns, char **ret_text,
                   size_t *ret_length);
-/* All at once. trail_count: breadcrumbs of each id. */
+/* Makes the whole body. trail_count: breadcrumbs of each id. */
 int document_page_body(enum document_kind kind, struct page *page, uint32_t trail_count, struct document *ret_document);
 int document_rings_body(const struct snapshot *snapshot, const struct query *query, struct document *ret_document);
 
@@ -77,13 +77,16 @@ int document_events_body(const struct snapshot *snapshot, const struct query *qu
                          struct document *ret_document);
 
 /*
- * The body of a page in slices, so that who builds a long one can do something else in between. It holds a reference
- * to the page. NULL: no memory.
+ * Builds the body of a page in slices, so that the caller can do other work in between. It holds a reference to the
+ * page. Returns NULL if out of memory.
  */
 struct document_build;
 
 struct document_build *document_build_new(enum document_kind kind, struct page *page, uint32_t trail_count);
-/* About that many bytes more. 1: there is more; 0: it is complete, and the caller's; -ENOMEM. */
+/*
+ * Adds about that many bytes. Returns 1 if there is more, 0 if the document is complete (the caller owns it), or
+ * -ENOMEM.
+ */
 int document_build_step(struct document_build *build, size_t bytes, struct document *ret_document);
 void document_build_free(struct document_build *build);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* event_make.c - from a case at a moment to the event and its text. Pure. See event_make.h. */
+/* event_make.c - makes the event and its text from a case at a moment. Pure. See event_make.h. */
 #include "view/event_make.h"
 
 #include <inttypes.h>
@@ -18,7 +18,7 @@ static char *copy_or_null(const char *text)
 static void fill_subject(struct event *event, const struct item *item)
 {
     const struct module_facts *module = item_module(item, &event->offset);
-    const struct symbol_frame frame = module_place(module, event->offset); /* as far as that is known by now */
+    const struct symbol_frame frame = module_place(module, event->offset); /* as far as known by now */
 
     event->id = item->id;
     event->tid = item->tid;
@@ -42,7 +42,7 @@ static void fill_subject(struct event *event, const struct item *item)
         event->offset = 0;
 }
 
-/* What the log calls a node; returns how many bytes. */
+/* Gets the name of a node for the log. Returns its length in bytes. */
 static uint8_t node_name(const struct waits_node *node, uint8_t ret_name[RIP_NAME_BYTES])
 {
     if (node->kind == WAITS_GONE)
@@ -51,7 +51,7 @@ static uint8_t node_name(const struct waits_node *node, uint8_t ret_name[RIP_NAM
     return node->name_bytes;
 }
 
-/* Whom the line in the log names, as the first of "waits_for"; the summary beside it has more of the chain. */
+/* Sets the holder that the line in the log names: the first of "waits_for". The summary has more of the chain. */
 static void fill_holder(struct event *event, const struct sighting *sighting)
 {
     const struct waits_node *nodes = sighting->waits != NULL ? sighting->waits->nodes : NULL;
@@ -70,7 +70,7 @@ static void fill_kernel(struct event *event, const struct kernel_facts *kernel)
     event->target = kernel->target[0] != '\0' ? strdup(kernel->target) : NULL;
 }
 
-/* The same, as another event has it. */
+/* Copies the fields of the id from another event. */
 static void copy_subject(struct event *event, const struct event *from)
 {
     event->id = from->id;
@@ -110,7 +110,7 @@ struct sighting sighting_of_case(const struct stall_case *stall, const struct sn
     return sighting;
 }
 
-/* What was decided: as of the scan on which the episode began. */
+/* The decision is of the scan on which the episode began. */
 static struct event *begin_new(const struct stall_case *stall, const struct snapshot *moment, struct event_label label,
                                const struct sighting *sighting)
 {

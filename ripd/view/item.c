@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* item.c - what is known of an id, field by field. Pure. */
+/* item.c - writes the facts about an id, field by field. Pure. */
 #include "view/item.h"
 
 #include <string.h>
@@ -9,7 +9,7 @@
 #include "util/array.h"
 #include "view/summary.h"
 
-/* What a process without /proc does not know is empty in its ring. */
+/* A process without /proc leaves fields empty in its ring that it does not know. */
 static const char *text_or_null(const char *text)
 {
     return text != NULL && text[0] != '\0' ? text : NULL;
@@ -53,9 +53,9 @@ static void write_frames(struct json_writer *writer, const char *key, const stru
 }
 
 /*
- * Function, file and line of a place; null where nothing is known, or not yet. "inlined" has the functions of system
- * headers that are inlined there, innermost first, and "inlined_into" those into which the place itself was inlined,
- * from inside out.
+ * Writes function, file and line of a location; null if not known, or not known yet. "inlined" has the functions of
+ * system headers inlined there, innermost first. "inlined_into" has the functions into which the location was inlined,
+ * innermost first.
  */
 static void write_source(struct json_writer *writer, const struct module_facts *module, uint64_t offset)
 {
@@ -102,7 +102,7 @@ static const struct module_facts *module_of(const struct item *item, uint64_t ad
     return module;
 }
 
-/* Of the newest breadcrumb; item may be NULL. */
+/* Writes the location of the newest breadcrumb; item may be NULL. */
 static void write_last_location(struct json_writer *writer, const struct item *item, bool named)
 {
     const struct module_facts *module;
@@ -124,7 +124,7 @@ static void write_trail(struct json_writer *writer, const struct item *item, uin
         const struct module_facts *module = module_of(item, item->entries[i].address, &offset);
 
         json_open(writer, NULL, '{');
-        json_uint(writer, "count", item->entries[i].snap - 1); /* snaps before it: the newest is snaps - 1 */
+        json_uint(writer, "count", item->entries[i].snap - 1); /* snaps before this one: the newest is snaps - 1 */
         write_module(writer, module);
         write_offset(writer, module, offset);
         write_source(writer, module, offset);
@@ -142,7 +142,7 @@ static void write_holder(struct json_writer *writer, const struct kernel_facts *
     json_close(writer);
 }
 
-/* What its thread waits for. */
+/* Writes what the thread waits for. */
 static void write_kernel(struct json_writer *writer, const struct kernel_facts *kernel)
 {
     static const char *const modes[] = {
@@ -172,7 +172,7 @@ static void write_kernel(struct json_writer *writer, const struct kernel_facts *
     json_close(writer);
 }
 
-/* holder, ring, id, tid, name, state: inside the caller's object. */
+/* Writes holder, ring, id, tid, name, state inside the caller's object. */
 static void write_node(struct json_writer *writer, const struct waits_node *node)
 {
     json_text(writer, "holder", waits_kind_name(node->kind));
@@ -186,7 +186,7 @@ static void write_node(struct json_writer *writer, const struct waits_node *node
     json_text(writer, "state", node->has_state ? id_state_name(node->state) : NULL);
 }
 
-/* A chain, and how many are left out of it; both null if it is NULL. */
+/* Writes a chain, and how many of it are left out; both are null if chain is NULL. */
 static void write_chain(struct json_writer *writer, const char *key, const char *left_out_key,
                         const struct waits_chain *chain)
 {
@@ -204,7 +204,7 @@ static void write_chain(struct json_writer *writer, const char *key, const char 
     json_uint(writer, left_out_key, chain->left_out);
 }
 
-/* The same of the chain from a node on; waits may be NULL. */
+/* Writes the chain that begins at a node; waits may be NULL. */
 static void write_chain_of(struct json_writer *writer, const char *key, const char *left_out_key,
                            const struct waits *waits, uint32_t node)
 {
@@ -230,7 +230,7 @@ void item_write_cause(struct json_writer *writer, enum id_cause cause)
     json_text(writer, "cause", cause == CAUSE_NONE || id_cause_idles(cause) ? NULL : id_cause_name(cause));
 }
 
-/* Why it is idle. What it declares itself has no cause, but may be a call that receives from an input. */
+/* Returns why an id is idle. An id that declares itself idle has no cause, but its call may receive from an input. */
 static const char *idle_reason(const struct sighting *sighting)
 {
     if (sighting->state != ID_IDLE)
@@ -241,7 +241,7 @@ static const char *idle_reason(const struct sighting *sighting)
                                                                                           : CAUSE_DECLARED);
 }
 
-/* What it was when it ended; null where it lives, or that is not known. */
+/* Writes what the id was when it ended; null if it is alive, or if that is not known. */
 static void write_last(struct json_writer *writer, const struct sighting_last *last)
 {
     if (!json_open_known(writer, "last", '{', last->known))
@@ -308,7 +308,7 @@ void item_write(struct json_writer *writer, const char *key, const struct sighti
     item_write_verdict(writer, sighting);
     json_time(writer, "since_earliest", sighting->since_earliest_wall_ns);
     write_last(writer, &sighting->last);
-    json_text(writer, "reason", idle_reason(sighting)); /* not in events, where it says how a stall ended */
+    json_text(writer, "reason", idle_reason(sighting)); /* not in events: there, "reason" is how a stall ended */
     item_write_where(writer, sighting, true);
     write_trail(writer, sighting->item, trail_count);
     json_close(writer);
@@ -363,7 +363,7 @@ void item_write_root_group(struct json_writer *writer, const struct waits *waits
     json_uint(writer, "count", group->count);
     json_ms(writer, "longest_ms", group->longest_ns);
     write_root(writer, root, group);
-    /* the members of the deadlock that all of the group hang on; null where it hangs on none */
+    /* the members of the deadlock for which all of the group wait, or null if there is none */
     write_chain_of(writer, "deadlock", "deadlock_left_out", root != NULL && root->deadlocked ? waits : NULL,
                    group->root);
     if (with_example)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* json_writer.c - streaming JSON. Pure: it knows memory and bytes, nothing else. */
+/* json_writer.c - streaming JSON. Pure: it uses only memory and bytes. */
 #include "view/json_writer.h"
 
 #include <errno.h>
@@ -32,7 +32,9 @@ static bool grow(struct json_writer *writer, size_t bytes)
     return !writer->failed;
 }
 
-/* Writes what stands before a value; room is left for so many bytes more, and a terminator. NULL when memory is gone.
+/*
+ * Writes the text before a value, and makes room for the given number of bytes and a terminator. Returns NULL if out of
+ * memory.
  */
 static inline char *begin(struct json_writer *writer, const char *key, size_t bytes)
 {
@@ -107,7 +109,7 @@ void json_bool(struct json_writer *writer, const char *key, bool value)
     json_raw(writer, key, value ? "true" : "false", value ? 4 : 5);
 }
 
-/* Digits before `end`, at least so many; returns the first. */
+/* Writes at least count_min digits before `end`. Returns the first. */
 static inline char *put_digits(char *end, uint64_t value, unsigned base, unsigned count_min)
 {
     for (unsigned count = 0; value != 0 || count < count_min; count++, value /= base)
@@ -136,7 +138,7 @@ void json_hex_number(struct json_writer *writer, const char *key, uint64_t value
 
 void json_time(struct json_writer *writer, const char *key, uint64_t wall_ns)
 {
-    time_t second = (time_t)(wall_ns / 1000000000); /* 64 bits of nanoseconds end in the year 2554 */
+    time_t second = (time_t)(wall_ns / 1000000000); /* 64 bits of nanoseconds end in 2554 */
     char text[] = "\"YYYY-MM-DDThh:mm:ss.mmmZ\"";
     struct tm parts;
 
@@ -154,7 +156,7 @@ void json_time(struct json_writer *writer, const char *key, uint64_t wall_ns)
     json_raw(writer, key, text, sizeof(text) - 1);
 }
 
-/* Bytes that can be copied as they are: printable ASCII but for quote and backslash. */
+/* Bytes that are copied unchanged: printable ASCII except quote and backslash. */
 static const bool plain[256] = {
     [0x20 ... 0x21] = true,
     [0x23 ... 0x5b] = true,
@@ -170,7 +172,7 @@ static char *put_escape(char *at, uint32_t code)
     return at;
 }
 
-/* The character at bytes[0], which is not plain. Returns the bytes it took. */
+/* Writes the character at bytes[0], which is not plain. Returns how many bytes it had. */
 static size_t put_special(char **at, const unsigned char *bytes, size_t length, bool *changed)
 {
     uint32_t code;
@@ -201,7 +203,7 @@ static size_t put_special(char **at, const unsigned char *bytes, size_t length, 
     return taken;
 }
 
-/* True if anything was replaced, or escaped as a control character. */
+/* Returns true if anything was replaced, or escaped as a control character. */
 static bool put_string(struct json_writer *writer, const char *key, const unsigned char *bytes, size_t length)
 {
     char *at = begin(writer, key, ESCAPE_BYTES * length + 2);
@@ -231,7 +233,7 @@ void json_bytes(struct json_writer *writer, const char *key, const void *bytes, 
     at = begin(writer, key, 4 + 2 * length + 2);
     if (at == NULL)
         return;
-    at = mempcpy(at - 2, "_hex\":\"", 7); /* over the quote and colon behind the key */
+    at = mempcpy(at - 2, "_hex\":\"", 7); /* overwrites the quote and colon after the key */
     text_put_hex(at, bytes, length);
     at += 2 * length;
     *at++ = '"';

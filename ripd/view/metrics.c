@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * metrics.c - the table of metrics, from what each is read, and the Prometheus text format, version 0.0.4. Pure.
+ * metrics.c - the table of metrics and their sources, and the Prometheus text format, version 0.0.4. Pure.
  *
- * What stands in a ring is a claim: sums stop at the greatest number, and a share is at most 1. Of a ring that cannot
- * be read only that it is there is counted.
+ * Values in a ring are claims: sums stop at UINT64_MAX, and a share is at most 1. A ring that cannot be read is
+ * counted, and nothing else of it.
  */
 #include "view/metrics.h"
 
@@ -20,7 +20,7 @@
 #define MILLION UINT64_C(1000000)
 #define NUMBER_BYTES 32u
 
-/* The metric whose samples are written, from what, and to where. */
+/* The metric that is being written, its input, and the output. */
 struct metrics_text {
     const struct metrics_input *input;
     const struct metric *metric;
@@ -43,7 +43,7 @@ __attribute__((format(printf, 2, 3))) static void put(struct metrics_text *text,
         text->length += (size_t)length;
 }
 
-/* Exact, whatever the locale: no value goes through a floating-point number. */
+/* Exact in every locale: no value is converted to floating point. */
 static void format_number(char ret_text[NUMBER_BYTES], uint64_t value, enum metric_unit unit)
 {
     int digits = (int)unit;
@@ -63,7 +63,9 @@ static void format_number(char ret_text[NUMBER_BYTES], uint64_t value, enum metr
         snprintf(ret_text, NUMBER_BYTES, "%" PRIu64 ".%0*" PRIu64, whole, digits, fraction);
 }
 
-/* A sample of a label, or of none: NULL. Values of labels are words of tables, which need no escapes. */
+/*
+ * Writes a sample with a label, or without one if label is NULL. Label values are words of tables and need no escapes.
+ */
 static void put_sample(struct metrics_text *text, const char *label, uint64_t value)
 {
     const struct metric *metric = text->metric;
@@ -76,7 +78,7 @@ static void put_sample(struct metrics_text *text, const char *label, uint64_t va
         put(text, "%s{%s=\"%s\"} %s\n", metric->name, metric->labels, label, number);
 }
 
-/* The number at an offset in a value. */
+/* Returns the number at an offset in a value. */
 static uint64_t field_of(const void *value, size_t offset)
 {
     uint64_t number;
@@ -85,7 +87,10 @@ static uint64_t field_of(const void *value, size_t offset)
     return number;
 }
 
-/* NULL: not known. Before the first scan nothing has been counted: that is, while what only a scan sees is not. */
+/*
+ * Returns NULL if not known. Before the first scan all counters are 0, but values that only a scan can measure are not
+ * known.
+ */
 static const struct health *health_of(const struct metrics_text *text)
 {
     static const struct health nothing;
@@ -204,7 +209,7 @@ static void write_durations(struct metrics_text *text)
     put(text, "%s_sum %s\n%s_count %" PRIu64 "\n", name, number, name, count);
 }
 
-/* Counters whose label has few values: each with its field. */
+/* Counters whose label has few values: the field of each value. */
 enum { PARTS_SYMBOLS, PARTS_SYMBOLIZER_FAILURES, PARTS_PROBE_FAILURES, PARTS_PROGRAMS };
 
 static const struct {
@@ -242,7 +247,7 @@ static void write_rings(struct metrics_text *text)
         put_sample(text, ring_health_name((enum ring_health)i), counts[i]);
 }
 
-/* What a readable ring has; OF_REFUSED: that field of its info. */
+/* Values of a readable ring; OF_REFUSED: that field of its info. */
 enum of_ring { OF_DEAD, OF_PROCESSES, OF_FILL, OF_REFUSED };
 
 static uint64_t value_of(const struct ring_facts *ring, enum of_ring what, size_t field)
@@ -262,7 +267,7 @@ static uint64_t value_of(const struct ring_facts *ring, enum of_ring what, size_
     return count;
 }
 
-/* Added up, to UINT64_MAX at most; or of the fullest. */
+/* Writes the sum over all rings, at most UINT64_MAX; for OF_FILL the maximum. */
 static void put_of_rings(struct metrics_text *text, const char *label, enum of_ring what, size_t field)
 {
     const struct snapshot *snapshot = text->input->snapshot;

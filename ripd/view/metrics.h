@@ -4,10 +4,10 @@
  * with it.
  *
  * Guarantees
- *   A. The number of series is a constant of the program: no id, name, ring or address is a label. Label values are
- *      those of the tables of detect/ and cases/, and all of them are always there, so that rates and absent() work.
- *   B. What is not known is left out: before the first scan, everything that only a scan can know. Counters are there
- *      at once, from 0 on.
+ *   A. The number of series is constant: no id, name, ring or address is a label. Label values are those of the tables
+ *      of detect/ and cases/. All of them are always present, so that rates and absent() work.
+ *   B. A value that is not known is left out: before the first scan, everything that only a scan can measure. Counters
+ *      are present from the start, with 0.
  *   C. The text is never longer than METRICS_BYTES_MAX.
  */
 #ifndef RIPD_VIEW_METRICS_H
@@ -20,7 +20,7 @@
 #include "cases/snapshot.h"
 
 #define METRICS_BYTES_MAX 32768u
-#define METRIC_CAUSE_NONE "unexamined" /* of stalls whose cause has not been looked for yet */
+#define METRIC_CAUSE_NONE "unexamined" /* the label of stalls that have not been examined yet */
 #define METRICS_CONTENT_TYPE "text/plain; version=0.0.4; charset=utf-8"
 
 struct metrics_input {
@@ -30,7 +30,7 @@ struct metrics_input {
     uint64_t now_mono_ns;
 };
 
-/* How many digits of a number lie behind the decimal point. */
+/* The number of digits after the decimal point. */
 enum metric_unit {
     METRIC_COUNT = 0,
     METRIC_SECONDS_OF_US = 6,
@@ -43,22 +43,25 @@ enum metric_type { METRIC_COUNTER, METRIC_GAUGE, METRIC_HISTOGRAM };
 struct metrics_text;
 
 struct metric {
-    const char *name; /* the unit last, but for _total */
+    const char *name; /* with the unit last, except for _total */
     enum metric_type type;
     enum metric_unit unit;
     const char *labels; /* names, separated by ", "; "" = none */
     const char *help;
-    void (*put)(struct metrics_text *text); /* its samples; nothing where they are not known */
-    size_t field;                           /* which part of what the writer knows */
+    void (*put)(struct metrics_text *text); /* writes its samples, or nothing if they are not known */
+    size_t field;                           /* offset of the value in the writer's struct */
 };
 
-/* The table, for the manual page. */
+/* The table; the manual page is made from it. */
 extern const struct metric metrics[];
 extern const size_t metrics_count;
 
 const char *metric_type_name(enum metric_type type); /* static */
 
-/* 0 and text that the caller frees, or -ENOMEM; -ENOBUFS, which no values lead to, if it were longer than C says. */
+/*
+ * Returns 0 and a text that the caller frees, -ENOMEM, or -ENOBUFS if the text would exceed METRICS_BYTES_MAX, which no
+ * values cause.
+ */
 int metrics_render(const struct metrics_input *input, char **ret_text, size_t *ret_length);
 
 #endif

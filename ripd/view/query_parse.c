@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * query_parse.c - the parameters of a request. Pure; the parameters are one table.
+ * query_parse.c - parses the parameters of a request. Pure; the parameters are one table.
  *
- * A query is NAME=VALUE pieces joined by '&'. Both sides are percent-encoded, and '+' is a space, as HTML forms and
- * every URL library have it: a plus sign is %2B. Empty pieces are skipped.
+ * A query is a list of NAME=VALUE joined by '&'. Both sides are percent-encoded, and '+' is a space, as in HTML forms
+ * and URL libraries: a plus sign is %2B. Empty parts are skipped.
  *
- * A cursor is a letter for the form and three fields of fixed width in lower-case hexadecimal, so that there is one
- * text for one cursor and nothing in it needs quoting in a URL:
+ * A cursor is a letter for the form and three fields of fixed width in lower-case hexadecimal. So each cursor has
+ * exactly one text, which needs no quoting in a URL:
  *
  *   a SSSSSSSSSSSSSSSS RRRRRRRR TTTTTTTT     (without the blanks) frozen_since_ns, ring, slot
  *
- * That of a list of events is a sequence number in decimal.
+ * The cursor of a list of events is a sequence number in decimal.
  *
  * Guarantees
- *   A. Nothing is ignored: a name that the path does not take, a name given twice, and a value that is not wholly
- *      understood are errors that name the parameter and say what was expected.
+ *   A. Nothing is ignored: a name that the path does not take, a name given twice, and a value with an invalid part are
+ *      errors. The error names the parameter and what was expected.
  *   B. *ret_query is untouched on failure.
  */
 #include "view/query_parse.h"
@@ -52,7 +52,7 @@ int cursor_parse(const char *text, struct query_cursor *ret_cursor)
     if (sscanf(text, "a%16" SCNx64 "%8" SCNx32 "%8" SCNx32, &cursor.frozen_since_ns, &cursor.ring, &cursor.slot) != 3)
         return -EINVAL;
     cursor_format(&cursor, again);
-    if (strcmp(text, again) != 0) /* sscanf() also takes signs, blanks, capitals and what follows */
+    if (strcmp(text, again) != 0) /* sscanf() also accepts signs, blanks, capitals and trailing text */
         return -EINVAL;
     *ret_cursor = cursor;
     return 0;
@@ -83,12 +83,12 @@ int percent_decode(const char *text, size_t length, bool plus_is_space, char *re
     return 0;
 }
 
-/* The text of the parameters, and what became of it. */
+/* State of parsing the parameters of one request. */
 struct query_parsing {
     struct query query;
     unsigned allowed;
     unsigned given;
-    const struct query_parameter *parameter; /* of the present piece */
+    const struct query_parameter *parameter; /* of the current part */
     struct query_error error;
 };
 
@@ -102,13 +102,13 @@ __attribute__((format(printf, 2, 3))) static int refuse(struct query_parsing *pa
     return -EINVAL;
 }
 
-/* The member of a query that the parameter sets. */
+/* Returns the member of the query that the parameter sets. */
 static void *member_of(struct query_parsing *parse)
 {
     return (char *)&parse->query + parse->parameter->offset;
 }
 
-/* A whole number within the parameter's bounds: digits and nothing else. */
+/* Parses a whole number within the parameter's bounds: digits only. */
 static int parse_number(struct query_parsing *parse, const char *value, uint64_t *ret_number)
 {
     if (!text_number(value, parse->parameter->low, parse->parameter->high, ret_number))
@@ -131,7 +131,7 @@ static int parse_64(struct query_parsing *parse, const char *value)
     return parse_number(parse, value, member_of(parse));
 }
 
-/* A glob is of so many elements at most; a name without anything that is one in it may be longer. */
+/* The elements of a glob are limited; a name without special characters may be longer. */
 static int parse_glob(struct query_parsing *parse, const char *value)
 {
     struct glob glob;
@@ -164,16 +164,16 @@ static int parse_after(struct query_parsing *parse, const char *value)
     return 0;
 }
 
-/* "null" is how answers show that a cause is not known yet. */
+/* Answers show "null" for a cause that is not known yet. */
 #define CAUSE_NONE_TEXT "null"
 
 #define X(name, text, meaning) " " text
 static const char known_kinds[] = EVENT_KIND_TABLE(X);
-static const char known_causes[] = ID_CAUSE_TABLE(X) " " CAUSE_NONE_TEXT; /* the first is CAUSE_NONE: no text */
+static const char known_causes[] = ID_CAUSE_TABLE(X) " " CAUSE_NONE_TEXT; /* the first is CAUSE_NONE, without a text */
 static const char known_states[] = ID_STATE_TABLE(X);
 #undef X
 
-/* The set of the one word that the value is; number: of that word, or negative: none of words. */
+/* Sets the set to the one word of the value. number: the number of that word; negative: none of words. */
 static int take_word(struct query_parsing *parse, const char *value, int number, const char *how, const char *words)
 {
     if (number < 0)
@@ -187,13 +187,13 @@ static int parse_kind(struct query_parsing *parse, const char *value)
     return take_word(parse, value, event_kind_from_name(value), "", known_kinds);
 }
 
-/* An instant, or how long before the answer. */
+/* Parses a time, or a duration before the answer. */
 static int parse_since(struct query_parsing *parse, const char *value)
 {
     if (rfc3339_parse(value, &parse->query.since_wall_ns) == 0)
         return 0;
     if (duration_parse(value, &parse->query.since_ago_ns) == 0) {
-        parse->query.since_ago_ns += parse->query.since_ago_ns == 0; /* 0 is "not given" */
+        parse->query.since_ago_ns += parse->query.since_ago_ns == 0; /* 0 means "not given" */
         return 0;
     }
     return refuse(parse, "is \"%.40s\"; expected a time such as 2026-11-20T09:41:07Z, or a duration such as 10m",
@@ -235,7 +235,7 @@ static int parse_group(struct query_parsing *parse, const char *value)
     return refuse(parse, "is \"%.32s\"; expected %s", value, of_stalls ? "one of location root incident" : "location");
 }
 
-/* RING/ID, as in the path of one id. A ring's name has no '/'. */
+/* Parses RING/ID, as in the path of one id. The name of a ring has no '/'. */
 static int parse_incident(struct query_parsing *parse, const char *value)
 {
     const char *slash = strrchr(value, '/');
@@ -288,7 +288,7 @@ const struct query_parameter query_parameters[] = {
 };
 const size_t query_parameters_count = ARRAY_COUNT(query_parameters);
 
-/* Which one is called so; NULL, with the error filled, if the path takes none of that name. */
+/* Returns the parameter with that name, or NULL, with the error filled, if the path does not take it. */
 static const struct query_parameter *find_parameter(struct query_parsing *parse, const char *name)
 {
     char known[128] = "";
@@ -307,7 +307,7 @@ static const struct query_parameter *find_parameter(struct query_parsing *parse,
     return NULL;
 }
 
-/* Decodes one side of a piece into a buffer of QUERY_PATTERN_BYTES. */
+/* Decodes one side of a part into a buffer of QUERY_PATTERN_BYTES. */
 static int decode(struct query_parsing *parse, const char *text, size_t length, char *ret_text)
 {
     int status = percent_decode(text, length, true, ret_text, QUERY_PATTERN_BYTES);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * summary.c - phrases, one after the other:
+ * summary.c - writes a sentence phrase by phrase:
  *
  *   worker-17 of checkout (pid 4690) | has been blocked for 13.8 s | in db_wait (src/db.c:120) | : recvfrom on tcp ...
  *
@@ -16,15 +16,15 @@
 #include "cases/waits.h"
 
 #define NS_PER_SECOND UINT64_C(1000000000)
-#define PLACE_BYTES 160u /* of a function or a file */
-#define CHAIN_NAMES 3u   /* holders that are named before the last one */
+#define PLACE_BYTES 160u /* at most, of a function or a file */
+#define CHAIN_NAMES 3u   /* holders named before the last one */
 
 struct sentence {
     char *text; /* SUMMARY_BYTES, terminated */
     size_t length;
 };
 
-/* At most max bytes of it. */
+/* Writes at most max bytes. */
 static void put_bytes(struct sentence *sentence, const void *bytes, size_t length, size_t max)
 {
     const unsigned char *from = bytes;
@@ -62,7 +62,7 @@ __attribute__((format(printf, 2, 3))) static void put_format(struct sentence *se
     put(sentence, text);
 }
 
-/* Two units at most: nobody reads a third. */
+/* Writes at most two units. */
 static void put_duration(struct sentence *sentence, uint64_t ns)
 {
     uint64_t seconds = ns / NS_PER_SECOND;
@@ -83,11 +83,11 @@ static void put_duration(struct sentence *sentence, uint64_t ns)
 
 struct who {
     const uint8_t *name;
-    size_t name_bytes; /* 0 = it has none */
+    size_t name_bytes; /* 0: none */
     uint32_t id;
-    const char *comm; /* "" = not known */
-    uint32_t pid;     /* 0 = not known */
-    const char *ring; /* "" = the id could not be read */
+    const char *comm; /* "": not known */
+    uint32_t pid;     /* 0: not known */
+    const char *ring; /* "": the id could not be read */
 };
 
 static void put_who(struct sentence *sentence, const struct who *who)
@@ -128,7 +128,7 @@ static struct who who_of(const struct item *item)
 
 /* What it does ----------------------------------------------------------------------------------------------------- */
 
-/* By cause, of one that is stalled or stopped; "for" and a time follow. */
+/* By cause, if stalled or stopped; followed by "for" and a duration. */
 static const char *const deeds[CAUSE_COUNT] = {
     [CAUSE_NONE] = "has not moved",
     [CAUSE_SPINNING] = "has been spinning",
@@ -145,7 +145,7 @@ static const char *const deeds[CAUSE_COUNT] = {
     [CAUSE_CORE_DUMP] = "has been waiting for a core dump",
 };
 
-/* By state, of one for which no time is known. */
+/* By state, if no duration is known. */
 static const char *const conditions[ID_STATE_COUNT] = {
     [ID_RUNNING] = "is running", [ID_IDLE] = "is idle",      [ID_STALLED] = "has not moved",
     [ID_STOPPED] = "is stopped", [ID_EXITED] = "has exited", [ID_DEAD] = "is dead",
@@ -174,10 +174,10 @@ static void put_deed(struct sentence *sentence, const struct sighting *sighting)
 /* Where ------------------------------------------------------------------------------------------------------------ */
 
 struct place {
-    const char *function; /* NULL = not known, likewise below */
+    const char *function; /* NULL: not known, likewise below */
     const char *file;
     uint32_t line;
-    const char *module; /* offset is of it */
+    const char *module; /* offset is in this module */
     uint64_t offset;
 };
 
@@ -245,7 +245,7 @@ static void put_node(struct sentence *sentence, const struct waits_node *node, b
         put_format(sentence, " (id %" PRIu32 ")", node->id);
 }
 
-/* What the last of a chain does, which waits for nobody. */
+/* Writes the state of the last node of a chain, which waits for no lock. */
 static void put_condition(struct sentence *sentence, const struct waits_node *node)
 {
     if (!node->has_state || node->deadlocked)
@@ -255,7 +255,10 @@ static void put_condition(struct sentence *sentence, const struct waits_node *no
     put(sentence, ")");
 }
 
-/* Two of who waits and whom its sentence names have one name, as threads of a program that gives them none. */
+/*
+ * Returns whether two of the ids named in the sentence have the same name, as in a program that gives its threads no
+ * names.
+ */
 static bool has_namesakes(const struct waits_node *node, const struct waits_chain *chain)
 {
     const struct waits_node *named[CHAIN_NAMES + 2] = {node};
@@ -271,7 +274,7 @@ static bool has_namesakes(const struct waits_node *node, const struct waits_chai
     return false;
 }
 
-/* "it waits for a lock of b, b for one of c". False: it waits for no lock whose holder is known. */
+/* Writes "it waits for a lock of b, b for one of c". Returns false if it waits for no lock whose holder is known. */
 static bool put_chain(struct sentence *sentence, const struct waits *waits, uint32_t node)
 {
     struct waits_chain chain = {.count = 0};
@@ -335,7 +338,7 @@ static void put_call(struct sentence *sentence, const struct kernel_facts *kerne
         put(sentence, " at most");
 }
 
-/* How much of the time between two looks something took. */
+/* Writes the share of the time between two examinations that something took. */
 static void put_share(struct sentence *sentence, uint64_t part_ns, uint64_t window_ns, const char *of_what)
 {
     uint64_t percent;
@@ -364,7 +367,7 @@ static void put_kernel(struct sentence *sentence, const struct sighting *sightin
     }
 }
 
-/* Of one that is blocked in a call of this kind nothing else is to be said. */
+/* Returns false if the call is not of this kind. If it is, the sentence is complete. */
 static bool put_stuck(struct sentence *sentence, const struct sighting *sighting)
 {
     if (sighting->cause != CAUSE_BLOCKED || sighting->item == NULL || sighting->item->call != RIP_CALL_PRIVATE)
