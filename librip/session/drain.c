@@ -90,7 +90,7 @@ struct drain {
     uint32_t number; /* of this drain, from 1 */
     struct drain_moment before;
     struct drain_moment now;
-    bool is_whole; /* the ring was created before the first drain, within the session: see drain_made_after() */
+    bool is_new_ring; /* the ring was created before the first drain, within the session: see drain_made_after() */
     bool finds_ended;
     struct id_array known;
     struct id_array fresh;
@@ -147,7 +147,7 @@ void drain_free(struct drain *drain)
 void drain_made_after(struct drain *drain, struct drain_moment moment)
 {
     drain->now = moment;
-    drain->is_whole = true;
+    drain->is_new_ring = true;
 }
 
 void drain_find_ended(struct drain *drain)
@@ -158,7 +158,7 @@ void drain_find_ended(struct drain *drain)
 /* Returns whether ids that are new to this drain existed before it. */
 static bool is_finding(const struct drain *drain)
 {
-    return drain->number == 1 && !drain->is_whole;
+    return drain->number == 1 && !drain->is_new_ring;
 }
 
 struct drain_batch *drain_batch_new(void)
@@ -212,7 +212,7 @@ static void add_death(struct known_process *known, uint32_t process, bool in_ord
 }
 
 /* The batch must have room for two items. */
-static void look_at_process(struct drain *drain, const struct rip_view *view, uint32_t index, struct drain_batch *batch)
+static void read_process(struct drain *drain, const struct rip_view *view, uint32_t index, struct drain_batch *batch)
 {
     struct known_process *known = &drain->processes[index];
     enum rip_status status = rip_view_process(view, index, &batch->infos.processes[batch->count]);
@@ -231,7 +231,8 @@ static void look_at_process(struct drain *drain, const struct rip_view *view, ui
     }
 }
 
-static void look_at_end(struct drain *drain, const struct rip_view *view, uint32_t index, struct drain_batch *batch)
+static void read_process_exit(struct drain *drain, const struct rip_view *view, uint32_t index,
+                              struct drain_batch *batch)
 {
     struct known_process *known = &drain->processes[index];
     struct rip_process_info info;
@@ -242,7 +243,7 @@ static void look_at_end(struct drain *drain, const struct rip_view *view, uint32
 }
 
 /* Returns false if the process has no more modules. */
-static bool look_at_module(struct drain *drain, const struct rip_view *view, uint32_t index, struct drain_batch *batch)
+static bool read_module(struct drain *drain, const struct rip_view *view, uint32_t index, struct drain_batch *batch)
 {
     struct known_process *known = &drain->processes[index];
     struct item *item;
@@ -260,7 +261,7 @@ static bool look_at_module(struct drain *drain, const struct rip_view *view, uin
  * Returns false if there are no more in this drain. A script function that was incomplete in an earlier drain and still
  * is was left behind by a killed writer: it is skipped.
  */
-static bool look_at_script(struct drain *drain, const struct rip_view *view, struct drain_batch *batch)
+static bool read_script(struct drain *drain, const struct rip_view *view, struct drain_batch *batch)
 {
     const uint64_t address = RIP_PLACE_SCRIPT | (uint64_t)drain->script_count << RIP_PLACE_INDEX_SHIFT;
 
@@ -287,7 +288,7 @@ bool drain_open(struct drain *drain, const struct rip_view *view, struct drain_b
         drain->entry_count = view->entry_count;
         drain->has_notes = view->note_offset != 0;
         drain->is_open = true;
-        if (drain->number == 1 && drain->is_whole)
+        if (drain->number == 1 && drain->is_new_ring)
             drain->first.ended_settled = 1; /* first is all zero: the ring was empty */
         if (is_finding(drain)) {
             drain->first = drain->before_scan;
@@ -297,26 +298,26 @@ bool drain_open(struct drain *drain, const struct rip_view *view, struct drain_b
     }
     while (drain->process < drain->before_scan.process_high_water && ret_batch->count + 3 <= DRAIN_BATCH) {
         if (drain->module == 0) {
-            look_at_process(drain, view, drain->process, ret_batch);
+            read_process(drain, view, drain->process, ret_batch);
             drain->module = 1;
         }
-        while (ret_batch->count + 1 < DRAIN_BATCH && look_at_module(drain, view, drain->process, ret_batch))
+        while (ret_batch->count + 1 < DRAIN_BATCH && read_module(drain, view, drain->process, ret_batch))
             ;
         if (ret_batch->count + 1 == DRAIN_BATCH)
             break; /* its other modules follow in the next batch */
-        look_at_end(drain, view, drain->process, ret_batch);
+        read_process_exit(drain, view, drain->process, ret_batch);
         drain->process++;
         drain->module = 0;
     }
     if (drain->process >= drain->before_scan.process_high_water)
-        while (ret_batch->count < DRAIN_BATCH && look_at_script(drain, view, ret_batch))
+        while (ret_batch->count < DRAIN_BATCH && read_script(drain, view, ret_batch))
             continue;
     return ret_batch->count != 0;
 }
 
 /* Reading: ids ----------------------------------------------------------------------------------------------------- */
 
-static uint64_t snaps_of(const struct rip_sample *sample)
+static uint64_t snap_count_of(const struct rip_sample *sample)
 {
     return sample->progress > sample->counter_bias ? sample->progress - sample->counter_bias : 0;
 }
@@ -328,7 +329,7 @@ static bool is_same_id(const struct known *known, const struct rip_id_info *info
 }
 
 /* Compares all except the progress. */
-static bool has_state_of(const struct rip_sample *one, const struct rip_sample *other)
+static bool has_same_state(const struct rip_sample *one, const struct rip_sample *other)
 {
     return one->generation == other->generation && one->tid == other->tid && one->process == other->process &&
            one->idle == other->idle && one->deadline_ms == other->deadline_ms && one->call == other->call &&
@@ -347,7 +348,7 @@ static void put_sample(struct rip_id_info *info, const struct rip_sample *sample
     info->call = sample->call;
     info->name_version = sample->name_version;
     info->progress = sample->progress;
-    info->snap_count = snaps_of(sample);
+    info->snap_count = snap_count_of(sample);
 }
 
 static struct rip_sample sample_of(const struct rip_id_info *info)
@@ -369,7 +370,7 @@ static void read_entries(const struct rip_view *view, struct item *item, uint64_
                          struct drain_batch *batch)
 {
     struct rip_sample sample = item->sample;
-    uint64_t until = snaps_of(&sample);
+    uint64_t until = snap_count_of(&sample);
     struct rip_id_info info;
     size_t count = 0;
 
@@ -391,8 +392,8 @@ static void read_entries(const struct rip_view *view, struct item *item, uint64_
     }
 }
 
-static void keep_note(struct item *item, enum rip_status status, const struct rip_note_info *note,
-                      struct drain_batch *batch)
+static void store_changed_note(struct item *item, enum rip_status status, const struct rip_note_info *note,
+                               struct drain_batch *batch)
 {
     uint64_t before = item->known != NULL && !item->replaces ? item->known->note_sequence : 0;
     struct rip_note_info *target = &batch->notes[item - batch->items];
@@ -415,11 +416,11 @@ static void read_note(const struct rip_view *view, struct item *item, struct dra
         return;
     status = item->has_ended ? rip_view_ended_note(view, item->sample.slot, item->sample.generation, &note)
                              : rip_view_note(view, item->sample.slot, &note);
-    keep_note(item, status, &note, batch);
+    store_changed_note(item, status, &note, batch);
 }
 
 /* Returns the known id of a slot, or NULL. Slots must ascend from call to call. Ids that are passed are missing. */
-static struct known *walk_to(struct drain *drain, uint32_t slot)
+static struct known *find_in_order(struct drain *drain, uint32_t slot)
 {
     struct known *ids = drain->known.ids;
 
@@ -460,7 +461,7 @@ static void read_sample(struct drain *drain, const struct rip_view *view, const 
 
     item->known = known;
     item->sample = *sample;
-    item->has_state = known != NULL && !has_state_of(sample, &known->sample);
+    item->has_state = known != NULL && !has_same_state(sample, &known->sample);
     if ((known == NULL || item->has_state) && !read_identity(view, item, batch)) {
         batch->count--;
         return;
@@ -468,7 +469,7 @@ static void read_sample(struct drain *drain, const struct rip_view *view, const 
     if (item->is_new)
         item->has_state = false;
     after = item->is_new ? 0 : known->snap_count;
-    snap_count = snaps_of(&item->sample);
+    snap_count = snap_count_of(&item->sample);
     if (snap_count < after)
         drain->is_damaged = true;
     item->snap_count = after;
@@ -482,10 +483,10 @@ static void read_sample(struct drain *drain, const struct rip_view *view, const 
 }
 
 /* Returns whether the id is unchanged. Most ids are: they cost no more than this comparison. */
-static inline bool is_as_known(const struct known *known, const struct rip_sample *sample)
+static inline bool is_unchanged(const struct known *known, const struct rip_sample *sample)
 {
-    return known->sample.progress == sample->progress && has_state_of(&known->sample, sample) &&
-           !known->may_have_note && known->snap_count >= snaps_of(sample);
+    return known->sample.progress == sample->progress && has_same_state(&known->sample, sample) &&
+           !known->may_have_note && known->snap_count >= snap_count_of(sample);
 }
 
 void drain_read(struct drain *drain, const struct rip_view *view, const struct rip_sample *samples, size_t count,
@@ -494,9 +495,9 @@ void drain_read(struct drain *drain, const struct rip_view *view, const struct r
     ret_batch->count = 0;
     ret_batch->entry_count = 0;
     for (size_t i = 0; i < count; i++) {
-        struct known *known = walk_to(drain, samples[i].slot);
+        struct known *known = find_in_order(drain, samples[i].slot);
 
-        if (known == NULL || !is_as_known(known, &samples[i]))
+        if (known == NULL || !is_unchanged(known, &samples[i]))
             read_sample(drain, view, &samples[i], known, ret_batch);
     }
 }
@@ -535,7 +536,7 @@ static struct item *read_ended(const struct rip_view *view, struct known *known,
     item->has_id = true;
     batch->infos.ids[item - batch->items] = *info;
     item->sample = sample_of(info);
-    item->has_state = known != NULL && !has_state_of(&item->sample, &known->sample);
+    item->has_state = known != NULL && !has_same_state(&item->sample, &known->sample);
     item->snap_count = info->snap_count > after ? info->snap_count : after;
     read_ended_entries(view, item, after, batch);
     read_note(view, item, batch);
@@ -543,7 +544,7 @@ static struct item *read_ended(const struct rip_view *view, struct known *known,
 }
 
 /* Finds the last state of a known id that has ended. Returns false if another id has taken its slot. */
-static bool find_end(const struct rip_view *view, const struct known *known, struct rip_id_info *ret_info)
+static bool find_last_state(const struct rip_view *view, const struct known *known, struct rip_id_info *ret_info)
 {
     struct rip_ended ended[DRAIN_BATCH];
     uint64_t next = 0;
@@ -575,7 +576,7 @@ static void read_missing(struct drain *drain, const struct rip_view *view, struc
         drain->is_uncertain = true;
         return;
     }
-    if (status == RIP_NOT_LIVE && find_end(view, known, &info)) {
+    if (status == RIP_NOT_LIVE && find_last_state(view, known, &info)) {
         read_ended(view, known, &info, batch);
         return;
     }
@@ -669,7 +670,7 @@ bool drain_finish(struct drain *drain, const struct rip_view *view, struct drain
 {
     ret_batch->count = 0;
     ret_batch->entry_count = 0;
-    walk_to(drain, UINT32_MAX); /* marks the rest as missing */
+    find_in_order(drain, UINT32_MAX); /* marks the rest as missing */
     for (; drain->missing_count != 0 && ret_batch->count < DRAIN_BATCH; drain->missing++) {
         struct known *known = &drain->known.ids[drain->missing];
 
@@ -773,10 +774,10 @@ static void emit_exit(struct drain *drain, struct known *known, bool has_snap_co
 }
 
 /*
- * Returns where a new id is stored: over the known id whose slot it has taken, or in *passing if it has already ended.
- * Returns NULL if out of memory.
+ * Returns where a new id is stored: over the known id whose slot it has taken, or in *temporary if it has already
+ * ended. Returns NULL if out of memory.
  */
-static struct known *place_new(struct drain *drain, const struct item *item, struct known *passing)
+static struct known *place_new(struct drain *drain, const struct item *item, struct known *temporary)
 {
     struct id_array *fresh = &drain->fresh;
     struct known *ids;
@@ -784,7 +785,7 @@ static struct known *place_new(struct drain *drain, const struct item *item, str
     if (item->replaces)
         return item->known;
     if (item->has_ended)
-        return passing;
+        return temporary;
     if (fresh->count == fresh->capacity) {
         size_t capacity = fresh->capacity != 0 ? 2 * fresh->capacity : 64;
 
@@ -801,10 +802,10 @@ static struct known *place_new(struct drain *drain, const struct item *item, str
 }
 
 static struct known *take_new(struct drain *drain, const struct drain_batch *batch, const struct item *item,
-                              struct known *passing, const struct rip_sink *sink)
+                              struct known *temporary, const struct rip_sink *sink)
 {
     const struct rip_id_info *info = &batch->infos.ids[item - batch->items];
-    struct known *known = place_new(drain, item, passing);
+    struct known *known = place_new(drain, item, temporary);
     struct rip_event event;
 
     if (known == NULL)
@@ -825,11 +826,11 @@ static void take_id(struct drain *drain, const struct drain_batch *batch, const 
 {
     size_t place = (size_t)(item - batch->items);
     bool has_moved = item->is_new || item->snap_count != item->known->snap_count || item->has_state;
-    struct known passing, *known = item->known;
+    struct known temporary, *known = item->known;
     struct rip_event event;
 
     if (item->is_new)
-        known = take_new(drain, batch, item, &passing, sink);
+        known = take_new(drain, batch, item, &temporary, sink);
     if (known == NULL)
         return;
     emit_snap(drain, batch, item, known, sink);

@@ -20,15 +20,15 @@
 #include "session/clock_ns.h"
 #include "session/ring_copy.h"
 
-#define MAKING_NS UINT64_C(10000000000)      /* at most, from the creation time in a ring to the naming of its file */
-#define EMBRYO_GRACE_NS UINT64_C(1000000000) /* an EMBRYO record counts as alive for this long */
+#define CREATION_NS_MAX UINT64_C(10000000000) /* from the creation time in a ring until its file is named */
+#define EMBRYO_GRACE_NS UINT64_C(1000000000)  /* an EMBRYO record counts as alive for this long */
 #define STAT_BYTES 1024u
 #define START_TIME_FIELD 22
 
 enum phase { PHASE_BEGIN, PHASE_DRAIN, PHASE_OVER };
 
 /* What is known of the process in a record. */
-struct life {
+struct process_state {
     uint32_t generation; /* 0 = no process yet */
     bool dead;           /* it holds no lock, or the drain has found its end */
     bool in_order;       /* it called exit() or returned from main(), by its record */
@@ -48,8 +48,8 @@ struct live_ring {
     const void *header; /* mapping of the first page, for a futex; never read; NULL: none */
     enum phase phase;
     struct drain_moment since, moment, copied; /* of the previous drain, of this one, of the end of the copy */
-    struct life *lives;                        /* by index of the record */
-    uint32_t life_count;
+    struct process_state *processes;           /* by index of the record */
+    uint32_t process_count;
     bool was_drained; /* the session had made a drain before the ring was seen */
     bool announced;   /* RING was yielded */
     bool ended;       /* no process is alive */
@@ -120,7 +120,7 @@ void live_ring_free(struct live_ring *ring)
         close(ring->copy.descriptor);
     ring_copy_close(&ring->copy);
     drain_free(ring->drain);
-    free(ring->lives);
+    free(ring->processes);
     free(ring->directory);
     free(ring->name);
     free(ring);
@@ -198,7 +198,7 @@ static bool is_running(const struct rip_process_info *process)
            start_time_of(process->pid) == process->start_time_ticks;
 }
 
-static bool lives(const struct live_ring *ring, const struct rip_process_info *process)
+static bool is_alive(const struct live_ring *ring, const struct rip_process_info *process)
 {
     const struct rip_view *view = &ring->copy.view;
     uint64_t at;
@@ -213,18 +213,18 @@ static bool lives(const struct live_ring *ring, const struct rip_process_info *p
 }
 
 /* Makes room for count records. Returns 0 or -ENOMEM. */
-static int grow_lives(struct live_ring *ring, uint32_t count)
+static int grow_processes(struct live_ring *ring, uint32_t count)
 {
-    struct life *grown;
+    struct process_state *grown;
 
-    if (count <= ring->life_count)
+    if (count <= ring->process_count)
         return 0;
-    grown = realloc(ring->lives, count * sizeof(*grown));
+    grown = realloc(ring->processes, count * sizeof(*grown));
     if (grown == NULL)
         return -ENOMEM;
-    memset(grown + ring->life_count, 0, (count - ring->life_count) * sizeof(*grown));
-    ring->lives = grown;
-    ring->life_count = count;
+    memset(grown + ring->process_count, 0, (count - ring->process_count) * sizeof(*grown));
+    ring->processes = grown;
+    ring->process_count = count;
     return 0;
 }
 
@@ -232,31 +232,31 @@ static int grow_lives(struct live_ring *ring, uint32_t count)
  * Checks one record of the copy. Returns true if its process is newly found dead or to have left: the process may have
  * snapped after its slots were copied.
  */
-static bool check_life(struct live_ring *ring, const struct rip_process_info *process, bool *ret_alive)
+static bool check_process(struct live_ring *ring, const struct rip_process_info *process, bool *ret_alive)
 {
-    struct life *life = &ring->lives[process->index];
+    struct process_state *state = &ring->processes[process->index];
     bool had_left;
 
     if (process->state == RIP_PROCESS_EMBRYO) {
         *ret_alive |= clock_ns(CLOCK_BOOTTIME) - process->entered_boot_ns < EMBRYO_GRACE_NS;
         return false;
     }
-    if (life->generation != process->generation)
-        *life = (struct life){.generation = process->generation};
+    if (state->generation != process->generation)
+        *state = (struct process_state){.generation = process->generation};
     if (process->state == RIP_PROCESS_EXITED) {
-        had_left = life->left;
-        life->left = true;
+        had_left = state->left;
+        state->left = true;
         return !had_left;
     }
-    if (life->dead)
+    if (state->dead)
         return false;
-    life->dead = !lives(ring, process);
-    *ret_alive |= !life->dead;
-    return life->dead;
+    state->dead = !is_alive(ring, process);
+    *ret_alive |= !state->dead;
+    return state->dead;
 }
 
 /* Checks all records. Returns 1 if the ring must be copied again, 0, or -ENOMEM. */
-static int check_lives(struct live_ring *ring)
+static int check_processes(struct live_ring *ring)
 {
     struct rip_process_info process;
     struct rip_ring_info info;
@@ -264,11 +264,11 @@ static int check_lives(struct live_ring *ring)
     int result, found = 0;
 
     rip_view_info(&ring->copy.view, &info);
-    result = grow_lives(ring, info.process_high_water);
+    result = grow_processes(ring, info.process_high_water);
     if (result != 0)
         return result;
     for (uint32_t i = 0; i < info.process_high_water; i++)
-        if (rip_view_process(&ring->copy.view, i, &process) == RIP_OK && check_life(ring, &process, &alive))
+        if (rip_view_process(&ring->copy.view, i, &process) == RIP_OK && check_process(ring, &process, &alive))
             found = 1;
     ring->ended = !alive && found == 0;
     return found;
@@ -286,7 +286,7 @@ static int yield(const struct live_ring *ring, struct rip_event *event, const st
     return sink->take(sink->context, event);
 }
 
-static struct rip_event_ring describe(const struct live_ring *ring)
+static struct rip_event_ring describe_ring(const struct live_ring *ring)
 {
     struct rip_event_ring description = {
         .name = {ring->name, strlen(ring->name)},
@@ -309,7 +309,7 @@ static struct rip_event_ring describe(const struct live_ring *ring)
 
 static int yield_ring(struct live_ring *ring, const struct rip_sink *sink)
 {
-    struct rip_event event = {.kind = RIP_EVENT_RING, .as.ring_begin = describe(ring)};
+    struct rip_event event = {.kind = RIP_EVENT_RING, .as.ring_begin = describe_ring(ring)};
 
     ring->announced = true;
     return yield(ring, &event, sink);
@@ -324,8 +324,8 @@ static int yield_end(struct live_ring *ring, const struct rip_sink *sink)
     return ring->announced ? yield(ring, &event, sink) : 0;
 }
 
-static bool is_of(const struct live_ring *ring, uint32_t index, uint32_t generation,
-                  struct rip_process_info *ret_process)
+static bool find_process(const struct live_ring *ring, uint32_t index, uint32_t generation,
+                         struct rip_process_info *ret_process)
 {
     return rip_view_process(&ring->copy.view, index, ret_process) == RIP_OK && ret_process->generation == generation;
 }
@@ -336,17 +336,17 @@ static int yield_deaths(struct live_ring *ring, const struct rip_sink *sink)
     struct rip_process_info process;
     int result = 0;
 
-    for (uint32_t i = 0; result == 0 && i < ring->life_count; i++) {
-        struct life *life = &ring->lives[i];
+    for (uint32_t i = 0; result == 0 && i < ring->process_count; i++) {
+        struct process_state *state = &ring->processes[i];
         struct rip_event event = {.kind = RIP_EVENT_DEATH, .process = i};
 
-        if (!life->dead || life->yielded || !is_of(ring, i, life->generation, &process))
+        if (!state->dead || state->yielded || !find_process(ring, i, state->generation, &process))
             continue;
-        life->yielded = true;
+        state->yielded = true;
         event.as.death = (struct rip_event_death){
             .process = i,
             .generation = process.generation,
-            .in_order = life->in_order || (process.flags & RIP_PROCESS_EXITING) != 0,
+            .in_order = state->in_order || (process.flags & RIP_PROCESS_EXITING) != 0,
         };
         event.as.death.replaced =
             !event.as.death.in_order && (process.state == RIP_PROCESS_EXECING || is_running(&process));
@@ -374,23 +374,23 @@ struct correction {
 static bool take_death(struct live_ring *ring, const struct rip_event *event)
 {
     const struct rip_event_death *death = &event->as.death;
-    struct life *life = event->process < ring->life_count ? &ring->lives[event->process] : NULL;
+    struct process_state *state = event->process < ring->process_count ? &ring->processes[event->process] : NULL;
     struct rip_process_info process;
 
-    if (life == NULL)
+    if (state == NULL)
         return true;
-    if (life->generation != death->generation) {
-        if (!is_of(ring, event->process, death->generation, &process))
+    if (state->generation != death->generation) {
+        if (!find_process(ring, event->process, death->generation, &process))
             return true; /* another process has its record by now: yield_deaths() could not find it */
-        *life = (struct life){.generation = death->generation};
+        *state = (struct process_state){.generation = death->generation};
     }
-    life->dead = true;
-    life->in_order = death->in_order;
+    state->dead = true;
+    state->in_order = death->in_order;
     return false;
 }
 
 /* Replaces the time at which the drain began by the time at which the copy was complete, and delays DEATH. */
-static int correct(void *context, const struct rip_event *event)
+static int correct_event(void *context, const struct rip_event *event)
 {
     const struct correction *correction = context;
     struct live_ring *ring = correction->ring;
@@ -407,31 +407,31 @@ static int correct(void *context, const struct rip_event *event)
 
 /*
  * If the ring was created during the session, nothing in it is older than the session: its ids are new, not found. If
- * the directory was listed before, the ring was named after that listing. Its creation may have started up to MAKING_NS
- * earlier, but no process uses a ring before it has its name.
+ * the directory was listed before, the ring was named after that listing. Its creation may have started up to
+ * CREATION_NS_MAX earlier, but no process uses a ring before it has its name.
  */
-static void judge_age(struct live_ring *ring)
+static void check_creation_time(struct live_ring *ring)
 {
-    const uint64_t making_ns = ring->was_drained ? MAKING_NS : 0;
+    const uint64_t creation_ns = ring->was_drained ? CREATION_NS_MAX : 0;
     struct rip_ring_info info;
 
     rip_view_info(&ring->copy.view, &info);
-    if (info.created_wall_ns <= UINT64_MAX - making_ns && info.created_wall_ns + making_ns >= ring->since.wall_ns)
+    if (info.created_wall_ns <= UINT64_MAX - creation_ns && info.created_wall_ns + creation_ns >= ring->since.wall_ns)
         drain_made_after(ring->drain, ring->since);
     else if (!ring->was_drained)
         ring->since = (struct drain_moment){0};
 }
 
-static int begin(struct live_ring *ring, const struct rip_sink *sink)
+static int begin_drain(struct live_ring *ring, const struct rip_sink *sink)
 {
     struct stat status;
     int result = 1;
 
     ring->unlinked = fstat(ring->copy.descriptor, &status) == 0 && status.st_nlink == 0;
-    for (int copies = 0; copies < 2 && result == 1; copies++) { /* the next drain does the rest */
+    for (int copies = 0; copies < 2 && result == 1; copies++) { /* a third copy is left to the next drain */
         result = ring_copy_take(&ring->copy);
         if (result == 0)
-            result = check_lives(ring);
+            result = check_processes(ring);
     }
     ring->copied = live_moment();
     ring->broken = result < 0;
@@ -441,12 +441,12 @@ static int begin(struct live_ring *ring, const struct rip_sink *sink)
     }
     ring->phase = PHASE_DRAIN;
     if (!ring->announced)
-        judge_age(ring);
+        check_creation_time(ring);
     drain_begin(ring->drain, ring->moment);
     return ring->announced ? 0 : yield_ring(ring, sink);
 }
 
-static int end(struct live_ring *ring, const struct rip_sink *drained, const struct rip_sink *sink)
+static int end_drain(struct live_ring *ring, const struct rip_sink *drained, const struct rip_sink *sink)
 {
     int result = yield_deaths(ring, sink);
 
@@ -461,17 +461,17 @@ static int end(struct live_ring *ring, const struct rip_sink *drained, const str
 int live_ring_step(struct live_ring *ring, struct drain_batch *batch, const struct rip_sink *sink)
 {
     struct correction correction = {ring, sink};
-    const struct rip_sink drained = {&correction, correct};
+    const struct rip_sink drained = {&correction, correct_event};
     int result;
 
     if (ring->phase == PHASE_OVER)
         return 0;
     if (ring->phase == PHASE_BEGIN) {
-        result = begin(ring, sink);
+        result = begin_drain(ring, sink);
     } else {
         result = drain_step(ring->drain, &ring->copy.view, batch, &drained);
         if (result == 0)
-            result = end(ring, &drained, sink);
+            result = end_drain(ring, &drained, sink);
     }
     return result != 0 ? result : ring->phase != PHASE_OVER;
 }
@@ -494,7 +494,7 @@ const char *live_ring_reason(const struct live_ring *ring)
 }
 
 /* Passes on only the events that say what exists, not what happened. */
-static int take_what_is_there(void *context, const struct rip_event *event)
+static int take_state_event(void *context, const struct rip_event *event)
 {
     const struct rip_sink *sink = context;
 
@@ -513,8 +513,8 @@ static int take_what_is_there(void *context, const struct rip_event *event)
 /* Makes a first drain of the copy. */
 int live_ring_repeat(const struct live_ring *ring, struct drain_batch *batch, const struct rip_sink *sink)
 {
-    struct rip_event event = {.kind = RIP_EVENT_RING, .as.ring_begin = describe(ring)};
-    const struct rip_sink there = {(void *)(uintptr_t)sink, take_what_is_there};
+    struct rip_event event = {.kind = RIP_EVENT_RING, .as.ring_begin = describe_ring(ring)};
+    const struct rip_sink there = {(void *)(uintptr_t)sink, take_state_event};
     struct drain *drain;
     int result;
 

@@ -23,14 +23,14 @@ struct file {
     uint64_t size_bytes; /* of header and whole frames */
     uint64_t since_ns;   /* monotonic */
     bool unsynced;
-    bool unnamed; /* its directory entry is not synced */
+    bool name_unsynced; /* its directory entry is not synced */
 };
 
 /* A frame in memory. */
-struct held {
-    struct held *next;
+struct held_frame {
+    struct held_frame *next;
     size_t count;
-    bool starts; /* it is full: the frames before it can be dropped */
+    bool is_full; /* the frames before it can be dropped */
     unsigned char bytes[];
 };
 
@@ -40,8 +40,8 @@ struct output {
     size_t header_bytes;
     int write_error;     /* of the last write; 0 = none */
     int sync_error;      /* of the last sync; 0 = none */
-    bool broken;         /* a frame was lost: only a full one is accepted */
-    bool turn;           /* the next full frame starts a segment, or a part of memory */
+    bool frame_lost;     /* a frame was lost: only a full one is accepted */
+    bool wants_full;     /* the next full frame starts a segment, or a part of memory */
     uint64_t full_bytes; /* of the last full frame */
     uint64_t now_ns;     /* as of output_advance() */
     uint64_t synced_ns;
@@ -49,8 +49,8 @@ struct output {
     struct file file;
     uint32_t last_number; /* highest number of a segment */
     /* Memory. */
-    struct held *oldest;
-    struct held *newest;
+    struct held_frame *oldest;
+    struct held_frame *newest;
     uint64_t held_bytes;
     uint64_t part_bytes; /* from the last full frame on */
 };
@@ -101,7 +101,7 @@ static int file_create(struct file *file, int directory, const char *name)
 
     if (descriptor < 0)
         return -errno;
-    *file = (struct file){.descriptor = descriptor, .unsynced = true, .unnamed = true};
+    *file = (struct file){.descriptor = descriptor, .unsynced = true, .name_unsynced = true};
     return 0;
 }
 
@@ -110,10 +110,10 @@ static int file_sync(struct file *file, int directory)
     if (file->unsynced && fdatasync(file->descriptor) != 0)
         return -errno;
     file->unsynced = false;
-    if (file->unnamed && fsync(directory) != 0 &&
+    if (file->name_unsynced && fsync(directory) != 0 &&
         errno != EINVAL) /* EINVAL: this file system cannot sync directories */
         return -errno;
-    file->unnamed = false;
+    file->name_unsynced = false;
     return 0;
 }
 
@@ -236,9 +236,9 @@ static int begin_segment(struct output *output)
 
 /* Memory ----------------------------------------------------------------------------------------------------------- */
 
-static void forget_first(struct output *output)
+static void drop_first(struct output *output)
 {
-    struct held *held = output->oldest;
+    struct held_frame *held = output->oldest;
 
     output->oldest = held->next;
     output->held_bytes -= sizeof(*held) + held->count;
@@ -246,42 +246,42 @@ static void forget_first(struct output *output)
 }
 
 /* Drops the frames before the second full one. Returns false, and drops nothing, if there is only one full frame. */
-static bool forget_oldest(struct output *output)
+static bool drop_oldest_part(struct output *output)
 {
-    const struct held *next = output->oldest != NULL ? output->oldest->next : NULL;
+    const struct held_frame *next = output->oldest != NULL ? output->oldest->next : NULL;
 
-    while (next != NULL && !next->starts)
+    while (next != NULL && !next->is_full)
         next = next->next;
     while (next != NULL && output->oldest != next)
-        forget_first(output);
+        drop_first(output);
     return next != NULL;
 }
 
-static void forget_all(struct output *output)
+static void drop_all(struct output *output)
 {
     while (output->oldest != NULL)
-        forget_first(output);
+        drop_first(output);
     output->newest = NULL;
     output->part_bytes = 0;
 }
 
-static int hold(struct output *output, const void *bytes, size_t count, bool full)
+static int hold_frame(struct output *output, const void *bytes, size_t count, bool full)
 {
-    size_t size = sizeof(struct held) + count;
-    struct held *held;
+    size_t size = sizeof(struct held_frame) + count;
+    struct held_frame *held;
 
     if (size > output->options.flight_bytes)
         return -EFBIG;
     while (output->held_bytes + size > output->options.flight_bytes)
-        if (!forget_oldest(output)) {
+        if (!drop_oldest_part(output)) {
             if (!full)
                 return -ENOBUFS; /* the next frame will be a full one, and replaces all */
-            forget_all(output);
+            drop_all(output);
         }
     held = malloc(size);
     if (held == NULL)
         return -ENOMEM;
-    *held = (struct held){.count = count, .starts = full};
+    *held = (struct held_frame){.count = count, .is_full = full};
     memcpy(held->bytes, bytes, count);
     if (output->newest != NULL)
         output->newest->next = held;
@@ -308,7 +308,7 @@ int output_trigger(const struct output *output, const char *path)
         return directory;
     result = file_create(&file, directory, name);
     if (result == 0) {
-        for (const struct held *held = output->oldest; held != NULL && result == 0; held = held->next)
+        for (const struct held_frame *held = output->oldest; held != NULL && result == 0; held = held->next)
             result = file_append(&file, output, held->bytes, held->count);
         closed = file_close(&file, directory);
         result = result != 0 ? result : closed;
@@ -333,11 +333,11 @@ static int write_frame(struct output *output, const void *bytes, size_t count, b
     int result = 0;
 
     if (output->options.flight_bytes != 0)
-        result = hold(output, bytes, count, full);
-    else if (full && has_segments(output) && (output->turn || output->file.descriptor < 0))
+        result = hold_frame(output, bytes, count, full);
+    else if (full && has_segments(output) && (output->wants_full || output->file.descriptor < 0))
         result = begin_segment(output);
     if (full && result == 0) {
-        output->turn = false;
+        output->wants_full = false;
         output->full_bytes = count;
     }
     if (result == 0 && output->options.flight_bytes == 0)
@@ -351,10 +351,10 @@ int output_write(void *context, const void *bytes, size_t count, bool full)
 
     if (recording_is_one(bytes, count))
         return keep_header(output, bytes, count);
-    if (!full && (output->broken || output->full_bytes == 0))
+    if (!full && (output->frame_lost || output->full_bytes == 0))
         return output_error(output) != 0 ? output_error(output) : -EIO;
     output->write_error = write_frame(output, bytes, count, full);
-    output->broken = output->write_error != 0;
+    output->frame_lost = output->write_error != 0;
     return output->write_error;
 }
 
@@ -362,7 +362,7 @@ int output_write(void *context, const void *bytes, size_t count, bool full)
  * Returns whether the segment or the part of memory is complete. A size limit applies only from twice the size of the
  * full frame on: with a lower limit, nothing but full frames would be written.
  */
-static bool is_full(const struct output *output)
+static bool is_part_complete(const struct output *output)
 {
     const struct rip_recording_options *options = &output->options;
     const struct file *file = &output->file;
@@ -378,18 +378,18 @@ static bool is_full(const struct output *output)
 
 bool output_advance(struct output *output, uint64_t now_mono_ns)
 {
-    bool turns = false;
+    bool wants_full = false;
 
     output->now_ns = now_mono_ns;
     if (output->file.descriptor >= 0 && now_mono_ns - output->synced_ns >= output->options.sync_interval_ns) {
         output->synced_ns = now_mono_ns;
         output->sync_error = file_sync(&output->file, output->directory);
         /* After an error the kernel may have dropped pages, and it is unknown which data are on the disk. */
-        turns = output->sync_error != 0;
+        wants_full = output->sync_error != 0;
     }
-    turns = !output->turn && (turns || is_full(output));
-    output->turn = output->turn || turns;
-    return turns;
+    wants_full = !output->wants_full && (wants_full || is_part_complete(output));
+    output->wants_full = output->wants_full || wants_full;
+    return wants_full;
 }
 
 int output_error(const struct output *output)
@@ -437,7 +437,7 @@ int output_close(struct output *output)
     closed = file_close(&output->file, output->directory);
     if (output->directory >= 0)
         close(output->directory);
-    forget_all(output);
+    drop_all(output);
     free(output);
     return result != 0 ? result : closed;
 }

@@ -271,7 +271,7 @@ static void code_script(struct record_coder *coder, struct rip_script_info *info
 }
 
 /* Kinds that do not fit into the tag. Their fields have a length, so that a reader can skip an unknown kind. */
-static void code_further(struct record_coder *coder, struct rip_event *event)
+static void code_extended_kind(struct record_coder *coder, struct rip_event *event)
 {
     struct record_coder fields = {.writes = coder->writes};
     struct rip_text text = {0};
@@ -572,7 +572,7 @@ static void code_fields(struct record_coder *coder, struct rip_event *event, str
         code_drain(coder, event);
         break;
     default:
-        code_further(coder, event);
+        code_extended_kind(coder, event);
     }
 }
 
@@ -663,19 +663,19 @@ static void code_rest(struct record_coder *coder, struct rip_event *event, unsig
 
 /* A state frame is written from coder->state, so that it must not change it: it uses an empty id of its own. */
 static struct state_id *id_for_writing(struct record_coder *coder, const struct rip_event *event,
-                                       struct state_id *alone)
+                                       struct state_id *scratch)
 {
     if (!coder->is_state)
         return find_id(coder, event);
-    *alone = (struct state_id){.info.slot = event->slot};
-    return alone;
+    *scratch = (struct state_id){.info.slot = event->slot};
+    return scratch;
 }
 
 int coder_write(struct record_coder *coder, const struct rip_event *taken)
 {
     struct rip_event event = *taken;
     size_t begin = coder->count;
-    struct state_id alone, *id = NULL;
+    struct state_id scratch, *id = NULL;
     const struct record_times times = record_times_of(taken);
     unsigned tag = event.kind <= RECORD_KIND ? event.kind : 0;
 
@@ -683,7 +683,7 @@ int coder_write(struct record_coder *coder, const struct rip_event *taken)
         return -EINVAL;
     coder->error = 0;
     if (event_is_of_id(event.kind)) {
-        id = id_for_writing(coder, &event, &alone);
+        id = id_for_writing(coder, &event, &scratch);
         if (id == NULL)
             return coder->error;
         if (id->info.generation != event.generation || id->info.id != event.id || id->info.process != event.process)

@@ -36,8 +36,8 @@ struct recording_writer {
     size_t last_record;        /* its offset in the frame */
     bool has_record;
     bool has_begun;    /* header and state that precede the drain are written */
-    bool is_drained;   /* the last record is a DRAIN */
-    bool is_parted;    /* an earlier frame of this drain is written */
+    bool ends_drain;   /* the last record is a DRAIN */
+    bool is_split;     /* an earlier frame of this drain is written */
     bool wants_state;  /* before the next drain */
     bool wants_header; /* before the next drain */
     bool is_lost;      /* a part of this drain is lost, and so is the rest */
@@ -219,7 +219,7 @@ static void begin_frame(struct recording_writer *writer)
     writer->frame_event_count = 0;
     writer->frame_entry_count = 0;
     writer->has_record = false;
-    writer->is_drained = false;
+    writer->ends_drain = false;
     coder_begin(&writer->coder, false, NULL, 0);
 }
 
@@ -239,7 +239,7 @@ static int put_records(struct recording_writer *writer)
         return 0;
     }
     result =
-        put_frame(writer, &writer->coder, writer->is_drained ? 0 : RECORDING_FRAME_GOES_ON, &writer->bytes_since_state);
+        put_frame(writer, &writer->coder, writer->ends_drain ? 0 : RECORDING_FRAME_GOES_ON, &writer->bytes_since_state);
     if (result != 0) {
         lose_frame(writer);
         return result;
@@ -268,13 +268,12 @@ static int end_record(struct recording_writer *writer)
 
 int recording_writer_flush(struct recording_writer *writer)
 {
-    bool says_nothing =
-        writer->frame_event_count == 1 && writer->data == NULL && !writer->is_parted && !writer->is_lost;
+    bool is_empty = writer->frame_event_count == 1 && writer->data == NULL && !writer->is_split && !writer->is_lost;
     int result = 0, error;
 
-    if (!writer->is_drained)
+    if (!writer->ends_drain)
         return 0;
-    if (says_nothing) {
+    if (is_empty) {
         writer->frame_event_count = 0; /* the number of the event is used again */
     } else {
         result = end_record(writer);
@@ -285,7 +284,7 @@ int recording_writer_flush(struct recording_writer *writer)
     }
     writer->has_begun = false;
     writer->is_lost = false;
-    writer->is_parted = false;
+    writer->is_split = false;
     begin_frame(writer);
     return result;
 }
@@ -307,7 +306,7 @@ static int begin_drain(struct recording_writer *writer)
 }
 
 /* Completes the last record, and writes a frame if it is large enough: a large drain has several frames. */
-static int part_frame(struct recording_writer *writer)
+static int split_frame(struct recording_writer *writer)
 {
     int result = end_record(writer), error;
 
@@ -315,7 +314,7 @@ static int part_frame(struct recording_writer *writer)
         return result;
     error = put_records(writer);
     writer->is_lost |= error != 0;
-    writer->is_parted = true;
+    writer->is_split = true;
     begin_frame(writer);
     return result != 0 ? result : error;
 }
@@ -324,10 +323,10 @@ int recording_writer_take(struct recording_writer *writer, const struct rip_even
 {
     int result = 0, error;
 
-    if (writer->is_drained)
+    if (writer->ends_drain)
         result = recording_writer_flush(writer);
     else if (writer->has_record)
-        result = part_frame(writer);
+        result = split_frame(writer);
     if (!writer->has_begun) {
         error = begin_drain(writer);
         result = result != 0 ? result : error;
@@ -345,7 +344,7 @@ int recording_writer_take(struct recording_writer *writer, const struct rip_even
     if (event->kind == RIP_EVENT_SNAP)
         writer->frame_entry_count += event->as.snap.entry_count;
     if (event->kind == RIP_EVENT_DRAIN) {
-        writer->is_drained = true;
+        writer->ends_drain = true;
         writer->times = record_times_of(event);
     }
     return result;

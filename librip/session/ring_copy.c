@@ -84,7 +84,7 @@ static int error_of(enum rip_status status)
 }
 
 /* Validates a private copy of the header. Of the rest of the file only the length is used. */
-static int judge(struct ring_copy *copy, uint64_t file_bytes)
+static int validate_header(struct ring_copy *copy, uint64_t file_bytes)
 {
     union {
         struct rip_ring ring;
@@ -110,7 +110,7 @@ int ring_copy_open(struct ring_copy *ret_copy, int descriptor)
 {
     struct ring_copy copy = {.descriptor = descriptor, .reason = "cannot be read"};
     struct stat status;
-    int result = fstat(descriptor, &status) == 0 ? judge(&copy, (uint64_t)status.st_size) : -errno;
+    int result = fstat(descriptor, &status) == 0 ? validate_header(&copy, (uint64_t)status.st_size) : -errno;
 
     if (result == 0) {
         copy.scratch = malloc(CHUNK_SLOTS * COPIED_STRIDE_MAX);
@@ -248,7 +248,7 @@ static struct slot_head *head_at(const struct ring_copy *copy, uint32_t slot)
     return (void *)(copy->bytes + slot_offset(copy, slot));
 }
 
-static bool is_whole(const struct slot_head *before, const struct slot_head *after)
+static bool is_consistent(const struct slot_head *before, const struct slot_head *after)
 {
     return after->generation == before->generation && after->count - before->count <= DRIFT_MAX;
 }
@@ -266,7 +266,7 @@ static int copy_slot(struct ring_copy *copy, uint32_t slot)
             result = read_bytes(copy, &after, sizeof(after), slot_offset(copy, slot));
         if (result != 0)
             return result;
-        if (is_whole(head_at(copy, slot), &after))
+        if (is_consistent(head_at(copy, slot), &after))
             return 0;
     }
     memset(copy->bytes + slot_offset(copy, slot) + view->entry_offset_bytes, 0, view->entry_count * sizeof(uint64_t));
@@ -278,7 +278,7 @@ static int check_slot(struct ring_copy *copy, uint32_t slot, const struct slot_h
 {
     if (after->generation == 0)
         return fail(copy, "vouches for memory that it does not have");
-    return is_whole(head_at(copy, slot), after) ? 0 : copy_slot(copy, slot);
+    return is_consistent(head_at(copy, slot), after) ? 0 : copy_slot(copy, slot);
 }
 
 /* Copies the slots first to last of a word. Those in bits are live. */

@@ -36,16 +36,16 @@ struct rip_session {
     unsigned front; /* the queue that events are taken from */
     struct queued_event *current;
     uint64_t event_count; /* yielded so far */
-    bool between;         /* the current event is a DRAIN, or there was none yet */
+    bool between_drains;  /* the current event is a DRAIN, or there was none yet */
     bool written;         /* the current event was given to the writer, or there is none */
     struct rip_observer observer;
     struct missed *missed;
     size_t missed_count;
     struct recording_writer *writer; /* NULL: nothing is recorded */
     struct output *output;
-    bool waits;              /* recording starts with the next drain */
-    bool open_frame;         /* the writer holds events of an unwritten frame */
-    struct rip_event unsaid; /* the last DRAIN, if it was empty and therefore not recorded; else kind 0 */
+    bool record_pending;          /* recording starts with the next drain */
+    bool has_open_frame;          /* the writer holds events of an unwritten frame */
+    struct rip_event empty_drain; /* the last DRAIN, if it was empty and therefore not recorded; else kind 0 */
     struct rip_recording_state recorded;
     struct source_error error;
 };
@@ -125,7 +125,7 @@ int rip_session_open(struct rip_session **ret_session, const char *path, const s
     if (result == 0)
         result = open_source(&session->source, path, &complete, &error);
     if (result == 0) {
-        session->between = true;
+        session->between_drains = true;
         session->written = true;
         *ret_session = session;
         return 0;
@@ -165,41 +165,41 @@ const char *rip_session_error(const struct rip_session *session)
 /* Gives the current event to the writer. Errors are ignored here: a full disk only shows in the recording state. */
 static void write_current(struct rip_session *session)
 {
-    if (session->written || session->writer == NULL || session->waits)
+    if (session->written || session->writer == NULL || session->record_pending)
         return;
     session->written = true;
-    session->open_frame = true;
+    session->has_open_frame = true;
     recording_writer_take(session->writer, &session->current->event);
     for (const struct attachment *data = session->current->attachments; data != NULL; data = data->next)
         recording_writer_attach(session->writer, data->name_space, data->bytes, data->count);
 }
 
 /*
- * Writes the frame that the current event ends. The writer leaves out an empty drain: write_unsaid() records only the
- * last one, which shows until when the session ran.
+ * Writes the frame that the current event ends. The writer leaves out an empty drain: write_empty_drain() records only
+ * the last one, which shows until when the session ran.
  */
 static void end_frame(struct rip_session *session)
 {
     const struct rip_recording_state *written = recording_writer_state(session->writer);
     const uint64_t drain_count = written->drain_count;
 
-    if (!session->open_frame || session->current == NULL || session->current->event.kind != RIP_EVENT_DRAIN)
+    if (!session->has_open_frame || session->current == NULL || session->current->event.kind != RIP_EVENT_DRAIN)
         return;
-    session->open_frame = false;
+    session->has_open_frame = false;
     recording_writer_flush(session->writer);
-    session->unsaid = session->current->event;
+    session->empty_drain = session->current->event;
     if (written->drain_count != drain_count)
-        session->unsaid.kind = 0;
+        session->empty_drain.kind = 0;
 }
 
-static void write_unsaid(struct rip_session *session)
+static void write_empty_drain(struct rip_session *session)
 {
-    if (session->unsaid.kind == 0)
+    if (session->empty_drain.kind == 0)
         return;
-    recording_writer_take(session->writer, &session->unsaid);
+    recording_writer_take(session->writer, &session->empty_drain);
     recording_writer_attach(session->writer, "rip.end", "", 0);
     recording_writer_flush(session->writer);
-    session->unsaid.kind = 0;
+    session->empty_drain.kind = 0;
 }
 
 static int take_repeated(void *context, const struct rip_event *event)
@@ -214,13 +214,13 @@ static void begin_frame(struct rip_session *session)
 
     if (session->writer == NULL)
         return;
-    if (!session->waits)
+    if (!session->record_pending)
         end_frame(session);
     if (output_advance(session->output, clock_ns(CLOCK_MONOTONIC)))
         recording_writer_restart(session->writer);
-    if (session->waits && session->source->kind->repeat != NULL)
+    if (session->record_pending && session->source->kind->repeat != NULL)
         session->source->kind->repeat(session->source, &sink);
-    session->waits = false;
+    session->record_pending = false;
 }
 
 static void count_recorded(const struct rip_session *session, struct rip_recording_state *ret_state)
@@ -247,7 +247,7 @@ int rip_session_record(struct rip_session *session, const char *path, const stru
     }
     if (result != 0)
         return source_fail(&session->error, result, "%s: %s", path != NULL ? path : "recording", strerror(-result));
-    session->waits = true;
+    session->record_pending = true;
     return 0;
 }
 
@@ -282,7 +282,7 @@ int rip_session_record_end(struct rip_session *session)
         return 0;
     write_current(session);
     end_frame(session);
-    write_unsaid(session);
+    write_empty_drain(session);
     count_recorded(session, &session->recorded);
     recording_writer_free(session->writer);
     session->writer = NULL;
@@ -295,14 +295,14 @@ int rip_session_record_end(struct rip_session *session)
 /* Driving ---------------------------------------------------------------------------------------------------------- */
 
 /* Makes sure that the front queue has an event. Returns 1, or what the read function of the source returned. */
-static int look(struct rip_session *session)
+static int fill_front(struct rip_session *session)
 {
     struct event_queue *next = &session->queues[!session->front];
     int result = 1;
 
     if (session->queues[session->front].first != NULL)
         return 1;
-    if (session->between) {
+    if (session->between_drains) {
         write_current(session);
         begin_frame(session);
     }
@@ -316,7 +316,7 @@ static int look(struct rip_session *session)
     return 1;
 }
 
-static struct rip_event *next_in_front(struct rip_session *session)
+static struct rip_event *front_event(struct rip_session *session)
 {
     struct rip_event *event = &session->queues[session->front].first->event;
 
@@ -326,15 +326,15 @@ static struct rip_event *next_in_front(struct rip_session *session)
 
 int rip_session_peek(struct rip_session *session, const struct rip_event **ret_event)
 {
-    const int result = look(session);
+    const int result = fill_front(session);
 
     if (result == 1)
-        *ret_event = next_in_front(session);
+        *ret_event = front_event(session);
     return result;
 }
 
 /* Drops the current event. */
-static void leave_current(struct rip_session *session)
+static void drop_current(struct rip_session *session)
 {
     write_current(session);
     if (session->current != NULL)
@@ -345,16 +345,16 @@ static void leave_current(struct rip_session *session)
 
 int rip_session_next(struct rip_session *session, const struct rip_event **ret_event)
 {
-    const int result = look(session);
+    const int result = fill_front(session);
 
     if (result != 1)
         return result;
-    leave_current(session);
-    *ret_event = next_in_front(session);
+    drop_current(session);
+    *ret_event = front_event(session);
     session->current = event_queue_take(&session->queues[session->front]);
     session->event_count++;
     session->written = false;
-    session->between = session->current->event.kind == RIP_EVENT_DRAIN;
+    session->between_drains = session->current->event.kind == RIP_EVENT_DRAIN;
     return 1;
 }
 
@@ -370,9 +370,9 @@ int rip_session_wait(struct rip_session *session, uint64_t timeout_ns)
     if (rip_session_due_ns(session) == 0)
         return 0;
     write_current(session);
-    if (session->writer != NULL && !session->waits)
+    if (session->writer != NULL && !session->record_pending)
         end_frame(session);
-    leave_current(session);
+    drop_current(session);
     return session->source->kind->wait(session->source, timeout_ns);
 }
 
@@ -388,10 +388,10 @@ int rip_session_seek(struct rip_session *session, uint64_t wall_ns)
 {
     if (session->source->kind->seek == NULL)
         return source_fail(&session->error, -ENOTSUP, "only recordings can be searched");
-    leave_current(session);
+    drop_current(session);
     event_queue_clear(&session->queues[0]);
     event_queue_clear(&session->queues[1]);
-    session->between = true;
+    session->between_drains = true;
     return session->source->kind->seek(session->source, wall_ns, &session->error);
 }
 
@@ -417,7 +417,7 @@ int rip_session_observe(struct rip_session *session, const struct rip_observer *
 }
 
 /* Returns whether unseen_count of the ring has grown since the last TOTALS, and stores the new value. */
-static bool misses_more(struct rip_session *session, const struct rip_event *event)
+static bool has_new_unseen(struct rip_session *session, const struct rip_event *event)
 {
     const uint64_t unseen_count = event->as.totals.unseen_count;
     struct missed *grown;
@@ -467,17 +467,17 @@ static observe_function *function_of(const struct rip_observer *observer, uint32
     }
 }
 
-static bool is_lost(struct rip_session *session, const struct rip_event *event)
+static bool has_lost_snaps(struct rip_session *session, const struct rip_event *event)
 {
     if (event->kind == RIP_EVENT_TOTALS)
-        return misses_more(session, event);
+        return has_new_unseen(session, event);
     return event->kind == RIP_EVENT_SNAP && event->as.snap.overwritten_count != 0;
 }
 
-static int show(struct rip_session *session, const struct rip_event *event)
+static int notify_observer(struct rip_session *session, const struct rip_event *event)
 {
     const struct rip_observer observer = session->observer; /* a callback may replace it */
-    observe_function *const functions[] = {observer.event, is_lost(session, event) ? observer.lost : NULL,
+    observe_function *const functions[] = {observer.event, has_lost_snaps(session, event) ? observer.lost : NULL,
                                            function_of(&observer, event->kind)};
     int result = 0;
 
@@ -511,7 +511,7 @@ int rip_session_run(struct rip_session *session, const struct rip_session_limit 
             return 1;
         if (result == 1) {
             rip_session_next(session, &event);
-            result = show(session, event);
+            result = notify_observer(session, event);
             if (result == 0 && is_limit(&left, event))
                 return 1;
         } else if (result == -EAGAIN) {

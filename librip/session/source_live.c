@@ -27,10 +27,10 @@
 #define SLICE_NS UINT64_C(5000000) /* while waiting for futexes, inotify is polled this often */
 #define FUTEXES_MAX 128u           /* limit of futex_waitv() */
 #define NAMES_MAX 65536u           /* names of a directory that are read */
-#define PASSED_MAX 4096u           /* known files that are not rings; beyond that they are opened on each drain */
+#define IGNORED_MAX 4096u          /* known files that are not rings; beyond that they are opened on each drain */
 
 /* A file that could not be opened as a ring. It is opened again when its ctime has changed. */
-struct passed {
+struct ignored_file {
     ino_t inode;
     struct timespec changed;
 };
@@ -49,13 +49,13 @@ struct live {
     bool once;
     struct live_ring **rings;
     size_t ring_count;
-    struct passed passed[PASSED_MAX];
-    size_t passed_count;  /* ever added; the newest overwrite the oldest */
+    struct ignored_file ignored[IGNORED_MAX];
+    size_t ignored_count; /* ever added; the newest overwrite the oldest */
     uint32_t ring_number; /* of the newest ring */
     struct drain_batch *batch;
     bool draining;
     bool ended;
-    size_t at; /* index of the ring that is drained */
+    size_t ring_at; /* index of the ring that is drained */
     struct rip_event drain;
     struct drain_moment drained; /* start of the last drain, or of the session */
     uint64_t due_mono_ns;
@@ -106,22 +106,22 @@ static bool is_known(const struct live *live, const struct stat *status)
     for (size_t i = 0; i < live->ring_count; i++)
         if (live_ring_is(live->rings[i], status->st_dev, status->st_ino))
             return true;
-    for (size_t i = 0; i < live->passed_count && i < PASSED_MAX; i++)
-        if (live->passed[i].inode == status->st_ino && live->passed[i].changed.tv_sec == status->st_ctim.tv_sec &&
-            live->passed[i].changed.tv_nsec == status->st_ctim.tv_nsec)
+    for (size_t i = 0; i < live->ignored_count && i < IGNORED_MAX; i++)
+        if (live->ignored[i].inode == status->st_ino && live->ignored[i].changed.tv_sec == status->st_ctim.tv_sec &&
+            live->ignored[i].changed.tv_nsec == status->st_ctim.tv_nsec)
             return true;
     return false;
 }
 
-static void pass_over(struct live *live, const struct stat *status)
+static void ignore_file(struct live *live, const struct stat *status)
 {
     size_t place = 0;
 
-    while (place < live->passed_count && place < PASSED_MAX && live->passed[place].inode != status->st_ino)
+    while (place < live->ignored_count && place < IGNORED_MAX && live->ignored[place].inode != status->st_ino)
         place++;
-    if (place == live->passed_count || place == PASSED_MAX)
-        place = live->passed_count++ % PASSED_MAX;
-    live->passed[place] = (struct passed){status->st_ino, status->st_ctim};
+    if (place == live->ignored_count || place == IGNORED_MAX)
+        place = live->ignored_count++ % IGNORED_MAX;
+    live->ignored[place] = (struct ignored_file){status->st_ino, status->st_ctim};
 }
 
 static bool is_wanted(const struct live *live, const char *name, int descriptor)
@@ -135,7 +135,7 @@ static bool is_wanted(const struct live *live, const char *name, int descriptor)
 }
 
 /* Adds a file of the directory if it is a ring. A file that cannot be opened is ignored: another user may own it. */
-static int look_at(struct live *live, const char *name)
+static int add_file(struct live *live, const char *name)
 {
     struct live_place place = {.directory = live->path, .name = name, .descriptor = -1};
     const char *reason;
@@ -154,11 +154,11 @@ static int look_at(struct live *live, const char *name)
     }
     result = add_ring(live, &place, &reason);
     if (result != 0 && result != -ENOMEM)
-        pass_over(live, &status);
+        ignore_file(live, &status);
     return result == -ENOMEM ? result : 0;
 }
 
-static int list(struct live *live)
+static int list_directory(struct live *live)
 {
     DIR *entries;
     int descriptor = openat(live->directory, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC), result = 0;
@@ -173,7 +173,7 @@ static int list(struct live *live)
     }
     for (size_t i = 0; result == 0 && i < NAMES_MAX && (entry = readdir(entries)) != NULL; i++)
         if (entry->d_name[0] != '.' && (entry->d_type == DT_REG || entry->d_type == DT_UNKNOWN))
-            result = look_at(live, entry->d_name);
+            result = add_file(live, entry->d_name);
     closedir(entries);
     return result;
 }
@@ -184,7 +184,7 @@ static int begin_drain(struct live *live, struct source_error *error)
 {
     struct rip_event *drain = &live->drain;
     const struct drain_moment moment = live_moment();
-    int result = live->directory >= 0 ? list(live) : 0;
+    int result = live->directory >= 0 ? list_directory(live) : 0;
 
     if (result != 0)
         return source_fail(error, result, "%s: %s", live->path, strerror(-result));
@@ -200,7 +200,7 @@ static int begin_drain(struct live *live, struct source_error *error)
         live_ring_begin(live->rings[i], moment);
     live->due_mono_ns = moment.mono_ns + live->interval_ns;
     live->draining = true;
-    live->at = 0;
+    live->ring_at = 0;
     return 0;
 }
 
@@ -240,9 +240,9 @@ static int read_live(struct source *source, struct event_queue *queue, struct so
         if (result != 0)
             return result;
     }
-    while (result == 0 && live->at < live->ring_count) {
-        result = live_ring_step(live->rings[live->at], live->batch, &sink);
-        live->at += result == 0;
+    while (result == 0 && live->ring_at < live->ring_count) {
+        result = live_ring_step(live->rings[live->ring_at], live->batch, &sink);
+        live->ring_at += result == 0;
     }
     if (result == 0)
         result = end_drain(live, queue, error);
@@ -307,7 +307,7 @@ static int wait_for_flush(struct futex_waitv *words, size_t count, uint64_t unti
 }
 
 /* Looks at new files by name. Listing the directory for each event would be expensive if files come and go often. */
-static int take_names(struct live *live, const char *events, size_t bytes)
+static int add_named_files(struct live *live, const char *events, size_t bytes)
 {
     int result = 0;
 
@@ -315,9 +315,9 @@ static int take_names(struct live *live, const char *events, size_t bytes)
         const struct inotify_event *event = (const void *)(events + at);
 
         if ((event->mask & IN_Q_OVERFLOW) != 0)
-            result = list(live);
+            result = list_directory(live);
         else if (event->len != 0 && event->name[0] != '.')
-            result = look_at(live, event->name);
+            result = add_file(live, event->name);
         at += sizeof(*event) + event->len;
     }
     return result;
@@ -338,7 +338,7 @@ static int wait_for_file(struct live *live, uint64_t until_mono_ns)
     if (count == 0)
         return -ETIMEDOUT;
     bytes = read(live->inotify, events, sizeof(events));
-    return bytes > 0 ? take_names(live, events, (size_t)bytes) : 0;
+    return bytes > 0 ? add_named_files(live, events, (size_t)bytes) : 0;
 }
 
 static int wait_live(struct source *source, uint64_t timeout_ns)
