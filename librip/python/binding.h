@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * binding.h - what all files of the Python binding share: the only file that includes Python's private headers.
+ * binding.h - shared by all files of the Python binding. It is the only file that includes Python's private headers.
  *
- * They are those of one version, and so is what is built of them: a line of script is found without the interpreter's
- * lock, who holds a lock is kept in the lock. No public interface offers either.
+ * The private headers belong to one version of Python, so the binding works with that version only. It needs them to
+ * read script lines without the interpreter's lock, and to keep the holder of a lock in the lock. No public interface
+ * offers either.
  *
- * All functions of the headers here want the interpreter's lock (GIL) held, unless they say otherwise. None leaves an
- * exception behind unless it returns one.
+ * Unless a comment says otherwise, the caller of the binding's functions holds the interpreter's lock (GIL). No
+ * function leaves an exception set unless its result says so.
  */
 #ifndef RIP_PYTHON_BINDING_H
 #define RIP_PYTHON_BINDING_H
 
 #define PY_SSIZE_T_CLEAN
-#define Py_BUILD_CORE 1 /* not their own names: _PyRuntime, and the layout of frames */
+#define Py_BUILD_CORE 1 /* for _PyRuntime and the layout of frames */
 #include <Python.h>
 #undef HAVE_STD_ATOMIC
 #include <internal/pycore_code.h>
@@ -28,7 +29,7 @@
 
 #define BINDING_TLS __attribute__((tls_model("initial-exec")))
 
-/* The library's table: under `rip run` the preload library's. Set before anything else here is called. */
+/* The function table of librip, or of the preload library under `rip run`. Set before any function here is called. */
 extern const struct rip_runtime *binding_runtime;
 
 #endif

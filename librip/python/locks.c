@@ -1,18 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * locks.c - who holds a lock of _thread, and who waits for it.
+ * locks.c - records the holders of _thread's locks, and marks the threads that wait for them.
  *
- * The interpreter's own methods do all that they did: what stands here takes a free lock, notes who holds it, and calls
- * the interpreter's method for everything else. The holder's tid is kept in the lock's semaphore: glibc uses 16 of the
- * 32 bytes of a sem_t. So it needs no table, and goes with the lock.
+ * The functions here take a free lock, record its holder, and call the interpreter's method for everything else. The
+ * holder's tid is stored in the lock's semaphore: glibc uses 16 of the 32 bytes of a sem_t. So there is no table, and
+ * the record disappears with the lock.
  *
  * Guarantees
- *   1. Results, exceptions, time limits and signals are those of the interpreter's methods.
- *   2. The holder is set after the lock is taken and cleared before it is released, with the GIL: a holder that is not
- * 0
- *      has the lock.
- *   3. Who waits for a lock of another thread is marked as such, and reads the holder again after 1, 2, 4 ... seconds.
- *      Who waits for what another thread will hand to it (Condition, Event, Queue, join) waits for work.
+ *   1. Results, exceptions, timeouts and signals are those of the interpreter's methods.
+ *   2. The holder is set after the lock is taken and cleared before it is released, under the GIL. So if the holder is
+ *      not 0, that thread has the lock.
+ *   3. A thread that waits for a lock held by another thread is marked, and reads the holder again after 1, 2, 4 ...
+ *      seconds. A thread that waits for a hand-over by another thread (Condition, Event, Queue, join) waits for work.
  */
 #include "locks.h"
 #include "methods.h"
@@ -28,10 +27,10 @@
 _Static_assert(sizeof(sem_t) >= HOLDER_OFFSET + sizeof(uint32_t), "there is room behind the semaphore's own words");
 
 enum {
-    PAUSE_MAX_SECONDS = 60, /* between two looks at the holder */
+    PAUSE_MAX_SECONDS = 60, /* longest time between two reads of the holder */
 };
 
-/* The interpreter's own layouts, which no header has; their sizes are compared at the start. */
+/* The interpreter's layouts, which are in no header. binding_locks_start() compares their sizes. */
 struct lock {
     PyObject_HEAD sem_t *semaphore;
     PyObject *weak_references;
@@ -40,20 +39,20 @@ struct lock {
 
 struct rlock {
     PyObject_HEAD sem_t *semaphore;
-    unsigned long owner; /* as threading.get_ident() has it */
+    unsigned long owner; /* as returned by threading.get_ident() */
     unsigned long count;
     PyObject *weak_references;
 };
 
-/* The two kinds, as far as waiting is concerned. */
+/* A wait for a lock of either kind. */
 struct wait {
     PyObject *lock;
     uint32_t *holder;
     PyCFunctionWithKeywords acquire; /* the interpreter's */
-    bool is_with;                    /* by a with statement: nobody hands anything over that way */
+    bool is_with;                    /* a with statement, which is never used for a hand-over */
 };
 
-/* The two types of functions in C: a definition has the first, whatever the function takes. */
+/* A method definition has type PyCFunction, even if the function also takes keywords. */
 #define METHOD(function) ((PyCFunction)(void (*)(void))(function))
 #define WITH_KEYWORDS(function) ((PyCFunctionWithKeywords)(void (*)(void))(function))
 
@@ -74,8 +73,8 @@ static uint32_t own_tid(void)
 /* --- waiting ------------------------------------------------------------------------------------------------------ */
 
 /*
- * A lock that its own thread holds is one by which another thread will wake it, as threading's conditions do; and so is
- * the lock that ends with a thread, for those who join it.
+ * Returns true if another thread will wake this one by releasing the lock. This holds if the waiter itself holds the
+ * lock, as in threading's conditions, and for the lock by which join() waits for a thread's end.
  */
 static bool is_handed_over(const struct wait *wait, const struct _PyInterpreterFrame *frame)
 {
@@ -92,8 +91,9 @@ static bool is_handed_over(const struct wait *wait, const struct _PyInterpreterF
 }
 
 /*
- * Who imports a module that another thread imports waits for what that thread will hand over, too, but it is held up:
- * the lock of the module, a Python object whose method calls us, says by whom. 0 if this is no such wait.
+ * A thread that imports a module while another thread imports it waits for a hand-over, too, but it is blocked by that
+ * thread. The module's lock is a Python object whose method calls us; it has the owner. Returns the owner's tid, or 0
+ * if this is not such a wait.
  */
 static uint32_t tid_of_importer(const struct _PyInterpreterFrame *frame)
 {
@@ -110,7 +110,7 @@ static uint32_t tid_of_importer(const struct _PyInterpreterFrame *frame)
     return tid;
 }
 
-/* One wait of at most so many seconds: whether it got the lock; NULL for an exception of a signal's handler. */
+/* Waits for at most seconds. Returns whether it got the lock, or NULL if a signal handler raised an exception. */
 static PyObject *acquire_within(const struct wait *wait, double seconds)
 {
     PyObject *arguments = Py_BuildValue("(Od)", Py_True, seconds);
@@ -128,7 +128,7 @@ static double seconds_now(void)
     return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
 }
 
-/* Waits for a lock that another thread holds; seconds below 0 = for ever. */
+/* Waits for a lock that another thread holds. seconds < 0: without a timeout. */
 static PyObject *wait_for_holder(const struct wait *wait, double seconds)
 {
     const double end = seconds < 0 ? 0 : seconds_now() + seconds;
@@ -145,7 +145,7 @@ static PyObject *wait_for_holder(const struct wait *wait, double seconds)
         if (result != Py_False || is_last)
             break;
         Py_CLEAR(result);
-        if (PyErr_CheckSignals() != 0) /* one that came between two waits */
+        if (PyErr_CheckSignals() != 0) /* a signal arrived between two waits */
             break;
         binding_runtime->wait_look(wait->holder);
         pause = pause * 2 < PAUSE_MAX_SECONDS ? pause * 2 : PAUSE_MAX_SECONDS;
@@ -155,7 +155,7 @@ static PyObject *wait_for_holder(const struct wait *wait, double seconds)
     return result;
 }
 
-/* The time limit that the arguments set; below 0 = none. False if they say not to wait, or are wrong. */
+/* *ret_seconds is the timeout, < 0 if none. Returns false if the arguments are wrong or the call must not wait. */
 static bool parse_wait(PyObject *arguments, PyObject *keywords, double *ret_seconds)
 {
     static const char *const names[] = {"blocking", "timeout", NULL};
@@ -174,7 +174,7 @@ static bool parse_wait(PyObject *arguments, PyObject *keywords, double *ret_seco
     return true;
 }
 
-/* What the interpreter's method returns, for a lock that was not free a moment ago. */
+/* Takes a lock that was not free a moment ago. Returns what the interpreter's method returns. */
 static PyObject *acquire_slowly(const struct wait *wait, PyObject *arguments, PyObject *keywords)
 {
     const struct _PyInterpreterFrame *frame = binding_frame();
@@ -286,7 +286,7 @@ static PyObject *rlock_release_method(PyObject *self, PyObject *arguments)
     return rlock_release(self, arguments);
 }
 
-/* Condition.wait() gives an RLock up at once, and takes it back as it was. */
+/* Condition.wait() releases an RLock completely, and later restores its count. */
 static PyObject *rlock_save_method(PyObject *self, PyObject *arguments)
 {
     struct rlock *lock = (struct rlock *)(void *)self;
@@ -319,13 +319,13 @@ static PyObject *rlock_restore_method(PyObject *self, PyObject *arguments)
 
 /* --- start -------------------------------------------------------------------------------------------------------- */
 
-/* The type of an attribute of _thread, with instances of this size; NULL with an exception. */
+/* Returns the type, an attribute of _thread. Returns NULL with an exception if its instances have another size. */
 static PyObject *type_of(PyObject *module, const char *name, size_t bytes)
 {
     PyObject *type = PyObject_GetAttrString(module, name);
 
     if (type != NULL && (!PyType_Check(type) || ((PyTypeObject *)(void *)type)->tp_basicsize != (Py_ssize_t)bytes)) {
-        PyErr_Format(PyExc_TypeError, "_thread.%s is laid out otherwise than in Python 3.11", name);
+        PyErr_Format(PyExc_TypeError, "the layout of _thread.%s differs from Python 3.11", name);
         Py_CLEAR(type);
     }
     return type;

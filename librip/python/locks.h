@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* locks.h - who holds a lock of _thread, and who waits for it. */
+/* locks.h - records the holders of _thread's locks, and marks the threads that wait for them. */
 #ifndef RIP_PYTHON_LOCKS_H
 #define RIP_PYTHON_LOCKS_H
 
 #include "binding.h"
 
-/* From here on locks of _thread know who holds them. 0, or -1 with an exception. */
+/* Starts to record holders and waits. Returns 0, or -1 with an exception. */
 int binding_locks_start(void);
 
 #endif

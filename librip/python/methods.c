@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* methods.c - functions of the interpreter's own C modules, replaced where they lie: see methods.h. */
+/* methods.c - replaces functions of the interpreter's C modules in place: see methods.h. */
 #include "methods.h"
 
-/* The definition that all references to the function share; NULL if it is none that is written in C. */
+/* Returns the definition that all references to the function share, or NULL if the function is not written in C. */
 static PyMethodDef *definition_of(PyObject *function)
 {
     if (PyCFunction_CheckExact(function))
@@ -22,7 +22,7 @@ int binding_methods_replace(PyObject *owner, const struct binding_method *method
             *methods[i].ret_theirs = definition->ml_meth;
             definition->ml_meth = methods[i].ours;
         }
-        Py_XDECREF(function); /* the definition is the module's, and static */
+        Py_XDECREF(function); /* the definition stays valid: it is static in the module */
         if (definition == NULL) {
             if (!PyErr_Occurred())
                 PyErr_Format(PyExc_TypeError, "%s is not written in C", methods[i].name);

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * module.c - the extension module _rip: its start, and what rip/__init__.py is made of.
+ * module.c - the extension module _rip: its start, and the functions that rip/__init__.py uses.
  *
- * There are two copies of it. The one beside the preload library is loaded by that library, which calls
- * rip_python_start() before the program's code runs; it becomes sys.modules["_rip"]. The other is rip._rip, for
- * programs that are not under `rip run`: package rip takes it if the first is not there, and it starts with the ring.
+ * There are two copies of the module. The first is installed beside the preload library, which loads it and calls
+ * rip_python_start() before the program's code runs. It becomes sys.modules["_rip"]. The second is rip._rip, for
+ * programs that do not run under `rip run`: package rip imports it if the first is not loaded. It starts when the
+ * program makes a ring.
  */
 #include <dlfcn.h>
 
@@ -19,7 +20,7 @@ const struct rip_runtime *binding_runtime;
 
 /* --- start -------------------------------------------------------------------------------------------------------- */
 
-/* What the binding does by itself, once: the second time nothing. */
+/* Starts the parts of the binding that work without calls of the program. Does nothing the second time. */
 static int start(void)
 {
     static bool started;
@@ -35,9 +36,9 @@ static int start(void)
     return 0;
 }
 
-/* --- what Python calls -------------------------------------------------------------------------------------------- */
+/* --- functions of the module -------------------------------------------------------------------------------------- */
 
-/* Puts the calling thread into the ring, under its Python name; under `rip run` it is there since its start. */
+/* Registers the calling thread under its Python name. Under `rip run` a thread is registered since its start. */
 static void trace_thread(void)
 {
     struct binding_thread *thread = binding_runtime->is_traced() ? NULL : binding_thread_get();
@@ -66,7 +67,7 @@ static PyObject *idle(PyObject *module, PyObject *ignored)
     return none;
 }
 
-/* The UTF-8 of a str; NULL, with an exception, if it is none or has no UTF-8. */
+/* Returns the UTF-8 of a str, borrowed. Returns NULL with an exception if object is no str or has no UTF-8. */
 static const char *text_of(PyObject *object, const char *what, Py_ssize_t *ret_length)
 {
     if (!PyUnicode_Check(object)) {
@@ -109,7 +110,7 @@ static PyObject *deadline_ms(PyObject *module, PyObject *object)
 
     (void)module;
     if (!PyLong_Check(object) || (ms == (unsigned long)-1 && PyErr_Occurred()) || ms > UINT32_MAX) {
-        PyErr_SetString(PyExc_ValueError, "a deadline is a whole number of milliseconds, 0 to 4294967295");
+        PyErr_SetString(PyExc_ValueError, "a deadline must be an int, in milliseconds, from 0 to 4294967295");
         return NULL;
     }
     trace_thread();
@@ -118,7 +119,7 @@ static PyObject *deadline_ms(PyObject *module, PyObject *object)
     Py_RETURN_NONE;
 }
 
-/* A breadcrumb at the first line of a function, found once for each ring. */
+/* The place of a function's first line, looked up once for each ring. */
 struct entry_point {
     PyCodeObject *code;
     uint64_t place;
@@ -155,7 +156,7 @@ static PyObject *entry(PyObject *module, PyObject *code)
 
     (void)module;
     if (!PyCode_Check(code)) {
-        PyErr_Format(PyExc_TypeError, "entry() wants code, not %.100s", Py_TYPE(code)->tp_name);
+        PyErr_Format(PyExc_TypeError, "entry() takes a code object, not %.100s", Py_TYPE(code)->tp_name);
         return NULL;
     }
     point = PyMem_Calloc(1, sizeof(*point));
@@ -198,19 +199,19 @@ static PyObject *leave_out(PyObject *module, PyObject *object)
 }
 
 static PyMethodDef methods[] = {
-    {"leave_out", leave_out, METH_O, "Code of this file is not where a thread is: its caller is."},
+    {"leave_out", leave_out, METH_O, "Does not show code of this file as a thread's place, but its caller."},
     {"snap", snap, METH_NOARGS, NULL},
     {"idle", idle, METH_NOARGS, NULL},
     {"note", note, METH_O, NULL},
     {"name", name, METH_O, NULL},
     {"deadline_ms", deadline_ms, METH_O, NULL},
-    {"entry", entry, METH_O, "The function that leaves a breadcrumb where this code begins."},
-    {"start", start_ring, METH_VARARGS, "Makes a ring: its file, as bytes, and the number of ids in it."},
+    {"entry", entry, METH_O, "Returns a function that leaves a breadcrumb at the first line of this code object."},
+    {"start", start_ring, METH_VARARGS, "Makes a ring, given its file, as bytes, and the number of ids in it."},
     {NULL, NULL, 0, NULL},
 };
 
 static struct PyModuleDef definition = {
-    PyModuleDef_HEAD_INIT, .m_name = "_rip", .m_doc = "What package rip is made of.",
+    PyModuleDef_HEAD_INIT, .m_name = "_rip", .m_doc = "The implementation of package rip.",
     .m_size = 0, /* so that each interpreter calls PyInit__rip() */
     .m_methods = methods,
 };
@@ -221,7 +222,7 @@ PyMODINIT_FUNC PyInit__rip(void)
     PyObject *module;
 
     if (PyInterpreterState_Get() != PyInterpreterState_Main()) {
-        PyErr_SetString(PyExc_ImportError, "rip works in the main interpreter only, and this is a sub-interpreter");
+        PyErr_SetString(PyExc_ImportError, "rip works in the main interpreter only, not in a sub-interpreter");
         return NULL;
     }
     binding_runtime = rip_runtime_get();
@@ -234,12 +235,12 @@ PyMODINIT_FUNC PyInit__rip(void)
 /* --- under `rip run` ---------------------------------------------------------------------------------------------- */
 
 /*
- * The preload library's audit hook has done its work, and would cost at each event; a program that has none sees none.
- * Its entry is not freed: we are called by that hook, and the interpreter reads the next one from it.
+ * Removes the preload library's audit hook: it has done its work, and would cost time at each event. The entry is not
+ * freed, because the hook is our caller, and the interpreter will read the next hook from the entry.
  */
 static void forget_hook(void)
 {
-    static struct _Py_AuditHookEntry *forgotten; /* so that it is no leak */
+    static struct _Py_AuditHookEntry *forgotten; /* keeps the entry reachable for leak checkers */
     Dl_info preload, hook;
 
     if (dladdr(binding_runtime, &preload) == 0)
@@ -254,7 +255,7 @@ static void forget_hook(void)
     }
 }
 
-/* Into sys.modules, and nowhere else: what is imported as rip stays the program's choice. */
+/* Puts the module into sys.modules, as _rip only: the name rip is left to the program. */
 static int start_module(void)
 {
     PyObject *module = PyInit__rip();
@@ -265,20 +266,21 @@ static int start_module(void)
     return status;
 }
 
-/* A line on stderr in place of the exception that is set. */
+/* Clears the exception and prints it as one line on stderr. */
 static void say_why(void)
 {
     PyObject *type, *value, *traceback;
 
     PyErr_Fetch(&type, &value, &traceback);
-    PySys_FormatStderr("rip: Python is traced without lines of script: %S\n", value != NULL ? value : type);
+    PySys_FormatStderr("rip: Python scripts are not traced, only the interpreter's own calls: %S\n",
+                       value != NULL ? value : type);
     Py_XDECREF(type);
     Py_XDECREF(value);
     Py_XDECREF(traceback);
     PyErr_Clear();
 }
 
-/* For the preload library: once, with the GIL, right before the program's code runs. */
+/* Called by the preload library, once, with the GIL held, right before the program's code runs. */
 RIP_API void rip_python_start(void);
 void rip_python_start(void)
 {

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * place.c - where in a script a thread is.
+ * place.c - finds the place of a thread in a script.
  *
  * Guarantees
- *   1. place() reads frames only while no other code can change them: of a thread that is in a call, and has given the
- *      GIL up for it. With the GIL the call may be a signal handler's, in the middle of a frame's making.
- *   2. It takes no lock but that of rip_script_enter(), and never that twice: it is async-signal-safe.
- *   3. It touches no thread state that goes at the interpreter's end: see threads.c.
+ *   1. place() reads frames only while no other code can change them: the thread is in a call and has released the GIL
+ *      for it. With the GIL held, the caller may be a signal handler that interrupted the creation of a frame.
+ *   2. place() takes only the lock of rip_script_enter(), and never twice. So it is async-signal-safe.
+ *   3. place() does not access a thread state that is freed at the interpreter's end: see threads.c.
  */
 #include "place.h"
 #include "threads.h"
@@ -17,8 +17,8 @@
 #define KEPT_NS UINT64_C(1000000000)
 
 enum {
-    FRAMES_MAX = 64, /* frames that are looked at for one of the program's own */
-    TEXT_MAX = 512,  /* bytes of a text that is no ASCII; the library keeps fewer */
+    FRAMES_MAX = 64, /* frames that are searched for one of the program's own */
+    TEXT_MAX = 512,  /* in bytes, for a text that is not ASCII; the library keeps fewer */
     PATH_LENGTH_MAX = 512,
 };
 
@@ -32,7 +32,7 @@ struct path {
     size_t length; /* 0 = none */
 };
 
-static struct path library;  /* the standard library, with a slash at its end */
+static struct path library;  /* directory of the standard library, with a slash at the end */
 static struct path left_out; /* package rip's own file */
 
 static size_t put_utf8(char *to, uint32_t character)
@@ -59,7 +59,10 @@ static size_t put_utf8(char *to, uint32_t character)
     return 4;
 }
 
-/* The text of a str, without the GIL and without allocating: its own bytes if they are ASCII, else put into buffer. */
+/*
+ * Returns the text of a str. Needs no GIL and allocates nothing. ASCII text is borrowed from the str, other text is
+ * converted into buffer.
+ */
 static struct text text_of(PyObject *string, char buffer[TEXT_MAX])
 {
     struct text text = {buffer, 0};
@@ -101,7 +104,7 @@ enum binding_origin binding_origin_of(const PyCodeObject *code)
     return BINDING_ORIGIN_PROGRAM;
 }
 
-/* The number of the function, and a line in it. */
+/* Returns a line of a function as a place, or 0 if the ring cannot take the function. */
 static uint64_t enter_line(PyCodeObject *code, int line)
 {
     char file_buffer[TEXT_MAX], function_buffer[TEXT_MAX];
@@ -137,7 +140,11 @@ static const struct _PyInterpreterFrame *choose_frame(const struct _PyInterprete
     return best;
 }
 
-/* A handler that interrupts what is between these two gets 0: the mutex of the table of functions may be ours. */
+/*
+ * begin_placing() and end_placing() enclose the search for a place. It returns false in a signal handler that
+ * interrupts such a search, because the interrupted code may hold the mutex of the script table. The handler's place is
+ * 0 then.
+ */
 static bool begin_placing(struct binding_thread *thread)
 {
     if (thread == NULL || thread->placing)
@@ -145,7 +152,7 @@ static bool begin_placing(struct binding_thread *thread)
     if (rip_load_relaxed(&thread->name_due))
         binding_thread_show_name(thread);
     rip_store_relaxed(&thread->placing, true);
-    __atomic_thread_fence(__ATOMIC_SEQ_CST); /* pairs with forget_thread(): either it waits, or we see that it came */
+    __atomic_thread_fence(__ATOMIC_SEQ_CST); /* pairs with forget_thread(): either it waits, or tstate is NULL here */
     return true;
 }
 
@@ -154,7 +161,7 @@ static void end_placing(struct binding_thread *thread)
     rip_store_release(&thread->placing, false); /* pairs with forget_thread() */
 }
 
-/* For wrapped calls, on any thread, without the GIL. */
+/* The callback of set_place(): called by wrapped calls, on any thread, without the GIL. */
 static uint64_t place(void)
 {
     struct binding_thread *thread = binding_thread;
@@ -182,8 +189,9 @@ static uint64_t now_ns(void)
 }
 
 /*
- * Who has kept the GIL for KEPT_NS, of those who wait for it by its condition: others only have their turn. With the
- * GIL's mutex, which lets nobody give the GIL up, and so no thread state go that has it.
+ * Returns the tid of the thread that has kept the GIL for KEPT_NS, else 0: a thread that holds it for less simply has
+ * its turn. The caller waits for the GIL's condition and holds its mutex. So no thread can release the GIL, and the
+ * holder's thread state stays valid.
  */
 static uint32_t gil_holder(void)
 {
@@ -252,7 +260,7 @@ bool binding_is_library(const PyCodeObject *code, const char *file)
            memcmp(text.bytes + library.length, file, length) == 0;
 }
 
-/* One that is too long is none. */
+/* A path that is too long is ignored. */
 static void set_path(struct path *path, const char *bytes, size_t length, const char *end)
 {
     const size_t end_length = strlen(end);
@@ -269,7 +277,10 @@ void binding_leave_out(const char *path, size_t length)
     set_path(&left_out, path, length, "");
 }
 
-/* Private headers are of one minor version of Python, but no promise holds for them: what can be compared is. */
+/*
+ * The private headers belong to one minor version of Python, but even there the layout may change. Compares the fields
+ * whose values are known.
+ */
 static bool is_as_in_headers(const PyThreadState *tstate)
 {
     const struct _gil_runtime_state *gil = &_PyRuntime.ceval.gil;
@@ -288,13 +299,13 @@ int binding_place_start(void)
     const char *bytes = path != NULL && PyUnicode_Check(path) ? PyUnicode_AsUTF8AndSize(path, &length) : NULL;
 
     if (!is_as_in_headers(PyThreadState_Get())) {
-        PyErr_SetString(PyExc_RuntimeError, "this Python is laid out otherwise than its version 3.11 of Debian 12");
+        PyErr_SetString(PyExc_RuntimeError, "the layout of this Python differs from Python 3.11 of Debian 12");
         return -1;
     }
-    PyErr_Clear(); /* without it all code is the program's own */
+    PyErr_Clear(); /* without the path all code counts as the program's own */
     if (bytes != NULL)
         set_path(&library, bytes, (size_t)length, "/");
-    /* Two mutexes: with the second a thread waits until another one has taken the lock that it gave up. */
+    /* The range has two mutexes. With the second one a thread waits until another thread has taken the released GIL. */
     binding_runtime->set_interpreter_lock(&gil->mutex, (size_t)((const char *)(gil + 1) - (const char *)&gil->mutex),
                                           gil_holder);
     binding_runtime->set_place(place);

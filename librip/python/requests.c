@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * requests.c - notes of the requests that a server receives: see requests.h.
+ * requests.c - makes notes from the requests that a server receives: see requests.h.
  *
- * A thread that receives a request handles it. An event loop receives for its tasks: what it received is kept until the
- * task goes on that awaits something of the connection.
+ * A thread that receives a request handles it. An event loop receives on behalf of its tasks: the request is kept until
+ * the task that awaits data of this connection continues.
  *
  * Guarantees
- *   1. Results and exceptions of the sockets' methods are theirs.
- *   2. What is no request costs a look at its first bytes.
+ *   1. Results and exceptions of the sockets' methods are unchanged.
+ *   2. Data that is not a request costs only a check of its first bytes.
  *   3. At most one request is kept for each descriptor.
  */
 #include "requests.h"
@@ -20,10 +20,10 @@
 #include <internal/pycore_hashtable.h>
 
 static PyCFunction real_recv, real_recv_into, real_create_builtin;
-static PyObject *fileno_of;      /* socket.fileno; owned for good */
-static _Py_hashtable_t *pending; /* requests by descriptor, as bytes, of connections of event loops */
+static PyObject *fileno_of;      /* socket.fileno; owned, never released */
+static _Py_hashtable_t *pending; /* by descriptor: requests, as bytes, on connections of event loops */
 static bool stopped;
-/* What an event loop has received last, and the call that did: a frame of that function, which no other thread has. */
+/* The request that an event loop received last, and the frame and code of the function that received it. */
 static PyObject *now;
 static const struct _PyInterpreterFrame *now_frame;
 static const PyCodeObject *now_code;
@@ -43,7 +43,7 @@ static size_t length_of_method(const char *bytes, size_t length)
     return 0;
 }
 
-/* The length of method and path, if a request begins here; else 0. */
+/* Returns the length of method and path if a request begins here, else 0. */
 static size_t length_of_request(const char *bytes, size_t length)
 {
     static const char version[] = " HTTP/1.";
@@ -56,7 +56,7 @@ static size_t length_of_request(const char *bytes, size_t length)
     return (size_t)((query != NULL ? query : end != NULL ? end : bytes) - bytes);
 }
 
-/* --- who handles it ----------------------------------------------------------------------------------------------- */
+/* --- who handles a request ---------------------------------------------------------------------------------------- */
 
 static void keep(int fd, PyObject *request)
 {
@@ -73,7 +73,7 @@ PyObject *binding_requests_take(int fd)
     return pending != NULL ? _Py_hashtable_steal(pending, (void *)(intptr_t)fd) : NULL;
 }
 
-/* Bytes are handed over by the function that has received them, before it receives others. */
+/* The function that has received the bytes hands them over before it receives more, so its frame is on the stack. */
 PyObject *binding_requests_now(void)
 {
     const struct _PyInterpreterFrame *frame = now != NULL ? binding_frame() : NULL;
@@ -89,7 +89,7 @@ void binding_requests_note(PyObject *request)
         binding_runtime->note(PyBytes_AS_STRING(request), (size_t)PyBytes_GET_SIZE(request));
 }
 
-/* Whether this is a callback of an event loop, which receives for its tasks, and not a task's own doing. */
+/* Returns true in a callback of an event loop, which receives for its tasks. Returns false in a task. */
 static bool is_event_loop(void)
 {
     const struct _PyInterpreterFrame *frame = tasks_running() == NULL ? binding_frame() : NULL;
@@ -109,7 +109,9 @@ static int descriptor_of(PyObject *socket)
     return fd;
 }
 
-/* A request's method and path, "GET /checkout", without the query: there may be secrets in it, and notes are for all.
+/*
+ * Returns a request's method and path, "GET /checkout", as bytes, or NULL if a request does not begin here. The query
+ * is left out, because it may contain secrets, and notes are public.
  */
 static PyObject *request_of(const char *bytes, Py_ssize_t length)
 {
@@ -122,7 +124,7 @@ static PyObject *request_of(const char *bytes, Py_ssize_t length)
     return request;
 }
 
-/* No exception is set. */
+/* Called when no exception is set. */
 static void received(PyObject *socket, const char *bytes, Py_ssize_t length)
 {
     const struct _PyInterpreterFrame *frame = binding_frame();
@@ -130,7 +132,7 @@ static void received(PyObject *socket, const char *bytes, Py_ssize_t length)
     const int fd = request != NULL ? descriptor_of(socket) : -1;
 
     if (frame == now_frame)
-        Py_CLEAR(now); /* this call hands over something else */
+        Py_CLEAR(now); /* this function has received other data now */
     if (fd >= 0 && binding_runtime->descriptor(fd) == RIP_DESCRIPTOR_INPUT) {
         if (is_event_loop()) {
             keep(fd, request);
@@ -156,7 +158,7 @@ static PyObject *recv_method(PyObject *self, PyObject *arguments)
     return result;
 }
 
-/* The buffer is the first argument, by whichever way it is given. */
+/* The buffer is the first positional argument. A buffer that is passed as a keyword is not looked at. */
 static PyObject *recv_into_method(PyObject *self, PyObject *arguments, PyObject *keywords)
 {
     PyObject *result = ((PyCFunctionWithKeywords)(void (*)(void))real_recv_into)(self, arguments, keywords);
@@ -190,7 +192,7 @@ static void find_in(PyObject *module)
     PyErr_Clear();
 }
 
-/* The function _imp.create_builtin, which imports modules that are part of the interpreter. */
+/* Replaces _imp.create_builtin(), which imports modules that are part of the interpreter. */
 static PyObject *create_builtin(PyObject *self, PyObject *spec)
 {
     PyObject *module = real_create_builtin(self, spec);
@@ -213,7 +215,7 @@ void binding_requests_start(void)
     static const struct binding_method method = {"create_builtin", create_builtin, &real_create_builtin};
     PyObject *name = PyUnicode_FromString("_socket");
     PyObject *socket = name != NULL ? PyImport_GetModule(name) : NULL;
-    PyObject *import = socket == NULL ? PyImport_ImportModule("_imp") : NULL; /* always there */
+    PyObject *import = socket == NULL ? PyImport_ImportModule("_imp") : NULL; /* a built-in module */
 
     pending = _Py_hashtable_new(_Py_hashtable_hash_ptr, _Py_hashtable_compare_direct);
     if (pending != NULL && socket != NULL)

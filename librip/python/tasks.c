@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tasks.c - the steps of asyncio's tasks: see tasks.h.
+ * tasks.c - follows the steps of asyncio's tasks: see tasks.h.
  *
- * A step takes the task's id on the thread, and off it again when the task awaits something. Two breadcrumbs come of
- * it: where the task goes on, and where it awaits next.
+ * A step puts the task's id on the thread, and takes it off when the task awaits something. It leaves two breadcrumbs:
+ * where the task continues, and where it awaits next.
  */
 #include "tasks.h"
 #include <pthread.h>
@@ -18,15 +18,15 @@
 #include "tasks_lock.h"
 
 enum {
-    ID_FIRST = 10000000, /* tids of the kernel are smaller: a task's id is never a thread's */
-    IDS_TRIED_MAX = 64,  /* ids that are in use already, by somebody else */
+    ID_FIRST = 10000000, /* larger than all tids of the kernel: a task never has a thread's id */
+    IDS_TRIED_MAX = 64,  /* attempts to find an id that is not in use */
 };
 
 #define EPOCH_NONE UINT64_MAX
 
-/* What turns a thread from its own id to a task's and back. */
+/* The state of one step, from begin_turn() to end_turn(). */
 struct turn {
-    struct task *task; /* NULL = the step is not followed */
+    struct task *task; /* NULL = the step is not traced */
     struct task *outer_task;
     struct rip_context outer;
     uint64_t epoch;
@@ -54,7 +54,7 @@ static PyObject *field_of(PyObject *object, size_t at)
 
 /* --- records ------------------------------------------------------------------------------------------------------ */
 
-/* The text of a task's name; a name that has none in UTF-8 is left out. */
+/* Returns the task's name in UTF-8, borrowed, or "" if the name has no UTF-8. */
 static const char *text_of(PyObject *name, Py_ssize_t *ret_length)
 {
     const char *text = name != NULL && PyUnicode_Check(name) ? PyUnicode_AsUTF8AndSize(name, ret_length) : NULL;
@@ -66,7 +66,7 @@ static const char *text_of(PyObject *name, Py_ssize_t *ret_length)
     return "";
 }
 
-/* Without room in the ring the context is inert, and the task's steps are the thread's. */
+/* If the ring is full, the context is inert, and the task's steps count as the thread's. */
 static void register_task(struct task *task, PyObject *object)
 {
     PyObject *name = field_of(object, tasks_asyncio.name_at);
@@ -87,7 +87,7 @@ static void register_task(struct task *task, PyObject *object)
     }
 }
 
-/* Its id it gets with its first step. */
+/* Returns NULL if out of memory. The task gets its id with its first step. */
 static struct task *new_task(PyObject *object)
 {
     struct task *task = PyMem_Calloc(1, sizeof(*task));
@@ -114,7 +114,7 @@ static struct task *task_of(PyObject *object)
     return task;
 }
 
-/* The task is on no thread. */
+/* The task must not be on a thread. */
 static void forget_task(PyObject *object)
 {
     struct task *task = _Py_hashtable_steal(tasks, object);
@@ -158,7 +158,7 @@ static void rename_task(struct task *task, PyObject *object)
     Py_XSETREF(task->name, name);
 }
 
-/* Takes the reference; NULL: it keeps the former one. */
+/* Takes ownership of request. NULL is allowed: the task keeps its former request. */
 static void take_request(struct task *task, PyObject *request)
 {
     if (request == NULL)
@@ -167,7 +167,7 @@ static void take_request(struct task *task, PyObject *request)
     task->is_noted = false;
 }
 
-/* While the task is on the thread it is the task that is judged: the thread's own id waits for it as for work. */
+/* While the task is on the thread, stalls are those of the task. The thread's own id is idle. */
 static void begin_turn(struct turn *turn, PyObject *object)
 {
     struct task *task = task_of(object);
@@ -196,8 +196,8 @@ static void begin_turn(struct turn *turn, PyObject *object)
 }
 
 /*
- * The thread's own id goes on. Without the preload library nothing says when the loop waits for work, so that it stays
- * idle.
+ * The thread's own id continues. Without the preload library the binding does not know when the loop waits for work, so
+ * the thread's id stays idle.
  */
 static void end_turn(struct turn *turn, PyObject *object)
 {
@@ -205,7 +205,7 @@ static void end_turn(struct turn *turn, PyObject *object)
     const bool done = is_done(object);
 
     task->runs = false;
-    if (turn->epoch == tasks_epoch()) { /* else this is a child that was forked in the step, or the ring is another */
+    if (turn->epoch == tasks_epoch()) { /* else this is a child that was forked in the step, or the ring has changed */
         if (!done) {
             rename_task(task, object);
             tasks_await(task, field_of(object, tasks_asyncio.coroutine_at));
@@ -250,7 +250,7 @@ static PyObject *wake_up(PyObject *task, PyObject *future)
     return finish(&turn, object, tasks_asyncio.wake_up(task, future));
 }
 
-/* A task that is made for a request, by the task that received it or where the loop did, has it. */
+/* A new task gets the request of the task that creates it, or the request that the loop has just received. */
 static int init(PyObject *object, PyObject *arguments, PyObject *keywords)
 {
     const int result = tasks_asyncio.init(object, arguments, keywords);
@@ -284,7 +284,7 @@ void binding_tasks_deadline(uint32_t ms)
         running->has_deadline = ms != 0;
 }
 
-/* In the child: what was on the thread is the parent's. */
+/* Runs in a forked child. The task that was on the thread belongs to the parent. */
 static void after_fork(void)
 {
     fork_count++;

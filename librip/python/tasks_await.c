@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tasks_await.c - what a task awaits, and where.
+ * tasks_await.c - finds out what a task awaits, and where.
  *
- * A coroutine that awaits another one has it on top of its stack. The last of the chain awaits the future itself, and
- * what that one is for shows in whose method it is: a lock's, that of a stream of a transport, the loop's for a socket.
+ * A coroutine that awaits another one has that one on top of its stack. The last coroutine of the chain awaits the
+ * future. The purpose of the future is known if this coroutine is a method of a lock, of a stream of a transport, or of
+ * the loop for a socket.
  */
 #include "tasks_await.h"
 
@@ -14,9 +15,9 @@
 #include "tasks_lock.h"
 
 enum {
-    DEPTH_MAX = 256,          /* coroutines of a chain that are looked at */
-    TRANSPORTS_DEPTH_MAX = 3, /* transports upon another one, as that of TLS */
-    RESUMED_BY_AWAIT = 2,     /* argument of RESUME: after YIELD FROM (2) and AWAIT (3) */
+    DEPTH_MAX = 256,          /* coroutines of a chain that are followed */
+    TRANSPORTS_DEPTH_MAX = 3, /* transports on top of another transport, such as TLS */
+    RESUMED_BY_AWAIT = 2,     /* smallest argument of RESUME: 2 after YIELD FROM, 3 after AWAIT */
 };
 
 static struct _PyInterpreterFrame *frame_of(PyObject *object)
@@ -29,29 +30,29 @@ static struct _PyInterpreterFrame *frame_of(PyObject *object)
                                                        : NULL;
 }
 
-/* What a suspended frame awaits; borrowed, NULL if nothing. */
+/* Returns the object that a suspended frame awaits, borrowed, or NULL if it awaits nothing. */
 static PyObject *awaited_by(const struct _PyInterpreterFrame *frame)
 {
     PyCodeObject *code = frame->f_code; /* CPython's macros drop a const */
     _Py_CODEUNIT next;
 
     if (frame->prev_instr < _PyCode_CODE(code) || frame->stacktop <= code->co_nlocalsplus)
-        return NULL; /* it has not begun */
+        return NULL; /* the coroutine has not begun */
     next = frame->prev_instr[1];
     if ((_Py_OPCODE(next) != RESUME && _Py_OPCODE(next) != RESUME_QUICK) || _Py_OPARG(next) < RESUMED_BY_AWAIT)
         return NULL;
     return frame->localsplus[frame->stacktop - 1];
 }
 
-/* What an asynchronous generator is awaited through has it as its first field. */
+/* An asynchronous generator is awaited through an object that has the generator as its first field. */
 static PyObject *behind(PyObject *awaited)
 {
     return awaited != NULL && Py_IS_TYPE(awaited, &_PyAsyncGenASend_Type) ? *(PyObject **)(awaited + 1) : awaited;
 }
 
 struct chain {
-    const struct _PyInterpreterFrame *innermost; /* NULL = none can be looked into */
-    const struct _PyInterpreterFrame *shown;     /* where the task is, for people: see binding_place_of() */
+    const struct _PyInterpreterFrame *innermost; /* NULL = no frame can be read */
+    const struct _PyInterpreterFrame *shown;     /* the task's place, chosen as in binding_place_of() */
 };
 
 static struct chain follow(PyObject *coroutine)
@@ -83,7 +84,7 @@ uint64_t tasks_place_of(PyObject *coroutine)
     return chain.shown != NULL ? binding_place_in(chain.shown) : 0;
 }
 
-/* Most tasks await at the same line each time. */
+/* Caches the place, because most tasks await at the same line each time. */
 static uint64_t place_of(struct task *task, const struct _PyInterpreterFrame *frame)
 {
     if (task->code == frame->f_code && task->instruction == frame->prev_instr && task->place != 0)
@@ -96,7 +97,9 @@ static uint64_t place_of(struct task *task, const struct _PyInterpreterFrame *fr
 
 /* --- connections -------------------------------------------------------------------------------------------------- */
 
-/* An attribute that is there without code of the program's being run; a new reference or NULL. */
+/*
+ * Returns an attribute if it can be read without running code of the program, else NULL. The caller owns the reference.
+ */
 static PyObject *attribute_of(PyObject *object, const char *name)
 {
     PyObject *key = PyUnicode_InternFromString(name);
@@ -120,7 +123,7 @@ static PyObject *first_attribute_of(PyObject *object, const char *name, const ch
     return value != NULL ? value : attribute_of(object, otherwise);
 }
 
-/* A transport of uvloop, whose fields are not Python's. */
+/* A transport of uvloop has no Python attributes, only get_extra_info(). */
 static int descriptor_of_uvloop(PyObject *transport)
 {
     static const char prefix[] = "uvloop.";
@@ -136,7 +139,7 @@ static int descriptor_of_uvloop(PyObject *transport)
     return fd;
 }
 
-/* The descriptor of a transport of asyncio or uvloop; -1 if it is another one. Takes the reference. */
+/* Returns the descriptor of a transport of asyncio or uvloop, else -1. Takes ownership of transport. */
 static int descriptor_of_transport(PyObject *transport)
 {
     int fd = -1;
@@ -155,7 +158,7 @@ static int descriptor_of_transport(PyObject *transport)
     return fd;
 }
 
-/* The argument with that number; borrowed, NULL if there is none. */
+/* Returns the argument with this number, borrowed, or NULL if there is none. */
 static PyObject *argument_of(const struct _PyInterpreterFrame *frame, int number)
 {
     PyObject *value = number < frame->f_code->co_argcount ? frame->localsplus[number] : NULL;
@@ -163,7 +166,7 @@ static PyObject *argument_of(const struct _PyInterpreterFrame *frame, int number
     return value != NULL && PyCell_Check(value) ? PyCell_GET(value) : value;
 }
 
-/* A method of asyncio's own loops that waits for the socket that it is given: sock_recv(), or the start of TLS. */
+/* Returns true for a method of asyncio's loops that waits for its socket argument: sock_recv(), or the start of TLS. */
 static bool is_of_socket(const PyCodeObject *code)
 {
     static const char loop[] = "BaseSelectorEventLoop.sock_", start[] = "BaseEventLoop._create_connection_transport";
@@ -184,7 +187,10 @@ static int descriptor_of_socket(const struct _PyInterpreterFrame *frame)
     return fd;
 }
 
-/* Whether the frame waits for a connection that the process opened itself. *ret_fd: another connection, or -1. */
+/*
+ * Returns true if the frame waits for a connection that the process opened. Otherwise *ret_fd is the connection for
+ * which it waits, or -1.
+ */
 static bool awaits_reply(const struct _PyInterpreterFrame *frame, int *ret_fd)
 {
     PyObject *self = argument_of(frame, 0);

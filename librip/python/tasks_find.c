@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tasks_find.c - finds what asyncio is made of, and has it call tasks.c.
+ * tasks_find.c - finds asyncio's internal functions, and makes asyncio call tasks.c.
  *
- * The types and functions in question are static in the module _asyncio. A task of ours gets hold of them: its loop is
- * given its first step, its future what wakes it up; and its fields are where the values are that its attributes have.
- * No loop runs it, its name is its own, so that the program's tasks have the numbers that they would have.
+ * The types and functions are static in the module _asyncio. A probe task gives access to them: its loop receives the
+ * function for the first step, and its future the function that wakes the task up. The offsets of its fields are found
+ * by searching for known values. No loop runs the probe task. It has an explicit name, so that the numbers in the
+ * default names of the program's tasks do not change.
  */
 #include <string.h>
 
@@ -42,7 +43,7 @@ static struct tasks_asyncio ours;
 
 static PyCFunction real_create_dynamic;
 
-/* The offset of the field that has this value; 0 if there is none. */
+/* Returns the offset of the field that has this value, or 0 if there is none. */
 static size_t field_with(PyObject *object, const PyObject *value)
 {
     const size_t end = (size_t)Py_TYPE(object)->tp_basicsize;
@@ -53,7 +54,7 @@ static size_t field_with(PyObject *object, const PyObject *value)
     return 0;
 }
 
-/* Whether all is as it has to be; nothing is changed before. */
+/* Returns false if asyncio is not as expected; then it is not changed. */
 static bool attach(PyObject *names)
 {
     PyObject *task = PyDict_GetItemString(names, "task"), *step = PyDict_GetItemString(names, "step");
@@ -83,7 +84,7 @@ static bool attach(PyObject *names)
     return true;
 }
 
-/* A profiler or debugger of the program does not see the script of ours. */
+/* Runs the probe script. A profiler or debugger of the program does not see it. */
 static void find_in(PyObject *module)
 {
     PyThreadState *thread = PyThreadState_Get();
@@ -100,7 +101,7 @@ static void find_in(PyObject *module)
     PyThreadState_LeaveTracing(thread);
 }
 
-/* The function _imp.create_dynamic, which imports modules that are written in C. */
+/* Replaces _imp.create_dynamic(), which imports modules that are written in C. */
 static PyObject *create_dynamic(PyObject *self, PyObject *const *arguments, Py_ssize_t count)
 {
     static bool found;

@@ -1,28 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tasks_find.h - finds what asyncio is made of, and has it call ours. */
+/* tasks_find.h - finds asyncio's internal functions, and makes asyncio call ours. */
 #ifndef RIP_PYTHON_TASKS_FIND_H
 #define RIP_PYTHON_TASKS_FIND_H
 
 #include "tasks.h"
 
-/* Of asyncio: where the fields of a task are, and functions that are not in its modules' dictionaries. */
+/* Offsets of a task's fields, and asyncio functions that are not in its modules' dictionaries. */
 struct tasks_asyncio {
-    size_t name_at, coroutine_at; /* bytes from a task's address */
+    size_t name_at, coroutine_at; /* offsets in bytes */
     PyObject *done;               /* the method Future.done */
-    ternaryfunc step;             /* a call of an object like struct tasks_stepper */
-    PyCFunction wake_up;          /* what a future calls */
-    initproc init;                /* of tasks */
-    destructor dealloc;
+    ternaryfunc step;             /* tp_call of an object like struct tasks_stepper */
+    PyCFunction wake_up;          /* called by a future */
+    initproc init;                /* tp_init of tasks */
+    destructor dealloc;           /* tp_dealloc of tasks */
 };
 extern struct tasks_asyncio tasks_asyncio;
 
-/* Asyncio has the loop call one of these for a step that no future wakes up. */
+/* The layout of the object that the loop calls for a step that is not caused by a future. */
 struct tasks_stepper {
     PyObject base;
     PyObject *task;
 };
 
-/* Puts the functions of ours in the place of asyncio's, now or when it is imported. */
+/* Replaces asyncio's functions by ours, now or when asyncio is imported. */
 void tasks_find(const struct tasks_asyncio *ours);
 
 #endif

@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tasks_lock.c - who holds asyncio's locks, and who awaits them.
+ * tasks_lock.c - records the holders of asyncio's locks, and the tasks that await them.
  *
- * asyncio.Lock does not keep its holder. It has an attribute _locked, which the task that gets the lock sets, and the
- * one that lets it go clears: a descriptor of that name in the class sees both, and keeps the value where it was.
+ * asyncio.Lock does not record its holder. Its attribute _locked is set by the task that takes the lock, and cleared by
+ * the task that releases it. A descriptor of this name in the class sees both changes, and keeps the value in the
+ * object's dictionary, as before.
  *
  * Guarantees
- *   1. A waiter's mark names the holder as long as it stands: when a lock is let go or taken, those that await it are
- *      marked anew. That makes a cycle of marks a deadlock.
- *   2. Only so many waiters have a mark as can be marked anew quickly; those behind have one without a holder.
- *   3. A holder that is no task, or has ended, is not named.
+ *   1. A waiter's mark always names the present holder: when a lock is released or taken, its waiters are marked again.
+ *      So a cycle of marks is a deadlock.
+ *   2. At most MARKED_MAX waiters are marked with the holder, so that marking them again is quick. The marks of further
+ *      waiters have no holder.
+ *   3. A holder that is not a task, or has ended, is not named.
  */
 #include "tasks_lock.h"
 
@@ -25,7 +27,7 @@ struct task_lock {
     bool held;
     struct task *holder; /* NULL = not known */
     const PyObject *object;
-    struct task *first, *last; /* who await it, in their order */
+    struct task *first, *last; /* waiters, in the order of arrival */
 };
 
 static _Py_hashtable_t *locks; /* struct task_lock by address of the Lock object */
@@ -37,7 +39,7 @@ static uint32_t holder_of(const struct task_lock *lock)
     return lock->holder != NULL ? lock->holder->context.id : 0;
 }
 
-/* --- those that await --------------------------------------------------------------------------------------------- */
+/* --- waiters ------------------------------------------------------------------------------------------------------ */
 
 static void forget_unused(struct task_lock *lock)
 {
@@ -64,7 +66,7 @@ static void link_waiter(struct task_lock *lock, struct task *task)
     lock->last = task;
 }
 
-/* The lock has another holder, or none: marks of tasks that are on no thread are made by putting them on this one. */
+/* Called when the holder has changed. The waiters are on no thread, so each is put on this thread for its mark. */
 static void mark_waiters(const struct task_lock *lock)
 {
     const uint32_t holder = holder_of(lock);
@@ -108,7 +110,7 @@ void tasks_lock_await_end(struct task *task)
         unlink_waiter(task->awaited, task);
 }
 
-/* --- those that hold ---------------------------------------------------------------------------------------------- */
+/* --- holders ------------------------------------------------------------------------------------------------------ */
 
 static void let_go(const PyObject *object)
 {
@@ -164,7 +166,7 @@ void tasks_lock_abandon(struct task *task)
         _Py_hashtable_foreach(locks, abandon, task);
 }
 
-/* --- what is seen of asyncio.Lock --------------------------------------------------------------------------------- */
+/* --- the attribute asyncio.Lock._locked --------------------------------------------------------------------------- */
 
 static PyObject *get_locked(PyObject *self, PyObject *lock, PyObject *type)
 {
@@ -207,7 +209,7 @@ static PyTypeObject locked_type = {
     .tp_descr_set = set_locked,
 };
 
-/* The code of the class's function acquire; a new reference, NULL if it is another one than expected. */
+/* Returns the code of the class's function acquire, or NULL if it is not a Python function. The caller owns it. */
 static PyCodeObject *code_of_acquire(PyObject *class)
 {
     PyObject *function = PyObject_GetAttrString(class, "acquire");

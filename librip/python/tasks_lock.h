@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tasks_lock.h - who holds asyncio's locks, and who awaits them. */
+/* tasks_lock.h - records the holders of asyncio's locks, and the tasks that await them. */
 #ifndef RIP_PYTHON_TASKS_LOCK_H
 #define RIP_PYTHON_TASKS_LOCK_H
 
 #include "tasks.h"
 
-/* Follows the holders of asyncio's locks. Does nothing the second time, or as long as asyncio.locks is not imported. */
+/* Starts to record the holders of locks. Does nothing the second time, or while asyncio.locks is not imported. */
 void tasks_lock_start(void);
-/* The lock that this frame of Lock.acquire() waits for, borrowed; NULL if it is another function's. */
+/* Returns the lock that this frame of Lock.acquire() waits for, borrowed, or NULL for a frame of another function. */
 PyObject *tasks_lock_of(const struct _PyInterpreterFrame *frame);
-/* The running task awaits the lock from here on. False if it is not held. */
+/* Call when the running task begins to await the lock. Returns false if the lock is not held. */
 bool tasks_lock_await(struct task *task, PyObject *lock);
-/* It does no longer, or did not. */
+/* Ends the await. Does nothing if the task awaits no lock. */
 void tasks_lock_await_end(struct task *task);
-/* The task has ended: who holds its locks is not known any more. */
+/* Call when the task has ended: the holder of its locks is not known any more. */
 void tasks_lock_abandon(struct task *task);
 
 #endif

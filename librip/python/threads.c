@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * threads.c - threads that run Python, and their names.
+ * threads.c - records the threads that run Python, and their names.
  *
  * Guarantees
- *   1. A record's tstate is valid as long as the record says placing, or the GIL is held: the thread's own dictionary
- *      has a capsule, which the interpreter lets go of before it frees the thread state, and that waits.
- *   2. A name given by another thread is shown at this thread's next call that can block.
+ *   1. A record's tstate is valid while the record's placing is set, or the GIL is held. The thread's dictionary has a
+ *      capsule, which the interpreter destroys before it frees the thread state. The capsule's destructor waits until
+ *      placing is cleared.
+ *   2. If another thread renames a thread, the ring shows the name from the thread's next call that can block.
  */
 #include "threads.h"
 #include "methods.h"
@@ -19,16 +20,17 @@
 
 __thread struct binding_thread *binding_thread BINDING_TLS;
 
-static __thread uint64_t ended BINDING_TLS; /* number of this thread's last thread state that went, + 1 */
-static uint32_t forks;                      /* of this process's ancestors, since the binding is there */
+static __thread uint64_t ended BINDING_TLS; /* id of this thread's last thread state that was freed, + 1 */
+static uint32_t forks;                      /* number of forks from the process that started the binding to this one */
 static PyCFunction real_set_sentinel;
-static PyObject *set_name; /* of threading.Thread, before ours; owned for good */
+static PyObject *set_name; /* threading.Thread's original setter; owned, never released */
 
 /* --- records ------------------------------------------------------------------------------------------------------ */
 
 /*
- * The capsule's end. Mostly the thread's own; else the interpreter ends and this is a daemon's, which may be anywhere:
- * its record stays, as that thread may look at it until the process is gone.
+ * The capsule's destructor. Usually it runs on the record's own thread. Otherwise the interpreter ends, and the record
+ * belongs to a daemon thread, which may be in any code. This record is not freed, because the thread may use it until
+ * the process ends.
  */
 static void forget_thread(PyObject *capsule)
 {
@@ -43,7 +45,7 @@ static void forget_thread(PyObject *capsule)
     rip_store_relaxed(&thread->tstate, NULL);
     __atomic_thread_fence(__ATOMIC_SEQ_CST); /* pairs with begin_placing() */
     if (thread->forks != forks)
-        return; /* a forked child: that thread is not here, and may have been placing when the process was copied */
+        return; /* a forked child without that thread; placing may have been set at the fork */
     while (rip_load_acquire(&thread->placing)) /* pairs with end_placing() */
         sched_yield();
 }
@@ -64,7 +66,7 @@ struct binding_thread *binding_thread_enter(void)
 {
     PyObject *type, *value, *traceback;
     PyThreadState *tstate = PyThreadState_Get();
-    /* What the end of its objects runs would find no capsule that waits for it. */
+    /* Finalizers may run after the capsule is destroyed. A record made then would have no capsule that waits for it. */
     struct binding_thread *thread = tstate->id + 1 == ended ? NULL : PyMem_RawCalloc(1, sizeof(*thread));
 
     if (thread == NULL)
@@ -90,22 +92,22 @@ static void after_fork(void)
         return;
     binding_thread->tid = (uint32_t)gettid();
     binding_thread->forks = forks;
-    binding_thread->placing = false; /* fork() from a handler */
+    binding_thread->placing = false; /* fork() was called in a signal handler that interrupted placing */
     binding_thread->name_due = binding_thread->name_length != 0;
     binding_thread_show_name(binding_thread);
 }
 
 /* --- names -------------------------------------------------------------------------------------------------------- */
 
-/* While a task runs, it is the task's id that is on the thread. */
+/* While a task runs, the thread has the task's id, which must not be renamed. */
 void binding_thread_show_name(struct binding_thread *thread)
 {
     if (tasks_running() == NULL && binding_runtime->is_traced() &&
         __atomic_exchange_n(&thread->name_due, false, __ATOMIC_ACQUIRE))
-        binding_runtime->rename(thread->name, thread->name_length); /* half of a name that is being given: due again */
+        binding_runtime->rename(thread->name, thread->name_length); /* if give_name() is at work, it is due again */
 }
 
-/* For the thread of the record, by whichever thread. */
+/* Called on any thread. */
 static void give_name(struct binding_thread *thread, const char *name, size_t length)
 {
     thread->name_length = (uint8_t)(length < RIP_NAME_BYTES ? length : RIP_NAME_BYTES);
@@ -123,7 +125,7 @@ void binding_thread_rename(const char *name, size_t length)
         give_name(thread, name, length);
 }
 
-/* What the thread's own record is, found by another thread; NULL if it has none yet. */
+/* Returns the record of any thread, or NULL if it has none yet. */
 static struct binding_thread *record_of(unsigned long ident)
 {
     for (PyThreadState *tstate = PyInterpreterState_ThreadHead(PyInterpreterState_Main()); tstate != NULL;
@@ -145,7 +147,7 @@ uint32_t binding_thread_tid_of(unsigned long ident)
     return thread != NULL ? thread->tid : 0;
 }
 
-/* The record of the thread that a threading.Thread stands for; NULL if it has not started. */
+/* Returns the record of a threading.Thread, or NULL if the thread has not started. */
 static struct binding_thread *record_of_object(PyObject *object)
 {
     PyObject *ident = PyObject_GetAttrString(object, "_ident");
@@ -182,7 +184,7 @@ void binding_thread_find_name(struct binding_thread *thread)
     PyErr_Clear();
 }
 
-/* The setter of threading.Thread.name. */
+/* Replaces the setter of threading.Thread.name. */
 static PyObject *rename_thread(PyObject *ignored, PyObject *const *arguments, Py_ssize_t count)
 {
     PyObject *result = PyObject_Vectorcall(set_name, arguments, (size_t)count, NULL);
@@ -214,8 +216,9 @@ static void watch_names(PyObject *thread_class)
 }
 
 /*
- * threading has each thread call this once, the main thread when it is imported, in Thread._set_tstate_lock(self). So
- * it is where we meet threads, and threading itself, which we must not import.
+ * Replaces _thread._set_sentinel(). Each thread of threading calls it once, in Thread._set_tstate_lock(self); the main
+ * thread calls it when threading is imported. So this function sees every thread, and the import of threading, which
+ * the binding must not import itself.
  */
 static PyObject *set_sentinel(PyObject *module, PyObject *arguments)
 {
@@ -235,7 +238,7 @@ static PyObject *set_sentinel(PyObject *module, PyObject *arguments)
     return lock;
 }
 
-/* Before our time threading may have been imported. */
+/* Handles threading if it was imported before the binding started. */
 static void meet_threading(void)
 {
     PyObject *threading = PyDict_GetItemString(PyImport_GetModuleDict(), "threading"); /* borrowed */
@@ -251,7 +254,7 @@ int binding_threads_start(void)
 {
     static const struct binding_method method = {"_set_sentinel", set_sentinel, &real_set_sentinel};
     static const char main_name[] = "MainThread";
-    PyObject *module = PyImport_ImportModule("_thread"); /* built in, and there since the interpreter's start */
+    PyObject *module = PyImport_ImportModule("_thread"); /* built in, and imported at the interpreter's start */
     const int status = module != NULL ? binding_methods_replace(module, &method, 1) : -1;
     struct binding_thread *thread = binding_thread_get();
 

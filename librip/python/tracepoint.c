@@ -3,8 +3,9 @@
  * tracepoint.c - rip.Tracepoint: a static tracepoint of a Python program.
  *
  * Guarantees
- *   1. While nobody looks fire() converts no value and calls no function, and .enabled is one load.
- *   2. Who looks changes nothing: no value raises, only a wrong number of them, and that always.
+ *   1. While the tracepoint is not enabled, fire() converts no value and calls no function, and .enabled is one load.
+ *   2. Enabling changes nothing for the program: no value raises an exception. Only a wrong number of values raises,
+ *      enabled or not.
  */
 #include "tracepoint.h"
 
@@ -13,12 +14,12 @@
 #include "rip/tracepoint.h"
 
 struct tracepoint {
-    PyObject_HEAD struct rip_tracepoint *tracepoint; /* NULL: there can be none, and none is enabled */
+    PyObject_HEAD struct rip_tracepoint *tracepoint; /* NULL = it could not be made, so it is never enabled */
     uint8_t types[RIP_TRACEPOINT_ARGUMENTS_MAX];
     unsigned count;
 };
 
-/* Of a Python type; 0 = none. */
+/* Converts a Python type. Returns 0 if it is not supported. */
 static uint8_t type_of(PyObject *type)
 {
     if (type == (PyObject *)&PyLong_Type)
@@ -28,7 +29,7 @@ static uint8_t type_of(PyObject *type)
     return type == (PyObject *)&PyUnicode_Type ? RIP_TRACEPOINT_STRING : 0;
 }
 
-/* Of the arguments provider, name, type...; false with an exception. */
+/* The arguments are provider, name, type... Returns false with an exception. */
 static bool define(struct tracepoint *self, PyObject *arguments)
 {
     const char *provider, *name;
@@ -36,7 +37,7 @@ static bool define(struct tracepoint *self, PyObject *arguments)
     const Py_ssize_t count = PyTuple_GET_SIZE(arguments) - 2;
     int result = names != NULL && PyArg_ParseTuple(names, "ss:Tracepoint", &provider, &name) ? 0 : -EFAULT;
 
-    Py_XDECREF(names); /* the arguments have the texts, too */
+    Py_XDECREF(names); /* the texts stay valid, because arguments refers to them */
     if (result < 0)
         return false;
     if (count > RIP_TRACEPOINT_ARGUMENTS_MAX) {
@@ -46,16 +47,17 @@ static bool define(struct tracepoint *self, PyObject *arguments)
     for (; self->count < count; self->count++) {
         self->types[self->count] = type_of(PyTuple_GET_ITEM(arguments, self->count + 2));
         if (self->types[self->count] == 0) {
-            PyErr_SetString(PyExc_TypeError, "a type is int, float or str");
+            PyErr_SetString(PyExc_TypeError, "a type must be int, float or str");
             return false;
         }
     }
     result = rip_tracepoint_define(provider, name, self->types, self->count, &self->tracepoint);
     if (result == -EINVAL)
-        PyErr_Format(PyExc_ValueError, "%s:%s: a name is a letter or '_', then letters, digits and '_', %d at most",
+        PyErr_Format(PyExc_ValueError,
+                     "%s:%s: a name has letters, digits and '_', no digit at its beginning, and at most %d characters",
                      provider, name, RIP_TRACEPOINT_NAME_MAX);
     if (result == -EEXIST)
-        PyErr_Format(PyExc_ValueError, "%s:%s is there with other types", provider, name);
+        PyErr_Format(PyExc_ValueError, "%s:%s is already defined with other types", provider, name);
     return result != -EINVAL && result != -EEXIST;
 }
 
@@ -81,7 +83,7 @@ static PyObject *is_enabled(PyObject *object, void *unused)
     return PyBool_FromLong(rip_tracepoint_enabled(((struct tracepoint *)(void *)object)->tracepoint));
 }
 
-/* A number modulo 2 to the 64th; what cannot be had is 0. Leaves no exception. */
+/* An int is taken modulo 2**64. A value that cannot be converted is 0. Leaves no exception set. */
 static union rip_tracepoint_value value_of(PyObject *object, uint8_t type)
 {
     union rip_tracepoint_value value = {.uint64 = 0};
@@ -136,13 +138,13 @@ static PyObject *fire(PyObject *object, PyObject *const *arguments, Py_ssize_t c
 
 static PyMethodDef methods[] = {
     {"fire", (PyCFunction)(void (*)(void))fire, METH_FASTCALL,
-     "fire(value, ...) or fire(function): shows the values, or those that the function returns, to who looks. The\n"
-     "function is called only while somebody does."},
+     "fire(value, ...) or fire(function): reports the values, or the values that the function returns. The function\n"
+     "is called only while the tracepoint is enabled."},
     {NULL, NULL, 0, NULL},
 };
 
 static PyGetSetDef attributes[] = {
-    {"enabled", is_enabled, NULL, "Whether somebody looks: bpftrace, gdb, perf.", NULL},
+    {"enabled", is_enabled, NULL, "True while a tracer, such as bpftrace, gdb or perf, uses the tracepoint.", NULL},
     {NULL, NULL, NULL, NULL, NULL},
 };
 
@@ -152,8 +154,8 @@ static PyTypeObject type = {
     .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_IMMUTABLETYPE,
     .tp_doc =
         "Tracepoint(provider, name, type, ...)\n--\n\n"
-        "A static tracepoint (USDT) with up to 6 values, each int, float or str. A second one of that name is the\n"
-        "same. An int is shown modulo 2**64, a value of another type as 0.",
+        "A static tracepoint (USDT) with up to 6 values, each int, float or str. A second object with the same name\n"
+        "and types is the same tracepoint. An int is reported modulo 2**64, a value of a wrong type as 0.",
     .tp_new = tracepoint_new,
     .tp_methods = methods,
     .tp_getset = attributes,

@@ -1,25 +1,27 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which of my threads is stuck, and where: what a program says of itself to ripd.
+"""Shows which thread of a program is stuck, and where. The program reports to ripd.
 
-Under `rip run -- python3 app.py` a program is traced without a line of this: each call that can block leaves a
-breadcrumb with the script's file, line and function, threads have their Python names, and locks their holders. With
+Under `rip run -- python3 app.py` a program is traced without using this module. Each call that can block leaves a
+breadcrumb with the script's file, line and function. Threads have their Python names, and locks their holders.
+
+With this module a program can report more:
 
     import rip
 
-    with rip.note("GET /checkout?id=7"):    # what it is doing: shown with a stall
+    with rip.note("GET /checkout?id=7"):    # what the thread is doing: shown with a stall
         ...
-    rip.snap()                              # I move: for loops that make no call
+    rip.snap()                              # the thread makes progress: for loops without calls that can block
 
-it can say more. A static tracepoint is for bpftrace, gdb and perf, which find its values while it runs:
+A static tracepoint shows values to bpftrace, gdb and perf while the program runs:
 
     order = rip.Tracepoint("app", "order", int, str)
-    order.fire(lambda: (order_id, customer.name))   # calls the function only while somebody looks
+    order.fire(lambda: (order_id, customer.name))   # calls the function only while a tracer is attached
 
-A program that runs by itself makes a ring first, with rip.start(); its threads are in it from their
-first use of this module, and what they do not say by snap() or idle() is a stall after ripd's --stall-after.
+Without `rip run`, a program first makes a ring with rip.start(). Each thread is traced from its first use of this
+module. It is stalled if it calls neither snap() nor idle() for longer than ripd's --stall-after.
 
-Nothing here raises because tracing failed: without a ring all of it does nothing. Wrong arguments raise TypeError and
-ValueError. After os.fork() the child is traced as its parent is. Sub-interpreters cannot import this module.
+No function raises because tracing failed. Without a ring the functions do nothing. Wrong arguments raise TypeError or
+ValueError. After os.fork() the child is traced like its parent. Sub-interpreters cannot import this module.
 """
 import contextvars as _contextvars
 import functools as _functools
@@ -29,7 +31,7 @@ import sys as _sys
 import typing as _typing
 
 if "_rip" in _sys.modules:
-    import _rip  # under `rip run`: the preload library has put it there, and into no path
+    import _rip  # under `rip run`: put there by the preload library; it is not on sys.path
 else:
     from . import _rip  # type: ignore[no-redef]
 
@@ -38,15 +40,18 @@ __all__ = ["Tracepoint", "deadline_ms", "idle", "name", "note", "snap", "start",
 _Function = _typing.TypeVar("_Function", bound=_typing.Callable[..., _typing.Any])
 _Path = _typing.Union[str, bytes, "_os.PathLike[str]", "_os.PathLike[bytes]"]
 Tracepoint = _rip.Tracepoint
-_rip.leave_out(__file__)  # who calls this is the place, not what stands here
+_rip.leave_out(__file__)  # a thread's place is the caller of this module, not a line in it
 _note: "_contextvars.ContextVar[_typing.Optional[str]]" = _contextvars.ContextVar("rip.note", default=None)
 
 
 def start(file: _typing.Optional[_Path] = None, max_ids: int = 4096) -> bool:
-    """Makes the process's ring, on tmpfs, with room for max_ids threads and tasks at once.
+    """Makes the process's ring, with room for max_ids threads and tasks at once.
 
-    file: by default PROGRAM.PID in $RIP_DIR, else in /run/librip if that can be written, else in /dev/shm.
-    False if there can be none; the program runs untraced then. Under `rip run` there is one, and this does nothing.
+    file: path of the ring, on tmpfs. The default is PROGRAM.PID in $RIP_DIR, else in /run/librip if that is writable,
+    else in /dev/shm.
+
+    Returns False if the ring cannot be made; the program then runs untraced. Under `rip run` the process has a ring
+    already: this does nothing and returns True.
     """
     if file is None:
         program = _os.path.basename(_sys.argv[0] if _sys.argv else "") or "python"
@@ -58,15 +63,17 @@ def start(file: _typing.Optional[_Path] = None, max_ids: int = 4096) -> bool:
 
 
 def snap() -> None:
-    """Leaves a breadcrumb at the line that calls this, and one more on the thread's count: it moves."""
+    """Reports progress: increments the thread's counter and leaves a breadcrumb at the calling line."""
     _rip.snap()
 
 
 class idle:
-    """From here on this thread waits for work, which is no stall: until its next breadcrumb, or the end of `with`.
+    """Declares that this thread waits for work, which is not a stall.
+
+    The thread is idle until its next breadcrumb, or until the end of the with block.
 
     rip.idle()                  # right before the wait
-    with rip.idle(): ...        # around it
+    with rip.idle(): ...        # around the wait
     """
 
     __slots__ = ()
@@ -82,10 +89,10 @@ class idle:
 
 
 class note:
-    """What this thread or task is doing, for people: 127 bytes of it are shown with a stall. None takes it back.
+    """Describes what this thread or task is doing. The first 127 bytes are shown with a stall. None removes the note.
 
     rip.note("GET /")           # until the next note
-    with rip.note("GET /"): ... # until the end of `with`; then what was noted before
+    with rip.note("GET /"): ... # until the end of the with block, which restores the previous note
     """
 
     __slots__ = ("_before",)
@@ -104,17 +111,20 @@ class note:
 
 
 def name(text: str) -> None:
-    """Names this thread in lists, without renaming it in Python. The name of a threading.Thread is known already."""
+    """Sets the name under which ripd shows this thread. The default is the name of the threading.Thread.
+
+    The thread's name in Python does not change.
+    """
     _rip.name(text)
 
 
 def deadline_ms(milliseconds: int) -> None:
-    """This thread or task is stalled when it has not moved for so long, whatever ripd's --stall-after is. 0 = that."""
+    """Sets how long this thread or task may make no progress before it is stalled. 0 restores ripd's --stall-after."""
     _rip.deadline_ms(milliseconds)
 
 
 def trace(function: _Function) -> _Function:
-    """Decorator: each call of the function leaves a breadcrumb at its first line."""
+    """Decorator: each call of the function leaves a breadcrumb at the function's first line."""
     code = _inspect.unwrap(function).__code__
     leave = _rip.entry(code)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What package rip promises to a program that is not traced: nothing happens, and wrong arguments raise."""
+"""Package rip in a program that is not traced: its functions do nothing, and wrong arguments raise."""
 import _xxsubinterpreters as interpreters
 import asyncio
 import inspect
@@ -95,7 +95,7 @@ class Api(unittest.TestCase):
         self.assertEqual(os.waitstatus_to_exitcode(os.wait()[1]), 7)
 
     def test_the_interpreter_ends_with_threads_in_it(self):
-        """Of daemons the thread state goes while they are in a call."""
+        """The thread states of daemon threads are freed while the threads are in a call."""
         program = """
 import sys, threading, time, rip
 def busy():

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A program that makes a ring of its own: threads that say what they do, and wait for a line on stdin to end."""
+"""A program that makes its own ring. Its threads use the API; it ends after a line on stdin."""
 import os
 import sys
 import threading

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tasks of asyncio that say what they do, with package rip: under `rip run`, or in a ring of the program's own."""
+"""Tasks of asyncio that use package rip, under `rip run` or with a ring that the program makes."""
 import asyncio
 import sys
 import threading

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A server with asyncio that knows nothing of tracing: some of its tasks are stuck, the others wait for work. A line
-that a test wants to find again has a comment "at NAME"."""
+"""A server with asyncio that does not use package rip: some of its tasks are stuck, the others wait for work. Lines
+that a test looks up have a comment "at NAME"."""
 import asyncio
 import contextlib
 import sys
@@ -78,7 +78,7 @@ async def greet(reader, writer):
 
 
 async def swallow(_, writer):
-    """The silent server: it neither reads nor answers."""
+    """The silent server: neither reads nor answers."""
     asyncio.current_task().set_name("silent")
     writer.transport.pause_reading()
     await asyncio.Event().wait()

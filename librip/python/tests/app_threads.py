@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A threaded program as they are: threads that are stuck, each at the line that is marked with its name, and threads
-that have nothing to do. Ends when stdin does."""
+"""A threaded program that does not use package rip. Some threads are stuck, each at the line that is marked with its
+name; the others wait for work. Ends at the end of stdin."""
 import concurrent.futures
 import os
 import queue

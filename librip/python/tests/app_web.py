@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A server that knows nothing of tracing, of threads or in one of four ways of asyncio, whose requests get stuck in
-the line that is marked with their name. Prints its port; ends when stdin does."""
+"""A server that does not use package rip, with threads or with asyncio in one of four ways. Its requests get stuck in
+the line that is marked with their name. Prints its port; ends at the end of stdin."""
 import asyncio
 import http.server
 import os
@@ -81,7 +81,7 @@ async def handle(reader, writer):
 
 
 async def hand_on(reader, writer):
-    """And one for each request, as aiohttp has it."""
+    """A task for each connection, and one for each request, as in aiohttp."""
     while line := await reader.readline():
         while (await reader.readline()).strip():
             pass
@@ -89,7 +89,7 @@ async def hand_on(reader, writer):
 
 
 class Protocol(asyncio.Protocol):
-    """A task for each request alone, as uvicorn has it; and one that is made later, for none."""
+    """Only a task for each request, as in uvicorn, and a later task that belongs to no request."""
     tasks = set()
 
     def connection_made(self, transport):
@@ -104,7 +104,7 @@ class Protocol(asyncio.Protocol):
 
 
 class Reader:
-    """Reads by itself when the loop calls it, as tornado does."""
+    """Reads in a callback of the loop, as tornado does."""
     tasks = set()
 
     def __init__(self):
@@ -153,7 +153,7 @@ WAYS = {
     "reader": lambda: asyncio.run(serve(read_alone)),
 }
 def tick():
-    """Wants the interpreter's lock at times: a loop is seen where it gives that up."""
+    """Requests the interpreter's lock regularly: a loop is seen where it releases the lock."""
     while True:
         time.sleep(0.01)
 

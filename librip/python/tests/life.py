@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What programs do to a binding: exceptions, signals, forks, finalizers, sub-interpreters, and an end with threads
-everywhere. Run by test_memory.py under tools that watch memory and threads. Its last line says whether it is under
-`rip run`."""
+"""Exercises the binding with exceptions, signals, forks, finalizers, sub-interpreters, and an exit with threads in all
+kinds of waits. test_memory.py runs it under tools that check memory and threads. Its last line shows whether it runs
+under `rip run`."""
 import _xxsubinterpreters as interpreters
 import asyncio
 import contextlib
@@ -40,7 +40,7 @@ for thread in threads: thread.join()
 
 
 class Last:
-    """Its end is that of a thread, a module or the interpreter, and needs them all."""
+    """Its finalizer runs at the end of a thread, of a module or of the interpreter, and uses the binding."""
     def __del__(self):
         with threading.Lock(), rip.note("the end"):
             rip.snap()
@@ -91,7 +91,7 @@ def threads_that_end(number):
 
 
 def a_signal_in_a_wait(_):
-    """Again and again: one that comes right before the wait does not end it."""
+    """Repeats the signal, because a signal that arrives right before the wait does not end it."""
     global waiting
     lock = threading.Lock()
     lock.acquire()
@@ -131,12 +131,12 @@ def tasks(_):
             task.cancel()
         waiting[0].cancel()
         await asyncio.gather(held, *waiting, return_exceptions=True)
-        asyncio.create_task(asyncio.Event().wait())  # never done: it goes with the loop
+        asyncio.create_task(asyncio.Event().wait())  # never done: freed with the loop
     asyncio.run(run())
 
 
 def a_child(number):
-    """From a thread, while others wait; it has threads of its own and ends as number says."""
+    """Forks from a thread while others wait. The child makes threads and ends as number says."""
     lock, statuses = threading.Lock(), []
 
     def fork():
@@ -198,7 +198,7 @@ def requests():
 
 
 def stay():
-    """Daemons in whatever can be waited for, when the interpreter ends."""
+    """Starts daemon threads in all kinds of waits. They are still there when the interpreter ends."""
     lock = threading.Lock()
     lock.acquire()
 
@@ -215,7 +215,7 @@ last = Last()
 signal.signal(signal.SIGALRM, raise_alarm)
 with tempfile.TemporaryDirectory(dir="/dev/shm") as folder:
     assert rip.start(folder + "/ring")
-    requests()  # before there are notes of our own
+    requests()  # first, because the program's own notes stop the notes of requests
     for round_number in range(int(sys.argv[1]) if len(sys.argv) > 1 else ROUNDS):
         for part in (threads_that_end, a_signal_in_a_wait, tasks, a_child, a_sub_interpreter):
             part(round_number)

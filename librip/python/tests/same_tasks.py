@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a program sees of asyncio. It prints the same whether it is traced or not."""
+"""Prints what a program can see of asyncio. The output must be the same with and without tracing."""
 import asyncio
 import contextvars
 import gc
@@ -172,7 +172,7 @@ def interrupted():
 
 
 def profiled():
-    """A profiler sees nothing of ours."""
+    """A profiler must see nothing of the binding."""
     seen = set()
     sys.setprofile(lambda frame, event, argument: seen.add(frame.f_code.co_filename))
     asyncio.run(nothing())
@@ -182,7 +182,7 @@ def profiled():
 
 
 async def patiently(function):
-    """However long a step takes on this machine, debug mode does not say so."""
+    """Keeps debug mode from reporting slow steps, which depend on the machine."""
     asyncio.get_running_loop().slow_callback_duration = 3600
     await function()
 

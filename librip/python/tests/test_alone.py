@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Package rip by itself, without `rip run`: what it says of a program, as ripd shows it."""
+"""Package rip without `rip run`: its effects as ripd shows them."""
 import os
 import subprocess
 import unittest

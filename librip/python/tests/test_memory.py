@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The binding under tools that watch memory and threads: compiled for AddressSanitizer and UndefinedBehaviorSanitizer,
-for ThreadSanitizer, and as it is under `rip run` and valgrind. Each object of Python is allocated by itself."""
+"""The binding under tools that check memory and threads: built with AddressSanitizer and UndefinedBehaviorSanitizer,
+with ThreadSanitizer, and unchanged under `rip run` and valgrind. Python allocates each object with malloc()."""
 import os
 import shutil
 import subprocess
@@ -9,10 +9,10 @@ import unittest
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 BIN, PYTHON, PATH = (os.environ[name] for name in ("RIP_TEST_BIN", "RIP_PYTHON", "RIP_PYTHON_PATH"))
-# What the interpreter has at its end is not looked at: it keeps thousands of objects.
+# No leak check at exit, because the interpreter keeps thousands of objects.
 OPTIONS = {"ASAN_OPTIONS": "detect_leaks=0", "UBSAN_OPTIONS": "print_stacktrace=1", "PYTHONMALLOC": "malloc",
            "TSAN_OPTIONS": "die_after_fork=0"}
-NO_ROOM = "ThreadSanitizer: unexpected memory mapping"  # its layout of memory and this kernel's do not fit
+NO_ROOM = "ThreadSanitizer: unexpected memory mapping"  # it does not support this kernel's memory layout
 
 
 class Memory(unittest.TestCase):

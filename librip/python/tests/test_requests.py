@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Requests that are stuck in servers that know nothing of tracing, under `rip run`: each has its line of script, its
-function and the request without its query as its note; those that wait for the next request are no stalls."""
+"""Stuck requests in servers that do not use package rip, under `rip run`. Each stall has a script line, a function, and
+the request without its query as note. Threads and tasks that wait for the next request are not stalls."""
 import http.client
 import os
 import socket
@@ -12,7 +12,7 @@ import world as w
 APP = os.path.join(os.path.dirname(os.path.abspath(__file__)), "app_web.py")
 with open(APP, encoding="utf-8") as source:
     LINES = {line.rpartition("  # ")[2].strip(): number for number, line in enumerate(source, 1) if "  # " in line}
-# What asks for each: cause, function, mark of the line, and whose lock it waits for.
+# Note of the request: (cause, function, mark of the line, note of the lock's holder).
 THREADS = {
     "GET /query": ("blocked", "Handler.query", "thread query", None),
     "GET /hold": ("blocked", "Handler.query", "thread query", None),
@@ -33,7 +33,7 @@ class Requests(unittest.TestCase):
         self.addCleanup(self.world.close)
 
     def start(self, way):
-        """The port of the server."""
+        """Starts the server and returns its port."""
         command = [f"{w.BIN}/rip", "run", "--dir", self.world.dir, "--name", "app", "--", os.environ["RIP_PYTHON"],
                    "-IB", APP, way]
         app = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
@@ -41,7 +41,7 @@ class Requests(unittest.TestCase):
         return int(app.stdout.readline())
 
     def ask(self, port, path):
-        """Leaves the connection open, whether there is an answer or not."""
+        """Sends a request and keeps the connection open until the end of the test."""
         connection = socket.create_connection(("127.0.0.1", port))
         self.addCleanup(connection.close)
         connection.sendall(f"GET {path} HTTP/1.1\r\nHost: a\r\n\r\n".encode())
@@ -61,7 +61,7 @@ class Requests(unittest.TestCase):
                 for stall in stalls if stall["location"]["file"] == APP}
 
     def check(self, way, expected):
-        """One after the other: a loop is the last that an event loop does."""
+        """Sends the requests one after the other. GET /loop is the last: it blocks the event loop for ever."""
         port = self.start(way)
         self.idle_client(port)
         for request in expected:
@@ -75,7 +75,7 @@ class Requests(unittest.TestCase):
             self.assertEqual(self.stalled(), places)
 
     def check_tasks(self, way):
-        """The loop's own thread receives for others."""
+        """The event loop's own thread has no note, because it receives on behalf of tasks."""
         self.check(way, TASKS)
         self.assertEqual(self.states("name", "server"), [("idle", None)])
 
@@ -100,7 +100,7 @@ class Requests(unittest.TestCase):
 
     def test_tasks_that_a_protocol_makes(self):
         self.check_tasks("protocol")
-        self.assertEqual(self.states("name", "later"), [("idle", None)] * len(TASKS))  # the loop is the last that runs
+        self.assertEqual(self.states("name", "later"), [("idle", None)] * len(TASKS))  # with GET /ok, without GET /loop
 
     def test_tasks_of_a_loop_that_calls_who_reads(self):
         self.check_tasks("reader")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Package rip built from source against an installed librip, as pip does it, without a network."""
+"""Builds package rip from source against an installed librip, as pip does, without a network."""
 import os
 import shutil
 import subprocess

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Python under `rip run` starts, behaves and ends as it does without, however it is started: the binding is there, and
-no program can see it unless it asks for it."""
+"""Python starts, behaves and ends under `rip run` as it does without, in whatever way it is started. The binding is
+loaded, and a program sees it only if it looks for it."""
 import os
 import re
 import shutil
@@ -12,7 +12,7 @@ import world as w
 
 PYTHON = os.environ["RIP_PYTHON"]
 IS_LOADED = "import sys; print('_rip' in sys.modules)"
-# What a program can see of its interpreter.
+# Prints what a program can see of its interpreter.
 LOOKS = """
 import sys, threading, _thread, _imp
 print(sorted(set(sys.modules) - {'_rip'}), sys.path, sys.flags, sys.argv)
@@ -146,7 +146,7 @@ class Start(unittest.TestCase):
         self.environment["PYTHONPATH"] = self.folder
         status, output, errors = self.run_it(PYTHON, "-c", "print('runs')")
         self.assertEqual((status, output), (0, "runs\n"))
-        self.assertRegex(errors, r"\Arip: Python is traced without lines of script: .*\n\Z")
+        self.assertRegex(errors, r"\Arip: Python scripts are not traced, only the interpreter's own calls: .*\n\Z")
 
 
 unittest.main()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Programs with asyncio, unchanged, under `rip run`: their tasks as ripd shows them, and what they see of it."""
+"""Unchanged programs with asyncio under `rip run`: how ripd shows their tasks, and that the programs see no change."""
 import os
 import re
 import socket
@@ -12,7 +12,7 @@ import world as w
 HERE = os.path.dirname(os.path.abspath(__file__))
 APP = f"{HERE}/app_tasks.py"
 PYTHON = os.environ["RIP_PYTHON"]
-# Of each stuck task: its name, cause and function, for whom it waits, and the comment at its line, if that is another.
+# Each stuck task: name, cause, function, holders that it waits for, and the comment at its line if not the name.
 STUCK = [
     ("query", "parked", "ask", [], None),
     ("socket", "parked", "ask_by_socket", [], None),
@@ -62,7 +62,7 @@ class App:
         return {item["name"]: item for item in self.world.get("/threads?ring=app&limit=10000&" + query)["threads"]}
 
     def stalls(self):
-        """But those that get no processor on a busy machine."""
+        """Returns the stalls, except of tasks that are starved on a busy machine."""
         return {item["name"]: item for item in self.world.stalls("?ring=app&cause=!starved")}
 
     def test_stuck(self):
@@ -72,7 +72,7 @@ class App:
             wanted = {name: (cause, function, APP, line_of(comment or name), holders)
                       for name, cause, function, holders, comment in self.STUCK}
             if "spinner" in stalls and stalls["spinner"]["location"]["function"] == "compute":
-                # It waited for the interpreter's lock meanwhile: the loop itself is known then, not just the last call.
+                # It waited for the interpreter's lock meanwhile: then the place is in the loop, not at the last call.
                 wanted["spinner"] = ("spinning", "compute", APP, line_of("loop that calls nothing"), [])
             self.wrong = {name: shown(stalls[name]) if name in stalls else None for name in wanted
                           if name not in stalls or shown(stalls[name]) != wanted[name]}
@@ -84,14 +84,14 @@ class App:
             raise AssertionError(f"{error}; not as expected: {self.wrong}") from error
 
     def test_others_are_idle(self):
-        """For long enough that each would be stalled if it were not."""
+        """They are idle for so long that they would be stalled otherwise."""
         late = 3 * self.world.STALL_AFTER_MS
         self.world.wait_for(lambda: self.threads(f"state=idle&min_ms={late}").keys() >= set(self.IDLE))
         self.world.wait_for(lambda: len(self.threads(f"state=idle&name=sleeper-*&min_ms={late}")) == 1000)
         self.assertLessEqual(self.stalls().keys(), {name for name, *_ in self.STUCK})
 
     def test_places_of_idle_tasks(self):
-        """The innermost line of the program's own; where there is none, of asyncio's."""
+        """The place is the innermost line of the program; if there is none, a line of asyncio."""
         def places():
             return {name: (item["location"]["function"], item["location"]["line"])
                     for name, item in self.threads("state=idle").items() if item["location"]}
@@ -103,7 +103,7 @@ class App:
         self.assertEqual(places()["queue"][0], "Queue.get")
 
     def test_the_thread_of_a_task_that_computes(self):
-        """It is the task's that is stalled, on the thread; the thread's own id waits for it."""
+        """The task is stalled, and has the thread's tid. The thread's own id is idle."""
         def spinner():
             return self.world.stalls("?ring=app&name=spinner")[0]
 
@@ -116,7 +116,7 @@ class Asyncio(App, unittest.TestCase):
 
 
 class Uvloop(App, unittest.TestCase):
-    """Its loops are written in Cython: their methods cannot be looked into, nor said which socket they wait for."""
+    """uvloop's loops are written in Cython, so the binding cannot find out for which socket a method waits."""
     ARGUMENTS = ("uvloop",)
     STUCK = [stuck for stuck in STUCK if stuck[0] != "socket"]
     IDLE = [*IDLE, "socket"]

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A threaded program, unchanged under `rip run`, and what ripd shows of it: each stuck thread with its line of script,
-function and holder, and none of those that wait for work."""
+"""An unchanged threaded program under `rip run`: ripd shows each stuck thread with its script line, function and
+holder, and no thread that waits for work."""
 import os
 import subprocess
 import time
@@ -12,7 +12,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 APP = f"{HERE}/app_threads.py"
 with open(APP, encoding="utf-8") as source:
     LINES = {line.rpartition("  # ")[2].strip(): number for number, line in enumerate(source, 1) if "  # " in line}
-# name: cause, function, mark of the line, whom it waits for
+# name: (cause, function, mark of the line, holder)
 STUCK = {
     "query": ("blocked", "ask", "query", None),
     "slow": ("blocked", "ask", "query", None),
@@ -24,13 +24,13 @@ STUCK = {
     "import 2": ("blocked", "import_it", "import", "import 1"),
     "import 3": ("blocked", "import_it", "import", "import 1"),
     "loop 1": ("spinning", "spin", "loop", None),
-    "loop 2": ("spinning", "spin", "loop", None),  # it has never called anything
+    "loop 2": ("spinning", "spin", "loop", None),  # has never made a call
 }
 IDLE = {"queue", "simple", "condition", "event", "semaphore", "barrier", "serve", "accept", "pair", "select",
         "timed event", "pipe", "join", "renamed", "pool_0", "MainThread"}
 
 
-# One that knows of the binding, and takes the one that `rip run` has loaded.
+# A program that imports package rip, which uses the binding that `rip run` has loaded.
 NOTED = """
 import rip, socket, sys
 assert rip._rip is sys.modules["_rip"] and "rip._rip" not in sys.modules
@@ -43,7 +43,8 @@ handle()
 """
 
 
-# Its loop is alone until another thread wants the interpreter's lock, which waits for input before the loop begins.
+# The loop of the main thread runs alone until another thread requests the interpreter's lock. That thread waits for
+# input before the loop begins.
 MOVED = """
 import os, threading, time
 def calculate():
@@ -59,7 +60,7 @@ calculate()
 """
 
 
-# C code that keeps the interpreter's lock, and a thread that has nothing else to wait for.
+# C code that keeps the interpreter's lock, and a thread that waits for this lock only.
 KEPT = """
 import re, threading, time
 def other():
@@ -96,12 +97,12 @@ class Threads(unittest.TestCase):
         return {item["name"]: item for item in self.world.get("/threads?ring=app&limit=1000")["threads"]}
 
     def end(self, app):
-        """Its loops take CPU time from those of the tests to come."""
+        """Ends the program, because its loops would take CPU time from later tests."""
         app.kill()
         app.wait()
 
     def is_loop(self, item):
-        """It spins; or waits for its turn just now, or the machine is so busy, that it gets hardly any CPU time."""
+        """Returns true if the thread spins, or gets hardly any CPU time because it waits for its turn or is starved."""
         if item["cause"] != "starved" and not (item["cause"] == "blocked" and not item["waits_for"]):
             return item["cause"] == "spinning"
         began, used = time.monotonic(), cpu_seconds(item["process"]["pid"], item["tid"])
@@ -109,7 +110,7 @@ class Threads(unittest.TestCase):
         return cpu_seconds(item["process"]["pid"], item["tid"]) - used < (time.monotonic() - began) / 10
 
     def item(self, name, cause):
-        """The thread when it is what it should be."""
+        """Waits until the thread has the cause, and returns it."""
         def look():
             item = self.items()[name]
             return (self.is_loop(item) if cause == "spinning" else item["cause"] == cause) and item
