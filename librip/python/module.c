@@ -267,7 +267,7 @@ static int start_module(void)
 }
 
 /* Clears the exception and prints it as one line on stderr. */
-static void say_why(void)
+static void report_exception(void)
 {
     PyObject *type, *value, *traceback;
 
@@ -288,7 +288,7 @@ void rip_python_start(void)
 
     PyErr_Fetch(&type, &value, &traceback);
     if (start_module() != 0)
-        say_why();
+        report_exception();
     forget_hook();
     PyErr_Restore(type, value, traceback);
 }
