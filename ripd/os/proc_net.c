@@ -4,7 +4,7 @@
  *
  * Guarantees
  *   1. Memory is constant, however long a table is. The visitor decides when to stop, and the caller may continue
- * later.
+ *      later.
  *   2. The parser reads nothing beyond the terminator. On failure its output is untouched.
  */
 #include "os/proc_net.h"

@@ -10,8 +10,7 @@
  *      search serves all threads. It begins with the process itself and its descendants, so that a process whose output
  *      is read is found however many other processes exist.
  *   3. A process that has only the other end is preferred. Next comes the process itself if it has both ends. Last
- * comes
- *      another process with both ends, which may have inherited them and use neither.
+ *      comes another process with both ends, which may have inherited them and use neither.
  */
 #include <errno.h>
 #include <fcntl.h>
