@@ -315,7 +315,7 @@ int child_send(struct child *child, const void *bytes, size_t count, int descrip
 }
 
 /* Whether the process has used CPU time since *used_ns. */
-static bool has_moved(const struct child *child, uint64_t *used_ns)
+static bool has_used_cpu(const struct child *child, uint64_t *used_ns)
 {
     const uint64_t before_ns = *used_ns;
 
@@ -353,7 +353,7 @@ ssize_t child_receive(struct child *child, void *buffer, size_t capacity, int *r
                 return bytes;
         }
         now_ns = clock_mono_ns();
-        if (wait->still_ns != 0 && has_moved(child, &used_ns))
+        if (wait->still_ns != 0 && has_used_cpu(child, &used_ns))
             moved_ns = now_ns;
         if (now_ns >= until_ns || (wait->still_ns != 0 && now_ns - moved_ns >= wait->still_ns))
             return -ETIMEDOUT;

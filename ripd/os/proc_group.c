@@ -52,12 +52,15 @@ static void take_unit(const char *component, struct proc_group *group)
 }
 
 /* Returns the digits at the end of a component, if they follow its start or a separator; else "". */
-static const char *digits_of(const char *component)
+static const char *trailing_digits(const char *component)
 {
     const size_t length = strlen(component);
-    const char *digits = component + length - CONTAINER_DIGITS;
+    const char *digits;
 
-    if (length < CONTAINER_DIGITS || strspn(digits, "0123456789abcdef") != CONTAINER_DIGITS)
+    if (length < CONTAINER_DIGITS)
+        return "";
+    digits = component + length - CONTAINER_DIGITS;
+    if (strspn(digits, "0123456789abcdef") != CONTAINER_DIGITS)
         return "";
     return digits == component || digits[-1] == '-' || digits[-1] == ':' ? digits : "";
 }
@@ -74,7 +77,7 @@ static void take_container(const char *before, char *component, struct proc_grou
             return; /* a monitor of a container is not in the container */
         if (ends_with(component, scope))
             component[strlen(component) - (sizeof(scope) - 1)] = '\0';
-        name = digits_of(component);
+        name = trailing_digits(component);
     }
     take_name(name, group->container, sizeof(group->container));
 }
@@ -95,40 +98,40 @@ static void parse_path(char *path, struct proc_group *ret_group)
 }
 
 /* How reliable a hierarchy is, by its controllers. */
-enum { BELIEVED_NONE, BELIEVED_CONTROLLER, BELIEVED_UNIFIED, BELIEVED_SYSTEMD };
+enum { RELIABILITY_NONE, RELIABILITY_CONTROLLER, RELIABILITY_UNIFIED, RELIABILITY_SYSTEMD };
 
-static int belief_in(const char *controllers)
+static int reliability_of(const char *controllers)
 {
     if (strcmp(controllers, "name=systemd") == 0)
-        return BELIEVED_SYSTEMD;
-    return controllers[0] == '\0' ? BELIEVED_UNIFIED : BELIEVED_CONTROLLER;
+        return RELIABILITY_SYSTEMD;
+    return controllers[0] == '\0' ? RELIABILITY_UNIFIED : RELIABILITY_CONTROLLER;
 }
 
 /* Lines are "ID:CONTROLLERS:PATH". The paths mostly agree. If not, systemd's own hierarchy is right. */
 void proc_parse_group(char *text, struct proc_group *ret_group)
 {
-    int unit_belief = BELIEVED_NONE, container_belief = BELIEVED_NONE;
+    int unit_reliability = RELIABILITY_NONE, container_reliability = RELIABILITY_NONE;
     char *line;
 
     *ret_group = (struct proc_group){.unit = ""};
     while ((line = strsep(&text, "\n")) != NULL) {
         const char *controllers;
         struct proc_group group;
-        int belief;
+        int reliability;
 
         strsep(&line, ":");
         controllers = strsep(&line, ":");
         if (line == NULL)
             continue;
-        belief = belief_in(controllers);
+        reliability = reliability_of(controllers);
         parse_path(line, &group);
-        if (group.unit[0] != '\0' && belief > unit_belief) {
+        if (group.unit[0] != '\0' && reliability > unit_reliability) {
             memcpy(ret_group->unit, group.unit, sizeof(group.unit));
-            unit_belief = belief;
+            unit_reliability = reliability;
         }
-        if (group.container[0] != '\0' && belief > container_belief) {
+        if (group.container[0] != '\0' && reliability > container_reliability) {
             memcpy(ret_group->container, group.container, sizeof(group.container));
-            container_belief = belief;
+            container_reliability = reliability;
         }
     }
 }

@@ -25,7 +25,7 @@
 #define STACK_BYTES (128u * 1024u)
 #define SCHEDSTAT_BYTES 80u
 
-enum state { NOT_STARTED, FREE, ASKED, READING };
+enum state { NOT_STARTED, IDLE, REQUESTED, READING };
 
 struct reading {
     struct proc_reader *reader;
@@ -50,14 +50,14 @@ struct proc_reader {
     int proc;
     proc_reader_user *user_of;
     void *context;
-    bool ends;
-    unsigned references; /* of the owner and of the threads */
-    uint64_t turns_ns;   /* recent average of the time that a read waited for processors */
+    bool ending;
+    unsigned references;  /* of the owner and of the threads */
+    uint64_t handover_ns; /* recent average of the time that a read waited for processors */
     uint64_t busy_until_mono_ns;
     struct reading readings[PROC_READERS_MAX];
 };
 
-static _Thread_local struct proc_reader *own;
+static _Thread_local struct proc_reader *own_reader;
 
 /* Caller holds the mutex, which is unlocked on return. */
 static void unref(struct proc_reader *reader)
@@ -74,7 +74,7 @@ static void unref(struct proc_reader *reader)
 }
 
 /* Returns how often the calling thread has blocked, without waits for a processor. */
-static long waits_so_far(void)
+static long voluntary_switches(void)
 {
     struct rusage usage;
 
@@ -82,7 +82,7 @@ static long waits_so_far(void)
 }
 
 /* Returns how long the calling thread has been on a processor or ready for one. */
-static uint64_t busy_ns(void)
+static uint64_t runnable_ns(void)
 {
     struct proc_schedstat times = {0};
     char text[SCHEDSTAT_BYTES];
@@ -110,7 +110,7 @@ static void *run(void *context)
 
     pthread_mutex_lock(&reader->mutex);
     reading->tid = gettid();
-    while (!reader->ends) {
+    while (!reader->ending) {
         proc_reader_read *const read = reading->read;
         const uint64_t address = reading->address;
         const uint32_t pid = reading->pid;
@@ -119,22 +119,22 @@ static void *run(void *context)
         int result;
         long waits;
 
-        if (reading->state != ASKED) {
+        if (reading->state != REQUESTED) {
             pthread_cond_wait(&reader->changed, &reader->mutex);
             continue;
         }
         reading->state = READING;
         reading->began_mono_ns = clock_mono_ns();
         pthread_mutex_unlock(&reader->mutex);
-        waits = waits_so_far();
-        slept_ns = clock_mono_ns() - busy_ns();
+        waits = voluntary_switches();
+        slept_ns = clock_mono_ns() - runnable_ns();
         result = read(proc, pid, address, bytes);
-        slept_ns = clock_mono_ns() - busy_ns() - slept_ns;
+        slept_ns = clock_mono_ns() - runnable_ns() - slept_ns;
         pthread_mutex_lock(&reader->mutex);
-        reading->waited_ns = waits_so_far() != waits && (int64_t)slept_ns > 0 ? slept_ns : 0;
+        reading->waited_ns = voluntary_switches() != waits && (int64_t)slept_ns > 0 ? slept_ns : 0;
         reading->result = result;
         memcpy(reading->bytes, bytes, sizeof(bytes));
-        reading->state = FREE;
+        reading->state = IDLE;
         reading->number++;
         pthread_cond_broadcast(&reader->changed);
     }
@@ -160,7 +160,7 @@ static bool start(struct proc_reader *reader, struct reading *reading)
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     pthread_attr_destroy(&attributes);
     if (started) {
-        reading->state = FREE;
+        reading->state = IDLE;
         reader->references++;
     }
     return started;
@@ -184,7 +184,7 @@ struct proc_reader *proc_reader_new(int proc, proc_reader_user *user_of, void *c
     pthread_mutex_init(&reader->mutex, NULL);
     pthread_cond_init(&reader->changed, &attributes);
     pthread_condattr_destroy(&attributes);
-    own = reader;
+    own_reader = reader;
     return reader;
 }
 
@@ -192,10 +192,10 @@ void proc_reader_free(struct proc_reader *reader)
 {
     if (reader == NULL)
         return;
-    if (own == reader)
-        own = NULL;
+    if (own_reader == reader)
+        own_reader = NULL;
     pthread_mutex_lock(&reader->mutex);
-    reader->ends = true;
+    reader->ending = true;
     pthread_cond_broadcast(&reader->changed);
     unref(reader);
 }
@@ -221,7 +221,7 @@ static bool is_refused(const struct proc_reader *reader, uint32_t pid, uint64_t 
 }
 
 /* Caller holds the mutex. Returns the idle thread whose user becomes eligible first, or NULL if all are busy. */
-static struct reading *find_free(struct proc_reader *reader)
+static struct reading *find_idle(struct proc_reader *reader)
 {
     struct reading *found = NULL;
 
@@ -234,11 +234,11 @@ static struct reading *find_free(struct proc_reader *reader)
             (reading->refused_until_mono_ns == found->refused_until_mono_ns && reading->state > found->state))
             found = reading;
     }
-    return found != NULL && (found->state == FREE || start(reader, found)) ? found : NULL;
+    return found != NULL && (found->state == IDLE || start(reader, found)) ? found : NULL;
 }
 
 /* Caller holds the mutex. Waits for the end of the read. Returns false if it takes too long and is left to go on. */
-static bool await(struct proc_reader *reader, struct reading *reading)
+static bool await_read(struct proc_reader *reader, struct reading *reading)
 {
     const uint64_t number = reading->number;
     uint64_t until_ns = clock_mono_ns() + PROC_READER_WAIT_NS;
@@ -264,19 +264,20 @@ static bool await(struct proc_reader *reader, struct reading *reading)
 }
 
 /* Caller holds the mutex. Updates the busy state after a read that has returned or was given up. */
-static void note_turns(struct proc_reader *reader, const struct reading *reading, uint64_t asked_mono_ns)
+static void update_busy(struct proc_reader *reader, const struct reading *reading, uint64_t asked_mono_ns)
 {
     const uint64_t now_mono_ns = clock_mono_ns(), took_ns = now_mono_ns - asked_mono_ns;
-    const uint64_t turns_ns = took_ns > reading->waited_ns ? took_ns - reading->waited_ns : 0;
+    const uint64_t handover_ns = took_ns > reading->waited_ns ? took_ns - reading->waited_ns : 0;
 
-    reader->turns_ns = (3 * reader->turns_ns + turns_ns) / 4; /* an average, because a single long wait is chance */
-    if (reader->turns_ns >= PROC_READER_BUSY_NS)
+    /* An average, because a single long wait is chance. */
+    reader->handover_ns = (3 * reader->handover_ns + handover_ns) / 4;
+    if (reader->handover_ns >= PROC_READER_BUSY_NS)
         reader->busy_until_mono_ns = now_mono_ns + PROC_READER_BUSY_FOR_NS;
 }
 
 int proc_reader_ask(int proc, proc_reader_read *read, uint32_t pid, uint64_t address, void *ret_bytes, size_t size)
 {
-    struct proc_reader *reader = own;
+    struct proc_reader *reader = own_reader;
     struct reading *reading = NULL;
     uint64_t asked_mono_ns;
     int result = -EAGAIN;
@@ -286,20 +287,20 @@ int proc_reader_ask(int proc, proc_reader_read *read, uint32_t pid, uint64_t add
     pthread_mutex_lock(&reader->mutex);
     asked_mono_ns = clock_mono_ns();
     if (!is_refused(reader, pid, asked_mono_ns))
-        reading = find_free(reader);
+        reading = find_idle(reader);
     if (reading != NULL) {
         reading->read = read;
         reading->proc = proc;
         reading->pid = pid;
         reading->address = address;
-        reading->state = ASKED;
+        reading->state = REQUESTED;
         pthread_cond_broadcast(&reader->changed);
-        if (await(reader, reading)) {
+        if (await_read(reader, reading)) {
             result = reading->result;
             if (result == 0)
                 memcpy(ret_bytes, reading->bytes, size);
         }
-        note_turns(reader, reading, asked_mono_ns);
+        update_busy(reader, reading, asked_mono_ns);
         if (reading->waited_ns >= PROC_READER_SLOW_NS) {
             reading->user = reader->user_of(reader->context, pid);
             reading->refused_until_mono_ns = clock_mono_ns() + PROC_READER_REST * reading->waited_ns;
@@ -311,7 +312,7 @@ int proc_reader_ask(int proc, proc_reader_read *read, uint32_t pid, uint64_t add
 
 bool proc_reader_is_busy(uint32_t pid)
 {
-    struct proc_reader *reader = own;
+    struct proc_reader *reader = own_reader;
     const uint64_t now_mono_ns = clock_mono_ns();
     bool is_busy;
 

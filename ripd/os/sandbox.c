@@ -78,7 +78,7 @@ static int allow(scmp_filter_ctx filter, const char *calls)
  * Allows some calls with certain arguments only. No executable memory, no files for writing, no signals to other
  * processes (abort() sends one to its own). No fcntl command that makes the kernel send signals or that takes a lock.
  */
-static int allow_some(scmp_filter_ctx filter, bool asks_locks)
+static int allow_with_arguments(scmp_filter_ctx filter, bool asks_locks)
 {
     const struct scmp_arg_cmp no_exec = SCMP_A2(SCMP_CMP_MASKED_EQ, PROT_EXEC, 0);
     const scmp_datum_t writing = O_ACCMODE | O_CREAT | O_TRUNC | O_APPEND;
@@ -110,7 +110,7 @@ int sandbox_filter(const char *calls, bool asks_locks)
 
     if (filter == NULL)
         return -ENOMEM;
-    result = allow_some(filter, asks_locks);
+    result = allow_with_arguments(filter, asks_locks);
     if (result == 0)
         result = allow(filter, common_calls);
     if (result == 0)

@@ -175,7 +175,7 @@ static ssize_t receive(int descriptor, void *buffer, size_t capacity)
 }
 
 /* Drops what an earlier user of the socket left unread. */
-static int throw_away(int descriptor, void *buffer, size_t capacity)
+static int drop_leftovers(int descriptor, void *buffer, size_t capacity)
 {
     ssize_t bytes = 0;
 
@@ -190,7 +190,7 @@ struct query {
 };
 
 /* Sends a query, after setting the sequence number in its header. Its answers have the same number. */
-static int ask(int descriptor, struct query *query)
+static int send_query(int descriptor, struct query *query)
 {
     struct sockaddr_nl kernel = {.nl_family = AF_NETLINK};
     struct iovec part = {query, sizeof(*query)};
@@ -239,10 +239,10 @@ static int read_packet(const unsigned char *bytes, size_t count, uint32_t sequen
 static int find(int descriptor, struct query *query, uint32_t inode, bool list, struct unix_diag *ret_socket)
 {
     unsigned char buffer[UNIX_DIAG_BUFFER_BYTES];
-    int result = throw_away(descriptor, buffer, sizeof(buffer));
+    int result = drop_leftovers(descriptor, buffer, sizeof(buffer));
 
     if (result == 0)
-        result = ask(descriptor, query);
+        result = send_query(descriptor, query);
     if (result != 0)
         return result;
     result = -EAGAIN;

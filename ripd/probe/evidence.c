@@ -5,7 +5,8 @@
  * registry.
  *
  * Guarantees
- *   1. A process is examined once per scan. A pidfd holds it meanwhile (at most HOLDS_MAX pidfds), so that reuse of its
+ *   1. A process is examined once per scan. A pidfd holds it meanwhile (at most PIDFDS_MAX pidfds), so that reuse of
+ * its
  *      pid is noticed.
  *   2. What a thread waits for is not read again for case_refresh_ns() if the thread has not run since: it still waits
  *      for the same, although the lock may have another holder. For a doubted thread it is read each time.
@@ -44,7 +45,7 @@
 #define KNOWN_BUDGET_PART 4u   /* for threads examined before, so that old stalls leave time for new ones */
 #define NO_INDEX UINT32_MAX
 
-enum { HOLDS_MAX = 256, PLACES_MIN = 64 };
+enum { PIDFDS_MAX = 256 };
 
 enum job_kind { JOB_PROCESS, JOB_THREAD };
 
@@ -75,13 +76,13 @@ struct process {
     uint32_t first_index; /* first of its cases, chained by next_index */
     enum process_kind kind;
     uint16_t class; /* enum job_class of its first thread */
-    bool asked;
+    bool examined;
     bool lost;     /* no longer the process of the record: everything read from it is dropped */
     bool attested; /* more may be read than what any user may read */
     bool core_dumping;
     bool frozen;
     char leader_state;
-    int hold; /* pidfd, -1 = none */
+    int pidfd; /* -1 = none */
 };
 
 struct probe {
@@ -110,7 +111,7 @@ struct probe {
     size_t process_count;
     size_t process_capacity;
     struct hash_index index; /* of processes by key */
-    size_t hold_count;
+    size_t pidfd_count;
 };
 
 /* Life ------------------------------------------------------------------------------------------------------------- */
@@ -167,9 +168,9 @@ void probe_free(struct probe *probe)
 void probe_end(struct probe *probe)
 {
     for (size_t i = 0; i < probe->process_count; i++)
-        if (probe->processes[i].hold >= 0)
-            close(probe->processes[i].hold);
-    probe->hold_count = 0;
+        if (probe->processes[i].pidfd >= 0)
+            close(probe->processes[i].pidfd);
+    probe->pidfd_count = 0;
     probe->process_count = 0;
     probe->searched_ns = 0;
     if (probe->sockets != NULL)
@@ -223,7 +224,7 @@ static uint32_t find_process(struct probe *probe, struct ring *ring, const struc
                                                               .first_index = NO_INDEX,
                                                               .kind = kind_of(ring, stall->suspect.process),
                                                               .class = CLASS_PROCESS,
-                                                              .hold = -1};
+                                                              .pidfd = -1};
     if (!hash_index_add(&probe->index, hash, (uint32_t)probe->process_count + 1))
         return NO_INDEX;
     return (uint32_t)probe->process_count++;
@@ -240,15 +241,15 @@ static bool is_stopped(const struct process *process)
     return process->core_dumping || process->frozen || process->leader_state == 'T';
 }
 
-static void ask_process(struct probe *probe, struct process *process)
+static void read_process(struct probe *probe, struct process *process)
 {
     struct ring_process *record = record_of(process);
     struct proc_status status;
     struct proc_stat stat;
 
     record->examined_mono_ns = clock_mono_ns();
-    if (probe->hold_count < HOLDS_MAX && (process->hold = pidfd_of(record->pid)) >= 0)
-        probe->hold_count++;
+    if (probe->pidfd_count < PIDFDS_MAX && (process->pidfd = pidfd_of(record->pid)) >= 0)
+        probe->pidfd_count++;
     if (!process_stat(probe->proc, record, &stat) || proc_status(probe->proc, record->pid, &status) != 0) {
         process->lost = true; /* exiting: the next scan decides */
         return;
@@ -258,12 +259,12 @@ static void ask_process(struct probe *probe, struct process *process)
     process->core_dumping = status.core_dumping;
     if (proc_cgroup_frozen(probe->proc, probe->cgroup_path, record->pid, &process->frozen) != 0)
         process->frozen = false;
-    process->asked = true;
+    process->examined = true;
 }
 
-static bool process_holds(const struct probe *probe, const struct process *process)
+static bool is_same_process(const struct probe *probe, const struct process *process)
 {
-    if (process->hold >= 0 && pidfd_ended(process->hold))
+    if (process->pidfd >= 0 && pidfd_ended(process->pidfd))
         return false;
     return registry_process_holds(probe->registry, process->ring, process->record);
 }
@@ -277,7 +278,7 @@ static struct process *process_of(struct probe *probe, const struct stall_case *
 /* Queue ------------------------------------------------------------------------------------------------------------ */
 
 /* Whether nothing is known about what the thread waits for, or the knowledge is old. */
-static bool is_due(const struct stall_case *stall)
+static bool is_refresh_due(const struct stall_case *stall)
 {
     return clock_mono_ns() - stall->decoded_mono_ns >= case_refresh_ns(stall);
 }
@@ -304,12 +305,12 @@ static void queue_thread(struct probe *probe, const struct stall_case *stall, ui
 }
 
 /* Fills in the evidence that needs no look at the thread. Returns true if no look is needed or possible. */
-static bool settle(const struct process *process, struct stall_case *stall)
+static bool settle_without_look(const struct process *process, struct stall_case *stall)
 {
     struct evidence *evidence = &stall->evidence;
     const bool on_no_thread = stall->suspect.tid == 0;
 
-    if (process->kind == KIND_ALIVE && !process->asked)
+    if (process->kind == KIND_ALIVE && !process->examined)
         return true;
     *evidence = (struct evidence){.examined = true, .on_no_thread = on_no_thread, .call = stall->suspect.call};
     if (process->kind != KIND_ALIVE) {
@@ -334,11 +335,11 @@ static void settle_process(struct probe *probe, const struct process *process)
         struct stall_case *stall = probe->stalls[i];
         const bool was_stopped = stall->suspect.state == ID_STOPPED && stall->suspect.cause != CAUSE_TRACER;
 
-        if (process->asked && was_stopped != is_stopped(process))
+        if (process->examined && was_stopped != is_stopped(process))
             case_forget_evidence(stall); /* read before the stop, or during it */
-        if (!settle(process, stall))
+        if (!settle_without_look(process, stall))
             queue_thread(probe, stall, i, false);
-        else if (process->asked && stall->suspect.tid != 0 && is_due(stall))
+        else if (process->examined && stall->suspect.tid != 0 && is_refresh_due(stall))
             queue_thread(probe, stall, i, true);
     }
 }
@@ -346,9 +347,9 @@ static void settle_process(struct probe *probe, const struct process *process)
 /* Runs once per scan: on the process's turn, or when the first answer about one of its threads arrives. */
 static void examine_process(struct probe *probe, struct process *process)
 {
-    if (process->kind != KIND_ALIVE || process->asked || process->lost)
+    if (process->kind != KIND_ALIVE || process->examined || process->lost)
         return;
-    ask_process(probe, process);
+    read_process(probe, process);
     settle_process(probe, process);
 }
 
@@ -421,7 +422,7 @@ static int read_new(const struct probe *probe, const struct process *process, ui
     *ret_depth = DEPTH_TIMES;
     if (!process->attested)
         return kernel_read(probe->proc, pid, tid, KERNEL_TIMES, ret_reading);
-    if (stall->kernel != NULL && !stall->doubted && !is_due(stall)) {
+    if (stall->kernel != NULL && !stall->doubted && !is_refresh_due(stall)) {
         result = kernel_read(probe->proc, pid, tid, KERNEL_TIMES, ret_reading);
         if (result != 0 || kernel_has_not_run(&stall->last, &ret_reading->times))
             return result;
@@ -471,7 +472,7 @@ static void read_other_end(struct probe *probe, const struct process *process, s
 }
 
 /* Marks what the thread waits for as denied. */
-static void deny(struct kernel_reading *reading)
+static void mark_denied(struct kernel_reading *reading)
 {
     reading->denied = KERNEL_DENIED(SYSCALL) | KERNEL_DENIED(WCHAN) | KERNEL_DENIED(DESCRIPTORS);
 }
@@ -484,7 +485,7 @@ static struct kernel_facts *decode(struct probe *probe, const struct process *pr
     uint64_t socket_inode;
 
     if (!process->attested)
-        deny(reading);
+        mark_denied(reading);
     read_other_end(probe, process, reading);
     socket_inode = kernel_decode_socket(reading);
     *ret_whole =
@@ -508,7 +509,7 @@ static void keep_holder(const struct stall_case *stall, const struct kernel_read
 }
 
 /* Counts each standstill once, however many searches it takes. */
-static void count_cut(struct probe *probe, struct stall_case *stall, const struct kernel_reading *reading)
+static void count_cut_search(struct probe *probe, struct stall_case *stall, const struct kernel_reading *reading)
 {
     const bool is_cut = (reading->has & KERNEL_HAS_NO_TIME) != 0;
 
@@ -517,15 +518,15 @@ static void count_cut(struct probe *probe, struct stall_case *stall, const struc
 }
 
 /* Stores a reading in the case as facts. */
-static void take_facts(struct probe *probe, const struct process *process, struct stall_case *stall,
-                       struct kernel_reading *reading, bool whole)
+static void store_facts(struct probe *probe, const struct process *process, struct stall_case *stall,
+                        struct kernel_reading *reading, bool whole)
 {
     struct kernel_facts *facts;
     bool is_whole;
 
     if (whole || stall->kernel == NULL || !process->attested) {
         facts = decode(probe, process, reading, &is_whole);
-        count_cut(probe, stall, reading);
+        count_cut_search(probe, stall, reading);
         if (stall->wait != WAIT_CHILD || (reading->has & KERNEL_HAS_NO_TIME) == 0 ||
             !kernel_has_not_run(&stall->last, &reading->times)) /* otherwise the result of the last search holds */
             stall->wait = kernel_decode_wait(reading);
@@ -548,7 +549,7 @@ static void take_facts(struct probe *probe, const struct process *process, struc
  * Stores the holder of the lock that the thread waits for. Must be called before stall->last is set from the reading,
  * which may be older than stall->last, as answers arrive late. whole: the reading includes what the thread waits for.
  */
-static void take_lock(struct stall_case *stall, const struct kernel_reading *reading, bool whole)
+static void store_lock(struct stall_case *stall, const struct kernel_reading *reading, bool whole)
 {
     const bool same = kernel_has_not_run(&stall->last, &reading->times);
     const bool outdated = !same && reading->times.read_mono_ns < stall->last.read_mono_ns;
@@ -563,7 +564,7 @@ static void take_lock(struct stall_case *stall, const struct kernel_reading *rea
 }
 
 /* Updates since when the thread has not gone to sleep, and how much CPU time it has used since. */
-static void take_steady(struct stall_case *stall, const struct kernel_times *times, struct evidence *evidence)
+static void update_steady(struct stall_case *stall, const struct kernel_times *times, struct evidence *evidence)
 {
     const struct kernel_times *since = &stall->steady;
     const uint64_t threshold_ns =
@@ -577,8 +578,8 @@ static void take_steady(struct stall_case *stall, const struct kernel_times *tim
 }
 
 /* Fills in the evidence of a thread that exists. Returns false if another look is needed. */
-static bool weigh(struct probe *probe, const struct process *process, struct stall_case *stall,
-                  struct kernel_reading *reading, bool whole, struct evidence *evidence)
+static bool evaluate(struct probe *probe, const struct process *process, struct stall_case *stall,
+                     struct kernel_reading *reading, bool whole, struct evidence *evidence)
 {
     const struct kernel_times *times = &reading->times;
 
@@ -586,10 +587,10 @@ static bool weigh(struct probe *probe, const struct process *process, struct sta
     if (stall->first.read_mono_ns == 0)
         stall->first = stall->last = *times;
     evidence->cpu = kernel_decode_cpu_in(stall->suspect.call, &stall->first, &stall->last, times);
-    take_steady(stall, times, evidence);
-    take_facts(probe, process, stall, reading, whole);
+    update_steady(stall, times, evidence);
+    store_facts(probe, process, stall, reading, whole);
     if (!is_stopped(process)) /* a stopped thread blocks others, but no lock holder blocks it */
-        take_lock(stall, reading, whole);
+        store_lock(stall, reading, whole);
     evidence->wait = stall->wait;
     if (times->state == 'R' && stall->suspect.call != RIP_CALL_OUTSIDE &&
         times->read_mono_ns < stall->last.read_mono_ns + KERNEL_LOOKS_NS)
@@ -609,8 +610,8 @@ static bool is_about_to_stop(const struct process *process, const struct kernel_
 }
 
 /* Checks by its times whether the thread is still that of the id. Returns false if the rest of the reading is void. */
-static bool is_there(const struct probe *probe, const struct process *process, const struct stall_case *stall,
-                     const struct kernel_times *times, struct evidence *evidence)
+static bool is_same_thread(const struct probe *probe, const struct process *process, const struct stall_case *stall,
+                           const struct kernel_times *times, struct evidence *evidence)
 {
     evidence->thread_gone = (times->flags & PROC_FLAG_EXITING) != 0 || times->state == 'Z' || times->state == 'X';
     evidence->thread_replaced = is_replaced(probe, process, stall, times);
@@ -618,7 +619,8 @@ static bool is_there(const struct probe *probe, const struct process *process, c
 }
 
 /* Returns the address at which the id stands if no module is known there, else 0. */
-static uint64_t unknown_place(const struct probe *probe, const struct process *process, const struct stall_case *stall)
+static uint64_t unknown_address(const struct probe *probe, const struct process *process,
+                                const struct stall_case *stall)
 {
     struct rip_last_info last;
 
@@ -647,16 +649,16 @@ static enum remote_asked ask_worker(struct probe *probe, const struct process *p
 
     if (remote_is_asked(probe->remote, query.ring, query.slot))
         return REMOTE_ASKED;
-    query.address = unknown_place(probe, process, stall);
+    query.address = unknown_address(probe, process, stall);
     return remote_ask(probe->remote, process->ring->mapping.descriptor, &query);
 }
 
 /* Asks the worker for the rest of a reading. Returns false if nothing is known until its answer arrives. */
-static bool can_go_on(struct probe *probe, const struct process *process, struct stall_case *stall,
-                      struct kernel_reading *reading)
+static bool query_rest(struct probe *probe, const struct process *process, struct stall_case *stall,
+                       struct kernel_reading *reading)
 {
     if (ask_worker(probe, process, stall, reading->tid) == REMOTE_REFUSED) {
-        deny(reading);
+        mark_denied(reading);
         return true;
     }
     if (stall->first.read_mono_ns == 0)
@@ -665,7 +667,7 @@ static bool can_go_on(struct probe *probe, const struct process *process, struct
 }
 
 /* Stores the evidence of a look. If the whole process is stopped, its state is the evidence already. */
-static void conclude(const struct process *process, struct stall_case *stall, const struct evidence *evidence)
+static void store_evidence(const struct process *process, struct stall_case *stall, const struct evidence *evidence)
 {
     if (!is_stopped(process))
         stall->evidence = *evidence;
@@ -684,7 +686,7 @@ static bool is_executing(const struct process *process)
 }
 
 /* Examines a thread once. Returns false if it was ready to run and needs another look. */
-static bool look(struct probe *probe, struct stall_case *stall)
+static bool examine_thread(struct probe *probe, struct stall_case *stall)
 {
     const struct process *process = process_of(probe, stall);
     struct evidence evidence = {.examined = true, .process_state = process->leader_state, .call = stall->suspect.call};
@@ -696,17 +698,17 @@ static bool look(struct probe *probe, struct stall_case *stall)
     if (result == -EAGAIN || result == -EMFILE || result == -ENFILE || result == -ENOMEM)
         return true;
     evidence.thread_gone = result == -ESRCH;
-    if (result != 0 || !is_there(probe, process, stall, &reading.times, &evidence)) {
+    if (result != 0 || !is_same_thread(probe, process, stall, &reading.times, &evidence)) {
         if (evidence.thread_gone && is_executing(process))
             return true;
         case_forget_evidence(stall);
     } else {
-        if (depth == DEPTH_WORKER && !can_go_on(probe, process, stall, &reading))
+        if (depth == DEPTH_WORKER && !query_rest(probe, process, stall, &reading))
             return true;
-        if (!weigh(probe, process, stall, &reading, depth == DEPTH_WHOLE, &evidence))
+        if (!evaluate(probe, process, stall, &reading, depth == DEPTH_WHOLE, &evidence))
             return false;
     }
-    conclude(process, stall, &evidence);
+    store_evidence(process, stall, &evidence);
     return true;
 }
 
@@ -725,13 +727,13 @@ static struct stall_case *case_of(const struct probe *probe, const struct remote
 }
 
 /* Reads what any user may read, after an answer without a reading. Returns false if that is not to be used either. */
-static bool read_denied(const struct probe *probe, const struct process *process, const struct remote_answer *answer,
-                        struct kernel_reading *ret_reading)
+static bool read_public_times(const struct probe *probe, const struct process *process,
+                              const struct remote_answer *answer, struct kernel_reading *ret_reading)
 {
     if (answer->attested ||
         kernel_read(probe->proc, record_of(process)->pid, answer->query.tid, KERNEL_TIMES, ret_reading) != 0)
         return false; /* the thread has just ended, or the worker had no time: the next look decides */
-    deny(ret_reading);
+    mark_denied(ret_reading);
     return true;
 }
 
@@ -746,20 +748,20 @@ static void take_answer(struct probe *probe, struct remote_answer *answer)
     if (process != NULL && process->attested && answer->has_module && answer->pid == record_of(process)->pid)
         (void)registry_take_module(probe->registry, process->ring, process->record, answer->query.address,
                                    answer->module.path != NULL ? &answer->module : NULL);
-    if (process == NULL || !process->asked || !process->attested || answer->query.stopped != is_stopped(process) ||
+    if (process == NULL || !process->examined || !process->attested || answer->query.stopped != is_stopped(process) ||
         (answer->attested && answer->pid != record_of(process)->pid) ||
-        (answer->status != 0 && !read_denied(probe, process, answer, &answer->reading)))
+        (answer->status != 0 && !read_public_times(probe, process, answer, &answer->reading)))
         return;
     evidence.process_state = process->leader_state;
     evidence.call = stall->suspect.call;
-    if (!is_there(probe, process, stall, &answer->reading.times, &evidence)) {
+    if (!is_same_thread(probe, process, stall, &answer->reading.times, &evidence)) {
         if (evidence.thread_gone && is_executing(process))
             return;
         case_forget_evidence(stall);
-    } else if (!weigh(probe, process, stall, &answer->reading, true, &evidence)) {
+    } else if (!evaluate(probe, process, stall, &answer->reading, true, &evidence)) {
         return; /* it is ready to run by now, which needs two looks at its times */
     }
-    conclude(process, stall, &evidence);
+    store_evidence(process, stall, &evidence);
 }
 
 /* Processes answers until the deadline: all of them, or only as many as needed to make room for a query. */
@@ -785,7 +787,7 @@ static void run_thread(struct probe *probe, const struct work_job *job)
         if (clock_mono_ns() >= probe->deadline_mono_ns)
             return;
     }
-    if (!look(probe, stall)) {
+    if (!examine_thread(probe, stall)) {
         struct work_job again = *job;
 
         again.class = CLASS_NEW;
@@ -852,7 +854,7 @@ static void confirm_processes(struct probe *probe)
     for (size_t i = 0; i < probe->process_count; i++) {
         struct process *process = &probe->processes[i];
 
-        process->lost |= process->asked && !process_holds(probe, process);
+        process->lost |= process->examined && !is_same_process(probe, process);
         if (!process->lost)
             continue;
         for (uint32_t at = process->first_index; at != NO_INDEX; at = probe->stalls[at]->next_index) {
@@ -890,7 +892,7 @@ void probe_examine(struct probe *probe, struct registry *registry, struct cases 
 }
 
 /* Extends the time for which the lock wait is known, if the thread has not run since. Reads nothing but its times. */
-static void look_whether_stands(const struct probe *probe, struct stall_case *stall, const struct process *process)
+static void extend_lock_wait(const struct probe *probe, struct stall_case *stall, const struct process *process)
 {
     struct kernel_reading reading;
     uint32_t tid;
@@ -912,7 +914,7 @@ bool probe_confirm(struct probe *probe)
         struct stall_case *stall = probe->stalls[i];
         const struct process *process = stall->doubted && stall->is_suspect ? process_of(probe, stall) : NULL;
 
-        stall->is_confirming = process != NULL && process->kind == KIND_ALIVE && process->asked &&
+        stall->is_confirming = process != NULL && process->kind == KIND_ALIVE && process->examined &&
                                stall->suspect.tid != 0 && !is_stopped(process);
         if (!stall->is_confirming)
             continue;
@@ -929,7 +931,7 @@ bool probe_confirm(struct probe *probe)
     probe->deadline_mono_ns = clock_mono_ns() + probe->budget_ns / KNOWN_BUDGET_PART;
     for (uint32_t i = 0; i < probe->stall_count && clock_mono_ns() < probe->deadline_mono_ns; i++)
         if (probe->stalls[i]->is_confirming)
-            look_whether_stands(probe, probe->stalls[i], process_of(probe, probe->stalls[i]));
+            extend_lock_wait(probe, probe->stalls[i], process_of(probe, probe->stalls[i]));
     confirm_processes(probe);
     return true;
 }

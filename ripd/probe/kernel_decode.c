@@ -137,7 +137,7 @@ struct target {
     char text[KERNEL_TARGET_BYTES];
 };
 
-__attribute__((format(printf, 2, 3))) static void say(struct target *target, const char *format, ...)
+__attribute__((format(printf, 2, 3))) static void set_text(struct target *target, const char *format, ...)
 {
     va_list arguments;
 
@@ -147,18 +147,18 @@ __attribute__((format(printf, 2, 3))) static void say(struct target *target, con
 }
 
 /* Returns the word for a socket's state: "CONNECTING" during connect(), even for sockets without a state, else word. */
-static const char *word_of(const struct target *target, const char *word)
+static const char *state_word(const struct target *target, const char *word)
 {
     return target->shape->address_form == SYSCALL_ADDRESS_CONNECT && target->given[0] != '\0' ? "CONNECTING" : word;
 }
 
-static void say_ends(struct target *target, const char *kind, const char *own, const char *peer, const char *word)
+static void describe_ends(struct target *target, const char *kind, const char *own, const char *peer, const char *word)
 {
-    say(target, "%s%s%s%s%s%s", kind, own, peer[0] != '\0' ? " -> " : "", peer,
-        word != NULL && word[0] != '\0' ? " " : "", word != NULL ? word : "");
+    set_text(target, "%s%s%s%s%s%s", kind, own, peer[0] != '\0' ? " -> " : "", peer,
+             word != NULL && word[0] != '\0' ? " " : "", word != NULL ? word : "");
 }
 
-static void say_internet(struct target *target)
+static void describe_internet(struct target *target)
 {
     const struct proc_socket *socket = target->socket;
     bool is_tcp = socket->kind == PROC_SOCKET_TCP || socket->kind == PROC_SOCKET_TCP6;
@@ -170,12 +170,12 @@ static void say_internet(struct target *target)
         proc_address_format(socket->kind, &socket->remote, remote);
     if (socket->remote.port != 0 && is_tcp)
         target->given = ""; /* a connected stream ignores the passed address, a datagram does not */
-    say_ends(target, kind, local, target->given[0] != '\0' ? target->given : remote,
-             is_tcp ? proc_tcp_state_name(socket->state) : NULL);
+    describe_ends(target, kind, local, target->given[0] != '\0' ? target->given : remote,
+                  is_tcp ? proc_tcp_state_name(socket->state) : NULL);
 }
 
 /* "unix OWN -> PEER", each by its name or number, and the state if it is certain. */
-static void say_unix(struct target *target)
+static void describe_unix(struct target *target)
 {
     static const char *const words[] = {
         [KERNEL_PEER_UNKNOWN] = "",
@@ -196,94 +196,94 @@ static void say_unix(struct target *target)
         snprintf(number, sizeof(number), "socket:[%" PRIu32 "]", known->peer_inode);
         peer = number;
     }
-    say_ends(target, "unix ", own, peer, known->listening ? "LISTEN" : word_of(target, words[known->peer]));
+    describe_ends(target, "unix ", own, peer, known->listening ? "LISTEN" : state_word(target, words[known->peer]));
 }
 
 /* Describes the socket from its row of /proc/net/unix, which has no peer. */
-static void say_unix_row(struct target *target)
+static void describe_unix_row(struct target *target)
 {
     const struct proc_socket *socket = target->socket;
     const char *word = proc_unix_state_name(socket);
 
     if (socket->listens || (word == NULL && socket->type != SOCK_DGRAM))
         target->given = ""; /* connected */
-    say_ends(target, "unix ", socket->path[0] != '\0' ? socket->path : target->link, target->given,
-             word_of(target, word));
+    describe_ends(target, "unix ", socket->path[0] != '\0' ? socket->path : target->link, target->given,
+                  state_word(target, word));
 }
 
-static void say_file(struct target *target)
+static void describe_file(struct target *target)
 {
     static const char anonymous[] = "anon_inode:"; /* followed by a name, mostly in brackets */
     const char *link = target->link;
     size_t length = strlen(link), skip = sizeof(anonymous) - 1;
 
-    if (word_of(target, NULL) != NULL)
-        say_ends(target, "", link, target->given, word_of(target, NULL)); /* a socket in no table */
+    if (state_word(target, NULL) != NULL)
+        describe_ends(target, "", link, target->given, state_word(target, NULL)); /* a socket in no table */
     else if (strncmp(link, anonymous, skip) == 0 && link[skip] == '[' && link[length - 1] == ']')
-        say(target, "%.*s", (int)(length - skip - 2), link + skip + 1);
+        set_text(target, "%.*s", (int)(length - skip - 2), link + skip + 1);
     else if (strncmp(link, anonymous, skip) == 0 && link[skip] != '\0' && link[skip] != '[')
-        say(target, "%s", link + skip);
+        set_text(target, "%s", link + skip);
     else
-        say(target, "%s%s", link, target->reading->descriptor.link_cut ? "..." : "");
+        set_text(target, "%s%s", link, target->reading->descriptor.link_cut ? "..." : "");
 }
 
-static void say_descriptor(struct target *target)
+static void describe_descriptor(struct target *target)
 {
     if ((target->reading->has & KERNEL_HAS_UNIX) != 0)
-        say_unix(target);
+        describe_unix(target);
     else if (target->socket != NULL && target->socket->kind == PROC_SOCKET_UNIX)
-        say_unix_row(target);
+        describe_unix_row(target);
     else if (target->socket != NULL)
-        say_internet(target);
+        describe_internet(target);
     else
-        say_file(target);
+        describe_file(target);
 }
 
 /* If there are two paths, the existing one comes first. */
-static void say_paths(struct target *target)
+static void describe_paths(struct target *target)
 {
     const struct proc_name *first = &target->reading->names[0], *second = &target->reading->names[1];
     bool two = first->text[0] != '\0' && second->text[0] != '\0';
 
     if ((target->reading->has & KERNEL_HAS_NAMES) != 0)
-        say(target, "%s%s%s%s%s", first->text, first->cut ? "..." : "", two ? " -> " : "", second->text,
-            second->cut ? "..." : "");
+        set_text(target, "%s%s%s%s%s", first->text, first->cut ? "..." : "", two ? " -> " : "", second->text,
+                 second->cut ? "..." : "");
 }
 
-static void say_futex(struct target *target)
+static void describe_futex(struct target *target)
 {
     uint64_t operation = target->reading->call.arguments[1];
     const char *name = syscall_futex_name(operation);
 
     if (name != NULL)
-        say(target, "futex %s %s", name, operation & FUTEX_PRIVATE ? "private" : "shared");
+        set_text(target, "futex %s %s", name, operation & FUTEX_PRIVATE ? "private" : "shared");
 }
 
-static void say_child(struct target *target)
+static void describe_child(struct target *target)
 {
     const uint64_t *arguments = target->reading->call.arguments;
     bool is_wait4 = strcmp(target->name, "wait4") == 0;
     int32_t child = is_wait4 ? (int32_t)arguments[0] : (int32_t)arguments[1];
 
     if (!is_wait4 && arguments[0] != P_PID)
-        say(target, "a child");
+        set_text(target, "a child");
     else if (child > 0)
-        say(target, "child %" PRId32, child);
+        set_text(target, "child %" PRId32, child);
     else
-        say(target, "any child");
+        set_text(target, "any child");
 }
 
-static void say_polled(struct target *target)
+static void describe_polled(struct target *target)
 {
     uint32_t count = (uint32_t)target->reading->call.arguments[target->shape->count];
 
     if (strstr(target->name, "select") != NULL && count != 0)
-        say(target, "descriptors below %" PRIu32, count);
+        set_text(target, "descriptors below %" PRIu32, count);
     else
-        say(target, "%" PRIu32 " descriptor%s", count, count == 1 ? "" : "s");
+        set_text(target, "%" PRIu32 " descriptor%s", count, count == 1 ? "" : "s");
 }
 
-static void say_target(struct target *target)
+static void describe_target(struct target *target)
 {
     const struct kernel_reading *reading = target->reading;
     const enum syscall_topic topic = target->shape->topic;
@@ -293,26 +293,26 @@ static void say_target(struct target *target)
     case SYSCALL_TOPIC_POLL: /* a single polled descriptor is described if it is known */
     case SYSCALL_TOPIC_PATH:
         if ((reading->has & KERNEL_HAS_DESCRIPTOR) != 0)
-            say_descriptor(target);
+            describe_descriptor(target);
         else if (topic == SYSCALL_TOPIC_POLL)
-            say_polled(target);
+            describe_polled(target);
         else if (topic == SYSCALL_TOPIC_PATH)
-            say_paths(target);
+            describe_paths(target);
         break;
     case SYSCALL_TOPIC_FUTEX:
-        say_futex(target);
+        describe_futex(target);
         break;
     case SYSCALL_TOPIC_MESSAGES:
-        say(target, "message queue %" PRId32, (int32_t)reading->call.arguments[0]);
+        set_text(target, "message queue %" PRId32, (int32_t)reading->call.arguments[0]);
         break;
     case SYSCALL_TOPIC_SEMAPHORES:
-        say(target, "semaphore set %" PRId32, (int32_t)reading->call.arguments[0]);
+        set_text(target, "semaphore set %" PRId32, (int32_t)reading->call.arguments[0]);
         break;
     case SYSCALL_TOPIC_CHILD:
-        say_child(target);
+        describe_child(target);
         break;
     case SYSCALL_TOPIC_SIGNAL:
-        say(target, "a signal");
+        set_text(target, "a signal");
         break;
     case SYSCALL_TOPIC_OTHER:
     case SYSCALL_TOPIC_SLEEP:
@@ -341,7 +341,7 @@ struct kernel_facts *kernel_decode(const struct kernel_reading *reading, const s
 
     target.shape = shape;
     target.given = (reading->has & KERNEL_HAS_NAMES) != 0 ? reading->names[0].text : "";
-    say_target(&target);
+    describe_target(&target);
     facts = kernel_facts_new(target.text);
     if (facts == NULL)
         return NULL;

@@ -46,14 +46,15 @@ struct end {
 struct wanted {
     struct kernel_reading *reading;
     struct end end;
-    uint32_t found;      /* pid of another process that has only the other end; 0 = none, as below */
-    uint32_t found_both; /* pid of another process that has both ends */
-    uint32_t found_self; /* the thread's own pid, if its process has the other end */
-    bool has_other;      /* the process searched now has the other end */
-    bool has_own;        /* the process searched now has the end that the thread waits at */
-    bool is_read;        /* the thread reads a pipe: all its writers matter */
-    bool is_output;      /* a descendant has the other end as its standard output or error */
-    bool is_others;      /* a process that is no descendant has the other end, or a descendant as another descriptor */
+    uint32_t found;       /* pid of another process that has only the other end; 0 = none, as below */
+    uint32_t found_both;  /* pid of another process that has both ends */
+    uint32_t found_self;  /* the thread's own pid, if its process has the other end */
+    bool has_other;       /* the process searched now has the other end */
+    bool has_own;         /* the process searched now has the end that the thread waits at */
+    bool is_read;         /* the thread reads a pipe: all its writers matter */
+    bool is_child_output; /* a descendant has the other end as its standard output or error */
+    bool
+        has_other_writer; /* a process that is no descendant has the other end, or a descendant as another descriptor */
 };
 
 struct search {
@@ -72,14 +73,14 @@ struct search {
     uint32_t descendants[DESCENDANTS_MAX];
 };
 
-static uint32_t number_of(const char *name)
+static uint32_t parse_number(const char *name)
 {
     uint64_t number;
 
     return text_number(name, 0, UINT32_MAX, &number) ? (uint32_t)number : UINT32_MAX;
 }
 
-static struct end end_of(const char *link)
+static struct end parse_link(const char *link)
 {
     struct end end = {.kind = END_FIFO, .link = link};
 
@@ -97,7 +98,7 @@ static bool is_same_name(const struct end *end, const struct end *other)
 }
 
 /* Records which ends a descriptor with a matching link has open. Returns whether it is the other end. */
-static bool take_end(const struct search *search, struct wanted *wanted, uint32_t descriptor)
+static bool record_end(const struct search *search, struct wanted *wanted, uint32_t descriptor)
 {
     const struct proc_descriptor *own = &wanted->reading->descriptor;
     struct proc_descriptor other;
@@ -107,7 +108,7 @@ static bool take_end(const struct search *search, struct wanted *wanted, uint32_
     if (!is_other) {
         if (proc_descriptor(search->proc, search->pid, descriptor, &other) != 0)
             return false;
-        end = end_of(other.link);
+        end = parse_link(other.link);
         if (!is_same_name(&end, &wanted->end))
             return false;
         if (end.kind == END_FIFO && (other.inode != own->inode || other.mount != own->mount))
@@ -135,24 +136,24 @@ static bool is_descendant(const struct search *search)
 /* Whether further processes cannot change the result. */
 static bool is_settled(const struct wanted *wanted)
 {
-    return wanted->found != 0 && (!wanted->is_read || wanted->is_others);
+    return wanted->found != 0 && (!wanted->is_read || wanted->has_other_writer);
 }
 
 /* Records whether the writer of a pipe is a descendant that writes it as its output. */
-static void take_output(const struct search *search, struct wanted *wanted, uint32_t descriptor)
+static void record_output(const struct search *search, struct wanted *wanted, uint32_t descriptor)
 {
-    bool is_output;
+    bool is_child_output;
 
-    if (!wanted->is_read || wanted->is_others)
+    if (!wanted->is_read || wanted->has_other_writer)
         return;
-    is_output = search->pid != search->self && (descriptor == STDOUT_FILENO || descriptor == STDERR_FILENO) &&
-                is_descendant(search);
-    wanted->is_output |= is_output;
-    wanted->is_others |= !is_output;
+    is_child_output = search->pid != search->self && (descriptor == STDOUT_FILENO || descriptor == STDERR_FILENO) &&
+                      is_descendant(search);
+    wanted->is_child_output |= is_child_output;
+    wanted->has_other_writer |= !is_child_output;
 }
 
 /* Takes the result for one process, after all its descriptors have been read. */
-static void take_process(struct search *search, struct wanted *wanted)
+static void finish_process(struct search *search, struct wanted *wanted)
 {
     const bool was_settled = is_settled(wanted);
 
@@ -169,7 +170,7 @@ static void take_process(struct search *search, struct wanted *wanted)
 static int visit_descriptor(void *context, const char *name)
 {
     struct search *search = context;
-    uint32_t descriptor = number_of(name);
+    uint32_t descriptor = parse_number(name);
     char link[PROC_LINK_BYTES];
     ssize_t length;
     struct end end;
@@ -180,15 +181,15 @@ static int visit_descriptor(void *context, const char *name)
     if (descriptor == UINT32_MAX || length <= 0)
         return 0;
     link[length] = '\0';
-    end = end_of(link);
+    end = parse_link(link);
     for (size_t i = 0; i < search->count; i++)
-        if (is_same_name(&end, &search->wanted[i].end) && take_end(search, &search->wanted[i], descriptor))
-            take_output(search, &search->wanted[i], descriptor);
+        if (is_same_name(&end, &search->wanted[i].end) && record_end(search, &search->wanted[i], descriptor))
+            record_output(search, &search->wanted[i], descriptor);
     return 0;
 }
 
 /* Searches the descriptors of search->pid, name being its directory. Returns 0, -ETIME, or 1 if all have been found. */
-static int look_into(struct search *search, const char *name)
+static int search_process(struct search *search, const char *name)
 {
     struct file_identity identity;
     int result;
@@ -203,7 +204,7 @@ static int look_into(struct search *search, const char *name)
     result = file_list(search->descriptors, DESCRIPTORS_MAX, visit_descriptor, search);
     close(search->descriptors);
     for (size_t i = 0; i < search->count; i++)
-        take_process(search, &search->wanted[i]);
+        finish_process(search, &search->wanted[i]);
     search->cut |= result == -EOVERFLOW;
     if (search->found_count == search->count)
         return 1;
@@ -214,12 +215,12 @@ static int visit_process(void *context, const char *name)
 {
     struct search *search = context;
 
-    search->pid = number_of(name);
-    return search->pid == UINT32_MAX || search->pid == search->self ? 0 : look_into(search, name);
+    search->pid = parse_number(name);
+    return search->pid == UINT32_MAX || search->pid == search->self ? 0 : search_process(search, name);
 }
 
 /* Adds the children that a thread of search->pid has forked. */
-static int note_children(void *context, uint32_t tid)
+static int add_children(void *context, uint32_t tid)
 {
     struct search *search = context;
     uint32_t children[PROC_CHILDREN_MAX];
@@ -231,31 +232,31 @@ static int note_children(void *context, uint32_t tid)
     return clock_mono_ns() >= search->deadline_mono_ns ? -ETIME : 0;
 }
 
-static int look_into_family(struct search *search, uint32_t pid)
+static int search_process_and_children(struct search *search, uint32_t pid)
 {
     char name[NAME_BYTES];
     int result;
 
     snprintf(name, sizeof(name), "%u", pid);
     search->pid = pid;
-    result = look_into(search, name);
+    result = search_process(search, name);
     if (result == 0)
-        proc_visit_threads(search->proc, pid, note_children, search); /* fails if the process has ended */
+        proc_visit_threads(search->proc, pid, add_children, search); /* fails if the process has ended */
     return result;
 }
 
 /* Searches the process itself and its descendants, for at most half of the time. */
-static void look_into_families(struct search *search)
+static void search_descendants(struct search *search)
 {
     const uint64_t now_mono_ns = clock_mono_ns(), deadline_mono_ns = search->deadline_mono_ns;
     int result;
 
     if (now_mono_ns < deadline_mono_ns)
         search->deadline_mono_ns = now_mono_ns + (deadline_mono_ns - now_mono_ns) / 2;
-    result = look_into_family(search, search->self);
+    result = search_process_and_children(search, search->self);
     search->cut |= result < 0;
     for (size_t i = 0; i < search->descendant_count && result == 0; i++)
-        result = look_into_family(search, search->descendants[i]);
+        result = search_process_and_children(search, search->descendants[i]);
     search->deadline_mono_ns = deadline_mono_ns;
 }
 
@@ -270,7 +271,7 @@ static bool waits_in_pipe(const struct kernel_reading *reading)
 }
 
 /* Whether the other end has to be searched for. */
-static bool want(struct kernel_reading *reading, struct wanted *ret_wanted)
+static bool needs_search(struct kernel_reading *reading, struct wanted *ret_wanted)
 {
     const struct proc_descriptor *descriptor = &reading->descriptor;
     struct end end = {.kind = END_SOCKET, .inode = reading->unix_socket.peer_inode};
@@ -278,7 +279,7 @@ static bool want(struct kernel_reading *reading, struct wanted *ret_wanted)
     if ((reading->has & KERNEL_HAS_DESCRIPTOR) == 0)
         return false;
     if ((reading->has & KERNEL_HAS_UNIX) == 0) {
-        end = end_of(descriptor->link);
+        end = parse_link(descriptor->link);
         if (end.kind == END_SOCKET || descriptor->readable == descriptor->writable)
             return false;
         if (end.kind == END_FIFO) {
@@ -300,7 +301,7 @@ static void name_holder(const struct search *search, const struct wanted *wanted
 
     if (wanted->found == 0 && search->cut)
         reading->has |= KERNEL_HAS_NO_TIME;
-    if (wanted->is_output && !wanted->is_others)
+    if (wanted->is_child_output && !wanted->has_other_writer)
         reading->has |= KERNEL_HAS_CHILD_OUTPUT;
     if (pid != 0)
         kernel_name_holder(search->proc, pid, reading);
@@ -312,11 +313,11 @@ void kernel_read_holders(int proc, uint32_t uid, uint64_t deadline_mono_ns, stru
     struct search search = {.proc = proc, .uid = uid, .deadline_mono_ns = deadline_mono_ns};
 
     for (size_t i = 0; i < count && search.count < KERNEL_HOLDERS_MAX; i++)
-        if (want(readings[i], &search.wanted[search.count]))
+        if (needs_search(readings[i], &search.wanted[search.count]))
             search.self = search.wanted[search.count++].reading->pid;
     if (search.count == 0)
         return;
-    look_into_families(&search);
+    search_descendants(&search);
     if (search.found_count < search.count)
         search.cut |= file_list(proc, PROCESSES_MAX, visit_process, &search) < 0;
     for (size_t i = 0; i < search.count; i++)

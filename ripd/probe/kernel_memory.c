@@ -91,7 +91,7 @@ static bool take_duration(const struct duration *duration, bool in_microseconds,
     return true;
 }
 
-static void read_asked(int proc, const struct syscall_shape *shape, struct kernel_reading *reading)
+static void read_timeout(int proc, const struct syscall_shape *shape, struct kernel_reading *reading)
 {
     uint64_t address = duration_address(reading, shape), asked_ns;
     struct duration duration;
@@ -200,7 +200,7 @@ static bool read_path(int proc, const struct syscall_path *path, struct kernel_r
 }
 
 /* Whether the call has a descriptor and an empty path, as fstat() and fexecve() make it. */
-static bool is_of_descriptor(const struct syscall_shape *shape, struct kernel_reading *reading)
+static bool refers_to_descriptor(const struct syscall_shape *shape, struct kernel_reading *reading)
 {
     const struct syscall_path *path = &shape->paths[0];
     struct proc_name name;
@@ -213,7 +213,7 @@ static void read_paths(int proc, const struct syscall_shape *shape, struct kerne
 {
     struct proc_name names[SYSCALL_PATHS_MAX] = {{.cut = false}};
 
-    if (is_of_descriptor(shape, reading)) {
+    if (refers_to_descriptor(shape, reading)) {
         read_descriptor(proc, directory_of(reading, &shape->paths[0]), reading);
         return;
     }
@@ -291,7 +291,7 @@ void kernel_read_memory(int proc, struct kernel_reading *reading)
     if ((reading->has & KERNEL_HAS_SYSCALL) == 0 || reading->call.kind != PROC_SYSCALL_INSIDE ||
         reading->call.stack_pointer <= UINT32_MAX)
         return;
-    read_asked(proc, shape, reading);
+    read_timeout(proc, shape, reading);
     if (shape->topic == SYSCALL_TOPIC_POLL)
         read_polled(proc, shape, reading);
     if (shape->topic == SYSCALL_TOPIC_PATH)

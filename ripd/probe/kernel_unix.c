@@ -38,7 +38,7 @@ static void read_peer(int diag, const struct unix_diag *socket, struct kernel_un
 }
 
 /* The peer has no inode, so nobody has it open: it is closed, or not accepted yet. */
-static void read_nobody(int diag, const struct unix_diag *socket, struct kernel_unix *known)
+static void read_missing_peer(int diag, const struct unix_diag *socket, struct kernel_unix *known)
 {
     struct unix_diag listener;
 
@@ -85,7 +85,7 @@ void kernel_read_unix(int diag, uint64_t deadline_mono_ns, struct kernel_reading
     else if (socket.peer_inode != 0)
         read_peer(diag, &socket, &known);
     else
-        read_nobody(diag, &socket, &known);
+        read_missing_peer(diag, &socket, &known);
     reading->unix_socket = known;
     reading->has |= KERNEL_HAS_UNIX;
 }

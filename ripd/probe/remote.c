@@ -127,7 +127,7 @@ static uint64_t key_of(const struct remote_query *query)
     return (uint64_t)query->ring << 32 | (query->process + 1);
 }
 
-static void forget_queries(struct remote *remote)
+static void drop_queries(struct remote *remote)
 {
     remote->failure_count++;
     remote->count = 0;
@@ -142,11 +142,11 @@ static void drop_worker(struct remote *remote, enum child_end end)
     if (remote->count == 0 || (remote->count == 1 && remote->open))
         end = CHILD_IDLE;
     child_drop(remote->worker, end, query->uid, key_of(query));
-    forget_queries(remote);
+    drop_queries(remote);
 }
 
 /* Whether a worker can be queried. Starts one if necessary. */
-static bool have_worker(struct remote *remote)
+static bool ensure_worker(struct remote *remote)
 {
     if (remote->keeper >= 0 && packet_await(remote->keeper, 0))
         drop_keeper(remote);
@@ -158,9 +158,9 @@ void remote_look(struct remote *remote)
     if (!remote_is_busy(remote) && child_runs(remote->worker)) {
         child_check(remote->worker);
         if (!child_runs(remote->worker))
-            forget_queries(remote);
+            drop_queries(remote);
     }
-    (void)have_worker(remote);
+    (void)ensure_worker(remote);
 }
 
 /* Queries ---------------------------------------------------------------------------------------------------------- */
@@ -209,7 +209,7 @@ enum remote_asked remote_ask(struct remote *remote, int descriptor, const struct
         remote_flush(remote);
     if (child_is_blamed(remote->worker, query->uid, key_of(query)))
         return REMOTE_REFUSED;
-    if (!child_runs(remote->worker) && !have_worker(remote))
+    if (!child_runs(remote->worker) && !ensure_worker(remote))
         return remote->keeper < 0 || remote->failure_count >= REMOTE_FAILURES_MAX ? REMOTE_REFUSED : REMOTE_LATER;
     if (!remote->open) {
         if (remote->count == REMOTE_QUERIES_MAX)
@@ -279,7 +279,7 @@ static bool receive_answer(struct remote *remote, uint64_t deadline_mono_ns)
 }
 
 /* Returns the module with the first thread that stands at the address of the query. */
-static void hand_out_module(struct remote *remote, struct remote_answer *answer)
+static void return_module(struct remote *remote, struct remote_answer *answer)
 {
     struct probe_module *module = &remote->answer.module;
     const uint64_t address = remote->answered.message.address;
@@ -292,7 +292,7 @@ static void hand_out_module(struct remote *remote, struct remote_answer *answer)
         answer->module = (struct proc_object){module->start, module->end, module->path};
 }
 
-static void hand_out(struct remote *remote, struct remote_answer *ret_answer)
+static void return_thread(struct remote *remote, struct remote_answer *ret_answer)
 {
     uint32_t at = remote->next_thread++;
     const struct probe_thread *thread = &remote->answer.threads[at];
@@ -305,7 +305,7 @@ static void hand_out(struct remote *remote, struct remote_answer *ret_answer)
     };
     if (ret_answer->status == 0)
         ret_answer->reading = thread->reading;
-    hand_out_module(remote, ret_answer);
+    return_module(remote, ret_answer);
 }
 
 bool remote_next(struct remote *remote, uint64_t deadline_mono_ns, struct remote_answer *ret_answer)
@@ -314,7 +314,7 @@ bool remote_next(struct remote *remote, uint64_t deadline_mono_ns, struct remote
         if (!remote_is_busy(remote) || !receive_answer(remote, deadline_mono_ns))
             return false;
     }
-    hand_out(remote, ret_answer);
+    return_thread(remote, ret_answer);
     return true;
 }
 

@@ -19,8 +19,8 @@ struct socket_space {
     size_t capacity;
     struct proc_socket_table *table; /* being read; NULL = none */
     int tables_read;
-    unsigned row_count;        /* rows read in this call of read_on() */
-    uint64_t deadline_mono_ns; /* of this call of read_on() */
+    unsigned row_count;        /* rows read in this call of continue_reading() */
+    uint64_t deadline_mono_ns; /* of this call of continue_reading() */
     unsigned unwanted_count;   /* passes without a lookup */
     bool wanted;               /* looked up in this pass */
     bool cut;                  /* reading stopped at the deadline: not continued in this pass */
@@ -30,7 +30,7 @@ struct socket_space {
 
 /*
  * Tables with addresses come first, udp before tcp: for tcp the kernel walks its whole hash table, which takes 10 ms.
- * The table with names is last, see believed_of().
+ * The table with names is last, see find_row().
  */
 static const enum proc_socket_kind table_order[PROC_SOCKET_KIND_COUNT] = {
     PROC_SOCKET_UDP, PROC_SOCKET_UDP6, PROC_SOCKET_TCP, PROC_SOCKET_TCP6, PROC_SOCKET_UNIX};
@@ -129,7 +129,7 @@ static bool is_reading_names(const struct socket_space *space)
     return !is_complete(space) && table_order[space->tables_read] == PROC_SOCKET_UNIX;
 }
 
-static void forget_names(struct socket_space *space)
+static void drop_names(struct socket_space *space)
 {
     size_t kept = 0;
 
@@ -140,8 +140,8 @@ static void forget_names(struct socket_space *space)
 }
 
 /* Reads the rest of the current table, or the next table. Reads some rows even if the deadline has passed. */
-static void read_on(struct sockets *sockets, struct socket_space *space, int proc, uint32_t pid,
-                    uint64_t deadline_mono_ns)
+static void continue_reading(struct sockets *sockets, struct socket_space *space, int proc, uint32_t pid,
+                             uint64_t deadline_mono_ns)
 {
     int result = 0;
 
@@ -154,7 +154,7 @@ static void read_on(struct sockets *sockets, struct socket_space *space, int pro
     if (space->count > 1)
         qsort(space->sockets, space->count, sizeof(*space->sockets), compare_sockets);
     if (is_reading_names(space) && result != 0 && result != -ETIME)
-        forget_names(space);
+        drop_names(space);
     else if (result == -EFBIG || result == -ENOMEM)
         space->tables_read = PROC_SOCKET_KIND_COUNT - 1; /* there is no room for further tables either */
     if (result != -ETIME)
@@ -165,7 +165,7 @@ static void read_on(struct sockets *sockets, struct socket_space *space, int pro
 }
 
 /* Returns the namespace of a process, or NULL if there are too many. */
-static struct socket_space *space_of(struct sockets *sockets, int proc, uint32_t pid)
+static struct socket_space *find_space(struct sockets *sockets, int proc, uint32_t pid)
 {
     uint64_t key;
 
@@ -187,7 +187,7 @@ static struct socket_space *space_of(struct sockets *sockets, int proc, uint32_t
  * feeds and so imitate rows of other sockets, even of another kind. So a row with an address takes precedence over rows
  * with a name. A row with a name is believed only if it is the only one, which is known once the whole table was read.
  */
-static const struct proc_socket *believed_of(const struct socket_space *space, uint64_t inode)
+static const struct proc_socket *find_row(const struct socket_space *space, uint64_t inode)
 {
     const struct proc_socket wanted = {.inode = inode}, *found = NULL, *end = space->sockets + space->count;
     const struct proc_socket *first;
@@ -207,13 +207,13 @@ static const struct proc_socket *believed_of(const struct socket_space *space, u
 int sockets_find(struct sockets *sockets, int proc, uint32_t pid, uint64_t inode, uint64_t deadline_mono_ns,
                  const struct proc_socket **ret_socket)
 {
-    struct socket_space *space = space_of(sockets, proc, pid);
+    struct socket_space *space = find_space(sockets, proc, pid);
 
     if (space == NULL || inode == 0)
         return -ENOENT;
     space->wanted = true;
     for (;;) {
-        const struct proc_socket *found = believed_of(space, inode);
+        const struct proc_socket *found = find_row(space, inode);
 
         if (found != NULL) {
             *ret_socket = found;
@@ -223,6 +223,6 @@ int sockets_find(struct sockets *sockets, int proc, uint32_t pid, uint64_t inode
             return -ENOENT;
         if (space->cut)
             return -EAGAIN;
-        read_on(sockets, space, proc, pid, deadline_mono_ns);
+        continue_reading(sockets, space, proc, pid, deadline_mono_ns);
     }
 }

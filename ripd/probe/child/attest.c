@@ -131,7 +131,7 @@ static int check_consent(int proc, const struct attested *attested)
     return maps_ring(proc, attested) ? 0 : -EACCES;
 }
 
-static int ask_holder(const struct attested *attested, uint32_t *ret_pid)
+static int query_holder(const struct attested *attested, uint32_t *ret_pid)
 {
     uint64_t offset = attested->mapping.view.lock_holder_offset + attested->process;
     uint32_t pid;
@@ -146,7 +146,7 @@ static int ask_holder(const struct attested *attested, uint32_t *ret_pid)
 }
 
 /* Checks whether pid is the process of the record now. Returns 0, -EINVAL, -ESRCH or -EACCES. */
-static int judge_holder(struct attested *attested, int proc, uint32_t pid)
+static int check_process(struct attested *attested, int proc, uint32_t pid)
 {
     struct identity_memory memory = {0};
     struct rip_process_info claim;
@@ -170,7 +170,7 @@ static int judge_holder(struct attested *attested, int proc, uint32_t pid)
 
 int attest_open(struct attested *ret_attested, int proc, int descriptor, uint32_t process)
 {
-    struct attested attested = {.process = process, .hold = -1, .mapping = {.descriptor = -1}};
+    struct attested attested = {.process = process, .pidfd = -1, .mapping = {.descriptor = -1}};
     enum rip_status status;
     int result;
 
@@ -181,10 +181,10 @@ int attest_open(struct attested *ret_attested, int proc, int descriptor, uint32_
     result = mapping_open(&attested.mapping, descriptor, MAPPING_COPIED, &status);
     if (result != 0)
         return -EINVAL;
-    result = ask_holder(&attested, &attested.pid);
+    result = query_holder(&attested, &attested.pid);
     if (result == 0) {
-        attested.hold = pidfd_of(attested.pid);
-        result = attested.hold < 0 ? attested.hold : judge_holder(&attested, proc, attested.pid);
+        attested.pidfd = pidfd_of(attested.pid);
+        result = attested.pidfd < 0 ? attested.pidfd : check_process(&attested, proc, attested.pid);
     }
     if (result == 0)
         *ret_attested = attested;
@@ -197,8 +197,8 @@ bool attest_holds(struct attested *attested, int proc)
 {
     uint32_t pid;
 
-    return judge_holder(attested, proc, attested->pid) == 0 && ask_holder(attested, &pid) == 0 &&
-           pid == attested->pid && !pidfd_ended(attested->hold);
+    return check_process(attested, proc, attested->pid) == 0 && query_holder(attested, &pid) == 0 &&
+           pid == attested->pid && !pidfd_ended(attested->pidfd);
 }
 
 bool attest_thread(const struct attested *attested, int proc, const struct kernel_reading *reading)
@@ -216,7 +216,7 @@ bool attest_thread(const struct attested *attested, int proc, const struct kerne
 
 void attest_close(struct attested *attested)
 {
-    if (attested->hold >= 0)
-        close(attested->hold);
+    if (attested->pidfd >= 0)
+        close(attested->pidfd);
     mapping_close(&attested->mapping);
 }

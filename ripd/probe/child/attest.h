@@ -37,7 +37,7 @@ struct attested {
     struct mapping mapping;
     uint32_t process; /* index of its record */
     uint32_t pid;
-    int hold; /* pidfd */
+    int pidfd;
 };
 
 /*

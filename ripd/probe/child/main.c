@@ -86,7 +86,7 @@ static void replace_child(struct keeper *keeper, uint32_t kind, int socket)
 }
 
 /* Executes ripd's next message. Returns false if ripd has ended or sent nonsense. */
-static bool take_message(struct keeper *keeper)
+static bool handle_message(struct keeper *keeper)
 {
     uint32_t kind = 0;
     int descriptor = -1;
@@ -131,6 +131,6 @@ int main(void)
         if (ppoll(&descriptor, 1, NULL, &before) < 0)
             descriptor.revents = 0; /* a child has ended */
         reap_children(&keeper);
-    } while (descriptor.revents == 0 || take_message(&keeper));
+    } while (descriptor.revents == 0 || handle_message(&keeper));
     _exit(EXIT_SUCCESS);
 }

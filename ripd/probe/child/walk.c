@@ -28,7 +28,7 @@ struct walk {
 };
 
 /* Whether a file is on a file system whose content the kernel generates. */
-static bool is_kernels_own(int found)
+static bool is_kernel_file_system(int found)
 {
     static const unsigned long kinds[] = {
         PROC_SUPER_MAGIC,   SYSFS_MAGIC,         DEBUGFS_MAGIC,  TRACEFS_MAGIC,  SECURITYFS_MAGIC,
@@ -73,7 +73,7 @@ int walk_check(int found, const struct permission_user *user)
 
     if (fstat(found, &about) != 0)
         return -errno;
-    if (!S_ISREG(about.st_mode) || is_kernels_own(found))
+    if (!S_ISREG(about.st_mode) || is_kernel_file_system(found))
         return -ENOTSUP;
     return is_allowed(user, found, &about, PERMISSION_READ) ? 0 : -EACCES;
 }
@@ -99,7 +99,7 @@ static void leave_to(struct walk *walk, size_t depth)
 /* Makes found the current directory. Takes ownership of found on success. */
 static int enter(struct walk *walk, int found, const struct stat *about)
 {
-    if (is_kernels_own(found))
+    if (is_kernel_file_system(found))
         return -ENOTSUP;
     if (!is_allowed(walk->user, found, about, PERMISSION_SEARCH))
         return -EACCES;
@@ -118,7 +118,7 @@ static int follow(struct walk *walk, int found)
 
     if (walk->link_count++ == WALK_LINKS_MAX)
         return -ELOOP;
-    if (is_kernels_own(found))
+    if (is_kernel_file_system(found))
         return -ENOTSUP;
     length = readlinkat(found, "", text, sizeof(text));
     if (length <= 0)
@@ -194,7 +194,7 @@ int walk_open(int root, const char *path, const struct permission_user *user)
     memcpy(walk.rest, path, length + 1);
     if (fstat(root, &about) != 0)
         return -errno;
-    if (is_kernels_own(root) || !is_allowed(user, root, &about, PERMISSION_SEARCH))
+    if (is_kernel_file_system(root) || !is_allowed(user, root, &about, PERMISSION_SEARCH))
         return -EACCES;
     while (result == 0) {
         bool last = false;

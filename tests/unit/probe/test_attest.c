@@ -57,7 +57,7 @@ static const char *path_of(void)
 /* Asks about a record of a file; whatever is refused leaves no descriptor, and what it was to fill in as it was. */
 static int ask_file(const char *path, uint32_t record)
 {
-    const struct attested before = {.pid = 7, .process = 8, .hold = 9};
+    const struct attested before = {.pid = 7, .process = 8, .pidfd = 9};
     size_t descriptors = count_descriptors();
     int descriptor = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC), result;
 
