@@ -21,6 +21,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "os/file.h"
 #include "util/array.h"
 
 /* MFD_NOEXEC_SEAL, which some headers lack. Required where the system forbids executable memory files. */
@@ -171,33 +172,21 @@ bool spawn_ended(struct spawned *spawned, int *ret_status)
     return true;
 }
 
-/* Writes at an offset, so that the file position stays at the beginning. */
-static int write_at(int descriptor, const char *text, size_t bytes, size_t offset)
-{
-    for (size_t at = 0; at < bytes;) {
-        ssize_t written = pwrite(descriptor, text + at, bytes - at, (off_t)(offset + at));
-
-        if (written < 0 && errno == EINTR)
-            continue;
-        if (written <= 0)
-            return written < 0 ? -errno : -EIO;
-        at += (size_t)written;
-    }
-    return 0;
-}
-
 int spawn_input_line(const char *text, size_t text_bytes)
 {
     int descriptor = memfd_create("input", MFD_CLOEXEC | MFD_ALLOW_SEALING | NOT_EXECUTABLE);
+    size_t written;
     int result;
 
     if (descriptor < 0 && errno == EINVAL)
         descriptor = memfd_create("input", MFD_CLOEXEC | MFD_ALLOW_SEALING);
     if (descriptor < 0)
         return -errno;
-    result = write_at(descriptor, text, text_bytes, 0);
+    result = file_write(descriptor, text, text_bytes, &written);
     if (result == 0)
-        result = write_at(descriptor, "\n", 1, text_bytes);
+        result = file_write(descriptor, "\n", 1, &written);
+    if (result == 0 && lseek(descriptor, 0, SEEK_SET) != 0)
+        result = -errno;
     if (result == 0 && fcntl(descriptor, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE | F_SEAL_SEAL) != 0)
         result = -errno;
     if (result == 0)
