@@ -141,7 +141,7 @@ static struct stall_case *case_new(struct cases *cases, struct key key, uint32_t
 }
 
 /* If the ring was not read, the fields of its last reading are kept. */
-static void take_suspect(struct stall_case *stall, const struct detector_suspect *suspect)
+static void update_suspect(struct stall_case *stall, const struct detector_suspect *suspect)
 {
     const uint32_t tid = stall->suspect.tid;
     const uint16_t process = stall->suspect.process;
@@ -168,7 +168,7 @@ static void case_renew(struct stall_case *stall, const struct detector_suspect *
     stall->evidence = (struct evidence){0};
     stall->is_suspect = true;
     stall->is_opened = false;
-    take_suspect(stall, suspect);
+    update_suspect(stall, suspect);
 }
 
 /* Whether a case that is no suspect can be freed. */
@@ -178,8 +178,7 @@ static bool case_is_over(const struct stall_case *stall)
 }
 
 /* Keeps or frees a case whose id is no suspect on this scan. */
-static void keep_without_suspect(struct cases *cases, struct stall_case *stall, struct stall_case **items,
-                                 size_t *count)
+static void keep_or_free(struct cases *cases, struct stall_case *stall, struct stall_case **items, size_t *count)
 {
     stall->is_suspect = false;
     if (case_is_over(stall))
@@ -212,7 +211,7 @@ int cases_begin(struct cases *cases, const struct detector_suspect *suspects, si
             of_ring_count = 0;
         }
         while (at < cases->count && compare_keys(key_of(cases->items[at]), key) < 0)
-            keep_without_suspect(cases, cases->items[at++], items, &kept);
+            keep_or_free(cases, cases->items[at++], items, &kept);
         if (at < cases->count && compare_keys(key_of(cases->items[at]), key) == 0) {
             stall = cases->items[at++];
         } else if (suspects[i].unread) {
@@ -229,7 +228,7 @@ int cases_begin(struct cases *cases, const struct detector_suspect *suspects, si
         items[kept++] = stall;
     }
     while (at < cases->count)
-        keep_without_suspect(cases, cases->items[at++], items, &kept);
+        keep_or_free(cases, cases->items[at++], items, &kept);
     free(cases->items);
     cases->items = items;
     cases->count = kept;
@@ -301,9 +300,9 @@ void cases_judge(const struct cases *cases, struct detector_suspect *suspects, s
 /* Episodes --------------------------------------------------------------------------------------------------------- */
 
 /* The id is stalled on this scan. */
-static void episode_goes_on(struct episode *episode, const struct detector_suspect *suspect, uint64_t now_mono_ns)
+static void episode_stalls(struct episode *episode, const struct detector_suspect *suspect, uint64_t now_mono_ns)
 {
-    const bool goes_on = episode->stage == EPISODE_OPEN;
+    const bool continues = episode->stage == EPISODE_OPEN;
 
     if (episode->stage == EPISODE_NONE)
         *episode = (struct episode){
@@ -314,14 +313,14 @@ static void episode_goes_on(struct episode *episode, const struct detector_suspe
                                                                              : DETECTOR_UNKNOWN_NS,
         };
     episode->stage = EPISODE_OPEN;
-    episode->stall_count += !goes_on;
-    if (!goes_on || episode->number == 0)
+    episode->stall_count += !continues;
+    if (!continues || episode->number == 0)
         episode->cause = suspect->cause;
     episode->unexamined_count += suspect->cause == CAUSE_NONE;
 }
 
 /* Whether the thread only sleeps as it announced, and did so all the time: this is listed, but no event. */
-static bool only_sleeps(const struct stall_case *stall)
+static bool sleeps_as_announced(const struct stall_case *stall)
 {
     const struct detector_suspect *suspect = &stall->suspect;
 
@@ -359,9 +358,9 @@ void cases_end(struct cases *cases, const struct detector_update *update, uint64
 
         if (stall == NULL)
             continue;
-        take_suspect(stall, suspect);
-        if (suspect->state == ID_STALLED && !only_sleeps(stall))
-            episode_goes_on(&stall->episode, suspect, now_mono_ns);
+        update_suspect(stall, suspect);
+        if (suspect->state == ID_STALLED && !sleeps_as_announced(stall))
+            episode_stalls(&stall->episode, suspect, now_mono_ns);
     }
     for (size_t i = 0; i < cases->count; i++) {
         struct episode *episode = &cases->items[i]->episode;
@@ -466,7 +465,7 @@ static uint16_t class_of(const struct episode *episode)
 }
 
 /* Takes the quota for a publication. Returns false if the user has none. */
-static bool take_room(struct work *work, uint32_t user, uint16_t class)
+static bool take_quota(struct work *work, uint32_t user, uint16_t class)
 {
     if (!work_take(work, user, WORK_EVENTS, class == CLASS_BELATED ? 2 : 1))
         return false;
@@ -479,7 +478,7 @@ static bool take_room(struct work *work, uint32_t user, uint16_t class)
 }
 
 /* Returns how many scans a begin waits for its evidence, in the ring whose first case has the index `first`. */
-static uint32_t patience_of_ring(const struct cases *cases, size_t first)
+static uint32_t begin_delay_scans(const struct cases *cases, size_t first)
 {
     if (cases->unexamined_scans == 0)
         return 0;
@@ -489,18 +488,18 @@ static uint32_t patience_of_ring(const struct cases *cases, size_t first)
     return cases->unexamined_scans;
 }
 
-static bool is_to_publish(const struct episode *episode, uint32_t patience_scans)
+static bool is_to_publish(const struct episode *episode, uint32_t delay_scans)
 {
     if (episode->stage != EPISODE_OPEN || episode->number != 0)
         return episode->stage == EPISODE_OVER;
-    return episode->cause != CAUSE_NONE || episode->unexamined_count > patience_scans;
+    return episode->cause != CAUSE_NONE || episode->unexamined_count > delay_scans;
 }
 
 /* Queues everything to publish. Returns how many jobs that is. Begins are ordered by their index within the ring. */
-static size_t push_jobs(struct cases *cases)
+static size_t queue_publications(struct cases *cases)
 {
     size_t pushed = 0, of_ring_count = 0;
-    uint32_t patience_scans = 0, ring = 0;
+    uint32_t delay_scans = 0, ring = 0;
 
     work_clear(cases->work);
     work_reset(cases->work, WORK_BELATED);
@@ -508,8 +507,8 @@ static size_t push_jobs(struct cases *cases)
         struct episode *episode = &cases->items[i]->episode;
 
         if (i == 0 || cases->items[i - 1]->ring != cases->items[i]->ring)
-            patience_scans = patience_of_ring(cases, i);
-        if (!is_to_publish(episode, patience_scans))
+            delay_scans = begin_delay_scans(cases, i);
+        if (!is_to_publish(episode, delay_scans))
             continue;
         if (class_of(episode) == CLASS_BELATED && !work_take(cases->work, cases->items[i]->user, WORK_BELATED, 1)) {
             episode->stage = EPISODE_NONE; /* cases of a burst that is over must not use memory for hours */
@@ -549,12 +548,12 @@ size_t cases_publish(struct cases *cases, const struct case_report **ret_reports
     uint32_t user;
 
     work_leak(cases->work, WORK_EVENTS, WORK_EVENTS_PER_SCAN);
-    cases->counters.waiting_count = push_jobs(cases);
+    cases->counters.waiting_count = queue_publications(cases);
     if (!ARRAY_RESERVE(cases->reports, cases->report_capacity, 2 * cases->count))
         return 0; /* all wait for the next scan */
     *ret_reports = cases->reports;
     while (work_next(cases->work, UINT64_MAX, CLASS_BEGIN, &job, &user)) {
-        if (take_room(cases->work, user, job.class)) {
+        if (take_quota(cases->work, user, job.class)) {
             publish(cases, cases->items[job.subject], job.class, &count);
             cases->counters.waiting_count--;
         } else {

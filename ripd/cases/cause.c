@@ -51,7 +51,8 @@
 #define IN_LOCK (CALL(LOCK) | CALL(SHARED))
 #define IN_WAIT (CALL(BLOCK) | IN_LOCK)
 #define IN_CALL (IN_RECEIVE | IN_WAIT | CALL(SLEEP))
-#define IS_INNOCENT                                                                                                    \
+/* With these, a suspect that was not examined is not stalled. */
+#define NEEDS_EVIDENCE                                                                                                 \
     (OUTSIDE | IN_INTERPRETER | IN_WORK | CALL(INPUT) | CALL(PIPE) | CALL(UNSURE) | CALL(SLEEP) | CALL(VFORK) | IN_LOCK)
 
 struct cause_row {
@@ -65,7 +66,7 @@ struct cause_row {
 
 static const struct cause_row cause_rows[] = {
     /* Not examined. */
-    {0, EVIDENCE_EXAMINED, IS_INNOCENT, NULL, NULL, {ID_RUNNING, CAUSE_UNSEEN}},
+    {0, EVIDENCE_EXAMINED, NEEDS_EVIDENCE, NULL, NULL, {ID_RUNNING, CAUSE_UNSEEN}},
     {0, EVIDENCE_EXAMINED, ANY, NULL, NULL, {ID_STALLED, CAUSE_NONE}},
 
     /* Stopped, exited, or certain whatever the thread announces. */

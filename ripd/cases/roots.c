@@ -22,12 +22,12 @@ static int compare_groups(const void *left, const void *right)
                              search_order(a->root, b->root));
 }
 
-static bool is_held_up(const struct sighting *stall)
+static bool has_known_holder(const struct sighting *stall)
 {
     return stall->waits != NULL && stall->waits->nodes[stall->wait_node].next != WAITS_NONE;
 }
 
-static void add_to(struct root_group *group, const struct sighting *stall)
+static void add_stall(struct root_group *group, const struct sighting *stall)
 {
     if (group->count++ != 0 && stall->frozen_for_ns <= group->longest_ns)
         return;
@@ -37,14 +37,14 @@ static void add_to(struct root_group *group, const struct sighting *stall)
 
 static void count_stall(struct roots *roots, const struct sighting *stall)
 {
-    if (is_held_up(stall))
-        add_to(&roots->groups[stall->waits->nodes[stall->wait_node].root], stall);
+    if (has_known_holder(stall))
+        add_stall(&roots->groups[stall->waits->nodes[stall->wait_node].root], stall);
     else
         roots->alone_count++;
 }
 
 /* Drops empty groups and sorts the rest. */
-static void close_up(struct roots *roots, size_t node_count)
+static void drop_empty_groups(struct roots *roots, size_t node_count)
 {
     for (size_t i = 0; i < node_count; i++) {
         if (roots->groups[i].count == 0)
@@ -72,7 +72,7 @@ static int compare_with_node(const void *wanted, const void *stall)
 }
 
 /* Finds the roots that are stalled themselves. sorted has room for all stalls. */
-static void find_stalled(struct roots *roots, const struct snapshot *snapshot, const struct sighting **sorted)
+static void find_stalled_roots(struct roots *roots, const struct snapshot *snapshot, const struct sighting **sorted)
 {
     if (roots->count == 0)
         return;
@@ -125,7 +125,7 @@ static void count_root(struct root_group *group, const struct waits *waits)
     if (group->stalled == NULL)
         return;
     if (!waits->nodes[group->root].deadlocked)
-        add_to(group, group->stalled);
+        add_stall(group, group->stalled);
     group->longest = group->stalled; /* the root represents the group */
 }
 
@@ -139,7 +139,7 @@ static size_t find_alone(const struct roots *roots, const struct sighting *first
         if (roots->groups[i].stalled != NULL)
             stalls[roots->groups[i].stalled - first] = NULL;
     for (size_t i = 0; i < count; i++)
-        if (stalls[i] != NULL && !is_held_up(stalls[i]))
+        if (stalls[i] != NULL && !has_known_holder(stalls[i]))
             stalls[alone_count++] = stalls[i];
     return alone_count;
 }
@@ -151,7 +151,7 @@ static void add_alone(struct roots *roots, const struct sighting **stalls, size_
     for (size_t i = 0; i < count; i++) {
         if (i == 0 || compare_alike(stalls[i - 1], stalls[i]) != 0)
             roots->groups[roots->count++] = (struct root_group){.root = WAITS_NONE};
-        add_to(&roots->groups[roots->count - 1], stalls[i]);
+        add_stall(&roots->groups[roots->count - 1], stalls[i]);
         if (stalls[i]->cause == CAUSE_SLEEPING)
             roots->asleep_count++;
     }
@@ -183,8 +183,8 @@ struct roots *roots_of(const struct snapshot *snapshot, bool incidents,
     for (size_t i = 0; i < snapshot->stall_count; i++)
         if (wanted(context, &snapshot->stalls[i]))
             count_stall(roots, &snapshot->stalls[i]);
-    close_up(roots, node_count);
-    find_stalled(roots, snapshot, stalls);
+    drop_empty_groups(roots, node_count);
+    find_stalled_roots(roots, snapshot, stalls);
     for (size_t i = 0; incidents && i < snapshot->stall_count; i++)
         stalls[i] = wanted(context, &snapshot->stalls[i]) ? &snapshot->stalls[i] : NULL;
     if (incidents)

@@ -98,7 +98,7 @@ void scan_record_adopted(const struct scan_record *record, size_t index, struct 
 
 /* Bytes ------------------------------------------------------------------------------------------------------------ */
 
-static unsigned char *put(unsigned char *at, uint64_t number)
+static unsigned char *put_varint(unsigned char *at, uint64_t number)
 {
     for (; number >= 0x80; number >>= 7)
         *at++ = (unsigned char)(number | 0x80);
@@ -112,7 +112,7 @@ struct input {
     bool damaged;
 };
 
-static uint64_t take(struct input *input)
+static uint64_t take_varint(struct input *input)
 {
     uint64_t number = 0;
 
@@ -127,7 +127,7 @@ static uint64_t take(struct input *input)
     return 0;
 }
 
-static int give(unsigned char *bytes, const unsigned char *end, void **ret_bytes, size_t *ret_count)
+static int return_bytes(unsigned char *bytes, const unsigned char *end, void **ret_bytes, size_t *ret_count)
 {
     *ret_bytes = bytes;
     *ret_count = (size_t)(end - bytes);
@@ -147,11 +147,11 @@ int scan_record_pack(const struct scan_record *record, void **ret_bytes, size_t 
     for (size_t i = 0; i < SCAN_TABLE_COUNT; i++) {
         const struct scan_rows *rows = &record->tables[i];
 
-        at = put(at, rows->count);
+        at = put_varint(at, rows->count);
         for (size_t j = 0; j < rows->count * widths[i]; j++)
-            at = put(at, rows->numbers[j]);
+            at = put_varint(at, rows->numbers[j]);
     }
-    return give(bytes, at, ret_bytes, ret_count);
+    return return_bytes(bytes, at, ret_bytes, ret_count);
 }
 
 int scan_record_unpack(struct scan_record *record, const void *bytes, size_t count)
@@ -160,7 +160,7 @@ int scan_record_unpack(struct scan_record *record, const void *bytes, size_t cou
 
     scan_record_clear(record);
     for (size_t i = 0; i < SCAN_TABLE_COUNT && !input.damaged; i++) {
-        uint64_t rows = take(&input);
+        uint64_t rows = take_varint(&input);
 
         /* each number takes at least one byte */
         input.damaged |= rows > (size_t)(input.end - input.at) / widths[i];
@@ -168,7 +168,7 @@ int scan_record_unpack(struct scan_record *record, const void *bytes, size_t cou
             uint64_t row[SCAN_RECORD_EXPANSION];
 
             for (size_t j = 0; j < widths[i]; j++)
-                row[j] = take(&input);
+                row[j] = take_varint(&input);
             if (!input.damaged)
                 scan_record_add(record, (enum scan_table)i, row);
         }
@@ -204,16 +204,16 @@ int scan_settings_pack(const struct scan_settings *settings, void **ret_bytes, s
     if (bytes == NULL)
         return -ENOMEM;
     for (size_t i = 0; i < count; i++)
-        at = put(at, numbers[i]);
+        at = put_varint(at, numbers[i]);
     for (size_t i = 0; i < settings->rules.count; i++) {
         const struct rule *rule = &settings->rules.rules[i];
         const size_t length = strlen(rule->glob);
 
-        at = put(put(at, rule->threshold_ns), length);
+        at = put_varint(put_varint(at, rule->threshold_ns), length);
         memcpy(at, rule->glob, length);
         at += length;
     }
-    return give(bytes, at, ret_bytes, ret_count);
+    return return_bytes(bytes, at, ret_bytes, ret_count);
 }
 
 int scan_settings_unpack(struct scan_settings *ret_settings, const void *bytes, size_t count)
@@ -225,18 +225,18 @@ int scan_settings_unpack(struct scan_settings *ret_settings, const void *bytes, 
     uint64_t reason, rule_count;
 
     for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
-        *numbers[i] = take(&input);
-    reason = take(&input);
+        *numbers[i] = take_varint(&input);
+    reason = take_varint(&input);
     settings.reason = reason <= SCAN_SETTINGS_REPEATED ? (enum scan_settings_reason)reason : SCAN_SETTINGS_REPEATED;
-    rule_count = take(&input);
+    rule_count = take_varint(&input);
     if (rule_count > RULES_MAX)
         return -EBADMSG;
     for (; settings.rules.count < rule_count && !input.damaged; settings.rules.count++) {
         struct rule *rule = &settings.rules.rules[settings.rules.count];
         uint64_t length;
 
-        rule->threshold_ns = take(&input);
-        length = take(&input);
+        rule->threshold_ns = take_varint(&input);
+        length = take_varint(&input);
         if (length >= RULE_GLOB_BYTES || length > (size_t)(input.end - input.at))
             return -EBADMSG;
         memcpy(rule->glob, input.at, length);

@@ -22,7 +22,7 @@ void waits_stands(struct waits_node *node, uint32_t generation, uint64_t progres
     node->again = generation == node->generation && progress == node->progress;
 }
 
-static bool is_of_one(const struct waits_node *node, const struct waits_node *holder)
+static bool is_same_process(const struct waits_node *node, const struct waits_node *holder)
 {
     return node->ring == holder->ring && node->process == holder->process;
 }
@@ -32,7 +32,7 @@ static bool is_certain_by_mark(const struct waits_node *node, const struct waits
 {
     uint64_t read_ns = node->wait.seen_mono_ns;
 
-    if (!node->marked || !holder->marked || waits_held_by(node) != node->wait.owner || !is_of_one(node, holder) ||
+    if (!node->marked || !holder->marked || waits_held_by(node) != node->wait.owner || !is_same_process(node, holder) ||
         (node->wait.flags & (RIP_WAIT_ENDS | ~KNOWN_FLAGS)) != 0)
         return false;
     if ((node->wait.flags & RIP_WAIT_OWNER_LASTS) != 0)
@@ -41,38 +41,38 @@ static bool is_certain_by_mark(const struct waits_node *node, const struct waits
 }
 
 /* The period in which a node was certainly in its wait. */
-struct stand {
+struct period {
     uint64_t from_ns;
     uint64_t until_ns;
 };
 
-static struct stand stand_by_memory(const struct waits_node *node)
+static struct period wait_by_memory(const struct waits_node *node)
 {
     if (node->lock.holder.address == 0)
-        return (struct stand){UINT64_MAX, 0};
-    return (struct stand){node->lock.looks[0].begun_mono_ns, node->lock.until_mono_ns};
+        return (struct period){UINT64_MAX, 0};
+    return (struct period){node->lock.looks[0].begun_mono_ns, node->lock.until_mono_ns};
 }
 
-static struct stand stand_by_mark(const struct waits_node *node)
+static struct period wait_by_mark(const struct waits_node *node)
 {
     if (!node->marked || node->begun_ns > UINT64_MAX - WAITS_SLACK_NS)
-        return (struct stand){UINT64_MAX, 0};
-    return (struct stand){node->begun_ns + WAITS_SLACK_NS, UINT64_MAX}; /* until now, which is after everything else */
+        return (struct period){UINT64_MAX, 0};
+    return (struct period){node->begun_ns + WAITS_SLACK_NS, UINT64_MAX}; /* until now, which is after everything else */
 }
 
-static bool is_within(const struct lock_wait_look *look, struct stand stand)
+static bool is_within(const struct lock_wait_look *look, struct period period)
 {
-    return stand.from_ns <= look->begun_mono_ns && look->ended_mono_ns <= stand.until_ns;
+    return period.from_ns <= look->begun_mono_ns && look->ended_mono_ns <= period.until_ns;
 }
 
 static bool is_certain_by_memory(const struct waits_node *node, const struct waits_node *holder)
 {
-    const struct stand memory = stand_by_memory(holder), mark = stand_by_mark(holder);
+    const struct period memory = wait_by_memory(holder), mark = wait_by_mark(holder);
     bool within = false;
 
     for (size_t i = 0; i < LOCK_WAIT_LOOKS; i++)
         within |= is_within(&node->lock.looks[i], memory) ||
-                  (is_of_one(node, holder) && is_within(&node->lock.looks[i], mark));
+                  (is_same_process(node, holder) && is_within(&node->lock.looks[i], mark));
     return within && node->by_memory && (node->lock.holder.flags & RIP_WAIT_ENDS) == 0;
 }
 
@@ -105,13 +105,13 @@ static bool is_certain(const struct waits *waits, const struct waits_node *node)
 }
 
 /* Whether all members of a cycle were in their waits at one instant. */
-static bool stands_together(const struct waits *waits, uint32_t first)
+static bool overlap_at_one_instant(const struct waits *waits, uint32_t first)
 {
-    struct stand all = {0, UINT64_MAX};
+    struct period all = {0, UINT64_MAX};
     uint32_t node = first;
 
     do {
-        const struct stand memory = stand_by_memory(&waits->nodes[node]), mark = stand_by_mark(&waits->nodes[node]);
+        const struct period memory = wait_by_memory(&waits->nodes[node]), mark = wait_by_mark(&waits->nodes[node]);
         const uint64_t from_ns = memory.from_ns < mark.from_ns ? memory.from_ns : mark.from_ns;
         const uint64_t until_ns = memory.until_ns > mark.until_ns ? memory.until_ns : mark.until_ns;
 
@@ -132,7 +132,7 @@ static bool stands_together(const struct waits *waits, uint32_t first)
 static void judge_cycle(struct waits *waits, uint32_t first)
 {
     struct waits_node *nodes = waits->nodes;
-    const bool together = stands_together(waits, first);
+    const bool together = overlap_at_one_instant(waits, first);
     bool certain = true;
     uint32_t node = first, lowest = first, length = 0;
 

@@ -69,10 +69,10 @@ struct ring_ids {
     uint32_t stamp;        /* for ids that moved: their times begin at the previous reading of this ring */
     uint64_t read_mono_ns; /* when the ring was last read, on both clocks */
     uint64_t read_credit_ns;
-    uint64_t before_credit_ns;       /* when it was read before that */
+    uint64_t previous_credit_ns;     /* when it was read before that */
     uint32_t counts[ID_STATE_COUNT]; /* ids by state */
-    bool has_own;                    /* at the previous reading, some id had the threshold of its own deadline */
-    bool finds_own;                  /* the same, for this reading so far */
+    bool had_deadlines;              /* at the previous reading, some id had the threshold of its own deadline */
+    bool has_deadlines;              /* the same, for this reading so far */
     struct table table;
 };
 
@@ -88,8 +88,8 @@ struct detector {
     uint64_t late_count;
     uint32_t stamp; /* of this scan */
     struct level levels[LEVEL_COUNT];
-    uint64_t own_wait_ns; /* until the first id is due by its own deadline, or UINT64_MAX */
-    bool held_back;       /* an id would be a suspect if the scan were not late */
+    uint64_t deadline_wait_ns; /* until the first id is due by its own deadline, or UINT64_MAX */
+    bool held_back;            /* an id would be a suspect if the scan were not late */
 
     struct ring_ids *rings; /* ascending by serial */
     size_t ring_count;
@@ -106,8 +106,8 @@ struct detector {
     struct detector_unclassified *unclassified;
     size_t unclassified_count;
     size_t unclassified_capacity;
-    uint64_t unanswered_count; /* unclassified ids without an answer, or lost if out of memory */
-    bool undecided;            /* some suspect is unclassified */
+    uint64_t still_unclassified_count; /* unclassified ids without an answer, or lost if out of memory */
+    bool undecided;                    /* some suspect is unclassified */
 
     struct detector_suspect *suspects;
     size_t suspect_count;
@@ -143,18 +143,18 @@ static void set_levels(struct detector *detector)
 }
 
 /* Returns the level of an id whose rule is not known yet. */
-static uint8_t first_rule(const struct detector *detector)
+static uint8_t initial_rule(const struct detector *detector)
 {
     return detector->config.rule_count ? TABLE_RULE_PENDING : TABLE_RULE_NONE;
 }
 
 /* No rule applies to the id: uses the id's own deadline if there is one. */
-static void set_own(struct ring_ids *ring, struct table *table, size_t index)
+static void apply_deadline(struct ring_ids *ring, struct table *table, size_t index)
 {
     const bool is_own = table->deadlines[index] != 0;
 
     table->rules[index] = is_own ? TABLE_RULE_OWN : TABLE_RULE_NONE;
-    ring->finds_own |= is_own;
+    ring->has_deadlines |= is_own;
 }
 
 void detector_configure(struct detector *detector, const struct detector_config *config)
@@ -167,15 +167,15 @@ void detector_configure(struct detector *detector, const struct detector_config 
         struct ring_ids *ring = &detector->rings[i];
 
         for (size_t j = 0; j < ring->table.count; j++) {
-            ring->table.rules[j] = first_rule(detector);
+            ring->table.rules[j] = initial_rule(detector);
             if (config->rule_count == 0)
-                set_own(ring, &ring->table, j);
+                apply_deadline(ring, &ring->table, j);
         }
     }
 }
 
 /* Returns the first stamp that has not been frozen for frozen_ns; all lower stamps have. */
-static uint32_t frozen_count(const struct detector *detector, uint64_t frozen_ns)
+static uint32_t stamps_frozen_for(const struct detector *detector, uint64_t frozen_ns)
 {
     return detector->credit_ns >= frozen_ns ? history_count_until(&detector->history, detector->credit_ns - frozen_ns)
                                             : 0;
@@ -184,11 +184,11 @@ static uint32_t frozen_count(const struct detector *detector, uint64_t frozen_ns
 static void begin_level(struct detector *detector, struct level *level)
 {
     level->oldest_stamp = NO_STAMP;
-    level->due_count = frozen_count(detector, level->threshold_ns);
-    level->early_count = frozen_count(detector, level->threshold_ns / EARLY_DIVISOR);
+    level->due_count = stamps_frozen_for(detector, level->threshold_ns);
+    level->early_count = stamps_frozen_for(detector, level->threshold_ns / EARLY_DIVISOR);
 }
 
-static uint64_t own_threshold_ns(const struct table *table, size_t index)
+static uint64_t deadline_ns(const struct table *table, size_t index)
 {
     return table->deadlines[index] * NS_PER_MS;
 }
@@ -211,7 +211,7 @@ static bool is_beyond(const struct detector *detector, const struct table *table
                                       (early ? detector->levels[rule].early_count : detector->levels[rule].due_count))
         return true;
     return (rule == TABLE_RULE_OWN || rule == TABLE_RULE_PENDING) && table->deadlines[index] != 0 &&
-           frozen_ns(detector, table, index) >= own_threshold_ns(table, index) / (early ? EARLY_DIVISOR : 1);
+           frozen_ns(detector, table, index) >= deadline_ns(table, index) / (early ? EARLY_DIVISOR : 1);
 }
 
 static bool is_due(const struct detector *detector, const struct table *table, size_t index)
@@ -227,24 +227,24 @@ static bool is_early(const struct detector *detector, const struct table *table,
 }
 
 /* The id is running and not due: takes it into account for detector_next_due(). */
-static void expect(struct detector *detector, const struct table *table, size_t index)
+static void expect_due(struct detector *detector, const struct table *table, size_t index)
 {
     const uint8_t rule = table->rules[index];
     const uint32_t stamp = mark_stamp(table->marks[index]);
 
     if (rule == TABLE_RULE_OWN) {
-        const uint64_t wait_ns = own_threshold_ns(table, index) - frozen_ns(detector, table, index);
+        const uint64_t wait_ns = deadline_ns(table, index) - frozen_ns(detector, table, index);
 
-        detector->own_wait_ns = wait_ns < detector->own_wait_ns ? wait_ns : detector->own_wait_ns;
+        detector->deadline_wait_ns = wait_ns < detector->deadline_wait_ns ? wait_ns : detector->deadline_wait_ns;
     } else if (stamp < detector->levels[rule].oldest_stamp) {
         detector->levels[rule].oldest_stamp = stamp;
     }
 }
 
-static void expect_running(struct detector *detector, const struct table *table, size_t index)
+static void expect_due_if_running(struct detector *detector, const struct table *table, size_t index)
 {
     if (mark_state(table->marks[index]) == ID_RUNNING)
-        expect(detector, table, index);
+        expect_due(detector, table, index);
 }
 
 /* Returns the time until the first id of the level is due. */
@@ -258,7 +258,7 @@ static uint64_t level_wait(const struct detector *detector, const struct level *
 uint64_t detector_next_due(const struct detector *detector)
 {
     const uint64_t recheck = detector->config.interval_ns / RECHECK_DIVISOR;
-    uint64_t wait = detector->own_wait_ns;
+    uint64_t wait = detector->deadline_wait_ns;
 
     if (detector->config.rule_count == 0 && detector->counts[ID_RUNNING] && detector->config.stall_after_ns < wait)
         wait = detector->config.stall_after_ns; /* of ids that are new or moved on this scan */
@@ -280,7 +280,7 @@ static uint64_t threshold_ns(const struct detector *detector, const struct table
 
     if (rule == TABLE_RULE_PENDING)
         return DETECTOR_UNKNOWN_NS;
-    return rule == TABLE_RULE_OWN ? own_threshold_ns(table, index) : detector->levels[rule].threshold_ns;
+    return rule == TABLE_RULE_OWN ? deadline_ns(table, index) : detector->levels[rule].threshold_ns;
 }
 
 /* Returns the verdict that a mark stands for. For an exited id: the verdict before it exited. */
@@ -368,8 +368,8 @@ static bool reserve_events(struct detector *detector)
 }
 
 /* Adds an event with the cause of the stall and its length at credit_ns. */
-static void emit(struct detector *detector, const struct ring_ids *ring, const struct table *table, size_t index,
-                 enum detector_event_kind kind, uint64_t credit_ns)
+static void add_event(struct detector *detector, const struct ring_ids *ring, const struct table *table, size_t index,
+                      enum detector_event_kind kind, uint64_t credit_ns)
 {
     const uint32_t mark = table->marks[index];
     const struct history_scan *seen = &detector->history.scans[mark_stamp(mark)];
@@ -393,20 +393,20 @@ static void forget(struct detector *detector, struct ring_ids *ring, const struc
     const enum id_state state = mark_state(table->marks[index]);
 
     if (state == ID_STALLED)
-        emit(detector, ring, table, index, DETECTOR_GONE, credit_ns);
+        add_event(detector, ring, table, index, DETECTOR_GONE, credit_ns);
     count_out(detector, ring, state);
     detector->id_count--;
 }
 
 /* A stalled id is below its new threshold: it is running again and keeps its stamp. */
-static void excuse(struct detector *detector, struct ring_ids *ring, struct table *table, size_t index)
+static void excuse_stall(struct detector *detector, struct ring_ids *ring, struct table *table, size_t index)
 {
     const uint32_t mark = table->marks[index];
 
-    emit(detector, ring, table, index, DETECTOR_EXCUSED, detector->credit_ns);
+    add_event(detector, ring, table, index, DETECTOR_EXCUSED, detector->credit_ns);
     set_mark(detector, ring, table, index,
              mark_make(mark_stamp(mark), ID_RUNNING, CAUSE_NONE) | (mark & MARK_NEVER_MOVED));
-    expect(detector, table, index);
+    expect_due(detector, table, index);
 }
 
 /* Idle by a verdict, not by the id's own declaration. */
@@ -416,7 +416,7 @@ static bool is_judged_idle(const struct table *table, size_t index)
 }
 
 /* Copies the state of an id into its suspect. */
-static void refresh(struct detector_suspect *suspect, const struct detector_id id)
+static void update_suspect(struct detector_suspect *suspect, const struct detector_id id)
 {
     suspect->progress = id.progress;
     suspect->frozen_since_ns = id.frozen_since_ns;
@@ -443,7 +443,7 @@ static int add_suspect(struct detector *detector, const struct ring_ids *ring, c
         .name_version = sample ? sample->name_version : 0,
         .unread = !sample,
     };
-    refresh(&detector->suspects[detector->suspect_count++], id_at(detector, ring, table, index));
+    update_suspect(&detector->suspects[detector->suspect_count++], id_at(detector, ring, table, index));
     return 0;
 }
 
@@ -455,7 +455,7 @@ static uint8_t condition_of(const struct detector *detector, uint16_t process)
 }
 
 /* Returns the state of an id as its sample alone shows it. The cause is that of a stop. */
-static struct verdict sight_of(const struct detector *detector, const struct rip_sample *sample)
+static struct verdict sampled_state(const struct detector *detector, const struct rip_sample *sample)
 {
     const uint8_t condition = condition_of(detector, sample->process);
 
@@ -469,10 +469,10 @@ static struct verdict sight_of(const struct detector *detector, const struct rip
 }
 
 /* Asks the caller for the rule of an id. If out of memory, the id is offered again on the next scan. */
-static void offer(struct detector *detector, const struct rip_sample *sample)
+static void ask_rule(struct detector *detector, const struct rip_sample *sample)
 {
     if (!ARRAY_GROW(detector->unclassified, detector->unclassified_count, detector->unclassified_capacity)) {
-        detector->unanswered_count++;
+        detector->still_unclassified_count++;
         return;
     }
     detector->unclassified[detector->unclassified_count++] = (struct detector_unclassified){
@@ -484,33 +484,34 @@ static void offer(struct detector *detector, const struct rip_sample *sample)
 }
 
 /* Takes the deadline of the sample, unless a rule applies to the id. */
-static void take_deadline(struct detector *detector, struct table *table, size_t index, const struct rip_sample *sample)
+static void update_deadline(struct detector *detector, struct table *table, size_t index,
+                            const struct rip_sample *sample)
 {
     const uint8_t rule = table->rules[index];
 
     if (rule == TABLE_RULE_NONE || rule >= TABLE_RULE_PENDING)
         table->deadlines[index] = sample->deadline_ms;
     if (rule == TABLE_RULE_NONE || rule == TABLE_RULE_OWN)
-        set_own(detector->current, table, index);
+        apply_deadline(detector->current, table, index);
 }
 
-/* Stores an id at its first sample. If it is running, the caller must call expect_running(). */
-static void set_new(struct detector *detector, struct table *table, size_t index, const struct rip_sample *sample)
+/* Stores an id at its first sample. If it is running, the caller must call expect_due_if_running(). */
+static void set_new_id(struct detector *detector, struct table *table, size_t index, const struct rip_sample *sample)
 {
-    const struct verdict sight = sight_of(detector, sample);
-    const enum id_state state = sight.state;
+    const struct verdict sampled = sampled_state(detector, sample);
+    const enum id_state state = sampled.state;
     const uint32_t stamp = detector->current->stamp;
 
     table->progress[index] = state == ID_DEAD ? TABLE_LAST_UNKNOWN : sample->progress;
     table->slots[index] = sample->slot;
     table->generations[index] = sample->generation;
-    table->marks[index] = mark_make(stamp, state, sight.cause) | MARK_NEVER_MOVED;
-    detector->halted_counts[sight.cause] += state == ID_STOPPED;
-    table->rules[index] = first_rule(detector);
+    table->marks[index] = mark_make(stamp, state, sampled.cause) | MARK_NEVER_MOVED;
+    detector->halted_counts[sampled.cause] += state == ID_STOPPED;
+    table->rules[index] = initial_rule(detector);
     table->name_versions[index] = sample->name_version;
-    take_deadline(detector, table, index, sample);
+    update_deadline(detector, table, index, sample);
     if (detector->config.rule_count)
-        offer(detector, sample);
+        ask_rule(detector, sample);
     count_in(detector, detector->current, state);
     detector->id_count++;
 }
@@ -520,7 +521,7 @@ static void set_new(struct detector *detector, struct table *table, size_t index
  * scan is not late, or if it is not running. An unclassified id becomes a suspect if any rule could make it one;
  * detector_suspects() decides when more rules are known.
  */
-static int watch(struct detector *detector, struct table *table, size_t index, const struct rip_sample *sample)
+static int handle_unmoved(struct detector *detector, struct table *table, size_t index, const struct rip_sample *sample)
 {
     const enum id_state state = mark_state(table->marks[index]);
     const bool pending = table->rules[index] == TABLE_RULE_PENDING;
@@ -528,11 +529,11 @@ static int watch(struct detector *detector, struct table *table, size_t index, c
     bool seen = is_early(detector, table, index, sample->call);
 
     if (state == ID_STALLED && !due && !pending) {
-        excuse(detector, detector->current, table, index);
+        excuse_stall(detector, detector->current, table, index);
         return 0;
     }
     if (state == ID_RUNNING && !due)
-        expect(detector, table, index);
+        expect_due(detector, table, index);
     else if (state == ID_RUNNING && detector->late && !pending)
         detector->held_back = true;
     else
@@ -543,7 +544,7 @@ static int watch(struct detector *detector, struct table *table, size_t index, c
     return add_suspect(detector, detector->current, table, index, sample);
 }
 
-static int add_id(struct detector *detector, const struct rip_sample *sample)
+static int add_new_id(struct detector *detector, const struct rip_sample *sample)
 {
     const struct table *table = &detector->current->table;
     struct table *added = &detector->added;
@@ -554,26 +555,26 @@ static int add_id(struct detector *detector, const struct rip_sample *sample)
         return 0;
     if (table_reserve(added, added->count + 1) < 0)
         return -ENOMEM;
-    set_new(detector, added, added->count++, sample);
-    expect_running(detector, added, added->count - 1);
+    set_new_id(detector, added, added->count++, sample);
+    expect_due_if_running(detector, added, added->count - 1);
     return 0;
 }
 
 /* Returns the new mark of an id that moved or changed its state. An id that keeps waiting keeps its stamp. */
-static uint32_t changed_mark(const struct detector *detector, uint32_t before, bool moved, struct verdict sight)
+static uint32_t changed_mark(const struct detector *detector, uint32_t before, bool moved, struct verdict sampled)
 {
     const bool waited = mark_state(before) == ID_IDLE || mark_state(before) == ID_STOPPED;
-    const bool waits_on = sight.state == ID_STOPPED || (sight.state == ID_IDLE && mark_state(before) == ID_IDLE);
+    const bool waits_on = sampled.state == ID_STOPPED || (sampled.state == ID_IDLE && mark_state(before) == ID_IDLE);
 
     if (!moved && waited && waits_on)
-        return mark_make(mark_stamp(before), sight.state, sight.cause) | (before & MARK_NEVER_MOVED);
-    return mark_make(detector->current->stamp, sight.state, sight.cause);
+        return mark_make(mark_stamp(before), sampled.state, sampled.cause) | (before & MARK_NEVER_MOVED);
+    return mark_make(detector->current->stamp, sampled.state, sampled.cause);
 }
 
-static int update(struct detector *detector, struct table *table, size_t index, const struct rip_sample *sample)
+static int update_id(struct detector *detector, struct table *table, size_t index, const struct rip_sample *sample)
 {
     struct ring_ids *ring = detector->current;
-    const struct verdict sight = sight_of(detector, sample);
+    const struct verdict sampled = sampled_state(detector, sample);
     const uint32_t mark = table->marks[index];
     const enum id_state before = mark_state(mark);
     const bool declared = before == ID_IDLE && mark_cause(mark) == CAUSE_NONE;
@@ -581,22 +582,22 @@ static int update(struct detector *detector, struct table *table, size_t index, 
 
     if (table->name_versions[index] != sample->name_version) {
         table->name_versions[index] = sample->name_version;
-        table->rules[index] = first_rule(detector);
+        table->rules[index] = initial_rule(detector);
     }
-    take_deadline(detector, table, index, sample);
+    update_deadline(detector, table, index, sample);
     if (table->rules[index] == TABLE_RULE_PENDING)
-        offer(detector, sample);
-    if (sight.state == ID_RUNNING && !declared && before != ID_DEAD && !moved)
-        return watch(detector, table, index, sample);
-    detector->halted_counts[sight.cause] += sight.state == ID_STOPPED;
-    if (sight.state == before && (before == ID_DEAD || (!moved && mark_cause(mark) == sight.cause)))
+        ask_rule(detector, sample);
+    if (sampled.state == ID_RUNNING && !declared && before != ID_DEAD && !moved)
+        return handle_unmoved(detector, table, index, sample);
+    detector->halted_counts[sampled.cause] += sampled.state == ID_STOPPED;
+    if (sampled.state == before && (before == ID_DEAD || (!moved && mark_cause(mark) == sampled.cause)))
         return 0; /* dead, idle or stopped as before */
     if (before == ID_STALLED)
-        emit(detector, ring, table, index, sight.state == ID_DEAD ? DETECTOR_GONE : DETECTOR_MOVED,
-             ring->before_credit_ns);
-    table->progress[index] = sight.state == ID_DEAD ? mark : sample->progress;
-    set_mark(detector, ring, table, index, changed_mark(detector, mark, moved, sight));
-    expect_running(detector, table, index);
+        add_event(detector, ring, table, index, sampled.state == ID_DEAD ? DETECTOR_GONE : DETECTOR_MOVED,
+                  ring->previous_credit_ns);
+    table->progress[index] = sampled.state == ID_DEAD ? mark : sample->progress;
+    set_mark(detector, ring, table, index, changed_mark(detector, mark, moved, sampled));
+    expect_due_if_running(detector, table, index);
     return 0;
 }
 
@@ -605,7 +606,7 @@ static void remove_id(struct detector *detector, struct table *table)
 {
     const size_t index = detector->position++;
 
-    forget(detector, detector->current, table, index, detector->current->before_credit_ns);
+    forget(detector, detector->current, table, index, detector->current->previous_credit_ns);
     table->marks[index] = TABLE_REMOVED;
     detector->removed_count++;
 }
@@ -619,13 +620,13 @@ static __attribute__((noinline)) int feed_one(struct detector *detector, const s
     while (detector->position < table->count && table->slots[detector->position] < sample->slot)
         remove_id(detector, table);
     if (detector->position == table->count || table->slots[detector->position] != sample->slot)
-        return add_id(detector, sample);
+        return add_new_id(detector, sample);
     index = detector->position++;
     if (table->generations[index] == sample->generation)
-        return update(detector, table, index, sample);
-    forget(detector, detector->current, table, index, detector->current->before_credit_ns);
-    set_new(detector, table, index, sample);
-    expect_running(detector, table, index);
+        return update_id(detector, table, index, sample);
+    forget(detector, detector->current, table, index, detector->current->previous_credit_ns);
+    set_new_id(detector, table, index, sample);
+    expect_due_if_running(detector, table, index);
     return 0;
 }
 
@@ -730,7 +731,7 @@ int detector_feed(struct detector *detector, const struct rip_sample *samples, s
 
     if (!detector->current)
         return -EINVAL;
-    with_rules = detector->config.rule_count != 0 || detector->current->has_own;
+    with_rules = detector->config.rule_count != 0 || detector->current->had_deadlines;
     while (count) {
         size_t matching = matching_count(detector, samples, count), done = 0;
 
@@ -855,10 +856,10 @@ int detector_ring(struct detector *detector, uint32_t serial, const uint8_t *con
     if (!ring)
         return -ENOMEM;
     detector->current = ring;
-    ring->has_own = ring->finds_own;
-    ring->finds_own = false;
+    ring->had_deadlines = ring->has_deadlines;
+    ring->has_deadlines = false;
     ring->stamp = stamp_after(detector, ring->read_mono_ns);
-    ring->before_credit_ns = ring->read_credit_ns;
+    ring->previous_credit_ns = ring->read_credit_ns;
     ring->read_credit_ns = detector->credit_ns;
     ring->read_mono_ns = detector->now_mono_ns;
     detector->conditions = conditions;
@@ -936,7 +937,7 @@ struct detector_unclassified *detector_unclassified(struct detector *detector, s
     return detector->unclassified;
 }
 
-static void take_answers(struct detector *detector)
+static void apply_rules(struct detector *detector)
 {
     struct place place = {0};
 
@@ -945,7 +946,7 @@ static void take_answers(struct detector *detector)
         struct table *table;
 
         if (id->rule == DETECTOR_RULE_UNKNOWN) {
-            detector->unanswered_count++;
+            detector->still_unclassified_count++;
             continue;
         }
         if (!place_seek(detector, &place, id->ring, id->slot, id->generation))
@@ -954,9 +955,9 @@ static void take_answers(struct detector *detector)
         if (id->rule >= 0 && (size_t)id->rule < detector->config.rule_count)
             table->rules[place.index] = (uint8_t)(id->rule + 1);
         else
-            set_own(place.ring, table, place.index);
+            apply_deadline(place.ring, table, place.index);
         if (mark_state(table->marks[place.index]) == ID_RUNNING && !is_due(detector, table, place.index))
-            expect(detector, table, place.index);
+            expect_due(detector, table, place.index);
     }
 }
 
@@ -966,7 +967,7 @@ static bool stays_suspect(struct detector *detector, const struct place *place, 
     struct table *table = &place->ring->table;
     const bool due = is_due(detector, table, place->index);
 
-    refresh(suspect, id_at(detector, place->ring, table, place->index));
+    update_suspect(suspect, id_at(detector, place->ring, table, place->index));
     if (table->rules[place->index] == TABLE_RULE_PENDING)
         return suspect->state != ID_RUNNING;
     if (suspect->state == ID_RUNNING) {
@@ -974,7 +975,7 @@ static bool stays_suspect(struct detector *detector, const struct place *place, 
         return (due && !detector->late) || is_early(detector, table, place->index, suspect->call);
     }
     if (suspect->state == ID_STALLED && !due) {
-        excuse(detector, place->ring, table, place->index);
+        excuse_stall(detector, place->ring, table, place->index);
         return false;
     }
     return true;
@@ -987,7 +988,7 @@ struct detector_suspect *detector_suspects(struct detector *detector, size_t *re
 
     finish_ring(detector);
     if (detector->unclassified_count || detector->undecided) {
-        take_answers(detector);
+        apply_rules(detector);
         for (size_t i = 0; i < detector->suspect_count; i++) {
             struct detector_suspect *suspect = &detector->suspects[i];
 
@@ -1004,7 +1005,7 @@ struct detector_suspect *detector_suspects(struct detector *detector, size_t *re
 }
 
 /* Returns the mark of an id after a verdict. */
-static uint32_t settled(uint32_t mark, enum id_state state, enum id_cause cause)
+static uint32_t mark_after_verdict(uint32_t mark, enum id_state state, enum id_cause cause)
 {
     const enum id_state before = mark_state(mark);
 
@@ -1016,7 +1017,7 @@ static uint32_t settled(uint32_t mark, enum id_state state, enum id_cause cause)
 }
 
 /* Returns which event ends a stall when the verdict gives the id this state. */
-static enum detector_event_kind end_of(enum id_state state)
+static enum detector_event_kind end_kind(enum id_state state)
 {
     if (state == ID_EXITED)
         return DETECTOR_GONE;
@@ -1024,7 +1025,7 @@ static enum detector_event_kind end_of(enum id_state state)
 }
 
 /* Applies the verdict to the suspect's id. An event has the cause of the stall that begins or ends. */
-static void settle(struct detector *detector, const struct place *place, struct detector_suspect *suspect)
+static void apply_verdict(struct detector *detector, const struct place *place, struct detector_suspect *suspect)
 {
     struct table *table = &place->ring->table;
     const uint32_t mark = table->marks[place->index];
@@ -1037,16 +1038,16 @@ static void settle(struct detector *detector, const struct place *place, struct 
         return;                                               /* early */
     if ((stalls || runs) && mark_state(mark) == ID_STOPPED) { /* see N */
         set_mark(detector, place->ring, table, place->index, mark_make(place->ring->stamp, ID_RUNNING, CAUSE_NONE));
-        expect(detector, table, place->index);
+        expect_due(detector, table, place->index);
     } else if (was_stalled || !stalls || (!detector->late && reserve_events(detector))) {
         if (was_stalled && !stalls)
-            emit(detector, place->ring, table, place->index, end_of(verdict.state), detector->credit_ns);
+            add_event(detector, place->ring, table, place->index, end_kind(verdict.state), detector->credit_ns);
         set_mark(detector, place->ring, table, place->index,
-                 settled(mark, stalls ? ID_STALLED : verdict.state, runs ? CAUSE_NONE : verdict.cause));
+                 mark_after_verdict(mark, stalls ? ID_STALLED : verdict.state, runs ? CAUSE_NONE : verdict.cause));
         if (stalls && !was_stalled)
-            emit(detector, place->ring, table, place->index, DETECTOR_STALLED, detector->credit_ns);
+            add_event(detector, place->ring, table, place->index, DETECTOR_STALLED, detector->credit_ns);
     }
-    refresh(suspect, id_at(detector, place->ring, table, place->index));
+    update_suspect(suspect, id_at(detector, place->ring, table, place->index));
 }
 
 /* Scans ------------------------------------------------------------------------------------------------------------ */
@@ -1063,7 +1064,7 @@ int detector_new(struct detector **ret_detector, const struct detector_config *c
     }
     detector->config = *config;
     detector->gap_interval_ns = config->interval_ns;
-    detector->own_wait_ns = UINT64_MAX;
+    detector->deadline_wait_ns = UINT64_MAX;
     set_levels(detector);
     *ret_detector = detector;
     return 0;
@@ -1085,7 +1086,7 @@ void detector_free(struct detector *detector)
 }
 
 /* First pass: notes the stamp as used. Second pass: replaces it by its new number. */
-static uint32_t pruned(uint32_t mark, uint32_t *in_use, int pass)
+static uint32_t renumber(uint32_t mark, uint32_t *in_use, int pass)
 {
     if (pass != 0)
         return (mark & MARK_REST_MASK) | in_use[mark_stamp(mark)] << MARK_STAMP_SHIFT;
@@ -1107,9 +1108,9 @@ static void prune_history(struct detector *detector)
             for (size_t i = 0; i < table->count; i++) {
                 uint64_t *last = mark_state(table->marks[i]) == ID_DEAD ? &table->progress[i] : NULL;
 
-                table->marks[i] = pruned(table->marks[i], in_use, pass);
+                table->marks[i] = renumber(table->marks[i], in_use, pass);
                 if (last != NULL && *last != TABLE_LAST_UNKNOWN)
-                    *last = pruned((uint32_t)*last, in_use, pass);
+                    *last = renumber((uint32_t)*last, in_use, pass);
             }
         }
         if (pass == 0)
@@ -1129,14 +1130,14 @@ static void clear_scan(struct detector *detector)
     detector->ring_next = 0;
     detector->suspect_count = 0;
     detector->event_count = 0;
-    detector->unanswered_count = 0;
+    detector->still_unclassified_count = 0;
     detector->held_back = false;
-    detector->own_wait_ns = UINT64_MAX;
+    detector->deadline_wait_ns = UINT64_MAX;
     memset(detector->halted_counts, 0, sizeof detector->halted_counts);
 }
 
 /* The detector's clock starts at the time of the first scan, so that an adopted stall fits on it. */
-static void start(struct detector *detector, uint64_t now_mono_ns)
+static void start_clock(struct detector *detector, uint64_t now_mono_ns)
 {
     if (!detector->started)
         detector->now_mono_ns = detector->credit_ns = now_mono_ns;
@@ -1158,7 +1159,7 @@ static int compare_times(const void *left, const void *right)
 }
 
 /* Appends the id to the last ring. Its stamp is filled in later. */
-static int adopt(struct detector *detector, const struct detector_adoption *adoption)
+static int adopt_one(struct detector *detector, const struct detector_adoption *adoption)
 {
     struct ring_ids *ring = detector->ring_count != 0 ? &detector->rings[detector->ring_count - 1] : NULL;
     struct table *table;
@@ -1176,7 +1177,7 @@ static int adopt(struct detector *detector, const struct detector_adoption *adop
     table->generations[table->count] = adoption->generation;
     table->marks[table->count] = mark_make(0, ID_STALLED, adoption->cause);
     table->deadlines[table->count] = 0;
-    table->rules[table->count] = first_rule(detector);
+    table->rules[table->count] = initial_rule(detector);
     table->name_versions[table->count] = 0;
     table->count++;
     count_in(detector, ring, ID_STALLED);
@@ -1184,7 +1185,7 @@ static int adopt(struct detector *detector, const struct detector_adoption *adop
     return 0;
 }
 
-static uint64_t earlier(uint64_t a, uint64_t b)
+static uint64_t min_ns(uint64_t a, uint64_t b)
 {
     return a < b ? a : b;
 }
@@ -1195,22 +1196,22 @@ int detector_adopt(struct detector *detector, uint64_t now_mono_ns, const struct
     struct detector_adoption *sorted = calloc(count + 1, sizeof *sorted);
     int result = sorted && ARRAY_RESERVE(detector->events, detector->event_capacity, count + 1) ? 0 : -ENOMEM;
 
-    start(detector, now_mono_ns);
+    start_clock(detector, now_mono_ns);
     if (result == 0 && count != 0) {
         memcpy(sorted, adoptions, count * sizeof *sorted);
         qsort(sorted, count, sizeof *sorted, compare_places);
     }
     for (size_t i = 0; result == 0 && i < count; i++)
-        result = adopt(detector, &sorted[i]);
+        result = adopt_one(detector, &sorted[i]);
     if (result == 0)
         qsort(sorted, count, sizeof *sorted, compare_times); /* stamps must ascend with time */
     for (size_t i = 0; result == 0 && i < count; i++) {
-        const uint64_t since_ns = earlier(sorted[i].frozen_since_mono_ns, now_mono_ns);
-        const uint64_t before_ns = earlier(sorted[i].moved_after_mono_ns, since_ns);
+        const uint64_t since_ns = min_ns(sorted[i].frozen_since_mono_ns, now_mono_ns);
+        const uint64_t before_ns = min_ns(sorted[i].moved_after_mono_ns, since_ns);
         struct place place = {0};
 
         (void)place_seek(detector, &place, sorted[i].ring, sorted[i].slot, sorted[i].generation);
-        place.ring->read_mono_ns = earlier(place.ring->read_mono_ns, since_ns);
+        place.ring->read_mono_ns = min_ns(place.ring->read_mono_ns, since_ns);
         place.ring->table.marks[place.index] |=
             history_push(&detector->history, (struct history_scan){since_ns, before_ns}) << MARK_STAMP_SHIFT |
             (sorted[i].moved_after_mono_ns == DETECTOR_UNKNOWN_NS ? MARK_NEVER_MOVED : 0);
@@ -1227,7 +1228,7 @@ uint64_t detector_begin(struct detector *detector, uint64_t now_mono_ns)
     clear_scan(detector);
     if (history_is_full(&detector->history))
         prune_history(detector);
-    start(detector, now_mono_ns);
+    start_clock(detector, now_mono_ns);
     previous = detector->now_mono_ns;
     gap = now_mono_ns > previous ? now_mono_ns - previous : 0;
     counted = gap < interval ? gap : interval;
@@ -1265,7 +1266,7 @@ void detector_end(struct detector *detector, struct detector_update *ret_update)
     for (size_t i = 0; i < count; i++)
         if (!suspects[i].unread &&
             place_seek(detector, &place, suspects[i].ring, suspects[i].slot, suspects[i].generation))
-            settle(detector, &place, &suspects[i]);
+            apply_verdict(detector, &place, &suspects[i]);
     drop_rings(detector);
     table_done(&detector->added);
     *ret_update = (struct detector_update){
@@ -1276,7 +1277,7 @@ void detector_end(struct detector *detector, struct detector_update *ret_update)
         .late = detector->late,
         .late_count = detector->late_count,
         .id_count = detector->id_count,
-        .unclassified_count = detector->unanswered_count,
+        .unclassified_count = detector->still_unclassified_count,
         .memory_bytes = memory_bytes(detector),
     };
     memcpy(ret_update->counts, detector->counts, sizeof detector->counts);
