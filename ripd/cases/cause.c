@@ -95,8 +95,8 @@ static const struct cause_row cause_rows[] = {
     {EVIDENCE_HOLDER_SOUGHT, 0, IN_LOCK, "RSD", NULL, {ID_RUNNING, CAUSE_UNSEEN}},
 
     /*
-     * An interpreter runs one thread at a time. Threads that compute sleep in between, and a state that was seen may
-     * have changed since. The threads that compute are those that get CPU time.
+     * An interpreter runs one thread at a time. Threads that compute sleep in between, so the state that was seen may
+     * be out of date. CPU time shows which threads compute.
      */
     {EVIDENCE_CPU_MOST, 0, IN_INTERPRETER, "RSD", NULL, {ID_STALLED, CAUSE_SPINNING}},
     {EVIDENCE_CPU_SOME, 0, IN_INTERPRETER, "RSD", NULL, {ID_STALLED, CAUSE_SPINNING}},

@@ -45,7 +45,7 @@ bool event_queue_push(struct event_queue *queue, struct event *event, uint32_t u
 
 /*
  * Returns the next event that may leave, or NULL. It stays in the queue. Skips events whose incident is in busy, and
- * events of users who have user_max entries in busy.
+ * events of users with user_max entries in busy.
  */
 const struct event_queue_entry *event_queue_next(const struct event_queue *queue, const struct event_queue_entry *busy,
                                                  size_t busy_count, size_t user_max);

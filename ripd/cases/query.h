@@ -89,7 +89,8 @@ struct query_filter {
 void query_filter_make(struct query_filter *ret_filter, const struct query *query);
 
 /*
- * Whether the filter selects rings of that name. A name that is no valid glob of at most 63 elements matches literally.
+ * Whether the filter selects rings of that name. A pattern always matches a name equal to it, even if the pattern is no
+ * valid glob of at most 63 elements.
  */
 bool query_selects_ring(const struct query_filter *filter, const char *ring_name);
 

@@ -18,8 +18,8 @@
  * time since which it is frozen.
  *
  * Guarantees, in addition to those of detector.h
- *   H. No event for the end of a stall is lost if out of memory. A stall begins only when there is room for both of its
- *      events; otherwise it begins on a later scan.
+ *   H. The event for the end of a stall is never lost, even if out of memory. A stall begins only when there is
+ *      room for both of its events; otherwise it begins on a later scan.
  *   I. If out of memory, a scan still updates every id that is already known.
  *   J. The loop of feed_run() reads samples and columns in order, calls nothing, and writes only to ids that moved.
  *   K. Samples that do not ascend are matched to wrong ids or ignored, and do no other harm.

@@ -10,7 +10,7 @@
  *
  * Guarantees
  *   A. An id takes 26 bytes. A scan reads 16 or 20 of them in sequence, two more if there are rules or ids with
- *      deadlines of their own, and four more for those ids.
+ *      deadlines of their own, and four more for each id with a deadline.
  *   B. Slots ascend strictly, except between the first id marked TABLE_REMOVED and table_compact().
  *   C. After table_compact() the capacity is at most twice the count plus a small constant.
  */
@@ -25,7 +25,7 @@
 #include "detect/state.h"
 
 /*
- * A mark is all that is known of an id besides its progress:
+ * A mark is everything known about an id except its progress:
  *
  *   31        8 7     4      3        2     0
  *   +----------+-------+-------------+-------+
