@@ -54,7 +54,7 @@
 #define JUDGING_DIVISOR 20u      /* process records; at most REGISTRY_JUDGING_NS */
 #define UNCLASSIFIED_DIVISOR 20u /* names of new ids, if there are rules */
 
-#define GIVE_BACK_STALLS 4096u /* described stalls that must have ended before malloc_trim() */
+#define HEAP_TRIM_STALLS 4096u /* described stalls that must have ended before malloc_trim() */
 #define REQUESTS_PER_TURN 4u   /* then signals are checked */
 
 /* A query on its way to the scanner. Writing it to the pipe is atomic. */
@@ -93,7 +93,7 @@ struct app {
     struct health health; /* copied into the snapshot of each scan */
     struct service service;
     uint64_t sequence;
-    size_t described_most; /* most stalls in one snapshot since the last malloc_trim() */
+    size_t stall_count_peak; /* most stalls in one snapshot since the last malloc_trim() */
     int signal_descriptor;
     bool failed; /* stopped by an error, not by a signal */
 };
@@ -178,7 +178,7 @@ static struct snapshot *app_build_snapshot(struct app *app, const struct detecto
 }
 
 /* Adds the counters of this scan to its snapshot, immediately before publication. */
-static void app_tally(struct app *app, const struct detector_update *update, struct snapshot *snapshot)
+static void app_add_counters(struct app *app, const struct detector_update *update, struct snapshot *snapshot)
 {
     struct health *health = &app->health;
     struct probe_counters probe;
@@ -207,16 +207,16 @@ static void app_tally(struct app *app, const struct detector_update *update, str
  * After a burst of stalls the heap is fragmented: return free pages to the kernel. Snapshots older than the previous
  * one have no references any more.
  */
-static void app_give_back(struct app *app)
+static void app_trim_heap(struct app *app)
 {
     size_t count = app->snapshot != NULL ? app->snapshot->stall_count : 0;
 
-    if (count > app->described_most)
-        app->described_most = count;
-    if (app->described_most < GIVE_BACK_STALLS || count > app->described_most / 2)
+    if (count > app->stall_count_peak)
+        app->stall_count_peak = count;
+    if (app->stall_count_peak < HEAP_TRIM_STALLS || count > app->stall_count_peak / 2)
         return;
     (void)malloc_trim(0);
-    app->described_most = count;
+    app->stall_count_peak = count;
 }
 
 static void app_refresh(struct app *app, uint64_t now_mono_ns)
@@ -282,11 +282,11 @@ static void app_end_cases(struct app *app, const struct detector_update *update,
 /* Takes ownership of the snapshot. */
 static void app_publish(struct app *app, const struct detector_update *update, struct snapshot *snapshot)
 {
-    events_step(app->events, &(struct events_scan){app->registry, update, snapshot, naming_comes, &app->naming});
+    events_step(app->events, &(struct events_scan){app->registry, update, snapshot, naming_is_pending, &app->naming});
     recorder_end(app->recorder, snapshot);
-    app_tally(app, update, snapshot);
+    app_add_counters(app, update, snapshot);
     http_publish(app->http, snapshot);
-    app_give_back(app);
+    app_trim_heap(app);
     snapshot_unref(app->snapshot);
     app->snapshot = snapshot;
 }
@@ -318,7 +318,7 @@ static void app_scan(struct app *app)
 }
 
 /* Called on the HTTP thread. */
-static int app_threads(void *context, uint64_t ticket, const struct query *query)
+static int app_send_query(void *context, uint64_t ticket, const struct query *query)
 {
     const struct app *app = context;
     const struct request request = {ticket, *query};
@@ -330,7 +330,7 @@ static int app_threads(void *context, uint64_t ticket, const struct query *query
  * Returns the kernel facts of the thread of an id that does not move, or NULL if none are known. Borrowed: no reference
  * is taken.
  */
-static struct kernel_facts *app_kernel(const struct app *app, const struct sighting *sighting)
+static struct kernel_facts *app_kernel_facts(const struct app *app, const struct sighting *sighting)
 {
     const struct item *item = sighting->item;
     const struct stall_case *stall;
@@ -373,7 +373,7 @@ static struct page *app_describe(struct app *app, const struct query *query)
          i++) {
         struct sighting *sighting = &page->sightings[i];
 
-        sighting->kernel = kernel_facts_ref(app_kernel(app, sighting));
+        sighting->kernel = kernel_facts_ref(app_kernel_facts(app, sighting));
         if (sighting->last.known)
             app_describe_end(app, sighting);
     }
@@ -387,7 +387,7 @@ static void app_complete(struct app *app, uint64_t ticket, struct page *page)
 }
 
 /* Answers the queries that were held for the scan just completed. */
-static void app_answer_opened(struct app *app)
+static void app_answer_held(struct app *app)
 {
     struct opened_query held;
 
@@ -416,7 +416,7 @@ static void app_answer(struct app *app)
 }
 
 /* Completes pages whose locations are named or whose naming timeout has expired. */
-static void app_release(struct app *app)
+static void app_complete_named(struct app *app)
 {
     struct page *page;
     uint64_t ticket;
@@ -537,7 +537,7 @@ static bool app_wait(struct app *app)
             app_answer(app);
         if (descriptors[5].revents != 0)
             capturing_take(app->capturing, app->snapshot);
-        app_release(app);
+        app_complete_named(app);
         if (schedule_wait_ns(&app->schedule, clock_mono_ns()) == 0)
             return true;
     }
@@ -550,7 +550,7 @@ static void app_loop(struct app *app)
 
         app_scan(app);
         schedule_next(&app->schedule, began_mono_ns, detector_next_due(app->detector));
-        app_answer_opened(app);
+        app_answer_held(app);
     } while (app_wait(app));
 }
 
@@ -663,7 +663,7 @@ static int app_open_http(struct app *app)
         .allow_hosts = (const char *const *)config->allow_hosts.items,
         .allow_host_count = config->allow_hosts.count,
     };
-    struct http_source source = {app_threads, app};
+    struct http_source source = {app_send_query, app};
     struct event_history_found found;
     char *text = NULL;
     int error;

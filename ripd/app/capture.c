@@ -124,7 +124,7 @@ static void finish(struct capturing *capturing, struct pending *pending, const i
  * Finishes or drops the capture when everything about its end is known or its timeout has expired. Returns false if it
  * stays pending.
  */
-static bool look(struct capturing *capturing, struct pending *pending, uint64_t now_mono_ns)
+static bool try_finish(struct capturing *capturing, struct pending *pending, uint64_t now_mono_ns)
 {
     const int descriptor = pending->end.descriptor;
     int status, result = -ENOTSUP;
@@ -153,7 +153,7 @@ void capturing_step(struct capturing *capturing, uint64_t now_mono_ns)
     if (capturing == NULL)
         return;
     for (size_t i = 0; i < capturing->count; i++)
-        if (!look(capturing, &capturing->pending[i], now_mono_ns))
+        if (!try_finish(capturing, &capturing->pending[i], now_mono_ns))
             capturing->pending[kept++] = capturing->pending[i];
     capturing->count = kept;
 }
@@ -162,7 +162,7 @@ uint64_t capturing_wait_ns(const struct capturing *capturing)
 {
     for (size_t i = 0; capturing != NULL && i < capturing->count; i++)
         if (!capturing->pending[i].end.open) /* the others depend on a scan */
-            return CAPTURE_LOOK_NS;
+            return CAPTURE_POLL_NS;
     return UINT64_MAX;
 }
 
@@ -220,7 +220,7 @@ static struct pending *find_open(struct capturing *capturing, const struct proce
  * Applies an end that was only likely before. A process that executed another program may have ended since: its exit
  * status belongs to the new program, so nothing waits for it.
  */
-static void settle(struct pending *pending, const struct process_end *end)
+static void confirm_end(struct pending *pending, const struct process_end *end)
 {
     const bool replaced = pending->end.replaced;
 
@@ -280,7 +280,7 @@ void capturing_take(struct capturing *capturing, struct snapshot *moment)
         struct pending *pending = find_open(capturing, &end);
 
         if (pending != NULL)
-            settle(pending, &end);
+            confirm_end(pending, &end);
         else
             take(capturing, &end, moment);
     }

@@ -24,7 +24,7 @@
 #include "work/work.h"
 
 #define CAPTURE_STATUS_NS UINT64_C(500000000)
-#define CAPTURE_LOOK_NS UINT64_C(20000000) /* polling interval while an exit status is not known */
+#define CAPTURE_POLL_NS UINT64_C(20000000) /* polling interval while an exit status is not known */
 #define CAPTURE_PENDING_MAX 32u
 #define CAPTURE_PENDING_BYTES (UINT64_C(64) << 20)
 #define CAPTURE_COST_BYTES (UINT64_C(1) << 20)  /* fixed cost of a capture in WORK_CAPTURE_BYTES */

@@ -354,13 +354,13 @@ static void publish_begin(struct events *events, const struct events_scan *scan,
 
 /* Begins that wait for names --------------------------------------------------------------------------------------- */
 
-static bool name_comes(const struct events_scan *scan, const struct stall_case *stall)
+static bool waits_for_name(const struct events_scan *scan, const struct stall_case *stall)
 {
-    return scan->names_come != NULL && stall->item != NULL && scan->names_come(scan->context, stall->item);
+    return scan->name_is_pending != NULL && stall->item != NULL && scan->name_is_pending(scan->context, stall->item);
 }
 
 /* Returns false if out of memory. */
-static bool put_off(struct events *events, const struct events_scan *scan, struct stall_case *stall)
+static bool delay_begin(struct events *events, const struct events_scan *scan, struct stall_case *stall)
 {
     if (!ARRAY_GROW(events->late, events->late_count, events->late_capacity))
         return false;
@@ -385,7 +385,7 @@ static void publish_late(struct events *events, bool all)
     size_t kept = 0;
 
     for (size_t i = 0; i < count; i++) {
-        if (!all && name_comes(&events->late_scan, events->late[i]))
+        if (!all && waits_for_name(&events->late_scan, events->late[i]))
             events->late[kept++] = events->late[i];
         else
             publish_begin(events, &events->late_scan, events->late[i]);
@@ -412,7 +412,7 @@ void events_adopt(struct events *events, struct registry *registry, struct detec
 }
 
 /* The episode keeps its number. Its end event will be made from the begin event of the previous run. */
-static void go_on(void *context, const struct restart_episode *restarted)
+static void resume_episode(void *context, const struct restart_episode *restarted)
 {
     const struct event_subject *subject = &restarted->subject;
     const struct episode episode = {
@@ -455,7 +455,7 @@ void events_resume(struct events *events, const struct detector *detector)
 
     if (events->restart.count == 0 || events->restart.settled)
         return;
-    on_count = restart_settle(&events->restart, detector, go_on, events);
+    on_count = restart_settle(&events->restart, detector, resume_episode, events);
     log_line(LOG_LEVEL_INFO, "stalls from before the restart: going on=%zu over=%zu", on_count, events->restart.count);
 }
 
@@ -512,8 +512,8 @@ void events_step(struct events *events, const struct events_scan *scan)
     for (size_t i = 0; i < count; i++) {
         struct stall_case *stall = reports[i].stall;
 
-        if (reports[i].kind == EVENT_BEGIN && stall->episode.stage == EPISODE_OPEN && name_comes(scan, stall) &&
-            put_off(events, scan, stall))
+        if (reports[i].kind == EVENT_BEGIN && stall->episode.stage == EPISODE_OPEN && waits_for_name(scan, stall) &&
+            delay_begin(events, scan, stall))
             continue;
         if (reports[i].kind == EVENT_BEGIN)
             publish_begin(events, scan, stall);

@@ -85,7 +85,7 @@ struct events_scan {
     const struct detector_update *update;
     struct snapshot *moment; /* its times and waits are read */
     /* Returns true if the name of the id's location may still arrive. NULL: no name arrives later. */
-    bool (*names_come)(void *context, const struct item *item);
+    bool (*name_is_pending)(void *context, const struct item *item);
     void *context;
 };
 

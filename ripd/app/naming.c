@@ -205,7 +205,7 @@ void naming_cases(struct naming *naming, const struct cases *cases, const struct
     }
 }
 
-bool naming_comes(void *context, const struct item *item)
+bool naming_is_pending(void *context, const struct item *item)
 {
     const struct naming *naming = context;
     uint64_t offset;

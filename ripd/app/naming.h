@@ -51,8 +51,8 @@ void naming_close(struct naming *naming); /* pages still held are released */
 /* Queries names for described cases that have none yet, and waits briefly for those of their locations. */
 void naming_cases(struct naming *naming, const struct cases *cases, const struct snapshot *snapshot);
 
-/* events_scan.names_come: returns true if the name of the item's location may still arrive. context: struct naming. */
-bool naming_comes(void *context, const struct item *item);
+/* For events_scan.name_is_pending: the name of the item's location may still arrive. context is a struct naming. */
+bool naming_is_pending(void *context, const struct item *item);
 
 /*
  * Takes ownership of the page and returns true if a name is pending. Otherwise returns false, and the caller keeps the

@@ -148,7 +148,7 @@ static void write_trail(struct chrome *chrome, const struct known_id *known)
 }
 
 /* Writes a slice for what the id did since its trail last changed, until to_wall_ns. */
-static void write_stand(struct chrome *chrome, const struct known_id *known, uint64_t to_wall_ns)
+static void write_slice(struct chrome *chrome, const struct known_id *known, uint64_t to_wall_ns)
 {
     const struct replay_id *id = known->id;
     const bool idle = known->sample->idle != 0;
@@ -174,7 +174,7 @@ static void write_ring(struct chrome *chrome, struct replay_ring *ring, uint64_t
     for (size_t i = 0; i < ring->count; i++) {
         const struct known_id known = known_at(ring, i);
 
-        write_stand(chrome, &known, to_wall_ns);
+        write_slice(chrome, &known, to_wall_ns);
     }
 }
 
@@ -303,7 +303,7 @@ static void chrome_before(struct exporter *exporter, const struct rip_event *eve
     if (known.id == NULL || !changes ||
         (event->kind == RIP_EVENT_STATE && (known.sample->idle != 0) == (event->as.state.info->idle != 0)))
         return;
-    write_stand(chrome, &known, event->latest_wall_ns);
+    write_slice(chrome, &known, event->latest_wall_ns);
 }
 
 static void chrome_after(struct exporter *exporter, const struct rip_event *event)

@@ -50,7 +50,7 @@ struct kept_file {
 };
 
 /* The folder of a user. */
-struct shelf {
+struct user_folder {
     char *name;
     struct kept_file *files; /* newest first */
     size_t count;
@@ -58,9 +58,9 @@ struct shelf {
     uint64_t bytes;
 };
 
-struct shelves {
+struct user_folders {
     int directory;
-    struct shelf *shelves; /* the last one is being read */
+    struct user_folder *users; /* the last one is being read */
     size_t count;
     size_t capacity;
     size_t file_count;
@@ -76,24 +76,24 @@ static bool ends_in(const char *name, const char *suffix)
 
 static int add_file(void *context, const char *name)
 {
-    struct shelves *all = context;
-    struct shelf *shelf = &all->shelves[all->count - 1];
+    struct user_folders *all = context;
+    struct user_folder *user = &all->users[all->count - 1];
     struct stat status;
     char *path;
 
-    if (!ends_in(name, CAPTURES_SUFFIX) || asprintf(&path, "%s/%s", shelf->name, name) < 0)
+    if (!ends_in(name, CAPTURES_SUFFIX) || asprintf(&path, "%s/%s", user->name, name) < 0)
         return 0;
     if (fstatat(all->directory, path, &status, AT_SYMLINK_NOFOLLOW) != 0 || !S_ISREG(status.st_mode) ||
-        !ARRAY_GROW(shelf->files, shelf->count, shelf->capacity)) {
+        !ARRAY_GROW(user->files, user->count, user->capacity)) {
         free(path);
         return 0;
     }
-    shelf->files[shelf->count++] = (struct kept_file){
+    user->files[user->count++] = (struct kept_file){
         .path = path,
         .bytes = (uint64_t)status.st_size,
         .written_wall_ns = (uint64_t)status.st_mtim.tv_sec * SECOND_NS + (uint64_t)status.st_mtim.tv_nsec,
     };
-    shelf->bytes += (uint64_t)status.st_size;
+    user->bytes += (uint64_t)status.st_size;
     return 0;
 }
 
@@ -104,10 +104,10 @@ static int compare(const void *left, const void *right)
     return search_order_then(search_order(b->written_wall_ns, a->written_wall_ns), strcmp(b->path, a->path));
 }
 
-static int add_shelf(void *context, const char *name)
+static int add_user(void *context, const char *name)
 {
-    struct shelves *all = context;
-    struct shelf *shelf;
+    struct user_folders *all = context;
+    struct user_folder *user;
     int folder;
 
     if (name[strspn(name, "0123456789")] != '\0') /* not the folder of a user */
@@ -115,47 +115,47 @@ static int add_shelf(void *context, const char *name)
     folder = openat(all->directory, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (folder < 0)
         return 0;
-    if (ARRAY_GROW(all->shelves, all->count, all->capacity)) {
-        shelf = &all->shelves[all->count++];
-        *shelf = (struct shelf){.name = strdup(name)};
-        if (shelf->name != NULL)
+    if (ARRAY_GROW(all->users, all->count, all->capacity)) {
+        user = &all->users[all->count++];
+        *user = (struct user_folder){.name = strdup(name)};
+        if (user->name != NULL)
             (void)file_list(folder, FILES_MAX, add_file, all);
-        if (shelf->count != 0)
-            qsort(shelf->files, shelf->count, sizeof(*shelf->files), compare);
-        all->file_count += shelf->count;
-        all->bytes += shelf->bytes;
+        if (user->count != 0)
+            qsort(user->files, user->count, sizeof(*user->files), compare);
+        all->file_count += user->count;
+        all->bytes += user->bytes;
     }
     close(folder);
     return 0;
 }
 
-static void remove_file(struct shelves *all, struct shelf *shelf, size_t index)
+static void remove_file(struct user_folders *all, struct user_folder *user, size_t index)
 {
-    struct kept_file *file = &shelf->files[index];
+    struct kept_file *file = &user->files[index];
 
     unlinkat(all->directory, file->path, 0);
-    shelf->bytes -= file->bytes;
+    user->bytes -= file->bytes;
     all->bytes -= file->bytes;
     all->file_count--;
     free(file->path);
-    ARRAY_CLOSE(shelf->files, shelf->count, index);
+    ARRAY_CLOSE(user->files, user->count, index);
 }
 
 /* Removes captures that exceed the limits of one user. */
-static void trim_shelf(struct shelves *all, struct shelf *shelf, uint64_t now_wall_ns)
+static void trim_user(struct user_folders *all, struct user_folder *user, uint64_t now_wall_ns)
 {
     size_t replaced = 0;
     uint64_t bytes = 0;
 
-    for (size_t i = 0; i < shelf->count;) {
-        const struct kept_file *file = &shelf->files[i];
+    for (size_t i = 0; i < user->count;) {
+        const struct kept_file *file = &user->files[i];
         const bool is_replaced = ends_in(file->path, CAPTURES_REPLACED_SUFFIX);
         const bool is_old =
             file->written_wall_ns < now_wall_ns && now_wall_ns - file->written_wall_ns > CAPTURES_AGE_NS;
 
         if (is_old || i == CAPTURES_OF_USER || bytes + file->bytes > CAPTURES_OF_USER_BYTES ||
             (is_replaced && replaced == CAPTURES_REPLACED)) {
-            remove_file(all, shelf, i);
+            remove_file(all, user, i);
             continue;
         }
         replaced += is_replaced;
@@ -165,13 +165,13 @@ static void trim_shelf(struct shelves *all, struct shelf *shelf, uint64_t now_wa
 }
 
 /* Removes the oldest capture of the user with most bytes. Returns false if there is none. */
-static bool remove_of_largest(struct shelves *all)
+static bool remove_from_largest(struct user_folders *all)
 {
-    struct shelf *largest = NULL;
+    struct user_folder *largest = NULL;
 
     for (size_t i = 0; i < all->count; i++)
-        if (all->shelves[i].count != 0 && (largest == NULL || all->shelves[i].bytes > largest->bytes))
-            largest = &all->shelves[i];
+        if (all->users[i].count != 0 && (largest == NULL || all->users[i].bytes > largest->bytes))
+            largest = &all->users[i];
     if (largest != NULL)
         remove_file(all, largest, largest->count - 1);
     return largest != NULL;
@@ -184,33 +184,33 @@ static bool remove_of_largest(struct shelves *all)
 static bool trim(int directory, bool is_full)
 {
     const uint64_t now_wall_ns = clock_wall_ns();
-    struct shelves all = {.directory = directory};
+    struct user_folders all = {.directory = directory};
     bool removed;
 
-    (void)file_list(directory, FILES_MAX, add_shelf, &all);
-    removed = is_full && remove_of_largest(&all);
+    (void)file_list(directory, FILES_MAX, add_user, &all);
+    removed = is_full && remove_from_largest(&all);
     for (size_t i = 0; i < all.count; i++)
-        trim_shelf(&all, &all.shelves[i], now_wall_ns);
-    while ((all.file_count > CAPTURES_OF_ALL || all.bytes > CAPTURES_OF_ALL_BYTES) && remove_of_largest(&all))
+        trim_user(&all, &all.users[i], now_wall_ns);
+    while ((all.file_count > CAPTURES_OF_ALL || all.bytes > CAPTURES_OF_ALL_BYTES) && remove_from_largest(&all))
         continue;
     for (size_t i = 0; i < all.count; i++) {
-        struct shelf *shelf = &all.shelves[i];
+        struct user_folder *user = &all.users[i];
 
-        if (shelf->count == 0 && shelf->name != NULL && !is_full) /* the folder being written to must stay */
-            (void)unlinkat(directory, shelf->name, AT_REMOVEDIR);
-        for (size_t j = 0; j < shelf->count; j++)
-            free(shelf->files[j].path);
-        free(shelf->files);
-        free(shelf->name);
+        if (user->count == 0 && user->name != NULL && !is_full) /* the folder being written to must stay */
+            (void)unlinkat(directory, user->name, AT_REMOVEDIR);
+        for (size_t j = 0; j < user->count; j++)
+            free(user->files[j].path);
+        free(user->files);
+        free(user->name);
     }
-    free(all.shelves);
+    free(all.users);
     return removed;
 }
 
 /* Files ------------------------------------------------------------------------------------------------------------ */
 
 /* Grants one more user access. Does nothing for ripd's own user, or if the file system has no ACLs. */
-static void admit(int descriptor, uint32_t uid, const char *rights)
+static void grant_access(int descriptor, uint32_t uid, const char *rights)
 {
     char text[96];
     acl_t list;
@@ -262,7 +262,7 @@ static int open_user(int parent, uint32_t user)
     snprintf(name, sizeof(name), "%u", user);
     descriptor = open_folder(parent, name, 0700);
     if (descriptor >= 0)
-        admit(descriptor, user, "r-x");
+        grant_access(descriptor, user, "r-x");
     return descriptor;
 }
 
@@ -297,7 +297,7 @@ static int write_file(int folder, const struct entry *entry, const void *bytes, 
     descriptor = openat(folder, NEW_NAME, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
     if (descriptor < 0)
         return -errno;
-    admit(descriptor, entry->label.owner, "r--");
+    grant_access(descriptor, entry->label.owner, "r--");
     result = file_write(descriptor, bytes, count, &written);
     if (result == 0 && fsync(descriptor) != 0)
         result = -errno;

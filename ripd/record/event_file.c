@@ -75,7 +75,7 @@ static int take_lock(struct event_file *file, uint32_t *ret_holder)
 }
 
 /* After a crash between the two renames, the current file has the name of the older one already. */
-static int undo_half_a_turn(const struct event_file *file)
+static int undo_half_rotation(const struct event_file *file)
 {
     unlinkat(file->directory, EVENT_FILE_NEW_NAME, 0);
     if (check_regular(file->directory, EVENT_FILE_NAME) != -ENOENT ||
@@ -87,7 +87,7 @@ static int undo_half_a_turn(const struct event_file *file)
 static int open_file(struct event_file *file)
 {
     struct file_identity identity;
-    int status = undo_half_a_turn(file);
+    int status = undo_half_rotation(file);
 
     if (status != 0)
         return status;
@@ -280,7 +280,7 @@ static int replace(const struct event_file *file)
     return status;
 }
 
-int event_file_turn(struct event_file *file, const char *head, size_t length)
+int event_file_rotate(struct event_file *file, const char *head, size_t length)
 {
     size_t written = 0;
     int descriptor, status;

@@ -63,14 +63,14 @@ int event_file_cut(struct event_file *file, uint64_t bytes);
 /* Appends a line with its end. Returns 0 or -errno; then nothing of it counts. */
 int event_file_append(struct event_file *file, const char *line, size_t length);
 
-/* Returns true if it is time for event_file_turn(). */
+/* Returns true if it is time for event_file_rotate(). */
 bool event_file_is_full(const struct event_file *file);
 
 /*
  * Begins the next file with head. The current file, if any, becomes the older one. Returns 0 or -errno; then nothing
  * has changed.
  */
-int event_file_turn(struct event_file *file, const char *head, size_t length);
+int event_file_rotate(struct event_file *file, const char *head, size_t length);
 
 /*
  * Renames a file that is not a history to NAME.damaged, or NAME.damaged-2 and so on. ret_name gets the new name.

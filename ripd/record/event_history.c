@@ -28,7 +28,7 @@
 
 #define BATCH_MAX 64u /* lines between two syncs, while there are more */
 #define SECOND_NS UINT64_C(1000000000)
-#define TURN_RETRY_NS (60 * SECOND_NS)
+#define ROTATE_RETRY_NS (60 * SECOND_NS)
 
 struct entry {
     struct writer_job job;
@@ -47,10 +47,10 @@ struct event_history {
     bool started;
 
     /* Used by the thread only. */
-    bool headless;         /* the current file has no epoch: a new one is due */
-    uint64_t turn_mono_ns; /* no retry of a rotation before this */
-    uint64_t appended;     /* sequence of the last event in the file */
-    unsigned unsynced;     /* lines since the last sync */
+    bool headless;           /* the current file has no epoch: a new one is due */
+    uint64_t rotate_mono_ns; /* no retry of a rotation before this */
+    uint64_t appended;       /* sequence of the last event in the file */
+    unsigned unsynced;       /* lines since the last sync */
 
     struct writer writer; /* its mutex protects all that follows */
     struct event_open_set open;
@@ -161,7 +161,7 @@ void event_history_found(const struct event_history *history, struct event_histo
  * Begins the next file, after the event of that sequence: its first line, and a line for each episode that was open
  * then.
  */
-static int turn(struct event_history *history, uint64_t sequence)
+static int rotate(struct event_history *history, uint64_t sequence)
 {
     struct event_line *lines;
     size_t count, length;
@@ -182,7 +182,7 @@ static int turn(struct event_history *history, uint64_t sequence)
     free(lines);
     if (status != 0)
         return status;
-    status = event_file_turn(&history->file, text, length);
+    status = event_file_rotate(&history->file, text, length);
     free(text);
     if (status != 0)
         return status;
@@ -211,7 +211,7 @@ static int write_entry(struct event_history *history, const struct entry *entry)
 }
 
 /* Syncs the appended lines and updates the state. Returns false if the sync, or the attempt before it, has failed. */
-static bool settle(struct event_history *history, int error)
+static bool sync_appended(struct event_history *history, int error)
 {
     const bool synced = history->appended == history->state.written || fdatasync(history->file.descriptor) == 0;
     struct event_history_state *state = &history->state;
@@ -264,23 +264,23 @@ static bool write_job(void *context, struct writer_job *job)
     struct event_history *history = context;
     struct entry *entry = (struct entry *)(void *)job;
     const uint64_t before = sequence_before(history, entry);
-    const bool wants_turn = history->headless || event_file_is_full(&history->file);
+    const bool wants_rotation = history->headless || event_file_is_full(&history->file);
     int error = 0;
 
     if (before > history->appended || history->file.descriptor < 0 ||
-        (wants_turn && clock_mono_ns() >= history->turn_mono_ns))
-        error = turn(history, before);
+        (wants_rotation && clock_mono_ns() >= history->rotate_mono_ns))
+        error = rotate(history, before);
     if (error == 0 && entry != NULL)
         error = write_entry(history, entry);
     if (error != 0) {
-        history->turn_mono_ns = clock_mono_ns() + TURN_RETRY_NS; /* until then the current file is used */
-        return settle(history, error);
+        history->rotate_mono_ns = clock_mono_ns() + ROTATE_RETRY_NS; /* until then the current file is used */
+        return sync_appended(history, error);
     }
     if (entry == NULL)
-        return settle(history, 0);
+        return sync_appended(history, 0);
     entry_written(history, entry);
     if (++history->unsynced == BATCH_MAX)
-        (void)settle(history, 0);
+        (void)sync_appended(history, 0);
     return true;
 }
 

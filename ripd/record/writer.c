@@ -96,9 +96,9 @@ bool writer_add(struct writer *writer, struct writer_job *job)
     return true;
 }
 
-bool writer_close(struct writer *writer, uint64_t patience_ns)
+bool writer_close(struct writer *writer, uint64_t timeout_ns)
 {
-    const uint64_t until_mono_ns = clock_mono_ns() + patience_ns;
+    const uint64_t until_mono_ns = clock_mono_ns() + timeout_ns;
     bool stopped;
 
     pthread_mutex_lock(&writer->mutex);

@@ -59,6 +59,6 @@ bool writer_add(struct writer *writer, struct writer_job *job);
  * Returns true when all jobs are written, or one could not be. Returns false after the timeout; then the thread still
  * uses writer and context.
  */
-bool writer_close(struct writer *writer, uint64_t patience_ns);
+bool writer_close(struct writer *writer, uint64_t timeout_ns);
 
 #endif

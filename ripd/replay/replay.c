@@ -23,7 +23,7 @@
 /* What ripd published and decided, by stall ------------------------------------------------------------------------ */
 
 /* An id, and the counter value at which it is frozen. */
-struct standstill {
+struct stall_key {
     uint32_t run; /* number of the ripd run in this recording */
     uint32_t ring;
     uint32_t slot;
@@ -32,7 +32,7 @@ struct standstill {
 };
 
 struct recorded_entry {
-    struct standstill at;
+    struct stall_key at;
     uint64_t order;      /* ascending; the scan for a verdict */
     struct event *event; /* owned reference; NULL: the entry is a verdict */
     struct verdict verdict;
@@ -106,8 +106,8 @@ static struct recorded_entry *find_recorded(const struct recorded *recorded, con
  * Returns the event of that kind and episode of an id, or NULL if there is none. With episode 0, the event must have
  * the same progress.
  */
-static struct recorded_entry *recorded_event(const struct recorded *recorded, struct standstill at,
-                                             enum event_kind kind, uint64_t episode)
+static struct recorded_entry *recorded_event(const struct recorded *recorded, struct stall_key at, enum event_kind kind,
+                                             uint64_t episode)
 {
     static struct event any;
     struct recorded_entry *end,
@@ -121,7 +121,7 @@ static struct recorded_entry *recorded_event(const struct recorded *recorded, st
 }
 
 /* Finds the verdict on a stall as of a scan, or the first one if it came later. Returns false if there is none. */
-static bool recorded_verdict(const struct recorded *recorded, struct standstill at, uint64_t scan,
+static bool recorded_verdict(const struct recorded *recorded, struct stall_key at, uint64_t scan,
                              struct verdict *ret_verdict)
 {
     struct recorded_entry *end, *entry = find_recorded(recorded, &(struct recorded_entry){.at = at}, &end);
@@ -272,13 +272,13 @@ static int take_data(struct replay *replay, const struct replay_data *data)
     return 0;
 }
 
-static struct standstill standstill_of(const struct replay *replay, uint32_t ring, uint32_t slot, uint32_t generation)
+static struct stall_key stall_key_of(const struct replay *replay, uint32_t ring, uint32_t slot, uint32_t generation)
 {
     const struct replay_ring *found = replay_ids_ring(&replay->ids, ring);
     const size_t at = found != NULL ? replay_ring_find(found, slot, generation) : 0;
     const bool known = found != NULL && at < found->count;
 
-    return (struct standstill){replay->run, ring, slot, generation, known ? found->samples[at].progress : 0};
+    return (struct stall_key){replay->run, ring, slot, generation, known ? found->samples[at].progress : 0};
 }
 
 static struct verdict verdict_of(const uint64_t *row)
@@ -305,7 +305,7 @@ static int learn_event(struct replay *replay, const struct rip_event *event)
     replay->counts.recorded_count++;
     replay->counts.recorded_begin_count += published->kind == EVENT_BEGIN;
     return recorded_add(&replay->recorded, (struct recorded_entry){
-                                               .at = standstill_of(replay, event->ring, event->slot, event->generation),
+                                               .at = stall_key_of(replay, event->ring, event->slot, event->generation),
                                                .order = replay->recorded.count,
                                                .event = published,
                                            });
@@ -324,7 +324,7 @@ static int learn_verdicts(struct replay *replay)
         if (verdict.state != ID_RUNNING)
             result = recorded_add(&replay->recorded,
                                   (struct recorded_entry){
-                                      .at = standstill_of(replay, (uint32_t)row[0], (uint32_t)row[1], (uint32_t)row[2]),
+                                      .at = stall_key_of(replay, (uint32_t)row[0], (uint32_t)row[1], (uint32_t)row[2]),
                                       .order = replay->now.sequence,
                                       .verdict = verdict,
                                   });
@@ -366,7 +366,7 @@ static uint64_t interval_of(const struct replay *replay)
     return interval_ns > INTERVAL_MIN_NS ? interval_ns : INTERVAL_MIN_NS;
 }
 
-static void begin_again(struct replay *replay)
+static void begin_second_pass(struct replay *replay)
 {
     const struct replay_request *request = &replay->request;
 
@@ -445,7 +445,7 @@ static int adopt(struct replay *replay)
         scan_record_adopted(&replay->scan, i, adoption, &episode);
         begin = recorded_event(
             &replay->recorded,
-            (struct standstill){
+            (struct stall_key){
                 .run = replay->run, .ring = adoption->ring, .slot = adoption->slot, .generation = adoption->generation},
             EVENT_BEGIN, episode.number);
         if (begin != NULL && !begin->used) {
@@ -572,7 +572,7 @@ static struct verdict judge_by_call(const struct detector_suspect *suspect, bool
 
 static struct verdict judge(const struct replay *replay, const struct detector_suspect *suspect, bool *ret_certain)
 {
-    const struct standstill at = {replay->run, suspect->ring, suspect->slot, suspect->generation, suspect->progress};
+    const struct stall_key at = {replay->run, suspect->ring, suspect->slot, suspect->generation, suspect->progress};
     const struct replay_ring *ring = replay_ids_ring(&replay->ids, suspect->ring);
     struct verdict verdict;
 
@@ -636,7 +636,7 @@ static int add_pending(struct replay *replay, struct pending pending)
 static struct recorded_entry *recorded_of(const struct replay *replay, const struct case_report *report)
 {
     const struct stall_case *stall = report->stall;
-    const struct standstill at = {replay->run, stall->ring, stall->slot, stall->generation, stall->episode.progress};
+    const struct stall_key at = {replay->run, stall->ring, stall->slot, stall->generation, stall->episode.progress};
 
     if (replay->counts.exact)
         return recorded_event(&replay->recorded, at, report->kind, stall->episode.number);
@@ -845,7 +845,7 @@ int replay_take(struct replay *replay, const struct rip_event *event, const stru
     int result;
 
     if (!replay->replaying)
-        begin_again(replay);
+        begin_second_pass(replay);
     result = event->kind == RIP_EVENT_DRAIN ? scan_between(replay, event->as.drain.mono_ns)
                                             : scan_between(replay, event->latest_mono_ns);
     if (result == 0 && event->kind == RIP_EVENT_DRAIN)

@@ -34,7 +34,7 @@ struct world {
     size_t announced_count;
     uint64_t now_ns;
     uint64_t wall_ns; /* when now_ns was 0 */
-    bool names_come;
+    bool name_is_pending;
     enum id_cause cause; /* of those that are stalled */
     struct waits *waits; /* of the next scan, which takes it over */
 };
@@ -147,7 +147,7 @@ static bool name_comes(void *context, const struct item *item)
     const struct world *world = context;
 
     assert_non_null(item);
-    return world->names_come;
+    return world->name_is_pending;
 }
 
 static void scan(struct world *world)
@@ -230,7 +230,7 @@ TEST(a_begin_waits_for_its_name, set_up, tear_down)
 
     add_id(world, 17);
     change(world, DETECTOR_STALLED, 17);
-    world->names_come = true;
+    world->name_is_pending = true;
     scan(world);
     events_flush(world->events, world->now_ns + SECOND_NS / 2 - 1);
     assert_int_equal(world->announced_count, 0);
@@ -238,7 +238,7 @@ TEST(a_begin_waits_for_its_name, set_up, tear_down)
     assert_int_equal(events_wait_ns(world->events, world->now_ns + SECOND_NS), 0);
     assert_int_equal(symbol_table_add(&world->items[17]->process->modules[0]->symbols, 0x1234, symbol_new(&frame, 1)),
                      0);
-    world->names_come = false;
+    world->name_is_pending = false;
     events_flush(world->events, world->now_ns + 1);
     assert_int_equal(world->announced_count, 1);
     begin = world->announced[0];
@@ -301,7 +301,7 @@ TEST(no_name_comes, set_up, tear_down)
 
     for (uint32_t slot = 17; slot < 20; slot++)
         add_id(world, slot);
-    world->names_come = true;
+    world->name_is_pending = true;
     change(world, DETECTOR_STALLED, 17);
     scan(world);
     assert_int_equal(world->announced_count, 0);

@@ -51,14 +51,14 @@ TEST(append_and_turn, state_directory_set_up, state_directory_tear_down)
     struct stat status;
 
     assert_int_equal(event_file_append(&file, "x\n", 2), -ENOENT);
-    assert_int_equal(event_file_turn(&file, "head 1\n", 7), 0);
+    assert_int_equal(event_file_rotate(&file, "head 1\n", 7), 0);
     assert_int_equal(event_file_append(&file, "one\n", 4), 0);
     assert_content(*state, EVENT_FILE_NAME, "head 1\none\n");
     assert_content(*state, EVENT_FILE_OLDER_NAME, NULL);
     assert_int_equal(stat(state_path(*state, EVENT_FILE_NAME), &status), 0);
     assert_int_equal(status.st_mode & 07777, 0640);
 
-    assert_int_equal(event_file_turn(&file, "head 2\n", 7), 0);
+    assert_int_equal(event_file_rotate(&file, "head 2\n", 7), 0);
     assert_int_equal(event_file_append(&file, "two\n", 4), 0);
     assert_content(*state, EVENT_FILE_NAME, "head 2\ntwo\n");
     assert_content(*state, EVENT_FILE_OLDER_NAME, "head 1\none\n");
@@ -72,7 +72,7 @@ TEST(append_and_turn, state_directory_set_up, state_directory_tear_down)
 }
 
 /* Killed between the two renames, or before the first. */
-TEST(half_a_turn, state_directory_set_up, state_directory_tear_down)
+TEST(half_rotation, state_directory_set_up, state_directory_tear_down)
 {
     struct event_file file;
 
@@ -95,7 +95,7 @@ TEST(full, state_directory_set_up, state_directory_tear_down)
 
     memset(line, 'x', (1u << 20) - 1);
     assert_false(event_file_is_full(&file));
-    assert_int_equal(event_file_turn(&file, text, head), 0); /* what it begins with does not count */
+    assert_int_equal(event_file_rotate(&file, text, head), 0); /* what it begins with does not count */
     for (unsigned i = 0; i < EVENT_FILE_BYTES_MAX >> 20; i++) {
         assert_false(event_file_is_full(&file));
         assert_int_equal(event_file_append(&file, line, 1u << 20), 0);
@@ -113,7 +113,7 @@ TEST(no_room, state_directory_set_up, state_directory_tear_down)
     struct rlimit limit = {100, RLIM_INFINITY};
 
     signal(SIGXFSZ, SIG_IGN);
-    assert_int_equal(event_file_turn(&file, "head\n", 5), 0);
+    assert_int_equal(event_file_rotate(&file, "head\n", 5), 0);
     setrlimit(RLIMIT_FSIZE, &limit);
     assert_int_equal(event_file_append(&file,
                                        "a line of more than ninety-five bytes .......................... "
@@ -227,7 +227,7 @@ TEST(set_aside, state_directory_set_up, state_directory_tear_down)
         assert_string_equal(name, i == 1   ? "events.jsonl.damaged"
                                   : i == 2 ? "events.jsonl.damaged-2"
                                            : "events.jsonl.damaged-3");
-        assert_int_equal(event_file_turn(&file, "head\n", 5), 0);
+        assert_int_equal(event_file_rotate(&file, "head\n", 5), 0);
         assert_content(*state, EVENT_FILE_OLDER_NAME, NULL);
         assert_content(*state, name, "garbage");
         event_file_close(&file);
