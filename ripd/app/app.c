@@ -62,7 +62,7 @@ struct request {
     uint64_t ticket;
     struct query query;
 };
-_Static_assert(sizeof(struct request) <= PIPE_BUF, "requests may mix");
+_Static_assert(sizeof(struct request) <= PIPE_BUF, "writes of requests must be atomic");
 
 struct app {
     struct hash_key hash_key; /* for all tables whose keys rings choose */

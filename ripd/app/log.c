@@ -77,7 +77,7 @@ void log_close_journal(void)
 }
 
 /* A pipe that is ready accepts PIPE_BUF bytes, and a line is shorter: the write does not block. */
-_Static_assert(LINE_BYTES <= PIPE_BUF, "a write of a line could wait");
+_Static_assert(LINE_BYTES <= PIPE_BUF, "a write of a line could block");
 
 /* Returns false if standard error is not ready. */
 static bool write_line(enum log_level level, const char *text)

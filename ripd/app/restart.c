@@ -13,7 +13,7 @@
 
 #include "util/search.h"
 
-_Static_assert(sizeof(((struct rip_ring_info *)0)->ring_id) == EVENT_SUBJECT_ID_BYTES, "ids of rings");
+_Static_assert(sizeof(((struct rip_ring_info *)0)->ring_id) == EVENT_SUBJECT_ID_BYTES, "ring ids differ in size");
 
 static const uint8_t unknown_id[EVENT_SUBJECT_ID_BYTES];
 
