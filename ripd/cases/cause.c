@@ -9,7 +9,7 @@
  *   C. What a thread announces is judged without privilege. No row makes an id idle that announces nothing: such a
  *      program declares by itself when it is idle.
  *   D. Nothing is concluded from missing evidence: an unknown state letter matches no row. A thread in state S waits.
- *      If it is not known what for, it may sleep for a time that it asked for: the cause is unknown.
+ *      If it is not known what for, it may sleep for a time that it chose: the cause is unknown.
  */
 #include "cases/cause.h"
 

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * cause.h - turns the evidence about a suspect into a verdict, with one table. Pure.
+ *
+ * Evidence has three sources: what the thread announces in its ring (enum rip_call), what /proc says about it (filled
+ * in by the probe), and the graph of locks (cases/waits.h). The table is in cause.c. cases/README.md explains it.
  */
 #ifndef RIPD_CASES_CAUSE_H
 #define RIPD_CASES_CAUSE_H
@@ -14,7 +17,7 @@
 enum evidence_wait {
     WAIT_UNKNOWN,
     WAIT_OTHERS, /* something that others have to do */
-    WAIT_SLEEP,  /* a time that it asked for */
+    WAIT_SLEEP,  /* a time that it chose */
     WAIT_CHILD,  /* others: it reads a pipe that only its own descendants write to, as their output */
     WAIT_WRITER, /* others: it opens a FIFO for reading, and no process has opened it for writing yet */
     WAIT_COUNT
@@ -45,7 +48,7 @@ struct evidence_lock {
     enum evidence_holder holder;
 };
 
-/* What the probe knows about one suspect. All zero: not examined. */
+/* Everything known about the thread of one suspect. All zero: not examined. */
 struct evidence {
     bool examined;
     bool on_no_thread;    /* the id is a coroutine that is switched out */

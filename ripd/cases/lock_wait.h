@@ -84,8 +84,8 @@ struct lock_wait_look {
 
 /*
  * The holder of the lock that a thread waits for. The thread has not run from looks[0].begun_mono_ns to until_mono_ns.
- * Of the looks that found the same holder, the first and the last two are kept. Two threads that are looked at in turn
- * are proven to wait for each other by the last look at one of them and the second to last look at the other.
+ * Of the looks that found the same holder, the first and the last two are kept. They can prove that two threads, looked
+ * at in turn, wait for each other: the last look at one thread and the second to last look at the other suffice.
  */
 struct lock_wait {
     struct lock_wait_holder holder; /* address 0: nothing is known */

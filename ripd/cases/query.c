@@ -5,7 +5,8 @@
  * Guarantees
  *   A. A page holds what follows the cursor in the order of the snapshot, at most limit items; total counts everything
  *      that matches. Successive pages, each with the cursor of the previous page, contain every lasting stall exactly
- *      once, even if the snapshot changes in between, because the sort keys of a stall are constant while it lasts.
+ *      once. This holds even if the snapshot changes in between, because the sort keys of a stall are constant while it
+ *      lasts.
  */
 #include "cases/query.h"
 

@@ -33,7 +33,7 @@ struct roots {
     size_t count;
     uint64_t alone_count; /* stalls that wait for no known holder */
     uint64_t incident_count;
-    uint64_t asleep_count; /* incidents of one id that sleeps for a time it asked for */
+    uint64_t asleep_count; /* incidents of one id that sleeps for a time that it chose */
 };
 
 /*

@@ -18,11 +18,13 @@
  *
  * Guarantees
  *   A. No id is reported as deadlocked that is not, if its process writes the truth: no wait of the cycle has a time
- *      limit, all waits were in force at one instant, and every edge is certain. An edge is certain if the holder was
- *      read while the holder itself was in its wait, because then it could not release the lock, then or later. A
- *      marked wait is in force from its begin to its second reading, and its holder was read before the first reading
- *      (see WAITS in librip/ABI.md). A wait known from memory is in force between the first and the last look that
- *      found that the thread had not run, and the time of each reading of the holder is known.
+ *      limit, all waits were in force at one instant, and every edge is certain.
+ *      - An edge is certain if the holder was read while the holder itself was in its wait, because then it could not
+ *        release the lock, then or later.
+ *      - A marked wait is in force from its begin to its second reading, and its holder was read before the first
+ *        reading (see WAITS in librip/ABI.md).
+ *      - A wait known from memory is in force between the first and the last look that found that the thread had not
+ *        run. The time of each reading of the holder is known.
  *   B. Edges stay within one process of a ring: a ring's claims concern only its own ids. The exception is a lock that
  *      processes share: between waits_add_lock() and waits_link() the caller sets whose thread the holder is, or that
  *      it is not known. A mark proves nothing about a thread of another process, which may have another clock.
