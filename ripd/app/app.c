@@ -122,8 +122,8 @@ static uint32_t app_user_of(void *context, uint32_t serial)
 
 /*
  * Collects evidence, finds locks and gives verdicts for the suspects, as far as the quotas of their users allow.
- * Apparent deadlocks and lock owners that have ended are examined a second time. Returns the waits between ids, or NULL
- * if out of memory.
+ * Apparent deadlocks, and lock holders that have ended, are examined a second time. Returns the waits between ids, or
+ * NULL if out of memory.
  */
 static struct waits *app_advance_cases(struct app *app, struct detector_suspect *suspects, size_t count)
 {
@@ -733,10 +733,11 @@ int app_run(struct config *config)
     app.health.started_wall_ns = clock_wall_ns();
     report_budget_init(&app.notice_budget, clock_mono_ns());
     report_budget_init(&app.left_out_budget, clock_mono_ns());
-    error = service_open(&app.service); /* before any descriptor could pass for one that was handed over */
-    if (error == 0)                     /* before there are threads, and anything is read */
+    /* before other descriptors are opened: a number that was not passed must not be reused */
+    error = service_open(&app.service);
+    if (error == 0) /* before there are threads, and before anything is read */
         error = privileges_open(&app.privileges, app.service.diag != NULL ? app.service.diag->number : -1);
-    if (error == 0) /* before what takes long: a SIGHUP meanwhile is a reload, and no end */
+    if (error == 0) /* before slow steps: a SIGHUP during them must reload, not kill */
         error = app_open_signals(&app);
     if (error == 0)
         error = app_open_events(&app);

@@ -39,7 +39,9 @@
 struct events_options {
     struct cases *cases; /* resumed episodes are added to it */
     struct work *work;   /* the accounts that the cases are charged to */
-    /* Counts incidents, stalls within an episode without a line, and events announced before they are on disk. */
+    /*
+     * Counts incidents, stalls within an episode without a history line, and events announced before they are on disk.
+     */
     struct health *health;
     const char *state_directory; /* NULL = none */
     /* Hands the event to its readers. The caller keeps its reference: take another one to keep the event. */

@@ -3,8 +3,8 @@
  * log.c - the only file that writes to standard error and to the journal.
  *
  * A reader that does not read must not block the daemon: the scanner would hang in write(2), no ring would be watched,
- * and SIGTERM would be ignored. A line that cannot be written at once is dropped and counted. The next line reports the
- * count.
+ * and SIGTERM would not be handled. A line that cannot be written at once is dropped and counted. The next line reports
+ * the count.
  */
 #include "app/log.h"
 

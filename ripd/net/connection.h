@@ -98,7 +98,7 @@ void connection_leave(struct connection *connection);
 /*
  * For streams.c. connection_start_stream() sends the head of an endless answer; the state becomes STREAMING.
  * connection_send() sends what the socket accepts, and returns false if that closed the connection. connection_finish()
- * makes the present output the end of the answer.
+ * makes the output so far the end of the answer.
  */
 int connection_start_stream(struct connection *connection, const struct answer *answer);
 bool connection_send(struct connection *connection);
