@@ -53,11 +53,11 @@ extern "C" {
 
 /*
  * The globals. The library defines them as weak symbols; a program may define them itself. The program may read them;
- * only the library writes them.
+ * only the library writes them. Before the first snap, rip_idx and rip_ctr have the values given to rip_init().
  */
 extern RIP_API RIP_THREAD_LOCAL pid_t rip_tid;   /* id given to rip_init() by this thread; 0 = none */
-extern RIP_API RIP_THREAD_LOCAL uint8_t rip_idx; /* ring index of the next snapshot, modulo 256 */
-extern RIP_API RIP_THREAD_LOCAL uint8_t rip_ctr; /* counter packed into the next snapshot, modulo 256 */
+extern RIP_API RIP_THREAD_LOCAL uint8_t rip_idx; /* index of the last snap, modulo 256 */
+extern RIP_API RIP_THREAD_LOCAL uint8_t rip_ctr; /* counter packed into the last snap, modulo 256 */
 extern RIP_API struct rip_ring *rip_ring;        /* the mapped ring; NULL before rip_create_ring() */
 
 /*

@@ -190,12 +190,11 @@ struct rip_session;
 struct rip_session_options {
     size_t size_bytes;    /* sizeof(struct rip_session_options) */
     uint64_t interval_ns; /* time between drains of a live source; 0 = one second */
-    const int32_t *pids;  /* filter for a directory: rings that one of these processes uses; */
+    const int32_t *pids;  /* filter for a directory: rings of these processes, */
     size_t pid_count;
-    bool once;                /* a live source yields one drain and ends. As in a capture, this drain also has the ids
-                                 that ended before it, with their EXIT, as far as the ring still has them. */
-    const char *const *names; /* or rings whose file name matches one of these patterns (glob(7)). Both counts 0 = all
-                                 rings. */
+    bool once;                /* a live source yields one drain and ends. As in a capture, this drain includes the ids
+                                 that ended before it, with their EXIT, if the ring still has them. */
+    const char *const *names; /* or rings whose file name matches a pattern (glob(7)); both counts 0 = all rings */
     size_t name_count;
 };
 
@@ -338,9 +337,7 @@ struct rip_recording_options {
 RIP_SESSION_API int rip_session_record(struct rip_session *session, const char *path,
                                        const struct rip_recording_options *options);
 
-/*
- * Writes the contents of the flight recorder as a recording at path. Returns -ENOTSUP if there is no flight recorder.
- */
+/* Writes the contents of the flight recorder as a recording at path. Returns -ENOTSUP if there is none. */
 RIP_SESSION_API int rip_session_trigger(struct rip_session *session, const char *path);
 
 struct rip_recording_state {
