@@ -22,7 +22,7 @@
 
 enum { WORD_BITS = 64 };
 
-static bool is_of(uint64_t entry, uint64_t number)
+static bool is_entry_of(uint64_t entry, uint64_t number)
 {
     return (entry >> RIP_ENDED_LAP_SHIFT & RIP_ENDED_LAP_MASK) == RIP_ENDED_LAP(number);
 }
@@ -57,7 +57,7 @@ void rip__ended_log(uint32_t slot, uint32_t generation, uint64_t snap_count)
 
         if (rip_load_relaxed(&ring->ended_count) != number)
             continue; /* `found` may be newer than the number */
-        if (!is_of(found, number))
+        if (!is_entry_of(found, number))
             logged = rip_compare_exchange(place, &found, entry | RIP_ENDED_LAP(number) << RIP_ENDED_LAP_SHIFT);
         /*
          * The entry is of this end, or of another process that has not come this far: complete it. Pairs with the

@@ -367,7 +367,7 @@ static int check_file_system(int directory)
     return status.f_type == TMPFS_MAGIC || status.f_type == RAMFS_MAGIC ? 0 : -EOPNOTSUPP;
 }
 
-static void name_hidden(struct creation *creation)
+static void make_hidden_name(struct creation *creation)
 {
     static const char digits[] = "0123456789abcdef";
     char *end = stpcpy(creation->temporary_name, RIP_UNFINISHED_PREFIX);
@@ -384,7 +384,7 @@ static void name_hidden(struct creation *creation)
 static int make_named_file(struct creation *creation)
 {
     for (unsigned attempt = 0; attempt < 16; attempt++) {
-        name_hidden(creation);
+        make_hidden_name(creation);
         creation->descriptor = openat(creation->directory, creation->temporary_name,
                                       O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, FILE_MODE);
         if (creation->descriptor >= 0)
@@ -635,7 +635,7 @@ static bool name_is(int directory, const char *name, const struct stat *status)
 }
 
 /* Converts the error of a failed open(). A lack of descriptors or memory says nothing about the name. */
-static int refusal_of_open(int error)
+static int error_of_open(int error)
 {
     return error == ENOENT || error == EMFILE || error == ENFILE || error == ENOMEM ? -error : -EEXIST;
 }
@@ -651,13 +651,13 @@ static int open_regular(int directory, const char *name, struct stat *ret_status
     char link[RIP_LINK_BYTES];
 
     if (place < 0)
-        return refusal_of_open(errno);
+        return error_of_open(errno);
     if (fstat(place, ret_status) == 0 && S_ISREG(ret_status->st_mode)) {
         rip__describe_descriptor(place, link);
         descriptor = open(link, O_RDWR | O_NONBLOCK | O_CLOEXEC);
         if (descriptor < 0 && errno == ENOENT) /* no /proc */
             descriptor = openat(directory, name, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
-        result = descriptor >= 0 ? descriptor : refusal_of_open(errno);
+        result = descriptor >= 0 ? descriptor : error_of_open(errno);
     }
     close(place);
     return result;
@@ -684,7 +684,7 @@ static int open_locked(int directory, const char *name, int *ret_descriptor, str
     return 0;
 }
 
-static int refusal(enum verdict verdict)
+static int error_of_verdict(enum verdict verdict)
 {
     return verdict == VERDICT_LIVE ? -EBUSY : verdict == VERDICT_FOREIGN ? -EEXIST : 0;
 }
@@ -692,7 +692,7 @@ static int refusal(enum verdict verdict)
 /* Moving away ------------------------------------------------------------------------------------------------------ */
 
 /* Renames the dead ring at name to previous, which replaces an older dead ring. */
-static int keep_as_previous(int directory, const char *name, const char *previous, const struct stat *status)
+static int rename_to_previous(int directory, const char *name, const char *previous, const struct stat *status)
 {
     struct stat older_status;
     int older, result;
@@ -706,7 +706,7 @@ static int keep_as_previous(int directory, const char *name, const char *previou
     result = open_locked(directory, previous, &older, &older_status);
     if (result < 0)
         return result == -ENOENT ? -EAGAIN : result;
-    result = refusal(judge(older));
+    result = error_of_verdict(judge(older));
     if (result == 0 && renameat(directory, name, directory, previous) < 0)
         result = -errno;
     close(older);
@@ -724,14 +724,14 @@ static int takeover(int directory, const char *name)
     if (result < 0)
         return result == -ENOENT ? 0 : result;
     verdict = judge(descriptor);
-    result = refusal(verdict);
+    result = error_of_verdict(verdict);
     if (verdict == VERDICT_EMPTY)
         result = unlinkat(directory, name, 0) == 0 ? 0 : -errno;
     else if (verdict == VERDICT_DEAD && strlen(name) + sizeof(".prev") > sizeof(previous))
         result = -ENAMETOOLONG;
     else if (verdict == VERDICT_DEAD) {
         snprintf(previous, sizeof(previous), "%.*s.prev", NAME_MAX - 5, name);
-        result = keep_as_previous(directory, name, previous, &status);
+        result = rename_to_previous(directory, name, previous, &status);
     }
     close(descriptor);
     return result;
@@ -740,7 +740,7 @@ static int takeover(int directory, const char *name)
 /* Old dead rings of a crash loop ----------------------------------------------------------------------------------- */
 
 /* Returns true for "STEM.PID" or "STEM.PID~NUMBER" if no process has that pid. */
-static bool is_left_behind(const char *name, const char *stem)
+static bool is_name_of_dead(const char *name, const char *stem)
 {
     size_t bytes = strlen(stem);
     char *end;
@@ -793,7 +793,7 @@ static unsigned oldest_of(const struct latest *latest)
 }
 
 /* Adds a ring. If there are too many, removes the oldest. */
-static void bound_one(struct latest *latest, int directory, const char *name, const struct timespec *time)
+static void keep_if_latest(struct latest *latest, int directory, const char *name, const struct timespec *time)
 {
     unsigned place = latest->count;
 
@@ -811,16 +811,16 @@ static void bound_one(struct latest *latest, int directory, const char *name, co
     snprintf(latest->kept[place].name, sizeof(latest->kept[place].name), "%.*s", NAME_MAX, name);
 }
 
-static void bound_listed(struct latest *latest, int directory, const char *stem, const char *name)
+static void bound_entry(struct latest *latest, int directory, const char *stem, const char *name)
 {
     const bool unfinished = strncmp(name, RIP_UNFINISHED_PREFIX, sizeof(RIP_UNFINISHED_PREFIX) - 1) == 0;
     struct stat status;
 
-    if ((!unfinished && !is_left_behind(name, stem)) || fstatat(directory, name, &status, AT_SYMLINK_NOFOLLOW) != 0 ||
+    if ((!unfinished && !is_name_of_dead(name, stem)) || fstatat(directory, name, &status, AT_SYMLINK_NOFOLLOW) != 0 ||
         !S_ISREG(status.st_mode) || status.st_uid != geteuid())
         return;
     if (!unfinished)
-        bound_one(latest, directory, name, &status.st_mtim);
+        keep_if_latest(latest, directory, name, &status.st_mtim);
     else if (rip__clock_ns(CLOCK_REALTIME) / 1000000000u > (uint64_t)status.st_mtim.tv_sec + UNFINISHED_MAX_S)
         unlinkat(directory, name, 0); /* its process was killed while it made its ring */
 }
@@ -840,7 +840,7 @@ void rip__file_bound_dead(const char *path, const char *stem, unsigned keep)
 
         for (ssize_t offset = 0; offset < bytes; offset += entry->d_reclen) {
             entry = (const struct dirent64 *)(const void *)(entries + offset);
-            bound_listed(&latest, directory, stem, entry->d_name);
+            bound_entry(&latest, directory, stem, entry->d_name);
         }
     }
     close(directory);
@@ -848,7 +848,7 @@ void rip__file_bound_dead(const char *path, const char *stem, unsigned keep)
 
 /* Publishing ------------------------------------------------------------------------------------------------------- */
 
-static int give_name(const struct creation *creation)
+static int link_name(const struct creation *creation)
 {
     char link[RIP_LINK_BYTES];
 
@@ -871,7 +871,7 @@ static int publish(const struct creation *creation)
     const struct timespec pause = {.tv_nsec = PUBLISH_PAUSE_NS};
 
     for (unsigned attempt = 0; attempt < PUBLISH_ATTEMPTS; attempt++) {
-        int result = give_name(creation);
+        int result = link_name(creation);
 
         if (result != -EEXIST)
             return result;

@@ -27,7 +27,7 @@
 #include "writer.h"
 
 /* Values of the page that the kernel wipes in a child. */
-enum { MARK_WIPED = 0, MARK_IS_OURS = 1, MARK_UNDER_WAY = 2 };
+enum { MARK_WIPED = 0, MARK_OWN = 1, MARK_IN_PROGRESS = 2 };
 
 struct embryo {
     uint32_t index; /* RIP_NO_PROCESS = none */
@@ -36,10 +36,10 @@ struct embryo {
 
 /* Protected by the mutex, also from the prepare handler to the parent or child handler. */
 static struct {
-    struct embryo kept;       /* for the child of the fork in progress */
+    struct embryo reserved;   /* for the child of the fork in progress */
     struct embryo own;        /* reserved for this process by its parent; this process may fork before it registers */
     uint32_t *wiped_in_child; /* MARK_*; NULL = not supported by the kernel, or not yet: compare pids */
-} fork_state = {.kept = {.index = RIP_NO_PROCESS}, .own = {.index = RIP_NO_PROCESS}};
+} fork_state = {.reserved = {.index = RIP_NO_PROCESS}, .own = {.index = RIP_NO_PROCESS}};
 
 /* Of the forking thread, from prepare to parent or child. Nested = the thread is inside a cold call of the library. */
 static __thread struct rip_slot *fork_slot __attribute__((tls_model("initial-exec")));
@@ -54,7 +54,7 @@ void rip__fork_mark(void)
         rip_store_relaxed(&rip__writer.pid, getpid());
     if (fork_state.wiped_in_child != NULL)
         /* pairs with the acquire in rip__fork_unnoticed() */
-        rip_store_release(fork_state.wiped_in_child, MARK_IS_OURS);
+        rip_store_release(fork_state.wiped_in_child, MARK_OWN);
 }
 
 void rip__fork_watch(void)
@@ -70,12 +70,12 @@ void rip__fork_watch(void)
         munmap(page, sizeof(uint32_t));
         return;
     }
-    *(uint32_t *)page = MARK_IS_OURS;
+    *(uint32_t *)page = MARK_OWN;
     /* pairs with the acquire in rip__fork_unnoticed() */
     rip_store_release(&fork_state.wiped_in_child, page);
 }
 
-static bool differs(const uint32_t *wiped_in_child)
+static bool is_forked(const uint32_t *wiped_in_child)
 {
     pid_t pid = rip_load_relaxed(&rip__writer.pid);
 
@@ -84,13 +84,13 @@ static bool differs(const uint32_t *wiped_in_child)
     if (wiped_in_child == NULL)
         return !rip__is_filtered() && pid != getpid();
     /* pairs with the release in rip__fork_mark(): the reset by another thread is visible */
-    return rip_load_acquire(wiped_in_child) != MARK_IS_OURS;
+    return rip_load_acquire(wiped_in_child) != MARK_OWN;
 }
 
 bool rip__fork_unnoticed(void)
 {
     /* pairs with the release in rip__fork_watch() */
-    return differs(rip_load_acquire(&fork_state.wiped_in_child));
+    return is_forked(rip_load_acquire(&fork_state.wiped_in_child));
 }
 
 bool rip__fork_notice(void)
@@ -98,9 +98,9 @@ bool rip__fork_notice(void)
     uint32_t *wiped_in_child = rip_load_acquire(&fork_state.wiped_in_child); /* pairs as above */
     uint32_t mark = MARK_WIPED;
 
-    if (!differs(wiped_in_child))
+    if (!is_forked(wiped_in_child))
         return false;
-    if (wiped_in_child == NULL || rip_compare_exchange(wiped_in_child, &mark, MARK_UNDER_WAY))
+    if (wiped_in_child == NULL || rip_compare_exchange(wiped_in_child, &mark, MARK_IN_PROGRESS))
         return true;
     while (rip__fork_unnoticed())
         sched_yield();
@@ -109,19 +109,19 @@ bool rip__fork_notice(void)
 
 /* The embryo ------------------------------------------------------------------------------------------------------- */
 
-static void keep_embryo(void)
+static void reserve_embryo(void)
 {
     struct rip_process *process;
 
-    fork_state.kept.index = RIP_NO_PROCESS;
+    fork_state.reserved.index = RIP_NO_PROCESS;
     if (rip__writer.base == NULL || rip__writer.left || rip_ring == NULL || rip__is_filtered())
         return;
-    if (rip__process_claim(&fork_state.kept.index) < 0) {
-        fork_state.kept.index = RIP_NO_PROCESS;
+    if (rip__process_claim(&fork_state.reserved.index) < 0) {
+        fork_state.reserved.index = RIP_NO_PROCESS;
         return;
     }
-    process = rip__process_at(fork_state.kept.index);
-    fork_state.kept.generation = rip_load_relaxed(&process->generation);
+    process = rip__process_at(fork_state.reserved.index);
+    fork_state.reserved.generation = rip_load_relaxed(&process->generation);
     rip_store_relaxed(&process->flags, 0);
     rip_store_relaxed(&process->pid, 0);
     rip_store_relaxed(&process->start_time_ticks, 0);
@@ -134,19 +134,19 @@ static void keep_embryo(void)
 }
 
 /* In the child: the embryo becomes the record of this process, and lives as long as this address space. */
-static void be_born(void)
+static void adopt_embryo(void)
 {
     struct rip_process *process;
-    uint32_t unborn = 0;
+    uint32_t no_pid = 0;
 
-    if (fork_state.kept.index == RIP_NO_PROCESS)
+    if (fork_state.reserved.index == RIP_NO_PROCESS)
         return;
-    process = rip__process_at(fork_state.kept.index);
+    process = rip__process_at(fork_state.reserved.index);
     if (rip_load_acquire(&process->state) != RIP_PROCESS_EMBRYO ||
-        rip_load_relaxed(&process->generation) != fork_state.kept.generation ||
-        !rip_compare_exchange(&process->pid, &unborn, (uint32_t)getpid()))
+        rip_load_relaxed(&process->generation) != fork_state.reserved.generation ||
+        !rip_compare_exchange(&process->pid, &no_pid, (uint32_t)getpid()))
         return;
-    fork_state.own = fork_state.kept;
+    fork_state.own = fork_state.reserved;
     if (rip__process_take_life(fork_state.own.index))
         rip_store_release(&process->flags, RIP_PROCESS_HAS_LIFE_LOCK); /* pairs with the fence in reader.c */
 }
@@ -195,7 +195,7 @@ static void before_fork(void)
     rip_signal_fence();
     if (fork_is_nested)
         return;
-    keep_embryo();
+    reserve_embryo();
     errno = fork_guard.saved_errno;
 }
 
@@ -217,7 +217,7 @@ static void after_fork_in_child(void)
     fork_guard.saved_errno = errno;
     if (rip__writer.pid != 0) { /* there is or was a ring */
         rip__fork_reset();
-        be_born();
+        adopt_embryo();
         rip__file_drop_descriptor();
     }
     rip__unlock(&fork_guard);

@@ -8,7 +8,7 @@
  *   2. The list of a record only grows. If modules overlap (one was unloaded, another was loaded in its place), the
  *      newest entry of the list is the one that is mapped now.
  *   3. The loader is queried outside the library's mutex, by one thread at a time. Only fork() waits for that thread:
- *      otherwise its child would find the loader's lock taken for ever. A thread that finds it busy sets look_again
+ *      otherwise its child would find the loader's lock taken for ever. A thread that finds it busy sets refresh_wanted
  *      instead of waiting.
  *   4. Notes of a module are read only within its mapped segment.
  *   5. rip__modules_learn() takes no lock of the loader: it may be called in a signal handler, and in the forked child
@@ -29,7 +29,7 @@
 #pragma weak _dl_find_object /* since glibc 2.35 */
 
 static pthread_mutex_t listing = PTHREAD_MUTEX_INITIALIZER; /* taken before rip__writer.mutex */
-static uint32_t look_again;
+static uint32_t refresh_wanted;
 static __thread bool is_listing __attribute__((tls_model("initial-exec")));
 
 /* The modules that the loader lists, in the format of the ring. */
@@ -337,12 +337,12 @@ static void learn(uint64_t address)
 bool rip__modules_learn(uint64_t address)
 {
     struct rip_guard guard;
-    bool learns;
+    bool can_learn;
 
     if (rip__is_filtered() || !rip__lock(&guard))
         return false;
-    learns = rip__writer.entered && !rip__writer.left;
-    if (learns) {
+    can_learn = rip__writer.entered && !rip__writer.left;
+    if (can_learn) {
         rip__process_describe();
         if (rip__writer.module_count == 0)
             learn(getauxval(AT_ENTRY)); /* the program: its path says what the process is */
@@ -350,7 +350,7 @@ bool rip__modules_learn(uint64_t address)
         rip__modules_write();
     }
     rip__unlock(&guard);
-    return learns;
+    return can_learn;
 }
 
 /* Refreshing ------------------------------------------------------------------------------------------------------- */
@@ -401,12 +401,12 @@ void rip__modules_refresh(void)
         return;
     /* A cancelled thread would leave `listing` locked, and fork() would hang. */
     pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
-    rip_store_release(&look_again, 1); /* pairs with the exchange, here or in another thread */
+    rip_store_release(&refresh_wanted, 1); /* pairs with the exchange, here or in another thread */
     is_listing = true; /* before the mutex: a signal handler that forks must not wait for its own thread */
-    while (rip_load_acquire(&look_again) != 0 && pthread_mutex_trylock(&listing) == 0) {
+    while (rip_load_acquire(&refresh_wanted) != 0 && pthread_mutex_trylock(&listing) == 0) {
         uint32_t wanted = 1;
 
-        if (rip_compare_exchange(&look_again, &wanted, 0))
+        if (rip_compare_exchange(&refresh_wanted, &wanted, 0))
             refresh();
         pthread_mutex_unlock(&listing);
     }

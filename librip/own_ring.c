@@ -125,7 +125,7 @@ static void ring_comm(char ret_comm[RIP_COMM_BYTES + 1])
 /* The ring --------------------------------------------------------------------------------------------------------- */
 
 /* Returns true if another name may work. EPERM: the name is another user's empty file in a sticky directory. */
-static bool is_of_the_name(int error)
+static bool may_another_name_work(int error)
 {
     return error == EBUSY || error == EEXIST || error == EPERM;
 }
@@ -177,7 +177,7 @@ bool rip__own_ring_make(char ret_path[PATH_MAX], int *ret_error)
         held = is_held(ret_path, error);
         if (!held && *ret_error == 0)
             *ret_error = error;
-        if (!is_of_the_name(error))
+        if (!may_another_name_work(error))
             return false;
         number = held && !with_pid ? 1 : number + 1;
         with_pid |= held;

@@ -278,7 +278,7 @@ static bool claim_from(struct rip_process *process, uint32_t state)
  * Returns true for an embryo of this process that no child will use: the child has ended or called exec, or the fork
  * failed. If it has no LIFE lock yet, its child may not have run at all: allow it the grace time.
  */
-static bool is_stillborn(const struct rip_evidence *evidence, uint32_t index)
+static bool is_unused_embryo(const struct rip_evidence *evidence, uint32_t index)
 {
     struct rip_process_info info;
 
@@ -298,15 +298,15 @@ static bool claim_idle(uint32_t high_water, uint32_t *ret_index)
     for (uint32_t i = 0; i < high_water; i++) {
         struct rip_process *process = rip__process_at(i);
         uint32_t state = rip_load_acquire(&process->state); /* pairs with the release of EXITED in leave() */
-        bool takeable = state == RIP_PROCESS_FREE || state == RIP_PROCESS_EXITED;
+        bool is_claimable = state == RIP_PROCESS_FREE || state == RIP_PROCESS_EXITED;
 
         if (state == RIP_PROCESS_EMBRYO && rip_load_relaxed(&process->parent_pid) == (uint32_t)getpid()) {
             if (!has_evidence)
                 rip__evidence_of_ring(&evidence);
             has_evidence = true;
-            takeable = is_stillborn(&evidence, i);
+            is_claimable = is_unused_embryo(&evidence, i);
         }
-        if (takeable && claim_from(process, state)) {
+        if (is_claimable && claim_from(process, state)) {
             *ret_index = i;
             return true;
         }

@@ -172,7 +172,7 @@ static enum rip_status check_identity(const struct rip_ring *ring, uint64_t size
     return rip_load_relaxed(&ring->incompatible_flags) != 0 ? RIP_UNKNOWN_FEATURE : RIP_OK;
 }
 
-static void take_geometry(struct rip_view *view, const struct rip_ring *header)
+static void copy_geometry(struct rip_view *view, const struct rip_ring *header)
 {
     view->slot_offset = header->slot_offset;
     view->summary_offset = header->summary_offset;
@@ -230,7 +230,7 @@ static bool texts_fit(const struct rip_view *view)
 }
 
 /* The caller has bounded the sums: they do not overflow. */
-static bool are_apart(const struct section *sections, size_t count)
+static bool are_disjoint(const struct section *sections, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
         for (size_t j = 0; j < i; j++) {
@@ -263,7 +263,7 @@ static bool sections_fit(const struct rip_view *view, uint64_t header_bytes, uin
             sections[i].bytes > file_bytes - sections[i].offset)
             return false;
     }
-    return are_apart(sections, section_count);
+    return are_disjoint(sections, section_count);
 }
 
 /* The ranges must lie beyond the file, within the offsets that a lock can have, and must not overlap. */
@@ -280,7 +280,7 @@ static bool locks_fit(const struct rip_view *view, uint64_t file_bytes, uint64_t
         if (ranges[i].offset < file_bytes || ranges[i].offset > (uint64_t)INT64_MAX - RIP_PROCESS_MAX)
             return false;
     }
-    return are_apart(ranges, range_count);
+    return are_disjoint(ranges, range_count);
 }
 
 enum rip_status rip_view_open(struct rip_view *ret_view, const void *base, uint64_t size_bytes)
@@ -296,7 +296,7 @@ enum rip_status rip_view_open(struct rip_view *ret_view, const void *base, uint6
     copy_words(&header, ring, offsetof(struct rip_ring, refused_full_count)); /* the part that is written once */
     if (header.file_bytes > size_bytes)
         return RIP_TRUNCATED;
-    take_geometry(&view, &header);
+    copy_geometry(&view, &header);
     if (header.header_bytes < sizeof(*ring) || !is_count(view.slot_capacity, RIP_CAPACITY_MAX) ||
         !is_count(view.process_capacity, RIP_PROCESS_MAX) || !is_count(view.module_capacity, RIP_MODULE_MAX) ||
         !is_stride(view.slot_stride_bytes, sizeof(struct rip_slot)) ||
@@ -442,7 +442,7 @@ enum rip_status rip_view_ended_id(const struct rip_view *view, uint32_t slot, ui
 /* Waits ------------------------------------------------------------------------------------------------------------ */
 
 /* The highest bit is set in an idle declaration and clear in the time of a mark; see idle_mark in ring.h. */
-static bool marks_wait(uint64_t idle_mark)
+static bool is_wait_mark(uint64_t idle_mark)
 {
     return idle_mark != 0 && idle_mark >> 63 == 0;
 }
@@ -478,7 +478,7 @@ enum rip_status rip_view_wait(const struct rip_view *view, uint32_t slot_index, 
         if (slot == NULL)
             return RIP_NOT_LIVE;
         mark_ns = rip_load_acquire(&slot->idle_mark); /* pairs with store_mark() in thread.c */
-        if (info.generation % 2 == 0 && !marks_wait(mark_ns))
+        if (info.generation % 2 == 0 && !is_wait_mark(mark_ns))
             return RIP_NOT_LIVE;
         stands = copy_wait(slot, mark_ns, &info);
         /* the fence in end_copy() also pairs with void_mark() in thread.c */
@@ -758,7 +758,7 @@ static const struct rip_module *module_at(const struct rip_view *view, uint32_t 
     return (const void *)(view->base + view->module_offset + (uint64_t)index * view->module_stride_bytes);
 }
 
-static bool process_may_be_read(const struct rip_view *view, uint32_t index)
+static bool is_process_readable(const struct rip_view *view, uint32_t index)
 {
     /* pairs with the release of process_high_water in process.c: the records below it are backed */
     return index < view->process_capacity && index < rip_load_acquire(&ring_of(view)->process_high_water);
@@ -787,7 +787,7 @@ enum rip_status rip_view_process(const struct rip_view *view, uint32_t index, st
 {
     const struct rip_process *process;
 
-    if (!process_may_be_read(view, index))
+    if (!is_process_readable(view, index))
         return RIP_NOT_LIVE;
     process = process_at(view, index);
     for (unsigned attempt = 0; attempt < ATTEMPTS; attempt++) {
@@ -819,7 +819,7 @@ static enum rip_status find_module(const struct rip_view *view, uint32_t index, 
 {
     const struct rip_process *process;
 
-    if (!process_may_be_read(view, index))
+    if (!is_process_readable(view, index))
         return RIP_NOT_LIVE;
     process = process_at(view, index);
     for (unsigned attempt = 0; attempt < ATTEMPTS; attempt++) {

@@ -320,7 +320,7 @@ static uint64_t ended_bits(struct ended_slots *ended, uint32_t word)
  * As try_claim(), but returns -EBUSY if the id of the slot has ended since the log was read. Skips this check if the
  * log was not read.
  */
-static int try_claim_spared(const struct ended_slots *ended, uint32_t slot)
+static int try_claim_unlogged(const struct ended_slots *ended, uint32_t slot)
 {
     int result = try_claim(slot);
 
@@ -339,39 +339,39 @@ static uint32_t search_from(uint32_t *ret_word_count)
     return rip__is_filtered() ? reserved.first : rip_load_relaxed(&rip__header()->slot_hint) / WORD_BITS % word_count;
 }
 
-/* Claims the lowest free slot. With spares_ended skips slots of the log: -EAGAIN if only these are free. */
-static int claim_lowest(bool spares_ended, uint32_t *ret_slot)
+/* Claims the lowest free slot. With skips_ended skips slots of the log: -EAGAIN if only these are free. */
+static int claim_lowest(bool skips_ended, uint32_t *ret_slot)
 {
     uint32_t word_count = rip__writer.geometry.slot_capacity / WORD_BITS;
     uint32_t searched, first = search_from(&searched);
     struct ended_slots ended = {.known = false};
-    uint32_t lowest_spared = RIP_NO_SLOT;
+    uint32_t lowest_skipped = RIP_NO_SLOT;
 
     for (uint32_t i = 0; i < searched; i++) {
         uint32_t word = (first + i) % word_count;
         uint64_t free_bits = ~live_bits(word);
-        uint64_t spared_bits = spares_ended && free_bits != 0 ? free_bits & ended_bits(&ended, word) : 0;
+        uint64_t skipped_bits = skips_ended && free_bits != 0 ? free_bits & ended_bits(&ended, word) : 0;
 
-        if (spared_bits != 0 && lowest_spared == RIP_NO_SLOT)
-            lowest_spared = word * WORD_BITS + (uint32_t)__builtin_ctzll(spared_bits);
-        for (free_bits &= ~spared_bits; free_bits != 0; free_bits &= free_bits - 1) {
+        if (skipped_bits != 0 && lowest_skipped == RIP_NO_SLOT)
+            lowest_skipped = word * WORD_BITS + (uint32_t)__builtin_ctzll(skipped_bits);
+        for (free_bits &= ~skipped_bits; free_bits != 0; free_bits &= free_bits - 1) {
             uint32_t slot = word * WORD_BITS + (uint32_t)__builtin_ctzll(free_bits);
-            int result = try_claim_spared(&ended, slot);
+            int result = try_claim_unlogged(&ended, slot);
 
             if (result == -EBUSY)
                 continue;
             if (result == 0) {
-                rip_store_relaxed(&rip__header()->slot_hint, lowest_spared < slot ? lowest_spared : slot);
+                rip_store_relaxed(&rip__header()->slot_hint, lowest_skipped < slot ? lowest_skipped : slot);
                 *ret_slot = slot;
             }
             return result;
         }
     }
-    return lowest_spared != RIP_NO_SLOT ? -EAGAIN : -ENOSPC;
+    return lowest_skipped != RIP_NO_SLOT ? -EAGAIN : -ENOSPC;
 }
 
 /* Returns true if the slot may be searched, and the id of this generation was the last one in it. */
-static bool is_as_left(uint32_t slot, uint32_t generation)
+static bool is_unused_since(uint32_t slot, uint32_t generation)
 {
     uint32_t searched, first = search_from(&searched), word = slot / WORD_BITS;
 
@@ -393,10 +393,10 @@ static int claim_oldest(uint32_t *ret_slot)
     uint32_t slot, generation;
 
     while (rip__ended_next(&number, &slot, &generation)) {
-        bool left = is_as_left(slot, generation);
-        int result = left ? try_claim(slot) : -EBUSY;
+        bool is_unused = is_unused_since(slot, generation);
+        int result = is_unused ? try_claim(slot) : -EBUSY;
 
-        if (!left && !rip__is_filtered() && (number == *first + 1 || *first < rip__ended_oldest()))
+        if (!is_unused && !rip__is_filtered() && (number == *first + 1 || *first < rip__ended_oldest()))
             *first = number;
         if (result == 0)
             *ret_slot = slot;

@@ -161,7 +161,7 @@ static bool is_on_this_thread(const struct rip_slot *slot)
 }
 
 /* Takes the old id off the thread; it stays live. Does nothing if its slot is new_slot. */
-static void put_aside(struct rip_slot *old_slot, uint32_t new_slot)
+static void take_off_thread(struct rip_slot *old_slot, uint32_t new_slot)
 {
     if (!is_on_this_thread(old_slot) || rip__slot_index(old_slot) == new_slot)
         return;
@@ -212,7 +212,7 @@ static int enter_process(void)
 }
 
 /* Returns true if a live id starts afresh; see rip_init() in rip/rip.h. */
-static bool wants_fresh(const struct rip_identity *identity, const struct rip_slot *slot)
+static bool starts_fresh(const struct rip_identity *identity, const struct rip_slot *slot)
 {
     return identity->idx == 0 && identity->ctr == 0 && identity->name != NULL && rip__slot_progress(slot) % 256 != 0;
 }
@@ -234,7 +234,7 @@ static uint32_t register_on_thread(struct rip_identity *identity, const struct r
     identity->kind = RIP_KIND_COROUTINE;
     if (rip_load_relaxed(&slot->tid) == identity->tid)
         identity->kind = rip_load_relaxed(&slot->kind);
-    if (wants_fresh(identity, slot))
+    if (starts_fresh(identity, slot))
         rip__slot_restart(index, identity);
     else
         rip__slot_resume(index, identity);
@@ -260,7 +260,7 @@ void rip_init(uint32_t id, const char *name, size_t namelen, uint8_t idx, uint8_
     rip__thread.slot = NULL;
     rip_signal_fence();
     index = register_on_thread(&identity, old_slot);
-    put_aside(old_slot, index);
+    take_off_thread(old_slot, index);
     rip__tid = (pid_t)identity.id;
     rip__idx = idx;
     rip__ctr = ctr;
