@@ -9,9 +9,9 @@
 #include "cli/item.h"
 #include "util/rfc3339.h"
 
-#define SLACK_NS UINT64_C(2000000000) /* a core has the time at which it was begun, in whole seconds */
+#define SLACK_NS UINT64_C(2000000000) /* systemd-coredump gives the time at which a core began in whole seconds */
 
-/* What a process may have left a core in; false: it has left none. */
+/* Gets the time in which a process may have left a core. Returns false if it has left none. */
 static bool lifetime(const json_t *document, uint64_t *ret_from_wall_ns, uint64_t *ret_to_wall_ns)
 {
     const json_t *end = json_object_get(document, "end");
@@ -28,7 +28,7 @@ static bool lifetime(const json_t *document, uint64_t *ret_from_wall_ns, uint64_
     return true;
 }
 
-/* NULL: there is none. */
+/* Returns NULL if there is none. */
 static json_t *list_cores(uint64_t from_wall_ns)
 {
     char command[160];
@@ -81,7 +81,7 @@ void capture_add_cores(json_t *documents)
     json_decref(list);
 }
 
-/* Its core file says what killed it where the kernel did not. */
+/* If the kernel did not report the signal, the core file has it. */
 static void fill_killed(struct table_cell *cell, const json_t *end, const json_t *core)
 {
     const char *signal = item_text(end, "signal"), *file = item_text(core, "corefile"), *prefix = "";

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * captures.c - `rip captures`: what ripd kept of processes that ended otherwise than in order. Needs no ripd.
+ * captures.c - `rip captures`: lists the captures that ripd kept of processes that did not end normally. Needs no ripd.
  *
  * Guarantees
- *   A. A user sees his own captures, root those of all.
+ *   A. A user sees its own captures, root those of all users.
  *   B. A file that cannot be read is listed with the reason.
  */
 #include <errno.h>
@@ -51,7 +51,7 @@ const struct cli_syntax cli_captures_syntax = {
     CLI_FLAGS(flags),
 };
 
-/* NULL: it cannot be read; *ret_error is why. */
+/* Returns NULL if the file cannot be read; *ret_error is the reason. */
 static json_t *read_document(const char *path, int *ret_error)
 {
     int descriptor = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
@@ -69,7 +69,7 @@ static json_t *read_document(const char *path, int *ret_error)
     return document;
 }
 
-/* Its document with "file"; or an object with "error" and "file". */
+/* Returns its document with "file", or an object with "error" and "file". */
 static json_t *read_capture(const char *path)
 {
     int error;
@@ -82,8 +82,8 @@ static json_t *read_capture(const char *path)
 }
 
 /*
- * The paths of the captures: of all users, or of this one where the folders of others may not be listed. 0; -errno: the
- * directory cannot be read, and neither can the user's own folder.
+ * Finds the captures of all users, or only of this user if the directories of others may not be listed. Returns 0, or
+ * -errno if neither the directory nor the user's own directory can be read.
  */
 static int find_captures(const char *state_directory, glob_t *ret_paths)
 {

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * check.c - `rip check`: a plugin for Nagios, Icinga and what speaks their convention.
+ * check.c - `rip check`: a plugin for Nagios, Icinga and compatible programs.
  *
  * Guarantees
- *   A. One line on standard output, whatever happens, and an exit status of the convention: 0 OK, 1 WARNING,
- *      2 CRITICAL, 3 UNKNOWN. A wrong flag is UNKNOWN, too: nothing was checked.
- *   B. UNKNOWN outranks OK and WARNING, not CRITICAL: what is known to be stuck is reported although a host is silent.
+ *   A. There is always one line on standard output, and the exit status follows the convention: 0 OK, 1 WARNING, 2
+ *      CRITICAL, 3 UNKNOWN. A wrong flag is also UNKNOWN, because nothing was checked.
+ *   B. UNKNOWN takes precedence over OK and WARNING, not over CRITICAL: what is known to be stuck is reported even if a
+ *      host does not answer.
  *   C. A ripd that does not answer, does not scan, or cannot read a ring is never OK.
  */
 #include <stdio.h>
@@ -45,7 +46,7 @@ static const struct cli_flag flags[] = {
     FILTERS_FLAGS,
 };
 
-/* The exit status that a mistake has, as the convention has it. */
+/* The exit status of a wrong flag. */
 static int unknown(void)
 {
     puts("RIP UNKNOWN - nothing was checked");
@@ -70,22 +71,22 @@ const struct cli_syntax cli_check_syntax = {
     CLI_FLAGS(flags),
 };
 
-/* What was found on all hosts together, and from when on it is what. */
+/* The result of all hosts together, and the thresholds. */
 struct finding {
     long long warning_ms;
     long long critical_ms;
-    struct frame frame;    /* of those that scan */
-    long long longest_ms;  /* 0: none is stalled, or it is not known */
+    struct frame frame;    /* of the hosts that scan */
+    long long longest_ms;  /* 0: none is stalled, or not known */
     const json_t *longest; /* NULL: none is stalled */
-    size_t host;           /* of that */
+    size_t host;           /* host of that stall */
     size_t silent;
-    char detail[DETAIL_BYTES]; /* of the first that is UNKNOWN */
+    char detail[DETAIL_BYTES]; /* of the first host that is UNKNOWN */
 };
 
 static void look_at(struct finding *finding, size_t i)
 {
     const json_t *document = hosts_document(i);
-    const json_t *first = json_array_get(json_object_get(document, "stalls"), 0); /* the longest */
+    const json_t *first = json_array_get(json_object_get(document, "stalls"), 0); /* the list is sorted: the longest */
     struct frame frame = {.answered = 0};
 
     frame_add(&frame, document);
@@ -119,7 +120,7 @@ static enum severity judge(const struct finding *finding)
     return SEVERITY_OK;
 }
 
-/* In what a plugin prints, '|' begins the numbers. */
+/* A plugin's output has its performance data after a '|', so the text may not contain one. */
 static void print_text(const char *text)
 {
     const struct text_style style = {.utf8 = text_style_of_output().utf8, .columns = TEXT_ANY_COLUMNS};
@@ -132,7 +133,7 @@ static void print_text(const char *text)
     fputs(shown, stdout);
 }
 
-/* U stands for a value that is not known: https://www.monitoring-plugins.org/doc/guidelines.html */
+/* U is a value that is not known: https://www.monitoring-plugins.org/doc/guidelines.html */
 static void print_perfdata(const struct finding *finding, size_t host_count)
 {
     long long ms = finding->longest_ms;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * clean.c - `rip clean`: removes the files of rings in which no process lives, and of those that were never finished.
+ * clean.c - `rip clean`: removes the files of rings in which no process lives, and of rings that were never completed.
  * Needs no ripd.
  *
  * Guarantees
- *   A. A ring is removed when it was found dead by two looks, and no process holds any of its locks then.
- *   B. What cannot be removed is named on standard error with the reason, and the rest is removed all the same.
+ *   A. A ring is removed only if two scans found it dead and no process holds any of its locks at that time.
+ *   B. A file that cannot be removed is named on standard error with the reason, and the others are still removed.
  */
 #include <errno.h>
 #include <jansson.h>
@@ -24,7 +24,7 @@
 #include "os/sigbus.h"
 #include "ring/leftovers.h"
 
-#define LOOKS 3 /* the registry finds a process dead only after two scans */
+#define LOOKS 3 /* the registry declares a process dead only after two scans */
 #define LOOK_NS 20000000
 
 struct settings {
@@ -55,7 +55,7 @@ const struct cli_syntax cli_clean_syntax = {
     CLI_FLAGS(flags),
 };
 
-/* The user of a ring chooses the name of its file. */
+/* The owner of a ring chooses the name of its file, so the name is escaped. */
 static void print_line(const char *directory, const char *name, const char *done)
 {
     const struct text_style style = text_style_of_output();
@@ -70,13 +70,13 @@ static void print_json(const char *directory, const char *name, uint32_t uid, bo
     json_t *object =
         json_pack("{s:s, s:s, s:i, s:b}", "ring", name, "directory", directory, "uid", (int)uid, "removed", removed);
 
-    if (object == NULL) /* a name that is not UTF-8 */
+    if (object == NULL) /* the name is not UTF-8 */
         object = json_pack("{s:n, s:s, s:i, s:b}", "ring", "directory", directory, "uid", (int)uid, "removed", removed);
     table_print_json(object);
     json_decref(object);
 }
 
-/* result: of removing it. False after an error message. */
+/* result is that of the removal. Returns false after an error message. */
 static bool report(const char *path, const char *name, uint32_t uid, int result)
 {
     if (settings.json)
@@ -102,11 +102,11 @@ static bool clean_ring(const struct ring *ring)
     return report(path, ring->file_name, ring->mapping.file.uid, result);
 }
 
-/* A directory that is listed for rings that were never finished. */
+/* A directory that is searched for rings that were never completed. */
 struct listing {
     const char *path;
     int directory;
-    bool all; /* could be removed */
+    bool all; /* all could be removed */
 };
 
 static int clean_unfinished(void *context, const char *name)
@@ -123,7 +123,7 @@ static int clean_unfinished(void *context, const char *name)
     return 0;
 }
 
-/* A directory that is missing has none. */
+/* A missing directory has no rings. */
 static bool clean_directory(const char *path)
 {
     struct listing listing = {path, file_open_directory(path), true};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cli.c - errors, flags, help and dispatch, for both programs. Touches stdout, stderr and /proc/self/exe. */
+/* cli.c - errors, flags, help and dispatch for both programs. Touches stdout, stderr and /proc/self/exe. */
 #include "cli/cli.h"
 
 #include <errno.h>
@@ -18,9 +18,9 @@
 
 #define ERROR_BYTES 8192u
 #define FLAGS_MAX 32u  /* of a command */
-#define FIRST_FLAG 256 /* what getopt_long_only() returns for it */
+#define FIRST_FLAG 256 /* value that getopt_long_only() returns for the first flag */
 
-/* The subcommand that runs; NULL: none does. */
+/* The subcommand that runs; NULL: none. */
 static const char *running;
 
 int cli_fail(int status, const char *format, ...)
@@ -70,7 +70,7 @@ static void print_help(const struct cli_syntax *syntax)
     fputs(syntax->notes, stdout);
 }
 
-/* False after an error message. */
+/* Returns false after an error message. */
 static bool add_to_list(const struct cli_flag *flag, struct cli_list *list, const char *value)
 {
     if (list->count == CLI_LIST_MAX)
@@ -79,7 +79,7 @@ static bool add_to_list(const struct cli_flag *flag, struct cli_list *list, cons
     return true;
 }
 
-/* Of the units that a number may have the first in which it is whole; 0 has the last. */
+/* Uses the first unit in which the number is whole; 0 has the last unit. */
 static void format_number(char text[32], enum cli_kind kind, uint64_t number)
 {
     static const struct {
@@ -102,7 +102,7 @@ static void format_number(char text[32], enum cli_kind kind, uint64_t number)
     snprintf(text, 32, "%" PRIu64 "%s", number / units[unit].size, units[unit].name);
 }
 
-/* A number of bytes, or one with K, M or G. */
+/* Parses a number of bytes, with an optional K, M or G. */
 static bool parse_size(const char *text, uint64_t *ret_bytes)
 {
     static const char units[] = "KMG";
@@ -116,7 +116,7 @@ static bool parse_size(const char *text, uint64_t *ret_bytes)
     return end != NULL && *end == '\0';
 }
 
-/* False after an error message. */
+/* Returns false after an error message. */
 static bool take_number(const struct cli_flag *flag, const char *text, uint64_t *number)
 {
     static const char *const expected[] = {
@@ -133,7 +133,7 @@ static bool take_number(const struct cli_flag *flag, const char *text, uint64_t 
     return cli_error("%s: '%.100s': expected a %s from %s to %s", flag->name, text, expected[flag->kind], least, most);
 }
 
-/* False after an error message. */
+/* Returns false after an error message. */
 static bool take_value(const struct cli_flag *flag, const char *value, void *field)
 {
     switch (flag->kind) {
@@ -150,7 +150,10 @@ static bool take_value(const struct cli_flag *flag, const char *value, void *fie
     }
 }
 
-/* Flags into the settings; what is none is left behind optind. False after an error message, or *ret_helped. */
+/*
+ * Parses flags into the settings; words are from optind on. Returns false after an error message, or with *ret_helped
+ * set.
+ */
 static bool parse(const struct cli_syntax *syntax, int argc, char **argv, bool *ret_helped)
 {
     struct option options[FLAGS_MAX + 3] = {{"help", no_argument, NULL, 'h'}, {"h", no_argument, NULL, 'h'}};
@@ -164,9 +167,9 @@ static bool parse(const struct cli_syntax *syntax, int argc, char **argv, bool *
     for (int i = 0; syntax->ends && i < argc; i++)
         if (strcmp(argv[i], "--") == 0)
             argc = i;
-    optind = 0; /* glibc: from the start */
+    optind = 0; /* glibc: restart from the beginning */
     while (taken && (letter = getopt_long_only(argc, argv, syntax->stops ? "+:" : ":", options, NULL)) != -1) {
-        const int number = letter >= FIRST_FLAG ? letter : optopt; /* of a flag with a mistake */
+        const int number = letter >= FIRST_FLAG ? letter : optopt; /* of the flag with the mistake */
         const struct cli_flag *flag = number >= FIRST_FLAG ? &syntax->flags[number - FIRST_FLAG] : NULL;
 
         if (letter == 'h') {
@@ -256,7 +259,7 @@ static int run(const struct cli_command *commands, size_t count, int argc, char 
     return cli_fail(CLI_USAGE, "%.100s: unknown command; `rip --help` lists them", argv[1]);
 }
 
-/* Why output could not be written, at its first failure; 0: not known. */
+/* The error of the first failed output; 0: not known. */
 static int output_errno;
 
 bool cli_flush(void)
@@ -276,16 +279,17 @@ int cli_dispatch(const struct cli_command *commands, size_t count, int argc, cha
     running = NULL;
     if (cli_flush() || (status != CLI_OK && status != CLI_OUTPUT))
         return status;
-    if (output_errno != EPIPE) /* a reader that has gone is not reported */
+    if (output_errno != EPIPE) /* EPIPE is not reported: the reader has gone */
         cli_error("standard output: %s",
                   output_errno != 0 ? strerror(output_errno) : "not everything could be written");
     return CLI_OUTPUT;
 }
 
-/* The directory of this program, with a '/'. Without /proc it is the one that it was started by. */
+/* Gets the directory of this program, with a '/'. Without /proc, it is the directory from which it was started. */
 static bool find_directory(char self[PATH_MAX])
 {
-    const char *started = (const char *)(uintptr_t)getauxval(AT_EXECFN); /* integer to pointer: so the kernel has it */
+    const char *started =
+        (const char *)(uintptr_t)getauxval(AT_EXECFN); /* the kernel passes the pointer as an integer */
     ssize_t length = readlink("/proc/self/exe", self, PATH_MAX - 1);
 
     if (length > 0)

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cli.h - what the subcommands of `rip` share: the list of them, exit statuses, flags, errors.
+ * cli.h - what the subcommands of `rip` share: their table, exit statuses, flags, errors.
  *
- * They are in two programs. `rip` runs in front of other people's programs, so it starts fast: it holds `run` alone and
- * executes `rip-client`, with the same arguments, for every other subcommand. rip-client links libcurl, which brings
- * thirty libraries. A subcommand of rip-client is a row of CLIENT_COMMAND_TABLE and a file that defines cli_NAME().
+ * There are two programs. `rip` starts other programs, so it must start fast: it contains only `run`, and executes
+ * `rip-client`, with the same arguments, for every other subcommand. rip-client links libcurl, which loads thirty
+ * libraries. A subcommand of rip-client is a row of CLIENT_COMMAND_TABLE and a file that defines cli_NAME().
  *
  * Guarantees
  *   A. A mistake on the command line is one line on stderr that names the flag, its value and what was expected, and
  *      exit status 2.
- *   B. stdout holds what was asked for and nothing else. If it cannot be written, the exit status is CLI_OUTPUT.
+ *   B. stdout has only the requested output. If it cannot be written, the exit status is CLI_OUTPUT.
  */
 #ifndef RIP_CLI_CLI_H
 #define RIP_CLI_CLI_H
@@ -18,16 +18,19 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Exit statuses common to all subcommands; those of one subcommand are in its help text. */
+/* Exit statuses of all subcommands; help texts have those of a single subcommand. */
 enum cli_status {
     CLI_OK = 0,
     CLI_UNREACHABLE = 1, /* ripd does not answer, or rip itself failed */
     CLI_USAGE = 2,
-    CLI_ANSWER = 3, /* the answer is not one of ripd's */
+    CLI_ANSWER = 3, /* the answer is not from ripd, or is damaged */
     CLI_OUTPUT = 4, /* output could not be written */
 };
 
-/* A subcommand, with its words, which end with NULL; its flags are in its settings. Returns the exit status. */
+/*
+ * A subcommand. words is the array of its words, terminated by NULL; its flags are in its settings. Returns the exit
+ * status.
+ */
 typedef int cli_function(char **words);
 
 #define CLIENT_COMMAND_TABLE(X)                                                                                        \
@@ -51,36 +54,36 @@ extern const struct cli_syntax cli_run_syntax;
 CLIENT_COMMAND_TABLE(X)
 #undef X
 
-/* Its flags and texts, for `rip NAME --help` and the manual page. */
+/* Flags and texts, for `rip NAME --help` and the manual page. */
 #define X(name, summary) extern const struct cli_syntax cli_##name##_syntax;
 CLIENT_COMMAND_TABLE(X)
 #undef X
 
 /*
- * Writes one line to stderr: "rip: ", the subcommand that runs, the text with what is not printable ASCII replaced, a
- * newline. Returns the status, or false, for callers that end with it.
+ * Writes one line to stderr: "rip: ", the running subcommand, the text with everything except printable ASCII replaced.
+ * Returns status, so that callers can return the result; cli_error() returns false.
  */
 __attribute__((format(printf, 2, 3))) int cli_fail(int status, const char *format, ...);
 #define cli_error(...) cli_fail(false, __VA_ARGS__)
 
-/* Ends the program: there is no memory for what it has to do next. */
+/* Ends the program after an out-of-memory message. */
 _Noreturn void cli_end_without_memory(void);
-/* Memory that is zero. */
+/* Returns zeroed memory; ends the program if out of memory. */
 void *cli_allocate(size_t count, size_t size);
 
-/* The value of a flag, and what keeps it in the settings: all zero where the flag is not given. */
+/* The type of a flag's value in the settings. All are zero if the flag is not given. */
 enum cli_kind {
-    CLI_SWITCH,   /* none: a bool */
+    CLI_SWITCH,   /* no value: a bool */
     CLI_TEXT,     /* a const char * */
-    CLI_LIST,     /* several, each a text: a struct cli_list */
-    CLI_NUMBER,   /* a uint64_t, as the next two */
+    CLI_LIST,     /* repeatable, each value a text: a struct cli_list */
+    CLI_NUMBER,   /* a uint64_t, as are the next two */
     CLI_DURATION, /* in nanoseconds */
     CLI_SIZE,     /* in bytes */
 };
 
 struct cli_flag {
     const char *name;
-    const char *value; /* what the help calls it; NULL: a switch */
+    const char *value; /* its name in the help; NULL: a switch */
     enum cli_kind kind;
     size_t offset; /* in the settings */
     const char *help;
@@ -108,39 +111,41 @@ struct cli_list {
 /* Flags and help text of a subcommand. */
 struct cli_syntax {
     const char *name;
-    const char *usage;  /* text above the list of flags, */
-    const char *values; /* below it: lines "VALUE is one of: WORD..." for what help calls so; completion reads them */
-    const char *notes;  /* and at the end */
+    const char *usage; /* text above the list of flags */
+    const char
+        *values; /* text below it: lines "VALUE is one of: WORD..." for values of that name; completion reads them */
+    const char *notes; /* text at the end */
     const struct cli_flag *flags;
     size_t flags_count;
     void *settings;
     size_t words_max;
-    const char *missing;  /* the error where there are no words; NULL: there need be none */
-    bool stops;           /* at the first word: the flags behind it are another program's */
-    bool ends;            /* at "--", which and a command behind it stay among the words */
-    int (*mistake)(void); /* reports a mistake once more, and returns the exit status; NULL: it is CLI_USAGE */
+    const char *missing; /* the error if there are no words; NULL: words are optional */
+    bool stops;          /* flags end at the first word: the rest belongs to another program */
+    bool ends;           /* flags end at "--"; it and the command after it stay among the words */
+    int (*mistake)(
+        void); /* reports a mistake in another format and returns the exit status; NULL: the status is CLI_USAGE */
 };
 #define CLI_FLAGS(table) .flags = (table), .flags_count = sizeof(table) / sizeof((table)[0]), .settings = &settings
 
-/* The directories of rings that are meant where none was given: $RIP_DIR, else /run/librip and /dev/shm. */
+/* Adds the default directories of rings: $RIP_DIR, else /run/librip and /dev/shm. */
 void cli_add_directories(struct cli_list *directories);
 
-/* Writes what is buffered, before a message that has to stand below it. False: it could not be written. */
+/* Flushes stdout, so that a message comes after it. Returns false if the output could not be written. */
 bool cli_flush(void);
 
-/* Runs argv[1] if the table holds it. Used by main() of both programs: returns the exit status, with output flushed. */
+/* Runs argv[1] if it is in the table. main() of both programs uses it. Returns the exit status, with output flushed. */
 struct cli_command {
     const char *name;
     const char *summary;
     cli_function *function;
-    const struct cli_syntax *syntax; /* NULL: it reads its flags itself */
+    const struct cli_syntax *syntax; /* NULL: it parses its flags itself */
 };
 int cli_dispatch(const struct cli_command *commands, size_t count, int argc, char **argv);
 
 /*
- * The installed file `name`, looked for in `places`, which are relative to the directory of this executable: absolute,
- * without links, into ret_path (PATH_MAX bytes). A moved tree works, and a build tree without installation.
- * 0 or -ENOENT.
+ * Searches `places`, relative to the directory of this executable, for the installed file `name`. Writes its absolute
+ * path without links into ret_path (PATH_MAX bytes). So an installation can be moved, and a build tree works without
+ * installation. Returns 0 or -ENOENT.
  */
 int cli_find(const char *const *places, size_t count, const char *name, char *ret_path);
 

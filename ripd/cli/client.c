@@ -14,9 +14,9 @@
 #include "util/text.h"
 
 #define TARGET_BYTES 4096u
-#define REFUSAL_BYTES_MAX 65536u /* of what comes instead of a stream */
-#define POLL_MS 1000             /* how often silence is checked */
-#define CONNECTIONS_MAX 200L     /* at once; further requests wait for their turn */
+#define REFUSAL_BYTES_MAX 65536u /* of an error answer in place of a stream */
+#define POLL_MS 1000             /* how often the time without data is checked */
+#define CONNECTIONS_MAX 200L     /* at once; further requests wait */
 
 __attribute__((format(printf, 3, 4))) static enum client_result fail(struct client *client, enum client_result result,
                                                                      const char *format, ...)
@@ -30,7 +30,7 @@ __attribute__((format(printf, 3, 4))) static enum client_result fail(struct clie
     return result;
 }
 
-/* Whether nothing in a URL can end a line or a request, or begins a query. */
+/* Returns whether the text has nothing that could end a line or a request, or begin a query, in a URL. */
 static bool is_plain(const char *text)
 {
     for (; *text != '\0'; text++)
@@ -39,7 +39,7 @@ static bool is_plain(const char *text)
     return true;
 }
 
-/* Fills base, socket and shown. False: the URL is wrong. */
+/* Sets base, socket and shown. Returns false if the URL is wrong. */
 static bool set_url(struct client *client, const char *url)
 {
     size_t length = strlen(url);
@@ -98,7 +98,7 @@ static bool is_answer(const struct client *client, const char *type)
     return client->status == 200 && strcmp(client->type, type) == 0;
 }
 
-/* For libcurl: bytes of the answer. Not all of them: the request ends. */
+/* Callback of libcurl: stores bytes of the answer. Returning fewer than count ends the request. */
 static size_t receive(char *bytes, size_t size, size_t count, void *context)
 {
     struct client *client = context;
@@ -108,7 +108,7 @@ static size_t receive(char *bytes, size_t size, size_t count, void *context)
     read_head(client);
     if (stream != NULL && is_answer(client, "text/event-stream")) {
         client->stopped = stream->take(stream->context, bytes, count) != 0;
-        client->heard_mono_ns = clock_mono_ns(); /* afterwards: nothing is read while bytes are taken */
+        client->heard_mono_ns = clock_mono_ns(); /* after the call, because nothing is read during it */
         return client->stopped ? 0 : count;
     }
     if (client->bytes + count > (stream != NULL ? REFUSAL_BYTES_MAX : CLIENT_ANSWER_BYTES_MAX) ||
@@ -119,7 +119,7 @@ static size_t receive(char *bytes, size_t size, size_t count, void *context)
     return count;
 }
 
-/* NULL: no memory. */
+/* Returns NULL if out of memory. */
 static struct curl_slist *make_fields(const struct client_stream *stream)
 {
     struct curl_slist *fields =
@@ -136,7 +136,7 @@ static struct curl_slist *make_fields(const struct client_stream *stream)
     return more;
 }
 
-/* answer_ms 0: it may take as long as it likes, once there is a connection. */
+/* answer_ms 0: no time limit after the connection is made. */
 static bool prepare(struct client *client, long answer_ms)
 {
     char url[CLIENT_URL_BYTES + TARGET_BYTES];
@@ -165,7 +165,7 @@ static bool prepare(struct client *client, long answer_ms)
            curl_easy_setopt(handle, CURLOPT_PRIVATE, client) == CURLE_OK;
 }
 
-/* What the answer says instead of what was expected. */
+/* Returns the result for an error answer. */
 static enum client_result refusal(struct client *client)
 {
     enum client_result result = client->status >= 500 ? CLIENT_UNREACHABLE : CLIENT_REFUSED;
@@ -184,7 +184,7 @@ static enum client_result refusal(struct client *client)
     return result;
 }
 
-/* Turns what has been received into the document. */
+/* Parses the received text into the document. */
 static enum client_result read_document(struct client *client)
 {
     json_t *document = json_loadb(client->text, client->bytes, JSON_ALLOW_NUL, NULL);
@@ -206,7 +206,7 @@ static enum client_result read_document(struct client *client)
     return result;
 }
 
-/* How a request ended that libcurl ended with code. */
+/* Returns the result of a request that libcurl ended with code. */
 static enum client_result conclude(struct client *client, CURLcode code)
 {
     const char *shown = client->shown, *reason = curl_easy_strerror(code);
@@ -239,7 +239,7 @@ static void settle(struct client *client, enum client_result result)
     client->fields = NULL;
 }
 
-/* Those that have ended since it was last called. */
+/* Handles the requests that have ended since the last call. */
 static void take_ended(CURLM *multi)
 {
     const CURLMsg *message;
@@ -258,7 +258,10 @@ static void take_ended(CURLM *multi)
     }
 }
 
-/* Until all have ended, or the one that streams is stopped: NULL; else what is wrong with those that have not. */
+/*
+ * Runs until all requests have ended, or the stream is stopped, and returns NULL. Otherwise returns the error of the
+ * requests that have not ended.
+ */
 static const char *turn(CURLM *multi, const struct client *first)
 {
     const struct client_stream *stream = first->stream;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * dump.c - `rip dump`: what a ring file says, the capture of a process that has ended, or a recording. Needs no ripd.
+ * dump.c - `rip dump`: prints a ring file, a capture of a process that has ended, or a recording. Needs no ripd.
  *
  * Guarantees
- *   A. The file is hostile: it is copied, and read by readers that believe nothing.
- *   B. It says what was: whether a process lives makes no difference.
+ *   A. The file is hostile: it is copied, and its readers validate everything.
+ *   B. The output shows the file only: it does not depend on whether a process is alive.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -59,20 +59,20 @@ const struct cli_syntax cli_dump_syntax = {
     CLI_FLAGS(flags),
 };
 
-/* What is in the file. */
+/* The contents of the file. */
 struct dump {
     const char *path;
     struct rip_session *session;
     enum rip_session_source source;
-    uint64_t recorded_count, overwritten_count; /* snaps, of a recording */
-    json_t *places;                             /* of a recording */
-    json_t *document;                           /* of a capture, else NULL */
+    uint64_t recorded_count, overwritten_count; /* snaps, if a recording */
+    json_t *places;                             /* if a recording */
+    json_t *document;                           /* if a capture, else NULL */
     json_t *items;
-    json_t *ended; /* the same of ids that had ended, the newest first */
+    json_t *ended; /* items of ids that had ended, newest first */
     struct names *names;
 };
 
-/* False after an error message. */
+/* Returns false after an error message. */
 static bool open_file(struct dump *dump)
 {
     const struct rip_session_options options = {.size_bytes = sizeof(options), .once = true};
@@ -110,7 +110,7 @@ static void take_document(struct dump *dump)
         dump->document = json_loadb(bytes, count, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, NULL);
 }
 
-/* 0 or -errno; what could be read is there. */
+/* Returns 0 or -errno; the events before the error have been handled. */
 static int take_events(struct dump *dump, struct dump_ids *ids)
 {
     const struct rip_event *event;
@@ -125,10 +125,11 @@ static int take_events(struct dump *dump, struct dump_ids *ids)
         }
         dump_ids_take(ids, event);
     }
-    return result == 0 && rip_session_error(dump->session)[0] != '\0' ? -EBADMSG : result; /* of a ring that was cut */
+    return result == 0 && rip_session_error(dump->session)[0] != '\0' ? -EBADMSG
+                                                                      : result; /* a ring that was truncated */
 }
 
-/* What ripd knew of a stalled id; NULL: it was not stalled, or has moved since. */
+/* Returns ripd's facts about a stalled id. NULL: it was not stalled, or has moved since. */
 static json_t *find_stall(const struct dump *dump, const json_t *item)
 {
     size_t i;
@@ -143,7 +144,7 @@ static json_t *find_stall(const struct dump *dump, const json_t *item)
     return NULL;
 }
 
-/* The document of a capture knows more than its ring, but for names that ripd did not have yet. */
+/* Adds the facts of a capture's document. It has more than the ring, except names that ripd did not have yet. */
 static void join_document(const struct dump *dump)
 {
     static const char *const places[] = {"location", "trail"};
@@ -163,7 +164,7 @@ static void join_document(const struct dump *dump)
     }
 }
 
-/* False after an error message; what could be read is there. */
+/* Returns false after an error message; the part before the error has been read. */
 static bool read_file(struct dump *dump, const char *files)
 {
     struct dump_ids *ids = dump_ids_new();
@@ -226,7 +227,7 @@ static void show_head(const struct dump *dump, struct report *report)
         report_text(report, "core", "coredumpctl info %lld", item_number(core, "pid"));
 }
 
-/* A line an incident, and how many waited for it. */
+/* Prints a line per incident, with the number of stalls that waited for it. */
 static void show_stalls(const struct dump *dump, struct report *report)
 {
     json_t *incidents = incidents_of(json_object_get(dump->document, "stalls")), *shown;
@@ -258,7 +259,7 @@ static int compare_places(const void *left, const void *right)
     return strcmp(a->text, b->text);
 }
 
-/* How often each place is in a list of objects with a location and, where they stand for more than one, a count. */
+/* Counts each location in a list of objects with a location and an optional count. */
 static json_t *count_places(const json_t *list)
 {
     json_t *counts = json_object(), *item;
@@ -275,7 +276,7 @@ static json_t *count_places(const json_t *list)
     return counts;
 }
 
-/* Most first. */
+/* Prints the most frequent first. */
 static void show_places(struct report *report, const json_t *list, const char *heading)
 {
     json_t *counts = count_places(list), *value;
@@ -302,7 +303,7 @@ static void show_places(struct report *report, const json_t *list, const char *h
     json_decref(counts);
 }
 
-/* The breadcrumbs, newest first; a line for those at one place. */
+/* Prints the breadcrumbs, newest first; consecutive ones at one location are one line. */
 static void show_trail(struct report *report, const json_t *trail)
 {
     const size_t count = json_array_size(trail);

@@ -10,16 +10,16 @@
 #include "util/hash_index.h"
 #include "view/item.h"
 
-/* How often a place was passed. */
+/* How many snaps were made at a location. */
 struct passed {
-    struct process_facts *process; /* a reference */
+    struct process_facts *process; /* owns a reference */
     uint64_t address;
     uint64_t count;
 };
 
 struct dump_ids {
     struct replay_ids ids;
-    struct item **ended; /* references, in the order in which they ended */
+    struct item **ended; /* owns references, in the order in which they ended */
     size_t ended_count, ended_capacity;
     struct passed *passed;
     size_t passed_count, passed_capacity;
@@ -92,7 +92,7 @@ void dump_ids_take(struct dump_ids *ids, const struct rip_event *event)
     const bool known = ring != NULL && at < ring->count;
     const struct rip_event_snap *snap = &event->as.snap;
 
-    if (event->kind == RIP_EVENT_RING_END) /* its ids are shown as they were */
+    if (event->kind == RIP_EVENT_RING_END) /* the ids of a ring that is gone are shown as they were */
         return;
     if (event->kind == RIP_EVENT_EXIT && known)
         keep_ended(ids, event, ring, at);
@@ -104,7 +104,7 @@ void dump_ids_take(struct dump_ids *ids, const struct rip_event *event)
 
 /* JSON ------------------------------------------------------------------------------------------------------------- */
 
-/* As in /threads; of an id that was neither idle nor had ended the state is not known. */
+/* As in /threads. The state of an id that was neither idle nor had ended is not known. */
 static json_t *make_json(struct names *names, struct item *item, enum id_state state)
 {
     const struct sighting sighting = {.item = item, .state = state, .threshold_ns = UINT64_MAX};
@@ -154,7 +154,7 @@ json_t *dump_ids_ended(const struct dump_ids *ids, struct names *names)
     return items;
 }
 
-/* Each as the last place of an item. */
+/* Each location is written as that of an item. */
 json_t *dump_ids_places(const struct dump_ids *ids, struct names *names)
 {
     static char no_name[] = "";

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * dump_ids.h - the ids of a session as JSON, as ripd lists them, as of the end of the session; and how often each place
- * was passed. Pure but for allocations.
+ * dump_ids.h - the ids at the end of a session as JSON, in ripd's format; and the number of snaps at each location.
+ * Pure except for allocations.
  *
  * Guarantees
- *   A. What is kept of ended ids is bounded by DUMP_ENDED_MAX, the first of them; places by DUMP_PLACES_MAX.
+ *   A. At most DUMP_ENDED_MAX ended ids are kept, the first ones, and at most DUMP_PLACES_MAX locations.
  */
 #ifndef RIP_CLI_DUMP_IDS_H
 #define RIP_CLI_DUMP_IDS_H
@@ -22,16 +22,16 @@ struct dump_ids;
 struct dump_ids *dump_ids_new(void);
 void dump_ids_free(struct dump_ids *ids);
 
-/* Takes in an event. */
+/* Handles an event. */
 void dump_ids_take(struct dump_ids *ids, const struct rip_event *event);
 
-/* An item for each id that has not ended, by ring and slot. names: for its places; NULL = they get none. */
+/* Returns an item for each id that has not ended, by ring and slot. names gives names to its locations; NULL: none. */
 json_t *dump_ids_items(const struct dump_ids *ids, struct names *names);
 
-/* The same for each that has ended, the newest first. */
+/* The same for each id that has ended, newest first. */
 json_t *dump_ids_ended(const struct dump_ids *ids, struct names *names);
 
-/* Objects with a "location" and a "count": how many snaps are known of it. */
+/* Returns objects with a "location" and a "count": the number of known snaps there. */
 json_t *dump_ids_places(const struct dump_ids *ids, struct names *names);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* event_id.c - parsing, and the file: one line. Touches that file and FILE.new beside it. */
+/* event_id.c - parses ids, and stores one in a file with one line. Touches that file and FILE.new beside it. */
 #include "cli/event_id.h"
 
 #include <errno.h>

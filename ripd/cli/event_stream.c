@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* event_stream.c - lines, their fields, and what an empty line completes. Pure. */
+/* event_stream.c - parses lines and fields; an empty line completes an event. Pure. */
 #include "cli/event_stream.h"
 
 #include <errno.h>

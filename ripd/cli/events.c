@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * events.c - `rip events`: begins and ends of stalls, of one host or of several: as a list, or as they happen, with a
+ * events.c - `rip events`: begins and ends of stalls of one or several hosts, as a list, or as they happen with one
  * thread for the stream of each host.
  *
  * Guarantees
- *   A. A wrong flag or value is refused before ripd is asked, by the rules of ripd itself.
- *   B. The list has the newest of all hosts, in the order of their times.
- *   C. After a connection is lost it is made again, with the id of the last event that was handled: every event that
- *      the host still holds comes, and those that it no longer holds are reported. Hosts do not wait for each other.
- *   D. Events are handled one at a time, whichever host they are of. While a command runs nothing is read: ripd's
- *      history is the queue. If ripd drops the stream meanwhile, C holds.
- *   E. With a state file the id is stored when its event has been handled, not before: across restarts every event
- *      reaches the command at least once, and twice only if the follower was stopped in the middle of it.
- *   F. The command of --exec runs for COMMAND_LIMIT_NS at most; its process group ends with it. The event is on its
+ *   A. A wrong flag or value is refused before a request is sent, by the rules of ripd itself.
+ *   B. The list has the newest events of all hosts, ordered by time.
+ *   C. A lost connection is made again with the id of the last event handled. Every event that the host still has is
+ *      received, and those that it no longer has are reported. Hosts do not wait for each other.
+ *   D. Events are handled one at a time over all hosts. While a command runs nothing is read: ripd's history is the
+ *      queue. If ripd drops the stream meanwhile, C holds.
+ *   E. With a state file the id is stored after its event has been handled. Across restarts every event reaches the
+ *      command at least once, and twice only if the follower was stopped while handling it.
+ *   F. The command of --exec runs for at most COMMAND_LIMIT_NS; its process group ends with it. The event is on its
  *      standard input, never among the words of a shell.
  */
 #include <errno.h>
@@ -45,11 +45,11 @@
 #include "util/time_limit.h"
 
 #define SILENCE_NS UINT64_C(60000000000) /* ripd sends a comment every 15 s */
-#define BACKOFF_MS 250                   /* before the first reconnection; doubles */
+#define BACKOFF_MS 250                   /* before the first reconnection; doubled each time */
 #define BACKOFF_MAX_MS 10000
 #define COMMAND_LIMIT_NS UINT64_C(30000000000) /* then SIGTERM to its process group, */
 #define COMMAND_GRACE_NS UINT64_C(5000000000)  /* then SIGKILL */
-#define COMMAND_POLL_MS 100                    /* where no descriptor reports its end */
+#define COMMAND_POLL_MS 100                    /* if no descriptor reports its end */
 
 /* NULL: not given. */
 struct settings {
@@ -92,7 +92,7 @@ const struct cli_syntax cli_events_syntax = {
     CLI_FLAGS(flags),
 };
 
-/* False after an error message: a flag's value is wrong, or flags contradict each other. */
+/* Returns false after an error message: the value of a flag is wrong, or flags contradict each other. */
 static bool check_flags(void)
 {
     const bool several = settings.hosts.urls.count > 1;
@@ -120,7 +120,7 @@ static bool check_flags(void)
                      settings.since_id);
 }
 
-/* "2026-11-20T09:41:07.120Z" without the fraction; on a terminal "11-20 09:41:07Z". */
+/* Writes "2026-11-20T09:41:07Z" without the fraction; on a terminal "11-20 09:41:07Z". */
 static void fill_time(struct table_cell *cell, const json_t *at, unsigned columns)
 {
     const char *text = json_string_value(at);
@@ -133,7 +133,7 @@ static void fill_time(struct table_cell *cell, const json_t *at, unsigned column
         table_cell_format(cell, "%.19sZ", text);
 }
 
-/* "begin", "end", or "end:gone" if the id did not just move on. */
+/* Writes "begin", "end", or "end:gone" if the id did not just move again. */
 static void fill_event(struct table_cell *cell, const json_t *event)
 {
     const char *kind = item_text(event, "kind"), *reason = item_text(event, "reason");
@@ -164,7 +164,7 @@ static const struct table_column columns[] = {
 
 /* ---- the list ---- */
 
-/* Removes the events up to since_id; false: there are none. Warns if that id is of another history. */
+/* Removes the events up to since_id. Returns false if there are none. Warns if the id is of another history. */
 static bool remove_older(const json_t *document, const char *since_id)
 {
     json_t *events = json_object_get(document, "events");
@@ -182,7 +182,7 @@ static bool remove_older(const json_t *document, const char *since_id)
     return json_array_size(events) < before;
 }
 
-/* Oldest first; of one time and host, as the host has them. */
+/* Oldest first; events with one time and host keep the host's order. */
 static int compare_events(const void *left, const void *right)
 {
     const struct list_row *a = left, *b = right;
@@ -197,7 +197,7 @@ static int compare_events(const void *left, const void *right)
     return (sequence_a > sequence_b) - (sequence_a < sequence_b);
 }
 
-/* Events that are there and that the request did not bring, or the limit left out. */
+/* Reports how many matching events exist that the request did not return or the limit left out. */
 static void report_older(size_t shown)
 {
     long long older = frame_of().total - (long long)shown;
@@ -215,7 +215,7 @@ static int list_events(const char *target)
     int status;
 
     hosts_get(target, "ripd/events/1", "events");
-    removed = remove_older(hosts_document(0), settings.since_id); /* an id is of one host */
+    removed = remove_older(hosts_document(0), settings.since_id); /* an id belongs to a single host */
     list_init(&list, true, settings.hosts.json, columns, ARRAY_COUNT(columns));
     list_add_each(&list, "events");
     list_sort(&list, compare_events);
@@ -232,10 +232,10 @@ static int list_events(const char *target)
 
 /* ---- the command of --exec ---- */
 
-/* Given to putenv(): the two variables that a command has beside those of rip, changed before it starts. */
+/* Passed to putenv(): the two variables that a command has in addition to those of rip, set before it starts. */
 static char kind_variable[64] = "RIPD_EVENT=", episode_variable[64] = "RIPD_EPISODE=";
 
-/* The event and a newline, as the standard input of a command: a descriptor, or -errno. */
+/* Returns a descriptor with the event and a newline, for the standard input of a command, or -errno. */
 static int make_input(const json_t *event)
 {
     size_t length = 0;
@@ -271,7 +271,10 @@ static int start_command(const char *command, json_int_t episode, const char *ki
     return error;
 }
 
-/* Its exit status, once it has ended. *ret_stopped: stop_descriptor became readable meanwhile. */
+/*
+ * Waits for the command to end. Returns its exit status. Sets *ret_stopped if stop_descriptor became readable
+ * meanwhile.
+ */
 static int wait_for_command(struct spawned *spawned, struct time_limit *limit, int stop_descriptor, bool *ret_stopped)
 {
     struct pollfd descriptors[] = {{.fd = stop_descriptor, .events = POLLIN},
@@ -290,7 +293,7 @@ static int wait_for_command(struct spawned *spawned, struct time_limit *limit, i
         poll(descriptors, 2, spawned->descriptor < 0 && wait_ms > COMMAND_POLL_MS ? COMMAND_POLL_MS : wait_ms);
         if (descriptors[0].revents != 0 && !*ret_stopped) {
             *ret_stopped = true;
-            descriptors[0].fd = -1; /* it stays readable for the follower */
+            descriptors[0].fd = -1; /* it stays readable, for the follower */
             time_limit_init(limit, clock_mono_ns(), 0, COMMAND_GRACE_NS);
         }
     }
@@ -299,12 +302,12 @@ static int wait_for_command(struct spawned *spawned, struct time_limit *limit, i
 
 /* ---- as they happen ---- */
 
-/* What all followers share. */
+/* State shared by all followers. */
 static struct {
     const char *target; /* /events with its parameters */
     struct list list;
     int stop_descriptor;   /* readable: stop */
-    pthread_mutex_t mutex; /* held while something is handled or written */
+    pthread_mutex_t mutex; /* held while an event is handled or output is written */
 } following = {.mutex = PTHREAD_MUTEX_INITIALIZER};
 
 struct follower {
@@ -312,14 +315,14 @@ struct follower {
     pthread_t thread;
     bool started;
     struct event_stream stream;
-    char id[EVENT_ID_BYTES]; /* of the last event handled */
-    bool lost;               /* that ripd is gone has been reported */
-    bool heard;              /* bytes have come over this connection */
-    bool again;              /* this event could not be handled: reconnect to get it again */
+    char id[EVENT_ID_BYTES]; /* id of the last event handled */
+    bool lost;               /* the loss of ripd has been reported */
+    bool heard;              /* bytes were received over this connection */
+    bool again;              /* this event could not be handled: reconnect to receive it again */
     int status;              /* exit status */
 };
 
-/* What the handler of an event returns: the stream is read on, or ended. */
+/* Results of the handler of an event: continue reading the stream, or end it. */
 enum { READ_ON = 0, END = 1 };
 
 static int end(struct follower *follower, int status)
@@ -328,14 +331,14 @@ static int end(struct follower *follower, int status)
     return END;
 }
 
-/* The output is gone: stop all followers, as a signal from outside does. */
+/* The output is gone: stops all followers, as a signal does. */
 static int end_all(struct follower *follower)
 {
     kill(getpid(), SIGTERM);
     return end(follower, CLI_OUTPUT);
 }
 
-/* Whether it has to stop within this time. */
+/* Waits for up to wait_ms. Returns whether the followers must stop. */
 static bool is_stopped(int wait_ms)
 {
     struct pollfd stop = {.fd = following.stop_descriptor, .events = POLLIN};
@@ -343,7 +346,7 @@ static bool is_stopped(int wait_ms)
     return poll(&stop, 1, wait_ms) > 0;
 }
 
-/* What comes before the first id of a connection, such as a sign of life, leaves the place as it is. */
+/* Before the first id of a connection, such as during a heartbeat, the stored id does not change. */
 static int keep_id(struct follower *follower, const char *id)
 {
     const char *path = settings.state;
@@ -364,7 +367,7 @@ static const char *host_of(const struct follower *follower)
     return hosts_name(follower->host);
 }
 
-/* Reports events that ripd no longer holds. */
+/* Reports events that ripd no longer has. */
 static void report_gap(const struct follower *follower, const json_t *gap)
 {
     const char *reason = item_text(gap, "reason");
@@ -379,7 +382,9 @@ static void report_gap(const struct follower *follower, const json_t *gap)
         cli_error("gap: events of %s may be missing, reason %s", host_of(follower), reason);
 }
 
-/* A command that has to run again ends the stream: one that could not start now, or was ended as the follower stops. */
+/*
+ * If the command has to run again, the stream ends: it could not start now, or was killed because the follower stops.
+ */
 static int run_command(struct follower *follower, const char *kind, json_t *event)
 {
     json_int_t episode = json_integer_value(json_object_get(event, "episode"));
@@ -411,7 +416,7 @@ static int handle_event(struct follower *follower, const char *kind, json_t *eve
     bool gap = strcmp(kind, "gap") == 0;
 
     if (!gap && strcmp(kind, "begin") != 0 && strcmp(kind, "end") != 0)
-        return READ_ON; /* a kind of a later ripd */
+        return READ_ON; /* a kind that only a later ripd has */
     if (gap) {
         report_gap(follower, event);
         if (!settings.hosts.json || settings.command != NULL)
@@ -453,7 +458,7 @@ static int take_bytes(void *context, const char *bytes, size_t count)
     follower->lost = false;
     follower->heard = true;
     pthread_mutex_lock(&following.mutex);
-    /* another may have waited for its command until it was stopped */
+    /* another follower may have waited for its command until it was stopped */
     status = is_stopped(0) ? END : event_stream_push(&follower->stream, bytes, count, handle_item, follower);
     pthread_mutex_unlock(&following.mutex);
     if (status >= 0)
@@ -463,7 +468,7 @@ static int take_bytes(void *context, const char *bytes, size_t count)
     return end(follower, CLI_ANSWER);
 }
 
-/* One connection. False: it is the last; follower->status is how it ended. */
+/* Reads one connection. Returns false if it is the last; follower->status is the result. */
 static bool read_stream(struct follower *follower)
 {
     const struct client_stream stream = {following.target, follower->id, following.stop_descriptor,
@@ -502,7 +507,7 @@ static void *follow(void *context)
     return NULL;
 }
 
-/* A descriptor that becomes readable when the followers are to stop, which no thread is interrupted by. */
+/* Returns a descriptor that becomes readable when the followers must stop. No thread is interrupted by signals. */
 static int open_stop(void)
 {
     sigset_t set;
@@ -516,7 +521,9 @@ static int open_stop(void)
     return signalfd(-1, &set, SFD_CLOEXEC);
 }
 
-/* Where the first follower begins; there is one if it begins anywhere but now. CLI_OK, or after an error message. */
+/*
+ * Gets the id after which the first follower begins, if any. Returns CLI_OK, or the exit status after an error message.
+ */
 static int load_id(char id[EVENT_ID_BYTES])
 {
     int error = settings.state != NULL ? event_id_load(settings.state, id) : -ENOENT;
@@ -529,7 +536,7 @@ static int load_id(char id[EVENT_ID_BYTES])
     return CLI_OK;
 }
 
-/* Until all have ended. Returns the worst of their exit statuses. */
+/* Runs until all followers have ended. Returns the worst of their exit statuses. */
 static int follow_all(const char *id)
 {
     struct follower *followers = cli_allocate(hosts_count(), sizeof(*followers));
@@ -552,7 +559,7 @@ static int follow_all(const char *id)
     return status;
 }
 
-/* Until a signal ends it, or every host has refused. Returns the exit status. */
+/* Runs until a signal, or until every host has refused. Returns the exit status. */
 static int follow_events(const char *target)
 {
     char id[EVENT_ID_BYTES] = "";

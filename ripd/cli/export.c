@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * export.c - `rip export`: rings, captures and recordings in formats that other tools read. Needs no ripd.
+ * export.c - `rip export`: converts rings, captures and recordings to formats of other tools. Needs no ripd.
  *
  * Guarantees
- *   A. Nothing that exists is overwritten.
- *   B. Of a recording that is damaged what comes before the damage is exported, and the exit status says so.
+ *   A. No existing file is overwritten.
+ *   B. If a recording is damaged, the part before the damage is exported, and the exit status reports it.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -70,11 +70,11 @@ const struct cli_syntax cli_export_syntax = {
 
 struct target {
     const struct export_format *format;
-    const char *path; /* as the user gave it */
+    const char *path; /* as given by the user */
     FILE *file;
 };
 
-/* NULL after an error message. */
+/* Returns NULL after an error message. */
 static FILE *create_file(const char *path)
 {
     FILE *file = fopen(path, "wxe");
@@ -110,7 +110,7 @@ static bool open_ctf(struct target *target)
     return target->file != NULL;
 }
 
-/* False after an error message. */
+/* Returns false after an error message. */
 static bool open_target(struct target *target)
 {
     target->format = settings.ctf != NULL ? &export_ctf : settings.chrome != NULL ? &export_chrome : &export_folded;
@@ -140,8 +140,8 @@ struct export
     struct exporter *exporter;
     struct names *names;
     struct rip_session *session;
-    uint64_t end_mono_ns; /* of a live source; 0 = one drain */
-    int failure;          /* -errno of the output; 0 = none */
+    uint64_t end_mono_ns; /* if the source is live; 0: one drain */
+    int failure;          /* -errno of the output; 0: none */
 };
 
 static int write_file(void *context, const void *bytes, size_t count)
@@ -182,7 +182,7 @@ static int report_source(const struct export *export, int result)
                     result == -EBADMSG ? "; what comes before that is exported" : "");
 }
 
-/* Events up to the end of the source, of the duration, or to an interruption. */
+/* Exports events until the end of the source, the end of the duration, or an interruption. */
 static int run(struct export *export)
 {
     const struct rip_observer observer = {.size_bytes = sizeof(observer), .context = export, .event = take_event};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* filters.c - from flags to the parameters of a request. Touches nothing. */
+/* filters.c - converts flags to the parameters of a request. Touches nothing. */
 #include "cli/filters.h"
 
 #include <inttypes.h>
@@ -11,7 +11,7 @@
 
 #define NS_PER_MS 1000000u
 
-/* Those that a flag sets, or the path of a command. */
+/* Parameters that a flag sets, or the path of a command. */
 #define PARAMETERS                                                                                                     \
     (PARAMETER_RING | PARAMETER_PID | PARAMETER_NAME | PARAMETER_UNIT | PARAMETER_CONTAINER | PARAMETER_CAUSE |        \
      PARAMETER_MIN_MS | PARAMETER_LIMIT | PARAMETER_SINCE | PARAMETER_KIND | PARAMETER_TRAIL | PARAMETER_GROUP_STALLS)
@@ -42,7 +42,7 @@ bool filters_target(const struct filters *filters, const char *path, char target
     text = strchr(target, '?');
     if (query_parse(text != NULL ? text + 1 : NULL, PARAMETERS, &query, &error) == 0)
         return true;
-    /* a flag is called as its parameter is, but for the one that takes a duration */
+    /* a flag has the name of its parameter, except --min, which takes a duration */
     return cli_error("--%s %s", strcmp(error.parameter, "min_ms") == 0 ? "min" : error.parameter, error.detail);
 }
 

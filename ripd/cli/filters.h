@@ -15,7 +15,7 @@
 
 #define FILTERS_TARGET_BYTES 4096u
 
-/* The parameter, which the flag is called after; its value; help. */
+/* The parameter, which is also the name of the flag; its value; help. */
 #define FILTER_TABLE(X)                                                                                                \
     X(RING, "ring", "RING", "of this ring")                                                                            \
     X(PID, "pid", "PID", "of this process")                                                                            \
@@ -24,7 +24,7 @@
     X(CONTAINER, "container", "GLOB", "of processes of such a container")                                              \
     X(CAUSE, "cause", "CAUSE", "of this cause; with a leading '!', of any other")
 
-/* Those of events alone. */
+/* Flags only of events. */
 #define FILTER_EVENT_TABLE(X)                                                                                          \
     X(LIMIT, "limit", "N", "at most the newest N (default 100, at most 10000); not with --follow")                     \
     X(SINCE, "since", "TIME", "since then, or for so long: 2026-11-20T09:00:00Z, 10m; not with --follow")              \
@@ -57,11 +57,13 @@ struct filters {
 #define FILTER_WORD(name, text, meaning) " " text
 #define FILTER_VALUES "\nCAUSE is one of:" ID_CAUSE_TABLE(FILTER_WORD) "\n"
 
-/* path with its parameters, and with those given, into target. False after an error message: ripd would refuse a value.
+/*
+ * Writes path with its own parameters and those given into target. Returns false after an error message if ripd would
+ * refuse a value.
  */
 bool filters_target(const struct filters *filters, const char *path, char target[FILTERS_TARGET_BYTES]);
 
-/* A text as a pattern that matches nothing else. False: too long. */
+/* Makes a pattern that matches only this text. Returns false if it is too long. */
 bool filters_quote(char *pattern, size_t size, const char *text);
 
 #endif

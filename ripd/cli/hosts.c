@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* hosts.c - clients, their last answers, and who Prometheus says they are. Touches the network through client.h. */
+/* hosts.c - clients, their last answers, and the instances from Prometheus. Touches the network through client.h. */
 #include "cli/hosts.h"
 
 #include <errno.h>
@@ -18,7 +18,7 @@
 #define URL_BYTES 512u
 #define QUERY_BYTES 512u
 
-/* Instances with stalls; and those whose ripd was seen in the last day and is not now. */
+/* Instances with stalls; and those whose ripd was seen in the last day and is not seen now. */
 #define STALLED_QUERY "ripd_ids{state=\"stalled\"} > 0"
 #define LOST_QUERY "last_over_time(ripd_ids{state=\"stalled\"}[1d]) unless ripd_ids{state=\"stalled\"}"
 
@@ -28,10 +28,10 @@ static struct {
     size_t count;
     size_t lost_count; /* instances that Prometheus itself does not reach; named once */
     struct client clients[CLI_LIST_MAX];
-    bool reads_rings; /* if no ripd is there */
+    bool reads_rings; /* if there is no ripd */
     struct cli_list directories;
-    struct local *local; /* NULL: requests go to ripd */
-    size_t denied;       /* files that may be rings, but not read */
+    struct local *local; /* NULL: requests are sent to ripd */
+    size_t denied;       /* files that may be rings, but cannot be read */
 } hosts;
 
 int hosts_status(enum client_result result)
@@ -63,7 +63,7 @@ static int take_stalled(const char *instance)
 
     for (size_t i = 0; i < hosts.count; i++)
         if (strcmp(hosts_name(i), instance) == 0)
-            return CLI_OK; /* one series a job */
+            return CLI_OK; /* there is one series per job */
     if (hosts.count == CLI_LIST_MAX)
         return cli_fail(CLI_OK, "--prometheus: more than %u hosts report stalls; the others are left out",
                         CLI_LIST_MAX);
@@ -80,7 +80,7 @@ static int take_lost(const char *instance)
     return CLI_OK;
 }
 
-/* Each series of the answer has a label "instance": a host to ask if it has stalls, or one that was lost. */
+/* Each series of the answer has a label "instance": a host to query if it has stalls, or a host that was lost. */
 static int ask_prometheus(const char *url, const char *query, bool lost)
 {
     char target[QUERY_BYTES] = "/api/v1/query";
@@ -146,7 +146,7 @@ static int read_rings(void)
     return cli_fail(CLI_UNREACHABLE, "%s", strerror(-result));
 }
 
-/* The answer that the rings give to the request of the only host. */
+/* Answers the request to the only host from its rings. */
 static void answer_locally(void)
 {
     struct client *client = &hosts.clients[0];
@@ -160,7 +160,7 @@ int hosts_open(const struct hosts_options *options)
 {
     int status;
 
-    signal(SIGPIPE, SIG_IGN); /* a write to a reader that has gone is an error instead */
+    signal(SIGPIPE, SIG_IGN); /* a write to a closed pipe fails instead */
     hosts.answer_ms = (long)((options->timeout_ns != 0 ? options->timeout_ns : HOSTS_TIMEOUT_NS) / NS_PER_MS);
     hosts.directories = options->directories;
     hosts.reads_rings = options->reads_rings && options->urls.count == 0 && options->prometheus == NULL;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * incidents.c - disjoint sets of nodes. A node is a stall of the list, or a member of a chain that is none. Pure.
+ * incidents.c - disjoint sets of nodes. A node is a stall of the list, or a member of a chain that is not a stall.
+ * Pure.
  */
 #include "cli/incidents.h"
 
@@ -12,10 +13,10 @@
 #include "util/array.h"
 
 struct sets {
-    size_t *parents; /* by node; the stalls come first */
+    size_t *parents; /* by node; stalls come first */
     size_t count;
     size_t capacity;
-    json_t *numbers; /* of the nodes, by key */
+    json_t *numbers; /* node numbers, by key */
 };
 
 static size_t root_of(struct sets *sets, size_t node)
@@ -27,7 +28,7 @@ static size_t root_of(struct sets *sets, size_t node)
     return node;
 }
 
-/* The lower number becomes the root: the first of the list. */
+/* The lower number becomes the root: the first in the list. */
 static void join(struct sets *sets, size_t a, size_t b)
 {
     a = root_of(sets, a);
@@ -48,7 +49,7 @@ static void add_node(struct sets *sets, const char *key)
     sets->count++;
 }
 
-/* Ids of one number in one ring, in two processes: the chain may mean either, and they are one incident. */
+/* Two processes may have ids with the same number in one ring. The chain may mean either, so both are one incident. */
 static void add_stall(struct sets *sets, const json_t *stall)
 {
     char key[ITEM_KEY_BYTES];
@@ -80,7 +81,7 @@ static void join_chain(struct sets *sets, size_t node, const json_t *chain)
 }
 
 struct incident {
-    json_t *shown; /* a member of a deadlock, else the stall that waits for nobody, else the first */
+    json_t *shown; /* a member of a deadlock, else the stall that waits for none, else the first */
     bool is_root;
     json_int_t waiting_count;
     json_int_t longest_ms;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* item.c - from JSON to cells. Touches nothing. */
+/* item.c - converts JSON to cells. Touches nothing. */
 #include "cli/item.h"
 
 #include <stdio.h>
@@ -10,7 +10,7 @@
 #include "util/text.h"
 
 #define NAME_BYTES_SHOWN 512
-#define CHAIN_NAMES 4u /* as many as a line has room for */
+#define CHAIN_NAMES 4u /* as many as fit in a line */
 #define RING_BYTES 512u
 
 long long item_number(const json_t *object, const char *key)
@@ -56,7 +56,7 @@ void item_fill_ms(struct table_cell *cell, const json_t *ms)
     item_fill_duration(cell, json_is_integer(ms) ? json_integer_value(ms) : ITEM_UNKNOWN);
 }
 
-/* Where the last `parts` parts of a path begin. */
+/* Returns where the last `parts` parts of a path begin. */
 static const char *last_parts(const char *path, unsigned parts)
 {
     const char *at = path + strlen(path);
@@ -139,7 +139,7 @@ bool item_make_key(char key[ITEM_KEY_BYTES], const json_t *object)
                (int)ITEM_KEY_BYTES;
 }
 
-/* Bytes from hexadecimal digits, as a text. False: they are none, or too many. */
+/* Converts hexadecimal digits to bytes, as a text. Returns false if they are no such digits, or too many. */
 static bool parse_hex(char *bytes, size_t size, const char *digits)
 {
     size_t count = strlen(digits) / 2;
@@ -180,7 +180,10 @@ static bool same_name(const json_t *a, const json_t *b)
     return name != NULL && other != NULL && strcmp(name, other) == 0 && !item_same_id(a, b);
 }
 
-/* Two of a chain, or one and who waits, have one name: as the threads of a program that gives them none. */
+/*
+ * Returns whether another member of the chain, or the waiter, has the same name, as in a program that gives its threads
+ * no names.
+ */
 static bool is_ambiguous(const json_t *member, const json_t *chain, const json_t *waiter)
 {
     bool found = same_name(member, waiter);
@@ -230,7 +233,7 @@ void item_add_chain(struct table_cell *cell, const json_t *chain, const json_t *
         table_cell_add(cell, " and %zu more", left_out);
 }
 
-/* Of the time from its first examination to its last, in percent; if it is known. */
+/* Adds the share of the time between the first and the last examination, in percent, if it is known. */
 static void add_share(struct table_cell *cell, const json_t *kernel, const char *key, const char *what)
 {
     long long window_ms = item_number(kernel, "window_ms"), part_ms = item_number(kernel, key);
@@ -246,7 +249,7 @@ static void add_kernel(struct table_cell *cell, const json_t *kernel)
     const bool is_lock = call != NULL && (strcmp(call, "flock") == 0 || strcmp(call, "fcntl") == 0);
     struct table_cell asked;
 
-    /* "futex wait private" and the like begin with the call */
+    /* "futex wait private" and the like already begin with the call */
     if (call != NULL && (target == NULL || strncmp(target, call, strlen(call)) != 0))
         table_cell_add(cell, "%s%s", call, target != NULL ? " on " : "");
     if (target != NULL)

@@ -9,7 +9,7 @@
 #include "util/array.h"
 
 #define LATE_INTERVALS 3
-#define WIDE_COLUMNS 120u /* of a terminal with room for two parts of a path */
+#define WIDE_COLUMNS 120u /* a terminal of this width has room for two parts of a path */
 
 void list_init(struct list *list, bool of_hosts, bool json, const struct table_column *columns, size_t count)
 {
@@ -103,7 +103,7 @@ void list_fill_where(struct table_cell *cell, const json_t *location, unsigned c
     item_fill_path(cell, location, columns == TEXT_ANY_COLUMNS ? 0 : columns < WIDE_COLUMNS ? 1 : 2);
 }
 
-/* 0 if it is not known. */
+/* Returns 0 if not known. */
 static long long count_of(const json_t *object, const char *key)
 {
     long long count = item_number(object, key);

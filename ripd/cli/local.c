@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * local.c - registry, detector and documents of ripd in this process. Touches the directories of rings, /proc and the
- * clock.
+ * local.c - runs registry, detector and documents of ripd in this process. Touches the directories of rings, /proc and
+ * the clock.
  */
 #include "cli/local.h"
 
@@ -26,8 +26,8 @@
 #define LOOKS 2u
 #define NS_PER_MS UINT64_C(1000000)
 #define JUDGING_NS UINT64_C(1000000000)     /* for all process records of a user */
-#define INTERVAL_NS UINT64_C(3600000000000) /* so that no look counts as late */
-#define DENIED "permission denied"          /* the registry's reason */
+#define INTERVAL_NS UINT64_C(3600000000000) /* so long that no scan is late */
+#define DENIED "permission denied"          /* the reason that the registry gives */
 #define RING_PARAMETERS (PARAMETER_RING | PARAMETER_PID | PARAMETER_LIMIT)
 #define STALL_PARAMETERS (RING_PARAMETERS | PARAMETER_NAME | PARAMETER_TRAIL)
 #define ONE "/threads/"
@@ -35,7 +35,7 @@
 struct local {
     struct registry *registry;
     struct detector *detector;
-    struct snapshot *snapshot; /* of the second look */
+    struct snapshot *snapshot; /* of the second scan */
     struct names *names;
 };
 
@@ -49,9 +49,9 @@ static const struct endpoint {
     {"/rings", RING_PARAMETERS, DOCUMENT_RINGS},
 };
 
-/* ---- looking ---- */
+/* ---- scanning ---- */
 
-/* The registry finds a process dead only after two looks, and reads /proc again only after a while. */
+/* The registry declares a process dead only after two scans, and reads /proc again only after a while. */
 static int look(struct local *local, unsigned nth)
 {
     const struct timespec pause = {.tv_sec = LOCAL_LOOK_MS / 1000, .tv_nsec = LOCAL_LOOK_MS % 1000 * (long)NS_PER_MS};
@@ -71,7 +71,7 @@ static int look(struct local *local, unsigned nth)
     return result;
 }
 
-/* Files that this user may not open need not be rings: they are counted and not listed. */
+/* Files that this user may not open need not be rings: they are counted, not listed. */
 static int list_rings(const struct local *local, size_t *ret_denied)
 {
     struct snapshot *snapshot = local->snapshot;
@@ -119,7 +119,7 @@ int local_new(struct local **ret_local, const char *const *directories, size_t c
 
 /* ---- answers ---- */
 
-/* Two looks show that an id has not moved, and neither since when nor whether that is a stall. */
+/* Two scans show only that an id has not moved: not since when, and not whether that is a stall. */
 static void unjudge(json_t *item)
 {
     static const char *const unknown[] = {"since", "since_earliest", "frozen_for_ms", "frozen_for_max_ms"};
@@ -133,7 +133,7 @@ static void unjudge(json_t *item)
         json_object_set_new(item, "frozen_for_ms", json_integer(LOCAL_LOOK_MS));
 }
 
-/* NULL: no memory. */
+/* Returns NULL if out of memory. */
 static json_t *read_document(const struct document *made)
 {
     char *head = NULL, *text = NULL;
@@ -176,7 +176,7 @@ static json_t *make_document(const struct local *local, const struct query *quer
     return document;
 }
 
-/* RING/ID, of a path. */
+/* Parses RING/ID of a path. */
 static bool parse_id(struct query *query, const char *path, size_t length)
 {
     const char *slash = memrchr(path, '/', length);
@@ -208,7 +208,7 @@ json_t *local_answer(const struct local *local, const char *target, char error[L
         endpoint++;
     if (query_parse(target[length] == '?' ? target + length + 1 : NULL, endpoint->parameters, &query, &fault) != 0) {
         snprintf(error, LOCAL_ERROR_BYTES, "this takes a ripd: --%.64s",
-                 strcmp(fault.parameter, "min_ms") == 0 ? "min" : fault.parameter); /* as the flag is called */
+                 strcmp(fault.parameter, "min_ms") == 0 ? "min" : fault.parameter); /* the name of the flag */
         return NULL;
     }
     if (endpoint->kind == DOCUMENT_STALLS)

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * ls.c - `rip ls`: the rings and their processes, with how many ids are in which state.
+ * ls.c - `rip ls`: lists rings and their processes, with the number of ids in each state.
  *
  * Guarantees
  *   A. A ring that cannot be read is listed, with the reason.
- *   B. A count that is not known is never shown as 0. Lines beyond LINES_MAX are left out, and their number is shown.
+ *   B. An unknown count is never shown as 0. At most LINES_MAX lines are printed; the number of omitted lines is shown.
  */
 #include <stdio.h>
 #include <string.h>
@@ -18,7 +18,7 @@
 #include "cli/table.h"
 #include "util/array.h"
 
-#define LINES_MAX 200u /* each may be a request of its own for its counts */
+#define LINES_MAX 200u /* each may take a request for its counts */
 
 struct settings {
     struct hosts_options hosts;
@@ -46,8 +46,10 @@ const struct cli_syntax cli_ls_syntax = {
     CLI_FLAGS(flags),
 };
 
-/* A document whose frame has the counts of a process of a ring, or of a ring without one; NULL: not known. Where there
- * are several processes it takes a request for each. */
+/*
+ * Returns a document whose frame has the counts of a process of a ring, or of a ring without processes; NULL: not
+ * known. If there are several processes, each takes a request.
+ */
 static json_t *count_ids(size_t host, json_t *ring, const json_t *process)
 {
     const char *name = item_text(ring, "ring");
@@ -64,7 +66,7 @@ static json_t *count_ids(size_t host, json_t *ring, const json_t *process)
     return hosts_get_one(host, target, "ripd/threads/1");
 }
 
-/* What is unusual about it; empty if nothing is. */
+/* Writes what is unusual; empty if nothing is. */
 static void fill_remarks(struct table_cell *cell, const json_t *ring, const json_t *process)
 {
     const char *health = item_text(ring, "health"), *reason = item_text(ring, "reason");
@@ -101,7 +103,7 @@ static void fill_remarks(struct table_cell *cell, const json_t *ring, const json
     }
 }
 
-/* What the columns show of a process of a ring; process NULL: the ring has none, or cannot be read. */
+/* Makes the item for the columns of a process of a ring. process NULL: the ring has none, or cannot be read. */
 static json_t *make_item(size_t host, json_t *ring, json_t *process)
 {
     json_t *item = json_pack("{s:O?, s:O?, s:O?}", "ring", json_object_get(ring, "ring"), "process", process, "health",
@@ -122,7 +124,7 @@ static json_t *make_item(size_t host, json_t *ring, json_t *process)
     return item;
 }
 
-/* Returns how many lines were left out. */
+/* Returns how many lines were omitted. */
 static size_t collect(struct list *list)
 {
     size_t left_out = 0, i;
@@ -143,7 +145,7 @@ static size_t collect(struct list *list)
     return left_out;
 }
 
-/* ---- what is printed ---- */
+/* ---- output ---- */
 
 static void fill_stalled(struct table_cell *cell, const json_t *count)
 {

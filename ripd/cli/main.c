@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * main.c - the `rip` command: `run`, and the way to rip-client for every other subcommand.
- */
+/* main.c - the `rip` command: runs `run`, and executes rip-client for every other subcommand. */
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
@@ -13,7 +11,7 @@
 
 #define CLIENT_NAME "rip-client"
 
-/* Replaces this program. argv[-1] is the name of this program, so that rip-client sees the same arguments. */
+/* Replaces this program. argv[-1] is the name of this program, so that rip-client gets the same arguments. */
 static int exec_client(char **argv)
 {
     static const char *const places[] = {".", RIP_CLIENT_FROM_BIN}; /* in a build tree, and installed */

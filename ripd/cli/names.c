@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* names.c - modules by build id, and their names, one query at a time. Starts ripd-symbolizer through sym/symbols.h. */
+/* names.c - modules by build id and their names, one query at a time. Starts ripd-symbolizer through sym/symbols.h. */
 #include "cli/names.h"
 
 #include <limits.h>
@@ -17,20 +17,21 @@
 #include "util/array.h"
 #include "util/time_limit.h"
 
-#define STILL_NS UINT64_C(2000000000) /* no processor time for so long: it hangs, or waits for a disk that is gone */
+#define STILL_NS UINT64_C(2000000000) /* no processor time for this long: it hangs, or waits for a disk that is gone   \
+                                       */
 #define RESTART_NS UINT64_C(1000000)
 
 struct names {
     struct symbols *symbols;
-    int idle; /* an eventfd: readable once no query waits */
+    int idle; /* an eventfd that is readable when no query is pending */
     struct module_facts **modules;
     size_t count;
     size_t capacity;
     uint64_t left_ns;     /* of NAMES_LIMIT_NS */
-    char files[PATH_MAX]; /* a directory; "" = none */
+    char files[PATH_MAX]; /* a directory; "": none */
 };
 
-/* On the thread of the symbols. */
+/* Runs on the thread of the symbols. */
 static void on_idle(void *context)
 {
     const struct names *names = context;
@@ -49,10 +50,10 @@ struct names *names_new(const char *files)
     return names;
 }
 
-/* Once. */
+/* Starts the symbolizer at the first call. */
 static void start(struct names *names)
 {
-    static const char *const places[] = {".", "../ripd"}; /* a build tree, and libexec */
+    static const char *const places[] = {".", "../ripd"}; /* in a build tree, and in libexec */
     char program[PATH_MAX];
     const struct symbols_options options = {.program = program,
                                             .answer_ns = NAMES_LIMIT_NS,
@@ -81,7 +82,9 @@ void names_free(struct names *names)
     free(names);
 }
 
-/* Where debug packages have it, as a copy of the tree has it, or by its name alone. The symbolizer compares build ids.
+/*
+ * Looks for the file as in debug packages, as in a copy of the tree, and by its name. The symbolizer compares build
+ * ids.
  */
 static char *find_file(const struct names *names, const char *build_id, const char *path)
 {
@@ -102,7 +105,7 @@ static char *find_file(const struct names *names, const char *build_id, const ch
     return strdup(path);
 }
 
-/* NULL: no memory. */
+/* Returns NULL if out of memory. */
 static struct module_facts *find_module(struct names *names, const char *build_id, const char *path)
 {
     struct module_facts *module;
@@ -117,7 +120,7 @@ static struct module_facts *find_module(struct names *names, const char *build_i
     }
     atomic_init(&module->references, 1);
     snprintf(module->build_id, sizeof(module->build_id), "%s", build_id);
-    module->uid = (uint32_t)names->count; /* an account of its own: no other file pays for it */
+    module->uid = (uint32_t)names->count; /* an account for each file, so that no file is charged for another */
     return names->modules[names->count++] = module;
 }
 
@@ -134,7 +137,7 @@ static void await_answer(struct names *names)
     names->left_ns = time_left_ns(end_mono_ns, clock_mono_ns());
 }
 
-/* NULL: nothing is known of it. Valid until names_free(). */
+/* Returns NULL if nothing is known. Valid until names_free(). */
 static const struct symbol *find_symbol(struct names *names, const char *build_id, const char *path, uint64_t offset)
 {
     struct module_facts *module = build_id[0] != '\0' ? find_module(names, build_id, path) : NULL;
@@ -148,7 +151,7 @@ static const struct symbol *find_symbol(struct names *names, const char *build_i
     return symbol_table_find(&module->symbols, offset);
 }
 
-/* A place without a name is entered, too: it is looked up once. */
+/* A location without a name is entered too, so that it is looked up once. */
 void names_add(struct names *names, struct module_facts *module, uint64_t offset)
 {
     const struct symbol *symbol;

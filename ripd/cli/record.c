@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * record.c - `rip record`: what rings say, drain by drain, into a file. Needs no ripd.
+ * record.c - `rip record`: records rings drain by drain into a file. Needs no ripd.
  *
  * Guarantees
- *   A. A recording ends in order on SIGINT, SIGTERM, at the end of its command or processes, and after --duration, with
- *      a last drain. Killed at any moment, it leaves a file that can be read up to the last one that was written.
- *   B. A disk that is full or fails is reported once; the recording goes on when there is room.
- *   C. With a command, the exit status is the command's. A signal that is sent to the recorder goes to the command.
- *   D. --trigger signals no process but a flight recorder.
+ *   A. A recording ends in order on SIGINT, SIGTERM, the end of its command or processes, and after --duration, with a
+ *      last drain. If the recorder is killed at any moment, the file can be read up to the last drain that was written.
+ *   B. A disk that is full or fails is reported once; the recording continues when there is room.
+ *   C. With a command, the exit status is the command's. A signal sent to the recorder is passed to the command.
+ *   D. --trigger signals no process except a flight recorder.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -39,21 +39,21 @@
 #define INTERVAL_NS (100 * NS_PER_MS)
 #define INTERVAL_MIN_NS NS_PER_MS
 #define INTERVAL_MAX_NS (3600 * NS_PER_S)
-#define WAIT_NS (100 * NS_PER_MS)     /* a signal that comes just before a wait is seen after so much */
+#define WAIT_NS (100 * NS_PER_MS)     /* a signal just before a wait is seen after this time */
 #define REPORT_NS (200 * NS_PER_MS)   /* between reports of progress */
 #define ERROR_REST_NS (60 * NS_PER_S) /* without a failure, before one is reported again */
-#define BYTES_MIN 65536u              /* of a segment, and of what a flight recorder holds */
+#define BYTES_MIN 65536u              /* minimum of a segment, and of the memory of a flight recorder */
 #define BYTES_MAX (UINT64_C(1) << 40)
 #define FLIGHT_FILES_MAX 10000
-#define STALL_REST_NS (10 * NS_PER_S) /* between two files because of stalls */
+#define STALL_REST_NS (10 * NS_PER_S) /* minimum between two files because of stalls */
 #define WORDS_MAX 256u
 #define NAME_BYTES 128u
 #define PROGRAM "rip-client"
 
-/* As `rip run` has it, when there is a command. */
+/* As in `rip run`, if there is a command. */
 #define RECORD_FAILED 125
 
-/* What is to be done: flags, and what was made of the words. */
+/* The task: flags, and the results of parsing the words. */
 struct settings {
     struct rip_session_options session;
     struct rip_recording_options recording;
@@ -64,11 +64,11 @@ struct settings {
     uint64_t stall_ns;
     uint64_t trigger;
     bool json;
-    char name[NAME_BYTES];   /* what default names of files begin with */
-    struct cli_list sources; /* directories, of which the first with such rings is recorded, or one ring */
-    const char *source;      /* the one of them */
+    char name[NAME_BYTES];   /* prefix of default file names */
+    struct cli_list sources; /* directories, of which the first with matching rings is recorded, or one ring */
+    const char *source;      /* the chosen one */
     int32_t pids[WORDS_MAX];
-    int processes[WORDS_MAX]; /* pidfds of them; -1: not open */
+    int processes[WORDS_MAX]; /* pidfds of the processes; -1: not open */
     const char *names[WORDS_MAX];
     char **command; /* NULL: none */
 };
@@ -120,29 +120,29 @@ const struct cli_syntax cli_record_syntax = {
 
 struct recorder {
     struct rip_session *session;
-    char path[PATH_MAX]; /* of the recording; of a flight recorder the one written last */
+    char path[PATH_MAX]; /* of the recording; for a flight recorder the file written last */
     pid_t child;         /* 0: none, or it has ended */
     bool child_ends;     /* SIGTERM was sent */
     int child_status;
-    uint64_t ended_mono_ns; /* of the child, or the last of the processes; 0 = not yet */
+    uint64_t ended_mono_ns; /* when the child or the last process ended; 0: not yet */
     uint64_t began_mono_ns;
     uint64_t reported_mono_ns;
-    uint64_t lost_count;     /* as of the last report */
-    uint64_t failed_mono_ns; /* of the last write that failed; 0 = none did */
+    uint64_t lost_count;     /* at the last report */
+    uint64_t failed_mono_ns; /* time of the last failed write; 0: none */
     unsigned flight_files;
-    struct stall_watch *watch;      /* NULL: stalls are not looked for */
-    uint64_t stalled_mono_ns;       /* of the last one that a file was written for; 0 = none yet */
+    struct stall_watch *watch;      /* NULL: stalls are not detected */
+    uint64_t stalled_mono_ns;       /* time of the last stall for which a file was written; 0: none yet */
     bool on_terminal;               /* there is a line of progress */
     bool failed;                    /* something was lost */
-    uint64_t found_ids;             /* that were there when the recording began */
-    struct rip_event_totals *rings; /* the last accounts, by number from 1 */
+    uint64_t found_ids;             /* ids that existed when the recording began */
+    struct rip_event_totals *rings; /* the latest totals, by number from 1 */
     size_t ring_numbers;
     size_t ring_capacity;
 };
 
 /* Flags ------------------------------------------------------------------------------------------------------------ */
 
-/* Where `rip run` would put a command's ring, or where it may have put those that are there. */
+/* Sets where `rip run` puts the ring of a command, or where existing rings may be. */
 static void choose_sources(void)
 {
     struct cli_list *sources = &settings.sources;
@@ -156,7 +156,7 @@ static void choose_sources(void)
         sources->count = 1;
 }
 
-/* A word that is a number is a pid. False after an error message. */
+/* A word that is a number is a pid. Returns false after an error message. */
 static bool take_word(const char *word)
 {
     uint64_t pid;
@@ -174,7 +174,7 @@ static bool take_word(const char *word)
     return true;
 }
 
-/* What default names of files begin with. */
+/* Sets the prefix of default file names. */
 static void choose_name(const char *word)
 {
     const char *base = word != NULL ? strrchr(word, '/') : NULL;
@@ -204,7 +204,7 @@ static bool take_words(char **words, size_t count)
     return true;
 }
 
-/* False after an error message. */
+/* Returns false after an error message. */
 static bool complete(char **words, size_t count)
 {
     struct rip_recording_options *recording = &settings.recording;
@@ -234,7 +234,8 @@ static void on_signal(int number, siginfo_t *information, void *context)
         triggers = 1;
     else if (number != SIGCHLD && child_pid == 0)
         ends = 1;
-    else if (number != SIGCHLD && information->si_code != SI_KERNEL) /* the terminal's keys reach the command, too */
+    else if (number != SIGCHLD &&
+             information->si_code != SI_KERNEL) /* the terminal also sends its signals to the command */
         kill((pid_t)child_pid, number);
 }
 
@@ -248,7 +249,7 @@ static void take_signals(void)
             sigaction(numbers[i], &action, NULL); /* what nohup(1) ignores stays ignored */
     if (settings.recording.flight_bytes != 0)
         sigaction(SIGUSR1, &action, NULL);
-    signal(SIGXFSZ, SIG_IGN); /* a file that may not grow is a full disk */
+    signal(SIGXFSZ, SIG_IGN); /* a file size limit is handled like a full disk */
 }
 
 /* Reports ---------------------------------------------------------------------------------------------------------- */
@@ -323,7 +324,9 @@ static void print_json(const struct recorder *recorder, const struct sums *sums,
     fflush(stdout);
 }
 
-/* Once, until nothing has failed for a while: on a disk that is almost full some frames have room, and some do not. */
+/*
+ * Reports once, until nothing has failed for a while: on a disk that is almost full, some frames fit and some do not.
+ */
 static void report_error(struct recorder *recorder, const struct rip_recording_state *state, uint64_t now_ns)
 {
     const char *reason = state->error != 0 ? strerror(-state->error) : "a write has failed";
@@ -379,7 +382,7 @@ static void report_end(const struct recorder *recorder, const struct sums *sums)
 
 /* Files ------------------------------------------------------------------------------------------------------------ */
 
-/* The next name for what a flight recorder holds, or the one of the recording. */
+/* Sets the next file name for the memory of a flight recorder, or the name of the recording. */
 static void choose_path(struct recorder *recorder)
 {
     bool segments = settings.recording.segment_bytes != 0 || settings.recording.segment_ns != 0;
@@ -419,7 +422,7 @@ static void write_flight(struct recorder *recorder)
 
 /* The command ------------------------------------------------------------------------------------------------------ */
 
-/* In the child, once the recorder looks at the directory. Names its ring, and becomes `rip run`. */
+/* Runs in the child after the recorder watches the directory. Names its ring, and executes `rip run`. */
 static void run_command(int gate)
 {
     static const char *const places[] = {".", RIP_FROM_CLIENT};
@@ -480,7 +483,7 @@ static void reap(struct recorder *recorder)
     recorder->ended_mono_ns = clock_mono_ns();
 }
 
-/* Whether all processes have ended, where only processes are recorded. */
+/* Returns whether all processes have ended, if only processes are recorded. */
 static bool have_ended(void)
 {
     size_t count = settings.session.name_count == 0 ? settings.session.pid_count : 0, ended = 0;
@@ -490,7 +493,7 @@ static bool have_ended(void)
     return count != 0 && ended == count;
 }
 
-/* A command ends the recording, and everything else that ends it ends the command. */
+/* The end of a command ends the recording; every other reason to end also ends the command. */
 static void look_for_end(struct recorder *recorder, bool time_is_over)
 {
     if (recorder->child != 0)
@@ -516,7 +519,7 @@ static int take_totals(struct recorder *recorder, const struct rip_event *event)
     return 0;
 }
 
-/* Writes the flight recorder's memory when a stall begins. 0 or -errno. */
+/* Writes the flight recorder's memory when a stall begins. Returns 0 or -errno. */
 static int look_for_stalls(struct recorder *recorder, const struct rip_event *event)
 {
     bool stalled;
@@ -533,7 +536,7 @@ static int look_for_stalls(struct recorder *recorder, const struct rip_event *ev
     return 0;
 }
 
-/* 1: it was the last one. */
+/* Returns 1 if it was the last event. */
 static int take_event(struct recorder *recorder, const struct rip_event *event)
 {
     int result = recorder->watch != NULL ? look_for_stalls(recorder, event) : 0;
@@ -555,7 +558,7 @@ static int take_event(struct recorder *recorder, const struct rip_event *event)
     }
 }
 
-/* How long to wait for a drain; 0: the time is over. */
+/* Returns how long to wait for a drain; 0: the time is over. */
 static uint64_t rest_ns(const struct recorder *recorder)
 {
     uint64_t gone_ns = clock_mono_ns() - recorder->began_mono_ns, limit_ns = settings.duration_ns;
@@ -565,7 +568,7 @@ static uint64_t rest_ns(const struct recorder *recorder)
     return limit_ns > gone_ns ? limit_ns - gone_ns : 0;
 }
 
-/* Until a drain that was begun after the end is complete. 0 or -errno. */
+/* Runs until a drain that began after the end is complete. Returns 0 or -errno. */
 static int follow(struct recorder *recorder)
 {
     const struct rip_event *event;
@@ -597,7 +600,7 @@ static int follow(struct recorder *recorder)
     return result < 0 ? result : 0;
 }
 
-/* Whether there is a ring to record now. 0 or -errno; *ret_error as of rip_session_open(). */
+/* Sets whether there is a ring to record now. Returns 0 or -errno; *ret_error is that of rip_session_open(). */
 static int find_rings(bool *ret_found, char **ret_error)
 {
     struct rip_session_options options = settings.session;
@@ -619,7 +622,7 @@ static int find_rings(bool *ret_found, char **ret_error)
     return result;
 }
 
-/* Holds on to what was named by pid. False after an error message. */
+/* Opens pidfds of the processes given by pid. Returns false after an error message. */
 static bool find_processes(void)
 {
     for (size_t i = 0; i < settings.session.pid_count; i++) {
@@ -630,7 +633,7 @@ static bool find_processes(void)
     return true;
 }
 
-/* Chooses the source: what was named has to be there. False after an error message. */
+/* Chooses the source; everything named must exist. Returns false after an error message. */
 static bool choose_source(void)
 {
     bool all = settings.command != NULL || settings.session.pid_count + settings.session.name_count == 0, found = false;
@@ -656,7 +659,7 @@ static bool choose_source(void)
     return found || (all && usable != NULL);
 }
 
-/* False after an error message. */
+/* Returns false after an error message. */
 static bool begin(struct recorder *recorder)
 {
     bool in_memory = settings.recording.flight_bytes != 0;
@@ -711,7 +714,7 @@ static int record(void)
             status = end(&recorder, follow(&recorder));
     }
     if (gate >= 0)
-        close(gate); /* a command that has not begun does not */
+        close(gate); /* the command does not start if the recording has not begun */
     rip_session_close(recorder.session);
     stall_watch_free(recorder.watch);
     for (size_t i = 0; i < settings.session.pid_count; i++)
@@ -723,7 +726,7 @@ static int record(void)
 
 /* --trigger -------------------------------------------------------------------------------------------------------- */
 
-/* Whether it is a `rip record` that has a use for SIGUSR1: no other command has, and anything else would end by it. */
+/* Returns whether it is a `rip record` that handles SIGUSR1. Any other process would be ended by that signal. */
 static bool is_flight_recorder(int proc, uint32_t pid)
 {
     char path[64], program[PATH_MAX], text[4096];

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * replay.c - `rip replay`: the alerts of a recording, as ripd decided them or by other thresholds: a line a thread with
- * how many, how long and when, as events, or compared with those of a file. Needs no ripd.
+ * replay.c - `rip replay`: the alerts of a recording, as ripd decided them or with other thresholds: one line per
+ * thread with their number, duration and time, or as events, or compared with those of a file. Needs no ripd.
  *
  * Guarantees
- *   A. The recording is hostile: it is read as a session, and what ripd attached to it is believed in nothing but in
- *      what it decides here.
- *   B. A recording that is cut or damaged is replayed up to there, and that is said.
+ *   A. The recording is hostile: it is read as a session, and data that ripd attached to it can affect only the results
+ *      of this replay.
+ *   B. A recording that is truncated or damaged is replayed up to there, and a message reports it.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -31,7 +31,7 @@
 
 #define NS_PER_MS UINT64_C(1000000)
 #define KEY_BYTES (3u * TABLE_CELL_BYTES)
-#define ALERT_KEY "alert" /* that `rip replay --json` adds where it does not replay what ripd decided */
+#define ALERT_KEY "alert" /* added by `rip replay --json` if it does not replay ripd's decisions */
 #define VALUE_BYTES 200
 
 struct settings {
@@ -85,7 +85,7 @@ struct open_episode {
 };
 
 struct alert_table {
-    json_t *items; /* of the rows, by what they show: the first begin, with what is counted */
+    json_t *items; /* items of the rows, by what they show: the first begin, with the counts */
     struct open_episode *open;
     size_t open_count;
     size_t open_capacity;
@@ -150,7 +150,7 @@ static void table_take(struct alert_table *table, const struct replay_alert *ale
     }
 }
 
-/* By how much earlier than those of ripd, on average. */
+/* Writes how much earlier than ripd's the begins are, on average. */
 static void fill_begins(struct table_cell *cell, const json_t *item)
 {
     const int64_t by_ripd = json_integer_value(json_object_get(item, "by_ripd"));
@@ -178,7 +178,7 @@ static const struct table_column columns[] = {
     {"WHERE", 0, TEXT_ANY_COLUMNS, .key = "location", .fill_columns = list_fill_where},
 };
 
-/* Of most episodes first, then the longest, then the first. */
+/* Most episodes first, then the longest, then the earliest. */
 static int compare_rows(const void *left, const void *right)
 {
     const json_t *a = ((const struct list_row *)left)->item, *b = ((const struct list_row *)right)->item;
@@ -254,7 +254,7 @@ struct expected {
     size_t next;
 };
 
-/* Objects, one after the other: events, or documents that list some. */
+/* Reads a sequence of objects: events, or documents with lists of events. */
 static bool read_objects(FILE *file, json_t *events)
 {
     int next;
@@ -280,7 +280,7 @@ static bool read_objects(FILE *file, json_t *events)
     }
 }
 
-/* False after an error message. */
+/* Returns false after an error message. */
 static bool expected_read(struct expected *expected, const char *path)
 {
     FILE *file = fopen(path, "re");
@@ -304,7 +304,7 @@ static void format_value(const json_t *value, char ret_text[VALUE_BYTES])
     free(text);
 }
 
-/* The first member of one of the two that differs. False: none does. */
+/* Reports the first member that differs between the two. Returns false if none does. */
 static bool report_difference(const struct expected *expected, json_t *of, const json_t *is, const json_t *was)
 {
     char is_text[VALUE_BYTES], was_text[VALUE_BYTES];
@@ -332,7 +332,7 @@ static void forget_names_of(json_t *place)
         json_object_del(place, keys[i]);
 }
 
-/* Of places: another machine may not have the files that they are found in. */
+/* Removes names of locations: another machine may not have the files with the names. */
 static void forget_names(json_t *event)
 {
     json_t *place;
@@ -343,7 +343,7 @@ static void forget_names(json_t *event)
     json_array_foreach(json_object_get(event, "trail"), i, place) forget_names_of(place);
 }
 
-/* The next event of the replay. False after a message that says what differs. */
+/* Compares the next event of the replay. Returns false after a message with the difference. */
 static bool expected_take(struct expected *expected, const char *text, size_t count)
 {
     json_t *is = json_loadb(text, count, JSON_ALLOW_NUL, NULL);
@@ -367,7 +367,7 @@ static bool expected_take(struct expected *expected, const char *text, size_t co
     return same;
 }
 
-/* Whether there were all. False after a message. */
+/* Returns whether all expected events were there; false after a message. */
 static bool expected_end(const struct expected *expected)
 {
     const size_t count = json_array_size(expected->events);
@@ -387,15 +387,15 @@ struct player {
     struct replay_request request;
     struct replay *replay;
     struct alert_table table;
-    struct expected expected; /* events NULL: nothing is */
-    struct names *names;      /* of places that ripd did not name; NULL: they get none */
+    struct expected expected; /* events NULL: no comparison */
+    struct names *names;      /* of locations that ripd did not name; NULL: they get none */
     bool differs;
     bool is_damaged;
 };
 
 /* Flags ------------------------------------------------------------------------------------------------------------ */
 
-/* False after an error message. */
+/* Returns false after an error message. */
 static bool take_settings(struct player *player)
 {
     for (size_t i = 0; i < settings.rules.count; i++) {
@@ -408,14 +408,14 @@ static bool take_settings(struct player *player)
         player->request.rules = &player->rules;
     player->request.stall_after_ns = settings.stall_after_ns;
     player->json = settings.json;
-    if (settings.json || settings.assert_file == NULL) /* --assert leaves them aside */
+    if (settings.json || settings.assert_file == NULL) /* --assert ignores them */
         player->names = names_new(settings.files);
     return true;
 }
 
 /* Alerts ----------------------------------------------------------------------------------------------------------- */
 
-/* The text, with whether it is certain where that is a question. NULL: no memory. */
+/* Returns the text, with "certain" or "possible" if that applies, or NULL if out of memory. */
 static char *make_line(const struct player *player, const struct replay_alert *alert)
 {
     const struct event *event = alert->event;
@@ -469,7 +469,7 @@ static int take_event(struct player *player, struct rip_session *session, const 
     return (pass == 0 ? replay_learn : replay_take)(player->replay, event, &data);
 }
 
-/* 0, or -errno after an error message. */
+/* Returns 0, or -errno after an error message. */
 static int read_all(struct player *player, int pass)
 {
     const struct rip_event *event;

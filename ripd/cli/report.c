@@ -30,7 +30,7 @@ static size_t longest_run_of_backticks(const char *text)
     return longest;
 }
 
-/* As a code span, which ends at as many backticks as it began with: one more than there are in a row in it. */
+/* Prints a code span. It begins and ends with one more backtick than the longest run of backticks inside. */
 static void print_text(const struct report *report, const struct table_cell *cell)
 {
     char text[SHOWN_BYTES];

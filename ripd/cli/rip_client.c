@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* rip_client.c - main() of rip-client, which `rip` executes for the subcommands that ask ripd. */
+/* rip_client.c - main() of rip-client, which `rip` executes for all subcommands except `run`. */
 #include "cli/cli.h"
 #include "util/array.h"
 

@@ -2,15 +2,15 @@
 /*
  * run.c - `rip run`: starts a program with the preload library.
  *
- * Sets RIP_DIR, RIP_NAME, RIP_MAX, RIP_RUN_PID and LD_PRELOAD in the environment (librip/auto/preload.c) and replaces
- * itself with the program. What would make tracing fail is checked here; the preload library reports the rest.
+ * It sets RIP_DIR, RIP_NAME, RIP_MAX, RIP_RUN_PID and LD_PRELOAD in the environment (librip/auto/preload.c) and
+ * executes the program. It checks for conditions under which tracing would fail; the preload library reports the rest.
  *
  * Guarantees
  *   A. The program has the pid of `rip run`, and its exit status is the exit status of `rip run`.
  *   B. Everything after the first argument that is not a flag, or after `--`, belongs to the program.
  *   C. An LD_PRELOAD that is already set stays in force, after ours.
  *   D. A program that cannot be traced gets a warning of one line, and runs.
- *   E. With RIP_DISABLE=1 the program is executed as it is, and nothing is checked.
+ *   E. With RIP_DISABLE=1 the program is executed unchanged, and nothing is checked.
  *   F. The checks change nothing. A refusal is one line that names the flag or variable, the value, and what was
  *      expected.
  */
@@ -34,11 +34,11 @@
 #include "util/array.h"
 
 #define LIBRARY_NAME "librip-preload.so"
-#define NAME_BYTES_MAX 200 /* leaves room in a file name for the ".PID" and ".prev" that may follow */
+#define NAME_BYTES_MAX 200 /* a file name also has room for ".PID" and ".prev" */
 #define PROGRAM_HEADERS_READ_MAX 64
 #define DIR_DEFAULT "/run/librip"
 
-/* As env(1) and nohup(1) have them. */
+/* The same statuses as of env(1) and nohup(1). */
 enum run_status {
     RUN_FAILED = 125,
     RUN_NOT_EXECUTABLE = 126,
@@ -91,8 +91,8 @@ static const char *why_not_a_ring_dir(const char *dir)
 }
 
 /*
- * The directory for rings, absolute and without links, into ret_dir (PATH_MAX bytes): --dir, else $RIP_DIR, else
- * /run/librip if it is writable, else /dev/shm. False after an error message.
+ * Writes the directory for rings, absolute and without links, into ret_dir (PATH_MAX bytes): --dir, else $RIP_DIR, else
+ * /run/librip if it is writable, else /dev/shm. Returns false after an error message.
  */
 static bool check_dir(const char *given, char *ret_dir)
 {
@@ -114,7 +114,7 @@ static bool check_dir(const char *given, char *ret_dir)
     return reason == NULL;
 }
 
-/* False after an error message. */
+/* Returns false after an error message. */
 static bool check_name(const char *name)
 {
     if (name == NULL || (name[0] != '\0' && strchr(name, '/') == NULL && strcmp(name, ".") != 0 &&
@@ -124,7 +124,10 @@ static bool check_name(const char *name)
                      NAME_BYTES_MAX);
 }
 
-/* $RIP_PRELOAD_LIBRARY, else the installed one, into ret_path (PATH_MAX bytes). False after an error message. */
+/*
+ * Writes $RIP_PRELOAD_LIBRARY, else the installed library, into ret_path (PATH_MAX bytes). Returns false after an error
+ * message.
+ */
 static bool find_library(char *ret_path)
 {
     static const char *const places[] = {RIP_LIBRARY_FROM_BIN, "../lib", "../lib64"};
@@ -156,7 +159,7 @@ static bool is_listed(const char *list, const char *library)
     return false;
 }
 
-/* Puts library in front of LD_PRELOAD, unless it is listed already: a `rip run` below a `rip run`. */
+/* Prepends library to LD_PRELOAD, unless it is already listed, as in a `rip run` below a `rip run`. */
 static int set_preload(const char *library)
 {
     const char *present = getenv("LD_PRELOAD");
@@ -179,7 +182,7 @@ static int set_or_unset(const char *variable, const char *value)
     return value != NULL ? setenv(variable, value, 1) : unsetenv(variable);
 }
 
-/* The executable that execvp() would find, into ret_path (PATH_MAX bytes). */
+/* Writes the executable that execvp() would find into ret_path (PATH_MAX bytes). */
 static bool find_executable(const char *command, char *ret_path)
 {
     const char *path = getenv("PATH");
@@ -198,7 +201,7 @@ static bool find_executable(const char *command, char *ret_path)
     }
 }
 
-/* Whether the dynamic linker is named in the file; true if its headers cannot be read. */
+/* Returns whether the file names a dynamic linker; true if its headers cannot be read. */
 static bool has_interpreter(int fd, const Elf64_Ehdr *header)
 {
     for (unsigned int i = 0; i < header->e_phnum && i < PROGRAM_HEADERS_READ_MAX; i++) {
@@ -212,7 +215,10 @@ static bool has_interpreter(int fd, const Elf64_Ehdr *header)
     return false;
 }
 
-/* Why the dynamic linker will not preload into the ELF file on fd; NULL if it will, or the file is something else. */
+/*
+ * Returns why the dynamic linker will not preload into the ELF file on fd, or NULL if it will, or if the file is not
+ * ELF.
+ */
 static const char *why_not_preloadable(int fd)
 {
     Elf64_Ehdr own, header;
@@ -237,7 +243,7 @@ static const char *why_not_preloadable(int fd)
     return NULL;
 }
 
-/* The interpreter of a script, into ret_path (PATH_MAX bytes); false for anything else. */
+/* Writes the interpreter of a script into ret_path (PATH_MAX bytes). Returns false for any other file. */
 static bool script_interpreter(int fd, char *ret_path)
 {
     char line[PATH_MAX];
@@ -252,7 +258,9 @@ static bool script_interpreter(int fd, char *ret_path)
     return snprintf(ret_path, PATH_MAX, "%s", start) < PATH_MAX;
 }
 
-/* A closed pipe or a file size limit on stderr must not keep the program from running. */
+/*
+ * Signals are blocked, because a closed pipe or a file size limit on stderr must not prevent the program from running.
+ */
 static void warn(const char *program, const char *reason)
 {
     void (*on_pipe)(int) = signal(SIGPIPE, SIG_IGN), (*on_size)(int) = signal(SIGXFSZ, SIG_IGN);
@@ -262,7 +270,7 @@ static void warn(const char *program, const char *reason)
     signal(SIGXFSZ, on_size);
 }
 
-/* One line on stderr if the dynamic linker will not load the preload library into command. */
+/* Prints one line to stderr if the dynamic linker will not load the preload library into command. */
 static void warn_untraceable(const char *command)
 {
     char path[PATH_MAX], interpreter[PATH_MAX];

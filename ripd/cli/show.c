@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * show.c - `rip show`: all that is known of one id, or of what is stuck in a process, a unit or a ring.
+ * show.c - `rip show`: everything known about one id, or about what is stuck in a process, a unit or a ring.
  *
  * Guarantees
- *   A. The ids that an id waits for are shown as a tree, those that wait for it as another. Each member is shown with
- *      its state and its location, of a deadlock every member. Many ids that wait at one place are one line with their
- *      number.
- *   B. Of a process all threads are counted in its table: deadlocks and ids that hold up others first, then ids that
- *      wait, then those that are idle or move, and within each the longest first. Three or more that do the same at
- *      one place are a line, with their number, unless all are wanted.
+ *   A. The ids that an id waits for are shown as a tree, and those that wait for it as another. Each member is shown
+ *      with its state and its location, in a deadlock every member. Many ids that wait at one location are one line
+ *      with their number.
+ *   B. The table of a process counts all its threads. Deadlocks and ids that hold up others come first, then ids that
+ *      wait, then those that are idle or move; within each group the longest first. Three or more that do the same at
+ *      one location are one line with their number, unless all are requested.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -30,11 +30,11 @@
 #include "util/array.h"
 
 #define TARGET_BYTES FILTERS_TARGET_BYTES
-#define INCIDENTS_MAX 5u /* in full; those after it are lines of the table */
+#define INCIDENTS_MAX 5u /* shown in full; further ones are lines of the table */
 #define THREADS_ASKED "10000"
-#define WAITERS_SHOWN 10u /* lines at one member */
+#define WAITERS_SHOWN 10u /* lines per member */
 #define WAITERS_DEPTH_MAX 8u
-#define FOLDED_MIN 3u /* alike */
+#define FOLDED_MIN 3u /* equal threads per line */
 #define KEY_BYTES (3u * TABLE_CELL_BYTES)
 
 struct settings {
@@ -74,7 +74,7 @@ struct choice {
 
 /* ---- ids that wait for one another ---- */
 
-/* Those with the same key do the same at one place. */
+/* Ids with the same key do the same at one location. */
 static void make_key(char key[KEY_BYTES], const json_t *item)
 {
     struct table_cell cause, where, on;
@@ -85,7 +85,10 @@ static void make_key(char key[KEY_BYTES], const json_t *item)
     snprintf(key, KEY_BYTES, "%s\n%s\n%s", cause.text, where.text, on.text);
 }
 
-/* An id with so much of its trail, by the ring of an object. The caller owns the reference; NULL: there is none. */
+/*
+ * Returns an id with part of its trail, by the ring of an object. The caller owns the reference. Returns NULL if there
+ * is none.
+ */
 static json_t *get_id(size_t host, const json_t *object, long long id, const char *trail)
 {
     char target[TARGET_BYTES];
@@ -100,7 +103,10 @@ static json_t *get_id(size_t host, const json_t *object, long long id, const cha
     return thread;
 }
 
-/* The item of a member of a chain, from an array of items. The caller owns the reference; NULL: it is not in it. */
+/*
+ * Returns the item of a member of a chain, from an array of items. The caller owns the reference. Returns NULL if it is
+ * not in the array.
+ */
 static json_t *find_member(const json_t *known, const json_t *member)
 {
     json_t *item;
@@ -110,7 +116,7 @@ static json_t *find_member(const json_t *known, const json_t *member)
     return NULL;
 }
 
-/* waiter: whose chain it is in. alike: the number of others like it. again: it is shown above already. */
+/* waiter: the id with the chain. alike: number of equal members. again: it was already shown above. */
 static void show_member(struct report *report, unsigned depth, const json_t *waiter, const json_t *member,
                         const json_t *item, size_t alike, bool again)
 {
@@ -124,14 +130,14 @@ static void show_member(struct report *report, unsigned depth, const json_t *wai
         table_cell_add(&line, " and %zu more", alike);
     if (again)
         table_cell_add(&line, ", who is above: a deadlock");
-    else if (cause.bytes != 0 || where.bytes != 0) /* else a thread without an id */
+    else if (cause.bytes != 0 || where.bytes != 0) /* otherwise a thread without an id */
         table_cell_add(&line, "  %s  in %s", cause.bytes != 0 ? cause.text : "-", where.bytes != 0 ? where.text : "-");
     if (depth == 0 || again)
         line.colour = cause.colour;
     report_node(report, depth, &line);
 }
 
-/* A chain that comes back to a member ends there. */
+/* A chain that returns to a member ends there. */
 static void lock_tree_chain(struct report *report, size_t host, const json_t *known, const json_t *waiter)
 {
     const json_t *chain = json_object_get(waiter, "waits_for"), *last = NULL;
@@ -164,16 +170,18 @@ static void lock_tree_chain(struct report *report, size_t host, const json_t *kn
         else
             json_decref(item);
     }
-    /* a chain that hangs on a deadlock ends at the last of its members */
+    /* a chain that leads to a deadlock ends at its last member */
     if (last != NULL && !item_is(waiter, "cause", "deadlock") &&
         json_array_size(json_object_get(last, "waits_for")) != 0)
         show_member(report, depth, waiter, json_array_get(json_object_get(last, "waits_for"), 0), NULL, 0, true);
     json_decref((json_t *)(uintptr_t)last);
 }
 
-/* ---- who waits ---- */
+/* ---- waiters ---- */
 
-/* Arrays of the stalls that wait directly for an id, by its key; without members of deadlocks, which are shown above.
+/*
+ * Returns arrays of the stalls that wait directly for an id, by its key, without members of deadlocks, which are shown
+ * above.
  */
 static json_t *index_waiters(const json_t *stalls)
 {
@@ -194,7 +202,7 @@ static json_t *index_waiters(const json_t *stalls)
     return waiters;
 }
 
-/* NULL: no stall waits for it. */
+/* Returns NULL if no stall waits for it. */
 static const json_t *waiters_of(const json_t *waiters, const json_t *member)
 {
     char key[ITEM_KEY_BYTES];
@@ -202,7 +210,7 @@ static const json_t *waiters_of(const json_t *waiters, const json_t *member)
     return item_make_key(key, member) ? json_object_get(waiters, key) : NULL;
 }
 
-/* How many of a list are alike, by key; without those that others wait for, who have lines of their own. */
+/* Counts equal items of a list, by key, except those for which others wait: they have their own lines. */
 static json_t *count_alike(const json_t *waiters, const json_t *list)
 {
     json_t *counts = json_object(), *stall;
@@ -218,7 +226,7 @@ static json_t *count_alike(const json_t *waiters, const json_t *list)
     return counts;
 }
 
-/* The stalls that wait for a member, with those that wait for them below; a line for all that are alike. */
+/* Prints the stalls that wait for a member, and below each the stalls that wait for it; equal ones are one line. */
 static void show_waiters(struct report *report, unsigned depth, const json_t *waiters, const json_t *member)
 {
     const json_t *list = waiters_of(waiters, member);
@@ -235,7 +243,7 @@ static void show_waiters(struct report *report, unsigned depth, const json_t *wa
         make_key(key, stall);
         alike = holds ? 1 : json_integer_value(json_object_get(counts, key));
         if (alike == 0)
-            continue; /* shown with one like it */
+            continue; /* already shown with an equal one */
         if (lines++ >= WAITERS_SHOWN) {
             left_out++;
             continue;
@@ -282,7 +290,7 @@ static void lock_tree_held_up(struct report *report, const json_t *stalls, const
 
 /* ---- the table of threads ---- */
 
-/* What is looked for comes first, what moves last. */
+/* Problems come first, ids that move come last. */
 static int rank_of(const json_t *item)
 {
     static const char *const states[] = {"stalled", "not moving", "stopped", "dead", "exited", "idle", "running"};
@@ -306,7 +314,7 @@ static int compare_threads(const void *left, const void *right)
     return rank_a != rank_b ? (rank_a > rank_b) - (rank_a < rank_b) : (age_a < age_b) - (age_a > age_b);
 }
 
-/* Leaves the first of those that are alike, if they are enough, with the number of the others. */
+/* Keeps the first of equal threads, if there are enough of them, with the number of the others. */
 static void fold(struct list *threads)
 {
     json_t *counts = json_object();
@@ -324,7 +332,7 @@ static void fold(struct list *threads)
 
         make_key(key, item);
         alike = json_integer_value(json_object_get(counts, key));
-        if (alike < 0) { /* of a line above */
+        if (alike < 0) { /* part of a line above */
             json_decref(item);
             continue;
         }
@@ -348,7 +356,7 @@ static void fill_thread(struct table_cell *cell, const json_t *item)
     table_cell_format(cell, "%s and %lld more", name.text, item_number(item, "alike"));
 }
 
-/* As a table also in Markdown: indented by four columns it is text. */
+/* Also a table in Markdown: lines indented by four columns are literal. */
 static void print_threads(const struct report *report, const json_t *items)
 {
     static const struct table_column columns[] = {
@@ -416,7 +424,7 @@ static void fill_holder(struct table_cell *cell, const json_t *holder)
         table_cell_add(cell, "%s[%lld]", comm != NULL ? comm : "", item_number(holder, "pid"));
 }
 
-/* Times and switches of the time in which it was examined. */
+/* Prints times and switches of the time in which the id was examined. */
 static void fill_share(struct table_cell *cell, const json_t *kernel)
 {
     long long window_ms = item_number(kernel, "window_ms");
@@ -562,7 +570,7 @@ static void show_group(struct report *report, size_t host, const struct choice *
     json_t *stalls = NULL;
     size_t i;
 
-    json_array_foreach(list, i, item) /* a pattern may name several */
+    json_array_foreach(list, i, item) /* a pattern may match several */
     {
         of_one_ring = of_one_ring && json_equal(json_object_get(item, "ring"), json_object_get(first, "ring"));
         of_one_process =
@@ -592,7 +600,7 @@ static bool is_number(const char *text)
     return text[0] != '\0' && strspn(text, "0123456789") == strlen(text) && strlen(text) <= 10;
 }
 
-/* The nth of what a word may name; false: there is no more. */
+/* Gets the nth interpretation of a word. Returns false if there are no more. */
 static bool next_choice(const char *word, unsigned nth, struct choice *ret_choice)
 {
     static const char *const parameters[] = {"pid", "ring", "unit", "unit"};
@@ -607,7 +615,7 @@ static bool next_choice(const char *word, unsigned nth, struct choice *ret_choic
     return length > 0 && (size_t)length < sizeof(ret_choice->value);
 }
 
-/* Asks for the ids of what the word names. CLI_OK, or the exit status after an error message. */
+/* Requests the ids that the word names. Returns CLI_OK, or the exit status after an error message. */
 static int find(const char *word, const char *name, struct choice *ret_choice)
 {
     for (unsigned nth = 0; next_choice(word, nth, ret_choice); nth++) {
@@ -635,7 +643,10 @@ static bool is_stuck(const json_t *thread)
     return item_is(thread, "state", "stalled") || item_is(thread, "state", LOCAL_STATE);
 }
 
-/* Of ids of one name that which is stuck for longest, else the first; the one of such a number. NULL: there is none. */
+/*
+ * Returns the id with this name that is stuck longest, else the first, or the id with this number. Returns NULL if
+ * there is none.
+ */
 static const json_t *choose(const json_t *threads, const char *name)
 {
     const long long number = is_number(name) ? strtoll(name, NULL, 10) : ITEM_UNKNOWN;

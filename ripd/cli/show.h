@@ -8,7 +8,7 @@
 #include "cli/hosts.h"
 #include "cli/report.h"
 
-/* All members of an item. Members of its chain are requested from the host. */
+/* Prints all members of an item. Members of its chain are requested from the host. */
 void show_item(struct report *report, size_t host, const json_t *item);
 
 #endif

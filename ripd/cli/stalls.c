@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * stalls.c - `rip stalls`: what is stuck now, a line an incident; from one ripd or from many.
+ * stalls.c - `rip stalls`: prints what is stuck now, one line per incident, from one or several ripd.
  *
  * Guarantees
- *   A. "no stalls" is said only of what was read: rings that ripd cannot read, scans that are late, and hosts that do
- *      not answer are reported beside it.
- *   B. A wrong flag or value is refused before ripd is asked.
+ *   A. "no stalls" refers only to what was read: rings that ripd cannot read, late scans, and hosts that do not answer
+ *      are reported with it.
+ *   B. A wrong flag or value is refused before a request is sent.
  */
 #include <stdio.h>
 #include <string.h>
@@ -22,9 +22,9 @@
 
 #define LINES_DEFAULT 100u
 #define LINES_MAX 10000u
-#define ROWS_OF_FRAME 4u /* on a terminal that is watched: title, summary, lines left out */
+#define ROWS_OF_FRAME 4u /* with --watch on a terminal: title, summary, omitted lines */
 #define WATCH_S 2u
-#define ASKED "10000" /* ids or groups of one host: as many as it gives */
+#define ASKED "10000" /* requested ids or groups per host: the maximum */
 
 struct settings {
     struct hosts_options hosts;
@@ -64,7 +64,7 @@ const struct cli_syntax cli_stalls_syntax = {
 
 enum way { WAY_INCIDENTS, WAY_LOCATION, WAY_ROOT, WAY_COUNT };
 
-/* Of an incident, a group, or a stall alone. */
+/* Returns the age of an incident, a group, or a single stall. */
 static long long age_of(const json_t *shown)
 {
     long long longest_ms = item_number(shown, "longest_ms");
@@ -77,7 +77,7 @@ static void fill_age(struct table_cell *cell, const json_t *shown)
     item_fill_duration(cell, age_of(shown));
 }
 
-/* What it waits for, and how many wait with it or for it: that first, so that it is never cut. */
+/* Writes what it waits for, and how many wait with it or for it. The number is first, so that it is never cut. */
 static void fill_on(struct table_cell *cell, const json_t *shown)
 {
     const bool is_root = json_is_true(json_object_get(shown, "is_root"));
@@ -99,7 +99,7 @@ static void fill_root(struct table_cell *cell, const json_t *root)
     item_add_member(cell, root, NULL, NULL);
 }
 
-/* A root is like an item, and a deadlock like the chain of one. */
+/* A root has the members of an item, and a deadlock those of a chain. */
 static void fill_root_on(struct table_cell *cell, const json_t *group)
 {
     const json_t *root = json_object_get(group, "root"), *deadlock = json_object_get(group, "deadlock");
@@ -112,7 +112,7 @@ static void fill_root_on(struct table_cell *cell, const json_t *group)
     item_add_chain(cell, deadlock, root);
 }
 
-/* The request of each way, and its columns. */
+/* Request and columns of each kind of group. */
 static const struct way_facts {
     const char *name;
     const char *path;
@@ -152,7 +152,7 @@ static const struct way_facts {
 
 /* ---- flags ---- */
 
-/* False after an error message. */
+/* Returns false after an error message. */
 static bool take_way(enum way *ret_way)
 {
     *ret_way = WAY_INCIDENTS;
@@ -170,7 +170,7 @@ static bool take_way(enum way *ret_way)
 
 /* ---- from answers to lines ---- */
 
-/* Longest first, whichever host it is of; what a group counts first where groups are shown. */
+/* Longest first over all hosts; groups are sorted by their count first. */
 static int compare_rows(const void *left, const void *right)
 {
     const struct list_row *a = left, *b = right;
@@ -195,7 +195,7 @@ static void add_incidents(struct list *list)
     }
 }
 
-/* ---- what is printed ---- */
+/* ---- output ---- */
 
 static void print_summary(const struct list *list, enum way way, size_t limit)
 {
@@ -218,9 +218,9 @@ static void print_summary(const struct list *list, enum way way, size_t limit)
                list->count == 1 ? "" : "s");
 }
 
-/* ---- one question ---- */
+/* ---- one request ---- */
 
-/* Warnings come last: on a terminal they stand where eyes are. */
+/* Warnings come last, because on a terminal that is where the user looks. */
 static int show(enum way way, size_t limit)
 {
     struct list list;
@@ -252,7 +252,7 @@ static int watch(const char *target, enum way way, size_t limit)
 
         hosts_get(target, ways[way].schema, "stalls");
         if (style.columns != TEXT_ANY_COLUMNS && !settings.hosts.json)
-            fputs("\x1b[H\x1b[J", stdout); /* from the top, and nothing of the last time */
+            fputs("\x1b[H\x1b[J", stdout); /* moves to the top and clears the screen */
         show(way, style.rows != 0 && !settings.hosts.json && rows < limit ? rows : limit);
         if (ferror(stdout))
             return CLI_OUTPUT;

@@ -68,7 +68,7 @@ void table_settle(struct table *table)
     }
 }
 
-/* How a cell is shown: within its column, and within the rest of the line. */
+/* Returns the maximum width of a cell: that of its column, or the rest of the line. */
 static unsigned cell_width_max(const struct table *table, size_t column, unsigned left)
 {
     bool last = column + 1 == table->count;
@@ -79,7 +79,8 @@ static unsigned cell_width_max(const struct table *table, size_t column, unsigne
 }
 
 /*
- * As text_fit(). Of "NAME[PID]" the name is cut: the number is what is typed next. text has room for SHOWN_BYTES.
+ * Like text_fit(). In "NAME[PID]" only the name is cut, because the user needs the pid for the next command. text has
+ * room for SHOWN_BYTES.
  */
 static unsigned fit_cell(const struct table *table, const struct table_cell *cell, unsigned most, char *text)
 {
@@ -174,7 +175,7 @@ void table_cell_clear(struct table_cell *cell)
     cell->colour = NULL;
 }
 
-/* What does not fit is left out. */
+/* Text that does not fit is dropped. */
 __attribute__((format(printf, 2, 0))) static void add(struct table_cell *cell, const char *format, va_list arguments)
 {
     vsnprintf(cell->made + cell->bytes, sizeof(cell->made) - cell->bytes, format, arguments);
@@ -200,7 +201,7 @@ void table_cell_add(struct table_cell *cell, const char *format, ...)
     va_end(arguments);
 }
 
-/* For jansson, which hands over whole characters, and escapes those below the blank alone. */
+/* Callback of jansson, which passes complete characters and escapes only those below the blank. */
 static int write_escaped(const char *bytes, size_t count, void *context)
 {
     FILE *file = context;
@@ -224,7 +225,7 @@ void table_write_json(FILE *file, const json_t *value, size_t flags)
 
 void table_print_json(const json_t *object)
 {
-    /* What cannot be seen is harmless in a file, and deceives who reads a terminal. */
+    /* Invisible characters are harmless in a file, but misleading on a terminal. */
     table_write_json(stdout, object, isatty(STDOUT_FILENO) ? JSON_ENSURE_ASCII : 0);
     putchar('\n');
 }

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * text.c - decoding, replacing and cutting. Touches the locale, the environment and the terminal of standard output.
- */
+/* text.c - decodes, replaces and cuts. Touches the locale, the environment and the terminal of standard output. */
 #include "cli/text.h"
 
 #include <langinfo.h>
@@ -39,7 +37,7 @@ struct text_style text_style_of_output(void)
     return style;
 }
 
-/* Ranges of characters that cannot be seen, beside those that act: text_is_control(). */
+/* Ranges of invisible characters, in addition to control characters: text_is_control(). */
 static const struct {
     uint32_t first;
     uint32_t last;
@@ -62,7 +60,7 @@ unsigned text_fit(const struct text_style *style, const char *text, size_t text_
                   char *ret_text, size_t size)
 {
     const char *replacement = style->utf8 ? REPLACEMENT : "?";
-    size_t at = 0, used = 0, cut_at = 0; /* cut_at: where "~" would go */
+    size_t at = 0, used = 0, cut_at = 0; /* cut_at: position for "~" */
     unsigned columns = 0, cut_columns = 0;
 
     while (at < text_bytes) {

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * top.c - `rip top`: ids on the whole screen, as they are now.
+ * top.c - `rip top`: shows ids and their present state on the whole screen.
  *
  * Guarantees
- *   A. The screen never waits for ripd: a thread, the loader, asks the hosts, and keys are taken meanwhile. It alone
- *      asks them.
- *   B. Only the rows that are seen are fitted to columns, however many there are. A list is read again after at least
- *      REST_FACTOR times what it took, so that a long one is no burden to ripd.
- *   C. While a ripd does not answer, what it said last stays, with a message; it goes on when ripd is back.
- *   D. The loader answers one question at a time. A new one replaces one that waits, and ends the one in progress as
- *      soon as its present page has come.
- *   E. A list is read to its end, page by page, from all hosts side by side. A page is asked for when the one before
- *      has come.
+ *   A. The screen never waits for ripd: a separate thread, the loader, sends all requests, and keys are handled
+ *      meanwhile.
+ *   B. Only visible rows are fitted to columns, however many there are. A list is read again after at least REST_FACTOR
+ *      times the time that it took, to limit the load of ripd.
+ *   C. While a ripd does not answer, its last answer stays, with a message; updates continue when ripd is back.
+ *   D. The loader handles one query at a time. A new query replaces a pending one, and ends the one in progress after
+ *      its present page.
+ *   E. A list is read to its end, page by page, from all hosts in parallel. A page is requested after the one before
+ *      has been received.
  */
 #include <assert.h>
 #include <curses.h>
@@ -43,7 +43,7 @@
 
 #define REFRESH_NS UINT64_C(1000000000)
 #define REST_FACTOR 3u
-#define OLD_NS UINT64_C(5000000000) /* the age of an older list is shown */
+#define OLD_NS UINT64_C(5000000000) /* the age of a list older than this is shown */
 #define NS_PER_S 1000000000u
 #define NS_PER_MS 1000000u
 #define TOP_LINES 3      /* above the rows: counts, list, titles */
@@ -79,24 +79,24 @@ const struct cli_syntax cli_top_syntax = {
 
 /* ---- the loader ---- */
 
-/* A list of all hosts, or the report of one id of one host as text. */
+/* A query for a list of all hosts, or for the report of one id of one host as text. */
 struct loader_question {
     char target[TOP_TARGET_BYTES];
     const char *schema;
     const char *list; /* the member with the items; NULL: a report of the member "thread" */
-    bool whole;       /* of a list: its pages are handed over together */
-    size_t host;      /* of a report */
+    bool whole;       /* for a list: its pages are handed over together */
+    size_t host;      /* for a report */
     bool utf8;
-    unsigned serial; /* comes back with the answer */
+    unsigned serial; /* returned with the answer */
 };
 
-/* pages and text are the caller's; error: what is missing, "" if nothing is. */
+/* The receiver owns pages and text. error: what is missing, or "". */
 struct loader_answer {
     unsigned serial;
     bool first;
-    bool last; /* no more comes */
+    bool last; /* it is the last answer */
     struct top_page *pages;
-    struct frame frame; /* of the first pages; the same in each answer to a question */
+    struct frame frame; /* of the first pages; the same in each answer to a query */
     char *text;
     char error[CLIENT_ERROR_BYTES];
 };
@@ -107,17 +107,17 @@ struct source {
     bool going;
 };
 
-/* A thread, and pipes that take a question or an answer as a whole. */
+/* A thread, and pipes that transfer a query or an answer atomically. */
 struct loader {
     struct source *sources;
-    int questions[2]; /* at most one waits in it */
+    int questions[2]; /* has at most one pending query */
     int answers[2];
 };
 
 static_assert(sizeof(struct loader_question) <= PIPE_BUF && sizeof(struct loader_answer) <= PIPE_BUF,
               "the kernel neither splits nor mixes them");
 
-/* Whether there is another question: the present one has been given up. */
+/* Returns whether there is a new query: the present one is cancelled. */
 static bool is_given_up(const struct loader *loader, int wait_ms)
 {
     struct pollfd next = {.fd = loader->questions[0], .events = POLLIN};
@@ -162,7 +162,7 @@ static void load_report(struct loader *loader, const struct loader_question *que
         free(answer.text);
 }
 
-/* Where the page after this one is; a host that gives none, or an empty page, or the same again is at its end. */
+/* Sets the next page. A host without a next page, with an empty page, or with the same page again is at its end. */
 static void turn_page(struct source *source, const struct loader_question *question, const json_t *document)
 {
     const char *next = item_text(document, "next");
@@ -174,7 +174,7 @@ static void turn_page(struct source *source, const struct loader_question *quest
     snprintf(source->target, sizeof(source->target), "%s", target);
 }
 
-/* Its page, or one that says that it has none. */
+/* Adds the host's page, or a page that marks its failure. */
 static void add_page(struct loader_answer *answer, size_t host, const char *list)
 {
     const json_t *document = hosts_document(host);
@@ -191,7 +191,7 @@ static void add_page(struct loader_answer *answer, size_t host, const char *list
     *at = page;
 }
 
-/* The next page of each host that has one: how many ids they have. */
+/* Loads the next page of each host that has one. Returns the number of ids. */
 static size_t load_pages(struct loader *loader, const struct loader_question *question, struct loader_answer *answer)
 {
     const char *targets[CLI_LIST_MAX];
@@ -249,7 +249,7 @@ static _Noreturn void *work(void *argument)
             (question.list != NULL ? load_list : load_report)(loader, &question);
 }
 
-/* False: no thread could be had. It runs until the program ends. */
+/* Returns false if the thread cannot be started. It runs until the program ends. */
 static bool loader_start(struct loader *loader)
 {
     pthread_t thread;
@@ -259,7 +259,7 @@ static bool loader_start(struct loader *loader)
            pthread_create(&thread, NULL, work, loader) == 0;
 }
 
-/* In place of the question that waits. */
+/* Replaces the pending query. */
 static void loader_ask(const struct loader *loader, const struct loader_question *question)
 {
     struct loader_question former;
@@ -271,7 +271,7 @@ static void loader_ask(const struct loader *loader, const struct loader_question
 
 /* ---- what is shown ---- */
 
-/* HOST is left out where there is one host. */
+/* HOST is left out if there is only one host. */
 static const struct table_column columns[] = {
     {"HOST", 8, 30, .right = false},   {"AGE", 6, 8, .right = true},
     {"CAUSE", 8, 15, .right = false},  {"ID", 5, 10, .right = true},
@@ -289,21 +289,21 @@ struct top {
     bool typing;
     bool frozen;
     bool ended;
-    unsigned serial; /* of the last question */
-    bool asked;      /* its last answer has not come yet */
+    unsigned serial; /* of the last query */
+    bool asked;      /* the last answer to the query has not been received */
     uint64_t asked_mono_ns;
     uint64_t whole_mono_ns; /* when the request for the last complete list was sent */
     uint64_t next_mono_ns;
     char error[CLIENT_ERROR_BYTES];
-    /* an id that is open */
+    /* the id that is open */
     bool open;
     char open_target[TOP_TARGET_BYTES];
     size_t open_host;
-    char *text; /* its report; NULL: it has not come */
+    char *text; /* its report; NULL: not received yet */
     size_t first_line;
 };
 
-/* ---- questions and answers ---- */
+/* ---- queries and answers ---- */
 
 static size_t visible_rows(void)
 {
@@ -327,7 +327,7 @@ static void ask(struct top *top)
     loader_ask(top->loader, &question);
 }
 
-/* A page of the list, or its last. */
+/* Handles a page of the list, or the last one. */
 static void take_pages(struct top *top, struct loader_answer *answer)
 {
     if (answer->frame.answered != 0)
@@ -389,7 +389,7 @@ static void close_id(struct top *top)
 
 /* ---- the screen ---- */
 
-/* A line as wide as the screen at most. */
+/* Writes a line, at most as wide as the screen. */
 static void put_line(const struct top *top, int row, attr_t attributes, const char *text)
 {
     char shown[LINE_BYTES];
@@ -416,7 +416,7 @@ static void draw_counts(const struct top *top)
     put_line(top, 0, A_BOLD, line);
 }
 
-/* Which list, and what has to be known about it. */
+/* Shows which list it is, and warnings about it. */
 static void draw_list_line(const struct top *top)
 {
     const struct top_list *list = &top->list;
@@ -472,7 +472,7 @@ static void fill_row(struct table_cell *cells, const struct top_row *row)
     fill_text(&cells[6], row->texts[TOP_ON]);
 }
 
-/* What table.h writes to a stream, as a line of the screen. */
+/* Writes the stream output of table.h as a line of the screen. */
 static void put_row(const struct top *top, int row, attr_t attributes, const struct table *table,
                     const struct table_cell *cells)
 {
@@ -497,7 +497,7 @@ static void draw_rows(const struct top *top)
     table_init(&table, columns + skip, COLUMN_COUNT - skip);
     table_begin_fit(&table);
     table.style = top->style;
-    table.style.colours = false; /* curses has them */
+    table.style.colours = false; /* curses does the colours */
     table.style.columns = COLS > 0 ? (unsigned)COLS : 1;
     for (size_t i = list->first; i < list->count && i < list->first + visible; i++) {
         fill_row(cells, list->rows[i]);
@@ -522,7 +522,7 @@ static void draw_rows(const struct top *top)
         put_line(top, TOP_LINES, A_NORMAL, list->filter[0] != '\0' ? "no such ids" : "none");
 }
 
-/* How many rows of the screen a line takes. */
+/* Returns how many rows of the screen a line takes. */
 static size_t rows_of_line(const struct top *top, const char *line, size_t bytes)
 {
     char shown[LINE_BYTES];
@@ -531,7 +531,7 @@ static size_t rows_of_line(const struct top *top, const char *line, size_t bytes
     return COLS > 0 && width != 0 ? (width + (unsigned)COLS - 1) / (unsigned)COLS : 1;
 }
 
-/* The first line to show so that the last one is seen. */
+/* Returns the first line to show so that the last one is visible. */
 static size_t last_first_line(const struct top *top)
 {
     size_t lines = 0, rows = 0, first = 0;
@@ -551,7 +551,7 @@ static size_t last_first_line(const struct top *top)
     return first;
 }
 
-/* A line that is wider than the screen goes on in the next row: nothing of a report is cut. */
+/* A line wider than the screen continues in the next row: nothing of a report is cut. */
 static void draw_report(const struct top *top)
 {
     const char *at = top->text != NULL ? top->text : "...\n";
@@ -586,7 +586,7 @@ static void draw(const struct top *top)
 
 /* ---- keys ---- */
 
-/* Of the filter that is being typed. */
+/* Handles a key while the filter is typed. */
 static void take_letter(struct top *top, int key)
 {
     size_t length = strlen(top->filter);
@@ -612,7 +612,7 @@ static void take_letter(struct top *top, int key)
     ask(top);
 }
 
-/* Where a key goes in a text or a list: a number of rows; 0: nowhere. */
+/* Returns the number of rows by which a key scrolls; 0: none. */
 static long rows_of(int key)
 {
     long page = (long)visible_rows();
@@ -727,7 +727,7 @@ static void run(struct top *top)
     }
 }
 
-/* False: the terminal is unknown. */
+/* Returns false if the terminal is unknown. */
 static bool begin_screen(struct top *top)
 {
     SCREEN *screen = newterm(NULL, stdout, stdin);

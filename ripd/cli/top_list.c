@@ -25,7 +25,7 @@ void top_list_done(struct top_list *list)
     free(list->rows);
 }
 
-/* Each part fits: percent-encoded, a pattern takes three times its length at most. */
+/* Each part fits: percent-encoding at most triples the length of a pattern. */
 void top_list_target(const struct top_list *list, char target[TOP_TARGET_BYTES], const char **ret_schema,
                      const char **ret_member)
 {
@@ -46,7 +46,7 @@ void top_list_target(const struct top_list *list, char target[TOP_TARGET_BYTES],
 
 /* ---- a page ---- */
 
-/* Adds it with its terminator; a NUL in it becomes another character that is not shown. */
+/* Adds a text with its terminator; a NUL in it becomes another invisible character. */
 static void add_text(FILE *stream, const char *text, size_t bytes)
 {
     for (size_t i = 0; i < bytes; i++)
@@ -73,7 +73,7 @@ static void add_row(FILE *stream, struct top_row *row, const json_t *item)
     row->urgent = cells[TOP_CAUSE].colour != NULL;
 }
 
-/* The texts of the rows follow one another in the page's. */
+/* Sets the pointers to the texts of the rows, which are consecutive in the page's text. */
 static void point_at_texts(struct top_page *page)
 {
     const char *at = page->text;
@@ -145,7 +145,7 @@ const struct top_row *top_list_selected(const struct top_list *list)
     return list->selected < list->count ? list->rows[list->selected] : NULL;
 }
 
-/* By a text, by age, the longest first, or as they came from each host. */
+/* By a text, by age (longest first), or in the order of each host. */
 static int compare_rows(const void *left, const void *right, void *context)
 {
     static const enum top_text texts[] = {[TOP_BY_CAUSE] = TOP_CAUSE,
@@ -177,7 +177,7 @@ static void scroll(struct top_list *list, size_t visible)
         list->first = list->selected - visible + 1;
 }
 
-/* Selects the row of an id, as far from the top of the screen as the selected row was. */
+/* Selects the row of an id, and keeps its distance from the top of the screen. */
 static void select_again(struct top_list *list, const struct top_row *wanted)
 {
     size_t distance = list->selected - list->first;
@@ -191,7 +191,10 @@ static void select_again(struct top_list *list, const struct top_row *wanted)
         }
 }
 
-/* The rows of the pages that are shown. wanted: was selected; NULL: the first row stays. 0 or -ENOMEM. */
+/*
+ * Makes the rows of the pages that are shown. wanted: the selected row; NULL: the first row stays selected. Returns 0
+ * or -ENOMEM.
+ */
 static int arrange(struct top_list *list, const struct top_row *wanted, size_t visible)
 {
     bool has_room = true;
@@ -229,7 +232,7 @@ static bool has_failed(const struct top_page *pages, size_t host)
     return false;
 }
 
-/* Takes out of pages those of hosts that have failed in *answers, or of those that have not. */
+/* Removes pages from a list: those of hosts that have failed in *answers, or those of hosts that have not. */
 static struct top_page *take_out(struct top_page **pages, struct top_page *const *answers, bool failed)
 {
     struct top_page *taken = NULL;
