@@ -68,8 +68,7 @@ int hosts_status(enum client_result result);
 bool hosts_are_local(void);
 
 /*
- * Returns whether there are several --url, or --prometheus: tables then have a column HOST. Also false before
- * hosts_open().
+ * Returns whether there are several --url, or --prometheus: tables then have a column HOST.
  */
 bool hosts_named(void);
 

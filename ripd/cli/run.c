@@ -258,9 +258,7 @@ static bool script_interpreter(int fd, char *ret_path)
     return snprintf(ret_path, PATH_MAX, "%s", start) < PATH_MAX;
 }
 
-/*
- * Signals are blocked, because a closed pipe or a file size limit on stderr must not prevent the program from running.
- */
+/* Ignores these signals: a closed pipe or a file size limit on stderr must not prevent the program from running. */
 static void warn(const char *program, const char *reason)
 {
     void (*on_pipe)(int) = signal(SIGPIPE, SIG_IGN), (*on_size)(int) = signal(SIGXFSZ, SIG_IGN);
