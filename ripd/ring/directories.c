@@ -138,7 +138,7 @@ static void begin_listing(struct directories *directories, size_t number)
         host_limit(directories->host, HEALTH_LIMIT_FILES, "a directory could not be listed");
 }
 
-static void list_on(struct directories *directories, uint32_t number, size_t limit)
+static void continue_listing(struct directories *directories, uint32_t number, size_t limit)
 {
     struct directory *directory = &directories->list[number];
     struct listing listing = {directories, number};
@@ -190,7 +190,7 @@ void directories_list(struct directories *directories, uint64_t now_mono_ns, siz
             begin_listing(directories, i);
     }
     for (size_t i = 0; i < directories->count; i++)
-        list_on(directories, (uint32_t)i, limit);
+        continue_listing(directories, (uint32_t)i, limit);
     directories->listing_ns += clock_mono_ns() - began_mono_ns;
 }
 

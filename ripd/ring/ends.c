@@ -21,7 +21,7 @@ struct end_watch {
 };
 
 /* Returns a pidfd of the process that the record was judged to be of, or -errno. */
-static int hold_process(const struct ring_host *host, const struct ring_process *process)
+static int open_pidfd(const struct ring_host *host, const struct ring_process *process)
 {
     int descriptor = pidfd_of(process->pid);
     struct proc_stat stat;
@@ -43,7 +43,7 @@ static struct end_watch *new_watch(struct ring_host *host, const struct ring *ri
         return NULL;
     *watch = (struct end_watch){.host = host,
                                 .user = ring->user,
-                                .descriptor = hold_process(host, process),
+                                .descriptor = open_pidfd(host, process),
                                 .end = {.ring = ring->serial,
                                         .process = process->claim.index,
                                         .generation = process->claim.generation,
@@ -73,7 +73,7 @@ void ends_watch(struct ring_host *host, const struct ring *ring, struct ring_pro
  * Removes the pidfd from the epoll set explicitly: closing it is not enough while a forked child that has not executed
  * its program yet has a copy.
  */
-static void let_go(struct end_watch *watch)
+static void close_pidfd(struct end_watch *watch)
 {
     if (watch->descriptor < 0)
         return;
@@ -82,7 +82,7 @@ static void let_go(struct end_watch *watch)
     watch->descriptor = -1;
 }
 
-static void forget_noted(struct end_watch *watch)
+static void unlink_noted(struct end_watch *watch)
 {
     struct end_watch **at = &watch->host->ends_noted;
 
@@ -96,14 +96,14 @@ void ends_unwatch(struct end_watch *watch)
 {
     if (watch == NULL)
         return;
-    forget_noted(watch);
-    let_go(watch);
+    unlink_noted(watch);
+    close_pidfd(watch);
     work_give(watch->host->work, watch->user, WORK_ENDINGS, 1);
     free(watch);
 }
 
 /* Returns true if the process has not ended and is not about to. Its address space goes a moment before the process. */
-static bool lives_on(const struct end_watch *watch)
+static bool is_running(const struct end_watch *watch)
 {
     struct proc_stat stat;
 
@@ -138,14 +138,14 @@ void ends_judge(struct end_watch *watch, enum process_verdict verdict)
     if (watch == NULL)
         return;
     if (verdict == PROCESS_ATTESTED && watch->noted && !watch->dying) {
-        forget_noted(watch);
+        unlink_noted(watch);
         watch->noted = watch->end.open = watch->end.replaced = false;
     } else if ((verdict == PROCESS_MISSING || verdict == PROCESS_DEAD) && watch->descriptor >= 0 && !watch->noted) {
-        watch->end.replaced = lives_on(watch);
+        watch->end.replaced = is_running(watch);
         note(watch);
     }
     if (verdict == PROCESS_DEAD && watch->end.replaced)
-        let_go(watch); /* the end of the new program is not ours */
+        close_pidfd(watch); /* the end of the new program is not ours */
 }
 
 bool ends_next(struct ring_host *host, struct process_end *ret_end)

@@ -79,7 +79,7 @@ static bool are_workers(int proc, const struct ring_process *one, const struct r
 }
 
 /* Returns process_count if the pid is not in this ring. */
-static uint32_t find_in(const struct ring *ring, uint32_t pid)
+static uint32_t find_pid(const struct ring *ring, uint32_t pid)
 {
     uint32_t at = 0;
 
@@ -95,13 +95,13 @@ static struct ring *find_worker(struct registry *registry, struct ring *own, con
     size_t count;
     struct ring **rings = registry_rings(registry, &count);
 
-    *ret_process = find_in(own, pid);
+    *ret_process = find_pid(own, pid);
     if (*ret_process != own->process_count)
         return own;
     for (size_t i = 0; i < count; i++) {
         if (mapping_owner(&rings[i]->mapping) != mapping_owner(&own->mapping))
             continue;
-        *ret_process = find_in(rings[i], pid);
+        *ret_process = find_pid(rings[i], pid);
         if (*ret_process != rings[i]->process_count &&
             are_workers(registry_proc(registry), process, &rings[i]->processes[*ret_process]))
             return rings[i];
@@ -110,8 +110,8 @@ static struct ring *find_worker(struct registry *registry, struct ring *own, con
 }
 
 /* Returns what one id shows about the holder. HOLDER_RUNS: another id may show more. */
-static enum evidence_holder look_at(const struct waits_source *source, const struct ring *ring,
-                                    const struct rip_sample *sample)
+static enum evidence_holder state_of_id(const struct waits_source *source, const struct ring *ring,
+                                        const struct rip_sample *sample)
 {
     const struct stall_case *stall;
 
@@ -142,7 +142,7 @@ static enum evidence_holder state_of(const struct waits_source *source, struct r
 
             if (samples[i].process != process)
                 continue;
-            holder = look_at(source, ring, &samples[i]);
+            holder = state_of_id(source, ring, &samples[i]);
             found[holder] = true;
             accused |= holder == HOLDER_STANDS && !samples[i].idle;
         }

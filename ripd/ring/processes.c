@@ -337,8 +337,8 @@ static struct process_origin *new_origin(uint32_t uid, const char *command_line,
 }
 
 /* Returns true if pid is the process of the record, and none of its uids is of another user than the ring's owner. */
-static bool is_owners_own(const struct ring_host *host, const struct ring *ring, const struct ring_process *process,
-                          uint32_t *ret_uid)
+static bool belongs_to_owner(const struct ring_host *host, const struct ring *ring, const struct ring_process *process,
+                             uint32_t *ret_uid)
 {
     const uint32_t owner = mapping_owner(&ring->mapping);
     struct proc_status status;
@@ -377,11 +377,11 @@ static void read_origin(const struct ring_host *host, const struct ring *ring, s
     if (result == -EAGAIN && process->origin != NULL)
         return;
     (void)proc_group(host->proc, process->pid, &group);
-    if (!is_owners_own(host, ring, process, &uid))
+    if (!belongs_to_owner(host, ring, process, &uid))
         return;
     process_origin_unref(process->origin);
     process->origin = new_origin(uid, command_line, program, &group);
-    process->wants_command_line = result == -EAGAIN;
+    process->lacks_command_line = result == -EAGAIN;
     drop_facts(process); /* existing facts lack the origin */
 }
 
@@ -405,8 +405,8 @@ static void judge(const struct ring_host *host, struct ring_process *process, st
 }
 
 /* Returns true if the locks show that nothing has changed since /proc was last read. */
-static bool locks_vouch(const struct ring_process *process, const struct identity_facts *facts, uint32_t holder,
-                        uint64_t now_mono_ns)
+static bool are_locks_unchanged(const struct ring_process *process, const struct identity_facts *facts, uint32_t holder,
+                                uint64_t now_mono_ns)
 {
     bool held = (process->verdict == PROCESS_ATTESTED && holder != 0) ||
                 (process->verdict == PROCESS_ALIVE && facts->life_locked);
@@ -439,7 +439,7 @@ static void judge_process(struct ring_host *host, struct ring *ring, uint32_t in
     enum process_verdict before = process->verdict;
     const uint32_t holder = claim_ask_locks(&ring->mapping, index, &facts), pid_before = process->pid;
 
-    if (!locks_vouch(process, &facts, holder, now_mono_ns)) {
+    if (!are_locks_unchanged(process, &facts, holder, now_mono_ns)) {
         judge(host, process, &facts);
         process->checked_mono_ns = now_mono_ns;
     }
@@ -456,7 +456,7 @@ static void judge_process(struct ring_host *host, struct ring *ring, uint32_t in
     process->alive = !facts.exited && process->verdict != PROCESS_DEAD;
     if (process->verdict != before || process->pid != pid_before)
         drop_facts(process);
-    if ((process->origin == NULL || process->wants_command_line) && process->alive &&
+    if ((process->origin == NULL || process->lacks_command_line) && process->alive &&
         process->checked_mono_ns == now_mono_ns && process_lives(process))
         read_origin(host, ring, process);
     process->has_just_ended = process->verdict == PROCESS_DEAD && before != PROCESS_DEAD;

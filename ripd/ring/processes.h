@@ -23,6 +23,6 @@ bool processes_are_held(const struct ring *ring);
 void processes_done(struct ring *ring);
 
 /* Frees the known tids of a process. NULL is allowed. */
-void threads_free(struct thread_names *names);
+void threads_free(struct thread_map *names);
 
 #endif

@@ -196,7 +196,7 @@ static void drop_largest(struct registry *registry, uint32_t user)
  * Drops a ring of the user who holds the most, if that is more than user would hold with amount added. Returns false if
  * none was dropped.
  */
-static bool give_way(struct registry *registry, uint32_t user, enum work_limit limit, uint64_t amount)
+static bool drop_for_user(struct registry *registry, uint32_t user, enum work_limit limit, uint64_t amount)
 {
     const struct work *work = registry->host.work;
     uint32_t largest;
@@ -212,7 +212,7 @@ static bool give_way(struct registry *registry, uint32_t user, enum work_limit l
 /* Returns false if the amount exceeds the user's limit, which is counted. */
 static bool take_room(struct registry *registry, uint32_t user, enum work_limit limit, uint64_t amount)
 {
-    while (!work_has_room(registry->host.work, user, limit, amount) && give_way(registry, user, limit, amount))
+    while (!work_has_room(registry->host.work, user, limit, amount) && drop_for_user(registry, user, limit, amount))
         continue;
     if (work_take(registry->host.work, user, limit, amount))
         return true;
@@ -304,7 +304,7 @@ void registry_damage(struct registry *registry, struct ring *ring)
 /* Names ------------------------------------------------------------------------------------------------------------ */
 
 /* Returns true if the ring's last known name still belongs to its file. */
-static bool name_holds(const struct registry *registry, const struct ring *ring)
+static bool has_valid_name(const struct registry *registry, const struct ring *ring)
 {
     const int directory = directories_at(registry->directories, ring->directory);
     struct file_identity now;
@@ -313,12 +313,12 @@ static bool name_holds(const struct registry *registry, const struct ring *ring)
            file_is_same(&now, &ring->mapping.file);
 }
 
-static void see_as(struct registry *registry, struct ring *ring, uint32_t directory, const char *name)
+static void note_name(struct registry *registry, struct ring *ring, uint32_t directory, const char *name)
 {
     bool same_name = strcmp(ring->file_name, name) == 0;
 
     ring->pass = registry->pass;
-    if ((!same_name || ring->directory != directory) && !name_holds(registry, ring)) {
+    if ((!same_name || ring->directory != directory) && !has_valid_name(registry, ring)) {
         char *file_name = strdup(name);
 
         if (file_name == NULL)
@@ -476,8 +476,8 @@ static int open_ring(struct registry *registry, uint32_t user, uint32_t director
         } else if (descriptor >= 0) {
             result = mapping_open(ret_mapping, descriptor, MAPPING_MAPPED, ret_status);
         }
-        if ((result == -EMFILE && give_way(registry, user, WORK_RINGS, 1)) ||
-            (result == -ENOMEM && give_way(registry, user, WORK_MAPPED_BYTES, 1)))
+        if ((result == -EMFILE && drop_for_user(registry, user, WORK_RINGS, 1)) ||
+            (result == -ENOMEM && drop_for_user(registry, user, WORK_MAPPED_BYTES, 1)))
             continue;
         return result;
     }
@@ -507,7 +507,8 @@ static enum look open_file(struct registry *registry, const struct file_identity
 }
 
 /* Examines a file that is new or has changed. Its owner is charged for the time. */
-static void look_anew(struct registry *registry, const struct file_identity *file, uint32_t directory, const char *name)
+static void examine_file(struct registry *registry, const struct file_identity *file, uint32_t directory,
+                         const char *name)
 {
     struct ring_host *host = &registry->host;
     const uint32_t user = work_user(host->work, file->uid);
@@ -528,7 +529,7 @@ static void look_anew(struct registry *registry, const struct file_identity *fil
 }
 
 /* An unfinished ring needs no timer: it is listed again every REGISTRY_RESCAN_NS. */
-static void look_at_unfinished(const struct registry *registry, int directory, const char *name)
+static void visit_unfinished(const struct registry *registry, int directory, const char *name)
 {
     uint32_t uid;
 
@@ -536,7 +537,7 @@ static void look_at_unfinished(const struct registry *registry, int directory, c
         (void)unlinkat(directory, name, 0);
 }
 
-static void look_at(void *context, uint32_t directory, const char *name)
+static void visit_file(void *context, uint32_t directory, const char *name)
 {
     struct registry *registry = context;
     const int place = directories_at(registry->directories, directory);
@@ -544,7 +545,7 @@ static void look_at(void *context, uint32_t directory, const char *name)
     struct known_file *known;
 
     if (place >= 0 && leftover_is_unfinished(name)) {
-        look_at_unfinished(registry, place, name);
+        visit_unfinished(registry, place, name);
         return;
     }
     if (place < 0 || file_identify_at(place, name, &file) != 0 || !file.regular)
@@ -553,9 +554,9 @@ static void look_at(void *context, uint32_t directory, const char *name)
     if (known != NULL)
         known->pass = registry->pass;
     if (known != NULL && known->ring != NULL)
-        see_as(registry, known->ring, directory, name);
+        note_name(registry, known->ring, directory, name);
     else if (known == NULL || known->changed_ns != file.changed_ns || known->size_bytes != file.size_bytes)
-        look_anew(registry, &file, directory, name);
+        examine_file(registry, &file, directory, name);
 }
 
 /* A refresh -------------------------------------------------------------------------------------------------------- */
@@ -575,7 +576,7 @@ static void list_all(struct registry *registry, uint64_t now_mono_ns)
         struct ring *ring = registry->rings[i];
 
         if (ring->pass != registry->pass)
-            ring->unlinked = !name_holds(registry, ring);
+            ring->unlinked = !has_valid_name(registry, ring);
     }
 }
 
@@ -906,7 +907,7 @@ int registry_new(struct registry **ret_registry, const struct registry_options *
     result = host_init(&registry->host, options);
     if (result == 0)
         result = directories_new(&registry->directories, &registry->host, options->directories,
-                                 options->directory_count, look_at, registry);
+                                 options->directory_count, visit_file, registry);
     if (result == 0)
         work_set_total(registry->host.work, WORK_MAPPED_BYTES, REGISTRY_MAPPED_BYTES);
     if (result == 0 && options->notices_ends)

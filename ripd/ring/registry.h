@@ -66,31 +66,31 @@ struct ring_process {
     struct identity_memory memory;
     uint32_t pid; /* in our pid namespace; 0 = not known */
     uint64_t pid_start_time_ticks;
-    bool own_pid_namespace;        /* it is in our pid namespace, so its tids are valid here */
-    uint32_t holder_pid;           /* on the last scan, as returned by file_lock_holder() */
-    bool life_locked;              /* on the last scan */
-    uint64_t lived_wall_ns;        /* when it was last found alive; 0 = never */
-    uint64_t died_wall_ns;         /* when it was found dead; 0 = it is not dead */
-    uint64_t checked_mono_ns;      /* when /proc was last read for it; 0 = never */
-    uint64_t examined_mono_ns;     /* when the probe was last asked about it; 0 = never */
-    uint8_t stop;                  /* the whole process: an enum id_cause, or CAUSE_NONE; see ring/stops.h */
-    bool frozen;                   /* its control group was frozen when last read */
-    bool seen_traced;              /* the last look found it in a tracing stop */
-    uint32_t thread_count;         /* at the last look; 0 = not known */
-    struct process_waits waits;    /* on the last scan */
-    struct process_waits before;   /* on the scan before the last one */
-    struct process_waits looked;   /* on the last scan before the last look */
-    uint32_t stop_looks;           /* number of looks so far */
-    uint32_t stop_pass;            /* 1 + the pass of the last look */
-    struct thread_names *threads;  /* only for a process in another pid namespace; NULL = none known */
-    struct learnt *learnt;         /* modules that the record lacks; NULL = never looked for */
-    struct end_watch *watch;       /* notices its end; NULL = none */
-    bool unwatchable;              /* its user has used up WORK_ENDINGS */
-    bool has_just_ended;           /* dead at the last judgement, but not at the one before */
-    struct process_origin *origin; /* owned reference; NULL = not known yet */
-    bool wants_command_line;       /* the command line could not be read in time */
-    struct process_facts *facts;   /* owned reference; NULL after a change, until the next judgement */
-    bool wants_modules;            /* facts lack modules that nobody has asked for yet */
+    bool own_pid_namespace;             /* it is in our pid namespace, so its tids are valid here */
+    uint32_t holder_pid;                /* on the last scan, as returned by file_lock_holder() */
+    bool life_locked;                   /* on the last scan */
+    uint64_t lived_wall_ns;             /* when it was last found alive; 0 = never */
+    uint64_t died_wall_ns;              /* when it was found dead; 0 = it is not dead */
+    uint64_t checked_mono_ns;           /* when /proc was last read for it; 0 = never */
+    uint64_t examined_mono_ns;          /* when the probe was last asked about it; 0 = never */
+    uint8_t stop;                       /* the whole process: an enum id_cause, or CAUSE_NONE; see ring/stops.h */
+    bool frozen;                        /* its control group was frozen when last read */
+    bool was_traced;                    /* the last look found it in a tracing stop */
+    uint32_t thread_count;              /* at the last look; 0 = not known */
+    struct process_waits waits;         /* on the last scan */
+    struct process_waits waits_before;  /* on the scan before the last one */
+    struct process_waits waits_at_look; /* on the last scan before the last look */
+    uint32_t stop_looks;                /* number of looks so far */
+    uint32_t stop_pass;                 /* 1 + the pass of the last look */
+    struct thread_map *threads;         /* only for a process in another pid namespace; NULL = none known */
+    struct learnt *learnt;              /* modules that the record lacks; NULL = never looked for */
+    struct end_watch *watch;            /* notices its end; NULL = none */
+    bool unwatchable;                   /* its user has used up WORK_ENDINGS */
+    bool has_just_ended;                /* dead at the last judgement, but not at the one before */
+    struct process_origin *origin;      /* owned reference; NULL = not known yet */
+    bool lacks_command_line;            /* the command line could not be read in time */
+    struct process_facts *facts;        /* owned reference; NULL after a change, until the next judgement */
+    bool wants_modules;                 /* facts lack modules that nobody has asked for yet */
 };
 
 /* Returns true if the last judgement found the process alive. */

@@ -15,7 +15,7 @@ enum {
 };
 
 /* State while the remains are made. */
-struct making {
+struct builder {
     struct mapping *mapping;
     const struct ring_process *process;
     uint32_t *slots; /* numbers of the process's slots in the ring: first live ids, then ended ones */
@@ -30,52 +30,52 @@ struct making {
 
 /* Slots ------------------------------------------------------------------------------------------------------------ */
 
-static int take_slot(struct making *making, uint32_t slot)
+static int take_slot(struct builder *builder, uint32_t slot)
 {
-    if (!ARRAY_RESERVE(making->slots, making->slot_room, making->slot_count + 1u))
+    if (!ARRAY_RESERVE(builder->slots, builder->slot_room, builder->slot_count + 1u))
         return -ENOMEM;
-    making->slots[making->slot_count++] = slot;
+    builder->slots[builder->slot_count++] = slot;
     return 0;
 }
 
 /* Returns how many slots fit. */
-static uint32_t slots_max(const struct making *making)
+static uint32_t slots_max(const struct builder *builder)
 {
-    const struct rip_view *view = &making->mapping->view;
+    const struct rip_view *view = &builder->mapping->view;
     const uint64_t fixed = 9 * RIP_PAGE_BYTES + RIP_PROCESS_MODULES * RIP_MODULE_BYTES + REMAINS_BYTES_MAX / 256 +
-                           (uint64_t)making->script_count * RIP_SCRIPT_BYTES;
+                           (uint64_t)builder->script_count * RIP_SCRIPT_BYTES;
 
     return (uint32_t)((REMAINS_BYTES_MAX - fixed) / (view->slot_stride_bytes + view->note_stride_bytes));
 }
 
 /* Reads the header of the ring, and counts its scripts. */
-static int read_header(struct making *making)
+static int read_header(struct builder *builder)
 {
-    const struct rip_view *view = &making->mapping->view;
-    const struct rip_ring *header = &making->header;
-    const int result = mapping_bytes(making->mapping, 0, &making->header, sizeof(*header));
+    const struct rip_view *view = &builder->mapping->view;
+    const struct rip_ring *header = &builder->header;
+    const int result = mapping_bytes(builder->mapping, 0, &builder->header, sizeof(*header));
 
     if (result == 0 && view->script_offset != 0)
-        making->script_count =
+        builder->script_count =
             header->script_high_water < view->script_capacity ? header->script_high_water : view->script_capacity;
     return result;
 }
 
-static int find_slots(struct making *making, uint32_t *ret_left_out)
+static int find_slots(struct builder *builder, uint32_t *ret_left_out)
 {
-    const uint32_t most = slots_max(making);
+    const uint32_t most = slots_max(builder);
     struct rip_scan_position position = {0};
     struct rip_sample samples[SAMPLES];
     size_t count;
     int result;
 
     do {
-        result = mapping_scan(making->mapping, &position, samples, SAMPLES, &count);
+        result = mapping_scan(builder->mapping, &position, samples, SAMPLES, &count);
         for (size_t i = 0; result == 0 && i < count; i++) {
-            if (samples[i].process != making->process->claim.index)
+            if (samples[i].process != builder->process->claim.index)
                 continue;
-            if (making->slot_count < most)
-                result = take_slot(making, samples[i].slot);
+            if (builder->slot_count < most)
+                result = take_slot(builder, samples[i].slot);
             else
                 (*ret_left_out)++;
         }
@@ -83,79 +83,79 @@ static int find_slots(struct making *making, uint32_t *ret_left_out)
     return result;
 }
 
-static bool is_ours(const struct making *making, const struct rip_slot *slot, const struct rip_ended *ended)
+static bool is_ours(const struct builder *builder, const struct rip_slot *slot, const struct rip_ended *ended)
 {
-    return slot->generation == ended->generation && slot->process == making->process->claim.index &&
-           slot->registered_boot_ns >= making->process->claim.entered_boot_ns && slot->state == RIP_SLOT_FREE;
+    return slot->generation == ended->generation && slot->process == builder->process->claim.index &&
+           slot->registered_boot_ns >= builder->process->claim.entered_boot_ns && slot->state == RIP_SLOT_FREE;
 }
 
 /* Finds the ids that ended last, oldest first, if the ring still has them. */
-static int find_ended(struct making *making)
+static int find_ended(struct builder *builder)
 {
-    struct rip_view view = making->mapping->view;
+    struct rip_view view = builder->mapping->view;
     struct rip_ended ended[RIP_ENDED_COUNT];
     struct rip_slot slot;
     uint64_t next;
     size_t count;
     int result = 0;
 
-    making->live_count = making->slot_count;
-    if ((making->header.compatible_flags & RIP_RING_COUNTS_ENDED) == 0)
+    builder->live_count = builder->slot_count;
+    if ((builder->header.compatible_flags & RIP_RING_COUNTS_ENDED) == 0)
         return 0;
-    view.base = (const unsigned char *)&making->header; /* only the header is read */
+    view.base = (const unsigned char *)&builder->header; /* only the header is read */
     count = rip_view_ended(&view, 0, ended, RIP_ENDED_COUNT, &next);
-    for (size_t i = 0; result == 0 && i < count && making->slot_count < slots_max(making); i++) {
+    for (size_t i = 0; result == 0 && i < count && builder->slot_count < slots_max(builder); i++) {
         if (ended[i].slot >= view.slot_capacity)
             continue;
-        result = mapping_bytes(making->mapping, view.slot_offset + (uint64_t)ended[i].slot * view.slot_stride_bytes,
+        result = mapping_bytes(builder->mapping, view.slot_offset + (uint64_t)ended[i].slot * view.slot_stride_bytes,
                                &slot, sizeof(slot));
-        if (result == 0 && is_ours(making, &slot, &ended[i]))
-            result = take_slot(making, ended[i].slot);
+        if (result == 0 && is_ours(builder, &slot, &ended[i]))
+            result = take_slot(builder, ended[i].slot);
     }
     return result;
 }
 
 /* Layout ----------------------------------------------------------------------------------------------------------- */
 
-static uint64_t place(struct making *making, uint64_t bytes)
+static uint64_t place(struct builder *builder, uint64_t bytes)
 {
-    const uint64_t offset = making->header.file_bytes;
+    const uint64_t offset = builder->header.file_bytes;
 
-    making->header.file_bytes = (offset + bytes + RIP_PAGE_BYTES - 1) / RIP_PAGE_BYTES * RIP_PAGE_BYTES;
+    builder->header.file_bytes = (offset + bytes + RIP_PAGE_BYTES - 1) / RIP_PAGE_BYTES * RIP_PAGE_BYTES;
     return offset;
 }
 
-static void lay_out(struct making *making)
+static void lay_out(struct builder *builder)
 {
-    const struct rip_view *view = &making->mapping->view;
-    const uint32_t slots = making->slot_count != 0 ? making->slot_count : 1;
+    const struct rip_view *view = &builder->mapping->view;
+    const uint32_t slots = builder->slot_count != 0 ? builder->slot_count : 1;
     const uint64_t words = (slots + WORD_BITS - 1) / WORD_BITS;
     const bool has_notes = view->note_offset != 0;
-    struct rip_ring *ring = &making->header;
+    struct rip_ring *ring = &builder->header;
 
-    making->module_room = making->process->claim.module_count + (uint32_t)learnt_count(making->process->learnt);
-    if (making->module_room > RIP_PROCESS_MODULES)
-        making->module_room = RIP_PROCESS_MODULES;
+    builder->module_room = builder->process->claim.module_count + (uint32_t)learnt_count(builder->process->learnt);
+    if (builder->module_room > RIP_PROCESS_MODULES)
+        builder->module_room = RIP_PROCESS_MODULES;
     ring->header_bytes = RIP_PAGE_BYTES;
     ring->file_bytes = RIP_PAGE_BYTES;
-    ring->summary_offset = place(making, (words + WORD_BITS - 1) / WORD_BITS * sizeof(uint64_t));
-    ring->live_offset = place(making, words * sizeof(uint64_t));
+    ring->summary_offset = place(builder, (words + WORD_BITS - 1) / WORD_BITS * sizeof(uint64_t));
+    ring->live_offset = place(builder, words * sizeof(uint64_t));
     ring->process_capacity = 1;
     ring->process_stride_bytes = RIP_PROCESS_BYTES;
-    ring->process_offset = place(making, RIP_PROCESS_BYTES);
-    ring->module_capacity = making->module_room + 1;
+    ring->process_offset = place(builder, RIP_PROCESS_BYTES);
+    ring->module_capacity = builder->module_room + 1;
     ring->module_stride_bytes = RIP_MODULE_BYTES;
-    ring->module_offset = place(making, (uint64_t)ring->module_capacity * RIP_MODULE_BYTES);
+    ring->module_offset = place(builder, (uint64_t)ring->module_capacity * RIP_MODULE_BYTES);
     ring->slot_capacity = slots;
     ring->slot_stride_bytes = view->slot_stride_bytes;
-    ring->slot_offset = place(making, (uint64_t)slots * view->slot_stride_bytes);
+    ring->slot_offset = place(builder, (uint64_t)slots * view->slot_stride_bytes);
     ring->note_stride_bytes = has_notes ? view->note_stride_bytes : 0;
-    ring->note_offset = has_notes ? place(making, (uint64_t)slots * view->note_stride_bytes) : 0;
+    ring->note_offset = has_notes ? place(builder, (uint64_t)slots * view->note_stride_bytes) : 0;
     ring->stamp_offset = ring->deep_offset = 0;
     ring->script_stride_bytes = RIP_SCRIPT_BYTES;
-    ring->script_capacity = making->script_count;
+    ring->script_capacity = builder->script_count;
     ring->script_offset =
-        making->script_count != 0 ? place(making, (uint64_t)making->script_count * RIP_SCRIPT_BYTES) : 0;
+        builder->script_count != 0 ? place(builder, (uint64_t)builder->script_count * RIP_SCRIPT_BYTES) : 0;
     ring->process_high_water = 1;
     ring->module_high_water = 0;
     /* The ring's log names slots by its own numbers, so it is written anew: see log_ended(). */
@@ -163,20 +163,21 @@ static void lay_out(struct making *making)
     memset(&ring->ended_count, 0, sizeof(*ring) - offsetof(struct rip_ring, ended_count));
     if (ring->script_offset != 0)
         ring->compatible_flags |= RIP_RING_HAS_SCRIPTS;
-    ring->script_high_water = making->script_count;
+    ring->script_high_water = builder->script_count;
 }
 
 /* Contents --------------------------------------------------------------------------------------------------------- */
 
-static void add_module(const struct making *making, const struct rip_module_info *module)
+static void add_module(const struct builder *builder, const struct rip_module_info *module)
 {
-    struct rip_process *process = (void *)(making->bytes + making->header.process_offset);
-    struct rip_ring *ring = (void *)making->bytes;
+    struct rip_process *process = (void *)(builder->bytes + builder->header.process_offset);
+    struct rip_ring *ring = (void *)builder->bytes;
     struct rip_module *entry;
 
-    if (process->module_count == making->module_room)
+    if (process->module_count == builder->module_room)
         return;
-    entry = (void *)(making->bytes + making->header.module_offset + (uint64_t)process->module_count * RIP_MODULE_BYTES);
+    entry =
+        (void *)(builder->bytes + builder->header.module_offset + (uint64_t)process->module_count * RIP_MODULE_BYTES);
     entry->start = module->start;
     entry->end = module->end;
     entry->bias = module->bias;
@@ -189,32 +190,32 @@ static void add_module(const struct making *making, const struct rip_module_info
     ring->module_high_water = ++process->module_count;
 }
 
-static int copy_process(const struct making *making)
+static int copy_process(const struct builder *builder)
 {
-    const uint32_t index = making->process->claim.index;
-    const struct rip_view *view = &making->mapping->view;
-    struct rip_process *process = (void *)(making->bytes + making->header.process_offset);
-    const uint32_t count = making->process->claim.module_count;
-    int result = mapping_bytes(making->mapping, view->process_offset + (uint64_t)index * view->process_stride_bytes,
+    const uint32_t index = builder->process->claim.index;
+    const struct rip_view *view = &builder->mapping->view;
+    struct rip_process *process = (void *)(builder->bytes + builder->header.process_offset);
+    const uint32_t count = builder->process->claim.module_count;
+    int result = mapping_bytes(builder->mapping, view->process_offset + (uint64_t)index * view->process_stride_bytes,
                                process, sizeof(*process));
 
     process->module_count = 0;
     for (uint32_t nth = 0; result == 0 && nth < count; nth++) {
         struct rip_module_info module;
 
-        result = mapping_module(making->mapping, index, nth, &module);
+        result = mapping_module(builder->mapping, index, nth, &module);
         if (result == 0)
-            add_module(making, &module);
+            add_module(builder, &module);
         result = result == 1 ? 0 : result;
     }
-    for (size_t i = 0; result == 0 && i < learnt_count(making->process->learnt); i++)
-        add_module(making, learnt_at(making->process->learnt, i));
+    for (size_t i = 0; result == 0 && i < learnt_count(builder->process->learnt); i++)
+        add_module(builder, learnt_at(builder->process->learnt, i));
     return result;
 }
 
-static void log_ended(const struct making *making, const struct rip_slot *slot, uint32_t number)
+static void log_ended(const struct builder *builder, const struct rip_slot *slot, uint32_t number)
 {
-    struct rip_ring *ring = (void *)making->bytes;
+    struct rip_ring *ring = (void *)builder->bytes;
     const uint64_t nth = ring->ended_count++;
 
     ring->compatible_flags |= RIP_RING_COUNTS_ENDED;
@@ -225,35 +226,35 @@ static void log_ended(const struct making *making, const struct rip_slot *slot, 
 }
 
 /* Copies the script function that an entry of the process is in. */
-static int copy_script(const struct making *making, uint64_t entry)
+static int copy_script(const struct builder *builder, uint64_t entry)
 {
     const uint64_t index = entry >> RIP_PLACE_INDEX_SHIFT & RIP_PLACE_INDEX_MASK;
-    const struct rip_view *view = &making->mapping->view;
-    struct rip_script *script = (void *)(making->bytes + making->header.script_offset + index * RIP_SCRIPT_BYTES);
+    const struct rip_view *view = &builder->mapping->view;
+    struct rip_script *script = (void *)(builder->bytes + builder->header.script_offset + index * RIP_SCRIPT_BYTES);
 
-    if ((entry & RIP_PLACE_SCRIPT) == 0 || index >= making->script_count || script->published != 0)
+    if ((entry & RIP_PLACE_SCRIPT) == 0 || index >= builder->script_count || script->published != 0)
         return 0;
-    return mapping_bytes(making->mapping, view->script_offset + index * view->script_stride_bytes, script,
+    return mapping_bytes(builder->mapping, view->script_offset + index * view->script_stride_bytes, script,
                          sizeof(*script));
 }
 
-static int copy_slot(const struct making *making, uint32_t number)
+static int copy_slot(const struct builder *builder, uint32_t number)
 {
-    const struct rip_view *view = &making->mapping->view;
+    const struct rip_view *view = &builder->mapping->view;
     const uint64_t stride = view->slot_stride_bytes, note_stride = view->note_stride_bytes;
-    struct rip_slot *slot = (void *)(making->bytes + making->header.slot_offset + number * stride);
-    uint64_t *live = (void *)(making->bytes + making->header.live_offset);
-    uint64_t *summary = (void *)(making->bytes + making->header.summary_offset);
-    int result = mapping_bytes(making->mapping, view->slot_offset + making->slots[number] * stride, slot, stride);
+    struct rip_slot *slot = (void *)(builder->bytes + builder->header.slot_offset + number * stride);
+    uint64_t *live = (void *)(builder->bytes + builder->header.live_offset);
+    uint64_t *summary = (void *)(builder->bytes + builder->header.summary_offset);
+    int result = mapping_bytes(builder->mapping, view->slot_offset + builder->slots[number] * stride, slot, stride);
 
-    if (result == 0 && making->header.note_offset != 0)
-        result = mapping_bytes(making->mapping, view->note_offset + making->slots[number] * note_stride,
-                               making->bytes + making->header.note_offset + number * note_stride, note_stride);
+    if (result == 0 && builder->header.note_offset != 0)
+        result = mapping_bytes(builder->mapping, view->note_offset + builder->slots[number] * note_stride,
+                               builder->bytes + builder->header.note_offset + number * note_stride, note_stride);
     for (size_t i = 0; result == 0 && i < RIP_ENTRY_COUNT; i++)
-        result = copy_script(making, slot->entry[i]);
+        result = copy_script(builder, slot->entry[i]);
     slot->process = 0;
-    if (number >= making->live_count) {
-        log_ended(making, slot, number);
+    if (number >= builder->live_count) {
+        log_ended(builder, slot, number);
         return result;
     }
     live[number / WORD_BITS] |= UINT64_C(1) << number % WORD_BITS;
@@ -261,45 +262,45 @@ static int copy_slot(const struct making *making, uint32_t number)
     return result;
 }
 
-static int make(struct making *making)
+static int build(struct builder *builder)
 {
     int result;
 
-    lay_out(making);
-    if (making->header.file_bytes > REMAINS_BYTES_MAX)
+    lay_out(builder);
+    if (builder->header.file_bytes > REMAINS_BYTES_MAX)
         return -EFBIG;
-    making->bytes = aligned_alloc(RIP_PAGE_BYTES, making->header.file_bytes);
-    if (making->bytes == NULL)
+    builder->bytes = aligned_alloc(RIP_PAGE_BYTES, builder->header.file_bytes);
+    if (builder->bytes == NULL)
         return -ENOMEM;
-    memset(making->bytes, 0, making->header.file_bytes);
-    memcpy(making->bytes, &making->header, sizeof(making->header));
-    result = copy_process(making);
-    for (uint32_t i = 0; result == 0 && i < making->slot_count; i++)
-        result = copy_slot(making, i);
+    memset(builder->bytes, 0, builder->header.file_bytes);
+    memcpy(builder->bytes, &builder->header, sizeof(builder->header));
+    result = copy_process(builder);
+    for (uint32_t i = 0; result == 0 && i < builder->slot_count; i++)
+        result = copy_slot(builder, i);
     return result;
 }
 
 int remains_take(struct ring *ring, uint32_t process, struct remains *ret_remains)
 {
-    struct making making = {.mapping = &ring->mapping};
+    struct builder builder = {.mapping = &ring->mapping};
     uint32_t left_out_count = 0;
     int result;
 
     if (process >= ring->process_count)
         return -ENOENT;
-    making.process = &ring->processes[process];
-    result = read_header(&making);
+    builder.process = &ring->processes[process];
+    result = read_header(&builder);
     if (result == 0)
-        result = find_slots(&making, &left_out_count);
+        result = find_slots(&builder, &left_out_count);
     if (result == 0)
-        result = find_ended(&making);
+        result = find_ended(&builder);
     if (result == 0)
-        result = make(&making);
-    free(making.slots);
+        result = build(&builder);
+    free(builder.slots);
     if (result != 0) {
-        free(making.bytes);
+        free(builder.bytes);
         return result;
     }
-    *ret_remains = (struct remains){making.bytes, making.header.file_bytes, making.live_count, left_out_count};
+    *ret_remains = (struct remains){builder.bytes, builder.header.file_bytes, builder.live_count, left_out_count};
     return 0;
 }

@@ -31,7 +31,7 @@ static uint64_t grant_ids(struct ring_host *host, const struct ring *ring, uint6
     return work_take(host->work, ring->user, WORK_CHARGED_BYTES, wanted * ID_BYTES) ? wanted : 0;
 }
 
-/* Moves the waits found on the last scan to process->before. */
+/* Moves the waits found on the last scan to process->waits_before. */
 static void begin_waits(struct ring *ring)
 {
     if (!ring->has_waits)
@@ -41,7 +41,7 @@ static void begin_waits(struct ring *ring)
         struct ring_process *process = &ring->processes[i];
 
         ring->has_waits |= process->waits.count != 0;
-        process->before = process->waits;
+        process->waits_before = process->waits;
         process->waits = (struct process_waits){0};
     }
 }

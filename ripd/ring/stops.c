@@ -21,11 +21,11 @@ static enum id_cause stop_of(int proc, struct ring_process *process)
     if (!process_stat(proc, process, &stat))
         return CAUSE_NONE;
     process->thread_count = stat.thread_count;
-    process->looked = process->waits;
+    process->waits_at_look = process->waits;
     if (stat.state != 'Z' && (stat.flags & PROC_FLAGS_KILLED) != 0)
         ends_note_dying(process->watch);
-    traced = stat.state == 't' && process->seen_traced;
-    process->seen_traced = stat.state == 't';
+    traced = stat.state == 't' && process->was_traced;
+    process->was_traced = stat.state == 't';
     return stat.state == 'T' ? CAUSE_SIGNAL : traced ? CAUSE_TRACER : CAUSE_NONE;
 }
 
@@ -52,7 +52,8 @@ static bool is_same_wait(const struct process_waits *waits, const struct process
 static bool is_stuck(const struct ring_process *process)
 {
     return process->thread_count >= STOPS_STUCK_THREADS && process->waits.count == process->thread_count &&
-           is_same_wait(&process->waits, &process->before) && is_same_wait(&process->waits, &process->looked);
+           is_same_wait(&process->waits, &process->waits_before) &&
+           is_same_wait(&process->waits, &process->waits_at_look);
 }
 
 /* Returns what the detector needs to know about the ids of the process. */

@@ -33,7 +33,7 @@ struct thread_pair {
     uint32_t theirs; /* ours is that of the latest thread with this number */
 };
 
-struct thread_names {
+struct thread_map {
     struct hash_key hash_key;
     struct thread_pair *pairs;
     size_t count;
@@ -43,13 +43,13 @@ struct thread_names {
     uint64_t listed_mono_ns; /* when the last complete listing ended */
 };
 
-static uint64_t hash_of(const struct thread_names *names, uint32_t number)
+static uint64_t hash_of(const struct thread_map *names, uint32_t number)
 {
     return hash_bytes(&names->hash_key, &number, sizeof(number));
 }
 
 /* Returns NULL if there is none. */
-static struct thread_pair *find_ours(const struct thread_names *names, uint32_t ours)
+static struct thread_pair *find_ours(const struct thread_map *names, uint32_t ours)
 {
     size_t probe = 0;
     uint32_t at;
@@ -60,7 +60,7 @@ static struct thread_pair *find_ours(const struct thread_names *names, uint32_t 
     return NULL;
 }
 
-static struct thread_pair *find_theirs(const struct thread_names *names, uint32_t theirs)
+static struct thread_pair *find_theirs(const struct thread_map *names, uint32_t theirs)
 {
     size_t probe = 0;
     uint32_t at;
@@ -71,7 +71,7 @@ static struct thread_pair *find_theirs(const struct thread_names *names, uint32_
     return NULL;
 }
 
-static bool add_thread(struct thread_names *names, uint32_t ours, uint32_t theirs)
+static bool add_thread(struct thread_map *names, uint32_t ours, uint32_t theirs)
 {
     struct thread_pair *pair = find_theirs(names, theirs);
     uint32_t number = pair != NULL ? (uint32_t)(pair - names->pairs) + 1 : (uint32_t)names->count + 1;
@@ -87,7 +87,7 @@ static bool add_thread(struct thread_names *names, uint32_t ours, uint32_t their
 
 /* Threads ---------------------------------------------------------------------------------------------------------- */
 
-void threads_free(struct thread_names *names)
+void threads_free(struct thread_map *names)
 {
     if (names == NULL)
         return;
@@ -106,7 +106,7 @@ static bool is_listed(const struct ring_process *process, uint64_t now_mono_ns)
 
 void registry_forget_thread(struct ring *ring, uint32_t process, uint32_t our_tid)
 {
-    struct thread_names *names = ring->processes[process].threads;
+    struct thread_map *names = ring->processes[process].threads;
     struct thread_pair *pair = names != NULL ? find_ours(names, our_tid) : NULL;
 
     if (pair != NULL)
@@ -117,7 +117,7 @@ struct listing {
     int proc;
     uint32_t pid;
     uint64_t deadline_mono_ns;
-    struct thread_names *names;
+    struct thread_map *names;
 };
 
 static int learn_thread(void *context, uint32_t tid)
@@ -175,7 +175,7 @@ static int list_threads(struct ring_host *host, const struct ring *ring, struct 
 }
 
 /* Returns 0 if the thread is not known. */
-static uint32_t our_tid_of(const struct thread_names *names, uint32_t tid)
+static uint32_t our_tid_of(const struct thread_map *names, uint32_t tid)
 {
     const struct thread_pair *pair = names != NULL ? find_theirs(names, tid) : NULL;
 
@@ -274,8 +274,8 @@ static bool has_holder(struct registry *registry, struct ring *ring, uint32_t pr
 }
 
 /* Returns the index of the process that has the thread, or process_count if there is none or the time is over. */
-static uint32_t find_among(struct registry *registry, const struct ring *ring, uint32_t process, struct ring *other,
-                           uint32_t tid, uint64_t deadline_mono_ns)
+static uint32_t find_process_with_thread(struct registry *registry, const struct ring *ring, uint32_t process,
+                                         struct ring *other, uint32_t tid, uint64_t deadline_mono_ns)
 {
     uint32_t at = 0;
 
@@ -304,7 +304,7 @@ int registry_find_holder(struct registry *registry, struct ring *ring, uint32_t 
     rings = registry_rings(registry, &count);
     for (size_t i = 0; i < count && clock_mono_ns() < deadline_mono_ns; i++) {
         struct ring *other = rings[i];
-        const uint32_t found = find_among(registry, ring, process, other, tid, deadline_mono_ns);
+        const uint32_t found = find_process_with_thread(registry, ring, process, other, tid, deadline_mono_ns);
 
         if (found == other->process_count)
             continue;

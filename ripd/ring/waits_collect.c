@@ -28,8 +28,8 @@
  * thread can leave a mark behind (a long jump out of the wait, or a wait that was never ended) that matches by chance.
  * Such a mark is older than the last scan that saw another count.
  */
-static bool is_of_this_standstill(const struct rip_wait_info *wait, const struct detector_suspect *suspect,
-                                  uint64_t now_mono_ns)
+static bool is_of_current_wait(const struct rip_wait_info *wait, const struct detector_suspect *suspect,
+                               uint64_t now_mono_ns)
 {
     uint64_t age_ns = now_mono_ns > wait->begun_mono_ns ? now_mono_ns - wait->begun_mono_ns : 0;
 
@@ -40,7 +40,7 @@ static bool read_mark(struct ring *ring, const struct detector_suspect *suspect,
                       struct rip_wait_info *ret_wait)
 {
     return mapping_wait(&ring->mapping, suspect->slot, ret_wait) == 0 && ret_wait->generation == suspect->generation &&
-           ret_wait->progress == suspect->progress && is_of_this_standstill(ret_wait, suspect, now_mono_ns);
+           ret_wait->progress == suspect->progress && is_of_current_wait(ret_wait, suspect, now_mono_ns);
 }
 
 /* If out of memory, the suspect is treated as if it waited for nobody. */
@@ -316,7 +316,8 @@ static void find_shared_holders(struct waits *waits, struct registry *registry)
 /* The whole -------------------------------------------------------------------------------------------------------- */
 
 /* Returns true if the holder has not moved since it was read as the holder. Then it still holds the lock. */
-static bool has_stood(const struct waits_source *source, const struct waits_node *node, const struct waits_node *holder)
+static bool has_not_moved(const struct waits_source *source, const struct waits_node *node,
+                          const struct waits_node *holder)
 {
     struct detector_id id;
 
@@ -340,7 +341,7 @@ static enum evidence_holder holder_of(const struct waits *waits, const struct wa
         return HOLDER_UNKNOWN;
     if (holder->kind == WAITS_GONE)
         return HOLDER_STANDS;
-    if (waits_is_shared(node) && !holder->idles && !has_stood(source, node, holder))
+    if (waits_is_shared(node) && !holder->idles && !has_not_moved(source, node, holder))
         return HOLDER_UNKNOWN;
     if (holder->idles)
         return holder->receives || waits_is_shared(node) ? HOLDER_IDLE : HOLDER_STANDS;
@@ -357,7 +358,7 @@ static bool was_examined(const struct stall_case *stall)
  * Reports HOLDER_SOUGHT until there was enough time to find the holder, so that no suspect is accused while its holder
  * may be idle. A suspect that was accused already stays so if there is no time to find the holder again.
  */
-static void seek_holder(struct stall_case *stall)
+static void delay_verdict(struct stall_case *stall)
 {
     enum evidence_holder *holder = &stall->evidence.lock.holder;
 
@@ -391,7 +392,7 @@ static void fill_evidence(const struct waits *waits, const struct waits_source *
     file_locks_fill(source, waits);
     for (size_t i = 0; i < count; i++)
         if (stalls[i]->is_suspect)
-            seek_holder(stalls[i]);
+            delay_verdict(stalls[i]);
 }
 
 static struct waits *build(const struct waits_source *source)
@@ -471,7 +472,7 @@ static void describe_node(struct waits_node *node, struct ring *ring, const stru
 }
 
 /* Returns true if the node's root is an id and not described yet. One member of a deadlock is the root for all. */
-static bool wants_root(const struct waits *waits, size_t node)
+static bool lacks_root_item(const struct waits *waits, size_t node)
 {
     const struct waits_node *root = node < waits->waiting_count ? &waits->nodes[waits->nodes[node].root] : NULL;
 
@@ -492,7 +493,7 @@ static void describe_root(const struct waits_source *source, struct waits *waits
 void waits_describe(struct waits *waits, const struct waits_source *source)
 {
     static const struct service numbers = {TRANSLATE_NS, has_ring_tid, find_tid};
-    static const struct service roots = {TRANSLATE_NS, wants_root, describe_root};
+    static const struct service roots = {TRANSLATE_NS, lacks_root_item, describe_root};
 
     if (waits == NULL)
         return;

@@ -259,13 +259,13 @@ static void note_end(struct symbols *symbols, const struct query *query, struct 
 static ssize_t ask(struct symbols *symbols, const struct query *query, struct file *file, const void *message,
                    size_t count, int descriptor)
 {
-    const bool in_haste = child_user_ends(symbols->child, query->user) != 0;
+    const bool is_shortened = child_user_ends(symbols->child, query->user) != 0;
     const struct child_query asked = {
         .bytes = message,
         .count = count,
         .descriptor = descriptor,
         .user = query->user,
-        .wait = {.limit_ns = symbols->options.answer_ns / (in_haste ? SYMBOLS_HASTE : 1),
+        .wait = {.limit_ns = symbols->options.answer_ns / (is_shortened ? SYMBOLS_TIMEOUT_DIVISOR : 1),
                  .still_ns = symbols->options.still_ns,
                  .cancel = symbols->stop},
     };
@@ -281,7 +281,7 @@ static ssize_t ask(struct symbols *symbols, const struct query *query, struct fi
     return -EPIPE;
 }
 
-static ssize_t drop_for_nonsense(struct symbols *symbols, const struct query *query, struct file *file)
+static ssize_t handle_nonsense(struct symbols *symbols, const struct query *query, struct file *file)
 {
     child_drop(symbols->child, CHILD_NONSENSE, query->user, 0);
     note_end(symbols, query, file, CHILD_NONSENSE);
@@ -320,7 +320,7 @@ static int hand_over(struct symbols *symbols, const struct query *query, struct 
     memcpy(&opened, symbols->packet, sizeof(opened));
     if (bytes != sizeof(opened) || opened.kind != SYM_OPENED || opened.key != file->key || opened.status > 0 ||
         opened.status == -EPIPE || opened.status == -ECANCELED)
-        return (int)drop_for_nonsense(symbols, query, file);
+        return (int)handle_nonsense(symbols, query, file);
     return opened.status;
 }
 
@@ -389,7 +389,7 @@ static int look_once(struct symbols *symbols, const struct query *query, struct 
         return -EAGAIN;
     *ret_symbol = sym_found_parse(symbols->packet, (size_t)bytes, look.key, look.offset);
     if (*ret_symbol == NULL) {
-        (void)drop_for_nonsense(symbols, query, file);
+        (void)handle_nonsense(symbols, query, file);
         return -EAGAIN;
     }
     file->open = true;
@@ -447,7 +447,7 @@ static void answer(struct symbols *symbols, uint32_t at)
 }
 
 /* Waits for a query, or until a pause is over. Caller holds the mutex. */
-static void rest(struct symbols *symbols, uint64_t until_ns)
+static void wait_for_query(struct symbols *symbols, uint64_t until_ns)
 {
     struct timespec until = clock_timespec(until_ns);
 
@@ -477,7 +477,7 @@ static void *run(void *context)
             symbols->idle = false;
             answer(symbols, job.subject);
         } else {
-            rest(symbols, work_next_due(symbols->work));
+            wait_for_query(symbols, work_next_due(symbols->work));
         }
     }
     pthread_mutex_unlock(&symbols->mutex);

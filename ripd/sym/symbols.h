@@ -33,8 +33,8 @@
 #define SYMBOLS_FILES_MAX 4096u    /* more than that: all are forgotten */
 #define SYMBOLS_QUERIES_MAX 16384u /* of all users together */
 #define SYMBOLS_BYTES_MAX (UINT64_C(256) << 20)
-#define SYMBOLS_STRIKES_MAX 2u /* a file is given up after it has ended this many symbolizers */
-#define SYMBOLS_HASTE 4u       /* the timeout is divided by this for a user whose file ended one */
+#define SYMBOLS_STRIKES_MAX 2u     /* a file is given up after it has ended this many symbolizers */
+#define SYMBOLS_TIMEOUT_DIVISOR 4u /* the timeout is divided by this for a user whose file ended one */
 
 struct symbols_trouble {
     int error;          /* the symbolizer could not be started: -errno; 0 = it ended */

@@ -146,7 +146,7 @@ static bool find_unit(const struct lookup *lookup, uint64_t address, Dwarf_Die *
  * dwz can move debug information to another file. Returns true if libdw has found the right one: it accepts any file
  * with that name.
  */
-static bool has_its_alternative(Dwarf *dwarf)
+static bool has_matching_alternative(Dwarf *dwarf)
 {
     const void *wanted = NULL, *found = NULL;
     const char *name;
@@ -164,7 +164,7 @@ static void load_dwarf(struct lookup *lookup)
     Dwarf_Die unit;
 
     lookup->dwarf = dwfl_module_getdwarf(lookup->module, &lookup->dwarf_bias);
-    if (lookup->dwarf != NULL && !has_its_alternative(lookup->dwarf))
+    if (lookup->dwarf != NULL && !has_matching_alternative(lookup->dwarf))
         lookup->dwarf = NULL;
     if (lookup->dwarf == NULL)
         return;
@@ -221,7 +221,7 @@ void lookup_close(struct lookup *lookup)
 /* Finding ---------------------------------------------------------------------------------------------------------- */
 
 /* Takes ownership of a text until the next answer. Returns NULL if there is none. */
-static const char *keep(struct lookup *lookup, char *text)
+static const char *keep_text(struct lookup *lookup, char *text)
 {
     if (text == NULL)
         return NULL;
@@ -234,9 +234,9 @@ static const char *keep(struct lookup *lookup, char *text)
 }
 
 /* Demangles a linkage name. Returns NULL if it is not mangled. */
-static const char *readable(struct lookup *lookup, const char *name)
+static const char *demangled(struct lookup *lookup, const char *name)
 {
-    return name == NULL ? NULL : keep(lookup, demangle(name));
+    return name == NULL ? NULL : keep_text(lookup, demangle(name));
 }
 
 /* Finds the die where a function was declared: within its namespace or type, not where it is inlined or defined. */
@@ -292,7 +292,7 @@ static const char *qualified(struct lookup *lookup, Dwarf_Die *die)
     if (length == 0 || dwarf_diename(die) == NULL)
         return NULL;
     snprintf(text + length, sizeof(text) - length, "%s", dwarf_diename(die));
-    return keep(lookup, strdup(text));
+    return keep_text(lookup, strdup(text));
 }
 
 /* Prefers the linkage name to the plain one, because it includes the type and the arguments. */
@@ -304,7 +304,7 @@ static const char *name_of(struct lookup *lookup, Dwarf_Die *die)
     if (dwarf_attr_integrate(die, DW_AT_linkage_name, &attribute) != NULL ||
         dwarf_attr_integrate(die, DW_AT_MIPS_linkage_name, &attribute) != NULL)
         linkage = dwarf_formstring(&attribute);
-    name = readable(lookup, linkage);
+    name = demangled(lookup, linkage);
     if (name == NULL) /* gcc gives no linkage name to what other units cannot refer to: anonymous namespaces, lambdas */
         name = qualified(lookup, die);
     if (name == NULL)
@@ -330,12 +330,12 @@ static bool is_version_5(Dwarf_Die *unit)
 }
 
 /* Returns a source path as in source_path.h. */
-static const char *shown(struct lookup *lookup, Dwarf_Die *unit, const char *file)
+static const char *source_path_of(struct lookup *lookup, Dwarf_Die *unit, const char *file)
 {
     Dwarf_Attribute attribute;
     const char *directory = dwarf_formstring(dwarf_attr(unit, DW_AT_comp_dir, &attribute));
 
-    return file == NULL ? NULL : keep(lookup, source_path(directory, file));
+    return file == NULL ? NULL : keep_text(lookup, source_path(directory, file));
 }
 
 /* Fills in where an inlined function was called. Before DWARF 5 files are counted from 1, and libdw has none at 0. */
@@ -351,7 +351,7 @@ static void take_call_site(struct lookup *lookup, Dwarf_Die *unit, Dwarf_Die *in
     if (dwarf_attr(inlined, DW_AT_call_file, &attribute) == NULL || dwarf_formudata(&attribute, &number) != 0)
         return;
     if ((number != 0 || is_version_5(unit)) && dwarf_getsrcfiles(unit, &files, &count) == 0 && number < count)
-        frame->file = shown(lookup, unit, dwarf_filesrc(files, (size_t)number, NULL, NULL));
+        frame->file = source_path_of(lookup, unit, dwarf_filesrc(files, (size_t)number, NULL, NULL));
 }
 
 static void take_line(struct lookup *lookup, Dwarf_Die *unit, Dwarf_Addr address, struct symbol_frame *frame)
@@ -361,7 +361,7 @@ static void take_line(struct lookup *lookup, Dwarf_Die *unit, Dwarf_Addr address
 
     if (line == NULL)
         return;
-    frame->file = shown(lookup, unit, dwarf_linesrc(line, NULL, NULL));
+    frame->file = source_path_of(lookup, unit, dwarf_linesrc(line, NULL, NULL));
     if (dwarf_lineno(line, &number) == 0 && number > 0)
         frame->line = (uint32_t)number;
 }
@@ -504,7 +504,7 @@ size_t lookup_find(struct lookup *lookup, uint64_t address, struct symbol_frame 
         return 0;
     if (count == 0)
         ret_frames[count++] = (struct symbol_frame){0};
-    ret_frames[count - 1].function = readable(lookup, name);
+    ret_frames[count - 1].function = demangled(lookup, name);
     if (ret_frames[count - 1].function == NULL)
         ret_frames[count - 1].function = name;
     return count;

@@ -86,7 +86,7 @@ void open_files_close(struct open_files *files)
 }
 
 /* Measures how much the last look-up has added. */
-static void take_in_growth(struct open_files *files)
+static void measure_growth(struct open_files *files)
 {
     uint64_t bytes = bytes_in_use();
 
@@ -104,7 +104,7 @@ int open_files_add(struct open_files *files, uint64_t key, int descriptor, const
     struct lookup *lookup;
     int result;
 
-    take_in_growth(files);
+    measure_growth(files);
     if (file != NULL)
         close_file(file);
     file = make_room(files);
@@ -119,7 +119,7 @@ struct lookup *open_files_find(struct open_files *files, uint64_t key)
 {
     struct open_file *file;
 
-    take_in_growth(files);
+    measure_growth(files);
     file = find_file(files, key);
     if (file == NULL)
         return NULL;

@@ -31,7 +31,7 @@ static int give_up_root(void)
 }
 
 /* Makes this process the first to be killed when memory is short: ripd works without it. Failure is harmless. */
-static void offer_to_die(void)
+static void prefer_oom_kill(void)
 {
     int descriptor = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
 
@@ -45,7 +45,7 @@ int sandbox_enter(void)
 {
     int result;
 
-    offer_to_die();
+    prefer_oom_kill();
     (void)close_range(SPAWN_SOCKET + 1, ~0U, 0); /* ripd's descriptors are closed on exec anyway */
     result = give_up_root();
     if (result == 0) /* after changing the user, which clears the parent death signal */

@@ -156,14 +156,14 @@ TEST(waits_are_counted, set_up, tear_down)
     process = &only_ring(fixture)->processes[0];
     assert_int_equal(process->waits.count, 6);
     assert_int_equal(process->waits.progress, 615);
-    assert_int_equal(process->before.count, 0);
+    assert_int_equal(process->waits_before.count, 0);
     for (uint32_t slot = 0; slot < 8; slot++)
         ring_builder_slot(&ring, slot)->call = RIP_CALL_OUTSIDE;
     scan(fixture);
     assert_int_equal(process->waits.count, 0);
-    assert_int_equal(process->before.count, 6);
+    assert_int_equal(process->waits_before.count, 6);
     scan(fixture);
-    assert_int_equal(process->before.count, 0);
+    assert_int_equal(process->waits_before.count, 0);
     ring_stage_release(&ring);
 }
 

@@ -127,7 +127,7 @@ TEST(stuck)
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         set_threads(&host, 100, rows[i].letter, 5000, rows[i].thread_count);
         host.ring.processes[0].waits = rows[i].waits;
-        host.ring.processes[0].before = rows[i].before;
+        host.ring.processes[0].waits_before = rows[i].before;
         assert_int_equal(look(&host), rows[i].condition);
     }
     close_host(&host);
@@ -143,9 +143,9 @@ TEST(stuck_since_the_last_look)
     for (uint32_t i = 0; i <= STOPS_PER_REFRESH; i++)
         set_threads(&host, 100 + i, 'S', 5000, 3);
     process = &host.ring.processes[0];
-    process->waits = process->before = (struct process_waits){3, 900};
+    process->waits = process->waits_before = (struct process_waits){3, 900};
     assert_int_equal(look(&host), DETECTOR_STUCK);
-    process->waits = process->before = (struct process_waits){3, 901};
+    process->waits = process->waits_before = (struct process_waits){3, 901};
     assert_int_equal(look(&host), DETECTOR_LIVES); /* the others had their turn */
     assert_int_equal(look(&host), DETECTOR_STUCK);
     close_host(&host);
