@@ -146,7 +146,7 @@ static void continue_listing(struct directories *directories, uint32_t number, s
     if (directory->names == NULL)
         return;
     if (file_list_on(directory->names, limit, visit_name, &listing) == -EOVERFLOW)
-        host_limit(directories->host, HEALTH_LIMIT_FILES, "a directory holds more files than are looked at in a scan");
+        host_limit(directories->host, HEALTH_LIMIT_FILES, "a directory has more files than one scan examines");
     else
         end_listing(directory);
 }

@@ -110,8 +110,8 @@ void host_begin(struct ring_host *host)
 static void stop(struct ring_host *host, const struct ring *ring, enum work_limit limit, uint32_t serial)
 {
     work_stop(host->work, ring->user, limit, serial);
-    host_notice_limit(host, limit == WORK_READ_TIME ? "more rings of a user than there is time to read at once"
-                                                    : "more process records than there is time for at once");
+    host_notice_limit(host, limit == WORK_READ_TIME ? "not enough time to read all rings of a user in one scan"
+                                                    : "not enough time to check all process records in one scan");
 }
 
 bool host_has_turn(struct ring_host *host, const struct ring *ring, enum work_limit limit)

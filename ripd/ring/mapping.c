@@ -53,7 +53,7 @@ static int damage(struct mapping *mapping)
     bool cut = file_identify(mapping->descriptor, &now) == 0 && now.size_bytes < mapping->size_bytes;
 
     mapping->damaged = true;
-    mapping->reason = cut ? "was cut short" : "vouches for memory that it does not have";
+    mapping->reason = cut ? "was cut short" : "has a hole in place of data";
     return -EIO;
 }
 

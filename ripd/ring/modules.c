@@ -69,7 +69,7 @@ struct module_facts *modules_add(struct module_table **table_place, struct ring_
         return module_facts_ref(table->entries[number - 1]);
     }
     if (table->count >= RIP_MODULE_MAX)
-        host_limit(host, HEALTH_LIMIT_MODULES, "a ring that changes its modules");
+        host_limit(host, HEALTH_LIMIT_MODULES, "a ring has named too many different modules");
     if (table->count >= RIP_MODULE_MAX || !hash_index_add(&table->index, hash, (uint32_t)table->count + 1)) {
         module_facts_unref(facts);
         return NULL;

@@ -223,7 +223,7 @@ struct read_object {
     char path[PATH_MAX];
 };
 _Static_assert(sizeof(struct read_object) <= PROC_READER_BYTES && COMMAND_LINE_BYTES <= PROC_READER_BYTES,
-               "what is read of a process does not fit");
+               "the result of a read does not fit into the reader's buffer");
 
 static int read_object(int proc, uint32_t pid, uint64_t address, void *ret_object)
 {

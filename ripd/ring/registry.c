@@ -189,7 +189,8 @@ static void drop_largest(struct registry *registry, uint32_t user)
     if (largest == registry->ring_count)
         return;
     retire_ring(registry, largest);
-    host_limit(&registry->host, HEALTH_LIMIT_RINGS, "the user who holds most has to give up a ring for another user's");
+    host_limit(&registry->host, HEALTH_LIMIT_RINGS,
+               "dropped a ring of the user who holds most, to make room for another user");
 }
 
 /*
@@ -216,7 +217,7 @@ static bool take_room(struct registry *registry, uint32_t user, enum work_limit 
         continue;
     if (work_take(registry->host.work, user, limit, amount))
         return true;
-    host_limit(&registry->host, HEALTH_LIMIT_RINGS, "a user has more rings than may be mapped at once");
+    host_limit(&registry->host, HEALTH_LIMIT_RINGS, "a user has more rings than can be mapped at once");
     return false;
 }
 

@@ -84,7 +84,7 @@ static int scan_ring(struct ring_host *host, struct ring *ring, struct detector 
         if (live_count + count > granted)
             granted += grant_ids(host, ring, granted, count);
         if (live_count + count > granted) {
-            host_notice_limit(host, "a user has more ids than are watched at once");
+            host_notice_limit(host, "a user has more ids than can be watched at once");
             break;
         }
         if (detector_feed(detector, samples, count) != 0)

@@ -320,7 +320,7 @@ BOTH(holes_stay_holes)
                 continue;
         }
         assert_true(fails ? result == -EIO : result >= 0);
-        assert_true(!fails || strstr(mapping.reason, "memory") != NULL);
+        assert_true(!fails || strstr(mapping.reason, "hole") != NULL);
         assert_int_equal(blocks_of_ring(), before);
         mapping_close(&mapping);
     }
