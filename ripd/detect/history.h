@@ -20,7 +20,7 @@
 #include <stdint.h>
 
 /* All stamps are below this one. When they run out, scans share the last record. */
-#define HISTORY_STAMP_MAX ((UINT32_C(1) << 24) - 1)
+#define HISTORY_STAMP_MAX ((UINT32_C(1) << 23) - 1)
 
 struct history_scan {
     uint64_t credit_ns;        /* the detector's clock at this scan */

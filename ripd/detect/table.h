@@ -27,7 +27,7 @@
 /*
  * A mark is everything known about an id except its progress:
  *
- *   31        8 7     4      3        2     0
+ *   31        9 8     4      3        2     0
  *   +----------+-------+-------------+-------+
  *   |  stamp   | cause | never moved | state |
  *   +----------+-------+-------------+-------+
@@ -42,17 +42,17 @@
 #define MARK_STATE_MASK 0x7u
 #define MARK_NEVER_MOVED 0x8u /* the progress is the one of the first sample */
 #define MARK_CAUSE_SHIFT 4
-#define MARK_CAUSE_MASK 0xfu
-#define MARK_CAUSE_RAN MARK_CAUSE_MASK /* the id was running, or idle as CAUSE_DECLARED, when it exited */
-#define MARK_STAMP_SHIFT 8
-#define MARK_REST_MASK 0xffu
+#define MARK_CAUSE_MASK 0x1fu
+#define MARK_CAUSE_RAN MARK_CAUSE_MASK /* the id was running when it exited */
+#define MARK_STAMP_SHIFT 9
+#define MARK_REST_MASK 0x1ffu
 
 #define TABLE_LAST_UNKNOWN UINT64_MAX /* the id was dead in its first sample */
 
 #define TABLE_REMOVED MARK_STATE_MASK /* in place of a state: removed, until table_compact() */
 
 _Static_assert(ID_STATE_COUNT <= TABLE_REMOVED, "a state does not fit a mark");
-_Static_assert((int)CAUSE_DECLARED <= (int)MARK_CAUSE_RAN, "a cause, or a reason that is judged, does not fit a mark");
+_Static_assert((int)CAUSE_AND_REASON_COUNT <= (int)MARK_CAUSE_RAN, "a cause or reason does not fit a mark");
 _Static_assert(ID_RUNNING == 0 && CAUSE_NONE == 0, "a running id must be a bare stamp");
 
 static inline uint32_t mark_make(uint32_t stamp, enum id_state state, enum id_cause cause)

@@ -122,6 +122,10 @@ struct life {
     {                                                                                                                  \
         ID_EXITED, CAUSE_NONE                                                                                          \
     }
+#define DECLARED                                                                                                       \
+    {                                                                                                                  \
+        ID_IDLE, CAUSE_DECLARED                                                                                        \
+    }
 #define NO_ANSWER DETECTOR_RULE_UNKNOWN
 
 static inline const char *time_text(char text[24], uint64_t ns)

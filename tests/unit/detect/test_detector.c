@@ -166,6 +166,14 @@ LIFE(what_the_exited_were) = {
     LIFE_END,
 };
 
+LIFE(an_exited_id_was_idle_as_declared) = {
+    A_STALL,
+    SCAN(7000, 0, AT, 2, DECLARED, "idle declared 6000-7000 suspect; moved blocked 6000 after 0"),
+    SCAN(8000, 0, AT, 2, EXITED, "exited 7000-8000 suspect last idle declared 7000"),
+    SCAN(9000, 0, DEAD, 2, BEFORE, "dead 0-1000 last idle declared 8000"),
+    LIFE_END,
+};
+
 LIFE(the_dead_are_no_suspects) = {
     A_STALL,
     SCAN(7000, 0, DEAD, 2, BEFORE, "dead 0-1000 last stalled blocked 6000; gone blocked 5000 after 0"),
