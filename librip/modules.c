@@ -145,8 +145,8 @@ static void set_path(struct rip_module *module, const char *path, size_t bytes)
 }
 
 /*
- * locked. The path is read once: after chroot() there may be no /proc. Without it, uses the name the program was
- * started with.
+ * Caller holds the mutex. The path is read once: after chroot() there may be no /proc. Without it, uses the name the
+ * program was started with.
  */
 static void set_program_path(struct rip_module *module)
 {
@@ -328,7 +328,7 @@ static void list_module(struct rip_module *module)
 /* Caller holds the mutex. */
 static void learn(uint64_t address)
 {
-    static struct rip_module module; /* guarded by the mutex; too large for a coroutine's stack */
+    static struct rip_module module; /* protected by the mutex; too large for a coroutine's stack */
 
     if (find_object(address, &module))
         list_module(&module);

@@ -75,7 +75,7 @@ static uint64_t number_of(const uint16_t *place)
     return number == 0 ? 0 : RIP_PLACE_SCRIPT | (uint64_t)(number - 1u) << RIP_PLACE_INDEX_SHIFT;
 }
 
-/* locked: adds entries of other processes of the ring to the index. */
+/* Caller holds the mutex. Adds entries of other processes of the ring to the index. */
 static void index_entries(void)
 {
     /* pairs with the exchange in add_entry() of another process: entries below it are backed */
@@ -102,7 +102,7 @@ static void index_entries(void)
     }
 }
 
-/* locked */
+/* Caller holds the mutex. */
 static bool add_entry(const struct rip_script *script, uint32_t *ret_index)
 {
     struct rip_ring *ring = rip__header();
@@ -126,7 +126,7 @@ static bool add_entry(const struct rip_script *script, uint32_t *ret_index)
     return true;
 }
 
-/* locked */
+/* Caller holds the mutex. */
 static uint64_t enter(const struct rip_script *script)
 {
     uint16_t *place;

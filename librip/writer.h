@@ -16,7 +16,7 @@
  * Guarantees
  *   A. Nothing here is installed or exported. Names begin with rip__ because a static library shares its namespace.
  *   B. Geometry is a private copy: a corrupted header cannot make a write go astray.
- *   C. Functions marked "locked" are called between rip__lock() and rip__unlock(). These also keep errno, defer
+ *   C. "Caller holds the mutex" means: between rip__lock() and rip__unlock(). These also keep errno, defer
  *      cancellation, and notice that the process is the child of a fork that no handler saw.
  */
 #ifndef RIP_WRITER_H
@@ -214,13 +214,13 @@ ssize_t rip__read_text(const char *path, char *ret_text, size_t capacity);
  */
 int rip__raise_descriptor(int descriptor);
 /*
- * locked: backs the pages of [offset, offset + bytes) of the ring. Returns 0, -ENOSPC or another -errno. Never a
- * signal.
+ * Caller holds the mutex. Backs the pages of [offset, offset + bytes) of the ring. Returns 0, -ENOSPC or another
+ * -errno. Never a signal.
  */
 int rip__populate(uint64_t offset, uint64_t bytes);
 /* Maps bytes of descriptor (-1 = private memory) without access rights and unlocked, even after mlockall(). */
 int rip__map_bare(int descriptor, uint64_t bytes, void **ret_base);
-/* locked: stores the machine's boot id in the header if the header has none. */
+/* Caller holds the mutex. Stores the machine's boot id in the header if the header has none. */
 void rip__file_note_boot_id(void);
 /* Returns true if descriptor refers to the ring. */
 bool rip__file_is_ring(int descriptor);
@@ -228,7 +228,7 @@ bool rip__file_is_ring(int descriptor);
 void rip__file_drop_descriptor(void);
 /*
  * Removes old dead rings STEM.PID of this user from the directory, except the latest `keep` (at most 8), and unfinished
- * files. Call it before making another ring: this bounds what a crash loop leaves behind. Not locked.
+ * files. Call it before making another ring: this bounds what a crash loop leaves behind. Needs no mutex.
  */
 void rip__file_bound_dead(const char *path, const char *stem, unsigned keep);
 /* Unlinks the path of the ring if it still leads to the ring. */
@@ -267,11 +267,11 @@ struct rip_process_facts {
 };
 int rip__process_facts(const char *path, struct rip_process_facts *ret_facts);
 
-/* locked: makes the record of this process LIVE if it is not. Returns 0 or -errno. */
+/* Caller holds the mutex. Makes the record of this process LIVE if it is not. Returns 0 or -errno. */
 int rip__process_enter(void);
-/* locked: adds what was postponed, once: start time, pid namespace and the watch for forks. */
+/* Caller holds the mutex. Adds what was postponed, once: start time, pid namespace and the watch for forks. */
 void rip__process_describe(void);
-/* locked: claims a record: state CLAIMED, generation incremented. Returns 0, -ENOSPC or another -errno. */
+/* Caller holds the mutex. Claims a record: state CLAIMED, generation incremented. Returns 0, -ENOSPC or -errno. */
 int rip__process_claim(uint32_t *ret_index);
 /* Takes the LIFE lock of the record. Async-signal-safe. Returns true if the lock is held. */
 bool rip__process_take_life(uint32_t index);
@@ -316,7 +316,7 @@ void rip__detach_mapping(void);
 RIP_API bool rip__compiled_begin(void);
 RIP_API void rip__compiled_end(void);
 
-/* --- slot.c: all locked ------------------------------------------------------------------------------------------ */
+/* --- slot.c: caller holds the mutex ------------------------------------------------------------------------------ */
 
 /* The values of a registration. */
 struct rip_identity {
@@ -350,7 +350,7 @@ int rip__open_until(uint64_t *open_end, uint64_t end, uint64_t limit);
  */
 void rip__slot_reserve(uint32_t count);
 void rip__slot_rename(uint32_t slot, const char *name, size_t name_bytes);
-/* Copies the name of a slot on this thread, cut to fit and terminated. Not locked. */
+/* Copies the name of a slot on this thread, cut to fit and terminated. Needs no mutex. */
 void rip__slot_name(const struct rip_slot *slot, char *ret_name, size_t capacity);
 uint64_t rip__slot_progress(const struct rip_slot *slot);
 /* Frees the slots of dead processes: of record `process`, or of all records if RIP_NO_PROCESS. */
@@ -363,7 +363,7 @@ void rip__table_remove(uint32_t id);
 uint32_t rip__table_next(uint32_t *position);
 void rip__table_drop(void);
 
-/* --- ended.c: all locked ----------------------------------------------------------------------------------------- */
+/* --- ended.c: caller holds the mutex ----------------------------------------------------------------------------- */
 
 /* Call before the live bit of a slot is cleared or its id restarts. rip__ended_log() must follow. */
 void rip__ended_begin(void);
@@ -383,14 +383,15 @@ bool rip__ended_next(uint64_t *number, uint32_t *ret_slot, uint32_t *ret_generat
 
 /* --- note.c ------------------------------------------------------------------------------------------------------ */
 
-/* locked, while the generation of the slot is odd: removes the note of the slot. */
+/* Removes the note of the slot. Caller holds the mutex, and the generation of the slot is odd. */
 void rip__note_clear(const struct rip_slot *slot);
 
 /* --- modules.c --------------------------------------------------------------------------------------------------- */
 
 /*
- * Not locked: updates the modules of the record if anything was loaded or unloaded. Under the preload library does
- * nothing before rip__modules_learn() has added a first module: this saves short programs the work.
+ * Caller does not hold the mutex. Updates the modules of the record if anything was loaded or unloaded. Under the
+ * preload library does nothing before rip__modules_learn() has added a first module: this saves short programs the
+ * work.
  */
 void rip__modules_refresh(void);
 /*
@@ -403,12 +404,12 @@ bool rip__modules_learn(uint64_t address);
 void rip__modules_before_fork(void);
 bool rip__modules_is_listing(void);
 void rip__modules_after_fork(bool was_locked);
-/* locked: writes the rest of the private list into the record. */
+/* Caller holds the mutex. Writes the rest of the private list into the record. */
 void rip__modules_write(void);
 
 /* --- script.c ---------------------------------------------------------------------------------------------------- */
 
-/* locked: the process has no ring any more; script numbers become invalid. */
+/* Caller holds the mutex. The process has no ring any more; script numbers become invalid. */
 void rip__scripts_forget(void);
 
 /* --- fork.c ------------------------------------------------------------------------------------------------------ */
@@ -422,9 +423,9 @@ bool rip__fork_unnoticed(void);
  */
 bool rip__fork_notice(void);
 void rip__fork_reset(void);
-/* locked: marks this process, so that an unnoticed fork is detected, at least by the changed pid. */
+/* Caller holds the mutex. Marks this process, so that an unnoticed fork is detected, at least by the changed pid. */
 void rip__fork_mark(void);
-/* locked: from now on detects it also in a child that has the same pid in another namespace. */
+/* Caller holds the mutex. From now on detects it also in a child that has the same pid in another namespace. */
 void rip__fork_watch(void);
 
 #endif

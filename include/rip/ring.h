@@ -310,7 +310,7 @@ struct rip_slot {
     uint64_t idle_mark;  /* 0 = neither idle nor waiting. Highest bit set: ~count when idle was declared; the id is
                             idle while this equals ~count. Otherwise: the CLOCK_MONOTONIC at which wait_owner was
                             read. */
-    uint32_t generation; /* + 2 per registration; odd while identity fields are being written */
+    uint32_t generation; /* + 2 per registration, restart or change of counter_bias; odd while identity fields change */
     uint32_t id;
     uint32_t tid;         /* thread that the id is on, in the writer's pid namespace; 0 = none */
     uint16_t process;     /* index of the process record */

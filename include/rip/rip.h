@@ -239,7 +239,7 @@ RIP_API void rip_context_exit(struct rip_context *context);
 /* Internal: used by the inline functions below. */
 struct rip_thread {
     struct rip_slot *slot; /* slot of the id on this thread; NULL = not traced */
-    uint32_t tid;          /* kernel tid, set by the first rip_init() of the thread */
+    uint32_t tid;          /* kernel tid, set by the first rip_init() or rip_switch() of the thread */
     uint32_t reserved_12;
 };
 extern RIP_API __thread struct rip_thread rip__thread __attribute__((tls_model("initial-exec")));
