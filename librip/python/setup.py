@@ -17,7 +17,7 @@ def pkg_config(what):
 setup(
     name="rip",
     version=pkg_config("--modversion")[0],
-    description="Which of my threads is stuck, and where",
+    description="Shows which thread or task of a Python program is stuck, and where",
     license="Apache-2.0",
     python_requires="==3.11.*",
     packages=["rip"],

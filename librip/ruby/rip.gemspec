@@ -4,7 +4,7 @@
 Gem::Specification.new do |spec|
   spec.name = "rip"
   spec.version = "1.0.0"
-  spec.summary = "Which thread or fiber of a Ruby program is stuck, and where"
+  spec.summary = "Shows which thread or fiber of a Ruby program is stuck, and where"
   spec.authors = ["librip maintainers"]
   spec.license = "Apache-2.0"
   spec.required_ruby_version = "~> 3.1.0"

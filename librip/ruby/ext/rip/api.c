@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* api.c - Rip.snap, note, idle, deadline_ms, name: what a program says of itself. Nothing raises but wrong arguments.
- */
+/* api.c - Rip.snap, note, idle, deadline_ms, start and traced?. Only wrong arguments raise. */
 #include "binding.h"
 #include "note.h"
 #include "place.h"
@@ -54,7 +53,9 @@ static VALUE note_restore(VALUE before)
  * Rip.note(text)
  * Rip.note(text) { ... }
  *
- * What this thread or fiber does, for people: "GET /orders". nil takes it back. With a block: while that runs.
+ * Describes what this thread or fiber is doing, such as "GET /orders". The first 127 bytes are shown with a stall. nil
+ * removes the note. With a block, the note is set while the block runs; then the previous note is restored. Without
+ * arguments, returns the present note.
  */
 static VALUE rip_s_note(int argc, VALUE *argv, VALUE module)
 {
@@ -85,7 +86,7 @@ static VALUE idle_end(VALUE unused)
  * Rip.idle
  * Rip.idle { ... }
  *
- * This thread waits for work: until its next breadcrumb, or while the block runs.
+ * Declares that this thread waits for work, which is not a stall: until its next breadcrumb, or while the block runs.
  */
 static VALUE rip_s_idle(VALUE module)
 {
@@ -101,7 +102,7 @@ static VALUE rip_s_idle(VALUE module)
 /*
  * Rip.deadline_ms(ms)
  *
- * After how long without a breadcrumb this thread or fiber is stalled; 0 = what ripd has for all.
+ * Sets how long this thread or fiber may leave no breadcrumb before it is stalled. 0 restores ripd's --stall-after.
  */
 static VALUE rip_s_deadline_ms(VALUE module, VALUE ms)
 {
@@ -113,7 +114,9 @@ static VALUE rip_s_deadline_ms(VALUE module, VALUE ms)
 /*
  * Rip.start(file = nil, max_ids: 0)
  *
- * Makes the process's ring, if it has none: `rip run` has made one. true if there is one now.
+ * Makes the process's ring with room for max_ids threads and fibers at once (0 = the kernel's pid_max), and
+ * registers this thread. The default of file is /dev/shm/ruby.PID. Under `rip run` the process has a ring already, and
+ * this does nothing. Returns true if the process has a ring, false if the ring cannot be made.
  */
 static VALUE rip_s_start(int argc, VALUE *argv, VALUE module)
 {
@@ -138,7 +141,7 @@ static VALUE rip_s_start(int argc, VALUE *argv, VALUE module)
 /*
  * Rip.traced?
  *
- * Whether this thread or fiber has an id.
+ * Returns true if this thread or fiber has an id in the ring.
  */
 static VALUE rip_s_is_traced(VALUE module)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * binding.c - how the binding gets into a process: by `require "rip"`, or loaded by `rip run` before the program's code
- * runs. In the second case the module has no name until the program asks for it.
+ * binding.c - starts the binding in a process: by `require "rip"`, or under `rip run` before the program's code runs.
+ * In the second case the module has no name until the program requires it.
  */
 #include "binding.h"
 #include "mutex.h"
@@ -19,7 +19,8 @@ const struct rip_runtime *binding_runtime;
 
 static void warn_of_version(void)
 {
-    fprintf(stderr, "rip: places of Ruby %s are not known: they are shown as those of the interpreter\n", ruby_version);
+    fprintf(stderr, "rip: Ruby %s is not supported: breadcrumbs show the interpreter's code, not script lines\n",
+            ruby_version);
 }
 
 static bool is_own_descriptor(int fd)
@@ -27,7 +28,7 @@ static bool is_own_descriptor(int fd)
     return rb_reserved_fd_p(fd) != 0;
 }
 
-/* Replacing a method of Ruby's own must not warn the program, whatever its -w. */
+/* Replaces methods of Ruby. Warnings are off meanwhile, so that the program gets none even with -w. */
 static void start_hooks(void)
 {
     VALUE *verbose = rb_ruby_verbose_ptr();
@@ -61,7 +62,7 @@ bool binding_protect(uint32_t held, VALUE (*run)(VALUE), VALUE argument, VALUE *
 
 VALUE binding_module(void)
 {
-    const ID hidden = rb_intern("__rip_module__"); /* no program can write it: it begins with no @ */
+    const ID hidden = rb_intern("__rip_module__"); /* a program cannot access it, because it does not begin with @ */
     VALUE module;
 
     if (rb_ivar_defined(rb_mKernel, hidden))
@@ -69,11 +70,11 @@ VALUE binding_module(void)
     binding_runtime = rip_runtime_get();
     module = rb_module_new();
     rb_ivar_set(rb_mKernel, hidden, module);
-    rb_ext_ractor_safe(true); /* whose methods are replaced can be called in any Ractor, and so they can after it */
+    rb_ext_ractor_safe(true); /* the replaced methods could be called in any Ractor, so the replacements must be, too */
     start_hooks();
     api_define(module);
     tracepoint_define(module);
-    rb_ext_ractor_safe(false); /* its table is the main Ractor's */
+    rb_ext_ractor_safe(false); /* the table of trace.c belongs to the main Ractor */
     trace_define(module);
     rb_ext_ractor_safe(true);
     return module;
@@ -102,5 +103,5 @@ void rip_ruby_start(void)
     if (state == 0)
         return;
     rb_set_errinfo(Qnil);
-    fprintf(stderr, "rip: the Ruby binding did not start: places are those of the interpreter\n");
+    fprintf(stderr, "rip: cannot start the Ruby binding: breadcrumbs show the interpreter's code, not script lines\n");
 }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * binding.h - the parts of the Ruby binding, and what they share.
+ * binding.h - the interface between the files of the Ruby binding.
  *
- * All functions are called with the GVL, except where they say so. What the program does goes on whatever fails here.
+ * The caller of a function holds the GVL, unless a comment says otherwise. A failure in the binding does not affect the
+ * program.
  */
 #ifndef RIP_RUBY_BINDING_H
 #define RIP_RUBY_BINDING_H
@@ -14,28 +15,29 @@
 extern const struct rip_runtime *binding_runtime; /* never NULL once there is a module */
 
 /*
- * The module Rip, made at the first call, with the hooks that go with it. It has no name until a constant is it, and a
- * second copy of this library finds that of the first. Raises what Ruby raises.
+ * Returns the module Rip. The first call makes it and installs the hooks. The module has no name until it is assigned
+ * to a constant. A second copy of this library finds the module of the first copy. May raise any exception of Ruby.
  */
 VALUE binding_module(void);
 
 /*
- * In a hook: calls run, and drops what it raises. False if it raised. Thread#kill and raise, time-outs and signals, if
- * in held, wait meanwhile: each call of a method would raise them, and they are the program's.
+ * For hooks: calls run, and drops an exception that it raises. Returns false if it raised. The interrupts in held
+ * (Thread#kill and raise, timeouts, signals) are deferred meanwhile. Otherwise any method call in run could raise them
+ * here, although they are meant for the program.
  */
 bool binding_protect(uint32_t held, VALUE (*run)(VALUE), VALUE argument, VALUE *ret_result);
 
 /* class.c: names of classes */
 void class_start(void);
-void class_names_renew(void); /* classes have moved in memory */
-/* Bytes of the name that were written; 0 = not known. Without the GVL, too. */
+void class_names_renew(void); /* call after classes have moved in memory */
+/* Returns the number of bytes written to ret_text; 0 = the name is not known. The GVL is not needed. */
 size_t class_name(VALUE class, char *ret_text, size_t size_bytes);
 
-/* web.c: notes of requests and queries. name is of a class whose body has ended. */
+/* web.c: notes of requests and queries. name: of a class whose body has just been run */
 void web_define(VALUE module);
 void web_class_ended(VALUE name);
 
-/* api.c, trace.c, tracepoint.c: the methods and the class of the module */
+/* api.c, trace.c, tracepoint.c: the module's methods and its class Tracepoint */
 void api_define(VALUE module);
 void trace_define(VALUE module);
 void tracepoint_define(VALUE module);

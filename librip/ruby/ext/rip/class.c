@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * class.c - names of classes, for threads that have no GVL.
+ * class.c - names of classes, for threads without the GVL.
  *
- * The name of a class is in a table that any thread may change that has the GVL. So names are copied when the body of a
- * class has been run. A class that never had one, such as that of Struct.new, has no name here.
+ * Ruby keeps the name of a class in a table that any thread with the GVL may change. So the name is copied here when
+ * the body of the class has been run. A class without a body, such as a class made by Struct.new, has no name here.
  */
 #include "binding.h"
 #include "mutex.h"
@@ -21,7 +21,7 @@ struct class_name {
     struct version version;
     uint32_t bytes; /* 0 = free */
     VALUE class;
-    const void *extension; /* of the class: another class that gets its memory later has another */
+    const void *extension; /* of the class; it differs if another class gets the memory later */
     char text[NAME_BYTES];
 };
 
@@ -65,7 +65,7 @@ static void write_entry(struct class_name *entry, VALUE class, const char *text,
     version_end(&entry->version);
 }
 
-/* The last probe's entry gives way: a name that is missing is only not shown. */
+/* If all probes are in use, the last entry is evicted. A missing name is simply not shown. */
 static VALUE enter_class(VALUE class)
 {
     const VALUE name = rb_mod_name(class);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* layout.c - Ruby's own structs, tried on a script that is compiled and never run: see layout.h. */
+/* layout.c - checks the layout of Ruby's structs with a script that is compiled and never run: see layout.h. */
 #include "layout.h"
 
 #include <string.h>
@@ -74,7 +74,7 @@ bool layout_check(void)
 
 uint32_t layout_tid_of_fiber(const void *fiber)
 {
-    /* Every fiber's struct has its context at the same place. */
+    /* The context has the same offset in the struct of every fiber. */
     const ptrdiff_t offset = (const char *)ruby_current_ec - (const char *)ruby_current_ec->fiber;
     const struct layout_context *context = (const void *)((const char *)fiber + offset);
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * layout.h - what the binding reads of Ruby 3.1's own structs: the fields it needs, at the offsets that Debian's
- * rb_mjit_min_header-3.1.7.h has. layout_check() tries them on known values before anything is read elsewhere.
+ * layout.h - the fields of Ruby 3.1's internal structs that the binding reads. The offsets are those of Debian's
+ * rb_mjit_min_header-3.1.7.h. layout_check() compares fields with known values before any other code reads them.
  *
- * Ruby's public functions for this need the GVL, allocate, or both; a breadcrumb is made without either.
+ * Ruby's public functions for this need the GVL, allocate memory, or both. A breadcrumb must be made without either.
  */
 #ifndef RIP_RUBY_LAYOUT_H
 #define RIP_RUBY_LAYOUT_H
@@ -21,7 +21,10 @@ enum {
     LAYOUT_CLASS = 3,
 };
 
-/* Of layout_context: all interrupts but the stop of all Ractors. While signals are held no mutex can be waited for. */
+/*
+ * Flags of layout_context.interrupts: all interrupts, except the stop of all Ractors. While signals are held, a thread
+ * cannot wait for a mutex.
+ */
 enum {
     LAYOUT_INTERRUPTS = 0x1f,
     LAYOUT_SIGNALS = 0x08,
@@ -30,7 +33,7 @@ enum {
 
 enum {
     LAYOUT_FRAME_IS_C = 0x80, /* VM_FRAME_FLAG_CFRAME, in ep[0] */
-    LAYOUT_IS_LOCAL = 0x02,   /* VM_ENV_FLAG_LOCAL: of a method, not of a block in it */
+    LAYOUT_IS_LOCAL = 0x02,   /* VM_ENV_FLAG_LOCAL: the environment of a method, not of a block in it */
     LAYOUT_VARIABLES = 2,     /* imemo_svar */
     LAYOUT_METHOD_ENTRY = 6,  /* imemo_ment */
 };
@@ -45,7 +48,7 @@ struct layout_body {
     VALUE label;
     VALUE first_line;
     uint8_t reserved_96[80];
-    const struct layout_iseq *local; /* of the method that a block is in; itself, if none */
+    const struct layout_iseq *local; /* of a block: the method around it; else the iseq itself */
 };
 
 struct layout_iseq {
@@ -54,7 +57,7 @@ struct layout_iseq {
     const struct layout_body *body;
 };
 
-struct layout_entry { /* of a method in a class */
+struct layout_entry { /* a method in a class */
     VALUE flags;
     VALUE reserved_8[3];
     VALUE owner;
@@ -84,13 +87,13 @@ struct layout_thread {
     const void *root_fiber;
 };
 
-struct layout_context { /* of a fiber; it lies inside the fiber's own struct */
+struct layout_context { /* the execution context of a fiber, inside the fiber's struct */
     VALUE *stack;
     size_t stack_words;
-    const struct layout_frame *frame; /* the innermost; callers' are above it */
+    const struct layout_frame *frame; /* the innermost; callers are at higher addresses */
     void *reserved_24;
-    uint32_t interrupts;      /* RUBY_VM_CHECK_INTS() runs what is in these */
-    uint32_t interrupts_held; /* and not in these */
+    uint32_t interrupts;      /* RUBY_VM_CHECK_INTS() handles the interrupts in this word */
+    uint32_t interrupts_held; /* except those in this word */
     const void *fiber;
     const struct layout_thread *thread;
 };
@@ -102,24 +105,24 @@ _Static_assert(offsetof(struct layout_thread, tid) == 88 && offsetof(struct layo
 _Static_assert(offsetof(struct layout_context, interrupts_held) == 36 && offsetof(struct layout_context, thread) == 48,
                "execution context");
 
-/* Exported by libruby, without a header. */
-extern __thread struct layout_context *ruby_current_ec; /* NULL on a thread that is not Ruby's */
+/* Exported by libruby, but not declared in a public header. */
+extern __thread struct layout_context *ruby_current_ec; /* NULL on a thread that Ruby did not create */
 extern VALUE rb_iseq_path(const struct layout_iseq *iseq);
 extern unsigned int rb_iseq_line_no(const struct layout_iseq *iseq, size_t position);
 extern const struct layout_iseq *rb_iseqw_to_iseq(VALUE wrapper);
 
-/* Whether object is one that Ruby has for itself, of that kind. */
+/* Returns true if object is an internal object of Ruby (imemo) of this kind. */
 static inline bool layout_is(VALUE object, unsigned int kind)
 {
     return object != Qfalse && RB_BUILTIN_TYPE(object) == RUBY_T_IMEMO &&
            (RBASIC(object)->flags >> RUBY_FL_USHIFT & 15) == kind;
 }
 
-/* Whether this process's Ruby has the structs above. With the GVL. Raises what Ruby raises. */
+/* Returns true if this process's Ruby has the structs above. Caller holds the GVL. May raise any exception of Ruby. */
 bool layout_check(void);
-/* tid of the thread that a fiber belongs to, by the address of the fiber's struct. With the GVL. */
+/* Returns the tid of the thread that the fiber belongs to. fiber is Ruby's struct. Caller holds the GVL. */
 uint32_t layout_tid_of_fiber(const void *fiber);
-/* The fiber as the program has it; 0: a thread's first one, as long as the program has not asked for it. */
+/* Returns the Fiber object, or 0 for the root fiber of a thread if the program has never requested the object. */
 VALUE layout_value_of_fiber(const void *fiber);
 
 #endif

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * mutex.c - who waits for a Thread::Mutex or a Monitor, and for whom. A mutex that is free costs one call more.
+ * mutex.c - marks waits for a Thread::Mutex or a Monitor, with the holder. A free mutex costs one additional call.
  *
- * Ruby waits for a mutex with a condition of the waiting thread's own, as it does for a queue: only here is known that
- * it is a lock, and which thread holds it. Those that wait, threads and fibers, are in a list, which the GVL guards, as
- * it does the mutexes.
+ * Ruby waits for a mutex with a condition variable of the waiting thread, as it does for a queue. Only the methods
+ * replaced here show that the wait is for a lock, and which thread holds it. Waiting threads and fibers are in a list,
+ * which is protected by the GVL, like the mutexes.
  *
  * Guarantees
- *   A. A mark that promises that its holder stays (RIP_WAIT_OWNER_LASTS) is of a holder that waits for a mutex itself,
- *      and lets go of none meanwhile. Before it marks its next wait it marks anew all that a promise has been made for
- *      (wait_start()): so no reader sees both that wait and a promise that does not hold in it.
- *   B. Who gets a mutex marks anew all that still wait for it: Ruby's unlock wakes up the first of them only.
- *   C. Threads of another Ractor than the main one, whose mutexes have nothing to do with this GVL, are not marked.
+ *   A. A mark has RIP_WAIT_OWNER_LASTS only if the holder itself waits for a mutex, because it releases no mutex during
+ *      that wait. Before a holder marks its next wait, it marks again all waiters with this flag (wait_start()). So no
+ *      reader sees both the new wait and a flag from the old one.
+ *   B. A thread that gets a mutex marks all remaining waiters again, because Ruby's unlock wakes only the first waiter.
+ *   C. Only threads of the main Ractor are marked. The mutexes of other Ractors are not protected by this GVL.
  */
 #include "mutex.h"
 #include "binding.h"
@@ -22,7 +22,7 @@
 #include <ruby/fiber/scheduler.h>
 #include <string.h>
 
-/* struct rb_monitor of Ruby's own extension: a mutex that its fiber may take again. */
+/* struct rb_monitor of Ruby's extension monitor: a mutex that the fiber that holds it may take again. */
 struct monitor {
     long count;
     VALUE owner;
@@ -35,7 +35,7 @@ static VALUE never_interrupted; /* for Thread.handle_interrupt */
 
 /* Marks ------------------------------------------------------------------------------------------------------------ */
 
-/* 0 = nobody */
+/* Returns the id of the holder, or 0 if the lock is free. */
 static uint32_t holder_of(const void *lock)
 {
     const void *fiber = *(const void *const *)lock;
@@ -48,13 +48,13 @@ static void mark(struct mutex_wait *wait, uint32_t holder, uint32_t flags)
     if (thread_id_is_fiber(holder))
         flags |= RIP_WAIT_OWNER_IS_ID;
     if (wait->holder == holder && wait->flags == flags)
-        return; /* a mark that stays says since when */
+        return; /* keep the mark, because its age is the age of the wait */
     wait->holder = holder;
     wait->flags = flags;
     binding_runtime->wait_begin_of(wait->slot, wait->lock, &holder, flags);
 }
 
-/* This thread or fiber is about to wait for holder, with all mutexes that it has. */
+/* Call when this thread or fiber is about to wait for holder. It keeps all mutexes that it holds. */
 static void wait_start(struct mutex_wait *wait, uint32_t holder)
 {
     uint32_t flags = 0;
@@ -74,7 +74,7 @@ static void wait_start(struct mutex_wait *wait, uint32_t holder)
     mark(wait, holder, flags);
 }
 
-/* This thread or fiber has it now. */
+/* Call when this thread or fiber has got the lock. */
 static void got(const void *lock)
 {
     for (struct mutex_wait *other = waits; other != NULL; other = other->next) {
@@ -89,7 +89,7 @@ void mutex_forget(struct mutex_wait *wait)
 
     while (*link != NULL && *link != wait)
         link = &(*link)->next;
-    if (*link != NULL) /* not in a child that was forked meanwhile */
+    if (*link != NULL) /* NULL in a child that was forked meanwhile */
         *link = wait->next;
 }
 
@@ -117,7 +117,7 @@ static VALUE fiber_wait_end(VALUE argument)
     return Qnil;
 }
 
-/* What the scheduler did on the fiber has ended the mark, if it left a breadcrumb. */
+/* If the scheduler left a breadcrumb on the fiber's id, that ended the mark. Marks the wait again. */
 void mutex_switched_out(struct mutex_wait *wait)
 {
     const uint32_t holder = holder_of(wait->lock);
@@ -133,7 +133,7 @@ void mutex_switched_out(struct mutex_wait *wait)
 
 static void no_waits_after_fork(void)
 {
-    waits = NULL; /* they were the parent's threads */
+    waits = NULL; /* the waiters were threads of the parent */
 }
 
 /* Thread::Mutex ---------------------------------------------------------------------------------------------------- */
@@ -154,8 +154,9 @@ static VALUE wait_on_thread(const struct mutex_wait *waiting, uint32_t holder)
 }
 
 /*
- * The scheduler runs other fibers meanwhile: the call is not announced, or it would be theirs, too. The wait is kept
- * with the fiber, whose stack may go while it waits. A mutex of the scheduler's own, in that wait, is not marked.
+ * The scheduler runs other fibers during the wait. So the call is not announced; it would apply to those fibers, too.
+ * The wait is stored with the fiber, because the fiber's stack may be freed while it waits. If the scheduler itself
+ * locks a mutex during this wait, that wait is not marked.
  */
 static VALUE wait_by_scheduler(const struct mutex_wait *waiting, uint32_t holder)
 {
@@ -182,7 +183,7 @@ static VALUE mutex_lock(VALUE mutex)
     wait.id = thread_id();
     holder = holder_of(wait.lock);
     if (holder == 0 || holder == wait.id) {
-        rb_mutex_lock(mutex); /* does not wait, or raises */
+        rb_mutex_lock(mutex); /* gets the mutex at once, or raises */
         got(wait.lock);
         return mutex;
     }
@@ -203,7 +204,7 @@ static VALUE lock_uninterrupted(VALUE mutex)
     return rb_block_call(rb_cThread, rb_intern("handle_interrupt"), 1, &never_interrupted, lock_in_block, mutex);
 }
 
-/* Thread#kill and raise wait until the mutex is had, and so does what handlers of signals raise. */
+/* Thread#kill, Thread#raise and exceptions of signal handlers are deferred until this thread has the mutex. */
 static void lock_again(VALUE mutex)
 {
     const void *lock = RTYPEDDATA_DATA(mutex);
@@ -224,7 +225,7 @@ static void lock_again(VALUE mutex)
 
 struct sleep {
     VALUE mutex;
-    VALUE own; /* what Ruby's sleep lets go of and locks again, which nobody else wants */
+    VALUE own; /* the mutex that Ruby's sleep releases and locks again; no other thread uses it */
     VALUE timeout;
 };
 
@@ -244,7 +245,10 @@ static VALUE sleep_end(VALUE argument)
     return Qnil;
 }
 
-/* Also what a condition waits by. Ruby's own gets the mutex back by a way that cannot be seen. */
+/*
+ * Replaces Mutex#sleep, which condition variables use, too. Ruby's implementation locks the mutex again in a way that
+ * cannot be intercepted. So this one sleeps with a mutex of its own.
+ */
 static VALUE mutex_sleep(int argc, VALUE *argv, VALUE mutex)
 {
     struct sleep sleep = {.mutex = mutex, .timeout = argc > 0 ? argv[0] : Qnil};
@@ -255,7 +259,7 @@ static VALUE mutex_sleep(int argc, VALUE *argv, VALUE mutex)
         (ruby_current_ec->interrupts_held & LAYOUT_SIGNALS) != 0)
         return rb_mutex_sleep(mutex, sleep.timeout);
     if (!NIL_P(sleep.timeout))
-        rb_time_interval(sleep.timeout); /* raises before the mutex is let go of */
+        rb_time_interval(sleep.timeout); /* a wrong timeout raises before the mutex is released */
     sleep.own = rb_mutex_new();
     rb_mutex_unlock(mutex);
     rb_mutex_lock(sleep.own);
@@ -300,7 +304,7 @@ static VALUE monitor_synchronize(VALUE self)
     return rb_ensure(rb_yield, Qundef, monitor_exit, self);
 }
 
-/* Whether monitors are as above: tried on one that is entered. */
+/* Returns true if monitors have the layout above. Checks a new monitor that is entered. */
 static bool find_monitor_type(VALUE class)
 {
     const VALUE sample = rb_class_new_instance(0, NULL, class);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* note.h - what a thread or fiber has said that it does. */
+/* note.h - the note of a thread or fiber: what it is doing. */
 #ifndef RIP_RUBY_NOTE_H
 #define RIP_RUBY_NOTE_H
 

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * place.c - where in its script a thread is, from the thread's own control frames.
+ * place.c - finds the place of a thread in its script, from the thread's control frames.
  *
  * Guarantees
- *   1. Nothing is allocated, no Ruby code runs, no lock of Ruby's is taken, and the frames read are those of the
- *      calling thread: nobody else changes them.
- *   2. A frame is complete once it can be seen, but for a signal handler that came while it was made. With the GVL a
- *      place is therefore only given while a method in C is the innermost: then no frame is being made.
- *   3. Code that frames refer to moves in memory only in a compaction, and none runs while a thread without the GVL
- *      reads it (with_code_at_rest()).
- *   4. Frames are read only while the thread runs Ruby code (runs_ruby()): afterwards its structs are freed. Threads of
- *      other Ractors than the main one do not say when that is: they have no places.
+ *   1. Finding a place allocates nothing, runs no Ruby code and takes no lock of Ruby. It reads only frames of the
+ *      calling thread, which no other thread changes.
+ *   2. A visible frame is complete, except to a signal handler that interrupted its creation. So with the GVL held, a
+ *      place is returned only while the innermost frame is of a C method: then no frame is being created.
+ *   3. Code that frames refer to moves in memory only during a compaction. No compaction runs while a thread without
+ *      the GVL reads code (with_code_at_rest()).
+ *   4. Frames are read only while the thread runs Ruby code (runs_ruby()), because its structs are freed afterwards.
+ *      For threads outside the main Ractor this time is not known, so they have no places.
  */
 #include "place.h"
 #include "binding.h"
@@ -24,28 +24,28 @@
 #include <string.h>
 
 enum {
-    FUNCTIONS = 4096, /* places of the cache */
+    FUNCTIONS = 4096, /* entries of the cache */
     FRAMES_MAX = 1000,
-    CALLERS_BYTES = 64 << 10, /* of the stack above a thread's values: more than Ruby's own functions need there */
-    LIBRARY_FOLDERS = 2,      /* of scripts, and of what the machine's kind matters to */
+    CALLERS_BYTES = 64 << 10, /* more than the stack that Ruby's functions above a thread's value stack need */
+    LIBRARY_FOLDERS = 2,      /* one for scripts, one for machine-dependent files */
     NAME_BYTES = RIP_SCRIPT_FUNCTION_BYTES,
 };
 
-/* Whose code it is, best first. */
+/* Where code comes from, in the order in which places are preferred. */
 enum origin {
     ORIGIN_PROGRAM = 0,
     ORIGIN_GEM = 1,
-    ORIGIN_RUBY = 2, /* the library that comes with the interpreter */
+    ORIGIN_RUBY = 2, /* the interpreter's standard library */
     ORIGIN_COUNT = 3,
 };
 
-/* What is known of an iseq. */
+/* A cache entry for an iseq, Ruby's compiled code of a function. */
 struct function {
     struct version version;
     uint32_t origin;
     uint64_t key;
     uint64_t check;
-    uint64_t script; /* 0 = not asked for yet */
+    uint64_t script; /* 0 = not entered in the ring yet */
 };
 
 static struct function functions[FUNCTIONS];
@@ -53,18 +53,18 @@ static const struct gvl {
     const struct layout_thread *owner;
     pthread_mutex_t mutex;
 } * gvl;
-static bool is_known; /* layout_check() held */
+static bool is_known; /* layout_check() returned true */
 static struct {
     size_t bytes;
-    char path[256]; /* with the slash behind it */
+    char path[256]; /* with a slash at the end */
 } library[LIBRARY_FOLDERS];
 static const char *const gem_folders[] = {"/gems/", "/vendor_ruby/", "/site_ruby/"};
-static uint32_t readers;     /* threads without the GVL that read code now */
+static uint32_t readers;     /* number of threads without the GVL that are reading code */
 static uint32_t compactions; /* not 0: code may move */
-static bool compacts_always; /* one of the above */
+static bool compacts_always; /* GC.auto_compact is on, which counts as one of compactions */
 static __thread struct {
     const struct layout_thread *thread; /* NULL = not begun, or of another Ractor */
-    uintptr_t values;                   /* where its stack of values is, if on the thread's own stack */
+    uintptr_t values;                   /* address of the value stack if it is on the thread's stack, else 0 */
     size_t bytes;
 } own;
 
@@ -83,21 +83,21 @@ static void append(struct name *name, const char *text, size_t bytes)
     name->bytes += bytes;
 }
 
-/* The method that a frame is in, NULL if in none: as rb_vm_frame_method_entry(). */
+/* Returns the method that a frame is in, or NULL if it is in none, like rb_vm_frame_method_entry(). */
 static const struct layout_entry *entry_of(const struct layout_frame *frame)
 {
     const VALUE *environment = frame->ep;
     VALUE object;
 
     while ((environment[0] & LAYOUT_IS_LOCAL) == 0)
-        environment = (const VALUE *)(environment[-1] & ~(VALUE)3); /* of the enclosing block or method */
+        environment = (const VALUE *)(environment[-1] & ~(VALUE)3); /* that of the enclosing block or method */
     object = environment[-2];
     if (layout_is(object, LAYOUT_VARIABLES))
         object = ((const VALUE *)object)[1];
     return layout_is(object, LAYOUT_METHOD_ENTRY) ? (const struct layout_entry *)object : NULL;
 }
 
-/* "Order#" or "Order.", nothing outside of classes. False if the class may get a name later. */
+/* Appends "Order#" or "Order.", or nothing outside of classes. Returns false if the class may get a name later. */
 static bool append_class(struct name *name, const struct layout_frame *frame)
 {
     const struct layout_entry *entry = entry_of(frame);
@@ -111,7 +111,7 @@ static bool append_class(struct name *name, const struct layout_frame *frame)
     class = is_singleton ? frame->self : entry->owner;
     if (RB_SPECIAL_CONST_P(class) ||
         (RB_BUILTIN_TYPE(class) != RUBY_T_CLASS && RB_BUILTIN_TYPE(class) != RUBY_T_MODULE))
-        return true; /* a method of a single object */
+        return true; /* a singleton method of an object that is not a class */
     bytes = class_name(class, name->text + name->bytes, sizeof(name->text) - name->bytes);
     name->bytes += bytes;
     if (bytes != 0)
@@ -119,7 +119,10 @@ static bool append_class(struct name *name, const struct layout_frame *frame)
     return bytes != 0;
 }
 
-/* "block in Order#place": Ruby's own label, with the class of the method. False if it is not to be kept. */
+/*
+ * Makes "block in Order#place": Ruby's label, with the class of the method. Returns false if the name must not be
+ * cached, because the class may get a name later.
+ */
 static bool name_frame(struct name *ret_name, const struct layout_frame *frame)
 {
     const struct layout_body *body = frame->iseq->body;
@@ -145,7 +148,7 @@ static uint64_t enter_function(const struct layout_iseq *code, const char *name,
                                    (uint32_t)FIX2LONG(code->body->first_line));
 }
 
-/* What is known of code ------------------------------------------------------------------------------------------ */
+/* Cache of functions ----------------------------------------------------------------------------------------------- */
 
 static enum origin origin_of(VALUE path)
 {
@@ -165,7 +168,7 @@ static enum origin origin_of(VALUE path)
     return ORIGIN_PROGRAM;
 }
 
-/* Changes when the memory of an iseq becomes another's, or the process gets another ring. */
+/* Returns a checksum that changes if the memory of the iseq is reused, or if the process gets another ring. */
 static uint64_t check_of(const struct layout_iseq *code)
 {
     const struct layout_body *body = code->body;
@@ -254,7 +257,7 @@ static uint64_t place_in(const struct layout_frame *frame)
             write_function(code, &function);
     }
     if (position > 0)
-        position--; /* pc is behind the instruction that calls */
+        position--; /* pc is after the calling instruction */
     return function.script | (rb_iseq_line_no(code, position) & RIP_PLACE_LINE_MASK);
 }
 
@@ -263,7 +266,10 @@ static const struct layout_frame *end_of(const struct layout_context *context)
     return (const struct layout_frame *)(const void *)(context->stack + context->stack_words);
 }
 
-/* The innermost frame of the program's own code; else of a gem, else of Ruby's library. NULL = none. */
+/*
+ * Returns the innermost frame with the program's own code, else with code of a gem, else of Ruby's library. Returns
+ * NULL if there is none.
+ */
 static const struct layout_frame *find_frame(const struct layout_context *context, enum origin *ret_origin)
 {
     const struct layout_frame *best[ORIGIN_COUNT] = {NULL};
@@ -343,9 +349,9 @@ bool place_is_in_library(void)
 }
 
 /*
- * A thread that raises or is killed ends without an event, and the native thread waits for another one with a context
- * that is freed meanwhile. Its values were in the frame of the function that ran it: what is called from there is below
- * them.
+ * Returns true while the thread runs Ruby code. A thread that ends by an exception or Thread#kill raises no event. Then
+ * its native thread waits for the next Ruby thread, with a context that is freed meanwhile. The value stack is in the
+ * stack frame of the function that runs the Ruby thread, so all code that this function calls is below it.
  */
 static bool runs_ruby(void)
 {
@@ -363,7 +369,7 @@ static uint64_t place_if_any(void)
 void place_thread_begun(void)
 {
     const struct layout_context *context = ruby_current_ec;
-    const bool is_main = rb_thread_current() == rb_thread_main(); /* its values are in the heap */
+    const bool is_main = rb_thread_current() == rb_thread_main(); /* its value stack is on the heap */
 
     own.thread = context->thread;
     own.values = is_main ? 0 : (uintptr_t)context->stack;
@@ -401,9 +407,9 @@ uint64_t place_of_method(VALUE method, const char *name, size_t name_length)
 
 static void wait_for_readers(void)
 {
-    __atomic_add_fetch(&compactions, 1, __ATOMIC_SEQ_CST); /* other Ractors compact, too */
+    __atomic_add_fetch(&compactions, 1, __ATOMIC_SEQ_CST); /* a counter, because other Ractors may compact, too */
     while (__atomic_load_n(&readers, __ATOMIC_SEQ_CST) != 0)
-        sched_yield(); /* a reader needs less than a microsecond of CPU time */
+        sched_yield(); /* not a sleep: a reader needs less than a microsecond of CPU time */
 }
 
 static VALUE code_at_rest_no_more(VALUE unused)
@@ -420,7 +426,7 @@ static VALUE call_original(VALUE call)
     return rb_method_call_kw((int)RARRAY_LEN(call) - 1, arguments + 1, arguments[0], RB_PASS_CALLED_KEYWORDS);
 }
 
-/* What GC.compact and its like do, while no thread without the GVL reads code. */
+/* Runs GC.compact or a similar method while no thread without the GVL reads code. */
 static VALUE with_code_at_rest(int argc, const VALUE *argv, VALUE original)
 {
     VALUE call = rb_ary_new_from_args(1, original);
@@ -470,12 +476,12 @@ static void replace(const char *name, VALUE *ret_original, VALUE (*with)(int, VA
 static void vm_ended(ruby_vm_t *vm)
 {
     (void)vm;
-    is_known = false; /* the main thread's structs are freed; it makes calls until the process is gone */
+    is_known = false; /* the main thread still makes calls until the process ends, but its structs are freed */
 }
 
 static void readers_after_fork(void)
 {
-    __atomic_store_n(&readers, 0, __ATOMIC_SEQ_CST); /* they were the parent's threads */
+    __atomic_store_n(&readers, 0, __ATOMIC_SEQ_CST); /* the readers were threads of the parent */
 }
 
 /* Start ------------------------------------------------------------------------------------------------------------ */
@@ -489,7 +495,9 @@ static void *first_watch(void *ret_mutex)
     return NULL;
 }
 
-/* The last mutex that is locked to give the GVL away is one of the two to get it back: the other is the thread's own.
+/*
+ * Finds the GVL's mutex. A thread locks it last when it releases the GVL, and locks two mutexes when it takes the GVL
+ * again: the GVL's and its own. So the GVL's mutex is the one that is in both.
  */
 static void find_gvl(void)
 {
@@ -508,7 +516,7 @@ static void find_gvl(void)
     }
 }
 
-/* The load path has them, PREFIX/lib/ruby/3.1.0 and that of the machine, whatever else is in it. */
+/* Finds the folders of the standard library in the load path: PREFIX/lib/ruby/3.1.0, and the machine-dependent one. */
 static void find_library(void)
 {
     static const char ending[] = "/ruby/3.1.0";

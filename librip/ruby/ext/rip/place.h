@@ -1,26 +1,32 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* place.h - where a thread is in its script. With the GVL, but where it says otherwise. */
+/*
+ * place.h - finds the place of a thread in its script. A place is a line as rip_snap_at() takes it; 0 = none.
+ *
+ * The caller holds the GVL, unless a comment says otherwise.
+ */
 #ifndef RIP_RUBY_PLACE_H
 #define RIP_RUBY_PLACE_H
 
 #include "layout.h"
 
-/* Starts to say where threads are, if this Ruby is known. */
+/* Starts to find places. Returns false if the layout of this Ruby is not known. */
 bool place_start(void);
-/* Whether the thread has the GVL of the main Ractor, by which the binding is guarded. */
+/* Returns true if the thread holds the main Ractor's GVL, which protects the binding's data. Callable without it. */
 bool place_has_gvl(void);
-/* The innermost place of the program's own code, as rip_snap_at() takes it, or 0. On a thread that runs Ruby code,
- * without the GVL, too; safe in a signal handler. */
+/*
+ * Returns the innermost place in the program's own code; if there is none, in a gem or in Ruby's library. The calling
+ * thread runs Ruby code; the GVL is not needed. Async-signal-safe.
+ */
 uint64_t place_of_program(void);
-/* The same of a fiber of this thread that waits to be resumed; 0 of one that has ended, too. */
+/* The same for a fiber of this thread that waits to be resumed. Returns 0 for a fiber that has ended. */
 uint64_t place_of_switched_out(const struct layout_context *context);
-/* Called by a method of C code: whether the thread is a helper of Ruby's own library, and runs nothing else. */
+/* Call in a C method. Returns true if the thread runs only code of Ruby's library, such as a helper thread. */
 bool place_is_in_library(void);
-/* The place that called the method of C code that runs now; 0 if that cannot be said. */
+/* Call in a C method. Returns the place of its caller, or 0 if it is not known. */
 uint64_t place_of_caller(void);
-/* The function of a method's first line, named name; 0 if the method is not in Ruby. */
+/* Returns the place of a method's first line, and enters the function as name. Returns 0 if it is not a Ruby method. */
 uint64_t place_of_method(VALUE method, const char *name, size_t name_length);
-/* This thread of the main Ractor runs Ruby code from now on. */
+/* Call when this thread of the main Ractor begins to run Ruby code. */
 void place_thread_begun(void);
 
 #endif

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * thread.c - threads under their Ruby names, their sleeps, and fibers as ids of their own.
+ * thread.c - gives threads their Ruby names, announces their sleeps, and makes fibers ids of their own.
  *
- * Both come from events of the interpreter, which cost nothing between them. A fiber that is switched out waits to be
- * resumed: its id is idle, where it made the call that switched.
+ * Threads and fibers are followed by events of the interpreter, so there is no cost between events. A fiber that is
+ * switched out waits to be resumed: its id is idle, and its place is the call that switched.
  */
 #include "thread.h"
 #include "binding.h"
@@ -17,28 +17,30 @@
 #include <time.h>
 
 enum {
-    FIRST_FIBER = 1 << 30, /* ids of fibers: no tid is as large */
-    NAME_BYTES = 63,       /* that a ring keeps */
+    FIRST_FIBER = 1 << 30, /* first id of a fiber, larger than any tid */
+    NAME_BYTES = 63,       /* length of names in the ring */
 };
 
-/* An id that is not on a thread's own stack: in an instance variable of its fiber, with a name that no program can
-   write. */
+/*
+ * A fiber with an id. It is stored in an instance variable of the Fiber object. A program cannot access this variable,
+ * because its name does not begin with @.
+ */
 struct fiber {
     struct rip_context context;
     struct note note;
-    struct mutex_wait wait; /* that a scheduler has it make */
+    struct mutex_wait wait; /* made by a scheduler */
     bool is_running;
 };
 
-static __thread struct rip_context own_context; /* of the thread's id, while a fiber has its place */
+static __thread struct rip_context own_context; /* of the thread's id, while a fiber runs on the thread */
 static __thread struct note own_note;
-static __thread struct fiber *running;                         /* NULL = the thread itself */
-static __thread const struct layout_context *own_ruby_context; /* of the same; NULL = not known */
-static __thread uint32_t own_number; /* of the threads that have begun: those of one place differ in it */
+static __thread struct fiber *running;                         /* NULL = the thread's root fiber */
+static __thread const struct layout_context *own_ruby_context; /* Ruby's context of running; NULL = not known */
+static __thread uint32_t own_number; /* of this thread, counted over all threads; makes names unique */
 static __thread struct {
     char text[NAME_BYTES];
     uint8_t bytes;
-} own_name; /* of the thread, for a child that it forks */
+} own_name; /* of the thread, for a child that it may fork */
 static uint32_t thread_count, fiber_count;
 static ID hidden_fiber;
 static VALUE original_set_name, original_thread_to_s, original_fiber_to_s;
@@ -63,7 +65,10 @@ static VALUE call_unbound(VALUE method, VALUE self, int argc, const VALUE *argv)
     return rb_funcallv(method, rb_intern("bind_call"), argc + 1, arguments);
 }
 
-/* "app.rb:12 #3" for the third one, of "#<Thread:0x00007f1e app.rb:12 run>"; "" without a place. */
+/*
+ * Makes "app.rb:12 #3" from "#<Thread:0x00007f1e app.rb:12 run>" and the number 3. Returns its length, or 0 if the text
+ * has no place.
+ */
 static size_t name_by_place(VALUE text, uint32_t number, char ret_name[NAME_BYTES])
 {
     const char *begin = RSTRING_PTR(text), *end = RSTRING_END(text);
@@ -96,7 +101,7 @@ bool thread_id_is_fiber(uint32_t id)
     return id >= FIRST_FIBER;
 }
 
-/* As thread_id_of() says it, without a look at the fiber: each mutex that is locked asks. */
+/* The same as thread_id_of() of the running fiber, but faster, because it is called for each lock of a mutex. */
 uint32_t thread_id(void)
 {
     return running != NULL && running->context.id != 0 ? running->context.id : ruby_current_ec->thread->tid;
@@ -135,7 +140,7 @@ static void rename_thread(VALUE thread)
         rename_own(text, bytes);
 }
 
-/* In the child, whose one thread has an id of its own by now, under the name of the program. */
+/* Runs in a forked child. Its one thread has a new id, named after the program: restores the name of the thread. */
 static void name_after_fork(void)
 {
     if (running == NULL && own_name.bytes != 0)
@@ -172,7 +177,7 @@ static void on_thread(rb_event_flag_t event, VALUE data, VALUE self, ID id, VALU
         own_number = rip_add_relaxed(&thread_count, 1) + 1;
         running = NULL;
         own_ruby_context = ruby_current_ec;
-        note_set(NULL, 0); /* of a thread that was killed: Ruby uses native threads again */
+        note_set(NULL, 0); /* Ruby reuses native threads: the note may be that of a thread that was killed */
         binding_protect(LAYOUT_INTERRUPTS, thread_begun, rb_thread_current(), &result);
         return;
     }
@@ -196,8 +201,9 @@ static VALUE sleep_end(VALUE unused)
 }
 
 /*
- * Ruby sleeps with a condition, or polls its own descriptor: only here is known that it is for a time. The program has
- * not asked for the sleep of the thread behind a Timeout, which waits for the end of what it watches.
+ * Replaces Kernel#sleep. Ruby sleeps with a condition variable, or polls its own descriptor, so only this function
+ * knows that the wait is a sleep. The sleep of a Timeout's helper thread is not announced, because the program has not
+ * requested it.
  */
 static VALUE kernel_sleep(int argc, VALUE *argv, VALUE self)
 {
@@ -231,14 +237,14 @@ static VALUE fiber_new(VALUE fiber)
     const uint32_t number = rip_add_relaxed(&fiber_count, 1);
     size_t bytes = name_by_place(call_unbound(original_fiber_to_s, fiber, 0, NULL), number + 1, name);
 
-    if (bytes == 0) /* an Enumerator's */
+    if (bytes == 0) /* the fiber of an Enumerator has no place */
         bytes = (size_t)snprintf(name, sizeof(name), "fiber #%u", number + 1);
     binding_runtime->context_init(&made->context, FIRST_FIBER + number, name, bytes);
-    rb_ivar_set(fiber, hidden_fiber, holder); /* a frozen fiber raises: it runs as its thread */
+    rb_ivar_set(fiber, hidden_fiber, holder); /* raises if the fiber is frozen: then it runs under its thread's id */
     return holder;
 }
 
-/* NULL: the thread's own, or one that could not be had. */
+/* Returns the running fiber, and makes it if necessary. Returns NULL for a root fiber, or if it cannot be made. */
 static struct fiber *find_fiber(void)
 {
     VALUE fiber, holder;
@@ -264,7 +270,7 @@ static void on_fiber_switch(rb_event_flag_t event, VALUE data, VALUE self, ID id
     (void)id;
     (void)class;
     if (own_ruby_context != NULL)
-        place = place_of_switched_out(own_ruby_context); /* one that has ended is there until memory is wanted */
+        place = place_of_switched_out(own_ruby_context); /* valid even if the fiber has ended: it is not freed yet */
     own_ruby_context = ruby_current_ec;
     to = find_fiber();
     if (from == to)
@@ -274,7 +280,7 @@ static void on_fiber_switch(rb_event_flag_t event, VALUE data, VALUE self, ID id
     } else {
         if (place != 0)
             binding_runtime->snap_at((const void *)(uintptr_t)place);
-        binding_runtime->idle(); /* until it is switched to and makes a breadcrumb */
+        binding_runtime->idle(); /* until the fiber is resumed and leaves a breadcrumb */
     }
     binding_runtime->context_switch(from == NULL ? &own_context : &from->context,
                                     to == NULL ? &own_context : &to->context);

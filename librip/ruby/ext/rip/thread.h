@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* thread.h - threads and fibers: names, ids, and what each has besides. With the GVL. */
+/* thread.h - names, ids and notes of threads and fibers. The caller of all functions holds the GVL. */
 #ifndef RIP_RUBY_THREAD_H
 #define RIP_RUBY_THREAD_H
 
@@ -7,13 +7,13 @@
 #include <stdint.h>
 
 void thread_start(void);
-/* Of what runs on this thread: the thread itself, or a fiber. */
+/* The note and the id of the fiber that runs on this thread. For a root fiber they are those of the thread. */
 struct note *thread_note(void);
 uint32_t thread_id(void);
-/* Of a fiber, by the address of Ruby's struct: its own, or the tid of the thread whose first one it is. */
+/* Returns the id of a fiber. fiber is Ruby's struct. The id of a root fiber is the tid of its thread. */
 uint32_t thread_id_of(const void *fiber);
 bool thread_id_is_fiber(uint32_t id);
-/* Of the fiber that runs, to be kept until it has gone; NULL where a thread does. */
+/* Returns the wait of the running fiber, valid until the fiber is freed. Returns NULL for a root fiber. */
 struct mutex_wait *thread_fiber_wait(void);
 
 #endif

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * trace.c - Rip.trace: a breadcrumb at each call of a method, from a tracepoint on that method alone.
+ * trace.c - Rip.trace: leaves a breadcrumb at each call of a method, by a tracepoint on that method only.
  *
- * The interpreter rewrites the first instruction of the method when its tracepoint is enabled, and back when it is
- * disabled: a method that is not traced runs as if there were no tracepoints.
+ * The interpreter rewrites the method's first instruction when the tracepoint is enabled, and restores it when it is
+ * disabled. So other methods cost nothing.
  */
 #include "binding.h"
 #include "place.h"
@@ -16,7 +16,7 @@ static void on_call(VALUE tracepoint, void *place)
     binding_runtime->snap_at(place);
 }
 
-/* The method object, and "Order#place" or "Order.find". */
+/* Returns the method object. *ret_label is "Order#place" or "Order.find". */
 static VALUE find_method(VALUE owner, VALUE name, VALUE *ret_label)
 {
     const bool is_singleton = !RB_TYPE_P(owner, T_CLASS) && !RB_TYPE_P(owner, T_MODULE);
@@ -50,8 +50,9 @@ static VALUE key_of(VALUE name, VALUE owner)
 /*
  * Rip.trace(:method, of: Klass)
  *
- * From now on each call of the method leaves a breadcrumb with its file, line and name: of the instance method, else of
- * the singleton method. ArgumentError if the method is not written in Ruby. Nothing if it is traced.
+ * From now on each call of the method leaves a breadcrumb with the method's file, line and name. The method is an
+ * instance method of Klass; if there is none, a singleton method. Raises ArgumentError if the method is not written in
+ * Ruby. Does nothing if the method is already traced.
  */
 static VALUE rip_s_trace(int argc, VALUE *argv, VALUE module)
 {
@@ -77,7 +78,7 @@ static VALUE rip_s_trace(int argc, VALUE *argv, VALUE module)
 /*
  * Rip.untrace(:method, of: Klass)
  *
- * No more breadcrumbs: the method costs what it did before.
+ * Ends the breadcrumbs of Rip.trace. Calls of the method cost what they did before.
  */
 static VALUE rip_s_untrace(int argc, VALUE *argv, VALUE module)
 {

@@ -3,8 +3,9 @@
  * tracepoint.c - Rip::Tracepoint: a static tracepoint of a Ruby program.
  *
  * Guarantees
- *   1. While nobody looks fire calls no block and converts no value, and enabled? is one load.
- *   2. Who looks changes nothing: no value raises, only a wrong number of them given to fire, and that always.
+ *   1. While the tracepoint is not enabled, fire calls no block and converts no value, and enabled? is one load.
+ *   2. Enabling changes nothing for the program: no value raises an exception. Only a wrong number of arguments of fire
+ *      raises, enabled or not.
  */
 #include "binding.h"
 
@@ -12,11 +13,11 @@
 #include <rip/tracepoint.h>
 #include <string.h>
 
-/* Readers show fewer: bpftrace 64 by itself, 200 at most. */
+/* Tracers show less: bpftrace shows 64 bytes by default, and 200 at most. */
 enum { TEXT_BYTES = 256 };
 
 struct tracepoint {
-    struct rip_tracepoint *tracepoint; /* NULL: there can be none, and none is enabled */
+    struct rip_tracepoint *tracepoint; /* NULL = it could not be made, so it is never enabled */
     uint8_t types[RIP_TRACEPOINT_ARGUMENTS_MAX];
     unsigned count;
 };
@@ -46,14 +47,15 @@ static uint8_t type_of(VALUE class)
     if (class == rb_cFloat)
         return RIP_TRACEPOINT_DOUBLE;
     if (class != rb_cString)
-        rb_raise(rb_eTypeError, "a type is Integer, Float or String");
+        rb_raise(rb_eTypeError, "a type must be Integer, Float or String");
     return RIP_TRACEPOINT_STRING;
 }
 
 /*
  * Rip::Tracepoint.new(provider, name, type, ...)
  *
- * A tracepoint with up to six values, each Integer, Float or String. A second one of that name is the same.
+ * Makes a static tracepoint (USDT) with up to six values, each Integer, Float or String. A second object with the same
+ * name and types is the same tracepoint. An Integer is reported modulo 2**64, a value of a wrong type as 0.
  */
 static VALUE initialize(int argc, VALUE *argv, VALUE self)
 {
@@ -69,24 +71,26 @@ static VALUE initialize(int argc, VALUE *argv, VALUE self)
     result = rip_tracepoint_define(StringValueCStr(provider), StringValueCStr(name), tracepoint->types,
                                    tracepoint->count, &tracepoint->tracepoint);
     if (result == -EINVAL)
-        rb_raise(rb_eArgError, "%" PRIsVALUE ":%" PRIsVALUE ": a name is a letter or _, then letters, digits and _",
-                 provider, name);
+        rb_raise(rb_eArgError,
+                 "%" PRIsVALUE ":%" PRIsVALUE
+                 ": a name has letters, digits and _, no digit at its beginning, and at most %d characters",
+                 provider, name, RIP_TRACEPOINT_NAME_MAX);
     if (result == -EEXIST)
-        rb_raise(rb_eArgError, "%" PRIsVALUE ":%" PRIsVALUE " is there with other types", provider, name);
+        rb_raise(rb_eArgError, "%" PRIsVALUE ":%" PRIsVALUE " is already defined with other types", provider, name);
     return self;
 }
 
 /*
  * Rip::Tracepoint#enabled?
  *
- * Whether somebody looks: bpftrace, gdb, perf.
+ * Returns true while a tracer, such as bpftrace, gdb or perf, uses the tracepoint.
  */
 static VALUE is_enabled(VALUE self)
 {
     return rip_tracepoint_enabled(tracepoint_of(self)->tracepoint) ? Qtrue : Qfalse;
 }
 
-/* Modulo 2 to the 64th. */
+/* Returns the integer modulo 2**64. */
 static uint64_t bits_of(VALUE integer)
 {
     uint64_t bits = 0;
@@ -99,7 +103,7 @@ static uint64_t bits_of(VALUE integer)
     return bits;
 }
 
-/* What is of another type is 0. A string is copied: Ruby's own need not be terminated. */
+/* A value of another type becomes 0. A string is copied to text, because Ruby's strings need not be terminated. */
 static union rip_tracepoint_value value_of(VALUE object, uint8_t type, char *text)
 {
     union rip_tracepoint_value value = {.uint64 = 0};
@@ -136,7 +140,7 @@ static void show(const struct tracepoint *tracepoint, const VALUE *objects, long
  * Rip::Tracepoint#fire(value, ...)
  * Rip::Tracepoint#fire { [value, ...] }
  *
- * Shows the values, or those of the block, to who looks. The block runs only while somebody does.
+ * Reports the values, or the values that the block returns. The block runs only while the tracepoint is enabled.
  */
 static VALUE fire(int argc, VALUE *argv, VALUE self)
 {

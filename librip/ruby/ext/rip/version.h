@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* version.h - tables that threads without the GVL, and signal handlers, read while others write. */
+/* version.h - entries of tables that threads without the GVL, and signal handlers, read while other threads write. */
 #ifndef RIP_RUBY_VERSION_H
 #define RIP_RUBY_VERSION_H
 
@@ -7,14 +7,17 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Of an entry: odd = being written. version_is() says whether what was read since version_read() is whole. */
+/*
+ * The version of an entry: odd = being written. If version_is() returns true, the data read since version_read() is
+ * consistent.
+ */
 struct version {
     uint32_t number;
 };
 
 static inline uint32_t version_read(const struct version *version)
 {
-    return rip_load_acquire(&version->number) & ~1u; /* pairs with version_end(); an odd one is found to differ */
+    return rip_load_acquire(&version->number) & ~1u; /* pairs with version_end(); after an odd one version_is() fails */
 }
 
 static inline bool version_is(const struct version *version, uint32_t number)
@@ -23,7 +26,7 @@ static inline bool version_is(const struct version *version, uint32_t number)
     return rip_load_relaxed(&version->number) == number;
 }
 
-/* False: another thread, or what a signal handler interrupted, writes now. */
+/* Returns false if the entry is being written, by another thread or by the code that a signal handler interrupted. */
 static inline bool version_begin(struct version *version)
 {
     uint32_t number = rip_load_relaxed(&version->number);

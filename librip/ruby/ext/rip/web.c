@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * web.c - notes of requests and queries: lib/rip/web.rb, which lies beside this library, or where `require` finds it.
+ * web.c - loads lib/rip/web.rb, which makes notes of requests and queries. The script is beside this library, or where
+ * `require` finds it.
  *
- * Under `rip run` puma and Rails get them as soon as the class is there that they hook into; otherwise the program says
- * so.
+ * Under `rip run` the script is attached to Puma and Rails as soon as the class is defined that it hooks into.
+ * Otherwise the program attaches it.
  */
 #include "binding.h"
 
@@ -11,7 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* The class whose body has ended, and what hooks into it. */
+/* A class of the application, and the module of web.rb that hooks into it. */
 static const struct {
     const char *class;
     const char *part;
@@ -27,12 +28,12 @@ static VALUE path_of_script(void)
     VALUE path;
 
     if (dladdr((const void *)path_of_script, &info) == 0 || (slash = strrchr(info.dli_fname, '/')) == NULL)
-        rb_raise(rb_eLoadError, "rip: where is rip.so?");
+        rb_raise(rb_eLoadError, "rip: cannot find the path of rip.so");
     path = rb_sprintf("%.*s/web.rb", (int)(slash - info.dli_fname), info.dli_fname);
     if (access(StringValueCStr(path), R_OK) != 0)
-        path = rb_find_file(rb_str_new_cstr("rip/web.rb")); /* of a package: scripts are in another folder */
+        path = rb_find_file(rb_str_new_cstr("rip/web.rb")); /* in a package, scripts are in another folder */
     if (path == 0)
-        rb_raise(rb_eLoadError, "rip: where is rip/web.rb?");
+        rb_raise(rb_eLoadError, "rip: rip/web.rb is neither beside rip.so nor in the load path");
     return path;
 }
 
@@ -65,6 +66,6 @@ void web_class_ended(VALUE name)
     for (size_t i = 0; i < sizeof(hooks) / sizeof(hooks[0]); i++) {
         if (strcmp(StringValueCStr(name), hooks[i].class) == 0)
             binding_protect(LAYOUT_NO_SIGNALS, attach, (VALUE)hooks[i].part,
-                            &result); /* another version of theirs: no notes */
+                            &result); /* fails with an incompatible version: then there are no notes */
     }
 }

@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 # frozen_string_literal: true
 
-# Notes of requests and queries. This is evaluated in the module Rip, which has no name under `rip run` unless the program
-# requires it: RIP stands for it.
+# Notes for HTTP requests and SQL queries. This file is evaluated in the module Rip. Under `rip run` the module has no
+# name unless the program requires it, so the constant RIP refers to it.
 RIP = self
 
-# Middleware: the note of a request is "GET /orders". In a Rails application: config.middleware.insert 0, Rip::Rack
+# Rack middleware: sets the note "GET /orders" during a request. In a Rails application:
+#   config.middleware.insert 0, Rip::Rack
 class Rack
   def initialize(app)
     @app = app
@@ -16,7 +17,8 @@ class Rack
   end
 end
 
-# Subscriber: a query is added to the note, "GET /orders: SELECT ...". Rip::Notifications.attach
+# Subscriber for Rails: adds a query to the note while it runs, "GET /orders: SELECT ...". To use it, call
+#   Rip::Notifications.attach
 module Notifications
   @before = {}.compare_by_identity
 
@@ -34,7 +36,7 @@ module Notifications
   end
 end
 
-# What puma's own class is given under `rip run`: the same as the middleware, for any application.
+# Prepended to Puma's request class under `rip run`: does the same as the middleware, for any application.
 module Puma
   def handle_request(client, *)
     RIP.note("#{client.env["REQUEST_METHOD"]} #{client.env["REQUEST_PATH"]}") { super }
