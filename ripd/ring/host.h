@@ -32,7 +32,7 @@ struct ring_host {
     struct work *work;
     bool owns_work;
     struct symbol_charges script_charges;
-    bool is_first; /* first refresh: it reads all rings that were open when ripd stopped, without a time limit */
+    bool is_first; /* first scan: no time limit, so that stalls from before a restart are found again */
 
     registry_noticed *noticed; /* NULL = no notices */
     void *notice_context;

@@ -69,7 +69,7 @@ static uint64_t wall_of_boot(const struct ring *ring, uint64_t boot_ns)
     uint64_t base_ns = ring->same_boot ? clock_boot_ns() : ring->info.created_boot_ns;
     uint64_t started_ns = wall_ns - base_ns + boot_ns; /* wraps around correctly if the start is before the base */
 
-    return started_ns - started_ns % (SECOND_NS / 100); /* round to the precision of the claim */
+    return started_ns - started_ns % (SECOND_NS / 100); /* round down to the precision of the claim */
 }
 
 static uint64_t started_wall_ns(const struct ring *ring, const struct ring_process *process)

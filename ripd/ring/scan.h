@@ -15,7 +15,7 @@
 #include "detect/rules.h"
 #include "ring/registry.h"
 
-#define SCAN_BATCH 128u /* one or two microseconds: short enough to keep memory accesses going */
+#define SCAN_BATCH 128u /* one or two microseconds: memory must not be idle while the detector works */
 
 /* Receives the same data as the detector: each ring in scan order, either read within its user's time, or skipped. */
 struct scan_tap {

@@ -24,7 +24,7 @@
 
 #define STOPS_PER_REFRESH 128u
 #define STOPS_STUCK_THREADS 3u
-#define STOPS_FREEZER_EVERY 4u /* one of this number of looks at a process also reads its control group */
+#define STOPS_FREEZER_EVERY 4u /* of this many looks at a process, one also reads its control group */
 
 /*
  * cgroup_path is the mount point of control groups. If it is NULL they are not read. *pass is kept by the caller and is

@@ -13,7 +13,7 @@
  *      fetcher (probe/fetch.h) opens it. The fetcher does so only for processes of the ring's owner.
  *   D. A symbolizer that dies, hangs or sends nonsense is replaced. The file that it was reading is tried once more,
  *      then never again. The user whose ring named the file pauses, longer each time. Other users do not.
- *   E. The next query is of the user for whom least time was spent (work/work.h).
+ *   E. The next query is of the user who has used the least time (work/work.h).
  *   F. What is known about a file is kept. A query that failed for lack of descriptors, memory or time is repeated.
  *   G. symbols_free() does not wait for an answer.
  *   H. Names are limited for each file (cases/symbol.h), each user and in total (WORK_SYMBOL_BYTES). When a limit is
