@@ -225,8 +225,7 @@ static uint64_t ticks_of_ns(uint64_t boot_ns)
     return boot_ns / (UINT64_C(1000000000) / (uint64_t)sysconf(_SC_CLK_TCK));
 }
 
-/* Without a pid: judged by age and parent. With a pid and no lock: the pid must have started when the embryo was made.
- */
+/* No pid yet: judged by age and parent. A pid without a lock: it must have started when the embryo was made. */
 static bool embryo_alive(const struct rip_evidence *evidence, const struct rip_process_info *info)
 {
     uint64_t age_ns = evidence->now_boot_ns - info->entered_boot_ns;
