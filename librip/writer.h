@@ -157,8 +157,8 @@ static inline uint32_t rip__slot_index(const struct rip_slot *slot)
 }
 
 /*
- * Returns true if the program has installed a seccomp filter. The filter may answer any system call that the program
- * itself does not make with a signal, so the library makes no system call any more. Threads get slots that were backed
+ * Returns true if the program has installed a seccomp filter. The filter may raise a signal at any system call that the
+ * program itself does not make, so the library makes no system call any more. Threads get slots that were backed
  * before, forked children are not traced, and the file of the ring is not removed. Only the preload library can notice
  * a filter; it sets the flag.
  */

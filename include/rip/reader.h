@@ -16,6 +16,10 @@
  *   F. A program built with an earlier release runs with a later one. Every struct ends in reserved bytes, which the
  *      functions set to 0. Later releases turn them into fields in which 0 means absent. No struct changes its size.
  *
+ * Functions that return a status, except rip_view_open(), return RIP_OK, RIP_NOT_LIVE if the slot or record is empty or
+ * out of range, or RIP_CHANGED if it changed during each of several attempts. Comments name further reasons. Times are
+ * in ns of the writer's CLOCK_REALTIME (wall), CLOCK_BOOTTIME (boot) or CLOCK_MONOTONIC (mono).
+ *
  * If a mapped file is truncated, reading it raises SIGBUS in the caller, as with any mapping. Guard the calls, or copy
  * the file first.
  */
@@ -83,7 +87,7 @@ struct rip_view {
  */
 RIP_READER_API enum rip_status rip_view_open(struct rip_view *ret_view, const void *base, uint64_t size_bytes);
 
-/* Values of the whole ring. Each counter has the value that it had when it was read. */
+/* Values of the whole ring; fields as in struct rip_ring. The counters are read one after the other, not at once. */
 struct rip_ring_info {
     uint8_t ring_id[16];
     uint8_t boot_id[16];
@@ -207,7 +211,7 @@ RIP_READER_API enum rip_status rip_view_note(const struct rip_view *view, uint32
 
 /* One breadcrumb. */
 struct rip_entry {
-    uint64_t snap; /* number of the snap since the registration, from 1; the newest is snap_count, or slightly below */
+    uint64_t snap;    /* number of the snap since registration, from 1; the newest is snap_count or slightly below */
     uint64_t address; /* in the writer's address space; with RIP_PLACE_SCRIPT a script line: see rip_view_script() */
     uint64_t reserved_16;
 };
@@ -274,6 +278,7 @@ RIP_READER_API enum rip_status rip_view_ended_trail(const struct rip_view *view,
 RIP_READER_API enum rip_status rip_view_ended_note(const struct rip_view *view, uint32_t slot, uint32_t generation,
                                                    struct rip_note_info *ret_info);
 
+/* A process record; fields as in struct rip_process. */
 struct rip_process_info {
     uint32_t index;
     uint32_t state; /* enum rip_process_state, or a value that this reader does not know */
@@ -293,6 +298,7 @@ struct rip_process_info {
 RIP_READER_API enum rip_status rip_view_process(const struct rip_view *view, uint32_t index,
                                                 struct rip_process_info *ret_info);
 
+/* A module; fields as in struct rip_module. */
 struct rip_module_info {
     uint64_t start;
     uint64_t end;

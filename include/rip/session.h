@@ -136,9 +136,9 @@ struct rip_event_stall {
 
 struct rip_event_drain {
     uint64_t sequence; /* from 1 */
-    uint64_t wall_ns;  /* CLOCK_REALTIME at the begin of the drain; the next two are other clocks at that time */
-    uint64_t mono_ns;
-    uint64_t boot_ns;
+    uint64_t wall_ns;  /* CLOCK_REALTIME at the begin of the drain */
+    uint64_t mono_ns;  /* CLOCK_MONOTONIC, likewise */
+    uint64_t boot_ns;  /* CLOCK_BOOTTIME, likewise */
     uint64_t duration_ns;
 };
 
@@ -213,7 +213,7 @@ RIP_SESSION_API int rip_session_open(struct rip_session **ret_session, const cha
 RIP_SESSION_API void rip_session_close(struct rip_session *session); /* NULL is allowed */
 RIP_SESSION_API enum rip_session_source rip_session_source(const struct rip_session *session);
 
-/* Returns the last failure as one line, or "" if there was none. */
+/* Returns the last failure as one line, or "" if there was none. Borrowed: see D. */
 RIP_SESSION_API const char *rip_session_error(const struct rip_session *session);
 
 /*
