@@ -9,7 +9,7 @@
  * Guarantees
  *   A. No function reads outside [base, base + size) of the view, regardless of the bytes.
  *   B. Functions touch only pages that the ring's bitmaps, high-water marks or log of ended ids vouch for. So reading a
- *      sparse ring allocates nothing, unless the ring vouches for memory that it does not have.
+ *      sparse ring allocates nothing, unless the ring has a hole in place of data.
  *   C. No function returns a pointer into the ring, writes to the ring, allocates or makes a system call.
  *   D. Output arguments are untouched on failure.
  *   E. Thread-safe: a view is constant after rip_view_open(). Async-signal-safe.

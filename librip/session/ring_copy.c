@@ -62,7 +62,7 @@ static int read_bytes(struct ring_copy *copy, void *target, size_t count, uint64
 static int copy_range(struct ring_copy *copy, uint64_t offset, uint64_t count)
 {
     if (count > copy->budget_bytes)
-        return fail(copy, "vouches for memory that it does not have");
+        return fail(copy, "has a hole in place of data");
     copy->budget_bytes -= count;
     return read_bytes(copy, copy->bytes + offset, (size_t)count, offset);
 }
@@ -277,7 +277,7 @@ static int copy_slot(struct ring_copy *copy, uint32_t slot)
 static int check_slot(struct ring_copy *copy, uint32_t slot, const struct slot_head *after)
 {
     if (after->generation == 0)
-        return fail(copy, "vouches for memory that it does not have");
+        return fail(copy, "has a hole in place of data");
     return is_consistent(head_at(copy, slot), after) ? 0 : copy_slot(copy, slot);
 }
 

@@ -274,7 +274,7 @@ static blkcnt_t blocks_of_ring(void)
     return status.st_blocks;
 }
 
-/* A ring of which each part in turn is a hole that it vouches for. Reading it allocates nothing. */
+/* Each part of the ring in turn is a hole in place of data. Reading it allocates nothing. */
 BOTH(holes_stay_holes)
 {
     enum { HOLE_LIVE, HOLE_SLOTS, HOLE_PROCESSES, HOLE_MODULES, HOLE_COUNT };

@@ -186,7 +186,7 @@ TEST(an_end_under_way_is_said, set_up, tear_down)
     assert_int_equal(info.ended_settled, 0);
 }
 
-TEST(a_hole_that_is_vouched_for_is_refused, set_up, tear_down)
+TEST(a_hole_in_place_of_data_is_refused, set_up, tear_down)
 {
     uint64_t blocks;
 
@@ -195,7 +195,7 @@ TEST(a_hole_that_is_vouched_for_is_refused, set_up, tear_down)
         ring_builder_set_live(&builder, slot, true);
     blocks = blocks_of_ring();
     assert_int_equal(copy_once(&copy, descriptor), -EBADMSG);
-    assert_string_equal(copy.reason, "vouches for memory that it does not have");
+    assert_string_equal(copy.reason, "has a hole in place of data");
     assert_int_equal(blocks_of_ring(), blocks);
 }
 
@@ -212,7 +212,7 @@ TEST(a_copy_takes_memory_as_the_file_does, set_up, tear_down)
     file = open(ring_stage_path(&stage, "large"), O_RDONLY | O_CLOEXEC);
     assert_true(file >= 0);
     assert_int_equal(copy_once(&copy, file), -EBADMSG);
-    assert_string_equal(copy.reason, "vouches for memory that it does not have");
+    assert_string_equal(copy.reason, "has a hole in place of data");
     close(file);
     ring_stage_release(&large);
 }
