@@ -102,7 +102,7 @@ static void report(bool made, const char *path, int error)
 }
 
 /* Returns the reason why this program cannot be traced, as a line to report, or NULL if it can. */
-static const char *why_untraceable(void)
+static const char *untraceable_reason(void)
 {
     if (gnu_get_libc_version == NULL)
         return "rip: the program's C library is not glibc: it is not traced\n";
@@ -147,7 +147,7 @@ void preload_leave_to_exec(void)
     leave(RIP_LEAVE_TO_EXEC);
 }
 
-void preload_return(void)
+void preload_reopen(void)
 {
     int saved_errno = errno;
 
@@ -200,7 +200,7 @@ static void open_first_ring(void)
  */
 static void start(void)
 {
-    const char *reason = why_untraceable();
+    const char *reason = untraceable_reason();
 
     preload_resolve_setup();
     if (rip__is_disabled())
@@ -239,7 +239,7 @@ __attribute__((constructor)) static void preload_constructor(void)
     preload_start();
 }
 
-static void leave_at_once(void)
+static void leave_unless_filtered(void)
 {
     if (!preload_filtered())
         preload_leave();
@@ -247,14 +247,14 @@ static void leave_at_once(void)
 
 __attribute__((noreturn)) PRELOAD_WRAPPER(void, _exit, (int status))
 {
-    leave_at_once();
+    leave_unless_filtered();
     PRELOAD_REAL(void, _exit, (int))(status);
     __builtin_unreachable();
 }
 
 __attribute__((noreturn)) PRELOAD_WRAPPER(void, _Exit, (int status))
 {
-    leave_at_once();
+    leave_unless_filtered();
     PRELOAD_REAL(void, _Exit, (int))(status);
     __builtin_unreachable();
 }

@@ -126,7 +126,7 @@ void preload_report(const char *format, ...) __attribute__((format(printf, 1, 2)
  * Makes a new ring after one of the two leave functions if the process continues after all (a failed exec, for
  * example), and registers this thread. Keeps errno.
  */
-void preload_return(void);
+void preload_reopen(void);
 
 /* --- preload_shield.c --------------------------------------------------------------------------------------------- */
 
@@ -197,20 +197,20 @@ static inline struct preload_descriptor *preload_descriptor_of(int fd)
 }
 
 /* Returns true if a descriptor of this kind is, or may be, a connection on which the process awaits replies. */
-static inline bool preload_may_ask(uint8_t kind)
+static inline bool preload_may_be_reply(uint8_t kind)
 {
     return kind == RIP_CALL_NONE || kind == RIP_CALL_REPLY;
 }
 
 /* What a call that receives from the descriptor waits for: an enum rip_call. */
-uint8_t preload_call_receive_asked(int fd);
+uint8_t preload_call_receive_slow(int fd);
 
 static inline uint8_t preload_call_receive(int fd)
 {
     const struct preload_descriptor *descriptor = preload_descriptor_of(fd);
     const uint8_t kind = descriptor != NULL ? rip_load_relaxed(&descriptor->kind) : RIP_CALL_UNSURE;
 
-    return __builtin_expect(preload_may_ask(kind), 0) ? preload_call_receive_asked(fd) : kind;
+    return __builtin_expect(preload_may_be_reply(kind), 0) ? preload_call_receive_slow(fd) : kind;
 }
 
 /* A blocking open for reading may wait for a writer of a FIFO. Only the kernel knows whether the path is a FIFO. */
@@ -248,7 +248,7 @@ static inline void preload_sent(int fd)
 {
     const struct preload_descriptor *descriptor = preload_descriptor_of(fd);
 
-    if (descriptor != NULL && __builtin_expect(preload_may_ask(rip_load_relaxed(&descriptor->kind)), 0))
+    if (descriptor != NULL && __builtin_expect(preload_may_be_reply(rip_load_relaxed(&descriptor->kind)), 0))
         preload_sent_request(fd);
 }
 
@@ -357,12 +357,12 @@ static inline void preload_visit(uintptr_t address)
 typedef uint64_t preload_outer;
 
 /* Registers a thread without a slot at its first wrapped call. Such a thread was not created by our wrapper. */
-void preload_untraced(const void *return_address);
+void preload_register_thread(const void *return_address);
 /*
  * Leaves a breadcrumb at address, for the call that returns to return_address. Returns the slot, or NULL if the thread
  * is not traced. Adds the module of machine code to the ring; script places have no module.
  */
-struct rip_slot *preload_pass_at(const void *return_address, uintptr_t address);
+struct rip_slot *preload_record_at(const void *return_address, uintptr_t address);
 /* Returns true in a vfork() child, which must not write to its parent's slot. Called if PRELOAD_VFORKED is set. */
 bool preload_is_vfork_child(void);
 static inline bool preload_in_vfork_child(void)
@@ -462,7 +462,7 @@ static inline __attribute__((always_inline)) void preload_end(const void *return
 }
 
 /* Returns true if waits for locks are not marked here: the thread is not traced, or its binding marks them. */
-static inline bool preload_marks_none(void)
+static inline bool preload_is_unmarked(void)
 {
     return rip__thread.slot == NULL || (preload_thread.special & PRELOAD_INSIDE) != 0;
 }

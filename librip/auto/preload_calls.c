@@ -52,7 +52,7 @@ static const char *const function_names[CALL_COUNT] = {
 #define CONDITION_VERSION "GLIBC_2.3.2"
 #endif
 
-static void *ask_linker(enum preload_call call)
+static void *find_with_dlsym(enum preload_call call)
 {
     void *function = NULL;
 
@@ -76,7 +76,7 @@ void *preload_resolve(enum preload_call call)
     void *function = preload_symbol_find(function_names[call]);
 
     if (function == NULL)
-        function = ask_linker(call);
+        function = find_with_dlsym(call);
     if (function == NULL)
         function = (void *)missing_function;
     rip_store_relaxed(&preload_functions[call], function); /* racing threads store the same value */
@@ -94,7 +94,7 @@ void preload_resolve_setup(void)
         preload_resolve((enum preload_call)call);
 }
 
-void preload_untraced(const void *return_address)
+void preload_register_thread(const void *return_address)
 {
     if (preload_thread.tried || !preload_is_ours())
         return;
@@ -109,10 +109,10 @@ static void replace_slot(const void *return_address)
 {
     rip__thread.slot = NULL;
     preload_thread.tried = false;
-    preload_untraced(return_address);
+    preload_register_thread(return_address);
 }
 
-struct rip_slot *preload_pass_at(const void *return_address, uintptr_t address)
+struct rip_slot *preload_record_at(const void *return_address, uintptr_t address)
 {
     struct rip_slot *slot = rip__thread.slot;
 

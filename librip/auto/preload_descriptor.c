@@ -141,7 +141,8 @@ static bool is_reader(int fd)
 /*
  * Makes a system call without the wrappers of other preloaded libraries, which may not be async-signal-safe.
  */
-static long ask(long number, long first, const void *second, const void *third, const void *fourth, const void *fifth)
+static long raw_syscall(long number, long first, const void *second, const void *third, const void *fourth,
+                        const void *fifth)
 {
     return PRELOAD_REAL(long, syscall, (long, ...))(number, first, second, third, fourth, fifth);
 }
@@ -152,7 +153,7 @@ static bool has_name(int fd, long which)
     struct sockaddr_un name;
     socklen_t length = sizeof(name);
 
-    return ask(which, fd, &name, &length, NULL, NULL) == 0 && length > offsetof(struct sockaddr_un, sun_path);
+    return raw_syscall(which, fd, &name, &length, NULL, NULL) == 0 && length > offsetof(struct sockaddr_un, sun_path);
 }
 
 static uint8_t unix_kind(int fd)
@@ -167,7 +168,7 @@ static int socket_option(int fd, long option)
     int value = -1;
     socklen_t length = sizeof(value);
 
-    return ask(SYS_getsockopt, fd, (void *)SOL_SOCKET, (void *)option, &value, &length) == 0 ? value : -1;
+    return raw_syscall(SYS_getsockopt, fd, (void *)SOL_SOCKET, (void *)option, &value, &length) == 0 ? value : -1;
 }
 
 /* Returns true if the text occurs in the first LISTENERS_BYTES_MAX bytes of the file. */
@@ -177,10 +178,10 @@ static bool file_has(const char *path, const char *text)
     char bytes[1024];
     size_t kept = 0;
     bool found = false;
-    long got, fd = ask(SYS_openat, AT_FDCWD, path, (void *)(O_RDONLY | O_CLOEXEC), NULL, NULL);
+    long got, fd = raw_syscall(SYS_openat, AT_FDCWD, path, (void *)(O_RDONLY | O_CLOEXEC), NULL, NULL);
 
     for (size_t read = 0; fd >= 0 && !found && read < LISTENERS_BYTES_MAX; read += (size_t)got) {
-        got = ask(SYS_read, fd, bytes + kept, (void *)(sizeof(bytes) - kept - 1), NULL, NULL);
+        got = raw_syscall(SYS_read, fd, bytes + kept, (void *)(sizeof(bytes) - kept - 1), NULL, NULL);
         if (got <= 0)
             break;
         kept += (size_t)got;
@@ -192,7 +193,7 @@ static bool file_has(const char *path, const char *text)
         }
     }
     if (fd >= 0)
-        ask(SYS_close, fd, NULL, NULL, NULL, NULL);
+        raw_syscall(SYS_close, fd, NULL, NULL, NULL, NULL);
     return found;
 }
 
@@ -208,7 +209,7 @@ static uint8_t internet_kind(int fd, bool is_old)
     struct sockaddr_in6 name;                                      /* sockaddr_in has its port at the same offset */
     socklen_t length = sizeof(name);
 
-    if (ask(SYS_getsockname, fd, &name, &length, NULL, NULL) != 0)
+    if (raw_syscall(SYS_getsockname, fd, &name, &length, NULL, NULL) != 0)
         return RIP_CALL_UNSURE;
     for (unsigned int i = 0; i < 4; i++)
         row[1 + i] = digits[ntohs(name.sin6_port) >> (12 - 4 * i) & 15];
@@ -237,16 +238,17 @@ static uint8_t file_kind(int fd, const struct stat *status)
 {
     struct statfs system;
 
-    if (!S_ISREG(status->st_mode) || status->st_size != 0 || ask(SYS_fstatfs, fd, &system, NULL, NULL, NULL) != 0)
+    if (!S_ISREG(status->st_mode) || status->st_size != 0 ||
+        raw_syscall(SYS_fstatfs, fd, &system, NULL, NULL, NULL) != 0)
         return RIP_CALL_BLOCK;
     return system.f_type == PROC_SUPER_MAGIC ? RIP_CALL_INPUT : RIP_CALL_BLOCK;
 }
 
-static uint8_t kind_asked(int fd)
+static uint8_t kind_from_kernel(int fd)
 {
     struct stat status;
 
-    if (ask(SYS_fstat, fd, &status, NULL, NULL, NULL) != 0)
+    if (raw_syscall(SYS_fstat, fd, &status, NULL, NULL, NULL) != 0)
         return RIP_CALL_NONE;
     if (S_ISSOCK(status.st_mode))
         return socket_kind(fd);
@@ -271,7 +273,7 @@ static __attribute__((noinline)) uint8_t find_kind(int fd)
 
     if (preload_filtered())
         return RIP_CALL_UNSURE;
-    kind = is_of_interpreter(fd) ? RIP_CALL_INTERPRETER : kind_asked(fd);
+    kind = is_of_interpreter(fd) ? RIP_CALL_INTERPRETER : kind_from_kernel(fd);
     errno = saved_errno;
     if (kind == RIP_CALL_NONE)
         return RIP_CALL_UNSURE; /* the descriptor is not open */
@@ -279,7 +281,7 @@ static __attribute__((noinline)) uint8_t find_kind(int fd)
     return kind;
 }
 
-uint8_t preload_call_receive_asked(int fd)
+uint8_t preload_call_receive_slow(int fd)
 {
     uint8_t kind = rip_load_relaxed(&preload_descriptors[fd].kind);
 

@@ -151,7 +151,7 @@ static int wait_until_clock(const struct lock_wait *wait, clock_function *lock, 
             return outcome;                                                                                            \
         outer = is_left ? preload_announce(__builtin_frame_address(0), call)                                           \
                         : preload_begin_special(return_address, __builtin_frame_address(0), call);                     \
-        if (preload_marks_none() || call == RIP_CALL_INTERPRETER || (left_alone)) {                                    \
+        if (preload_is_unmarked() || call == RIP_CALL_INTERPRETER || (left_alone)) {                                   \
             outcome = PRELOAD_REAL(int, name, parameters) arguments;                                                   \
         } else {                                                                                                       \
             outcome = attempt;                                                                                         \
@@ -291,7 +291,7 @@ static int c11_outcome(int outcome)
         preload_outer outer = preload_begin(__builtin_return_address(0), __builtin_frame_address(0), RIP_CALL_LOCK);   \
         int outcome;                                                                                                   \
                                                                                                                        \
-        if (__builtin_expect(preload_marks_none(), 0)) {                                                               \
+        if (__builtin_expect(preload_is_unmarked(), 0)) {                                                              \
             outcome = PRELOAD_REAL(int, name, parameters) arguments;                                                   \
         } else {                                                                                                       \
             outcome = PRELOAD_REAL(int, pthread_mutex_trylock, (pthread_mutex_t *))((pthread_mutex_t *)(void *)mutex); \
@@ -371,7 +371,7 @@ PRELOAD_WRAPPER(void, flockfile, (FILE * file))
 {
     preload_outer outer = preload_begin(__builtin_return_address(0), __builtin_frame_address(0), RIP_CALL_LOCK);
 
-    if (__builtin_expect(preload_marks_none(), 0))
+    if (__builtin_expect(preload_is_unmarked(), 0))
         PRELOAD_REAL(void, flockfile, (FILE *))(file);
     else if (PRELOAD_REAL(int, ftrylockfile, (FILE *))(file) != 0)
         file_wait_for(file);

@@ -102,7 +102,7 @@ static int call(enum preload_call name, struct once *once)
         preload_outer outer;                                                                                           \
         int outcome;                                                                                                   \
                                                                                                                        \
-        if (__builtin_expect((rip_load_relaxed(once.word) & WORD_DONE) != 0 || preload_marks_none() ||                 \
+        if (__builtin_expect((rip_load_relaxed(once.word) & WORD_DONE) != 0 || preload_is_unmarked() ||                \
                                  (preload_thread.special & PRELOAD_VFORKED) != 0,                                      \
                              1)) {                                                                                     \
             outcome = ((int (*)(int *, void (*)(void)))preload_function(CALL_##name))(once.word, routine);             \

@@ -93,7 +93,7 @@ PRELOAD_WRAPPER(int, daemon, (int keep_directory, int keep_streams))
     result = PRELOAD_REAL(int, daemon, (int, int))(keep_directory, keep_streams);
     if (in_daemon) { /* the fork failed */
         in_daemon = false;
-        preload_return();
+        preload_reopen();
     }
     return result;
 }
@@ -144,7 +144,7 @@ static void *before_vfork(const void *return_address)
     struct rip_slot *slot = NULL;
 
     if (rip__thread.slot != NULL && !preload_in_vfork_child())
-        slot = preload_pass_at(return_address, preload_place(return_address));
+        slot = preload_record_at(return_address, preload_place(return_address));
     if (slot != NULL) {
         rip_store_relaxed(&slot->call, RIP_CALL_VFORK);
         preload_thread.special |= PRELOAD_VFORKED;
@@ -265,10 +265,10 @@ static bool is_program_here(const char *path)
     return is_program(AT_FDCWD, path, 0);
 }
 
-static int failed(bool left)
+static int exec_failed(bool left)
 {
     if (left)
-        preload_return();
+        preload_reopen();
     return -1;
 }
 
@@ -277,7 +277,7 @@ PRELOAD_WRAPPER(int, execve, (const char *path, string_list arguments, string_li
     bool left = leave_if(is_program_here, path);
 
     PRELOAD_REAL(int, execve, (const char *, string_list, string_list))(path, arguments, environment);
-    return failed(left);
+    return exec_failed(left);
 }
 
 PRELOAD_WRAPPER(int, execv, (const char *path, string_list arguments))
@@ -290,7 +290,7 @@ PRELOAD_WRAPPER(int, execvpe, (const char *file, string_list arguments, string_l
     bool left = leave_if(is_program_on_path, file);
 
     PRELOAD_REAL(int, execvpe, (const char *, string_list, string_list))(file, arguments, environment);
-    return failed(left);
+    return exec_failed(left);
 }
 
 PRELOAD_WRAPPER(int, execvp, (const char *file, string_list arguments))
@@ -305,7 +305,7 @@ PRELOAD_WRAPPER(int, fexecve, (int fd, string_list arguments, string_list enviro
     if (left)
         preload_leave_to_exec();
     PRELOAD_REAL(int, fexecve, (int, string_list, string_list))(fd, arguments, environment);
-    return failed(left);
+    return exec_failed(left);
 }
 
 PRELOAD_WRAPPER(int, execveat,
@@ -319,7 +319,7 @@ PRELOAD_WRAPPER(int, execveat,
     errno = saved_errno;
     PRELOAD_REAL(int, execveat, (int, const char *, string_list, string_list, int))
     (directory, path, arguments, environment, flags);
-    return failed(left);
+    return exec_failed(left);
 }
 
 /*
@@ -462,10 +462,10 @@ static bool leave_unless_owner(struct users next)
     return left;
 }
 
-static int return_as(bool left, int result)
+static int reopen_if(bool left, int result)
 {
     if (left)
-        preload_return();
+        preload_reopen();
     return result;
 }
 
@@ -475,14 +475,14 @@ PRELOAD_WRAPPER(int, setuid, (uid_t user))
     bool all = !preload_filtered() && geteuid() == 0;
     bool left = leave_unless_owner((struct users){all ? user : KEEP, user, all ? user : KEEP});
 
-    return return_as(left, PRELOAD_REAL(int, setuid, (uid_t))(user));
+    return reopen_if(left, PRELOAD_REAL(int, setuid, (uid_t))(user));
 }
 
 PRELOAD_WRAPPER(int, seteuid, (uid_t effective))
 {
     bool left = leave_unless_owner((struct users){KEEP, effective, KEEP});
 
-    return return_as(left, PRELOAD_REAL(int, seteuid, (uid_t))(effective));
+    return reopen_if(left, PRELOAD_REAL(int, seteuid, (uid_t))(effective));
 }
 
 /*
@@ -500,12 +500,12 @@ PRELOAD_WRAPPER(int, setreuid, (uid_t real, uid_t effective))
 {
     bool left = leave_unless_owner((struct users){real, effective, saved_by_setreuid(real, effective)});
 
-    return return_as(left, PRELOAD_REAL(int, setreuid, (uid_t, uid_t))(real, effective));
+    return reopen_if(left, PRELOAD_REAL(int, setreuid, (uid_t, uid_t))(real, effective));
 }
 
 PRELOAD_WRAPPER(int, setresuid, (uid_t real, uid_t effective, uid_t saved))
 {
     bool left = leave_unless_owner((struct users){real, effective, saved});
 
-    return return_as(left, PRELOAD_REAL(int, setresuid, (uid_t, uid_t, uid_t))(real, effective, saved));
+    return reopen_if(left, PRELOAD_REAL(int, setresuid, (uid_t, uid_t, uid_t))(real, effective, saved));
 }

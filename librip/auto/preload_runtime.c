@@ -182,10 +182,10 @@ preload_outer preload_begin_special(const void *return_address, const void *fram
     } else if ((preload_thread.special & PRELOAD_INSIDE) != 0) {
         slot = NULL;
     } else if (slot == NULL) {
-        preload_untraced(return_address);
+        preload_register_thread(return_address);
         slot = rip__thread.slot;
     } else
-        slot = preload_pass_at(return_address, place_of_call(return_address));
+        slot = preload_record_at(return_address, place_of_call(return_address));
     if (slot == NULL)
         return 0;
     return announce(slot, frame, call);

@@ -101,7 +101,7 @@ PRELOAD_WRAPPER(void, closefrom, (int first))
 }
 
 /* Moves the ring's descriptor away from the number to. Returns false, with errno, if from is the ring's descriptor. */
-static bool make_way(int from, int to)
+static bool move_ring_away(int from, int to)
 {
     int shielded = rip__ring_fd();
 
@@ -120,7 +120,7 @@ static bool make_way(int from, int to)
 
 PRELOAD_WRAPPER(int, dup2, (int from, int to))
 {
-    int result = make_way(from, to) ? PRELOAD_REAL(int, dup2, (int, int))(from, to) : -1;
+    int result = move_ring_away(from, to) ? PRELOAD_REAL(int, dup2, (int, int))(from, to) : -1;
 
     preload_descriptor_copy(from, result);
     return result;
@@ -128,7 +128,7 @@ PRELOAD_WRAPPER(int, dup2, (int from, int to))
 
 PRELOAD_WRAPPER(int, dup3, (int from, int to, int flags))
 {
-    int result = make_way(from, to) ? PRELOAD_REAL(int, dup3, (int, int, int))(from, to, flags) : -1;
+    int result = move_ring_away(from, to) ? PRELOAD_REAL(int, dup3, (int, int, int))(from, to, flags) : -1;
 
     preload_descriptor_copy(from, result);
     return result;

@@ -281,7 +281,7 @@ void binding_leave_out(const char *path, size_t length)
  * The private headers belong to one minor version of Python, but even there the layout may change. Compares the fields
  * whose values are known.
  */
-static bool is_as_in_headers(const PyThreadState *tstate)
+static bool has_expected_layout(const PyThreadState *tstate)
 {
     const struct _gil_runtime_state *gil = &_PyRuntime.ceval.gil;
 
@@ -298,7 +298,7 @@ int binding_place_start(void)
     Py_ssize_t length;
     const char *bytes = path != NULL && PyUnicode_Check(path) ? PyUnicode_AsUTF8AndSize(path, &length) : NULL;
 
-    if (!is_as_in_headers(PyThreadState_Get())) {
+    if (!has_expected_layout(PyThreadState_Get())) {
         PyErr_SetString(PyExc_RuntimeError, "the layout of this Python differs from Python 3.11 of Debian 12");
         return -1;
     }

@@ -45,7 +45,7 @@ static PyObject *awaited_by(const struct _PyInterpreterFrame *frame)
 }
 
 /* An asynchronous generator is awaited through an object that has the generator as its first field. */
-static PyObject *behind(PyObject *awaited)
+static PyObject *unwrap_asend(PyObject *awaited)
 {
     return awaited != NULL && Py_IS_TYPE(awaited, &_PyAsyncGenASend_Type) ? *(PyObject **)(awaited + 1) : awaited;
 }
@@ -72,7 +72,7 @@ static struct chain follow(PyObject *coroutine)
             chain.shown = frame;
         }
         chain.innermost = frame;
-        coroutine = behind(awaited_by(frame));
+        coroutine = unwrap_asend(awaited_by(frame));
     }
     return chain;
 }

@@ -44,7 +44,7 @@ static struct tasks_asyncio ours;
 static PyCFunction real_create_dynamic;
 
 /* Returns the offset of the field that has this value, or 0 if there is none. */
-static size_t field_with(PyObject *object, const PyObject *value)
+static size_t offset_of_value(PyObject *object, const PyObject *value)
 {
     const size_t end = (size_t)Py_TYPE(object)->tp_basicsize;
 
@@ -63,12 +63,12 @@ static bool attach(PyObject *names)
 
     if (task == NULL || step == NULL || wake_up == NULL || done == NULL || !PyCFunction_CheckExact(wake_up) ||
         PyCFunction_GET_FLAGS(wake_up) != METH_O || PyCFunction_GET_SELF(wake_up) != task ||
-        field_with(step, task) != offsetof(struct tasks_stepper, task))
+        offset_of_value(step, task) != offsetof(struct tasks_stepper, task))
         return false;
     definition = ((PyCFunctionObject *)(void *)wake_up)->m_ml;
     tasks_asyncio = (struct tasks_asyncio){
-        .name_at = field_with(task, PyDict_GetItemString(names, "name")),
-        .coroutine_at = field_with(task, PyDict_GetItemString(names, "coroutine")),
+        .name_at = offset_of_value(task, PyDict_GetItemString(names, "name")),
+        .coroutine_at = offset_of_value(task, PyDict_GetItemString(names, "coroutine")),
         .done = Py_NewRef(done),
         .step = Py_TYPE(step)->tp_call,
         .wake_up = definition->ml_meth,

@@ -112,7 +112,7 @@ void tasks_lock_await_end(struct task *task)
 
 /* --- holders ------------------------------------------------------------------------------------------------------ */
 
-static void let_go(const PyObject *object)
+static void lock_released(const PyObject *object)
 {
     struct task_lock *lock = _Py_hashtable_get(locks, object);
 
@@ -126,7 +126,7 @@ static void let_go(const PyObject *object)
     forget_unused(lock);
 }
 
-static void take(const PyObject *object)
+static void lock_taken(const PyObject *object)
 {
     struct task_lock *lock = _Py_hashtable_get(locks, object);
 
@@ -195,9 +195,9 @@ static int set_locked(PyObject *self, PyObject *lock, PyObject *value)
         result = value != NULL ? PyDict_SetItem(values, attribute, value) : PyDict_DelItem(values, attribute);
     Py_XDECREF(values);
     if (result == 0 && value == Py_True)
-        take(lock);
+        lock_taken(lock);
     else if (result == 0)
-        let_go(lock);
+        lock_released(lock);
     return result;
 }
 

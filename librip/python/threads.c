@@ -239,7 +239,7 @@ static PyObject *set_sentinel(PyObject *module, PyObject *arguments)
 }
 
 /* Handles threading if it was imported before the binding started. */
-static void meet_threading(void)
+static void watch_imported_threading(void)
 {
     PyObject *threading = PyDict_GetItemString(PyImport_GetModuleDict(), "threading"); /* borrowed */
     PyObject *thread_class = threading != NULL ? PyObject_GetAttrString(threading, "Thread") : NULL;
@@ -262,7 +262,7 @@ int binding_threads_start(void)
     if (status != 0)
         return -1;
     pthread_atfork(NULL, NULL, after_fork);
-    meet_threading();
+    watch_imported_threading();
     if (thread == NULL)
         return 0;
     if (_PyRuntime.main_thread == PyThread_get_thread_ident())

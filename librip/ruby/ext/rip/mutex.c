@@ -75,7 +75,7 @@ static void wait_start(struct mutex_wait *wait, uint32_t holder)
 }
 
 /* Call when this thread or fiber has got the lock. */
-static void got(const void *lock)
+static void mark_waiters(const void *lock)
 {
     for (struct mutex_wait *other = waits; other != NULL; other = other->next) {
         if (other->lock == lock)
@@ -97,7 +97,7 @@ static void end_wait(struct mutex_wait *wait)
 {
     mutex_forget(wait);
     if (holder_of(wait->lock) == wait->id)
-        got(wait->lock);
+        mark_waiters(wait->lock);
     binding_runtime->wait_end();
 }
 
@@ -184,7 +184,7 @@ static VALUE mutex_lock(VALUE mutex)
     holder = holder_of(wait.lock);
     if (holder == 0 || holder == wait.id) {
         rb_mutex_lock(mutex); /* gets the mutex at once, or raises */
-        got(wait.lock);
+        mark_waiters(wait.lock);
         return mutex;
     }
     return NIL_P(rb_fiber_scheduler_current()) ? wait_on_thread(&wait, holder) : wait_by_scheduler(&wait, holder);
@@ -205,13 +205,13 @@ static VALUE lock_uninterrupted(VALUE mutex)
 }
 
 /* Thread#kill, Thread#raise and exceptions of signal handlers are deferred until this thread has the mutex. */
-static void lock_again(VALUE mutex)
+static void relock(VALUE mutex)
 {
     const void *lock = RTYPEDDATA_DATA(mutex);
     int state, raised = 0;
 
     if (RTEST(rb_mutex_trylock(mutex))) {
-        got(lock);
+        mark_waiters(lock);
         return;
     }
     do {
@@ -241,7 +241,7 @@ static VALUE sleep_end(VALUE argument)
     const struct sleep *sleep = (const void *)argument;
 
     rb_mutex_unlock(sleep->own);
-    lock_again(sleep->mutex);
+    relock(sleep->mutex);
     return Qnil;
 }
 

@@ -8,7 +8,7 @@
  *   2. A visible frame is complete, except to a signal handler that interrupted its creation. So with the GVL held, a
  *      place is returned only while the innermost frame is of a C method: then no frame is being created.
  *   3. Code that frames refer to moves in memory only during a compaction. No compaction runs while a thread without
- *      the GVL reads code (with_code_at_rest()).
+ *      the GVL reads code (compact_without_readers()).
  *   4. Frames are read only while the thread runs Ruby code (runs_ruby()), because its structs are freed afterwards.
  *      For threads outside the main Ractor this time is not known, so they have no places.
  */
@@ -412,7 +412,7 @@ static void wait_for_readers(void)
         sched_yield(); /* not a sleep: a reader needs less than a microsecond of CPU time */
 }
 
-static VALUE code_at_rest_no_more(VALUE unused)
+static VALUE compaction_end(VALUE unused)
 {
     class_names_renew();
     __atomic_sub_fetch(&compactions, 1, __ATOMIC_SEQ_CST);
@@ -427,13 +427,13 @@ static VALUE call_original(VALUE call)
 }
 
 /* Runs GC.compact or a similar method while no thread without the GVL reads code. */
-static VALUE with_code_at_rest(int argc, const VALUE *argv, VALUE original)
+static VALUE compact_without_readers(int argc, const VALUE *argv, VALUE original)
 {
     VALUE call = rb_ary_new_from_args(1, original);
 
     rb_ary_cat(call, argv, argc);
     wait_for_readers();
-    return rb_ensure(call_original, call, code_at_rest_no_more, Qnil);
+    return rb_ensure(call_original, call, compaction_end, Qnil);
 }
 
 static VALUE original_compact, original_verify, original_auto_compact;
@@ -441,13 +441,13 @@ static VALUE original_compact, original_verify, original_auto_compact;
 static VALUE gc_compact(int argc, VALUE *argv, VALUE self)
 {
     (void)self;
-    return with_code_at_rest(argc, argv, original_compact);
+    return compact_without_readers(argc, argv, original_compact);
 }
 
 static VALUE gc_verify(int argc, VALUE *argv, VALUE self)
 {
     (void)self;
-    return with_code_at_rest(argc, argv, original_verify);
+    return compact_without_readers(argc, argv, original_verify);
 }
 
 static VALUE gc_auto_compact(int argc, VALUE *argv, VALUE self)
@@ -458,7 +458,7 @@ static VALUE gc_auto_compact(int argc, VALUE *argv, VALUE self)
     (void)self;
     if (always && !__atomic_exchange_n(&compacts_always, true, __ATOMIC_SEQ_CST))
         __atomic_add_fetch(&compactions, 1, __ATOMIC_SEQ_CST);
-    result = with_code_at_rest(argc, argv, original_auto_compact);
+    result = compact_without_readers(argc, argv, original_auto_compact);
     if (!always && __atomic_exchange_n(&compacts_always, false, __ATOMIC_SEQ_CST))
         __atomic_sub_fetch(&compactions, 1, __ATOMIC_SEQ_CST);
     return result;
