@@ -16,8 +16,8 @@
  *   B. No kind is guessed. A TCP connection that no wrapper made counts as an input if a socket listens on its local
  *      port, as under inetd. Otherwise its kind is not known.
  *   C. The kernel is not asked once the program has installed a seccomp filter.
- *   D. Memory that a caller passes is never dereferenced here: it is copied by a system call that fails on bad
- *      pointers.
+ *   D. Memory that a caller passes is not read before the kernel has accepted it. The arguments of poll() and select()
+ *      are copied by a system call that fails on bad pointers.
  */
 #include <errno.h>
 #include <fcntl.h>
