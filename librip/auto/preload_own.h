@@ -47,7 +47,6 @@
     SYSTEM_CALL2(int, fstatfs, SYS_fstatfs, int, struct statfs *)                                                      \
     SYSTEM_CALL2(int, ftruncate, SYS_ftruncate, int, off_t)                                                            \
     SYSTEM_CALL2(int, fchmod, SYS_fchmod, int, mode_t)                                                                 \
-    SYSTEM_CALL3(int, fchown, SYS_fchown, int, uid_t, gid_t)                                                           \
     SYSTEM_CALL4(int, fallocate, SYS_fallocate, int, int, off_t, off_t)                                                \
     SYSTEM_CALL5(int, linkat, SYS_linkat, int, const char *, int, const char *, int)                                   \
     SYSTEM_CALL5(int, renameat2, SYS_renameat2, int, const char *, int, const char *, unsigned int)                    \
