@@ -34,16 +34,16 @@ struct settings {
 static struct settings settings = {.state_dir = STATE_DIRECTORY};
 
 static const struct cli_flag flags[] = {
-    CLI_FLAG("--state-dir", "DIR", CLI_TEXT, state_dir, "ripd's (default: " STATE_DIRECTORY ")"),
-    CLI_FLAG("--json", NULL, CLI_SWITCH, json, "a JSON object for each capture"),
+    CLI_FLAG("--state-dir", "DIR", CLI_TEXT, state_dir, "state directory of ripd (default: " STATE_DIRECTORY ")"),
+    CLI_FLAG("--json", NULL, CLI_SWITCH, json, "one JSON object per capture"),
 };
 
 const struct cli_syntax cli_captures_syntax = {
     .name = "captures",
     .usage = "usage: rip captures [FLAG...]\n"
              "\n"
-             "What ripd kept of processes that were killed, crashed, or ended without leaving their ring: the newest\n"
-             "last. `rip dump FILE` shows one.\n"
+             "Lists the captures of processes that were killed, crashed, executed another program, or ended without\n"
+             "removing their ring, newest last. `rip dump FILE` shows one.\n"
              "\n",
     .notes = "\n"
              "exit status: 0, with captures or without; 1 the directory cannot be read; 2 wrong flag; 4 output could\n"

@@ -39,9 +39,9 @@ static struct settings settings = {.critical_ns = CRITICAL_NS, .filters.values[F
 
 static const struct cli_flag flags[] = {
     CLI_BETWEEN("--warning", "DUR", CLI_DURATION, warning_ns, 0, DURATION_SETTING_MAX_NS,
-                "WARNING if anything is stalled for so long (default 0ms: anything that ripd calls stalled)"),
+                "WARNING if an id is stalled for this long (default 0ms: every stall)"),
     CLI_BETWEEN("--critical", "DUR", CLI_DURATION, critical_ns, 0, DURATION_SETTING_MAX_NS,
-                "CRITICAL if so (default 1m)"),
+                "CRITICAL if an id is stalled for this long (default 1m)"),
     HOSTS_FLAGS,
     FILTERS_FLAGS,
 };
@@ -59,8 +59,8 @@ const struct cli_syntax cli_check_syntax = {
     .name = "check",
     .usage = "usage: rip check [FLAG...]\n"
              "\n"
-             "Whether anything is stalled, as one line and an exit status of the Nagios convention.\n"
-             "Without --cause those that sleep of their own accord are left out, as with --cause '" CAUSE_DEFAULT "'.\n"
+             "Prints in one line whether anything is stalled, with an exit status of the Nagios convention.\n"
+             "Without --cause, ids that have chosen to sleep are left out, as with --cause '" CAUSE_DEFAULT "'.\n"
              "\n",
     .values = values,
     .notes =

@@ -37,21 +37,21 @@ static struct settings settings;
 
 static const struct cli_flag flags[] = {
     CLI_FLAG("--dir", "DIR", CLI_LIST, dirs,
-             "a directory of rings; can be given several times (default: $RIP_DIR, else /run/librip and /dev/shm)"),
+             "directory of rings; repeatable (default: $RIP_DIR, else /run/librip and /dev/shm)"),
     CLI_FLAG("--dry-run", NULL, CLI_SWITCH, dry_run, "list what would be removed, and remove nothing"),
-    CLI_FLAG("--json", NULL, CLI_SWITCH, json, "a JSON object for each ring"),
+    CLI_FLAG("--json", NULL, CLI_SWITCH, json, "one JSON object per ring"),
 };
 
 const struct cli_syntax cli_clean_syntax = {
     .name = "clean",
     .usage = "usage: rip clean [FLAG...]\n"
              "\n"
-             "Removes rings in which no process lives any more: what crashed programs left to be read.\n"
+             "Removes rings without a living process, such as the rings of crashed programs.\n"
              "\n",
-    .notes =
-        "\n"
-        "exit status: 0, with rings or without; 1 a ring could not be removed, or a directory not be read; 2 wrong\n"
-        "flag; 4 output could not be written\n",
+    .notes = "\n"
+             "exit status: 0, with rings or without; 1 a ring could not be removed, or a directory could not be read; "
+             "2 wrong\n"
+             "flag; 4 output could not be written\n",
     CLI_FLAGS(flags),
 };
 

@@ -187,7 +187,7 @@ static bool parse(const struct cli_syntax *syntax, int argc, char **argv, bool *
             taken = take_value(flag, optarg, (char *)syntax->settings + flag->offset);
     }
     if (taken && !syntax->stops && (size_t)(argc - optind) > syntax->words_max)
-        taken = cli_error("%.100s: unexpected word; `rip %s --help` shows what it takes",
+        taken = cli_error("%.100s: unexpected argument; `rip %s --help` shows the usage",
                           argv[(size_t)optind + syntax->words_max], syntax->name);
     else if (taken && syntax->missing != NULL && argv[optind] == NULL)
         taken = cli_error("%s", syntax->missing);
@@ -210,7 +210,7 @@ static void print_commands(const struct cli_command *commands, size_t count, FIL
     fputs("usage: rip COMMAND [ARGUMENT...]\n"
           "       rip help [COMMAND] | --help | --version\n"
           "\n"
-          "Which of my threads is stuck, and where.\n"
+          "Finds threads that are stuck, and where.\n"
           "\n"
           "commands:\n",
           stream);

@@ -34,18 +34,18 @@ enum cli_status {
 typedef int cli_function(char **words);
 
 #define CLIENT_COMMAND_TABLE(X)                                                                                        \
-    X(stalls, "what is stuck now: a line an incident")                                                                 \
-    X(top, "what is stuck, or every id, on the whole screen")                                                          \
-    X(ls, "rings and their processes, with how many ids are in which state")                                           \
-    X(show, "all that is known of one id, or of a process, a unit or a ring")                                          \
-    X(check, "whether anything is stuck, for Nagios and its like")                                                     \
+    X(stalls, "what is stuck now, one line per incident")                                                              \
+    X(top, "stalled ids, or all ids, on the whole screen")                                                             \
+    X(ls, "rings and their processes, with the number of ids in each state")                                           \
+    X(show, "everything about one id, or about a process, a unit or a ring")                                           \
+    X(check, "whether anything is stuck, for Nagios and compatible programs")                                          \
     X(events, "begins and ends of stalls, as a list or as they happen")                                                \
     X(clean, "remove rings of dead processes")                                                                         \
-    X(captures, "what is kept of processes that were killed or crashed")                                               \
-    X(dump, "what a ring file, a capture or a recording says")                                                         \
-    X(record, "record what rings say, or what a program does")                                                         \
-    X(export, "rings, captures and recordings for babeltrace2, speedscope and flamegraph.pl")                          \
-    X(replay, "the alerts of a recording, with its thresholds or others")
+    X(captures, "list captures of processes that were killed or crashed")                                              \
+    X(dump, "show a ring file, a capture or a recording")                                                              \
+    X(record, "record rings, or what a program does")                                                                  \
+    X(export, "convert rings, captures and recordings for babeltrace2, speedscope and flamegraph.pl")                  \
+    X(replay, "alerts of a recording, with its thresholds or others")
 
 #define CLI_RUN_SUMMARY "run a program with tracing"
 cli_function cli_run;

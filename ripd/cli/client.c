@@ -177,9 +177,9 @@ static enum client_result refusal(struct client *client)
     if (json_unpack(problem, "{s:s}", "detail", &detail) == 0)
         fail(client, result, "%s: %s", client->shown, detail);
     else
-        result = fail(client, result == CLIENT_REFUSED ? CLIENT_NOT_UNDERSTOOD : result,
-                      "%s: the answer is not one of ripd's: status %ld, type '%s'", client->shown, client->status,
-                      client->type);
+        result =
+            fail(client, result == CLIENT_REFUSED ? CLIENT_NOT_UNDERSTOOD : result,
+                 "%s: the answer is not from ripd: status %ld, type '%s'", client->shown, client->status, client->type);
     json_decref(problem);
     return result;
 }
@@ -197,10 +197,10 @@ static enum client_result read_document(struct client *client)
         return CLIENT_OK;
     }
     if (schema != NULL && expected != NULL && strcmp(schema, expected) != 0)
-        fail(client, result, "ripd on %s is of another version than this rip: it has %.64s, expected %s", client->shown,
+        fail(client, result, "ripd on %s has another version than this rip: it has %.64s, expected %s", client->shown,
              schema, expected);
     else
-        fail(client, result, "%s: the answer is not one of ripd's: expected %s", client->shown,
+        fail(client, result, "%s: the answer is not from ripd: expected %s", client->shown,
              expected != NULL ? expected : "a JSON object");
     json_decref(document);
     return result;

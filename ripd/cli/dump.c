@@ -37,25 +37,24 @@ static struct settings settings;
 
 static const struct cli_flag flags[] = {
     CLI_FLAG("--files", "DIR", CLI_TEXT, files,
-             "programs, libraries or debug files of another machine: by build id, path or name"),
-    CLI_FLAG("--json", NULL, CLI_SWITCH, json, "a JSON object for each id, after one for a capture"),
-    CLI_FLAG("--markdown", NULL, CLI_SWITCH, markdown, "as a report to paste into a ticket"),
+             "directory with programs, libraries or debug files of another machine: by build id, path or name"),
+    CLI_FLAG("--json", NULL, CLI_SWITCH, json, "one JSON object per id, after one for a capture"),
+    CLI_FLAG("--markdown", NULL, CLI_SWITCH, markdown, "print a report to paste into a ticket"),
 };
 
 const struct cli_syntax cli_dump_syntax = {
     .name = "dump",
     .usage = "usage: rip dump [FLAG...] FILE\n"
              "\n"
-             "What a ring says, the capture of a process that has ended (see `rip captures`), or a recording (see\n"
-             "`rip record`): its threads and coroutines, where each was last, and which were stalled then; of a\n"
-             "recording also which places were passed most often.\n"
+             "Shows a ring, the capture of a process that has ended (see `rip captures`), or a recording (see\n"
+             "`rip record`): its threads and coroutines, the last location of each, and which were stalled. For a\n"
+             "recording, also the locations with the most snaps.\n"
              "\n",
-    .notes =
-        "\n"
-        "exit status: 0; 1 FILE cannot be read, not to its end, or is none of these; 2 wrong flag; 4 output could\n"
-        "not be written\n",
+    .notes = "\n"
+             "exit status: 0; 1 FILE cannot be read completely, or is none of these; 2 wrong flag; 4 output could\n"
+             "not be written\n",
     .words_max = 1,
-    .missing = "which file? `rip captures` lists captures, `rip ls` rings",
+    .missing = "expected a file; `rip captures` lists captures, `rip ls` rings",
     CLI_FLAGS(flags),
 };
 

@@ -67,12 +67,12 @@ static const struct cli_flag flags[] = {
     HOSTS_URL_FLAGS,
     HOSTS_JSON_FLAG,
     CLI_FLAG("--follow", NULL, CLI_SWITCH, follow,
-             "events as they happen, from now on or after --since-id; reconnects"),
-    CLI_FLAG("--since-id", "ID", CLI_TEXT, since_id, "only events after EPOCH-SEQUENCE; of one host"),
+             "print events as they happen, from now on or after --since-id; reconnects"),
+    CLI_FLAG("--since-id", "ID", CLI_TEXT, since_id, "only events after EPOCH-SEQUENCE; only for one host"),
     CLI_FLAG("--exec", "CMD", CLI_TEXT, command,
-             "with --follow: run by /bin/sh for each event, its JSON on standard input"),
+             "with --follow: run this with /bin/sh for each event; standard input is its JSON"),
     CLI_FLAG("--state", "FILE", CLI_TEXT, state,
-             "with --follow: keeps the last ID there, and continues after it when run again; of one host"),
+             "with --follow: store the last ID in this file, and continue after it when run again; only for one host"),
     FILTERS_EVENT_FLAGS,
 };
 
@@ -82,13 +82,13 @@ const struct cli_syntax cli_events_syntax = {
     .name = "events",
     .usage = "usage: rip events [FLAG...]\n"
              "\n"
-             "Begins and ends of stalls that ripd has seen, oldest first.\n"
+             "Prints the begins and ends of stalls that ripd has seen, oldest first.\n"
              "\n",
     .values = values,
     .notes =
         "\n"
         "exit status: 0, also when stopped by a signal; 1 a ripd does not answer; 2 wrong flag, or a request that\n"
-        "ripd refuses; 3 an answer is not one of ripd's; 4 output or state could not be written\n",
+        "ripd refuses; 3 an answer is not from ripd; 4 output or state could not be written\n",
     CLI_FLAGS(flags),
 };
 
@@ -107,8 +107,8 @@ static bool check_flags(void)
         {settings.state != NULL && !settings.follow, "--state: expected together with --follow"},
         {settings.filters.values[FILTER_LIMIT] != NULL && settings.follow, "--limit: expected without --follow"},
         {settings.filters.values[FILTER_SINCE] != NULL && settings.follow, "--since: expected without --follow"},
-        {settings.since_id != NULL && several, "--since-id: expected with one --url: each host has ids of its own"},
-        {settings.state != NULL && several, "--state: expected with one --url: each host has ids of its own"},
+        {settings.since_id != NULL && several, "--since-id: expected with only one --url: each host has its own ids"},
+        {settings.state != NULL && several, "--state: expected with only one --url: each host has its own ids"},
     };
 
     for (size_t i = 0; i < ARRAY_COUNT(faults); i++)
@@ -175,7 +175,7 @@ static bool remove_older(const json_t *document, const char *since_id)
     if (document == NULL || since_id == NULL || !event_id_parse(since_id, &since))
         return false;
     if (epoch == NULL || strncasecmp(since_id, epoch, strlen(epoch)) != 0)
-        return cli_error("--since-id: '%s' is of another history; all events that ripd holds follow", since_id);
+        return cli_error("--since-id: '%s' is of another history; all events that ripd has follow", since_id);
     for (size_t i = json_array_size(events); i-- > 0;)
         if (json_integer_value(json_object_get(json_array_get(events, i), "sequence")) <= (json_int_t)since)
             json_array_remove(events, i);
@@ -404,7 +404,7 @@ static int run_command(struct follower *follower, const char *kind, json_t *even
     if (stopped && status != 0)
         return END;
     if (limit.passed && !stopped)
-        cli_error("--exec: ran longer than %" PRIu64 " s and was ended: %s of episode %" JSON_INTEGER_FORMAT,
+        cli_error("--exec: killed after %" PRIu64 " s: %s of episode %" JSON_INTEGER_FORMAT,
                   COMMAND_LIMIT_NS / 1000000000, kind, episode);
     else if (status != 0)
         cli_error("--exec: exit status %d: %s of episode %" JSON_INTEGER_FORMAT, status, kind, episode);

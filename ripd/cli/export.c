@@ -38,17 +38,17 @@ struct settings {
 static struct settings settings;
 
 static const struct cli_flag flags[] = {
-    CLI_FLAG("--ctf", "DIR", CLI_TEXT, ctf, "Common Trace Format, for babeltrace2 and Trace Compass"),
+    CLI_FLAG("--ctf", "DIR", CLI_TEXT, ctf, "write Common Trace Format, for babeltrace2 and Trace Compass"),
     CLI_FLAG("--chrome", "FILE", CLI_TEXT, chrome,
-             "JSON for speedscope, Perfetto and chrome://tracing (- for standard output)"),
+             "write JSON for speedscope, Perfetto and chrome://tracing (-: standard output)"),
     CLI_FLAG("--folded", "FILE", CLI_TEXT, folded,
-             "stacks of breadcrumbs, for flamegraph.pl and speedscope (-: likewise)"),
+             "write stacks of breadcrumbs, for flamegraph.pl and speedscope (-: standard output)"),
     CLI_BETWEEN("--duration", "DUR", CLI_DURATION, duration_ns, NS_PER_MS, DURATION_SETTING_MAX_NS,
-                "of live rings: follow them for so long (default: one look)"),
+                "follow live rings for this long (default: read them once)"),
     CLI_BETWEEN("--interval", "DUR", CLI_DURATION, interval_ns, NS_PER_MS, DURATION_SETTING_MAX_NS,
-                "between two looks at live rings (default: 1s)"),
+                "time between two reads of live rings (default: 1s)"),
     CLI_FLAG("--files", "DIR", CLI_TEXT, files,
-             "programs, libraries or debug files of another machine: by build id, path or name"),
+             "directory with programs, libraries or debug files of another machine: by build id, path or name"),
 };
 
 const struct cli_syntax cli_export_syntax = {
@@ -56,13 +56,12 @@ const struct cli_syntax cli_export_syntax = {
     .usage = "usage: rip export (--ctf DIR | --chrome FILE | --folded FILE) [FLAG...] SOURCE\n"
              "\n"
              "SOURCE is a recording (see `rip record`), a capture (see `rip captures`), a ring, or a directory of\n"
-             "rings. What it says goes into DIR or FILE, which must not exist.\n"
+             "rings. It is converted to DIR or FILE, which must not exist.\n"
              "\n",
-    .notes =
-        "\n"
-        "exit status: 0; 1 SOURCE cannot be read, or not to its end; 2 wrong flag; 4 output could not be written\n",
+    .notes = "\n"
+             "exit status: 0; 1 SOURCE cannot be read completely; 2 wrong flag; 4 output could not be written\n",
     .words_max = 1,
-    .missing = "which recording, capture, ring or directory of rings?",
+    .missing = "expected a recording, a capture, a ring or a directory of rings",
     CLI_FLAGS(flags),
 };
 
@@ -179,7 +178,7 @@ static int report_source(const struct export *export, int result)
     if (result >= 0 || result == -EINTR)
         return CLI_OK;
     return cli_fail(CLI_UNREACHABLE, "%s%s", rip_session_error(export->session),
-                    result == -EBADMSG ? "; what comes before that is exported" : "");
+                    result == -EBADMSG ? "; the part before that is exported" : "");
 }
 
 /* Exports events until the end of the source, the end of the duration, or an interruption. */
@@ -225,7 +224,7 @@ int cli_export(char **words)
     int status;
 
     if ((settings.ctf != NULL) + (settings.chrome != NULL) + (settings.folded != NULL) != 1)
-        return cli_fail(CLI_USAGE, "one of --ctf DIR, --chrome FILE and --folded FILE is needed");
+        return cli_fail(CLI_USAGE, "expected one of --ctf DIR, --chrome FILE and --folded FILE");
     options.once = settings.duration_ns == 0;
     options.interval_ns = settings.interval_ns;
     if (rip_session_open(&export.session, words[0], &options, &error) != 0) {

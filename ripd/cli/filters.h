@@ -17,18 +17,19 @@
 
 /* The parameter, which is also the name of the flag; its value; help. */
 #define FILTER_TABLE(X)                                                                                                \
-    X(RING, "ring", "RING", "of this ring")                                                                            \
-    X(PID, "pid", "PID", "of this process")                                                                            \
-    X(NAME, "name", "GLOB", "of ids whose name matches")                                                               \
-    X(UNIT, "unit", "GLOB", "of processes of such a systemd unit")                                                     \
-    X(CONTAINER, "container", "GLOB", "of processes of such a container")                                              \
-    X(CAUSE, "cause", "CAUSE", "of this cause; with a leading '!', of any other")
+    X(RING, "ring", "RING", "only this ring")                                                                          \
+    X(PID, "pid", "PID", "only this process")                                                                          \
+    X(NAME, "name", "GLOB", "only ids whose names match")                                                              \
+    X(UNIT, "unit", "GLOB", "only processes whose systemd unit matches")                                               \
+    X(CONTAINER, "container", "GLOB", "only processes whose container matches")                                        \
+    X(CAUSE, "cause", "CAUSE", "only this cause; with a leading '!', any other")
 
 /* Flags only of events. */
 #define FILTER_EVENT_TABLE(X)                                                                                          \
-    X(LIMIT, "limit", "N", "at most the newest N (default 100, at most 10000); not with --follow")                     \
-    X(SINCE, "since", "TIME", "since then, or for so long: 2026-11-20T09:00:00Z, 10m; not with --follow")              \
-    X(KIND, "kind", "KIND", "begin or end")
+    X(LIMIT, "limit", "N", "print at most the newest N (default 100, at most 10000); not with --follow")               \
+    X(SINCE, "since", "TIME",                                                                                          \
+      "only since this time, or within this duration: 2026-11-20T09:00:00Z, 10m; not with --follow")                   \
+    X(KIND, "kind", "KIND", "only begin or only end")
 
 enum filter {
 #define X(name, parameter, value, help) FILTER_##name,
@@ -49,7 +50,7 @@ struct filters {
 #define FILTERS_FLAGS                                                                                                  \
     FILTER_TABLE(FILTER_ROW)                                                                                           \
     CLI_BETWEEN("--min", "DUR", CLI_DURATION, filters.min_ns, 0, DURATION_SETTING_MAX_NS,                              \
-                "that have not moved for so long: 500ms, 5s, 2m, 1h")
+                "only ids that have not moved for this long: 500ms, 5s, 2m, 1h")
 
 #define FILTERS_EVENT_FLAGS FILTER_EVENT_TABLE(FILTER_ROW) FILTERS_FLAGS
 

@@ -69,13 +69,13 @@ static int take_stalled(const char *instance)
                         CLI_LIST_MAX);
     if (snprintf(url, sizeof(url), "%s%s", strstr(instance, "://") != NULL ? "" : "http://", instance) >=
         (int)URL_BYTES)
-        return cli_fail(CLI_ANSWER, "--prometheus: '%.100s': not the address of a host", instance);
+        return cli_fail(CLI_ANSWER, "--prometheus: '%.100s' is not the address of a host", instance);
     return add_host(url) == CLI_OK ? CLI_OK : CLI_ANSWER;
 }
 
 static int take_lost(const char *instance)
 {
-    cli_error("%.200s: Prometheus gets no answer from the ripd there", instance);
+    cli_error("%.200s: Prometheus cannot reach the ripd there", instance);
     hosts.lost_count++;
     return CLI_OK;
 }
@@ -100,7 +100,7 @@ static int ask_prometheus(const char *url, const char *query, bool lost)
     if (status != CLI_OK)
         cli_error("--prometheus: %s", client.error);
     else if (!json_is_array(result))
-        status = cli_fail(CLI_ANSWER, "--prometheus: %s: the answer is not one of Prometheus's", client.shown);
+        status = cli_fail(CLI_ANSWER, "--prometheus: %s: the answer is not from Prometheus", client.shown);
     json_array_foreach(result, i, series)
     {
         const char *instance = item_text(json_object_get(series, "metric"), "instance");
@@ -224,7 +224,7 @@ void hosts_get(const char *target, const char *schema, const char *list)
         client_get_all(hosts.clients, hosts.count, hosts.answer_ms);
         if (!hosts.reads_rings || first->status != 0 || first->result != CLIENT_UNREACHABLE || read_rings() != CLI_OK)
             return;
-        cli_error("%s; what follows is read from the rings: stalled is what has not moved for %u s", first->error,
+        cli_error("%s; reading the rings instead: stalled means not moved for %u s", first->error,
                   LOCAL_LOOK_MS / 1000);
     }
     answer_locally();
@@ -272,7 +272,7 @@ int hosts_report(void)
             worst = status;
     }
     if (hosts.denied != 0)
-        cli_error("%zu file%s there may not be read by this user: if they are rings of others, a ripd knows them",
+        cli_error("%zu file%s there cannot be read by this user; a ripd can show the rings of other users",
                   hosts.denied, hosts.denied == 1 ? "" : "s");
     return worst;
 }

@@ -31,18 +31,19 @@ struct hosts_options {
 /* Rows of a table of flags, for settings with a member `hosts`: rings; hosts; output. */
 #define HOSTS_DIR_FLAG                                                                                                 \
     CLI_FLAG("--dir", "DIR", CLI_LIST, hosts.directories,                                                              \
-             "reads the rings of this directory and asks no ripd; several times for several")
+             "read the rings of this directory instead of querying a ripd; repeatable")
 #define HOSTS_URL_FLAGS                                                                                                \
     CLI_FLAG("--url", "URL", CLI_LIST, hosts.urls,                                                                     \
-             "http://HOST:PORT or unix:/PATH, several times for several hosts; else $RIPD_URL, "                       \
-             "else " CLIENT_URL_DEFAULT),                                                                              \
+             "http://HOST:PORT or unix:/PATH; repeatable, for several hosts (default: $RIPD_URL, "                     \
+             "else " CLIENT_URL_DEFAULT ")"),                                                                          \
         CLI_BETWEEN("--timeout", "DUR", CLI_DURATION, hosts.timeout_ns, HOSTS_TIMEOUT_MIN_NS, HOSTS_TIMEOUT_MAX_NS,    \
                     "how long a host may take to answer (default 10s)")
-#define HOSTS_JSON_FLAG CLI_FLAG("--json", NULL, CLI_SWITCH, hosts.json, "one JSON object a line, as ripd has it")
+#define HOSTS_JSON_FLAG                                                                                                \
+    CLI_FLAG("--json", NULL, CLI_SWITCH, hosts.json, "print one JSON object per line, in ripd's format")
 #define HOSTS_FLAGS                                                                                                    \
     HOSTS_URL_FLAGS,                                                                                                   \
         CLI_FLAG("--prometheus", "URL", CLI_TEXT, hosts.prometheus,                                                    \
-                 "asks this Prometheus which hosts report stalls, and then those"),                                    \
+                 "query this Prometheus for hosts with stalls, and then those hosts"),                                 \
         HOSTS_JSON_FLAG
 
 #define HOSTS_TIMEOUT_MIN_NS UINT64_C(10000000)

@@ -152,6 +152,6 @@ void frame_warn(const char *list)
         if (frame.late_ms != 0)
             cli_error("ripd on %s does not scan: this was %lld s ago", name, frame.late_ms / 1000);
         if (frame.total > shown)
-            cli_error("ripd on %s has %lld, of which the first %lld were read", name, frame.total, shown);
+            cli_error("ripd on %s has %lld items; only the first %lld were read", name, frame.total, shown);
     }
 }

@@ -207,7 +207,7 @@ json_t *local_answer(const struct local *local, const char *target, char error[L
     while (strlen(endpoint->path) != length || strncmp(endpoint->path, target, length) != 0)
         endpoint++;
     if (query_parse(target[length] == '?' ? target + length + 1 : NULL, endpoint->parameters, &query, &fault) != 0) {
-        snprintf(error, LOCAL_ERROR_BYTES, "this takes a ripd: --%.64s",
+        snprintf(error, LOCAL_ERROR_BYTES, "this flag needs a ripd: --%.64s",
                  strcmp(fault.parameter, "min_ms") == 0 ? "min" : fault.parameter); /* the name of the flag */
         return NULL;
     }

@@ -30,19 +30,19 @@ static struct settings settings = {.hosts.reads_rings = true};
 static const struct cli_flag flags[] = {
     HOSTS_FLAGS,
     HOSTS_DIR_FLAG,
-    CLI_FLAG("--ring", "RING", CLI_TEXT, filters.values[FILTER_RING], "this ring"),
-    CLI_FLAG("--pid", "PID", CLI_TEXT, filters.values[FILTER_PID], "rings of this process"),
+    CLI_FLAG("--ring", "RING", CLI_TEXT, filters.values[FILTER_RING], "only this ring"),
+    CLI_FLAG("--pid", "PID", CLI_TEXT, filters.values[FILTER_PID], "only rings of this process"),
 };
 
 const struct cli_syntax cli_ls_syntax = {
     .name = "ls",
     .usage = "usage: rip ls [FLAG...]\n"
              "\n"
-             "Rings, their processes, and how many of their ids are in which state.\n"
+             "Lists rings and their processes, with the number of ids in each state.\n"
              "\n",
     .notes = "\n"
              "exit status: 0; 1 a ripd does not answer; 2 wrong flag, or a request that ripd refuses; 3 an answer is\n"
-             "not one of ripd's; 4 output could not be written\n",
+             "not from ripd; 4 output could not be written\n",
     CLI_FLAGS(flags),
 };
 
@@ -184,7 +184,7 @@ static int list_rings(void)
         left_out = collect(&list);
     list_print(&list, 0, list.count);
     if (left_out != 0)
-        printf("%zu more; --ring and --pid choose\n", left_out);
+        printf("%zu more lines; --ring and --pid select\n", left_out);
     if (!settings.hosts.json && list.count == 0 && frame_of().answered != 0)
         puts(settings.filters.values[FILTER_RING] == NULL && settings.filters.values[FILTER_PID] == NULL
                  ? "no rings; `rip run COMMAND` makes one"

@@ -17,9 +17,7 @@
 #include "util/array.h"
 #include "util/time_limit.h"
 
-#define STILL_NS                                                                                                       \
-    UINT64_C(2000000000) /* no processor time for this long: it hangs, or waits for a disk that is gone                \
-                          */
+#define STILL_NS UINT64_C(2000000000) /* without processor time: it hangs, or waits for a disk that is gone */
 #define RESTART_NS UINT64_C(1000000)
 
 struct names {

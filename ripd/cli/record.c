@@ -77,42 +77,43 @@ static struct settings settings = {.session = {.size_bytes = sizeof(settings.ses
                                    .recording.size_bytes = sizeof(settings.recording)};
 
 static const struct cli_flag flags[] = {
-    CLI_FLAG("--output", "FILE", CLI_TEXT, output, "where to (default: NAME-DATE.riprec, of what is recorded)"),
+    CLI_FLAG("--output", "FILE", CLI_TEXT, output,
+             "output file (default: NAME-DATE.riprec, with the name of what is recorded)"),
     CLI_FLAG("-o", "FILE", CLI_TEXT, output, "the same"),
     CLI_FLAG("--dir", "DIR", CLI_TEXT, dir, "directory of rings (default: $RIP_DIR, else /run/librip or /dev/shm)"),
     CLI_BETWEEN("--interval", "DUR", CLI_DURATION, session.interval_ns, INTERVAL_MIN_NS, INTERVAL_MAX_NS,
-                "between two drains (default: 100ms)"),
+                "time between two drains (default: 100ms)"),
     CLI_BETWEEN("--duration", "DUR", CLI_DURATION, duration_ns, NS_PER_MS, DURATION_SETTING_MAX_NS,
-                "ends after so long"),
+                "end after this time"),
     CLI_BETWEEN("--segment-bytes", "SIZE", CLI_SIZE, recording.segment_bytes, BYTES_MIN, BYTES_MAX,
-                "FILE is a directory, with a new file in it when one has so many"),
+                "make FILE a directory, and begin a new file in it at this size"),
     CLI_BETWEEN("--segment-time", "DUR", CLI_DURATION, recording.segment_ns, NS_PER_S, DURATION_SETTING_MAX_NS,
-                "... or is so old"),
-    CLI_BETWEEN("--keep", "N", CLI_NUMBER, keep, 1, 1000000, "so many of those files; the oldest are removed"),
+                "... or at this age"),
+    CLI_BETWEEN("--keep", "N", CLI_NUMBER, keep, 1, 1000000, "keep this many of those files, and remove the oldest"),
     CLI_BETWEEN("--flight", "SIZE", CLI_SIZE, recording.flight_bytes, BYTES_MIN, BYTES_MAX,
-                "keeps the newest in memory, and writes them on SIGUSR1: to FILE, then FILE.2 and so on"),
+                "keep the newest breadcrumbs in memory, and write them on SIGUSR1 to FILE, then to FILE.2 and so on"),
     CLI_BETWEEN("--trigger-on-stall", "DUR", CLI_DURATION, stall_ns, DURATION_SETTING_MIN_NS, DURATION_SETTING_MAX_NS,
-                "with --flight: writes them, too, when an id that should move has stood still for so long"),
+                "with --flight: also write them when an id that should move has stood still for this long"),
     CLI_BETWEEN("--trigger", "PID", CLI_NUMBER, trigger, 1, INT32_MAX,
-                "has the flight recorder of that pid write, and ends"),
-    CLI_FLAG("--json", NULL, CLI_SWITCH, json, "progress and totals as JSON, an object a line"),
+                "make the flight recorder with this pid write its memory, and exit"),
+    CLI_FLAG("--json", NULL, CLI_SWITCH, json, "print progress and totals as JSON, one object per line"),
 };
 
 const struct cli_syntax cli_record_syntax = {
     .name = "record",
-    .usage =
-        "usage: rip record [FLAG...] [PID | RING]... [-- COMMAND [ARGUMENT...]]\n"
-        "       rip record --trigger PID\n"
-        "\n"
-        "Records the breadcrumbs of all rings, of those of some processes or names, or of a command that it runs\n"
-        "with tracing, until it is interrupted or they end. `rip dump` shows a recording, `rip export` converts it.\n"
-        "\n",
+    .usage = "usage: rip record [FLAG...] [PID | RING]... [-- COMMAND [ARGUMENT...]]\n"
+             "       rip record --trigger PID\n"
+             "\n"
+             "Records the breadcrumbs of all rings, of some processes or rings, or of a command that it runs with\n"
+             "tracing, until it is interrupted or they end. `rip dump` shows a recording, `rip export` converts it.\n"
+             "\n",
     .notes =
         "\n"
-        "RING is a file name, also with wildcards, or a path. SIZE is a number of bytes, or one with K, M or G.\n"
+        "RING is a file name, a pattern of file names, or a path. SIZE is a number of bytes, optionally with K, M or "
+        "G.\n"
         "\n"
         "exit status: 0; 1 there is no such ring or process, or rip itself failed; 2 wrong flag; 4 not everything\n"
-        "could be written. With a command: that of it, 128 plus the signal that killed it, or 125 rip failed\n",
+        "could be written. With a command: its exit status, 128 plus the signal that killed it, or 125 rip failed\n",
     .words_max = WORDS_MAX - 4,
     .ends = true,
     CLI_FLAGS(flags),
@@ -162,13 +163,13 @@ static bool take_word(const char *word)
     uint64_t pid;
 
     if (strchr(word, '/') != NULL)
-        return cli_error("%.200s: a path stands alone; expected names of rings in --dir, or pids", word);
+        return cli_error("%.200s: a path must be the only argument; expected names of rings in --dir, or pids", word);
     if (strspn(word, "0123456789") != strlen(word)) {
         settings.names[settings.session.name_count++] = word;
         return true;
     }
     if (!text_number(word, 1, INT32_MAX, &pid))
-        return cli_error("%.100s: no such pid; expected one of a process, or the name of a ring", word);
+        return cli_error("%.100s: no such process; expected a pid, or the name of a ring", word);
     settings.processes[settings.session.pid_count] = -1;
     settings.pids[settings.session.pid_count++] = (int32_t)pid;
     return true;
@@ -192,7 +193,7 @@ static bool take_words(char **words, size_t count)
     choose_name(settings.command != NULL ? settings.command[0] : count != 0 ? words[0] : NULL);
     choose_sources();
     if (settings.command != NULL && count != 0)
-        return cli_error("%.100s: unexpected word; expected a command alone, or rings and pids alone", words[0]);
+        return cli_error("%.100s: unexpected argument; expected a command, or rings and pids, not both", words[0]);
     if (count == 1 && strchr(words[0], '/') != NULL) {
         settings.sources.values[0] = words[0];
         settings.sources.count = 1;
@@ -214,11 +215,11 @@ static bool complete(char **words, size_t count)
     settings.session.names = settings.names;
     recording->segments_kept = (uint32_t)settings.keep;
     if (settings.stall_ns != 0 && recording->flight_bytes == 0)
-        return cli_error("--trigger-on-stall: nothing is kept in memory; expected --flight with it");
+        return cli_error("--trigger-on-stall: expected together with --flight");
     if (settings.keep != 0 && !segments)
-        return cli_error("--keep: there is one file; expected --segment-bytes or --segment-time with it");
+        return cli_error("--keep: expected together with --segment-bytes or --segment-time");
     if (recording->flight_bytes != 0 && segments)
-        return cli_error("--flight: keeps in memory what %s would write; expected one of them",
+        return cli_error("--flight: expected without %s",
                          recording->segment_bytes != 0 ? "--segment-bytes" : "--segment-time");
     return take_words(words, count);
 }
@@ -336,7 +337,7 @@ static void report_error(struct recorder *recorder, const struct rip_recording_s
     recorder->lost_count = state->lost_entry_count;
     if (recorder->failed_mono_ns == 0 || now_ns - recorder->failed_mono_ns >= ERROR_REST_NS) {
         clear_line(recorder);
-        cli_error("%s: %s: the recording goes on when that is over", recorder->path, reason);
+        cli_error("%s: %s: the recording continues when this is over", recorder->path, reason);
     }
     recorder->failed = true;
     recorder->failed_mono_ns = now_ns;
@@ -613,7 +614,7 @@ static int find_rings(bool *ret_found, char **ret_error)
     if (result != 0)
         return result;
     if (rip_session_source(session) == RIP_SESSION_CAPTURE || rip_session_source(session) == RIP_SESSION_RECORDING) {
-        *ret_error = strdup("what is recorded already is read by `rip dump`, `rip export` and `rip replay`");
+        *ret_error = strdup("already a recording; `rip dump`, `rip export` and `rip replay` read it");
         result = -EINVAL;
     }
     while (result == 0 && !*ret_found && rip_session_next(session, &event) == 1)
@@ -652,7 +653,7 @@ static bool choose_source(void)
     if (!found && usable != NULL && all)
         settings.source = usable;
     else if (!found && usable != NULL)
-        cli_error("%s: no such ring or process there that may be read; `rip ls` lists rings", settings.source);
+        cli_error("%s: no such ring or process that this user may read; `rip ls` lists rings", settings.source);
     else if (!found)
         cli_error("%s", error != NULL ? error : strerror(-result));
     free(error);
@@ -773,6 +774,6 @@ int cli_record(char **words)
     if (words[count] != NULL)
         settings.command = words + count + 1;
     if (settings.command != NULL && settings.command[0] == NULL)
-        return cli_fail(CLI_USAGE, "--: no command behind it");
+        return cli_fail(CLI_USAGE, "--: expected a command after it");
     return complete(words, count) ? record() : CLI_USAGE;
 }

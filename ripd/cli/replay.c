@@ -46,14 +46,14 @@ static struct settings settings;
 
 static const struct cli_flag flags[] = {
     CLI_BETWEEN("--stall-after", "DUR", CLI_DURATION, stall_after_ns, DURATION_SETTING_MIN_NS, DURATION_SETTING_MAX_NS,
-                "by this threshold, and not the one that was in force"),
+                "replay with this threshold instead of the recorded one"),
     CLI_FLAG("--rule", "GLOB=DUR", CLI_LIST, rules,
-             "another threshold for ids of such a name; repeatable; the first that matches"),
+             "a different threshold for ids whose names match; repeatable; the first match counts"),
     CLI_FLAG("--assert", "FILE", CLI_TEXT, assert_file,
-             "compare with these events: of --json, or an answer of /events"),
+             "compare the events with those of this file: output of --json, or an answer of /events"),
     CLI_FLAG("--files", "DIR", CLI_TEXT, files,
-             "programs, libraries or debug files of another machine: by build id, path or name"),
-    CLI_FLAG("--json", NULL, CLI_SWITCH, json, "the begins and ends as JSON, an event a line"),
+             "directory with programs, libraries or debug files of another machine: by build id, path or name"),
+    CLI_FLAG("--json", NULL, CLI_SWITCH, json, "print begins and ends as JSON, one event per line"),
 };
 
 const struct cli_syntax cli_replay_syntax = {
@@ -61,17 +61,17 @@ const struct cli_syntax cli_replay_syntax = {
     .usage =
         "usage: rip replay [FLAG...] FILE\n"
         "\n"
-        "Which begins and ends of stalls a recording leads to, by the very detector of ripd: a line a thread. What\n"
-        "`ripd --record` has written is replayed as it was decided, unless other thresholds are given: then it\n"
-        "says how often these would have alerted, and how much earlier or later. An alert is certain where the\n"
-        "verdict was recorded or follows from what the thread announces; otherwise evidence that nobody took\n"
-        "might have shown that it only waits.\n"
+        "Computes the begins and ends of stalls from a recording, with the detector of ripd, one line per thread.\n"
+        "A recording of `ripd --record` is replayed as ripd decided it. With other thresholds, the output is how\n"
+        "often they would have alerted, and how much earlier or later. An alert is certain if its verdict was\n"
+        "recorded, or follows from the call that the thread announces. Otherwise evidence that was not recorded\n"
+        "might have shown that the thread only waits for work.\n"
         "\n",
     .notes = "\n"
              "exit status: 0; 1 FILE cannot be read or is damaged, or the events are not those of --assert; 2 wrong\n"
              "flag; 4 output could not be written\n",
     .words_max = 1,
-    .missing = "which recording? `rip record` and `ripd --record` make them",
+    .missing = "expected a recording; `rip record` and `ripd --record` make them",
     CLI_FLAGS(flags),
 };
 
@@ -237,7 +237,7 @@ static void print_span(const struct replay_counts *counts)
 static void table_print(struct alert_table *table, const char *path, const struct replay_counts *counts)
 {
     if (counts->scan_count == 0) {
-        printf("%s: no scan is in it\n", path);
+        printf("%s: has no scan\n", path);
         return;
     }
     for (size_t i = 0; i < table->open_count; i++)
@@ -293,7 +293,7 @@ static bool expected_read(struct expected *expected, const char *path)
     read = read_objects(file, expected->events);
     fclose(file);
     return read ||
-           cli_error("--assert: '%s': expected events as JSON, an object a line, or an answer of /events", path);
+           cli_error("--assert: '%s': expected events as JSON, one object per line, or an answer of /events", path);
 }
 
 static void format_value(const json_t *value, char ret_text[VALUE_BYTES])
@@ -359,7 +359,7 @@ static bool expected_take(struct expected *expected, const char *text, size_t co
         json_object_del(is, ALERT_KEY);
     same = was != NULL && json_equal(is, was);
     if (was == NULL)
-        cli_error("event %zu is one more than '%s' has: %s", expected->next, expected->path,
+        cli_error("event %zu is not in '%s': %s", expected->next, expected->path,
                   json_string_value(json_object_get(is, "summary")));
     else if (!same && !report_difference(expected, is, is, was))
         (void)report_difference(expected, was, is, was);
@@ -483,7 +483,7 @@ static int read_all(struct player *player, int pass)
         return result;
     }
     if (rip_session_source(session) != RIP_SESSION_RECORDING) {
-        cli_error("%s is no recording", player->path);
+        cli_error("%s is not a recording", player->path);
         rip_session_close(session);
         return -EINVAL;
     }
@@ -502,7 +502,7 @@ static int read_all(struct player *player, int pass)
     rip_session_close(session);
     if (result != 0 && result != -ECANCELED) {
         cli_error("%s: %s", player->path,
-                  result == -EBADMSG ? "what ripd wrote of its scans is damaged" : strerror(-result));
+                  result == -EBADMSG ? "ripd's data about its scans is damaged" : strerror(-result));
     }
     return result;
 }

@@ -56,10 +56,11 @@ static struct settings settings;
 
 static const struct cli_flag flags[] = {
     CLI_FLAG("--dir", "DIR", CLI_TEXT, dir,
-             "directory of the ring, on tmpfs; else $RIP_DIR, else /run/librip, else /dev/shm"),
+             "directory of the ring, on tmpfs (default: $RIP_DIR, else /run/librip, else /dev/shm)"),
     CLI_FLAG("--name", "NAME", CLI_TEXT, name,
-             "file name of the ring; a further process of the same tree gets NAME.PID (default: COMM.PID)"),
-    CLI_BETWEEN("--max", "N", CLI_NUMBER, max, 1, RIP_CAPACITY_MAX, "ids alive at once (default: 65536)"),
+             "file name of the ring; other processes of the same tree get NAME.PID (default: COMM.PID)"),
+    CLI_BETWEEN("--max", "N", CLI_NUMBER, max, 1, RIP_CAPACITY_MAX,
+                "maximum number of ids alive at once (default: 65536)"),
 };
 
 const struct cli_syntax cli_run_syntax = {
@@ -68,7 +69,7 @@ const struct cli_syntax cli_run_syntax = {
     .missing = "no command; expected rip run [--dir DIR] [--name NAME] [--max N] [--] COMMAND [ARGUMENT...]",
     .usage = "usage: rip run [--dir DIR] [--name NAME] [--max N] [--] COMMAND [ARGUMENT...]\n"
              "\n"
-             "Runs COMMAND with every thread traced: same pid, same exit status.\n"
+             "Runs COMMAND with every thread traced, with the same pid and exit status.\n"
              "\n",
     .notes = "\n"
              "exit status: that of COMMAND; 2 wrong flag, 125 rip itself failed, 126 COMMAND cannot be executed,\n"
@@ -237,7 +238,7 @@ static const char *why_not_preloadable(int fd)
     if (geteuid() != 0 && fgetxattr(fd, "security.capability", NULL, 0) > 0)
         return "has file capabilities";
     if (own_known && (header.e_ident[EI_CLASS] != own.e_ident[EI_CLASS] || header.e_machine != own.e_machine))
-        return "is for another machine than the preload library";
+        return "is for a different architecture than the preload library";
     if (header.e_ident[EI_CLASS] == ELFCLASS64 && !has_interpreter(fd, &header))
         return "is statically linked";
     return NULL;

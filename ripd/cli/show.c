@@ -46,8 +46,8 @@ struct settings {
 static struct settings settings = {.hosts.reads_rings = true};
 
 static const struct cli_flag flags[] = {
-    CLI_FLAG("--markdown", NULL, CLI_SWITCH, markdown, "as a report to paste into a ticket"),
-    CLI_FLAG("--all", NULL, CLI_SWITCH, all, "a line a thread, also of those that do the same at one place"),
+    CLI_FLAG("--markdown", NULL, CLI_SWITCH, markdown, "print a report to paste into a ticket"),
+    CLI_FLAG("--all", NULL, CLI_SWITCH, all, "print one line per thread, even if several do the same at one place"),
     HOSTS_FLAGS,
     HOSTS_DIR_FLAG,
 };
@@ -56,11 +56,11 @@ const struct cli_syntax cli_show_syntax = {
     .name = "show",
     .usage = "usage: rip show [FLAG...] PID|UNIT|RING [ID|NAME]\n"
              "\n"
-             "All that is known of one id, or what is stuck in a process and where its other threads are.\n"
+             "Shows everything about one id, or what is stuck in a process and where its other threads are.\n"
              "\n",
     .notes = "\n"
              "exit status: 0; 1 a ripd does not answer, or there is no such process, unit, ring or id; 2 wrong flag;\n"
-             "3 an answer is not one of ripd's; 4 output could not be written\n",
+             "3 an answer is not from ripd; 4 output could not be written\n",
     .words_max = 2,
     .missing = "expected a process, a unit or a ring; `rip ls` lists them",
     CLI_FLAGS(flags),
@@ -635,7 +635,7 @@ static int find(const char *word, const char *name, struct choice *ret_choice)
         return cli_fail(CLI_UNREACHABLE,
                         "'%.100s' '%.100s': no such id, or no such pid, unit or ring; `rip show %.100s` lists ids",
                         word, name, word);
-    return cli_fail(CLI_UNREACHABLE, "'%.100s': no pid, unit or ring that ripd knows; `rip ls` lists them", word);
+    return cli_fail(CLI_UNREACHABLE, "'%.100s': ripd has no such pid, unit or ring; `rip ls` lists them", word);
 }
 
 static bool is_stuck(const json_t *thread)
@@ -677,9 +677,9 @@ static bool show_one(struct report *report, size_t host, const char *name)
     else if (found)
         show_item(report, host, item);
     if (found && !is_number(name) && item_number(document, "total") > 1)
-        cli_error("'%.100s': %lld ids have such a name; this is %lld, the %s; name another by its number", name,
+        cli_error("'%.100s': %lld ids have this name; this is %lld, the %s; select another by its number", name,
                   item_number(document, "total"), item_number(item, "id"),
-                  is_stuck(chosen) ? "one that is stuck for longest" : "first");
+                  is_stuck(chosen) ? "one that is stuck longest" : "first");
     json_decref(item);
     return found;
 }

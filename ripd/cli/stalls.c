@@ -40,10 +40,10 @@ static struct settings settings = {.hosts.reads_rings = true};
 static const struct cli_flag flags[] = {
     HOSTS_FLAGS,
     HOSTS_DIR_FLAG,
-    CLI_FLAG("--group", "WAY", CLI_TEXT, group, "counted by location, or by root: who holds them up"),
-    CLI_FLAG("--all", NULL, CLI_SWITCH, all, "a line a stall, also of those that wait for one another"),
-    CLI_BETWEEN("--limit", "N", CLI_NUMBER, limit, 1, LINES_MAX, "at most N lines (default 100, at most 10000)"),
-    CLI_FLAG("--watch", NULL, CLI_SWITCH, watch, "again every 2 s, until it is interrupted"),
+    CLI_FLAG("--group", "WAY", CLI_TEXT, group, "count by location, or by root (the holder that holds them up)"),
+    CLI_FLAG("--all", NULL, CLI_SWITCH, all, "print one line per stall, including those that wait for each other"),
+    CLI_BETWEEN("--limit", "N", CLI_NUMBER, limit, 1, LINES_MAX, "print at most N lines (default 100, at most 10000)"),
+    CLI_FLAG("--watch", NULL, CLI_SWITCH, watch, "repeat every 2 s until interrupted"),
     FILTERS_FLAGS,
 };
 
@@ -53,12 +53,12 @@ const struct cli_syntax cli_stalls_syntax = {
     .name = "stalls",
     .usage = "usage: rip stalls [FLAG...]\n"
              "\n"
-             "What is stuck now, longest first: a line an incident, which is a stall and all that wait for it.\n"
+             "Prints what is stuck now, longest first, one line per incident: a stall and all that wait for it.\n"
              "\n",
     .values = values,
     .notes = "\n"
              "exit status: 0, with stalls or without; 1 a ripd does not answer; 2 wrong flag, or a request that ripd\n"
-             "refuses; 3 an answer is not one of ripd's; 4 output could not be written\n",
+             "refuses; 3 an answer is not from ripd; 4 output could not be written\n",
     CLI_FLAGS(flags),
 };
 

@@ -66,14 +66,14 @@ const struct cli_syntax cli_top_syntax = {
     .name = "top",
     .usage = "usage: rip top [FLAG...]\n"
              "\n"
-             "Ids on the whole screen, as they are now: what is stalled, or all; of one host or of several.\n"
+             "Shows stalled ids, or all ids, on the whole screen, of one or several hosts.\n"
              "\n",
-    .notes = "\n"
-             "keys: up, down, page up, page down, home, end, or k, j, b, space, g, G as in less; enter opens an id, "
-             "escape closes it; tab shows the next\n"
-             "state; s sorts; / filters by name as it is typed; f freezes; q ends\n"
-             "\n"
-             "exit status: 0; 1 it cannot run; 2 wrong flag, or no terminal\n",
+    .notes =
+        "\n"
+        "keys: up, down, page up, page down, home, end, or k, j, b, space, g, G as in less; enter opens an id,\n"
+        "escape closes it; tab shows the next state; s sorts; / filters by name as it is typed; f freezes; q quits\n"
+        "\n"
+        "exit status: 0; 1 it cannot run; 2 wrong flag, or no terminal\n",
     CLI_FLAGS(flags),
 };
 
@@ -369,7 +369,7 @@ static void open_selected(struct top *top)
     if (row == NULL)
         return;
     if (row->texts[TOP_TARGET][0] == '\0') {
-        snprintf(top->error, sizeof(top->error), "this id has no name by which it could be asked for");
+        snprintf(top->error, sizeof(top->error), "this id cannot be requested: its ring has no name");
         return;
     }
     snprintf(top->open_target, sizeof(top->open_target), "%s", row->texts[TOP_TARGET]);
@@ -445,7 +445,7 @@ static void draw_last_line(const struct top *top)
     if (top->error[0] != '\0')
         put_line(top, LINES - 1, A_REVERSE, top->error);
     else if (top->typing)
-        put_line(top, LINES - 1, A_DIM, "type a part of the name; enter keeps it, escape drops it");
+        put_line(top, LINES - 1, A_DIM, "type a part of the name; enter: keep   escape: clear");
     else if (top->open)
         put_line(top, LINES - 1, A_DIM, "up, down: scroll   f: freeze   escape: back   q: end");
     else
@@ -763,7 +763,7 @@ static int show_screen(void)
         run(&top);
         endwin();
     } else {
-        status = cli_fail(CLI_UNREACHABLE, "unknown terminal, by $TERM");
+        status = cli_fail(CLI_UNREACHABLE, "unknown terminal type in $TERM");
     }
     top_list_done(&top.list);
     free(top.text);
@@ -776,7 +776,7 @@ int cli_top(char **words)
 
     (void)words;
     if (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO))
-        return cli_fail(CLI_USAGE, "expected a terminal; `rip stalls` prints the same");
+        return cli_fail(CLI_USAGE, "expected a terminal; `rip stalls` prints to any output");
     status = hosts_open(&settings.hosts);
     return status == CLI_OK ? show_screen() : status;
 }

@@ -114,7 +114,7 @@ def recorded(world):
     done = world.command("export", "--folded", "-", path)
     assert done.returncode == 1 and stacks_of(done.stdout), done
     assert re.fullmatch(rf"rip: export: {re.escape(path)} is damaged or truncated at byte \d+ of {size}; "
-                        "what comes before that is exported\n", done.stderr), done
+                        "the part before that is exported\n", done.stderr), done
 
 
 def wrong_words(world):

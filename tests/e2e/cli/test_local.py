@@ -34,15 +34,15 @@ def where_no_ripd_is(world):
                            (["show", "app"], "name-5"), (["show", str(app.pid), "5"], "name-5")):
         done = world.command(*command, RIPD_URL=NOBODY, RIP_DIR=world.dir)
         assert done.returncode == 0 and words in done.stdout, (command, done)
-        assert "ripd does not answer on 127.0.0.1:1" in done.stderr and "read from the rings" in done.stderr, done
+        assert "ripd does not answer on 127.0.0.1:1" in done.stderr and "reading the rings instead" in done.stderr, done
         assert done.stderr.count("\n") == 1, done
     for command in (["stalls", "--url", NOBODY], ["check"], ["events"]):  # somebody was named, or only ripd knows
         done = world.command(*command, RIPD_URL=NOBODY, RIP_DIR=world.dir)
-        assert done.returncode in (1, 3) and "read from the rings" not in done.stderr, (command, done)
+        assert done.returncode in (1, 3) and "reading the rings instead" not in done.stderr, (command, done)
     for status in (503, 400):
         server = k.Impostor({"/stalls": (status, {"detail": "no"})})
         done = world.command("stalls", RIPD_URL=server.url, RIP_DIR=world.dir)
-        assert done.returncode != 0 and "read from the rings" not in done.stderr, done
+        assert done.returncode != 0 and "reading the rings instead" not in done.stderr, done
         server.close()
 
 
@@ -89,7 +89,8 @@ def names(world):
 def what_takes_a_ripd(world):
     for arguments in (["--group", "root"], ["--cause", "spinning"], ["--min", "5s"], ["--unit", "x"]):
         done = world.command("stalls", "--dir", world.dir, *arguments)
-        assert done.returncode == 2 and "this takes a ripd: --" in done.stderr and done.stdout == "", (arguments, done)
+        assert done.returncode == 2 and "this flag needs a ripd: --" in done.stderr and done.stdout == "", \
+            (arguments, done)
     done = world.command("stalls", "--dir", world.dir, "--url", NOBODY)
     assert done.returncode == 2 and "--dir" in done.stderr, done
     for command in (["show", "app", "5"], ["ls"], ["stalls"]):
@@ -106,7 +107,7 @@ def rings_of_others(world):
     for command in ("ls", "stalls"):
         done = subprocess.run([k.RIP, command, "--dir", world.dir], text=True, capture_output=True, user=65534,
                               group=65534, extra_groups=[], env=world.environment)
-        assert done.returncode == 0 and "1 file there may not be read" in done.stderr, done
+        assert done.returncode == 0 and "1 file there cannot be read" in done.stderr, done
 
 
 def hostile_rings(world):

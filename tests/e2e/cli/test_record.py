@@ -189,7 +189,7 @@ def by_name_by_path_and_for_a_time(scene):
         assert done.returncode == 0 and done.stdout == "" and f" s: rings {count}, ids " in done.stderr, done
         assert sums(path)["rings"] == count, path
     assert all(maker.process.poll() is None for maker in makers)
-    refuse(scene, [path], "recorded already")
+    refuse(scene, [path], "already a recording")
     done = scene.rip("--duration", "100ms", "db")
     assert done.returncode == 0 and re.fullmatch(r"db-\d{8}T\d{6}Z\.riprec", done.stderr.split(":")[0]), done
 

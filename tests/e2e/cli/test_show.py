@@ -62,7 +62,7 @@ def of_one_name_the_stuck_one(world):
     world.wait_for(lambda: world.stalled_ids() == [6] and world.stalls()[0]["cause"])
     done = world.command("show", "app", "worker")
     assert done.returncode == 0 and "  id          6\n" in done.stdout, done
-    assert "3 ids have such a name; this is 6, the one that is stuck for longest" in done.stderr, done
+    assert "3 ids have this name; this is 6, the one that is stuck longest" in done.stderr, done
     done = world.command("show", "app", "shirker")
     assert done.returncode == 1 and "'app' 'shirker': no such id" in done.stderr and done.stdout == "", done
 

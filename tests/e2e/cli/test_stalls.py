@@ -104,7 +104,7 @@ def liars(world):
 def what_could_not_be_seen(world):
     for frame, words in (({"unreadable_rings": 2}, "cannot read 2 rings"),
                          ({"scan": {"age_ms": 40000, "interval_ms": 1000}}, "does not scan: this was 40 s ago"),
-                         ({"total": 70000}, "has 70000, of which the first 0 were read")):
+                         ({"total": 70000}, "has 70000 items; only the first 0 were read")):
         server = k.Impostor({"/stalls": k.stalls_document(**frame)})
         done = world.command("stalls", "--url", server.url)
         assert done.returncode == 0 and words in done.stderr and done.stderr.count("\n") == 1, (frame, done)
@@ -214,7 +214,7 @@ def another_version(world):
     server = k.Impostor({"/stalls": {**k.stalls_document(), "schema": "ripd/stalls/2\x1b"}})
     done = world.command("stalls", "--url", server.url)
     assert done.returncode == 3 and done.stdout == "" and "\x1b" not in done.stderr, done
-    assert "is of another version than this rip: it has ripd/stalls/2?, expected ripd/stalls/1" in done.stderr, done
+    assert "has another version than this rip: it has ripd/stalls/2?, expected ripd/stalls/1" in done.stderr, done
     server.close()
 
 

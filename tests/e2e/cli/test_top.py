@@ -151,13 +151,13 @@ def liars(world):
     terminal = world.top("--url", server.url)
     world.shows(terminal, r"^stalled: 40008 of .*3 rings cannot be read")
     terminal.type(DOWN * 3 + "\n")
-    world.shows(terminal, "no name by which it could be asked for")
+    world.shows(terminal, "its ring has no name")
     terminal.type(ESCAPE + "sss")
     world.shows(terminal, "by thread")
     terminal.type(END)
     world.shows(terminal, "many")
     terminal.type("\t")
-    world.shows(terminal, "not one of ripd's")
+    world.shows(terminal, "not from ripd")
     assert "\u202e" not in terminal.raw and "\x1b[31m" not in terminal.raw
     terminal.type("q")
     assert terminal.process.wait(timeout=w.PATIENCE_S) == 0
