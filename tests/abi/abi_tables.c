@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * abi_tables.c - the offset tables of librip/ABI.md, from include/rip/ring.h.
+ * abi_tables.c - the offset tables of librip/ABI.md, made from include/rip/ring.h.
  *
- * Without arguments it prints them: paste them into ABI.md. With ABI.md and ring.h as arguments it compares: each table
- * must stand in ABI.md as it is printed, and each field of ring.h that is not reserved must have a row here.
+ * Without arguments the program prints the tables, to be pasted into ABI.md. With ABI.md and ring.h as arguments it
+ * checks that ABI.md contains the tables as printed, and that each field of ring.h that is not reserved has a row here.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -16,7 +16,7 @@
 
 struct row {
     const char *type;
-    const char *field; /* NULL: the row begins the table of type */
+    const char *field; /* NULL: this row begins the table of type */
     size_t offset;
     size_t bytes;
     const char *changed_by;
@@ -76,29 +76,29 @@ static const struct row rows[] = {
     ROW(rip_ring, refused_process_count, "any"),
     ROW(rip_ring, modules_dropped_count, "any"),
     ROW(rip_ring, registered_count, "any"),
-    ROW(rip_ring, process_high_water, "any, only upwards"),
-    ROW(rip_ring, module_high_water, "any, only upwards"),
-    ROW(rip_ring, slot_hint, "any; advice"),
-    ROW(rip_ring, ended_count, "any, only upwards"),
-    ROW(rip_ring, ended_snap_count, "any, only upwards"),
+    ROW(rip_ring, process_high_water, "any, only increases"),
+    ROW(rip_ring, module_high_water, "any, only increases"),
+    ROW(rip_ring, slot_hint, "any; only a hint"),
+    ROW(rip_ring, ended_count, "any, only increases"),
+    ROW(rip_ring, ended_snap_count, "any, only increases"),
     ROW(rip_ring, flush_count, "any"),
     ROW(rip_ring, ended_begun_count, "any"),
     ROW(rip_ring, ended, "any"),
     ROW(rip_ring, scripts_dropped_count, "any"),
-    ROW(rip_ring, script_high_water, "any, only upwards"),
+    ROW(rip_ring, script_high_water, "any, only increases"),
     STRUCT(rip_process),
     ROW(rip_process, state, "see 2.2"),
-    ROW(rip_process, generation, "who claims it, + 1"),
-    ROW(rip_process, flags, "owner"),
-    ROW(rip_process, pid, "owner; an embryo's child"),
-    ROW(rip_process, start_time_ticks, "owner"),
-    ROW(rip_process, pid_namespace, "owner"),
-    ROW(rip_process, entered_boot_ns, "owner"),
-    ROW(rip_process, parent_pid, "owner"),
-    ROW(rip_process, uid, "owner"),
-    ROW(rip_process, module_count, "owner, only upwards while LIVE"),
-    ROW(rip_process, comm, "owner"),
-    ROW(rip_process, module_index, "owner, append only"),
+    ROW(rip_process, generation, "process that claims the record, + 1"),
+    ROW(rip_process, flags, "process"),
+    ROW(rip_process, pid, "process; in an embryo, the child"),
+    ROW(rip_process, start_time_ticks, "process"),
+    ROW(rip_process, pid_namespace, "process"),
+    ROW(rip_process, entered_boot_ns, "process"),
+    ROW(rip_process, parent_pid, "process"),
+    ROW(rip_process, uid, "process"),
+    ROW(rip_process, module_count, "process, only increases while LIVE"),
+    ROW(rip_process, comm, "process"),
+    ROW(rip_process, module_index, "process, append only"),
     STRUCT(rip_module),
     ROW(rip_module, start, "fixed"),
     ROW(rip_module, end, "fixed, stored last"),
@@ -119,31 +119,31 @@ static const struct row rows[] = {
     STRUCT(rip_slot),
     ROW(rip_slot, count, "thread"),
     ROW(rip_slot, idle_mark, "thread"),
-    ROW(rip_slot, generation, "owner"),
-    ROW(rip_slot, id, "owner, generation odd"),
-    ROW(rip_slot, tid, "owner"),
-    ROW(rip_slot, process, "owner, generation odd"),
-    ROW(rip_slot, index_bias, "owner"),
-    ROW(rip_slot, counter_bias, "owner, generation odd"),
+    ROW(rip_slot, generation, "process"),
+    ROW(rip_slot, id, "process, generation odd"),
+    ROW(rip_slot, tid, "process"),
+    ROW(rip_slot, process, "process, generation odd"),
+    ROW(rip_slot, index_bias, "process"),
+    ROW(rip_slot, counter_bias, "process, generation odd"),
     ROW(rip_slot, deadline_ms, "thread"),
     ROW(rip_slot, state, "see 2.1"),
     ROW(rip_slot, call, "thread, see 2.5"),
-    ROW(rip_slot, name_version, "owner"),
-    ROW(rip_slot, registered_boot_ns, "owner, generation odd"),
+    ROW(rip_slot, name_version, "process"),
+    ROW(rip_slot, registered_boot_ns, "process, generation odd"),
     ROW(rip_slot, wait_address, "thread"),
     ROW(rip_slot, wait_owner, "thread"),
-    ROW(rip_slot, kind, "owner"),
+    ROW(rip_slot, kind, "process"),
     ROW(rip_slot, wait_tag, "thread"),
     ROW(rip_slot, wait_flags, "thread"),
     ROW(rip_slot, wait_age_s, "thread"),
     ROW(rip_slot, entry, "thread"),
-    ROW(rip_slot, name_bytes, "owner, generation or name_version odd"),
-    ROW(rip_slot, name, "owner, generation or name_version odd"),
+    ROW(rip_slot, name_bytes, "process, generation or name_version odd"),
+    ROW(rip_slot, name, "process, generation or name_version odd"),
     STRUCT(rip_slot_note),
-    ROW(rip_slot_note, sequence, "thread, owner; only upwards"),
-    ROW(rip_slot_note, check, "thread, owner"),
-    ROW(rip_slot_note, text_bytes, "thread, owner"),
-    ROW(rip_slot_note, text, "thread, owner"),
+    ROW(rip_slot_note, sequence, "thread, process; only increases"),
+    ROW(rip_slot_note, check, "thread, process"),
+    ROW(rip_slot_note, text_bytes, "thread, process"),
+    ROW(rip_slot_note, text, "thread, process"),
     /* clang-format on */
 };
 
@@ -174,7 +174,7 @@ static char *read_file(const char *path)
     return text;
 }
 
-/* All tables as ABI.md must have them, one after the other. */
+/* Returns whether the document contains all tables, one after the other. */
 static bool tables_stand_in(const char *document)
 {
     char *tables;
@@ -199,7 +199,7 @@ static bool has_row(const char *type, const char *field)
     return strncmp(field, "reserved_", 9) == 0;
 }
 
-/* ring.h asserts the offset of every field. */
+/* ring.h asserts the offset of every field: counts those without a row. */
 static unsigned count_missing_rows(const char *header)
 {
     static const char assertion[] = "\nRIP_ASSERT_OFFSET(";

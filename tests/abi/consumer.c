@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * consumer.c - a program written against the four functions and four globals, compiled as C11 and as C++17, with its
- * own definitions of the globals (OWN_GLOBALS) or without. Exit status 0: everything it saw was true.
+ * consumer.c - a program that uses the public functions and the four globals, compiled as C11 and as C++17, with its
+ * own definitions of the globals (OWN_GLOBALS) or without. Exit status 0: all checks passed.
  */
 #include <librip.h>
 #include <stdio.h>
@@ -42,7 +42,7 @@ static int in_thread(void *argument)
 
 static void snap_from_a_library(void)
 {
-    void (*snap)(void) = rip_snap; /* its address: the exported function */
+    void (*snap)(void) = rip_snap; /* through its address: the exported function */
 
     snap();
 }
@@ -52,7 +52,7 @@ int main(void)
     char path[64];
     thrd_t thread;
 
-    rip_snap(); /* before anything: does nothing */
+    rip_snap(); /* before rip_init(): does nothing */
     rip_exit();
     rip_deadline_ms(1);
     rip_note("early", 5);

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""consumer.c, compiled in every way that is promised, runs and finds everything true; and the exported symbols, the
-size of the inlined snap and the forms of its thread-local accesses are what they should be."""
+"""consumer.c compiles in every supported way, runs, and all its checks pass. The exported symbols, the size of the
+inlined snap, and its thread-local accesses are as expected."""
 import itertools
 import os
 import re
@@ -54,7 +54,7 @@ def one(folder, compiler, how):
 
 
 def matrix(folder):
-    """Each compiler has a quarter of all combinations, with every pair of two choices in it; together they have all."""
+    """Each compiler gets a quarter of all combinations that contains every pair of two choices; together all."""
     choices = ("static", "shared"), (False, True), (False, True), ("-O0", "-O2"), ("-fPIE", "-fno-pie")
     for number, compiler in enumerate(COMPILERS):
         if not find(compiler):
@@ -67,7 +67,7 @@ def matrix(folder):
 
 
 def headers_are_silent(folder):
-    """Under warnings that a consumer may have and we do not, and in younger languages."""
+    """The headers compile with warnings that only consumers use, and as later languages."""
     source = os.path.join(folder, "silent")
     with open(source, "w", encoding="utf-8") as file:
         file.write("#include <librip.h>\n#include <rip/session.h>\nvoid all(struct rip_context *a);\n"
@@ -85,7 +85,7 @@ def headers_are_silent(folder):
             report(f"{compiler} {standard}: no warning from the headers", built.returncode == 0, built.stderr)
 
 
-# What each kind of scope needs; and the scheduler for Boost.Fiber, where that is installed.
+# One object of each class, and the scheduler for Boost.Fiber if that is installed.
 SCOPES = """#include <rip/rip.hpp>
 #if __has_include(<boost/fiber/algo/algorithm.hpp>)
 #include <rip/boost_fiber.hpp>
@@ -124,7 +124,7 @@ def scopes_are_silent(folder):
 
 
 def plugin_with_its_own_copy(folder):
-    """Unloaded with its id on a thread that ends afterwards: the thread must not run into unmapped code."""
+    """A plugin is unloaded while a thread has its id: the end of the thread must not call unmapped code."""
     plugin, host = os.path.join(folder, "plugin.so"), os.path.join(folder, "host")
     compile_it = ["gcc", "-D_GNU_SOURCE", "-pthread", *WARNINGS, f"-I{INCLUDE}", os.path.join(SOURCE, "plugin.c")]
     built = [run(compile_it + rest) for rest in
@@ -139,7 +139,7 @@ LIBRARIES = {"librip": "librip.map", "librip-session": "session/librip-session.m
 
 
 def exported_symbols(library):
-    """It exports what its version script lists, each symbol by its name and of the version that its node says."""
+    """Each library exports the symbols that its version script lists, each with the version of its node."""
     with open(os.path.join(SOURCE, "../../librip", LIBRARIES[library]), encoding="utf-8") as file:
         text = re.sub(r"/\*.*?\*/", "", file.read(), flags=re.S)
     wanted = {f"{name}@@{node}" for node, body in re.findall(r"(\S+) \{(.*?)\}", text, re.S)
@@ -180,7 +180,7 @@ def size_of_snap(folder):
 
 
 def switch_without_atomics(folder):
-    """A switch between coroutines, inlined, has no operation that is atomic between processors."""
+    """An inlined switch between coroutines contains no atomic read-modify-write operation."""
     source, output = os.path.join(folder, "switch.c"), os.path.join(folder, "switch.o")
     with open(source, "w", encoding="utf-8") as file:
         file.write("#include <librip.h>\nvoid turn(struct rip_context *a, const struct rip_context *b);\n"

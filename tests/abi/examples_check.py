@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The examples as installed: each builds without a warning, by the line in it; ripd finds what hangs in the programs,
-and the tools show what these do."""
+"""The installed examples: each builds without a warning by the command in its comment, ripd finds the ids that hang,
+and the tools show what the programs do."""
 import glob
 import json
 import os
@@ -16,9 +16,9 @@ import urllib.request
 BUILD = sys.argv[1]
 PATIENCE_S = 90
 WARNINGS = ["-Wall", "-Wextra", "-Wshadow", "-Wconversion", "-Werror", "-O2"]
-# What some need besides: a header, and the Debian package that has it.
+# Additional requirements: a header, and the Debian package that contains it.
 NEEDED = {"fibers.cc": ("/usr/include/boost/fiber/all.hpp", "libboost-fiber-dev")}
-# Of each: the ids that hang in it, by name, and the causes that may be found.
+# For each program: the names of the ids that hang, and the causes that ripd may report.
 HANGING = {"worker.c": (["worker"], {"sleeping"}),
            "pool.cc": (["pool", "pool"], {"deadlock"}),
            "tasks.cc": (["server 2"], {"parked"}),
@@ -41,11 +41,11 @@ def wait_for(what, condition):
         if value:
             return value
         time.sleep(0.1)
-    sys.exit(f"FAILED: waited in vain for {what}; last: {value!r}")
+    sys.exit(f"FAILED: timeout while waiting for {what}; last value: {value!r}")
 
 
 def build(prefix, source, folder, language=None):
-    """As the comment at its top says, or as another language."""
+    """Builds by the command in the comment at the top, or as another language."""
     name = os.path.basename(source)
     with open(source, encoding="utf-8") as file:
         text = file.read()
@@ -103,7 +103,7 @@ def has_lines(path, pattern):
 
 
 def check_snaps(program, environment, rings, folder):
-    """It prints an id, where it has been, and goes on until it is ended."""
+    """The tool prints an id and its snaps until it is ended."""
     output = os.path.join(folder, "snaps.out")
     with open(output, "wb") as file:
         tool = subprocess.Popen([program, rings], stdout=file, env=environment)
@@ -117,7 +117,7 @@ def check_snaps(program, environment, rings, folder):
 
 
 def check_cpu_time(program, environment, rings, folder):
-    """What it records it prints; a recording is there as soon as it waits for the next drain."""
+    """The tool prints what it recorded. The recording exists as soon as the tool waits for the next drain."""
     recording = os.path.join(folder, "cpu.riprec")
     tool = subprocess.Popen([program, rings, recording], env=environment)
     try:
@@ -158,7 +158,7 @@ def sources_of(prefix, package):
 
 
 def main():
-    # On tmpfs, as rings have to be.
+    # On tmpfs, because rings must be.
     with tempfile.TemporaryDirectory(prefix="rip-examples-", dir="/dev/shm") as folder:
         prefix, rings = os.path.join(folder, "prefix"), os.path.join(folder, "rings")
         run(["cmake", "--install", BUILD, "--prefix", prefix])

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""cmake --install into a folder of its own; what it gives is there, and a program builds against it by pkg-config and
-by find_package; a tool against its library for tools; rip finds the preload library and rip-client from there."""
+"""cmake --install into a new folder installs all files. Programs and tools build against them with pkg-config and with
+find_package, and rip finds the installed preload library and rip-client."""
 import glob
 import os
 import re
@@ -56,7 +56,7 @@ COMPILERS = {"cc": ["-std=c11"], "c++": ["-x", "c++", "-std=c++17"]}
 
 
 def build_by_pkg_config(prefix, folder, library, source):
-    """As C and as C++; gives the programs, and where the libraries are."""
+    """As C and as C++. Returns the programs and the folder of the libraries."""
     pc_file = glob.glob(f"{prefix}/lib*/**/{library}.pc", recursive=True)[0]
     libraries = os.path.dirname(os.path.dirname(pc_file))
     environment = {**os.environ, "PKG_CONFIG_PATH": os.path.dirname(pc_file)}
@@ -110,7 +110,7 @@ def build_and_run(prefix, folder):
 
 
 def check_compiled_in(prefix, folder):
-    """A program that is compiled for it, shared, static or both, has a ring as long as it runs."""
+    """A program compiled with librip-compiled, shared, static or both, has a ring while it runs."""
     source, program = os.path.join(folder, "traced.c"), os.path.join(folder, "traced")
     with open(source, "w", encoding="utf-8") as file:
         file.write('#include <rip/rip.h>\n#include <stdlib.h>\n'
@@ -134,7 +134,7 @@ def check_compiled_in(prefix, folder):
 
 
 def check_symbolizer_is_found(prefix, folder):
-    """ripd says so where it is missing."""
+    """ripd reports a missing symbolizer."""
     for there in (True, False):
         log = os.path.join(folder, "ripd.log")
         with open(log, "wb") as file:
@@ -157,19 +157,19 @@ def check_symbolizer_is_found(prefix, folder):
 
 
 def check_rip(prefix):
-    """`rip run` finds the preload library and loads no library but the C library; other commands are rip-client's."""
+    """`rip run` finds the preload library and loads no library but the C library; rip-client runs the others."""
     rip = f"{prefix}/bin/rip"
     if run([rip, "run", "--dir", "/dev/shm", "--", "sh", "-c", "echo traced"]) != "traced\n":
         print("FAILED: rip run from the installed tree")
         sys.exit(1)
     needed = re.findall(r"NEEDED.*\[((?!ld-linux).*)\]", run(["readelf", "-d", rip]))
     if needed != ["libc.so.6"] or "--follow" not in run([rip, "events", "--help"]):
-        print(f"FAILED: rip needs {needed}, or does not find rip-client")
+        print(f"FAILED: rip links {needed}, or does not find rip-client")
         sys.exit(1)
 
 
 def check_ruby(prefix):
-    """Required from the installed tree, if the build has a binding."""
+    """Ruby can require the binding from the installed tree, if the build has one."""
     libraries = glob.glob(f"{prefix}/lib*/**/ruby/vendor_ruby/3.1.0/rip/rip.so", recursive=True)
     if not libraries:
         if os.path.exists(f"{BUILD}/lib/ruby/rip/rip.so"):

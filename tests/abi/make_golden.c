@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * make_golden.c - writes the golden image of format 1 to the file named, from ring_builder.c and thus from ring.h
- * alone.
+ * make_golden.c - writes the golden image of format 1 to the named file. The image is made by ring_builder.c, that is
+ * from ring.h alone.
  *
- * Run once per format. An image that is committed is never written again: it stands for the files that people have.
+ * Run once per format. A committed image is never replaced, because it stands for the files of existing users.
  */
 #include <stdio.h>
 
@@ -19,7 +19,7 @@ int main(int argc, char **argv)
         fprintf(stderr, "usage: %s FILE\n", argv[0]);
         return 2;
     }
-    file = fopen(argv[1], "wbx"); /* an image that is there stays */
+    file = fopen(argv[1], "wbx"); /* never replaces an image */
     if (file == NULL) {
         perror(argv[1]);
         return 1;

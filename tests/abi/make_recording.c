@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * make_recording.c - writes a golden recording of version 1, with something of every event, to the file named, and the
- * events as text to the standard output.
+ * make_recording.c - writes a golden recording of version 1 with every kind of event to the named file, and the events
+ * as text to the standard output.
  *
- * Run once per version. A recording that is committed is never written again: it stands for the files that people have.
+ * Run once per version. A committed recording is never replaced, because it stands for the files of existing users.
  */
 #include "unit/session/session_test.h"
 
@@ -100,7 +100,7 @@ static void play(struct taping *taping, struct ring_builder *builder)
     builder->ring->flush_count++;
     take_drain(taping, drain, &view);
     ring_builder_snap(builder, 1, 0x401234);
-    ring_builder_entries(builder, 1)[ring_builder_slot(builder, 1)->count % RIP_ENTRY_COUNT] = 0; /* under the pen */
+    ring_builder_entries(builder, 1)[ring_builder_slot(builder, 1)->count % RIP_ENTRY_COUNT] = 0; /* not yet stored */
     ring_builder_snap(builder, 1, 0x401238);
     ring_builder_end_id(builder, 9);
     take_drain(taping, drain, &view);
@@ -129,7 +129,7 @@ int main(int argc, char **argv)
     ring_builder_new_sample(&builder);
     assert_int_equal(recording_writer_new(&taping.writer, &output, 5), 0);
     play(&taping, &builder);
-    target = fopen(argv[1], "wbx"); /* a recording that is there stays */
+    target = fopen(argv[1], "wbx"); /* never replaces a recording */
     if (target == NULL || fwrite(file.bytes, 1, file.count, target) != file.count || fclose(target) != 0) {
         perror(argv[1]);
         return 1;

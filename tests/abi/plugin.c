@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plugin.c - with PLUGIN, a plugin that is linked with a copy of the library of its own; without, the program that
- * loads it, lets a thread take an id in it, unloads it, and only then ends the thread. Built by consumer_matrix.py.
+ * plugin.c - with PLUGIN, a plugin that is linked with its own copy of the library. Without, the program that loads it,
+ * registers an id of a thread in it, unloads it, and only then ends the thread. Built by consumer_matrix.py.
  */
 #include <dlfcn.h>
 #include <pthread.h>
@@ -33,7 +33,7 @@ static void *enter(void *function)
 {
     ((void (*)(void))function)();
     pthread_barrier_wait(&barrier);
-    pthread_barrier_wait(&barrier); /* the plugin has gone */
+    pthread_barrier_wait(&barrier); /* the plugin is unloaded */
     return NULL;
 }
 
@@ -56,7 +56,7 @@ int main(int argc, char **argv)
         return 4;
     pthread_barrier_wait(&barrier);
     pthread_join(thread, NULL);
-    if (fork() == 0) /* its handlers have gone with it */
+    if (fork() == 0) /* its fork handlers are gone */
         _exit(0);
     wait(&status);
     return status;

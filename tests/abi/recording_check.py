@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A reader of recordings that was written from librip/RECORDING.md alone, and knows nothing of our code: what it finds
-in the golden recording must be the golden events. So the text is right, and enough."""
+"""A reader of recordings, written from librip/RECORDING.md alone and independent of our code. It must find the golden
+events in the golden recording: then the text is correct and complete."""
 import ctypes
 import pathlib
 import struct
@@ -38,7 +38,7 @@ class Id:
 
 
 class Records:
-    """The records of one frame, of which lines are made."""
+    """Makes lines from the records of one frame."""
 
     def __init__(self, content, ids, in_state):
         self.content, self.at, self.ids, self.in_state = content, 0, ids, in_state
@@ -212,7 +212,7 @@ class Records:
 
 
 def read(recording, from_header=0):
-    """The lines of all events, from the nth header on."""
+    """Returns the lines of all events from the nth header on."""
     at = -1
     for _ in range(from_header + 1):
         at = recording.index(b"RIPREC\r\n", at + 1)
@@ -243,7 +243,7 @@ def main():
     events = (folder / "version-1.events").read_bytes()
     lines = read(recording)
     assert b"".join(lines) == events, b"".join(lines).decode(errors="replace")
-    # From the second header on the state comes first, and then what came after it in the whole, too.
+    # From the second header on, the state comes first, then the same events as in the whole recording.
     rest = read(recording, 1)
     found = [line for line in rest if b" found" in line]
     assert len(found) >= 3 and b"".join(rest[-8:]) == b"".join(lines[-8:])

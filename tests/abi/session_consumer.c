@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * session_consumer.c - a tool written against rip/session.h, compiled as C11 and as C++17 against what is installed,
- * and nothing else. Its argument is a directory without rings. Exit status 0: everything it saw was true.
+ * session_consumer.c - a tool that uses rip/session.h, compiled as C11 and as C++17 against the installed files alone.
+ * Its argument is a directory without rings. Exit status 0: all checks passed.
  */
 #include <rip/session.h>
 #include <stdio.h>

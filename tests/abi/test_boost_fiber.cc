@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// test_boost_fiber.cc - fibers of Boost as ids, by rip/boost_fiber.hpp.
+// test_boost_fiber.cc - Boost fibers as ids: rip/boost_fiber.hpp.
 #include <cstdio>
 
 #if !__has_include(<boost/fiber/all.hpp>)
@@ -15,7 +15,7 @@ int main()
 #include <thread>
 #include <vector>
 
-#include "support/scenes.hpp"
+#include "support/forked_test.hpp"
 
 namespace
 {
@@ -52,14 +52,14 @@ void names_and_turns()
     together.wait();
     const std::uint32_t first_id = properties_of(first).id(), second_id = properties_of(second).id();
     CHECK(first_id >= 5000000 && second_id >= 5000000 && first_id != second_id && rip_tid == 7);
-    CHECK(see(first_id).name == "first" && see(second_id).name == "fiber" && see(7).info.tid != 0);
-    CHECK(see(first_id).info.snap_count >= 1 && see(second_id).info.snap_count >= 1);
-    CHECK(see(first_id).info.tid == 0 && see(7).info.snap_count == 0);
+    CHECK(read_id(first_id).name == "first" && read_id(second_id).name == "fiber" && read_id(7).info.tid != 0);
+    CHECK(read_id(first_id).info.snap_count >= 1 && read_id(second_id).info.snap_count >= 1);
+    CHECK(read_id(first_id).info.tid == 0 && read_id(7).info.snap_count == 0);
     properties_of(second).name("renamed");
     together.wait();
     first.join();
     second.join();
-    CHECK(rip_tid == 7 && see(7).live && !see(first_id).live && !see(second_id).live);
+    CHECK(rip_tid == 7 && read_id(7).live && !read_id(first_id).live && !read_id(second_id).live);
 }
 
 void a_name_from_within()
@@ -72,14 +72,14 @@ void a_name_from_within()
         for (int i = 0; i < 300; i++)
             rip_snap();
         own_properties().name("by itself");
-        CHECK(see(id).name == "by itself" && see(id).info.snap_count == 300 && see(id).info.tid != 0);
+        CHECK(read_id(id).name == "by itself" && read_id(id).info.snap_count == 300 && read_id(id).info.tid != 0);
         boost::this_fiber::yield();
         rip_snap();
-        CHECK(see(id).info.snap_count == 301 && see(7).info.snap_count == 0);
+        CHECK(read_id(id).info.snap_count == 301 && read_id(7).info.snap_count == 0);
     }).join();
 }
 
-// The name that a fiber was given while it waited is there when it goes on.
+// A name that is set while a fiber waits is in effect when the fiber resumes.
 void a_name_from_outside()
 {
     make_ring();
@@ -89,7 +89,7 @@ void a_name_from_outside()
     fiber one([&go_on] {
         rip_snap();
         go_on.get_future().wait();
-        CHECK(see(own_properties().id()).name == "later" && see(own_properties().id()).info.snap_count == 1);
+        CHECK(read_id(own_properties().id()).name == "later" && read_id(own_properties().id()).info.snap_count == 1);
     });
     boost::this_fiber::yield();
     properties_of(one).name("later");
@@ -104,11 +104,11 @@ void an_id_ends_with_its_function()
     std::uint32_t id = 0;
     fiber held([&id] { id = own_properties().id(); });
     boost::this_fiber::yield();
-    CHECK(id != 0 && held.joinable() && !see(id).live);
+    CHECK(id != 0 && held.joinable() && !read_id(id).live);
     held.join();
 }
 
-// Fibers that any thread may take: no snap is lost, and none counts for another.
+// Any thread may run these fibers: no snap is lost or counted for another fiber.
 void fibers_on_any_thread()
 {
     enum { THREADS = 3, FIBERS = 40, SNAPS = 200 };
@@ -129,7 +129,7 @@ void fibers_on_any_thread()
         fibers.emplace_back([] {
             for (int snap = 1; snap <= SNAPS; snap++) {
                 rip_snap();
-                CHECK(see(own_properties().id()).info.snap_count == static_cast<std::uint64_t>(snap));
+                CHECK(read_id(own_properties().id()).info.snap_count == static_cast<std::uint64_t>(snap));
                 boost::this_fiber::yield();
             }
         });
@@ -158,12 +158,12 @@ void without_a_ring()
 
 int main()
 {
-    PLAY(names_and_turns);
-    PLAY(a_name_from_within);
-    PLAY(a_name_from_outside);
-    PLAY(an_id_ends_with_its_function);
-    PLAY(fibers_on_any_thread);
-    PLAY(without_a_ring);
-    return scenes_failed;
+    RUN_IN_CHILD(names_and_turns);
+    RUN_IN_CHILD(a_name_from_within);
+    RUN_IN_CHILD(a_name_from_outside);
+    RUN_IN_CHILD(an_id_ends_with_its_function);
+    RUN_IN_CHILD(fibers_on_any_thread);
+    RUN_IN_CHILD(without_a_ring);
+    return tests_failed;
 }
 #endif

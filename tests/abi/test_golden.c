@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_golden.c - a ring of format 1 as it was made when the format was fixed (golden/format-1.ring) is read today as
- * it was then, and today's ring.h still means the same bytes. What is expected stands here in numbers, not in the names
- * of ring.h, which could move with a mistake.
+ * test_golden.c - a ring of format 1 (golden/format-1.ring), made when the format was fixed, reads as it did then, and
+ * today's ring.h describes the same bytes. Expected values are numbers, because names of ring.h could change together
+ * with a mistake.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -42,7 +42,7 @@ static uint64_t number_at(size_t offset, size_t width)
     return value;
 }
 
-TEST(the_bytes_are_where_they_were)
+TEST(bytes_have_not_moved)
 {
     static const struct {
         size_t offset;
@@ -149,8 +149,8 @@ TEST(ids_read_as_they_did)
     assert_int_equal(info.name_bytes, 63);
 }
 
-/* It is from before ids that have ended were counted. */
-TEST(nothing_ended_is_known)
+/* The ring is older than the counts of ended ids. */
+TEST(counts_of_ended_ids_are_zero)
 {
     struct rip_ring_info info;
     struct rip_ended ended;
@@ -163,7 +163,7 @@ TEST(nothing_ended_is_known)
     assert_int_equal(info.ended_settled, 1);
     assert_int_equal(rip_view_ended(&view, 0, &ended, 1, &next), 0);
     assert_int_equal(next, 0);
-    assert_int_equal(rip_view_ended_id(&view, 4, 2, &(struct rip_id_info){0}), RIP_OK); /* it ended all the same */
+    assert_int_equal(rip_view_ended_id(&view, 4, 2, &(struct rip_id_info){0}), RIP_OK); /* it ended, too */
 }
 
 TEST(processes_read_as_they_did)
@@ -194,8 +194,8 @@ TEST(processes_read_as_they_did)
     assert_int_equal(rip_view_module(&view, 0, 3, &module), RIP_NOT_LIVE);
 }
 
-/* What a program that was built before hands over: sizes stay, and reserved bytes read 0 = absent. */
-TEST(structs_of_callers_keep_their_size)
+/* For programs built earlier: sizes do not change, and reserved bytes read 0 = absent. */
+TEST(sizes_of_structs_do_not_change)
 {
     static const struct {
         size_t bytes, fixed_bytes, reserved_offset, fixed_offset;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_golden_recording.c - a recording of version 1 as it was made when the format was fixed is read today as it was
- * then: golden/version-1.riprec says what is in golden/version-1.events.
+ * test_golden_recording.c - a recording of version 1, made when the format was fixed, reads as it did then: the events
+ * of golden/version-1.riprec are those in golden/version-1.events.
  */
 #include "unit/session/session_test.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_session_abi.c - structs of rip/session.h are what programs of the first release were compiled with: the
- * library's own may grow at their end, so may those that carry their size, and nothing in them moves.
+ * test_session_abi.c - the structs of rip/session.h match those that programs of the first release were compiled with.
+ * Structs that the library allocates, or that carry their size, may grow at their end. No field moves.
  */
 #include "rip/session.h"
 #include "support/test.h"
@@ -36,8 +36,8 @@ TEST(structs_have_not_shrunk)
     for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++)
         if (sizes[i].bytes < sizes[i].fixed_bytes)
             fail_msg("%s has %zu bytes", sizes[i].what, sizes[i].bytes);
-    assert_int_equal(sizeof(struct rip_text), 16);             /* it is in the middle of others */
-    assert_int_equal(sizeof(struct rip_recording_state), 112); /* the caller's, without its size */
+    assert_int_equal(sizeof(struct rip_text), 16);             /* other structs contain it */
+    assert_int_equal(sizeof(struct rip_recording_state), 112); /* allocated by the caller, without size */
 }
 
 TEST(nothing_has_moved)

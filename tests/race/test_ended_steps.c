@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_ended_steps.c - the end of an id, interrupted before each of its instructions; see test_single_step.c for how.
+ * test_ended_steps.c - the end of an id, interrupted before each instruction. test_single_step.c explains the method.
  *
- *   A. A reader that adds up at any instruction is right, or sees that it cannot be.
- *   B. Other writers that end ids at any instruction, more than the log holds, leave a log that is whole.
- *   C. A writer that is killed at any instruction stops nobody: later ends are logged, and no slot is lost.
+ *   A. A reader that adds up snaps at any instruction gets the correct sum, or sees that an end is in progress.
+ *   B. Other writers may end more ids than the log holds, at any instruction; the log stays consistent.
+ *   C. A writer that is killed at any instruction blocks nobody: later ends are logged, and no slot is lost.
  *
- * amd64 only. Built without a red zone: the flag is set through the stack.
+ * amd64 only. Built without a red zone, because the trap flag is set through the stack.
  */
 #include "unit/writer_test.h"
 
@@ -18,7 +18,7 @@
 enum { TRAP_FLAG = 0x100 };
 enum { BYSTANDER_SNAPS = 3, SNAPS = 5, RUNS_MAX = 200, OTHERS_SLOT = 500 };
 
-/* The handler calls act at instruction `at` and takes no further steps; at every one if that is -1. */
+/* The handler calls act before instruction `at` and then stops stepping; -1 = before every instruction. */
 static struct {
     void (*act)(void);
     int at;
@@ -52,13 +52,13 @@ static void snap(unsigned times)
         rip_snap();
 }
 
-/* Ends id 7, or begins it anew, with act at the instruction. How many instructions that takes. */
+/* Ends id 7, or registers it again, and calls act at the instruction. Returns the number of instructions. */
 static int step_through(bool anew, void (*act)(void), int at)
 {
     const struct rip_identity identity = {.id = 7, .tid = 1, .name = "stepped", .name_bytes = 7};
     uint32_t slot;
 
-    begin_traced(7, "stepped");
+    register_traced(7, "stepped");
     snap(SNAPS);
     slot = slot_index(rip__thread.slot);
     rip__thread.slot = NULL;
@@ -84,7 +84,7 @@ static void do_nothing(void)
 
 /* A ---------------------------------------------------------------------------------------------------------------- */
 
-static uint64_t made; /* that is right */
+static uint64_t made; /* the correct sum */
 static unsigned right, unsettled;
 
 static void add_up(void)
@@ -99,7 +99,7 @@ static void add_up(void)
     if (info.ended_count != 0)
         CHECK(rip_view_ended(&rip__writer.view, info.ended_count - 1, &newest, 1, &next) == 1);
     while (rip_view_scan(&rip__writer.view, &position, &sample, 1) == 1) {
-        CHECK(sample.slot != newest.slot || sample.generation != newest.generation); /* who has ended does not live */
+        CHECK(sample.slot != newest.slot || sample.generation != newest.generation); /* an ended id is not live */
         total += sample.progress - sample.counter_bias;
     }
     if (!info.ended_settled) {
@@ -110,10 +110,10 @@ static void add_up(void)
     }
 }
 
-SCENE(sums_are_right_at_every_instruction)
+FORKED_TEST(sums_are_right_at_every_instruction)
 {
     make_stage(64);
-    begin_id(1, "bystander");
+    register_id(1, "bystander");
     snap(BYSTANDER_SNAPS);
     made = BYSTANDER_SNAPS + SNAPS;
     step_through(false, add_up, -1);
@@ -126,7 +126,7 @@ SCENE(sums_are_right_at_every_instruction)
 
 /* B ---------------------------------------------------------------------------------------------------------------- */
 
-static unsigned others; /* ends of them, of one snap each */
+static unsigned others; /* ids that other writers end, with one snap each */
 
 static void others_end(void)
 {
@@ -156,7 +156,7 @@ static void check_log(uint64_t ended_before, uint64_t snaps_before)
     CHECK(ours == 1 || (ours == 0 && others >= RIP_ENDED_COUNT));
 }
 
-SCENE(others_end_ids_at_every_instruction)
+FORKED_TEST(others_end_ids_at_every_instruction)
 {
     static const unsigned numbers[] = {1, 2, RIP_ENDED_COUNT - 1, RIP_ENDED_COUNT, RIP_ENDED_COUNT + 1};
     int steps;
@@ -181,21 +181,21 @@ static void die(void)
     kill(getpid(), SIGKILL);
 }
 
-/* The id of this process, after another one was killed: its end is in the log, and so is all before it. */
+/* After a writer was killed, ends an id of this process. Its end is in the log, and so are all earlier ones. */
 static void end_another(uint64_t ended_before)
 {
     struct rip_ended ended[3];
     uint64_t next;
     size_t count;
 
-    begin_traced(8, "next");
+    register_traced(8, "next");
     rip_exit();
     count = rip_view_ended(&rip__writer.view, ended_before, ended, 3, &next);
     CHECK((count == 1 || count == 2) && next == ended_before + count);
     CHECK(next == rip_load_acquire(&rip_ring->ended_count));
 }
 
-SCENE(killed_at_every_instruction)
+FORKED_TEST(killed_at_every_instruction)
 {
     int steps;
 
@@ -208,12 +208,12 @@ SCENE(killed_at_every_instruction)
             step_through(false, die, at);
             _exit(0);
         }
-        CHECK(end_of(-1) == 1000 + SIGKILL);
+        CHECK(exit_status_of(-1) == 1000 + SIGKILL);
         end_another(ended_before);
         rip__slot_sweep(RIP_NO_PROCESS);
     }
     for (uint32_t id = 100; id < 164; id++) {
-        begin_traced(id, "x");
+        register_traced(id, "x");
     }
 }
 

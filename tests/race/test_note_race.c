@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_note_race.c - notes that are read while they are written, and notes interrupted by notes.
+ * test_note_race.c - notes that are read while they are written, and notes that interrupt notes.
  *
- *   A. While a thread writes notes, a reader gets none but whole ones: which bytes a note has follows from its number.
- *   B. Before any instruction of rip_note() a signal handler makes a note of its own. What a reader finds, at every
- *      instruction, is the note from before, the handler's, the interrupted one, or none; never a mixture.
- *   C. Afterwards it finds the interrupted one, or the handler's where that came last.
- *   D. A note that is never gone on with, because its handler jumped out, is not shown, and hides none that follows.
- *   E. The harness can see a mixture: the bytes of both are in the slot at some instruction.
+ *   A. While a thread writes notes, a reader gets only complete notes. The bytes of a note follow from its number.
+ *   B. Before any instruction of rip_note() a signal handler writes its own note. At every instruction a reader finds
+ *      the previous note, the handler's, the interrupted one, or none; never a mixture.
+ *   C. Afterwards the reader finds the interrupted note, or the handler's if that was last.
+ *   D. A note whose handler jumped out is not shown, and hides no later note.
+ *   E. The test can detect a mixture: at some instruction the slot holds bytes of both notes.
  *
- * B to E take the trap flag of amd64. Built without a red zone there: the flag is set through the stack.
+ * B to E need the trap flag of amd64. Built without a red zone there, because the flag is set through the stack.
  */
 #include <pthread.h>
 #include <sched.h>
@@ -42,7 +42,7 @@ static uint32_t own_slot(void)
 static atomic_bool done;
 static atomic_int slot_of_writer = -1;
 
-/* The note of a number: one byte, over and over. */
+/* Note `number` is one byte, repeated. */
 static size_t note_of(uint64_t number, char text[RIP_NOTE_BYTES])
 {
     const size_t bytes = 1 + number * 37 % RIP_NOTE_BYTES;
@@ -78,7 +78,7 @@ TEST(a_reader_gets_whole_notes)
 
         changed += status == RIP_CHANGED;
         if (status != RIP_OK) {
-            sched_yield(); /* the writer may wait for this processor, in the middle of a note */
+            sched_yield(); /* the writer may wait for this CPU inside a note */
             continue;
         }
         whole++;
@@ -96,7 +96,7 @@ TEST(a_reader_gets_whole_notes)
 #define TRAP_ON() __asm__ volatile("pushfq\n\torq $0x100, (%%rsp)\n\tpopfq" ::: "memory", "cc")
 #define TRAP_OFF() __asm__ volatile("pushfq\n\tandq $~0x100, (%%rsp)\n\tpopfq" ::: "memory", "cc")
 
-/* Of one length, and different in every word, so that a mixture can hide nowhere. */
+/* Equal lengths, different in every word, so that every mixture is detected. */
 #define NOTE_LENGTH 90
 static char before[NOTE_LENGTH], handlers[NOTE_LENGTH], outer[NOTE_LENGTH];
 
@@ -109,7 +109,7 @@ static void make_texts(void)
     }
 }
 
-/* How far apart the instructions are at which to interrupt: of the many that sanitizers add, most are left out. */
+/* Returns the distance between interruptions. Sanitizers add many instructions; most of them are skipped. */
 static int stride_of(int steps)
 {
     return steps <= 500 ? 1 : 1 + steps / 100;
@@ -117,8 +117,8 @@ static int stride_of(int steps)
 
 static struct {
     int step;    /* instructions so far */
-    int at;      /* the one before which to make a note; -1 = never */
-    bool leaves; /* and then to jump out */
+    int at;      /* write a note before this instruction; -1 = never */
+    bool leaves; /* then jump out of the handler */
     unsigned mixtures;
     unsigned wrong;
     sigjmp_buf out;
@@ -129,7 +129,7 @@ static bool is_text(const uint8_t *text, const char *expected)
     return memcmp(text, expected, NOTE_LENGTH) == 0;
 }
 
-/* The bytes as they lie there, whatever the check says. */
+/* The bytes of the note, ignoring its check. */
 static bool is_mixture(void)
 {
     const struct rip_slot_note *note =
@@ -157,7 +157,10 @@ static void on_trap(int number)
     }
 }
 
-/* The outer note, interrupted before instruction at. Returns its steps; 0 = the handler jumped out. */
+/*
+ * Writes the outer note, interrupted before instruction `at`. Returns the number of instructions, or 0 if the handler
+ * jumped out.
+ */
 static int step_note(int at, bool leaves)
 {
     rip_note(before, NOTE_LENGTH);
@@ -190,7 +193,7 @@ TEST(a_handler_in_the_middle_of_a_note)
         step_note(at, false);
         assert_int_equal(trap.wrong, 0);
         handler_last += reads(handlers);
-        assert_true(reads(handlers) || (handler_last == 0 && reads(outer))); /* once too late, always too late */
+        assert_true(reads(handlers) || (handler_last == 0 && reads(outer))); /* after the first late one all are late */
     }
     print_message("%d instructions; %u mixtures, none of them read; the handler was last %d times\n", steps,
                   trap.mixtures, handler_last);

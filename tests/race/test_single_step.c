@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_single_step.c - a snap interrupted before each of its instructions by a handler that snaps.
+ * test_single_step.c - a snap interrupted by a handler that snaps, before each of its instructions.
  *
- * The trap flag makes the processor raise SIGTRAP after every instruction; the handler counts them and at the chosen
- * one makes k snaps of its own. Every boundary is tried with every k. amd64 only.
+ * The trap flag makes the CPU raise SIGTRAP after every instruction. The handler counts instructions, and makes k snaps
+ * at the chosen one. Every instruction is tried with every k. amd64 only.
  *
- *   A. The count never goes back, at no instruction, and afterwards it is exactly 1 + k higher.
- *   B. The newest entry that a reader gets is one that was written last by the thread or by its handler: the snap that
- *      finished last, or, where the handler wrapped round the whole trail onto it, the one before.
- *   C. The harness can see a violation: the same with "load, store entry, store count + 1" must show some.
+ *   A. The count never decreases, at any instruction, and in the end it is exactly 1 + k higher.
+ *   B. The newest entry that a reader gets is the snap of thread or handler that finished last, or, where the handler
+ *      overwrote that entry by wrapping the whole trail, the one before.
+ *   C. The test can detect a violation: a counter that does "load, store entry, store count + 1" must show some.
  *
- * Built without a red zone: the flag is set through the stack.
+ * Built without a red zone, because the flag is set through the stack.
  */
 #include <signal.h>
 #include <stdio.h>
@@ -31,15 +31,13 @@
 
 enum subject { SUBJECT_SNAP, SUBJECT_SNAP_AT, SUBJECT_IDLE, SUBJECT_LOAD_STORE };
 
-/* What the handler is to do, and what it has seen. */
+/* What the handler does, and what it has seen. */
 static struct {
     int step;      /* instructions so far */
-    int at;        /* the one before which to snap; -1 = never */
-    int snaps;     /* how many */
+    int at;        /* snap before this instruction; -1 = never */
+    int snaps;     /* number of snaps */
     uint64_t last; /* the count at the last instruction */
-    int went_back; /* the count was lower than at the instruction before */
-    uintptr_t low; /* addresses of the handler's own snaps */
-    uintptr_t high;
+    int went_back; /* times that the count decreased */
 } trap;
 
 static struct rip_view view;
@@ -67,7 +65,7 @@ static void on_trap(int number, siginfo_t *info, void *context)
     }
 }
 
-/* What a simple counter would do: the control. */
+/* The control: a simple counter. */
 static inline __attribute__((always_inline)) void load_store_snap(void)
 {
     struct rip_slot *slot = rip__thread.slot;
@@ -104,7 +102,10 @@ static __attribute__((noinline)) void run_stepped(enum subject subject)
     }
 }
 
-/* One subject, interrupted before instruction at by snaps snaps, on a fresh id with before snaps. Returns its steps. */
+/*
+ * Runs one subject on a new id that has made `before` snaps, interrupted by `snaps` snaps before instruction `at`.
+ * Returns the number of instructions.
+ */
 static int run_once(enum subject subject, int before, int at, int snaps)
 {
     rip_exit();
@@ -124,7 +125,7 @@ static int run_once(enum subject subject, int before, int at, int snaps)
 static const int handler_snaps[] = {1, 2, 5, 31, 32, 33, 64, 255, 256, 257};
 static const int snaps_before[] = {0, 1, 31, 32, 255};
 
-/* The entries as a reader has them now. */
+/* The entries that a reader gets. */
 static size_t read_trail(struct rip_entry *entries)
 {
     struct rip_scan_position position = {0};
@@ -145,14 +146,14 @@ static void check_newest(enum subject subject, int before, int snaps, int at, in
 
     assert_true(count >= 1);
     assert_true(entries[0].snap == total || (wrapped && entries[0].snap == total - 1));
-    assert_int_not_equal(entries[0].address, 0x777); /* never one from before the snap or its handler */
+    assert_int_not_equal(entries[0].address, 0x777); /* never older than the snap and its handler */
     for (size_t i = 1; i < count; i++)
         assert_true(entries[i].snap < entries[i - 1].snap);
     if (subject != SUBJECT_SNAP_AT)
         return;
-    if (at == 0) /* handler first, then the whole snap */
+    if (at == 0) /* the handler ran before the snap */
         assert_int_equal(entries[0].address, marked_address);
-    if (at == steps - 1) /* the whole snap, then the handler */
+    if (at == steps - 1) /* the handler ran after the snap */
         assert_int_not_equal(entries[0].address, marked_address);
 }
 
@@ -171,7 +172,7 @@ static void check_subject(enum subject subject, unsigned *ret_boundaries)
                 assert_int_equal(trap.went_back, 0);
                 assert_int_equal(rip_load_relaxed(&rip__thread.slot->count), before + 1 + snaps);
                 check_newest(subject, before, snaps, at, steps);
-                rip_snap(); /* and the globals are truthful again after the next snap */
+                rip_snap(); /* the globals are correct after the next snap */
                 assert_int_equal(rip_idx, (uint8_t)(before + 2 + snaps));
                 assert_int_equal(rip_ctr, (uint8_t)(before + 2 + snaps));
                 ++*ret_boundaries;
@@ -194,7 +195,7 @@ TEST(snap_at)
     print_message("rip_snap_at: %u interruptions\n", boundaries);
 }
 
-/* Interrupted anywhere but behind its last look, rip_idle() has still marked the id idle. */
+/* Interrupted anywhere except after its last check, rip_idle() still marks the id idle. */
 TEST(idle)
 {
     int steps = run_once(SUBJECT_IDLE, 3, -1, 0), busy = 0;
@@ -206,15 +207,15 @@ TEST(idle)
         run_once(SUBJECT_IDLE, 3, at, 1);
         assert_int_equal(rip_view_scan(&view, &position, &sample, 1), 1);
         if (sample.idle)
-            assert_int_equal(busy, 0); /* once too late, always too late */
+            assert_int_equal(busy, 0); /* after the first late one all are late */
         else
             busy++;
     }
-    assert_in_range(busy, 1, 8); /* load, compare, jump, and the five of TRAP_OFF() */
+    assert_in_range(busy, 1, 8); /* load, compare, jump, and five in TRAP_OFF() */
     assert_true(busy < steps / 2);
 }
 
-/* Interrupted anywhere, rip_switch() keeps globals that agree with the id's count. */
+/* Interrupted anywhere, rip_switch() leaves globals that match the count of the id. */
 TEST(switch)
 {
     struct rip_context stepped, other;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* descriptors.h - which descriptors this process has, and what they are of. */
+/* descriptors.h - the open file descriptors of this process, and their inodes. */
 #ifndef DESCRIPTORS_H
 #define DESCRIPTORS_H
 
@@ -17,7 +17,7 @@ static inline size_t count_descriptors(void)
     return count;
 }
 
-/* Of a pipe or a socket, whose numbers have 32 bits. */
+/* For a pipe or a socket, whose inode numbers have 32 bits. */
 static inline uint32_t inode_of(int descriptor)
 {
     struct stat status = {0};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * ring_builder.c - see ring_builder.h. The arithmetic of the layout is written out again here on purpose: a mistake in
- * the writer's or the reader's must not be able to hide in shared code.
+ * ring_builder.c - see ring_builder.h. The layout is computed here again on purpose: shared code could hide a mistake
+ * of the writer or the reader.
  */
 #include "support/ring_builder.h"
 
@@ -11,7 +11,7 @@
 
 enum { WORD_BITS = 64 };
 
-/* The geometry with every default filled in, and where each section starts. */
+/* The geometry with every default filled in, and the offset of each section. */
 struct layout {
     struct ring_geometry geometry;
     uint64_t summary_offset;
@@ -110,7 +110,8 @@ void ring_builder_init(struct ring_builder *builder, void *zeroed, const struct 
     ring->lock_holder_offset = RIP_LOCK_HOLDER_OFFSET;
     ring->lock_life_offset = RIP_LOCK_LIFE_OFFSET;
     ring->lock_takeover_offset = RIP_LOCK_TAKEOVER_OFFSET;
-    memset((unsigned char *)zeroed + layout.summary_offset, 0, layout.live_offset - layout.summary_offset); /* backed */
+    memset((unsigned char *)zeroed + layout.summary_offset, 0,
+           layout.live_offset - layout.summary_offset); /* allocate */
     ring->magic = RIP_MAGIC;
     *builder = (struct ring_builder){.bytes = zeroed, .size_bytes = layout.file_bytes, .ring = ring};
 }
@@ -191,7 +192,7 @@ void ring_builder_add_id(struct ring_builder *builder, uint32_t slot_index, uint
 
     memset(slot, 0, sizeof(*slot));
     memset(ring_builder_entries(builder, slot_index), 0, builder->ring->entry_count * sizeof(uint64_t));
-    if (builder->ring->note_offset != 0) /* backed, as the slot is */
+    if (builder->ring->note_offset != 0) /* allocates the note, like the slot */
         memset(ring_builder_note_at(builder, slot_index), 0, sizeof(struct rip_slot_note));
     slot->generation = generation + 2;
     slot->id = id;
@@ -353,7 +354,7 @@ void ring_builder_new_sample(struct ring_builder *builder)
     ring_builder_link_module(builder, 1, 0);
 
     ring_builder_add_id(builder, 0, 4690, 4690, 0, "main");
-    ring_builder_idle(builder, 0); /* never snapped */
+    ring_builder_idle(builder, 0); /* no snaps */
     ring_builder_add_id(builder, 1, 17, 4711, 0, "worker-17");
     ring_builder_run_to(builder, 1, 918272);
     ring_builder_snap(builder, 1, 0x401234);

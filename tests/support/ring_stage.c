@@ -115,7 +115,7 @@ void ring_stage_build(const struct ring_stage *stage, const char *name, const st
     ring_builder_init(ret_builder, bytes, geometry);
     read_boot_id(ret_builder->ring->boot_id);
     memset(ret_builder->bytes + ret_builder->ring->summary_offset, 0,
-           ret_builder->ring->live_offset - ret_builder->ring->summary_offset); /* writers back all of it */
+           ret_builder->ring->live_offset - ret_builder->ring->summary_offset); /* as writers do: allocates its pages */
 }
 
 void ring_stage_release(struct ring_builder *builder)
@@ -132,7 +132,7 @@ static _Noreturn void play(void (*body)(void *context), void (*then)(void *conte
     int number;
 
     for (size_t i = 0; i < sizeof(faults) / sizeof(faults[0]); i++)
-        signal(faults[i], SIG_DFL); /* cmocka's would go on with the next test in the child */
+        signal(faults[i], SIG_DFL); /* cmocka's handler would run the next test in the child */
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     alarm(CHILD_SECONDS);
     sigemptyset(&go);
@@ -164,7 +164,7 @@ pid_t ring_stage_start(void (*body)(void *context), void (*then)(void *context),
     if (pid == 0)
         play(body, then, context, ready[1]);
     close(ready[1]);
-    need(read(ready[0], &byte, 1) >= 0, "read"); /* 0: it has closed the pipe, or ended */
+    need(read(ready[0], &byte, 1) >= 0, "read"); /* 0: the process closed the pipe, or ended */
     need(waitpid(pid, NULL, WNOHANG) == 0, "a process that was started has ended");
     close(ready[0]);
     return pid;

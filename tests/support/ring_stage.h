@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * ring_stage.h - a directory of its own on tmpfs for one test, files and rings in it, and processes that play there.
+ * ring_stage.h - for one test: a directory of its own on tmpfs, files and rings in it, and child processes.
  *
  * Guarantees
- *   1. Whatever fails here ends the program: a test that cannot be set up has not passed.
- *   2. ring_stage_close() leaves no file; a process started here dies with the test, at the latest after a minute.
+ *   1. Any failure in a function here ends the program: a test that cannot be set up has not passed.
+ *   2. ring_stage_close() removes all files. A process started here ends with the test, at the latest after a minute.
  */
 #ifndef TESTS_SUPPORT_RING_STAGE_H
 #define TESTS_SUPPORT_RING_STAGE_H
@@ -21,30 +21,30 @@ struct ring_stage {
 void ring_stage_open(struct ring_stage *stage);
 void ring_stage_close(struct ring_stage *stage);
 
-/* "DIRECTORY/NAME"; one of eight buffers in turn. */
+/* Returns "DIRECTORY/NAME", in one of eight buffers used in turn. */
 const char *ring_stage_path(const struct ring_stage *stage, const char *name);
 
-/* Makes a file, or replaces what is in it. */
+/* Creates a file, or replaces its contents. */
 void ring_stage_write(const struct ring_stage *stage, const char *name, const void *bytes, size_t count);
-/* What "proc", made up, says of a process and its first thread. */
+/* Writes the stat file of a process and of its first thread into a fake "proc" directory. */
 void ring_stage_put_stat(const struct ring_stage *stage, uint32_t pid, const char *text);
 
-/* Makes an empty ring in a sparse file, mapped; of this boot. ring_stage_release() unmaps it and leaves the file. */
+/* Makes an empty ring of this boot in a sparse file, and maps it. ring_stage_release() unmaps it and keeps the file. */
 void ring_stage_build(const struct ring_stage *stage, const char *name, const struct ring_geometry *geometry,
                       struct ring_builder *ret_builder);
 void ring_stage_release(struct ring_builder *builder);
 
 /*
- * Starts a process that runs body and is ready when this returns; it then waits for ring_stage_go() to run then, if
- * that is not NULL, and for its end.
+ * Starts a process and returns when it has run body. The process then waits for ring_stage_go(), runs `then` unless it
+ * is NULL, and waits to be ended.
  */
 pid_t ring_stage_start(void (*body)(void *context), void (*then)(void *context), void *context);
 void ring_stage_go(pid_t pid);
 
-/* Kills it with SIGKILL, if it lives, and returns its wait status. */
+/* Kills the process with SIGKILL if it is alive, and returns its wait status. */
 int ring_stage_end(pid_t pid);
 
-/* Start time of a process, and the inode of our pid namespace, as rings record them. */
+/* The start time of a process, and the inode number of our pid namespace, as rings record them. */
 uint64_t ring_stage_start_time(pid_t pid);
 uint64_t ring_stage_pid_namespace(void);
 

@@ -15,7 +15,7 @@ enum { BATCH = 100 }; /* not a multiple of a word: scans are resumed in the midd
         }                                                                                                              \
     } while (0)
 
-/* The bytes stand still: it is the first of the trail. */
+/* The bytes do not change: the last location is the first entry of the trail. */
 static void walk_last(const struct rip_view *view, uint32_t slot, enum rip_status trail_status,
                       const struct rip_entry *first)
 {
@@ -32,7 +32,7 @@ static void walk_last(const struct rip_view *view, uint32_t slot, enum rip_statu
     PROMISE(info.entry.address == (first != NULL ? first->address : 0));
 }
 
-/* Those of the trail that are later than any snap, in the other order. */
+/* rip_view_entries() returns the entries of the trail after any snap, oldest first. */
 static void walk_entries(const struct rip_view *view, uint32_t slot, const struct rip_entry *trail, size_t trail_count)
 {
     struct rip_id_info id;

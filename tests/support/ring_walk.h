@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * ring_walk.h - everything rip/reader.h can do, done to some bytes, with its promises checked on the way: for fuzzing
- * and for hostile images, where only the promises are known and not the values.
+ * ring_walk.h - reads everything that rip/reader.h can read from some bytes, and checks its guarantees. For fuzzing and
+ * for hostile images, whose values are unknown.
  *
- * Takes time in proportion to the size of the bytes. A broken promise is printed and aborts the program.
+ * Takes time in proportion to the size of the bytes. A broken guarantee is printed and aborts the program.
  */
 #ifndef TESTS_SUPPORT_RING_WALK_H
 #define TESTS_SUPPORT_RING_WALK_H
 
 #include "rip/reader.h"
 
-/* What there was to see. */
+/* The number of items that were read. */
 struct ring_walk {
     size_t samples;
     size_t ids;
@@ -23,7 +23,9 @@ struct ring_walk {
     size_t scripts;
 };
 
-/* Opens the bytes (aligned to 8) and, if that is RIP_OK, reads all there is. The status of rip_view_open(). */
+/*
+ * Opens the bytes (aligned to 8) and, if that returns RIP_OK, reads everything. Returns the status of rip_view_open().
+ */
 enum rip_status ring_walk(const void *bytes, uint64_t size_bytes, struct ring_walk *ret_walk);
 
 #endif

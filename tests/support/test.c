@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test.c - the tests of a program: test.h. */
+/* test.c - see test.h. */
 #include "support/test.h"
 
 #include <errno.h>
@@ -13,7 +13,7 @@ void tests_add(struct registered_test *entry)
 {
     struct registered_test **place = &entries;
 
-    /* By line: a compiler need not keep the order of constructors. */
+    /* By line, because the order of constructors is not guaranteed. */
     while (*place != NULL && (*place)->line <= entry->line)
         place = &(*place)->next;
     entry->next = *place;
@@ -22,13 +22,13 @@ void tests_add(struct registered_test *entry)
 
 int tests_run(CMFixtureFunction set_up, CMFixtureFunction tear_down)
 {
-    struct CMUnitTest tests[TESTS_MAX] = {0}; /* cmocka skips those without a name */
+    struct CMUnitTest tests[TESTS_MAX] = {0}; /* cmocka skips entries without a name */
     size_t count = 0;
 
     for (const struct registered_test *entry = entries; entry != NULL && count < TESTS_MAX; entry = entry->next)
         tests[count++] = entry->test;
     if (count == 0 || count == TESTS_MAX) {
-        fprintf(stderr, "%zu tests: has to be from 1 to %u\n", count, TESTS_MAX - 1);
+        fprintf(stderr, "%zu tests: expected 1 to %u\n", count, TESTS_MAX - 1);
         return 1;
     }
     return cmocka_run_group_tests_name(program_invocation_short_name, tests, set_up, tear_down);

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test.h - tests that register themselves, so that none is missing from a list. cmocka runs them.
+ * test.h - tests that register themselves, so that no list of tests is needed. cmocka runs them.
  *
- * TEST(name) { ... } is a test, TEST(name, set_up, tear_down) { ... } one with fixtures of cmocka; its body may use
- * the `void **state` of cmocka. They run in the order of their lines.
+ * TEST(name) { ... } is a test. TEST(name, set_up, tear_down) { ... } is a test with cmocka fixtures. The body may use
+ * cmocka's `void **state`. Tests run in the order of their lines.
  *
- * A program without a main() has that of test_main.c. One that has something to prepare calls tests_run() in its own.
+ * A program without a main() gets that of test_main.c. A program that has something to prepare calls tests_run() in its
+ * own main().
  */
 #ifndef TEST_H
 #define TEST_H
@@ -25,12 +26,12 @@ struct registered_test {
     int line;
 };
 
-/* Keeps the entry. */
+/* Keeps a pointer to the entry. */
 void tests_add(struct registered_test *entry);
-/* Runs all tests with the fixtures of the group, which can be NULL. Returns the exit status. */
+/* Runs all tests with the fixtures of the group, which may be NULL. Returns the exit status. */
 int tests_run(CMFixtureFunction set_up, CMFixtureFunction tear_down);
 
-/* More: the fields of struct CMUnitTest from set-up on. */
+/* Further arguments: the fields of struct CMUnitTest after the test function. */
 #define TEST(title, ...)                                                                                               \
     static void test_##title(void **state);                                                                            \
     __attribute__((constructor)) static void tests_add_##title(void)                                                   \

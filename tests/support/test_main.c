@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_main.c - main() of the programs of tests that have none. Its argument is a pattern for names of tests: a_*. */
+/* test_main.c - main() of test programs that have none. The argument is a pattern for test names, such as a_*. */
 #include "support/test.h"
 
 int main(int argc, char **argv)

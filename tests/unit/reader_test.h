@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* reader_test.h - the ring that a test of the reader builds, and the view of it; both are gone when the test ends. */
+/* reader_test.h - the ring that a reader test builds, and the view of it. */
 #ifndef TESTS_UNIT_READER_TEST_H
 #define TESTS_UNIT_READER_TEST_H
 
@@ -15,7 +15,7 @@ static inline void open_view(void)
     assert_int_equal(rip_view_open(&view, builder.bytes, builder.size_bytes), RIP_OK);
 }
 
-/* What is said of any bytes. */
+/* Returns the status of opening these bytes. */
 static inline enum rip_status open_bytes(const void *bytes, uint64_t size_bytes)
 {
     struct rip_view other;

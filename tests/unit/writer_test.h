@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* writer_test.h - scenes in which the writer's private state is looked at, or changed. */
+/* writer_test.h - forked tests that read or change the private state of the writer. */
 #ifndef WRITER_TEST_H
 #define WRITER_TEST_H
 
-#include "unit/ring_scene.h"
+#include "unit/forked_test.h"
 
 #include "writer.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* symbols_kit.c - a library with symbols of every kind that a search for functions can meet. */
+/* symbols_kit.c - a library with every kind of symbol that a search for functions can find. */
 #include "symbols_kit.h"
 
 extern int kit_data;

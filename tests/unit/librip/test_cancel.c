@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_cancel.c - threads that are cancelled in the middle of a cold call: librip/thread.c and librip/modules.c. */
+/* test_cancel.c - threads that are cancelled inside a cold call: librip/thread.c and librip/modules.c. */
 #include "unit/writer_test.h"
 
 #include <link.h>
@@ -9,23 +9,23 @@ static void *create_when_cancelled(void *unused)
 {
     pthread_cancel(pthread_self()); /* takes effect at the next cancellation point, such as open() */
     make_ring(10);
-    begin_id(0, "cancelled");
+    register_id(0, "cancelled");
     pthread_testcancel();
     CHECK(false);
     return unused;
 }
 
-/* Cancellation in the middle of a cold call would leave the mutex locked for good, and half a ring. */
-SCENE(cancelled_thread)
+/* Cancellation inside a cold call would leave the mutex locked forever and the ring incomplete. */
+FORKED_TEST(cancelled_thread)
 {
     pthread_t thread;
     void *result;
 
-    thread = begin_thread(create_when_cancelled, NULL);
+    thread = start_thread(create_when_cancelled, NULL);
     CHECK(pthread_join(thread, &result) == 0 && result == PTHREAD_CANCELED);
-    CHECK(own_live_count() == 0); /* its id has ended */
+    CHECK(own_live_count() == 0); /* the id ended with the thread */
     alarm(60);
-    begin_id(0, "main");
+    register_id(0, "main");
     CHECK(own_live_count() == 1);
 }
 
@@ -38,13 +38,13 @@ static void *register_then_refresh(void *refresh)
     if (refresh != NULL)
         rip_refresh_modules();
     else
-        begin_id(5, "five");
+        register_id(5, "five");
     for (;;)
         pause();
     return NULL;
 }
 
-/* The thread waits for a lock inside a cold call when it is cancelled, and goes on at once. */
+/* Cancels the thread while it waits for a lock inside a cold call. */
 static void cancel_when_blocked(pthread_t thread)
 {
     struct rip_process_facts facts;
@@ -57,7 +57,7 @@ static void cancel_when_blocked(pthread_t thread)
     do {
         sleep_ms(10);
         CHECK(rip__process_facts(path, &facts) == 0);
-    } while (facts.state != 'S'); /* there is nothing else that it could wait for */
+    } while (facts.state != 'S'); /* sleeping: it can only be waiting for the lock */
     CHECK(pthread_cancel(thread) == 0);
     sleep_ms(100);
 }
@@ -68,30 +68,30 @@ static int cancel_under_loader_lock(struct dl_phdr_info *info, size_t size, void
 
     (void)info;
     (void)size;
-    *thread = begin_thread(register_then_refresh, stage);
+    *thread = start_thread(register_then_refresh, test_directory);
     cancel_when_blocked(*thread);
     return 1;
 }
 
-/* Asynchronously, which takes effect on the way out: the id ends all the same, and fork() finds no lock taken. */
-SCENE(cancelled_asynchronously)
+/* Asynchronous cancellation takes effect when the call returns: the id still ends, and fork() finds no lock held. */
+FORKED_TEST(cancelled_asynchronously)
 {
     pthread_t thread;
 
     make_ring(10);
-    begin_id(1, "main");
+    register_id(1, "main");
     pthread_mutex_lock(&rip__writer.mutex);
-    thread = begin_thread(register_then_refresh, NULL);
+    thread = start_thread(register_then_refresh, NULL);
     cancel_when_blocked(thread);
     pthread_mutex_unlock(&rip__writer.mutex);
     CHECK(pthread_join(thread, NULL) == 0 && rip_ring->registered_count == 2);
     CHECK(own_live_count() == 1);
     CHECK(dl_iterate_phdr(cancel_under_loader_lock, &thread) == 1);
-    end_thread(thread);
+    join_thread(thread);
     alarm(60);
     if (fork() == 0)
         _exit(0);
-    CHECK(end_of(-1) == 0);
+    CHECK(exit_status_of(-1) == 0);
 }
 
 int main(void)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_ended.c - ids that have ended: the log, what stays in their slots, which slots come next, and rip_flush(). */
+/* test_ended.c - ended ids: the log, the data in their slots, the order in which slots are reused, and rip_flush(). */
 #include "unit/writer_test.h"
 
 #include <linux/filter.h>
@@ -9,12 +9,12 @@
 #include <sys/syscall.h>
 #include <time.h>
 
-/* Registers an id, makes so many snaps, and ends it. The slot that it had. */
-static uint32_t live_and_end(uint32_t id, unsigned snap_count)
+/* Registers an id, makes snaps, and ends it. Returns its slot. */
+static uint32_t register_and_exit(uint32_t id, unsigned snap_count)
 {
     uint32_t slot;
 
-    begin_traced(id, "short");
+    register_traced(id, "short");
     slot = slot_index(rip__thread.slot);
     for (unsigned i = 1; i <= snap_count; i++)
         rip_snap_at((const void *)(uintptr_t)(id * UINT64_C(1000) + i));
@@ -31,7 +31,7 @@ static struct rip_ring_info ring_info(void)
     return info;
 }
 
-/* The only entry of this number. */
+/* Returns the entry of the log with this number. */
 static struct rip_ended ended_at(uint64_t number)
 {
     struct rip_ended ended;
@@ -44,7 +44,7 @@ static struct rip_ended ended_at(uint64_t number)
 
 /* The log ---------------------------------------------------------------------------------------------------------- */
 
-SCENE(ends_are_logged_in_order)
+FORKED_TEST(ends_are_logged_in_order)
 {
     enum { IDS = 3 * RIP_ENDED_COUNT + 7 };
     static struct rip_ended ended[IDS];
@@ -54,7 +54,7 @@ SCENE(ends_are_logged_in_order)
     make_ring(1000);
     CHECK(rip_view_ended(own_view(), 0, ended, IDS, &next) == 0 && next == 0);
     for (uint32_t i = 0; i < IDS; i++) {
-        slots[i] = live_and_end(i + 1, i % 5);
+        slots[i] = register_and_exit(i + 1, i % 5);
         CHECK(ended_at(i).slot == slots[i]);
     }
     CHECK(rip_view_ended(own_view(), 0, ended, IDS, &next) == RIP_ENDED_COUNT && next == IDS);
@@ -68,7 +68,7 @@ SCENE(ends_are_logged_in_order)
     CHECK(rip_view_ended(own_view(), IDS + 5, ended, 40, &next) == 0 && next == IDS);
 }
 
-SCENE(what_they_left_stays)
+FORKED_TEST(data_of_ended_ids_stays_readable)
 {
     struct rip_entry entries[RIP_ENTRY_COUNT];
     struct rip_note_info note;
@@ -77,7 +77,7 @@ SCENE(what_they_left_stays)
     size_t count;
 
     make_ring(1000);
-    begin_id(7, "seven");
+    register_id(7, "seven");
     rip_note("the last words", 14);
     for (unsigned i = 1; i <= 40; i++)
         rip_snap_at((const void *)(uintptr_t)i);
@@ -85,7 +85,7 @@ SCENE(what_they_left_stays)
     ended = ended_at(0);
     CHECK(rip_view_id(own_view(), ended.slot, &info) == RIP_NOT_LIVE);
     for (uint32_t id = 100; id < 99 + RIP_ENDED_COUNT; id++)
-        CHECK(live_and_end(id, 1) != ended.slot);
+        CHECK(register_and_exit(id, 1) != ended.slot);
     CHECK(rip_view_ended_id(own_view(), ended.slot, ended.generation, &info) == RIP_OK);
     CHECK(info.id == 7 && info.snap_count == 40 && info.name_bytes == 5 && memcmp(info.name, "seven", 5) == 0);
     CHECK(rip_view_ended_trail(own_view(), ended.slot, ended.generation, entries, &count) == RIP_OK);
@@ -94,119 +94,118 @@ SCENE(what_they_left_stays)
     CHECK(note.text_bytes == 14 && memcmp(note.text, "the last words", 14) == 0);
     CHECK(rip_view_ended_id(own_view(), ended.slot, ended.generation + 2, &info) == RIP_NOT_LIVE);
 
-    live_and_end(500, 1);
-    CHECK(live_and_end(501, 1) == ended.slot); /* it has been long enough */
+    register_and_exit(500, 1);
+    CHECK(register_and_exit(501, 1) == ended.slot); /* the log no longer names this slot */
     CHECK(rip_view_ended_id(own_view(), ended.slot, ended.generation, &info) == RIP_NOT_LIVE);
     CHECK(rip_view_ended_trail(own_view(), ended.slot, ended.generation, entries, &count) == RIP_NOT_LIVE);
     CHECK(rip_view_ended_note(own_view(), ended.slot, ended.generation, &note) == RIP_NOT_LIVE);
 }
 
-/* Only ids that are over, and only slots of the ring. */
-SCENE(the_living_have_not_ended)
+FORKED_TEST(the_living_have_not_ended)
 {
     struct rip_id_info info;
 
     make_ring(64);
-    begin_id(1, "one");
+    register_id(1, "one");
     CHECK(rip_view_id(own_view(), 0, &info) == RIP_OK);
     CHECK(rip_view_ended_id(own_view(), 0, info.generation, &info) == RIP_NOT_LIVE);
     CHECK(rip_view_ended_id(own_view(), 64, 2, &info) == RIP_NOT_LIVE);
     CHECK(rip_view_ended_id(own_view(), UINT32_MAX, 2, &info) == RIP_NOT_LIVE);
 }
 
-/* Which slot is next ----------------------------------------------------------------------------------------------- */
+/* Order of reuse --------------------------------------------------------------------------------------------------- */
 
-/* In a ring of few slots each is used again, the one whose id ended first before the others, and none is refused. */
-SCENE(oldest_first)
+/* In a small ring every slot is reused, oldest end first, and no id is refused. */
+FORKED_TEST(slots_are_reused_oldest_first)
 {
     make_ring(64);
     for (uint32_t id = 1; id <= 64; id++)
-        begin_id(id, "x");
-    for (uint32_t i = 0; i < 64; i++) { /* ends 64 slots, in an order of its own */
+        register_id(id, "x");
+    for (uint32_t i = 0; i < 64; i++) { /* end the ids in another order than they began */
         rip_init(1 + i * 37 % 64, NULL, 0, 1, 1);
         rip_exit();
     }
     for (uint32_t i = 0; i < 1000; i++)
-        CHECK(live_and_end(1000 + i, 1) == i % 64 * 37 % 64);
+        CHECK(register_and_exit(1000 + i, 1) == i % 64 * 37 % 64);
     CHECK(ring_info().refused_full_count == 0);
 }
 
-/* As soon as the log forgets slots that are free, the others are spared again. */
-SCENE(more_are_free_than_are_logged)
+/* A free slot that the log still names is not reused while the log has forgotten another free slot. */
+FORKED_TEST(logged_slots_are_not_reused)
 {
     make_ring(1024);
     for (uint32_t id = 1; id <= 1024; id++)
-        begin_id(id, "x");
-    for (uint32_t id = 1; id <= 10; id++) { /* ten are free, and in the log */
+        register_id(id, "x");
+    for (uint32_t id = 1; id <= 10; id++) { /* ten free slots, all named by the log */
         rip_init(id, NULL, 0, 1, 1);
         rip_exit();
     }
-    CHECK(live_and_end(2000, 1) == 0);
+    CHECK(register_and_exit(2000, 1) == 0);
     for (uint32_t id = 11; id <= 11 + 300; id++) {
         rip_init(id, NULL, 0, 1, 1);
         rip_exit();
     }
-    begin_id(2001, "x");
+    register_id(2001, "x");
     for (uint64_t number = ring_info().ended_count - RIP_ENDED_COUNT; number < ring_info().ended_count; number++)
         CHECK(ended_at(number).slot != slot_index(rip__thread.slot));
 }
 
-/* Under a seccomp filter too, among the slots that were reserved before. */
-SCENE(oldest_first_of_the_reserved)
+/* Under a seccomp filter the same order holds among the slots that were reserved before. */
+FORKED_TEST(reserved_slots_are_reused_oldest_first)
 {
     enum { SLOTS = 192 };
     uint32_t slot;
 
     make_ring(1000);
-    begin_id(1, "main");
-    rip__slot_reserve(SLOTS - 1); /* three words of them, one slot is taken */
+    register_id(1, "main");
+    rip__slot_reserve(SLOTS - 1); /* three bitmap words; one slot is already taken */
     rip__writer.filtered = true;
     for (uint32_t i = 0; i < 5 * SLOTS; i++) {
-        slot = live_and_end(1000 + i, 1);
+        slot = register_and_exit(1000 + i, 1);
         CHECK(slot == 1 + i % (SLOTS - 1));
     }
     CHECK(ring_info().refused_full_count == 0);
 }
 
-/* However many ids come and go, no more slots are touched than live ones and the log need. */
-SCENE(slots_stay_dense)
+/* The number of slots in use is bounded by the live ids plus the length of the log. */
+FORKED_TEST(slots_stay_dense)
 {
     make_ring(100000);
     for (uint32_t i = 0; i < 5000; i++)
-        CHECK(live_and_end(1 + i, 1) <= RIP_ENDED_COUNT);
+        CHECK(register_and_exit(1 + i, 1) <= RIP_ENDED_COUNT);
     for (uint32_t id = 10000; id < 10500; id++)
-        begin_id(id, "x");
+        register_id(id, "x");
     for (uint32_t i = 0; i < 5000; i++)
-        CHECK(live_and_end(1 + i, 1) <= 500 + RIP_ENDED_COUNT);
+        CHECK(register_and_exit(1 + i, 1) <= 500 + RIP_ENDED_COUNT);
 }
 
-/* A slot that the log names, but that a killed process has claimed since: it is taken when there is no other. */
-SCENE(none_is_lost)
+/* A free slot whose generation changed because a killed process had claimed it is used last, but is not lost. */
+FORKED_TEST(claimed_slot_is_not_lost)
 {
     make_ring(64);
     for (uint32_t id = 1; id <= 64; id++)
-        live_and_end(id, 1);
+        register_and_exit(id, 1);
     for (uint32_t slot = 0; slot < 64; slot++)
         rip__slot_at(slot)->generation += slot == 5 ? 2 : 0;
     for (uint32_t id = 1; id <= 64; id++) {
-        begin_traced(id, "x");
+        register_traced(id, "x");
         CHECK((slot_index(rip__thread.slot) == 5) == (id == 64));
     }
 }
 
-/* A writer that was killed before it had counted what it had logged; and one that was killed before it had logged. */
-SCENE(killed_halfway)
+/* One writer is killed after it logged an end and before it counted it, another before it logged anything. */
+FORKED_TEST(writers_killed_while_logging)
 {
     struct rip_ring_info info;
 
     make_ring(64);
-    live_and_end(1, 1);
+    register_and_exit(1, 1);
     rip_add_relaxed(&rip_ring->ended_begun_count, 1);
     rip_ring->ended[1] = UINT64_C(2) << RIP_ENDED_GENERATION_SHIFT | UINT64_C(1) << RIP_ENDED_LAP_SHIFT | 40;
-    live_and_end(2, 1);
+    register_and_exit(2, 1);
     CHECK(ended_at(1).slot == 40 && ended_at(2).slot == 1 && ring_info().ended_count == 3);
     rip_add_relaxed(&rip_ring->ended_begun_count, 1);
-    live_and_end(3, 1);
+    register_and_exit(3, 1);
     CHECK(ended_at(3).slot == 2);
     rip_view_info(own_view(), &info);
     CHECK(info.ended_count == 4 && info.ended_settled == 0);
@@ -214,10 +213,13 @@ SCENE(killed_halfway)
 
 /* Many processes --------------------------------------------------------------------------------------------------- */
 
-enum { CROWD = 4, CROWD_ROUNDS = 4000 };
+enum { PROCESSES = 4, ROUNDS = 4000 };
 
-/* Each id has a slot and a generation of its own; no slot is in the log twice within its length. */
-static void follow(uint64_t *next, uint64_t last_end[], struct rip_ended *newest)
+/*
+ * Reads the new entries of the log. Each has a new generation, and no slot is logged twice within the length of the
+ * log.
+ */
+static void check_new_ends(uint64_t *next, uint64_t last_end[], struct rip_ended *newest)
 {
     struct rip_ended ended[RIP_ENDED_COUNT];
     size_t count = rip_view_ended(own_view(), *next, ended, RIP_ENDED_COUNT, next);
@@ -232,8 +234,11 @@ static void follow(uint64_t *next, uint64_t last_end[], struct rip_ended *newest
     }
 }
 
-/* All at once: no end is lost or logged twice, no snap is, and the log is never wrong for one who follows it. */
-SCENE(many_processes_end_ids)
+/*
+ * Processes end ids concurrently. No end and no snap is lost or counted twice, and a reader that follows the log sees
+ * only valid entries.
+ */
+FORKED_TEST(many_processes_end_ids)
 {
     static uint64_t last_end[1024];
     static struct rip_ended newest[1024];
@@ -241,29 +246,29 @@ SCENE(many_processes_end_ids)
     struct rip_ring_info info;
 
     make_ring(1000);
-    for (uint32_t i = 0; i < CROWD; i++) {
+    for (uint32_t i = 0; i < PROCESSES; i++) {
         if (fork() == 0) {
-            for (uint32_t round = 0; round < CROWD_ROUNDS; round++)
-                live_and_end(1 + round, (round + i) % 7);
+            for (uint32_t round = 0; round < ROUNDS; round++)
+                register_and_exit(1 + round, (round + i) % 7);
             _exit(0);
         }
-        for (uint32_t round = 0; round < CROWD_ROUNDS; round++)
+        for (uint32_t round = 0; round < ROUNDS; round++)
             expected += (round + i) % 7;
     }
     do {
         sched_yield();
-        follow(&next, last_end, newest);
+        check_new_ends(&next, last_end, newest);
         rip_view_info(own_view(), &info);
-    } while (info.ended_count < CROWD * CROWD_ROUNDS);
-    for (unsigned i = 0; i < CROWD; i++)
-        CHECK(end_of(-1) == 0);
+    } while (info.ended_count < PROCESSES * ROUNDS);
+    for (unsigned i = 0; i < PROCESSES; i++)
+        CHECK(exit_status_of(-1) == 0);
     info = ring_info();
-    CHECK(info.ended_count == CROWD * CROWD_ROUNDS && info.registered_count == info.ended_count);
+    CHECK(info.ended_count == PROCESSES * ROUNDS && info.registered_count == info.ended_count);
     CHECK(info.ended_snap_count == expected && made_count(own_view()) == expected);
 }
 
-/* The slots of a killed process end when they are swept, with what was in them. */
-SCENE(swept_ids_have_ended)
+/* A sweep ends the ids of a killed process; their contents stay readable. */
+FORKED_TEST(swept_ids_have_ended)
 {
     struct rip_entry entries[RIP_ENTRY_COUNT];
     struct rip_ended ended;
@@ -271,34 +276,34 @@ SCENE(swept_ids_have_ended)
     pid_t pid;
 
     make_ring(64);
-    begin_id(1, "one");
+    register_id(1, "one");
     pid = fork();
     if (pid == 0) {
         for (uint32_t id = 1; id <= 63; id++) {
-            begin_id(id, "child");
+            register_id(id, "child");
             rip_snap_at((const void *)(uintptr_t)(1000 + id));
         }
-        rip__thread.slot->generation |= 1; /* killed while it was renamed */
+        rip__thread.slot->generation |= 1; /* killed while the id was being renamed */
         kill(getpid(), SIGKILL);
     }
-    CHECK(end_of(pid) == 1000 + SIGKILL);
+    CHECK(exit_status_of(pid) == 1000 + SIGKILL);
     CHECK(ring_info().ended_count == 0);
-    begin_traced(2, "two");
+    register_traced(2, "two");
     CHECK(ring_info().ended_count == 63 && ring_info().ended_snap_count == 62);
     ended = ended_at(9);
     CHECK(rip_view_ended_trail(own_view(), ended.slot, ended.generation, entries, &count) == RIP_OK);
     CHECK(count == 1 && entries[0].address == 1010);
 }
 
-/* The end of a process that leaves in order ends its ids; a fork ends none. */
-SCENE(leaving_and_forking)
+/* A process that leaves in order ends its ids. A fork ends none. */
+FORKED_TEST(exit_ends_ids_and_fork_does_not)
 {
     make_ring(64);
-    begin_id(1, "one");
+    register_id(1, "one");
     rip_snap();
     if (in_child(fork())) {
-        rip_snap(); /* of nobody */
-        begin_id(2, "two");
+        rip_snap(); /* not counted: the child has no id */
+        register_id(2, "two");
         rip_snap();
         CHECK(ring_info().ended_count == 0 && made_count(own_view()) == 2);
         rip__leave(false);
@@ -311,17 +316,17 @@ SCENE(leaving_and_forking)
 
 /* How many snaps --------------------------------------------------------------------------------------------------- */
 
-SCENE(snaps_are_counted)
+FORKED_TEST(snaps_are_counted)
 {
     make_ring(64);
-    live_and_end(1, 300);
+    register_and_exit(1, 300);
     CHECK(ring_info().ended_count == 1 && ring_info().ended_snap_count == 300);
-    rip_init(2, "two", 3, 77, 200); /* whatever its counter begins with */
+    rip_init(2, "two", 3, 77, 200); /* any initial counter */
     rip_snap();
-    rip_init(2, NULL, 0, 3, 9); /* or goes on with */
+    rip_init(2, NULL, 0, 3, 9); /* any counter at a resume */
     rip_snap();
     CHECK(ring_info().ended_count == 1);
-    begin_id(2, "two"); /* begins anew */
+    register_id(2, "two"); /* a new registration */
     CHECK(ring_info().ended_count == 2 && ring_info().ended_snap_count == 302);
     rip_snap();
     CHECK(made_count(own_view()) == 303);
@@ -330,14 +335,14 @@ SCENE(snaps_are_counted)
     CHECK(ended_at(1).slot == ended_at(2).slot && ended_at(1).generation != ended_at(2).generation);
 }
 
-/* Ends that are under way while the snaps are summed up ------------------------------------------------------------ */
+/* Sums while ids end ---------------------------------------------------------------------------------------------- */
 
 enum { CHURNERS = 4, SUMS = 300 };
 
 static uint64_t snaps_begun, snaps_done;
 static bool churn_is_over;
 
-static void *churn(void *number)
+static void *register_snap_and_exit(void *number)
 {
     for (uint32_t id = 1; !rip_load_relaxed(&churn_is_over); id++) {
         rip_init((uint32_t)(uintptr_t)number << 24 | id, "x", 1, 0, 0);
@@ -347,14 +352,17 @@ static void *churn(void *number)
             rip_snap();
             rip_add_release(&snaps_done, 1); /* pairs with the acquire in sum_up() */
         }
-        if (id % 5 == 0) /* begins anew */
+        if (id % 5 == 0) /* a new registration */
             rip_init((uint32_t)(uintptr_t)number << 24 | id, "x", 1, 0, 0);
         rip_exit();
     }
     return NULL;
 }
 
-/* 2.6 of librip/ABI.md: false if the log did not reach back, or an end did not come to its own. */
+/*
+ * Adds up snaps as in 2.6 of librip/ABI.md. Returns false if the log does not reach back far enough, or an end is in
+ * progress.
+ */
 static bool sum_up(const struct rip_view *view, uint64_t *ret_made)
 {
     struct rip_ended ended[RIP_ENDED_COUNT];
@@ -384,14 +392,14 @@ static bool sum_up(const struct rip_view *view, uint64_t *ret_made)
     return true;
 }
 
-SCENE(the_sum_is_exact_while_ids_end)
+FORKED_TEST(sum_of_snaps_is_exact_while_ids_end)
 {
     pthread_t threads[CHURNERS];
     unsigned sums = 0;
 
     make_ring(1000);
     for (uintptr_t i = 0; i < CHURNERS; i++)
-        threads[i] = begin_thread(churn, (void *)(i + 1));
+        threads[i] = start_thread(register_snap_and_exit, (void *)(i + 1));
     while (sums < SUMS) {
         uint64_t made = 0, least = rip_load_acquire(&snaps_done);
 
@@ -406,14 +414,14 @@ SCENE(the_sum_is_exact_while_ids_end)
     }
     rip_store_relaxed(&churn_is_over, true);
     for (unsigned i = 0; i < CHURNERS; i++)
-        end_thread(threads[i]);
+        join_thread(threads[i]);
     CHECK(made_count(own_view()) == snaps_done && snaps_done == snaps_begun);
 }
 
 /* rip_flush() ------------------------------------------------------------------------------------------------------ */
 
-/* Another process, with a mapping that it may only read, is woken. */
-SCENE(flush_wakes)
+/* rip_flush() wakes a process that waits on a read-only mapping. */
+FORKED_TEST(flush_wakes)
 {
     int ready[2];
     pid_t pid;
@@ -433,16 +441,16 @@ SCENE(flush_wakes)
                   errno == EINTR);
         _exit(0);
     }
-    await(ready);
-    sleep_ms(50); /* likely, it waits */
+    await_pipe(ready);
+    sleep_ms(50); /* the child probably waits by now */
     errno = 77;
     rip_flush();
     CHECK(errno == 77 && ring_info().flush_count == 1);
-    CHECK(end_of(pid) == 0);
+    CHECK(exit_status_of(pid) == 0);
 }
 
-/* A filter of the program's may answer any system call with a signal. */
-SCENE(flush_under_a_filter_calls_nothing)
+/* The program's seccomp filter may kill it for any system call, so rip_flush() makes none. */
+FORKED_TEST(flush_makes_no_system_call_under_a_filter)
 {
     struct sock_filter code[] = {
         BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
@@ -454,7 +462,7 @@ SCENE(flush_under_a_filter_calls_nothing)
 
     make_ring(64);
     if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 || prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) != 0)
-        cannot("seccomp filters cannot be installed");
+        skip_test("seccomp filters cannot be installed");
     rip__writer.filtered = true;
     rip_flush();
     CHECK(ring_info().flush_count == 1);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_fork.c - what a fork, a vfork, a spawn and an exec do to a ring: librip/fork.c. */
+/* test_fork.c - the ring after fork, vfork, posix_spawn and exec: librip/fork.c. */
 #include "unit/writer_test.h"
 
 #include <link.h>
@@ -10,7 +10,7 @@
 static void enter_ring(void)
 {
     make_ring(100);
-    begin_id(1, "parent");
+    register_id(1, "parent");
     snap_times(10);
 }
 
@@ -18,14 +18,14 @@ static void snap_a_lot(void)
 {
     for (unsigned i = 0; i < 100; i++) {
         rip_snap();
-        rip_snap_at(&stage);
+        rip_snap_at(&test_directory);
         rip_idle();
     }
 }
 
 /* The slot --------------------------------------------------------------------------------------------------------- */
 
-SCENE(child_never_touches_the_parents_slot)
+FORKED_TEST(child_never_touches_the_parents_slot)
 {
     struct rip_slot before, *slot;
     struct rip_context context;
@@ -40,7 +40,7 @@ SCENE(child_never_touches_the_parents_slot)
         snap_a_lot();
         rip_exit();
         CHECK(memcmp(&before, slot, sizeof(before)) == 0);
-        begin_id(1, "child"); /* the same id, of another process */
+        register_id(1, "child"); /* the same id, in another process */
         CHECK(rip__thread.slot != NULL && rip__thread.slot != slot && rip__thread.slot->process == 1);
         snap_a_lot();
         CHECK(memcmp(&before, slot, sizeof(before)) == 0);
@@ -54,7 +54,7 @@ SCENE(child_never_touches_the_parents_slot)
     CHECK(slot->count == 11);
 }
 
-SCENE(contexts_of_the_parent_are_inert)
+FORKED_TEST(contexts_of_the_parent_are_inert)
 {
     struct rip_context context;
     struct rip_slot before;
@@ -84,8 +84,11 @@ static void snap_in_handler(int signal)
     rip_snap();
 }
 
-/* A signal at any instant of the fork, in either process, does not reach the parent's slot from the child. */
-SCENE(handler_that_snaps_during_fork)
+/*
+ * A signal handler that snaps at any time during fork(), in either process, never writes the parent's slot from the
+ * child.
+ */
+FORKED_TEST(handler_that_snaps_during_fork)
 {
     struct rip_slot *slot;
 
@@ -114,13 +117,16 @@ static void act_during_fork(void)
         during_fork();
 }
 
-/* Registered before the library's own handlers: runs after its prepare, and before its parent and child. */
+/*
+ * Registered before the library's handlers: runs after the library's prepare handler, and before its parent and child
+ * handlers.
+ */
 __attribute__((constructor(101))) static void register_early(void)
 {
     pthread_atfork(act_during_fork, act_during_fork, act_during_fork);
 }
 
-SCENE(nothing_is_traced_during_fork)
+FORKED_TEST(nothing_is_traced_during_fork)
 {
     struct rip_slot *slot;
     pid_t pid;
@@ -131,7 +137,7 @@ SCENE(nothing_is_traced_during_fork)
     pid = fork();
     if (pid == 0)
         _exit(slot->count == 10 ? 0 : 1);
-    CHECK(end_of(pid) == 0);
+    CHECK(exit_status_of(pid) == 0);
     CHECK(slot->count == 10 && rip__thread.slot == slot && rip_ctr == 10);
 }
 
@@ -146,7 +152,7 @@ static void fork_in_handler(int signal)
 }
 
 /* Nor when the signal comes in the middle of a call of the library. */
-SCENE(handler_that_forks_in_a_cold_call)
+FORKED_TEST(handler_that_forks_in_a_cold_call)
 {
     struct rip_slot *slot;
     struct rip_guard guard;
@@ -162,7 +168,7 @@ SCENE(handler_that_forks_in_a_cold_call)
 
 /* The record ------------------------------------------------------------------------------------------------------- */
 
-SCENE(embryo_is_kept_and_born)
+FORKED_TEST(embryo_becomes_live)
 {
     int go[2], done[2];
     pid_t pid;
@@ -172,54 +178,54 @@ SCENE(embryo_is_kept_and_born)
     pid = fork();
     if (pid == 0) {
         signal_pipe(done);
-        await(go);
-        begin_id(1, "child");
+        await_pipe(go);
+        register_id(1, "child");
         signal_pipe(done);
-        await(go);
+        await_pipe(go);
         _exit(0);
     }
-    await(done);
-    CHECK(info_of(own_view(), 1).state == RIP_PROCESS_EMBRYO && info_of(own_view(), 1).pid == (uint32_t)pid);
-    CHECK(info_of(own_view(), 1).parent_pid == (uint32_t)getpid() &&
-          info_of(own_view(), 1).flags == RIP_PROCESS_HAS_LIFE_LOCK);
+    await_pipe(done);
+    CHECK(process_info(own_view(), 1).state == RIP_PROCESS_EMBRYO && process_info(own_view(), 1).pid == (uint32_t)pid);
+    CHECK(process_info(own_view(), 1).parent_pid == (uint32_t)getpid() &&
+          process_info(own_view(), 1).flags == RIP_PROCESS_HAS_LIFE_LOCK);
     signal_pipe(go);
-    await(done);
-    CHECK(info_of(own_view(), 1).state == RIP_PROCESS_LIVE && info_of(own_view(), 1).pid == (uint32_t)pid);
-    CHECK(info_of(own_view(), 1).start_time_ticks >= info_of(own_view(), 0).start_time_ticks);
-    CHECK(info_of(own_view(), 1).module_count == info_of(own_view(), 0).module_count &&
-          info_of(own_view(), 0).module_count > 0);
+    await_pipe(done);
+    CHECK(process_info(own_view(), 1).state == RIP_PROCESS_LIVE && process_info(own_view(), 1).pid == (uint32_t)pid);
+    CHECK(process_info(own_view(), 1).start_time_ticks >= process_info(own_view(), 0).start_time_ticks);
+    CHECK(process_info(own_view(), 1).module_count == process_info(own_view(), 0).module_count &&
+          process_info(own_view(), 0).module_count > 0);
     signal_pipe(go);
-    CHECK(end_of(pid) == 0);
+    CHECK(exit_status_of(pid) == 0);
     CHECK(rip_ring->process_high_water == 2);
 }
 
-/* The parent's LIFE lock is not the child's to keep. */
-SCENE(life_of_the_parent_ends_with_it)
+/* A child does not keep its parent's LIFE lock. */
+FORKED_TEST(life_lock_of_the_parent_ends_with_it)
 {
     int go[2], done[2];
-    struct looker looker;
+    struct mapped_ring mapped_ring;
 
     CHECK(pipe(go) == 0 && pipe(done) == 0);
     if (fork() == 0) {
         enter_ring();
         if (fork() == 0) {
             signal_pipe(done);
-            await(go);
+            await_pipe(go);
             _exit(0);
         }
-        await(done);
+        await_pipe(done);
         kill(getpid(), SIGKILL);
     }
-    CHECK(end_of(-1) == 1000 + SIGKILL);
-    looker = look(on_stage("ring"));
-    CHECK(holder_of(looker.descriptor, looker.view.lock_holder_offset) == 0);
-    CHECK(holder_of(looker.descriptor, looker.view.lock_life_offset) == 0);
-    CHECK(holder_of(looker.descriptor, looker.view.lock_life_offset + 1) == -1);
+    CHECK(exit_status_of(-1) == 1000 + SIGKILL);
+    mapped_ring = map_ring(test_path("ring"));
+    CHECK(lock_holder(mapped_ring.descriptor, mapped_ring.view.lock_holder_offset) == 0);
+    CHECK(lock_holder(mapped_ring.descriptor, mapped_ring.view.lock_life_offset) == 0);
+    CHECK(lock_holder(mapped_ring.descriptor, mapped_ring.view.lock_life_offset + 1) == -1);
     signal_pipe(go);
 }
 
-/* fork, the parent exits, setsid, fork again, the parent exits, and only the grandchild registers - late. */
-SCENE(double_fork_daemon)
+/* A daemon forks twice; each parent exits at once. Only the grandchild registers, late. */
+FORKED_TEST(double_fork_daemon)
 {
     int done[2], go[2];
 
@@ -232,25 +238,25 @@ SCENE(double_fork_daemon)
         if (fork() != 0)
             _exit(0);
         signal_pipe(done);
-        await(go);
-        begin_traced(1, "daemon");
+        await_pipe(go);
+        register_traced(1, "daemon");
         signal_pipe(done);
-        await(go);
+        await_pipe(go);
         _exit(0);
     }
-    await(done);
-    sleep_ms(1200); /* longer than an unborn embryo is believed */
-    CHECK(!rip_create_ring(on_stage("ring"), 100) && errno == EBUSY);
+    await_pipe(done);
+    sleep_ms(1200); /* longer than an embryo without a child counts as alive */
+    CHECK(!rip_create_ring(test_path("ring"), 100) && errno == EBUSY);
     signal_pipe(go);
-    await(done);
-    CHECK(!rip_create_ring(on_stage("ring"), 100) && errno == EBUSY);
+    await_pipe(done);
+    CHECK(!rip_create_ring(test_path("ring"), 100) && errno == EBUSY);
     signal_pipe(go);
     sleep_ms(200);
     make_ring(100);
 }
 
-/* The same at the worst moment: the parent is gone before the child has run at all. */
-SCENE(parent_gone_before_the_child_runs)
+/* The parent exits before the child has run at all. */
+FORKED_TEST(parent_exits_before_the_child_runs)
 {
     for (unsigned i = 0; i < 50; i++) {
         int done[2];
@@ -260,25 +266,25 @@ SCENE(parent_gone_before_the_child_runs)
             enter_ring();
             if (fork() == 0) {
                 sleep_ms(5);
-                begin_traced(1, "child");
-                await(done);
+                register_traced(1, "child");
+                await_pipe(done);
                 _exit(0);
             }
             _exit(0);
         }
         if (in_child(fork())) {
-            CHECK(!rip_create_ring(on_stage("ring"), 100) && errno == EBUSY);
+            CHECK(!rip_create_ring(test_path("ring"), 100) && errno == EBUSY);
             _exit(0);
         }
         signal_pipe(done);
         close(done[0]);
         close(done[1]);
-        CHECK(unlink(on_stage("ring")) == 0);
+        CHECK(unlink(test_path("ring")) == 0);
     }
 }
 
-/* A helper that was forked and exec'ed, and lives long, does not keep its dead parent's ring. */
-SCENE(exec_child_does_not_keep_the_ring)
+/* A child that called exec and outlives its parent does not keep the parent's ring in use. */
+FORKED_TEST(exec_child_does_not_keep_the_ring)
 {
     pid_t helper = 0;
     int tube[2];
@@ -296,21 +302,21 @@ SCENE(exec_child_does_not_keep_the_ring)
         _exit(0);
     }
     CHECK(read(tube[0], &helper, sizeof(helper)) == sizeof(helper));
-    CHECK(end_of(-1) == 0 && kill(helper, 0) == 0);
+    CHECK(exit_status_of(-1) == 0 && kill(helper, 0) == 0);
     make_ring(100);
     kill(helper, SIGKILL);
 }
 
-/* An embryo that somebody took away: the child finds another record. */
-SCENE(stolen_embryo)
+/* Another process has taken the child's embryo record: the child takes another record. */
+FORKED_TEST(embryo_taken_by_another_process)
 {
     enter_ring();
     if (in_child(fork())) {
         rip__process_at(1)->generation++;
         rip__process_at(1)->state = RIP_PROCESS_LIVE;
-        begin_id(1, "child");
+        register_id(1, "child");
         CHECK(rip__thread.slot != NULL && rip__thread.slot->process == 2);
-        CHECK(info_of(own_view(), 2).flags == (RIP_PROCESS_HAS_HOLDER_LOCK | RIP_PROCESS_HAS_LIFE_LOCK));
+        CHECK(process_info(own_view(), 2).flags == (RIP_PROCESS_HAS_HOLDER_LOCK | RIP_PROCESS_HAS_LIFE_LOCK));
         _exit(0);
     }
 }
@@ -326,27 +332,27 @@ static int count_descriptors_of_ring(void)
     return count;
 }
 
-/* A process with one can cut the file under its parent, and pass as a process of the file's owner. */
-SCENE(child_has_no_descriptor_of_the_ring)
+/* A process with the descriptor could truncate the parent's file, and would look like a process of the file's owner. */
+FORKED_TEST(child_has_no_descriptor_of_the_ring)
 {
     enter_ring();
     CHECK(count_descriptors_of_ring() == 1);
     if (in_child(fork())) {
         CHECK(count_descriptors_of_ring() == 0 && rip__ring_fd() == -1);
-        CHECK((info_of(own_view(), 1).flags & RIP_PROCESS_HAS_LIFE_LOCK) != 0);
+        CHECK((process_info(own_view(), 1).flags & RIP_PROCESS_HAS_LIFE_LOCK) != 0);
         if (in_child(fork())) {
             CHECK(count_descriptors_of_ring() == 0);
-            begin_id(3, "grandchild");
+            register_id(3, "grandchild");
             CHECK(count_descriptors_of_ring() == 1);
             _exit(0);
         }
-        begin_id(2, "child");
+        register_id(2, "child");
         CHECK(count_descriptors_of_ring() == 1);
-        CHECK(info_of(own_view(), 1).flags == (RIP_PROCESS_HAS_HOLDER_LOCK | RIP_PROCESS_HAS_LIFE_LOCK));
+        CHECK(process_info(own_view(), 1).flags == (RIP_PROCESS_HAS_HOLDER_LOCK | RIP_PROCESS_HAS_LIFE_LOCK));
         _exit(0);
     }
     if (in_child((pid_t)syscall(SYS_clone, SIGCHLD, NULL, NULL, NULL, NULL))) {
-        rip_exit(); /* the first cold call finds out */
+        rip_exit(); /* the first cold call detects the fork */
         CHECK(count_descriptors_of_ring() == 0);
         _exit(0);
     }
@@ -354,37 +360,38 @@ SCENE(child_has_no_descriptor_of_the_ring)
     CHECK(rip__locked(rip__writer.descriptor, RIP_LOCK_LIFE_OFFSET, 1));
 }
 
-/* It may not open the file: traced and alive, but nothing vouches for it. */
-SCENE(child_that_drops_its_uid)
+/* The child may not open the file: it is traced, and no HOLDER lock shows that it is alive. */
+FORKED_TEST(child_that_drops_its_uid)
 {
-    struct looker looker;
+    struct mapped_ring mapped_ring;
 
     if (geteuid() != 0)
-        cannot("changing the uid takes root");
+        skip_test("changing the uid takes root");
     enter_ring();
     if (in_child(fork())) {
         CHECK(setresgid(61001, 61001, 61001) == 0 && setresuid(61001, 61001, 61001) == 0);
-        CHECK(truncate(on_stage("ring"), 0) < 0 && errno == EACCES);
-        begin_id(2, "child");
+        CHECK(truncate(test_path("ring"), 0) < 0 && errno == EACCES);
+        register_id(2, "child");
         CHECK(rip__thread.slot != NULL && count_descriptors_of_ring() == 0);
         snap_a_lot();
-        CHECK(info_of(own_view(), 1).flags == RIP_PROCESS_HAS_LIFE_LOCK && info_of(own_view(), 1).uid == 61001);
+        CHECK(process_info(own_view(), 1).flags == RIP_PROCESS_HAS_LIFE_LOCK &&
+              process_info(own_view(), 1).uid == 61001);
         _exit(0);
     }
-    looker = look(on_stage("ring"));
-    CHECK(holder_of(looker.descriptor, looker.view.lock_holder_offset + 1) == 0);
+    mapped_ring = map_ring(test_path("ring"));
+    CHECK(lock_holder(mapped_ring.descriptor, mapped_ring.view.lock_holder_offset + 1) == 0);
 }
 
-/* Other ways to a process ------------------------------------------------------------------------------------------ */
+/* Other ways to create a process ----------------------------------------------------------------------------------- */
 
-SCENE(vfork_changes_nothing)
+FORKED_TEST(vfork_changes_nothing)
 {
     uint32_t epoch, high_water;
     struct rip_slot *slot;
     pid_t pid;
 
 #if defined(RIP_PORTABLE_SNAP) && defined(__x86_64__)
-    cannot("the thread sanitizer makes a fork() of vfork()");
+    skip_test("the thread sanitizer makes a fork() of vfork()");
 #endif
     enter_ring();
     epoch = rip__epoch;
@@ -392,30 +399,32 @@ SCENE(vfork_changes_nothing)
     slot = rip__thread.slot;
     pid = vfork();
     if (pid == 0) {
-        rip_snap(); /* for the parent, which is waiting */
+        rip_snap(); /* counts for the parent, which waits */
         execl("/bin/true", "true", NULL);
         _exit(1);
     }
-    CHECK(end_of(pid) == 0);
+    CHECK(exit_status_of(pid) == 0);
     CHECK(rip__epoch == epoch && rip__thread.slot == slot && rip_ring->process_high_water == high_water);
     rip_snap();
     CHECK(slot->count == 12);
-    begin_traced(2, "two");
+    register_traced(2, "two");
 }
 
-SCENE(spawn_changes_nothing)
+FORKED_TEST(spawn_changes_nothing)
 {
     char *const arguments[] = {(char[]){"true"}, NULL};
     pid_t pid;
 
     enter_ring();
     CHECK(posix_spawn(&pid, "/bin/true", NULL, NULL, arguments, environ) == 0);
-    CHECK(end_of(pid) == 0);
+    CHECK(exit_status_of(pid) == 0);
     CHECK(rip_ring->process_high_water == 1 && rip__thread.slot->count == 10);
 }
 
-/* A fork that no handler saw, with the mutex held by a thread that the child does not have. */
-SCENE(bare_system_call)
+/*
+ * A fork without handlers, while another thread of the parent holds the mutex. That thread does not exist in the child.
+ */
+FORKED_TEST(fork_by_bare_system_call)
 {
     struct rip_slot before, *slot;
 
@@ -425,9 +434,9 @@ SCENE(bare_system_call)
     pthread_mutex_lock(&rip__writer.mutex);
     if (in_child((pid_t)syscall(SYS_clone, SIGCHLD, NULL, NULL, NULL, NULL))) {
         alarm(60);
-        rip_exit(); /* the first cold call finds out */
+        rip_exit(); /* the first cold call detects the fork */
         CHECK(memcmp(&before, slot, sizeof(before)) == 0);
-        begin_id(1, "child");
+        register_id(1, "child");
         CHECK(rip__thread.slot != NULL && rip__thread.slot != slot && rip__thread.slot->process == 1);
         snap_a_lot();
         CHECK(memcmp(&before, slot, sizeof(before)) == 0);
@@ -444,7 +453,7 @@ static int hold_the_loader(struct dl_phdr_info *info, size_t size, void *unused)
     (void)size;
     (void)unused;
     signal_pipe(listed);
-    await(go_on);
+    await_pipe(go_on);
     return 1;
 }
 
@@ -460,31 +469,31 @@ static void *refresh(void *unused)
     return unused;
 }
 
-/* The same with a thread that lists the modules: the child's own fork does not wait for it. */
-SCENE(bare_system_call_then_fork)
+/* The same while another thread lists the modules: a fork() in the child does not wait for that thread. */
+FORKED_TEST(fork_after_bare_system_call)
 {
     pthread_t holder, lister;
 
 #if defined(RIP_PORTABLE_SNAP) && defined(__x86_64__)
-    cannot("the thread sanitizer's fork() waits for threads that a bare clone has left behind");
+    skip_test("the thread sanitizer's fork() waits for threads that a bare clone has left behind");
 #endif
     enter_ring();
     CHECK(pipe(listed) == 0 && pipe(go_on) == 0);
-    holder = begin_thread(list_slowly, NULL);
-    await(listed);
-    lister = begin_thread(refresh, NULL);
-    sleep_ms(200); /* it waits for the loader by then */
+    holder = start_thread(list_slowly, NULL);
+    await_pipe(listed);
+    lister = start_thread(refresh, NULL);
+    sleep_ms(200); /* by now it waits for the loader's lock */
     if (in_child((pid_t)syscall(SYS_clone, SIGCHLD, NULL, NULL, NULL, NULL))) {
         alarm(10);
         if (in_child(fork())) {
-            begin_traced(1, "grandchild");
+            register_traced(1, "grandchild");
             _exit(0);
         }
         _exit(0);
     }
     signal_pipe(go_on);
-    end_thread(holder);
-    end_thread(lister);
+    join_thread(holder);
+    join_thread(lister);
 }
 
 static pthread_barrier_t all_at_once;
@@ -492,14 +501,14 @@ static pthread_barrier_t all_at_once;
 static void *register_at_once(void *unused)
 {
     pthread_barrier_wait(&all_at_once);
-    begin_id(0, "thread");
+    register_id(0, "thread");
     CHECK(rip__thread.slot != NULL && rip__thread.slot->process == rip__writer.process);
     pthread_barrier_wait(&all_at_once);
     return unused;
 }
 
-/* Several threads of such a child find out at the same time: one resets, the others wait for it. */
-SCENE(bare_system_call_then_threads)
+/* Several threads of such a child detect the fork at once: one resets the state, the others wait for it. */
+FORKED_TEST(threads_after_bare_system_call)
 {
     enter_ring();
     for (unsigned round = 0; round < 50; round++) {
@@ -509,10 +518,10 @@ SCENE(bare_system_call_then_threads)
             alarm(60);
             CHECK(pthread_barrier_init(&all_at_once, NULL, 8) == 0);
             for (unsigned i = 0; i < 8; i++)
-                threads[i] = begin_thread(register_at_once, NULL);
+                threads[i] = start_thread(register_at_once, NULL);
             for (unsigned i = 0; i < 8; i++)
-                end_thread(threads[i]);
-            CHECK(own_live_count() == 1); /* the parent's */
+                join_thread(threads[i]);
+            CHECK(own_live_count() == 1); /* only the parent's id */
             rip__leave(RIP_LEAVE_FILE);
             _exit(0);
         }
@@ -525,43 +534,43 @@ SCENE(bare_system_call_then_threads)
 static void *register_without_end(void *unused)
 {
     for (;;) {
-        begin_id(0, "busy");
+        register_id(0, "busy");
         rip_snap();
         rip_exit();
     }
     return unused;
 }
 
-/* Another thread is inside the library at the fork: the child must not wait for it. */
-SCENE(fork_while_others_register)
+/* Other threads are inside the library during fork(): the child does not wait for them. */
+FORKED_TEST(fork_while_others_register)
 {
     enter_ring();
     for (unsigned i = 0; i < 3; i++)
-        begin_thread(register_without_end, NULL);
+        start_thread(register_without_end, NULL);
     for (unsigned i = 0; i < 200; i++) {
         pid_t pid = fork();
 
         if (pid == 0) {
             alarm(60);
-            begin_traced(0, "child");
-            rip_refresh_modules(); /* the loader has a lock of its own, which no fork handler frees */
+            register_traced(0, "child");
+            rip_refresh_modules(); /* the loader's lock is not released by any fork handler */
             rip_exit();
             rip__leave(RIP_LEAVE_FILE);
             _exit(0);
         }
-        CHECK(end_of(pid) == 0);
+        CHECK(exit_status_of(pid) == 0);
     }
 }
 
-/* Grandchildren: every generation has records and slots of its own. */
-SCENE(chain_of_children)
+/* Each generation of children has its own record and slots. */
+FORKED_TEST(chain_of_children)
 {
     enter_ring();
     for (unsigned depth = 1; depth <= 10; depth++) {
         pid_t pid = fork();
 
         if (pid != 0) {
-            CHECK(end_of(pid) == 0);
+            CHECK(exit_status_of(pid) == 0);
             CHECK(rip__thread.slot != NULL && rip__thread.slot->count == 10);
             if (depth > 1)
                 _exit(0);
@@ -569,7 +578,7 @@ SCENE(chain_of_children)
         }
         if (depth % 2 == 0)
             rip_refresh_modules();
-        begin_id(1, "child");
+        register_id(1, "child");
         for (unsigned i = 0; i < 10; i++)
             rip_snap();
         CHECK(rip__thread.slot->process == depth && own_live_count() == depth + 1);
@@ -581,17 +590,18 @@ static void check_life_lock_is_real(void)
 {
     uint32_t own = rip__writer.process;
 
-    CHECK((info_of(own_view(), own).flags & RIP_PROCESS_HAS_LIFE_LOCK) != 0);
+    CHECK((process_info(own_view(), own).flags & RIP_PROCESS_HAS_LIFE_LOCK) != 0);
     CHECK(rip__locked(rip__writer.descriptor, RIP_LOCK_LIFE_OFFSET + own, 1));
     rip__process_drop_life();
     CHECK(!rip__locked(rip__writer.descriptor, RIP_LOCK_LIFE_OFFSET + own, 1));
 }
 
 /*
- * A supervisor: it forks its workers and registers only then. The record that its parent kept is still its own, and the
- * lock it says it has is the one it has: a flag without the lock would make it dead as soon as the other is lost.
+ * A supervisor forks its workers before it registers. It still gets the record that its parent reserved, and holds the
+ * lock that its flags claim: with the flag and without the lock it would count as dead as soon as the HOLDER lock is
+ * lost.
  */
-SCENE(child_that_forks_before_it_registers)
+FORKED_TEST(child_that_forks_before_it_registers)
 {
     int done[2], go[2];
 
@@ -599,36 +609,36 @@ SCENE(child_that_forks_before_it_registers)
     enter_ring();
     if (fork() == 0) {
         if (in_child(fork())) {
-            begin_id(3, "worker");
+            register_id(3, "worker");
             CHECK(rip__writer.process == 2);
             check_life_lock_is_real();
             _exit(0);
         }
-        begin_id(2, "supervisor");
+        register_id(2, "supervisor");
         CHECK(rip__writer.process == 1 && rip__thread.slot != NULL);
         signal_pipe(done);
-        await(go);
+        await_pipe(go);
         check_life_lock_is_real();
         _exit(0);
     }
-    await(done);
-    CHECK(info_of(own_view(), 1).state == RIP_PROCESS_LIVE);
+    await_pipe(done);
+    CHECK(process_info(own_view(), 1).state == RIP_PROCESS_LIVE);
     CHECK(rip__locked(rip__writer.descriptor, RIP_LOCK_LIFE_OFFSET + 1, 1));
     signal_pipe(go);
-    CHECK(end_of(-1) == 0);
+    CHECK(exit_status_of(-1) == 0);
 }
 
-/* Forked unnoticed by a child that has not registered: the record kept for that one is not ours. */
-SCENE(embryo_is_not_inherited)
+/* A child that is forked without handlers does not get the record reserved for its parent. */
+FORKED_TEST(embryo_is_not_inherited)
 {
     enter_ring();
     if (in_child(fork())) {
         if (in_child((pid_t)syscall(SYS_clone, SIGCHLD, NULL, NULL, NULL, NULL))) {
-            begin_id(3, "grandchild");
+            register_id(3, "grandchild");
             CHECK(rip__writer.process == 2);
             _exit(0);
         }
-        begin_id(2, "child");
+        register_id(2, "child");
         CHECK(rip__writer.process == 1);
         _exit(0);
     }

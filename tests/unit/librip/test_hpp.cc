@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// test_hpp.cc - rip.hpp: what a scope begins ends with it, of the id that it began on. A process for each scene, since
-// a process has one ring for good.
+// test_hpp.cc - rip.hpp: each object ends with its scope, and acts on the id that it began on. Each test runs in its
+// own process, because a process can have only one ring.
 #include <rip/rip.hpp>
 
 #include <cerrno>
@@ -10,7 +10,7 @@
 #include <thread>
 #include <type_traits>
 
-#include "support/scenes.hpp"
+#include "support/forked_test.hpp"
 
 namespace
 {
@@ -19,7 +19,7 @@ bool may_allocate = true;
 
 } // namespace
 
-#ifndef SANITIZED // clang's sanitizers have these themselves, and cannot be linked with others
+#ifndef SANITIZED // clang's sanitizers define these operators, and others cannot be linked
 void *operator new(std::size_t bytes)
 {
     CHECK(may_allocate);
@@ -54,42 +54,42 @@ void a_thread_has_an_id()
     make_ring();
     {
         rip::thread traced("main", 7);
-        CHECK(see(7).live && see(7).name == "main" && rip_tid == 7);
+        CHECK(read_id(7).live && read_id(7).name == "main" && rip_tid == 7);
         std::thread([] {
             rip::thread other(std::string_view{});
-            CHECK(see(static_cast<std::uint32_t>(gettid())).live);
+            CHECK(read_id(static_cast<std::uint32_t>(gettid())).live);
         }).join();
     }
-    CHECK(!see(7).live && rip_tid == 0);
+    CHECK(!read_id(7).live && rip_tid == 0);
 }
 
-void idleness_ends_by_a_snap()
+void idle_ends_with_a_snap()
 {
     make_ring();
     rip::thread traced("main", 7);
     {
         rip::idle waiting;
-        CHECK(see(7).info.idle && see(7).info.snap_count == 0);
+        CHECK(read_id(7).info.idle && read_id(7).info.snap_count == 0);
     }
-    CHECK(!see(7).info.idle && see(7).info.snap_count == 1);
+    CHECK(!read_id(7).info.idle && read_id(7).info.snap_count == 1);
 }
 
-void a_note_is_taken_back()
+void note_is_removed_at_the_end()
 {
     make_ring();
     rip::thread traced("main", 7);
     try {
         rip::note request("GET /");
-        CHECK(see(7).note == "GET /");
+        CHECK(read_id(7).note == "GET /");
         request.change("GET /: query");
-        CHECK(see(7).note == "GET /: query");
+        CHECK(read_id(7).note == "GET /: query");
         throw std::runtime_error("out of the scope");
     } catch (const std::runtime_error &) {
-        CHECK(see(7).note.empty());
+        CHECK(read_id(7).note.empty());
     }
 }
 
-void a_wait_names_the_owner()
+void wait_names_the_holder()
 {
     std::atomic<std::uint32_t> owner{4711};
     int lock = 0;
@@ -98,13 +98,13 @@ void a_wait_names_the_owner()
     rip::thread traced("main", 7);
     {
         rip::wait waiting(&lock, owner, RIP_WAIT_ENDS);
-        CHECK(see(7).waits == RIP_OK && see(7).wait.owner == 4711 && see(7).wait.flags == RIP_WAIT_ENDS);
-        CHECK(see(7).info.snap_count == 1);
+        CHECK(read_id(7).waits == RIP_OK && read_id(7).wait.owner == 4711 && read_id(7).wait.flags == RIP_WAIT_ENDS);
+        CHECK(read_id(7).info.snap_count == 1);
         owner = 4712;
         waiting.look();
-        CHECK(see(7).wait.owner == 4712);
+        CHECK(read_id(7).wait.owner == 4712);
     }
-    CHECK(see(7).waits == RIP_NOT_LIVE);
+    CHECK(read_id(7).waits == RIP_NOT_LIVE);
 }
 
 void coroutines_take_turns()
@@ -119,19 +119,19 @@ void coroutines_take_turns()
             rip::running now(moved);
             rip_snap();
             rip_snap();
-            CHECK(see(100).info.tid != 0 && see(7).info.tid == 0 && rip_tid == 100);
+            CHECK(read_id(100).info.tid != 0 && read_id(7).info.tid == 0 && rip_tid == 100);
         }
-        CHECK(see(100).info.tid == 0 && see(100).info.snap_count == 2 && see(100).name == "one");
-        CHECK(see(7).info.tid != 0 && see(7).info.snap_count == 1 && rip_tid == 7);
+        CHECK(read_id(100).info.tid == 0 && read_id(100).info.snap_count == 2 && read_id(100).name == "one");
+        CHECK(read_id(7).info.tid != 0 && read_id(7).info.snap_count == 1 && rip_tid == 7);
         one = std::move(moved);
-        CHECK(one.is_traced() && see(100).live);
-        one = rip::coroutine(101, "two"); // what it had ends
-        CHECK(!see(100).live && see(101).live);
+        CHECK(one.is_traced() && read_id(100).live);
+        one = rip::coroutine(101, "two"); // ends its previous id
+        CHECK(!read_id(100).live && read_id(101).live);
     }
-    CHECK(!see(101).live);
+    CHECK(!read_id(101).live);
 }
 
-// Stacks of their own: each switches to another.
+// Coroutines with stacks of their own switch to one another.
 void switches_between_two()
 {
     make_ring();
@@ -140,13 +140,13 @@ void switches_between_two()
     switch_over(main_place, first);
     rip_snap();
     switch_over(first, second);
-    CHECK(see(101).info.tid != 0 && see(100).info.snap_count == 1);
+    CHECK(read_id(101).info.tid != 0 && read_id(100).info.snap_count == 1);
     switch_over(second, main_place);
-    CHECK(rip_tid == 7 && see(7).live);
+    CHECK(rip_tid == 7 && read_id(7).live);
 }
 
-// The frame of a suspended coroutine is destroyed by another one.
-void scopes_belong_to_their_id()
+// A coroutine may destroy the frame of another that is suspended: objects in it act on their own id only.
+void objects_act_on_their_own_id()
 {
     alignas(rip::idle) unsigned char idle[sizeof(rip::idle)];
     alignas(rip::note) unsigned char note[sizeof(rip::note)];
@@ -164,8 +164,8 @@ void scopes_belong_to_their_id()
     rip_wait_begin(&owner, &owner, 0);
     reinterpret_cast<rip::idle *>(idle)->~idle();
     reinterpret_cast<rip::note *>(note)->~note();
-    CHECK(see(7).note == "of main" && see(7).info.snap_count == 0 && see(7).waits == RIP_OK);
-    CHECK(see(100).note == "of one" && see(100).info.idle);
+    CHECK(read_id(7).note == "of main" && read_id(7).info.snap_count == 0 && read_id(7).waits == RIP_OK);
+    CHECK(read_id(100).note == "of one" && read_id(100).info.idle);
 }
 
 void use_everything()
@@ -186,8 +186,8 @@ void use_everything()
     request.change("GET /2");
 }
 
-// Without a ring, switched off, and with one: no allocation, and errno is what it was.
-void nothing_is_touched()
+// Without a ring and with one, nothing is allocated, and errno does not change.
+void no_allocation_and_errno_unchanged()
 {
     may_allocate = false;
     errno = 4711;
@@ -201,7 +201,7 @@ void nothing_is_touched()
     CHECK(errno == 4711);
 }
 
-void switched_off()
+void disabled()
 {
     setenv("RIP_DISABLE", "1", 1);
     CHECK(rip_create_ring("/dev/shm/rip-hpp-never", 64) && rip_ring == nullptr);
@@ -213,14 +213,14 @@ void switched_off()
 int main()
 {
     unsetenv("RIP_DISABLE");
-    PLAY(a_thread_has_an_id);
-    PLAY(idleness_ends_by_a_snap);
-    PLAY(a_note_is_taken_back);
-    PLAY(a_wait_names_the_owner);
-    PLAY(coroutines_take_turns);
-    PLAY(switches_between_two);
-    PLAY(scopes_belong_to_their_id);
-    PLAY(nothing_is_touched);
-    PLAY(switched_off);
-    return scenes_failed;
+    RUN_IN_CHILD(a_thread_has_an_id);
+    RUN_IN_CHILD(idle_ends_with_a_snap);
+    RUN_IN_CHILD(note_is_removed_at_the_end);
+    RUN_IN_CHILD(wait_names_the_holder);
+    RUN_IN_CHILD(coroutines_take_turns);
+    RUN_IN_CHILD(switches_between_two);
+    RUN_IN_CHILD(objects_act_on_their_own_id);
+    RUN_IN_CHILD(no_allocation_and_errno_unchanged);
+    RUN_IN_CHILD(disabled);
+    return tests_failed;
 }

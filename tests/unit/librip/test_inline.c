@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_inline.c - the inline functions as real symbols, and a program's own globals: librip/inline.c, rip/rip.h.
+ * test_inline.c - the inline functions as exported symbols, with globals defined by the program: librip/inline.c,
+ * rip/rip.h.
  *
- * This program defines the four globals itself, as the library's consumers may.
+ * This program defines the four globals itself, as programs may.
  */
 #include "unit/writer_test.h"
 
@@ -11,7 +12,7 @@ _Thread_local uint8_t rip_idx;
 _Thread_local uint8_t rip_ctr;
 struct rip_ring *rip_ring;
 
-/* Volatile: called through the symbol, not inlined. */
+/* Volatile: calls go through the symbol and are not inlined. */
 static void (*volatile real_snap)(void) = rip_snap;
 static void (*volatile real_idle)(void) = rip_idle;
 static void (*volatile real_switch)(struct rip_context *, const struct rip_context *) = rip_switch;
@@ -35,7 +36,7 @@ __attribute__((noinline)) static void call_real_snap(void)
     real_snap();
 }
 
-SCENE(real_snap_records_its_caller)
+FORKED_TEST(real_snap_records_its_caller)
 {
     enter_ring();
     call_real_snap();
@@ -53,7 +54,7 @@ __attribute__((noinline)) static void note_return(void)
     returned_to = (uintptr_t)__builtin_return_address(0);
 }
 
-/* One call, of whatever; not the last thing here, or it would be a jump. */
+/* Calls callee. The call is not the last statement, because the compiler would turn it into a jump. */
 __attribute__((noinline)) static void call_it(void (*callee)(void))
 {
     static volatile unsigned called;
@@ -62,8 +63,8 @@ __attribute__((noinline)) static void call_it(void (*callee)(void))
     called++;
 }
 
-/* What stands behind the call may belong to the next line, or to the next function. */
-SCENE(real_snap_records_the_call_not_what_follows)
+/* The return address may belong to the next line, or to the next function. */
+FORKED_TEST(real_snap_records_the_call_not_what_follows)
 {
     enter_ring();
     call_it(note_return);
@@ -71,11 +72,11 @@ SCENE(real_snap_records_the_call_not_what_follows)
     CHECK(newest_address() == returned_to - 1);
 }
 
-SCENE(snap_at_records_its_address)
+FORKED_TEST(snap_at_records_its_address)
 {
     enter_ring();
     for (unsigned i = 1; i <= 1000; i++) {
-        uint64_t address = UINT64_C(0xff00123456789abc) + i; /* the high byte is the tag's */
+        uint64_t address = UINT64_C(0xff00123456789abc) + i; /* the high byte holds the tag */
 
         rip_snap_at((const void *)(uintptr_t)address);
         CHECK(newest_address() == (address & RIP_ENTRY_ADDRESS_MASK));
@@ -84,14 +85,14 @@ SCENE(snap_at_records_its_address)
     }
 }
 
-SCENE(real_idle)
+FORKED_TEST(real_idle)
 {
     enter_ring();
     real_idle();
     CHECK(rip__thread.slot->idle_mark == ~rip__thread.slot->count);
 }
 
-SCENE(real_switch_goes_both_ways)
+FORKED_TEST(real_switch_goes_both_ways)
 {
     struct rip_context one, two;
 
@@ -104,7 +105,7 @@ SCENE(real_switch_goes_both_ways)
     CHECK(rip_tid == 1 && rip_idx == 7 && rip_ctr == 9 && two.ctr == 1);
 }
 
-SCENE(nothing_without_an_id)
+FORKED_TEST(calls_without_an_id_do_nothing)
 {
     struct rip_context context;
 
@@ -112,18 +113,18 @@ SCENE(nothing_without_an_id)
     real_idle();
     real_switch(&context, NULL);
     real_switch(NULL, &context);
-    rip_snap_at(&stage);
+    rip_snap_at(&test_directory);
     CHECK(rip_tid == 0 && rip_idx == 0 && rip_ctr == 0 && rip_ring == NULL);
 }
 
-/* Two declarations of one symbol: a compiler may think that it knows better. */
+/* Volatile, because a compiler may assume that two symbols have different addresses. */
 static bool same(const void *volatile one, const void *volatile other)
 {
     return one == other;
 }
 
-/* The program's variables and the library's are the same ones. */
-SCENE(globals_of_the_program)
+/* The library uses the variables of the program. */
+FORKED_TEST(library_uses_the_globals_of_the_program)
 {
     enter_ring();
     CHECK((void *)rip_ring == (void *)rip__writer.base);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_modules.c - what the ring says about mapped modules: librip/modules.c. */
+/* test_modules.c - the table of modules: librip/modules.c. */
 #include "unit/writer_test.h"
 
 #include <dlfcn.h>
@@ -7,7 +7,7 @@
 #include <link.h>
 #include <sys/auxv.h>
 
-/* Small libraries that nothing here is linked with. */
+/* Small libraries that this program is not linked with. */
 #define LIBRARY_A "libanl.so.1"
 #define LIBRARY_B "libutil.so.1"
 
@@ -27,7 +27,7 @@ static uint32_t module_count(uint32_t process)
     return info.module_count;
 }
 
-/* The newest module that holds address; false if there is none. */
+/* Finds the newest module that contains address. Returns false if there is none. */
 static bool find_module(uint32_t process, uint64_t address, struct rip_module_info *ret_info)
 {
     for (uint32_t nth = module_count(process); nth-- > 0;) {
@@ -45,7 +45,7 @@ static bool path_ends(const struct rip_module_info *info, const char *tail)
     return info->path_bytes >= bytes && memcmp(info->path + info->path_bytes - bytes, tail, bytes) == 0;
 }
 
-/* The build id as the file on disk has it: looks for the note's bytes. */
+/* Compares the build id with the note in the file. */
 static bool file_has_build_id(const char *path, const struct rip_module_info *info)
 {
     static const unsigned char head[16] = {4, 0, 0, 0, 20, 0, 0, 0, NT_GNU_BUILD_ID, 0, 0, 0, 'G', 'N', 'U', 0};
@@ -58,7 +58,7 @@ static bool file_has_build_id(const char *path, const struct rip_module_info *in
     return found != NULL && info->build_id_bytes == 20 && memcmp(found + 16, info->build_id, 20) == 0;
 }
 
-SCENE(program_and_its_libraries)
+FORKED_TEST(program_and_its_libraries)
 {
     struct rip_module_info info;
     char path[256] = {0};
@@ -74,19 +74,19 @@ SCENE(program_and_its_libraries)
     CHECK(rip_ring->modules_dropped_count == 0 && rip_ring->module_high_water == module_count(0));
 }
 
-SCENE(program_without_proc)
+FORKED_TEST(program_path_without_proc)
 {
     const char *started_as = (const char *)(uintptr_t)getauxval(AT_EXECFN);
     struct rip_module_info info;
 
-    if (chroot(stage) != 0)
-        cannot("chroot() takes root");
+    if (chroot(test_directory) != 0)
+        skip_test("chroot() takes root");
     CHECK(rip_create_ring("/ring", 100));
     CHECK(find_module(0, (uintptr_t)module_count, &info));
     CHECK((info.flags & RIP_MODULE_MAIN) != 0 && path_ends(&info, started_as) && info.path_bytes == strlen(started_as));
 }
 
-SCENE(program_that_loses_proc)
+FORKED_TEST(program_path_after_chroot)
 {
     struct rip_module_info info;
     char path[256] = {0};
@@ -96,9 +96,9 @@ SCENE(program_that_loses_proc)
     make_ring(100);
     count = module_count(0);
     CHECK(dlopen(LIBRARY_A, RTLD_NOW) != NULL);
-    *(char *)(uintptr_t)getauxval(AT_EXECFN) = '?'; /* not by that name */
-    if (chroot(stage) != 0)
-        cannot("chroot() takes root");
+    *(char *)(uintptr_t)getauxval(AT_EXECFN) = '?'; /* the name is no longer valid */
+    if (chroot(test_directory) != 0)
+        skip_test("chroot() takes root");
     rip_refresh_modules();
     CHECK(module_count(0) == count + 1);
     CHECK(find_module(0, (uintptr_t)module_count, &info));
@@ -113,25 +113,25 @@ static int find_vdso(struct dl_phdr_info *info, size_t size, void *data)
     return 0;
 }
 
-SCENE(vdso_has_a_name)
+FORKED_TEST(vdso_has_a_name)
 {
     struct rip_module_info info;
     uint64_t address = 0;
 
     dl_iterate_phdr(find_vdso, &address);
     if (address == 0)
-        cannot("there is no vdso here");
+        skip_test("there is no vdso here");
     make_ring(100);
     CHECK(find_module(0, address, &info) && path_ends(&info, "linux-vdso.so.1"));
 }
 
-SCENE(nothing_new_costs_nothing)
+FORKED_TEST(refresh_without_changes_adds_nothing)
 {
     make_ring(100);
     for (unsigned i = 1; i < 20; i++) {
         uint32_t count = module_count(0);
 
-        begin_id(i, "x");
+        register_id(i, "x");
         rip_refresh_modules();
         CHECK(module_count(0) == count && rip_ring->module_high_water == count);
     }
@@ -143,40 +143,40 @@ static uint64_t load(const char *name, void **ret_handle)
 
     *ret_handle = dlopen(name, RTLD_NOW | RTLD_LOCAL);
     if (*ret_handle == NULL)
-        cannot("a library to load is missing");
+        skip_test("a library to load is missing");
     CHECK(dlinfo(*ret_handle, RTLD_DI_LINKMAP, &map) == 0);
     return map->l_addr;
 }
 
-SCENE(loaded_later)
+FORKED_TEST(library_loaded_later)
 {
     struct rip_module_info info;
     uint64_t address;
     void *handle;
 
     make_ring(100);
-    begin_id(1, "one");
+    register_id(1, "one");
     address = load(LIBRARY_A, &handle);
     CHECK(!find_module(0, address, &info));
     rip_refresh_modules();
     CHECK(find_module(0, address, &info) && path_ends(&info, LIBRARY_A) && info.bias == address);
     address = load(LIBRARY_B, &handle);
     CHECK(!find_module(0, address, &info));
-    begin_id(2, "two"); /* notices by itself */
+    register_id(2, "two"); /* registration refreshes the modules */
     CHECK(find_module(0, address, &info) && path_ends(&info, LIBRARY_B));
 }
 
-/* By one address in it; what a whole refresh finds afterwards is the same entry. */
-SCENE(learnt_by_an_address)
+/* Finds a module by an address in it. A later full refresh finds the same entry. */
+FORKED_TEST(module_found_by_address)
 {
     struct rip_module_info info, again;
     uint32_t count;
     uint64_t address;
     void *handle;
 
-    CHECK(!rip__modules_learn((uintptr_t)module_count)); /* there is no ring */
+    CHECK(!rip__modules_learn((uintptr_t)module_count)); /* no ring yet */
     make_ring(100);
-    begin_id(1, "one");
+    register_id(1, "one");
     count = module_count(0);
     address = load(LIBRARY_A, &handle);
     errno = 77;
@@ -189,9 +189,10 @@ SCENE(learnt_by_an_address)
     CHECK(memcmp(&info, &again, sizeof(info)) == 0);
 }
 
-/* Generated code, the program itself, and what is there already add nothing. */
-/* A program that ends before it calls anything is spared the work, and one that calls has a name all the same. */
-SCENE(preloaded_learns_what_calls)
+/*
+ * Under the preload library modules are entered at the first call, so that a program that exits at once costs nothing.
+ */
+FORKED_TEST(preload_library_enters_modules_that_call)
 {
     uint64_t address = (uintptr_t)dlsym(RTLD_DEFAULT, "getpid");
     struct rip_module_info info;
@@ -200,7 +201,7 @@ SCENE(preloaded_learns_what_calls)
     CHECK(readlink("/proc/self/exe", path, sizeof(path) - 1) > 0);
     rip__set_preloaded(0);
     make_ring(100);
-    begin_id(0, "main");
+    register_id(0, "main");
     rip_refresh_modules();
     CHECK(module_count(0) == 0);
     CHECK(rip__modules_learn(address) && module_count(0) == 2);
@@ -212,13 +213,13 @@ SCENE(preloaded_learns_what_calls)
     CHECK(module_count(0) > 2 && module_of(0, 0).flags == RIP_MODULE_MAIN);
 }
 
-SCENE(nothing_to_be_learnt)
+FORKED_TEST(addresses_that_add_no_module)
 {
     void *page = mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     uint32_t count;
 
-    CHECK(page != MAP_FAILED && rip_create_ring(on_stage("ring"), 100));
-    begin_id(1, "one");
+    CHECK(page != MAP_FAILED && rip_create_ring(test_path("ring"), 100));
+    register_id(1, "one");
     count = module_count(0);
     CHECK(rip__modules_learn((uintptr_t)page));
     CHECK(rip__modules_learn((uintptr_t)module_count));
@@ -227,8 +228,7 @@ SCENE(nothing_to_be_learnt)
     CHECK(module_count(0) == count && rip_ring->modules_dropped_count == 0);
 }
 
-/* Another in its place is learnt as the one that is mapped now. */
-SCENE(learnt_after_another_was_unloaded)
+FORKED_TEST(learnt_after_another_was_unloaded)
 {
     static const char *const names[] = {LIBRARY_A, LIBRARY_B, LIBRARY_A};
 
@@ -251,28 +251,27 @@ static int fork_inside(struct dl_phdr_info *info, size_t size, void *data)
     (void)info;
     (void)size;
     if (pid == 0) {
-        begin_id(2, "two");
+        register_id(2, "two");
         CHECK(rip__modules_learn(address + 64));
         _exit(find_module(rip__writer.process, address, &(struct rip_module_info){0}) ? 0 : 1);
     }
-    CHECK(end_of(pid) == 0);
+    CHECK(exit_status_of(pid) == 0);
     return 1;
 }
 
-/* The loader's lock is held at the fork: a child that took it would hang. */
-SCENE(learnt_in_a_child_while_the_loader_is_locked)
+/* The loader's lock is held at the fork: a child that took the lock would hang. */
+FORKED_TEST(child_finds_modules_while_the_loader_is_locked)
 {
     uint64_t address;
     void *handle;
 
     make_ring(100);
-    begin_id(1, "one");
+    register_id(1, "one");
     address = load(LIBRARY_A, &handle);
     dl_iterate_phdr(fork_inside, &address);
 }
 
-/* Loaded, unloaded, another in its place, and the first again: the newest entry is right each time. */
-SCENE(unloaded_and_loaded_again)
+FORKED_TEST(unloaded_and_loaded_again)
 {
     static const char *const names[] = {LIBRARY_A, LIBRARY_B, LIBRARY_A, LIBRARY_A, LIBRARY_B};
 
@@ -286,10 +285,10 @@ SCENE(unloaded_and_loaded_again)
         CHECK(find_module(0, address, &info) && path_ends(&info, names[i]));
         CHECK(dlclose(handle) == 0);
     }
-    CHECK(rip_ring->module_high_water <= module_count(0)); /* an entry again is a second index, not a second entry */
+    CHECK(rip_ring->module_high_water <= module_count(0)); /* reloading adds an index, not an entry */
 }
 
-SCENE(children_share_entries)
+FORKED_TEST(children_share_module_entries)
 {
     struct rip_module_info info;
     uint32_t high_water, count;
@@ -301,7 +300,7 @@ SCENE(children_share_entries)
         uint64_t address;
         void *handle;
 
-        begin_id(1, "child");
+        register_id(1, "child");
         CHECK(module_count(1) == count && rip_ring->module_high_water == high_water);
         address = load(LIBRARY_A, &handle);
         rip_refresh_modules();
@@ -312,7 +311,7 @@ SCENE(children_share_entries)
     CHECK(rip_ring->module_high_water == high_water + 1);
 }
 
-SCENE(child_without_an_id_writes_nothing)
+FORKED_TEST(child_without_an_id_writes_nothing)
 {
     make_ring(100);
     if (in_child(fork())) {
@@ -322,8 +321,8 @@ SCENE(child_without_an_id_writes_nothing)
     }
 }
 
-/* What the table has no room for is counted. */
-SCENE(full_tables)
+/* Modules that do not fit into the table are counted. */
+FORKED_TEST(full_module_table)
 {
     uint32_t high_water, count;
     void *handle;
@@ -332,7 +331,7 @@ SCENE(full_tables)
     high_water = rip_ring->module_high_water;
     count = module_count(0);
     rip_ring->module_high_water = RIP_MODULE_MAX;
-    for (uint32_t i = high_water; i < RIP_MODULE_MAX; i++) /* a table that is full is backed */
+    for (uint32_t i = high_water; i < RIP_MODULE_MAX; i++) /* a full table has all its pages */
         CHECK(rip__populate(rip__writer.geometry.module_offset + i * RIP_MODULE_BYTES, 1) == 0);
     load(LIBRARY_A, &handle);
     rip_refresh_modules();

@@ -29,12 +29,12 @@ static bool says(const char *text)
     return slot_says(slot_index(rip__thread.slot), text, strlen(text));
 }
 
-SCENE(nothing_before)
+FORKED_TEST(note_without_an_id_does_nothing)
 {
     rip_note("no ring", 7);
     make_noted_ring(64);
     rip_note("no id", 5);
-    begin_id(7, "seven");
+    register_id(7, "seven");
     CHECK(says(""));
     rip_note("GET /checkout?id=7", 18);
     CHECK(says("GET /checkout?id=7"));
@@ -42,15 +42,15 @@ SCENE(nothing_before)
     rip_note("nobody", 6);
 }
 
-SCENE(any_bytes_of_any_length)
+FORKED_TEST(notes_of_any_bytes_and_length)
 {
     static const size_t lengths[] = {1, 2, 63, 64, 126, 127, 128, 300, 0, 7};
     char text[300];
 
     make_noted_ring(64);
-    begin_id(7, "seven");
+    register_id(7, "seven");
     for (unsigned i = 0; i < sizeof(text); i++)
-        text[i] = (char)(i * 37); /* NUL and no valid UTF-8 among them */
+        text[i] = (char)(i * 37); /* includes NUL and invalid UTF-8 */
     for (size_t i = 0; i < COUNT_OF(lengths); i++) {
         rip_note(text, lengths[i]);
         CHECK(slot_says(slot_index(rip__thread.slot), text, lengths[i] < RIP_NOTE_BYTES ? lengths[i] : RIP_NOTE_BYTES));
@@ -59,37 +59,37 @@ SCENE(any_bytes_of_any_length)
     CHECK(says(""));
 }
 
-SCENE(it_is_the_registrations)
+FORKED_TEST(note_belongs_to_the_registration)
 {
     make_noted_ring(64);
-    begin_id(7, "seven");
+    register_id(7, "seven");
     rip_note("of seven", 8);
     rip_snap();
-    begin_id(8, "eight");
+    register_id(8, "eight");
     CHECK(says(""));
     rip_note("of eight", 8);
     rip_init(7, NULL, 0, 1, 1);
     CHECK(says("of seven"));
     rip_init(7, "renamed", 7, 1, 1);
     CHECK(says("of seven"));
-    begin_id(7, "seven"); /* fresh */
+    register_id(7, "seven"); /* a new registration */
     CHECK(says(""));
     rip_note("again", 5);
     rip_exit();
     for (uint32_t id = 9; id <= 70; id++)
-        begin_id(id, "other");
+        register_id(id, "other");
     CHECK(slot_index(rip__thread.slot) != 0);
-    begin_id(71, "last"); /* in the slot of seven */
+    register_id(71, "last"); /* reuses the slot of 7 */
     CHECK(says("") && slot_index(rip__thread.slot) == 0);
     CHECK(slot_says(1, "of eight", 8));
 }
 
-SCENE(coroutines_have_their_own)
+FORKED_TEST(coroutines_have_notes_of_their_own)
 {
     struct rip_context main_context, first, second;
 
     make_noted_ring(64);
-    begin_id(1, "main");
+    register_id(1, "main");
     rip_note("main", 4);
     CHECK(rip_context_init(&first, 2, "first", 5) && rip_context_init(&second, 3, "second", 6));
     rip_switch(&main_context, &first);
@@ -102,10 +102,10 @@ SCENE(coroutines_have_their_own)
     CHECK(slot_says(slot_index(first.slot), "first", 5) && slot_says(slot_index(second.slot), "second", 6));
 }
 
-/* Each slot's note is backed and open, in a ring of many, and no two share a byte. */
-SCENE(every_slot_has_one)
+/* In a large ring the note of each slot is allocated and accessible, and no two notes share a byte. */
+FORKED_TEST(every_slot_has_a_note)
 {
-    enum { IDS = 30000 }; /* of slots and of notes more than is opened at once */
+    enum { IDS = 30000 }; /* more slots and notes than are made accessible at once */
     char text[16];
 
     make_noted_ring(IDS);
@@ -118,25 +118,25 @@ SCENE(every_slot_has_one)
         CHECK(slot_says(i, text, (size_t)snprintf(text, sizeof(text), "note %u", i)));
 }
 
-/* A thread whose note is not backed is not traced: it would be killed by its first note. */
-SCENE(without_memory_there_is_no_id)
+/* A thread whose note has no memory is not traced: its first note would kill it. */
+FORKED_TEST(id_without_memory_for_its_note_is_refused)
 {
     make_noted_ring(64);
-    rip__writer.geometry.note_offset = UINT64_C(1) << 46; /* where nothing is mapped */
-    begin_id(7, "seven");
+    rip__writer.geometry.note_offset = UINT64_C(1) << 46; /* unmapped */
+    register_id(7, "seven");
     CHECK(rip__thread.slot == NULL && rip_ring->refused_memory_count == 1);
     rip_note("nowhere", 7);
 }
 
-SCENE(a_child_of_fork_has_none_until_it_registers)
+FORKED_TEST(forked_child_has_no_note_until_it_registers)
 {
     make_noted_ring(64);
-    begin_id(7, "seven");
+    register_id(7, "seven");
     rip_note("parent", 6);
     if (in_child(fork())) {
         rip_note("stray", 5);
         CHECK(slot_says(0, "parent", 6));
-        begin_id(8, "eight");
+        register_id(8, "eight");
         CHECK(says(""));
         rip_note("child", 5);
         CHECK(says("child"));
@@ -145,14 +145,14 @@ SCENE(a_child_of_fork_has_none_until_it_registers)
     CHECK(says("parent"));
 }
 
-SCENE(rings_of_the_preload_library_have_none)
+FORKED_TEST(rings_of_the_preload_library_have_no_notes)
 {
     struct rip_note_info info;
 
     rip__set_preloaded(0);
     make_ring(64);
     CHECK(rip_ring->note_offset == 0 && rip_ring->note_stride_bytes == 0);
-    begin_id(7, "seven");
+    register_id(7, "seven");
     rip_note("unheard", 7);
     CHECK(rip__thread.slot != NULL && copy(0, &info) == RIP_NOT_LIVE);
 }
@@ -161,26 +161,26 @@ static pthread_barrier_t turn;
 
 static void *note_again_and_again(void *unused)
 {
-    begin_id(8, "eight");
+    register_id(8, "eight");
     for (unsigned i = 0; i < 4; i++) {
         rip_note("worker", 6);
-        pthread_barrier_wait(&turn); /* to leave, */
-        pthread_barrier_wait(&turn); /* and left */
+        pthread_barrier_wait(&turn); /* the main thread leaves the ring, */
+        pthread_barrier_wait(&turn); /* and has left */
     }
     return unused;
 }
 
-/* As an interpreter under the preload library that gives up root, and gets another ring: the other threads go on. */
-SCENE(threads_of_a_ring_that_was_left)
+/* An interpreter under the preload library gives up root and gets another ring, while its other threads go on. */
+FORKED_TEST(notes_after_the_ring_was_replaced)
 {
     struct rip_slot *slot;
     pthread_t worker;
 
     make_noted_ring(64);
-    begin_id(7, "seven");
+    register_id(7, "seven");
     slot = rip__thread.slot;
     CHECK(pthread_barrier_init(&turn, NULL, 2) == 0);
-    worker = begin_thread(note_again_and_again, NULL);
+    worker = start_thread(note_again_and_again, NULL);
     pthread_barrier_wait(&turn);
     rip__leave(RIP_LEAVE_LAST);
     pthread_barrier_wait(&turn);
@@ -189,13 +189,13 @@ SCENE(threads_of_a_ring_that_was_left)
     rip__forget_ring();
     pthread_barrier_wait(&turn);
     pthread_barrier_wait(&turn);
-    CHECK(rip_create_ring(on_stage("other"), 64));
-    begin_id(7, "seven");
+    CHECK(rip_create_ring(test_path("other"), 64));
+    register_id(7, "seven");
     CHECK(rip__thread.slot != slot);
     rip_note("first", 5);
     pthread_barrier_wait(&turn);
     pthread_barrier_wait(&turn);
     CHECK(says("first") && slot_says(1, "", 0));
     pthread_barrier_wait(&turn);
-    end_thread(worker);
+    join_thread(worker);
 }

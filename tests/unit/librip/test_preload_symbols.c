@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_preload_symbols.c - what librip/auto/preload_symbols.c finds is what dlsym() finds, and most of what the library
- * needs.
+/*
+ * test_preload_symbols.c - librip/auto/preload_symbols.c finds the same functions as dlsym(), and most of those that
+ * the library needs.
  */
 #include <dlfcn.h>
 #include <gnu/lib-names.h>
@@ -16,13 +17,13 @@ static const char *const call_names[CALL_COUNT] = {
 #include "preload_calls.h"
 };
 
-/* Before glibc 2.35 nothing says which library the search starts in. */
+/* Before glibc 2.35 nothing reports the library in which the search begins. */
 static bool is_supported(void)
 {
     return dlsym(RTLD_DEFAULT, "_dl_find_object") != NULL;
 }
 
-TEST(calls_are_as_dlsym_says)
+TEST(finds_the_same_functions_as_dlsym)
 {
     unsigned int found = 0;
 
@@ -39,7 +40,7 @@ TEST(calls_are_as_dlsym_says)
         assert_in_range(found, CALL_COUNT - 20, CALL_COUNT);
 }
 
-TEST(library_in_front_is_found)
+TEST(preceding_library_is_found)
 {
     if (!is_supported())
         skip();
@@ -58,7 +59,7 @@ TEST(default_version_is_found)
     assert_ptr_equal(function, dlsym(RTLD_NEXT, "kit_versions_new"));
 }
 
-TEST(rest_is_left_to_dlsym)
+TEST(other_symbols_are_left_to_dlsym)
 {
     static const char *const names[] = {"kit_old", "kit_chosen", "kit_data", "kit_absent", "environ", ""};
 
@@ -66,9 +67,9 @@ TEST(rest_is_left_to_dlsym)
         assert_null(preload_symbol_find(names[i]));
 }
 
-TEST(c_library_is_asked_past_others)
+TEST(c_library_is_searched_alone)
 {
-    void *libc = dlopen(LIBC_SO, RTLD_LAZY | RTLD_NOLOAD); /* a sanitizer's functions stand before it */
+    void *libc = dlopen(LIBC_SO, RTLD_LAZY | RTLD_NOLOAD); /* a sanitizer's functions come first */
 
     if (!is_supported())
         skip();

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_process.c - records, their locks, and who counts as alive: librip/process.c. */
+/* test_process.c - process records, their locks, and which processes count as alive: librip/process.c. */
 #include "unit/writer_test.h"
 
 #include <sys/prctl.h>
@@ -14,14 +14,14 @@ static pid_t start_with_ring(void (*then)(void))
     CHECK(pipe(ready) == 0);
     pid = fork();
     if (pid == 0) {
-        alarm(SCENE_SECONDS);
+        alarm(CHILD_SECONDS);
         make_ring(100);
-        begin_id(1, "one");
+        register_id(1, "one");
         signal_pipe(ready);
         then();
         _exit(0);
     }
-    await(ready);
+    await_pipe(ready);
     return pid;
 }
 
@@ -30,16 +30,17 @@ static void wait_here(void)
     pause();
 }
 
-static void check_locked(const struct looker *looker, pid_t pid)
+static void check_locked(const struct mapped_ring *mapped_ring, pid_t pid)
 {
-    CHECK(holder_of(looker->descriptor, looker->view.lock_holder_offset) == pid);
-    CHECK(holder_of(looker->descriptor, looker->view.lock_life_offset) == -1); /* a description, not a process */
+    CHECK(lock_holder(mapped_ring->descriptor, mapped_ring->view.lock_holder_offset) == pid);
+    CHECK(lock_holder(mapped_ring->descriptor, mapped_ring->view.lock_life_offset) ==
+          -1); /* an open file description, not a process */
 }
 
-static void check_unlocked(const struct looker *looker)
+static void check_unlocked(const struct mapped_ring *mapped_ring)
 {
-    CHECK(holder_of(looker->descriptor, looker->view.lock_holder_offset) == 0);
-    CHECK(holder_of(looker->descriptor, looker->view.lock_life_offset) == 0);
+    CHECK(lock_holder(mapped_ring->descriptor, mapped_ring->view.lock_holder_offset) == 0);
+    CHECK(lock_holder(mapped_ring->descriptor, mapped_ring->view.lock_life_offset) == 0);
 }
 
 static void close_all(void)
@@ -58,7 +59,7 @@ static bool knows_boot_id(void)
     return memcmp(info.boot_id, unknown, sizeof(unknown)) != 0;
 }
 
-SCENE(record_says_who)
+FORKED_TEST(record_describes_the_process)
 {
     struct rip_process_info info;
     struct rip_process_facts facts;
@@ -68,7 +69,7 @@ SCENE(record_says_who)
     CHECK(rip__process_facts("/proc/self/stat", &facts) == 0);
     CHECK(strcmp(facts.comm, "a) b (c) 1 2") == 0 && facts.state == 'R' && facts.start_time_ticks != 0);
     make_ring(100);
-    info = info_of(own_view(), 0);
+    info = process_info(own_view(), 0);
     CHECK(info.state == RIP_PROCESS_LIVE && info.pid == (uint32_t)getpid() && info.uid == geteuid());
     CHECK(info.start_time_ticks == facts.start_time_ticks && info.parent_pid == (uint32_t)getppid());
     CHECK(stat("/proc/self/ns/pid", &namespace) == 0 && info.pid_namespace == namespace.st_ino);
@@ -77,7 +78,7 @@ SCENE(record_says_who)
     CHECK(info.generation == 1 && info.module_count != 0 && knows_boot_id());
 }
 
-SCENE(preloaded_record_says_the_rest_later)
+FORKED_TEST(preloaded_record_is_completed_later)
 {
     struct rip_process_info info;
     struct rip_process_facts facts;
@@ -87,38 +88,38 @@ SCENE(preloaded_record_says_the_rest_later)
     CHECK(rip__process_facts("/proc/self/stat", &facts) == 0);
     rip__set_preloaded(0);
     make_ring(100);
-    info = info_of(own_view(), 0);
+    info = process_info(own_view(), 0);
     CHECK(info.flags == (RIP_PROCESS_HAS_HOLDER_LOCK | RIP_PROCESS_HAS_LIFE_LOCK | RIP_PROCESS_PRELOADED));
     CHECK(info.pid == (uint32_t)getpid() && strcmp((const char *)info.comm, "later") == 0);
     CHECK(info.start_time_ticks == 0 && info.pid_namespace == 0 && info.entered_boot_ns != 0);
     CHECK(!knows_boot_id());
-    CHECK(rip__modules_learn((uintptr_t)info_of)); /* what the first announced call does */
-    info = info_of(own_view(), 0);
+    CHECK(rip__modules_learn((uintptr_t)process_info)); /* as the first announced call does */
+    info = process_info(own_view(), 0);
     CHECK(info.start_time_ticks == facts.start_time_ticks && knows_boot_id());
     CHECK(stat("/proc/self/ns/pid", &namespace) == 0 && info.pid_namespace == namespace.st_ino);
 }
 
-/* A look into /proc is no condition of the LIFE lock. Without that lock nothing is left for later. */
-SCENE(preloaded_record_without_proc)
+/* The LIFE lock does not depend on /proc. Without the lock no work is left for later. */
+FORKED_TEST(preloaded_record_without_proc)
 {
-    if (chroot(stage) != 0)
-        cannot("chroot() takes root");
+    if (chroot(test_directory) != 0)
+        skip_test("chroot() takes root");
     rip__set_preloaded(0);
     CHECK(rip_create_ring("/ring", 100));
-    CHECK((info_of(own_view(), 0).flags & RIP_PROCESS_HAS_LIFE_LOCK) != 0);
+    CHECK((process_info(own_view(), 0).flags & RIP_PROCESS_HAS_LIFE_LOCK) != 0);
 }
 
 /* Locks ------------------------------------------------------------------------------------------------------------ */
 
-SCENE(locks_name_the_holder)
+FORKED_TEST(locks_name_the_holder)
 {
-    struct looker looker;
+    struct mapped_ring mapped_ring;
     pid_t pid = start_with_ring(wait_here);
 
-    looker = look(on_stage("ring"));
-    check_locked(&looker, pid);
-    CHECK(kill(pid, SIGKILL) == 0 && end_of(pid) == 1000 + SIGKILL);
-    check_unlocked(&looker);
+    mapped_ring = map_ring(test_path("ring"));
+    check_locked(&mapped_ring, pid);
+    CHECK(kill(pid, SIGKILL) == 0 && exit_status_of(pid) == 1000 + SIGKILL);
+    check_unlocked(&mapped_ring);
 }
 
 static int reached[2];
@@ -133,21 +134,21 @@ static void close_all_and_wait(void)
     pause();
 }
 
-/* Closing everything drops the POSIX lock; life goes on, and says so. */
-SCENE(life_survives_closing_everything)
+/* Closing all descriptors releases the POSIX lock. The LIFE lock stays, and shows that the process is alive. */
+FORKED_TEST(life_survives_closing_everything)
 {
-    struct looker looker;
+    struct mapped_ring mapped_ring;
     pid_t pid;
 
     CHECK(pipe(reached) == 0);
     pid = start_with_ring(close_all_and_wait);
-    await(reached);
-    looker = look(on_stage("ring"));
-    CHECK(holder_of(looker.descriptor, looker.view.lock_holder_offset) == 0);
-    CHECK(holder_of(looker.descriptor, looker.view.lock_life_offset) == -1);
-    CHECK(!rip_create_ring(on_stage("ring"), 100) && errno == EBUSY);
-    CHECK(kill(pid, SIGKILL) == 0 && end_of(pid) == 1000 + SIGKILL);
-    check_unlocked(&looker);
+    await_pipe(reached);
+    mapped_ring = map_ring(test_path("ring"));
+    CHECK(lock_holder(mapped_ring.descriptor, mapped_ring.view.lock_holder_offset) == 0);
+    CHECK(lock_holder(mapped_ring.descriptor, mapped_ring.view.lock_life_offset) == -1);
+    CHECK(!rip_create_ring(test_path("ring"), 100) && errno == EBUSY);
+    CHECK(kill(pid, SIGKILL) == 0 && exit_status_of(pid) == 1000 + SIGKILL);
+    check_unlocked(&mapped_ring);
 }
 
 static void exec_sleep(void)
@@ -155,45 +156,49 @@ static void exec_sleep(void)
     execl("/bin/sleep", "sleep", "60", NULL);
 }
 
-static void wait_for_unlock(const struct looker *looker)
+static void wait_for_unlock(const struct mapped_ring *mapped_ring)
 {
-    for (unsigned i = 0; i < 500 && holder_of(looker->descriptor, looker->view.lock_life_offset) != 0; i++)
+    for (unsigned i = 0; i < 500 && lock_holder(mapped_ring->descriptor, mapped_ring->view.lock_life_offset) != 0; i++)
         sleep_ms(10);
-    check_unlocked(looker);
+    check_unlocked(mapped_ring);
 }
 
-/* The pid runs on, the address space is gone: the ring is dead, and the same program may make it again. */
-SCENE(exec_drops_both_locks)
+/*
+ * After exec the pid lives on without the ring's address space: the ring is dead, and the program may create it again.
+ */
+FORKED_TEST(exec_drops_both_locks)
 {
-    struct looker looker;
+    struct mapped_ring mapped_ring;
     pid_t pid = start_with_ring(exec_sleep);
 
-    looker = look(on_stage("ring"));
-    wait_for_unlock(&looker);
+    mapped_ring = map_ring(test_path("ring"));
+    wait_for_unlock(&mapped_ring);
     CHECK(kill(pid, 0) == 0);
     make_ring(100);
-    CHECK(count_on_stage() == 2);
+    CHECK(count_files() == 2);
     kill(pid, SIGKILL);
 }
 
-/* Readers see what it was doing, until the exec, and after it; if that fails, they see the end of an orderly process.
+/*
+ * Until the exec and after it, readers see what the process was doing. If the exec fails, they see a process that left
+ * in order.
  */
-SCENE(leaving_to_exec)
+FORKED_TEST(leaving_to_exec)
 {
-    struct looker looker;
+    struct mapped_ring mapped_ring;
 
     make_ring(100);
-    begin_id(1, "one");
+    register_id(1, "one");
     rip_snap();
-    looker = look(on_stage("ring"));
+    mapped_ring = map_ring(test_path("ring"));
     rip__leave(RIP_LEAVE_TO_EXEC);
-    CHECK(count_on_stage() == 0 && rip_tid == 0 && rip__thread.slot == NULL);
-    CHECK(info_of(&looker.view, 0).state == RIP_PROCESS_EXECING && live_count(&looker.view) == 1);
-    CHECK(holder_of(looker.descriptor, looker.view.lock_life_offset) == -1);
+    CHECK(count_files() == 0 && rip_tid == 0 && rip__thread.slot == NULL);
+    CHECK(process_info(&mapped_ring.view, 0).state == RIP_PROCESS_EXECING && live_count(&mapped_ring.view) == 1);
+    CHECK(lock_holder(mapped_ring.descriptor, mapped_ring.view.lock_life_offset) == -1);
     execl("/nowhere/at/all", "all", NULL);
     rip__forget_ring();
-    CHECK(info_of(&looker.view, 0).state == RIP_PROCESS_EXITED);
-    check_unlocked(&looker);
+    CHECK(process_info(&mapped_ring.view, 0).state == RIP_PROCESS_EXITED);
+    check_unlocked(&mapped_ring);
     make_ring(100);
 }
 
@@ -203,53 +208,53 @@ static pid_t child_that_execs(int go[2])
 
     if (pid != 0)
         return pid;
-    begin_id(2, "child");
-    await(go);
+    register_id(2, "child");
+    await_pipe(go);
     rip__leave(RIP_LEAVE_TO_EXEC);
     _exit(0);
 }
 
-/* A forked child becomes its program: nothing has ended. The last process of a ring ends it, whatever its record is. */
-SCENE(leaving_to_exec_beside_others)
+/* The exec of a forked child ends no id. The last process of a ring removes the file, in any state of its record. */
+FORKED_TEST(leaving_to_exec_with_other_processes)
 {
-    struct looker looker;
+    struct mapped_ring mapped_ring;
     int go[2], last[2];
     pid_t pid;
 
     CHECK(pipe(go) == 0 && pipe(last) == 0);
     make_ring(100);
-    begin_id(1, "one");
-    looker = look(on_stage("ring"));
+    register_id(1, "one");
+    mapped_ring = map_ring(test_path("ring"));
     pid = child_that_execs(go);
     signal_pipe(go);
-    CHECK(end_of(pid) == 0 && count_on_stage() == 1);
-    CHECK(live_count(&looker.view) == 1);
+    CHECK(exit_status_of(pid) == 0 && count_files() == 1);
+    CHECK(live_count(&mapped_ring.view) == 1);
     for (uint32_t i = 1; i < rip_load_relaxed(&rip__header()->process_high_water); i++)
-        CHECK(info_of(&looker.view, i).state != RIP_PROCESS_EXECING);
+        CHECK(process_info(&mapped_ring.view, i).state != RIP_PROCESS_EXECING);
     pid = child_that_execs(last);
     rip__leave(RIP_LEAVE_LAST);
     signal_pipe(last);
-    CHECK(end_of(pid) == 0 && count_on_stage() == 0);
-    CHECK(live_count(&looker.view) == 1);
+    CHECK(exit_status_of(pid) == 0 && count_files() == 0);
+    CHECK(live_count(&mapped_ring.view) == 1);
 }
 
 /* Children --------------------------------------------------------------------------------------------------------- */
 
 static void check_child(bool with_descriptors)
 {
-    struct looker looker;
+    struct mapped_ring mapped_ring;
 
     if (!with_descriptors)
         close_all();
-    begin_id(1, "child");
+    register_id(1, "child");
     CHECK(rip__thread.slot != NULL && rip__writer.entered);
     CHECK(rip__file_is_ring(rip__ring_fd()));
     if (in_child(fork())) {
-        looker = look(on_stage("ring"));
-        CHECK(holder_of(looker.descriptor, looker.view.lock_holder_offset + 1) == getppid());
-        CHECK(holder_of(looker.descriptor, looker.view.lock_life_offset + 1) == -1);
-        CHECK(info_of(&looker.view, 1).flags == (RIP_PROCESS_HAS_HOLDER_LOCK | RIP_PROCESS_HAS_LIFE_LOCK));
-        CHECK(info_of(&looker.view, 1).state == RIP_PROCESS_LIVE);
+        mapped_ring = map_ring(test_path("ring"));
+        CHECK(lock_holder(mapped_ring.descriptor, mapped_ring.view.lock_holder_offset + 1) == getppid());
+        CHECK(lock_holder(mapped_ring.descriptor, mapped_ring.view.lock_life_offset + 1) == -1);
+        CHECK(process_info(&mapped_ring.view, 1).flags == (RIP_PROCESS_HAS_HOLDER_LOCK | RIP_PROCESS_HAS_LIFE_LOCK));
+        CHECK(process_info(&mapped_ring.view, 1).state == RIP_PROCESS_LIVE);
         _exit(0);
     }
     _exit(0);
@@ -258,33 +263,36 @@ static void check_child(bool with_descriptors)
 static void play_child(bool with_descriptors)
 {
     make_ring(100);
-    begin_id(1, "parent");
+    register_id(1, "parent");
     if (fork() == 0)
         check_child(with_descriptors);
-    CHECK(end_of(-1) == 0);
+    CHECK(exit_status_of(-1) == 0);
     CHECK(own_live_count() == 2);
 }
 
-SCENE(child_holds_locks_of_its_own)
+FORKED_TEST(child_holds_locks_of_its_own)
 {
     play_child(true);
 }
 
-SCENE(child_that_closed_everything_finds_the_file)
+FORKED_TEST(child_that_closed_everything_opens_the_file)
 {
     play_child(false);
 }
 
-/* Its number is another file now, and the name another ring: the child goes on without proof, and says so. */
-SCENE(child_that_cannot_find_the_file)
+/*
+ * The descriptor's number refers to another file, and the name to another ring: the child goes on without locks, and
+ * its flags say so.
+ */
+FORKED_TEST(child_that_cannot_find_the_file)
 {
     make_ring(100);
-    CHECK(rename(on_stage("ring"), on_stage("elsewhere")) == 0);
-    CHECK(link("/dev/null", on_stage("ring")) == 0 || symlink("/dev/null", on_stage("ring")) == 0);
+    CHECK(rename(test_path("ring"), test_path("elsewhere")) == 0);
+    CHECK(link("/dev/null", test_path("ring")) == 0 || symlink("/dev/null", test_path("ring")) == 0);
     close_all();
     if (in_child(fork())) {
-        begin_traced(1, "child");
-        CHECK(info_of(own_view(), 1).flags == 0);
+        register_traced(1, "child");
+        CHECK(process_info(own_view(), 1).flags == 0);
         _exit(0);
     }
 }
@@ -297,17 +305,17 @@ static void *pause_for_good(void *unused)
 
 static void end_main_thread(void)
 {
-    begin_thread(pause_for_good, NULL);
+    start_thread(pause_for_good, NULL);
     pthread_exit(NULL);
 }
 
-/* Without locks the pid must do; "Z" in its stat may be of the main thread alone. */
-SCENE(process_without_its_main_thread_is_alive)
+/* Without locks the pid decides. State "Z" in its stat may be that of the main thread alone. */
+FORKED_TEST(process_without_its_main_thread_is_alive)
 {
     struct rip_evidence evidence = {.descriptor = -1, .pid_namespace = rip__pid_namespace()};
     struct rip_process_info info = {.state = RIP_PROCESS_LIVE, .pid_namespace = evidence.pid_namespace};
     struct rip_process_facts facts;
-    pid_t pid = start(end_main_thread);
+    pid_t pid = start_child(end_main_thread);
     char path[64];
 
     snprintf(path, sizeof(path), "/proc/%d/stat", pid);
@@ -321,50 +329,50 @@ SCENE(process_without_its_main_thread_is_alive)
     CHECK(kill(pid, SIGKILL) == 0);
     for (unsigned i = 0; i < 500 && rip__process_alive(&evidence, 0, &info); i++)
         sleep_ms(10);
-    CHECK(!rip__process_alive(&evidence, 0, &info)); /* a zombie, not waited for */
-    CHECK(end_of(pid) == 1000 + SIGKILL);
+    CHECK(!rip__process_alive(&evidence, 0, &info)); /* a zombie that was not waited for */
+    CHECK(exit_status_of(pid) == 1000 + SIGKILL);
 }
 
 /* Leaving ---------------------------------------------------------------------------------------------------------- */
 
-SCENE(leaving_removes_the_file)
+FORKED_TEST(leaving_removes_the_file)
 {
     make_ring(100);
-    begin_id(1, "one");
-    begin_id(2, "two");
+    register_id(1, "one");
+    register_id(2, "two");
     rip__leave(RIP_LEAVE_LAST);
-    CHECK(count_on_stage() == 0 && own_live_count() == 0);
+    CHECK(count_files() == 0 && own_live_count() == 0);
     CHECK(rip_tid == 0 && rip__thread.slot == NULL);
-    CHECK(info_of(own_view(), 0).state == RIP_PROCESS_EXITED);
-    begin_id(3, "three");
+    CHECK(process_info(own_view(), 0).state == RIP_PROCESS_EXITED);
+    register_id(3, "three");
     CHECK(rip__thread.slot == NULL && own_live_count() == 0);
     rip__leave(RIP_LEAVE_LAST);
 }
 
-/* Another process may take the name over between a look and a removal. */
-SCENE(leaving_spares_what_is_being_taken_over)
+/* Another process may take over the name between the check and the removal. */
+FORKED_TEST(leaving_keeps_a_file_that_is_being_taken_over)
 {
     struct flock lock = {.l_type = F_WRLCK, .l_start = (off_t)RIP_LOCK_TAKEOVER_OFFSET, .l_len = 1};
     int descriptor;
 
     make_ring(100);
-    descriptor = open(on_stage("ring"), O_RDWR);
+    descriptor = open(test_path("ring"), O_RDWR);
     CHECK(descriptor >= 0 && fcntl(descriptor, F_OFD_SETLK, &lock) == 0);
     rip__leave(RIP_LEAVE_LAST);
-    CHECK(count_on_stage() == 1);
+    CHECK(count_files() == 1);
 }
 
-SCENE(leaving_spares_what_is_not_the_ring)
+FORKED_TEST(leaving_keeps_other_files)
 {
     make_ring(100);
-    CHECK(rename(on_stage("ring"), on_stage("mine")) == 0);
-    CHECK(symlink("mine", on_stage("ring")) == 0);
+    CHECK(rename(test_path("ring"), test_path("mine")) == 0);
+    CHECK(symlink("mine", test_path("ring")) == 0);
     rip__leave(RIP_LEAVE_LAST);
-    CHECK(count_on_stage() == 2);
+    CHECK(count_files() == 2);
 }
 
-/* The last one out removes it: not the parent while a child may still come. */
-SCENE(leaving_with_a_child_alive)
+/* The last process removes the file: not the parent while a child may still register. */
+FORKED_TEST(leaving_with_a_child_alive)
 {
     int go[2];
     pid_t pid;
@@ -373,39 +381,39 @@ SCENE(leaving_with_a_child_alive)
     make_ring(100);
     pid = fork();
     if (pid == 0) {
-        await(go);
-        CHECK(access(on_stage("ring"), F_OK) == 0);
-        begin_traced(1, "child");
+        await_pipe(go);
+        CHECK(access(test_path("ring"), F_OK) == 0);
+        register_traced(1, "child");
         rip__leave(RIP_LEAVE_LAST);
-        CHECK(access(on_stage("ring"), F_OK) < 0);
+        CHECK(access(test_path("ring"), F_OK) < 0);
         _exit(0);
     }
     rip__leave(RIP_LEAVE_LAST);
-    CHECK(count_on_stage() == 1);
+    CHECK(count_files() == 1);
     signal_pipe(go);
-    CHECK(end_of(pid) == 0);
-    CHECK(count_on_stage() == 0);
+    CHECK(exit_status_of(pid) == 0);
+    CHECK(count_files() == 0);
 }
 
-SCENE(another_ring_after_leaving)
+FORKED_TEST(another_ring_after_leaving)
 {
     struct rip_context context;
 
     make_ring(100);
     CHECK(rip_context_init(&context, 5, "five", 4));
-    begin_id(1, "one");
+    register_id(1, "one");
     rip__leave(RIP_LEAVE_LAST);
     rip__forget_ring();
     CHECK(rip_ring == NULL && rip__ring_fd() == -1);
-    CHECK(rip_create_ring(on_stage("second"), 100));
-    begin_id(1, "one");
+    CHECK(rip_create_ring(test_path("second"), 100));
+    register_id(1, "one");
     CHECK(rip__thread.slot != NULL && own_live_count() == 1);
-    CHECK(info_of(own_view(), 0).module_count != 0);
-    rip_switch(NULL, &context); /* of the old ring: inert */
+    CHECK(process_info(own_view(), 0).module_count != 0);
+    rip_switch(NULL, &context); /* a context of the old ring has no effect */
     CHECK(rip__thread.slot == NULL);
 }
 
-SCENE(descriptor_moves_with_its_lock)
+FORKED_TEST(descriptor_moves_with_its_lock)
 {
     int before;
 
@@ -415,9 +423,9 @@ SCENE(descriptor_moves_with_its_lock)
     CHECK(rip__ring_fd() != before && fcntl(before, F_GETFD) < 0);
     CHECK(dup2(0, before) == before && close(before) == 0);
     if (in_child(fork())) {
-        struct looker looker = look(on_stage("ring"));
+        struct mapped_ring mapped_ring = map_ring(test_path("ring"));
 
-        check_locked(&looker, getppid());
+        check_locked(&mapped_ring, getppid());
         _exit(0);
     }
 }
@@ -427,11 +435,11 @@ SCENE(descriptor_moves_with_its_lock)
 static void enter_and(void (*then)(void))
 {
     if (fork() == 0) {
-        begin_traced(1, "child");
+        register_traced(1, "child");
         then();
         _exit(0);
     }
-    CHECK(end_of(-1) >= 0);
+    CHECK(exit_status_of(-1) >= 0);
 }
 
 static void leave_in_order(void)
@@ -444,7 +452,7 @@ static void be_killed(void)
     kill(getpid(), SIGKILL);
 }
 
-SCENE(records_of_the_exited_are_reused)
+FORKED_TEST(records_of_the_exited_are_reused)
 {
     make_ring(100);
     for (unsigned i = 0; i < 200; i++)
@@ -453,18 +461,18 @@ SCENE(records_of_the_exited_are_reused)
     CHECK(rip_ring->refused_process_count == 0);
 }
 
-/* Not before the table is full: until then a dead process stays to be looked at. */
-SCENE(records_of_the_dead_are_reused_at_last)
+/* Only when the table is full: until then the record of a dead process stays readable. */
+FORKED_TEST(records_of_the_dead_are_reused_when_full)
 {
     make_ring(300);
     for (unsigned i = 0; i < 2 * RIP_PROCESS_MIN; i++)
         enter_and(be_killed);
     CHECK(rip_ring->process_capacity == 75 && rip_ring->process_high_water == 75);
     CHECK(rip_ring->refused_process_count == 0);
-    CHECK(own_live_count() == 74); /* each reuse freed the slot that the dead one had */
+    CHECK(own_live_count() == 74); /* each reuse of a record freed the slot of its dead process */
 }
 
-SCENE(too_many_processes)
+FORKED_TEST(too_many_processes)
 {
     int go[2], done[2];
     unsigned traced = 0;
@@ -473,23 +481,23 @@ SCENE(too_many_processes)
     make_ring(256); /* 64 records */
     for (unsigned i = 0; i < 70; i++) {
         if (fork() == 0) {
-            begin_id(1, "child");
+            register_id(1, "child");
             rip_snap();
             signal_pipe(done);
-            await(go);
+            await_pipe(go);
             _exit(rip__thread.slot != NULL);
         }
-        await(done);
+        await_pipe(done);
     }
     for (unsigned i = 0; i < 70; i++)
         signal_pipe(go);
     for (unsigned i = 0; i < 70; i++)
-        traced += (unsigned)end_of(-1);
+        traced += (unsigned)exit_status_of(-1);
     CHECK(traced == 63 && rip_ring->refused_process_count == 7);
 }
 
-/* Fork and exec, as a shell does: the child's embryo ends with the exec, and its record is used again. */
-SCENE(embryos_that_exec_do_not_fill_the_table)
+/* A shell forks and execs: the embryo ends with the exec, and its record is reused. */
+FORKED_TEST(embryos_that_exec_do_not_fill_the_table)
 {
     make_ring(100);
     for (unsigned i = 0; i < 150; i++) {
@@ -497,7 +505,7 @@ SCENE(embryos_that_exec_do_not_fill_the_table)
 
         if (pid == 0)
             execl("/bin/true", "true", NULL);
-        CHECK(end_of(pid) == 0);
+        CHECK(exit_status_of(pid) == 0);
     }
     CHECK(rip_ring->process_high_water == 2);
     enter_and(leave_in_order);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_reader.c - opening a ring: which bytes are one, what is said of those that are not, and where reading ends.
- * Images lie against a page without access, so that one byte read too far ends the program.
+ * test_reader.c - opening a ring: which bytes are a ring, the status of other bytes, and where reading stops. Images
+ * end at a page without access, so that reading one byte too far ends the program.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +10,7 @@
 #include "support/ring_walk.h"
 #include "unit/reader_test.h"
 
-TEST(every_status_has_a_text)
+TEST(every_status_has_its_own_text)
 {
     for (enum rip_status one = RIP_OK; one <= RIP_CHANGED; one++) {
         assert_true(rip_status_text(one)[0] != '\0');
@@ -26,7 +26,7 @@ TEST(a_ring_opens_and_describes_itself, open_sample, free_ring)
     struct rip_ring_info info;
     struct ring_walk walk;
 
-    builder.ring->compatible_flags = UINT64_MAX; /* ignored: a reader need not know them */
+    builder.ring->compatible_flags = UINT64_MAX; /* ignored: readers ignore unknown compatible flags */
     builder.ring->refused_full_count = 3;
     builder.ring->refused_memory_count = 4;
     builder.ring->refused_process_count = 5;
@@ -47,7 +47,7 @@ TEST(a_ring_opens_and_describes_itself, open_sample, free_ring)
     assert_int_equal(info.registered_count, 7);
 
     assert_int_equal(ring_walk(builder.bytes, builder.size_bytes, &walk), RIP_OK);
-    assert_int_equal(walk.samples, 5); /* seven registered, one ended, one half made */
+    assert_int_equal(walk.samples, 5); /* seven registered: one ended, one incomplete */
     assert_int_equal(walk.ids, 5);
     assert_int_equal(walk.entries, 32 + 5 + 32 + 32);
     assert_int_equal(walk.processes, 2);
@@ -66,8 +66,8 @@ TEST(foreign_bytes_are_not_a_ring)
     guarded_copy_free(&zeros);
 }
 
-/* The first thing that is wrong decides, from the most to the least general. */
-TEST(what_is_wrong_is_said_in_order, open_sample, free_ring)
+/* The first error in this order decides, from the most general to the most specific. */
+TEST(first_error_in_order_is_reported, open_sample, free_ring)
 {
     struct rip_ring *ring;
 
@@ -83,13 +83,13 @@ TEST(what_is_wrong_is_said_in_order, open_sample, free_ring)
     assert_int_equal(open_bytes(ring, builder.size_bytes - 8), RIP_DAMAGED);
     ring->format_version = RIP_FORMAT_VERSION + 1;
     assert_int_equal(open_bytes(ring, builder.size_bytes - 8), RIP_OTHER_VERSION);
-    ring->magic = __builtin_bswap64(RIP_MAGIC); /* as all of it looks on the other machine */
+    ring->magic = __builtin_bswap64(RIP_MAGIC); /* as on a machine of the other byte order */
     assert_int_equal(open_bytes(ring, builder.size_bytes - 8), RIP_OTHER_BYTE_ORDER);
     ring->magic = RIP_MAGIC ^ 1;
     assert_int_equal(open_bytes(ring, builder.size_bytes - 8), RIP_NOT_A_RING);
 }
 
-TEST(every_truncation_is_noticed, open_sample, free_ring)
+TEST(every_truncation_is_detected, open_sample, free_ring)
 {
     uint64_t step = 8;
 
@@ -104,19 +104,19 @@ TEST(every_truncation_is_noticed, open_sample, free_ring)
     }
 }
 
-TEST(failure_leaves_the_view_alone, open_sample, free_ring)
+TEST(failure_does_not_change_the_view, open_sample, free_ring)
 {
     struct rip_view before;
 
     memset(&view, 0x5a, sizeof(view));
     before = view;
-    builder.ring->lock_life_offset = builder.ring->lock_holder_offset; /* the last thing looked at */
+    builder.ring->lock_life_offset = builder.ring->lock_holder_offset; /* checked last */
     assert_int_equal(rip_view_open(&view, builder.bytes, builder.size_bytes), RIP_DAMAGED);
     assert_memory_equal(&view, &before, sizeof(view));
 }
 
-/* The last byte of the last slot is the last byte there is. */
-TEST(the_end_of_the_file_is_the_end)
+/* The last byte of the last slot is the last byte of the file. */
+TEST(no_read_beyond_the_file)
 {
     static const struct ring_geometry geometries[] = {
         {.slot_capacity = 1, .process_capacity = 1, .module_capacity = 1},
@@ -149,7 +149,7 @@ TEST(the_end_of_the_file_is_the_end)
     }
 }
 
-TEST(a_header_that_changes_later_changes_nothing, open_sample, free_ring)
+TEST(later_header_changes_have_no_effect, open_sample, free_ring)
 {
     struct rip_id_info info;
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_reader_copy.c - one id, a process, a module: what is there is returned, and nothing else. Trails have a file of
- * their own.
+ * test_reader_copy.c - copies of one id, process or module: exactly what the ring holds. Trails are in
+ * test_reader_trail.c.
  */
 #include <string.h>
 
@@ -9,7 +9,7 @@
 
 enum { SLOT = 3 };
 
-static struct rip_slot *slot; /* live, never snapped */
+static struct rip_slot *slot; /* live, without snaps */
 
 static int set_up(void **state)
 {
@@ -48,13 +48,13 @@ TEST(an_id_is_copied_whole, set_up, free_ring)
     assert_int_equal(info.snap_count, 1000);
     assert_int_equal(info.deadline_ms, 250);
     assert_int_equal(info.registered_boot_ns, 6000000000 + SLOT);
-    slot->count = 199; /* below where it began: hostile */
+    slot->count = 199; /* below its initial value: hostile */
     assert_int_equal(rip_view_id(&view, SLOT, &info), RIP_OK);
     assert_int_equal(info.snap_count, 0);
     assert_int_equal(info.idle, 0);
 }
 
-TEST(a_name_is_never_longer_than_its_place, set_up, free_ring)
+TEST(hostile_name_lengths_are_bounded, set_up, free_ring)
 {
     static const uint8_t lengths[] = {0, 1, 62, 63, 64, 255};
     struct rip_id_info info;
@@ -69,7 +69,7 @@ TEST(a_name_is_never_longer_than_its_place, set_up, free_ring)
     }
 }
 
-TEST(what_is_not_live_is_not_returned, set_up, free_ring)
+TEST(ids_that_are_not_live_are_not_returned, set_up, free_ring)
 {
     static const uint32_t slots[] = {0, 2, 4, 64, 69, 70, 127, 128, 4096, UINT32_MAX - 63, UINT32_MAX};
     struct rip_entry entries[RIP_ENTRY_COUNT];
@@ -98,8 +98,8 @@ TEST(what_is_not_live_is_not_returned, set_up, free_ring)
     assert_int_equal(count, 99);
 }
 
-/* Of an id that has ended: all that it left, until its slot is claimed again. */
-TEST(an_ended_id_is_copied_while_it_is_there, set_up, free_ring)
+/* An ended id can be read until its slot is claimed again. */
+TEST(ended_id_is_copied_until_its_slot_is_reused, set_up, free_ring)
 {
     struct rip_entry entries[RIP_ENTRY_COUNT];
     struct rip_id_info info = {.slot = 99};
@@ -107,7 +107,7 @@ TEST(an_ended_id_is_copied_while_it_is_there, set_up, free_ring)
     size_t count = 99;
 
     ring_builder_run_to(&builder, SLOT, 40);
-    assert_int_equal(rip_view_ended_id(&view, SLOT, 2, &info), RIP_NOT_LIVE); /* it lives */
+    assert_int_equal(rip_view_ended_id(&view, SLOT, 2, &info), RIP_NOT_LIVE); /* the id is live */
     ring_builder_end_id(&builder, SLOT);
     assert_int_equal(rip_view_ended_id(&view, SLOT, 2, &info), RIP_OK);
     assert_int_equal(info.slot, SLOT);
@@ -116,7 +116,7 @@ TEST(an_ended_id_is_copied_while_it_is_there, set_up, free_ring)
     assert_int_equal(rip_view_ended_trail(&view, SLOT, 2, entries, &count), RIP_OK);
     assert_int_equal(count, RIP_ENTRY_COUNT);
     assert_int_equal(entries[0].address, ring_builder_address(40));
-    assert_int_equal(rip_view_ended_note(&view, SLOT, 2, &note), RIP_NOT_LIVE); /* the ring has none */
+    assert_int_equal(rip_view_ended_note(&view, SLOT, 2, &note), RIP_NOT_LIVE); /* the ring has no notes */
 
     info.slot = 99;
     count = 99;
@@ -126,7 +126,7 @@ TEST(an_ended_id_is_copied_while_it_is_there, set_up, free_ring)
         assert_int_equal(rip_view_ended_id(&view, SLOT, generation, &info), RIP_NOT_LIVE);
         assert_int_equal(rip_view_ended_trail(&view, SLOT, generation, entries, &count), RIP_NOT_LIVE);
     }
-    slot->generation = 3; /* it is being claimed */
+    slot->generation = 3; /* the slot is being claimed */
     assert_int_equal(rip_view_ended_id(&view, SLOT, 2, &info), RIP_NOT_LIVE);
     assert_int_equal(rip_view_ended_id(&view, SLOT, 3, &info), RIP_CHANGED);
     assert_int_equal(rip_view_ended_trail(&view, SLOT, 3, entries, &count), RIP_CHANGED);
@@ -160,7 +160,7 @@ TEST(a_note_is_copied_whole_or_not_at_all, NULL, free_ring)
     assert_int_equal(rip_view_note(&view, UINT32_MAX, &info), RIP_NOT_LIVE);
     check = note->check;
     for (size_t i = 0; i < offsetof(struct rip_slot_note, reserved_144); i++) {
-        ((unsigned char *)note)[i] ^= 1; /* any byte of another note */
+        ((unsigned char *)note)[i] ^= 1; /* as a byte of another note */
         assert_int_equal(rip_view_note(&view, SLOT, &info), RIP_CHANGED);
         ((unsigned char *)note)[i] ^= 1;
     }
@@ -173,7 +173,7 @@ TEST(a_note_is_copied_whole_or_not_at_all, NULL, free_ring)
     assert_int_equal(info.sequence, 2);
 }
 
-TEST(a_note_is_never_longer_than_its_place, NULL, free_ring)
+TEST(hostile_note_lengths_are_bounded, NULL, free_ring)
 {
     static const uint8_t lengths[] = {1, 126, 127, 128, 255};
     unsigned char text[UINT8_MAX];
@@ -194,7 +194,7 @@ TEST(a_note_is_never_longer_than_its_place, NULL, free_ring)
 
 /* Waits ------------------------------------------------------------------------------------------------------------ */
 
-TEST(a_wait_is_copied_only_while_it_stands, set_up, free_ring)
+TEST(wait_is_copied_only_while_valid, set_up, free_ring)
 {
     struct rip_wait_info info, before;
 
@@ -227,7 +227,7 @@ TEST(a_wait_is_copied_only_while_it_stands, set_up, free_ring)
     assert_int_equal(info.progress, 300);
     assert_true(info.address == RIP_ENTRY_ADDRESS_MASK);
     assert_true(info.begun_mono_ns == (UINT64_C(1) << 62) - UINT64_C(255000000000));
-    slot->idle_mark = 5; /* older than the machine */
+    slot->idle_mark = 5; /* before the boot */
     assert_int_equal(rip_view_wait(&view, SLOT, &info), RIP_OK);
     assert_int_equal(info.begun_mono_ns, 0);
 }
@@ -260,7 +260,7 @@ TEST(process_states_and_bounds, set_up, free_ring)
     struct rip_process_info info;
 
     ring_builder_add_process(&builder, 2, 4690, 123456, "x");
-    for (uint32_t one = 0; one < 8; one++) { /* 6 and 7: of a later release */
+    for (uint32_t one = 0; one < 8; one++) { /* 6 and 7: states of a later release */
         ring_builder_process(&builder, 2)->state = one;
         assert_int_equal(rip_view_process(&view, 2, &info),
                          one == RIP_PROCESS_FREE || one == RIP_PROCESS_CLAIMED ? RIP_NOT_LIVE : RIP_OK);
@@ -304,7 +304,7 @@ TEST(modules_are_found_by_process_and_number, set_up, free_ring)
     assert_memory_equal(info.path, "/lib/b", 7); /* and zeros after it */
     assert_int_equal(rip_view_module(&view, 1, 1, &info), RIP_NOT_LIVE);
     assert_int_equal(rip_view_module(&view, 2, 0, &info), RIP_NOT_LIVE);
-    ring_builder_process(&builder, 1)->state = RIP_PROCESS_EXITED; /* a dead process still decodes */
+    ring_builder_process(&builder, 1)->state = RIP_PROCESS_EXITED; /* modules of a dead process stay readable */
     assert_int_equal(rip_view_module(&view, 1, 0, &info), RIP_OK);
     ring_builder_process(&builder, 1)->state = RIP_PROCESS_CLAIMED;
     assert_int_equal(rip_view_module(&view, 1, 0, &info), RIP_NOT_LIVE);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_reader_geometry.c - headers that lie: each field alone, set to what would lead a trusting reader out of the
- * file. Images lie against a page without access, so that one byte read too far ends the program.
+ * test_reader_geometry.c - hostile headers: each field alone is set to values that would make a trusting reader leave
+ * the file. Images end at a page without access, so that reading one byte too far ends the program.
  */
 #include <string.h>
 
@@ -14,7 +14,7 @@
         offsetof(struct rip_ring, name), sizeof(((struct rip_ring *)NULL)->name), #name                                \
     }
 
-/* Every header field that a reader takes into account, but the identity in front of them. */
+/* Every header field that a reader uses, except those that identify the format. */
 static const struct field {
     size_t offset;
     size_t bytes;
@@ -31,7 +31,7 @@ static const struct field {
 };
 enum { GEOMETRY_FIELDS = COUNT_OF(geometry_fields), SCRIPT_FIELDS_FIRST = GEOMETRY_FIELDS - 5 };
 
-/* A header may say what it likes: it is refused, or everything read by it lies inside the bytes. */
+/* Whatever the header claims: the ring is refused, or all reads stay inside the bytes. */
 static void walk_with_field(const struct field *field, uint64_t value)
 {
     struct guarded_copy copy;
@@ -43,7 +43,7 @@ static void walk_with_field(const struct field *field, uint64_t value)
     guarded_copy_free(&copy);
 }
 
-/* With a note in each slot, up to the last byte of the file but one page's rest. */
+/* A ring with a note in each slot. Its last section ends less than a page before the end of the file. */
 static void new_noted(void)
 {
     const struct ring_geometry geometry = {
@@ -56,7 +56,7 @@ static void new_noted(void)
     }
 }
 
-/* With a full table of functions up to the last byte of the file but one page's rest. */
+/* A ring with a full script table. Its last section ends less than a page before the end of the file. */
 static void new_scripted(void)
 {
     const struct ring_geometry geometry = {
@@ -72,7 +72,7 @@ static void new_sample(void)
     ring_builder_new_sample(&builder);
 }
 
-/* From the field of that number on. */
+/* Tries many values in each field, beginning with field `first`. */
 static void check_each_field(void (*make)(void), size_t first)
 {
     make();
@@ -92,15 +92,15 @@ static void check_each_field(void (*make)(void), size_t first)
     ring_builder_free(&builder);
 }
 
-TEST(no_header_field_leads_astray)
+TEST(no_header_field_leads_out_of_the_file)
 {
     check_each_field(new_sample, 0);
     check_each_field(new_noted, 0);
     check_each_field(new_scripted, SCRIPT_FIELDS_FIRST);
 }
 
-/* What an entry says of its lengths, and whether it is there. */
-TEST(an_entry_of_a_script_leads_nowhere, NULL, free_ring)
+/* A script entry may claim any lengths, and may be unpublished. */
+TEST(hostile_script_entries_are_bounded, NULL, free_ring)
 {
     struct rip_script_info info;
     struct guarded_copy copy;
@@ -125,8 +125,8 @@ TEST(an_entry_of_a_script_leads_nowhere, NULL, free_ring)
     guarded_copy_free(&copy);
 }
 
-/* The log may name any slot, of any generation and lap, and as many as it likes. */
-TEST(the_log_of_ended_ids_leads_nowhere, NULL, free_ring)
+/* The log may name any slot, generation and lap, and claim any number of entries. */
+TEST(hostile_log_of_ended_ids_is_bounded, NULL, free_ring)
 {
     static const uint64_t counts[] = {0, 1, 255, 256, 257, 1000, 64 * RIP_ENDED_COUNT, UINT64_MAX - 1, UINT64_MAX};
 
@@ -143,7 +143,7 @@ TEST(the_log_of_ended_ids_leads_nowhere, NULL, free_ring)
         ring = (void *)copy.bytes;
         ring->ended_count = counts[i];
         for (uint64_t k = 0; k < RIP_ENDED_COUNT; k++) {
-            uint64_t number = counts[i] - 1 - k; /* any, where so many have not ended */
+            uint64_t number = counts[i] - 1 - k; /* wraps if fewer ids have ended */
 
             ring->ended[number % RIP_ENDED_COUNT] = UINT64_C(2) << RIP_ENDED_GENERATION_SHIFT |
                                                     (RIP_ENDED_LAP(number) + (k % 3 == 2)) << RIP_ENDED_LAP_SHIFT |
@@ -156,8 +156,7 @@ TEST(the_log_of_ended_ids_leads_nowhere, NULL, free_ring)
     }
 }
 
-/* Notes are there or not, and in their place. */
-TEST(the_section_of_notes, NULL, free_ring)
+TEST(offset_and_stride_of_notes_are_checked, NULL, free_ring)
 {
     static const struct {
         uint64_t offset;
@@ -165,16 +164,16 @@ TEST(the_section_of_notes, NULL, free_ring)
         enum rip_status status;
         size_t notes;
     } cases[] = {
-        {0, RIP_SLOT_NOTE_BYTES, RIP_OK, 10}, /* as it was made */
+        {0, RIP_SLOT_NOTE_BYTES, RIP_OK, 10}, /* unchanged */
         {0, 0, RIP_DAMAGED, 0},
         {0, RIP_SLOT_NOTE_BYTES - 8, RIP_DAMAGED, 0},
         {0, RIP_SLOT_NOTE_BYTES + 4, RIP_DAMAGED, 0},
-        {0, RIP_SLOT_NOTE_BYTES + 8, RIP_OK, 1}, /* a later release's; the others are elsewhere then */
-        {0, 416, RIP_DAMAGED, 0},                /* 10 of them are more than the file has */
+        {0, RIP_SLOT_NOTE_BYTES + 8, RIP_OK, 1}, /* as in a later release; then the other notes are elsewhere */
+        {0, 416, RIP_DAMAGED, 0},                /* 10 notes exceed the file */
         {0, UINT32_MAX - 7, RIP_DAMAGED, 0},
         {8, RIP_SLOT_NOTE_BYTES, RIP_DAMAGED, 0},
         {RIP_PAGE_BYTES, RIP_SLOT_NOTE_BYTES, RIP_DAMAGED, 0},            /* beyond the end */
-        {-(uint64_t)RIP_PAGE_BYTES, RIP_SLOT_NOTE_BYTES, RIP_DAMAGED, 0}, /* on the slots */
+        {-(uint64_t)RIP_PAGE_BYTES, RIP_SLOT_NOTE_BYTES, RIP_DAMAGED, 0}, /* overlaps the slots */
     };
     struct ring_walk walk;
 
@@ -187,14 +186,14 @@ TEST(the_section_of_notes, NULL, free_ring)
         ring_builder_free(&builder);
     }
     new_noted();
-    builder.ring->note_offset = 0; /* whatever the stride says */
+    builder.ring->note_offset = 0; /* the stride is then ignored */
     builder.ring->note_stride_bytes = 1;
     assert_int_equal(ring_walk(builder.bytes, builder.size_bytes, &walk), RIP_OK);
     assert_int_equal(walk.notes, 0);
     assert_int_equal(walk.ids, 10);
 }
 
-/* One field of the sample ring set to one value, and what must come of it. */
+/* One field of the sample ring, its value, and the expected status. */
 static const struct {
     size_t field;
     uint64_t value;
@@ -203,7 +202,7 @@ static const struct {
 #define SET(name) offsetof(struct rip_ring, name)
     {SET(header_bytes), 0, RIP_DAMAGED},
     {SET(header_bytes), RIP_PAGE_BYTES - 8, RIP_DAMAGED},
-    {SET(header_bytes), RIP_PAGE_BYTES + 8, RIP_DAMAGED}, /* into the summary */
+    {SET(header_bytes), RIP_PAGE_BYTES + 8, RIP_DAMAGED}, /* overlaps the summary */
     {SET(file_bytes), 0, RIP_DAMAGED},
     {SET(file_bytes), RIP_PAGE_BYTES, RIP_DAMAGED},
     {SET(file_bytes), UINT32_MAX, RIP_TRUNCATED},
@@ -213,12 +212,12 @@ static const struct {
     {SET(slot_capacity), UINT32_MAX, RIP_DAMAGED},
     {SET(slot_stride_bytes), RIP_SLOT_BYTES - 8, RIP_DAMAGED},
     {SET(slot_stride_bytes), RIP_SLOT_BYTES + 4, RIP_DAMAGED},
-    {SET(slot_stride_bytes), RIP_SLOT_BYTES + 8, RIP_OK}, /* a later minor format; 10 * 392 still fit */
+    {SET(slot_stride_bytes), RIP_SLOT_BYTES + 8, RIP_OK}, /* as in a later minor format; 10 * 392 still fit */
     {SET(slot_offset), 0, RIP_DAMAGED},
     {SET(slot_offset), 8, RIP_DAMAGED},
-    {SET(slot_offset), RIP_PAGE_BYTES, RIP_DAMAGED}, /* on the summary */
+    {SET(slot_offset), RIP_PAGE_BYTES, RIP_DAMAGED}, /* overlaps the summary */
     {SET(slot_offset), UINT32_MAX - 4095, RIP_DAMAGED},
-    {SET(live_offset), 2 * RIP_PAGE_BYTES + 8, RIP_DAMAGED}, /* in its own page, but not at its start */
+    {SET(live_offset), 2 * RIP_PAGE_BYTES + 8, RIP_DAMAGED}, /* not at the start of its page */
     {SET(live_offset), 2 * RIP_PAGE_BYTES + 1, RIP_DAMAGED},
     {SET(entry_count), 0, RIP_DAMAGED},
     {SET(entry_count), 31, RIP_DAMAGED},
@@ -226,16 +225,16 @@ static const struct {
     {SET(entry_count), 64, RIP_DAMAGED},
     {SET(entry_count), UINT32_C(1) << 31, RIP_DAMAGED},
     {SET(entry_offset_bytes), 0, RIP_DAMAGED},
-    {SET(entry_offset_bytes), 56, RIP_DAMAGED}, /* on the hot line */
+    {SET(entry_offset_bytes), 56, RIP_DAMAGED}, /* overlaps the hot cache line */
     {SET(entry_offset_bytes), 60, RIP_DAMAGED},
-    {SET(entry_offset_bytes), 72, RIP_DAMAGED}, /* on the name */
+    {SET(entry_offset_bytes), 72, RIP_DAMAGED}, /* overlaps the name */
     {SET(entry_offset_bytes), UINT32_MAX - 7, RIP_DAMAGED},
     {SET(process_capacity), 0, RIP_DAMAGED},
-    {SET(process_capacity), 5, RIP_DAMAGED}, /* onto the modules */
+    {SET(process_capacity), 5, RIP_DAMAGED}, /* overlaps the modules */
     {SET(process_capacity), RIP_PROCESS_MAX + 1, RIP_DAMAGED},
     {SET(process_stride_bytes), RIP_PROCESS_BYTES - 8, RIP_DAMAGED},
     {SET(module_capacity), 0, RIP_DAMAGED},
-    {SET(module_capacity), 9, RIP_DAMAGED}, /* onto the slots */
+    {SET(module_capacity), 9, RIP_DAMAGED}, /* overlaps the slots */
     {SET(module_capacity), RIP_MODULE_MAX + 1, RIP_DAMAGED},
     {SET(module_stride_bytes), RIP_MODULE_BYTES - 8, RIP_DAMAGED},
     {SET(lock_holder_offset), 0, RIP_DAMAGED},
@@ -264,11 +263,11 @@ TEST(header_fields_one_by_one)
 
 TEST(lock_ranges_may_not_wrap_or_meet, open_sample, free_ring)
 {
-    builder.ring->lock_life_offset = builder.ring->lock_holder_offset + 3; /* four processes: one byte shared */
+    builder.ring->lock_life_offset = builder.ring->lock_holder_offset + 3; /* four processes: the ranges share a byte */
     assert_int_equal(open_bytes(builder.bytes, builder.size_bytes), RIP_DAMAGED);
     builder.ring->lock_life_offset = builder.ring->lock_holder_offset + 4;
     assert_int_equal(open_bytes(builder.bytes, builder.size_bytes), RIP_OK);
-    builder.ring->lock_life_offset = (uint64_t)INT64_MAX - 1; /* no off_t for the last byte */
+    builder.ring->lock_life_offset = (uint64_t)INT64_MAX - 1; /* the last byte has no off_t */
     assert_int_equal(open_bytes(builder.bytes, builder.size_bytes), RIP_DAMAGED);
     builder.ring->lock_life_offset = RIP_LOCK_LIFE_OFFSET;
     builder.ring->lock_takeover_offset = RIP_LOCK_LIFE_OFFSET + 1;

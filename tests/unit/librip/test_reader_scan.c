@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_reader_scan.c - rip_view_scan(): every live slot once and in order, whatever the shape of the bitmaps and
- * however the scan is cut into calls; and that scanning a sparse file allocates nothing.
+ * test_reader_scan.c - rip_view_scan() returns every live slot once and in order, for any bitmaps and batch sizes.
+ * Scanning a sparse file allocates nothing.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -18,7 +18,7 @@ enum { BATCH_SIZES = COUNT_OF(batch_sizes), BATCH_MAX = 100000 };
 
 static struct rip_sample samples[BATCH_MAX];
 
-/* The scan, in calls of every size, gives exactly the slots that are marked. */
+/* With every batch size the scan returns exactly the live slots. */
 static void assert_scan_finds(const unsigned char *live)
 {
     uint32_t capacity = builder.ring->slot_capacity;
@@ -45,7 +45,7 @@ static void assert_scan_finds(const unsigned char *live)
     }
 }
 
-/* Slot `slot` of `capacity` is live in pattern `pattern`. */
+/* Returns whether slot `slot` of `capacity` is live in pattern `pattern`. */
 static bool in_pattern(unsigned pattern, uint32_t slot, uint32_t capacity)
 {
     static const uint32_t steps[] = {1, 2, 3, 63, 64, 65, 4095, 4096, 4097};
@@ -65,11 +65,11 @@ static bool in_pattern(unsigned pattern, uint32_t slot, uint32_t capacity)
     case 3:
         return slot / 64 % 64 == 63;
     case 4:
-        return slot % 67 != 13; /* nearly all */
+        return slot % 67 != 13; /* most */
     case 5:
         return (slot * UINT32_C(2654435761)) >> 28 != 0;
     case 6:
-        return slot / 64 % 5 != 2 || slot % 64 == 7; /* nearly empty words among full ones */
+        return slot / 64 % 5 != 2 || slot % 64 == 7; /* sparse words among full ones */
     default:
         return (slot * UINT32_C(2654435761) + pattern) >> 28 == 0; /* one in sixteen, scattered */
     }
@@ -108,7 +108,7 @@ TEST(a_sample_holds_what_the_slot_holds, NULL, free_ring)
     ring_builder_slot(&builder, 1)->deadline_ms = 250;
     ring_builder_slot(&builder, 1)->counter_bias = 200;
     open_view();
-    assert_int_equal(rip_view_scan(&view, &position, samples, BATCH_MAX), 5); /* without the half-registered slot 5 */
+    assert_int_equal(rip_view_scan(&view, &position, samples, BATCH_MAX), 5); /* slot 5 is being registered */
     assert_int_equal(samples[0].slot, 0);
     assert_int_equal(samples[0].progress, 0);
     assert_int_equal(samples[0].idle, 1);
@@ -129,7 +129,7 @@ TEST(a_sample_holds_what_the_slot_holds, NULL, free_ring)
     assert_int_equal(samples[4].process, 1);
 }
 
-TEST(a_snap_ends_idleness, open_sample, free_ring)
+TEST(snap_ends_idle, open_sample, free_ring)
 {
     struct rip_scan_position position = {0};
 
@@ -137,15 +137,14 @@ TEST(a_snap_ends_idleness, open_sample, free_ring)
     rip_view_scan(&view, &position, samples, BATCH_MAX);
     assert_int_equal(samples[2].slot, 2);
     assert_int_equal(samples[2].idle, 0);
-    ring_builder_slot(&builder, 2)->idle_mark =
-        ring_builder_slot(&builder, 2)->count; /* no complement: means nothing */
+    ring_builder_slot(&builder, 2)->idle_mark = ring_builder_slot(&builder, 2)->count; /* not a complement: not idle */
     position = (struct rip_scan_position){0};
     rip_view_scan(&view, &position, samples, BATCH_MAX);
     assert_int_equal(samples[2].idle, 0);
 }
 
-/* Slots left out do not count: a short answer still means the end. */
-TEST(slots_being_registered_are_left_out, NULL, free_ring)
+/* Skipped slots do not count: fewer samples than requested still mean the end of the scan. */
+TEST(slots_being_registered_are_skipped, NULL, free_ring)
 {
     struct ring_geometry geometry = {.slot_capacity = 1000};
     struct rip_scan_position position = {0};
@@ -162,14 +161,14 @@ TEST(slots_being_registered_are_left_out, NULL, free_ring)
     assert_int_equal(rip_view_scan(&view, &position, samples, 8), 2);
     assert_int_equal(samples[1].slot, 999);
     assert_int_equal(position.left_out_count, 990);
-    memset(builder.bytes + builder.ring->live_offset, 0xaa, 1000 / 8); /* few enough that words are not dense */
+    memset(builder.bytes + builder.ring->live_offset, 0xaa, 1000 / 8); /* sparse, so that words are not dense */
     memset(builder.bytes + builder.ring->live_offset + 8, 0x88, 1000 / 8 - 8);
     position = (struct rip_scan_position){0};
     assert_int_equal(rip_view_scan(&view, &position, samples, BATCH_MAX), 10);
     assert_int_equal(position.left_out_count, 32 + 117 * 2 - 10);
 }
 
-TEST(no_room_is_no_progress, open_sample, free_ring)
+TEST(scan_without_room_makes_no_progress, open_sample, free_ring)
 {
     struct rip_scan_position position = {0};
 
@@ -177,8 +176,8 @@ TEST(no_room_is_no_progress, open_sample, free_ring)
     assert_int_equal(rip_view_scan(&view, &position, samples, 100), 5);
 }
 
-/* Bits without a slot, in the last word and far beyond: bitmaps full of ones to the end of their pages. */
-TEST(bits_beyond_the_last_slot_are_nobodys)
+/* Bits without a slot are ignored, in the last word and beyond, also if the bitmaps are all ones. */
+TEST(bits_beyond_the_last_slot_are_ignored)
 {
     static const uint32_t capacities[] = {1, 63, 64, 65, 130};
 
@@ -196,7 +195,7 @@ TEST(bits_beyond_the_last_slot_are_nobodys)
         guarded_copy_new(&copy, builder.bytes, used_bytes);
         assert_int_equal(ring_walk(copy.bytes, used_bytes, &walk), RIP_OK);
         assert_int_equal(walk.samples, capacities[i]);
-        memset(copy.bytes + builder.ring->summary_offset, 0x80, 1); /* a leap over the last word */
+        memset(copy.bytes + builder.ring->summary_offset, 0x80, 1); /* points past the last word */
         assert_int_equal(ring_walk(copy.bytes, used_bytes, &walk), RIP_OK);
         assert_int_equal(walk.samples, 0);
         guarded_copy_free(&copy);
@@ -204,8 +203,8 @@ TEST(bits_beyond_the_last_slot_are_nobodys)
     }
 }
 
-/* A live bit counts only under its summary bit: without it the page of the word may be a hole. */
-TEST(the_summary_decides, NULL, free_ring)
+/* A live bit counts only if its summary bit is set: otherwise the page of the word may be a hole. */
+TEST(live_bit_needs_its_summary_bit, NULL, free_ring)
 {
     struct rip_scan_position position = {0};
     struct rip_id_info info;
@@ -217,8 +216,8 @@ TEST(the_summary_decides, NULL, free_ring)
     assert_int_equal(rip_view_id(&view, 1, &info), RIP_NOT_LIVE);
 }
 
-/* A position that is none of this ring's: nothing, or slots of this ring, but nothing else. */
-TEST(a_strange_position_is_harmless, NULL, free_ring)
+/* A position of another ring returns slots of this ring, or none. */
+TEST(foreign_scan_position_is_harmless, NULL, free_ring)
 {
     struct rip_scan_position positions[] = {
         {.next_word = 0, .pending = UINT64_MAX},      {.next_word = 1, .pending = UINT64_MAX},
@@ -244,12 +243,12 @@ static uint64_t blocks_of(int descriptor)
     return (uint64_t)status.st_blocks;
 }
 
-/* Four million slots, a thousand live: everything is read, and not a page of tmpfs is allocated by it. */
+/* Of four million slots a thousand are live: reading all of them allocates no page of tmpfs. */
 TEST(reading_a_sparse_ring_allocates_nothing)
 {
     struct ring_geometry geometry = {.slot_capacity = 4 * 1024 * 1024, .process_capacity = 512};
     uint64_t size_bytes = ring_builder_size(&geometry), before;
-    int descriptor = memfd_create("sparse-ring", MFD_CLOEXEC); /* a file of the kernel's own tmpfs */
+    int descriptor = memfd_create("sparse-ring", MFD_CLOEXEC); /* a file in the kernel's internal tmpfs */
     struct rip_scan_position position = {0};
     struct rip_ended ended[200];
     void *writable, *readable;
@@ -284,7 +283,7 @@ TEST(reading_a_sparse_ring_allocates_nothing)
         assert_int_equal(info.id, 10 * i + 1);
     }
     assert_int_equal(blocks_of(descriptor), before);
-    for (uint32_t slot = 0; slot < geometry.slot_capacity; slot += 5) { /* ids asked for that are not there */
+    for (uint32_t slot = 0; slot < geometry.slot_capacity; slot += 5) { /* most of these ids do not exist */
         struct rip_id_info info;
 
         rip_view_id(&view, slot, &info);
@@ -320,11 +319,11 @@ TEST(live_slots_are_counted)
         for (uint32_t slot = 0; slot < capacities[i]; slot += 1 + slot % 7, expected++)
             ring_builder_set_live(&builder, slot, true);
         assert_int_equal(live_count(), expected);
-        /* bits past the last slot, and past the last word, belong to no id */
+        /* bits past the last slot or word belong to no id */
         memset(builder.bytes + builder.ring->summary_offset, 0xff, RIP_PAGE_BYTES);
         memset(builder.bytes + builder.ring->live_offset, 0xff, (capacities[i] + 63) / 64 * 8);
         assert_int_equal(live_count(), capacities[i]);
-        /* without its summary bit a word is not looked at */
+        /* a word without its summary bit is not read */
         memset(builder.bytes + builder.ring->summary_offset, 0, RIP_PAGE_BYTES);
         assert_int_equal(live_count(), 0);
         ring_builder_free(&builder);

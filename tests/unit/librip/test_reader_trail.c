@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_reader_trail.c - rip_view_trail() and rip_view_last(): every entry that is returned is right, whatever the
- * writer does meanwhile.
+ * test_reader_trail.c - rip_view_trail() and rip_view_last(): every returned entry is correct, whatever the writer does
+ * meanwhile.
  *
- * Writers come in three kinds here: none (the bytes are still), a thread at full speed, and one that makes exactly 256
- * snaps between any two loads of the reader, which is the most that tags can be deceived.
+ * There are three kinds of writers: none (the bytes do not change), a thread at full speed, and one that makes exactly
+ * 256 snaps between any two loads of the reader, the worst case for the tags.
  */
 #include <pthread.h>
 #include <sched.h>
@@ -18,7 +18,7 @@
 
 enum { SLOT = 3, RACE_ROUNDS = 50000 };
 
-static struct rip_slot *slot; /* live, never snapped */
+static struct rip_slot *slot; /* live, without snaps */
 
 static void set_up(uint32_t entry_count)
 {
@@ -41,7 +41,7 @@ static struct rip_entry last_of(void)
     return info.entry;
 }
 
-/* Of a slot that stands still: the last location is the first of the trail. */
+/* For a slot that does not change: the last location is the first entry of the trail. */
 static size_t trail_of(struct rip_entry entries[RIP_ENTRY_COUNT])
 {
     struct rip_entry last = last_of();
@@ -93,12 +93,12 @@ TEST(a_count_that_began_later_numbers_from_one, NULL, free_ring)
         assert_int_equal(entries[i].snap, 10 - i);
         assert_int_equal(entries[i].address, 0x1009 - i);
     }
-    ring_builder_run_to(&builder, SLOT, 260); /* entries of 229 to 250 too: no snaps of this id */
+    ring_builder_run_to(&builder, SLOT, 260); /* also writes entries 229 to 250, which are not snaps of this id */
     assert_int_equal(trail_of(entries), 10);
 }
 
-/* The counter has moved, the entry is not stored yet: the place still holds what it held a round ago. */
-TEST(the_entry_under_the_pen_is_left_out, NULL, free_ring)
+/* The counter was incremented and the entry not yet stored: its place still holds the entry of 32 snaps ago. */
+TEST(entry_not_yet_stored_is_left_out, NULL, free_ring)
 {
     struct rip_entry entries[RIP_ENTRY_COUNT];
 
@@ -110,8 +110,8 @@ TEST(the_entry_under_the_pen_is_left_out, NULL, free_ring)
     assert_int_equal(entries[30].snap, 970);
 }
 
-/* A handler made 32 snaps between the two halves of one: the newest place has an old tag until the next snap. */
-TEST(a_tag_that_disagrees_is_left_out_wherever_it_is, NULL, free_ring)
+/* A handler made 32 snaps between the two stores of one snap: the newest place has an old tag until the next snap. */
+TEST(entries_with_a_wrong_tag_are_left_out, NULL, free_ring)
 {
     struct rip_entry entries[RIP_ENTRY_COUNT];
 
@@ -131,8 +131,11 @@ TEST(a_tag_that_disagrees_is_left_out_wherever_it_is, NULL, free_ring)
     assert_int_equal(trail_of(entries), 32);
 }
 
-/* Registration clears the entries: a zero is not snap 256 at address 0, and what was there before is not returned. */
-TEST(places_not_written_hold_no_entry, NULL, free_ring)
+/*
+ * Registration clears the entries. A zero entry is not snap 256 at address 0, and entries of the previous id are not
+ * returned.
+ */
+TEST(unwritten_places_hold_no_entry, NULL, free_ring)
 {
     struct rip_entry entries[RIP_ENTRY_COUNT];
 
@@ -140,21 +143,21 @@ TEST(places_not_written_hold_no_entry, NULL, free_ring)
     slot->count = 256;
     assert_int_equal(trail_of(entries), 0);
     ring_builder_run_to(&builder, SLOT, 20);
-    slot->count = 10; /* snaps 11 to 20 have not been made */
+    slot->count = 10; /* snaps 11 to 20 do not exist */
     assert_int_equal(trail_of(entries), 10);
     assert_int_equal(entries[0].snap, 10);
     slot->entry[31] = UINT64_C(255) << RIP_ENTRY_TAG_SHIFT | 1; /* as if of snap -1 */
     assert_int_equal(trail_of(entries), 10);
 }
 
-/* The id that is being written while it is read. */
+/* The id that is written while it is read. */
 static struct {
     struct rip_slot *slot;
     bool stop;
     volatile sig_atomic_t held_up;
 } racing;
 
-/* rip_snap() as rip.h has it, but at an address made from its number. Only one thread counts: no lock. */
+/* The same stores as rip_snap(), with an address computed from the number. No lock: only this thread counts. */
 static void *keep_snapping(void *argument)
 {
     while (!rip_load_relaxed(&racing.stop)) {
@@ -169,7 +172,7 @@ static void *keep_snapping(void *argument)
     return argument;
 }
 
-/* Holds up the reader, wherever it is, until every tag has come round; not for long if the writer has no processor. */
+/* Delays the reader, wherever it is, until all tags have wrapped. Gives up soon if the writer gets no CPU. */
 static void hold_up(int signal_number)
 {
     uint64_t count = rip_load_relaxed(&racing.slot->count);
@@ -182,7 +185,7 @@ static void hold_up(int signal_number)
     }
 }
 
-/* Once: the reader gets on in between, however slow the machine is. */
+/* One delay at a time, so that the reader makes progress on any machine. */
 static void hold_up_soon(void)
 {
     const struct itimerval soon = {.it_value = {.tv_usec = 50}};
@@ -197,11 +200,11 @@ static void start_race(pthread_t *ret_thread)
 
     sigemptyset(&alarm_only);
     sigaddset(&alarm_only, SIGALRM);
-    pthread_sigmask(SIG_BLOCK, &alarm_only, NULL); /* inherited by the snapping thread */
+    pthread_sigmask(SIG_BLOCK, &alarm_only, NULL); /* the writing thread inherits this mask */
     assert_int_equal(pthread_create(ret_thread, NULL, keep_snapping, NULL), 0);
     signal(SIGALRM, hold_up);
     pthread_sigmask(SIG_UNBLOCK, &alarm_only, NULL);
-    /* A busy machine may not run it for longer than all rounds take. */
+    /* On a busy machine the thread may start late. */
     while (rip_load_relaxed(&racing.slot->count) == 0)
         sched_yield();
     hold_up_soon();
@@ -218,10 +221,10 @@ static void end_race(pthread_t thread)
 }
 
 /*
- * At full speed the writer goes round several times within one copy, and the reader is held up in the middle of it for
- * as long as it takes all tags to come round: much is left out, but nothing is wrong.
+ * At full speed the writer wraps the trail several times within one copy, and the reader is delayed inside the copy
+ * until all tags have wrapped: many entries are left out, and none is wrong.
  */
-TEST(no_entry_is_ever_wrong, NULL, free_ring)
+TEST(no_entry_is_wrong_at_full_speed, NULL, free_ring)
 {
     struct rip_entry entries[RIP_ENTRY_COUNT];
     uint64_t last = 0;
@@ -262,14 +265,14 @@ TEST(no_entry_is_ever_wrong, NULL, free_ring)
     assert_true(entries[0].snap == slot->count);
 }
 
-/* A slot whose entries lie on a page of their own, so that a fault shows which of the two is about to be loaded. */
+/* A slot whose entries are on a page of their own: a fault shows which of count and entries is loaded next. */
 static struct {
     unsigned char *count_page;
     unsigned char *entry_page;
     uint64_t step;
 } staged;
 
-/* The reader is about to turn from counts to entries, or back. Turning back, it finds `step` more snaps. */
+/* The reader goes from counts to entries, or back. When it goes back, it finds `step` more snaps. */
 static void on_fault(int signal_number, siginfo_t *information, void *context)
 {
     bool wants_entry = (unsigned char *)information->si_addr >= staged.entry_page;
@@ -285,7 +288,7 @@ static void on_fault(int signal_number, siginfo_t *information, void *context)
     mprotect(wants_entry ? staged.count_page : staged.entry_page, RIP_PAGE_BYTES, PROT_NONE);
 }
 
-/* With that many snaps between any two of its loads. */
+/* Reads the trail with `step` snaps between any two of its loads. */
 static size_t staged_trail(uint64_t step, struct rip_entry entries[RIP_ENTRY_COUNT], struct rip_last_info *ret_last)
 {
     struct sigaction old_action, action = {.sa_sigaction = on_fault, .sa_flags = SA_SIGINFO};

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_script.c - functions of scripts, as rip_script_enter() enters them and rip_view_script() copies them. */
+/* test_script.c - functions of scripts: rip_script_enter() and rip_view_script(). */
 #include <stdio.h>
 #include <sys/wait.h>
 
-#include "unit/ring_scene.h"
+#include "unit/forked_test.h"
 
 static uint64_t enter(const char *file, const char *function, uint32_t first_line)
 {
@@ -25,7 +25,7 @@ static bool says(uint64_t place, const char *file, const char *function, uint32_
            info.line == line;
 }
 
-SCENE(a_line_is_a_location)
+FORKED_TEST(snap_at_a_script_line)
 {
     struct rip_entry trail[RIP_ENTRY_COUNT];
     size_t count;
@@ -39,7 +39,7 @@ SCENE(a_line_is_a_location)
     CHECK(enter("app/order.rb", "Order#place", 10) == place);
     CHECK(enter("app/order.rb", "Order#place", 11) != place);
     CHECK(enter("app/orders.rb", "rder#place", 10) != place);
-    begin_id(7, "seven");
+    register_id(7, "seven");
     rip_snap_at(RIP_SCRIPT_LINE(place, 12));
     rip_snap_at(RIP_SCRIPT_LINE(other, 0));
     CHECK(rip_view_trail(own_view(), slot_index(rip__thread.slot), trail, &count) == RIP_OK && count == 2);
@@ -47,7 +47,7 @@ SCENE(a_line_is_a_location)
     CHECK(says(trail[1].address, "app/order.rb", "Order#place", 10, 12));
 }
 
-SCENE(text_is_cut_to_what_fits)
+FORKED_TEST(long_texts_are_truncated)
 {
     char file[400], function[400];
     struct rip_script_info info;
@@ -66,7 +66,7 @@ SCENE(text_is_cut_to_what_fits)
           info.function_bytes == 0);
 }
 
-SCENE(a_full_table_refuses_and_counts)
+FORKED_TEST(a_full_table_refuses_and_counts)
 {
     struct rip_ring_info info;
     uint64_t first = 0;
@@ -86,24 +86,24 @@ SCENE(a_full_table_refuses_and_counts)
     CHECK(enter("many.py", "function_0", 0) == first);
 }
 
-SCENE(forked_processes_share_the_table)
+FORKED_TEST(forked_processes_share_the_table)
 {
     uint64_t before, after;
 
     make_ring(64);
-    begin_id(0, "parent");
+    register_id(0, "parent");
     before = enter("app.py", "before", 1);
     if (in_child(fork())) {
-        begin_id(0, "child");
+        register_id(0, "child");
         CHECK(enter("app.py", "before", 1) == before && enter("app.py", "after", 2) != 0);
         _exit(0);
     }
     after = enter("app.py", "after", 2);
     CHECK(says(after, "app.py", "after", 2, 0));
-    CHECK(rip_ring->script_high_water == 2); /* the child's entry is the parent's */
+    CHECK(rip_ring->script_high_water == 2); /* parent and child share the entry */
 }
 
-SCENE(what_is_no_place_is_refused)
+FORKED_TEST(invalid_places_are_refused)
 {
     struct rip_script *first;
     struct rip_script_info info;
@@ -113,11 +113,11 @@ SCENE(what_is_no_place_is_refused)
     place = enter("app.py", "main", 1);
     CHECK(copy(place & ~RIP_PLACE_SCRIPT, &info) == RIP_NOT_LIVE);
     CHECK(copy(place | UINT64_C(1) << 48, &info) == RIP_NOT_LIVE);
-    CHECK(copy(place + (UINT64_C(1) << RIP_PLACE_INDEX_SHIFT), &info) == RIP_NOT_LIVE); /* beyond the mark */
+    CHECK(copy(place + (UINT64_C(1) << RIP_PLACE_INDEX_SHIFT), &info) == RIP_NOT_LIVE); /* beyond the high-water mark */
     rip_ring->script_high_water = UINT32_MAX;
     CHECK(copy(place | RIP_PLACE_INDEX_MASK << RIP_PLACE_INDEX_SHIFT, &info) == RIP_NOT_LIVE);
     first = (void *)((unsigned char *)rip_ring + rip_ring->script_offset);
-    first->file_bytes = UINT16_MAX; /* by another process */
+    first->file_bytes = UINT16_MAX; /* written by a hostile process */
     first->function_bytes = UINT8_MAX;
     CHECK(copy(place, &info) == RIP_OK);
     CHECK(info.file_bytes == RIP_SCRIPT_FILE_BYTES && info.function_bytes == RIP_SCRIPT_FUNCTION_BYTES);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_slot.c - slots among processes, and the table of ids: librip/slot.c. */
+/* test_slot.c - slots shared by processes, and the table of ids: librip/slot.c. */
 #include "unit/writer_test.h"
 
 static bool globals_are(pid_t tid, unsigned idx, unsigned ctr)
@@ -7,14 +7,14 @@ static bool globals_are(pid_t tid, unsigned idx, unsigned ctr)
     return rip_tid == tid && rip_idx == (uint8_t)idx && rip_ctr == (uint8_t)ctr;
 }
 
-/* Full ------------------------------------------------------------------------------------------------------------- */
+/* A full ring ------------------------------------------------------------------------------------------------------ */
 
-SCENE(full_ring_refuses)
+FORKED_TEST(full_ring_refuses_ids)
 {
     make_ring(64);
     for (uint32_t id = 1; id <= 64; id++) {
-        begin_id(id, "x");
-        CHECK(slot_index(own_slot()) == id - 1); /* dense */
+        register_id(id, "x");
+        CHECK(slot_index(own_slot()) == id - 1); /* slots are used in order */
     }
     rip_init(1000, "refused", 7, 2, 3);
     CHECK(rip__thread.slot == NULL && globals_are(1000, 2, 3));
@@ -24,36 +24,35 @@ SCENE(full_ring_refuses)
     CHECK(globals_are(0, 0, 0));
     rip_init(30, NULL, 0, 0, 0);
     rip_exit();
-    begin_id(1000, "now");
-    CHECK(slot_index(own_slot()) == 29); /* the lowest that is free */
+    register_id(1000, "now");
+    CHECK(slot_index(own_slot()) == 29); /* the lowest free slot */
     CHECK(rip_ring->refused_full_count == 1);
 }
 
-/* A killed process's slots are taken when, and only when, there are no others. */
-SCENE(slots_of_the_dead_are_swept)
+FORKED_TEST(slots_of_the_dead_are_swept)
 {
     pid_t pid;
 
     make_ring(64);
-    begin_id(1, "one");
+    register_id(1, "one");
     pid = fork();
     if (pid == 0) {
         for (uint32_t id = 1; id <= 63; id++)
-            begin_id(id, "child");
+            register_id(id, "child");
         CHECK(rip__thread.slot != NULL && rip_ring->refused_full_count == 0);
         kill(getpid(), SIGKILL);
     }
-    CHECK(end_of(pid) == 1000 + SIGKILL);
+    CHECK(exit_status_of(pid) == 1000 + SIGKILL);
     CHECK(own_live_count() == 64);
     for (uint32_t id = 1; id <= 64; id++) {
-        begin_traced(id, "parent");
+        register_traced(id, "parent");
     }
-    begin_id(65, "refused");
+    register_id(65, "refused");
     CHECK(rip__thread.slot == NULL && rip_ring->refused_full_count == 1);
 }
 
-/* A process that is killed between claiming a slot and publishing it takes nothing with it. */
-SCENE(claimed_slots_of_the_dead_are_swept)
+/* A process that is killed between claiming a slot and publishing it does not keep the slot. */
+FORKED_TEST(claimed_slots_of_killed_processes_are_swept)
 {
     pid_t pid;
 
@@ -61,7 +60,7 @@ SCENE(claimed_slots_of_the_dead_are_swept)
     pid = fork();
     if (pid == 0) {
         for (uint32_t id = 1; id <= 64; id++) {
-            begin_id(id, "child");
+            register_id(id, "child");
             rip_ring->slot_hint = 0;
         }
         for (uint32_t i = 0; i < 64; i++)
@@ -69,19 +68,21 @@ SCENE(claimed_slots_of_the_dead_are_swept)
         *(uint64_t *)(void *)(rip__writer.base + rip__writer.geometry.live_offset) = 0;
         kill(getpid(), SIGKILL);
     }
-    CHECK(end_of(pid) == 1000 + SIGKILL);
-    begin_traced(1, "parent");
+    CHECK(exit_status_of(pid) == 1000 + SIGKILL);
+    register_traced(1, "parent");
 }
 
-/* A record goes to the next process without the claims of the one before, which could not be told apart from its own.
+/*
+ * A record is reused only after the claims of its dead process are swept: the next process could not distinguish them
+ * from its own.
  */
-SCENE(claimed_slots_are_swept_before_the_record_is_reused)
+FORKED_TEST(claimed_slots_are_swept_before_the_record_is_reused)
 {
     make_ring(100);
-    begin_id(1, "one");
+    register_id(1, "one");
     for (unsigned i = 1; i < rip__writer.geometry.process_capacity; i++) {
         if (in_child(fork())) {
-            begin_id(2, "two");
+            register_id(2, "two");
             if (i == 1)
                 rip__slot_at(5)->state = (uint16_t)(RIP_SLOT_CLAIMED | rip__writer.process << RIP_SLOT_OWNER_SHIFT);
             _exit(0);
@@ -89,7 +90,7 @@ SCENE(claimed_slots_are_swept_before_the_record_is_reused)
     }
     CHECK(rip__slot_at(5)->state == (RIP_SLOT_CLAIMED | 1u << RIP_SLOT_OWNER_SHIFT));
     if (in_child(fork())) {
-        begin_id(3, "three");
+        register_id(3, "three");
         CHECK(rip__writer.process == 1);
         CHECK(rip__slot_at(5)->state == RIP_SLOT_FREE || rip__slot_at(5)->process == 1);
         CHECK(rip__slot_at(5)->state != (RIP_SLOT_CLAIMED | 1u << RIP_SLOT_OWNER_SHIFT));
@@ -97,7 +98,7 @@ SCENE(claimed_slots_are_swept_before_the_record_is_reused)
     }
 }
 
-SCENE(slots_of_the_living_are_not_swept)
+FORKED_TEST(slots_of_the_living_are_not_swept)
 {
     int ready[2];
     pid_t pid;
@@ -107,27 +108,27 @@ SCENE(slots_of_the_living_are_not_swept)
     pid = fork();
     if (pid == 0) {
         for (uint32_t id = 1; id <= 64; id++)
-            begin_id(id, "child");
+            register_id(id, "child");
         signal_pipe(ready);
         pause();
     }
-    await(ready);
-    begin_id(1, "parent");
+    await_pipe(ready);
+    register_id(1, "parent");
     CHECK(rip__thread.slot == NULL && own_live_count() == 64);
-    CHECK(kill(pid, SIGKILL) == 0 && end_of(pid) == 1000 + SIGKILL);
-    rip__writer.swept_boot_ns = 0; /* a second later */
-    begin_traced(1, "parent");
+    CHECK(kill(pid, SIGKILL) == 0 && exit_status_of(pid) == 1000 + SIGKILL);
+    rip__writer.swept_boot_ns = 0; /* as if a second had passed */
+    register_traced(1, "parent");
 }
 
-enum { CROWD = 4, CROWD_ROUNDS = 3000 };
+enum { PROCESSES = 4, ROUNDS = 3000 };
 
-static void jostle(unsigned seed)
+static void claim_and_free_slots(unsigned seed)
 {
-    begin_id(0, "jostler");
-    for (unsigned round = 0; round < CROWD_ROUNDS; round++) {
+    register_id(0, "jostler");
+    for (unsigned round = 0; round < ROUNDS; round++) {
         uint32_t id = 1 + (uint32_t)rand_r(&seed) % 20;
 
-        begin_id(id, "x");
+        register_id(id, "x");
         CHECK(own_slot()->process == rip__writer.process && own_slot()->id == id);
         CHECK(own_slot()->state == RIP_SLOT_LIVE);
         rip_snap();
@@ -137,29 +138,32 @@ static void jostle(unsigned seed)
     rip__leave(RIP_LEAVE_FILE);
 }
 
-/* Several processes claim and free in the same words at once; nobody gets another's slot, and none is lost. */
-SCENE(many_processes_share_the_bitmap)
+/*
+ * Several processes claim and free slots in the same bitmap words at once: none gets the slot of another, and none is
+ * lost.
+ */
+FORKED_TEST(many_processes_share_the_bitmap)
 {
     make_ring(200);
-    for (unsigned i = 0; i < CROWD; i++) {
+    for (unsigned i = 0; i < PROCESSES; i++) {
         if (fork() == 0) {
-            jostle(i + 1);
+            claim_and_free_slots(i + 1);
             _exit(0);
         }
     }
-    for (unsigned i = 0; i < CROWD; i++)
-        CHECK(end_of(-1) == 0);
+    for (unsigned i = 0; i < PROCESSES; i++)
+        CHECK(exit_status_of(-1) == 0);
     CHECK(own_live_count() == 0 && rip_ring->refused_full_count == 0);
     for (uint32_t id = 1; id <= 256; id++) {
-        begin_traced(id, "x");
+        register_traced(id, "x");
     }
 }
 
-/* The table -------------------------------------------------------------------------------------------------------- */
+/* The table of ids ------------------------------------------------------------------------------------------------- */
 
 enum { TABLE_IDS = 3000 };
 
-TEST(table_against_an_array)
+TEST(table_of_ids_equals_an_array)
 {
     static uint32_t expected[TABLE_IDS];
     unsigned seed = 7;

@@ -1,141 +1,141 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_takeover.c - what stands at the name that a ring wants: librip/file.c. */
+/* test_takeover.c - what exists at the name of a new ring: librip/file.c. */
 #include "unit/writer_test.h"
 
 #include <sys/resource.h>
 
-/* What stands at the name ------------------------------------------------------------------------------------------ */
+/* Existing files --------------------------------------------------------------------------------------------------- */
 
-SCENE(empty_file_is_replaced)
+FORKED_TEST(empty_file_is_replaced)
 {
     write_file("ring", "");
     make_ring(100);
-    CHECK(count_on_stage() == 1 && rip__file_is_ring(rip__ring_fd()));
+    CHECK(count_files() == 1 && rip__file_is_ring(rip__ring_fd()));
 }
 
-SCENE(foreign_things_stay)
+FORKED_TEST(other_files_are_kept)
 {
     struct stat status;
 
     write_file("file", "not a ring");
-    check_refused(on_stage("file"), 5, EEXIST);
+    check_refused(test_path("file"), 5, EEXIST);
     CHECK(file_is("file", "not a ring"));
-    CHECK(mkfifo(on_stage("fifo"), 0600) == 0);
-    check_refused(on_stage("fifo"), 5, EEXIST);
-    CHECK(mkdir(on_stage("directory"), 0700) == 0);
-    check_refused(on_stage("directory"), 5, EEXIST);
-    CHECK(symlink("nowhere", on_stage("link")) == 0);
-    check_refused(on_stage("link"), 5, EEXIST);
-    CHECK(lstat(on_stage("link"), &status) == 0 && S_ISLNK(status.st_mode));
+    CHECK(mkfifo(test_path("fifo"), 0600) == 0);
+    check_refused(test_path("fifo"), 5, EEXIST);
+    CHECK(mkdir(test_path("directory"), 0700) == 0);
+    check_refused(test_path("directory"), 5, EEXIST);
+    CHECK(symlink("nowhere", test_path("link")) == 0);
+    check_refused(test_path("link"), 5, EEXIST);
+    CHECK(lstat(test_path("link"), &status) == 0 && S_ISLNK(status.st_mode));
 }
 
-SCENE(link_to_dead_ring_stays)
+FORKED_TEST(link_to_a_dead_ring_is_kept)
 {
-    make_dead("dead");
-    CHECK(symlink("dead", on_stage("link")) == 0);
-    check_refused(on_stage("link"), 5, EEXIST);
+    make_dead_ring("dead");
+    CHECK(symlink("dead", test_path("link")) == 0);
+    check_refused(test_path("link"), 5, EEXIST);
 }
 
-SCENE(dead_becomes_previous)
+FORKED_TEST(dead_ring_becomes_previous)
 {
     struct stat dead, previous;
-    struct looker looker;
+    struct mapped_ring mapped_ring;
 
     for (unsigned round = 0; round < 3; round++) {
-        make_dead("ring");
-        CHECK(stat(on_stage("ring"), &dead) == 0);
-        CHECK(count_on_stage() == (round == 0 ? 1 : 2));
+        make_dead_ring("ring");
+        CHECK(stat(test_path("ring"), &dead) == 0);
+        CHECK(count_files() == (round == 0 ? 1 : 2));
     }
     make_ring(100);
-    CHECK(stat(on_stage("ring.prev"), &previous) == 0 && previous.st_ino == dead.st_ino);
-    CHECK(count_on_stage() == 2);
-    looker = look(on_stage("ring.prev"));
-    CHECK(live_count(&looker.view) == 1); /* still says what it was doing */
+    CHECK(stat(test_path("ring.prev"), &previous) == 0 && previous.st_ino == dead.st_ino);
+    CHECK(count_files() == 2);
+    mapped_ring = map_ring(test_path("ring.prev"));
+    CHECK(live_count(&mapped_ring.view) == 1); /* its ids stay readable */
 }
 
-SCENE(live_is_busy)
+FORKED_TEST(live_ring_is_busy)
 {
-    pid_t pid = make_live("ring");
+    pid_t pid = make_live_ring("ring");
 
-    check_refused(on_stage("ring"), 5, EBUSY);
-    end(pid);
+    check_refused(test_path("ring"), 5, EBUSY);
+    kill_child(pid);
     make_ring(100);
-    CHECK(count_on_stage() == 2);
+    CHECK(count_files() == 2);
 }
 
-SCENE(previous_of_the_user_stays)
+FORKED_TEST(other_file_named_previous_is_kept)
 {
-    make_dead("ring");
+    make_dead_ring("ring");
     write_file("ring.prev", "thesis");
-    check_refused(on_stage("ring"), 5, EEXIST);
+    check_refused(test_path("ring"), 5, EEXIST);
     CHECK(file_is("ring.prev", "thesis"));
     write_file("ring.prev", "");
     make_ring(100);
-    CHECK(count_on_stage() == 2);
+    CHECK(count_files() == 2);
 }
 
-SCENE(previous_that_lives_is_busy)
+FORKED_TEST(live_previous_ring_is_busy)
 {
-    pid_t pid = make_live("ring");
+    pid_t pid = make_live_ring("ring");
 
-    CHECK(rename(on_stage("ring"), on_stage("ring.prev")) == 0);
-    make_dead("ring");
-    check_refused(on_stage("ring"), 5, EBUSY);
-    end(pid);
+    CHECK(rename(test_path("ring"), test_path("ring.prev")) == 0);
+    make_dead_ring("ring");
+    check_refused(test_path("ring"), 5, EBUSY);
+    kill_child(pid);
     make_ring(100);
 }
 
-SCENE(previous_that_is_the_same_file)
+FORKED_TEST(previous_is_the_same_file)
 {
-    make_dead("ring");
-    CHECK(link(on_stage("ring"), on_stage("ring.prev")) == 0);
+    make_dead_ring("ring");
+    CHECK(link(test_path("ring"), test_path("ring.prev")) == 0);
     make_ring(100);
-    CHECK(count_on_stage() == 2);
+    CHECK(count_files() == 2);
 }
 
-SCENE(ring_of_another_boot_is_dead)
+FORKED_TEST(ring_of_another_boot_is_dead)
 {
-    pid_t pid = make_live("ring");
-    int descriptor = open(on_stage("ring"), O_RDWR);
+    pid_t pid = make_live_ring("ring");
+    int descriptor = open(test_path("ring"), O_RDWR);
 
     CHECK(pwrite(descriptor, "another boot....", 16, offsetof(struct rip_ring, boot_id)) == 16);
     close(descriptor);
     make_ring(100);
-    end(pid);
+    kill_child(pid);
 }
 
-/* A copy of a live ring holds no lock: no process lives in it. */
-SCENE(copy_of_a_live_ring_is_dead)
+/* A copy of a live ring has no locks: no process uses it. */
+FORKED_TEST(copy_of_a_live_ring_is_dead)
 {
-    pid_t pid = make_live("original");
+    pid_t pid = make_live_ring("original");
     char command[256];
 
-    snprintf(command, sizeof(command), "cp '%s' '%s'", on_stage("original"), on_stage("ring"));
+    snprintf(command, sizeof(command), "cp '%s' '%s'", test_path("original"), test_path("ring"));
     CHECK(system(command) == 0);
     make_ring(100);
-    end(pid);
+    kill_child(pid);
 }
 
-SCENE(damaged_ring_stays)
+FORKED_TEST(damaged_ring_is_kept)
 {
     int descriptor;
 
-    make_dead("ring");
-    descriptor = open(on_stage("ring"), O_RDWR);
+    make_dead_ring("ring");
+    descriptor = open(test_path("ring"), O_RDWR);
     CHECK(ftruncate(descriptor, 8192) == 0);
     close(descriptor);
-    check_refused(on_stage("ring"), 5, EEXIST);
+    check_refused(test_path("ring"), 5, EEXIST);
 }
 
-/* A header may say that its records lie far apart: 4 GB of nothing, which are not to be read. */
-SCENE(records_far_apart)
+/* A header may claim records that are far apart: 4 GB of holes, which must not be read. */
+FORKED_TEST(records_far_apart)
 {
     struct rusage usage;
     struct rip_ring ring;
     int descriptor;
 
-    make_dead("ring");
-    descriptor = open(on_stage("ring"), O_RDWR);
+    make_dead_ring("ring");
+    descriptor = open(test_path("ring"), O_RDWR);
     CHECK(pread(descriptor, &ring, sizeof(ring), 0) == (ssize_t)sizeof(ring));
     ring.process_stride_bytes = 64u << 20;
     ring.process_offset = ring.file_bytes;
@@ -144,19 +144,19 @@ SCENE(records_far_apart)
     CHECK(pwrite(descriptor, &ring, sizeof(ring), 0) == (ssize_t)sizeof(ring));
     make_ring(100);
     CHECK(getrusage(RUSAGE_SELF, &usage) == 0 && usage.ru_maxrss < 1024L * 1024);
-    CHECK(count_on_stage() == 2);
+    CHECK(count_files() == 2);
 }
 
-/* Without a descriptor to look with, what stands there is not to blame. */
-SCENE(few_descriptors_say_so)
+/* Without a free descriptor the error is EMFILE, not an error about the file. */
+FORKED_TEST(too_few_descriptors_is_emfile)
 {
     struct rlimit limit = {.rlim_max = 1024};
     bool refused = false;
 
-    make_dead("ring");
+    make_dead_ring("ring");
     for (limit.rlim_cur = 3; limit.rlim_cur < 40; limit.rlim_cur++) {
         CHECK(setrlimit(RLIMIT_NOFILE, &limit) == 0);
-        if (rip_create_ring(on_stage("ring"), 5))
+        if (rip_create_ring(test_path("ring"), 5))
             break;
         CHECK(errno == EMFILE);
         refused = true;
@@ -164,69 +164,69 @@ SCENE(few_descriptors_say_so)
     CHECK(refused && rip_ring != NULL);
 }
 
-SCENE(ring_of_another_user_stays)
+FORKED_TEST(ring_of_another_user_is_kept)
 {
-    make_dead("ring");
+    make_dead_ring("ring");
     if (setresgid(65534, 65534, 65534) < 0 || setresuid(65534, 65534, 65534) < 0)
-        cannot("becoming another user needs root");
-    check_refused(on_stage("ring"), 5, EEXIST);
+        skip_test("becoming another user needs root");
+    check_refused(test_path("ring"), 5, EEXIST);
 }
 
-/* Somebody is at it, and does not come to an end: not for ever. */
-SCENE(takeover_by_another_is_busy)
+/* Another process holds the takeover lock and does not finish: the call does not wait forever. */
+FORKED_TEST(takeover_by_another_is_busy)
 {
     struct flock lock = {.l_type = F_WRLCK, .l_start = (off_t)RIP_LOCK_TAKEOVER_OFFSET, .l_len = 1};
     int descriptor;
 
-    make_dead("ring");
-    descriptor = open(on_stage("ring"), O_RDWR);
+    make_dead_ring("ring");
+    descriptor = open(test_path("ring"), O_RDWR);
     CHECK(fcntl(descriptor, F_OFD_SETLK, &lock) == 0);
-    check_refused(on_stage("ring"), 5, EBUSY);
+    check_refused(test_path("ring"), 5, EBUSY);
     close(descriptor);
     make_ring(100);
 }
 
 /* Races ------------------------------------------------------------------------------------------------------------ */
 
-enum { RACERS = 8, RACE_ROUNDS = 20 };
+enum { PROCESSES = 8, RACE_ROUNDS = 20 };
 
 static void race(const int go[2], const int done[2], const int stop[2])
 {
     bool won;
 
     close(stop[1]);
-    await(go);
-    won = rip_create_ring(on_stage("ring"), 100);
+    await_pipe(go);
+    won = rip_create_ring(test_path("ring"), 100);
     CHECK(won || errno == EBUSY);
     signal_pipe(done);
-    await(stop); /* the winner must not die before the others have tried */
+    await_pipe(stop); /* the winner stays alive until the others have tried */
     _exit(won ? 42 : 0);
 }
 
-SCENE(one_of_many_takes_over)
+FORKED_TEST(one_of_many_processes_takes_over)
 {
     for (unsigned round = 0; round < RACE_ROUNDS; round++) {
         int go[2], done[2], stop[2], winners = 0;
 
         CHECK(pipe(go) == 0 && pipe(done) == 0 && pipe(stop) == 0);
-        make_dead("ring");
-        for (unsigned i = 0; i < RACERS; i++) {
+        make_dead_ring("ring");
+        for (unsigned i = 0; i < PROCESSES; i++) {
             if (fork() == 0)
                 race(go, done, stop);
         }
-        CHECK(write(go[1], "xxxxxxxx", RACERS) == RACERS);
-        for (unsigned i = 0; i < RACERS; i++)
-            await(done);
-        CHECK(write(stop[1], "xxxxxxxx", RACERS) == RACERS);
-        for (unsigned i = 0; i < RACERS; i++) {
-            int result = end_of(-1);
+        CHECK(write(go[1], "xxxxxxxx", PROCESSES) == PROCESSES);
+        for (unsigned i = 0; i < PROCESSES; i++)
+            await_pipe(done);
+        CHECK(write(stop[1], "xxxxxxxx", PROCESSES) == PROCESSES);
+        for (unsigned i = 0; i < PROCESSES; i++) {
+            int result = exit_status_of(-1);
 
             CHECK(result == 0 || result == 42);
             winners += result == 42;
         }
         CHECK(winners == 1);
-        CHECK(count_on_stage() == 2);
-        CHECK(unlink(on_stage("ring")) == 0 && unlink(on_stage("ring.prev")) == 0);
+        CHECK(count_files() == 2);
+        CHECK(unlink(test_path("ring")) == 0 && unlink(test_path("ring.prev")) == 0);
         for (unsigned i = 0; i < 2; i++) {
             close(go[i]);
             close(done[i]);
@@ -235,21 +235,23 @@ SCENE(one_of_many_takes_over)
     }
 }
 
-/* The ring of a program that makes none itself --------------------------------------------------------------------- */
+/* Rings of the preload library ------------------------------------------------------------------------------------- */
 
-/* What stands at NAME is no ring, and NAME~2 is another process's: then it is the family of NAME.PID, which is bounded.
+/*
+ * NAME is not a ring, and NAME~2 belongs to another process: the ring gets the name NAME.PID. The number of such files
+ * is bounded.
  */
-SCENE(a_held_second_name)
+FORKED_TEST(preload_ring_when_two_names_are_taken)
 {
     char path[PATH_MAX], expected[PATH_MAX];
     pid_t pid;
     int error;
 
-    CHECK(mkdir(on_stage("app"), 0700) == 0);
-    pid = make_live("app~2");
-    CHECK(setenv("RIP_DIR", stage, 1) == 0 && setenv("RIP_NAME", "app", 1) == 0);
+    CHECK(mkdir(test_path("app"), 0700) == 0);
+    pid = make_live_ring("app~2");
+    CHECK(setenv("RIP_DIR", test_directory, 1) == 0 && setenv("RIP_NAME", "app", 1) == 0);
     CHECK(rip__own_ring_make(path, &error));
-    snprintf(expected, sizeof(expected), "%s/app.%d", stage, (int)getpid());
+    snprintf(expected, sizeof(expected), "%s/app.%d", test_directory, (int)getpid());
     CHECK(strcmp(path, expected) == 0 && error == EEXIST);
-    end(pid);
+    kill_child(pid);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_tracepoint.c - tracepoints that are defined at run time: include/rip/tracepoint.h. */
+/* test_tracepoint.c - tracepoints defined at run time: include/rip/tracepoint.h. */
 #include <dlfcn.h>
 #include <linux/filter.h>
 #include <linux/perf_event.h>
@@ -9,7 +9,7 @@
 #include <sys/syscall.h>
 
 #include "rip/tracepoint.h"
-#include "unit/ring_scene.h"
+#include "unit/forked_test.h"
 
 static const uint8_t every_type[] = {RIP_TRACEPOINT_INT64, RIP_TRACEPOINT_UINT64, RIP_TRACEPOINT_DOUBLE,
                                      RIP_TRACEPOINT_STRING};
@@ -29,7 +29,7 @@ static void fire(const struct rip_tracepoint *tracepoint)
     rip_tracepoint_fire(tracepoint, values);
 }
 
-/* The number of the newest object's descriptor, -1 = none. */
+/* Returns the descriptor of the newest object, or -1 if there is none. */
 static int newest_descriptor(void)
 {
     char link[40], target[64];
@@ -47,14 +47,14 @@ static int newest_descriptor(void)
     return newest;
 }
 
-SCENE(what_is_refused)
+FORKED_TEST(invalid_definitions_are_refused)
 {
     static const char *const names[] = {"",         "7up",  "a b",         "a:b",  "a-b",  "a\nb",
                                         "a\x1b[2J", "a/b",  "caf\xc3\xa9", "a;b",  "a$(b", "a'b\"",
                                         "a.b",      "a\\b", "a\x7f",       "a\tb", "*",    "a,b"};
     static const uint8_t no_type[] = {RIP_TRACEPOINT_INT64, 0}, next_type[] = {RIP_TRACEPOINT_STRING + 1};
     static const uint8_t many[RIP_TRACEPOINT_ARGUMENTS_MAX + 1] = {1, 1, 1, 1, 1, 1, 1};
-    struct rip_tracepoint *untouched = (struct rip_tracepoint *)stage, *got = untouched;
+    struct rip_tracepoint *untouched = (struct rip_tracepoint *)test_directory, *got = untouched;
     char longest[RIP_TRACEPOINT_NAME_MAX + 2];
 
     for (size_t i = 0; i < COUNT_OF(names); i++) {
@@ -75,7 +75,7 @@ SCENE(what_is_refused)
     CHECK(!rip_tracepoint_enabled(NULL));
 }
 
-SCENE(the_same_one_again)
+FORKED_TEST(same_definition_again)
 {
     struct rip_tracepoint *order = define("order"), *got = NULL;
 
@@ -88,7 +88,7 @@ SCENE(the_same_one_again)
     fire(order);
 }
 
-SCENE(as_many_as_promised)
+FORKED_TEST(maximum_number_of_tracepoints)
 {
     struct rip_tracepoint *got = NULL;
     char name[16];
@@ -115,23 +115,23 @@ static void *define_all(void *argument)
     return NULL;
 }
 
-SCENE(threads_that_define_the_same_get_the_same)
+FORKED_TEST(threads_define_the_same_tracepoints)
 {
     static struct rip_tracepoint *defined[THREADS][NAMES];
     pthread_t threads[THREADS];
 
     for (unsigned i = 0; i < THREADS; i++)
-        threads[i] = begin_thread(define_all, defined[i]);
+        threads[i] = start_thread(define_all, defined[i]);
     for (unsigned i = 0; i < THREADS; i++)
-        end_thread(threads[i]);
+        join_thread(threads[i]);
     for (unsigned i = 1; i < THREADS; i++)
         CHECK(memcmp(defined[i], defined[0], sizeof(defined[0])) == 0);
     for (unsigned i = 0; i < NAMES; i++)
         fire(defined[0][i]);
 }
 
-/* The number of a closed descriptor comes again, and with it the path by which the object was loaded. */
-SCENE(an_application_closes_what_it_does_not_know)
+/* The number of a closed descriptor is reused, and with it the path from which the object was loaded. */
+FORKED_TEST(application_closes_the_descriptor)
 {
     struct rip_tracepoint *order = define("order"), *pay;
     int descriptor = newest_descriptor();
@@ -143,14 +143,14 @@ SCENE(an_application_closes_what_it_does_not_know)
     fire(pay);
 }
 
-SCENE(a_child_has_its_own_semaphore)
+FORKED_TEST(a_child_has_its_own_semaphore)
 {
     struct rip_tracepoint *order = define("order");
     pid_t child = fork();
     int status;
 
     if (child == 0) {
-        *(uint16_t *)(uintptr_t)order->semaphore = 1; /* as a reader that is attached to the child */
+        *(uint16_t *)(uintptr_t)order->semaphore = 1; /* as a tracer does that attaches to the child */
         fire(order);
         _exit(rip_tracepoint_enabled(order) && define("order") == order && define("pay") != order ? 0 : 1);
     }
@@ -158,8 +158,8 @@ SCENE(a_child_has_its_own_semaphore)
     CHECK(!rip_tracepoint_enabled(order));
 }
 
-/* Where the kernel forbids to execute what is in a memfd (vm.memfd_noexec = 2). */
-SCENE(without_memfd)
+/* The kernel may forbid the execution of memfds (vm.memfd_noexec = 2). */
+FORKED_TEST(without_memfd)
 {
     struct sock_filter code[] = {
         BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
@@ -175,7 +175,7 @@ SCENE(without_memfd)
     CHECK(newest_descriptor() >= 0);
 }
 
-/* As bpftrace and perf do: the kernel puts a breakpoint on the nop, and counts the reader in the semaphore. */
+/* Attaches as bpftrace and perf do: the kernel puts a breakpoint on the nop, and increments the semaphore. */
 static int attach(const struct rip_tracepoint *tracepoint)
 {
     struct perf_event_attr attributes = {.size = sizeof(attributes)};
@@ -185,7 +185,7 @@ static int attach(const struct rip_tracepoint *tracepoint)
     Dl_info object;
 
     if (file == NULL || fscanf(file, "%u", &attributes.type) != 1)
-        cannot("the kernel has no uprobes");
+        skip_test("the kernel has no uprobes");
     fclose(file);
     CHECK(dladdr((const void *)code, &object) != 0);
     snprintf(path, sizeof(path), "/proc/self/fd/%d", newest_descriptor());
@@ -195,14 +195,14 @@ static int attach(const struct rip_tracepoint *tracepoint)
     return (int)syscall(SYS_perf_event_open, &attributes, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
 }
 
-SCENE(the_kernel_attaches)
+FORKED_TEST(kernel_attaches)
 {
     struct rip_tracepoint *order = define("order");
     int reader = attach(order);
     uint64_t count = 0;
 
     if (reader < 0)
-        cannot("this process may not attach uprobes");
+        skip_test("this process may not attach uprobes");
     CHECK(rip_tracepoint_enabled(order) && !rip_tracepoint_enabled(define("pay")));
     for (unsigned i = 0; i < 1000; i++)
         fire(order);

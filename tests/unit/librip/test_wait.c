@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_wait.c - marks of waits for locks, as librip/thread.c makes them and rip_view_wait() copies them. */
+/* test_wait.c - marks of waits for locks: librip/thread.c and rip_view_wait(). */
 #include <sched.h>
 #include <time.h>
 
-#include "unit/ring_scene.h"
+#include "unit/forked_test.h"
 
 static uint32_t owner;
 static char lock[2];
@@ -19,7 +19,7 @@ static uint64_t now_ns(void)
 static void enter_ring(void)
 {
     make_ring(100);
-    begin_traced(7, "seven");
+    register_traced(7, "seven");
 }
 
 static enum rip_status copy(struct rip_wait_info *ret_info)
@@ -34,7 +34,7 @@ static bool is_marked(void)
     return copy(&info) == RIP_OK;
 }
 
-SCENE(a_mark_is_copied_whole)
+FORKED_TEST(a_mark_is_copied_whole)
 {
     uint64_t before_ns = now_ns();
     struct rip_wait_info info;
@@ -52,7 +52,7 @@ SCENE(a_mark_is_copied_whole)
     CHECK(info.begun_mono_ns == info.seen_mono_ns);
 }
 
-SCENE(an_end_and_a_snap_end_it)
+FORKED_TEST(end_and_snap_remove_the_mark)
 {
     struct rip_wait_info info = {.slot = 99};
 
@@ -66,11 +66,11 @@ SCENE(an_end_and_a_snap_end_it)
     rip_snap();
     CHECK(!is_marked());
     rip_wait_begin(lock, &owner, 0);
-    begin_id(7, "other"); /* fresh */
+    register_id(7, "other"); /* fresh */
     CHECK(!is_marked());
 }
 
-SCENE(idleness_and_waits_replace_each_other)
+FORKED_TEST(idle_and_waits_replace_each_other)
 {
     enter_ring();
     rip_snap();
@@ -79,11 +79,11 @@ SCENE(idleness_and_waits_replace_each_other)
     CHECK(is_marked() && rip__thread.slot->idle_mark != ~rip__thread.slot->count);
     rip_idle();
     CHECK(!is_marked() && rip__thread.slot->idle_mark == ~rip__thread.slot->count);
-    rip_wait_end(); /* of a wait that is no more: the idleness stays */
+    rip_wait_end(); /* the wait has already ended: the id stays idle */
     CHECK(rip__thread.slot->idle_mark == ~rip__thread.slot->count);
 }
 
-SCENE(a_look_reads_the_owner_again_and_knows_how_old_the_wait_is)
+FORKED_TEST(look_rereads_the_owner_and_keeps_the_age)
 {
     struct rip_wait_info first, second;
 
@@ -91,22 +91,22 @@ SCENE(a_look_reads_the_owner_again_and_knows_how_old_the_wait_is)
     owner = 1;
     rip_wait_begin(lock, &owner, RIP_WAIT_SHARABLE);
     CHECK(copy(&first) == RIP_OK);
-    rip__thread.slot->idle_mark -= UINT64_C(3500000000); /* as if it had begun so long ago */
+    rip__thread.slot->idle_mark -= UINT64_C(3500000000); /* as if the wait had begun 3.5 s ago */
     owner = 2;
     rip_wait_look(&owner);
     CHECK(copy(&second) == RIP_OK && second.owner == 2 && second.flags == RIP_WAIT_SHARABLE);
     CHECK(second.seen_mono_ns > first.seen_mono_ns);
-    CHECK(second.seen_mono_ns - second.begun_mono_ns == UINT64_C(3000000000)); /* whole seconds, never too many */
+    CHECK(second.seen_mono_ns - second.begun_mono_ns == UINT64_C(3000000000)); /* rounded down to whole seconds */
     rip__thread.slot->idle_mark -= UINT64_C(2500000000);
     rip_wait_look(&owner);
     CHECK(copy(&second) == RIP_OK && second.seen_mono_ns - second.begun_mono_ns == UINT64_C(5000000000));
-    rip__thread.slot->wait_age_s = 254; /* the clock of a machine that was just booted cannot go back so far */
+    rip__thread.slot->wait_age_s = 254; /* a clock that started at boot cannot */
     rip__thread.slot->idle_mark -= UINT64_C(2500000000);
     rip_wait_look(NULL);
     CHECK(copy(&second) == RIP_OK && second.owner == 0 && rip__thread.slot->wait_age_s == 255);
 }
 
-static uint32_t *far_owner; /* in a page that cannot be read at first */
+static uint32_t *far_owner; /* in a page that is unreadable at first */
 static bool was_marked;
 
 static void let_read(int number)
@@ -117,8 +117,8 @@ static void let_read(int number)
         _exit(3);
 }
 
-/* Who looks while the owner is being read sees no mark: neither the one before nor a part of the next. */
-SCENE(a_mark_is_void_while_it_is_made)
+/* A reader sees no mark while the owner is being read: neither the previous mark nor a part of the new one. */
+FORKED_TEST(mark_is_invisible_while_it_is_made)
 {
     enter_ring();
     far_owner = mmap(NULL, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -133,8 +133,8 @@ SCENE(a_mark_is_void_while_it_is_made)
     CHECK(!was_marked && is_marked());
 }
 
-/* As a signal handler does that snaps: from then on nothing is known of how old the wait is. */
-SCENE(a_look_after_a_snap_begins_anew)
+/* A signal handler that snaps ends the wait; the next look starts a wait of unknown age. */
+FORKED_TEST(look_after_a_snap_starts_a_new_wait)
 {
     struct rip_wait_info info;
 
@@ -148,7 +148,7 @@ SCENE(a_look_after_a_snap_begins_anew)
     CHECK(info.address == ((uintptr_t)lock & RIP_ENTRY_ADDRESS_MASK));
 }
 
-SCENE(no_two_marks_have_one_time)
+FORKED_TEST(marks_have_distinct_times)
 {
     uint64_t last_ns = 0;
 
@@ -158,12 +158,12 @@ SCENE(no_two_marks_have_one_time)
         CHECK(rip__thread.slot->idle_mark > last_ns);
         last_ns = rip__thread.slot->idle_mark;
     }
-    rip__thread.slot->idle_mark = last_ns + UINT64_C(1000000000); /* a clock that lags */
+    rip__thread.slot->idle_mark = last_ns + UINT64_C(1000000000); /* a mark later than the clock */
     rip_wait_begin(lock, &owner, 0);
     CHECK(rip__thread.slot->idle_mark == last_ns + UINT64_C(1000000001));
 }
 
-SCENE(a_coroutine_keeps_its_mark_on_no_thread)
+FORKED_TEST(suspended_coroutine_keeps_its_mark)
 {
     struct rip_context here, there;
     struct rip_wait_info info;
@@ -175,14 +175,14 @@ SCENE(a_coroutine_keeps_its_mark_on_no_thread)
     owner = 8;
     rip_wait_begin(lock, &owner, RIP_WAIT_OWNER_IS_ID | RIP_WAIT_OWNER_LASTS);
     rip_switch(&here, &there);
-    rip_wait_end(); /* of the other one, which has none */
+    rip_wait_end(); /* no effect: this id has no mark */
     CHECK(rip_view_wait(own_view(), slot, &info) == RIP_OK);
     CHECK(info.tid == 0 && info.owner == 8 && info.flags == (RIP_WAIT_OWNER_IS_ID | RIP_WAIT_OWNER_LASTS));
     rip_switch(&there, &here);
     CHECK(is_marked());
 }
 
-SCENE(nothing_without_an_id)
+FORKED_TEST(waits_without_an_id_do_nothing)
 {
     rip_wait_begin(lock, &owner, 0);
     rip_wait_look(&owner);
@@ -196,8 +196,8 @@ SCENE(nothing_without_an_id)
     CHECK(errno == 77);
 }
 
-/* The child goes on in the same wait; the mark in its parent's slot is not its own. */
-SCENE(a_child_leaves_its_parents_mark_alone)
+/* The child continues the same wait, but does not change the mark in its parent's slot. */
+FORKED_TEST(child_does_not_change_its_parents_mark)
 {
     enter_ring();
     owner = 5;
@@ -214,18 +214,17 @@ SCENE(a_child_leaves_its_parents_mark_alone)
 
 enum { COPIES = 20000 };
 
-/* Shared with the thread that marks. */
 struct marking {
     struct rip_slot *slot;
     bool enough;
 };
 
-/* Marks in which address, owner and flags belong together, until there were enough copies of them. */
-static void *marks(void *argument)
+/* Makes marks whose address, owner and flags match each other, until `enough` is set. */
+static void *keep_marking(void *argument)
 {
     struct marking *marking = argument;
 
-    begin_id(0, "marks");
+    register_id(0, "marker");
     __atomic_store_n(&marking->slot, rip__thread.slot, __ATOMIC_RELEASE);
     for (uint32_t i = 0; !__atomic_load_n(&marking->enough, __ATOMIC_RELAXED); i++) {
         uint32_t which = i % 2;
@@ -234,18 +233,18 @@ static void *marks(void *argument)
         if (i % 3 == 0)
             rip_wait_look(&which);
         if (i % 64 == 0)
-            sched_yield(); /* one processor is enough */
+            sched_yield(); /* let the reader run on one processor */
     }
     return NULL;
 }
 
-SCENE(a_copy_is_never_of_two_marks)
+FORKED_TEST(copies_never_mix_two_marks)
 {
     struct marking marking = {NULL, false};
     pthread_t thread;
 
     enter_ring();
-    thread = begin_thread(marks, &marking);
+    thread = start_thread(keep_marking, &marking);
     while (__atomic_load_n(&marking.slot, __ATOMIC_ACQUIRE) == NULL)
         sched_yield();
     for (unsigned copies = 0; copies < COPIES;) {
@@ -258,5 +257,5 @@ SCENE(a_copy_is_never_of_two_marks)
         CHECK(info.address == ((uintptr_t)&lock[info.owner] & RIP_ENTRY_ADDRESS_MASK));
     }
     __atomic_store_n(&marking.enough, true, __ATOMIC_RELAXED);
-    end_thread(thread);
+    join_thread(thread);
 }

@@ -5,7 +5,7 @@
  *
  * Snap n of id i is at address i << 24 | n, so each entry says whose it is and which.
  */
-#include "unit/ring_scene.h"
+#include "unit/forked_test.h"
 #include "unit/session/session_test.h"
 
 #include <sched.h>
@@ -79,7 +79,7 @@ static bool goes_on(void)
 
 static void *be_slow(void *unused)
 {
-    begin_id(SLOW, "slow");
+    register_id(SLOW, "slow");
     for (uint64_t n = 1; goes_on(); n++) {
         snap(SLOW, n, 1);
         sleep_ms(7);
@@ -89,7 +89,7 @@ static void *be_slow(void *unused)
 
 static void *be_fast(void *unused)
 {
-    begin_id(FAST, "fast");
+    register_id(FAST, "fast");
     for (uint64_t n = 1; n < 1 << 23 && goes_on(); n += 1000)
         snap(FAST, n, 1000);
     return unused;
@@ -112,7 +112,7 @@ static void *be_roving(void *unused)
 static void *be_restarted(void *unused)
 {
     while (goes_on()) {
-        begin_id(RESTARTED, "restarted");
+        register_id(RESTARTED, "restarted");
         snap(RESTARTED, 1, 20);
         sleep_ms(1);
     }
@@ -123,7 +123,7 @@ static void *be_short(void *number)
 {
     uint32_t id = (uint32_t)(uintptr_t)number;
 
-    begin_id(id, "short");
+    register_id(id, "short");
     snap(id, 1, id % 50);
     return NULL;
 }
@@ -133,10 +133,10 @@ static void *make_short_ones(void *unused)
     for (uint32_t id = SHORT; id < SHORT + 3000; id++) {
         pthread_t thread;
 
-        thread = begin_thread(be_short, (void *)(uintptr_t)id);
+        thread = start_thread(be_short, (void *)(uintptr_t)id);
         if (id % 4 == 0)
             sched_yield();
-        end_thread(thread);
+        join_thread(thread);
     }
     return unused;
 }
@@ -183,39 +183,39 @@ static void run_threads(void *(*const *threads)(void *), size_t count, const cha
     struct drain *drain;
     const struct rip_view *view;
 
-    CHECK(rip_create_ring(on_stage(name), 512));
+    CHECK(rip_create_ring(test_path(name), 512));
     view = own_view();
     CHECK(drain_new(&drain, 1) == 0);
     drain_pause(drain, view, 0);
     for (size_t i = 0; i < count; i++)
-        handles[i] = begin_thread(threads[i], NULL);
+        handles[i] = start_thread(threads[i], NULL);
     for (unsigned i = 0; i < 100; i++)
         drain_pause(drain, view, pause_ms);
     __atomic_store_n(&is_over, true, __ATOMIC_RELAXED);
     for (size_t i = 0; i < count; i++) {
         drain_pause(drain, view, 0);
-        end_thread(handles[i]);
+        join_thread(handles[i]);
     }
     drain_pause(drain, view, 0);
     check_ledger(name);
     drain_free(drain);
 }
 
-SCENE(slow_fast_and_roving)
+FORKED_TEST(slow_fast_and_roving)
 {
     static void *(*const threads[])(void *) = {be_slow, be_fast, be_roving, be_restarted};
 
     run_threads(threads, 4, "mixed", 5);
 }
 
-SCENE(shorter_than_a_drain)
+FORKED_TEST(shorter_than_a_drain)
 {
     static void *(*const threads[])(void *) = {make_short_ones, be_fast};
 
     run_threads(threads, 2, "short", 1);
 }
 
-SCENE(more_end_than_the_ring_remembers)
+FORKED_TEST(more_end_than_the_ring_remembers)
 {
     static void *(*const threads[])(void *) = {make_short_ones};
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * scenes.hpp - for tests in C++: a scene plays in a process of its own, since a process has one ring for good, and
- * looks at its ids as a reader does.
+ * forked_test.hpp - C++ tests that each run in a child process of their own, because a process can have only one ring.
+ * They read ids as a reader does.
  */
-#ifndef SCENES_HPP
-#define SCENES_HPP
+#ifndef FORKED_TEST_HPP
+#define FORKED_TEST_HPP
 
 #include <rip/reader.h>
 #include <rip/rip.h>
@@ -19,23 +19,23 @@
 #define CHECK(condition)                                                                                               \
     do {                                                                                                               \
         if (!(condition)) {                                                                                            \
-            std::fprintf(stderr, "%s:%d: not so: %s (errno %d)\n", __FILE__, __LINE__, #condition, errno);             \
+            std::fprintf(stderr, "%s:%d: check failed: %s (errno %d)\n", __FILE__, __LINE__, #condition, errno);       \
             _exit(1);                                                                                                  \
         }                                                                                                              \
     } while (0)
 
-/* Counts those that end otherwise than they should. */
-#define PLAY(scene) (scenes_failed += !play(#scene, scene))
+/* Counts the tests that fail. */
+#define RUN_IN_CHILD(body) (tests_failed += !run_in_child(#body, body))
 
-static int scenes_failed;
+static int tests_failed;
 
-static inline bool play(const char *name, void (*scene)())
+static inline bool run_in_child(const char *name, void (*body)())
 {
     const pid_t child = fork();
     int status = 0;
 
     if (child == 0) {
-        scene();
+        body();
         _exit(0);
     }
     const bool good = waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0;
@@ -51,8 +51,8 @@ static inline void make_ring()
     unlink(path.c_str());
 }
 
-/* What a reader sees of an id. */
-struct Seen {
+/* What a reader reports about an id. */
+struct Id {
     bool live = false;
     rip_id_info info{};
     std::string name, note;
@@ -60,12 +60,12 @@ struct Seen {
     rip_wait_info wait{};
 };
 
-static inline Seen see(std::uint32_t id)
+static inline Id read_id(std::uint32_t id)
 {
     rip_view view;
     rip_scan_position position{};
     rip_sample samples[64];
-    Seen seen;
+    Id result;
 
     CHECK(rip_view_open(&view, rip_ring, rip_ring->file_bytes) == RIP_OK);
     const std::size_t count = rip_view_scan(&view, &position, samples, 64);
@@ -73,16 +73,16 @@ static inline Seen see(std::uint32_t id)
         rip_id_info info;
         rip_note_info note;
 
-        if (rip_view_id(&view, samples[i].slot, &info) != RIP_OK || info.id != id) /* others come and go */
+        if (rip_view_id(&view, samples[i].slot, &info) != RIP_OK || info.id != id) /* other ids may end meanwhile */
             continue;
-        seen.live = true;
-        seen.info = info;
-        seen.name.assign(info.name, info.name + info.name_bytes);
+        result.live = true;
+        result.info = info;
+        result.name.assign(info.name, info.name + info.name_bytes);
         if (rip_view_note(&view, samples[i].slot, &note) == RIP_OK)
-            seen.note.assign(note.text, note.text + note.text_bytes);
-        seen.waits = rip_view_wait(&view, samples[i].slot, &seen.wait);
+            result.note.assign(note.text, note.text + note.text_bytes);
+        result.waits = rip_view_wait(&view, samples[i].slot, &result.wait);
     }
-    return seen;
+    return result;
 }
 
 #endif

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * ring_scene.h - scenes: a process has one ring for good, so each test of the writer plays in a process of its own.
- * What is looked at is what a program and a reader of its ring see.
+ * forked_test.h - tests that each run in a child process of their own, because a process can have only one ring. They
+ * check what a program, and a reader of its ring, can observe.
  *
- * SCENE(name) { ... } is a test whose body runs in a fresh child; CHECK() ends that child.
- * A scene that cannot be played here calls cannot("why"), which skips the test and says so.
+ * FORKED_TEST(name) { ... } is a test whose body runs in a new child process. A failed CHECK() ends the child. A test
+ * that cannot run on this machine calls skip_test("why").
  */
-#ifndef RING_SCENE_H
-#define RING_SCENE_H
+#ifndef FORKED_TEST_H
+#define FORKED_TEST_H
 
 #include <dirent.h>
 #include <errno.h>
@@ -29,47 +29,47 @@
 #include "rip/reader.h"
 #include "rip/rip.h"
 
-#define SCENE_SKIPPED 77
-#define SCENE_SECONDS 120
+#define CHILD_SKIPPED 77
+#define CHILD_SECONDS 120
 
 #define CHECK(condition)                                                                                               \
     do {                                                                                                               \
         if (!(condition)) {                                                                                            \
-            fprintf(stderr, "%s:%d: not so: %s (errno %d)\n", __FILE__, __LINE__, #condition, errno);                  \
+            fprintf(stderr, "%s:%d: check failed: %s (errno %d)\n", __FILE__, __LINE__, #condition, errno);            \
             _exit(1);                                                                                                  \
         }                                                                                                              \
     } while (0)
 
-#define SCENE(name)                                                                                                    \
-    static void scene_##name(void);                                                                                    \
-    TEST(name, set_stage, clear_stage)                                                                                 \
+#define FORKED_TEST(name)                                                                                              \
+    static void run_##name(void);                                                                                      \
+    TEST(name, make_directory, remove_directory)                                                                       \
     {                                                                                                                  \
-        play(scene_##name);                                                                                            \
+        run_in_child(run_##name);                                                                                      \
     }                                                                                                                  \
-    static void scene_##name(void)
+    static void run_##name(void)
 
-static char stage[64]; /* directory on tmpfs, new for each test */
+static char test_directory[64]; /* on tmpfs, created for each test */
 
-static inline void cannot(const char *why)
+static inline void skip_test(const char *why)
 {
     fprintf(stderr, "[  SKIPPED ] %s\n", why);
-    _exit(SCENE_SKIPPED);
+    _exit(CHILD_SKIPPED);
 }
 
-static inline pid_t start(void (*scene)(void))
+static inline pid_t start_child(void (*body)(void))
 {
     pid_t pid = fork();
 
     if (pid == 0) {
-        alarm(SCENE_SECONDS);
-        scene();
+        alarm(CHILD_SECONDS);
+        body();
         _exit(0);
     }
     return pid;
 }
 
-/* What became of a child: its exit status, or 1000 + the signal. */
-static inline int end_of(pid_t pid)
+/* Waits for a child. Returns its exit status, or 1000 + the signal that ended it. */
+static inline int exit_status_of(pid_t pid)
 {
     int status = 0;
 
@@ -80,36 +80,39 @@ static inline int end_of(pid_t pid)
     return WIFEXITED(status) ? WEXITSTATUS(status) : 1000 + WTERMSIG(status);
 }
 
-/* Of what fork() returned: true in the child, which has to _exit(0) for it to be false in the parent. */
+/*
+ * Takes the result of fork(). Returns true in the child. The parent waits for the child, checks that it exits with
+ * status 0, and gets false.
+ */
 static inline bool in_child(pid_t pid)
 {
     if (pid != 0)
-        CHECK(end_of(pid) == 0);
+        CHECK(exit_status_of(pid) == 0);
     return pid == 0;
 }
 
-static inline void play(void (*scene)(void))
+static inline void run_in_child(void (*body)(void))
 {
-    int result = end_of(start(scene));
+    int result = exit_status_of(start_child(body));
 
-    if (result == SCENE_SKIPPED)
+    if (result == CHILD_SKIPPED)
         skip();
     assert_int_equal(result, 0);
 }
 
-static inline const char *on_stage(const char *name)
+static inline const char *test_path(const char *name)
 {
     static char paths[8][128];
     static unsigned next;
     char *path = paths[next++ % 8];
 
-    snprintf(path, sizeof(paths[0]), "%s/%s", stage, name);
+    snprintf(path, sizeof(paths[0]), "%s/%s", test_directory, name);
     return path;
 }
 
-static inline int count_on_stage(void)
+static inline int count_files(void)
 {
-    DIR *directory = opendir(stage);
+    DIR *directory = opendir(test_directory);
     struct dirent *entry;
     int count = 0;
 
@@ -119,36 +122,36 @@ static inline int count_on_stage(void)
     return count;
 }
 
-static inline int set_stage(void **state)
+static inline int make_directory(void **state)
 {
     (void)state;
-    strcpy(stage, "/dev/shm/rip-unit-XXXXXX");
-    return mkdtemp(stage) != NULL && chmod(stage, 01777) == 0 ? 0 : -1;
+    strcpy(test_directory, "/dev/shm/rip-unit-XXXXXX");
+    return mkdtemp(test_directory) != NULL && chmod(test_directory, 01777) == 0 ? 0 : -1;
 }
 
-static inline int clear_stage(void **state)
+static inline int remove_directory(void **state)
 {
     char command[128];
 
     (void)state;
-    snprintf(command, sizeof(command), "rm -rf '%s'", stage);
+    snprintf(command, sizeof(command), "rm -rf '%s'", test_directory);
     return system(command) == 0 ? 0 : -1;
 }
 
-/* One byte lets another process go on. */
+/* Two processes synchronize by one byte in a pipe. */
 static inline void signal_pipe(const int pipe_ends[2])
 {
     CHECK(write(pipe_ends[1], "x", 1) == 1);
 }
 
-static inline void await(const int pipe_ends[2])
+static inline void await_pipe(const int pipe_ends[2])
 {
     char byte;
 
     CHECK(read(pipe_ends[0], &byte, 1) == 1);
 }
 
-static inline pthread_t begin_thread(void *(*function)(void *argument), void *argument)
+static inline pthread_t start_thread(void *(*function)(void *argument), void *argument)
 {
     pthread_t thread;
 
@@ -156,28 +159,28 @@ static inline pthread_t begin_thread(void *(*function)(void *argument), void *ar
     return thread;
 }
 
-static inline void end_thread(pthread_t thread)
+static inline void join_thread(pthread_t thread)
 {
     CHECK(pthread_join(thread, NULL) == 0);
 }
 
-/* Files on stage ------------------------------------------------------------------------------------------------- */
+/* Rings and files -------------------------------------------------------------------------------------------------- */
 
 static inline void make_ring(uint32_t max_procs)
 {
-    CHECK(rip_create_ring(on_stage("ring"), max_procs));
+    CHECK(rip_create_ring(test_path("ring"), max_procs));
 }
 
-/* A fresh id on this thread. */
-static inline void begin_id(uint32_t id, const char *name)
+/* Registers a new id on this thread. */
+static inline void register_id(uint32_t id, const char *name)
 {
     rip_init(id, name, strlen(name), 0, 0);
 }
 
-/* The same, which is not refused. */
-static inline void begin_traced(uint32_t id, const char *name)
+/* Registers a new id and checks that it was not refused. */
+static inline void register_traced(uint32_t id, const char *name)
 {
-    begin_id(id, name);
+    register_id(id, name);
     CHECK(rip__thread.slot != NULL);
 }
 
@@ -187,7 +190,6 @@ static inline void snap_times(unsigned times)
         rip_snap();
 }
 
-/* Of the ring of this process. */
 static inline const struct rip_view *own_view(void)
 {
     static __thread struct rip_view view;
@@ -203,28 +205,28 @@ static inline uint32_t slot_index(const struct rip_slot *slot)
     return (uint32_t)(((uintptr_t)slot - first) / rip_ring->slot_stride_bytes);
 }
 
-/* Of the id on this thread. */
+/* Returns the slot of the id on this thread. */
 static inline struct rip_slot *own_slot(void)
 {
     CHECK(rip__thread.slot != NULL);
     return rip__thread.slot;
 }
 
-/* A ring whose process is gone. */
-static inline void make_dead(const char *name)
+/* Makes a ring whose process has exited. */
+static inline void make_dead_ring(const char *name)
 {
     pid_t pid = fork();
 
     if (pid == 0) {
-        CHECK(rip_create_ring(on_stage(name), 100));
-        begin_id(7, "seven");
+        CHECK(rip_create_ring(test_path(name), 100));
+        register_id(7, "seven");
         _exit(0);
     }
-    CHECK(end_of(pid) == 0);
+    CHECK(exit_status_of(pid) == 0);
 }
 
-/* A ring that lives until the returned process is killed. */
-static inline pid_t make_live(const char *name)
+/* Makes a ring that is in use until the returned process is killed. */
+static inline pid_t make_live_ring(const char *name)
 {
     int ready[2];
     pid_t pid;
@@ -232,24 +234,24 @@ static inline pid_t make_live(const char *name)
     CHECK(pipe(ready) == 0);
     pid = fork();
     if (pid == 0) {
-        alarm(SCENE_SECONDS);
-        CHECK(rip_create_ring(on_stage(name), 100));
+        alarm(CHILD_SECONDS);
+        CHECK(rip_create_ring(test_path(name), 100));
         signal_pipe(ready);
         pause();
     }
-    await(ready);
+    await_pipe(ready);
     return pid;
 }
 
-static inline void end(pid_t pid)
+static inline void kill_child(pid_t pid)
 {
     CHECK(kill(pid, SIGKILL) == 0);
-    CHECK(end_of(pid) == 1000 + SIGKILL);
+    CHECK(exit_status_of(pid) == 1000 + SIGKILL);
 }
 
 static inline void write_file(const char *name, const char *text)
 {
-    int descriptor = open(on_stage(name), O_WRONLY | O_CREAT | O_TRUNC, 0644);
+    int descriptor = open(test_path(name), O_WRONLY | O_CREAT | O_TRUNC, 0644);
 
     CHECK(descriptor >= 0 && write(descriptor, text, strlen(text)) == (ssize_t)strlen(text));
     close(descriptor);
@@ -258,7 +260,7 @@ static inline void write_file(const char *name, const char *text)
 static inline bool file_is(const char *name, const char *text)
 {
     char found[64] = {0};
-    int descriptor = open(on_stage(name), O_RDONLY);
+    int descriptor = open(test_path(name), O_RDONLY);
     ssize_t bytes = read(descriptor, found, sizeof(found) - 1);
 
     close(descriptor);
@@ -272,16 +274,16 @@ static inline int count_mappings(void)
     int count = 0;
 
     while (fgets(line, sizeof(line), maps) != NULL)
-        count += strstr(line, stage) != NULL || strstr(line, "/dev/shm") != NULL;
+        count += strstr(line, test_directory) != NULL || strstr(line, "/dev/shm") != NULL;
     fclose(maps);
     return count;
 }
 
-/* Fails with that errno and leaves nothing. */
+/* Creating this ring fails with this errno and leaves no file, mapping or file descriptor. */
 static inline void check_refused(const char *path, uint32_t max_procs, int error)
 {
     size_t descriptors = count_descriptors();
-    int files = count_on_stage();
+    int files = count_files();
 
     errno = 0;
     if (rip_create_ring(path, max_procs) || errno != error)
@@ -290,31 +292,31 @@ static inline void check_refused(const char *path, uint32_t max_procs, int error
     CHECK(rip_ring == NULL);
     CHECK(count_descriptors() == descriptors);
     CHECK(count_mappings() == 0);
-    CHECK(count_on_stage() == files);
+    CHECK(count_files() == files);
 }
 
-/* A ring to look at, from a process that has no ring itself. The descriptor is kept for F_GETLK. */
-struct looker {
+/* A ring of another process, mapped read-only. The file descriptor stays open for F_GETLK. */
+struct mapped_ring {
     struct rip_view view;
     int descriptor;
 };
 
-static inline struct looker look(const char *path)
+static inline struct mapped_ring map_ring(const char *path)
 {
-    struct looker looker = {.descriptor = open(path, O_RDONLY | O_CLOEXEC)};
+    struct mapped_ring mapped_ring = {.descriptor = open(path, O_RDONLY | O_CLOEXEC)};
     struct stat status;
     void *base;
 
-    CHECK(looker.descriptor >= 0);
-    CHECK(fstat(looker.descriptor, &status) == 0);
-    base = mmap(NULL, (size_t)status.st_size, PROT_READ, MAP_SHARED, looker.descriptor, 0);
+    CHECK(mapped_ring.descriptor >= 0);
+    CHECK(fstat(mapped_ring.descriptor, &status) == 0);
+    base = mmap(NULL, (size_t)status.st_size, PROT_READ, MAP_SHARED, mapped_ring.descriptor, 0);
     CHECK(base != MAP_FAILED);
-    CHECK(rip_view_open(&looker.view, base, (uint64_t)status.st_size) == RIP_OK);
-    return looker;
+    CHECK(rip_view_open(&mapped_ring.view, base, (uint64_t)status.st_size) == RIP_OK);
+    return mapped_ring;
 }
 
-/* The pid that F_GETLK names for a byte, 0 = not locked, -1 = an open file description. */
-static inline pid_t holder_of(int descriptor, uint64_t offset)
+/* Returns the pid that F_GETLK reports for a byte: 0 = not locked, -1 = locked by an open file description. */
+static inline pid_t lock_holder(int descriptor, uint64_t offset)
 {
     struct flock lock = {.l_type = F_RDLCK, .l_start = (off_t)offset, .l_len = 1};
 
@@ -333,13 +335,12 @@ static inline size_t live_count(const struct rip_view *view)
     return total;
 }
 
-/* Of the ring of this process. */
 static inline size_t own_live_count(void)
 {
     return live_count(own_view());
 }
 
-static inline struct rip_process_info info_of(const struct rip_view *view, uint32_t index)
+static inline struct rip_process_info process_info(const struct rip_view *view, uint32_t index)
 {
     struct rip_process_info info;
 
@@ -347,7 +348,9 @@ static inline struct rip_process_info info_of(const struct rip_view *view, uint3
     return info;
 }
 
-/* The snaps of all ids, by 2.6 of librip/ABI.md; for when nobody else is running. */
+/*
+ * Returns the number of snaps of all ids, as in 2.6 of librip/ABI.md. No thread may register, snap or exit meanwhile.
+ */
 static inline uint64_t made_count(const struct rip_view *view)
 {
     struct rip_scan_position position = {0};
