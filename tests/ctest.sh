@@ -1,20 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
-# Sourced by tests/run and .ci/run: one way to run the tests of a build.
+# Sourced by tests/run and .ci/run: runs the tests of a build.
 #
-#   ctest_run BUILD [CTEST-ARGS...]    0 if all pass
+#   ctest_run BUILD [CTEST-ARGS...]    returns 0 if all tests pass
 #
-# ctest_jobs tests run beside each other, more than there are cores: most of them wait most of the time. Up to five that
-# fail then run once more, alone: a machine that is too busy for a test is not a fault of the program. They are named at
-# the end as unsteady, to be mended. A report of a sanitizer is never taken for a busy machine.
+# ctest_jobs tests run at the same time. That is more than there are cores, because most tests mostly wait. If at most
+# five tests fail, they run once more, one at a time, because a failure on a busy machine is not a bug of the program.
+# Tests that pass then are listed as unsteady at the end and should be fixed. If a sanitizer reported an error, nothing
+# runs again.
 
 ctest_retries_max=5
 ctest_jobs=$((3 * $(nproc) + 1))
 
-ctest_unsteady() { # BUILD: what the last ctest of it names as failed, a line each
+ctest_unsteady() { # BUILD: prints the tests that the last ctest reported as failed, one a line
     sed 's/^[0-9]*://' "$1/Testing/Temporary/LastTestsFailed.log"
 }
 
-# What a script runs in the background ignores SIGINT, with all that comes of it, and tests end programs with it.
+# Background jobs of a script ignore SIGINT, and so do their children. Tests end programs with SIGINT, so reset it.
 ctest_here() { # BUILD CTEST-ARGS...
     (cd "$1" && env --default-signal=INT,QUIT ctest --output-on-failure "${@:2}")
 }
@@ -34,11 +35,11 @@ ctest_run() {
     failed=$(ctest_unsteady "$build")
     count=$(printf '%s\n' "$failed" | wc -l)
     if grep -qE '(Address|Leak|Thread|UndefinedBehavior)Sanitizer|runtime error:' "$output"; then
-        echo "A sanitizer reported something, so nothing runs again."
+        echo "A sanitizer reported an error, so no failed test runs again."
         return 8
     fi
     [ "$count" -le "$ctest_retries_max" ] || return 8
-    echo "Once more, alone:" $failed
+    echo "Running again, one at a time:" $failed
     ctest_here "$build" --rerun-failed || return 8
-    echo "Unsteady (failed beside other tests, passed alone):" $failed
+    echo "Unsteady (failed in parallel, passed alone):" $failed
 }

@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-# Sourced by tests/run, ripd/demo and .ci/run: install the Debian packages of a list, if any are missing.
+# Sourced by tests/run, ripd/demo and .ci/run: installs the missing Debian packages of a list.
 #
-#   packages_install FILE    FILE holds one package name a line
+#   packages_install FILE    FILE has one package name a line
 #
-# Asks for sudo only when something is missing and the caller is not root. No service of an installed package is
-# started.
+# Uses sudo only if a package is missing and the caller is not root. Services of the installed packages are not started.
 
 packages_missing() {
     local name
@@ -17,7 +16,7 @@ packages_missing() {
 packages_install() {
     local missing as_root=() policy=/usr/sbin/policy-rc.d made_policy=no status=0
     command -v dpkg-query >/dev/null 2>&1 || {
-        echo "not a Debian system; please install the equivalents of: $(tr '\n' ' ' <"$1")" >&2
+        echo "this is not a Debian system; install the equivalents of: $(tr '\n' ' ' <"$1")" >&2
         return 0
     }
     missing=$(packages_missing "$1")
@@ -25,7 +24,7 @@ packages_install() {
     echo "installing:" $missing >&2
     if [ "$(id -u)" -ne 0 ]; then
         command -v sudo >/dev/null 2>&1 || {
-            echo "these Debian packages are missing, and there is no sudo to install them with:" $missing >&2
+            echo "these Debian packages are missing, and sudo is not installed:" $missing >&2
             return 1
         }
         as_root=(sudo)

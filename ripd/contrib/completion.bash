@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 #
-# Completion of ripd and rip for bash. It has no list of flags and commands: it reads the --help of the program that is
-# typed, whatever its version.
+# Completion of ripd and rip for bash. It contains no list of flags and commands. It parses the output of --help of the
+# program on the command line, so it fits every version.
 #
-# A line "  --flag VALUE   text" of a help is a flag; VALUE says what to offer (DIR, FILE, PATH, LEVEL, CMD, RING), or a
-# line "VALUE is one of: WORD..." does.
+# A line "  --flag VALUE   text" of the output defines a flag. VALUE selects the completions (DIR, FILE, PATH, LEVEL, CMD,
+# RING), or a line "VALUE is one of: WORD..." lists them.
 
-# The help of a program or of its command: _rip_help PROGRAM [COMMAND]
+# Prints the help of a program or of its command: _rip_help PROGRAM [COMMAND]
 _rip_help() {
     "${1/#\~/$HOME}" "${@:2}" --help </dev/null 2>/dev/null
 }
@@ -15,26 +15,26 @@ _rip_flags() { # HELP
     sed -n 's/^  \(--[a-z][a-z-]*\)\( .*\)\{0,1\}$/\1/p' <<<"$1"
 }
 
-_rip_value() { # HELP FLAG: the name of its value; nothing if it takes none, or there is no such flag
+_rip_value() { # HELP FLAG: prints the name of the flag's value; nothing if it takes none or if the flag is unknown
     sed -n "s/^  $2  *\([A-Z][A-Z:=]*\)  *.*/\1/p" <<<"$1"
 }
 
-_rip_offer() { # WORDS...: those that begin with the current word
+_rip_offer() { # WORDS...: offers the words that begin with the current word
     mapfile -t COMPREPLY < <(compgen -W "$*" -- "$current")
 }
 
 _rip_offer_files() { # -d, -f or -c
     mapfile -t COMPREPLY < <(compgen "$1" -- "$current")
-    compopt -o filenames 2>/dev/null || true # only while bash asks for a completion
+    compopt -o filenames 2>/dev/null || true # fails outside of a completion, for example in tests
 }
 
-# Names of rings, as far as they need no quotes, from the ripd that is asked by default.
+# Prints the names of rings that need no quotes, from the default ripd.
 _rip_rings() {
     "${COMP_WORDS[0]/#\~/$HOME}" ls --json --timeout 500ms --url "${RIPD_URL:-http://127.0.0.1:7470}" </dev/null \
         2>/dev/null | sed -n 's/^{"ring":"\([A-Za-z0-9_.@+-]*\)".*/\1/p'
 }
 
-# Offers the values of a flag. False: it takes none.
+# Offers the values of a flag. Returns false if the flag takes no value.
 _rip_offer_value() { # HELP FLAG
     local value levels
     [[ $2 =~ ^--[a-z-]+$ ]] || return 1
@@ -54,7 +54,7 @@ _rip_offer_value() { # HELP FLAG
     return 0
 }
 
-# Sets current and previous, which the caller has declared: to bash, --flag=value is three words.
+# Sets current and previous, which the caller has declared. bash splits --flag=value into three words.
 _rip_words() {
     local at=$COMP_CWORD
     current=${COMP_WORDS[at]}
@@ -72,7 +72,7 @@ _ripd() {
     _rip_offer_value "$help" "$previous" || _rip_offer $(_rip_flags "$help")
 }
 
-# The index of the program that "rip run" or "rip record" will run among the words; their number if it is missing.
+# Prints the index of the program that "rip run" or "rip record" will run; the number of words if there is none yet.
 _rip_program() { # HELP
     local at
     for ((at = 2; at < ${#COMP_WORDS[@]}; at++)); do
@@ -84,7 +84,7 @@ _rip_program() { # HELP
             elif [ -n "$(_rip_value "$1" "${COMP_WORDS[at]}")" ]; then
                 at=$((at + 1))
             fi ;;
-        *) [ "${COMP_WORDS[1]}" = record ] || { echo "$at"; return; } ;; # rings come before its --
+        *) [ "${COMP_WORDS[1]}" = record ] || { echo "$at"; return; } ;; # rip record takes rings before the --
         esac
     done
     echo "$at"

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 #
-# Completion of ripd and rip for fish. As that for bash it reads the --help of the program: a line
-# "  --flag VALUE   text" is a flag, and VALUE, or a line "VALUE is one of: WORD...", says what to offer.
+# Completion of ripd and rip for fish. Like the completion for bash, it parses the output of --help: a line
+# "  --flag VALUE   text" defines a flag. VALUE, or a line "VALUE is one of: WORD...", selects the completions.
 
 function __rip_rings # PROGRAM
     set -l url http://127.0.0.1:7470
@@ -10,7 +10,7 @@ function __rip_rings # PROGRAM
         string replace -rf '^{"ring":"([A-Za-z0-9_.@+-]*)".*' '$1'
 end
 
-function __rip_offer_value # PROGRAM FLAG HELP...: false if the flag takes no value
+function __rip_offer_value # PROGRAM FLAG HELP...: returns false if the flag takes no value
     set -l value (string replace -rf -- "^  $argv[2] +([A-Z][A-Z:=]*) .*" '$1' $argv[3..])
     switch "$value"
         case ''

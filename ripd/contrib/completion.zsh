@@ -1,15 +1,15 @@
 #compdef rip ripd
 # SPDX-License-Identifier: Apache-2.0
 #
-# Completion of ripd and rip for zsh. As that for bash it reads the --help of the program that is typed: a line
-# "  --flag VALUE   text" is a flag, and VALUE, or a line "VALUE is one of: WORD...", says what to offer.
+# Completion of ripd and rip for zsh. Like the completion for bash, it parses the output of --help: a line
+# "  --flag VALUE   text" defines a flag. VALUE, or a line "VALUE is one of: WORD...", selects the completions.
 
 _rip_rings() {
     $program ls --json --timeout 500ms --url ${RIPD_URL:-http://127.0.0.1:7470} </dev/null 2>/dev/null |
         sed -n 's/^{"ring":"\([A-Za-z0-9_.@+-]*\)".*/\1/p'
 }
 
-_rip_offer_value() { # FLAG: false if it takes no value
+_rip_offer_value() { # FLAG: returns false if the flag takes no value
     local value=$(sed -n "s/^  $1  *\([A-Z][A-Z:=]*\)  *.*/\1/p" <<<$help)
     case $value in
     '') return 1 ;;
@@ -35,7 +35,7 @@ _rip_complete() {
         at=3
     fi
     help=$($program $command --help </dev/null 2>/dev/null) || return
-    if [[ $command = run || $command = record ]]; then # a program with arguments of its own comes at last
+    if [[ $command = run || $command = record ]]; then # these end with a program and its arguments
         if [[ $command = record ]]; then
             while ((at < CURRENT)) && [[ $words[at] != -- ]]; do at=$((at + 1)); done
         fi

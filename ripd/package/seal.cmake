@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-# Run by cpack on the finished packages, which it has made with the umask and the time of this run: made anew, with modes
-# whatever the umask is, and no time that is younger than the changelog.
+# Run by cpack on the finished packages. cpack uses the current umask and time, so this script builds each package again
+# with fixed modes and with the time of the changelog.
 
-# What a package of debug information has in Debian, and cpack leaves out.
+# Adds what Debian's packages of debug information have and cpack leaves out.
 function(complete_debug_package tree name)
   file(MAKE_DIRECTORY ${tree}/usr/share/doc)
   file(CREATE_LINK ${name} ${tree}/usr/share/doc/${name}-dbgsym SYMBOLIC)
   file(STRINGS ${tree}/DEBIAN/md5sums lines)
-  list(TRANSFORM lines REPLACE " /.*-dbgsym/usr/" " usr/") # paths as on the machine that builds
+  list(TRANSFORM lines REPLACE " /.*-dbgsym/usr/" " usr/") # cpack writes paths of the build machine
   list(SORT lines)
   list(JOIN lines "\n" text)
   file(WRITE ${tree}/DEBIAN/md5sums "${text}\n")

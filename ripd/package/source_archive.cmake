@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# librip-VERSION.tar.gz, of the files that git knows: the same bytes whenever it is made.
+# Writes librip-VERSION.tar.gz with the files under version control. The archive is reproducible.
 #   cmake -DSOURCE=... -DNAME=... -DFOLDER=... -DTIME=SECONDS -P source_archive.cmake
 file(MAKE_DIRECTORY ${FOLDER})
 set(archive ${FOLDER}/${NAME}.tar)

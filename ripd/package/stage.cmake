@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# Run by cpack between the installation and the packages: documents as Debian wants them, static libraries without debug
-# information.
+# Run by cpack between installing and packaging: compresses documents as Debian requires, and strips debug information
+# from static libraries.
 set(stage ${CPACK_TEMPORARY_DIRECTORY})
 file(GLOB_RECURSE documents ${stage}/*/usr/share/man/*.[0-9] ${stage}/*/usr/share/doc/*/changelog)
 file(GLOB_RECURSE archives ${stage}/*/usr/lib/*.a)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# deb-symbols(5) from a linker's version script: LIBRIP_1.2 { ... } came with version 1.2.0. Appends to the output.
+# Appends deb-symbols(5) lines, made from a linker's version script. A node LIBRIP_1.2 means version 1.2.0.
 function(write_symbols library package map output)
   file(STRINGS ${map} lines)
   set(text "${library}.so.${PROJECT_VERSION_MAJOR} ${package} #MINVER#\n")

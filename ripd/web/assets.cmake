@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# The files of the page as C arrays, and the table of them that web/assets.c includes.
+# Writes the files of the web page as C arrays, and the table of these files. web/assets.c includes the output.
 #   cmake "-DFILES=page.html;page.css" -DOUTPUT=asset_rows.h -P assets.cmake
 get_filename_component(directory ${OUTPUT} DIRECTORY)
 file(MAKE_DIRECTORY ${directory})
@@ -14,12 +14,12 @@ foreach(file ${FILES})
   get_filename_component(name ${file} NAME)
   string(REGEX REPLACE ".*\\." "" ending ${name})
   if(NOT type_${ending})
-    message(FATAL_ERROR "no content type is known for ${name}")
+    message(FATAL_ERROR "${name}: no content type is defined for .${ending}")
   endif()
   file(READ ${file} hex HEX)
   file(SHA256 ${file} digest)
   string(SUBSTRING ${digest} 0 16 tag)
-  # ten bytes at a time: a short line for a reader, a quick match for CMake
+  # Ten bytes a line: lines stay readable, and the regular expressions of CMake stay fast.
   string(REGEX REPLACE "(....................)" "\\1\n" hex "${hex}")
   string(REGEX REPLACE "([0-9a-f][0-9a-f])" "'\\\\x\\1', " bytes "${hex}")
   string(APPEND arrays "static const char bytes_${index}[] = {\n${bytes}\n};\n")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every C and C++ file is as .clang-format would have it."""
+"""Checks that every C and C++ file is formatted with clang-format."""
 import concurrent.futures
 import os
 import re
@@ -9,7 +9,7 @@ import sys
 
 import tree
 
-FILES_AT_ONCE = 40 # starting clang-format takes longer than reading a file
+FILES_AT_ONCE = 40 # one clang-format for many files, because starting the program is slower than checking a file
 FAULT = re.compile(r"^(\S+?):\d+:\d+: error: code should be clang-formatted", re.M)
 
 

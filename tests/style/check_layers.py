@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every include of a file in ripd/ and librip/ is allowed to its layer; pure layers use nothing that is not pure."""
+"""Checks that every file in ripd/ includes only headers that its layer may use, and that pure layers stay pure."""
 import re
 
 import tree
 
-# layer: the layers whose headers it may include, besides its own
+# For each layer: the other layers whose headers it may include.
 MAY_USE = {
     "ripd/util": {"rip"},
     "ripd/detect": {"util", "rip"},
@@ -27,13 +27,13 @@ MAY_USE = {
     "ripd/man": {"app", "cli", "util", "detect", "cases", "work", "record", "view", "net", "rip"},
     "ripd": {"app", "rip"},
 }
-# system headers that a pure layer may include
+# The pure layers, and the system headers that they may include.
 PURE_LAYERS = {"ripd/util", "ripd/detect", "ripd/cases", "ripd/work", "ripd/view", "ripd/replay"}
 PURE_HEADERS = {
     "assert.h", "ctype.h", "errno.h", "inttypes.h", "limits.h", "stdarg.h", "stdatomic.h", "stdbool.h", "stddef.h",
     "stdint.h", "stdio.h", "stdlib.h", "string.h", "strings.h", "time.h",
 }
-# functions of those headers that touch the world
+# Functions of these headers that a pure layer may not call.
 IMPURE_CALL = re.compile(r"\b(time|clock|clock_gettime|gettimeofday|fopen|open|read|write|printf|fprintf|puts|getenv|"
                          r"system|rand|random|localtime|localtime_r|gmtime)\s*\(")
 ONLY_APP_LOGS = re.compile(r"\b(log_line|syslog|fprintf\s*\(\s*stderr|perror)\b")
@@ -67,7 +67,7 @@ def main():
         count += 1
         text = tree.read(path)
         if layer not in MAY_USE:
-            faults.append(f"{path}: no layer of that name in tests/style/check_layers.py")
+            faults.append(f"{path}: layer {layer} is missing in tests/style/check_layers.py")
             continue
         check_includes(path, layer, text, faults)
         code = COMMENT.sub(" ", text)
@@ -75,7 +75,7 @@ def main():
             for call in IMPURE_CALL.findall(code):
                 faults.append(f"{path}: {layer} is pure and may not call {call}()")
         if not path.startswith(MAY_LOG) and ONLY_APP_LOGS.search(code):
-            faults.append(f"{path}: only app and cli speak to people")
+            faults.append(f"{path}: only app and cli may write to a log or a terminal")
     tree.finish("layers", count, faults)
 
 

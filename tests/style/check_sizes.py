@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Functions are short and interfaces are narrow; how long a file is does not matter.
+"""Checks that functions are short and interfaces are narrow. The length of a file is not limited.
 
-A function has at most 70 lines, and most have under 50. A header of ripd/ or librip/ declares few functions and shows
-few structs, and its functions are defined in few files: a header that shows structs to four files is one module that
-was cut apart.
+A function has at most 70 lines, and most have under 50. A header of ripd/ or librip/ declares few functions, defines
+few structs, and its functions are defined in few files. A header that shares structs between four files belongs to one
+module that was split.
 """
 import collections
 import re
@@ -11,12 +11,12 @@ import re
 import tree
 
 FUNCTION_MAX, FUNCTION_USUAL, SHARE_OVER_USUAL_MAX = 70, 50, 0.15
-# of one header: functions declared, struct bodies shown, files that define its functions while it shows structs
+# Limits of a header: functions declared, structs defined, and files that define its functions if it defines structs.
 DECLARED_MAX, BODIES_MAX, HOMES_MAX = 16, 7, 3
 SHARED_INSIDE = re.compile(r"_(inside|state|parts)\.h$")
 
-# Headers that are too wide and wait for their module to be joined. The list only shrinks: an entry whose header is
-# gone is a fault.
+# Headers that are too wide until their module is joined again. The list only shrinks: an entry without a header is a
+# fault.
 KNOWN_WIDE = {
     # cases
     "ripd/cases/snapshot.h",
@@ -31,14 +31,17 @@ KNOWN_WIDE = {
     "librip/auto/preload.h",
 }
 
-COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*|__attribute__\s*\(\(.*?\)\)\)?", re.S) # attributes, too: they are no names
+COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*|__attribute__\s*\(\(.*?\)\)\)?", re.S) # attributes look like functions
 DECLARATION = re.compile(r"^(?!typedef)[A-Za-z_][^;{}#=]*?\b(\w+)\s*\([^;{}]*\)[^;{}()]*;", re.M)
 DEFINITION = re.compile(r"^(?!static)[A-Za-z_][^;{}#=]*?\b(\w+)\s*\([^;{}]*\)\s*\n\{", re.M)
 BODY = re.compile(r"^(?:struct|union)\s+\w+\s*\{", re.M)
 
 
 def functions(text):
-    """(name, lines) of each function or TEST(name): from a line in column 0 with '(' to the '}' in column 0."""
+    """Yields (name, line count) of each function or TEST(name).
+
+    A function starts at a line with text in column 0 and a '(', and ends at the next '}' in column 0.
+    """
     lines = text.split("\n")
     start = name = None
     for number, line in enumerate(lines):
@@ -69,7 +72,7 @@ def check_functions(sources, faults):
 
 
 def homes_of(sources):
-    """function: the files of the product that define it."""
+    """Returns a dict: for each function, the files of the product that define it."""
     homes = collections.defaultdict(set)
     for path, text in sources.items():
         if path.startswith(("ripd/", "librip/")):
@@ -82,13 +85,13 @@ def width_faults(path, text, homes):
     declared, bodies = DECLARATION.findall(text), len(BODY.findall(text))
     files = {home for name in declared for home in homes[name]}
     if SHARED_INSIDE.search(path):
-        yield f"shows the inside of a module: {declared and len(declared) or 'no'} functions, {bodies} structs"
+        yield f"exposes the inside of a module: {declared and len(declared) or 'no'} functions, {bodies} structs"
     if len(declared) > DECLARED_MAX:
         yield f"declares {len(declared)} functions, at most {DECLARED_MAX}"
     if bodies > BODIES_MAX:
-        yield f"shows {bodies} structs, at most {BODIES_MAX}"
+        yield f"defines {bodies} structs, at most {BODIES_MAX}"
     if bodies and len(files) > HOMES_MAX:
-        yield f"its functions are defined in {len(files)} files, at most {HOMES_MAX}, and it shows {bodies} structs"
+        yield f"its functions are defined in {len(files)} files, at most {HOMES_MAX}, and it defines {bodies} structs"
 
 
 def check_headers(headers, sources, faults):
@@ -99,9 +102,9 @@ def check_headers(headers, sources, faults):
             if path not in KNOWN_WIDE:
                 faults.append(f"{path}: {fault}")
     for path in sorted(KNOWN_WIDE - headers.keys()):
-        faults.append(f"{path} is gone: take it out of KNOWN_WIDE in tests/style/check_sizes.py")
+        faults.append(f"{path} does not exist: remove it from KNOWN_WIDE in tests/style/check_sizes.py")
     for path in sorted((KNOWN_WIDE & headers.keys()) - wide):
-        print(f"{path} is narrow now and can leave KNOWN_WIDE in tests/style/check_sizes.py")
+        print(f"{path} is narrow: remove it from KNOWN_WIDE in tests/style/check_sizes.py")
     users = [path for path, text in sources.items()
              if path.startswith(("ripd/", "librip/")) and
              any(f'#include "{name}"' in text or f'#include "{name.split("/", 1)[1]}"' in text for name in wide)]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Text is UTF-8 without tabs or trailing blanks, lines at most 120 wide; what a map names exists."""
+"""Checks text files: UTF-8, no tabs or trailing blanks, lines of at most 120 columns; paths in documents exist."""
 import os
 import re
 
@@ -21,11 +21,11 @@ def main():
             if "\t" in line or line != line.rstrip():
                 faults.append(f"{path}:{number}: tab or trailing blank")
             if len(line) > WIDTH and not path.endswith(".md"):
-                faults.append(f"{path}:{number}: {len(line)} wide")
+                faults.append(f"{path}:{number}: {len(line)} columns, at most {WIDTH}")
         if path.endswith(".md"):
             for name in MAP_ENTRY.findall(text):
                 if not os.path.exists(os.path.join(tree.TOP, name)):
-                    faults.append(f"{path}: names {name}, which does not exist")
+                    faults.append(f"{path}: refers to {name}, which does not exist")
     tree.finish("text", count, faults)
 
 

@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Habits that a search can see: licence lines, stories, plain words, no volatile, no alloca, no unfinished work."""
+"""Checks habits with regular expressions: licence lines, opening comments, plain words, no volatile, no alloca, no
+unfinished work."""
 import re
 
 import tree
 
 PRODUCT = ("include/", "librip/", "ripd/")
 EVERYWHERE = ("",)
-# what is looked for, in which files below which folders, what is wrong with it, lines where it is right
+# Each rule: pattern, file endings, folders, fault, pattern of lines where it is allowed.
 RULES = [
     (re.compile(r"\bvolatile\b(?!\s*\()"), (".c", ".h"), PRODUCT, "volatile is not a memory model; see rip/order.h",
      re.compile(r"__asm__ volatile|sig_atomic_t")),
@@ -18,12 +19,12 @@ RULES = [
     (re.compile(r"^typedef struct", re.M), (".c", ".h"), EVERYWHERE, "no struct typedefs", None),
 ]
 
-# Words that the glossary replaces, in comments, documents, messages and identifiers.
+# Words that the glossary replaces in comments, documents, messages and identifiers.
 PLAIN = re.compile(
     r"(?<![a-z])(told|tells?|telling)(?![a-z])(?! apart)|whoever|own wish|what (of it )?is left|who asks|asks now|"
     r"(no|some|any|every)body's|newcomer|leisure|asking|(?<![a-z])wish(es|ed|ing)?(?![a-z])|chronicle|(?<!bread)crumb|"
     r"goes_on_at|(?<![a-z])doors?(?![a-z])", re.I)
-# Guarantees that do not begin their line ("... is kept. B. A second"), and lines of one that are not indented.
+# Guarantees that do not begin on their own line ("... is kept. B. A second"), and their lines without indentation.
 RUN_TOGETHER = re.compile(r"^ \*.*[.;:)] [B-Z]\. [A-Z]")
 LETTERED = re.compile(r"^ \*   [A-Z]\. ")
 OUTDENTED = re.compile(r"^ \* [^ *]")
@@ -34,7 +35,7 @@ def guarantee_faults(path, text):
     in_guarantee = False
     for number, line in enumerate(text.split("\n"), 1):
         if RUN_TOGETHER.search(line) or (in_guarantee and OUTDENTED.search(line)):
-            yield f"{path}:{number}: a guarantee off its line: {line.strip()}"
+            yield f"{path}:{number}: a guarantee begins a line, and its lines are indented: {line.strip()}"
         in_guarantee = bool(LETTERED.search(line)) or (in_guarantee and line.startswith(" *     "))
 
 
@@ -52,7 +53,7 @@ def main():
         if path.endswith(CODE) and "SPDX-License-Identifier: Apache-2.0" not in "\n".join(text.split("\n")[:3]):
             faults.append(f"{path}: no SPDX line at the top")
         if path.endswith((".c", ".h", ".hpp")) and "/*\n * " not in text[:400] and "/* " not in text[40:400]:
-            faults.append(f"{path}: does not open with its story")
+            faults.append(f"{path}: does not begin with a comment about the file")
         if not path.endswith("check_words.py"):
             faults += plain_faults(path, text)
         if path.endswith((".c", ".h", ".hpp")):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The files of the project, for the checks beside this one."""
+"""Lists and reads the files of the project, for the style checks."""
 import os
 import sys
 
@@ -8,7 +8,7 @@ SKIPPED = {".git", "__pycache__"}
 
 
 def files(*endings):
-    """Paths below the top, relative to it, with one of the endings; build trees left out."""
+    """Yields the paths, relative to the top, of files with one of the endings. Skips build trees."""
     for folder, folders, names in os.walk(TOP):
         folders[:] = sorted(
             f for f in folders
@@ -26,7 +26,7 @@ def read(path):
 def finish(what, count, faults):
     for fault in faults:
         print(fault)
-    print(f"{what}: {count} looked at, {len(faults)} at fault")
+    print(f"{what}: {count} files checked, {len(faults)} faults")
     if count == 0:
-        print("nothing was looked at")
+        print(f"{what}: no file was found")
     sys.exit(1 if faults or count == 0 else 0)
