@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* waits_test.h - ids that wait, and the chains that are expected of them. For test_waits.c and test_waits_settle.c. */
+/* waits_test.h - a graph of waits, and checks of its chains: for test_waits.c, test_waits_settle.c and test_endings.c.
+ */
 #ifndef TESTS_UNIT_WAITS_TEST_H
 #define TESTS_UNIT_WAITS_TEST_H
 
@@ -14,9 +15,33 @@
 
 enum { RING = 3, PROCESS = 1 };
 
-/* tid t waits since begun for a lock that holder held when that was read. Slots are numbers of tids. */
-static inline void add(struct waits *waits, uint32_t tid, uint32_t holder, uint64_t begun_ns, uint64_t seen_ns,
-                       uint8_t flags)
+static struct waits *waits; /* of the current test */
+
+static inline int make_waits(void **state)
+{
+    (void)state;
+    waits = waits_new();
+    return waits == NULL;
+}
+
+static inline int free_waits(void **state)
+{
+    (void)state;
+    waits_free(waits);
+    return 0;
+}
+
+/* For the next case of a table. */
+static inline void renew_waits(void)
+{
+    waits_free(waits);
+    waits = waits_new();
+}
+
+/*
+ * Thread tid waits since begun_ns for a lock. holder held the lock when that was read, at seen_ns. The slot is the tid.
+ */
+static inline void add_ns(uint32_t tid, uint32_t holder, uint64_t begun_ns, uint64_t seen_ns, uint8_t flags)
 {
     const struct rip_wait_info wait = {
         .slot = tid,
@@ -35,16 +60,47 @@ static inline void add(struct waits *waits, uint32_t tid, uint32_t holder, uint6
     assert_int_equal(waits_add(waits, RING, &wait), 0);
 }
 
-static inline const struct waits_node *node_of(const struct waits *waits, uint32_t tid)
+static inline void add(uint32_t tid, uint32_t holder, uint64_t begun_s, uint64_t seen_s, uint8_t flags)
 {
-    uint32_t found = waits_find(waits, RING, tid, 2);
+    add_ns(tid, holder, begun_s * SECOND, seen_s * SECOND, flags);
+}
+
+/* The second reading finds each mark as the first did, and each thread without a mark in the same wait. */
+static inline void read_again(void)
+{
+    for (size_t i = 0; i < waits->waiting_count; i++) {
+        struct waits_node *node = &waits->nodes[i];
+
+        if (node->marked)
+            waits_again(node, &node->wait);
+        else
+            waits_stands(node, node->generation, node->progress);
+    }
+}
+
+static inline void settle(void)
+{
+    assert_int_equal(waits_link(waits), 0);
+    read_again();
+    waits_settle(waits);
+}
+
+static inline const struct waits_node *node_of(uint32_t tid)
+{
+    const uint32_t found = waits_find(waits, RING, tid, 2);
 
     assert_int_not_equal(found, WAITS_NONE);
     return &waits->nodes[found];
 }
 
-/* The chain of tid is these tids; those that are no ids are given by their holder. */
-static inline void assert_chain(const struct waits *waits, uint32_t tid, size_t count, const uint32_t *tids)
+/* The node that a waiting tid waits for. */
+static inline const struct waits_node *next_of(uint32_t tid)
+{
+    assert_int_not_equal(node_of(tid)->next, WAITS_NONE);
+    return &waits->nodes[node_of(tid)->next];
+}
+
+static inline void assert_chain(uint32_t tid, size_t count, const uint32_t *tids)
 {
     struct waits_chain chain;
 
@@ -58,8 +114,8 @@ static inline void assert_chain(const struct waits *waits, uint32_t tid, size_t 
     }
 }
 
-#define CHAIN(waits, tid, ...)                                                                                         \
-    assert_chain(waits, tid, sizeof((const uint32_t[]){__VA_ARGS__}) / sizeof(uint32_t),                               \
-                 (const uint32_t[]){__VA_ARGS__})
+/* The chain of tid consists of these tids. A node that is no id counts by its holder. */
+#define CHAIN(tid, ...)                                                                                                \
+    assert_chain(tid, sizeof((const uint32_t[]){__VA_ARGS__}) / sizeof(uint32_t), (const uint32_t[]){__VA_ARGS__})
 
 #endif

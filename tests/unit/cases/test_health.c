@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_health.c - how scans are counted: ripd/cases/health.c. */
+/* test_health.c - counters of scans, stalls and incidents: ripd/cases/health.c. */
 #include <string.h>
 
 #include "cases/health.h"
@@ -10,7 +10,7 @@
 #define US UINT64_C(1000)
 #define SECOND_NS UINT64_C(1000000000)
 
-/* Each bucket ends with its bound: one nanosecond more is the next one's. */
+/* A bucket includes its bound; one nanosecond more belongs to the next bucket. */
 TEST(every_bucket)
 {
     static const uint32_t bounds_us[] = HEALTH_SCAN_BUCKETS_US;
@@ -44,7 +44,7 @@ TEST(skipped_scans)
     } rows[] = {
         {0, 0},
         {SECOND_NS, 0},
-        {2 * SECOND_NS - 1, 0}, /* late, but it is the scan that was due */
+        {2 * SECOND_NS - 1, 0}, /* late, but no scan was skipped */
         {2 * SECOND_NS, 1},
         {3 * SECOND_NS - 1, 1},
         {3600 * SECOND_NS, 3599},
@@ -52,12 +52,12 @@ TEST(skipped_scans)
     struct health health = {0};
     uint64_t expected = 0;
 
-    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
         expected += rows[i].skipped;
         health_gap_add(&health, rows[i].gap_ns, SECOND_NS);
         assert_int_equal(health.skipped_scan_count, expected);
     }
-    health_gap_add(&health, SECOND_NS, 0); /* nothing was due */
+    health_gap_add(&health, SECOND_NS, 0); /* no interval: no scan was due */
     assert_int_equal(health.skipped_scan_count, expected);
 }
 
@@ -76,9 +76,9 @@ TEST(suspects)
     struct health health = {0};
     uint64_t stalls = 0, stopped = 0;
 
-    for (int round = 0; round < 2; round++) { /* the second replaces the first */
+    for (int round = 0; round < 2; round++) { /* the second round replaces the first */
         health_clear_suspects(&health);
-        for (size_t i = 0; i < sizeof(suspects) / sizeof(suspects[0]); i++)
+        for (size_t i = 0; i < COUNT_OF(suspects); i++)
             health_add_suspect(&health, &suspects[i], false);
         assert_int_equal(health.by_cause.stalls[CAUSE_BLOCKED], 3);
         assert_int_equal(health.by_cause.longest_ns[CAUSE_BLOCKED], 9);
@@ -101,7 +101,7 @@ TEST(suspects)
     assert_int_equal(health.by_cause.stopped[CAUSE_SIGNAL], 0);
 }
 
-/* Of a program that says nothing of itself it is not certain that it does not just compute. */
+/* A program without the library that spins may just compute: it does not count as stuck. */
 TEST(incidents)
 {
     struct health health = {.scan_count = 0};
@@ -133,9 +133,9 @@ TEST(scans)
     struct snapshot before = snapshot;
     struct health health = {.scan_count = 0};
 
-    health_add_scan(&health, NULL, &snapshot, &update); /* nothing was due before the first */
+    health_add_scan(&health, NULL, &snapshot, &update); /* no scan was due before the first */
     assert_int_equal(health.skipped_scan_count, 0);
-    snapshot.interval_ns = SECOND_NS; /* does not make the time before it twice as many intervals */
+    snapshot.interval_ns = SECOND_NS; /* the gap before the change counts in old intervals */
     snapshot.scanned_mono_ns += 5 * SECOND_NS;
     health_add_scan(&health, &before, &snapshot, &update);
     assert_int_equal(health.skipped_scan_count, 1);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_lock_wait.c - who owns a lock, from bytes: ripd/cases/lock_wait.c. The locks are real ones of this C library,
- * held by this thread, with others waiting; the calls are those that strace shows. tests/e2e/zoo has the real calls.
+ * test_lock_wait.c - the holder of a lock, from its bytes: ripd/cases/lock_wait.c. The locks are locks of this C
+ * library, held by this thread while other threads wait. The futex calls are those that strace shows; tests/e2e/zoo
+ * makes them.
  */
 #include <errno.h>
 #include <linux/futex.h>
@@ -22,7 +23,10 @@ enum { WAIT_PRIVATE = FUTEX_WAIT | FUTEX_PRIVATE_FLAG, BITSET_PRIVATE = FUTEX_WA
 
 static uint32_t self;
 
-/* The first lock that the bytes at memory are, if they lie at 4096 in the process and the call waits on their word. */
+/*
+ * Finds the first kind of lock that the bytes at memory can be. In the process they are at address 4096, and the call
+ * waits on the word at that offset.
+ */
 static bool holder_at(uint32_t word, const void *memory, size_t size, uint32_t operation, uint32_t value, bool timed,
                       struct lock_wait_holder *ret_holder)
 {
@@ -35,13 +39,13 @@ static bool holder_at(uint32_t word, const void *memory, size_t size, uint32_t o
         bool found;
 
         if (place.address < 4096 || place.address - 4096 + place.size > size)
-            continue; /* is not of this object: what lies there is unknown */
+            continue; /* outside the object: unknown memory */
         guarded_copy_new(&copy, (const char *)memory + (place.address - 4096), place.size);
         found = lock_wait_holder_place(kind, copy.bytes, &place);
         guarded_copy_free(&copy);
         if (!found)
             continue;
-        if (place.address >= 4096 + size) /* the control block of a thread, in our memory */
+        if (place.address >= 4096 + size) /* the control block of a thread, in this process */
             guarded_copy_new(&copy, (const char *)(uintptr_t)place.address, place.size);
         else
             guarded_copy_new(&copy, (const char *)memory + (place.address - 4096), place.size);
@@ -103,7 +107,7 @@ static pthread_t start(void *(*wait)(void *lock), void *lock, size_t offset)
 
 static const struct {
     int type;
-    int robust;
+    int robust; /* PTHREAD_MUTEX_ROBUST or 0, and so on */
     int protocol;
     int shared;
     uint32_t operation;
@@ -112,11 +116,11 @@ static const struct {
     {PTHREAD_MUTEX_RECURSIVE, 0, 0, 0, WAIT_PRIVATE},
     {PTHREAD_MUTEX_ERRORCHECK, 0, 0, 0, WAIT_PRIVATE},
     {PTHREAD_MUTEX_ADAPTIVE_NP, 0, 0, 0, WAIT_PRIVATE},
-    {PTHREAD_MUTEX_NORMAL, 0, 0, 1, FUTEX_WAIT},
-    {PTHREAD_MUTEX_NORMAL, 1, 0, 0, FUTEX_WAIT},
-    {PTHREAD_MUTEX_RECURSIVE, 1, 0, 1, FUTEX_WAIT},
-    {PTHREAD_MUTEX_NORMAL, 0, 1, 0, FUTEX_LOCK_PI | FUTEX_PRIVATE_FLAG},
-    {PTHREAD_MUTEX_NORMAL, 0, 1, 0, 13 | FUTEX_PRIVATE_FLAG}, /* FUTEX_LOCK_PI2 of Linux 5.14 */
+    {PTHREAD_MUTEX_NORMAL, 0, 0, PTHREAD_PROCESS_SHARED, FUTEX_WAIT},
+    {PTHREAD_MUTEX_NORMAL, PTHREAD_MUTEX_ROBUST, 0, 0, FUTEX_WAIT},
+    {PTHREAD_MUTEX_RECURSIVE, PTHREAD_MUTEX_ROBUST, 0, PTHREAD_PROCESS_SHARED, FUTEX_WAIT},
+    {PTHREAD_MUTEX_NORMAL, 0, PTHREAD_PRIO_INHERIT, 0, FUTEX_LOCK_PI | FUTEX_PRIVATE_FLAG},
+    {PTHREAD_MUTEX_NORMAL, 0, PTHREAD_PRIO_INHERIT, 0, 13 | FUTEX_PRIVATE_FLAG}, /* FUTEX_LOCK_PI2 of Linux 5.14 */
 };
 
 static void make_mutex(pthread_mutex_t *mutex, size_t number)
@@ -125,10 +129,8 @@ static void make_mutex(pthread_mutex_t *mutex, size_t number)
 
     pthread_mutexattr_init(&attributes);
     pthread_mutexattr_settype(&attributes, mutexes[number].type);
-    if (mutexes[number].robust)
-        pthread_mutexattr_setrobust(&attributes, PTHREAD_MUTEX_ROBUST);
-    if (mutexes[number].protocol)
-        pthread_mutexattr_setprotocol(&attributes, PTHREAD_PRIO_INHERIT);
+    pthread_mutexattr_setrobust(&attributes, mutexes[number].robust);
+    pthread_mutexattr_setprotocol(&attributes, mutexes[number].protocol);
     pthread_mutexattr_setpshared(&attributes, mutexes[number].shared);
     pthread_mutex_init(mutex, &attributes);
     pthread_mutexattr_destroy(&attributes);
@@ -136,7 +138,7 @@ static void make_mutex(pthread_mutex_t *mutex, size_t number)
 
 TEST(every_mutex_names_its_holder)
 {
-    for (size_t i = 0; i < sizeof(mutexes) / sizeof(mutexes[0]); i++) {
+    for (size_t i = 0; i < COUNT_OF(mutexes); i++) {
         struct lock_wait_holder holder = {0};
         pthread_mutex_t mutex;
         pthread_t thread;
@@ -165,7 +167,7 @@ static void *wait_for_stream(void *unused)
     return NULL;
 }
 
-/* glibc has the lock of a stream elsewhere than the stream. */
+/* The lock of a stream is not part of the stream in glibc. */
 TEST(a_stream_names_its_holder)
 {
     uint32_t *const lock = (uint32_t *)stdin->_lock;
@@ -180,101 +182,105 @@ TEST(a_stream_names_its_holder)
     assert_true(holder_at(0, lock, sizeof(bytes), WAIT_PRIVATE, 2, false, &holder));
     assert_true(holder.address == 4096 && holder.tid == self && holder.flags == 0);
     memcpy(&bytes, lock, sizeof(bytes));
-    assert_false(
-        holder_at(0, &bytes, sizeof(bytes), WAIT_PRIVATE, 2, true, &holder)); /* nobody waits so with a limit */
+    assert_false(holder_at(0, &bytes, sizeof(bytes), WAIT_PRIVATE, 2, true, &holder)); /* never has a time limit */
     bytes.words[1] = 0;
-    assert_false(holder_at(0, &bytes, sizeof(bytes), WAIT_PRIVATE, 2, false, &holder)); /* held, by nobody */
+    assert_false(holder_at(0, &bytes, sizeof(bytes), WAIT_PRIVATE, 2, false, &holder)); /* no holder */
     memcpy(&bytes, lock, sizeof(bytes));
-    bytes.words[2] += 64;
-    assert_false(
-        holder_at(0, &bytes, sizeof(bytes), WAIT_PRIVATE, 2, false, &holder)); /* no control block of a thread */
+    bytes.words[2] += 64; /* no control block of a thread */
+    assert_false(holder_at(0, &bytes, sizeof(bytes), WAIT_PRIVATE, 2, false, &holder));
     funlockfile(stdin);
     pthread_join(thread, NULL);
 }
 #endif
 
-/* A normal mutex that is held and waited for, as bytes. */
 struct bytes {
     uint32_t words[10];
 };
-static const struct bytes held = {{2, 0, 77, 1, 0}};
 
-/* What is changed in it, and whether it is a mutex then. */
-static const struct {
+/* One word of a lock is changed, or the call is another one: whether that is still a lock with a holder. */
+struct change {
     const char *what;
+    bool is_lock;
     size_t word;
     uint32_t value;
     uint32_t operation;
     uint32_t awaited;
     bool timed;
-    bool is_one;
-} changes[] = {
-    {"nothing", 0, 2, WAIT_PRIVATE, 2, false, true},
-    {"it is free by now", 0, 0, WAIT_PRIVATE, 2, false, false},
-    {"nobody waits any more", 0, 1, WAIT_PRIVATE, 2, false, false},
-    {"no holder", 2, 0, WAIT_PRIVATE, 2, false, false},
-    {"no thread has such a number", 2, 4194305, WAIT_PRIVATE, 2, false, false},
-    {"nobody uses it", 3, 0, WAIT_PRIVATE, 2, false, false},
-    {"half a pointer where users are counted", 3, 0x7f001234, WAIT_PRIVATE, 2, false, false},
-    {"it counts, and cannot be locked again", 1, 1, WAIT_PRIVATE, 2, false, false},
-    {"it can be locked again, and does not count", 4, 1, WAIT_PRIVATE, 2, false, false},
-    {"in a list, and not robust", 6, 8, WAIT_PRIVATE, 2, false, false},
-    {"a list goes on from it", 9, 1, WAIT_PRIVATE, 2, false, false},
-    {"it has spun", 5, 100, WAIT_PRIVATE, 2, false, true},
-    {"a kind that there is not", 4, 4, WAIT_PRIVATE, 2, false, false},
-    {"a robust one is waited for in another way", 4, 16, WAIT_PRIVATE, 2, false, false},
-    {"one with elision", 4, 256, WAIT_PRIVATE, 2, false, true},
-    {"shared, waited for as a private one", 4, 128, WAIT_PRIVATE, 2, false, false},
-    {"shared, waited for as such", 4, 128, FUTEX_WAIT, 2, false, true},
-    {"private, waited for as a shared one", 4, 0, FUTEX_WAIT, 2, false, false},
-    {"a word of another kind", 0, 2, WAIT_PRIVATE, 1, false, false},
-    {"a call of another kind", 0, 2, BITSET_PRIVATE, 2, false, false},
-    {"with a time limit", 0, 2, BITSET_PRIVATE, 2, true, true},
-    {"no wait", 0, 2, FUTEX_WAKE | FUTEX_PRIVATE_FLAG, 2, false, false},
-    {"a condition of priority", 0, 2, FUTEX_WAIT_REQUEUE_PI | FUTEX_PRIVATE_FLAG, 2, false, false},
 };
 
-TEST(what_is_no_mutex)
+#define PRIVATE(text, lock, changed, to)                                                                               \
+    {                                                                                                                  \
+        text, lock, changed, to, WAIT_PRIVATE, 2, false                                                                \
+    }
+
+/* Of a normal mutex that thread 77 holds and another thread waits for. */
+static const struct change mutex_changes[] = {
+    PRIVATE("nothing", true, 0, 2),
+    PRIVATE("released since", false, 0, 0),
+    PRIVATE("no waiter any more", false, 0, 1),
+    PRIVATE("no holder", false, 2, 0),
+    PRIVATE("tid too large", false, 2, 4194305),
+    PRIVATE("no users", false, 3, 0),
+    PRIVATE("half a pointer in place of the number of users", false, 3, 0x7f001234),
+    PRIVATE("a count, but not recursive", false, 1, 1),
+    PRIVATE("recursive without a count", false, 4, 1),
+    PRIVATE("in a list, but not robust", false, 6, 8),
+    PRIVATE("a list continues from it", false, 9, 1),
+    PRIVATE("has spun", true, 5, 100),
+    PRIVATE("unknown kind", false, 4, 4),
+    PRIVATE("robust, but another call waits for those", false, 4, 16),
+    PRIVATE("lock elision", true, 4, 256),
+    PRIVATE("shared, private call", false, 4, 128),
+    {"shared, shared call", true, 4, 128, FUTEX_WAIT, 2, false},
+    {"private, shared call", false, 4, 0, FUTEX_WAIT, 2, false},
+    {"waits for another value", false, 0, 2, WAIT_PRIVATE, 1, false},
+    {"another call", false, 0, 2, BITSET_PRIVATE, 2, false},
+    {"with a time limit", true, 0, 2, BITSET_PRIVATE, 2, true},
+    {"a call that does not wait", false, 0, 2, FUTEX_WAKE | FUTEX_PRIVATE_FLAG, 2, false},
+    {"condition variable with priority inheritance", false, 0, 2, FUTEX_WAIT_REQUEUE_PI | FUTEX_PRIVATE_FLAG, 2, false},
+};
+
+#define ROBUST_WORD (77 | FUTEX_WAITERS)
+
+#define ROBUST(text, lock, changed, to)                                                                                \
+    {                                                                                                                  \
+        text, lock, changed, to, FUTEX_WAIT, ROBUST_WORD, false                                                        \
+    }
+
+/* Of a robust mutex in the same situation. */
+static const struct change robust_changes[] = {
+    ROBUST("nothing", true, 0, ROBUST_WORD),
+    ROBUST("its owner died", false, 0, ROBUST_WORD | FUTEX_OWNER_DIED),
+    ROBUST("no waiter any more", false, 0, 77),
+    ROBUST("two holders", false, 2, 78),
+    ROBUST("not robust", false, 4, 0),
+    ROBUST("unknown kind", false, 4, 16 | 1024),
+    {"waits for another value", false, 0, ROBUST_WORD, FUTEX_WAIT, 77, false},
+};
+
+static void check_changes(const struct bytes *lock, const struct change *rows, size_t count)
 {
-    for (size_t i = 0; i < sizeof(changes) / sizeof(changes[0]); i++) {
+    for (size_t i = 0; i < count; i++) {
+        const uint32_t flags =
+            (rows[i].timed ? RIP_WAIT_ENDS : 0) | (rows[i].operation == FUTEX_WAIT ? RIP_WAIT_SHARED : 0);
         struct lock_wait_holder holder = {0};
-        struct bytes bytes = held;
+        struct bytes bytes = *lock;
         bool found;
 
-        bytes.words[changes[i].word] = changes[i].value;
-        found = mutex_holder(&bytes, changes[i].operation, changes[i].awaited, changes[i].timed, &holder);
-        if (found != changes[i].is_one || (found && holder.tid != 77) ||
-            (found && holder.flags != ((changes[i].timed ? RIP_WAIT_ENDS : 0) |
-                                       (changes[i].operation == FUTEX_WAIT ? RIP_WAIT_SHARED : 0))))
-            fail_msg("%s", changes[i].what);
+        bytes.words[rows[i].word] = rows[i].value;
+        found = mutex_holder(&bytes, rows[i].operation, rows[i].awaited, rows[i].timed, &holder);
+        if (found != rows[i].is_lock || (found && (holder.tid != 77 || holder.flags != flags)))
+            fail_msg("%s", rows[i].what);
     }
 }
 
-TEST(what_is_no_robust_mutex)
+TEST(what_is_no_mutex)
 {
-    const uint32_t word = 77 | FUTEX_WAITERS;
-    const struct bytes good = {{word, 0, 77, 1, 16}};
-    struct bytes bytes = good;
-    struct lock_wait_holder holder;
-
-    assert_true(mutex_holder(&bytes, FUTEX_WAIT, word, false, &holder));
-    assert_int_equal(holder.tid, 77);
-    bytes.words[0] |= FUTEX_OWNER_DIED;
-    assert_false(mutex_holder(&bytes, FUTEX_WAIT, word, false, &holder));
-    bytes = good;
-    bytes.words[0] &= ~(uint32_t)FUTEX_WAITERS;
-    assert_false(mutex_holder(&bytes, FUTEX_WAIT, word, false, &holder));
-    bytes = good;
-    bytes.words[2] = 78;
-    assert_false(mutex_holder(&bytes, FUTEX_WAIT, word, false, &holder));
-    bytes = good;
-    bytes.words[4] = 0;
-    assert_false(mutex_holder(&bytes, FUTEX_WAIT, word, false, &holder));
-    bytes.words[4] = 16 | 1024;
-    assert_false(mutex_holder(&bytes, FUTEX_WAIT, word, false, &holder));
-    assert_false(mutex_holder(&good, FUTEX_WAIT, 77, false, &holder));
+    check_changes(&(struct bytes){{2, 0, 77, 1, 0}}, mutex_changes, COUNT_OF(mutex_changes));
+    check_changes(&(struct bytes){{ROBUST_WORD, 0, 77, 1, 16}}, robust_changes, COUNT_OF(robust_changes));
 }
 
+/* The word of a mutex with priority inheritance is the holder, for the kernel. */
 TEST(the_kernels_own_holder)
 {
     struct bytes bytes = {{77 | FUTEX_WAITERS}};
@@ -297,19 +303,24 @@ static bool rwlock_holder(const void *lock, uint32_t word, uint32_t value, struc
     return holder_at(word, lock, sizeof(pthread_rwlock_t), BITSET_PRIVATE, value, false, ret_holder);
 }
 
+static void assert_rwlock_holder(const void *lock, uint32_t word, uint32_t value, uint32_t tid)
+{
+    struct lock_wait_holder holder;
+
+    assert_true(rwlock_holder(lock, word, value, &holder));
+    assert_true(holder.address == 4096 && holder.tid == tid && holder.flags == RIP_WAIT_SHARABLE);
+}
+
 TEST(a_writer_is_named)
 {
     pthread_rwlock_t lock = PTHREAD_RWLOCK_INITIALIZER;
-    struct lock_wait_holder holder;
     pthread_t reader, writer;
 
     pthread_rwlock_wrlock(&lock);
     reader = start(wait_to_read, &lock, PHASE);
     writer = start(wait_to_write, &lock, WRITERS);
-    assert_true(rwlock_holder(&lock, PHASE, 3, &holder));
-    assert_true(holder.address == 4096 && holder.tid == self && holder.flags == RIP_WAIT_SHARABLE);
-    assert_true(rwlock_holder(&lock, WRITERS, 3, &holder));
-    assert_true(holder.address == 4096 && holder.tid == self && holder.flags == RIP_WAIT_SHARABLE);
+    assert_rwlock_holder(&lock, PHASE, 3, self);
+    assert_rwlock_holder(&lock, WRITERS, 3, self);
     pthread_rwlock_unlock(&lock);
     pthread_join(reader, NULL);
     pthread_join(writer, NULL);
@@ -318,7 +329,6 @@ TEST(a_writer_is_named)
 TEST(readers_are_not_named)
 {
     pthread_rwlockattr_t attributes;
-    struct lock_wait_holder holder;
     pthread_t writer, reader;
     pthread_rwlock_t lock;
 
@@ -327,55 +337,58 @@ TEST(readers_are_not_named)
     pthread_rwlock_init(&lock, &attributes);
     pthread_rwlock_rdlock(&lock);
     writer = start(wait_to_write, &lock, PHASE);
-    reader = start(wait_to_read, &lock, 0); /* stands back for the writer */
-    assert_true(rwlock_holder(&lock, PHASE, 2, &holder));
-    assert_true(holder.address == 4096 && holder.tid == 0 && holder.flags == RIP_WAIT_SHARABLE);
-    assert_true(rwlock_holder(&lock, 0, word_of(&lock, 0), &holder));
-    assert_true(holder.address == 4096 && holder.tid == 0 && holder.flags == RIP_WAIT_SHARABLE);
+    reader = start(wait_to_read, &lock, 0); /* lets the writer go first */
+    assert_rwlock_holder(&lock, PHASE, 2, 0);
+    assert_rwlock_holder(&lock, 0, word_of(&lock, 0), 0);
     pthread_rwlock_unlock(&lock);
     pthread_join(writer, NULL);
     pthread_join(reader, NULL);
 }
 
+/* One word of a rwlock is changed, or the call is another one. */
 TEST(what_is_no_rwlock)
 {
     struct rwlock_bytes {
         uint32_t words[14];
-    } written = {{3, 0, 3, 3, 0, 0, 77}}, read = {{10, 0, 2, 3}}, bytes;
+    } written = {{3, 0, 3, 3, 0, 0, 77}}, read = {{10, 0, 2, 3}};
+    const struct {
+        const char *what;
+        bool is_lock;
+        const struct rwlock_bytes *lock;
+        size_t word;
+        uint32_t value, waits_on, awaited;
+    } rows[] = {
+        {"held for writing", true, &written, 0, 3, PHASE, 3},
+        {"held for reading", true, &read, 0, 10, PHASE, 2},
+        {"waits for another value", false, &written, 0, 3, PHASE, 1},
+        {"the writers wait for another value", false, &written, 0, 3, WRITERS, 2},
+        {"a writer, but the lock is not held for writing", false, &written, 0, 0, PHASE, 3},
+        {"the same, write phase", false, &written, 0, 1, PHASE, 3},
+        {"the same, a writer waits", false, &written, 0, 2, PHASE, 3},
+        {"tid too large", false, &written, 6, 4194305, PHASE, 3},
+        {"shared, private call", false, &written, SHARED_WORD, 1, PHASE, 3},
+        {"padding is not 0", false, &written, 4, 1, PHASE, 3},
+        {"padding is not 0", false, &written, 5, 1, PHASE, 3},
+        {"padding is not 0", false, &written, 10, 1, PHASE, 3},
+        {"padding is not 0", false, &written, 11, 1, PHASE, 3},
+        {"unknown kind", false, &written, FLAGS_WORD, 3, PHASE, 3},
+        {"no reader is left", false, &read, 0, 2, PHASE, 2},
+        {"no thread wants to write", false, &read, 0, 8, PHASE, 2},
+        {"readers of this kind do not let writers go first", false, &read, 0, 14, 0, 14},
+    };
     struct lock_wait_holder holder;
+    struct rwlock_bytes bytes;
 
-    assert_true(rwlock_holder(&written, PHASE, 3, &holder) && holder.tid == 77);
-    assert_true(rwlock_holder(&read, PHASE, 2, &holder) && holder.tid == 0);
-    assert_false(rwlock_holder(&written, PHASE, 1, &holder));
-    assert_false(rwlock_holder(&written, WRITERS, 2, &holder));
-    for (uint32_t readers = 0; readers < 3; readers++) { /* a writer, and yet the lock is not one's */
-        bytes = written;
-        bytes.words[0] = readers;
-        assert_false(rwlock_holder(&bytes, PHASE, 3, &holder));
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
+        bytes = *rows[i].lock;
+        bytes.words[rows[i].word] = rows[i].value;
+        if (rwlock_holder(&bytes, rows[i].waits_on, rows[i].awaited, &holder) != rows[i].is_lock ||
+            (rows[i].is_lock && holder.tid != bytes.words[6]))
+            fail_msg("%s", rows[i].what);
     }
-    bytes = written;
-    bytes.words[6] = 4194305;
-    assert_false(rwlock_holder(&bytes, PHASE, 3, &holder));
     bytes = written;
     bytes.words[SHARED_WORD] = 1;
-    assert_false(rwlock_holder(&bytes, PHASE, 3, &holder));
     assert_true(holder_at(PHASE, &bytes, sizeof(bytes), FUTEX_WAIT_BITSET, 3, false, &holder) && holder.tid == 77);
-    for (size_t word = 0; word < 14; word++) { /* nothing is in these */
-        bytes = written;
-        bytes.words[word] = 1;
-        if (word == 4 || word == 5 || word == 10 || word == 11)
-            assert_false(rwlock_holder(&bytes, PHASE, 3, &holder));
-    }
-    bytes = written;
-    bytes.words[FLAGS_WORD] = 3;
-    assert_false(rwlock_holder(&bytes, PHASE, 3, &holder));
-    bytes = read;
-    bytes.words[0] = 2; /* no reader is left */
-    assert_false(rwlock_holder(&bytes, PHASE, 2, &holder));
-    bytes.words[0] = 8; /* nobody wants to write */
-    assert_false(rwlock_holder(&bytes, PHASE, 2, &holder));
-    bytes.words[0] = 14;
-    assert_false(rwlock_holder(&bytes, 0, 14, &holder)); /* one of this kind does not stand back */
 }
 
 /* Calls ------------------------------------------------------------------------------------------------------------ */
@@ -385,7 +398,6 @@ TEST(calls)
     uint64_t arguments[6] = {4096, WAIT_PRIVATE, 2, 0};
     struct lock_wait_call call;
     struct lock_wait_place place;
-    size_t kind = 0;
 
     assert_true(lock_wait_call_of(arguments, &call));
     assert_true(call.address == 4096 && call.operation == WAIT_PRIVATE && call.value == 2 && !call.timed);
@@ -393,37 +405,40 @@ TEST(calls)
     assert_true(lock_wait_call_of(arguments, &call) && call.timed);
     arguments[1] = FUTEX_WAKE;
     assert_false(lock_wait_call_of(arguments, &call));
-    arguments[1] = 64; /* beyond all commands */
+    arguments[1] = 64; /* larger than all commands */
     assert_false(lock_wait_call_of(arguments, &call));
-    call = (struct lock_wait_call){4, BITSET_PRIVATE, 3, false}; /* no rwlock lies below address 0 */
-    assert_false(lock_wait_next_place(&call, &kind, &place));
-    call = (struct lock_wait_call){4097, WAIT_PRIVATE, 2, false};
-    kind = 0;
-    assert_false(lock_wait_next_place(&call, &kind, &place));
+    call = (struct lock_wait_call){4, BITSET_PRIVATE, 3, false}; /* no rwlock begins before address 0 */
+    assert_false(lock_wait_next_place(&call, &(size_t){0}, &place));
+    call = (struct lock_wait_call){4097, WAIT_PRIVATE, 2, false}; /* not aligned */
+    assert_false(lock_wait_next_place(&call, &(size_t){0}, &place));
 }
 
 /* Looks ------------------------------------------------------------------------------------------------------------ */
 
+static void look(struct lock_wait *wait, uint32_t holder, uint64_t begun_mono_ns, bool same)
+{
+    lock_wait_seen(wait, &(struct lock_wait_holder){4096, holder, 0},
+                   &(struct lock_wait_look){begun_mono_ns, begun_mono_ns + 1}, same);
+}
+
+/* The first look and the last two are kept while the thread stays in one wait for one holder. */
 TEST(looks_that_find_the_same)
 {
-    const struct lock_wait_holder one = {4096, 77, 0}, other = {4096, 78, 0};
     struct lock_wait wait = {.until_mono_ns = 0};
 
-    lock_wait_seen(&wait, &one, &(struct lock_wait_look){10, 11}, true);
+    look(&wait, 77, 10, true);
     assert_int_equal(wait.looks[0].begun_mono_ns, 10);
     assert_int_equal(wait.until_mono_ns, 11);
-    lock_wait_seen(&wait, &one, &(struct lock_wait_look){20, 21}, true);
-    lock_wait_seen(&wait, &one, &(struct lock_wait_look){30, 31}, true);
-    lock_wait_seen(&wait, &one, &(struct lock_wait_look){40, 41}, true);
+    for (uint64_t now = 20; now <= 40; now += 10)
+        look(&wait, 77, now, true);
     assert_int_equal(wait.looks[0].begun_mono_ns, 10);
     assert_int_equal(wait.looks[1].begun_mono_ns, 30);
     assert_int_equal(wait.looks[2].begun_mono_ns, 40);
     assert_int_equal(wait.until_mono_ns, 41);
-    lock_wait_seen(&wait, &one, &(struct lock_wait_look){50, 51},
-                   false); /* the same once more, for all that is known */
+    look(&wait, 77, 50, false); /* the thread has run: it may be another wait for the same lock */
     assert_int_equal(wait.looks[0].begun_mono_ns, 50);
     assert_int_equal(wait.looks[1].begun_mono_ns, 50);
-    lock_wait_seen(&wait, &other, &(struct lock_wait_look){60, 61}, true);
+    look(&wait, 78, 60, true);
     assert_int_equal(wait.looks[0].begun_mono_ns, 60);
     assert_int_equal(wait.holder.tid, 78);
 }

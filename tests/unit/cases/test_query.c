@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_query.c - what matches, and pages that together name every stall once.
+ * test_query.c - which stalls a query matches, and pages that together have every stall once.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -50,98 +50,65 @@ static bool matches(const struct query *query, const struct sighting *sighting)
     return query_matches(&filter, sighting);
 }
 
+/* Whether a query with these conditions shows the stall; each statement sets one. */
+#define MATCHES(expected, ...)                                                                                         \
+    do {                                                                                                               \
+        query_init(&query);                                                                                            \
+        __VA_ARGS__;                                                                                                   \
+        assert_int_equal(matches(&query, &sighting), expected);                                                        \
+    } while (0)
+
 TEST(each_condition_excludes)
 {
     struct sighting sighting = sighting_of("checkout", 1, 7, "worker-17");
+    char container[65] = {0};
     struct query query;
 
-    query_init(&query);
-    assert_int_equal(query.limit, QUERY_LIMIT_DEFAULT);
-    assert_true(matches(&query, &sighting));
+    MATCHES(true, assert_int_equal(query.limit, QUERY_LIMIT_DEFAULT));
+    MATCHES(true, strcpy(query.ring, "checkout"));
+    MATCHES(false, strcpy(query.ring, "check")); /* the whole name, not a prefix */
+    MATCHES(true, strcpy(query.ring, "check*"));
+    MATCHES(false, strcpy(query.ring, "check*"); query.one = true; query.id = 107); /* in a path: no pattern */
+    MATCHES(true, query.one = true; query.id = 107);
+    MATCHES(false, query.one = true; query.id = 7);
 
-    memcpy(query.ring, "checkout", 9);
-    assert_true(matches(&query, &sighting));
-    memcpy(query.ring, "check", 6); /* a name, not a beginning */
-    assert_false(matches(&query, &sighting));
-    memcpy(query.ring, "check*", 7);
-    assert_true(matches(&query, &sighting));
-    query.one = true; /* the name in a path is no pattern */
-    query.id = 107;
-    assert_false(matches(&query, &sighting));
-
-    query_init(&query);
-    memcpy(query.unit, "*", 2); /* one that is not known matches nothing */
-    assert_false(matches(&query, &sighting));
+    MATCHES(false, strcpy(query.unit, "*")); /* an unknown unit matches nothing */
     process->origin = calloc(1, sizeof *process->origin);
     atomic_init(&process->origin->references, 1);
-    assert_false(matches(&query, &sighting));
+    MATCHES(false, strcpy(query.unit, "*"));
     process->origin->unit = strdup("checkout.service");
-    assert_true(matches(&query, &sighting));
-    memcpy(query.unit, "checkout", 9);
-    assert_false(matches(&query, &sighting));
+    MATCHES(true, strcpy(query.unit, "*"));
+    MATCHES(false, strcpy(query.unit, "checkout"));
 
-    query_init(&query);
-    memset(query.container, 'c', 64);
-    query.container[64] = 0; /* longer than a pattern can be */
-    assert_false(matches(&query, &sighting));
-    process->origin->container = strdup(query.container);
-    assert_true(matches(&query, &sighting));
-    query.container[0] = 'd';
-    assert_false(matches(&query, &sighting));
-    memcpy(query.container, "c*", 3);
-    assert_true(matches(&query, &sighting));
+    memset(container, 'c', 64); /* longer than a pattern can be */
+    MATCHES(false, strcpy(query.container, container));
+    process->origin->container = strdup(container);
+    MATCHES(true, strcpy(query.container, container));
+    MATCHES(false, strcpy(query.container, container); query.container[0] = 'd');
+    MATCHES(true, strcpy(query.container, "c*"));
 
-    query_init(&query);
-    memcpy(query.name, "worker-*", 9);
-    assert_true(matches(&query, &sighting));
-    memcpy(query.name, "worker", 7);
-    assert_false(matches(&query, &sighting));
+    MATCHES(true, strcpy(query.name, "worker-*"));
+    MATCHES(false, strcpy(query.name, "worker"));
+    MATCHES(true, query.pid = 4690);
+    MATCHES(false, query.pid = 17);
+    MATCHES(true, query.min_ns = 7000);
+    MATCHES(false, query.min_ns = 7001);
+    MATCHES(true, query.states = 1u << ID_STALLED);
+    MATCHES(false, query.states = 1u << ID_RUNNING);
+    MATCHES(false, query.causes = 1u << CAUSE_PARKED);
+    MATCHES(true, query.causes = ~(1u << CAUSE_PARKED));
+    MATCHES(true, query.causes = 1u << CAUSE_BLOCKED);
+    MATCHES(false, query.causes = ~(1u << CAUSE_BLOCKED));
 
-    query_init(&query);
-    query.pid = 4690;
-    assert_true(matches(&query, &sighting));
-    query.pid = 17; /* its pid in a namespace of its own is not asked for */
-    assert_false(matches(&query, &sighting));
-
-    query_init(&query);
-    query.min_ns = 7000;
-    assert_true(matches(&query, &sighting));
-    query.min_ns = 7001;
-    assert_false(matches(&query, &sighting));
-
-    query_init(&query);
-    query.one = true;
-    query.id = 107;
-    assert_true(matches(&query, &sighting));
-    query.id = 7;
-    assert_false(matches(&query, &sighting));
+    process_facts_unref(sighting.item->process);
+    sighting.item->process = NULL;
+    MATCHES(false, query.pid = 4690);
     sighting_done(&sighting);
 }
 
-TEST(states_and_causes)
-{
-    struct sighting sighting = sighting_of("checkout", 1, 7, "worker-17");
-    struct query query;
+#define LONG_NAME "aaaaaaaaaabbbbbbbbbbccccccccccddddddddddeeeeeeeeeeffffffffffgggggggggg"
 
-    query_init(&query);
-    query.states = 1u << ID_STALLED;
-    assert_true(matches(&query, &sighting));
-    query.states = 1u << ID_RUNNING;
-    assert_false(matches(&query, &sighting));
-
-    query_init(&query);
-    query.causes = 1u << CAUSE_PARKED;
-    assert_false(matches(&query, &sighting));
-    query.causes = ~query.causes;
-    assert_true(matches(&query, &sighting));
-    query.causes = 1u << CAUSE_BLOCKED;
-    assert_true(matches(&query, &sighting));
-    query.causes = ~query.causes;
-    assert_false(matches(&query, &sighting));
-    sighting_done(&sighting);
-}
-
-/* What is a name and a pattern matches as a name too; one that is too long for a pattern as a name alone. */
+/* A pattern also matches as a plain name. A name that is too long for a pattern matches only as a name. */
 TEST(names_of_rings)
 {
     static const struct {
@@ -156,37 +123,22 @@ TEST(names_of_rings)
         {"nginx.*", "nginx", false},
         {"[ab]", "a", true},
         {"[ab]", "[ab]", true},
-        {"aaaaaaaaaabbbbbbbbbbccccccccccddddddddddeeeeeeeeeeffffffffffgggggggggg",
-         "aaaaaaaaaabbbbbbbbbbccccccccccddddddddddeeeeeeeeeeffffffffffgggggggggg", true},
-        {"aaaaaaaaaabbbbbbbbbbccccccccccddddddddddeeeeeeeeeeffffffffffgggggggggg",
-         "aaaaaaaaaabbbbbbbbbbccccccccccddddddddddeeeeeeeeeeffffffffffggggggggg", false},
+        {LONG_NAME, LONG_NAME, true},
+        {LONG_NAME "x", LONG_NAME, false},
     };
 
-    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
         struct query_filter filter;
         struct query query;
 
         query_init(&query);
-        memcpy(query.ring, rows[i].pattern, strlen(rows[i].pattern) + 1);
+        strcpy(query.ring, rows[i].pattern);
         query_filter_make(&filter, &query);
         assert_int_equal(query_selects_ring(&filter, rows[i].name), rows[i].selects);
     }
 }
 
-TEST(unknown_process_has_no_pid)
-{
-    struct sighting sighting = sighting_of("checkout", 1, 7, "");
-    struct query query;
-
-    process_facts_unref(sighting.item->process);
-    sighting.item->process = NULL;
-    query_init(&query);
-    query.pid = 4690;
-    assert_false(matches(&query, &sighting));
-    sighting_done(&sighting);
-}
-
-/* count stalls in pairs of the same time, so that the rest of the key decides too. */
+/* That many stalls. Four at a time have the same time, so that the rest of the sort key matters. */
 static struct snapshot *snapshot_of(uint32_t count)
 {
     struct snapshot *snapshot = snapshot_new();
@@ -230,31 +182,27 @@ TEST(pages_name_every_stall_once)
     snapshot_unref(snapshot);
 }
 
-TEST(total_counts_what_matches_whatever_the_cursor)
+/* The total is that of the query, independent of the cursor. */
+TEST(total_counts_all_matches)
 {
     struct snapshot *snapshot = snapshot_of(50);
     struct query query;
-    struct page *page;
 
     query_init(&query);
-    memcpy(query.name, "w*", 3);
-    query.limit = 7;
-    page = query_stalls(&query, snapshot);
-    assert_int_equal(page->total, 40);
-    assert_int_equal(page->count, 7);
-    assert_true(page->more);
-    query.after = page->next;
-    page_unref(page);
-    query.limit = 33;
-    page = query_stalls(&query, snapshot);
-    assert_int_equal(page->total, 40);
-    assert_int_equal(page->count, 33);
-    assert_false(page->more);
-    page_unref(page);
+    strcpy(query.name, "w*");
+    for (query.limit = 7; query.limit <= 33; query.limit += 26) {
+        struct page *page = query_stalls(&query, snapshot);
+
+        assert_int_equal(page->total, 40);
+        assert_int_equal(page->count, query.limit);
+        assert_int_equal(page->more, query.limit == 7);
+        query.after = page->next;
+        page_unref(page);
+    }
     snapshot_unref(snapshot);
 }
 
-/* The item the cursor names is gone from the next snapshot, and another came before it: nothing is lost or doubled. */
+/* The item of the cursor is not in the next snapshot: no other item is lost or repeated. */
 TEST(a_cursor_outlives_its_item)
 {
     struct snapshot *before = snapshot_of(8), *after = snapshot_of(8);
@@ -280,8 +228,8 @@ TEST(a_cursor_outlives_its_item)
     snapshot_unref(after);
 }
 
-/* Of all ids, or of the rings that are selected, whatever their ids do; a condition on ids is for who has them. */
-TEST(counts_are_of_what_is_selected)
+/* A page counts all ids, or all ids of the selected rings. Conditions on ids do not change that. */
+TEST(counts_are_of_the_selected_rings)
 {
     struct snapshot *snapshot = snapshot_of(8);
     struct query query;
@@ -303,7 +251,7 @@ TEST(counts_are_of_what_is_selected)
     assert_int_equal(page->counts[ID_IDLE], 33);
     assert_int_equal(page->counts[ID_STALLED], 8);
     page_unref(page);
-    memcpy(query.ring, "a*", 3);
+    strcpy(query.ring, "a*");
     for (int group = QUERY_GROUP_NONE; group <= QUERY_GROUP_INCIDENT; group++) {
         query.group = (enum query_group)group;
         page = query_stalls(&query, snapshot);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_roots.c - stalls by who holds them up, as values, as a page and as JSON. */
+/* test_roots.c - stalls counted by root and by incident: as values, as pages and as JSON. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,7 +16,7 @@
 
 enum { STALLS = 10 };
 
-/* Stall i has slot i and tid 100 + i. */
+/* The stall of slot i has tid 100 + i and id 17 + i. */
 static void add(struct waits *waits, uint32_t slot, uint32_t holder)
 {
     const struct rip_wait_info wait = {
@@ -35,12 +35,18 @@ static void add(struct waits *waits, uint32_t slot, uint32_t holder)
     assert_int_equal(waits_add(waits, 1, &wait), 0);
 }
 
-/* 1 to 4 wait for 0, which waits for nobody; 5 and 6 for each other, 7 for 5; 8 for readers; 9 alone. */
-static struct snapshot *sample(void)
+static struct snapshot *snapshot;
+
+/*
+ * Stalls 1 to 4 wait for 0, which waits for nobody. 5 and 6 wait for each other, and 7 for 5. 8 waits for readers, and
+ * 9 for nobody.
+ */
+static int setup(void **state)
 {
-    struct snapshot *snapshot = sample_snapshot(1, 20 * SECOND, STALLS);
     struct waits_node *found[2];
 
+    (void)state;
+    snapshot = sample_snapshot(1, 20 * SECOND, STALLS);
     snapshot->waits = waits_new();
     for (uint32_t i = 1; i < 5; i++)
         add(snapshot->waits, i, 100);
@@ -67,7 +73,14 @@ static struct snapshot *sample(void)
         snapshot->stalls[i].frozen_for_ns = (i + 1) * SECOND;
         sighting_set_wait(&snapshot->stalls[i], snapshot->waits, 1, i, 2);
     }
-    return snapshot;
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    snapshot_unref(snapshot);
+    return 0;
 }
 
 static bool all(const void *context, const struct sighting *stall)
@@ -76,9 +89,8 @@ static bool all(const void *context, const struct sighting *stall)
     return stall != NULL;
 }
 
-TEST(groups)
+TEST(groups, setup, teardown)
 {
-    struct snapshot *snapshot = sample();
     struct roots *roots = roots_of(snapshot, false, all, NULL);
 
     assert_non_null(roots);
@@ -94,19 +106,28 @@ TEST(groups)
     assert_null(roots->groups[2].stalled);
     roots_free(roots);
     roots_free(NULL);
-    snapshot_unref(snapshot);
 }
 
-static json_t *ask(struct snapshot *snapshot, const struct query *query, enum document_kind kind)
+static struct query grouped_by(enum query_group group)
 {
-    struct page *page = query_stalls(query, snapshot);
+    struct query query;
+
+    query_init(&query);
+    query.group = group;
+    return query;
+}
+
+static json_t *document_of(enum query_group group, enum document_kind kind)
+{
+    const struct query query = grouped_by(group);
+    struct page *page = query_stalls(&query, snapshot);
     size_t length;
     json_t *root;
     char *text;
 
     assert_non_null(page);
     text = whole_page(kind, page, 0, 0, &length);
-    assert_null(strstr(text, "12345678")); /* the lock's address */
+    assert_null(strstr(text, "12345678")); /* the address of the lock */
     root = json_loads(text, 0, NULL);
     assert_non_null(root);
     free(text);
@@ -114,75 +135,62 @@ static json_t *ask(struct snapshot *snapshot, const struct query *query, enum do
     return root;
 }
 
-TEST(document)
+static json_int_t number(const json_t *object, const char *key)
 {
-    struct snapshot *snapshot = sample();
-    json_t *answer, *first, *second, *third;
-    struct query query;
-
-    query_init(&query);
-    query.group = QUERY_GROUP_ROOT;
-    answer = ask(snapshot, &query, DOCUMENT_STALLS_BY_ROOT);
-    assert_string_equal(json_string_value(json_object_get(answer, "schema")), "ripd/stalls-by-root/1");
-    assert_int_equal(json_integer_value(json_object_get(answer, "total")), 3);
-    assert_int_equal(json_integer_value(json_object_get(answer, "alone")), 2);
-    first = json_array_get(json_object_get(answer, "stalls"), 0);
-    second = json_array_get(json_object_get(answer, "stalls"), 1);
-    third = json_array_get(json_object_get(answer, "stalls"), 2);
-    assert_int_equal(json_integer_value(json_object_get(first, "count")), 4);
-    assert_int_equal(json_integer_value(json_object_get(json_object_get(first, "root"), "id")), 17);
-    assert_true(json_is_null(json_object_get(first, "deadlock")));
-    assert_int_equal(json_array_size(json_object_get(second, "deadlock")), 2);
-    assert_int_equal(json_integer_value(json_object_get(second, "deadlock_left_out")), 0);
-    assert_string_equal(json_string_value(json_object_get(json_object_get(third, "root"), "holder")), "readers");
-    json_decref(answer);
-    snapshot_unref(snapshot);
+    return json_integer_value(json_object_get(object, key));
 }
 
-/* Page after page, and with a filter. */
-TEST(pages)
+static const json_t *group(const json_t *document, size_t i)
 {
-    struct snapshot *snapshot = sample();
-    struct query query;
-    size_t seen = 0;
+    return json_array_get(json_object_get(document, "stalls"), i);
+}
 
-    query_init(&query);
-    query.group = QUERY_GROUP_ROOT;
+TEST(document, setup, teardown)
+{
+    json_t *document = document_of(QUERY_GROUP_ROOT, DOCUMENT_STALLS_BY_ROOT);
+
+    assert_string_equal(json_string_value(json_object_get(document, "schema")), "ripd/stalls-by-root/1");
+    assert_int_equal(number(document, "total"), 3);
+    assert_int_equal(number(document, "alone"), 2);
+    assert_int_equal(number(group(document, 0), "count"), 4);
+    assert_int_equal(number(json_object_get(group(document, 0), "root"), "id"), 17);
+    assert_true(json_is_null(json_object_get(group(document, 0), "deadlock")));
+    assert_int_equal(json_array_size(json_object_get(group(document, 1), "deadlock")), 2);
+    assert_int_equal(number(group(document, 1), "deadlock_left_out"), 0);
+    assert_string_equal(json_string_value(json_object_get(json_object_get(group(document, 2), "root"), "holder")),
+                        "readers");
+    json_decref(document);
+}
+
+TEST(pages, setup, teardown)
+{
+    struct query query = grouped_by(QUERY_GROUP_ROOT);
+    struct page *page;
+
     query.limit = 1;
-    for (;;) {
-        struct page *page = query_stalls(&query, snapshot);
-        bool more = page->more;
-
+    for (size_t seen = 1; seen <= 3; seen++) {
+        page = query_stalls(&query, snapshot);
         assert_int_equal(page->total, 3);
         assert_int_equal(page->count, 1);
-        seen++;
+        assert_int_equal(page->more, seen < 3);
         query.after = page->next;
         page_unref(page);
-        if (!more)
-            break;
     }
-    assert_int_equal(seen, 3);
-    query_init(&query);
-    query.group = QUERY_GROUP_ROOT;
+    query = grouped_by(QUERY_GROUP_ROOT);
     query.min_ns = 8 * SECOND; /* 7, 8 and 9 */
-    {
-        struct page *page = query_stalls(&query, snapshot);
-
-        assert_int_equal(page->total, 2);
-        assert_int_equal(page->roots->groups[0].count, 1);
-        assert_int_equal(page->roots->alone_count, 1);
-        page_unref(page);
-    }
-    snapshot_unref(snapshot);
+    page = query_stalls(&query, snapshot);
+    assert_int_equal(page->total, 2);
+    assert_int_equal(page->roots->groups[0].count, 1);
+    assert_int_equal(page->roots->alone_count, 1);
+    page_unref(page);
 }
 
-/* One process, one cause, one place: 9 with a twin beside it, and not the one that sleeps. */
-TEST(incidents)
+/* 7 and 9 have the same process, cause and location: one group. 8 sleeps, and is an incident of its own. */
+TEST(incidents, setup, teardown)
 {
-    struct snapshot *snapshot = sample();
     struct roots *roots;
 
-    snapshot->stalls[7].waits = snapshot->stalls[8].waits = NULL; /* 7 and 8 wait for nobody now */
+    snapshot->stalls[7].waits = snapshot->stalls[8].waits = NULL; /* 7 and 8 wait for nobody */
     snapshot->stalls[7].cause = snapshot->stalls[9].cause = CAUSE_BLOCKED;
     snapshot->stalls[8].cause = CAUSE_SLEEPING;
     roots = roots_of(snapshot, true, all, NULL);
@@ -196,41 +204,31 @@ TEST(incidents)
     assert_ptr_equal(roots->groups[1].longest, &snapshot->stalls[8]);
     assert_true(snapshot->waits->nodes[roots->groups[2].root].deadlocked);
     assert_int_equal(roots->groups[2].count, 2);
-    assert_int_equal(roots->groups[3].count, 5); /* with the root, which is a stall */
+    assert_int_equal(roots->groups[3].count, 5); /* including the root, which is a stall */
     assert_ptr_equal(roots->groups[3].longest, &snapshot->stalls[0]);
     roots_free(roots);
-    snapshot_unref(snapshot);
 }
 
-TEST(incident_document)
+TEST(incident_document, setup, teardown)
 {
-    struct snapshot *snapshot = sample();
-    json_t *answer, *first, *last;
-    struct query query;
+    json_t *document = document_of(QUERY_GROUP_INCIDENT, DOCUMENT_STALLS_BY_INCIDENT);
 
-    query_init(&query);
-    query.group = QUERY_GROUP_INCIDENT;
-    answer = ask(snapshot, &query, DOCUMENT_STALLS_BY_INCIDENT);
-    assert_string_equal(json_string_value(json_object_get(answer, "schema")), "ripd/stalls-by-incident/1");
-    assert_int_equal(json_integer_value(json_object_get(answer, "total")), 4);
-    assert_int_equal(json_integer_value(json_object_get(answer, "incidents")), 4);
-    first = json_array_get(json_object_get(answer, "stalls"), 0);
-    last = json_array_get(json_object_get(answer, "stalls"), 3);
-    assert_true(json_is_null(json_object_get(first, "root")));
-    assert_true(json_is_string(json_object_get(json_object_get(first, "example"), "summary")));
-    assert_int_equal(json_integer_value(json_object_get(json_object_get(last, "root"), "id")), 17);
-    json_decref(answer);
-    snapshot_unref(snapshot);
+    assert_string_equal(json_string_value(json_object_get(document, "schema")), "ripd/stalls-by-incident/1");
+    assert_int_equal(number(document, "total"), 4);
+    assert_int_equal(number(document, "incidents"), 4);
+    assert_true(json_is_null(json_object_get(group(document, 0), "root")));
+    assert_true(json_is_string(json_object_get(json_object_get(group(document, 0), "example"), "summary")));
+    assert_int_equal(number(json_object_get(group(document, 3), "root"), "id"), 17);
+    json_decref(document);
 }
 
-/* Asked for by any of its ids, an incident has all of them. */
-TEST(of_incident)
+/* A query for the incident of any of its ids returns all its ids. */
+TEST(of_incident, setup, teardown)
 {
     static const struct {
         uint32_t id;
         uint64_t total;
     } cases[] = {{17, 5}, {20, 5}, {22, 3}, {24, 3}, {25, 1}, {26, 1}, {99, 0}};
-    struct snapshot *snapshot = sample();
     struct query query;
 
     for (size_t i = 0; i < STALLS; i++)
@@ -240,28 +238,24 @@ TEST(of_incident)
     query_init(&query);
     query.has_incident = true;
     strcpy(query.incident_ring, snapshot->stalls[0].item->ring_name);
-    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
         struct page *page;
 
         query.incident_id = cases[i].id;
         page = query_stalls(&query, snapshot);
-        assert_int_equal(page->total, cases[i].total);
+        if (page->total != cases[i].total)
+            fail_msg("id %u: %d stalls", cases[i].id, (int)page->total);
         page_unref(page);
     }
-    snapshot_unref(snapshot);
 }
 
-TEST(without_waits)
+TEST(without_waits, NULL, teardown)
 {
-    struct snapshot *snapshot = sample_snapshot(1, 20 * SECOND, 3);
-    struct query query;
-    json_t *answer;
+    json_t *document;
 
-    query_init(&query);
-    query.group = QUERY_GROUP_ROOT;
-    answer = ask(snapshot, &query, DOCUMENT_STALLS_BY_ROOT);
-    assert_int_equal(json_integer_value(json_object_get(answer, "total")), 0);
-    assert_int_equal(json_integer_value(json_object_get(answer, "alone")), 3);
-    json_decref(answer);
-    snapshot_unref(snapshot);
+    snapshot = sample_snapshot(1, 20 * SECOND, 3);
+    document = document_of(QUERY_GROUP_ROOT, DOCUMENT_STALLS_BY_ROOT);
+    assert_int_equal(number(document, "total"), 0);
+    assert_int_equal(number(document, "alone"), 3);
+    json_decref(document);
 }

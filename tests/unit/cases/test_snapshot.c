@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_snapshot.c - references and order. That the last unref frees everything, and nothing earlier, is for the
- * address sanitizer to see.
+ * test_snapshot.c - references and order of snapshots: ripd/cases/snapshot.c. AddressSanitizer checks that the last
+ * unref frees everything, and no earlier one does.
  */
 #include <pthread.h>
 #include <stdlib.h>
@@ -9,59 +9,43 @@
 
 #include "cases/snapshot.h"
 #include "support/test.h"
+#include "unit/samples.h"
 
-static struct process_facts *process_new(uint32_t pid)
+/* A snapshot with room for that many stalls. */
+static struct snapshot *snapshot_of(size_t stall_count)
 {
-    struct process_facts *process = calloc(1, sizeof *process);
+    struct snapshot *snapshot = snapshot_new();
 
-    atomic_init(&process->references, 1);
-    process->pid = pid;
-    process->exe = strdup("/usr/bin/checkout");
-    process->module_count = 3;
-    process->modules = calloc(3, sizeof *process->modules);
-    for (size_t i = 0; i < 3; i++) {
-        process->modules[i] = calloc(1, sizeof **process->modules);
-        atomic_init(&process->modules[i]->references, 1);
-        process->modules[i]->path = strdup("/usr/lib/module.so");
-    }
-    return process;
+    snapshot->stalls = calloc(stall_count, sizeof *snapshot->stalls);
+    snapshot->stall_count = stall_count;
+    return snapshot;
 }
 
 static struct item *item_new(uint32_t ring, uint32_t slot, struct process_facts *process)
 {
-    struct item *item = calloc(1, sizeof *item);
-
-    atomic_init(&item->references, 1);
-    item->ring_name = strdup("checkout");
-    item->ring = ring;
-    item->slot = slot;
-    item->process = process_facts_ref(process);
-    return item;
+    return sample_item(process, "checkout", ring, slot, "", 0, 0);
 }
 
 TEST(the_last_unref_frees_all)
 {
-    struct snapshot *snapshot = snapshot_new();
-    struct process_facts *process = process_new(1);
+    struct snapshot *snapshot = snapshot_of(2);
+    struct process_facts *process = sample_process("/usr/bin/checkout", 1);
     struct item *kept;
 
-    snapshot->stalls = calloc(2, sizeof *snapshot->stalls);
-    snapshot->stall_count = 2;
-    snapshot->stalls[0].item = item_new(1, 1, process);
-    snapshot->stalls[1].item = item_new(1, 2, process);
+    snapshot->stalls[0].item = item_new(1, 1, process_facts_ref(process));
+    snapshot->stalls[1].item = item_new(1, 2, process_facts_ref(process));
     snapshot->rings = calloc(1, sizeof *snapshot->rings);
     snapshot->ring_count = 1;
     snapshot->rings[0] = (struct ring_facts){
         .name = strdup("a"), .directory = strdup("/run/librip"), .reason = strdup("is damaged"), .process_count = 1};
     snapshot->rings[0].processes = calloc(1, sizeof(struct process_facts *));
-    snapshot->rings[0].processes[0] = process_facts_ref(process);
-    process_facts_unref(process);
+    snapshot->rings[0].processes[0] = process;
 
     assert_ptr_equal(snapshot_ref(snapshot), snapshot);
     snapshot_unref(snapshot);
     kept = item_ref(snapshot->stalls[1].item);
     snapshot_unref(snapshot);
-    assert_int_equal(kept->slot, 2); /* it outlives the snapshot */
+    assert_int_equal(kept->slot, 2); /* still there after the snapshot */
     assert_int_equal(kept->process->pid, 1);
     item_unref(kept);
 }
@@ -74,47 +58,47 @@ TEST(null_is_allowed)
     snapshot_unref(NULL);
     item_unref(NULL);
     process_facts_unref(NULL);
+    process_origin_unref(NULL);
 }
 
+/* Modules may claim ranges that overlap. */
 TEST(the_newest_module_wins_an_overlap)
 {
-    struct process_facts *process = process_new(1);
+    struct module_facts modules[3] = {
+        {.start = 0x1000, .end = 0x3000}, {.start = 0x2000, .end = 0x4000}, {.start = 0x1000, .end = 0x1000}};
+    struct module_facts *pointers[3] = {&modules[0], &modules[1], &modules[2]};
+    const struct process_facts process = {.modules = pointers, .module_count = 3};
 
-    process->modules[0]->start = 0x1000;
-    process->modules[0]->end = 0x3000;
-    process->modules[1]->start = 0x2000;
-    process->modules[1]->end = 0x4000;
-    process->modules[2]->start = process->modules[2]->end = 0x1000; /* empty */
-    assert_null(process_facts_module(process, 0xfff));
-    assert_ptr_equal(process_facts_module(process, 0x1000), process->modules[0]);
-    assert_ptr_equal(process_facts_module(process, 0x2000), process->modules[1]);
-    assert_ptr_equal(process_facts_module(process, 0x3fff), process->modules[1]);
-    assert_null(process_facts_module(process, 0x4000));
-    process_facts_unref(process);
+    assert_null(process_facts_module(&process, 0xfff));
+    assert_ptr_equal(process_facts_module(&process, 0x1000), &modules[0]);
+    assert_ptr_equal(process_facts_module(&process, 0x2000), &modules[1]);
+    assert_ptr_equal(process_facts_module(&process, 0x3fff), &modules[1]);
+    assert_null(process_facts_module(&process, 0x4000));
 }
 
+/* Then by ring and slot. */
 TEST(stalls_are_sorted_longest_first)
 {
     static const struct {
         uint64_t since;
         uint32_t ring, slot;
-    } places[] = {{500, 1, 1}, {100, 2, 1}, {100, 1, 9}, {UINT64_MAX, 1, 0}, {100, 1, 8}, {0, 7, 7}};
-    static const size_t order[] = {5, 4, 2, 1, 0, 3};
-    struct snapshot *snapshot = snapshot_new();
+    } sorted[] = {{0, 7, 7}, {100, 1, 8}, {100, 1, 9}, {100, 2, 1}, {500, 1, 1}, {UINT64_MAX, 1, 0}};
+    static const size_t order[] = {4, 3, 2, 5, 1, 0};
+    struct snapshot *snapshot = snapshot_of(6);
 
-    snapshot_sort(snapshot);
-    snapshot->stall_count = 6;
-    snapshot->stalls = calloc(6, sizeof *snapshot->stalls);
     for (size_t i = 0; i < 6; i++) {
-        snapshot->stalls[i].frozen_since_ns = places[i].since;
-        snapshot->stalls[i].item = item_new(places[i].ring, places[i].slot, NULL);
+        snapshot->stalls[i].frozen_since_ns = sorted[order[i]].since;
+        snapshot->stalls[i].item = item_new(sorted[order[i]].ring, sorted[order[i]].slot, NULL);
     }
     snapshot_sort(snapshot);
     for (size_t i = 0; i < 6; i++) {
-        assert_int_equal(snapshot->stalls[i].frozen_since_ns, places[order[i]].since);
-        assert_int_equal(snapshot->stalls[i].item->ring, places[order[i]].ring);
-        assert_int_equal(snapshot->stalls[i].item->slot, places[order[i]].slot);
+        assert_int_equal(snapshot->stalls[i].frozen_since_ns, sorted[i].since);
+        assert_int_equal(snapshot->stalls[i].item->ring, sorted[i].ring);
+        assert_int_equal(snapshot->stalls[i].item->slot, sorted[i].slot);
     }
+    snapshot_unref(snapshot);
+    snapshot = snapshot_new();
+    snapshot_sort(snapshot); /* empty */
     snapshot_unref(snapshot);
 }
 
@@ -134,12 +118,10 @@ static void *use_and_drop(void *argument)
 
 TEST(references_are_counted_across_threads)
 {
-    struct snapshot *snapshot = snapshot_new();
+    struct snapshot *snapshot = snapshot_of(1);
     struct item *item = item_new(1, 1, NULL);
     pthread_t threads[4];
 
-    snapshot->stall_count = 1;
-    snapshot->stalls = calloc(1, sizeof *snapshot->stalls);
     snapshot->stalls[0].item = item_ref(item);
     for (int i = 0; i < 4; i++)
         assert_int_equal(pthread_create(&threads[i], NULL, use_and_drop, snapshot_ref(snapshot)), 0);
@@ -155,16 +137,16 @@ TEST(no_id_is_frozen_for_longer_than_it_is_registered)
     struct snapshot snapshot = {.scanned_boot_ns = 1000};
     struct item item = {.registered_boot_ns = 400};
 
-    assert_int_equal(item_frozen_max_ns(&item, &snapshot, 300, 350), 350); /* the detector knows better */
+    assert_int_equal(item_frozen_max_ns(&item, &snapshot, 300, 350), 350); /* what the detector observed is shorter */
     assert_int_equal(item_frozen_max_ns(&item, &snapshot, 300, UINT64_MAX), 600);
-    assert_int_equal(item_frozen_max_ns(&item, &snapshot, 700, UINT64_MAX), 700); /* never less than the other end */
+    assert_int_equal(item_frozen_max_ns(&item, &snapshot, 700, UINT64_MAX), 700); /* never less than the minimum */
     item.registered_boot_ns = 0;
     assert_int_equal(item_frozen_max_ns(&item, &snapshot, 300, UINT64_MAX), UINT64_MAX);
-    item.registered_boot_ns = 1001; /* a ring that lies */
+    item.registered_boot_ns = 1001; /* the ring lies: registered after the scan */
     assert_int_equal(item_frozen_max_ns(&item, &snapshot, 300, UINT64_MAX), UINT64_MAX);
 }
 
-TEST(since_and_its_other_end)
+TEST(since_is_a_range)
 {
     const struct snapshot moment = {.scanned_wall_ns = 100000};
     struct sighting sighting = {.state = ID_IDLE, .frozen_for_ns = 300, .frozen_for_max_ns = 350};
@@ -177,8 +159,8 @@ TEST(since_and_its_other_end)
     assert_int_equal(sighting.since_earliest_wall_ns, 0);
 }
 
-/* When its process was found dead: not by the clocks of a later scan. */
-TEST(the_end_of_an_id_stays_where_it_is)
+/* A dead id ended when its process was found dead, whatever the clocks of later scans say. */
+TEST(the_end_of_an_id_stays_the_same)
 {
     struct process_facts process = {.dead = true, .lived_wall_ns = 400, .died_wall_ns = 500};
     struct item item = {.process = &process};
@@ -192,7 +174,7 @@ TEST(the_end_of_an_id_stays_where_it_is)
     assert_int_equal(sighting.since_wall_ns, 500);
     assert_int_equal(sighting.since_earliest_wall_ns, 400);
     assert_int_equal(sighting.last.since_wall_ns, 400);
-    process.lived_wall_ns = 0; /* it was dead when it was found */
+    process.lived_wall_ns = 0; /* the process was dead when it was found */
     sighting.since_earliest_wall_ns = 390;
     sighting.last = (struct sighting_last){.known = true, .state = ID_RUNNING, .frozen_for_ns = 100};
     sighting_set_end(&sighting);

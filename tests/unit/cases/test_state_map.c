@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_state_map.c - ids in pieces, in their order: ripd/cases/state_map.c. */
+/* test_state_map.c - all ids with their states, in pieces: ripd/cases/state_map.c. */
 #include <string.h>
 
 #include "cases/state_map.h"
@@ -21,7 +21,7 @@ TEST(pieces)
         assert_int_equal(state_map_add(map, 2, "two", i, ID_DEAD), 0);
     assert_int_equal(state_map_add(map, 5, "five", UINT32_MAX, ID_STOPPED), 0);
     assert_int_equal(map->count, 2 * STATE_PIECE_IDS_MAX + 5);
-    assert_int_equal(map->piece_count, sizeof(expected) / sizeof(expected[0]));
+    assert_int_equal(map->piece_count, COUNT_OF(expected));
     for (size_t i = 0; i < map->piece_count; i++) {
         assert_int_equal(map->pieces[i].ring, expected[i].ring);
         assert_int_equal(map->pieces[i].first, expected[i].first);

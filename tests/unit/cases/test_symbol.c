@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_symbol.c - symbols, and tables that are read while they grow: ripd/cases/symbol.c. */
+/* test_symbol.c - symbols, and tables that other threads read while they grow: ripd/cases/symbol.c. */
 #include <errno.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -19,7 +19,7 @@ static struct symbol *numbered(uint64_t number)
     return symbol_new(&frame, 1);
 }
 
-TEST(a_copy_in_one_piece)
+TEST(a_symbol_is_a_copy)
 {
     struct symbol_frame frames[] = {{"inner", "a.c", 7}, {NULL, NULL, 0}, {"outer", NULL, 9}};
     struct symbol *symbol = symbol_new(frames, 3);
@@ -74,7 +74,7 @@ TEST(table)
     symbol_table_done(&table);
 }
 
-/* As large as an answer can be. */
+/* The largest possible symbol. */
 static struct symbol *largest(void)
 {
     static char name[SYMBOL_TEXT_BYTES_MAX + 1];
@@ -86,7 +86,7 @@ static struct symbol *largest(void)
     return symbol_new(frames, SYMBOL_FRAMES_MAX);
 }
 
-TEST(bytes_of_a_table)
+TEST(the_memory_of_a_table_is_limited)
 {
     const size_t one = 2 * SYMBOL_FRAMES_MAX * SYMBOL_TEXT_BYTES_MAX;
     struct symbol_table table = {.count = 0};
@@ -102,7 +102,7 @@ TEST(bytes_of_a_table)
     symbol_table_done(&table);
 }
 
-/* A charge goes with the later of its two ends; an address sanitizer sees one that is left, or used after. */
+/* The later of its two ends frees a charge. AddressSanitizer reports a leak, or a use after that. */
 TEST(charges)
 {
     for (int first = 0; first < 2; first++) {
@@ -125,7 +125,7 @@ TEST(charges)
 
 static const char *fault;
 
-/* What was found once is found again, the same, however the table grows. */
+/* A symbol that was found once is found again at the same address while the table grows. */
 static void *read_while_it_grows(void *context)
 {
     static const struct symbol *seen[RACE_COUNT];
@@ -137,7 +137,7 @@ static void *read_while_it_grows(void *context)
             const struct symbol *symbol = symbol_table_find(table, i);
 
             if (seen[i] != NULL && symbol != seen[i]) {
-                fault = "a symbol has moved or gone";
+                fault = "a symbol has moved or disappeared";
                 return NULL;
             }
             if (symbol != NULL && symbol->frames[0].line != i) {
@@ -164,7 +164,7 @@ TEST(readers_of_a_growing_table)
     symbol_table_done(&table);
 }
 
-/* CPU time that it takes to find all in a table of that many offsets so far apart: the least of a few times. */
+/* Returns the CPU time for finding all of count offsets at that distance: the smallest of three measurements. */
 static uint64_t finding_ns(uint64_t distance, size_t count)
 {
     struct symbol_table table = {.count = 0};
@@ -187,12 +187,13 @@ static uint64_t finding_ns(uint64_t distance, size_t count)
     return least_ns;
 }
 
-/* The hash is keyed: a program that chooses its offsets cannot make them collide. */
-TEST(offsets_that_would_collide)
+/* The hash is keyed: offsets chosen to collide do not. */
+TEST(offsets_chosen_to_collide)
 {
     uint64_t near_ns = finding_ns(16, SYMBOL_TABLE_MAX - 1),
              far_ns = finding_ns(UINT64_C(1) << 47, SYMBOL_TABLE_MAX - 1);
 
     if (far_ns > 50 * near_ns)
-        fail_msg("near %llu ns, far %llu ns", (unsigned long long)near_ns, (unsigned long long)far_ns);
+        fail_msg("close offsets: %llu ns, distant offsets: %llu ns", (unsigned long long)near_ns,
+                 (unsigned long long)far_ns);
 }
