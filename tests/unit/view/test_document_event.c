@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_document_event.c - events as text, read back by another JSON library: ripd/view/document_event.c. */
-#include <jansson.h>
-
 #include "support/test.h"
 #include "unit/event_samples.h"
+#include "unit/json_at.h"
 
 #define SUBJECT                                                                                                        \
     "\"ring\":\"checkout\",\"source\":\"library\",\"id\":17,\"tid\":4711,\"name\":\"worker-17\",\"note\":null,"        \
@@ -64,45 +63,37 @@ TEST(end)
 
 TEST(unknown_is_null)
 {
-    static const char *const null_keys[] = {"ring",
-                                            "id",
-                                            "tid",
-                                            "name",
-                                            "note",
-                                            "process",
-                                            "snaps",
-                                            "location",
-                                            "kernel",
-                                            "waits_for",
-                                            "waits_for_left_out"};
+    /* clang-format off */
+    static const char *const null_keys[] = {
+        "ring", "id", "tid", "name", "note", "process", "snaps", "location", "kernel", "waits_for",
+        "waits_for_left_out", "frozen_for_max_ms", "cause",
+    };
+    static const char *const null_keys_of_end[] = {"lasted_ms", "lasted_max_ms", "since"};
+    /* clang-format on */
     const struct sighting sighting = {.state = ID_STALLED, .since_wall_ns = 1, .frozen_for_max_ns = UINT64_MAX};
-    struct event *event = event_make(), *end;
+    struct event *begin = event_make(), *end = event_make();
     json_t *root;
 
-    event->sequence = event->episode = 1;
-    event->duration_max_ns = EVENT_UNKNOWN_NS;
-    assert_int_equal(document_event_begin(event, &sighting, NULL), 0);
-    root = parse(event);
-    for (size_t i = 0; i < sizeof(null_keys) / sizeof(null_keys[0]); i++)
-        assert_true(json_is_null(json_object_get(root, null_keys[i])));
-    assert_true(json_is_null(json_object_get(root, "frozen_for_max_ms")));
-    assert_true(json_is_null(json_object_get(root, "cause")));
+    begin->sequence = begin->episode = 1;
+    begin->duration_max_ns = EVENT_UNKNOWN_NS;
+    assert_int_equal(document_event_begin(begin, &sighting, NULL), 0);
+    root = parse(begin);
+    for (size_t i = 0; i < COUNT_OF(null_keys); i++)
+        assert_json(root, null_keys[i], "null");
     json_decref(root);
 
-    end = event_make();
     end->kind = EVENT_END;
     end->duration_ns = end->duration_max_ns = EVENT_UNKNOWN_NS;
-    assert_int_equal(document_event_end(end, event), 0);
+    assert_int_equal(document_event_end(end, begin), 0);
     root = parse(end);
-    assert_true(json_is_null(json_object_get(root, "lasted_ms")));
-    assert_true(json_is_null(json_object_get(root, "lasted_max_ms")));
-    assert_true(json_is_null(json_object_get(root, "since")));
+    for (size_t i = 0; i < COUNT_OF(null_keys_of_end); i++)
+        assert_json(root, null_keys_of_end[i], "null");
     json_decref(root);
     event_unref(end);
-    event_unref(event);
+    event_unref(begin);
 }
 
-/* The begin of a stall at a place with that many frames, whose function is called so. */
+/* The begin of a stall at a place with frame_count frames, all of this function. */
 static struct event *begin_at(const char *function, size_t frame_count)
 {
     struct symbol_frame frames[SYMBOL_FRAMES_MAX];
@@ -120,7 +111,7 @@ static struct event *begin_at(const char *function, size_t frame_count)
     return event;
 }
 
-/* Names that would make a begin as long as a book are left out, and nothing else. */
+/* Names of places that would make the text too long are left out, and nothing else. */
 TEST(long_names)
 {
     char function[SYMBOL_TEXT_BYTES_MAX];
@@ -137,11 +128,11 @@ TEST(long_names)
     event_unref(event);
 }
 
-/* Whatever a thread calls itself: one line, valid JSON, nothing that acts on a terminal, and the bytes in name_hex. */
+/* Whatever the name of a thread: one line, valid JSON, no control bytes, and the name's bytes in name_hex. */
 TEST(hostile_names)
 {
     static const char quotes[] =
-        "\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\""
+        "\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\""
         "\"\"\"\"\"\"\"\"";
     static const char *const names[] = {
         quotes,          "\x1b]0;owned\x07\x1b[2J",        "<script>alert(1)</script>",
@@ -149,21 +140,21 @@ TEST(hostile_names)
         "\\\\\\\"",
     };
 
-    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+    for (size_t i = 0; i < COUNT_OF(names); i++) {
         struct event *begin = sample_begin_named(1, 1, names[i], strlen(names[i]));
         struct event *end = sample_end(2, begin);
-        json_t *root = parse(begin), *root_end = parse(end), *hex = json_object_get(root, "name_hex");
+        json_t *root = parse(begin), *root_of_end = parse(end), *hex = json_at(root, "name_hex");
 
         for (const char *at = begin->text; *at != '\0'; at++)
             assert_true((unsigned char)*at >= 0x20 && *at != 0x7f);
-        assert_string_equal(json_string_value(json_object_get(root, "ring")), "checkout");
+        assert_json_text(root, "ring", "checkout");
         if (hex == NULL)
-            assert_string_equal(json_string_value(json_object_get(root, "name")), names[i]);
+            assert_json_text(root, "name", names[i]);
         else
-            assert_int_equal(strlen(json_string_value(hex)), 2 * strlen(names[i]));
-        assert_true(json_equal(json_object_get(root, "name"), json_object_get(root_end, "name")));
+            assert_int_equal(json_string_length(hex), 2 * strlen(names[i]));
+        assert_true(json_equal(json_at(root, "name"), json_at(root_of_end, "name")));
         json_decref(root);
-        json_decref(root_end);
+        json_decref(root_of_end);
         event_unref(end);
         event_unref(begin);
     }

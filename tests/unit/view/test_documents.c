@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_documents.c - the documents against the interface's description, read back by another JSON library. */
-#include <jansson.h>
+/* test_documents.c - the list documents, read back by another JSON library: ripd/view/documents.c. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "support/test.h"
+#include "unit/json_at.h"
 #include "unit/samples.h"
 #include "unit/whole_document.h"
 #include "view/documents.h"
@@ -14,6 +14,7 @@
 #define SCANNED_MONO_NS UINT64_C(7000000000)
 #define NOW_MONO_NS (SCANNED_MONO_NS + UINT64_C(180000000))
 
+/* Frees the text. The caller releases the document. */
 static json_t *parse(char *text, size_t length)
 {
     json_error_t error;
@@ -28,43 +29,60 @@ static json_t *parse(char *text, size_t length)
     return root;
 }
 
-/* The document of the stalls that a query finds. The snapshot is given up. */
-static json_t *stalls_of(struct snapshot *snapshot, const struct query *query)
+static json_t *page_json(enum document_kind kind, struct page *page)
 {
-    struct page *page = query_stalls(query, snapshot);
     size_t length;
-    char *text;
+    char *text = whole_page(kind, page, NOW_WALL_NS, NOW_MONO_NS, &length);
 
-    text = whole_page(DOCUMENT_STALLS, page, NOW_WALL_NS, NOW_MONO_NS, &length);
-    page_unref(page);
-    snapshot_unref(snapshot);
     return parse(text, length);
+}
+
+/* The page of at most this many stalls. Takes ownership of the snapshot. */
+static struct page *stalls_page(struct snapshot *snapshot, uint32_t limit)
+{
+    struct query query;
+    struct page *page;
+
+    query_init(&query);
+    query.limit = limit;
+    page = query_stalls(&query, snapshot);
+    snapshot_unref(snapshot);
+    return page;
+}
+
+static json_t *stalls_up_to(uint32_t limit, struct snapshot *snapshot)
+{
+    struct page *page = stalls_page(snapshot, limit);
+    json_t *root = page_json(DOCUMENT_STALLS, page);
+
+    page_unref(page);
+    return root;
 }
 
 static json_t *stalls(struct snapshot *snapshot)
 {
-    struct query query;
+    return stalls_up_to(QUERY_LIMIT_MAX, snapshot);
+}
 
-    query_init(&query);
-    return stalls_of(snapshot, &query);
+static struct snapshot *sample(size_t stall_count)
+{
+    return sample_snapshot(1, SCANNED_MONO_NS, stall_count);
 }
 
 static void assert_order(json_t *object, const char *const *keys)
 {
     const char *key;
     json_t *value;
-    size_t i = 0;
 
     json_object_foreach(object, key, value)
     {
-        assert_non_null(keys[i]);
-        assert_string_equal(key, keys[i]);
-        i++;
+        assert_non_null(*keys);
+        assert_string_equal(key, *keys++);
     }
-    assert_null(keys[i]);
+    assert_null(*keys);
 }
 
-/* The example of the interface's description, but for what is filled in later (null here), word for word. */
+/* The example of the interface's description. Values that are filled in later are null here. */
 TEST(example)
 {
     static const char expected[] =
@@ -87,150 +105,128 @@ TEST(example)
         "\"kernel\":null,\"waits_for\":null,\"waits_for_left_out\":null,"
         "\"trail\":[{\"count\":918272,\"module\":\"checkout\",\"offset\":\"0x1234\","
         "\"function\":null,\"file\":null,\"line\":null}]}]}\n";
-    struct snapshot *snapshot = sample_snapshot(421, SCANNED_MONO_NS, 1);
-    struct query query;
-    struct page *page;
+    struct page *page = stalls_page(sample_snapshot(421, SCANNED_MONO_NS, 1), 100);
     size_t length;
-    char *text;
+    char *text = whole_page(DOCUMENT_STALLS, page, NOW_WALL_NS, NOW_MONO_NS, &length);
 
-    query_init(&query);
-    page = query_stalls(&query, snapshot);
-    text = whole_page(DOCUMENT_STALLS, page, NOW_WALL_NS, NOW_MONO_NS, &length);
     assert_string_equal(text, expected);
     json_decref(parse(text, length));
     page_unref(page);
-    snapshot_unref(snapshot);
 }
 
-TEST(next)
+TEST(next_is_given_if_more_follow)
 {
     static const char *const with_next[] = {"schema", "generated_at", "scan", "counts", "unreadable_rings",
                                             "total",  "returned",     "next", "stalls", NULL};
-    struct query query;
-    json_t *root;
+    json_t *root = stalls_up_to(2, sample(3));
 
-    query_init(&query);
-    query.limit = 2;
-    root = stalls_of(sample_snapshot(1, SCANNED_MONO_NS, 3), &query);
     assert_order(root, with_next);
-    assert_int_equal(json_integer_value(json_object_get(root, "total")), 3);
-    assert_int_equal(json_integer_value(json_object_get(root, "returned")), 2);
-    assert_true(json_is_string(json_object_get(root, "next")));
+    assert_json(root, "total", "3");
+    assert_json(root, "returned", "2");
+    assert_true(json_is_string(json_at(root, "next")));
     json_decref(root);
-    query.limit = 3;
-    root = stalls_of(sample_snapshot(1, SCANNED_MONO_NS, 3), &query);
-    assert_null(json_object_get(root, "next"));
+    root = stalls_up_to(3, sample(3));
+    assert_json(root, "next", NULL);
     json_decref(root);
-    root = stalls(sample_snapshot(1, SCANNED_MONO_NS, 0));
-    assert_int_equal(json_array_size(json_object_get(root, "stalls")), 0);
+    root = stalls(sample(0));
+    assert_json(root, "stalls", "[]");
     json_decref(root);
 }
 
-/* clang-format off */
-static const char *const item_keys[] = {
-    "ring", "source", "id", "tid", "name", "note", "process", "summary",
-    "state", "cause", "since", "frozen_for_ms", "frozen_for_max_ms", "threshold_ms", "since_earliest",
-    "last", "reason", "snaps", "location", "kernel", "waits_for", "waits_for_left_out", "trail", NULL,
-};
-/* clang-format on */
-
-/* What is not known is null, and there: the keys are those of the example. */
-TEST(unknown)
+/* Unknown values are null. The keys are those of the example. */
+TEST(unknown_is_null)
 {
-    static const char *const nulls[] = {"tid",           "note",
-                                        "cause",         "since",
-                                        "frozen_for_ms", "frozen_for_max_ms",
-                                        "location",      "kernel",
-                                        "waits_for",     "waits_for_left_out",
-                                        "threshold_ms",  "since_earliest",
-                                        "last"};
-    struct snapshot *snapshot = sample_snapshot(1, SCANNED_MONO_NS, 1);
-    struct sighting *sighting = &snapshot->stalls[0];
-    json_t *root;
-    json_t *item;
+    /* clang-format off */
+    static const char *const keys[] = {
+        "ring", "source", "id", "tid", "name", "note", "process", "summary",
+        "state", "cause", "since", "frozen_for_ms", "frozen_for_max_ms", "threshold_ms", "since_earliest",
+        "last", "reason", "snaps", "location", "kernel", "waits_for", "waits_for_left_out", "trail", NULL,
+    };
+    static const char *const nulls[] = {
+        "tid", "note", "cause", "since", "frozen_for_ms", "frozen_for_max_ms", "location", "kernel",
+        "waits_for", "waits_for_left_out", "threshold_ms", "since_earliest", "last",
+    };
+    /* clang-format on */
+    struct snapshot *snapshot = sample(1);
+    struct item *item = snapshot->stalls[0].item;
+    json_t *root, *stall;
 
-    sighting->state = ID_RUNNING;
-    sighting->cause = CAUSE_NONE;
-    sighting->since_wall_ns = 0;
-    sighting->since_earliest_wall_ns = 0;
-    sighting->frozen_for_ns = 0;
-    sighting->threshold_ns = UINT64_MAX;
-    sighting->item->tid = 0;
-    sighting->item->entry_count = 0;
-    sighting->item->name_bytes = 0;
+    snapshot->stalls[0] = (struct sighting){.item = item, .state = ID_RUNNING, .threshold_ns = UINT64_MAX};
+    item->tid = 0;
+    item->entry_count = 0;
+    item->name_bytes = 0;
     root = stalls(snapshot);
-    item = json_array_get(json_object_get(root, "stalls"), 0);
-    assert_order(item, item_keys);
-    for (size_t i = 0; i < sizeof(nulls) / sizeof(nulls[0]); i++)
-        assert_true(json_is_null(json_object_get(item, nulls[i])));
-    assert_int_equal(json_array_size(json_object_get(item, "trail")), 0);
-    assert_string_equal(json_string_value(json_object_get(item, "name")), "");
-    json_decref(root);
-
-    snapshot = sample_snapshot(1, SCANNED_MONO_NS, 1);
-    snapshot->stalls[0].frozen_for_max_ns = UINT64_MAX;
-    snapshot->stalls[0].item->process->pid = 0;
-    snapshot->stalls[0].item->process->started_wall_ns = 0;
-    snapshot->stalls[0].item->process->comm[0] = '\0';
-    free(snapshot->stalls[0].item->process->exe);
-    snapshot->stalls[0].item->process->exe = NULL;
-    root = stalls(snapshot);
-    item = json_array_get(json_object_get(root, "stalls"), 0);
-    assert_int_equal(json_integer_value(json_object_get(item, "frozen_for_ms")), 13800);
-    assert_true(json_is_null(json_object_get(item, "frozen_for_max_ms")));
-    item = json_object_get(item, "process");
-    assert_true(json_is_null(json_object_get(item, "pid")) && json_is_null(json_object_get(item, "comm")) &&
-                json_is_null(json_object_get(item, "exe")) && json_is_null(json_object_get(item, "started_at")));
+    stall = json_at(root, "stalls/0");
+    assert_order(stall, keys);
+    for (size_t i = 0; i < COUNT_OF(nulls); i++)
+        assert_json(stall, nulls[i], "null");
+    assert_json(stall, "trail", "[]");
+    assert_json(stall, "name", "\"\"");
     json_decref(root);
 }
 
-/* An address in no module is shown as nothing at all: not as a number. */
+TEST(a_process_of_which_nothing_is_known)
+{
+    struct snapshot *snapshot = sample(1);
+    struct process_facts *process = snapshot->stalls[0].item->process;
+    json_t *root;
+
+    snapshot->stalls[0].frozen_for_max_ns = UINT64_MAX;
+    process->pid = 0;
+    process->started_wall_ns = 0;
+    process->comm[0] = '\0';
+    free(process->exe);
+    process->exe = NULL;
+    root = stalls(snapshot);
+    assert_json(root, "stalls/0/frozen_for_ms", "13800");
+    assert_json(root, "stalls/0/frozen_for_max_ms", "null");
+    assert_json(root, "stalls/0/process/pid", "null");
+    assert_json(root, "stalls/0/process/comm", "null");
+    assert_json(root, "stalls/0/process/exe", "null");
+    assert_json(root, "stalls/0/process/started_at", "null");
+    json_decref(root);
+}
+
+/* An address in no module is not disclosed. */
 TEST(no_absolute_address)
 {
-    struct snapshot *snapshot = sample_snapshot(1, SCANNED_MONO_NS, 1);
-    struct query query;
+    struct snapshot *snapshot = sample(1);
     struct page *page;
     size_t length;
     char *text;
     json_t *root;
-    json_t *location;
 
     snapshot->stalls[0].item->entries[0].address = UINT64_C(0x7fffdeadbeef);
-    query_init(&query);
-    page = query_stalls(&query, snapshot);
+    page = stalls_page(snapshot, 1);
     text = whole_page(DOCUMENT_STALLS, page, NOW_WALL_NS, NOW_MONO_NS, &length);
     assert_null(strstr(text, "deadbeef"));
     assert_null(strstr(text, "140736930758383"));
     root = parse(text, length);
-    location = json_object_get(json_array_get(json_object_get(root, "stalls"), 0), "location");
-    assert_true(json_is_null(json_object_get(location, "module")) &&
-                json_is_null(json_object_get(location, "offset")) &&
-                json_is_null(json_object_get(location, "build_id")));
+    assert_json(root, "stalls/0/location/module", "null");
+    assert_json(root, "stalls/0/location/offset", "null");
+    assert_json(root, "stalls/0/location/build_id", "null");
     json_decref(root);
     page_unref(page);
-    snapshot_unref(snapshot);
 }
 
-/* A process without /proc may not know what it runs. */
-TEST(empty_paths_are_not_known)
+/* A process without /proc may not know its program. */
+TEST(empty_paths_are_null)
 {
-    struct snapshot *snapshot = sample_snapshot(1, SCANNED_MONO_NS, 1);
+    struct snapshot *snapshot = sample(1);
     struct process_facts *process = snapshot->stalls[0].item->process;
-    json_t *root, *item, *location;
+    json_t *root;
 
     process->exe[0] = '\0';
     process->modules[0]->name = "";
     root = stalls(snapshot);
-    item = json_array_get(json_object_get(root, "stalls"), 0);
-    location = json_object_get(item, "location");
-    assert_true(json_is_null(json_object_get(json_object_get(item, "process"), "exe")));
-    assert_true(json_is_null(json_object_get(location, "module")));
-    assert_true(json_is_string(json_object_get(location, "offset")));
-    assert_true(json_is_null(json_object_get(json_array_get(json_object_get(item, "trail"), 0), "module")));
+    assert_json(root, "stalls/0/process/exe", "null");
+    assert_json(root, "stalls/0/location/module", "null");
+    assert_json(root, "stalls/0/location/offset", "\"0x1234\"");
+    assert_json(root, "stalls/0/trail/0/module", "null");
     json_decref(root);
 }
 
-static void name_stall(struct snapshot *snapshot, const void *name, size_t length)
+static void set_name(struct snapshot *snapshot, const void *name, size_t length)
 {
     struct item *item = snapshot->stalls[0].item;
 
@@ -238,204 +234,175 @@ static void name_stall(struct snapshot *snapshot, const void *name, size_t lengt
     item->name_bytes = (uint8_t)length;
 }
 
+/* Names of each byte give valid JSON; what had to be changed is in name_hex. */
 TEST(hostile_names)
 {
     for (unsigned byte = 0; byte < 256; byte++) {
-        struct snapshot *snapshot = sample_snapshot(1, SCANNED_MONO_NS, 1);
-        char name[RIP_NAME_BYTES];
-        char hex[2 * RIP_NAME_BYTES + 1];
+        struct snapshot *snapshot = sample(1);
+        struct item *item = snapshot->stalls[0].item;
+        char name[RIP_NAME_BYTES + 1] = "", hex[2 * RIP_NAME_BYTES + 1];
         bool plain = byte >= 0x20 && byte < 0x7f;
         json_t *root;
-        json_t *item;
 
-        memset(name, (int)byte, sizeof(name));
-        for (size_t i = 0; i < sizeof(name); i++)
+        memset(name, (int)byte, RIP_NAME_BYTES);
+        for (size_t i = 0; i < RIP_NAME_BYTES; i++)
             snprintf(hex + 2 * i, 3, "%02x", byte);
-        name_stall(snapshot, name, sizeof(name));
-        free(snapshot->stalls[0].item->ring_name);
-        snapshot->stalls[0].item->ring_name = strndup(name, sizeof(name));
-        memset(snapshot->stalls[0].item->process->comm, (int)byte, RIP_COMM_BYTES);
+        set_name(snapshot, name, RIP_NAME_BYTES);
+        free(item->ring_name);
+        item->ring_name = strdup(name);
+        memset(item->process->comm, (int)byte, RIP_COMM_BYTES);
         root = stalls(snapshot);
-        item = json_array_get(json_object_get(root, "stalls"), 0);
-        if (plain) {
-            assert_memory_equal(json_string_value(json_object_get(item, "name")), name, sizeof(name));
-            assert_null(json_object_get(item, "name_hex"));
-        } else {
-            assert_string_equal(json_string_value(json_object_get(item, "name_hex")), hex);
-        }
+        assert_json_text(root, plain ? "stalls/0/name" : "stalls/0/name_hex", plain ? name : hex);
+        assert_int_equal(json_at(root, "stalls/0/name_hex") == NULL, plain);
         json_decref(root);
     }
 }
 
 TEST(name_with_escapes)
 {
-    struct snapshot *snapshot = sample_snapshot(1, SCANNED_MONO_NS, 1);
+    struct snapshot *snapshot = sample(1);
     json_t *root;
-    json_t *item;
 
-    name_stall(snapshot, "\x1b[31mred\xff", 9);
+    set_name(snapshot, "\x1b[31mred\xff", 9);
     root = stalls(snapshot);
-    item = json_array_get(json_object_get(root, "stalls"), 0);
-    assert_string_equal(json_string_value(json_object_get(item, "name")), "\x1b[31mred\xef\xbf\xbd");
-    assert_string_equal(json_string_value(json_object_get(item, "name_hex")), "1b5b33316d726564ff");
+    assert_json_text(root, "stalls/0/name", "\x1b[31mred\xef\xbf\xbd");
+    assert_json_text(root, "stalls/0/name_hex", "1b5b33316d726564ff");
     json_decref(root);
 }
 
 TEST(note)
 {
     static const struct {
-        const char *bytes;
-        uint8_t length;
-        const char *shown;
-        const char *hex; /* NULL = it is shown as it is */
+        const char *bytes, *note, *hex; /* as JSON; NULL: not there */
     } cases[] = {
-        {"GET /checkout?id=7", 18, "GET /checkout?id=7", NULL},
-        {"\xc3\xbc \"quoted\"", 11, "\xc3\xbc \"quoted\"", NULL},
-        {"\x1b[31m\xff", 6, "\x1b[31m\xef\xbf\xbd", "1b5b33316dff"},
-        {"", 0, NULL, NULL},
+        {"GET /checkout?id=7", "\"GET /checkout?id=7\"", NULL},
+        {"\xc3\xbc \"quoted\"", "\"\xc3\xbc \\\"quoted\\\"\"", NULL},
+        {"\x1b[31m\xff", "\"\\u001B[31m\xef\xbf\xbd\"", "\"1b5b33316dff\""},
+        {"", "null", NULL},
     };
 
-    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-        struct snapshot *snapshot = sample_snapshot(1, SCANNED_MONO_NS, 1);
-        json_t *root, *item, *note, *hex;
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        struct snapshot *snapshot = sample(1);
+        struct item *item = snapshot->stalls[0].item;
+        json_t *root;
 
-        snapshot->stalls[0].item->note_bytes = cases[i].length;
-        memcpy(snapshot->stalls[0].item->note, cases[i].bytes, cases[i].length);
+        item->note_bytes = (uint8_t)strlen(cases[i].bytes);
+        memcpy(item->note, cases[i].bytes, item->note_bytes);
         root = stalls(snapshot);
-        item = json_array_get(json_object_get(root, "stalls"), 0);
-        note = json_object_get(item, "note");
-        hex = json_object_get(item, "note_hex");
-        assert_true(cases[i].shown != NULL ? json_is_string(note) : json_is_null(note));
-        if (cases[i].shown != NULL)
-            assert_string_equal(json_string_value(note), cases[i].shown);
-        assert_int_equal(hex != NULL, cases[i].hex != NULL);
-        if (cases[i].hex != NULL)
-            assert_string_equal(json_string_value(hex), cases[i].hex);
+        assert_json(root, "stalls/0/note", cases[i].note);
+        assert_json(root, "stalls/0/note_hex", cases[i].hex);
         json_decref(root);
     }
 }
 
-TEST(ten_thousand)
+TEST(ten_thousand_stalls)
 {
-    struct snapshot *snapshot = sample_snapshot(1, SCANNED_MONO_NS, 10000);
-    struct query query;
-    json_t *root;
-    json_t *list;
+    json_t *root = stalls(sample(10000)), *list = json_at(root, "stalls");
 
-    query_init(&query);
-    query.limit = QUERY_LIMIT_MAX;
-    root = stalls_of(snapshot, &query);
-    list = json_object_get(root, "stalls");
     assert_int_equal(json_array_size(list), 10000);
     for (size_t i = 0; i < 10000; i++)
-        assert_int_equal(json_integer_value(json_object_get(json_array_get(list, i), "id")), 17 + i);
+        assert_int_equal(json_number_at(json_array_get(list, i), "id"), 17 + i);
     json_decref(root);
 }
 
 TEST(threads)
 {
-    struct snapshot *snapshot = sample_snapshot(1, SCANNED_MONO_NS, 3);
-    struct query query;
-    struct page *page;
-    size_t length;
-    char *text;
-    json_t *root;
+    struct page *page = stalls_page(sample(3), 100);
+    json_t *root = page_json(DOCUMENT_THREADS, page);
 
-    query_init(&query);
-    page = query_stalls(&query, snapshot);
-    text = whole_page(DOCUMENT_THREADS, page, NOW_WALL_NS, NOW_MONO_NS, &length);
-    root = parse(text, length);
-    assert_string_equal(json_string_value(json_object_get(root, "schema")), "ripd/threads/1");
-    assert_int_equal(json_array_size(json_object_get(root, "threads")), 3);
+    assert_json_text(root, "schema", "ripd/threads/1");
+    assert_json_count(root, "threads", 3);
     json_decref(root);
-
-    text = whole_page(DOCUMENT_THREAD, page, NOW_WALL_NS, NOW_MONO_NS, &length);
-    root = parse(text, length);
-    assert_string_equal(json_string_value(json_object_get(root, "schema")), "ripd/thread/1");
-    assert_int_equal(json_integer_value(json_object_get(json_object_get(root, "thread"), "id")), 17);
-    assert_int_equal(json_array_size(json_object_get(root, "others")), 2);
+    root = page_json(DOCUMENT_THREAD, page);
+    assert_json_text(root, "schema", "ripd/thread/1");
+    assert_json(root, "thread/id", "17");
+    assert_json_count(root, "others", 2);
     json_decref(root);
     page_unref(page);
 
-    query.limit = 1;
-    page = query_stalls(&query, snapshot);
-    text = whole_page(DOCUMENT_THREAD, page, NOW_WALL_NS, NOW_MONO_NS, &length);
-    root = parse(text, length);
-    assert_null(json_object_get(root, "others"));
+    page = stalls_page(sample(3), 1);
+    root = page_json(DOCUMENT_THREAD, page);
+    assert_json(root, "others", NULL);
     json_decref(root);
     page_unref(page);
-    snapshot_unref(snapshot);
 }
 
 TEST(states)
 {
     static const uint32_t ids[] = {17, 18, 19, 30, 31, 5, UINT32_MAX, 0};
-    struct snapshot *snapshot = sample_snapshot(1, SCANNED_MONO_NS, 0);
+    struct snapshot *snapshot = sample(0);
     struct page *page = page_new(snapshot);
-    size_t length;
-    char *text;
+    json_t *root;
 
     page->states = state_map_new();
-    for (size_t i = 0; i < sizeof(ids) / sizeof(ids[0]); i++)
+    for (size_t i = 0; i < COUNT_OF(ids); i++)
         assert_int_equal(
             state_map_add(page->states, i < 5 ? 1 : 2, i < 5 ? "one" : "two", ids[i], i == 0 ? ID_STALLED : ID_IDLE),
             0);
     page->count = page->states->piece_count;
     page->total = 9;
-    text = whole_page(DOCUMENT_STATES, page, NOW_WALL_NS, NOW_MONO_NS, &length);
-    assert_non_null(strstr(text, "{\"schema\":\"ripd/states/1\","));
-    assert_non_null(strstr(text, ",\"total\":9,\"returned\":8,\"states\":[\n"
-                                 "{\"ring\":\"one\",\"letters\":\"siiii\",\"ids\":[[17,3],[30,2]]},\n"
-                                 "{\"ring\":\"two\",\"letters\":\"iii\",\"ids\":[[5,1],[4294967295,1],[0,1]]}]}\n"));
-    json_decref(parse(text, length));
+    root = page_json(DOCUMENT_STATES, page);
+    assert_json_text(root, "schema", "ripd/states/1");
+    assert_json(root, "total", "9");
+    assert_json(root, "returned", "8");
+    assert_json(root, "states",
+                "[{\"ring\":\"one\",\"letters\":\"siiii\",\"ids\":[[17,3],[30,2]]},"
+                "{\"ring\":\"two\",\"letters\":\"iii\",\"ids\":[[5,1],[4294967295,1],[0,1]]}]");
+    json_decref(root);
     page_unref(page);
     snapshot_unref(snapshot);
 }
 
-static json_t *rings(const struct snapshot *snapshot, const struct query *query)
+/* Rings -------------------------------------------------------------------------------------------------------------
+ */
+
+/* The caller frees the body. */
+static struct document rings_document(const struct snapshot *snapshot, const struct query *query)
 {
     struct document document;
-    size_t length;
-    char *body;
 
     assert_int_equal(document_rings_body(snapshot, query, &document), 0);
-    body = whole_document(&document, NOW_WALL_NS, NOW_MONO_NS, &length);
-    return parse(body, length);
+    return document;
+}
+
+static json_t *rings(const struct snapshot *snapshot)
+{
+    struct document document;
+    struct query query;
+    size_t length;
+    char *text;
+
+    query_init(&query);
+    document = rings_document(snapshot, &query);
+    text = whole_document(&document, NOW_WALL_NS, NOW_MONO_NS, &length);
+    return parse(text, length);
 }
 
 TEST(rings)
 {
-    struct snapshot *snapshot = sample_snapshot(1, SCANNED_MONO_NS, 0);
-    struct query query;
-    json_t *root;
-    json_t *ring;
-    json_t *process;
+    static const char *const unknown[] = {"capacity", "live", "refused", "dead", "counts"};
+    struct snapshot *snapshot = sample(0);
+    json_t *root = rings(snapshot);
 
-    query_init(&query);
-    root = rings(snapshot, &query);
-    assert_string_equal(json_string_value(json_object_get(root, "schema")), "ripd/rings/1");
-    ring = json_array_get(json_object_get(root, "rings"), 0);
-    assert_string_equal(json_string_value(json_object_get(ring, "ring")), "checkout");
-    assert_string_equal(json_string_value(json_object_get(ring, "health")), "readable");
-    assert_true(json_is_null(json_object_get(ring, "reason")));
-    assert_int_equal(json_integer_value(json_object_get(ring, "capacity")), 65536);
-    assert_int_equal(json_integer_value(json_object_get(json_object_get(ring, "refused"), "full")), 3);
-    assert_string_equal(json_string_value(json_object_get(ring, "created_at")), "2026-11-20T08:00:00.000Z");
-    process = json_array_get(json_object_get(ring, "processes"), 0);
-    assert_int_equal(json_integer_value(json_object_get(process, "pid")), 4690);
-    assert_true(json_is_false(json_object_get(process, "dead")));
+    assert_json_text(root, "schema", "ripd/rings/1");
+    assert_json_text(root, "rings/0/ring", "checkout");
+    assert_json_text(root, "rings/0/health", "readable");
+    assert_json(root, "rings/0/reason", "null");
+    assert_json(root, "rings/0/capacity", "65536");
+    assert_json(root, "rings/0/refused/full", "3");
+    assert_json_text(root, "rings/0/created_at", "2026-11-20T08:00:00.000Z");
+    assert_json(root, "rings/0/processes/0/pid", "4690");
+    assert_json(root, "rings/0/processes/0/dead", "false");
     json_decref(root);
 
     snapshot->rings[0].health = RING_DAMAGED;
     snapshot->rings[0].reason = strdup("is shorter than its header says");
-    root = rings(snapshot, &query);
-    ring = json_array_get(json_object_get(root, "rings"), 0);
-    assert_string_equal(json_string_value(json_object_get(ring, "health")), "damaged");
-    assert_string_equal(json_string_value(json_object_get(ring, "reason")), "is shorter than its header says");
-    assert_true(json_is_null(json_object_get(ring, "capacity")) && json_is_null(json_object_get(ring, "live")) &&
-                json_is_null(json_object_get(ring, "refused")) && json_is_null(json_object_get(ring, "dead")) &&
-                json_is_null(json_object_get(ring, "counts")));
-    assert_int_equal(json_integer_value(json_object_get(root, "unreadable_rings")), 1);
+    root = rings(snapshot);
+    assert_json_text(root, "rings/0/health", "damaged");
+    assert_json_text(root, "rings/0/reason", "is shorter than its header says");
+    for (size_t i = 0; i < COUNT_OF(unknown); i++)
+        assert_json(json_at(root, "rings/0"), unknown[i], "null");
+    assert_json(root, "unreadable_rings", "1");
     json_decref(root);
     snapshot_unref(snapshot);
 }
@@ -443,6 +410,7 @@ TEST(rings)
 /* Pages of one ring each, also when the ring that the cursor names is gone. */
 TEST(ring_pages)
 {
+    static const char *const names[] = {"a", "b", "c"};
     struct snapshot *snapshot = snapshot_new();
     struct document document;
     struct query query;
@@ -450,14 +418,14 @@ TEST(ring_pages)
     snapshot->rings = calloc(3, sizeof(*snapshot->rings));
     snapshot->ring_count = 3;
     for (uint32_t i = 0; i < 3; i++)
-        snapshot->rings[i] = (struct ring_facts){.name = strdup(i == 0 ? "a" : i == 1 ? "b" : "c"), .serial = 9 - i};
+        snapshot->rings[i] = (struct ring_facts){.name = strdup(names[i]), .serial = 9 - i};
     query_init(&query);
     query.limit = 1;
     for (uint32_t i = 0; i < 3; i++) {
         char expected[48];
 
-        assert_int_equal(document_rings_body(snapshot, &query, &document), 0);
-        snprintf(expected, sizeof(expected), ",\"limited\":[],\"rings\":[\n{\"ring\":\"%c\"", "abc"[i]);
+        document = rings_document(snapshot, &query);
+        snprintf(expected, sizeof(expected), ",\"limited\":[],\"rings\":[\n{\"ring\":\"%s\"", names[i]);
         assert_memory_equal(document.body, expected, strlen(expected));
         assert_int_equal(document.total, 3);
         assert_int_equal(document.returned, 1);
@@ -466,79 +434,88 @@ TEST(ring_pages)
         free(document.body);
     }
     query.after = (struct query_cursor){.present = true, .ring = 1234, .slot = 2};
-    assert_int_equal(document_rings_body(snapshot, &query, &document), 0);
+    document = rings_document(snapshot, &query);
     assert_int_equal(document.returned, 1);
     free(document.body);
-    snprintf(query.ring, sizeof(query.ring), "b");
-    query.after.present = false;
-    snapshot->rings[0].counts[ID_IDLE] = 5;
-    snapshot->rings[1].counts[ID_IDLE] = 7;
-    assert_int_equal(document_rings_body(snapshot, &query, &document), 0);
-    assert_int_equal(document.total, 1);
-    assert_int_equal(document.counts[ID_IDLE], 7);
-    free(document.body);
-    snprintf(query.ring, sizeof(query.ring), "[ab]");
-    assert_int_equal(document_rings_body(snapshot, &query, &document), 0);
-    assert_int_equal(document.total, 2);
-    assert_int_equal(document.counts[ID_IDLE], 12); /* of both, though a page holds one */
-    free(document.body);
     snapshot_unref(snapshot);
 }
 
-/* Who hit which limit, above the rings. */
+/* The counts are those of all rings that match, though a page holds one. */
+TEST(counts_of_the_rings_that_match)
+{
+    static const struct {
+        const char *pattern;
+        size_t total;
+        uint64_t idle_count;
+    } cases[] = {{"b", 1, 7}, {"[ab]", 2, 12}};
+    static char names[][2] = {"a", "b", "c"};
+    struct ring_facts facts[3] = {{.name = names[0]}, {.name = names[1]}, {.name = names[2]}};
+    struct snapshot snapshot = {.rings = facts, .ring_count = 3};
+
+    facts[0].counts[ID_IDLE] = 5;
+    facts[1].counts[ID_IDLE] = 7;
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        struct document document;
+        struct query query;
+
+        query_init(&query);
+        query.limit = 1;
+        snprintf(query.ring, sizeof(query.ring), "%s", cases[i].pattern);
+        document = rings_document(&snapshot, &query);
+        assert_int_equal(document.total, cases[i].total);
+        assert_int_equal(document.counts[ID_IDLE], cases[i].idle_count);
+        free(document.body);
+    }
+}
+
+/* The users that hit a limit are listed before the rings. */
 TEST(limited)
 {
-    struct snapshot *snapshot = snapshot_new();
-    struct document document;
-    struct query query;
+    struct limited_user users[] = {{.uid = 1000, .limit = "mapped_bytes", .refused_count = 7},
+                                   {.uid = UINT32_MAX, .limit = "events", .refused_count = 1}};
+    const struct snapshot snapshot = {.limited = users, .limited_count = 2};
+    json_t *root = rings(&snapshot);
 
-    snapshot->limited = calloc(2, sizeof(*snapshot->limited));
-    snapshot->limited[0] = (struct limited_user){.uid = 1000, .limit = "mapped_bytes", .refused_count = 7};
-    snapshot->limited[1] = (struct limited_user){.uid = UINT32_MAX, .limit = "events", .refused_count = 1};
-    snapshot->limited_count = 2;
-    query_init(&query);
-    assert_int_equal(document_rings_body(snapshot, &query, &document), 0);
-    assert_string_equal(document.body, ",\"limited\":[{\"uid\":1000,\"limit\":\"mapped_bytes\",\"refused\":7},"
-                                       "{\"uid\":4294967295,\"limit\":\"events\",\"refused\":1}],\"rings\":[]}\n");
-    free(document.body);
-    snapshot_unref(snapshot);
+    assert_json(root, "limited",
+                "[{\"uid\":1000,\"limit\":\"mapped_bytes\",\"refused\":7},"
+                "{\"uid\":4294967295,\"limit\":\"events\",\"refused\":1}]");
+    assert_json(root, "rings", "[]");
+    json_decref(root);
 }
 
-/* As many breadcrumbs as asked for, of those that there are. */
+/* The trail has as many breadcrumbs as requested, of those that there are. */
 TEST(trails)
 {
     static const struct {
-        uint32_t asked, found;
-    } rows[] = {{0, 0}, {1, 1}, {4, 4}, {6, 6}, {32, 6}};
-    struct snapshot *snapshot = sample_snapshot(1, SCANNED_MONO_NS, 0);
-    struct query query;
+        uint32_t requested, found;
+    } cases[] = {{0, 0}, {1, 1}, {4, 4}, {6, 6}, {32, 6}};
+    struct snapshot *snapshot = sample(1);
+    struct item **item = &snapshot->stalls[0].item;
+    struct process_facts *process = process_facts_ref((*item)->process);
     struct page *page;
 
-    snapshot->stalls[0] = sample_stall(
-        sample_item(process_facts_ref(snapshot->rings[0].processes[0]), "checkout", 1, 17, "worker", 6, 6), 1000);
-    snapshot->stall_count = 1;
-    query_init(&query);
-    page = query_stalls(&query, snapshot);
-    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+    item_unref(*item);
+    *item = sample_item(process, "checkout", 1, 17, "worker", 6, 6);
+    page = stalls_page(snapshot, 1);
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
         struct document document;
         size_t length;
         char *text;
         json_t *root, *trail;
 
-        assert_int_equal(document_page_body(DOCUMENT_STALLS, page, rows[i].asked, &document), 0);
+        assert_int_equal(document_page_body(DOCUMENT_STALLS, page, cases[i].requested, &document), 0);
         text = whole_document(&document, NOW_WALL_NS, NOW_MONO_NS, &length);
         root = parse(text, length);
-        trail = json_object_get(json_array_get(json_object_get(root, "stalls"), 0), "trail");
-        assert_int_equal(json_array_size(trail), rows[i].found);
-        for (size_t j = 0; j < rows[i].found; j++)
-            assert_int_equal(json_integer_value(json_object_get(json_array_get(trail, j), "count")), 918272 - j);
+        trail = json_at(root, "stalls/0/trail");
+        assert_int_equal(json_array_size(trail), cases[i].found);
+        for (size_t j = 0; j < cases[i].found; j++)
+            assert_int_equal(json_number_at(json_array_get(trail, j), "count"), 918272 - j);
         json_decref(root);
     }
     page_unref(page);
-    snapshot_unref(snapshot);
 }
 
-TEST(small)
+TEST(version_health_and_problem)
 {
     size_t length;
     char *text;
@@ -546,7 +523,7 @@ TEST(small)
 
     assert_int_equal(document_version(&text, &length), 0);
     root = parse(text, length);
-    assert_int_equal(json_integer_value(json_object_get(root, "ring_format")), RIP_FORMAT_VERSION);
+    assert_int_equal(json_number_at(root, "ring_format"), RIP_FORMAT_VERSION);
     json_decref(root);
     assert_int_equal(document_health("ok", &text, &length), 0);
     assert_string_equal(text, "{\"schema\":\"ripd/health/1\",\"status\":\"ok\"}\n");

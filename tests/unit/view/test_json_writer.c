@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_json_writer.c - what comes out is valid JSON in valid UTF-8, whatever goes in. */
+/* test_json_writer.c - the output is valid JSON in valid UTF-8, whatever the input: ripd/view/json_writer.c. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
+#include "support/guarded_copy.h"
 #include "support/test.h"
 #include "view/json_writer.h"
 
@@ -21,7 +20,7 @@ static void assert_text(struct json_writer *writer, const char *expected)
     free(text);
 }
 
-/* KEY_hex is there when something was changed. */
+/* KEY_hex is there if a byte was changed. */
 static void assert_bytes(const char *bytes, size_t length, const char *expected, bool changed)
 {
     struct json_writer writer;
@@ -78,7 +77,7 @@ TEST(numbers)
 
     json_init(&writer);
     json_open(&writer, NULL, '[');
-    for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
+    for (size_t i = 0; i < COUNT_OF(numbers); i++)
         json_uint(&writer, NULL, numbers[i]);
     json_hex_number(&writer, NULL, 0);
     json_hex_number(&writer, NULL, 0x1234);
@@ -104,7 +103,7 @@ TEST(times)
         {UINT64_MAX, "\"2554-07-21T23:34:33.709Z\""},
     };
 
-    for (size_t i = 0; i < sizeof(times) / sizeof(times[0]); i++) {
+    for (size_t i = 0; i < COUNT_OF(times); i++) {
         struct json_writer writer;
 
         json_init(&writer);
@@ -132,26 +131,26 @@ TEST(text)
          "abc",
          "\"\\u202eabc\"", true},                           /* right-to-left override */
         {"\xe2\x80\xa8", "\"\\u2028\"", true},              /* line separator */
-        {"\x80", "\"\xef\xbf\xbd\"", true},                 /* a continuation alone */
+        {"\x80", "\"\xef\xbf\xbd\"", true},                 /* a continuation byte alone */
         {"\xc3", "\"\xef\xbf\xbd\"", true},                 /* cut short */
-        {"\xc3(", "\"\xef\xbf\xbd(\"", true},               /* broken off */
+        {"\xc3(", "\"\xef\xbf\xbd(\"", true},               /* cut short before another character */
         {"\xc0\xaf", "\"\xef\xbf\xbd\xef\xbf\xbd\"", true}, /* overlong */
         {"\xe0\x80\x80", "\"\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\"", true},
         {"\xed\xa0\x80", "\"\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\"", true},                 /* surrogate */
         {"\xf4\x90\x80\x80", "\"\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\"", true}, /* beyond U+10FFFF */
-        {"\xf0\x9f\x98", "\"\xef\xbf\xbd\"", true},  /* one for the maximal part */
+        {"\xf0\x9f\x98", "\"\xef\xbf\xbd\"", true},  /* cut short: one replacement for the valid part */
         {"\xef\xbf\xbe", "\"\xef\xbf\xbd\"", true},  /* noncharacter U+FFFE */
         {"\xef\xb7\x90", "\"\xef\xbf\xbd\"", true},  /* noncharacter U+FDD0 */
         {"\xef\xbf\xbd", "\"\xef\xbf\xbd\"", false}, /* U+FFFD itself */
         {"\xff\xfe", "\"\xef\xbf\xbd\xef\xbf\xbd\"", true},
     };
 
-    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+    for (size_t i = 0; i < COUNT_OF(rows); i++)
         assert_bytes(rows[i].bytes, strlen(rows[i].bytes), rows[i].expected, rows[i].changed);
     assert_bytes("a\0b", 3, "\"a\\u0000b\"", true);
 }
 
-/* Quotes grow the most that text grows without being reported. */
+/* Quotes are the longest escape that is not reported in KEY_hex. */
 TEST(quotes)
 {
     char quotes[63];
@@ -164,27 +163,22 @@ TEST(quotes)
     assert_bytes(quotes, sizeof(quotes), expected, false);
 }
 
-/* The last byte of the input is the last byte of a page. */
+/* No byte behind the input is read. */
 TEST(guard_page)
 {
-    size_t page_bytes = (size_t)sysconf(_SC_PAGESIZE);
-    char *pages = mmap(NULL, 2 * page_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-
-    assert_true(pages != MAP_FAILED);
-    assert_int_equal(mprotect(pages + page_bytes, page_bytes, PROT_NONE), 0);
     for (unsigned lead = 0; lead < 256; lead++) {
         for (size_t length = 1; length <= 4; length++) {
-            char *bytes = pages + page_bytes - length;
+            const char bytes[] = {(char)lead, '\x9f', '\x9f', '\x9f'};
+            struct guarded_copy copy;
             struct json_writer writer;
 
-            memset(bytes, 0x9f, length);
-            bytes[0] = (char)lead;
+            guarded_copy_new(&copy, bytes, length);
             json_init(&writer);
-            json_bytes(&writer, "k", bytes, length);
+            json_bytes(&writer, "k", (const char *)copy.bytes, length);
             json_done(&writer);
+            guarded_copy_free(&copy);
         }
     }
-    munmap(pages, 2 * page_bytes);
 }
 
 TEST(failure_sticks)
@@ -195,7 +189,7 @@ TEST(failure_sticks)
 
     json_init(&writer);
     json_uint(&writer, NULL, 1);
-    json_raw(&writer, NULL, "", SIZE_MAX / 2); /* more than there can be */
+    json_raw(&writer, NULL, "", SIZE_MAX / 2); /* cannot be allocated */
     json_open(&writer, NULL, '{');
     json_bytes(&writer, "k", "\n", 1);
     json_time(&writer, "t", 1);

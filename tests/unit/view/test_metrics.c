@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_metrics.c - the table and what is rendered from it: each value where it belongs, nothing that is not known, and
- * as many series whatever rings and threads are called.
+ * test_metrics.c - the table of metrics and the text rendered from it: each value in its line, unknown values left out,
+ * and the same series whatever the names of rings and threads: ripd/view/metrics.c.
  */
 #include <stdbool.h>
 #include <stdio.h>
@@ -23,26 +23,32 @@ static char *render(const struct metrics_input *input)
     return text;
 }
 
-static void assert_line(const char *text, const char *line)
+static bool has_line(const char *text, const char *line)
 {
     size_t length = strlen(line);
 
     for (const char *at = strstr(text, line); at != NULL; at = strstr(at + 1, line))
         if ((at == text || at[-1] == '\n') && at[length] == '\n')
-            return;
-    fail_msg("no line \"%s\" in\n%s", line, text);
+            return true;
+    return false;
 }
 
-static size_t line_count(const char *text, bool of_samples)
+static void assert_line(const char *text, const char *line)
+{
+    if (!has_line(text, line))
+        fail_msg("no line \"%s\" in\n%s", line, text);
+}
+
+static size_t sample_count(const char *text)
 {
     size_t count = 0;
 
     for (; *text != '\0'; text = strchr(text, '\n') + 1)
-        count += !of_samples || *text != '#';
+        count += *text != '#';
     return count;
 }
 
-/* Every number another one. */
+/* All numbers differ. */
 static struct snapshot *snapshot_of_numbers(void)
 {
     struct snapshot *snapshot = sample_snapshot(421, 7 * SECOND, 3);
@@ -80,11 +86,11 @@ static struct snapshot *snapshot_of_numbers(void)
     health->reload_failure_count = 23;
     for (size_t i = 0; i < HEALTH_LIMIT_COUNT; i++)
         health->limit_counts[i] = 300 + i;
-    health->limit_counts[HEALTH_LIMIT_CONNECTIONS] = 350; /* wherever in the table it is */
+    health->limit_counts[HEALTH_LIMIT_CONNECTIONS] = 350; /* added to the count of the server */
     return snapshot;
 }
 
-/* Of snapshot_of_numbers() and of the other numbers in test_values(). */
+/* The lines of the values in snapshot_of_numbers() and test_values(). */
 static const char *const expected_lines[] = {
     "# HELP ripd_ids Ids seen by the last scan, by state.",
     "# TYPE ripd_ids gauge",
@@ -128,7 +134,7 @@ static const char *const expected_lines[] = {
     "ripd_reloads_total 22",
     "ripd_reload_failures_total 23",
     "ripd_limit_hits_total{limit=\"files\"} 300",
-    "ripd_limit_hits_total{limit=\"connections\"} 400", /* of the scanner's side and the server's */
+    "ripd_limit_hits_total{limit=\"connections\"} 400", /* 350 of the scanner and 50 of the server */
     "ripd_http_connections 1",
     "ripd_http_connections_max 2",
     "ripd_http_streams 3",
@@ -172,15 +178,15 @@ TEST(values)
     struct metrics_input input = {snapshot, &http, &process, 7 * SECOND + 180000000};
     char *text = render(&input);
 
-    for (size_t i = 0; i < sizeof(expected_lines) / sizeof(expected_lines[0]); i++)
+    for (size_t i = 0; i < COUNT_OF(expected_lines); i++)
         assert_line(text, expected_lines[i]);
-    assert_null(strstr(text, "ripd_stalls{cause=\"signal\"")); /* no stall has it */
+    assert_null(strstr(text, "ripd_stalls{cause=\"signal\"")); /* a cause of stops */
     assert_null(strstr(text, "ripd_stopped{cause=\"blocked\""));
     free(text);
     snapshot_unref(snapshot);
 }
 
-/* Counters and what the process and the server know; no gauge that only a scan can fill. */
+/* Before the first scan: counters and the values of the server, no gauge that only a scan can fill. */
 TEST(before_the_first_scan)
 {
     static const char *const absent[] = {"ripd_ids",   "ripd_stall",    "ripd_stopped",  "ripd_ring",
@@ -196,14 +202,14 @@ TEST(before_the_first_scan)
     assert_line(text, "ripd_http_requests_total 1");
     assert_null(strstr(text, "process_"));
     for (char *line = strtok(text, "\n"); line != NULL; line = strtok(NULL, "\n"))
-        for (size_t i = 0; i < sizeof(absent) / sizeof(absent[0]); i++)
+        for (size_t i = 0; i < COUNT_OF(absent); i++)
             if (strncmp(line, absent[i], strlen(absent[i])) == 0 && strstr(line, "_total ") == NULL &&
                 strncmp(line, "ripd_scan_duration", 18) != 0)
-                fail_msg("known before the first scan: %s", line);
+                fail_msg("present before the first scan: %s", line);
     free(text);
 }
 
-/* Whether the text is another one when one of the numbers of a value is. */
+/* Returns whether the text changes with this number. */
 static bool number_shows(const struct metrics_input *input, uint64_t *number)
 {
     uint64_t before = *number;
@@ -219,7 +225,7 @@ static bool number_shows(const struct metrics_input *input, uint64_t *number)
     return differs;
 }
 
-/* Whatever is counted anywhere can be seen: a field that is added to these structures needs a row. */
+/* Each counter is shown: a field that is added to these structs needs a row of the table. */
 TEST(every_number_shows)
 {
     struct snapshot *snapshot = snapshot_of_numbers();
@@ -229,7 +235,7 @@ TEST(every_number_shows)
     struct {
         void *value;
         size_t bytes;
-        size_t unseen; /* numbers that cannot be other than 0 */
+        size_t unseen; /* numbers that are never shown */
     } parts[] = {
         {&snapshot->health, sizeof(snapshot->health), 0},
         {&http, sizeof(http), 0},
@@ -237,9 +243,9 @@ TEST(every_number_shows)
         {snapshot->counts, sizeof(snapshot->counts), 0},
     };
 
-    for (int i = 0; i < CAUSE_COUNT; i++) /* no stop has a stall's cause, and the other way round */
+    for (int i = 0; i < CAUSE_COUNT; i++) /* a cause is one of stalls or one of stops */
         parts[0].unseen += id_cause_stops((enum id_cause)i) ? 6 : 1;
-    for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
+    for (size_t i = 0; i < COUNT_OF(parts); i++) {
         uint64_t *numbers = parts[i].value;
         size_t unseen = 0;
 
@@ -250,13 +256,8 @@ TEST(every_number_shows)
     snapshot_unref(snapshot);
 }
 
-static void set_all(void *value, size_t bytes)
-{
-    memset(value, 0xff, bytes);
-}
-
-/* The longest text there can be fits, with room for a few more rows. */
-TEST(longest)
+/* The longest possible text fits, with room for a few more rows. */
+TEST(longest_text)
 {
     struct snapshot *snapshot = sample_snapshot(1, 0, 1);
     struct health_http http;
@@ -264,10 +265,10 @@ TEST(longest)
     struct metrics_input input = {snapshot, &http, &process, UINT64_MAX};
     char *text;
 
-    set_all(&http, sizeof(http));
-    set_all(&process, sizeof(process));
-    set_all(&snapshot->health, sizeof(snapshot->health));
-    set_all(snapshot->counts, sizeof(snapshot->counts));
+    memset(&http, 0xff, sizeof(http));
+    memset(&process, 0xff, sizeof(process));
+    memset(&snapshot->health, 0xff, sizeof(snapshot->health));
+    memset(snapshot->counts, 0xff, sizeof(snapshot->counts));
     snapshot->interval_ns = UINT64_MAX;
     text = render(&input);
     assert_in_range(strlen(text), METRICS_BYTES_MAX / 4, METRICS_BYTES_MAX - METRICS_BYTES_MAX / 8);
@@ -275,8 +276,8 @@ TEST(longest)
     snapshot_unref(snapshot);
 }
 
-/* Thousands of rings and ids with names made to break the format change no label and add no line. */
-TEST(hostile_names_do_not_show)
+/* Thousands of ids with names made to break the format change no label and add no line. */
+TEST(hostile_names_are_not_shown)
 {
     static const char *const names[] = {"\"} 1\nripd_ids{state=\"dead", "\xff\xfe", "a\\", "ripd_evil_total 1\n",
                                         "\x1b[31m"};
@@ -296,7 +297,7 @@ TEST(hostile_names_do_not_show)
     loud->rings[0].name = strdup(names[0]);
     input.snapshot = loud;
     after = render(&input);
-    assert_int_equal(line_count(before, true), line_count(after, true));
+    assert_int_equal(sample_count(before), sample_count(after));
     assert_null(strstr(after, "evil"));
     for (const char *at = after; *at != '\0'; at++)
         assert_true(*at == '\n' || (*at >= ' ' && *at <= '~'));
@@ -327,93 +328,75 @@ TEST(table)
     assert_string_equal(metric_type_name(METRIC_HISTOGRAM), "histogram");
 }
 
-static struct snapshot *with_rings(const struct ring_facts *rings, size_t count)
+/* Sums over the rings; a damaged ring counts only as damaged. */
+TEST(rings)
 {
-    struct snapshot *snapshot = snapshot_new();
-
-    snapshot->rings = calloc(count, sizeof(*rings));
-    snapshot->ring_count = count;
-    memcpy(snapshot->rings, rings, count * sizeof(*rings));
-    return snapshot;
-}
-
-static void assert_shown(const struct ring_facts *rings, size_t count, const char *const *lines)
-{
-    struct snapshot *snapshot = with_rings(rings, count);
-    struct metrics_input input = {.snapshot = snapshot};
-    size_t length;
-    char *text;
-
-    assert_int_equal(metrics_render(&input, &text, &length), 0);
-    for (; *lines != NULL; lines++)
-        if (strstr(text, *lines) == NULL)
-            fail_msg("no \"%s\" in\n%s", *lines, text);
-    free(text);
-    snapshot_unref(snapshot);
-}
-
-TEST(healths)
-{
-    static const struct ring_facts rings[] = {{.health = RING_READABLE},
-                                              {.health = RING_UNREADABLE, .dead = true},
-                                              {.health = RING_UNREADABLE},
-                                              {.health = RING_DAMAGED, .dead = true},
-                                              {.health = RING_READABLE, .dead = true}};
-    static const char *const lines[] = {"\nripd_rings{health=\"readable\"} 2\n",
-                                        "\nripd_rings{health=\"unreadable\"} 2\n",
-                                        "\nripd_rings{health=\"damaged\"} 1\n", "\nripd_rings_dead 1\n", NULL};
-    static const char *const none[] = {"\nripd_rings{health=\"readable\"} 0\n",
-                                       "\nripd_rings_dead 0\n",
-                                       "\nripd_ring_fill_ratio 0\n",
-                                       "\nripd_ring_processes 0\n",
-                                       "\nripd_refused_registrations{reason=\"full\"} 0\n",
-                                       NULL};
-
-    assert_shown(rings, 5, lines);
-    assert_shown(rings, 0, none);
-}
-
-TEST(fullest)
-{
-    static const struct ring_facts rings[] = {
-        {.slot_capacity = 3, .live_count = 1},
-        {.slot_capacity = 0, .live_count = 7}, /* it says so */
-        {.slot_capacity = 4, .live_count = 4, .dead = true},
-        {.slot_capacity = 4, .live_count = 4, .health = RING_DAMAGED},
-        {.slot_capacity = UINT32_MAX, .live_count = UINT64_MAX},
+    static const struct {
+        const char *name;
+        size_t count;
+        struct ring_facts rings[5];
+        const char *lines[6];
+    } cases[] = {
+        {"no ring",
+         0,
+         {{0}},
+         {"ripd_rings{health=\"readable\"} 0", "ripd_rings_dead 0", "ripd_ring_fill_ratio 0", "ripd_ring_processes 0",
+          "ripd_refused_registrations{reason=\"full\"} 0"}},
+        {"health",
+         5,
+         {{.health = RING_READABLE},
+          {.health = RING_UNREADABLE, .dead = true},
+          {.health = RING_UNREADABLE},
+          {.health = RING_DAMAGED, .dead = true},
+          {.health = RING_READABLE, .dead = true}},
+         {"ripd_rings{health=\"readable\"} 2", "ripd_rings{health=\"unreadable\"} 2",
+          "ripd_rings{health=\"damaged\"} 1", "ripd_rings_dead 1"}},
+        {"the fullest ring that is readable and not dead",
+         4,
+         {{.slot_capacity = 3, .live_count = 1},
+          {.slot_capacity = 0, .live_count = 7}, /* as the ring claims */
+          {.slot_capacity = 4, .live_count = 4, .dead = true},
+          {.slot_capacity = 4, .live_count = 4, .health = RING_DAMAGED}},
+         {"ripd_ring_fill_ratio 0.333333"}},
+        {"a ring that claims too much",
+         1,
+         {{.slot_capacity = UINT32_MAX, .live_count = UINT64_MAX}},
+         {"ripd_ring_fill_ratio 1"}},
+        {"a sum of refusals that stops at the greatest number",
+         3,
+         {{.info = {.refused_full_count = 3, .refused_memory_count = UINT64_MAX, .refused_process_count = 1}},
+          {.info = {.refused_full_count = 4, .refused_memory_count = UINT64_MAX}},
+          {.info = {.refused_full_count = 1000}, .health = RING_DAMAGED}},
+         {"ripd_refused_registrations{reason=\"full\"} 7",
+          "ripd_refused_registrations{reason=\"memory\"} 18446744073709551615",
+          "ripd_refused_registrations{reason=\"processes\"} 1"}},
     };
-    static const char *const third[] = {"\nripd_ring_fill_ratio 0.333333\n", NULL};
-    static const char *const full[] = {"\nripd_ring_fill_ratio 1\n", NULL};
 
-    assert_shown(rings, 4, third);
-    assert_shown(rings, 5, full);
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        struct ring_facts rings[5];
+        struct snapshot snapshot = {.rings = rings, .ring_count = cases[i].count};
+        char *text;
+
+        memcpy(rings, cases[i].rings, sizeof(rings));
+        text = render(&(struct metrics_input){.snapshot = &snapshot});
+        for (const char *const *line = cases[i].lines; *line != NULL; line++)
+            if (!has_line(text, *line))
+                fail_msg("%s: no line \"%s\" in\n%s", cases[i].name, *line, text);
+        free(text);
+    }
 }
 
-TEST(refusals_stop_at_the_greatest_number)
-{
-    static const struct ring_facts rings[] = {
-        {.info = {.refused_full_count = 3, .refused_memory_count = UINT64_MAX, .refused_process_count = 1}},
-        {.info = {.refused_full_count = 4, .refused_memory_count = UINT64_MAX, .refused_process_count = 0}},
-        {.info = {.refused_full_count = 1000}, .health = RING_DAMAGED},
-    };
-    static const char *const lines[] = {"\nripd_refused_registrations{reason=\"full\"} 7\n",
-                                        "\nripd_refused_registrations{reason=\"memory\"} 18446744073709551615\n",
-                                        "\nripd_refused_registrations{reason=\"processes\"} 1\n", NULL};
-
-    assert_shown(rings, 3, lines);
-}
-
+/* A dead process is not counted. */
 TEST(processes)
 {
     struct snapshot *snapshot = sample_snapshot(1, 0, 0);
-    struct metrics_input input = {.snapshot = snapshot};
-    size_t length;
-    char *text;
 
     for (int dead = 0; dead < 2; dead++) {
+        char *text;
+
         snapshot->rings[0].processes[0]->dead = dead == 1;
-        assert_int_equal(metrics_render(&input, &text, &length), 0);
-        assert_non_null(strstr(text, dead ? "\nripd_ring_processes 0\n" : "\nripd_ring_processes 1\n"));
+        text = render(&(struct metrics_input){.snapshot = snapshot});
+        assert_line(text, dead ? "ripd_ring_processes 0" : "ripd_ring_processes 1");
         free(text);
     }
     snapshot_unref(snapshot);

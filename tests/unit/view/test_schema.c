@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_schema.c - the words that ripd/schema/ripd.json allows are those of the tables that answers are made of. */
+/* test_schema.c - the words that ripd/schema/ripd.json allows are those in the tables of the product. */
 #include <string.h>
-
-#include <jansson.h>
 
 #include "cases/event_kind.h"
 #include "cases/snapshot.h"
@@ -10,6 +8,7 @@
 #include "detect/state.h"
 #include "net/limits.h"
 #include "support/test.h"
+#include "unit/json_at.h"
 
 static json_t *definitions;
 
@@ -30,59 +29,40 @@ static int drop_schema(void **state)
     return 0;
 }
 
-static bool has_word(const json_t *words, const char *word)
+/* The definition at this path allows exactly these words; a NULL is null. */
+static void assert_words(const char *path, const char *const *words, size_t count)
 {
-    size_t i;
-    json_t *value;
+    json_t *allowed = json_at(definitions, path), *value;
+    size_t found, j;
 
-    json_array_foreach(words, i, value) if (word == NULL ? json_is_null(value)
-                                                         : json_is_string(value) &&
-                                                               strcmp(json_string_value(value), word) == 0) return true;
-    return false;
-}
+    for (size_t i = 0; i < count; i++) {
+        json_t *word = words[i] != NULL ? json_string(words[i]) : json_null();
 
-/* words: as many as there may be, no more; NULL is null. */
-static void assert_words(const json_t *definition, const char *const *words, size_t count)
-{
-    const json_t *allowed = json_object_get(definition, "enum");
-
-    for (size_t i = 0; i < count; i++)
-        if (!has_word(allowed, words[i]))
-            fail_msg("%s is missing", words[i] != NULL ? words[i] : "null");
-    assert_int_equal(json_array_size(allowed), count);
+        found = 0;
+        json_array_foreach(allowed, j, value) found += json_equal(value, word) == 1;
+        if (found != 1)
+            fail_msg("%s has %s %zu times", path, words[i] != NULL ? words[i] : "null", found);
+        json_decref(word);
+    }
+    assert_json_count(definitions, path, count);
 }
 
 #define X(name, text, ...) text,
 
-TEST(states_and_causes)
+TEST(words)
 {
-    static const char *const states[] = {ID_STATE_TABLE(X)};
+    static const char *const states[] = {ID_STATE_TABLE(X)}, *const kinds[] = {EVENT_KIND_TABLE(X)},
+                             *const reasons[] = {EVENT_REASON_TABLE(X)}, *const gaps[] = {STREAM_GAP_TABLE(X)},
+                             *const healths[] = {RING_HEALTH_TABLE(X)};
     const char *causes[] = {ID_CAUSE_TABLE(X)};
 
-    causes[CAUSE_NONE] = NULL; /* which is null */
-    assert_words(json_object_get(definitions, "state"), states, sizeof(states) / sizeof(states[0]));
-    assert_words(json_object_get(definitions, "cause"), causes, sizeof(causes) / sizeof(causes[0]));
-}
-
-TEST(events)
-{
-    static const char *const kinds[] = {EVENT_KIND_TABLE(X)};
-    static const char *const reasons[] = {EVENT_REASON_TABLE(X)};
-
-    static const char *const gaps[] = {STREAM_GAP_TABLE(X)};
-    const json_t *gap = json_object_get(json_object_get(definitions, "gap"), "properties");
-
-    assert_words(json_object_get(gap, "reason"), gaps, sizeof(gaps) / sizeof(gaps[0]));
-    assert_words(json_object_get(definitions, "kind"), kinds, sizeof(kinds) / sizeof(kinds[0]));
-    assert_words(json_object_get(definitions, "end_reason"), reasons, sizeof(reasons) / sizeof(reasons[0]));
-}
-
-TEST(health_of_rings)
-{
-    static const char *const words[] = {RING_HEALTH_TABLE(X)};
-    const json_t *properties = json_object_get(json_object_get(definitions, "ring"), "properties");
-
-    assert_words(json_object_get(properties, "health"), words, sizeof(words) / sizeof(words[0]));
+    causes[CAUSE_NONE] = NULL; /* null */
+    assert_words("state/enum", states, COUNT_OF(states));
+    assert_words("cause/enum", causes, COUNT_OF(causes));
+    assert_words("kind/enum", kinds, COUNT_OF(kinds));
+    assert_words("end_reason/enum", reasons, COUNT_OF(reasons));
+    assert_words("gap/properties/reason/enum", gaps, COUNT_OF(gaps));
+    assert_words("ring/properties/health/enum", healths, COUNT_OF(healths));
 }
 
 int main(void)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_summary.c - a sentence for each cause, and for what is not known: ripd/view/summary.c. */
+/* test_summary.c - the sentence about an id: one for each cause, and for missing facts: ripd/view/summary.c. */
 #include <stdio.h>
 
 #include "cases/waits.h"
@@ -8,6 +8,7 @@
 #include "view/summary.h"
 
 #define WHO "worker-17 of checkout (pid 4690) "
+#define BLOCKED WHO "has been blocked for 13.8 s"
 #define SECOND UINT64_C(1000000000)
 
 static struct item *item;
@@ -43,18 +44,6 @@ static void name_place(const struct symbol_frame *frames, size_t count)
     assert_int_equal(symbol_table_add(&item->process->modules[0]->symbols, 0x1234, symbol_new(frames, count)), 0);
 }
 
-static void forget_place(void)
-{
-    item->entry_count = 0;
-}
-
-static void name_usual_place(void)
-{
-    static const struct symbol_frame frame = {"db_wait", "src/db.c", 120};
-
-    name_place(&frame, 1);
-}
-
 static void assert_summary(const struct sighting *sighting, const char *expected)
 {
     char text[SUMMARY_BYTES];
@@ -63,18 +52,28 @@ static void assert_summary(const struct sighting *sighting, const char *expected
     assert_string_equal(text, expected);
 }
 
+/* The sentence about the stalled id begins with its subject and its state, and goes on like this. */
+static void assert_blocked(const char *expected)
+{
+    struct sighting sighting = stalled(CAUSE_BLOCKED);
+    char text[SUMMARY_BYTES];
+
+    summary_of_id(&sighting, text);
+    assert_memory_equal(text, BLOCKED, sizeof(BLOCKED) - 1);
+    assert_string_equal(text + sizeof(BLOCKED) - 1, expected);
+}
+
 /* The example of the interface's description, word for word. */
 TEST(example, set_up, tear_down)
 {
+    static const struct symbol_frame frame = {"db_wait", "src/db.c", 120};
     struct sighting sighting = stalled(CAUSE_BLOCKED);
 
-    name_usual_place();
+    name_place(&frame, 1);
     sighting.kernel = kernel;
-    assert_summary(&sighting, "worker-17 of checkout (pid 4690) has been blocked for 13.8 s in db_wait (src/db.c:120): "
-                              "recvfrom on tcp 127.0.0.1:51334 -> 127.0.0.1:5432");
+    assert_summary(&sighting, BLOCKED " in db_wait (src/db.c:120): recvfrom on tcp 127.0.0.1:51334 -> 127.0.0.1:5432");
 }
 
-/* With the kernel's facts of the example. */
 static const struct {
     enum id_state state;
     enum id_cause cause;
@@ -112,7 +111,7 @@ TEST(verdicts, set_up, tear_down)
     facts->cpu_ns = 2 * SECOND - 30000000;
     facts->wait_ns = SECOND;
     facts->mode = KERNEL_MODE_USER;
-    for (size_t i = 0; i < sizeof(verdicts) / sizeof(verdicts[0]); i++) {
+    for (size_t i = 0; i < COUNT_OF(verdicts); i++) {
         struct sighting sighting = stalled(verdicts[i].cause);
         char expected[256];
 
@@ -127,7 +126,7 @@ TEST(verdicts, set_up, tear_down)
     kernel_facts_unref(facts);
 }
 
-/* Who could wake it matters more than the system call. */
+/* A deadlock of the whole process matters more than the system call. */
 TEST(stuck, set_up, tear_down)
 {
     struct sighting sighting = stalled(CAUSE_BLOCKED);
@@ -147,7 +146,7 @@ TEST(missing_facts, set_up, tear_down)
     struct sighting sighting = stalled(CAUSE_BLOCKED);
 
     assert_summary(&sighting, WHO "has been blocked for 13.8 s at checkout+0x1234");
-    forget_place();
+    item->entry_count = 0;
     assert_summary(&sighting, WHO "has been blocked for 13.8 s");
     sighting.since_wall_ns = 0;
     assert_summary(&sighting, WHO "has been blocked");
@@ -167,14 +166,14 @@ TEST(missing_facts, set_up, tear_down)
     assert_summary(&sighting, "an id that could not be read is idle");
 }
 
-/* A main thread is called like its process, which is not said twice. */
+/* A main thread has the name of its process, which is not repeated. */
 TEST(main_thread, set_up, tear_down)
 {
     struct sighting sighting = stalled(CAUSE_BLOCKED);
 
     item->name_bytes = 8;
     memcpy(item->name, "checkout", 8);
-    forget_place();
+    item->entry_count = 0;
     assert_summary(&sighting, "checkout (pid 4690) has been blocked for 13.8 s");
 }
 
@@ -182,7 +181,7 @@ TEST(calls, set_up, tear_down)
 {
     struct sighting sighting = stalled(CAUSE_BLOCKED);
 
-    forget_place();
+    item->entry_count = 0;
     sighting.kernel = kernel;
     kernel->target[0] = '\0';
     kernel->syscall = "flock";
@@ -209,7 +208,7 @@ TEST(durations, set_up, tear_down)
     static const struct {
         uint64_t ns;
         const char *shown;
-    } rows[] = {
+    } cases[] = {
         {0, "0 ms"},
         {999999999, "999 ms"},
         {SECOND, "1.0 s"},
@@ -221,54 +220,48 @@ TEST(durations, set_up, tear_down)
         {90061 * SECOND, "1 d 1 h"},
     };
 
-    forget_place();
-    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+    item->entry_count = 0;
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
         struct sighting sighting = stalled(CAUSE_BLOCKED);
         char expected[128];
 
-        sighting.frozen_for_ns = rows[i].ns;
-        snprintf(expected, sizeof(expected), WHO "has been blocked for %s", rows[i].shown);
+        sighting.frozen_for_ns = cases[i].ns;
+        snprintf(expected, sizeof(expected), WHO "has been blocked for %s", cases[i].shown);
         assert_summary(&sighting, expected);
     }
 }
 
-/* What is inlined from a header of the system is not where it is. */
-TEST(system_headers, set_up, tear_down)
+/* The place is the innermost frame that is not inlined from a header of the system, if there is one. */
+TEST(frames)
 {
-    static const struct symbol_frame frames[] = {
-        {"__gthread_mutex_lock", "/usr/include/x86_64-linux-gnu/c++/12/bits/gthr-default.h", 749},
-        {"std::mutex::lock", "/usr/lib/llvm-14/include/c++/v1/mutex", 100},
-        {"take_order", "src/orders.cc", 41},
-        {"main", "src/main.cc", 9},
+    static const struct {
+        struct symbol_frame frames[4];
+        size_t count;
+        const char *expected;
+    } cases[] = {
+        {{{"__gthread_mutex_lock", "/usr/include/x86_64-linux-gnu/c++/12/bits/gthr-default.h", 749},
+          {"std::mutex::lock", "/usr/lib/llvm-14/include/c++/v1/mutex", 100},
+          {"take_order", "src/orders.cc", 41},
+          {"main", "src/main.cc", 9}},
+         4,
+         " in take_order (src/orders.cc:41)"},
+        {{{"lock", "/usr/include/c++/12/mutex", 7}}, 1, " in lock (/usr/include/c++/12/mutex:7)"},
+        {{{"lock", "/usr/local/include/a.h", 7}, {"take", NULL, 0}}, 2, " in take (checkout)"},
     };
-    struct sighting sighting = stalled(CAUSE_BLOCKED);
 
-    name_place(frames, 4);
-    assert_summary(&sighting, WHO "has been blocked for 13.8 s in take_order (src/orders.cc:41)");
-}
-
-/* Where there is nothing else. */
-TEST(only_system_headers, set_up, tear_down)
-{
-    static const struct symbol_frame frames[] = {{"lock", "/usr/include/c++/12/mutex", 7}};
-    struct sighting sighting = stalled(CAUSE_BLOCKED);
-
-    name_place(frames, 1);
-    assert_summary(&sighting, WHO "has been blocked for 13.8 s in lock (/usr/include/c++/12/mutex:7)");
-}
-
-TEST(a_place_without_file, set_up, tear_down)
-{
-    static const struct symbol_frame frames[] = {{"lock", "/usr/local/include/a.h", 7}, {"take", NULL, 0}};
-    struct sighting sighting = stalled(CAUSE_BLOCKED);
-
-    name_place(frames, 2);
-    assert_summary(&sighting, WHO "has been blocked for 13.8 s in take (checkout)");
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        set_up(NULL);
+        name_place(cases[i].frames, cases[i].count);
+        assert_blocked(cases[i].expected);
+        tear_down(NULL);
+    }
 }
 
 /* Chains ----------------------------------------------------------------------------------------------------------- */
 
-/* Nodes a, b, c, ..., each of which waits for the next one; the last for nobody, or for the first. */
+/*
+ * Nodes a, b, c, ..., each of which waits for the next one. The last waits for the first in a cycle, else for nothing.
+ */
 static struct waits *chain_of(uint32_t count, bool cycle)
 {
     struct waits *waits = waits_new();
@@ -276,82 +269,91 @@ static struct waits *chain_of(uint32_t count, bool cycle)
     waits->nodes = calloc(count, sizeof(*waits->nodes));
     waits->count = waits->waiting_count = count;
     for (uint32_t i = 0; i < count; i++) {
+        bool is_last = i + 1 == count;
+
         waits->nodes[i] = (struct waits_node){
             .kind = WAITS_ID,
             .id = 100 + i,
             .name_bytes = 1,
             .name = {(uint8_t)('a' + i % 26)},
-            .next = i + 1 < count ? i + 1
-                    : cycle       ? 0
-                                  : WAITS_NONE,
+            .next = !is_last ? i + 1
+                    : cycle  ? 0
+                             : WAITS_NONE,
             .last = cycle ? i : count - 1,
             .length = cycle ? count : count - 1 - i,
             .deadlocked = cycle,
             .has_state = true,
             .state = ID_STALLED,
-            .cause = cycle           ? CAUSE_DEADLOCK
-                     : i + 1 < count ? CAUSE_BLOCKED
-                                     : CAUSE_SPINNING,
+            .cause = cycle     ? CAUSE_DEADLOCK
+                     : is_last ? CAUSE_SPINNING
+                               : CAUSE_BLOCKED,
         };
     }
     return waits;
 }
 
+/* The lock says more than the system call does. Frees the graph. */
 static void assert_chain(struct waits *waits, const char *expected)
 {
     struct sighting sighting = stalled(CAUSE_BLOCKED);
     char text[SUMMARY_BYTES];
 
-    forget_place();
+    item->entry_count = 0;
     sighting.waits = waits;
-    sighting.kernel = kernel; /* the lock says more than the call does */
+    sighting.kernel = kernel;
     summary_of_id(&sighting, text);
-    assert_string_equal(text + sizeof(WHO "has been blocked for 13.8 s") - 1, expected);
+    assert_string_equal(text + sizeof(BLOCKED) - 1, expected);
     waits_free(waits);
 }
 
 TEST(chains, set_up, tear_down)
 {
+    static const struct {
+        uint32_t count;
+        bool cycle;
+        const char *expected;
+    } cases[] = {
+        {1, false, ": recvfrom on tcp 127.0.0.1:51334 -> 127.0.0.1:5432"},
+        {2, false, ": it waits for a lock of b (spinning)"},
+        {3, false, ": it waits for a lock of b, b for one of c (spinning)"},
+        {5, false, ": it waits for a lock of b, b for one of c, c for one of d, d for one of e (spinning)"},
+        {6, false,
+         ": it waits for a lock of b, b for one of c, c for one of d, and over 1 more for one of f (spinning)"},
+        {100, false,
+         ": it waits for a lock of b, b for one of c, c for one of d, and over 95 more for one of v (spinning)"},
+        {2, true, ": it waits for a lock of b, b for one of a"},
+        {3, true, ": it waits for a lock of b, b for one of c, c for one of a"},
+    };
     struct waits *waits;
 
-    assert_chain(chain_of(2, false), ": it waits for a lock of b (spinning)");
-    assert_chain(chain_of(3, false), ": it waits for a lock of b, b for one of c (spinning)");
-    assert_chain(chain_of(5, false),
-                 ": it waits for a lock of b, b for one of c, c for one of d, d for one of e (spinning)");
-    assert_chain(chain_of(6, false),
-                 ": it waits for a lock of b, b for one of c, c for one of d, and over 1 more for one of f (spinning)");
-    assert_chain(chain_of(100, false),
-                 ": it waits for a lock of b, b for one of c, c for one of d, and over 95 more for "
-                 "one of v (spinning)");
-    assert_chain(chain_of(2, true), ": it waits for a lock of b, b for one of a");
-    assert_chain(chain_of(3, true), ": it waits for a lock of b, b for one of c, c for one of a");
+    for (size_t i = 0; i < COUNT_OF(cases); i++)
+        assert_chain(chain_of(cases[i].count, cases[i].cycle), cases[i].expected);
     waits = chain_of(2, true);
     waits->nodes[1].name[0] = 'a';
     assert_chain(waits, ": it waits for a lock of a (id 101), a (id 101) for one of a (id 100)");
-    waits = chain_of(1, false);
-    assert_chain(waits, ": recvfrom on tcp 127.0.0.1:51334 -> 127.0.0.1:5432");
 }
 
 TEST(holders, set_up, tear_down)
 {
-    struct waits *waits = chain_of(2, false);
+    static const struct {
+        struct waits_node holder;
+        const char *expected;
+    } cases[] = {
+        {{.kind = WAITS_READERS}, ": it waits for a lock of readers"},
+        {{.kind = WAITS_GONE, .holder = 4712}, ": it waits for a lock of thread 4712, which is gone"},
+        {{.kind = WAITS_THREAD, .holder = 12, .tid = 4712}, ": it waits for a lock of thread 4712"},
+        {{.kind = WAITS_THREAD, .holder = 12, .holder_is_id = true}, ": it waits for a lock of id 12"},
+        {{.kind = WAITS_ID, .id = 101, .has_state = true, .state = ID_RUNNING},
+         ": it waits for a lock of id 101 (running)"},
+    };
 
-    waits->nodes[1] = (struct waits_node){.kind = WAITS_READERS, .next = WAITS_NONE};
-    assert_chain(waits, ": it waits for a lock of readers");
-    waits = chain_of(2, false);
-    waits->nodes[1] = (struct waits_node){.kind = WAITS_GONE, .holder = 4712, .next = WAITS_NONE};
-    assert_chain(waits, ": it waits for a lock of thread 4712, which is gone");
-    waits = chain_of(2, false);
-    waits->nodes[1] = (struct waits_node){.kind = WAITS_THREAD, .holder = 12, .tid = 4712, .next = WAITS_NONE};
-    assert_chain(waits, ": it waits for a lock of thread 4712");
-    waits = chain_of(2, false);
-    waits->nodes[1] = (struct waits_node){.kind = WAITS_THREAD, .holder = 12, .holder_is_id = true, .next = WAITS_NONE};
-    assert_chain(waits, ": it waits for a lock of id 12");
-    waits = chain_of(2, false);
-    waits->nodes[1].name_bytes = 0;
-    waits->nodes[1].state = ID_RUNNING;
-    waits->nodes[1].cause = CAUSE_NONE;
-    assert_chain(waits, ": it waits for a lock of id 101 (running)");
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        struct waits *waits = chain_of(2, false);
+
+        waits->nodes[1] = cases[i].holder;
+        waits->nodes[1].next = WAITS_NONE;
+        assert_chain(waits, cases[i].expected);
+    }
 }
 
 /* Limits ----------------------------------------------------------------------------------------------------------- */
@@ -373,12 +375,12 @@ TEST(long_parts_are_cut, set_up, tear_down)
 
 /* Ends ------------------------------------------------------------------------------------------------------------- */
 
-TEST(ends, set_up, tear_down)
+TEST(ends)
 {
     static const struct {
         enum event_reason reason;
         const char *expected;
-    } rows[] = {
+    } cases[] = {
         {EVENT_REASON_MOVED, "moved again, after 20.0 s in db_wait (src/db.c:120): blocked"},
         {EVENT_REASON_STOPPED, "was stopped, after 20.0 s in db_wait (src/db.c:120): blocked"},
         {EVENT_REASON_GONE, "is gone, after 20.0 s in db_wait (src/db.c:120): blocked"},
@@ -397,12 +399,12 @@ TEST(ends, set_up, tear_down)
     event.line = 120;
     event.module = module;
     event.offset = 0x1234;
-    assert_int_equal(sizeof(rows) / sizeof(rows[0]), EVENT_REASON_COUNT);
-    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-        event.reason = rows[i].reason;
+    assert_int_equal(COUNT_OF(cases), EVENT_REASON_COUNT);
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        event.reason = cases[i].reason;
         summary_of_end(&event, text);
         assert_memory_equal(text, WHO, sizeof(WHO) - 1);
-        assert_string_equal(text + sizeof(WHO) - 1, rows[i].expected);
+        assert_string_equal(text + sizeof(WHO) - 1, cases[i].expected);
     }
     event.function = NULL;
     event.cause = CAUSE_NONE;
