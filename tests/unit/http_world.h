@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * http_world.h - a real server on loopback whose scanner is the test: it publishes snapshots and answers questions.
+ * http_world.h - a real server on loopback, one per test. The test is its scanner: it publishes snapshots and events,
+ * and answers queries.
  */
 #ifndef TESTS_UNIT_HTTP_WORLD_H
 #define TESTS_UNIT_HTTP_WORLD_H
@@ -12,171 +13,252 @@
 #include "net/limits.h"
 #include "os/clock.h"
 #include "unit/http_client.h"
+#include "unit/sample_event.h"
 #include "unit/samples.h"
 
-#define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
 #define HOST "Host: localhost\r\n"
 #define GET(path) "GET " path " HTTP/1.1\r\n" HOST "\r\n"
+#define EPOCH UINT64_C(0xabc)
+#define EPOCH_TEXT "0000000000000abc"
+#define MS_NS UINT64_C(1000000)
 #define TICKETS_MAX 64
 
-/* A server, and the questions it has asked. */
-struct world {
+/* The server of this test, and the tickets of its queries. */
+static struct {
     struct http *http;
     const char *address;
     pthread_mutex_t mutex;
     uint64_t tickets[TICKETS_MAX];
     size_t ticket_count;
-    int refusal; /* what the next questions get */
-};
+    int refusal; /* what the next queries get */
+} world;
 
-static inline int take_question(void *context, uint64_t ticket, const struct query *query)
+/* Set-up and tear-down ----------------------------------------------------------------------------------------------
+ */
+
+static inline int take_query(void *context, uint64_t ticket, const struct query *query)
 {
-    struct world *world = context;
     int refusal;
 
+    (void)context;
     (void)query;
-    pthread_mutex_lock(&world->mutex);
-    refusal = world->refusal;
-    if (refusal == 0 && world->ticket_count < TICKETS_MAX)
-        world->tickets[world->ticket_count++] = ticket;
-    pthread_mutex_unlock(&world->mutex);
+    pthread_mutex_lock(&world.mutex);
+    refusal = world.refusal;
+    if (refusal == 0 && world.ticket_count < TICKETS_MAX)
+        world.tickets[world.ticket_count++] = ticket;
+    pthread_mutex_unlock(&world.mutex);
     return refusal;
 }
 
-static inline void world_make(struct world *world, const char *listen)
+static inline void world_new(const struct http_options *options)
 {
-    const char *addresses[] = {listen};
-    const struct http_options options = {.listen = addresses, .listen_count = 1};
-    const struct http_source source = {take_question, world};
+    const struct http_source source = {.threads = take_query};
     char *error = NULL;
 
-    memset(world, 0, sizeof(*world));
-    pthread_mutex_init(&world->mutex, NULL);
-    if (http_new(&world->http, &options, &source, &error) < 0)
+    memset(&world, 0, sizeof(world));
+    pthread_mutex_init(&world.mutex, NULL);
+    if (http_new(&world.http, options, &source, &error) < 0)
         fail_msg("%s", error);
-    world->address = http_address(world->http, 0);
+    http_set_epoch(world.http, EPOCH);
+    world.address = http_address(world.http, 0);
 }
 
-static inline void world_open(struct world *world)
+static inline void world_new_at(const char *listen)
 {
-    world_make(world, "127.0.0.1:0");
-    assert_int_equal(http_start(world->http), 0);
+    world_new(&(struct http_options){.listen = &listen, .listen_count = 1});
 }
 
-static inline void world_close(struct world *world)
+/* limits can be NULL. */
+static inline void world_start(const struct http_limits *limits)
 {
-    http_stop(world->http);
-    http_free(world->http);
-    pthread_mutex_destroy(&world->mutex);
+    if (limits != NULL)
+        http_set_limits(world.http, limits);
+    assert_int_equal(http_start(world.http), 0);
 }
 
-/* The server is stopped. */
-static inline uint64_t hits_of(const struct world *world, enum health_limit limit)
+static inline void world_close(void)
+{
+    http_stop(world.http);
+    http_free(world.http);
+    pthread_mutex_destroy(&world.mutex);
+}
+
+/* Fixture: a server that the test starts. */
+static inline int world_prepare(void **state)
+{
+    (void)state;
+    world_new_at("127.0.0.1:0");
+    return 0;
+}
+
+/* Fixture: a server that runs. */
+static inline int world_set_up(void **state)
+{
+    world_prepare(state);
+    world_start(NULL);
+    return 0;
+}
+
+static inline int world_tear_down(void **state)
+{
+    (void)state;
+    world_close();
+    return 0;
+}
+
+/* Returns how often a limit was hit. Stops the server. */
+static inline uint64_t world_stop_and_count(enum health_limit limit)
 {
     struct health_http health;
 
-    http_health(world->http, &health);
+    http_stop(world.http);
+    http_health(world.http, &health);
     return health.limit_counts[limit];
 }
 
-static inline void publish(struct world *world, uint64_t sequence, size_t stall_count)
+/* Requests ----------------------------------------------------------------------------------------------------------
+ */
+
+/* Sends a request on a connection of its own and returns the status of the reply. */
+static inline int fetch(const char *request)
 {
-    struct snapshot *snapshot = sample_snapshot(sequence, clock_mono_ns(), stall_count);
+    struct client client = client_open(world.address);
 
-    http_publish(world->http, snapshot);
-    snapshot_unref(snapshot);
-}
-
-/* Asks on a connection of its own; the body is freed. */
-static inline int ask(struct world *world, const char *request)
-{
-    struct reply reply;
-
-    client_ask(world->address, request, &reply);
-    free(reply.body);
+    client_send(&client, request);
+    assert_true(client_receive_any(&client, false));
+    client_close(&client);
     return reply.status;
 }
 
-/* Until the server has taken a snapshot in. */
-static inline void publish_and_wait(struct world *world, uint64_t sequence, size_t stall_count)
+static inline void client_send_get(struct client *client, const char *target)
+{
+    char request[512];
+
+    snprintf(request, sizeof(request), "GET %s HTTP/1.1\r\n" HOST "\r\n", target);
+    client_send(client, request);
+}
+
+static inline int get(const char *target)
+{
+    char request[512];
+
+    snprintf(request, sizeof(request), "GET %s HTTP/1.1\r\n" HOST "\r\n", target);
+    return fetch(request);
+}
+
+/* Opens a connection and sends a request. */
+static inline struct client connect_and_send(const char *request)
+{
+    struct client client = client_open(world.address);
+
+    client_send(&client, request);
+    return client;
+}
+
+/* The last reply as JSON; the caller releases it. */
+static inline json_t *reply_json(void)
+{
+    json_t *root = json_loads(reply.body, 0, NULL);
+
+    if (root == NULL)
+        fail_msg("not JSON: %.1000s", reply.body);
+    return root;
+}
+
+/* The last reply is a problem document of this status. */
+static inline void assert_problem(int status)
+{
+    json_t *root = reply_json();
+
+    if (reply.status != status)
+        fail_msg("status %d, expected %d: %s", reply.status, status, reply.body);
+    assert_field("Content-Type", "application/problem+json");
+    assert_int_equal(json_integer_value(json_object_get(root, "status")), status);
+    json_decref(root);
+}
+
+static inline void client_expect_problem(struct client *client, int status)
+{
+    client_expect(client, status);
+    assert_problem(status);
+}
+
+/* The scanner -------------------------------------------------------------------------------------------------------
+ */
+
+static inline void publish(uint64_t sequence, size_t stall_count)
+{
+    struct snapshot *snapshot = sample_snapshot(sequence, clock_mono_ns(), stall_count);
+
+    http_publish(world.http, snapshot);
+    snapshot_unref(snapshot);
+}
+
+/* Publishes a snapshot, and waits until it is served. Takes ownership of the reference. */
+static inline void publish_snapshot_and_wait(struct snapshot *snapshot)
 {
     char expected[64];
 
-    publish(world, sequence, stall_count);
-    snprintf(expected, sizeof(expected), "\"sequence\":%llu,", (unsigned long long)sequence);
+    http_publish(world.http, snapshot);
+    snprintf(expected, sizeof(expected), "\"sequence\":%llu,", (unsigned long long)snapshot->sequence);
+    snapshot_unref(snapshot);
     for (int i = 0; i < 10000; i++) {
-        struct reply reply;
-        bool there;
-
-        client_ask(world->address, GET("/stalls?limit=1"), &reply);
-        there = strstr(reply.body, expected) != NULL;
-        free(reply.body);
-        if (there)
+        get("/stalls?limit=1");
+        if (strstr(reply.body, expected) != NULL)
             return;
         usleep(1000);
     }
     fail_msg("the snapshot is not served");
 }
 
-static inline size_t tickets_of(struct world *world)
+static inline void publish_and_wait(uint64_t sequence, size_t stall_count)
+{
+    publish_snapshot_and_wait(sample_snapshot(sequence, clock_mono_ns(), stall_count));
+}
+
+static inline void publish_events(uint64_t first, uint64_t last, size_t text_bytes)
+{
+    for (uint64_t i = first; i <= last; i++) {
+        struct event *event = sample_event(i, text_bytes);
+
+        http_publish_event(world.http, event);
+        event_unref(event);
+    }
+}
+
+static inline size_t ticket_count(void)
 {
     size_t count;
 
-    pthread_mutex_lock(&world->mutex);
-    count = world->ticket_count;
-    pthread_mutex_unlock(&world->mutex);
+    pthread_mutex_lock(&world.mutex);
+    count = world.ticket_count;
+    pthread_mutex_unlock(&world.mutex);
     return count;
 }
 
-static inline uint64_t wait_for_ticket(struct world *world, size_t nth)
+static inline uint64_t wait_for_ticket(size_t nth)
 {
-    for (int i = 0; i < 60000 && tickets_of(world) <= nth; i++)
+    for (int i = 0; i < 60000 && ticket_count() <= nth; i++)
         usleep(1000);
-    assert_true(tickets_of(world) > nth);
-    return world->tickets[nth];
+    assert_true(ticket_count() > nth);
+    return world.tickets[nth];
 }
 
-/* Answers a question with the stalls of a new snapshot. */
-static inline void complete(struct world *world, uint64_t ticket, uint64_t sequence, size_t count)
+/* Answers with the stalls of a new snapshot. */
+static inline void complete(uint64_t ticket, uint64_t sequence, size_t count)
 {
     struct snapshot *snapshot = sample_snapshot(sequence, clock_mono_ns(), count);
     struct query query;
 
     query_init(&query);
-    http_complete(world->http, ticket, query_stalls(&query, snapshot));
+    http_complete(world.http, ticket, query_stalls(&query, snapshot));
     snapshot_unref(snapshot);
 }
 
-static inline void assert_problem(const struct reply *reply, int status)
+/* Waits for the nth query of the test, and answers it. */
+static inline void answer_query(size_t nth, uint64_t sequence, size_t count)
 {
-    json_t *root;
-
-    if (reply->status != status)
-        fail_msg("%d, not %d: %s", reply->status, status, reply->body);
-    assert_true(reply_has(reply, "Content-Type", "application/problem+json"));
-    root = json_loads(reply->body, 0, NULL);
-    assert_non_null(root);
-    assert_int_equal(json_integer_value(json_object_get(root, "status")), status);
-    json_decref(root);
-}
-
-/* The next answer has that status. */
-static inline void client_expect(struct client *client, int status)
-{
-    struct reply reply;
-
-    client_receive(client, &reply);
-    assert_int_equal(reply.status, status);
-    free(reply.body);
-}
-
-static inline void client_expect_problem(struct client *client, int status)
-{
-    struct reply reply;
-
-    client_receive(client, &reply);
-    assert_problem(&reply, status);
-    free(reply.body);
+    complete(wait_for_ticket(nth), sequence, count);
 }
 
 #endif

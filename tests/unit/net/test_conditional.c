@@ -1,177 +1,137 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_conditional.c - a client that has a list already gets 304, and only then. */
+/* test_conditional.c - a client that already has the list gets 304, and only such a client: ripd/net/handlers.c. */
 #include <stdbool.h>
 
 #include "net/preferences.h"
 #include "support/test.h"
 #include "unit/http_world.h"
-#include "unit/sample_event.h"
 
-struct visit {
-    struct client client;
-    struct reply reply;
-};
+/* One connection: an unexpected body would be read as the next reply. */
+static struct client client;
 
-/* On one connection, so that a body that should not be there would be taken for the next answer. */
-static int visit(struct visit *visit, const char *method, const char *path, const char *tags)
+static int set_up(void **state)
 {
-    char request[1024];
+    world_set_up(state);
+    publish_and_wait(1, 3);
+    client = client_open(world.address);
+    return 0;
+}
 
-    free(visit->reply.body);
-    snprintf(request, sizeof(request), "%s %s HTTP/1.1\r\n" HOST "%s%s%s\r\n", method, path,
+static int tear_down(void **state)
+{
+    client_close(&client);
+    return world_tear_down(state);
+}
+
+/* tags is the value of If-None-Match, or NULL. Returns the status. */
+static int request(const char *method, const char *path, const char *tags)
+{
+    char text[1024];
+
+    snprintf(text, sizeof(text), "%s %s HTTP/1.1\r\n" HOST "%s%s%s\r\n", method, path,
              tags == NULL ? "" : "If-None-Match: ", tags == NULL ? "" : tags, tags == NULL ? "" : "\r\n");
-    client_send(&visit->client, request);
-    assert_true(client_receive_any(&visit->client, strcmp(method, "HEAD") == 0, &visit->reply));
-    return visit->reply.status;
+    client_send(&client, text);
+    assert_true(client_receive_any(&client, strcmp(method, "HEAD") == 0));
+    return reply.status;
 }
 
-static void begin(struct world *world, struct visit *ret_visit)
+static void copy_tag(char ret_tag[ETAG_TEXT_BYTES])
 {
-    *ret_visit = (struct visit){0};
-    world_open(world);
-    publish_and_wait(world, 1, 3);
-    client_open(&ret_visit->client, world->address);
-}
-
-static void end(struct world *world, struct visit *visit)
-{
-    free(visit->reply.body);
-    client_close(&visit->client);
-    world_close(world);
-}
-
-static void take_tag(const struct visit *visit, char ret_tag[ETAG_TEXT_BYTES])
-{
-    const char *found = reply_field(&visit->reply, "ETag");
+    const char *found = reply_field("ETag");
 
     assert_non_null(found);
     snprintf(ret_tag, ETAG_TEXT_BYTES, "%.*s", (int)strcspn(found, "\r"), found);
 }
 
-static void assert_not_modified(const struct visit *visit, const char *tag)
+static void assert_not_modified(const char *method, const char *path, const char *tags, const char *tag)
 {
-    char again[ETAG_TEXT_BYTES];
-
-    assert_int_equal(visit->reply.status, 304);
-    assert_int_equal(visit->client.count, 0);
-    assert_null(reply_field(&visit->reply, "Content-Type"));
-    assert_null(reply_field(&visit->reply, "Content-Length"));
-    assert_true(reply_has(&visit->reply, "Cache-Control", "private, no-cache"));
-    take_tag(visit, again);
-    assert_string_equal(tag, again);
+    assert_int_equal(request(method, path, tags), 304);
+    assert_int_equal(client.count, 0);
+    assert_null(reply_field("Content-Type"));
+    assert_null(reply_field("Content-Length"));
+    assert_field("Cache-Control", "private, no-cache");
+    assert_field("ETag", tag);
 }
 
-TEST(the_same_scan)
+TEST(the_same_scan, set_up, tear_down)
 {
     static const char *const paths[] = {"/stalls", "/rings", "/stalls?limit=1", "/events"};
     struct health_http health;
-    struct visit v;
-    struct world world;
 
-    begin(&world, &v);
     for (size_t i = 0; i < COUNT_OF(paths); i++) {
         char tag[ETAG_TEXT_BYTES];
         char list[1024];
 
-        assert_int_equal(visit(&v, "GET", paths[i], NULL), 200);
-        assert_true(reply_has(&v.reply, "Cache-Control", "private, no-cache"));
-        take_tag(&v, tag);
-        assert_int_equal(strncmp(tag, "W/\"", 3), 0);
-        visit(&v, "GET", paths[i], tag);
-        assert_not_modified(&v, tag);
-        visit(&v, "HEAD", paths[i], tag);
-        assert_not_modified(&v, tag);
-        visit(&v, "GET", paths[i], "*");
-        assert_not_modified(&v, tag);
-        visit(&v, "GET", paths[i], tag + 2); /* as a strong one */
-        assert_not_modified(&v, tag);
+        assert_int_equal(request("GET", paths[i], NULL), 200);
+        assert_field("Cache-Control", "private, no-cache");
+        copy_tag(tag);
+        assert_memory_equal(tag, "W/\"", 3);
         snprintf(list, sizeof(list), "\"x\", W/\"y\", %s, \"z\"", tag);
-        visit(&v, "GET", paths[i], list);
-        assert_not_modified(&v, tag);
-        assert_int_equal(visit(&v, "GET", paths[i], "\"x\""), 200);
-        assert_int_equal(visit(&v, "GET", "/stalls?limit=2", tag), 200); /* another question */
+        assert_not_modified("GET", paths[i], tag, tag);
+        assert_not_modified("HEAD", paths[i], tag, tag);
+        assert_not_modified("GET", paths[i], "*", tag);
+        assert_not_modified("GET", paths[i], tag + 2, tag); /* as a strong tag */
+        assert_not_modified("GET", paths[i], list, tag);
+        assert_int_equal(request("GET", paths[i], "\"x\""), 200);
+        assert_int_equal(request("GET", "/stalls?limit=2", tag), 200); /* another list */
     }
     http_stop(world.http);
     http_health(world.http, &health);
     assert_int_equal(health.not_modified_count, 5 * COUNT_OF(paths));
-    end(&world, &v);
 }
 
-TEST(the_next_scan)
+TEST(the_next_scan, set_up, tear_down)
 {
     char tag[ETAG_TEXT_BYTES];
-    struct world world;
-    struct visit v;
 
-    begin(&world, &v);
-    visit(&v, "GET", "/stalls", NULL);
-    take_tag(&v, tag);
-    publish_and_wait(&world, 2, 3);
-    assert_int_equal(visit(&v, "GET", "/stalls", tag), 200);
-    end(&world, &v);
+    request("GET", "/stalls", NULL);
+    copy_tag(tag);
+    publish_and_wait(2, 3);
+    assert_int_equal(request("GET", "/stalls", tag), 200);
 }
 
-/* Scans do not make a list of events another one, events do. */
-TEST(events)
-{
-    struct event *event = sample_event(1, 10);
-    char tag[ETAG_TEXT_BYTES];
-    struct world world;
-    struct visit v;
-
-    begin(&world, &v);
-    visit(&v, "GET", "/events", NULL);
-    assert_true(reply_has(&v.reply, "Vary", "Accept"));
-    take_tag(&v, tag);
-    publish_and_wait(&world, 2, 3);
-    visit(&v, "GET", "/events", tag);
-    assert_not_modified(&v, tag);
-    assert_true(reply_has(&v.reply, "Vary", "Accept"));
-    http_publish_event(world.http, event);
-    event_unref(event);
-    for (int i = 0; i < 5000 && visit(&v, "GET", "/events", tag) == 304; i++)
-        usleep(1000); /* it is on its way */
-    assert_int_equal(v.reply.status, 200);
-    end(&world, &v);
-}
-
-/* The scanner is not asked for what the client has. */
-TEST(questions)
+/* A list of events changes with events, not with scans. */
+TEST(events, set_up, tear_down)
 {
     char tag[ETAG_TEXT_BYTES];
-    struct world world;
-    struct visit v;
 
-    begin(&world, &v);
-    client_send(&v.client, GET("/threads"));
-    complete(&world, wait_for_ticket(&world, 0), 1, 3);
-    client_receive(&v.client, &v.reply);
-    take_tag(&v, tag);
-    publish_and_wait(&world, 1, 3);
-    visit(&v, "GET", "/threads", tag);
-    assert_not_modified(&v, tag);
-    assert_int_equal(tickets_of(&world), 1);
-    publish_and_wait(&world, 2, 3);
-    client_send(&v.client, "GET /threads/nobody/1 HTTP/1.1\r\n" HOST "If-None-Match: *\r\n\r\n");
-    complete(&world, wait_for_ticket(&world, 1), 2, 0);
-    free(v.reply.body);
-    client_receive(&v.client, &v.reply);
-    assert_problem(&v.reply, 404); /* there is nothing that the client could have */
-    end(&world, &v);
+    request("GET", "/events", NULL);
+    assert_field("Vary", "Accept");
+    copy_tag(tag);
+    publish_and_wait(2, 3);
+    assert_not_modified("GET", "/events", tag, tag);
+    assert_field("Vary", "Accept");
+    publish_events(1, 1, 10);
+    for (int i = 0; i < 5000 && request("GET", "/events", tag) == 304; i++)
+        usleep(1000); /* the event is on its way */
+    assert_int_equal(reply.status, 200);
 }
 
-/* What is of the moment is not kept by anybody. */
-TEST(others_are_not_stored)
+/* The scanner is not queried for what the client has. */
+TEST(queries, set_up, tear_down)
+{
+    char tag[ETAG_TEXT_BYTES];
+
+    client_send(&client, GET("/threads"));
+    answer_query(0, 1, 3);
+    client_expect(&client, 200);
+    copy_tag(tag);
+    publish_and_wait(1, 3);
+    assert_not_modified("GET", "/threads", tag, tag);
+    assert_int_equal(ticket_count(), 1);
+    publish_and_wait(2, 3);
+    client_send(&client, "GET /threads/nobody/1 HTTP/1.1\r\n" HOST "If-None-Match: *\r\n\r\n");
+    answer_query(1, 2, 0);
+    client_expect_problem(&client, 404); /* a client cannot have what does not exist */
+}
+
+TEST(other_replies_must_not_be_stored, set_up, tear_down)
 {
     static const char *const paths[] = {"/healthz", "/readyz", "/version", "/nothing", "/stalls?limit=0"};
-    struct world world;
-    struct visit v;
 
-    begin(&world, &v);
     for (size_t i = 0; i < COUNT_OF(paths); i++) {
-        assert_int_not_equal(visit(&v, "GET", paths[i], "*"), 304);
-        assert_true(reply_has(&v.reply, "Cache-Control", "no-store"));
-        assert_null(reply_field(&v.reply, "ETag"));
+        assert_int_not_equal(request("GET", paths[i], "*"), 304);
+        assert_field("Cache-Control", "no-store");
+        assert_null(reply_field("ETag"));
     }
-    end(&world, &v);
 }

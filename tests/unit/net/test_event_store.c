@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_event_store.c - the newest events are held, in order, not too many and not too large. */
+/* test_event_store.c - the newest events are held, in order, limited in number and size: ripd/net/event_store.c. */
 #include <stdbool.h>
 
 #include <errno.h>
@@ -8,7 +8,8 @@
 #include "support/test.h"
 #include "unit/sample_event.h"
 
-static void check_order(const struct event_store *store, uint64_t oldest)
+/* All events from this one on are held, and their sizes are counted. */
+static void assert_held_from(const struct event_store *store, uint64_t oldest)
 {
     size_t bytes = 0;
 
@@ -41,7 +42,7 @@ TEST(number_is_bounded)
         assert_int_equal(event_store_add(&store, sample_event(i, 10)), 0);
     assert_int_equal(store.count, EVENT_STORE_COUNT_MAX);
     assert_int_equal(store.newest_sequence, last);
-    check_order(&store, last - EVENT_STORE_COUNT_MAX + 1);
+    assert_held_from(&store, last - EVENT_STORE_COUNT_MAX + 1);
     assert_int_equal(event_store_find(&store, 1), 0);
     assert_int_equal(event_store_find(&store, last + 1), store.count);
     event_store_done(&store);
@@ -57,24 +58,29 @@ TEST(bytes_are_bounded)
         assert_true(store.bytes <= EVENT_STORE_BYTES_MAX);
     }
     assert_in_range(store.count, 8, 9);
-    check_order(&store, 101 - store.count);
+    assert_held_from(&store, 101 - store.count);
     event_store_add(&store, sample_event(101, EVENT_STORE_BYTES_MAX + 1));
     assert_int_equal(store.count, 1); /* the newest, whatever its size */
-    check_order(&store, 101);
+    assert_held_from(&store, 101);
     event_store_done(&store);
 }
 
-TEST(who_has_most_gives_way)
+static int add(struct event_store *store, uint64_t sequence, uint32_t uid, size_t text_bytes)
+{
+    struct event *event = sample_event(sequence, text_bytes);
+
+    event->uid = uid;
+    return event_store_add(store, event);
+}
+
+/* The user with the most events, or bytes, loses its oldest event. */
+TEST(the_user_with_most_loses_events)
 {
     struct event_store store = {0};
     const uint64_t honest = 100, last = 3 * EVENT_STORE_COUNT_MAX;
-    struct event *event;
 
-    for (uint64_t i = 1; i <= last; i++) {
-        event = sample_event(i, 10);
-        event->uid = i <= honest ? 1000 : 1001;
-        assert_int_equal(event_store_add(&store, event), 0);
-    }
+    for (uint64_t i = 1; i <= last; i++)
+        assert_int_equal(add(&store, i, i <= honest ? 1000 : 1001, 10), 0);
     assert_int_equal(store.count, EVENT_STORE_COUNT_MAX);
     for (size_t i = 0; i < store.count; i++) {
         uint64_t sequence = i < honest ? i + 1 : last - store.count + i + 1;
@@ -82,28 +88,23 @@ TEST(who_has_most_gives_way)
         assert_int_equal(event_store_at(&store, i)->sequence, sequence);
         assert_int_equal(event_store_find(&store, sequence), i);
     }
-    event = sample_event(last + 1, EVENT_STORE_BYTES_MAX / 2);
-    event->uid = 1002;
-    assert_int_equal(event_store_add(&store, event), 0);
+    assert_int_equal(add(&store, last + 1, 1002, EVENT_STORE_BYTES_MAX / 2), 0);
     assert_int_equal(event_store_at(&store, 0)->sequence, 1);
-    event = sample_event(last + 2, EVENT_STORE_BYTES_MAX / 2 + 1); /* larger than all of the others together */
-    event->uid = 1002;
-    assert_int_equal(event_store_add(&store, event), 0);
+    assert_int_equal(add(&store, last + 2, 1002, EVENT_STORE_BYTES_MAX / 2 + 1), 0); /* more than all of the others */
     assert_int_equal(event_store_at(&store, 0)->sequence, 1);
     assert_int_equal(event_store_find(&store, last + 1), store.count - 1);
     event_store_done(&store);
     assert_int_equal(store.bytes, 0);
 }
 
-TEST(only_newer_ones)
+TEST(only_newer_events_are_added)
 {
-    struct event_store store = {0};
-    struct event_store other = {0};
+    struct event_store store = {0}, other = {0};
 
     assert_int_equal(event_store_add(&store, sample_event(5, 10)), 0);
     assert_int_equal(event_store_add(&store, sample_event(5, 10)), -EEXIST);
     assert_int_equal(event_store_add(&store, sample_event(4, 10)), -EEXIST);
-    assert_int_equal(event_store_add(&store, sample_event(9, 10)), 0); /* 6 to 8 were lost on the way */
+    assert_int_equal(event_store_add(&store, sample_event(9, 10)), 0); /* 6 to 8 were lost before */
     assert_int_equal(event_store_find(&store, 6), 1);
     event_store_add(&other, sample_event(9, 10));
     event_store_add(&other, sample_event(10, 10));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_lists.c - lists that are kept: by question and scan, not too many, not too large. */
+/* test_lists.c - the cache of lists: by request and scan, limited in number and size: ripd/net/lists.c. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,7 +17,7 @@ static struct list *find(struct lists *lists, const char *key, uint64_t sequence
     return lists_find(lists, span_of(key), sequence, sequence);
 }
 
-/* Keeps a list of that scan and size, and returns it for comparison only. */
+/* Adds a list of this scan and size. The result is for comparison only: no reference is taken. */
 static struct list *keep(struct lists *lists, const char *key, uint64_t sequence, size_t length)
 {
     const struct document document = {.sequence = sequence, .body = calloc(1, 1), .body_bytes = length};
@@ -28,7 +28,7 @@ static struct list *keep(struct lists *lists, const char *key, uint64_t sequence
     return list;
 }
 
-TEST(by_question_and_scan)
+TEST(by_request_and_scan)
 {
     struct lists *lists = lists_new(0xabc);
     struct list *first = keep(lists, "a", 1, 10), *second = keep(lists, "a", 2, 10);
@@ -65,7 +65,7 @@ TEST(not_too_many)
     for (unsigned i = 0; i < 3 * LISTS_KEPT_MAX; i++) {
         snprintf(key, sizeof(key), "k%u", i);
         keep(lists, key, 1, 10);
-        assert_non_null(find(lists, "k0", 1)); /* used all the time */
+        assert_non_null(find(lists, "k0", 1)); /* used again and again */
         assert_non_null(find(lists, key, 1));
     }
     assert_null(find(lists, "k1", 1));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_preferences.c - Accept, If-None-Match and Last-Event-ID, right and wrong, and no byte read beyond them. */
+/* test_preferences.c - Accept, If-None-Match and Last-Event-ID, right and wrong. No byte behind them is read. */
 #include <stdbool.h>
 
 #include <string.h>
@@ -12,7 +12,7 @@
 
 static struct guarded_copy copy;
 
-/* The end of the value is the end of what may be read. */
+/* Reading behind the value is a fault. Valid until the next call. */
 static struct field field_of(const char *value, unsigned count)
 {
     guarded_copy_free(&copy);
@@ -25,7 +25,7 @@ TEST(accept)
     static const struct {
         const char *value;
         bool stream;
-    } rows[] = {
+    } cases[] = {
         {"", false},
         {"*/*", false},
         {"text/*", false},
@@ -35,15 +35,15 @@ TEST(accept)
         {"Text/Event-Stream", true},
         {"text/event-stream ; charset=utf-8", true},
         {"*/*, text/event-stream", true},
-        {"text/event-stream, application/json;q=0.9", false}, /* a client that can read both gets the one that ends */
+        {"text/event-stream, application/json;q=0.9", false}, /* a client that can read both gets the list */
         {",,,text/event-stream,,", true},
         {"text/event-streams", false},
         {";q=1", false},
     };
 
-    for (size_t i = 0; i < COUNT_OF(rows); i++)
-        if (preference_is_stream(field_of(rows[i].value, 1).value) != rows[i].stream)
-            fail_msg("%s", rows[i].value);
+    for (size_t i = 0; i < COUNT_OF(cases); i++)
+        if (preference_is_stream(field_of(cases[i].value, 1).value) != cases[i].stream)
+            fail_msg("%s", cases[i].value);
 }
 
 TEST(if_none_match)
@@ -51,7 +51,7 @@ TEST(if_none_match)
     static const struct {
         const char *value;
         bool names;
-    } rows[] = {
+    } cases[] = {
         {"", false},
         {"*", false},
         {"W/" OURS("1a5"), true},
@@ -67,9 +67,9 @@ TEST(if_none_match)
 
     etag_format(UINT64_C(0x0123456789abcdef), 0x1a5, 0xaa, tag);
     assert_string_equal(tag, "W/" OURS("1a5"));
-    for (size_t i = 0; i < COUNT_OF(rows); i++)
-        if (preference_names_tag(field_of(rows[i].value, 1).value, tag) != rows[i].names)
-            fail_msg("%s", rows[i].value);
+    for (size_t i = 0; i < COUNT_OF(cases); i++)
+        if (preference_names_tag(field_of(cases[i].value, 1).value, tag) != cases[i].names)
+            fail_msg("%s", cases[i].value);
     etag_format(UINT64_MAX, UINT64_MAX, UINT64_MAX, tag);
     assert_true(strlen(tag) < ETAG_TEXT_BYTES - 1);
 }
@@ -81,14 +81,14 @@ TEST(last_event)
         unsigned count;
         bool given, known;
         uint64_t epoch, sequence;
-    } rows[] = {
+    } cases[] = {
         {"", 0, false, false, 0, 0},
         {"", 1, false, false, 0, 0},
         {"0123456789abcdef-42", 1, true, true, UINT64_C(0x0123456789abcdef), 42},
         {"0000000000000000-0", 1, true, true, 0, 0},
         {"0-0", 1, true, false, 0, 0},
         {"ffffffffffffffff-9999999999999999999", 1, true, true, UINT64_MAX, UINT64_C(9999999999999999999)},
-        {"0123456789abcdef-42", 2, true, false, 0, 0}, /* which of the two? */
+        {"0123456789abcdef-42", 2, true, false, 0, 0}, /* two fields are ambiguous */
         {"42", 1, true, false, 0, 0},
         {"-000000000000042-42", 1, true, false, 0, 0},
         {"000000000000000a-", 1, true, false, 0, 0},
@@ -100,13 +100,13 @@ TEST(last_event)
     };
     char text[EVENT_ID_BYTES];
 
-    for (size_t i = 0; i < COUNT_OF(rows); i++) {
-        struct field field = field_of(rows[i].value, rows[i].count);
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        struct field field = field_of(cases[i].value, cases[i].count);
         struct last_event event = last_event_parse(&field);
 
-        if (event.given != rows[i].given || event.known != rows[i].known ||
-            (event.known && (event.epoch != rows[i].epoch || event.sequence != rows[i].sequence)))
-            fail_msg("%s", rows[i].value);
+        if (event.given != cases[i].given || event.known != cases[i].known ||
+            (event.known && (event.epoch != cases[i].epoch || event.sequence != cases[i].sequence)))
+            fail_msg("%s", cases[i].value);
     }
     event_id_format(UINT64_MAX, UINT64_MAX, text);
     assert_true(strlen(text) < EVENT_ID_BYTES - 1);
