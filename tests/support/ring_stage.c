@@ -67,19 +67,23 @@ void ring_stage_write(const struct ring_stage *stage, const char *name, const vo
     close(descriptor);
 }
 
+void ring_stage_put(const struct ring_stage *stage, const char *name, const char *text)
+{
+    char directory[PATH_BYTES];
+
+    for (const char *slash = strchr(name, '/'); slash != NULL; slash = strchr(slash + 1, '/')) {
+        snprintf(directory, sizeof(directory), "%.*s", (int)(slash - name), name);
+        need(mkdir(ring_stage_path(stage, directory), 0700) == 0 || errno == EEXIST, name);
+    }
+    ring_stage_write(stage, name, text, strlen(text));
+}
+
 void ring_stage_put_stat(const struct ring_stage *stage, uint32_t pid, const char *text)
 {
     char name[64];
 
-    mkdir(ring_stage_path(stage, "proc"), 0700);
-    snprintf(name, sizeof(name), "proc/%u", pid);
-    mkdir(ring_stage_path(stage, name), 0700);
-    snprintf(name, sizeof(name), "proc/%u/task", pid);
-    mkdir(ring_stage_path(stage, name), 0700);
-    snprintf(name, sizeof(name), "proc/%u/task/%u", pid, pid);
-    mkdir(ring_stage_path(stage, name), 0700);
     snprintf(name, sizeof(name), "proc/%u/task/%u/stat", pid, pid);
-    ring_stage_write(stage, name, text, strlen(text));
+    ring_stage_put(stage, name, text);
 }
 
 /* Rings ------------------------------------------------------------------------------------------------------------ */
@@ -139,7 +143,8 @@ static _Noreturn void play(void (*body)(void *context), void (*then)(void *conte
     sigaddset(&go, SIGUSR1);
     sigprocmask(SIG_BLOCK, &go, NULL);
     dup2(ready, 200);
-    body(context);
+    if (body != NULL)
+        body(context);
     if (write(200, "r", 1) != 1 && errno != EBADF)
         _exit(EXIT_FAILURE);
     close(200);
@@ -184,21 +189,40 @@ int ring_stage_end(pid_t pid)
     return status;
 }
 
-uint64_t ring_stage_start_time(pid_t pid)
+/* What follows the name in the line of a process; "" if there is none. The name may hold newlines. */
+static const char *read_stat(pid_t pid)
 {
-    char path[64], text[1024] = "";
-    unsigned long long ticks = 0;
-    const char *rest;
+    static char text[1024];
+    const char *rest = NULL;
+    char path[64];
     FILE *file;
 
+    memset(text, 0, sizeof(text));
     snprintf(path, sizeof(path), "/proc/%d/stat", pid);
     file = fopen(path, "re");
-    need(file != NULL && fread(text, 1, sizeof(text) - 1, file) > 0, path); /* a name may hold newlines */
+    if (file == NULL)
+        return "";
+    if (fread(text, 1, sizeof(text) - 1, file) > 0)
+        rest = strrchr(text, ')');
     fclose(file);
-    rest = strrchr(text, ')');
-    for (int field = 2; rest != NULL && field < 22; field++)
+    return rest != NULL ? rest + 1 : "";
+}
+
+char ring_stage_state(pid_t pid)
+{
+    const char *rest = read_stat(pid);
+
+    return rest[0] != '\0' ? rest[1] : 0;
+}
+
+uint64_t ring_stage_start_time(pid_t pid)
+{
+    unsigned long long ticks = 0;
+    const char *rest = read_stat(pid);
+
+    for (int field = 3; rest != NULL && field < 22; field++)
         rest = strchr(rest + 1, ' ');
-    need(rest != NULL && sscanf(rest, "%llu", &ticks) == 1, path);
+    need(rest != NULL && sscanf(rest, "%llu", &ticks) == 1, "start time");
     return ticks;
 }
 

@@ -26,7 +26,9 @@ const char *ring_stage_path(const struct ring_stage *stage, const char *name);
 
 /* Creates a file, or replaces its contents. */
 void ring_stage_write(const struct ring_stage *stage, const char *name, const void *bytes, size_t count);
-/* Writes the stat file of a process and of its first thread into a fake "proc" directory. */
+/* The same with a text, and makes the missing directories of its name. */
+void ring_stage_put(const struct ring_stage *stage, const char *name, const char *text);
+/* Writes the stat file of the first thread of a process into a fake "proc" directory. */
 void ring_stage_put_stat(const struct ring_stage *stage, uint32_t pid, const char *text);
 
 /* Makes an empty ring of this boot in a sparse file, and maps it. ring_stage_release() unmaps it and keeps the file. */
@@ -35,14 +37,17 @@ void ring_stage_build(const struct ring_stage *stage, const char *name, const st
 void ring_stage_release(struct ring_builder *builder);
 
 /*
- * Starts a process and returns when it has run body. The process then waits for ring_stage_go(), runs `then` unless it
- * is NULL, and waits to be ended.
+ * Starts a process and returns when it has run body. The process then waits for ring_stage_go(), runs `then`, and waits
+ * to be ended. Both may be NULL.
  */
 pid_t ring_stage_start(void (*body)(void *context), void (*then)(void *context), void *context);
 void ring_stage_go(pid_t pid);
 
 /* Kills the process with SIGKILL if it is alive, and returns its wait status. */
 int ring_stage_end(pid_t pid);
+
+/* Returns the state letter of a process or thread, or 0 if there is none. */
+char ring_stage_state(pid_t pid);
 
 /* The start time of a process, and the inode number of our pid namespace, as rings record them. */
 uint64_t ring_stage_start_time(pid_t pid);
