@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * locker.h - a process that holds the lock of a record of a ring, and what it does next: for the tests of ripd-probe's
- * worker. The ring is made of ring.h alone, the lock, the process and /proc are real.
+ * worker. The ring is made of ring.h alone. The lock, the process and /proc are real.
  */
 #ifndef TESTS_UNIT_LOCKER_H
 #define TESTS_UNIT_LOCKER_H
@@ -34,7 +34,7 @@ enum {
     LOCKER_PATIENCE_MS = 20000
 };
 
-/* Waits for a condition; what it never becomes fails the test. */
+/* Waits until the condition is true. The test fails if it does not become true in time. */
 #define WAIT_UNTIL(condition)                                                                                          \
     do {                                                                                                               \
         int waited_ms = 0;                                                                                             \
@@ -45,12 +45,14 @@ enum {
 
 struct locker {
     const char *path;
-    uint64_t offset; /* of the byte to lock; 0 = none is */
+    uint64_t offset; /* of the byte to lock; 0 = lock none */
     int command;     /* F_SETLK, or F_OFD_SETLK */
-    uid_t user;      /* to become, once it is locked; 0 = stay who we are */
+    uid_t user;      /* to change to after locking; 0 = do not change */
 };
 
-/* The LIFE lock of the record, held as librip holds it: by a mapping. Only tests of what maps no ring do without.
+/*
+ * Takes the LIFE lock of the record, and holds it as librip does: by a mapping. A locker that changes its user may not
+ * read its ring any more, so it keeps a descriptor instead.
  */
 static inline void locker_live(const struct locker *locker)
 {
@@ -58,7 +60,8 @@ static inline void locker_live(const struct locker *locker)
     int descriptor = open(locker->path, O_RDWR | O_CLOEXEC);
 
     lock.l_start = (off_t)(locker->offset - RIP_LOCK_HOLDER_OFFSET + RIP_LOCK_LIFE_OFFSET);
-    if (fcntl(descriptor, F_OFD_SETLK, &lock) != 0 && errno != EAGAIN) /* who has lost the other lock has this one */
+    /* EAGAIN: a process that lost the holder lock still has this one */
+    if (fcntl(descriptor, F_OFD_SETLK, &lock) != 0 && errno != EAGAIN)
         abort();
     if (locker->user != 0) {
         if (dup3(descriptor, LOCKER_LIFE, O_CLOEXEC) < 0)
@@ -67,6 +70,12 @@ static inline void locker_live(const struct locker *locker)
         abort();
     }
     close(descriptor);
+}
+
+static inline void locker_set_user(uid_t user)
+{
+    if (setresuid(user, user, user) != 0 || prctl(PR_SET_DUMPABLE, 1, 0, 0, 0) != 0)
+        abort();
 }
 
 static inline void locker_lock(void *context)
@@ -81,13 +90,14 @@ static inline void locker_lock(void *context)
     if (descriptor < 0 || dup3(descriptor, LOCKER_DESCRIPTOR, O_CLOEXEC) < 0 || close(descriptor) != 0 ||
         (locker->offset != 0 && fcntl(LOCKER_DESCRIPTOR, locker->command, &lock) != 0))
         abort();
-    if (locker->user != 0 &&
-        (setresgid(locker->user, locker->user, locker->user) != 0 ||
-         setresuid(locker->user, locker->user, locker->user) != 0 || prctl(PR_SET_DUMPABLE, 1, 0, 0, 0) != 0))
-        abort();
+    if (locker->user != 0) {
+        if (setresgid(locker->user, locker->user, locker->user) != 0)
+            abort();
+        locker_set_user(locker->user);
+    }
 }
 
-/* What ring_stage_go() makes it do. */
+/* What a locker can do next, when ring_stage_go() is called. */
 static inline void locker_lose_lock(void *context)
 {
     (void)context;
@@ -109,7 +119,7 @@ static inline void locker_hide(void *context)
     prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
 }
 
-/* One that can be another user and come back, as by way of set-user-id programs. */
+/* A locker that can become another user and come back, as with set-user-id programs. */
 static inline void locker_be(uid_t user)
 {
     struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
@@ -140,7 +150,7 @@ static inline void locker_change_user_by_turns(void *context)
     }
 }
 
-/* A ring with a record of that process, as librip writes it, of the owner that the locker is to be. */
+/* Makes an empty ring that belongs to owner, as librip writes it. */
 static inline void locker_ring(const struct ring_stage *stage, const char *name, uid_t owner,
                                struct ring_builder *ret_ring)
 {
@@ -151,22 +161,28 @@ static inline void locker_ring(const struct ring_stage *stage, const char *name,
         assert_int_equal(chown(ring_stage_path(stage, name), owner, owner), 0);
 }
 
+/* Writes a record of the process. */
 static inline void locker_claim(struct ring_builder *ring, uint32_t record, pid_t pid)
 {
     ring_builder_add_process(ring, record, (uint32_t)pid, ring_stage_start_time(pid), "locker");
     ring_builder_process(ring, record)->pid_namespace = ring_stage_pid_namespace();
 }
 
-/* Starts a process that holds the lock of a record of its own, which says so. */
+/* Starts a process that holds a lock of its own user. */
+static inline pid_t locker_hold(const char *path, uint64_t offset, int command)
+{
+    struct locker locker = {path, offset, command, 0};
+
+    return ring_stage_start(locker_lock, NULL, &locker);
+}
+
+/* Starts a process that holds the lock of a record, and writes the record. */
 static inline pid_t locker_start(const struct ring_stage *stage, const char *name, struct ring_builder *ring,
                                  uint32_t record, uid_t user, void (*then)(void *context))
 {
-    char path[128];
-    struct locker locker = {path, ring->ring->lock_holder_offset + record, F_SETLK, user};
-    pid_t pid;
+    struct locker locker = {ring_stage_path(stage, name), ring->ring->lock_holder_offset + record, F_SETLK, user};
+    pid_t pid = ring_stage_start(locker_lock, then, &locker);
 
-    snprintf(path, sizeof(path), "%s", ring_stage_path(stage, name));
-    pid = ring_stage_start(locker_lock, then, &locker);
     locker_claim(ring, record, pid);
     return pid;
 }
@@ -182,7 +198,7 @@ static inline bool locker_is_locked(const char *path, uint64_t offset)
     return locked;
 }
 
-/* Who the kernel lets read the process: its own user, or root alone. */
+/* The user that may read the process in /proc: its own user, or root alone. */
 static inline uid_t locker_proc_owner(pid_t pid)
 {
     struct stat status;
@@ -193,58 +209,32 @@ static inline uid_t locker_proc_owner(pid_t pid)
     return status.st_uid;
 }
 
-static inline bool locker_has_ended(pid_t pid)
-{
-    char path[64], text[512] = "";
-    FILE *file;
-
-    snprintf(path, sizeof(path), "/proc/%d/stat", pid);
-    file = fopen(path, "re");
-    if (file == NULL)
-        return false;
-    if (fgets(text, sizeof(text), file) == NULL || strrchr(text, ')') == NULL)
-        text[0] = '\0';
-    fclose(file);
-    return text[0] != '\0' && strrchr(text, ')')[2] == 'Z';
-}
-
-static inline void locker_write(const struct ring_stage *stage, const char *name, const char *text)
-{
-    char path[64];
-
-    for (const char *slash = strchr(name, '/'); slash != NULL; slash = strchr(slash + 1, '/')) {
-        snprintf(path, sizeof(path), "%.*s", (int)(slash - name), name);
-        mkdir(ring_stage_path(stage, path), 0700);
-    }
-    ring_stage_write(stage, name, text, strlen(text));
-}
-
-/* "proc": made up; that process is in it, with its own start time and our user, and we are in a pid namespace of a
-   number that we choose by it. */
+/*
+ * Makes "proc", a /proc that shows this process with its real start time, our uids and the given lines in its status.
+ * We are in a pid namespace whose number is the inode of a file there.
+ */
 static inline void locker_make_up_proc(const struct ring_stage *stage, pid_t pid, const char *numbers)
 {
     static const char *const real[] = {"maps", "map_files"};
-    uint64_t started = ring_stage_start_time(pid);
     char name[64], text[256];
 
-    locker_write(stage, "proc/self/ns/pid", "");
-    snprintf(name, sizeof(name), "proc/%d/task/%d/stat", pid, pid);
+    ring_stage_put(stage, "proc/self/ns/pid", "");
     snprintf(text, sizeof(text), "%d (x) S 1 1 1 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 %llu 0", pid,
-             (unsigned long long)started);
-    locker_write(stage, name, text);
-    snprintf(name, sizeof(name), "proc/%d/stat", pid); /* its owner says whether the process may be read */
-    locker_write(stage, name, text);
+             (unsigned long long)ring_stage_start_time(pid));
+    ring_stage_put_stat(stage, (uint32_t)pid, text);
+    snprintf(name, sizeof(name), "proc/%d/stat", pid); /* its owner shows whether the process may be read */
+    ring_stage_put(stage, name, text);
     snprintf(name, sizeof(name), "proc/%d/status", pid);
     snprintf(text, sizeof(text), "Uid:\t%u\t%u\t%u\t0\n%s", geteuid(), geteuid(), geteuid(), numbers);
-    locker_write(stage, name, text);
-    for (size_t i = 0; i < sizeof(real) / sizeof(real[0]); i++) {
+    ring_stage_put(stage, name, text);
+    for (size_t i = 0; i < COUNT_OF(real); i++) {
         snprintf(name, sizeof(name), "proc/%d/%s", pid, real[i]);
         snprintf(text, sizeof(text), "/proc/%d/%s", pid, real[i]);
         (void)!symlink(text, ring_stage_path(stage, name));
     }
 }
 
-/* Whether we are root and may look at the processes of all users; root in a container may not. */
+/* Whether we are root and may read the processes of all users. Root in a container may not. */
 static inline bool is_root_of_all(void)
 {
     uint64_t permitted = 0;

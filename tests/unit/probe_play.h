@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * probe_play.h - what the tests of the probe share: children, a ring that claims their threads, and a suspect for each
- * of those. /proc, the children and their threads are real, the ring is made of ring.h alone.
+ * probe_play.h - for tests of the probe: children, a ring with an id for each of their threads, and a suspect for each
+ * id. /proc, the children and their threads are real, the ring is made of ring.h alone.
  */
 #ifndef TESTS_UNIT_PROBE_PLAY_H
 #define TESTS_UNIT_PROBE_PLAY_H
 
 #include "unit/registry_test.h"
 
-#include <dirent.h>
 #include <pthread.h>
 #include <signal.h>
 #include <sys/mman.h>
@@ -20,7 +19,7 @@
 
 enum { PLAY_PROCESSES = 2, PLAY_THREADS_MAX = 128, PLAY_SUSPECTS_MAX = 1024 };
 
-#define PLAY_AMPLE_NS UINT64_C(5000000000) /* a budget that suffices for all */
+#define PLAY_AMPLE_NS UINT64_C(5000000000) /* a budget that is enough for all suspects */
 
 /* All zero between tests. */
 static struct play {
@@ -28,16 +27,16 @@ static struct play {
     struct ring_builder ring; /* "ring" */
     struct probe *probe;
     struct work *work;
-    struct cases *cases; /* new with each probe: it knows nothing yet */
+    struct cases *cases; /* new with each probe */
     struct detector_suspect suspects[PLAY_SUSPECTS_MAX];
     size_t count;
     pid_t pids[PLAY_PROCESSES]; /* by record; 0 = none */
 } play;
 
-/* Of the threads of the child that is being started, shared with it. */
+/* The tids of the child that was started last, in memory that is shared with it. */
 static uint32_t *play_tids;
 
-/* Called by each thread but the first, which has number 0. */
+/* Called by each thread except the first, which has number 0. */
 static inline void play_send_tid(size_t thread)
 {
     __atomic_store_n(&play_tids[thread], (uint32_t)syscall(SYS_gettid), __ATOMIC_RELEASE);
@@ -51,7 +50,7 @@ static inline void *play_wait(void *context)
     return NULL;
 }
 
-/* A child's: starts so many threads besides the first, and waits until they are there. */
+/* In a child: starts count threads in addition to the first, and waits until they run. */
 static inline void play_start_threads(size_t count, void *(*body)(void *context))
 {
     pthread_t thread;
@@ -75,7 +74,7 @@ static inline void play_open_probe(const struct probe_options *options)
     assert_int_equal(probe_new(&play.probe, options), 0);
 }
 
-/* One that looks for itself. */
+/* Opens a probe that reads /proc itself, without a worker. */
 static inline void play_open_own_probe(const char *proc_path, uint64_t budget_ns)
 {
     const struct probe_options options = {
@@ -84,7 +83,7 @@ static inline void play_open_own_probe(const char *proc_path, uint64_t budget_ns
     play_open_probe(&options);
 }
 
-/* A new suspect in the next slot: a thread of the process of a record; 0 = on none. */
+/* Adds a suspect in the next slot: a thread of the process of a record; tid 0 = on no thread. */
 static inline void play_add_suspect(uint16_t record, uint32_t tid)
 {
     uint32_t slot = (uint32_t)play.count++;
@@ -102,7 +101,10 @@ static inline void play_add_suspect(uint16_t record, uint32_t tid)
     };
 }
 
-/* Starts a child for that record, with so many threads; it holds no lock unless flags say so. body reports the tids. */
+/*
+ * Starts a child for that record, and adds its threads as suspects. It holds no lock unless flags say so. body starts
+ * the threads, which write their tids.
+ */
 static inline void play_add_process(uint16_t record, size_t thread_count, uint32_t flags, void (*body)(void *context),
                                     void *context)
 {
@@ -112,12 +114,12 @@ static inline void play_add_process(uint16_t record, size_t thread_count, uint32
                              "child");
     ring_builder_process(&play.ring, record)->flags = flags;
     ring_builder_process(&play.ring, record)->pid_namespace = ring_stage_pid_namespace();
-    usleep(20000); /* ticks: the ids are registered after their threads have started */
+    usleep(20000); /* start times have ticks: an id is registered after its thread started */
     for (size_t i = 0; i < thread_count; i++)
         play_add_suspect(record, play_tids[i]);
 }
 
-/* A stage, a ring that nobody is in, and a probe that looks for itself and has time for everything. */
+/* Makes a stage, a ring without processes, and a probe that reads itself and has time for everything. */
 static inline void play_new(void)
 {
     const struct ring_geometry geometry = {.slot_capacity = PLAY_SUSPECTS_MAX};
@@ -152,7 +154,7 @@ static inline int play_free(void **state)
     return 0;
 }
 
-/* The case of a suspect; an empty one if it has none. */
+/* Returns the case of a suspect; an empty case if it has none. */
 static inline struct stall_case *play_case(size_t suspect)
 {
     static struct stall_case none;
@@ -169,7 +171,7 @@ static inline uint32_t play_user_of(void *context, uint32_t ring)
     return ring;
 }
 
-/* One scan's evidence of the first count suspects. Returns how many are left unexamined. */
+/* Collects one scan's evidence of the first count suspects. Returns how many were not examined. */
 static inline size_t play_examine(size_t count)
 {
     size_t left = 0;
@@ -182,7 +184,7 @@ static inline size_t play_examine(size_t count)
     return left;
 }
 
-/* The same of all suspects, and the end of the scan for the probe. */
+/* The same for all suspects; then ends the scan. */
 static inline size_t play_collect(void)
 {
     size_t left = play_examine(play.count);
@@ -191,7 +193,7 @@ static inline size_t play_collect(void)
     return left;
 }
 
-/* What is made of the evidence is known the next time. */
+/* Gives the suspects their verdicts, as the detector does for the next scan. */
 static inline void play_take_verdicts(void)
 {
     for (size_t i = 0; i < play.count; i++) {
@@ -202,53 +204,12 @@ static inline void play_take_verdicts(void)
     }
 }
 
-static inline char play_state(const char *path)
+/* Waits until a process or thread is in that state. */
+static inline void play_await(pid_t tid, char letter)
 {
-    char text[512] = "";
-    FILE *file = fopen(path, "re");
-
-    assert_non_null(file);
-    assert_non_null(fgets(text, sizeof(text), file));
-    fclose(file);
-    return strrchr(text, ')')[2];
-}
-
-static inline void play_await_file(const char *path, char letter)
-{
-    char state = 0;
-
-    for (int i = 0; i < 10000 && state != letter; i++) {
-        state = play_state(path);
+    for (int i = 0; i < 10000 && ring_stage_state(tid) != letter; i++)
         usleep(1000);
-    }
-    assert_int_equal(state, letter);
-}
-
-/* Waits until the first thread of a process is in that state. */
-static inline void play_await(pid_t pid, char letter)
-{
-    char path[64];
-
-    snprintf(path, sizeof(path), "/proc/%d/stat", pid);
-    play_await_file(path, letter);
-}
-
-/* All of its threads: each stops by itself, some time after the signal was sent. */
-static inline void play_await_threads(pid_t pid, char letter)
-{
-    char path[64];
-    DIR *threads;
-
-    snprintf(path, sizeof(path), "/proc/%d/task", pid);
-    threads = opendir(path);
-    assert_non_null(threads);
-    for (struct dirent *entry = readdir(threads); entry != NULL; entry = readdir(threads)) {
-        if (entry->d_name[0] == '.')
-            continue;
-        snprintf(path, sizeof(path), "/proc/%d/task/%.20s/stat", pid, entry->d_name);
-        play_await_file(path, letter);
-    }
-    closedir(threads);
+    assert_int_equal(ring_stage_state(tid), letter);
 }
 
 #endif

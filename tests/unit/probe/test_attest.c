@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_attest.c - which process a record is believed to be of, by real locks, processes and /proc, and which claims
- * are never believed: ripd/probe/child/attest.c. Tests that need several users are skipped where we are not root.
+ * test_attest.c - which process a record belongs to, by real locks, processes and /proc, and which claims are
+ * rejected: ripd/probe/child/attest.c. Tests that need several users are skipped if we are not root.
  */
 #include "unit/locker.h"
 
@@ -24,16 +24,17 @@
 static struct scene {
     struct ring_stage stage;
     struct ring_builder ring; /* "ring" */
-    pid_t pid;                /* of record 0, holds its lock; 0 = none */
+    pid_t pid;                /* process of record 0, which holds its lock; 0 = none */
+    pid_t other;              /* another process, which ends with the scene; 0 = none */
     struct attested attested;
     int proc;
 } scene;
 
-/* Everything is right: one that holds the lock of its record. */
+/* Starts a process that holds the lock of its record, so that it is attested. */
 static void begin(uid_t user, void (*then)(void *context))
 {
     scene = (struct scene){.proc = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC)};
-    assert_int_equal(sigbus_install(), 0); /* cmocka sets a handler of its own before each test */
+    assert_int_equal(sigbus_install(), 0); /* cmocka sets its own handler before each test */
     ring_stage_open(&scene.stage);
     assert_int_equal(chmod(scene.stage.directory, 0777), 0);
     locker_ring(&scene.stage, "ring", user, &scene.ring);
@@ -44,6 +45,8 @@ static void end(void)
 {
     if (scene.pid != 0)
         ring_stage_end(scene.pid);
+    if (scene.other != 0)
+        ring_stage_end(scene.other);
     ring_stage_release(&scene.ring);
     ring_stage_close(&scene.stage);
     close(scene.proc);
@@ -54,8 +57,8 @@ static const char *path_of(void)
     return ring_stage_path(&scene.stage, "ring");
 }
 
-/* Asks about a record of a file; whatever is refused leaves no descriptor, and what it was to fill in as it was. */
-static int ask_file(const char *path, uint32_t record)
+/* Attests a record of a file. A refusal leaves no descriptor open, and the output unchanged. */
+static int attest_file(const char *path, uint32_t record)
 {
     const struct attested before = {.pid = 7, .process = 8, .pidfd = 9};
     size_t descriptors = count_descriptors();
@@ -71,25 +74,22 @@ static int ask_file(const char *path, uint32_t record)
     return result;
 }
 
-static int ask(uint32_t record)
+static int attest(uint32_t record)
 {
-    int result = ask_file(path_of(), record);
+    int result = attest_file(path_of(), record);
 
     if (result == 0)
         attest_close(&scene.attested);
     return result;
 }
 
-/* The pid that it is believed to be; 0: none. */
-static uint32_t believed(void)
+static void assert_attested(void)
 {
-    int result = ask(0);
-
-    assert_true(result == 0 || result == -ESRCH);
-    return result == 0 ? scene.attested.pid : 0;
+    assert_int_equal(attest(0), 0);
+    assert_int_equal(scene.attested.pid, scene.pid);
 }
 
-/* Who is believed -------------------------------------------------------------------------------------------------- */
+/* Attested processes ----------------------------------------------------------------------------------------------- */
 
 static void enter_ring(void *context)
 {
@@ -108,52 +108,50 @@ TEST(a_process_of_librip)
     begin(0, NULL);
     snprintf(path, sizeof(path), "%s", ring_stage_path(&scene.stage, "real"));
     pid = ring_stage_start(enter_ring, NULL, path);
-    assert_int_equal(ask_file(path, 0), 0);
+    assert_int_equal(attest_file(path, 0), 0);
     assert_int_equal(scene.attested.pid, pid);
     assert_int_equal(scene.attested.process, 0);
     assert_int_equal(scene.attested.mapping.file.uid, geteuid());
     assert_true(attest_holds(&scene.attested, scene.proc));
     attest_close(&scene.attested);
     ring_stage_end(pid);
-    assert_int_equal(ask_file(path, 0), -ESRCH);
+    assert_int_equal(attest_file(path, 0), -ESRCH);
     end();
     assert_int_equal(count_descriptors(), descriptors);
 }
 
-TEST(files_that_are_no_rings)
+TEST(files_that_are_not_rings)
 {
+    static const char *const names[] = {"text", "empty", "fifo", "directory"};
+
     begin(0, NULL);
-    ring_stage_write(&scene.stage, "text", "no ring", 7);
-    ring_stage_write(&scene.stage, "empty", "", 0);
+    ring_stage_put(&scene.stage, "text", "text");
+    ring_stage_put(&scene.stage, "empty", "");
+    ring_stage_put(&scene.stage, "directory/file", "");
     assert_int_equal(mkfifo(ring_stage_path(&scene.stage, "fifo"), 0600), 0);
-    assert_int_equal(ask_file(ring_stage_path(&scene.stage, "text"), 0), -EINVAL);
-    assert_int_equal(ask_file(ring_stage_path(&scene.stage, "empty"), 0), -EINVAL);
-    assert_int_equal(ask_file(ring_stage_path(&scene.stage, "fifo"), 0), -EINVAL);
-    assert_int_equal(ask_file(scene.stage.directory, 0), -EINVAL);
-    assert_int_equal(ask_file("/dev/null", 0), -EINVAL);
-    assert_int_equal(ask_file("/proc/self/stat", 0), -EINVAL);
-    scene.ring.ring->file_bytes += RIP_PAGE_BYTES; /* more than there is */
-    assert_int_equal(ask(0), -EINVAL);
+    for (size_t i = 0; i < COUNT_OF(names); i++)
+        assert_int_equal(attest_file(ring_stage_path(&scene.stage, names[i]), 0), -EINVAL);
+    assert_int_equal(attest_file("/dev/null", 0), -EINVAL);
+    assert_int_equal(attest_file("/proc/self/stat", 0), -EINVAL);
+    scene.ring.ring->file_bytes += RIP_PAGE_BYTES; /* more than the file has */
+    assert_int_equal(attest(0), -EINVAL);
     end();
 }
 
-/* The very bytes, the record and the lock of a process that would be believed, but on a disk. */
+/* Ring, record and lock are valid, but the file is on a disk: guarantee A. */
 TEST(a_ring_on_a_disk)
 {
     char path[] = "/var/tmp/test_attest-XXXXXX";
     int descriptor = mkstemp(path);
-    struct locker locker = {path, RIP_LOCK_HOLDER_OFFSET, F_SETLK, 0};
     struct statfs system;
-    pid_t pid;
 
     assert_true(descriptor >= 0 && fstatfs(descriptor, &system) == 0);
     begin(0, NULL);
-    pid = ring_stage_start(locker_lock, NULL, &locker);
-    locker_claim(&scene.ring, 0, pid);
+    scene.other = locker_hold(path, RIP_LOCK_HOLDER_OFFSET, F_SETLK);
+    locker_claim(&scene.ring, 0, scene.other);
     assert_int_equal(write(descriptor, scene.ring.bytes, scene.ring.size_bytes), (ssize_t)scene.ring.size_bytes);
     if (system.f_type != TMPFS_MAGIC && system.f_type != RAMFS_MAGIC)
-        assert_int_equal(ask_file(path, 0), -EINVAL);
-    ring_stage_end(pid);
+        assert_int_equal(attest_file(path, 0), -EINVAL);
     end();
     close(descriptor);
     unlink(path);
@@ -161,62 +159,65 @@ TEST(a_ring_on_a_disk)
 
 TEST(records)
 {
-    static const uint32_t others[] = {RIP_PROCESS_FREE,   RIP_PROCESS_EMBRYO,  RIP_PROCESS_CLAIMED,
-                                      RIP_PROCESS_EXITED, RIP_PROCESS_EXECING, 77};
+    static const uint32_t not_attested[] = {1, 2, RIP_PROCESS_MIN, UINT32_MAX}; /* 2 is free, the others do not exist */
+    static const uint32_t other_states[] = {RIP_PROCESS_FREE,   RIP_PROCESS_EMBRYO,  RIP_PROCESS_CLAIMED,
+                                            RIP_PROCESS_EXITED, RIP_PROCESS_EXECING, 77};
 
     begin(0, NULL);
-    assert_int_equal(believed(), scene.pid);
-    locker_claim(&scene.ring, 1, scene.pid); /* whose lock it does not hold */
-    assert_int_equal(ask(1), -ESRCH);
-    assert_int_equal(ask(2), -ESRCH); /* free */
-    assert_int_equal(ask(RIP_PROCESS_MIN), -ESRCH);
-    assert_int_equal(ask(UINT32_MAX), -ESRCH);
-    for (size_t i = 0; i < COUNT_OF(others); i++) {
-        ring_builder_process(&scene.ring, 0)->state = others[i];
-        assert_int_equal(ask(0), -ESRCH);
+    assert_attested();
+    locker_claim(&scene.ring, 1, scene.pid); /* the process does not hold the lock of record 1 */
+    for (size_t i = 0; i < COUNT_OF(not_attested); i++)
+        assert_int_equal(attest(not_attested[i]), -ESRCH);
+    for (size_t i = 0; i < COUNT_OF(other_states); i++) {
+        ring_builder_process(&scene.ring, 0)->state = other_states[i];
+        assert_int_equal(attest(0), -ESRCH);
     }
     ring_builder_process(&scene.ring, 0)->state = RIP_PROCESS_LIVE;
-    assert_int_equal(believed(), scene.pid);
+    assert_attested();
     end();
 }
 
 /* Claims ----------------------------------------------------------------------------------------------------------- */
 
-TEST(another_start_time)
+/* A start time of 0 is not known yet: then the time at which the process entered the ring bounds it. */
+TEST(start_times)
 {
-    struct rip_process *record;
-    uint64_t started;
+    const uint64_t tick_ns = UINT64_C(1000000000) / (uint64_t)sysconf(_SC_CLK_TCK);
 
     begin(0, NULL);
-    record = ring_builder_process(&scene.ring, 0);
-    started = record->start_time_ticks;
-    record->start_time_ticks = started + 1;
-    assert_int_equal(ask(0), -ESRCH);
-    record->start_time_ticks = 0; /* not known yet: when it entered the ring bounds it */
-    record->entered_boot_ns = 0;
-    assert_int_equal(ask(0), -ESRCH);
-    record->entered_boot_ns = (started - 1) * (UINT64_C(1000000000) / (uint64_t)sysconf(_SC_CLK_TCK));
-    assert_int_equal(ask(0), -ESRCH); /* another process has had its pid before it */
-    record->entered_boot_ns = (started + 1) * (UINT64_C(1000000000) / (uint64_t)sysconf(_SC_CLK_TCK));
-    assert_int_equal(believed(), scene.pid);
-    record->start_time_ticks = started;
-    assert_int_equal(believed(), scene.pid);
+    const uint64_t started = ring_builder_process(&scene.ring, 0)->start_time_ticks;
+    const struct {
+        uint64_t start_time_ticks, entered_boot_ns;
+        int result;
+    } rows[] = {
+        {started + 1, 0, -ESRCH},
+        {0, 0, -ESRCH},
+        {0, (started - 1) * tick_ns, -ESRCH}, /* the pid's last owner */
+        {0, (started + 1) * tick_ns, 0},
+        {started, 0, 0},
+    };
+
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
+        ring_builder_process(&scene.ring, 0)->start_time_ticks = rows[i].start_time_ticks;
+        ring_builder_process(&scene.ring, 0)->entered_boot_ns = rows[i].entered_boot_ns;
+        assert_int_equal(attest(0), rows[i].result);
+    }
     end();
 }
 
-/* The holder of the lock and the process of the record are two. */
+/* The record's process is not the lock holder. */
 TEST(another_pid)
 {
     struct rip_process *record;
 
     begin(0, NULL);
     record = ring_builder_process(&scene.ring, 0);
-    record->pid = (uint32_t)getpid(); /* with the start time of the holder, so that the pid alone differs */
-    assert_int_equal(ask(0), -ESRCH);
+    record->pid = (uint32_t)getpid(); /* only the pid differs: the start time is the holder's */
+    assert_int_equal(attest(0), -ESRCH);
     record->start_time_ticks = ring_stage_start_time(getpid());
-    assert_int_equal(ask(0), -ESRCH);
+    assert_int_equal(attest(0), -ESRCH);
     record->pid = 0;
-    assert_int_equal(ask(0), -ESRCH);
+    assert_int_equal(attest(0), -ESRCH);
     end();
 }
 
@@ -227,8 +228,8 @@ static void make_up_proc(pid_t pid, const char *numbers)
     scene.proc = open(ring_stage_path(&scene.stage, "proc"), O_PATH | O_DIRECTORY | O_CLOEXEC);
 }
 
-/* Its number in the record's namespace is what counts, and our own where that is the same. */
-TEST(numbers_of_namespaces)
+/* The record has the pid in its own namespace. If that namespace is ours, it is the pid that we see. */
+TEST(pids_in_namespaces)
 {
     struct rip_process *record;
     struct stat ours;
@@ -237,50 +238,47 @@ TEST(numbers_of_namespaces)
     begin(0, NULL);
     record = ring_builder_process(&scene.ring, 0);
     record->pid_namespace++;
-    assert_int_equal(believed(), scene.pid); /* its innermost one is ours */
+    assert_attested(); /* its innermost namespace is ours */
     snprintf(numbers, sizeof(numbers), "NSpid:\t%d\t7\n", scene.pid);
     make_up_proc(scene.pid, numbers);
-    assert_int_equal(ask(0), -ESRCH);
+    assert_int_equal(attest(0), -ESRCH);
     record->pid = 7;
-    assert_int_equal(believed(), scene.pid);
-    make_up_proc(scene.pid, ""); /* an old kernel */
-    assert_int_equal(believed(), scene.pid);
+    assert_attested();
+    make_up_proc(scene.pid, ""); /* an old kernel has no NSpid */
+    assert_attested();
     assert_int_equal(stat(ring_stage_path(&scene.stage, "proc/self/ns/pid"), &ours), 0);
     record->pid_namespace = ours.st_ino;
-    assert_int_equal(ask(0), -ESRCH);
+    assert_int_equal(attest(0), -ESRCH);
     record->pid = (uint32_t)scene.pid;
-    assert_int_equal(believed(), scene.pid);
+    assert_attested();
     end();
 }
 
 /* Locks ------------------------------------------------------------------------------------------------------------ */
 
-static void start_another(uint64_t offset, int command)
-{
-    char path[128];
-    struct locker locker = {path, offset, command, 0};
-
-    snprintf(path, sizeof(path), "%s", path_of());
-    ring_stage_end(scene.pid);
-    scene.pid = ring_stage_start(locker_lock, NULL, &locker);
-    locker_claim(&scene.ring, 0, scene.pid);
-}
-
 TEST(locks_that_prove_nothing)
 {
+    static const struct {
+        uint64_t offset;
+        int command, result;
+    } rows[] = {
+        {0, F_SETLK, -ESRCH},                          /* no lock */
+        {RIP_LOCK_HOLDER_OFFSET, F_OFD_SETLK, -ESRCH}, /* such a lock has no pid */
+        {RIP_LOCK_LIFE_OFFSET, F_SETLK, -ESRCH},       /* another lock */
+        {RIP_LOCK_HOLDER_OFFSET, F_SETLK, 0},
+    };
+
     begin(0, NULL);
-    start_another(0, F_SETLK); /* none */
-    assert_int_equal(ask(0), -ESRCH);
-    start_another(RIP_LOCK_HOLDER_OFFSET, F_OFD_SETLK); /* names nobody */
-    assert_int_equal(ask(0), -ESRCH);
-    start_another(RIP_LOCK_LIFE_OFFSET, F_SETLK); /* another byte, another meaning */
-    assert_int_equal(ask(0), -ESRCH);
-    start_another(RIP_LOCK_HOLDER_OFFSET, F_SETLK);
-    assert_int_equal(believed(), scene.pid);
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
+        ring_stage_end(scene.pid);
+        scene.pid = locker_hold(path_of(), rows[i].offset, rows[i].command);
+        locker_claim(&scene.ring, 0, scene.pid);
+        assert_int_equal(attest(0), rows[i].result);
+    }
     end();
 }
 
-/* One that shares its descriptors with the locker, which ends: the lock stays, and names who is no more. */
+/* A process shares its descriptors with the locker. The locker ends, but the lock stays, with the pid of the locker. */
 static struct {
     volatile pid_t locker;
 } * shared;
@@ -295,21 +293,19 @@ static void share_and_end(void *context)
         locker_lock(context);
         _exit(0);
     }
-    shared->locker = pid; /* and is not waited for */
+    shared->locker = pid; /* stays a zombie */
 }
 
 static void start_sharer(void)
 {
-    char path[128];
-    struct locker locker = {path, RIP_LOCK_HOLDER_OFFSET, F_SETLK, 0};
+    struct locker locker = {path_of(), RIP_LOCK_HOLDER_OFFSET, F_SETLK, 0};
 
     shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     assert_ptr_not_equal(shared, MAP_FAILED);
-    snprintf(path, sizeof(path), "%s", path_of());
     ring_stage_end(scene.pid);
     scene.pid = ring_stage_start(share_and_end, NULL, &locker);
-    WAIT_UNTIL(locker_has_ended(shared->locker));
-    assert_true(locker_is_locked(path, RIP_LOCK_HOLDER_OFFSET));
+    WAIT_UNTIL(ring_stage_state(shared->locker) == 'Z');
+    assert_true(locker_is_locked(path_of(), RIP_LOCK_HOLDER_OFFSET));
     locker_claim(&scene.ring, 0, shared->locker);
 }
 
@@ -317,7 +313,7 @@ TEST(a_lock_that_outlives_its_owner)
 {
     begin(0, NULL);
     start_sharer();
-    assert_int_equal(ask(0), -ESRCH);
+    assert_int_equal(attest(0), -ESRCH);
     munmap(shared, sizeof(*shared));
     end();
 }
@@ -328,7 +324,7 @@ static void skip_unless_root(void)
 {
     if (is_root_of_all())
         return;
-    print_message("skipped: takes root with CAP_SYS_PTRACE\n");
+    print_message("skipped: needs root with CAP_SYS_PTRACE\n");
     skip();
 }
 
@@ -358,7 +354,7 @@ static bool has_users(pid_t pid)
     return real == users[0] && effective == users[1] && saved == users[2];
 }
 
-/* Each of the three has to be the file's owner's. */
+/* Guarantee B: all three uids are the owner's, or the owner is root and nobody else may write to the file. */
 TEST(users)
 {
     static const struct {
@@ -372,10 +368,10 @@ TEST(users)
         {LOCKER_USER, LOCKER_USER, LOCKER_STRANGER, LOCKER_USER, 0640, -ESRCH},
         {LOCKER_STRANGER, LOCKER_STRANGER, LOCKER_STRANGER, LOCKER_USER, 0640, -ESRCH},
         {LOCKER_USER, LOCKER_USER, LOCKER_USER, LOCKER_STRANGER, 0640, -ESRCH},
-        {LOCKER_USER, LOCKER_USER, LOCKER_USER, LOCKER_USER, 0666, 0}, /* his own business */
-        {0, 0, 0, LOCKER_USER, 0640, -ESRCH},                          /* root has no use for a ring of another's */
+        {LOCKER_USER, LOCKER_USER, LOCKER_USER, LOCKER_USER, 0666, 0}, /* the owner may allow it */
+        {0, 0, 0, LOCKER_USER, 0640, -ESRCH},                          /* root does not use rings of other users */
         {LOCKER_USER, LOCKER_USER, LOCKER_USER, 0, 0644, 0},
-        {LOCKER_USER, LOCKER_USER, LOCKER_USER, 0, 0666, -ESRCH}, /* that is not root's word */
+        {LOCKER_USER, LOCKER_USER, LOCKER_USER, 0, 0666, -ESRCH}, /* others may have written the record */
         {LOCKER_USER, LOCKER_USER, LOCKER_USER, 0, 0660, -ESRCH},
     };
 
@@ -389,21 +385,21 @@ TEST(users)
         assert_int_equal(chmod(path_of(), rows[i].mode), 0);
         ring_stage_go(scene.pid);
         WAIT_UNTIL(has_users(scene.pid));
-        WAIT_UNTIL(ask(0) == rows[i].expected); /* until it is dumpable again */
+        WAIT_UNTIL(attest(0) == rows[i].expected); /* it is not dumpable for a moment */
         end();
     }
 }
 
-/* One that its own user may not trace, because it has asked for that. */
-TEST(a_process_that_keeps_its_secrets)
+/* With PR_SET_DUMPABLE 0 a process forbids its own user to read it. */
+TEST(a_process_that_is_not_dumpable)
 {
     uid_t user = geteuid() == 0 ? LOCKER_USER : 0;
 
     begin(user, locker_hide);
-    assert_int_equal(believed(), scene.pid);
+    assert_attested();
     ring_stage_go(scene.pid);
     WAIT_UNTIL(locker_proc_owner(scene.pid) == 0);
-    assert_int_equal(ask(0), -EACCES);
+    assert_int_equal(attest(0), -EACCES);
     end();
 }
 
@@ -426,26 +422,24 @@ static bool has_executed(pid_t pid)
     return strcmp(name, "sleep\n") == 0;
 }
 
-/* Both locks can be had by who has a descriptor, and the uids are root's: the program that runs now is not traced. */
+/*
+ * After exec, a process with a descriptor can still hold both locks, and the uids are still root's. But exec has
+ * dropped the mapping of the ring.
+ */
 TEST(locks_and_users_survive_exec)
 {
-    char path[128];
-    struct locker life = {path, RIP_LOCK_LIFE_OFFSET, F_OFD_SETLK, 0};
-    pid_t sibling;
-
     skip_unless_root();
     begin(0, execute_with_the_lock);
-    snprintf(path, sizeof(path), "%s", path_of());
-    assert_int_equal(ask_file(path, 0), 0);
+    assert_int_equal(attest_file(path_of(), 0), 0);
     ring_stage_go(scene.pid);
     WAIT_UNTIL(has_executed(scene.pid));
-    assert_true(locker_is_locked(path, RIP_LOCK_HOLDER_OFFSET));
+    WAIT_UNTIL(!locker_is_locked(path_of(), RIP_LOCK_LIFE_OFFSET)); /* its mapping is gone */
+    assert_true(locker_is_locked(path_of(), RIP_LOCK_HOLDER_OFFSET));
     assert_false(attest_holds(&scene.attested, scene.proc));
-    sibling = ring_stage_start(locker_lock, NULL, &life);
+    scene.other = locker_hold(path_of(), RIP_LOCK_LIFE_OFFSET, F_OFD_SETLK);
     assert_false(attest_holds(&scene.attested, scene.proc));
     attest_close(&scene.attested);
-    assert_int_equal(ask(0), -EACCES);
-    ring_stage_end(sibling);
+    assert_int_equal(attest(0), -EACCES);
     end();
 }
 
@@ -456,7 +450,7 @@ static void drop_users(void *context)
         abort();
 }
 
-/* /proc says that this user has executed the program. */
+/* Makes /proc show that this user executed the program. */
 static void put_auxv(uid_t user, uint64_t secure)
 {
     const Elf64_auxv_t vector[] = {{AT_SECURE, {secure}}, {AT_UID, {user}}, {AT_EUID, {user}}, {AT_NULL, {0}}};
@@ -467,7 +461,7 @@ static void put_auxv(uid_t user, uint64_t secure)
 }
 
 /*
- * A process that root started and that has dropped to the user of its ring, who may not read its /proc: it is attested
+ * Root starts a process, which changes to the owner of its ring. The owner may not read it in /proc. It is attested
  * only if root executed it, without a gain of privilege, and the ring is mapped in it.
  */
 TEST(a_process_that_dropped_its_user)
@@ -478,27 +472,27 @@ TEST(a_process_that_dropped_its_user)
     begin(0, drop_users);
     assert_int_equal(chown(path_of(), LOCKER_USER, LOCKER_USER), 0);
     ring_stage_go(scene.pid);
-    WAIT_UNTIL(ask(0) == 0);
+    WAIT_UNTIL(attest(0) == 0);
     assert_int_equal(locker_proc_owner(scene.pid), 0);
     make_up_proc(scene.pid, "");
     snprintf(name, sizeof(name), "proc/%d/status", scene.pid);
     snprintf(users_text, sizeof(users_text), "Uid:\t%u\t%u\t%u\t0\n", LOCKER_USER, LOCKER_USER, LOCKER_USER);
-    ring_stage_write(&scene.stage, name, users_text, strlen(users_text));
+    ring_stage_put(&scene.stage, name, users_text);
     put_auxv(0, 0);
-    assert_int_equal(ask(0), 0);
+    assert_int_equal(attest(0), 0);
     put_auxv(LOCKER_USER, 0);
-    assert_int_equal(ask(0), -EACCES);
+    assert_int_equal(attest(0), -EACCES);
     put_auxv(0, 1);
-    assert_int_equal(ask(0), -EACCES);
+    assert_int_equal(attest(0), -EACCES);
     end();
 }
 
-/* Between the two answers ------------------------------------------------------------------------------------------ */
+/* Changes after a process was attested: guarantee D ---------------------------------------------------------------- */
 
 static void begin_held(uid_t user, void (*then)(void *context))
 {
     begin(user, then);
-    assert_int_equal(ask_file(path_of(), 0), 0);
+    assert_int_equal(attest_file(path_of(), 0), 0);
     assert_true(attest_holds(&scene.attested, scene.proc));
     assert_true(attest_holds(&scene.attested, scene.proc)); /* a query changes nothing */
 }
@@ -509,59 +503,71 @@ static void end_held(void)
     end();
 }
 
-TEST(killed)
+static void kill_it(void)
 {
-    begin_held(0, NULL);
     ring_stage_end(scene.pid);
     scene.pid = 0;
-    assert_false(attest_holds(&scene.attested, scene.proc));
-    end_held();
 }
 
-TEST(lock_lost)
+static void unlock(void)
 {
-    begin_held(0, locker_lose_lock);
     ring_stage_go(scene.pid);
     WAIT_UNTIL(!locker_is_locked(path_of(), RIP_LOCK_HOLDER_OFFSET));
-    assert_false(attest_holds(&scene.attested, scene.proc));
-    end_held();
 }
 
-TEST(executed_another_program)
+static void pass_lock_on(void)
 {
-    begin_held(0, locker_execute);
-    ring_stage_go(scene.pid);
-    WAIT_UNTIL(!locker_is_locked(path_of(), RIP_LOCK_HOLDER_OFFSET));
-    assert_false(attest_holds(&scene.attested, scene.proc));
-    end_held();
+    unlock();
+    scene.other = locker_hold(path_of(), RIP_LOCK_HOLDER_OFFSET, F_SETLK);
 }
 
-/* The process is all that it was, but the lock has become somebody else's. */
-TEST(lock_passed_on)
+static void change_record(void)
 {
-    char path[128];
-    struct locker locker = {path, RIP_LOCK_HOLDER_OFFSET, F_SETLK, 0};
-    pid_t other;
-
-    begin_held(0, locker_lose_lock);
-    snprintf(path, sizeof(path), "%s", path_of());
-    ring_stage_go(scene.pid);
-    WAIT_UNTIL(!locker_is_locked(path, RIP_LOCK_HOLDER_OFFSET));
-    other = ring_stage_start(locker_lock, NULL, &locker);
-    assert_false(attest_holds(&scene.attested, scene.proc));
-    ring_stage_end(other);
-    end_held();
-}
-
-TEST(record_written_anew)
-{
-    begin_held(0, NULL);
     ring_builder_process(&scene.ring, 0)->start_time_ticks++;
-    assert_false(attest_holds(&scene.attested, scene.proc));
-    ring_builder_process(&scene.ring, 0)->start_time_ticks--;
+}
+
+static void end_record(void)
+{
     ring_builder_process(&scene.ring, 0)->state = RIP_PROCESS_EXITED;
-    assert_false(attest_holds(&scene.attested, scene.proc));
-    end_held();
+}
+
+static void hide_it(void)
+{
+    ring_stage_go(scene.pid);
+    WAIT_UNTIL(locker_proc_owner(scene.pid) == 0);
+}
+
+static void cut_ring(void)
+{
+    assert_int_equal(truncate(path_of(), 0), 0);
+}
+
+TEST(changes)
+{
+    const uid_t user = geteuid() == 0 ? LOCKER_USER : 0;
+    const struct {
+        const char *name;
+        uid_t user;
+        void (*then)(void *context);
+        void (*change)(void);
+    } rows[] = {
+        {"killed", 0, NULL, kill_it},
+        {"lock lost", 0, locker_lose_lock, unlock},
+        {"executed another program", 0, locker_execute, unlock}, /* the descriptor is close-on-exec */
+        {"lock passed on", 0, locker_lose_lock, pass_lock_on},
+        {"record changed", 0, NULL, change_record},
+        {"record ended", 0, NULL, end_record},
+        {"not dumpable any more", user, locker_hide, hide_it},
+        {"ring cut", 0, NULL, cut_ring},
+    };
+
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
+        begin_held(rows[i].user, rows[i].then);
+        rows[i].change();
+        if (attest_holds(&scene.attested, scene.proc))
+            fail_msg("still attested: %s", rows[i].name);
+        end_held();
+    }
 }
 
 TEST(became_another_user)
@@ -569,32 +575,15 @@ TEST(became_another_user)
     skip_unless_root();
     users[0] = users[1] = users[2] = LOCKER_STRANGER;
     begin(0, take_users);
-    assert_int_equal(ask_file(path_of(), 0), 0);
-    scene.attested.mapping.file.uid = LOCKER_USER; /* as if it had been of that user */
+    assert_int_equal(attest_file(path_of(), 0), 0);
+    scene.attested.mapping.file.uid = LOCKER_USER; /* as if it had been that user's */
     ring_stage_go(scene.pid);
     WAIT_UNTIL(has_users(scene.pid));
     assert_false(attest_holds(&scene.attested, scene.proc));
     end_held();
 }
 
-TEST(began_to_keep_its_secrets)
-{
-    begin_held(geteuid() == 0 ? LOCKER_USER : 0, locker_hide);
-    ring_stage_go(scene.pid);
-    WAIT_UNTIL(locker_proc_owner(scene.pid) == 0);
-    assert_false(attest_holds(&scene.attested, scene.proc));
-    end_held();
-}
-
-TEST(ring_cut)
-{
-    begin_held(0, NULL);
-    assert_int_equal(truncate(path_of(), 0), 0);
-    assert_false(attest_holds(&scene.attested, scene.proc));
-    end_held();
-}
-
-/* /proc says that the locker, which is gone, maps the ring; its LIFE lock is ours. */
+/* Makes /proc show that the locker, which has ended, maps the ring. We hold its LIFE lock. */
 static void put_maps(void)
 {
     struct flock life = {.l_type = F_WRLCK, .l_start = (off_t)RIP_LOCK_LIFE_OFFSET, .l_len = 1};
@@ -608,18 +597,20 @@ static void put_maps(void)
     assert_int_equal(unlink(ring_stage_path(&scene.stage, name)), 0);
     snprintf(text, sizeof(text), "7f0000000000-7f0000001000 ---s 00000000 %02x:%02x %lu\n", major(status.st_dev),
              minor(status.st_dev), (unsigned long)status.st_ino);
-    ring_stage_write(&scene.stage, name, text, strlen(text));
+    ring_stage_put(&scene.stage, name, text);
 }
 
-/* A number that is used again looks the same in /proc, and where descriptors are shared the lock still names it: only
-   the hold on the process shows the difference. The /proc is a made-up one, in which the process lives on. */
-TEST(the_hold_alone_decides)
+/*
+ * If a pid is reused, /proc looks the same; and if descriptors are shared, the lock still has that pid. Only the pidfd
+ * shows the difference. In the made-up /proc the process lives on.
+ */
+TEST(only_the_pidfd_shows_that_a_pid_was_reused)
 {
     begin(0, NULL);
     start_sharer();
     make_up_proc(shared->locker, "");
     put_maps();
-    assert_int_equal(ask_file(path_of(), 0), 0);
+    assert_int_equal(attest_file(path_of(), 0), 0);
     assert_false(attest_holds(&scene.attested, scene.proc));
     munmap(shared, sizeof(*shared));
     end_held();

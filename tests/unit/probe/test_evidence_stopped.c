@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_evidence_stopped.c - the evidence of threads whose whole process is stopped, and that no other id waits for it:
- * ripd/probe/evidence.c. Two processes, one of which is stopped; tests/e2e/zoo has the evidence that takes root. The
- * clock is real, or one by which each look at it takes a while, so that budgets end at the same point each time.
+ * test_evidence_stopped.c - the evidence of threads whose whole process is stopped, and that it delays no other id:
+ * ripd/probe/evidence.c. There are two processes, one of which is stopped. tests/e2e/zoo has the evidence that needs
+ * root. The clock is real, or advances by a step whenever it is read, so that budgets end at the same point each time.
  */
 #include "unit/probe_play.h"
 
-enum { THREADS = 100, RUNS = 0, STOPS = 1, COUNT = 2 * THREADS }; /* those of the process that stops come first */
+enum { THREADS = 100, RUNS = 0, STOPS = 1, COUNT = 2 * THREADS }; /* suspects of the stopped process come first */
 
-static uint64_t step_ns; /* that a look at the clock takes; 0 = the real one */
+static uint64_t step_ns; /* of each reading of the clock; 0 = the real clock */
 static uint64_t clock_ns;
 
 uint64_t __real_clock_mono_ns(void);
@@ -51,7 +51,7 @@ static void stop(int number, char letter)
     play_await(play.pids[STOPS], letter);
 }
 
-/* Collects, and takes over the verdicts for the next time. */
+/* Collects, and gives the suspects their verdicts. */
 static size_t collect(void)
 {
     size_t left = play_collect();
@@ -60,8 +60,8 @@ static size_t collect(void)
     return left;
 }
 
-/* Collects until all wait: threads that have just been started or continued may still be ready to run. */
-static void all_wait(void)
+/* Collects until all threads wait. After a start or SIGCONT a thread may still be ready to run. */
+static void collect_until_all_wait(void)
 {
     size_t waiting = 0;
 
@@ -74,7 +74,7 @@ static void all_wait(void)
     assert_int_equal(waiting, COUNT);
 }
 
-/* Collects until every thread has evidence; until then none has any but that it is stopped. */
+/* Collects until every thread has facts. Meanwhile no thread has other facts than that it is stopped. */
 static void collect_all_stopped(void)
 {
     size_t count = 0;
@@ -98,10 +98,10 @@ static void assert_state(size_t first, enum id_state state, char letter)
     }
 }
 
-/* Facts are of the time that they are shown at: before the stop, while it lasts, and after. */
-TEST(before_while_and_after, set_up, tear_down)
+/* Facts are current: before the stop, during the stop, and after it. */
+TEST(before_during_and_after_a_stop, set_up, tear_down)
 {
-    all_wait();
+    collect_until_all_wait();
     assert_state(0, ID_STALLED, 'S');
     stop(SIGSTOP, 'T');
     collect_all_stopped();
@@ -110,12 +110,12 @@ TEST(before_while_and_after, set_up, tear_down)
     assert_int_equal(collect(), 0);
     assert_state(0, ID_STOPPED, 'T');
     stop(SIGCONT, 'S');
-    all_wait();
+    collect_until_all_wait();
     assert_state(0, ID_STALLED, 'S');
 }
 
-/* Without time for a look nothing old is shown, and what is known all the same is. */
-TEST(not_looked_at, set_up, tear_down)
+/* Without time for a look, no old facts are shown. The facts that hold for every stopped thread are. */
+TEST(no_time_for_a_look, set_up, tear_down)
 {
     assert_int_equal(collect(), 0);
     stop(SIGSTOP, 'T');
@@ -131,7 +131,7 @@ TEST(not_looked_at, set_up, tear_down)
     assert_null(probe_stopped_facts(play.probe)->syscall);
 }
 
-/* However late a busy machine lets it begin, a call asks about one process, and calls take turns. */
+/* Even if a busy machine makes it start late, each call queries one process, and processes take turns. */
 TEST(one_process_at_least, set_up, tear_down)
 {
     size_t count = 0;
@@ -155,12 +155,12 @@ static size_t count_known(void)
     return count;
 }
 
-/* However little time there is, nobody who is stopped is looked at before all others have been; but then they are. */
+/* Stopped threads are looked at after all others. With a growing budget they get their turn. */
 TEST(the_stopped_come_last, set_up, tear_down)
 {
     size_t known = 0, calls = 0, short_calls = 0;
 
-    all_wait(); /* one that is ready to run is looked at, and not examined */
+    collect_until_all_wait(); /* a thread that is ready to run would not be examined at the first look */
     stop(SIGSTOP, 'T');
     play_open_own_probe("/proc", 1000000);
     step_ns = 10000;
@@ -170,7 +170,7 @@ TEST(the_stopped_come_last, set_up, tear_down)
         assert_true(calls++ < 1000);
         if (calls > 10)
             probe_set_budget(play.probe, 1000000 * calls);
-        for (size_t i = THREADS; i < COUNT; i++) /* new ones again and again */
+        for (size_t i = THREADS; i < COUNT; i++) /* these are new in each scan */
             play.suspects[i].state = ID_RUNNING;
         collect();
         known = count_known();
@@ -180,12 +180,12 @@ TEST(the_stopped_come_last, set_up, tear_down)
         assert_true(known == before || examined == THREADS);
     }
     step_ns = 0;
-    print_message("%zu calls, %zu of them too short for those who are not stopped\n", calls, short_calls);
+    print_message("%zu calls, %zu of them too short for the other process\n", calls, short_calls);
     assert_true(short_calls >= 10);
 }
 
-/* After one look the probe leaves them alone for a while, since a stopped thread does nothing. */
-TEST(seldom, set_up, tear_down)
+/* After one look the probe waits a while before the next, because a stopped thread does nothing. */
+TEST(stopped_threads_are_rarely_looked_at, set_up, tear_down)
 {
     const struct kernel_facts *facts;
 
@@ -199,10 +199,10 @@ TEST(seldom, set_up, tear_down)
     assert_int_equal(facts->window_ns, KERNEL_UNKNOWN);
 }
 
-/* Those that are examined again, because they are doubted, lose nothing where there is no time for it. */
+/* Doubted suspects are examined again. If there is no time for that, they keep their evidence. */
 TEST(no_time_for_doubts, set_up, tear_down)
 {
-    all_wait();
+    collect_until_all_wait();
     play_examine(COUNT);
     for (size_t i = 0; i < COUNT; i++)
         play_case(i)->doubted = true;
@@ -213,18 +213,18 @@ TEST(no_time_for_doubts, set_up, tear_down)
         assert_true(play_case(i)->evidence.examined);
         assert_non_null(play_case(i)->kernel);
     }
-    assert_true(probe_confirm(play.probe)); /* they are still doubted */
+    assert_true(probe_confirm(play.probe)); /* still doubted */
     for (size_t i = 0; i < COUNT; i++)
         assert_true(play_case(i)->evidence.examined);
     probe_end(play.probe);
 }
 
-/* Nor does who is not asked about, because there is no time even for the processes. */
+/* Without time even to query the processes, suspects keep their facts. */
 TEST(no_time_for_processes, set_up, tear_down)
 {
     struct kernel_facts *facts[COUNT];
 
-    all_wait();
+    collect_until_all_wait();
     for (size_t i = 0; i < COUNT; i++)
         facts[i] = play_case(i)->kernel;
     step_ns = PLAY_AMPLE_NS;

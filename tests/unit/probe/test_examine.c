@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_examine.c - threads that are ready to run, and threads that wait, over several calls: ripd/probe/evidence.c. The
- * process holds no lock of its ring, so the probe reads only what takes no privilege; tests/e2e/zoo has the rest.
+ * test_examine.c - threads that are ready to run and threads that wait, over several calls: ripd/probe/evidence.c. The
+ * process holds no lock of its ring, so the probe reads only what needs no privilege. tests/e2e/zoo has the rest.
  */
 #include "unit/probe_play.h"
 
@@ -40,8 +40,8 @@ static enum id_cause cause_of(size_t suspect)
     return cause_judge(&play_case(suspect)->evidence).cause;
 }
 
-/* One call is enough for a verdict, though on a busy machine the thread may have had no processor meanwhile. */
-TEST(a_verdict_at_the_first_call, set_up, play_free)
+/* One call gives a verdict. On a busy machine the thread may have had no processor meanwhile. */
+TEST(a_verdict_in_the_first_call, set_up, play_free)
 {
     const struct kernel_facts *facts;
 
@@ -60,12 +60,12 @@ TEST(a_verdict_at_the_first_call, set_up, play_free)
     assert_true(play_case(SPINNER)->kernel->cpu_ns > 0);
 }
 
-/* No time for a second look: not examined yet, rather than a guess; on the next call it is. */
+/* Without time for a second look the thread is not examined. The next call examines it. */
 TEST(too_little_time_for_two_looks, set_up, play_free)
 {
     for (int i = 0; i == 0 || (i < 1000 && cause_of(SPINNER) != CAUSE_NONE); i++) {
         play_open_own_probe("/proc", 10 * MS);
-        play_collect(); /* put aside in the middle of it, there is time enough between two looks */
+        play_collect(); /* on a busy machine there may be enough time between two looks */
     }
     assert_int_equal(cause_of(SPINNER), CAUSE_NONE);
     for (int i = 0; i < 1000 && cause_of(SPINNER) == CAUSE_NONE; i++) {
@@ -75,7 +75,7 @@ TEST(too_little_time_for_two_looks, set_up, play_free)
     assert_true(cause_of(SPINNER) == CAUSE_SPINNING || cause_of(SPINNER) == CAUSE_STARVED);
 }
 
-/* The wait for a second look never exceeds the budget, but for a machine that has put us aside. */
+/* The wait for a second look never exceeds the budget, except on a busy machine: so the shortest call counts. */
 TEST(a_call_keeps_to_its_budget, set_up, play_free)
 {
     uint64_t shortest_ns = UINT64_MAX;
@@ -92,7 +92,7 @@ TEST(a_call_keeps_to_its_budget, set_up, play_free)
     assert_true(shortest_ns < 25 * MS);
 }
 
-/* A thread that waits is judged at once; where the kernel denies what it waits for, the cause is unknown. */
+/* A thread that waits needs one look. If the kernel denies what it waits for, the cause is unknown. */
 TEST(nothing_is_guessed, set_up, play_free)
 {
     const struct kernel_facts *facts;
@@ -108,7 +108,7 @@ TEST(nothing_is_guessed, set_up, play_free)
     assert_int_equal(cause_of(SLEEPER), CAUSE_UNKNOWN);
 }
 
-/* The window begins with the first look, as long as the id does not move. */
+/* The window begins with the first look since the id last moved. */
 TEST(the_window_grows, set_up, play_free)
 {
     uint64_t window_ns;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_examine_answer.c - what a worker reports of threads, what happens if its answer is late, and when a deadlock is
- * certain: ripd/probe/evidence.c with ripd/probe/remote.c. The worker reads as that of ripd-probe does,
- * in a process of its own (this program, by another name), and keeps an answer back for as long as a test wants.
+ * test_examine_answer.c - what a worker reports about threads, late answers, and how a deadlock is confirmed:
+ * ripd/probe/evidence.c with ripd/probe/remote.c. The worker is this program under another name. It reads as the one of
+ * ripd-probe does, and keeps each answer back until the test allows it.
  */
 #include "unit/locker.h"
 #include "unit/probe_play.h"
@@ -19,30 +19,30 @@
 
 enum { THREADS = 3, ATTEMPTS = 200 };
 
-#define WORKER_NAME "worker-by-word"
+#define WORKER_NAME "controlled-worker"
 
-/* What the test and the worker share. */
-struct word {
-    uint64_t asked;   /* questions that there have been */
-    uint64_t allowed; /* of which so many may be answered */
+/* Memory that the test and the worker share. */
+struct control {
+    uint64_t asked;   /* number of queries so far */
+    uint64_t allowed; /* number of queries that may be answered */
 };
-static struct word *word;
+static struct control *control;
 static struct remote *remote;
 
 /* The worker ------------------------------------------------------------------------------------------------------- */
 
-static void name_word(char *ret_path, size_t size, pid_t test)
+static void name_control(char *ret_path, size_t size, pid_t test)
 {
-    snprintf(ret_path, size, "/dev/shm/rip-word-%d", (int)test);
+    snprintf(ret_path, size, "/dev/shm/rip-control-%d", (int)test);
 }
 
-static struct word *map_word(pid_t test, int flags)
+static struct control *map_control(pid_t test, int flags)
 {
     char path[64];
-    struct word *mapped;
+    struct control *mapped;
     int descriptor;
 
-    name_word(path, sizeof(path), test);
+    name_control(path, sizeof(path), test);
     descriptor = open(path, O_RDWR | O_CLOEXEC | flags, 0600);
     if (descriptor < 0 || ((flags & O_CREAT) != 0 && ftruncate(descriptor, sizeof(*mapped)) != 0))
         abort();
@@ -53,7 +53,7 @@ static struct word *map_word(pid_t test, int flags)
     return mapped;
 }
 
-/* A keeper that forks nobody: it is the worker itself. */
+/* A keeper that does not fork: it becomes the worker itself. */
 static int be_worker(void)
 {
     const struct worker_sources sources = {open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC), -1};
@@ -63,15 +63,15 @@ static int be_worker(void)
     int socket, descriptor;
 
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-    word = map_word(getppid(), 0);
+    control = map_control(getppid(), 0);
     if (sigbus_install() != 0 || packet_receive(SPAWN_SOCKET, &kind, sizeof(kind), true, &socket) != sizeof(kind))
         return 1;
     while (packet_receive(socket, &query, sizeof(query), true, &descriptor) > 0) {
         uint64_t number;
 
         worker_answer(&sources, &query, descriptor, &answer);
-        number = __atomic_add_fetch(&word->asked, 1, __ATOMIC_ACQ_REL);
-        while (__atomic_load_n(&word->allowed, __ATOMIC_ACQUIRE) < number)
+        number = __atomic_add_fetch(&control->asked, 1, __ATOMIC_ACQ_REL);
+        while (__atomic_load_n(&control->allowed, __ATOMIC_ACQUIRE) < number)
             usleep(200);
         if (packet_send(socket, &answer, probe_answer_bytes(answer.count), -1, true) != 0)
             return 1;
@@ -88,7 +88,7 @@ static void start_remote(void)
     self[length] = '\0';
     snprintf(folder, sizeof(folder), "/tmp/rip-answer-%d", (int)getpid());
     snprintf(link, sizeof(link), "%s/%s", folder, WORKER_NAME);
-    word = map_word(getpid(), O_CREAT | O_EXCL);
+    control = map_control(getpid(), O_CREAT | O_EXCL);
     assert_int_equal(mkdir(folder, 0700), 0);
     assert_int_equal(symlink(self, link), 0);
     assert_int_equal(remote_new(&remote, link, -1), 0);
@@ -98,28 +98,28 @@ static void start_remote(void)
 
 static uint64_t asked_count(void)
 {
-    return __atomic_load_n(&word->asked, __ATOMIC_ACQUIRE);
+    return __atomic_load_n(&control->asked, __ATOMIC_ACQUIRE);
 }
 
 static void allow(uint64_t count)
 {
-    __atomic_store_n(&word->allowed, count, __ATOMIC_RELEASE);
+    __atomic_store_n(&control->allowed, count, __ATOMIC_RELEASE);
 }
 
-/* The scene -------------------------------------------------------------------------------------------------------- */
+/* The child -------------------------------------------------------------------------------------------------------- */
 
-/* Locks of the child's threads, of which each takes its own and then the next one's. */
+/* Each thread of the child, except the first, takes its own lock and then the other one's. */
 static pthread_mutex_t locks[THREADS] = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_MUTEX_INITIALIZER,
                                          PTHREAD_MUTEX_INITIALIZER};
-static pthread_barrier_t all_have_theirs;
+static pthread_barrier_t own_locks_taken;
 
-static void *wait_for_the_next(void *context)
+static void *lock_both(void *context)
 {
-    size_t own = (uintptr_t)context, next = own == 1 ? 2 : 1; /* the first thread has none of them */
+    size_t own = (uintptr_t)context, next = own == 1 ? 2 : 1; /* thread 0 takes none */
 
     play_send_tid(own);
     pthread_mutex_lock(&locks[own]);
-    pthread_barrier_wait(&all_have_theirs);
+    pthread_barrier_wait(&own_locks_taken);
     pthread_mutex_lock(&locks[next]);
     return NULL;
 }
@@ -134,7 +134,7 @@ static void be_child(void *context)
     const struct locking_child *child = context;
 
     locker_lock(context);
-    pthread_barrier_init(&all_have_theirs, NULL, THREADS - 1);
+    pthread_barrier_init(&own_locks_taken, NULL, THREADS - 1);
     play_start_threads(THREADS - 1, child->body);
 }
 
@@ -171,7 +171,7 @@ static int begin_waiting(void **state)
 static int begin_deadlocked(void **state)
 {
     (void)state;
-    return begin(wait_for_the_next);
+    return begin(lock_both);
 }
 
 static int end(void **state)
@@ -179,8 +179,8 @@ static int end(void **state)
     char path[64];
 
     remote_free(remote);
-    munmap(word, sizeof(*word));
-    name_word(path, sizeof(path), getpid());
+    munmap(control, sizeof(*control));
+    name_control(path, sizeof(path), getpid());
     unlink(path);
     return play_free(state);
 }
@@ -208,8 +208,8 @@ static void collect_until(char state)
     assert_true(all_have(state));
 }
 
-/* Has them asked about by a probe that knows nothing yet; the answer is kept back. */
-static void ask_and_keep(void)
+/* Lets a new probe query the worker about all threads. The answer is kept back. */
+static void query_and_keep_back(void)
 {
     uint64_t before = asked_count();
 
@@ -224,8 +224,8 @@ static void ask_and_keep(void)
     assert_int_equal(asked_count(), before + 1);
 }
 
-/* Lets the answer come: the probe drops it, so that no suspect has evidence of it, and queries again. */
-static void assert_thrown_away(void)
+/* Allows the answer: the probe drops it, so no suspect gets evidence, and queries again. */
+static void assert_dropped(void)
 {
     uint64_t before = asked_count();
 
@@ -238,40 +238,46 @@ static void assert_thrown_away(void)
     assert_int_equal(asked_count(), before + 1);
 }
 
-/* Between scans, say: it is used on the next one, and nobody asks again. */
+/* An answer that comes between two scans is used on the next one, without another query. */
 TEST(a_late_answer_counts, begin_waiting, end)
 {
     uint64_t asked;
 
-    ask_and_keep();
+    query_and_keep_back();
     asked = asked_count();
     allow(asked);
     collect_until('S');
     assert_int_equal(asked_count(), asked);
 }
 
-/* What was asked for before a process was stopped is not how it is now, nor what was asked for while it was. */
-TEST(answers_of_another_time, begin_waiting, end)
+/* Each thread stops or continues by itself, some time after the signal. */
+static void signal_all(int number, char letter)
+{
+    kill(play.pids[0], number);
+    for (size_t i = 0; i < THREADS; i++)
+        play_await((pid_t)play_tids[i], letter);
+}
+
+/* An answer to a query from before the process was stopped, or from while it was stopped, is dropped. */
+TEST(outdated_answers, begin_waiting, end)
 {
     collect_until('S');
-    ask_and_keep();
-    kill(play.pids[0], SIGSTOP);
-    play_await_threads(play.pids[0], 'T');
-    assert_thrown_away();
+    query_and_keep_back();
+    signal_all(SIGSTOP, 'T');
+    assert_dropped();
     allow(UINT64_MAX);
     collect_until('T');
 
-    ask_and_keep();
-    kill(play.pids[0], SIGCONT);
-    play_await_threads(play.pids[0], 'S');
-    assert_thrown_away();
+    query_and_keep_back();
+    signal_all(SIGCONT, 'S');
+    assert_dropped();
     allow(UINT64_MAX);
     collect_until('S');
 }
 
 /* Doubts ----------------------------------------------------------------------------------------------------------- */
 
-/* Looks at them for the first time, in that order. False: the kernel denies it, or they do not wait yet. */
+/* First look of a new probe, in that order. Returns false if the kernel denies it, or they do not wait yet. */
 static bool are_both_known(bool turned)
 {
     open_answering_probe(PLAY_AMPLE_NS);
@@ -283,7 +289,8 @@ static bool are_both_known(bool turned)
     return play_case(1)->lock.holder.address != 0 && play_case(2)->lock.holder.address != 0;
 }
 
-static bool is_known(void)
+/* Whether the kernel allows reading the calls and the memory. */
+static bool is_allowed(void)
 {
     const struct kernel_facts *facts = play_case(1)->kernel;
 
@@ -306,30 +313,30 @@ static uint64_t count_deadlocked(size_t *ret_doubted)
     return count;
 }
 
-/* Whether all of it can be had in one go, which a busy machine may prevent. */
+/* Whether one scan confirms the deadlock. A busy machine may prevent that. */
 static bool is_confirmed(bool turned)
 {
     size_t doubted;
 
     if (!are_both_known(turned))
         return false;
-    assert_int_equal(count_deadlocked(&doubted), 0); /* one look at each proves nothing */
+    assert_int_equal(count_deadlocked(&doubted), 0); /* one look at each thread is no proof */
     assert_int_equal(doubted, THREADS - 1);
     assert_true(probe_confirm(play.probe));
     return count_deadlocked(&doubted) == THREADS - 1 && doubted == 0;
 }
 
-/* On the scan that finds them, in whatever order they are looked at. */
-TEST(a_deadlock_is_confirmed_at_once, begin_deadlocked, end)
+/* In the scan that finds the threads, whatever their order. */
+TEST(a_deadlock_is_confirmed_in_one_scan, begin_deadlocked, end)
 {
     for (int turned = 0; turned < 2; turned++) {
         int attempts = 0;
 
-        while (!is_confirmed(turned != 0) && is_known())
+        while (!is_confirmed(turned != 0) && is_allowed())
             assert_true(attempts++ < ATTEMPTS);
     }
-    if (!is_known())
-        print_message("skipped: the kernel does not show us what others wait for\n");
+    if (!is_allowed())
+        print_message("skipped: the kernel denies reading what threads wait for\n");
 }
 
 int main(int argc, char **argv)

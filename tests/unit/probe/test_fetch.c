@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_fetch.c - ripd's end of fetchers, against such as answer well, refuse, talk nonsense, end, or do nothing:
- * ripd/probe/fetch.c. The index of the process that they are asked about says what they do.
+ * test_fetch.c - ripd's end of the fetcher, against fetchers that answer well, refuse, answer nonsense, end, or do
+ * nothing: ripd/probe/fetch.c. The process index in the query selects what they do.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -21,7 +21,7 @@
 
 #define SHORT_NS UINT64_C(1000000000)
 
-/* What is asked for. */
+/* What the fetcher does. */
 enum {
     GOOD,
     REFUSED,
@@ -29,21 +29,21 @@ enum {
     DOES_NOTHING,
     OTHER_NUMBER,
     POSITIVE,
-    NO_FILE,    /* says that there is one, */
-    EXTRA_FILE, /* that there is none */
+    NO_FILE,    /* status 0, but no file */
+    EXTRA_FILE, /* a refusal with a file */
     A_PIPE,
     A_FOLDER,
     A_PATH, /* O_PATH */
     FOR_WRITING,
     TEXT,
-    NO_DESCRIPTORS,
+    NO_DESCRIPTORS, /* these three are shortages */
     NO_FILES,
     NO_MEMORY,
 };
 
-static int keeper; /* the other end of what fetch_new() is given */
+static int keeper; /* the other end of the socket for fetch_new() */
 
-/* The fake ones ---------------------------------------------------------------------------------------------------- */
+/* Fake fetchers ---------------------------------------------------------------------------------------------------- */
 
 static int open_for(uint32_t process)
 {
@@ -67,7 +67,7 @@ static const int statuses[] = {
     [NO_DESCRIPTORS] = -EMFILE, [NO_FILES] = -ENFILE,   [NO_MEMORY] = -ENOMEM,
 };
 
-/* False: it ends. */
+/* Returns false if the fetcher ends. */
 static bool answer(int socket, const struct probe_fetch *fetch)
 {
     struct probe_fetched fetched = {.kind = PROBE_FETCHED, .number = fetch->number};
@@ -149,11 +149,12 @@ static int stop(void **state)
     return 0;
 }
 
-static struct fetch_counters counters;
-
-static void count(void)
+static struct fetch_counters counted(void)
 {
+    struct fetch_counters counters;
+
     fetch_count(fetch, &counters);
+    return counters;
 }
 
 static int ask(uint32_t uid, uint32_t process)
@@ -163,7 +164,7 @@ static int ask(uint32_t uid, uint32_t process)
     return fetch_file(fetch, ring, &query, -1);
 }
 
-/* Until there may be another fetcher. */
+/* Repeats the query until another fetcher may be started. */
 static int ask_again(uint32_t uid, uint32_t process)
 {
     uint64_t until_mono_ns = clock_mono_ns() + 20 * SHORT_NS;
@@ -189,21 +190,19 @@ static void assert_shell(int file)
 
 TEST(answers, start, stop)
 {
-    count();
-    assert_int_equal(counters.start_count, 0); /* nobody has asked */
+    assert_int_equal(counted().start_count, 0); /* started by the first query */
     for (int i = 0; i < 3; i++) {
         assert_shell(ask(1, GOOD));
         assert_int_equal(ask(1, REFUSED), -EACCES);
     }
-    count();
-    assert_int_equal(counters.opened_count, 3);
-    assert_int_equal(counters.refused_count, 3);
-    assert_int_equal(counters.missed_count, 0);
-    assert_int_equal(counters.start_count, 1);
+    assert_int_equal(counted().opened_count, 3);
+    assert_int_equal(counted().refused_count, 3);
+    assert_int_equal(counted().missed_count, 0);
+    assert_int_equal(counted().start_count, 1);
 }
 
-/* Each is given up, and its user is not asked about any more. */
-TEST(bad_ones)
+/* Each bad answer ends the fetcher, and its user is not queried for a while. */
+TEST(bad_answers)
 {
     static const uint32_t bad[] = {ENDS,   OTHER_NUMBER, POSITIVE, NO_FILE,     EXTRA_FILE,
                                    A_PIPE, A_FOLDER,     A_PATH,   FOR_WRITING, TEXT};
@@ -212,16 +211,15 @@ TEST(bad_ones)
         start(NULL);
         assert_int_equal(ask(1, bad[i]), -EAGAIN);
         assert_int_equal(ask(1, GOOD), -EAGAIN);
-        count();
-        assert_int_equal(counters.died_count, 1);
-        assert_int_equal(counters.missed_count, 2);
-        assert_int_equal(counters.opened_count + counters.refused_count + counters.hung_count, 0);
+        assert_int_equal(counted().died_count, 1);
+        assert_int_equal(counted().missed_count, 2);
+        assert_int_equal(counted().opened_count + counted().refused_count + counted().hung_count, 0);
         stop(NULL);
     }
 }
 
-/* Another is started, after a while, for others. */
-TEST(replaced, start, stop)
+/* After a pause another fetcher is started, for other users. */
+TEST(a_replacement, start, stop)
 {
     uint64_t before_mono_ns = clock_mono_ns();
 
@@ -229,8 +227,7 @@ TEST(replaced, start, stop)
     assert_shell(ask_again(2, GOOD));
     assert_true(clock_mono_ns() - before_mono_ns >= FETCH_RESTART_NS);
     assert_int_equal(ask(1, GOOD), -EAGAIN);
-    count();
-    assert_int_equal(counters.start_count, 2);
+    assert_int_equal(counted().start_count, 2);
 }
 
 static int ask_cancelled(void)
@@ -248,9 +245,8 @@ TEST(cancelled, start, stop)
 
     assert_int_equal(ask_cancelled(), -ECANCELED);
     assert_true(clock_mono_ns() - before_mono_ns < FETCH_LIMIT_NS);
-    assert_shell(ask_again(1, GOOD)); /* nobody is blamed */
-    count();
-    assert_int_equal(counters.died_count + counters.hung_count + counters.missed_count, 0);
+    assert_shell(ask_again(1, GOOD)); /* the user is not blamed */
+    assert_int_equal(counted().died_count + counted().hung_count + counted().missed_count, 0);
 }
 
 TEST(hung, start, stop)
@@ -260,12 +256,11 @@ TEST(hung, start, stop)
     assert_int_equal(ask(1, DOES_NOTHING), -EAGAIN);
     assert_true(clock_mono_ns() - before_mono_ns >= FETCH_LIMIT_NS);
     assert_shell(ask_again(2, GOOD));
-    count();
-    assert_int_equal(counters.hung_count, 1);
-    assert_int_equal(counters.died_count, 0);
+    assert_int_equal(counted().hung_count, 1);
+    assert_int_equal(counted().died_count, 0);
 }
 
-/* A lack of descriptors or memory says nothing of the file, and blames nobody. */
+/* A shortage of descriptors or memory is no refusal, and the user is not blamed. */
 TEST(shortages, start, stop)
 {
     static const uint32_t shortages[] = {NO_DESCRIPTORS, NO_FILES, NO_MEMORY};
@@ -275,17 +270,17 @@ TEST(shortages, start, stop)
     assert_shell(ask(1, GOOD));
 }
 
-/* There is no keeper any more; or one that cannot start any, which is not the user's fault. */
+/* If the keeper starts no fetcher, or has ended, the user is not blamed. */
 TEST(no_fetcher)
 {
     int ends[2];
 
     assert_int_equal(packet_pair(ends), 0);
     assert_int_equal(fetch_new(&fetch, ends[0]), 0);
-    assert_int_equal(ask_cancelled(), -ECANCELED); /* it asks for a fetcher */
+    assert_int_equal(ask_cancelled(), -ECANCELED); /* this requests a fetcher */
     assert_int_equal(ask(1, GOOD), -EAGAIN);
     close(ends[1]);
-    usleep(1100000); /* until it may ask for another */
+    usleep(1100000); /* longer than the pause between two requests */
     assert_int_equal(ask(1, GOOD), -ENOTCONN);
     fetch_free(fetch);
 }

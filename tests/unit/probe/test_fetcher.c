@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * test_fetcher.c - files of the modules of a real process, with a real ring: ripd/probe/child/fetcher.c and
- * module_file.c. The process is of another user where we are root, and its ring is made to lie.
+ * module_file.c. If we are root, the process belongs to another user. The tests write false claims into its ring.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -25,53 +25,49 @@
 #include "probe/child/module_file.h"
 #include "probe/child/worker.h"
 #include "rip/ring.h"
+#include "support/ring_stage.h"
 #include "support/test.h"
 
 enum { STRANGER = 61002 };
 
-static char folder[64];
+static struct ring_stage stage;
 static uid_t own_uid;
-static int proc;
+static struct worker_sources sources = {-1, -1};
 
-static bool map_files_allowed; /* in the next query; where we may at all */
+static bool map_files_allowed; /* in the next query, if we may at all */
 static char mapped_path[192];  /* of a file that the next process maps; "" = none */
 
 /* A process that has a ring, and the ring, for writing. */
 static struct subject {
     char path[128];
-    pid_t pid;
+    pid_t pid; /* 0 = it has ended */
     struct rip_ring *ring;
     size_t bytes;
     struct rip_module *main;    /* its modules in the ring */
-    struct rip_module *library; /* the C library */
+    struct rip_module *library; /* the C library; NULL in a static program */
 } subject;
 
-static void hide(int number)
+static void hide(void *context)
 {
-    (void)number;
+    (void)context;
     prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
 }
 
-/* lent_gid: of a program that anybody may run as a member of that group. */
-static void be_subject(const char *path, gid_t lent_gid, int ready)
+/* context: the effective gid, as of a program with a set-group-id bit. */
+static void be_subject(void *context)
 {
-    const gid_t group = own_uid;
+    const gid_t group = own_uid, effective = *(const gid_t *)context;
 
-    if (geteuid() == 0 && (setgroups(1, &group) != 0 || setresgid(own_uid, lent_gid, lent_gid) != 0 ||
+    if (geteuid() == 0 && (setgroups(1, &group) != 0 || setresgid(own_uid, effective, effective) != 0 ||
                            setresuid(own_uid, own_uid, own_uid) != 0 || prctl(PR_SET_DUMPABLE, 1, 0, 0, 0) != 0))
-        _exit(1);
-    prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0); /* forgotten when the user changes */
-    signal(SIGUSR1, hide);
+        abort();
+    prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0); /* a change of user clears it */
     if (mapped_path[0] != '\0' &&
         mmap(NULL, 4096, PROT_READ, MAP_PRIVATE, open(mapped_path, O_RDONLY), 0) == MAP_FAILED)
-        _exit(4);
-    if (!rip_create_ring(path, 8))
-        _exit(2);
+        abort();
+    if (!rip_create_ring(subject.path, 8))
+        abort();
     rip_init(1, "subject", 7, 0, 0);
-    if (write(ready, "x", 1) != 1)
-        _exit(3);
-    for (;;)
-        pause();
 }
 
 static struct rip_module *module_of(bool main)
@@ -85,38 +81,15 @@ static struct rip_module *module_of(bool main)
     return NULL;
 }
 
-/* Things happen while a file is opened. */
-static pid_t kill_meanwhile;
-
-int __real_module_file_open(int directory, struct attested *attested, uint64_t start, bool exact);
-int __wrap_module_file_open(int directory, struct attested *attested, uint64_t start, bool exact);
-int __wrap_module_file_open(int directory, struct attested *attested, uint64_t start, bool exact)
-{
-    int file = __real_module_file_open(directory, attested, start, exact);
-
-    if (kill_meanwhile != 0) {
-        kill(kill_meanwhile, SIGKILL);
-        waitpid(kill_meanwhile, NULL, 0);
-    }
-    return file;
-}
-
-static void start_subject_lent(gid_t lent_gid)
+static void start_subject(gid_t effective)
 {
     static int number;
-    int ready[2], file;
     struct stat about;
-    char byte;
+    int file;
 
     subject = (struct subject){.pid = 0};
-    snprintf(subject.path, sizeof(subject.path), "%s/ring-%d", folder, number++);
-    assert_int_equal(pipe2(ready, O_CLOEXEC), 0);
-    subject.pid = fork();
-    if (subject.pid == 0)
-        be_subject(subject.path, lent_gid, ready[1]);
-    assert_int_equal(read(ready[0], &byte, 1), 1);
-    close(ready[0]);
-    close(ready[1]);
+    snprintf(subject.path, sizeof(subject.path), "%s/ring-%d", stage.directory, number++);
+    subject.pid = ring_stage_start(be_subject, hide, &effective);
     file = open(subject.path, O_RDWR | O_CLOEXEC);
     assert_true(file >= 0 && fstat(file, &about) == 0);
     subject.bytes = (size_t)about.st_size;
@@ -128,20 +101,52 @@ static void start_subject_lent(gid_t lent_gid)
     assert_non_null(subject.main);
 }
 
-static void start_subject(void)
+static void kill_subject(void)
 {
-    start_subject_lent(own_uid);
+    if (subject.pid != 0)
+        ring_stage_end(subject.pid);
+    subject.pid = 0;
 }
 
-static void end_subject(void)
+static int set_up(void **state)
 {
+    (void)state;
+    start_subject(own_uid);
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    kill_subject();
     munmap(subject.ring, subject.bytes);
-    kill(subject.pid, SIGKILL);
-    waitpid(subject.pid, NULL, 0);
     unlink(subject.path);
+    mapped_path[0] = '\0';
+    return 0;
 }
 
-/* To follow links of map_files takes one of these; the service has neither, root has both. */
+static int set_up_as_root(void **state)
+{
+    if (geteuid() != 0)
+        skip();
+    return set_up(state);
+}
+
+/* A change while a file is opened. */
+static bool kill_meanwhile;
+
+int __real_module_file_open(int directory, struct attested *attested, uint64_t start, bool exact);
+int __wrap_module_file_open(int directory, struct attested *attested, uint64_t start, bool exact);
+int __wrap_module_file_open(int directory, struct attested *attested, uint64_t start, bool exact)
+{
+    int file = __real_module_file_open(directory, attested, start, exact);
+
+    if (kill_meanwhile)
+        kill_subject();
+    return file;
+}
+
+/* One of these capabilities is needed to follow links of map_files. The service has neither, root has both. */
 static void allow_map_files(bool allowed)
 {
     const uint64_t links = CAPABILITY(CAP_SYS_ADMIN) | CAPABILITY(CAP_CHECKPOINT_RESTORE);
@@ -154,20 +159,38 @@ static void allow_map_files(bool allowed)
     assert_int_equal(syscall(SYS_capset, &header, data), 0);
 }
 
-/* The descriptor, or what the answer says. */
-static int fetch_of(uint64_t start, bool exact, uint32_t process)
+/* Returns the file descriptor, or the status of the answer. */
+static int fetch_from(int ring, uint64_t start, bool exact, uint32_t process)
 {
     const struct probe_fetch fetch = {
         .kind = PROBE_FETCH, .exact = exact, .number = 7, .start = start, .process = process};
     struct probe_fetched fetched;
-    int ring = open(subject.path, O_RDONLY | O_CLOEXEC), file;
+    int file;
 
     allow_map_files(map_files_allowed);
-    file = worker_fetch(&(struct worker_sources){proc, -1}, &fetch, ring, &fetched);
+    file = worker_fetch(&sources, &fetch, ring, &fetched);
     allow_map_files(true);
     assert_true(probe_fetched_is_sound(&fetched, sizeof(fetched), &fetch));
     assert_int_equal(fetched.status == 0, file >= 0);
     return file >= 0 ? file : fetched.status;
+}
+
+static int fetch(const struct rip_module *module, bool exact)
+{
+    return fetch_from(open(subject.path, O_RDONLY | O_CLOEXEC), module->start, exact, 0);
+}
+
+static int fetch_main(void)
+{
+    return fetch(subject.main, false);
+}
+
+/* Skips the test of a static program. */
+static int fetch_library(void)
+{
+    if (subject.library == NULL)
+        skip();
+    return fetch(subject.library, false);
 }
 
 static void assert_is(int file, const char *path)
@@ -182,87 +205,73 @@ static void assert_is(int file, const char *path)
     close(file);
 }
 
-TEST(modules)
+static const char *path_of(const struct rip_module *module)
 {
-    char library[RIP_MODULE_PATH_BYTES + 1];
+    static char path[PATH_MAX];
 
-    start_subject();
-    if (subject.library == NULL) {
-        end_subject();
-        skip(); /* a static program */
-    }
-    snprintf(library, sizeof(library), "%.*s", subject.library->path_bytes, subject.library->path);
-    for (int exact = 0; exact < 2; exact++) {
-        assert_is(fetch_of(subject.main->start, exact != 0, 0), "/proc/self/exe");
-        assert_is(fetch_of(subject.library->start, exact != 0, 0), library);
-    }
-    assert_int_equal(fetch_of(subject.main->start + 1, false, 0), -ENOENT);
-    assert_int_equal(fetch_of(subject.main->start, false, 1), -ESRCH);
-    assert_int_equal(fetch_of(subject.main->start, false, UINT32_MAX), -ESRCH);
-    end_subject();
+    snprintf(path, sizeof(path), "%.*s", module->path_bytes, module->path);
+    return path;
 }
 
-/* Nobody who is not vouched for. */
-TEST(not_attested)
+TEST(modules, set_up, tear_down)
 {
-    const struct probe_fetch fetch = {.kind = PROBE_FETCH, .number = 7};
-    struct probe_fetched fetched;
-    int status;
+    static const struct {
+        uint64_t start_offset;
+        uint32_t process;
+        int status;
+    } bad[] = {{1, 0, -ENOENT}, {0, 1, -ESRCH}, {0, UINT32_MAX, -ESRCH}};
 
-    assert_int_equal(worker_fetch(&(struct worker_sources){proc, -1}, &fetch, -1, &fetched), -1);
-    assert_int_equal(fetched.status, -EINVAL);
-    assert_int_equal(
-        worker_fetch(&(struct worker_sources){proc, -1}, &fetch, open("/bin/sh", O_RDONLY | O_CLOEXEC), &fetched), -1);
-    assert_int_equal(fetched.status, -EINVAL);
-    start_subject();
+    assert_is(fetch_main(), "/proc/self/exe");
+    assert_is(fetch_library(), path_of(subject.library));
+    assert_is(fetch(subject.main, true), "/proc/self/exe");
+    assert_is(fetch(subject.library, true), path_of(subject.library));
+    for (size_t i = 0; i < COUNT_OF(bad); i++)
+        assert_int_equal(fetch_from(open(subject.path, O_RDONLY | O_CLOEXEC), subject.main->start + bad[i].start_offset,
+                                    false, bad[i].process),
+                         bad[i].status);
+}
+
+/* No file of a process that is not attested. */
+TEST(not_attested, set_up, tear_down)
+{
+    assert_int_equal(fetch_from(-1, 0, false, 0), -EINVAL);
+    assert_int_equal(fetch_from(open("/bin/sh", O_RDONLY | O_CLOEXEC), 0, false, 0), -EINVAL);
     if (geteuid() == 0) {
         assert_int_equal(chown(subject.path, STRANGER, STRANGER), 0);
-        assert_int_equal(fetch_of(subject.main->start, false, 0), -ESRCH);
+        assert_int_equal(fetch_main(), -ESRCH);
         assert_int_equal(chown(subject.path, own_uid, own_uid), 0);
     }
-    kill(subject.pid, SIGKILL);
-    waitpid(subject.pid, &status, 0);
-    assert_int_equal(fetch_of(subject.main->start, false, 0), -ESRCH);
-    subject.pid = fork();
-    if (subject.pid == 0)
-        _exit(0);
-    end_subject();
+    kill_subject();
+    assert_int_equal(fetch_main(), -ESRCH);
 }
 
-/* A file that was opened for a process that is not there any more could be another's. */
-TEST(an_end_meanwhile)
+/* If the process ends while its file is opened, the file may be another process's. */
+TEST(an_end_meanwhile, set_up, tear_down)
 {
-    start_subject();
-    kill_meanwhile = subject.pid;
-    assert_int_equal(fetch_of(subject.main->start, false, 0), -ESRCH);
-    kill_meanwhile = 0;
-    subject.pid = fork();
-    if (subject.pid == 0)
-        _exit(0);
-    end_subject();
+    kill_meanwhile = true;
+    assert_int_equal(fetch_main(), -ESRCH);
+    kill_meanwhile = false;
 }
 
-/* A process that is closed to its own user: nothing of it is opened, unless root has executed it and it has a ring. */
-TEST(closed_to_its_user)
+/* A process that its own user may not read: no file, unless root executed the process and it has a ring. */
+TEST(closed_to_its_user, set_up, tear_down)
 {
     struct stat about;
     char path[64];
 
-    start_subject();
     snprintf(path, sizeof(path), "/proc/%d/stat", subject.pid);
-    kill(subject.pid, SIGUSR1);
+    ring_stage_go(subject.pid);
     for (int i = 0; stat(path, &about) == 0 && about.st_uid == own_uid; i++) {
         assert_true(i < 20000);
         usleep(1000);
     }
     if (geteuid() != 0)
-        assert_int_equal(fetch_of(subject.main->start, false, 0), -EACCES);
+        assert_int_equal(fetch_main(), -EACCES);
     else
-        close(fetch_of(subject.main->start, false, 0));
-    end_subject();
+        close(fetch_main());
 }
 
-/* Rings that lie --------------------------------------------------------------------------------------------------- */
+/* Rings with false claims ------------------------------------------------------------------------------------------ */
 
 static void claim_path(struct rip_module *module, const char *path)
 {
@@ -271,234 +280,209 @@ static void claim_path(struct rip_module *module, const char *path)
     module->path_bytes = (uint16_t)strlen(path);
 }
 
-static const char *make_copy(const char *name, uid_t owner, mode_t mode)
+/* Claims that the library is another file, which is mapped somewhere in the process. */
+static void claim_mapped(const char *path)
 {
-    static char path[128];
-    char command[256];
+    char name[64], line[512];
+    FILE *file;
 
-    snprintf(path, sizeof(path), "%s/%s", folder, name);
-    snprintf(command, sizeof(command), "cp /bin/true %s", path);
+    snprintf(name, sizeof(name), "/proc/%d/maps", subject.pid);
+    file = fopen(name, "re");
+    assert_non_null(file);
+    while (fgets(line, sizeof(line), file) != NULL)
+        if (strstr(line, mapped_path) != NULL)
+            break;
+    fclose(file);
+    subject.library->start = strtoull(line, NULL, 16);
+    subject.library->end = subject.library->start + 4096;
+    claim_path(subject.library, path);
+}
+
+/* Runs a shell command. */
+__attribute__((format(printf, 1, 2))) static void run(const char *format, ...)
+{
+    char command[1024];
+    va_list arguments;
+
+    va_start(arguments, format);
+    vsnprintf(command, sizeof(command), format, arguments);
+    va_end(arguments);
     assert_int_equal(system(command), 0);
-    assert_int_equal(chown(path, owner, owner), 0);
+}
+
+/* Copies a program. Returns its path. */
+static const char *make_copy(const char *name, uid_t owner, gid_t group, mode_t mode)
+{
+    const char *path = ring_stage_path(&stage, name);
+
+    run("cp /bin/true %s", path);
+    assert_int_equal(chown(path, owner, group), 0);
     assert_int_equal(chmod(path, mode), 0);
     return path;
 }
 
-/* Whatever path the ring names: the file that is mapped at that address, or nothing. */
-TEST(paths)
+/* The library as such a copy; returns the status. */
+static int fetch_copy(const char *name, uid_t owner, gid_t group, mode_t mode)
+{
+    if (subject.library == NULL)
+        skip();
+    claim_path(subject.library, make_copy(name, owner, group, mode));
+    return fetch_library();
+}
+
+/* For any path in the ring, only the file that is mapped at the address is opened. */
+TEST(paths, set_up, tear_down)
 {
     static const char *const paths[] = {"/etc/shadow", "/proc/self/mem", "/dev/zero", "relative", "", "/../etc/passwd"};
-    char library[RIP_MODULE_PATH_BYTES + 1] = "", path[sizeof(library)];
+    char path[PATH_MAX];
     struct stat about, other;
 
-    start_subject();
-    if (subject.library != NULL)
-        snprintf(library, sizeof(library), "%.*s", subject.library->path_bytes, subject.library->path);
     for (size_t i = 0; i < COUNT_OF(paths); i++) {
         claim_path(subject.main, paths[i]);
-        assert_is(fetch_of(subject.main->start, false, 0), "/proc/self/exe");
-        assert_int_equal(fetch_of(subject.main->start, true, 0), -ESTALE);
-        if (subject.library != NULL) {
+        assert_is(fetch_main(), "/proc/self/exe");
+        assert_int_equal(fetch(subject.main, true), -ESTALE);
+    }
+    if (subject.library != NULL) {
+        snprintf(path, sizeof(path), "%s", path_of(subject.library));
+        for (size_t i = 0; i < COUNT_OF(paths); i++) {
             claim_path(subject.library, paths[i]);
-            assert_true(fetch_of(subject.library->start, false, 0) < 0);
-            assert_int_equal(fetch_of(subject.library->start, true, 0), -ESTALE);
+            assert_true(fetch_library() < 0);
+            assert_int_equal(fetch(subject.library, true), -ESTALE);
         }
-    }
-    if (subject.library != NULL) { /* another program is none either */
-        snprintf(path, sizeof(path), "%s", library);
-        claim_path(subject.library, "/bin/true");
+        claim_path(subject.library, "/bin/true"); /* a program, but another one */
         if (stat("/bin/true", &other) == 0 && stat(path, &about) == 0 && other.st_dev == about.st_dev)
-            assert_int_equal(fetch_of(subject.library->start, false, 0), -ESTALE);
+            assert_int_equal(fetch_library(), -ESTALE);
         claim_path(subject.library, path);
-        assert_is(fetch_of(subject.library->start, false, 0), path);
+        assert_is(fetch_library(), path);
     }
-    subject.main->start = 0x10000; /* where nothing is */
-    assert_int_equal(fetch_of(0x10000, false, 0), -ENOENT);
-    end_subject();
+    subject.main->start = 0x10000; /* nothing is mapped there */
+    assert_int_equal(fetch_main(), -ENOENT);
 }
 
 /*
- * Another file by a library's address, on a file system whose numbers say nothing: opened if its user may read it and
- * it looks like a program. It is for who reads it to compare build ids.
+ * The ring names another file for the address of a library, on a file system whose device and inode numbers prove
+ * nothing. It is opened if the user may read it and it looks like a program. The reader compares build ids.
  */
-TEST(other_files)
+TEST(other_files, set_up, tear_down)
 {
     struct stat about, mapped;
-    char path[PATH_MAX];
+    const char *path;
     int file;
 
-    start_subject();
-    snprintf(path, sizeof(path), "%.*s", subject.library != NULL ? subject.library->path_bytes : 0,
-             subject.library != NULL ? (const char *)subject.library->path : "");
-    if (subject.library == NULL || stat(folder, &about) != 0 || stat(path, &mapped) != 0 || major(about.st_dev) != 0 ||
-        about.st_dev == mapped.st_dev) {
-        end_subject();
+    if (subject.library == NULL || stat(stage.directory, &about) != 0 || stat(path_of(subject.library), &mapped) != 0 ||
+        major(about.st_dev) != 0 || about.st_dev == mapped.st_dev)
         skip();
-    }
-    claim_path(subject.library, make_copy("own", own_uid, 0400));
-    snprintf(path, sizeof(path), "%s/own", folder);
-    assert_is(fetch_of(subject.library->start, false, 0), path);
-    file = open(path, O_WRONLY | O_TRUNC | O_CLOEXEC); /* it is no program any more */
+    path = make_copy("own", own_uid, own_uid, 0400);
+    claim_path(subject.library, path);
+    assert_is(fetch_library(), path);
+    file = open(path, O_WRONLY | O_TRUNC | O_CLOEXEC); /* make it something else than a program */
     if (file >= 0) {
         assert_int_equal(write(file, "text", 4), 4);
         close(file);
-        assert_int_equal(fetch_of(subject.library->start, false, 0), -ENOTSUP);
+        assert_int_equal(fetch_library(), -ENOTSUP);
         assert_int_equal(truncate(path, 0), 0);
-        assert_int_equal(fetch_of(subject.library->start, false, 0), -ENOTSUP);
+        assert_int_equal(fetch_library(), -ENOTSUP);
     }
     if (geteuid() == 0) {
-        claim_path(subject.library, make_copy("private", STRANGER, 0600));
-        assert_int_equal(fetch_of(subject.library->start, false, 0), -EACCES);
-        claim_path(subject.library, make_copy("executable", STRANGER, 0711));
-        assert_int_equal(fetch_of(subject.library->start, false, 0), -EACCES);
-        claim_path(subject.library, make_copy("huge", own_uid, 0600));
-        assert_int_equal(truncate(make_copy("huge", own_uid, 0600), (off_t)MODULE_FILE_BYTES_MAX + 1), 0);
-        assert_int_equal(fetch_of(subject.library->start, false, 0), -ENOTSUP);
+        assert_int_equal(fetch_copy("private", STRANGER, STRANGER, 0600), -EACCES);
+        assert_int_equal(fetch_copy("executable", STRANGER, STRANGER, 0711), -EACCES);
+        close(fetch_copy("huge", own_uid, own_uid, 0600));
+        assert_int_equal(truncate(ring_stage_path(&stage, "huge"), (off_t)MODULE_FILE_BYTES_MAX + 1), 0);
+        assert_int_equal(fetch_library(), -ENOTSUP);
     }
-    end_subject();
-}
-
-/* Where the process has mapped a file of that path; 0: nowhere. */
-static uint64_t find_mapped(pid_t pid, const char *path)
-{
-    char name[64], line[512];
-    uint64_t start = 0;
-    FILE *file;
-
-    snprintf(name, sizeof(name), "/proc/%d/maps", pid);
-    file = fopen(name, "re");
-    assert_non_null(file);
-    while (start == 0 && fgets(line, sizeof(line), file) != NULL)
-        if (strstr(line, path) != NULL)
-            start = strtoull(line, NULL, 16);
-    fclose(file);
-    return start;
 }
 
 /*
- * A file of that path, seen from another root, where the numbers say nothing: it may be what is mapped, and will do if
- * it need not be.
+ * The process has mapped a file of that path in another root, and the numbers prove nothing. The file may be the same,
+ * which is enough if the query is not exact.
  */
-TEST(what_may_be_mapped_is_not_exact)
+TEST(a_file_that_may_be_the_mapped_one)
 {
-    char other_root[] = "/var/tmp/test_fetcher-XXXXXX", command[512];
+    char other_root[] = "/var/tmp/test_fetcher-XXXXXX";
     struct stat here, there;
-    const char *path;
+    const char *path = make_copy("seen", own_uid, own_uid, 0444);
 
     assert_non_null(mkdtemp(other_root));
-    path = make_copy("seen", own_uid, 0444);
     snprintf(mapped_path, sizeof(mapped_path), "%s%s", other_root, path);
-    snprintf(command, sizeof(command), "mkdir -p %s%s && cp %s %s && chmod -R a+rX %s", other_root, folder, path,
-             mapped_path, other_root);
-    assert_int_equal(system(command), 0);
+    run("mkdir -p %s%s && cp %s %s && chmod -R a+rX %s", other_root, stage.directory, path, mapped_path, other_root);
     assert_int_equal(stat(path, &here) | stat(mapped_path, &there), 0);
-    start_subject();
+    start_subject(own_uid);
     if (subject.library != NULL && major(here.st_dev) == 0 && here.st_dev != there.st_dev) {
-        subject.library->start = find_mapped(subject.pid, mapped_path);
-        subject.library->end = subject.library->start + 4096;
-        claim_path(subject.library, path);
-        assert_is(fetch_of(subject.library->start, false, 0), path);
-        assert_int_equal(fetch_of(subject.library->start, true, 0), -ESTALE);
+        claim_mapped(path);
+        assert_is(fetch_library(), path);
+        assert_int_equal(fetch(subject.library, true), -ESTALE);
     } else {
-        print_message("skipped: a static program, or the file systems keep files apart by number\n");
+        print_message("skipped: a static program, or a file system with numbers that identify files\n");
     }
-    end_subject();
-    mapped_path[0] = '\0';
-    snprintf(command, sizeof(command), "rm -rf %s", other_root);
-    assert_int_equal(system(command), 0);
+    tear_down(NULL);
+    run("rm -rf %s", other_root);
 }
 
-/* A file that has been deleted, where the kernel's own links may be followed; and nothing that the user may not read.
- */
-TEST(what_is_deleted)
+/* A deleted file is opened if the links of map_files may be followed and the user may read the file. */
+TEST(a_deleted_file)
 {
     struct stat mapped, about;
-    uint64_t start;
     int file;
 
-    snprintf(mapped_path, sizeof(mapped_path), "%s", make_copy("deleted", own_uid, 0444));
+    snprintf(mapped_path, sizeof(mapped_path), "%s", make_copy("deleted", own_uid, own_uid, 0444));
     assert_int_equal(stat(mapped_path, &mapped), 0);
-    start_subject();
-    if (subject.library == NULL || geteuid() != 0) {
-        end_subject();
-        mapped_path[0] = '\0';
-        skip();
+    start_subject(own_uid);
+    if (subject.library != NULL && geteuid() == 0) {
+        claim_mapped(mapped_path);
+        assert_int_equal(unlink(mapped_path), 0);
+        assert_int_equal(fetch_library(), -ENOENT);
+        map_files_allowed = true;
+        file = fetch_library();
+        assert_true(file >= 0 && fstat(file, &about) == 0 && about.st_ino == mapped.st_ino);
+        assert_int_equal(fchmod(file, 0) | fchown(file, STRANGER, STRANGER), 0);
+        close(file);
+        assert_true(fetch_library() < 0);
+        map_files_allowed = false;
     }
-    subject.library->start = start = find_mapped(subject.pid, mapped_path);
-    subject.library->end = start + 4096;
-    claim_path(subject.library, mapped_path);
-    assert_int_equal(unlink(mapped_path), 0);
-    assert_int_equal(fetch_of(start, false, 0), -ENOENT);
-    map_files_allowed = true;
-    file = fetch_of(start, false, 0);
-    assert_true(file >= 0 && fstat(file, &about) == 0 && about.st_ino == mapped.st_ino);
-    assert_int_equal(fchmod(file, 0) | fchown(file, STRANGER, STRANGER), 0);
-    close(file);
-    assert_true(fetch_of(start, false, 0) < 0);
-    map_files_allowed = false;
-    mapped_path[0] = '\0';
-    end_subject();
+    tear_down(NULL);
 }
 
-/* With whose rights: those of the process, not of the ring's owner. */
-TEST(whose_rights)
+/* The rights of the process count, not those of the ring's owner. */
+TEST(rights_of_the_process, set_up_as_root, tear_down)
 {
-    char path[128];
+    assert_int_equal(fetch_copy("of-root", 0, 0, 0600), -EACCES);
+    assert_int_equal(chown(subject.path, 0, 0), 0); /* a ring of root may name any process */
+    assert_int_equal(fetch_library(), -EACCES);
+    assert_int_equal(fetch_copy("of-its-group", 0, 0, 0750), -EACCES);
+    assert_int_equal(chown(ring_stage_path(&stage, "of-its-group"), 0, own_uid), 0);
+    assert_is(fetch_library(), ring_stage_path(&stage, "of-its-group"));
+    tear_down(NULL);
 
-    if (geteuid() != 0)
-        skip();
-    start_subject();
-    if (subject.library == NULL) {
-        end_subject();
-        skip();
-    }
-    claim_path(subject.library, make_copy("of-root", 0, 0600));
-    assert_int_equal(fetch_of(subject.library->start, false, 0), -EACCES);
-    assert_int_equal(chown(subject.path, 0, 0), 0); /* root's ring may name every process */
-    assert_int_equal(fetch_of(subject.library->start, false, 0), -EACCES);
-    claim_path(subject.library, make_copy("of-its-group", 0, 0750));
-    snprintf(path, sizeof(path), "%s/of-its-group", folder);
-    assert_int_equal(fetch_of(subject.library->start, false, 0), -EACCES);
-    assert_int_equal(chown(path, 0, own_uid), 0);
-    assert_is(fetch_of(subject.library->start, false, 0), path);
-    end_subject();
-
-    /* A group that a program lends is not its user's. */
-    start_subject_lent(STRANGER);
-    claim_path(subject.library, make_copy("of-the-lent-group", 0, 0750));
-    snprintf(path, sizeof(path), "%s/of-the-lent-group", folder);
-    assert_int_equal(chown(path, 0, STRANGER), 0);
-    assert_int_equal(fetch_of(subject.library->start, false, 0), -EACCES);
-    assert_int_equal(chmod(path, 0755), 0);
-    assert_is(fetch_of(subject.library->start, false, 0), path);
-    end_subject();
+    /* The effective group comes from a program with a set-group-id bit. The user does not have it. */
+    start_subject(STRANGER);
+    assert_int_equal(fetch_copy("of-the-lent-group", 0, STRANGER, 0750), -EACCES);
+    assert_int_equal(chmod(ring_stage_path(&stage, "of-the-lent-group"), 0755), 0);
+    assert_is(fetch_library(), ring_stage_path(&stage, "of-the-lent-group"));
 }
 
 /* The loop --------------------------------------------------------------------------------------------------------- */
 
-TEST(run)
+TEST(run, set_up, tear_down)
 {
-    struct probe_fetch fetch = {.kind = PROBE_FETCH, .number = 1};
+    struct probe_fetch query = {.kind = PROBE_FETCH};
     struct probe_fetched fetched;
-    int ends[2], file, ring, status;
+    int ends[2], file, ring = open(subject.path, O_RDONLY | O_CLOEXEC), status;
     pid_t pid;
 
-    start_subject();
-    ring = open(subject.path, O_RDONLY | O_CLOEXEC);
     assert_int_equal(packet_pair(ends), 0);
     pid = fork();
     if (pid == 0) {
         close(ends[0]);
-        worker_run(&(struct worker_sources){proc, -1}, PROBE_FETCHER, ends[1]);
+        worker_run(&sources, PROBE_FETCHER, ends[1]);
         _exit(0);
     }
     close(ends[1]);
     for (uint64_t i = 0; i < 3; i++) {
-        fetch.number = i;
-        fetch.start = i == 1 ? 1 : subject.main->start;
-        assert_int_equal(packet_send(ends[0], &fetch, sizeof(fetch), ring, true), 0);
+        query.number = i;
+        query.start = i == 1 ? 1 : subject.main->start;
+        assert_int_equal(packet_send(ends[0], &query, sizeof(query), ring, true), 0);
         assert_int_equal(packet_receive(ends[0], &fetched, sizeof(fetched), true, &file), sizeof(fetched));
-        assert_true(probe_fetched_is_sound(&fetched, sizeof(fetched), &fetch));
+        assert_true(probe_fetched_is_sound(&fetched, sizeof(fetched), &query));
         assert_int_equal(fetched.status, i == 1 ? -ENOENT : 0);
         if (i != 1)
             assert_is(file, "/proc/self/exe");
@@ -511,7 +495,6 @@ TEST(run)
     assert_int_equal(status, 0);
     close(ends[0]);
     close(ring);
-    end_subject();
 }
 
 static int make_folder(void **state)
@@ -524,19 +507,17 @@ static int make_folder(void **state)
         exit(77);
     }
     own_uid = geteuid() != 0 ? geteuid() : 61001;
-    proc = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
-    strcpy(folder, "/dev/shm/test_fetcher-XXXXXX");
-    return mkdtemp(folder) == NULL || chmod(folder, 0777) != 0;
+    sources.proc = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    ring_stage_open(&stage);
+    return chmod(stage.directory, 0777);
 }
 
 static int remove_folder(void **state)
 {
-    char command[128];
-
     (void)state;
-    close(proc);
-    snprintf(command, sizeof(command), "rm -rf %s", folder);
-    return system(command);
+    close(sources.proc);
+    ring_stage_close(&stage);
+    return 0;
 }
 
 int main(void)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_kernel_decode.c - readings made by hand, in words: ripd/probe/kernel_decode.c, and the tables it goes by,
+ * test_kernel_decode.c - what readings made by hand mean: ripd/probe/kernel_decode.c, and the tables that it uses,
  * ripd/cases/syscalls.c and kernel.c.
  */
 #include <fcntl.h>
@@ -44,7 +44,7 @@ static struct kernel_reading with_descriptor(long number, const char *link)
 
 static struct kernel_reading reading;
 
-/* The reading in words: the call, the number of its descriptor, and what it waits for. */
+/* Asserts what is shown of the reading: "CALL(DESCRIPTOR) TARGET". */
 static void shows_with(const struct proc_socket *socket, const char *expected)
 {
     struct kernel_facts *facts = kernel_decode(&reading, socket);
@@ -65,28 +65,25 @@ static void shows(const char *expected)
 
 /* Targets ---------------------------------------------------------------------------------------------------------- */
 
+static void shows_link(long number, const char *link, const char *expected)
+{
+    reading = with_descriptor(number, link);
+    shows(expected);
+}
+
 TEST(descriptors)
 {
-    reading = with_descriptor(SYS_read, "/data/x (deleted)");
-    shows("read(12) /data/x (deleted)");
+    shows_link(SYS_read, "/data/x (deleted)", "read(12) /data/x (deleted)");
     reading.descriptor.link_cut = true;
     shows("read(12) /data/x (deleted)...");
-    reading = with_descriptor(SYS_read, "anon_inode:[eventfd]");
-    shows("read(12) eventfd");
-    reading = with_descriptor(SYS_read, "anon_inode:[");
-    shows("read(12) anon_inode:[");
-    reading = with_descriptor(SYS_read, "anon_inode:inotify"); /* the one without brackets */
-    shows("read(12) inotify");
-    reading = with_descriptor(SYS_read, "anon_inode:[]");
-    shows("read(12) ");
-    reading = with_descriptor(SYS_read, "anon_inode:");
-    shows("read(12) anon_inode:");
-    reading = with_descriptor(SYS_mq_timedreceive, "/orders");
-    shows("mq_timedreceive(12) /orders");
-    reading = with_descriptor(SYS_mq_timedsend, "/orders");
-    shows("mq_timedsend(12) /orders");
-    reading = with_descriptor(SYS_write, "pipe:[17]");
-    shows("write(12) pipe:[17]");
+    shows_link(SYS_read, "anon_inode:[eventfd]", "read(12) eventfd");
+    shows_link(SYS_read, "anon_inode:[", "read(12) anon_inode:[");
+    shows_link(SYS_read, "anon_inode:inotify", "read(12) inotify"); /* the only one without brackets */
+    shows_link(SYS_read, "anon_inode:[]", "read(12) ");
+    shows_link(SYS_read, "anon_inode:", "read(12) anon_inode:");
+    shows_link(SYS_mq_timedreceive, "/orders", "mq_timedreceive(12) /orders");
+    shows_link(SYS_mq_timedsend, "/orders", "mq_timedsend(12) /orders");
+    shows_link(SYS_write, "pipe:[17]", "write(12) pipe:[17]");
     reading.has &= ~KERNEL_HAS_DESCRIPTOR;
     shows("write(12) ");
 }
@@ -124,7 +121,7 @@ static void shows_unix(const struct kernel_unix *known, const char *target)
     reading = with_descriptor(SYS_recvfrom, "socket:[99]");
     reading.has |= KERNEL_HAS_UNIX;
     reading.unix_socket = *known;
-    assert_int_equal(kernel_decode_socket(&reading), 0); /* nothing to look for in tables */
+    assert_int_equal(kernel_decode_socket(&reading), 0); /* no table has to be searched */
     snprintf(expected, sizeof(expected), "recvfrom(12) %s", target);
     shows(expected);
 }
@@ -155,56 +152,45 @@ TEST(unix_sockets)
     memset(known.name, 'n', sizeof(known.name) - 1);
     memset(known.peer_name, 'p', sizeof(known.peer_name) - 1);
     snprintf(longest, sizeof(longest), "unix %s -> %s NOT_ACCEPTED", known.name, known.peer_name);
-    shows_unix(&known, longest); /* there is room for all of it */
+    shows_unix(&known, longest); /* the target has room for the longest names */
+}
+
+static void shows_in_call(long number, uint64_t first, uint64_t second, const char *expected)
+{
+    reading = in_call(number, first, second);
+    shows(expected);
 }
 
 TEST(other_calls)
 {
-    reading = in_call(SYS_futex, 0x7f0000001000, FUTEX_WAIT | FUTEX_PRIVATE_FLAG);
-    shows("futex() futex wait private"); /* and no address */
-    reading.call.arguments[1] = FUTEX_LOCK_PI;
-    shows("futex() futex lock_pi shared");
-    reading.call.arguments[1] = 99;
-    shows("futex() ");
-    reading = in_call(SYS_ppoll, 0x7f0000001000, 3);
-    shows("ppoll() 3 descriptors");
-    reading.call.arguments[1] = 1;
-    shows("ppoll() 1 descriptor");
-    reading.has |= KERNEL_HAS_DESCRIPTOR; /* which one: read from its memory */
+    shows_in_call(SYS_futex, 0x7f0000001000, FUTEX_WAIT | FUTEX_PRIVATE_FLAG,
+                  "futex() futex wait private"); /* and no address */
+    shows_in_call(SYS_futex, 0x7f0000001000, FUTEX_LOCK_PI, "futex() futex lock_pi shared");
+    shows_in_call(SYS_futex, 0x7f0000001000, 99, "futex() ");
+    shows_in_call(SYS_ppoll, 0x7f0000001000, 3, "ppoll() 3 descriptors");
+    shows_in_call(SYS_pselect6, 0, 0, "pselect6() 0 descriptors");
+    shows_in_call(SYS_pselect6, 17, 0, "pselect6() descriptors below 17");
+    shows_in_call(SYS_msgrcv, 4, 0, "msgrcv() message queue 4");
+    shows_in_call(SYS_msgsnd, 4, 0, "msgsnd() message queue 4");
+    shows_in_call(SYS_semtimedop, 5, 0, "semtimedop() semaphore set 5");
+#ifdef SYS_semop /* some machines have only semtimedop */
+    shows_in_call(SYS_semop, 5, 0, "semop() semaphore set 5");
+#endif
+    shows_in_call(SYS_wait4, 4711, 0, "wait4() child 4711");
+    shows_in_call(SYS_wait4, UINT64_MAX, 0, "wait4() any child");
+    shows_in_call(SYS_waitid, P_PID, 4711, "waitid() child 4711");
+    shows_in_call(SYS_waitid, P_PGID, 4711, "waitid() a child");
+    shows_in_call(SYS_rt_sigtimedwait, 0, 0, "rt_sigtimedwait() a signal");
+    shows_in_call(SYS_getpid, 1, 2, "getpid() ");
+    shows_in_call(100000, 1, 2, "() ");
+    shows_in_call(SYS_read, 1, 2, "read(1) ");
+    reading.call.stack_pointer = 0xffffd000; /* a 32-bit program has other call numbers */
+    shows("() ");
+    shows_in_call(SYS_ppoll, 0x7f0000001000, 1, "ppoll() 1 descriptor");
+    reading.has |= KERNEL_HAS_DESCRIPTOR; /* from the thread's memory */
     reading.descriptor_number = 7;
     strcpy(reading.descriptor.link, "pipe:[17]");
     shows("ppoll(7) pipe:[17]");
-    reading = in_call(SYS_pselect6, 0, 0);
-    shows("pselect6() 0 descriptors");
-    reading = in_call(SYS_pselect6, 17, 0);
-    shows("pselect6() descriptors below 17");
-    reading = in_call(SYS_msgrcv, 4, 0);
-    shows("msgrcv() message queue 4");
-    reading = in_call(SYS_msgsnd, 4, 0);
-    shows("msgsnd() message queue 4");
-    reading = in_call(SYS_semtimedop, 5, 0);
-    shows("semtimedop() semaphore set 5");
-#ifdef SYS_semop /* some machines have the other alone */
-    reading = in_call(SYS_semop, 5, 0);
-    shows("semop() semaphore set 5");
-#endif
-    reading = in_call(SYS_wait4, 4711, 0);
-    shows("wait4() child 4711");
-    reading = in_call(SYS_wait4, UINT64_MAX, 0);
-    shows("wait4() any child");
-    reading = in_call(SYS_waitid, P_PID, 4711);
-    shows("waitid() child 4711");
-    reading = in_call(SYS_waitid, P_PGID, 4711);
-    shows("waitid() a child");
-    reading = in_call(SYS_rt_sigtimedwait, 0, 0);
-    shows("rt_sigtimedwait() a signal");
-    reading = in_call(SYS_getpid, 1, 2);
-    shows("getpid() ");
-    reading = in_call(100000, 1, 2);
-    shows("() ");
-    reading = in_call(SYS_read, 1, 2);
-    reading.call.stack_pointer = 0xffffd000; /* of 32 bits: its numbers are others */
-    shows("() ");
 }
 
 static void assert_asked(uint64_t expected_ns)
@@ -220,7 +206,7 @@ TEST(timeouts)
     reading = in_call(SYS_epoll_pwait, 5, 0);
     reading.call.arguments[3] = 2500;
     assert_asked(2500 * MS);
-    reading.call.arguments[3] = 0xffffffff; /* -1 as the register has it */
+    reading.call.arguments[3] = 0xffffffff; /* -1, as in the register */
     assert_asked(KERNEL_UNKNOWN);
     reading = in_call(SYS_nanosleep, STACK, 0);
     reading.has |= KERNEL_HAS_TIMEOUT;
@@ -241,8 +227,7 @@ TEST(paths)
 {
     char longest[KERNEL_TARGET_BYTES + 64];
 
-    reading = in_call(SYS_openat, 0, 0);
-    shows("openat() ");
+    shows_in_call(SYS_openat, 0, 0, "openat() ");
     name("/run/queue", "");
     shows("openat() /run/queue");
     reading.names[0].cut = true;
@@ -260,13 +245,13 @@ TEST(paths)
         reading.names[i].cut = true;
     }
     snprintf(longest, sizeof(longest), "mount() %s... -> %s...", reading.names[0].text, reading.names[1].text);
-    shows(longest);                                         /* there is room for all of it */
-    reading = with_descriptor(SYS_newfstatat, "/mnt/file"); /* fstat(): no path, but the descriptor of its directory */
+    shows(longest);                                         /* the target has room for the longest paths */
+    reading = with_descriptor(SYS_newfstatat, "/mnt/file"); /* fstat(): a descriptor, and no path */
     reading.descriptor_number = 12;
     shows("newfstatat(12) /mnt/file");
     reading = in_call(SYS_read, 12, 0);
     name("/etc/passwd", "");
-    shows("read(12) "); /* which is given no path */
+    shows("read(12) "); /* read() has no path */
 }
 
 TEST(addresses_of_internet_sockets)
@@ -281,9 +266,8 @@ TEST(addresses_of_internet_sockets)
     socket.kind = PROC_SOCKET_TCP;
     socket.state = 2;
     shows_with(&socket, "sendto(12) tcp 127.0.0.1:4000 -> 10.0.0.2:53 SYN_SENT");
-    shows("sendto(12) socket:[99]"); /* of a protocol that may not look at it */
-    reading = with_descriptor(SYS_connect, "socket:[99]");
-    shows("connect(12) socket:[99]");
+    shows("sendto(12) socket:[99]"); /* the protocol may ignore the address */
+    shows_link(SYS_connect, "socket:[99]", "connect(12) socket:[99]");
     name("vsock 2:1024", "");
     shows("connect(12) socket:[99] -> vsock 2:1024 CONNECTING");
 }
@@ -303,7 +287,7 @@ TEST(addresses_of_unix_sockets)
     reading.unix_socket.peer = KERNEL_PEER_NONE;
     shows("connect(12) unix socket:[99] -> /run/db.sock CONNECTING");
     reading.unix_socket = (struct kernel_unix){.peer = KERNEL_PEER_SOCKET, .peer_inode = 100};
-    shows("connect(12) unix socket:[99] -> socket:[100]"); /* it has got there */
+    shows("connect(12) unix socket:[99] -> socket:[100]"); /* the call has connected it */
     reading = with_descriptor(SYS_sendmsg, "socket:[99]");
     name("@jobs", "");
     row = (struct proc_socket){.kind = PROC_SOCKET_UNIX, .state = 1, .type = SOCK_DGRAM};
@@ -311,7 +295,7 @@ TEST(addresses_of_unix_sockets)
     reading.has |= KERNEL_HAS_UNIX;
     reading.unix_socket.peer = KERNEL_PEER_NONE;
     shows("sendmsg(12) unix socket:[99] -> @jobs UNCONNECTED");
-    reading.unix_socket.peer = KERNEL_PEER_UNKNOWN; /* connected to another */
+    reading.unix_socket.peer = KERNEL_PEER_UNKNOWN; /* the peer is another socket */
     shows("sendmsg(12) unix socket:[99] -> @jobs");
     reading.unix_socket.peer = KERNEL_PEER_CLOSED;
     shows("sendmsg(12) unix socket:[99] PEER_CLOSED");
@@ -331,7 +315,7 @@ TEST(waits)
     reading = in_call(SYS_recvfrom, 0, 0);
     assert_wait(WAIT_OTHERS);
     reading = in_call(SYS_ppoll, 0, 0);
-    assert_wait(WAIT_OTHERS); /* of nothing, for ever */
+    assert_wait(WAIT_OTHERS); /* of no descriptor, without a timeout */
     reading.call.arguments[2] = STACK;
     assert_wait(WAIT_SLEEP);
     reading.call.arguments[1] = 1;
@@ -357,7 +341,7 @@ TEST(waits_for_a_writer)
         {"request_wait_answer", O_RDONLY, WAIT_OTHERS},
     };
 
-    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
         reading = in_call(SYS_openat, 0, 0);
         reading.call.arguments[2] = cases[i].flags;
         reading.has |= KERNEL_HAS_WCHAN;
@@ -366,7 +350,7 @@ TEST(waits_for_a_writer)
     }
 }
 
-/* Where only the kernel function may be read, not the system call, the wait is decided by that. */
+/* If the system call may not be read, the kernel function decides. */
 TEST(waits_by_kernel_function)
 {
     static const struct {
@@ -385,7 +369,7 @@ TEST(waits_by_kernel_function)
         strcpy(reading.wchan, cases[i].wchan);
         assert_wait(cases[i].wait);
     }
-    strcpy(reading.wchan, "hrtimer_nanosleep"); /* a sleep that a signal has interrupted goes on under another name */
+    strcpy(reading.wchan, "hrtimer_nanosleep"); /* a sleep continues so after a signal */
     reading.has |= KERNEL_HAS_SYSCALL;
     reading.call = in_call(SYS_restart_syscall, 0, 0).call;
     assert_wait(WAIT_SLEEP);
@@ -431,7 +415,7 @@ TEST(cpu_time)
     assert_cpu(&before, times_at(1100, 74, 3), CPU_HARDLY);
     assert_cpu(&before, times_at(1100, 74, 4), CPU_UNKNOWN); /* it has slept since */
     after = times_at(1100, 74, 3);
-    before.state = 'S'; /* it was asleep, and has been woken since: it has not had to wait for a processor yet */
+    before.state = 'S'; /* it has been woken since, so it has not waited for a processor */
     assert_int_equal(kernel_decode_cpu(&before, &after), CPU_UNKNOWN);
 }
 
@@ -439,7 +423,7 @@ TEST(has_not_run)
 {
     struct kernel_times before = times_at(1000, 70, 3), after = times_at(2000, 70, 3);
 
-    assert_false(kernel_has_not_run(&before, &after)); /* R: it may be running now */
+    assert_false(kernel_has_not_run(&before, &after)); /* R: it may run now */
     before.state = after.state = 'S';
     assert_true(kernel_has_not_run(&before, &after));
     after.voluntary_count++;
@@ -490,7 +474,7 @@ TEST(names)
     assert_int_equal(syscall_shape_of("no_such_call")->topic, SYSCALL_TOPIC_OTHER);
 }
 
-/* Every argument that is named is one. */
+/* Every argument in the table exists. */
 TEST(shapes)
 {
     size_t shaped = 0;
@@ -499,7 +483,7 @@ TEST(shapes)
         const struct syscall_shape *shape = syscall_shape_of(syscall_name(number));
         const int arguments[] = {shape->count,
                                  shape->timeout,
-                                 shape->address + 1, /* its length is the next */
+                                 shape->address + 1, /* the length of the address */
                                  shape->paths[0].argument,
                                  shape->paths[0].directory,
                                  shape->paths[1].argument,

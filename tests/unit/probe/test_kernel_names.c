@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_kernel_names.c - bytes of a thread's memory as paths and addresses: ripd/probe/kernel_names.c. */
+/* test_kernel_names.c - converts bytes of a thread's memory to paths and addresses: ripd/probe/kernel_names.c. */
 #include "probe/kernel_names.h"
 
 #include <arpa/inet.h>
@@ -39,7 +39,7 @@ TEST(texts)
     char bytes[PROC_LINK_BYTES + 1], longest[PROC_LINK_BYTES];
 
     assert_text("", 0, NULL, false);
-    assert_text("/a", 2, NULL, false); /* it goes on where nothing can be had */
+    assert_text("/a", 2, NULL, false); /* the rest could not be read */
     assert_text("/a", 3, "/a", false);
     assert_text("", 1, "", false);
     assert_text("/a\0/b", 6, "/a", false);
@@ -89,7 +89,7 @@ TEST(joins_that_are_cut)
     kernel_names_join(&base, &path, &name);
     assert_string_equal(name.text, text);
     assert_true(name.cut);
-    path.text[PROC_LINK_BYTES - 1 - 201] = '\0'; /* there is just room for that */
+    path.text[PROC_LINK_BYTES - 1 - 201] = '\0'; /* just fits */
     kernel_names_join(&base, &path, &name);
     assert_string_equal(name.text, text);
     assert_false(name.cut);
@@ -97,7 +97,7 @@ TEST(joins_that_are_cut)
     kernel_names_join(&base, &path, &name);
     assert_true(name.cut);
     path = name_of("x");
-    base.cut = true; /* what is behind that is not known to be "x" */
+    base.cut = true; /* then nothing can be appended */
     kernel_names_join(&base, &path, &name);
     assert_string_equal(name.text, base.text);
     assert_true(name.cut);
@@ -140,7 +140,7 @@ TEST(unix)
     char longest[sizeof(address.sun_path) + 1] = "";
 
     assert_address(&address, sizeof(address), "/run/db.sock");
-    assert_address(&address, before + 4, "/run"); /* a length is as good as an end */
+    assert_address(&address, before + 4, "/run"); /* the length ends it, too */
     assert_address(&address, before, NULL);
     assert_address(&address, 1, NULL);
     memcpy(address.sun_path, "\0job\0queue", 10);

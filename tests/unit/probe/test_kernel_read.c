@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_kernel_read.c - looks at real threads of a child: ripd/probe/kernel.c, kernel_holder.c, kernel_memory.c (but for
- * paths and addresses, which are in test_kernel_memory.c). What the kernel denies here, because tests may not
- * run as root and children may not be traced, is skipped.
+ * test_kernel_read.c - looks at real threads of a child: ripd/probe/kernel.c, kernel_holder.c, and kernel_memory.c
+ * except paths and addresses, which are in test_kernel_memory.c. Tests may not run as root, and tracing may be
+ * forbidden: what the kernel denies is skipped.
  */
-#include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <poll.h>
 #include <pthread.h>
@@ -19,125 +17,33 @@
 #include <sys/select.h>
 #include <sys/sem.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
 #include <time.h>
-#include <unistd.h>
 
-#include "cases/kernel.h"
 #include "os/clock.h"
 #include "os/file.h"
-#include "probe/kernel.h"
-#include "support/test.h"
+#include "unit/probe_child.h"
 
 #define SECOND_NS UINT64_C(1000000000)
 
-static int proc = -1;
 static int pipe_ends[2];
 
-static void sleep_an_hour(void)
+static bool start_in_call(void (*body)(void *context), long number)
 {
-    const struct timespec hour = {.tv_sec = 3600, .tv_nsec = 5};
-
-    syscall(SYS_nanosleep, &hour, NULL);
+    return child_start_in_call(body, NULL, number);
 }
 
-static void sleep_until_tomorrow(void)
+static void open_pipe(void)
 {
-    struct timespec when;
-
-    clock_gettime(CLOCK_MONOTONIC, &when);
-    when.tv_sec += 86400;
-    clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &when, NULL);
+    assert_int_equal(pipe2(pipe_ends, O_CLOEXEC), 0);
 }
 
-static void select_for_seven_seconds(void)
+static void close_pipe(void)
 {
-    struct timespec seven = {.tv_sec = 7};
-
-    pselect(0, NULL, NULL, NULL, &seven, NULL);
-}
-
-static int semaphores;
-
-static void wait_for_a_semaphore(void)
-{
-    struct sembuf down = {.sem_op = -1};
-    struct timespec seven = {.tv_sec = 7};
-
-    semtimedop(semaphores, &down, 1, &seven);
-}
-
-static void sleep_where_there_is_nothing(void)
-{
-    for (;;) /* returns at once, with EFAULT */
-        syscall(SYS_nanosleep, (void *)16, NULL);
-}
-
-static void read_the_pipe(void)
-{
-    char byte;
-
+    close(pipe_ends[0]);
     close(pipe_ends[1]);
-    if (read(pipe_ends[0], &byte, 1) < 0)
-        _exit(1);
 }
 
-/* The child of a test, and the last reading of it. */
-static uint32_t child;
-static struct kernel_reading reading;
-
-static void start(void (*what)(void))
-{
-    pid_t pid = fork();
-
-    assert_true(pid >= 0);
-    if (pid == 0) {
-        prctl(PR_SET_PDEATHSIG, SIGKILL);
-        what();
-        _exit(0);
-    }
-    child = (uint32_t)pid;
-}
-
-static int end(void **state)
-{
-    (void)state;
-    if (child != 0) {
-        kill((pid_t)child, SIGKILL);
-        waitpid((pid_t)child, NULL, 0);
-    }
-    child = 0;
-    return 0;
-}
-
-static void read_child(enum kernel_depth depth)
-{
-    int result;
-
-    do
-        result = kernel_read(proc, child, child, depth, &reading);
-    while (result == -EAGAIN); /* it has not run yet */
-    assert_int_equal(result, 0);
-}
-
-/* Starts the child, and waits until it is in that system call. False: the kernel denies reading it. */
-static bool start_in_call(void (*what)(void), long number)
-{
-    start(what);
-    for (int i = 0; i < 10000; i++) {
-        read_child(KERNEL_WHOLE);
-        if ((reading.denied & KERNEL_DENIED(SYSCALL)) != 0)
-            return false;
-        if ((reading.has & KERNEL_HAS_SYSCALL) != 0 && (reading.has & KERNEL_HAS_WCHAN) != 0 &&
-            reading.call.kind == PROC_SYSCALL_INSIDE && reading.call.number == (uint64_t)number)
-            return true;
-        usleep(1000);
-    }
-    fail();
-    return false;
-}
-
-/* What is read of its memory, but not if it has run since its reading: then the call is another one. */
+/* If the thread has run since its reading, it may be in another call: nothing of its memory is read. */
 static void assert_not_read_later(uint32_t has)
 {
     reading.has &= ~has;
@@ -147,53 +53,89 @@ static void assert_not_read_later(uint32_t has)
     assert_int_equal(reading.has & has, 0);
 }
 
-TEST(how_long_it_sleeps, NULL, end)
+/* Timeouts --------------------------------------------------------------------------------------------------------- */
+
+static void sleep_an_hour(void *context)
 {
-    if (start_in_call(sleep_an_hour, SYS_nanosleep)) {
-        assert_int_equal(reading.times.state, 'S');
-        assert_int_equal(reading.has & KERNEL_HAS_TIMEOUT, 0);
-        kernel_read_memory(proc, &reading);
-        assert_true((reading.has & KERNEL_HAS_TIMEOUT) != 0);
-        assert_int_equal(reading.timeout_ns, 3600 * SECOND_NS + 5);
-        assert_string_equal(reading.wchan, "hrtimer_nanosleep");
-    }
+    const struct timespec hour = {.tv_sec = 3600, .tv_nsec = 5};
+
+    (void)context;
+    syscall(SYS_nanosleep, &hour, NULL);
 }
 
-TEST(an_instant_is_no_duration, NULL, end)
+static void sleep_until_tomorrow(void *context)
 {
-    if (start_in_call(sleep_until_tomorrow, SYS_clock_nanosleep)) {
-        kernel_read_memory(proc, &reading);
-        assert_int_equal(reading.has & KERNEL_HAS_TIMEOUT, 0);
-    }
+    struct timespec when;
+
+    (void)context;
+    clock_gettime(CLOCK_MONOTONIC, &when);
+    when.tv_sec += 86400;
+    clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &when, NULL);
 }
 
-TEST(other_timeouts, NULL, end)
+static void select_for_seven_seconds(void *context)
+{
+    struct timespec seven = {.tv_sec = 7};
+
+    (void)context;
+    pselect(0, NULL, NULL, NULL, &seven, NULL);
+}
+
+static int semaphores;
+
+static void wait_for_a_semaphore(void *context)
+{
+    struct sembuf down = {.sem_op = -1};
+    struct timespec seven = {.tv_sec = 7};
+
+    (void)context;
+    semtimedop(semaphores, &down, 1, &seven);
+}
+
+TEST(timeouts)
 {
     static const struct {
         long number;
-        void (*what)(void);
-    } rows[] = {{SYS_pselect6, select_for_seven_seconds}, {SYS_semtimedop, wait_for_a_semaphore}};
+        void (*body)(void *context);
+        uint64_t timeout_ns; /* 0 = an instant is no duration */
+        const char *wchan;
+    } rows[] = {{SYS_nanosleep, sleep_an_hour, 3600 * SECOND_NS + 5, "hrtimer_nanosleep"},
+                {SYS_clock_nanosleep, sleep_until_tomorrow, 0, "hrtimer_nanosleep"},
+                {SYS_pselect6, select_for_seven_seconds, 7 * SECOND_NS, NULL},
+                {SYS_semtimedop, wait_for_a_semaphore, 7 * SECOND_NS, NULL}};
 
     semaphores = semget(IPC_PRIVATE, 1, 0600);
     assert_true(semaphores >= 0);
     for (size_t i = 0; i < COUNT_OF(rows); i++) {
-        if (start_in_call(rows[i].what, rows[i].number)) {
+        if (start_in_call(rows[i].body, rows[i].number)) {
+            assert_int_equal(reading.times.state, 'S');
+            assert_int_equal(reading.has & KERNEL_HAS_TIMEOUT, 0);
             kernel_read_memory(proc, &reading);
-            assert_int_equal(reading.timeout_ns, 7 * SECOND_NS);
+            assert_int_equal((reading.has & KERNEL_HAS_TIMEOUT) != 0, rows[i].timeout_ns != 0);
+            assert_int_equal(reading.timeout_ns, rows[i].timeout_ns);
+            if (rows[i].wchan != NULL)
+                assert_string_equal(reading.wchan, rows[i].wchan);
         }
-        end(NULL);
+        child_end(NULL);
     }
     semctl(semaphores, 0, IPC_RMID);
 }
 
-/* Nothing there, or a thread that has moved on: not known. */
-TEST(what_is_not_there, NULL, end)
+static void sleep_with_a_bad_address(void *context)
 {
-    start(sleep_where_there_is_nothing);
+    (void)context;
+    for (;;) /* each call returns EFAULT at once */
+        syscall(SYS_nanosleep, (void *)16, NULL);
+}
+
+/* The address is not mapped, or the thread is not in the call any more: the timeout is not known. */
+TEST(a_timeout_at_a_bad_address, NULL, child_end)
+{
+    child_start(sleep_with_a_bad_address, NULL);
     reading = (struct kernel_reading){
         .times = {.state = 'S'},
-        .pid = child,
-        .tid = child,
+        .pid = (uint32_t)child,
+        .tid = (uint32_t)child,
         .has = KERNEL_HAS_SYSCALL,
         .call = {.kind = PROC_SYSCALL_INSIDE,
                  .number = SYS_nanosleep,
@@ -204,17 +146,20 @@ TEST(what_is_not_there, NULL, end)
     assert_int_equal(reading.has & KERNEL_HAS_TIMEOUT, 0);
 }
 
-static void lock_what_it_holds(void)
+/* Locks ------------------------------------------------------------------------------------------------------------ */
+
+static void lock_twice(void *context)
 {
     pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 
+    (void)context;
     pthread_mutex_lock(&mutex);
     pthread_mutex_lock(&mutex);
 }
 
-TEST(who_owns_the_lock, NULL, end)
+TEST(the_holder_of_a_lock, NULL, child_end)
 {
-    if (start_in_call(lock_what_it_holds, SYS_futex)) {
+    if (start_in_call(lock_twice, SYS_futex)) {
         const uint64_t before_mono_ns = clock_mono_ns();
 
         assert_int_equal(reading.has & KERNEL_HAS_LOCK, 0);
@@ -229,14 +174,15 @@ TEST(who_owns_the_lock, NULL, end)
     }
 }
 
-static void wait_for_a_word(void)
+static void wait_for_a_word(void *context)
 {
     static uint32_t words[14];
 
+    (void)context;
     syscall(SYS_futex, words, 0, 0, NULL, NULL, 0);
 }
 
-TEST(a_word_that_is_no_lock, NULL, end)
+TEST(a_futex_that_is_no_lock, NULL, child_end)
 {
     if (start_in_call(wait_for_a_word, SYS_futex)) {
         kernel_read_memory(proc, &reading);
@@ -244,45 +190,38 @@ TEST(a_word_that_is_no_lock, NULL, end)
     }
 }
 
-/* The same pipe twice, nothing, a pipe alone, or one before what wakes up an interpreter's threads. */
-static void poll_twice(void)
-{
-    struct pollfd polled[2] = {{.fd = pipe_ends[0], .events = POLLIN}, {.fd = pipe_ends[0], .events = POLLIN}};
+/* Polls ------------------------------------------------------------------------------------------------------------ */
 
-    syscall(SYS_ppoll, polled, 2, NULL, NULL, 0);
+struct polled {
+    int descriptors[2]; /* 'p' = the pipe, 'e' = an eventfd, -1 = none */
+    unsigned count;
+    bool known; /* whether one descriptor is what the thread waits for */
+};
+
+static void poll_them(void *context)
+{
+    const struct polled *polled = context;
+    struct pollfd list[2];
+
+    for (unsigned i = 0; i < polled->count; i++)
+        list[i] = (struct pollfd){.fd = polled->descriptors[i], .events = POLLIN};
+    for (unsigned i = 0; i < polled->count; i++)
+        if (list[i].fd >= 0)
+            list[i].fd = list[i].fd == 'p' ? pipe_ends[0] : eventfd(0, 0);
+    syscall(SYS_ppoll, list, polled->count, NULL, NULL, 0);
 }
 
-static void poll_once(void)
+/* An interpreter polls an eventfd, too, by which it wakes its threads. That one does not count. */
+TEST(polled_descriptors)
 {
-    struct pollfd polled = {.fd = pipe_ends[0], .events = POLLIN};
+    static struct polled rows[] = {{{'p', 'p'}, 2, false}, {{-1}, 1, false}, {{'p'}, 1, true}, {{'p', 'e'}, 2, true}};
 
-    syscall(SYS_ppoll, &polled, 1, NULL, NULL, 0);
-}
-
-static void poll_beside_own(void)
-{
-    struct pollfd polled[2] = {{.fd = pipe_ends[0], .events = POLLIN}, {.fd = eventfd(0, 0), .events = POLLIN}};
-
-    syscall(SYS_ppoll, polled, 2, NULL, NULL, 0);
-}
-
-static void poll_nothing(void)
-{
-    struct pollfd polled = {.fd = -1};
-
-    syscall(SYS_ppoll, &polled, 1, NULL, NULL, 0);
-}
-
-TEST(what_it_polls, NULL, end)
-{
-    static void (*const programs[])(void) = {poll_twice, poll_nothing, poll_once, poll_beside_own};
-
-    assert_int_equal(pipe2(pipe_ends, O_CLOEXEC), 0);
-    for (size_t i = 0; i < COUNT_OF(programs); i++) {
-        if (start_in_call(programs[i], SYS_ppoll)) {
+    open_pipe();
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
+        if (child_start_in_call(poll_them, &rows[i], SYS_ppoll)) {
             assert_int_equal(reading.has & KERNEL_HAS_DESCRIPTOR, 0);
             kernel_read_memory(proc, &reading);
-            assert_int_equal((reading.has & KERNEL_HAS_DESCRIPTOR) != 0, i >= 2);
+            assert_int_equal((reading.has & KERNEL_HAS_DESCRIPTOR) != 0, rows[i].known);
         }
         if ((reading.has & KERNEL_HAS_DESCRIPTOR) != 0) {
             assert_int_equal(reading.descriptor_number, pipe_ends[0]);
@@ -290,18 +229,21 @@ TEST(what_it_polls, NULL, end)
             assert_true(reading.descriptor.readable && !reading.descriptor.writable);
             assert_not_read_later(KERNEL_HAS_DESCRIPTOR);
         }
-        end(NULL);
+        child_end(NULL);
     }
-    close(pipe_ends[0]);
-    close(pipe_ends[1]);
+    close_pipe();
 }
 
-/* One that runs while it is looked at, so many times: the kernel's counts are ours then. */
+/* Threads that run while they are read ----------------------------------------------------------------------------- */
+
+/* Makes the thread look as if it ran during so many looks: the linker puts these functions around the kernel's counts.
+ */
 static struct {
     bool made_up;
     unsigned left;
     unsigned count;
     unsigned look_count;
+    int result; /* of reading the counts; 0 = success */
 } runs;
 
 int __real_proc_thread_schedstat(int directory, uint32_t pid, uint32_t tid, struct proc_schedstat *ret_schedstat);
@@ -311,6 +253,8 @@ int __wrap_proc_thread_wchan(int directory, uint32_t pid, uint32_t tid, char ret
 
 int __wrap_proc_thread_schedstat(int directory, uint32_t pid, uint32_t tid, struct proc_schedstat *ret_schedstat)
 {
+    if (runs.result != 0)
+        return runs.result;
     if (!runs.made_up)
         return __real_proc_thread_schedstat(directory, pid, tid, ret_schedstat);
     *ret_schedstat = (struct proc_schedstat){.slice_count = 1 + runs.count};
@@ -329,8 +273,8 @@ int __wrap_proc_thread_wchan(int directory, uint32_t pid, uint32_t tid, char ret
     return result;
 }
 
-/* A reading is repeated until the thread has not run meanwhile; if it runs each time, its wait is left out. */
-TEST(one_that_runs_meanwhile, NULL, end)
+/* A reading is repeated until the thread has not run meanwhile. If it runs each time, its wait is left out. */
+TEST(a_thread_that_runs_meanwhile, NULL, child_end)
 {
     enum { LOOKS = 4 };
     bool known = start_in_call(sleep_an_hour, SYS_nanosleep);
@@ -339,7 +283,7 @@ TEST(one_that_runs_meanwhile, NULL, end)
         runs.made_up = true;
         runs.left = count;
         runs.look_count = 0;
-        read_child(KERNEL_WHOLE);
+        child_read(KERNEL_WHOLE);
         runs.made_up = false;
         assert_int_equal(runs.look_count, count < LOOKS ? count + 1 : LOOKS);
         assert_int_equal(reading.times.state, 'S');
@@ -351,11 +295,16 @@ TEST(one_that_runs_meanwhile, NULL, end)
     runs.left = 0;
 }
 
-/* As often as it takes to be read now and then while it is awake, but waits for the processor. */
-static void nap_beside_a_spinner(void)
+/* Naps next to a process that spins on the same processor, so that some readings see it awake but not running. */
+static void nap_next_to_a_spinner(void *context)
 {
     pid_t parent = getpid();
+    cpu_set_t first;
 
+    (void)context;
+    CPU_ZERO(&first);
+    CPU_SET(0, &first);
+    sched_setaffinity(0, sizeof(first), &first); /* if this is not allowed, the test proves less */
     if (fork() == 0) {
         prctl(PR_SET_PDEATHSIG, SIGKILL);
         while (getppid() == parent)
@@ -366,48 +315,59 @@ static void nap_beside_a_spinner(void)
         usleep(200);
 }
 
-static void nap_on_one_processor(void)
+TEST(a_thread_that_wakes_meanwhile, NULL, child_end)
 {
-    cpu_set_t first;
-
-    CPU_ZERO(&first);
-    CPU_SET(0, &first);
-    sched_setaffinity(0, sizeof(first), &first); /* where that is not allowed the test proves less */
-    nap_beside_a_spinner();
-}
-
-TEST(one_that_wakes_meanwhile, NULL, end)
-{
-    start(nap_on_one_processor);
+    child_start(nap_next_to_a_spinner, NULL);
     for (int i = 0; i < 20000; i++) {
-        read_child(KERNEL_WHOLE);
+        child_read(KERNEL_WHOLE);
         assert_true((reading.has & KERNEL_HAS_SYSCALL) == 0 || reading.call.kind != PROC_SYSCALL_RUNNING);
     }
 }
 
-TEST(who_has_the_other_end, NULL, end)
+/* Holders ---------------------------------------------------------------------------------------------------------- */
+
+static void read_holders(uint32_t uid, uint64_t deadline_mono_ns)
 {
     struct kernel_reading *wanted = &reading;
 
-    assert_int_equal(pipe2(pipe_ends, O_CLOEXEC), 0);
-    if (start_in_call(read_the_pipe, SYS_read)) {
-        assert_int_equal(reading.descriptor_number, pipe_ends[0]);
-        kernel_read_holders(proc, (uint32_t)geteuid(), clock_mono_ns() + 10 * SECOND_NS, &wanted, 1);
-        assert_int_equal(reading.holder.pid, getpid());
-        assert_int_equal(reading.has & KERNEL_HAS_NO_TIME, 0);
-        reading.holder = (struct kernel_holder){0};
-        kernel_read_holders(proc, (uint32_t)geteuid() + 1, clock_mono_ns() + 10 * SECOND_NS, &wanted, 1);
-        assert_int_equal(reading.holder.pid, 0); /* nothing is reported of other users' processes */
-        assert_int_equal(reading.has & KERNEL_HAS_NO_TIME, 0);
-        kernel_read_holders(proc, (uint32_t)geteuid(), 0, &wanted, 1);
-        assert_int_equal(reading.holder.pid, 0); /* no time */
-        assert_int_not_equal(reading.has & KERNEL_HAS_NO_TIME, 0);
-    }
-    close(pipe_ends[0]);
-    close(pipe_ends[1]);
+    reading.holder = (struct kernel_holder){0};
+    kernel_read_holders(proc, uid, deadline_mono_ns, &wanted, 1);
 }
 
-/* As if the time of a search were over after so many processes. */
+static void read_holders_of_ours(void)
+{
+    read_holders(geteuid(), clock_mono_ns() + 10 * SECOND_NS);
+}
+
+static void read_the_pipe(void *context)
+{
+    char byte;
+
+    (void)context;
+    close(pipe_ends[1]);
+    if (read(pipe_ends[0], &byte, 1) < 0)
+        _exit(1);
+}
+
+TEST(the_holder_of_the_other_end, NULL, child_end)
+{
+    open_pipe();
+    if (start_in_call(read_the_pipe, SYS_read)) {
+        assert_int_equal(reading.descriptor_number, pipe_ends[0]);
+        read_holders_of_ours();
+        assert_int_equal(reading.holder.pid, getpid());
+        assert_int_equal(reading.has & KERNEL_HAS_NO_TIME, 0);
+        read_holders(geteuid() + 1, clock_mono_ns() + 10 * SECOND_NS); /* other users' processes are not named */
+        assert_int_equal(reading.holder.pid, 0);
+        assert_int_equal(reading.has & KERNEL_HAS_NO_TIME, 0);
+        read_holders(geteuid(), 0);
+        assert_int_equal(reading.holder.pid, 0);
+        assert_int_not_equal(reading.has & KERNEL_HAS_NO_TIME, 0);
+    }
+    close_pipe();
+}
+
+/* Lets the time of a search end after so many processes. */
 static unsigned processes_left = UINT_MAX;
 
 int __real_file_identify_at(int directory, const char *name, struct file_identity *ret_identity);
@@ -427,10 +387,11 @@ uint64_t __wrap_clock_mono_ns(void)
     return __real_clock_mono_ns() + (processes_left == 0 ? 100 * SECOND_NS : 0);
 }
 
-static void read_what_a_child_prints(void)
+static void read_output_of_a_child(void *context)
 {
     char byte;
 
+    (void)context;
     if (pipe(pipe_ends) != 0)
         _exit(1);
     if (fork() == 0) {
@@ -446,27 +407,27 @@ static void read_what_a_child_prints(void)
         ;
 }
 
-/* Whose output a process waits for is known however many processes there are: those that it made come first. */
-TEST(a_childs_output_among_many_processes, NULL, end)
+/* The process's own children are searched first, so their output is found among any number of processes. */
+TEST(children_are_searched_first, NULL, child_end)
 {
-    struct kernel_reading *wanted = &reading;
-
-    if (!start_in_call(read_what_a_child_prints, SYS_read))
+    if (!start_in_call(read_output_of_a_child, SYS_read))
         return;
     processes_left = 3;
-    kernel_read_holders(proc, (uint32_t)geteuid(), clock_mono_ns() + 10 * SECOND_NS, &wanted, 1);
+    read_holders_of_ours();
     processes_left = UINT_MAX;
     assert_int_not_equal(reading.has & KERNEL_HAS_CHILD_OUTPUT, 0);
     assert_int_not_equal(reading.holder.pid, 0);
 }
 
-static void read_among_many_descriptors(void)
+enum { MANY_DESCRIPTORS = 17000 };
+
+static void read_among_many_descriptors(void *context)
 {
-    enum { MANY = 17000 };
-    const struct rlimit limit = {MANY + 1, MANY + 1};
+    const struct rlimit limit = {MANY_DESCRIPTORS + 1, MANY_DESCRIPTORS + 1};
     char byte;
 
-    if (setrlimit(RLIMIT_NOFILE, &limit) != 0 || pipe(pipe_ends) != 0 || dup2(pipe_ends[1], MANY) < 0)
+    (void)context;
+    if (setrlimit(RLIMIT_NOFILE, &limit) != 0 || pipe(pipe_ends) != 0 || dup2(pipe_ends[1], MANY_DESCRIPTORS) < 0)
         _exit(1);
     close(pipe_ends[1]);
     while (dup(STDIN_FILENO) >= 0)
@@ -475,40 +436,35 @@ static void read_among_many_descriptors(void)
         _exit(1);
 }
 
-/* More than are looked at: that nobody was found is not known. */
-TEST(the_other_end_among_many_descriptors, NULL, end)
+/* A search looks at fewer descriptors than these. It reports that there may be a holder. */
+TEST(too_many_descriptors, NULL, child_end)
 {
-    struct kernel_reading *wanted = &reading;
     struct rlimit limit;
 
-    if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_max <= 17000)
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_max <= MANY_DESCRIPTORS)
         skip();
     if (!start_in_call(read_among_many_descriptors, SYS_read))
         return;
-    kernel_read_holders(proc, (uint32_t)geteuid(), clock_mono_ns() + 10 * SECOND_NS, &wanted, 1);
+    read_holders_of_ours();
     assert_int_equal(reading.holder.pid, 0);
     assert_int_not_equal(reading.has & KERNEL_HAS_NO_TIME, 0);
 }
 
-TEST(times_alone, NULL, end)
+TEST(times)
 {
     uint32_t pid;
 
-    start(sleep_an_hour);
-    pid = child;
-    read_child(KERNEL_TIMES);
+    child_start(sleep_an_hour, NULL);
+    pid = (uint32_t)child;
+    child_read(KERNEL_TIMES);
     assert_int_equal(reading.has, 0);
     assert_int_equal(reading.pid, pid);
     assert_true(reading.times.start_time_ticks != 0);
-    end(NULL);
+    runs.result = -EMFILE;
+    assert_int_equal(kernel_read(proc, pid, pid, KERNEL_TIMES, &reading), -EMFILE);
+    runs.result = 0;
+    child_end(NULL);
     assert_int_equal(kernel_read(proc, pid, pid, KERNEL_WHOLE, &reading), -ESRCH);
-}
-
-static int open_proc(void **state)
-{
-    (void)state;
-    proc = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
-    return proc >= 0 ? 0 : -1;
 }
 
 int main(void)

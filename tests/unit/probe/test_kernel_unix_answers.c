@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_kernel_unix_answers.c - answers about unix sockets that cannot be brought about at will:
- * ripd/probe/kernel_unix.c over a kernel of our own. What the real one answers is in test_kernel_unix.c.
+ * test_kernel_unix_answers.c - answers about unix sockets that a real kernel gives only by chance:
+ * ripd/probe/kernel_unix.c with functions of this file as the kernel. test_kernel_unix.c has the real one.
  */
 #include <errno.h>
 #include <string.h>
@@ -66,31 +66,31 @@ TEST(both_ends_have_to_agree, set_up)
     assert_peer(KERNEL_PEER_UNKNOWN, 0, "");
     world.peer = (struct unix_diag){.inode = PEER, .type = SOCK_STREAM, .state = 1, .name = "/run/peer"};
     assert_peer(KERNEL_PEER_UNKNOWN, 0, "");
-    world.own.type = world.peer.type = SOCK_DGRAM; /* whose peers know nothing of them */
+    world.own.type = world.peer.type = SOCK_DGRAM; /* the peer of a datagram socket does not know it */
     assert_peer(KERNEL_PEER_SOCKET, PEER, "/run/peer");
 }
 
-/* Reached by a path, a peer may be in a network where we cannot ask for its name. */
+/* A peer that was reached by a path may be in another network namespace, where its name cannot be queried. */
 TEST(a_peer_in_another_network, set_up)
 {
     world.peer_result = -ENOENT;
     assert_peer(KERNEL_PEER_SOCKET, PEER, "");
-    world.peer_result = -EAGAIN; /* it could not be asked */
+    world.peer_result = -EAGAIN; /* the query failed */
     assert_peer(KERNEL_PEER_UNKNOWN, 0, "");
 }
 
-TEST(nobody_at_the_other_end, set_up)
+TEST(no_peer, set_up)
 {
     world.own.peer_inode = 0;
     assert_peer(KERNEL_PEER_QUEUED, LISTENER, "/run/listener");
-    world.own.shutdown = 2; /* it sends nothing more itself */
+    world.own.shutdown = 2; /* only this end was shut down */
     assert_peer(KERNEL_PEER_QUEUED, LISTENER, "/run/listener");
     world.listener_result = -ENOENT;
     assert_peer(KERNEL_PEER_QUEUED, 0, "");
     world.own.shutdown = 3;
     assert_peer(KERNEL_PEER_UNKNOWN, 0, "");
     world.own.shutdown = 0;
-    world.own.has_shutdown = false; /* an older kernel, which reports no shutdown */
+    world.own.has_shutdown = false; /* an older kernel */
     assert_peer(KERNEL_PEER_UNKNOWN, 0, "");
     world.own.type = SOCK_DGRAM;
     assert_peer(KERNEL_PEER_CLOSED, 0, "");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_permission.c - who may read what, against what the kernel says: ripd/probe/permission.c. */
+/* test_permission.c - which user may read which file, compared with the kernel: ripd/probe/permission.c. */
 #include <fcntl.h>
 #include <grp.h>
 #include <stdlib.h>
@@ -14,7 +14,7 @@ enum { USER = 61001, OTHER = 61002, GROUP = 61011, FOREIGN_GROUP = 61012 };
 
 static const uint32_t groups[] = {USER, GROUP};
 
-/* The truth: whether that user, in those groups, may. */
+/* Whether the kernel allows USER, in these groups, the access. */
 static bool is_allowed(const struct permission_file *file, enum permission wanted)
 {
     bool owner = (file->mode >> 6 & wanted) != 0, group = (file->mode >> 3 & wanted) != 0;
@@ -24,7 +24,7 @@ static bool is_allowed(const struct permission_file *file, enum permission wante
     return file->gid == GROUP ? group : (file->mode & wanted) != 0;
 }
 
-/* Every mode of a file of his own, of a group of his, and of others; whether his groups are known or not. */
+/* Every mode of a file of the user, of its group, and of others; with and without known groups. */
 TEST(modes)
 {
     static const uint32_t uids[] = {USER, OTHER, 0}, gids[] = {GROUP, FOREIGN_GROUP, 0};
@@ -41,7 +41,7 @@ TEST(modes)
             if (permission_allows(&known, &file, wanted)) {
                 assert_true(truth);
                 allowed_count++;
-            } else { /* nothing is refused but what is closed to a group that he may be in */
+            } else { /* only a file that is closed to a group which the user may have is refused wrongly */
                 assert_true(!truth || (file.uid != USER && file.gid != GROUP && (mode >> 3 & wanted) == 0));
             }
             if (permission_allows(&unknown, &file, wanted))
@@ -62,14 +62,14 @@ TEST(examples)
     } rows[] = {
         {0, 0, 0755, false, true, true},     /* /usr/bin/anything */
         {0, 0, 0711, false, false, true},    /* may be executed, and not read */
-        {0, GROUP, 0750, false, true, true}, /* a program of a group's */
+        {0, GROUP, 0750, false, true, true}, /* a program for one group */
         {0, FOREIGN_GROUP, 0750, false, false, false},
-        {0, FOREIGN_GROUP, 0705, false, false, false}, /* closed to a group that he may be in */
+        {0, FOREIGN_GROUP, 0705, false, false, false}, /* closed to a group which the user may have */
         {USER, 0, 0400, false, true, false},
         {USER, 0, 0500, true, true, true},
         {USER, 0, 0077, false, false, false}, /* the owner's bits come first */
         {OTHER, OTHER, 0600, false, false, false},
-        {OTHER, OTHER, 0755, true, false, false}, /* whom its list names is not known */
+        {OTHER, OTHER, 0755, true, false, false}, /* the list is not read: it may deny this user */
         {OTHER, GROUP, 0750, true, false, false},
     };
     const struct permission_user user = {USER, groups, 2};
@@ -82,7 +82,7 @@ TEST(examples)
     }
 }
 
-/* In a process of that user's: whether each mode lets it open the file. */
+/* In a process of the user: reports whether it can open the file. */
 static void ask_kernel(const char *path, int answers)
 {
     const gid_t gids[] = {USER, GROUP};

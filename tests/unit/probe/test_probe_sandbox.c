@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_probe_sandbox.c - what the processes of ripd-probe cannot do any more, tried from inside, and what their work
- * takes: ripd/probe/child/sandbox.c. Of the filter that all helpers have see test_sandbox.c.
+ * test_probe_sandbox.c - what the processes of ripd-probe can and cannot do in their sandbox, tried from inside:
+ * ripd/probe/child/sandbox.c. test_sandbox.c has the filter that all helpers have.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -18,7 +18,7 @@
 #include "support/test.h"
 
 static int ends[2]; /* of a pair of sockets */
-static int file;    /* one that may be read and written */
+static int file;    /* open for reading and writing */
 
 static bool is_refused(long result)
 {
@@ -46,7 +46,7 @@ static bool may_make(void)
            !is_refused(open("/dev/null", O_WRONLY));
 }
 
-/* The sandbox permits queries about locks: the worker exists for them. */
+/* The worker needs queries about locks. */
 static bool can_ask(void)
 {
     uint32_t pid;
@@ -54,7 +54,7 @@ static bool can_ask(void)
     return file_lock_holder(file, 0, &pid) == 0 && (fcntl(file, F_GETFL) & O_ACCMODE) == O_RDWR;
 }
 
-/* The status of a child in the sandbox; the keeper's alone, if inner is 0. */
+/* Returns the status of a child in the sandbox of the keeper, and in the inner one if that is not 0. */
 static int run_inside(int inner)
 {
     pid_t pid = fork();
@@ -64,7 +64,7 @@ static int run_inside(int inner)
         if (sandbox_enter_as(SANDBOX_KEEPER, 0) != 0 ||
             (inner != 0 && sandbox_enter_as((enum sandbox_process)inner, 0) != 0))
             _exit(100);
-        if (inner == 0) /* it has children to end, but signals nobody in another way, and locks nothing */
+        if (inner == 0) /* the keeper may kill its children, but not signal in other ways or lock */
             _exit(!is_refused(fcntl(ends[0], F_SETOWN, getppid())) || may_lock() || !can_ask());
         _exit(may_signal() ? 1 : may_lock() ? 2 : may_make() ? 3 : can_ask() ? 0 : 4);
     }
@@ -73,19 +73,12 @@ static int run_inside(int inner)
     return WEXITSTATUS(status);
 }
 
-TEST(the_keeper)
+TEST(keeper_worker_and_fetcher)
 {
-    assert_int_equal(run_inside(0), 0);
-}
+    static const int inner[] = {0, SANDBOX_WORKER, SANDBOX_FETCHER};
 
-TEST(the_worker)
-{
-    assert_int_equal(run_inside(SANDBOX_WORKER), 0);
-}
-
-TEST(the_fetcher)
-{
-    assert_int_equal(run_inside(SANDBOX_FETCHER), 0);
+    for (size_t i = 0; i < COUNT_OF(inner); i++)
+        assert_int_equal(run_inside(inner[i]), 0);
 }
 
 int main(void)

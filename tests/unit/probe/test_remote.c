@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_remote.c - ripd's end of ripd-probe, against programs that answer well, refuse, talk nonsense, or end. They are
- * this one, by other names: what it is called is what it does.
+ * test_remote.c - ripd's end of ripd-probe, against programs that answer well, refuse, answer nonsense, or end:
+ * ripd/probe/remote.c. They are this program under other names, which select what it does.
  */
 #include "probe/remote.h"
 
@@ -13,7 +13,6 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "os/clock.h"
@@ -25,7 +24,7 @@
 
 #define LIMIT_NS UINT64_C(20000000000)
 
-/* The fake ones ---------------------------------------------------------------------------------------------------- */
+/* Fake programs ---------------------------------------------------------------------------------------------------- */
 
 static void answer_well(int socket, const struct probe_query *query, int status)
 {
@@ -41,7 +40,7 @@ static void answer_well(int socket, const struct probe_query *query, int status)
     packet_send(socket, &answer, probe_answer_bytes(answer.count), -1, true);
 }
 
-/* One worker: what it does with each query. Returns when it has ended. */
+/* Acts as one worker. Returns when it has ended. */
 static void be_worker(const char *name, int socket, int worker_number)
 {
     struct probe_query query;
@@ -57,7 +56,7 @@ static void be_worker(const char *name, int socket, int worker_number)
     close(socket);
 }
 
-/* A keeper that is each of its workers in turn. */
+/* A keeper that acts as each of its workers, one after the other. */
 static int be_fake(const char *name)
 {
     uint32_t kind;
@@ -108,30 +107,28 @@ static struct remote_query query_of(uint32_t process, uint32_t tid)
         .ring = 5, .process = process, .uid = process / 100, .slot = tid, .ring_tid = tid, .tid = tid, .progress = 9};
 }
 
-/* Asks until it is taken; what is said at last. */
-static enum remote_asked want(uint32_t process, uint32_t tid)
+/* Repeats the query until the result is not REMOTE_LATER. */
+static enum remote_asked ask_until_decided(uint32_t process, uint32_t tid)
 {
     const struct remote_query query = query_of(process, tid);
     uint64_t until_mono_ns = clock_mono_ns() + LIMIT_NS;
     enum remote_asked asked;
 
     do {
-        const struct timespec moment = {0, 1000000};
-
         remote_look(remote);
         asked = remote_ask(remote, STDIN_FILENO, &query);
         if (asked == REMOTE_LATER)
-            nanosleep(&moment, NULL);
+            usleep(1000);
     } while (asked == REMOTE_LATER && clock_mono_ns() < until_mono_ns);
     return asked;
 }
 
-/* The same where nobody may be there to ask for a while, after several have ended. */
-static void want_taken(uint32_t process, uint32_t tid)
+/* The same after several workers have ended, when no other may be started for a while. */
+static void ask_patiently(uint32_t process, uint32_t tid)
 {
     uint64_t until_mono_ns = clock_mono_ns() + LIMIT_NS;
 
-    while (want(process, tid) != REMOTE_ASKED)
+    while (ask_until_decided(process, tid) != REMOTE_ASKED)
         assert_true(clock_mono_ns() < until_mono_ns);
 }
 
@@ -145,7 +142,7 @@ static bool next(void)
 
 static void ask(uint32_t process, uint32_t tid)
 {
-    assert_int_equal(want(process, tid), REMOTE_ASKED);
+    assert_int_equal(ask_until_decided(process, tid), REMOTE_ASKED);
 }
 
 static struct remote_counters counted(void)
@@ -160,15 +157,14 @@ TEST(answers_come_in_order, NULL, stop)
 {
     start("fake-answers");
     assert_false(remote_is_busy(remote));
-    for (uint32_t tid = 1; tid <= 40; tid++) /* more than one question has room for, and another process */
+    for (uint32_t tid = 1; tid <= 40; tid++) /* more than fit in one query, and two processes */
         ask(tid > 36, tid);
     assert_true(remote_is_asked(remote, 5, 40));
     assert_false(remote_is_asked(remote, 5, 41));
     assert_false(remote_is_asked(remote, 6, 40));
     for (uint32_t tid = 1; tid <= 40; tid++) {
         assert_true(next());
-        assert_true(answer.attested);
-        assert_int_equal(answer.status, 0);
+        assert_true(answer.attested && answer.status == 0);
         assert_int_equal(answer.pid, 77);
         assert_int_equal(answer.query.tid, tid);
         assert_int_equal(answer.query.process, tid > 36);
@@ -180,7 +176,7 @@ TEST(answers_come_in_order, NULL, stop)
     assert_int_equal(counted().workers.start_count, 1);
 }
 
-TEST(only_so_many_are_under_way, NULL, stop)
+TEST(a_limit_of_pending_queries, NULL, stop)
 {
     const struct remote_query one_more = query_of(1000, 1000), last = query_of(REMOTE_QUERIES_MAX - 1, 1000);
 
@@ -198,7 +194,7 @@ TEST(only_so_many_are_under_way, NULL, stop)
     assert_int_equal(remote_ask(remote, STDIN_FILENO, &one_more), REMOTE_ASKED);
 }
 
-TEST(refusal_is_answered, NULL, stop)
+TEST(refusals, NULL, stop)
 {
     start("fake-refuses");
     ask(1, 1);
@@ -207,18 +203,18 @@ TEST(refusal_is_answered, NULL, stop)
     assert_int_equal(answer.status, -EACCES);
 }
 
-TEST(nonsense_ends_a_worker, NULL, stop)
+TEST(nonsense_ends_the_worker, NULL, stop)
 {
     start("fake-nonsense");
     ask(1, 1);
     assert_false(next());
     assert_int_equal(counted().workers.end_counts[CHILD_NONSENSE], 1);
-    ask(1, 1); /* of the next one */
+    ask(1, 1); /* the next worker */
     assert_true(next());
     assert_int_equal(counted().workers.start_count, 2);
 }
 
-TEST(once_is_nobodys_fault, NULL, stop)
+TEST(one_end_is_not_blamed, NULL, stop)
 {
     start("fake-ends-once");
     ask(1, 1);
@@ -228,51 +224,54 @@ TEST(once_is_nobodys_fault, NULL, stop)
     assert_true(next());
 }
 
-TEST(who_ends_them_is_left_alone, NULL, stop)
+TEST(processes_that_end_workers_are_not_queried, NULL, stop)
 {
     start("fake-ends");
     for (int i = 0; i < 2; i++) {
         ask(1, 1);
         assert_false(next());
     }
-    assert_int_equal(want(1, 1), REMOTE_REFUSED);
+    assert_int_equal(ask_until_decided(1, 1), REMOTE_REFUSED);
     for (uint32_t process = 2; process < 2 + REMOTE_USER_ENDS_MAX - 2; process++) {
-        want_taken(process, 1); /* others are asked about */
+        ask_patiently(process, 1); /* others still are */
         assert_false(next());
     }
-    want_taken(100, 1);
-    assert_int_equal(want(50, 1), REMOTE_REFUSED); /* until it is too much of one user */
+    ask_patiently(100, 1);
+    assert_int_equal(ask_until_decided(50, 1), REMOTE_REFUSED); /* now the user of these is blamed */
 }
 
-TEST(end_of_the_program_is_noticed, NULL, stop)
+static void look_until_gone(void)
 {
     uint64_t until_mono_ns = clock_mono_ns() + LIMIT_NS;
 
-    assert_int_equal(remote_new(&remote, "/bin/true", -1), 0);
     while (!counted().gone && clock_mono_ns() < until_mono_ns)
         remote_look(remote);
-    assert_int_equal(want(1, 1), REMOTE_REFUSED);
+    assert_true(counted().gone);
+}
+
+TEST(the_program_ends, NULL, stop)
+{
+    assert_int_equal(remote_new(&remote, "/bin/true", -1), 0);
+    look_until_gone();
+    assert_int_equal(ask_until_decided(1, 1), REMOTE_REFUSED);
     assert_true(counted().gone);
     stop(NULL);
     assert_int_equal(remote_new(&remote, "/nowhere/at-all", -1), -ENOENT);
 }
 
-/* A keeper sends nothing: one that does is ended, and what it sent is not kept. */
+/* A keeper must send nothing. One that does is ended, and the descriptor that it sent is closed. */
 TEST(a_keeper_that_sends_something, NULL, stop)
 {
     size_t descriptors = count_descriptors();
-    uint64_t until_mono_ns = clock_mono_ns() + LIMIT_NS;
 
     start("fake-keeper-speaks");
-    while (!counted().gone && clock_mono_ns() < until_mono_ns)
-        remote_look(remote);
-    assert_true(counted().gone);
+    look_until_gone();
     assert_int_equal(remote_keeper(remote), -ENOTCONN);
     stop(NULL);
     assert_int_equal(count_descriptors(), descriptors);
 }
 
-/* Where there is no descriptor for a worker's socket for a while, there is one later. */
+/* Without a free descriptor for a worker's socket, the query is for later. */
 TEST(few_descriptors, NULL, stop)
 {
     struct rlimit limit, few;
@@ -284,7 +283,7 @@ TEST(few_descriptors, NULL, stop)
     assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
     few = (struct rlimit){3, limit.rlim_max};
     assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
-    usleep(1200000); /* until another may be started */
+    usleep(1200000); /* longer than the pause between two starts */
     remote_look(remote);
     assert_int_equal(remote_ask(remote, STDIN_FILENO, &query), REMOTE_LATER);
     assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);

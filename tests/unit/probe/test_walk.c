@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_walk.c - only where a user may go, by somebody who may go anywhere: ripd/probe/child/walk.c. */
+/* test_walk.c - a privileged process opens paths with the rights of a user: ripd/probe/child/walk.c. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -12,24 +12,20 @@
 
 #include "probe/child/walk.h"
 #include "support/descriptors.h"
+#include "support/ring_stage.h"
 #include "support/test.h"
 
 enum { OTHER = 61002 };
 
-static uid_t own_uid; /* the user whose ways these are: ourselves, unless we are root */
+static uid_t own_uid; /* the user whose rights count: ours, unless we are root */
 
-/* A tree that is some process's root; what stands beside it is out of reach. */
-static char root_path[64];
+/* A tree that is the root of some process. What is outside cannot be reached. */
+static struct ring_stage stage;
 static int root;
 
 static const char *full(const char *name)
 {
-    static char paths[4][4096];
-    static unsigned next;
-    char *path = paths[next++ % 4];
-
-    snprintf(path, sizeof(paths[0]), "%s%s", root_path, name);
-    return path;
+    return ring_stage_path(&stage, name);
 }
 
 static void make_folder(const char *name, uid_t owner, mode_t mode)
@@ -41,13 +37,9 @@ static void make_folder(const char *name, uid_t owner, mode_t mode)
 
 static void make_file(const char *name, uid_t owner, mode_t mode)
 {
-    int file = open(full(name), O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0600);
-
-    assert_true(file >= 0);
-    assert_int_equal(write(file, name, strlen(name)), strlen(name));
-    assert_int_equal(fchown(file, owner, owner), 0);
-    assert_int_equal(fchmod(file, mode), 0);
-    close(file);
+    ring_stage_put(&stage, name + 1, name);
+    assert_int_equal(chown(full(name), owner, owner), 0);
+    assert_int_equal(chmod(full(name), mode), 0);
 }
 
 static void make_link(const char *name, const char *text)
@@ -63,7 +55,17 @@ static int walk_as(uid_t uid, const char *path)
     return walk_open(root, path, &user);
 }
 
-/* Whether the walk found the file of that name. */
+static void assert_status(uid_t uid, const char *path, int status)
+{
+    int found = walk_as(uid, path);
+
+    if (found >= 0)
+        close(found);
+    if ((found < 0 ? found : 0) != status)
+        fail_msg("user %u, %s: %d", uid, path, found);
+}
+
+/* Asserts that the walk finds the file of that name. */
 static void assert_found(uid_t uid, const char *path, const char *name)
 {
     int found = walk_as(uid, path), file;
@@ -83,9 +85,9 @@ static void assert_found(uid_t uid, const char *path, const char *name)
     close(found);
 }
 
-TEST(ways)
+TEST(paths)
 {
-    static const char *const ways[] = {
+    static const char *const paths[] = {
         "/open/file",
         "//open///file",
         "/./open/./file",
@@ -104,33 +106,33 @@ TEST(ways)
     make_folder("/open/deep", own_uid, 0755);
     make_file("/open/file", own_uid, 0644);
     make_link("/relative", "open/file");
-    make_link("/absolute", "/open/file"); /* of this root, not of ours */
+    make_link("/absolute", "/open/file"); /* in this root, not in ours */
     make_link("/folder", "open");
     make_link("/twice", "folder/../relative");
     make_link("/above", "../../../../../../open/file");
     make_link("/open/deep/up", "..");
-    for (size_t i = 0; i < COUNT_OF(ways); i++)
-        assert_found(own_uid, ways[i], "/open/file");
-    assert_int_equal(walk_as(own_uid, "/open/none"), -ENOENT);
-    assert_int_equal(walk_as(own_uid, "/open/file/beyond"), -ENOTDIR);
-    assert_int_equal(walk_as(own_uid, "open/file"), -EINVAL);
-    assert_int_equal(walk_as(own_uid, ""), -EINVAL);
-    assert_int_equal(walk_as(own_uid, "/etc/passwd"), -ENOENT); /* of another root */
+    for (size_t i = 0; i < COUNT_OF(paths); i++)
+        assert_found(own_uid, paths[i], "/open/file");
+    assert_status(own_uid, "/open/none", -ENOENT);
+    assert_status(own_uid, "/open/file/beyond", -ENOTDIR);
+    assert_status(own_uid, "open/file", -EINVAL);
+    assert_status(own_uid, "", -EINVAL);
+    assert_status(own_uid, "/etc/passwd", -ENOENT); /* in our root */
 }
 
-/* What cannot be read in pieces, or would act when it is opened. */
-TEST(other_things)
+/* Directories cannot be read like files, and opening a FIFO or device may have effects. */
+TEST(other_types)
 {
     assert_int_equal(mkfifo(full("/fifo"), 0666), 0);
     assert_int_equal(chmod(full("/fifo"), 0666), 0);
     make_link("/to-fifo", "fifo");
-    assert_int_equal(walk_as(own_uid, "/fifo"), -ENOTSUP);
-    assert_int_equal(walk_as(own_uid, "/to-fifo"), -ENOTSUP);
-    assert_int_equal(walk_as(own_uid, "/open"), -ENOTSUP);
-    assert_int_equal(walk_as(own_uid, "/"), -ENOTSUP);
-    assert_int_equal(walk_as(own_uid, "/open/.."), -ENOTSUP);
+    assert_status(own_uid, "/fifo", -ENOTSUP);
+    assert_status(own_uid, "/to-fifo", -ENOTSUP);
+    assert_status(own_uid, "/open", -ENOTSUP);
+    assert_status(own_uid, "/", -ENOTSUP);
+    assert_status(own_uid, "/open/..", -ENOTSUP);
     if (geteuid() == 0 && mknod(full("/device"), S_IFCHR | 0666, makedev(1, 5)) == 0)
-        assert_int_equal(walk_as(own_uid, "/device"), -ENOTSUP);
+        assert_status(own_uid, "/device", -ENOTSUP);
 }
 
 TEST(limits)
@@ -138,7 +140,7 @@ TEST(limits)
     char path[WALK_PATH_BYTES + 2], name[64], text[64];
 
     make_link("/loop", "loop");
-    assert_int_equal(walk_as(own_uid, "/loop"), -ELOOP);
+    assert_status(own_uid, "/loop", -ELOOP);
     make_file("/end", own_uid, 0644);
     make_link("/link-0", "end");
     for (unsigned i = 1; i <= WALK_LINKS_MAX; i++) {
@@ -149,56 +151,55 @@ TEST(limits)
     snprintf(name, sizeof(name), "/link-%u", WALK_LINKS_MAX - 1);
     assert_found(own_uid, name, "/end");
     snprintf(name, sizeof(name), "/link-%u", WALK_LINKS_MAX);
-    assert_int_equal(walk_as(own_uid, name), -ELOOP);
+    assert_status(own_uid, name, -ELOOP);
 
     strcpy(path, "");
     for (unsigned i = 0; i < WALK_DEPTH_MAX; i++) {
         strcat(path, "/d");
         make_folder(path, own_uid, 0755);
     }
-    strcpy(text, "");
     make_file(strcat(path, "/f"), own_uid, 0644);
     assert_found(own_uid, path, path);
     path[strlen(path) - 1] = 'd';
     make_folder(path, own_uid, 0755);
     make_file(strcat(path, "/f"), own_uid, 0644);
-    assert_int_equal(walk_as(own_uid, path), -ENAMETOOLONG);
+    assert_status(own_uid, path, -ENAMETOOLONG);
 
     memset(path, '/', sizeof(path));
     path[WALK_PATH_BYTES - 1] = '\0';
-    assert_int_equal(walk_as(own_uid, path), -ENOTSUP);
+    assert_status(own_uid, path, -ENOTSUP);
     path[WALK_PATH_BYTES - 1] = '/';
     path[WALK_PATH_BYTES] = '\0';
-    assert_int_equal(walk_as(own_uid, path), -ENAMETOOLONG);
+    assert_status(own_uid, path, -ENAMETOOLONG);
     memset(path, '/', sizeof(path));
     memcpy(path, "/folder", strlen("/folder"));
     path[WALK_PATH_BYTES - 1] = '\0';
-    assert_int_equal(walk_as(own_uid, path), -ENOTSUP); /* what follows the link has room */
+    assert_status(own_uid, path, -ENOTSUP); /* the rest of the path has room after the link */
     memset(path, '/', sizeof(path));
     memcpy(path, "/above", strlen("/above"));
     path[WALK_PATH_BYTES - 1] = '\0';
-    assert_int_equal(walk_as(own_uid, path), -ENAMETOOLONG);
+    assert_status(own_uid, path, -ENAMETOOLONG);
 }
 
-/* Every row would lead to a file for root. */
+/* Root could open every row that exists. */
 TEST(rights)
 {
     static const struct {
         const char *path;
         int others; /* what another user gets */
     } rows[] = {
-        {"/private/file", -EACCES},         /* closed */
-        {"/private/readable", -EACCES},     /* in a folder that is closed */
-        {"/private/none", -EACCES},         /* nor does it say whether there is one */
-        {"/private/link", -EACCES},         /* to a file that is not */
-        {"/private/../open/file", -EACCES}, /* whether there is such a folder */
+        {"/private/file", -EACCES},
+        {"/private/readable", -EACCES},     /* a readable file in a closed directory */
+        {"/private/none", -EACCES},         /* not -ENOENT: that would disclose what is there */
+        {"/private/link", -EACCES},         /* to a readable file elsewhere */
+        {"/private/../open/file", -EACCES}, /* this would disclose that /private exists */
         {"/private/deep/../../open/file", -EACCES},
-        {"/unlisted/file", 0},          /* may be searched, and not listed */
-        {"/listed-only/file", -EACCES}, /* may be listed, and not searched */
+        {"/unlisted/file", 0},          /* the directory may be searched, not listed */
+        {"/listed-only/file", -EACCES}, /* the directory may be listed, not searched */
         {"/shared/private", -EACCES},
-        {"/shared/executable", -EACCES}, /* may be executed, and not read */
+        {"/shared/executable", -EACCES}, /* may be executed, not read */
         {"/shared/readable", 0},
-        {"/shared/to-private", -EACCES}, /* a link that all may follow */
+        {"/shared/to-private", -EACCES}, /* a link that everybody may follow */
         {"/shared/to-closed", -EACCES},
         {"/shared/of-nobody", -EACCES},
     };
@@ -221,25 +222,20 @@ TEST(rights)
     make_link("/shared/to-private", "private");
     make_link("/shared/to-closed", "/private/readable");
     make_file("/shared/of-nobody", OTHER, 0);
-    for (size_t i = 0; i < COUNT_OF(rows); i++) {
-        int found = walk_as(own_uid, rows[i].path);
-
-        assert_int_equal(found < 0 ? found : 0, rows[i].others);
-        if (found >= 0)
-            close(found);
-    }
+    for (size_t i = 0; i < COUNT_OF(rows); i++)
+        assert_status(own_uid, rows[i].path, rows[i].others);
     assert_found(OTHER, "/private/file", "/private/file");
     assert_found(OTHER, "/private/deep/../../open/file", "/open/file");
     assert_found(OTHER, "/shared/to-closed", "/private/readable");
-    assert_int_equal(walk_as(OTHER, "/shared/of-nobody"), -EACCES);
-    assert_int_equal(walk_as(0, "/private/file"), -EACCES); /* that user has to have the right, like others */
-    assert_int_equal(chmod(root_path, 0700), 0);
-    assert_int_equal(walk_as(own_uid, "/open/file"), -EACCES);
-    assert_int_equal(chmod(root_path, 0755), 0);
+    assert_status(OTHER, "/shared/of-nobody", -EACCES);
+    assert_status(0, "/private/file", -EACCES); /* root is treated like other users */
+    assert_int_equal(chmod(stage.directory, 0700), 0);
+    assert_status(own_uid, "/open/file", -EACCES);
+    assert_int_equal(chmod(stage.directory, 0755), 0);
 }
 
-/* An access control list that names the user: its mode says that others may. */
-TEST(lists)
+/* An access control list denies the user what the mode allows others. */
+TEST(access_control_lists)
 {
     struct {
         uint32_t version;
@@ -262,16 +258,16 @@ TEST(lists)
     make_file("/lists/folder/file", OTHER, 0755);
     assert_found(own_uid, "/lists/file", "/lists/file");
     if (setxattr(full("/lists/file"), "system.posix_acl_access", &list, sizeof(list), 0) != 0)
-        skip(); /* the file system has none */
+        skip(); /* the file system has no lists */
     assert_int_equal(setxattr(full("/lists/folder"), "system.posix_acl_access", &list, sizeof(list), 0), 0);
-    assert_int_equal(walk_as(own_uid, "/lists/file"), -EACCES);
-    assert_int_equal(walk_as(own_uid, "/lists/folder/file"), -EACCES);
+    assert_status(own_uid, "/lists/file", -EACCES);
+    assert_status(own_uid, "/lists/folder/file", -EACCES);
     assert_found(OTHER, "/lists/file", "/lists/file");
     assert_found(OTHER, "/lists/folder/file", "/lists/folder/file");
 }
 
-/* The kernel's own files and links, which depend on the reader. */
-TEST(proc)
+/* The contents of these files and links depend on the reader. */
+TEST(files_of_the_kernel)
 {
     static const char *const paths[] = {"/proc/self/mem",    "/proc/self/exe", "/proc/self/root/etc/passwd",
                                         "/proc/version",     "/proc/kcore",    "/proc/self/cwd/x",
@@ -291,7 +287,7 @@ TEST(proc)
     close(ours);
 }
 
-/* Whatever becomes of a walk, it leaves nothing open. */
+/* No walk leaves a descriptor open, whatever its result. */
 TEST(descriptors)
 {
     static const char *const paths[] = {
@@ -312,21 +308,17 @@ static int make_root(void **state)
 {
     (void)state;
     own_uid = geteuid() != 0 ? geteuid() : 61001;
-    strcpy(root_path, "/dev/shm/test_walk-XXXXXX");
-    if (mkdtemp(root_path) == NULL || chmod(root_path, 0755) != 0)
-        return -1;
-    root = open(root_path, O_PATH | O_DIRECTORY | O_CLOEXEC);
-    return root < 0;
+    ring_stage_open(&stage);
+    root = open(stage.directory, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    return chmod(stage.directory, 0755);
 }
 
 static int remove_root(void **state)
 {
-    char command[128];
-
     (void)state;
     close(root);
-    snprintf(command, sizeof(command), "rm -rf %s", root_path);
-    return system(command);
+    ring_stage_close(&stage);
+    return 0;
 }
 
 int main(void)

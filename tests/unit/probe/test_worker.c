@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_worker.c - questions to the worker of ripd-probe about a process that holds the lock of its record, and what
- * comes back when that changes while it is being read: ripd/probe/child/worker.c. All of it is real but the moment: the
- * linker puts a function of ours around kernel_read().
+ * test_worker.c - queries to the worker of ripd-probe about a process that holds the lock of its record, and what the
+ * worker answers if that changes while it reads: ripd/probe/child/worker.c. The ring, the process and /proc are real.
+ * The linker puts a function of this file around kernel_read(), so that a change happens at a known moment.
  */
 #include "unit/locker.h"
 
@@ -24,21 +24,40 @@ static struct scene {
     struct ring_stage stage;
     struct ring_builder ring; /* "ring" */
     pid_t pid;
-    pid_t other; /* another of the same ring, in record 1; 0 = none */
+    pid_t other; /* another process of the ring, in record 1; 0 = none */
     struct worker_sources sources;
+    struct probe_query query; /* about the first thread of pid */
     struct probe_answer answer;
 } scene;
+
+static const struct probe_thread *first = &scene.answer.threads[0];
+
+static const char *path_of(void)
+{
+    return ring_stage_path(&scene.stage, "ring");
+}
+
+static void spoil_answer(void)
+{
+    memset(&scene.answer, 0xee, sizeof(scene.answer)); /* the worker has to fill in all of it */
+}
+
+static void query_thread(pid_t tid)
+{
+    scene.query = (struct probe_query){.kind = PROBE_QUERY, .count = 1, .number = 77, .tids = {(uint32_t)tid}};
+}
 
 static void begin(uid_t user, void (*then)(void *context))
 {
     scene = (struct scene){.pid = 0};
-    memset(&scene.answer, 0xee, sizeof(scene.answer)); /* all of it is to be filled in */
+    spoil_answer();
     assert_int_equal(sigbus_install(), 0);
     scene.sources = (struct worker_sources){open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC), -1};
     ring_stage_open(&scene.stage);
     assert_int_equal(chmod(scene.stage.directory, 0777), 0);
     locker_ring(&scene.stage, "ring", user, &scene.ring);
     scene.pid = locker_start(&scene.stage, "ring", &scene.ring, 0, user, then);
+    query_thread(scene.pid);
 }
 
 static void end(void)
@@ -53,29 +72,24 @@ static void end(void)
 
 static int open_ring(void)
 {
-    int descriptor = open(ring_stage_path(&scene.stage, "ring"), O_RDONLY | O_CLOEXEC);
+    int descriptor = open(path_of(), O_RDONLY | O_CLOEXEC);
 
     assert_true(descriptor >= 0);
     return descriptor;
 }
 
-static struct probe_query ask_of(uint32_t tid)
-{
-    return (struct probe_query){.kind = PROBE_QUERY, .count = 1, .number = 77, .tids = {tid}};
-}
-
-static void answer(const struct probe_query *ask)
+static void answer(void)
 {
     size_t descriptors = count_descriptors();
 
-    worker_answer(&scene.sources, ask, open_ring(), &scene.answer);
+    worker_answer(&scene.sources, &scene.query, open_ring(), &scene.answer);
     assert_int_equal(count_descriptors(), descriptors);
     assert_int_equal(scene.answer.kind, PROBE_ANSWER);
-    assert_int_equal(scene.answer.number, ask->number);
-    assert_true(probe_answer_is_sound(&scene.answer, probe_answer_bytes(scene.answer.count), ask));
+    assert_int_equal(scene.answer.number, scene.query.number);
+    assert_true(probe_answer_is_sound(&scene.answer, probe_answer_bytes(scene.answer.count), &scene.query));
 }
 
-/* Not a byte about any thread. */
+/* The answer has no byte about any thread. */
 static void assert_nothing_answered(int status)
 {
     static const struct probe_thread nothing[PROBE_BATCH_MAX];
@@ -88,63 +102,56 @@ static void assert_nothing_answered(int status)
 
 /* Answers ---------------------------------------------------------------------------------------------------------- */
 
-TEST(threads_of_that_process_alone)
+TEST(only_threads_of_the_process)
 {
-    struct probe_query ask;
-
     begin(0, NULL);
     scene.other = locker_start(&scene.stage, "ring", &scene.ring, 1, 0, NULL);
-    ask = ask_of((uint32_t)scene.pid);
-    ask.tids[ask.count++] = (uint32_t)getpid(); /* there, but of other processes */
-    ask.tids[ask.count++] = (uint32_t)scene.other;
-    ask.tids[ask.count++] = 1u << 22; /* no process's */
-    ask.tids[ask.count++] = (uint32_t)scene.pid;
-    answer(&ask);
+    const pid_t tids[] = {scene.pid, getpid(), scene.other, 1 << 22 /* does not exist */, scene.pid};
+
+    for (scene.query.count = 0; scene.query.count < COUNT_OF(tids); scene.query.count++)
+        scene.query.tids[scene.query.count] = (uint32_t)tids[scene.query.count];
+    answer();
     assert_int_equal(scene.answer.status, 0);
     assert_int_equal(scene.answer.pid, scene.pid);
-    assert_int_equal(scene.answer.count, 5);
-    for (uint32_t i = 0; i < ask.count; i++) {
+    assert_int_equal(scene.answer.count, COUNT_OF(tids));
+    for (uint32_t i = 0; i < COUNT_OF(tids); i++) {
         const struct probe_thread *thread = &scene.answer.threads[i];
+        const bool known = tids[i] == scene.pid;
 
-        assert_int_equal(thread->tid, ask.tids[i]);
-        assert_int_equal(thread->status, i == 0 || i == 4 ? 0 : -ESRCH);
-        assert_int_equal(thread->reading.pid, thread->status == 0 ? scene.pid : 0);
-        assert_int_equal(thread->reading.times.start_time_ticks,
-                         thread->status == 0 ? ring_stage_start_time(scene.pid) : 0);
+        assert_int_equal(thread->tid, tids[i]);
+        assert_int_equal(thread->status, known ? 0 : -ESRCH);
+        assert_int_equal(thread->reading.pid, known ? scene.pid : 0);
+        assert_int_equal(thread->reading.times.start_time_ticks, known ? ring_stage_start_time(scene.pid) : 0);
     }
-    ask = ask_of((uint32_t)scene.other);
-    answer(&ask); /* of record 0 */
-    assert_int_equal(scene.answer.threads[0].status, -ESRCH);
-    ask.process = 1;
-    answer(&ask);
+    query_thread(scene.other); /* which is in record 1 */
+    answer();
+    assert_int_equal(first->status, -ESRCH);
+    scene.query.process = 1;
+    answer();
     assert_int_equal(scene.answer.pid, scene.other);
-    assert_int_equal(scene.answer.threads[0].status, 0);
+    assert_int_equal(first->status, 0);
     end();
 }
 
 TEST(refusals)
 {
-    struct probe_query ask;
-
     begin(0, NULL);
-    ask = ask_of((uint32_t)scene.pid);
-    memset(&scene.answer, 0xee, sizeof(scene.answer));
-    worker_answer(&scene.sources, &ask, -1, &scene.answer); /* it brought no ring */
+    worker_answer(&scene.sources, &scene.query, -1, &scene.answer); /* without a ring */
     assert_int_equal(scene.answer.number, 77);
     assert_nothing_answered(-EINVAL);
-    memset(&scene.answer, 0xee, sizeof(scene.answer));
-    ask.process = 3; /* no process's */
-    answer(&ask);
+    spoil_answer();
+    scene.query.process = 3; /* a free record */
+    answer();
     assert_nothing_answered(-ESRCH);
-    ask.process = 0;
+    spoil_answer();
+    scene.query.process = 0;
     ring_builder_process(&scene.ring, 0)->start_time_ticks++;
-    memset(&scene.answer, 0xee, sizeof(scene.answer));
-    answer(&ask);
+    answer();
     assert_nothing_answered(-ESRCH);
     end();
 }
 
-/* What it waits for ------------------------------------------------------------------------------------------------ */
+/* What the thread waits for ---------------------------------------------------------------------------------------- */
 
 static void sleep_an_hour(void *context)
 {
@@ -154,14 +161,13 @@ static void sleep_an_hour(void *context)
     syscall(SYS_nanosleep, &hour, NULL);
 }
 
-/* False: the kernel does not say. */
+/* Returns false if the kernel denies it. */
 static bool answer_in_call(long number)
 {
-    const struct kernel_reading *reading = &scene.answer.threads[0].reading;
-    struct probe_query ask = ask_of((uint32_t)scene.pid);
+    const struct kernel_reading *reading = &first->reading;
 
     for (int i = 0; i < LOCKER_PATIENCE_MS; i++) {
-        answer(&ask);
+        answer();
         assert_int_equal(scene.answer.status, 0);
         if ((reading->denied & KERNEL_DENIED(SYSCALL)) != 0)
             return false;
@@ -179,9 +185,9 @@ TEST(how_long_it_sleeps)
     begin(0, sleep_an_hour);
     ring_stage_go(scene.pid);
     if (answer_in_call(SYS_nanosleep)) {
-        assert_string_equal(scene.answer.threads[0].reading.wchan, "hrtimer_nanosleep");
-        assert_int_equal(scene.answer.threads[0].reading.has & KERNEL_HAS_TIMEOUT, KERNEL_HAS_TIMEOUT);
-        assert_int_equal(scene.answer.threads[0].reading.timeout_ns, 3600 * SECOND_NS + 5);
+        assert_string_equal(first->reading.wchan, "hrtimer_nanosleep");
+        assert_int_equal(first->reading.has & KERNEL_HAS_TIMEOUT, KERNEL_HAS_TIMEOUT);
+        assert_int_equal(first->reading.timeout_ns, 3600 * SECOND_NS + 5);
     }
     end();
 }
@@ -198,44 +204,42 @@ static void read_the_pipe(void *context)
         abort();
 }
 
-/* We have the other end: of the ring owner's processes one is named, of another user's none. */
-TEST(who_has_the_other_end)
+/* The test has the other end. It is named only if it has the same user as the ring. */
+TEST(the_holder_of_the_other_end)
 {
     assert_int_equal(pipe2(pipe_ends, O_CLOEXEC), 0);
     begin(0, read_the_pipe);
     ring_stage_go(scene.pid);
     if (answer_in_call(SYS_read)) {
-        const struct kernel_holder *holder = &scene.answer.threads[0].reading.holder;
-        struct probe_query ask = ask_of((uint32_t)scene.pid);
-
-        for (int i = 0; i < 1000 && holder->pid == 0; i++) /* it is not searched for long */
-            answer(&ask);
-        assert_int_equal(holder->pid, getpid());
+        for (int i = 0; i < 1000 && first->reading.holder.pid == 0; i++) /* each search is short */
+            answer();
+        assert_int_equal(first->reading.holder.pid, getpid());
     }
     end();
     if (geteuid() == 0) {
         begin(LOCKER_USER, read_the_pipe);
         ring_stage_go(scene.pid);
         if (answer_in_call(SYS_read))
-            assert_int_equal(scene.answer.threads[0].reading.holder.pid, 0);
+            assert_int_equal(first->reading.holder.pid, 0);
         end();
     }
     close(pipe_ends[0]);
     close(pipe_ends[1]);
 }
 
-/* While it reads --------------------------------------------------------------------------------------------------- */
+/* Changes while the worker reads ----------------------------------------------------------------------------------- */
 
-static void (*before)(void);    /* happens once, before the first thread is read */
-static void (*meanwhile)(void); /* when it has been read */
-static void (*later)(void);     /* when all have been */
+/* Each is called once. */
+static void (*before)(void);    /* before the first thread is read */
+static void (*meanwhile)(void); /* after it is read */
+static void (*later)(void);     /* after all threads are read */
 
 int __real_kernel_read(int proc, uint32_t pid, uint32_t tid, enum kernel_depth depth,
                        struct kernel_reading *ret_reading);
 int __wrap_kernel_read(int proc, uint32_t pid, uint32_t tid, enum kernel_depth depth,
                        struct kernel_reading *ret_reading);
 
-static void happen(void (**what)(void))
+static void call_once(void (**what)(void))
 {
     void (*now)(void) = *what;
 
@@ -249,9 +253,9 @@ int __wrap_kernel_read(int proc, uint32_t pid, uint32_t tid, enum kernel_depth d
 {
     int result;
 
-    happen(&before);
+    call_once(&before);
     result = __real_kernel_read(proc, pid, tid, depth, ret_reading);
-    happen(&meanwhile);
+    call_once(&meanwhile);
     return result;
 }
 
@@ -263,11 +267,11 @@ void __wrap_kernel_read_holders(int proc, uint32_t uid, uint64_t deadline_mono_n
 void __wrap_kernel_read_holders(int proc, uint32_t uid, uint64_t deadline_mono_ns,
                                 struct kernel_reading *const *readings, size_t count)
 {
-    happen(&later);
+    call_once(&later);
     __real_kernel_read_holders(proc, uid, deadline_mono_ns, readings, count);
 }
 
-static void it_is_killed(void)
+static void kill_it(void)
 {
     siginfo_t info;
 
@@ -275,82 +279,52 @@ static void it_is_killed(void)
     assert_int_equal(waitid(P_PID, (id_t)scene.pid, &info, WEXITED | WNOWAIT), 0);
 }
 
-static void it_loses_its_lock(void)
+static void unlock(void)
 {
     ring_stage_go(scene.pid);
-    WAIT_UNTIL(!locker_is_locked(ring_stage_path(&scene.stage, "ring"), RIP_LOCK_HOLDER_OFFSET));
+    WAIT_UNTIL(!locker_is_locked(path_of(), RIP_LOCK_HOLDER_OFFSET));
 }
 
-static void another_takes_the_lock(void)
+static void cut_ring(void)
 {
-    char path[128];
-    struct locker locker = {path, RIP_LOCK_HOLDER_OFFSET, F_SETLK, 0};
-
-    it_loses_its_lock();
-    snprintf(path, sizeof(path), "%s", ring_stage_path(&scene.stage, "ring"));
-    scene.other = ring_stage_start(locker_lock, NULL, &locker);
+    assert_int_equal(truncate(path_of(), 0), 0);
 }
 
-static void its_record_is_written_anew(void)
+/* If the process does not hold any more, nothing of what was read is answered. test_attest.c has all such changes. */
+TEST(changes)
 {
-    ring_builder_process(&scene.ring, 0)->start_time_ticks++;
-}
-
-static void its_ring_is_cut(void)
-{
-    assert_int_equal(truncate(ring_stage_path(&scene.stage, "ring"), 0), 0);
-}
-
-static void it_keeps_its_secrets(void)
-{
-    ring_stage_go(scene.pid);
-    WAIT_UNTIL(locker_proc_owner(scene.pid) == 0);
-}
-
-/* Whatever was read before, or is still readable after: nothing of it is answered. */
-TEST(what_happens_while_it_is_read)
-{
-    const uid_t user = geteuid() == 0 ? LOCKER_USER : 0;
-    const struct {
-        const char *what;
-        uid_t user;
+    static const struct {
+        const char *name;
         void (*then)(void *context);
-        void (*meanwhile)(void);
+        void (*change)(void);
     } rows[] = {
-        {"killed", 0, NULL, it_is_killed},
-        {"lock lost", 0, locker_lose_lock, it_loses_its_lock},
-        {"another program", 0, locker_execute, it_loses_its_lock}, /* its descriptor is close-on-exec */
-        {"lock passed on", 0, locker_lose_lock, another_takes_the_lock},
-        {"record written anew", 0, NULL, its_record_is_written_anew},
-        {"ring cut", 0, NULL, its_ring_is_cut},
-        {"secrets kept", user, locker_hide, it_keeps_its_secrets},
+        {"killed", NULL, kill_it},
+        {"lock lost", locker_lose_lock, unlock},
+        {"ring cut", NULL, cut_ring},
     };
 
     for (size_t i = 0; i < COUNT_OF(rows); i++) {
-        struct probe_query ask;
-
-        begin(rows[i].user, rows[i].then);
-        ask = ask_of((uint32_t)scene.pid);
-        meanwhile = rows[i].meanwhile;
-        answer(&ask);
+        begin(0, rows[i].then);
+        meanwhile = rows[i].change;
+        answer();
         assert_null(meanwhile);
         if (scene.answer.status == 0)
-            print_message("answered all the same: %s\n", rows[i].what);
+            fail_msg("answered: %s", rows[i].name);
         assert_nothing_answered(-ESRCH);
         end();
     }
 }
 
-static void it_is_another_user_now(void)
+static void change_user(void)
 {
     const uid_t user = locker_proc_owner(scene.pid);
 
     ring_stage_go(scene.pid);
     WAIT_UNTIL(locker_proc_owner(scene.pid) == (user ^ LOCKER_STRANGER ^ LOCKER_USER));
-    usleep(20000); /* until it waits again */
+    usleep(20000); /* the process waits again */
 }
 
-/* Its runtime does not come back in a child that has changed its user: such a child stays on the processor for good. */
+/* ThreadSanitizer: a child that has changed its user never returns from the runtime, and spins. */
 #ifdef __has_feature
 #if __has_feature(thread_sanitizer)
 #define USERS_STAY 1
@@ -360,58 +334,52 @@ static void it_is_another_user_now(void)
 #define USERS_STAY 0
 #endif
 
-/* It is the owner's when it is asked for, and again when that is asked about again, but not while it is read. */
+/* Guarantee E of attest.h: the process belongs to the owner before and after, but not while it is read. */
 TEST(another_user_in_between)
 {
     if (!is_root_of_all() || USERS_STAY) {
-        print_message("skipped: takes root with CAP_SYS_PTRACE, and not under ThreadSanitizer\n");
+        print_message("skipped: needs root with CAP_SYS_PTRACE, and no ThreadSanitizer\n");
         skip();
     }
     for (int when = 0; when < 3; when++) {
-        char path[128];
-        struct locker locker = {path, RIP_LOCK_HOLDER_OFFSET, F_SETLK, 0};
-        const struct kernel_reading *reading;
-        struct probe_query ask;
+        const struct kernel_reading *reading = &first->reading;
+        struct locker locker = {.offset = RIP_LOCK_HOLDER_OFFSET, .command = F_SETLK};
 
         begin(LOCKER_USER, NULL);
         ring_stage_end(scene.pid);
-        snprintf(path, sizeof(path), "%s", ring_stage_path(&scene.stage, "ring"));
+        locker.path = path_of();
         scene.pid = ring_stage_start(locker_lock_and_change_user, locker_change_user_by_turns, &locker);
         locker_claim(&scene.ring, 0, scene.pid);
-        before = when != 0 ? it_is_another_user_now : NULL;
-        meanwhile = when == 1 ? it_is_another_user_now : NULL;
-        later = when == 2 ? it_is_another_user_now : NULL;
-        ask = ask_of((uint32_t)scene.pid);
-        answer(&ask);
-        reading = &scene.answer.threads[0].reading;
+        query_thread(scene.pid);
+        before = when != 0 ? change_user : NULL;
+        meanwhile = when == 1 ? change_user : NULL;
+        later = when == 2 ? change_user : NULL;
+        answer();
         for (int i = 0; i < 1000 && when == 0 && reading->has == 0; i++)
-            answer(&ask); /* it may still have been on its way into its wait */
+            answer(); /* the process may not wait yet */
         assert_int_equal(scene.answer.status, 0);
-        assert_int_equal(scene.answer.threads[0].status, 0);
+        assert_int_equal(first->status, 0);
         assert_int_equal(reading->has != 0 || reading->wchan[0] != '\0' || reading->call.number != 0, when == 0);
         end();
     }
 }
 
-static void the_time_passes(void)
+static void use_up_time(void)
 {
     const struct timespec long_enough = {.tv_nsec = (long)(PROBE_READING_NS + PROBE_READING_NS / 10)};
 
     nanosleep(&long_enough, NULL);
 }
 
-/* One thread that takes all the time leaves none for the next, which the answer says. */
-TEST(no_time_for_the_next)
+/* A thread that takes all the time leaves none for the next one. The answer says so. */
+TEST(no_time_for_the_next_thread)
 {
-    struct probe_query ask;
-
     begin(0, NULL);
-    ask = ask_of((uint32_t)scene.pid);
-    ask.tids[ask.count++] = (uint32_t)scene.pid;
-    meanwhile = the_time_passes;
-    answer(&ask);
+    scene.query.tids[scene.query.count++] = (uint32_t)scene.pid;
+    meanwhile = use_up_time;
+    answer();
     assert_int_equal(scene.answer.status, 0);
-    assert_int_equal(scene.answer.threads[0].status, 0);
+    assert_int_equal(first->status, 0);
     assert_int_equal(scene.answer.threads[1].status, -EAGAIN);
     assert_int_equal(scene.answer.threads[1].tid, scene.pid);
     end();
@@ -443,106 +411,111 @@ static struct worker start_worker(void)
     return worker;
 }
 
-/* Returns its wait status. */
-static int wait_for_worker(struct worker *worker)
+/* Asserts the wait status. */
+static void assert_ended(const struct worker *worker, int expected)
 {
     int status = 0;
 
     assert_int_equal(waitpid(worker->pid, &status, 0), worker->pid);
+    assert_int_equal(status, expected);
     close(worker->socket);
-    return status;
 }
 
-static void send_ask(struct worker *worker, const struct probe_query *ask, size_t bytes, int descriptor)
+static void send_query(const struct worker *worker, size_t bytes, bool with_ring)
 {
-    assert_int_equal(packet_send(worker->socket, ask, bytes, descriptor, true), 0);
-    if (descriptor >= 0)
-        close(descriptor);
+    int ring = with_ring ? open_ring() : -1;
+
+    assert_int_equal(packet_send(worker->socket, &scene.query, bytes, ring, true), 0);
+    if (with_ring)
+        close(ring);
 }
 
-static void receive_answer(struct worker *worker, const struct probe_query *ask)
+static void receive_answer(const struct worker *worker)
 {
     ssize_t bytes = packet_receive(worker->socket, &scene.answer, sizeof(scene.answer), true, NULL);
 
     assert_true(bytes > 0);
-    assert_true(probe_answer_is_sound(&scene.answer, (size_t)bytes, ask));
+    assert_true(probe_answer_is_sound(&scene.answer, (size_t)bytes, &scene.query));
 }
 
-TEST(one_question_after_another)
+static void assert_no_answer(const struct worker *worker)
 {
+    char byte;
+
+    assert_int_equal(packet_receive(worker->socket, &byte, 1, true, NULL), -EPIPE);
+}
+
+TEST(several_queries)
+{
+    static const int statuses[] = {0, 0, -ESRCH, -EINVAL, 0};
     struct worker worker;
-    struct probe_query ask;
 
     begin(0, NULL);
     worker = start_worker();
-    ask = ask_of((uint32_t)scene.pid);
-    for (uint64_t i = 0; i < 5; i++) {
-        ask.number = i;
-        ask.process = i == 2 ? 9 : 0;
-        send_ask(&worker, &ask, sizeof(ask), i == 3 ? -1 : open_ring());
+    for (size_t i = 0; i < COUNT_OF(statuses); i++) {
+        scene.query.number = i;
+        scene.query.process = statuses[i] == -ESRCH ? 9 : 0;
+        send_query(&worker, sizeof(scene.query), statuses[i] != -EINVAL);
     }
-    for (uint64_t i = 0; i < 5; i++) {
-        ask.number = i;
-        receive_answer(&worker, &ask);
-        assert_int_equal(scene.answer.status, i == 2 ? -ESRCH : i == 3 ? -EINVAL : 0);
+    for (size_t i = 0; i < COUNT_OF(statuses); i++) {
+        scene.query.number = i;
+        receive_answer(&worker);
+        assert_int_equal(scene.answer.status, statuses[i]);
     }
-    shutdown(worker.socket, SHUT_WR); /* nothing more comes */
-    assert_int_equal(wait_for_worker(&worker), 7 << 8);
+    shutdown(worker.socket, SHUT_WR); /* the worker returns at the end of its queries */
+    assert_ended(&worker, 7 << 8);
     end();
 }
 
-TEST(a_question_that_is_none)
+/* An invalid query ends the worker. */
+TEST(invalid_queries)
 {
-    struct probe_query asks[4];
+    static const struct {
+        uint32_t kind, count;
+        size_t missing_bytes;
+    } rows[] = {{PROBE_ANSWER, 1, 0}, {PROBE_QUERY, PROBE_BATCH_MAX + 1, 0}, {PROBE_QUERY, 0, 0}, {PROBE_QUERY, 1, 1}};
 
     begin(0, NULL);
-    for (size_t i = 0; i < COUNT_OF(asks); i++)
-        asks[i] = ask_of((uint32_t)scene.pid);
-    asks[0].kind = PROBE_ANSWER;
-    asks[1].count = PROBE_BATCH_MAX + 1;
-    asks[2].count = 0;
-    for (size_t i = 0; i < COUNT_OF(asks); i++) {
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
         struct worker worker = start_worker();
-        char byte;
 
-        send_ask(&worker, &asks[i], sizeof(asks[i]) - (i == 3), open_ring());
-        assert_int_equal(packet_receive(worker.socket, &byte, 1, true, NULL), -EPIPE); /* no answer */
-        assert_int_equal(wait_for_worker(&worker), 7 << 8);
+        scene.query.kind = rows[i].kind;
+        scene.query.count = rows[i].count;
+        send_query(&worker, sizeof(scene.query) - rows[i].missing_bytes, true);
+        assert_no_answer(&worker);
+        assert_ended(&worker, 7 << 8);
     }
     end();
 }
 
-static void it_takes_for_ever(void)
+static void block_for_ever(void)
 {
     for (;;)
         pause();
 }
 
-/* Its own alarm ends a worker that does not get on, and one that waits for questions lives on. */
-TEST(a_question_without_end)
+/* An alarm ends a worker that blocks in a query. A worker that waits for queries is not ended. */
+TEST(a_query_that_blocks)
 {
     const struct timespec longer_than_one = {.tv_sec = PROBE_QUERY_NS / SECOND_NS, .tv_nsec = 500000000};
     struct worker patient, stuck;
-    struct probe_query ask;
-    char byte;
 
     begin(0, NULL);
-    ask = ask_of((uint32_t)scene.pid);
     patient = start_worker();
-    send_ask(&patient, &ask, sizeof(ask), open_ring());
-    receive_answer(&patient, &ask);
-    meanwhile = it_takes_for_ever;
+    send_query(&patient, sizeof(scene.query), true);
+    receive_answer(&patient);
+    meanwhile = block_for_ever;
     stuck = start_worker();
     meanwhile = NULL;
-    send_ask(&stuck, &ask, sizeof(ask), open_ring());
+    send_query(&stuck, sizeof(scene.query), true);
     nanosleep(&longer_than_one, NULL);
     assert_true(packet_await(stuck.socket, clock_mono_ns() + 20 * SECOND_NS));
-    assert_int_equal(packet_receive(stuck.socket, &byte, 1, true, NULL), -EPIPE);
-    assert_int_equal(wait_for_worker(&stuck), SIGALRM);
-    send_ask(&patient, &ask, sizeof(ask), open_ring());
-    receive_answer(&patient, &ask);
+    assert_no_answer(&stuck);
+    assert_ended(&stuck, SIGALRM);
+    send_query(&patient, sizeof(scene.query), true);
+    receive_answer(&patient);
     assert_int_equal(scene.answer.status, 0);
     shutdown(patient.socket, SHUT_WR);
-    assert_int_equal(wait_for_worker(&patient), 7 << 8);
+    assert_ended(&patient, 7 << 8);
     end();
 }
