@@ -6,8 +6,7 @@
  *
  * Guarantees
  *   1. A process is examined once per scan. A pidfd holds it meanwhile (at most PIDFDS_MAX pidfds), so that reuse of
- * its
- *      pid is noticed.
+ *      its pid is noticed.
  *   2. What a thread waits for is not read again for case_refresh_ns() if the thread has not run since: it still waits
  *      for the same, although the lock may have another holder. For a doubted thread it is read each time.
  *   3. Two looks are needed to see whether CPU time advances. A new thread that is ready to run is queued again,

@@ -26,7 +26,7 @@ PLAIN = re.compile(
     r"goes_on_at|(?<![a-z])doors?(?![a-z])", re.I)
 # Guarantees that do not begin on their own line ("... is kept. B. A second"), and their lines without indentation.
 RUN_TOGETHER = re.compile(r"^ \*.*[.;:)] [B-Z]\. [A-Z]")
-LETTERED = re.compile(r"^ \*   [A-Z]\. ")
+LETTERED = re.compile(r"^ \*   ([A-Z]|[0-9]+)\. ")
 OUTDENTED = re.compile(r"^ \* [^ *]")
 CODE = (".c", ".h", ".cc", ".hpp", ".py", ".sh", "CMakeLists.txt")
 
