@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * detector_test.h - a detector of one ring, and scans of a handful of samples, for test_detector*.c. The life of one
- * id, slot 7 of that ring, is a table of steps: what a scan sees of it, and what the detector then knows and reports.
+ * detector_test.h - a detector of one ring, and scans of a few samples, for test_detector*.c. The life of one id, slot
+ * 7 of that ring, is a table of steps: what a scan reads of it, and what the detector then knows and reports.
  */
 #ifndef TESTS_UNIT_DETECTOR_TEST_H
 #define TESTS_UNIT_DETECTOR_TEST_H
@@ -17,13 +17,21 @@
 #define STALL_AFTER UINT64_C(5000)
 #define RING 3u
 
-static inline struct detector *detector_make(void)
-{
-    const struct detector_config config = {.interval_ns = INTERVAL, .stall_after_ns = STALL_AFTER};
-    struct detector *detector = NULL;
+static const struct detector_config default_config = {.interval_ns = INTERVAL, .stall_after_ns = STALL_AFTER};
 
-    assert_int_equal(detector_new(&detector, &config), 0);
-    return detector;
+static struct detector *detector; /* of the current test */
+
+static inline int make_detector(void **state)
+{
+    (void)state;
+    return detector_new(&detector, &default_config);
+}
+
+static inline int free_detector(void **state)
+{
+    (void)state;
+    detector_free(detector);
+    return 0;
 }
 
 static inline struct rip_sample sample_of(uint32_t slot, uint64_t progress)
@@ -31,7 +39,7 @@ static inline struct rip_sample sample_of(uint32_t slot, uint64_t progress)
     return (struct rip_sample){.progress = progress, .slot = slot, .generation = 2, .tid = 1000 + slot};
 }
 
-/* What cases_judge() says of a suspect that was not examined: as before. */
+/* The verdict of cases_judge() on a suspect that was not examined: the same as before. */
 static inline struct verdict verdict_before(const struct detector_suspect *suspect)
 {
     return suspect->state == ID_RUNNING ? (struct verdict){ID_STALLED, CAUSE_NONE}
@@ -39,8 +47,7 @@ static inline struct verdict verdict_before(const struct detector_suspect *suspe
 }
 
 /* A scan of RING; all verdicts are as before. */
-static inline struct detector_update scan_with(struct detector *detector, uint64_t now,
-                                               const struct rip_sample *samples, size_t count)
+static inline struct detector_update scan_with(uint64_t now, const struct rip_sample *samples, size_t count)
 {
     struct detector_update update;
     struct detector_suspect *suspects;
@@ -56,56 +63,51 @@ static inline struct detector_update scan_with(struct detector *detector, uint64
     return update;
 }
 
-/* What a scan sees of slot 7. */
+/* What a scan reads in slot 7. */
 enum sight {
-    AT,       /* it is at that progress */
-    IDLE,     /* the same, and idle */
+    AT,       /* the id is at that progress */
+    IDLE,     /* the same, and it is idle */
     STUCK,    /* the same, in a process that is stuck */
-    AT_INPUT, /* the same, but it waits for what comes from elsewhere */
+    AT_INPUT, /* the same, but it waits for input from outside the process */
     HALTED,   /* the same, in a process that is stopped by a signal */
     TRACED,   /* the same, by a tracer */
     DEAD,     /* the same, of a dead process */
-    RENAMED,  /* at that progress, with another name than in all of these */
+    RENAMED,  /* the id is at that progress, under another name than in all others */
     REUSED,   /* another generation is at that progress */
     MISSING,  /* no id is in the slot */
     NO_RING,
-    SKIPPED, /* its ring */
+    SKIPPED, /* the ring is not read */
 };
 
 struct step {
     uint64_t now;
-    uint64_t every; /* there are scans at that distance from the step before up to now; 0 = there is just one, now */
+    uint64_t every; /* there are also scans at this distance between the previous step and now; 0: none */
     enum sight sight;
     uint64_t progress;
-    struct verdict verdict;
-    const char *known;                    /* see describe(); NULL = the table ends */
-    uint64_t due;                         /* if it is not 0, when the next scan is due */
-    int rule;                             /* the answer where it is unclassified */
-    const struct detector_config *config; /* if it is not NULL, configured before */
+    struct verdict verdict;               /* ID_RUNNING: as before */
+    const char *known;                    /* see describe(); NULL: end of the table */
+    uint64_t due;                         /* when the next scan is due; 0: not compared */
+    int rule;                             /* given to the id if it is unclassified */
+    const struct detector_config *config; /* configured before the scan, unless NULL */
 };
 
 struct life {
-    const struct detector_config *config; /* NULL: as detector_make() has it */
+    const struct detector_config *config; /* NULL: the default */
     const struct detector_adoption *adoption;
     const struct step *steps;
 };
 
-/* A step; more: other fields of it, as `.due = 6000`. */
-#define SCAN(now_ns, every_ns, what, count, judged, text, ...)                                                         \
+/* A step; more: other fields of struct step, such as `.due = 6000`. */
+#define SCAN(now_ns, what, count, text, ...)                                                                           \
     {                                                                                                                  \
-        .now = now_ns, .every = every_ns, .sight = what, .progress = count, .verdict = judged, .known = text,          \
-        __VA_ARGS__                                                                                                    \
+        .now = now_ns, .sight = what, .progress = count, .known = text, __VA_ARGS__                                    \
     }
 #define LIFE_END                                                                                                       \
     {                                                                                                                  \
         .known = NULL                                                                                                  \
     }
 
-/* In place of a verdict. */
-#define BEFORE                                                                                                         \
-    {                                                                                                                  \
-        ID_RUNNING, CAUSE_NONE                                                                                         \
-    }
+/* Verdicts. */
 #define BLOCKED                                                                                                        \
     {                                                                                                                  \
         ID_STALLED, CAUSE_BLOCKED                                                                                      \
@@ -135,14 +137,20 @@ static inline const char *time_text(char text[24], uint64_t ns)
 }
 
 /*
- * "late 500: stalled blocked 5000-6000 of 700 suspect; stalled blocked 5000 after 0": by how much the scan was late;
- * state, cause, how long it is frozen at least and at most, the threshold if it is not STALL_AFTER; whether it is
- * unclassified, a suspect, unread; of one that ended what it was last, and how long; then its events with cause, how
- * long it was frozen, and the last scan that saw it move. "?" is a time that is not known, "gone" an id that is not
- * known.
+ * Describes what the detector knows after a scan, for example
+ * "late 500: stalled blocked 5000-6000 of 700 suspect; stalled blocked 5000 after 0":
+ *
+ *   - by how much the scan was late;
+ *   - state, cause, minimum and maximum time for which the id is frozen, the threshold unless it is STALL_AFTER;
+ *     "gone": the detector does not know the id;
+ *   - whether the id is unclassified, a suspect, and unread;
+ *   - for an id that has ended: "last", its last state and cause, and for how long;
+ *   - after each ";" an event with its cause, for how long the id was frozen, and the last scan that saw it move.
+ *
+ * "?" is a time that is not known.
  */
-static inline void describe(char text[256], const struct detector *detector, const struct detector_update *update,
-                            uint32_t generation, uint64_t late_by, size_t unclassified)
+static inline void describe(char text[256], const struct detector_update *update, uint32_t generation, uint64_t late_by,
+                            size_t unclassified)
 {
     static const char *const kinds[] = {"stalled", "moved", "stopped", "gone", "excused"};
     char most[24], threshold[24], after[24], late[40] = "";
@@ -177,8 +185,8 @@ static inline void describe(char text[256], const struct detector *detector, con
     }
 }
 
-/* A suspect says the same as what is known of its id. */
-static inline void check_suspect(const struct detector *detector, const struct detector_suspect *suspect)
+/* A suspect has the same values as its id. */
+static inline void check_suspect(const struct detector_suspect *suspect)
 {
     struct detector_id id;
 
@@ -189,11 +197,11 @@ static inline void check_suspect(const struct detector *detector, const struct d
     assert_int_equal(suspect->cause, id.cause);
     assert_int_equal(suspect->frozen_since_ns, id.frozen_since_ns);
     assert_int_equal(suspect->frozen_for_ns, id.frozen_for_ns);
-    assert_true(suspect->frozen_for_max_ns == id.frozen_for_max_ns);
-    assert_true(suspect->threshold_ns == id.threshold_ns);
+    assert_int_equal(suspect->frozen_for_max_ns, id.frozen_for_max_ns);
+    assert_int_equal(suspect->threshold_ns, id.threshold_ns);
 }
 
-static inline void play_scan(struct detector *detector, const struct step *step, uint64_t now, char text[256])
+static inline void play_scan(const struct step *step, uint64_t now, char text[256])
 {
     const uint64_t late_by = detector_begin(detector, now);
     static const uint8_t conditions[] = {
@@ -233,7 +241,7 @@ static inline void play_scan(struct detector *detector, const struct step *step,
     assert_int_equal(update.halted_counts[CAUSE_SIGNAL], step->sight == HALTED);
     assert_int_equal(update.halted_counts[CAUSE_TRACER], step->sight == TRACED);
     for (size_t i = 0; i < update.suspect_count; i++)
-        check_suspect(detector, &update.suspects[i]);
+        check_suspect(&update.suspects[i]);
     for (size_t i = 0; i < ID_STATE_COUNT; i++)
         total += update.counts[i];
     assert_int_equal(total, update.id_count);
@@ -241,38 +249,36 @@ static inline void play_scan(struct detector *detector, const struct step *step,
     assert_memory_equal(counts, update.counts, sizeof counts);
     assert_int_equal(update.late, late_by != 0);
     assert_int_equal(update.unclassified_count, id_count && step->rule == NO_ANSWER);
-    describe(text, detector, &update, sample.generation, late_by, id_count);
+    describe(text, &update, sample.generation, late_by, id_count);
 }
 
-/* No scan but a step's last has an event. */
+/* Only the last scan of a step may have events. */
 static inline void play(const struct life *life)
 {
-    struct detector *detector = detector_make();
     uint64_t now = 0;
     char text[256];
 
-    if (life->config)
-        detector_configure(detector, life->config);
+    assert_int_equal(detector_new(&detector, life->config ? life->config : &default_config), 0);
     if (life->adoption)
         assert_int_equal(detector_adopt(detector, life->steps->now, life->adoption, 1), 0);
     for (const struct step *step = life->steps; step->known; step++) {
         if (step->config)
             detector_configure(detector, step->config);
         for (; step->every && now + step->every < step->now; now += step->every) {
-            play_scan(detector, step, now + step->every, text);
+            play_scan(step, now + step->every, text);
             assert_null(strchr(text, ';'));
         }
         now = step->now;
-        play_scan(detector, step, now, text);
+        play_scan(step, now, text);
         if (strcmp(text, step->known) != 0)
-            fail_msg("at %llu: \"%s\", and not \"%s\"", (unsigned long long)now, text, step->known);
+            fail_msg("at %llu: \"%s\", expected \"%s\"", (unsigned long long)now, text, step->known);
         if (step->due)
             assert_int_equal(detector_next_due(detector), step->due);
     }
     detector_free(detector);
 }
 
-/* A test of the steps that follow; more: other fields of struct life, as `.config = &config`. */
+/* A test that plays the steps after it; more: other fields of struct life, such as `.config = &config`. */
 #define LIFE(name, ...)                                                                                                \
     extern const struct step name[];                                                                                   \
     TEST(name)                                                                                                         \

@@ -101,7 +101,7 @@ TEST(suspects)
     assert_int_equal(health.by_cause.stopped[CAUSE_SIGNAL], 0);
 }
 
-/* A program without the library that spins may just compute: it does not count as stuck. */
+/* A preloaded program that spins may just compute: it does not count as stuck. */
 TEST(incidents)
 {
     struct health health = {.scan_count = 0};

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_detector_model.c - the detector against a model of it that keeps two full times for every slot of every ring
- * and goes through all of them on every scan. Random worlds: ids come, go, move, rest, stop and die, rings come, go and
- * are skipped, verdicts are any, scans are late or early, samples are fed in pieces of any size, rules are there or
- * not, are found soon or late, and change; some ids have deadlines of their own, and change them; and each world begins
- * with stalls to adopt. After every scan both must agree
- * on every state, every unclassified id, every suspect, every event, every count, and when the next scan is due.
+ * test_detector_model.c - the detector compared with a model that stores two full times for every slot of every ring
+ * and visits all of them on every scan.
+ *
+ * Random worlds: ids come, go, move, become idle, stop and die. Rings come, go and are skipped. Verdicts are random.
+ * Scans are late or early. Samples are fed in pieces of any size. There may be rules; they are found soon or late, and
+ * change. Some ids have thresholds of their own and change them. Each world begins with stalls to adopt. After every
+ * scan detector and model must agree on all states, unclassified ids, suspects, events and counts, and on when the next
+ * scan is due.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -17,6 +19,12 @@ enum { RINGS = 4, SLOTS = 90, WORLDS = 60, SCANS = 400, RULES = 3 };
 #define MS UINT64_C(1000000)
 #define MODEL_INTERVAL (1000 * MS)
 #define MODEL_STALL_AFTER (5000 * MS)
+
+/* The slot number of a slot of the model: ascending, with gaps. */
+static uint32_t number_of(uint32_t slot)
+{
+    return 3 * slot + slot % 2;
+}
 
 struct model_id {
     bool present;
@@ -31,14 +39,14 @@ struct model_id {
     struct verdict last;
     uint64_t last_since;
     int rule;
-    uint32_t deadline_ms;           /* as of its last sample to which no rule applied */
-    const struct rip_sample *still; /* this scan's sample, if it has not moved */
+    uint32_t deadline_ms;           /* of its last sample without a rule */
+    const struct rip_sample *still; /* the sample of this scan; NULL: it has moved */
 };
 
 struct model {
     struct detector_config config;
     struct model_id ids[RINGS][SLOTS];
-    uint64_t read[RINGS], read_credit[RINGS]; /* when each ring was read last */
+    uint64_t read[RINGS], read_credit[RINGS]; /* time of the last reading of each ring */
     uint64_t read_before[RINGS], read_credit_before[RINGS];
     uint64_t now, previous, credit;
     bool started, late, held_back;
@@ -49,16 +57,16 @@ struct model {
     uint64_t unclassified_count;
 };
 
-/* What is really there. */
+/* The rings and ids as they are. */
 struct world {
     struct rip_sample samples[RINGS][SLOTS];
     bool ring_present[RINGS];
     bool ring_skipped[RINGS];
     bool present[RINGS][SLOTS];
     uint8_t dead[RINGS][2];
-    unsigned liveliness; /* of 100, how many move between two scans */
-    unsigned churn;      /* of 1000, how many come or go */
-    unsigned deadlines;  /* of 1000, how many set a deadline or have none any more */
+    unsigned liveliness; /* ids of 100 that move between two scans */
+    unsigned churn;      /* ids of 1000 that come or go */
+    unsigned deadlines;  /* ids of 1000 that set or clear a threshold of their own */
 };
 
 static uint64_t random_state;
@@ -69,7 +77,7 @@ static uint32_t random_below(uint32_t bound)
     return (uint32_t)(random_state >> 33) % bound;
 }
 
-/* Nothing, or outside of all calls in any of the ways. */
+/* Nothing, or any of the announcements for which early suspects are examined. */
 static const uint8_t calls[] = {RIP_CALL_NONE,    RIP_CALL_NONE,        RIP_CALL_NONE,    RIP_CALL_NONE,
                                 RIP_CALL_OUTSIDE, RIP_CALL_INTERPRETER, RIP_CALL_COMPUTES};
 
@@ -78,9 +86,9 @@ static void world_step_slot(struct world *world, uint32_t ring, uint32_t slot)
     struct rip_sample *sample = &world->samples[ring][slot];
 
     if (random_below(1000) < world->churn) {
-        if (random_below(3)) /* otherwise it is replaced, perhaps by one of the same progress */
+        if (random_below(3)) /* otherwise another id takes the slot, perhaps at the same progress */
             world->present[ring][slot] = !world->present[ring][slot];
-        sample->slot = 3 * slot + slot % 2;
+        sample->slot = number_of(slot);
         sample->generation += 2 * random_below(2);
         sample->tid = random_below(1000);
         sample->process = (uint16_t)random_below(3);
@@ -118,7 +126,7 @@ static void model_emit(struct model *model, enum detector_event_kind kind, uint3
     model->events[model->event_count++] = (struct detector_event){
         .kind = kind,
         .ring = ring + 1,
-        .slot = 3 * slot + slot % 2,
+        .slot = number_of(slot),
         .generation = id->generation,
         .cause = id->cause,
         .progress = id->progress,
@@ -147,7 +155,7 @@ static bool model_is_due(const struct model *model, const struct model_id *id)
     return model->credit - id->frozen_since >= model_threshold(model, id);
 }
 
-/* Outside of all calls for a quarter of its threshold. */
+/* The id announces such a call, and is frozen for a quarter of its threshold. */
 static bool model_is_early(const struct model *model, const struct model_id *id)
 {
     return id->state == ID_RUNNING && id->still->call != RIP_CALL_NONE &&
@@ -165,7 +173,7 @@ static void model_suspect(struct model *model, uint32_t ring, uint32_t slot, boo
 
     model->suspects[model->suspect_count++] = (struct detector_suspect){
         .ring = ring + 1,
-        .slot = 3 * slot + slot % 2,
+        .slot = number_of(slot),
         .generation = id->generation,
         .tid = unread ? 0 : id->still->tid,
         .process = unread ? UINT16_MAX : id->still->process,
@@ -217,7 +225,7 @@ static void model_see(struct model *model, uint32_t ring, uint32_t slot, const s
     id->deadline_ms = rule < 0 ? sample->deadline_ms : deadline_ms;
 }
 
-/* When the rules are known, as far as they are. */
+/* Called when rules have been given to ids. */
 static void model_find_suspects(struct model *model, const struct world *world, uint32_t ring, uint32_t slot)
 {
     struct model_id *id = &model->ids[ring][slot];
@@ -302,7 +310,7 @@ static void model_settle(struct model *model, struct detector_suspect *suspect)
     id->state = verdict.state;
 }
 
-static void feed_ring(struct detector *detector, const struct world *world, uint32_t ring)
+static void feed_ring(const struct world *world, uint32_t ring)
 {
     struct rip_sample samples[SLOTS];
     size_t count = 0, fed = 0;
@@ -319,8 +327,8 @@ static void feed_ring(struct detector *detector, const struct world *world, uint
     }
 }
 
-/* Answers for some; the rest is unclassified again on the next scan. */
-static void answer(struct detector *detector, struct model *model, const struct world *world)
+/* Gives some ids their rule. The others are unclassified again on the next scan. */
+static void give_rules(struct model *model, const struct world *world)
 {
     size_t count, next = 0, unknown = 0;
     struct detector_unclassified *ids = detector_unclassified(detector, &count);
@@ -333,7 +341,7 @@ static void answer(struct detector *detector, struct model *model, const struct 
                 continue;
             assert_true(next < count);
             assert_int_equal(ids[next].ring, ring + 1);
-            assert_int_equal(ids[next].slot, 3 * slot + slot % 2);
+            assert_int_equal(ids[next].slot, number_of(slot));
             assert_int_equal(ids[next].generation, id->generation);
             assert_int_equal(ids[next].rule, DETECTOR_RULE_UNKNOWN);
             if (random_below(3))
@@ -355,24 +363,50 @@ static void give_verdicts(struct detector_suspect *suspects, size_t count)
     };
 
     for (size_t i = 0; i < count; i++)
-        suspects[i].verdict = random_below(3) ? verdicts[random_below(sizeof verdicts / sizeof verdicts[0])]
-                                              : verdict_before(&suspects[i]);
+        suspects[i].verdict =
+            random_below(3) ? verdicts[random_below(COUNT_OF(verdicts))] : verdict_before(&suspects[i]);
 }
 
 static int compare_events(const void *left, const void *right)
 {
     const struct detector_event *a = left, *b = right;
-    const uint64_t x = (uint64_t)a->ring << 32 | a->slot, y = (uint64_t)b->ring << 32 | b->slot;
+    const uint64_t x[] = {a->ring, a->slot, a->generation, a->kind}, y[] = {b->ring, b->slot, b->generation, b->kind};
 
-    if (x != y)
-        return x < y ? -1 : 1;
-    if (a->generation != b->generation)
-        return a->generation < b->generation ? -1 : 1;
-    return (int)a->kind - (int)b->kind;
+    for (size_t i = 0; i < COUNT_OF(x); i++)
+        if (x[i] != y[i])
+            return x[i] < y[i] ? -1 : 1;
+    return 0;
 }
 
-static void compare_known(const struct model *model, const struct detector *detector,
-                          const struct detector_update *update)
+/* The field is the same in a and b. */
+#define SAME(field) assert_int_equal(a->field, b->field)
+
+/* When an id that is not due yet will be. */
+static uint64_t model_due(const struct model *model, const struct model_id *id)
+{
+    return model->now + model_threshold(model, id) - (model->credit - id->frozen_since);
+}
+
+static void compare_id(const struct model *model, uint32_t ring, const struct model_id *b, const struct detector_id *a)
+{
+    SAME(state);
+    SAME(cause);
+    assert_int_equal(a->progress, b->state != ID_DEAD ? b->progress : 0);
+    assert_int_equal(a->frozen_since_ns, b->frozen_since);
+    assert_int_equal(a->frozen_for_ns, model->read_credit[ring] - b->frozen_since);
+    assert_int_equal(a->frozen_for_max_ns, model_frozen_max(model, ring, b));
+    assert_true(a->frozen_for_max_ns >= a->frozen_for_ns);
+    assert_int_equal(a->threshold_ns, model_threshold(model, b));
+    assert_int_equal(a->has_last, b->state == ID_EXITED || (b->state == ID_DEAD && b->has_last));
+    if (a->has_last) {
+        SAME(last.state);
+        SAME(last.cause);
+    }
+    if (a->has_last && b->state == ID_DEAD)
+        assert_int_equal(a->last_for_ns, b->frozen_since - b->last_since);
+}
+
+static void compare_known(const struct model *model, const struct detector_update *update)
 {
     uint64_t counts[ID_STATE_COUNT] = {0}, due = UINT64_MAX, total = 0;
 
@@ -381,45 +415,30 @@ static void compare_known(const struct model *model, const struct detector *dete
             const struct model_id *id = &model->ids[ring][slot];
             struct detector_id known;
 
-            assert_int_equal(detector_find(detector, ring + 1, 3 * slot + slot % 2, id->generation, &known) == 0,
+            assert_int_equal(detector_find(detector, ring + 1, number_of(slot), id->generation, &known) == 0,
                              id->present);
             if (!id->present)
                 continue;
             counts[id->state]++;
             total++;
-            assert_int_equal(known.state, id->state);
-            assert_int_equal(known.cause, id->cause);
-            assert_int_equal(known.progress, id->state != ID_DEAD ? id->progress : 0);
-            assert_int_equal(known.frozen_since_ns, id->frozen_since);
-            assert_int_equal(known.frozen_for_ns, model->read_credit[ring] - id->frozen_since);
-            assert_true(known.frozen_for_max_ns == model_frozen_max(model, ring, id));
-            assert_true(known.frozen_for_max_ns >= known.frozen_for_ns);
-            assert_int_equal(known.has_last, id->state == ID_EXITED || (id->state == ID_DEAD && id->has_last));
-            if (known.has_last) {
-                assert_int_equal(known.last.state, id->last.state);
-                assert_int_equal(known.last.cause, id->last.cause);
-            }
-            if (known.has_last && id->state == ID_DEAD)
-                assert_int_equal(known.last_for_ns, id->frozen_since - id->last_since);
-            assert_true(known.threshold_ns == model_threshold(model, id));
+            compare_id(model, ring, id, &known);
             if (id->state == ID_RUNNING && model->read[ring] == model->now && id->rule != DETECTOR_RULE_UNKNOWN &&
-                !model_is_due(model, id) &&
-                model->now + model_threshold(model, id) - (model->credit - id->frozen_since) < due)
-                due = model->now + model_threshold(model, id) - (model->credit - id->frozen_since);
+                !model_is_due(model, id) && model_due(model, id) < due)
+                due = model_due(model, id);
         }
     }
     if (model->config.rule_count == 0 && counts[ID_RUNNING] && model->now + model->config.stall_after_ns < due)
-        due = model->now + model->config.stall_after_ns; /* those of rings that are skipped count as having moved */
+        due = model->now + model->config.stall_after_ns; /* ids of skipped rings count as having moved */
     if (model->held_back || (model->late && due < model->now + MODEL_INTERVAL / 4))
         due = model->now + MODEL_INTERVAL / 4;
-    assert_true(detector_next_due(detector) == due);
+    assert_int_equal(detector_next_due(detector), due);
     assert_int_equal(update->id_count, total);
     assert_memory_equal(update->counts, counts, sizeof counts);
 }
 
 static void compare_lists(struct model *model, struct detector_update *update)
 {
-    struct detector_event *events = malloc((update->event_count + 1) * sizeof *events);
+    static struct detector_event events[2 * RINGS * SLOTS];
 
     assert_int_equal(update->late, model->late);
     assert_int_equal(update->suspect_count, model->suspect_count);
@@ -429,33 +448,34 @@ static void compare_lists(struct model *model, struct detector_update *update)
     qsort(events, update->event_count, sizeof *events, compare_events);
     qsort(model->events, model->event_count, sizeof *model->events, compare_events);
     for (size_t i = 0; i < model->event_count; i++) {
-        assert_int_equal(compare_events(&events[i], &model->events[i]), 0);
-        assert_int_equal(events[i].cause, model->events[i].cause);
-        assert_int_equal(events[i].frozen_for_ns, model->events[i].frozen_for_ns);
-        assert_int_equal(events[i].progress, model->events[i].progress);
-        assert_true(events[i].moved_after_mono_ns == model->events[i].moved_after_mono_ns);
+        const struct detector_event *a = &events[i], *b = &model->events[i];
+
+        assert_int_equal(compare_events(a, b), 0);
+        SAME(cause);
+        SAME(frozen_for_ns);
+        SAME(progress);
+        SAME(moved_after_mono_ns);
     }
-    free(events);
 }
 
 static void compare_suspects(const struct detector_suspect *a, const struct detector_suspect *b)
 {
-    assert_int_equal(a->ring, b->ring);
-    assert_int_equal(a->slot, b->slot);
-    assert_int_equal(a->generation, b->generation);
-    assert_int_equal(a->tid, b->tid);
-    assert_int_equal(a->process, b->process);
-    assert_int_equal(a->progress, b->progress);
-    assert_int_equal(a->frozen_since_ns, b->frozen_since_ns);
-    assert_int_equal(a->frozen_for_ns, b->frozen_for_ns);
-    assert_true(a->frozen_for_max_ns == b->frozen_for_max_ns);
-    assert_true(a->threshold_ns == b->threshold_ns);
-    assert_int_equal(a->state, b->state);
-    assert_int_equal(a->cause, b->cause);
-    assert_int_equal(a->unread, b->unread);
+    SAME(ring);
+    SAME(slot);
+    SAME(generation);
+    SAME(tid);
+    SAME(process);
+    SAME(progress);
+    SAME(frozen_since_ns);
+    SAME(frozen_for_ns);
+    SAME(frozen_for_max_ns);
+    SAME(threshold_ns);
+    SAME(state);
+    SAME(cause);
+    SAME(unread);
 }
 
-static void scan_both(struct detector *detector, struct model *model, struct world *world, uint64_t now)
+static void scan_both(struct model *model, struct world *world, uint64_t now)
 {
     struct detector_update update;
     struct detector_suspect *suspects;
@@ -463,15 +483,15 @@ static void scan_both(struct detector *detector, struct model *model, struct wor
 
     world_step(world);
     if (!model->started)
-        memset(world->ring_skipped, 0, sizeof world->ring_skipped); /* on the first scan rings are read */
+        memset(world->ring_skipped, 0, sizeof world->ring_skipped); /* the first scan reads all rings */
     model_scan(model, now, world);
     detector_begin(detector, now);
     for (uint32_t ring = 0; ring < RINGS; ring++)
         if (world->ring_present[ring] && world->ring_skipped[ring])
             assert_int_equal(detector_skip(detector, ring + 1), 0);
         else if (world->ring_present[ring])
-            feed_ring(detector, world, ring);
-    answer(detector, model, world);
+            feed_ring(world, ring);
+    give_rules(model, world);
     for (uint32_t ring = 0; ring < RINGS; ring++)
         for (uint32_t slot = 0; slot < SLOTS; slot++)
             model_find_suspects(model, world, ring, slot);
@@ -485,11 +505,11 @@ static void scan_both(struct detector *detector, struct model *model, struct wor
     detector_end(detector, &update);
     assert_int_equal(update.unclassified_count, model->unclassified_count);
     compare_lists(model, &update);
-    compare_known(model, detector, &update);
+    compare_known(model, &update);
 }
 
-/* Other thresholds and rules, or none: all ids are unclassified again. */
-static void configure_both(struct detector *detector, struct model *model)
+/* Sets other thresholds and rules, or none: all ids are unclassified again. */
+static void configure_both(struct model *model)
 {
     struct detector_config *config = &model->config;
 
@@ -504,7 +524,7 @@ static void configure_both(struct detector *detector, struct model *model)
             model->ids[ring][slot].rule = config->rule_count ? DETECTOR_RULE_UNKNOWN : RULES_NONE;
 }
 
-/* Stalls to adopt: of some ids as they will be, of some that have moved since, of some that are gone. */
+/* Stalls to adopt: some ids as they will be, some that have moved since, some that are gone. */
 static size_t make_adoptions(struct model *model, const struct world *world, uint64_t now,
                              struct detector_adoption *adoptions)
 {
@@ -514,33 +534,34 @@ static size_t make_adoptions(struct model *model, const struct world *world, uin
         model->read[ring] = model->read_credit[ring] = now;
         for (uint32_t slot = 0; slot < SLOTS; slot++) {
             const struct rip_sample *sample = &world->samples[ring][slot];
+            struct detector_adoption *adoption = &adoptions[count];
 
             if (random_below(3))
                 continue;
-            adoptions[count] = (struct detector_adoption){
+            count++;
+            *adoption = (struct detector_adoption){
                 .ring = ring + 1,
-                .slot = 3 * slot + slot % 2,
+                .slot = number_of(slot),
                 .generation = sample->generation + (random_below(9) ? 0 : 2),
                 .progress = sample->progress + (random_below(9) ? 0 : 1),
                 .frozen_since_mono_ns = now - 1 - random_below(20) * 997 * MS,
                 .cause = random_below(2) ? CAUSE_BLOCKED : CAUSE_NONE,
             };
-            adoptions[count].moved_after_mono_ns =
-                random_below(2) ? adoptions[count].frozen_since_mono_ns - random_below(1000) * MS : DETECTOR_UNKNOWN_NS;
-            if (model->read[ring] > adoptions[count].frozen_since_mono_ns)
-                model->read[ring] = adoptions[count].frozen_since_mono_ns;
+            adoption->moved_after_mono_ns =
+                random_below(2) ? adoption->frozen_since_mono_ns - random_below(1000) * MS : DETECTOR_UNKNOWN_NS;
+            if (model->read[ring] > adoption->frozen_since_mono_ns)
+                model->read[ring] = adoption->frozen_since_mono_ns;
             model->ids[ring][slot] = (struct model_id){
                 .present = true,
-                .never_moved = adoptions[count].moved_after_mono_ns == DETECTOR_UNKNOWN_NS,
-                .generation = adoptions[count].generation,
-                .progress = adoptions[count].progress,
-                .frozen_since = adoptions[count].frozen_since_mono_ns,
-                .moved_after = adoptions[count].moved_after_mono_ns,
+                .never_moved = adoption->moved_after_mono_ns == DETECTOR_UNKNOWN_NS,
+                .generation = adoption->generation,
+                .progress = adoption->progress,
+                .frozen_since = adoption->frozen_since_mono_ns,
+                .moved_after = adoption->moved_after_mono_ns,
                 .state = ID_STALLED,
-                .cause = adoptions[count].cause,
+                .cause = adoption->cause,
                 .rule = RULES_NONE,
             };
-            count++;
         }
     }
     return count;
@@ -549,7 +570,6 @@ static size_t make_adoptions(struct model *model, const struct world *world, uin
 TEST(detector_and_model_agree)
 {
     for (uint32_t seed = 0; seed < WORLDS; seed++) {
-        struct detector *detector;
         struct model *model = calloc(1, sizeof *model);
         struct world *world = calloc(1, sizeof *world);
         struct detector_adoption adoptions[RINGS * SLOTS];
@@ -561,13 +581,13 @@ TEST(detector_and_model_agree)
         world->liveliness = seed % 10 * 6;
         world->churn = seed % 3 ? 10 : 300;
         world->deadlines = seed % 4 * 15;
-        for (unsigned i = seed % 7 * 20; i; i--) /* some of them before the daemon is there */
+        for (unsigned i = seed % 7 * 20; i; i--) /* before the daemon starts */
             world_step(world);
         assert_int_equal(detector_adopt(detector, now, adoptions, make_adoptions(model, world, now, adoptions)), 0);
         for (int i = 0; i < SCANS; i++) {
             if (seed % 2 && random_below(25) == 0)
-                configure_both(detector, model);
-            scan_both(detector, model, world, now);
+                configure_both(model);
+            scan_both(model, world, now);
             now += (random_below(30) == 0 ? random_below(5000) : 700 + random_below(500)) * MS;
         }
         detector_free(detector);

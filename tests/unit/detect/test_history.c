@@ -1,50 +1,58 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_history.c - scans by stamp, and dropping those nobody refers to.
+ * test_history.c - scans by stamp, and dropping scans that no id refers to.
  */
 #include <stdlib.h>
 
 #include "detect/history.h"
 #include "support/test.h"
 
-TEST(stamps_count_up_and_keep_their_times)
-{
-    struct history history;
+static struct history history;
 
-    assert_int_equal(history_init(&history), 0);
+static int setup(void **state)
+{
+    (void)state;
+    return history_init(&history);
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    history_done(&history);
+    return 0;
+}
+
+static uint32_t push(uint64_t credit_ns, uint64_t previous_mono_ns)
+{
+    return history_push(&history, (struct history_scan){credit_ns, previous_mono_ns});
+}
+
+TEST(stamps_count_up_and_keep_their_times, setup, teardown)
+{
     for (uint32_t i = 0; i < 1000; i++)
-        assert_int_equal(history_push(&history, (struct history_scan){10 * i, 7 * i}), i);
+        assert_int_equal(push(10 * i, 7 * i), i);
     for (uint32_t i = 0; i < 1000; i++) {
         assert_int_equal(history.scans[i].credit_ns, 10 * i);
         assert_int_equal(history.scans[i].previous_mono_ns, 7 * i);
     }
-    history_done(&history);
 }
 
-TEST(counts_scans_until_a_time)
+TEST(count_of_scans_until_a_time, setup, teardown)
 {
-    struct history history;
-
-    assert_int_equal(history_init(&history), 0);
     assert_int_equal(history_count_until(&history, 100), 0);
     for (uint32_t i = 1; i <= 5; i++)
-        history_push(&history, (struct history_scan){10 * i, 0});
-    assert_int_equal(history_count_until(&history, 9), 0);
-    assert_int_equal(history_count_until(&history, 10), 1);
-    assert_int_equal(history_count_until(&history, 11), 1);
-    assert_int_equal(history_count_until(&history, 49), 4);
+        push(10 * i, 0);
+    for (uint64_t time = 0; time < 60; time++)
+        assert_int_equal(history_count_until(&history, time), time < 50 ? time / 10 : 5);
     assert_int_equal(history_count_until(&history, UINT64_MAX), 5);
-    history_done(&history);
 }
 
-TEST(pruning_keeps_what_is_in_use)
+TEST(pruning_keeps_what_is_in_use, setup, teardown)
 {
-    struct history history;
     uint32_t *marks, pushed = 0;
 
-    assert_int_equal(history_init(&history), 0);
     while (!history_is_full(&history)) {
-        history_push(&history, (struct history_scan){pushed, 2 * pushed});
+        push(pushed, 2 * pushed);
         pushed++;
     }
     marks = calloc(history.count, sizeof(*marks));
@@ -58,21 +66,18 @@ TEST(pruning_keeps_what_is_in_use)
     assert_int_equal(history.scans[1].credit_ns, 1000);
     assert_int_equal(history.scans[2].previous_mono_ns, 2 * (pushed - 1));
     assert_false(history_is_full(&history));
-    assert_int_equal(history_push(&history, (struct history_scan){pushed, 0}), 3);
+    assert_int_equal(push(pushed, 0), 3);
     free(marks);
-    history_done(&history);
 }
 
-/* With all in use it must not prune at every scan, and with few in use again it must give memory back. */
-TEST(the_limit_follows_the_use)
+/* If all scans are in use, not every scan may prune. If few are, memory must be released. */
+TEST(the_limit_follows_the_use, setup, teardown)
 {
-    struct history history;
     uint32_t *marks, at_least;
 
-    assert_int_equal(history_init(&history), 0);
     for (int round = 0; round < 3; round++) {
         while (!history_is_full(&history))
-            history_push(&history, (struct history_scan){history.count, 0});
+            push(history.count, 0);
         marks = calloc(history.count, sizeof(*marks));
         for (uint32_t i = 0; i < history.count; i++)
             marks[i] = 1;
@@ -87,5 +92,4 @@ TEST(the_limit_follows_the_use)
     free(marks);
     assert_true(history.capacity <= 2 * history.prune_count);
     assert_true(history.capacity * sizeof *history.scans <= 128 * 1024);
-    history_done(&history);
 }

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_state.c - the names of states and causes are those of the HTTP interface, both ways.
+ * test_state.c - names of states and causes in the HTTP interface, and what a cause implies.
  */
 #include <string.h>
 
 #include "detect/state.h"
 #include "support/test.h"
 
-TEST(names_are_those_of_the_interface)
+TEST(names)
 {
     assert_string_equal(id_state_name(ID_RUNNING), "running");
     assert_string_equal(id_state_name(ID_IDLE), "idle");
@@ -29,7 +29,7 @@ TEST(every_name_is_found_again)
             assert_int_equal(id_cause_from_name(id_cause_name((enum id_cause)i)), i);
 }
 
-TEST(other_names_and_values_are_nothing)
+TEST(unknown_names_and_values)
 {
     assert_int_equal(id_state_from_name("Running"), -1);
     assert_int_equal(id_state_from_name(""), -1);
@@ -46,7 +46,7 @@ TEST(other_names_and_values_are_nothing)
         assert_true(strlen(id_state_meaning((enum id_state)i)) > 10);
 }
 
-TEST(letters_are_unlike)
+TEST(letters_differ)
 {
     for (int i = 0; i < ID_STATE_COUNT; i++) {
         assert_in_range(id_state_letter((enum id_state)i), 'a', 'z');
@@ -57,7 +57,7 @@ TEST(letters_are_unlike)
     assert_int_equal(id_state_letter((enum id_state)77), '?');
 }
 
-TEST(a_cause_is_of_one_state)
+TEST(causes_of_a_stop)
 {
     static const enum id_cause of_stops[] = {CAUSE_SIGNAL, CAUSE_TRACER, CAUSE_FREEZER, CAUSE_CORE_DUMP};
     int count = 0;
@@ -70,7 +70,8 @@ TEST(a_cause_is_of_one_state)
     assert_false(id_cause_stops(CAUSE_COUNT));
 }
 
-TEST(certain_are_those_that_nobody_asked_for)
+/* Certain: the program did not choose to wait. A preloaded program that spins may just compute. */
+TEST(certain_causes)
 {
     for (int cause = 0; cause < CAUSE_COUNT; cause++) {
         const bool listed = cause == CAUSE_BLOCKED || cause == CAUSE_UNINTERRUPTIBLE || cause == CAUSE_STARVED ||

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_table.c - columns in order of slot: merging, squeezing out, searching, and giving memory back. Against a model
- * that is an array with a cell for every slot.
+ * test_table.c - the columns of a ring's ids: merge, compaction, search, and release of memory. The model is an array
+ * with an element for every slot.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -30,7 +30,7 @@ static void append(struct table *table, uint32_t slot, uint64_t progress)
     table->marks[table->count++] = mark_make(slot, ID_STALLED, CAUSE_BLOCKED);
 }
 
-/* progress_of[slot] is 0 where there is none. */
+/* progress_of[slot] is 0 if there is no id. */
 static void assert_is(const struct table *table, const uint64_t *progress_of)
 {
     size_t i = 0;
@@ -82,7 +82,7 @@ TEST(merges_and_compactions_agree_with_the_model)
     table_done(&added);
 }
 
-TEST(seeks_from_anywhere)
+TEST(seek_from_anywhere)
 {
     struct table table = {0};
 
@@ -99,7 +99,7 @@ TEST(seeks_from_anywhere)
     assert_int_equal(table_seek(&table, 0, 5), 0);
 }
 
-TEST(gives_memory_back)
+TEST(memory_is_released)
 {
     struct table table = {0};
 
@@ -118,7 +118,7 @@ TEST(gives_memory_back)
     assert_null(table.slots);
 }
 
-TEST(refuses_what_no_memory_can_hold)
+TEST(a_size_that_overflows_is_refused)
 {
     struct table table = {0};
 
