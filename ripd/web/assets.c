@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* assets.c - the table that assets.cmake makes of the files of this folder, and a search in it. */
+/* assets.c - the table that assets.cmake makes from the files of this folder, and its look-up. */
 #include "web/assets.h"
 
 #include <string.h>

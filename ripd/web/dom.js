@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// dom.js - elements from values, and a tree brought up to date without losing focus, selection or scroll position.
+// dom.js - makes elements from values, and updates a tree without losing focus, selection or scroll position.
 //
-// Every text that comes from outside goes through a text node: nothing is ever parsed as HTML. foreign() isolates it
-// from the text around it, so that a name in a right-to-left script, or one made of direction marks, stays by itself.
+// All text from outside becomes a text node: nothing is ever parsed as HTML. foreign() isolates it from the text around
+// it, so that a name in a right-to-left script, or with direction marks, does not reorder that text.
 
 const SVG = "http://www.w3.org/2000/svg";
 
@@ -21,7 +21,7 @@ export const svg = (tag, attributes = {}, ...children) =>
   fill(document.createElementNS(SVG, tag), attributes, children);
 export const foreign = (text, attributes = {}) => h("bdi", attributes, text === null ? "" : String(text));
 
-// rows: {key, class, cells}; the cell number `head` names the row. On a phone a row is a card, with the columns' names.
+// rows: {key, class, cells}; the cell with index `head` names the row. On a phone a row is a card with column names.
 export function table(label, columns, head, rows, attributes = {}) {
   return h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": label }, h("table", attributes,
     h("thead", {}, h("tr", {}, columns.map((column) => h("th", { scope: "col" }, column)))),
@@ -32,7 +32,7 @@ export function table(label, columns, head, rows, attributes = {}) {
 const keyOf = (node) => (node.nodeType === Node.ELEMENT_NODE ? node.getAttribute("data-key") : null);
 const sameKind = (a, b) => a.nodeType === b.nodeType && a.nodeName === b.nodeName && keyOf(a) === keyOf(b);
 
-// Attributes that the reader changes: a paragraph that he opened stays open.
+// Attributes that the user changes: a section that was opened stays open.
 const KEPT = new Set(["open"]);
 
 function morphAttributes(old, fresh) {
@@ -53,13 +53,13 @@ function morphNode(old, fresh) {
     if (old.nodeValue !== fresh.nodeValue) {
       old.nodeValue = fresh.nodeValue;
     }
-  } else if (!old.hasAttribute("data-own")) { // data-own: a part that draws itself
+  } else if (!old.hasAttribute("data-own")) { // data-own: an element that draws itself
     morphAttributes(old, fresh);
     morph(old, [...fresh.childNodes]);
   }
 }
 
-// Makes the children of `parent` like `fresh`: nodes with the same data-key are moved, others are matched in order.
+// Makes the children of `parent` equal to `fresh`: nodes with the same data-key are moved, others matched in order.
 export function morph(parent, fresh) {
   const keyed = new Map();
   for (const child of parent.childNodes) {

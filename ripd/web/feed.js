@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-// feed.js - what the page knows of ripd, how fresh it is, and when to ask again.
+// feed.js - requests data from ripd, and tracks how fresh it is and when to request it again.
 //
-// Asks once per scan (at most each second), and at once when an event says that a stall began or ended. Each answer
-// carries the age of its scan: data is stale when ripd does not answer, and when it answers but has stopped scanning.
+// Requests are sent once per scan (at most once a second), and at once after an event for the begin or end of a stall.
+// Each answer has the age of its scan. Data is stale if ripd does not answer, or if it answers but no longer scans.
 
 const PERIOD_MS = { least: 500, most: 1000 };
-const NO_ANSWER_MS = 3000; // an answer is overdue: with the period before it, shown within 5 s
-const GIVE_UP_MS = 10000; // with one question, to ask the next
-const SCANS_MISSED = 3; // as /readyz
-const SCAN_AGE_LEAST_MS = 2000; // of very short intervals, a loaded machine misses a few
-const EVENT_PAUSE_MS = 150; // many begin at once: one question for all
+const NO_ANSWER_MS = 3000; // an answer is overdue; with the period before it, this is shown within 5 s
+const GIVE_UP_MS = 10000; // timeout of a request
+const SCANS_MISSED = 3; // as in /readyz
+const SCAN_AGE_LEAST_MS = 2000; // with very short intervals a busy machine misses a few scans
+const EVENT_PAUSE_MS = 150; // one request for many events
 
 async function ask(path, signal) {
   const response = await fetch(path, { signal, cache: "no-store", headers: { Accept: "application/json" } });
   const json = /json/.test(response.headers.get("Content-Type"));
   const body = json ? await response.json() : { detail: `The answer is not ripd's: ${response.status} ${response.statusText}` };
-  return { status: json ? response.status : 502, body }; // of a proxy in between, say
+  return { status: json ? response.status : 502, body }; // 502: for example an answer of a proxy
 }
 
 export class Feed {
@@ -26,10 +26,10 @@ export class Feed {
     this.receivedAt = null;
     this.awakeSince = performance.now();
     this.ranAt = this.awakeSince;
-    this.failure = null; // of the last question
+    this.failure = null; // of the last request
     this.timer = null;
-    this.hurried = false; // the timer is set for an event
-    this.question = null; // under way: what aborts it
+    this.hurried = false; // the timer was set by an event
+    this.question = null; // aborts the pending request
     this.stream = null;
   }
 
@@ -45,14 +45,14 @@ export class Feed {
     this.refresh();
   }
 
-  // Other questions than before: the ones under way are not waited for.
+  // The requests have changed: abort the pending ones.
   restart() {
     this.question?.abort();
     this.question = null;
     this.refresh();
   }
 
-  // Of another view, the answers of that name have another shape.
+  // In another view the answers with the same name have another structure.
   forget(names) {
     for (const name of names) {
       delete this.answers[name];
@@ -87,7 +87,7 @@ export class Feed {
     }
   }
 
-  // Soon, but once for many reasons, and not while a question is under way.
+  // Requests soon, but once for several reasons, and not while a request is pending.
   hurry() {
     if (this.hurried) {
       return;
@@ -99,7 +99,7 @@ export class Feed {
     }
   }
 
-  // A browser has six connections to a host for all its pages: one that is not looked at keeps none.
+  // A browser has six connections to a host for all its pages: a hidden page keeps none.
   listen() {
     this.stream?.close();
     this.stream = null;
@@ -111,7 +111,7 @@ export class Feed {
       stream.addEventListener(kind, () => this.hurry());
     }
     stream.addEventListener("error", () => {
-      if (stream.readyState === EventSource.CLOSED) { // refused: the browser does not try again by itself
+      if (stream.readyState === EventSource.CLOSED) { // refused: the browser does not retry by itself
         setTimeout(() => stream === this.stream && this.listen(), NO_ANSWER_MS);
       }
     });
@@ -128,7 +128,7 @@ export class Feed {
     return Math.min(Math.max(scan ? scan.interval_ms : 0, PERIOD_MS.least), PERIOD_MS.most);
   }
 
-  // A hidden page, or a machine that slept, has had no turn to ask: that is no silence of ripd's.
+  // A hidden page, or a suspended machine, cannot send requests: that does not mean that ripd is silent.
   tick() {
     const now = performance.now();
     if (now - this.ranAt > NO_ANSWER_MS) {
@@ -138,7 +138,7 @@ export class Feed {
     this.ranAt = now;
   }
 
-  // {kind: connecting | live | silent | waiting | late, age_ms of what is shown}
+  // Returns {kind: connecting | live | silent | waiting | late, age_ms of the data shown}.
   freshness() {
     const scan = this.scan();
     if (this.receivedAt === null) {

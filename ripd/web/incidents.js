@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// incidents.js - stalls that have one root are one incident; a stall that nobody holds up is one by itself, and those of
-// one process, one cause and one place share a row.
+// incidents.js - the incidents. Stalls with one root are one incident; a stall without a root is one of its own.
+// Those of one process, one cause and one location share a row.
 
 import { foreign, h } from "./dom.js";
 import { link, literal } from "./links.js";
 import { chip, isId, keyOfId, placeOf, processOf } from "./parts.js";
 import { count, duration, nameOf, plural, sentence, waitsOn } from "./words.js";
 
-const LISTED = 200; // of a list, on one screen
-const NAMED = 3; // members of a deadlock
+const LISTED = 200; // maximum of a list on one screen
+const NAMED = 3; // members of a deadlock that are named
 
 // A cycle has no first member: it begins with the root.
 function startingWith(cycle, root) {
@@ -27,21 +27,21 @@ function incidentOf({ count: ids, longest_ms: age_ms, root, deadlock, deadlock_l
     state: shown.state,
     waiting: root ? ids - members - (members === 0 && root.state === "stalled" ? 1 : 0) : 0,
     alike: root ? 0 : ids - 1,
-    ids: root ? ids : 1, // of one incident
+    ids: root ? ids : 1, // in one incident
   };
 }
 
-// Sleeping ids asked for it: unless somebody waits for them they are listed last, and count as nothing that is stuck.
+// Sleeping ids asked for their sleep: unless others wait for them, they are listed last and not counted as stuck.
 const isQuiet = (incident) => incident.cause === "sleeping" && incident.waiting === 0;
 
-// What /stalls?group=incident says.
+// Rows from /stalls?group=incident.
 export function incidentsOf(body) {
   const rows = body.stalls.map(incidentOf);
-  rows.sort((a, b) => isQuiet(a) - isQuiet(b)); // the longest first, as they come
+  rows.sort((a, b) => isQuiet(a) - isQuiet(b)); // stable: the longest first, as in the answer
   return { rows, stuck: body.incidents - body.asleep, asleep: body.asleep, ids: body.counts.stalled - body.asleep };
 }
 
-// That which holds up most.
+// The incident that holds up most ids.
 export const worstOf = (rows) =>
   rows.filter((one) => !isQuiet(one)).sort((a, b) => b.ids - a.ids || b.age_ms - a.age_ms)[0] ?? null;
 
@@ -55,7 +55,7 @@ export function renderWorst(incident) {
     more && ` – and ${more}`);
 }
 
-// Of a root that is no stall itself, what it is instead.
+// The state of a root that is not a stall.
 function verdictChip({ cause, state }) {
   return cause ? chip(cause) : state === "stalled" ? chip("not examined", "unexamined") : chip(state || "no id");
 }
@@ -65,11 +65,11 @@ function nameLink(item, example) {
   return h("a", { href: link("id", [ring, id]) }, foreign(nameOf(item), { class: "name" }));
 }
 
-// Of those with one name by the number.
+// The number, if another has the same name.
 const numberOf = (item, named) =>
   isId(item) && named.some((other) => other !== item && nameOf(other) === nameOf(item)) && ` (id ${item.id})`;
 
-// The way to the others is a list of such ids.
+// A link to a list of the other ids.
 function alikeLink({ alike, cause, example: { ring } }) {
   const filters = { state: "stalled", ring: literal(ring), ...(cause ? { cause } : {}) };
   return alike > 0 && h("a", { href: link("threads", [], filters) }, `and ${count(alike)} more like it`);
@@ -99,11 +99,11 @@ export const questionsOfIncidents = (filters) => ({
 export function renderIncidents({ view }) {
   const { rows } = incidentsOf(view);
   if (rows.length === 0) {
-    return [h("p", { class: "empty" }, "No id stands still past its threshold.")];
+    return [h("p", { class: "empty" }, "No id is stalled.")];
   }
   return [
     h("ol", { class: "incidents", "aria-label": "Incidents, longest first" }, rows.map(row)),
     view.total > rows.length &&
-      h("p", { class: "empty" }, `${plural(view.total - rows.length, "more kind")} of incident: see them by location, or use the filter.`),
+      h("p", { class: "empty" }, `${plural(view.total - rows.length, "more kind")} of incident: group them by location, or use the filter.`),
   ];
 }

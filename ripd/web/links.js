@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// links.js - every view has an address: #/VIEW/ARGUMENT...?FILTER=VALUE
+// links.js - the address of each view: #/VIEW/ARGUMENT...?FILTER=VALUE
 
 export function link(view, words = [], filters = {}) {
   const query = new URLSearchParams(filters).toString();
   return `#/${[view, ...words].map((word) => encodeURIComponent(word)).join("/")}${query ? `?${query}` : ""}`;
 }
 
-// As a filter, of which patterns are globs.
+// Escapes a text for a filter, in which patterns are globs.
 export const literal = (name) => name.replace(/[*?[\\]/g, "\\$&");
 
 function decode(word) {
   try {
     return decodeURIComponent(word);
   } catch {
-    return word; // typed by hand
+    return word; // an address typed by hand
   }
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// lists.js - ids by place, ids of a state, and the time line of events.
+// lists.js - ids by location, ids by state, and the time line of events.
 
 import { foreign, h, svg, table } from "./dom.js";
 import { link } from "./links.js";
@@ -33,7 +33,7 @@ export function renderLocations({ view }, { filters }) {
     h("p", { class: "switch" },
       h("a", { href: link("locations", [], others), "aria-current": all ? null : "true" }, "stalled ids"), " ",
       h("a", { href: link("locations", [], { ...others, all: 1 }), "aria-current": all ? "true" : null }, "all ids")),
-    groups.length === 0 ? h("p", { class: "empty" }, all ? "No id is live." : "No id stands still past its threshold.") :
+    groups.length === 0 ? h("p", { class: "empty" }, all ? "There is no live id." : "No id is stalled.") :
       table("Locations", ["ids", "last at", "states", "longest", "for example"], 1,
         groups.map((group) => groupRow(group, most))),
     view.total > view.returned && h("p", { class: "empty" }, `${plural(view.total - view.returned, "more place")}.`),
@@ -70,7 +70,7 @@ export const questionsOfEvents = (filters) => ({ view: `/events?${new URLSearchP
 const LANES = 60;
 const TOGETHER_MS = 2000;
 
-// Events, newest first, in groups: those of one incident, and those that are alike and happened together.
+// Groups events, newest first: events of one incident, and equal events that happened together.
 function together(events) {
   const groups = [];
   const open = new Map();
@@ -92,7 +92,7 @@ function together(events) {
   return groups.map((group) => group.events);
 }
 
-// Since when each incident is, and until when if all its stalls have ended; one bar for those that run side by side.
+// Gets the begin of each incident, and its end if all its stalls have ended. Simultaneous incidents share a bar.
 function lanesOf(groups) {
   const lanes = new Map();
   const ended = new Set(groups.flat().filter((event) => event.kind === "end").map((event) => event.episode));
@@ -113,7 +113,7 @@ function lanesOf(groups) {
   return [...bars.values()].slice(0, LANES);
 }
 
-// A bar an incident, on one axis of time that ends now, or with the newest of older events.
+// One bar per incident, on one time axis that ends now, or with the newest of older events.
 function timeLine(groups, end, endWord) {
   const lanes = lanesOf(groups);
   const first = Math.min(...lanes.map((lane) => lane.from));
@@ -126,7 +126,7 @@ function timeLine(groups, end, endWord) {
     lanes.map((lane, i) => svg("rect", { class: lane.open ? "stalled" : "ended", x: place(lane.from), y: i * 6 + 1,
       width: Math.max(place(lane.open ? end : lane.to) - place(lane.from), 3), height: 4 }))),
     h("figcaption", { class: "muted" }, h("span", {}, began),
-      h("span", {}, "a bar for what began together; red: not over"), h("span", {}, endWord)));
+      h("span", {}, "one bar for events that began together; red: not ended"), h("span", {}, endWord)));
 }
 
 function eventRow(event, more = []) {
@@ -148,16 +148,16 @@ export function renderEvents({ view }, { filters }) {
   const events = view.events || [];
   const { after, ...others } = filters;
   if (events.length === 0) {
-    return [h("p", { class: "empty" }, after ? "There is no older event." : "Nothing has begun or ended yet.")];
+    return [h("p", { class: "empty" }, after ? "There is no older event." : "No stall has begun or ended yet.")];
   }
   const groups = together(events);
   return [
     timeLine(groups, ...(after ? [Date.parse(events[0].at), time(events[0].at)] : [Date.parse(view.generated_at), "now"])),
     h("ol", { class: "events", "aria-label": "Events, newest first" },
-      groups.map((group) => eventRow(group.at(-1), group.slice(0, -1)))), // the oldest speaks for them
+      groups.map((group) => eventRow(group.at(-1), group.slice(0, -1)))), // the oldest represents the group
     h("p", { class: "empty" }, `${count(events.length)} of ${plural(view.total, "event")}. `,
       after && h("a", { href: link("events", [], others) }, "Newest"), " ",
       view.next && h("a", { href: link("events", [], { ...filters, after: view.next }) }, "Older")),
-    view.suppressed > 0 && h("p", { class: "empty" }, `${plural(view.suppressed, "stall")} became no event: too many at once.`),
+    view.suppressed > 0 && h("p", { class: "empty" }, `${plural(view.suppressed, "stall")} made no event: too many at once.`),
   ];
 }

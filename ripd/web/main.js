@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// main.js - the views, which one is shown, and what stands above each of them: what is stuck, and how fresh that is.
+// main.js - the table of views, the view that is shown, and the header above it: what is stuck, and how fresh that is.
 
 import { h, morph } from "./dom.js";
 import { Feed } from "./feed.js";
@@ -14,9 +14,9 @@ import { shares, stateList, STATES } from "./parts.js";
 import { questionsOfRings, renderRings } from "./rings.js";
 import { duration, plural } from "./words.js";
 
-const TICK_MS = 500; // how often freshness is looked at
+const TICK_MS = 500; // how often freshness is checked
 
-// ask: paths by name, the first of which is offered as JSON. filters: those that its path takes.
+// ask: paths by name; the first is the link to JSON. filters: those that its path takes.
 const VIEWS = {
   incidents: { title: "Incidents", nav: true, filters: ["name", "ring", "cause"], render: renderIncidents,
     ask: (route) => questionsOfIncidents(route.filters) },
@@ -54,13 +54,13 @@ const FRESHNESS = {
   late: () => ["stale", "not live"],
 };
 
-// What is wrong, and how old what is shown is: that part changes each second, and is not said each time.
+// The problem, and the age of the data. The age changes each second and is not announced each time.
 function warningOf({ kind, age_ms: age }) {
-  const old = age === null ? "Nothing is known." : `What is shown is ${duration(Math.floor(age / 1000) * 1000)} old.`;
+  const old = age === null ? "There is no data." : `The data shown is ${duration(Math.floor(age / 1000) * 1000)} old.`;
   return { silent: ["ripd does not answer. ", old], late: ["ripd answers, but has not scanned for a while. ", old] }[kind];
 }
 
-let title = "ripd"; // of data that is fresh
+let title = "ripd"; // title while the data is fresh
 
 function drawFreshness() {
   feed.tick();
@@ -84,17 +84,17 @@ function verdict({ stuck, ids, asleep }, unreadable, counts) {
     return ["bad", plural(stuck, "incident"), ` ${plural(ids, "id")} stuck`];
   }
   if (unreadable > 0) {
-    return ["warn", "Not all is seen", ""];
+    return ["warn", "Not everything is visible", ""];
   }
   if (STATES.every((state) => !counts[state])) {
-    return ["", "Nothing is traced", " “rip run COMMAND” traces a program"];
+    return ["", "Nothing is traced", " Trace a program with “rip run COMMAND”"];
   }
-  return ["good", "Nothing is stuck", asleep ? ` ${plural(asleep, "id")} asleep as asked` : ""];
+  return ["good", "Nothing is stuck", asleep ? ` ${plural(asleep, "id")} sleeping as requested` : ""];
 }
 
 function hero({ now: { body } }) {
   if (!body.stalls) {
-    return [h("div", { class: "verdict connecting" }, h("h1", { class: "headline" }, body.detail || "ripd has no answer yet."))];
+    return [h("div", { class: "verdict connecting" }, h("h1", { class: "headline" }, body.detail || "No answer from ripd yet."))];
   }
   const found = incidentsOf(body);
   const unreadable = body.unreadable_rings;
@@ -102,13 +102,13 @@ function hero({ now: { body } }) {
   const worst = worstOf(found.rows);
   const name = view() === VIEWS.id ? `id ${route.words.join("/")}` : view().title;
   title = `${found.stuck > 0 ? `(${found.stuck}) ` : ""}${name} – ripd ${location.host}`;
-  const whole = view() === VIEWS.incidents; // elsewhere one line is enough
+  const whole = view() === VIEWS.incidents; // other views have one line
   return [h("div", { class: `verdict ${kind} ${whole ? "" : "brief"}` },
     h("h1", { class: "headline" }, h("b", {}, big), h("span", {}, small)),
     whole && worst && renderWorst(worst),
     unreadable > 0 && h("p", { class: "unreadable" }, h("a", { href: link("rings") },
-      `${plural(unreadable, "ring")} cannot be read`), ": what lives in them is not watched."),
-    view() !== VIEWS.map && states(body.counts))]; // the map has them beside its colours
+      `${plural(unreadable, "ring")} cannot be read`), ": their ids are not watched."),
+    view() !== VIEWS.map && states(body.counts))]; // the map has them next to its colours
 }
 
 function field(name) {
@@ -127,7 +127,7 @@ function tools() {
     h("a", { class: "json", href: json }, "JSON"));
 }
 
-// What is typed is the reader's; what a link has changed is not.
+// Keeps what the user typed, except if a link has changed it.
 function fillFields() {
   for (const one of at("view").querySelectorAll("form [name]")) {
     if (one !== document.activeElement) {
@@ -149,7 +149,7 @@ function drawView(answers) {
 let spoken = "";
 function speak() {
   const text = [...at("hero").querySelectorAll(".headline")].map((one) => one.textContent).join(" ");
-  if (text !== spoken) { // only what changed is said
+  if (text !== spoken) { // announces only changes
     spoken = text;
     at("spoken").textContent = text;
   }
@@ -178,7 +178,7 @@ function go() {
   feed.restart();
 }
 
-// What is typed becomes the address, and so can be shared.
+// The filter becomes part of the address, so that it can be shared.
 function filter(event) {
   const form = event.target.closest("form");
   const given = Object.fromEntries([...new FormData(form)].filter(([, value]) => value !== ""));

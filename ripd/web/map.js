@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// map.js - every id as a cell, one colour a state: tens of thousands in one look.
+// map.js - every id as a cell with the colour of its state: tens of thousands on one screen.
 //
-// One canvas, as large as the window, stays in place while the page scrolls, and shows the part of the map that is
-// there. Each ring is an image of a pixel for each id, made once for each answer; drawing scales it up, so that a frame
-// costs the same for a hundred ids as for a million.
+// One canvas of the size of the window stays in place while the page scrolls, and shows the visible part of the map.
+// Each ring is an image with one pixel per id, made once per answer. Drawing scales the image, so a frame costs the
+// same for a hundred ids as for a million.
 
 import { foreign, h } from "./dom.js";
 import { link } from "./links.js";
@@ -14,13 +14,13 @@ const LISTED = 200000;
 const HEAD = 26; // pixels, above each ring
 const GAP = 12; // below it
 const LETTERS = { r: "running", i: "idle", s: "stalled", t: "stopped", e: "exited", d: "dead" };
-// Many ids, small cells.
+// The more ids, the smaller the cells.
 const CELLS = [[2000, 16], [20000, 11], [Infinity, 8]];
 const KEYS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
 
 export const questionsOfMap = (filters) => ({ view: `/states?${new URLSearchParams({ limit: LISTED, ...filters })}` });
 
-// A ring comes in pieces.
+// A ring is received in pieces.
 export function ringsOf(pieces) {
   const rings = new Map();
   for (const piece of pieces) {
@@ -38,7 +38,7 @@ export function ringsOf(pieces) {
 export function idAt(ring, index) {
   let low = 0;
   let high = ring.runs.length - 1;
-  while (low < high) { // the last run that begins at or before it
+  while (low < high) { // finds the last run that begins at or before it
     const middle = (low + high + 1) >> 1;
     if (ring.runs[middle].at <= index) {
       low = middle;
@@ -56,7 +56,7 @@ function coloursNow() {
   return { states, ground: value("surface"), text: value("text"), muted: value("muted"), mark: value("text"), line: value("line") };
 }
 
-// 0xAABBGGRR, as pixels are stored, of #rrggbb or #rgb.
+// Converts #rrggbb or #rgb to 0xAABBGGRR, the order of pixels in memory.
 function pixelOf(colour) {
   const hex = colour.length === 4 ? colour.replace(/[^#]/g, "$&$&") : colour;
   const number = Number.parseInt(hex.slice(1), 16);
@@ -70,7 +70,7 @@ class Board {
     this.spacer = h("div", { class: "spacer" }, this.canvas);
     this.element = h("div", { class: "map", "data-own": "", "data-key": "map" }, this.said, this.spacer);
     this.rings = [];
-    this.mark = null; // {ring, index}: where the keys or the pointer are
+    this.mark = null; // {ring, index}: the position of the keyboard or the pointer
     this.frame = 0;
     const again = () => this.schedule();
     addEventListener("scroll", again, { passive: true });
@@ -79,7 +79,7 @@ class Board {
     this.canvas.addEventListener("pointermove", (event) => this.point(event));
     this.canvas.addEventListener("click", (event) => {
       this.point(event);
-      if (event.pointerType !== "touch") { // a finger is larger than a cell: it chooses, and opens by the link
+      if (event.pointerType !== "touch") { // a finger is larger than a cell: it selects, and the link opens
         this.open();
       }
     });
@@ -88,14 +88,14 @@ class Board {
 
   show(rings) {
     this.rings = rings;
-    if (this.mark) { // the same place, if it is still there
+    if (this.mark) { // the same position, if it still exists
       const ring = rings.find((one) => one.name === this.mark.ring.name);
       this.mark = ring && this.mark.index < ring.letters.length ? { ring, index: this.mark.index } : null;
     }
     this.arrange();
   }
 
-  // Where each ring lies, and its image.
+  // Sets the position of each ring, and its image.
   arrange() {
     const total = this.rings.reduce((sum, ring) => sum + ring.letters.length, 0);
     this.cell = CELLS.find(([most]) => total <= most)[1];
@@ -106,7 +106,7 @@ class Board {
     for (const ring of this.rings) {
       ring.y = y + HEAD;
       ring.rows = Math.ceil(ring.letters.length / this.columns);
-      ring.image = ring.head = null; // when it comes into sight
+      ring.image = ring.head = null; // made when the ring becomes visible
       y = ring.y + ring.rows * this.cell + GAP;
     }
     this.spacer.style.height = `${Math.max(y, innerHeight / 2)}px`;
@@ -127,14 +127,14 @@ class Board {
     return ring.image;
   }
 
-  // Its name, cut to the width, and its size.
+  // The name, cut to the width, and the number of ids.
   headOf(context, ring) {
     const size = ` (${count(ring.letters.length)})`;
     let { name } = ring;
     while (name.length > 1 && context.measureText(name + size).width > this.width) {
       name = `${name.slice(0, -2)}…`;
     }
-    return `\u2068${name}\u2069${size}`; // isolated, as foreign() does
+    return `\u2068${name}\u2069${size}`; // isolated, as in foreign()
   }
 
   schedule() {
@@ -212,7 +212,7 @@ class Board {
     }
   }
 
-  // From ring to ring at their ends.
+  // At its end, goes to the next ring.
   step(across, down) {
     if (!this.mark) {
       this.set({ ring: this.rings[0], index: 0 });
@@ -238,7 +238,7 @@ class Board {
     this.mark = mark;
     this.said.replaceChildren(...(mark ? [
       h("a", { href: this.address() }, foreign(mark.ring.name), `, id ${idAt(mark.ring, mark.index)}`),
-      `: ${LETTERS[mark.ring.letters[mark.index]] || UNKNOWN}`] : ["Point at a cell to see which id it is, or use the arrow keys and Enter."]));
+      `: ${LETTERS[mark.ring.letters[mark.index]] || UNKNOWN}`] : ["Point at a cell to see its id, or use the arrow keys and Enter."]));
     this.schedule();
   }
 
@@ -269,13 +269,13 @@ function legend(rings, filters) {
 export function renderMap({ view }, { filters }) {
   const rings = ringsOf(view.states || []);
   if (rings.length === 0) {
-    return [h("p", { class: "empty" }, "No id is live.")];
+    return [h("p", { class: "empty" }, "There is no live id.")];
   }
   if (!board) {
     board = new Board();
     board.set(null);
   }
-  queueMicrotask(() => board.show(rings)); // when it is in the page, and has a width
+  queueMicrotask(() => board.show(rings)); // after it was added to the page and has a width
   return [legend(rings, filters), board.element,
     view.total > view.returned && h("p", { class: "empty" }, `${plural(view.total - view.returned, "more id")} not shown.`)];
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// one.js - one id: the sentence, whom it waits for, what it is, the evidence, where it was.
+// one.js - one id: the summary, the holders it waits for, its identity, the evidence, its breadcrumbs.
 
 import { foreign, h, table } from "./dom.js";
 import { link, literal } from "./links.js";
@@ -7,7 +7,7 @@ import { chip } from "./parts.js";
 import { renderTree } from "./tree.js";
 import { count, duration, nameOf, placeFile, placeName, sentence, time, UNKNOWN } from "./words.js";
 
-const CHAINED = 1000; // of its incident, that the tree is made of
+const CHAINED = 1000; // stalls of its incident from which the tree is made
 
 export function questionsOfOne([ring, id]) {
   return {
@@ -16,7 +16,7 @@ export function questionsOfOne([ring, id]) {
   };
 }
 
-// Rows of [word, value]; what is null is left out, what is not known says so.
+// Makes rows from [word, value]. null is omitted; a value that is not known is shown as such.
 function facts(rows) {
   return h("dl", {}, rows.filter(([, value]) => value !== undefined && value !== null).map(([word, value]) =>
     h("div", {}, h("dt", {}, word), h("dd", {}, value instanceof Node ? value : foreign(value)))));
@@ -28,12 +28,12 @@ function processFacts(process) {
     ["unit", process.unit], ["container", process.container],
     ["command", process.cmdline], ["program", process.exe], ["user id", process.uid],
     ["started", time(process.started_at)],
-    ["attested", process.attested === false ? "no: it may be another process than the ring says" : null],
+    ["attested", process.attested === false ? "no: it may be a different process from the one that the ring names" : null],
   ]);
 }
 
 const REASONS = {
-  declared: "it waits for work", input: "it waits for input", unseen: "it waits in a call that the preload does not see",
+  declared: "it waits for work", input: "it waits for input", unseen: "it waits in a call that the preload library does not see",
 };
 
 function idFacts(item) {
@@ -41,8 +41,8 @@ function idFacts(item) {
     ["ring", h("a", { href: link("map", [], { ring: literal(item.ring) }) }, foreign(item.ring))],
     ["id", `${item.id}${item.tid === null ? ", on no thread" : `, thread ${item.tid}`}`],
     ["traced by", item.source],
-    ["stands still since", item.since && `${time(item.since)} (${duration(item.frozen_for_ms)})`],
-    ["at the earliest since", item.since_earliest && time(item.since_earliest)],
+    ["not moved since", item.since && `${time(item.since)} (${duration(item.frozen_for_ms)})`],
+    ["at the earliest", item.since_earliest && time(item.since_earliest)],
     ["reported after", duration(item.threshold_ms)],
     ["idle because", item.reason && (REASONS[item.reason] || item.reason)],
     ["snaps", count(item.snaps)],
@@ -50,13 +50,13 @@ function idFacts(item) {
 }
 
 const SCHEDULER_STATES = {
-  R: "running or runnable", S: "asleep", D: "asleep, and nothing interrupts it", T: "stopped", t: "traced", Z: "ended",
+  R: "running or ready to run", S: "asleep", D: "uninterruptible sleep", T: "stopped", t: "traced", Z: "ended",
   I: "idle", X: "dead",
 };
 
 function kernelFacts(kernel) {
   if (!kernel) {
-    return h("p", { class: "muted" }, "Nothing was read from the kernel about it.");
+    return h("p", { class: "muted" }, "There is no evidence from the kernel.");
   }
   const spent = kernel.window_ms === null || kernel.window_ms === undefined ? null :
     `in ${duration(kernel.window_ms)}: ${duration(kernel.cpu_ms)} on a CPU, ${duration(kernel.wait_ms)} waiting for one`;
@@ -74,7 +74,7 @@ function kernelFacts(kernel) {
 
 function trail(item) {
   if (!item.trail || item.trail.length === 0) {
-    return h("p", { class: "muted" }, "It has left no breadcrumb.");
+    return h("p", { class: "muted" }, "There is no breadcrumb.");
   }
   return table("Trail", ["snap", "function", "file", "module"], 0, item.trail.map((step) => ({
     key: String(step.count),
@@ -105,7 +105,7 @@ function one(item, chains, unseen) {
     h("p", { class: "summary" }, foreign(sentence(item))),
     item.note && h("p", { class: "note" }, "Note: ", foreign(item.note)),
     last && h("p", {}, `When it ended it was ${last.state}${last.cause ? `, ${last.cause}` : ""}`,
-      last.frozen_for_ms !== null && `, and had stood still for ${duration(last.frozen_for_ms)}`, "."),
+      last.frozen_for_ms !== null && `, and had not moved for ${duration(last.frozen_for_ms)}`, "."),
     part("Waits", renderTree(chains, item), unseen > 0 && h("p", { class: "muted" }, `${count(unseen)} more of this incident.`)),
     h("div", { class: "columns" },
       part("Evidence", kernelFacts(item.kernel)),
@@ -118,8 +118,8 @@ function one(item, chains, unseen) {
 export function renderOne({ view, chains: { stalls, total } }, { words: [ring, id] }) {
   if (!view.thread) {
     return [h("div", { class: "headline" }, h("h2", {}, `id ${id} of `, foreign(ring)), chip("gone", "exited")),
-      h("p", { class: "empty" }, view.detail || "No live id of that number is in that ring.", " ",
-        h("a", { href: link("events", [], { ring: literal(ring ?? "") }) }, "What happened in this ring"))];
+      h("p", { class: "empty" }, view.detail || "This ring has no live id with this number.", " ",
+        h("a", { href: link("events", [], { ring: literal(ring ?? "") }) }, "Events of this ring"))];
   }
   return [view.thread, ...(view.others || [])].flatMap((item) => one(item, stalls || [], (total || 0) - (stalls || []).length));
 }

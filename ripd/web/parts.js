@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// parts.js - what several views show in one way: a state or cause, a place, a process.
+// parts.js - parts that several views share: a state or cause, a location, a process.
 
 import { foreign, h, svg } from "./dom.js";
 import { link } from "./links.js";
@@ -12,7 +12,7 @@ export const isId = (node) => node.holder === undefined || node.holder === "id";
 
 export const chip = (word, kind = word) => h("span", { class: `chip ${kind}` }, word);
 
-// One bar of all states, in shares.
+// One bar with the share of each state.
 export function shares(counts, total) {
   let x = 0;
   return svg("svg", { class: "bar", viewBox: "0 0 100 6", preserveAspectRatio: "none", "aria-hidden": "true" },
@@ -23,7 +23,7 @@ export function shares(counts, total) {
     }));
 }
 
-// What the colours mean, how many ids there are of each, and the way to them.
+// The meaning of the colours, the number of ids of each, and a link to them.
 export const stateList = (counts, filters = {}) => h("ul", {}, STATES.map((state) =>
   h("li", { class: counts[state] ? "" : "none" }, h("a", { href: link("threads", [], { ...filters, state }) },
     svg("svg", { class: "swatch", viewBox: "0 0 8 8", "aria-hidden": "true" }, svg("rect", { class: state, width: 8, height: 8 })),

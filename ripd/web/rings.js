@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// rings.js - each ring, what is wrong with it first.
+// rings.js - each ring, problems first.
 
 import { foreign, h, svg, table } from "./dom.js";
 import { link, literal } from "./links.js";
@@ -7,11 +7,11 @@ import { chip } from "./parts.js";
 import { bytes, count, plural, UNKNOWN } from "./words.js";
 
 const LISTED = 1000;
-const SHOWN = 4; // processes of a ring
+const SHOWN = 4; // processes shown per ring
 
 export const questionsOfRings = (filters) => ({ view: `/rings?${new URLSearchParams({ limit: LISTED, ...filters })}` });
 
-const REASONS = { unseen_calls: "some threads wait in calls that the preload does not see" };
+const REASONS = { unseen_calls: "some threads wait in calls that the preload library does not see" };
 
 const NEARLY_FULL = 0.9;
 const fullness = (ring) => (ring.live === null || !ring.capacity ? null : Math.min(ring.live / ring.capacity, 1));
@@ -21,7 +21,7 @@ export function warningsOf(ring) {
   const unattested = (ring.processes || []).filter((process) => !process.dead && process.attested === false).length;
   return [
     ring.health !== "readable" && `${ring.health}${ring.reason ? `: ${ring.reason}` : ""}`,
-    !ring.dead && fullness(ring) > NEARLY_FULL && "nearly full: when it is, further threads are not watched",
+    !ring.dead && fullness(ring) > NEARLY_FULL && "nearly full: when it is full, new threads are not watched",
     refused > 0 && `${plural(refused, "registration")} refused: these threads are not watched`,
     ring.modules_dropped > 0 && `${plural(ring.modules_dropped, "module")} not recorded: some places have no name`,
     ring.coverage === "partial" &&
@@ -63,13 +63,13 @@ function row(ring) {
 
 export function renderRings({ view }) {
   if (!view.rings || view.rings.length === 0) {
-    return [h("p", { class: "empty" }, "No ring is there: no program is traced in the directories that ripd watches.")];
+    return [h("p", { class: "empty" }, "There is no ring: no program is traced in the directories that ripd watches.")];
   }
   const rings = [...view.rings].sort((a, b) => (warningsOf(b).length > 0) - (warningsOf(a).length > 0));
   const limited = view.limited || [];
   return [
     limited.length > 0 && h("ul", { class: "warnings" }, limited.map((one) =>
-      h("li", {}, `The limit “${one.limit}” of user ${one.uid} was reached ${plural(one.refused, "time")}: something of this user is missing here, or late.`))),
+      h("li", {}, `The limit “${one.limit}” of user ${one.uid} was reached ${plural(one.refused, "time")}: some items of this user are missing or late.`))),
     table("Rings", ["ring", "state", "ids", "processes", "file", "warnings"], 0, rings.map(row)),
     view.total > view.returned && h("p", { class: "empty" }, `${plural(view.total - view.returned, "more ring")}.`),
   ];

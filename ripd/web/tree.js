@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// tree.js - who waits for whom, from the chains of the stalls: the root on top, or the deadlock, and below each what
-// waits for it.
+// tree.js - which ids wait for which, from the chains of the stalls: the root, or the deadlock, at the top, and below
+// each member those that wait for it.
 
 import { foreign, h } from "./dom.js";
 import { link } from "./links.js";
 import { chip, isId, keyOfId, placeOf } from "./parts.js";
 import { count, duration, nameOf } from "./words.js";
 
-const SHOWN = 12; // of those that wait for one; the others are counted
+const SHOWN = 12; // waiters shown per member; the others are counted
 const DEPTH = 40;
 
 const keyOf = (node) => (isId(node) ? keyOfId(node) : `${node.holder} ${node.tid}`);
@@ -20,7 +20,7 @@ function nodeOf(nodes, about) {
   return nodes.get(key);
 }
 
-// Links of all chains. The last of a chain that was shortened does not follow the one before it.
+// Collects the links of all chains. The last member of a shortened chain does not follow the one before it.
 export function nodesOf(items) {
   const nodes = new Map();
   for (const item of items) {
@@ -44,7 +44,7 @@ export function nodesOf(items) {
   return nodes;
 }
 
-// The root that a node leads to, or the members of the deadlock, each waiting for the next.
+// Returns the root to which a node leads, or the members of the deadlock, each waiting for the next.
 export function topOf(node) {
   const seen = [];
   for (let at = node; at; at = at.next) {
@@ -76,7 +76,7 @@ function waiters(node, cycle, current, depth) {
   if (those.length === 0 || depth > DEPTH) {
     return null;
   }
-  // whom the page is about comes first; then those that hold others up
+  // the id of the page comes first, then those that hold others up
   those.sort((a, b) => (b.key === current) - (a.key === current) || size(b, cycle) - size(a, cycle));
   const rest = those.slice(SHOWN);
   const hidden = rest.reduce((sum, waiter) => sum + 1 + size(waiter, cycle), 0);
@@ -85,7 +85,7 @@ function waiters(node, cycle, current, depth) {
   hidden > 0 && h("li", { class: "muted" }, `and ${count(hidden)} more wait for it`));
 }
 
-// The tree that holds this id, or null if it waits for nobody and nobody for it.
+// Returns the tree with this id, or null if it waits for none and none waits for it.
 export function renderTree(items, id) {
   const node = nodesOf(items).get(keyOfId(id));
   if (!node || (!node.next && node.waiters.length === 0)) {
@@ -98,7 +98,7 @@ export function renderTree(items, id) {
     const held = top.filter((member) => member.waiters.some((waiter) => !cycle.has(waiter)));
     return h("div", { class: "tree deadlock" },
       h("p", {}, top.length === 1 ? "It waits for a lock that it holds itself:" : "Each waits for a lock that the next one holds, and the last for the first:"),
-      h("ol", { class: "cycle" }, top.map((member) => h("li", {}, line(member, current)))), // all in one look
+      h("ol", { class: "cycle" }, top.map((member) => h("li", {}, line(member, current)))), // all on one screen
       held.map((member) => [
         h("p", {}, `${count(size(member, cycle))} more held up by `, foreign(nameOf(member.about), { class: "name" }), ":"),
         h("ul", {}, h("li", {}, waiters(member, cycle, current, 1)))]));

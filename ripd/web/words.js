@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// words.js - values as people read them. What is not known is a dash, never a guess.
+// words.js - formats values for people. A value that is not known is a dash, never a guess.
 
 export const UNKNOWN = "–";
 
@@ -44,7 +44,7 @@ export function bytes(number) {
   return `${unit === 0 ? number : number.toFixed(1)} ${units[unit]}`;
 }
 
-// In the reader's own time zone; the date only if it is not today.
+// In the user's time zone; with the date only if it is not today.
 export function time(text) {
   if (!text) {
     return UNKNOWN;
@@ -54,7 +54,7 @@ export function time(text) {
   return moment.toDateString() === new Date().toDateString() ? clock : `${moment.toLocaleDateString("sv")} ${clock}`;
 }
 
-// The last two parts of a path: enough to know the file, short enough for a line.
+// The last two parts of a path: enough to identify the file, short enough for a line.
 export function shortPath(path) {
   return path.split("/").slice(-2).join("/");
 }
@@ -76,9 +76,9 @@ export function placeFile(location) {
   return shortPath(location.file) + (location.line ? `:${location.line}` : "");
 }
 
-const HOLDERS = { readers: "several readers", gone: "one that has ended" };
+const HOLDERS = { readers: "several readers", gone: "a thread that has ended" };
 
-// An id's name, or what there is instead of one.
+// The name of an id, or a replacement if it has none.
 export function nameOf(item) {
   if (item.name) {
     return item.name;
@@ -95,12 +95,12 @@ export function waitsOn(kernel) {
   }
   const { syscall, target, holder, asked_ms: asked, denied } = kernel;
   if (!syscall && !target) {
-    return denied && denied.length ? "what it waits for may not be read" : null;
+    return denied && denied.length ? "no permission to read what it waits for" : null;
   }
   const whose = ["flock", "fcntl"].includes(syscall) ? "held by" : "other end";
   const end = holder ? `, ${whose} ${holder.comm ?? UNKNOWN} (pid ${holder.pid})` : "";
   const wanted = Number.isFinite(asked) ? `, for ${duration(asked)}` : "";
-  if (!syscall || !target || target.startsWith(syscall)) { // "futex wait private" says both
+  if (!syscall || !target || target.startsWith(syscall)) { // "futex wait private" has both
     return (target || syscall) + end + wanted;
   }
   return `${syscall} on ${target}${end}${wanted}`;
@@ -108,7 +108,7 @@ export function waitsOn(kernel) {
 
 const VERBS = { deadlock: "deadlocked", unknown: "standing still" };
 
-// The daemon's own sentence; of a root that is in no list, which has none, from the fields.
+// ripd's sentence, or one made from the fields for a root that is in no list.
 export function sentence(item) {
   if (item.summary) {
     return item.summary;

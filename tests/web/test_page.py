@@ -86,7 +86,7 @@ def a_stall_comes_and_goes(world):
     page.click("nav a[href='#/events']")
     page.wait_text(r"(?s)moved.*worker-17.*worker-17", ".events")
     page.click("nav a[href='#/incidents']")
-    page.wait_text("No id stands still", "#view")
+    page.wait_text("No id is stalled", "#view")
     assert_well(world, page)
 
 
@@ -292,7 +292,7 @@ def rings_that_cannot_be_read(world):
     start[8:64] = b"\xff" * 56  # behind the magic: it says that it is a ring, and nothing else is true
     with open(world.ring("broken"), "wb") as file:
         file.write(start)
-    page.wait_text("Not all is seen", "#hero")
+    page.wait_text("Not everything is visible", "#hero")
     page.wait_text("1 ring cannot be read", "#hero")
     page.click("#hero .unreadable a")
     page.wait_text(r"broken", "table")
@@ -433,7 +433,7 @@ ONS = """import('/page/words.js').then(({waitsOn}) => [
 
 def what_it_waits_for(world):
     page = open_page(world)
-    assert page.run(ONS) == [None, None, "what it waits for may not be read", "flock on /a, held by cron (pid 7)",
+    assert page.run(ONS) == [None, None, "no permission to read what it waits for", "flock on /a, held by cron (pid 7)",
                              "poll"]
     assert_well(world, page)
 
