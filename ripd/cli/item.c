@@ -255,7 +255,7 @@ static void add_kernel(struct table_cell *cell, const json_t *kernel)
     if (target != NULL)
         table_cell_add(cell, "%s", target);
     else if (call == NULL && json_array_size(json_object_get(kernel, "denied")) != 0)
-        table_cell_add(cell, "may not be read");
+        table_cell_add(cell, "no permission to read");
     if (item_text(holder, "comm") != NULL && item_number(holder, "pid") != ITEM_UNKNOWN)
         table_cell_add(cell, ", %s %s[%lld]", is_lock ? "held by" : "other end", item_text(holder, "comm"),
                        item_number(holder, "pid"));

@@ -129,7 +129,7 @@ static void show_member(struct report *report, unsigned depth, const json_t *wai
     if (alike != 0)
         table_cell_add(&line, " and %zu more", alike);
     if (again)
-        table_cell_add(&line, ", who is above: a deadlock");
+        table_cell_add(&line, ", shown above: a deadlock");
     else if (cause.bytes != 0 || where.bytes != 0) /* otherwise a thread without an id */
         table_cell_add(&line, "  %s  in %s", cause.bytes != 0 ? cause.text : "-", where.bytes != 0 ? where.text : "-");
     if (depth == 0 || again)

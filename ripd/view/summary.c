@@ -274,7 +274,8 @@ static bool has_namesakes(const struct waits_node *node, const struct waits_chai
     return false;
 }
 
-/* Writes "it waits for a lock of b, b for one of c". Returns false if it waits for no lock whose holder is known. */
+/* Writes "it waits for a lock held by b, which waits for c". Returns false if it waits for no lock whose holder is
+ * known. */
 static bool put_chain(struct sentence *sentence, const struct waits *waits, uint32_t node)
 {
     struct waits_chain chain = {.count = 0};
@@ -285,7 +286,7 @@ static bool put_chain(struct sentence *sentence, const struct waits *waits, uint
     if (chain.count == 0)
         return false;
     ambiguous = has_namesakes(&waits->nodes[node], &chain);
-    put(sentence, ": it waits for a lock of ");
+    put(sentence, ": it waits for a lock held by ");
     put_node(sentence, chain.steps[0].node, ambiguous);
     for (size_t i = 1; i < chain.count; i++) {
         const bool is_last = i + 1 == chain.count;
@@ -293,12 +294,10 @@ static bool put_chain(struct sentence *sentence, const struct waits *waits, uint
 
         if (i >= CHAIN_NAMES && !is_last)
             continue;
-        put(sentence, ", ");
         if (between != 0)
-            put_format(sentence, "and over %" PRIu64 " more", between);
+            put_format(sentence, ", and %" PRIu64 " more that wait%s for ", between, between == 1 ? "s" : "");
         else
-            put_node(sentence, chain.steps[i - 1].node, ambiguous);
-        put(sentence, " for one of ");
+            put(sentence, ", which waits for ");
         put_node(sentence, chain.steps[i].node, ambiguous);
     }
     put_condition(sentence, chain.steps[chain.count - 1].node);
@@ -363,7 +362,7 @@ static void put_kernel(struct sentence *sentence, const struct sighting *sightin
     } else if (kernel->syscall != NULL) {
         put_call(sentence, kernel, sighting->cause);
     } else if ((kernel->denied & KERNEL_DENIED(SYSCALL)) != 0) {
-        put(sentence, ": what it waits for may not be read");
+        put(sentence, ": no permission to read what it waits for");
     }
 }
 
@@ -418,7 +417,7 @@ void summary_of_end(const struct event *event, char ret_text[SUMMARY_BYTES])
         [EVENT_REASON_STOPPED] = " was stopped",
         [EVENT_REASON_GONE] = " is gone",
         [EVENT_REASON_EXCUSED] = " has a longer threshold now",
-        [EVENT_REASON_UNWATCHED] = " is not watched any more",
+        [EVENT_REASON_UNWATCHED] = " is no longer watched",
     };
     struct sentence sentence = {.text = ret_text};
     struct who who = {event->name, event->name_bytes, event->id, event->comm, event->pid, event->ring};

@@ -76,7 +76,7 @@ def a_chain_is_a_tree(world):
     for depth, name in enumerate(["cycle-0", "cycle-1", "cycle-2"]):
         begin = " " * (2 + 3 * depth) + f"└─ {name}  deadlock  in go_round, "
         assert tree[1 + depth].startswith(begin) and re.search(r"locks\.c:\d+$", tree[1 + depth]), tree
-    assert tree[4].endswith("└─ cycle-0, who is above: a deadlock") and len(tree) == 5, tree
+    assert tree[4].endswith("└─ cycle-0, shown above: a deadlock") and len(tree) == 5, tree
     plain = lines_of(world.command("show", "app", "behind-1", LC_ALL="C").stdout, "waits for")
     assert plain[1].startswith("  `- cycle-0"), plain
     tree = lines_of(world.command("show", "app").stdout, "held up")

@@ -207,7 +207,7 @@ def cpp(world):
         location = items[name]["location"]
         assert location["function"].startswith(function) and location["file"].endswith("/locks_cpp.cc"), location
         assert location["line"] and location["inlined"][0]["file"].startswith("/usr/"), location
-        assert f" in {function}" in items[name]["summary"] and "it waits for a lock of" in items[name]["summary"], items
+        assert f" in {function}" in items[name]["summary"] and "it waits for a lock held by" in items[name]["summary"], items
 
 
 class HastyWorld(World):

@@ -46,7 +46,7 @@ static const struct {
      "{\"kernel\": {\"syscall\": \"flock\", \"target\": \"/run/lock\", \"holder\": {\"pid\": 3, \"comm\": \"cat\"}}}",
      "flock on /run/lock, held by cat[3]"},
     {item_fill_on, "{\"cause\": \"blocked\", \"kernel\": {\"syscall\": null, \"denied\": [\"syscall\", \"wchan\"]}}",
-     "may not be read"},
+     "no permission to read"},
     {item_fill_on, "{\"cause\": \"blocked\", \"kernel\": {\"syscall\": \"read\", \"denied\": [\"wchan\"]}}", "read"},
     {item_fill_on, "{\"cause\": \"sleeping\", \"kernel\": {\"syscall\": \"nanosleep\", \"asked_ms\": 300500}}",
      "nanosleep, for 5m00s"},

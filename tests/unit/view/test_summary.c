@@ -200,7 +200,7 @@ TEST(calls, set_up, tear_down)
     kernel->syscall = NULL;
     assert_summary(&sighting, WHO "has been sleeping for 13.8 s");
     kernel->denied = KERNEL_DENIED(SYSCALL);
-    assert_summary(&sighting, WHO "has been sleeping for 13.8 s: what it waits for may not be read");
+    assert_summary(&sighting, WHO "has been sleeping for 13.8 s: no permission to read what it waits for");
 }
 
 TEST(durations, set_up, tear_down)
@@ -314,15 +314,18 @@ TEST(chains, set_up, tear_down)
         const char *expected;
     } cases[] = {
         {1, false, ": recvfrom on tcp 127.0.0.1:51334 -> 127.0.0.1:5432"},
-        {2, false, ": it waits for a lock of b (spinning)"},
-        {3, false, ": it waits for a lock of b, b for one of c (spinning)"},
-        {5, false, ": it waits for a lock of b, b for one of c, c for one of d, d for one of e (spinning)"},
+        {2, false, ": it waits for a lock held by b (spinning)"},
+        {3, false, ": it waits for a lock held by b, which waits for c (spinning)"},
+        {5, false,
+         ": it waits for a lock held by b, which waits for c, which waits for d, which waits for e (spinning)"},
         {6, false,
-         ": it waits for a lock of b, b for one of c, c for one of d, and over 1 more for one of f (spinning)"},
+         ": it waits for a lock held by b, which waits for c, which waits for d, and 1 more that waits for f "
+         "(spinning)"},
         {100, false,
-         ": it waits for a lock of b, b for one of c, c for one of d, and over 95 more for one of v (spinning)"},
-        {2, true, ": it waits for a lock of b, b for one of a"},
-        {3, true, ": it waits for a lock of b, b for one of c, c for one of a"},
+         ": it waits for a lock held by b, which waits for c, which waits for d, and 95 more that wait for v "
+         "(spinning)"},
+        {2, true, ": it waits for a lock held by b, which waits for a"},
+        {3, true, ": it waits for a lock held by b, which waits for c, which waits for a"},
     };
     struct waits *waits;
 
@@ -330,7 +333,7 @@ TEST(chains, set_up, tear_down)
         assert_chain(chain_of(cases[i].count, cases[i].cycle), cases[i].expected);
     waits = chain_of(2, true);
     waits->nodes[1].name[0] = 'a';
-    assert_chain(waits, ": it waits for a lock of a (id 101), a (id 101) for one of a (id 100)");
+    assert_chain(waits, ": it waits for a lock held by a (id 101), which waits for a (id 100)");
 }
 
 TEST(holders, set_up, tear_down)
@@ -339,12 +342,12 @@ TEST(holders, set_up, tear_down)
         struct waits_node holder;
         const char *expected;
     } cases[] = {
-        {{.kind = WAITS_READERS}, ": it waits for a lock of readers"},
-        {{.kind = WAITS_GONE, .holder = 4712}, ": it waits for a lock of thread 4712, which is gone"},
-        {{.kind = WAITS_THREAD, .holder = 12, .tid = 4712}, ": it waits for a lock of thread 4712"},
-        {{.kind = WAITS_THREAD, .holder = 12, .holder_is_id = true}, ": it waits for a lock of id 12"},
+        {{.kind = WAITS_READERS}, ": it waits for a lock held by readers"},
+        {{.kind = WAITS_GONE, .holder = 4712}, ": it waits for a lock held by thread 4712, which is gone"},
+        {{.kind = WAITS_THREAD, .holder = 12, .tid = 4712}, ": it waits for a lock held by thread 4712"},
+        {{.kind = WAITS_THREAD, .holder = 12, .holder_is_id = true}, ": it waits for a lock held by id 12"},
         {{.kind = WAITS_ID, .id = 101, .has_state = true, .state = ID_RUNNING},
-         ": it waits for a lock of id 101 (running)"},
+         ": it waits for a lock held by id 101 (running)"},
     };
 
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
@@ -385,7 +388,7 @@ TEST(ends)
         {EVENT_REASON_STOPPED, "was stopped, after 20.0 s in db_wait (src/db.c:120): blocked"},
         {EVENT_REASON_GONE, "is gone, after 20.0 s in db_wait (src/db.c:120): blocked"},
         {EVENT_REASON_EXCUSED, "has a longer threshold now, after 20.0 s in db_wait (src/db.c:120): blocked"},
-        {EVENT_REASON_UNWATCHED, "is not watched any more, after 20.0 s in db_wait (src/db.c:120): blocked"},
+        {EVENT_REASON_UNWATCHED, "is no longer watched, after 20.0 s in db_wait (src/db.c:120): blocked"},
     };
     struct event event = {.kind = EVENT_END, .duration_ns = 20 * SECOND, .cause = CAUSE_BLOCKED, .pid = 4690};
     char text[SUMMARY_BYTES], function[] = "db_wait", file[] = "src/db.c", module[] = "checkout";
