@@ -207,7 +207,8 @@ def cpp(world):
         location = items[name]["location"]
         assert location["function"].startswith(function) and location["file"].endswith("/locks_cpp.cc"), location
         assert location["line"] and location["inlined"][0]["file"].startswith("/usr/"), location
-        assert f" in {function}" in items[name]["summary"] and "it waits for a lock held by" in items[name]["summary"], items
+        summary = items[name]["summary"]
+        assert f" in {function}" in summary and "it waits for a lock held by" in summary, items
 
 
 class HastyWorld(World):
