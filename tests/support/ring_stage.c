@@ -127,6 +127,13 @@ void ring_stage_release(struct ring_builder *builder)
     munmap(builder->bytes, builder->size_bytes);
 }
 
+void ring_stage_claim(struct ring_builder *builder, uint32_t record, pid_t pid, const char *comm)
+{
+    ring_builder_add_process(builder, record, (uint32_t)pid, ring_stage_start_time(pid), comm);
+    ring_builder_process(builder, record)->flags = 0;
+    ring_builder_process(builder, record)->pid_namespace = ring_stage_pid_namespace();
+}
+
 /* Processes -------------------------------------------------------------------------------------------------------- */
 
 static _Noreturn void play(void (*body)(void *context), void (*then)(void *context), void *context, int ready)

@@ -36,6 +36,9 @@ void ring_stage_build(const struct ring_stage *stage, const char *name, const st
                       struct ring_builder *ret_builder);
 void ring_stage_release(struct ring_builder *builder);
 
+/* Adds a record of a real process that claims no lock. */
+void ring_stage_claim(struct ring_builder *builder, uint32_t record, pid_t pid, const char *comm);
+
 /*
  * Starts a process and returns when it has run body. The process then waits for ring_stage_go(), runs `then`, and waits
  * to be ended. Both may be NULL.

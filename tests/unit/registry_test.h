@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * registry_test.h - what the tests of the registry share: one on a stage, refreshed on a clock of its own.
+ * registry_test.h - a scene: a registry that watches a stage, refreshed on a clock of the test.
+ *
+ * SCENE(name) { ... } is a test with a scene of its own, which its body finds in `scene`.
  */
 #ifndef REGISTRY_TEST_H
 #define REGISTRY_TEST_H
@@ -32,6 +34,16 @@ struct scene {
     char last_reason[256];
 };
 
+#define SCENE_WITH(title, set_up, tear_down)                                                                           \
+    static void run_##title(struct scene *scene);                                                                      \
+    TEST(title, set_up, tear_down)                                                                                     \
+    {                                                                                                                  \
+        run_##title(*state);                                                                                           \
+    }                                                                                                                  \
+    static void run_##title(__attribute__((unused)) struct scene *scene)
+
+#define SCENE(title) SCENE_WITH(title, scene_open, scene_close)
+
 static inline void scene_noticed(void *context, enum registry_notice_kind kind, const char *name, const char *reason)
 {
     struct scene *scene = context;
@@ -42,22 +54,22 @@ static inline void scene_noticed(void *context, enum registry_notice_kind kind, 
     snprintf(scene->last_reason, sizeof(scene->last_reason), "%s", reason != NULL ? reason : "");
 }
 
-/* With time for whatever there is, unless the options limit it: on a busy machine a look may take any time. */
+/* Replaces the registry. Without a limit in the options the time is unlimited: a busy machine may be slow. */
 static inline void scene_options(struct scene *scene, const struct registry_options *options)
 {
-    struct registry_options unhurried = *options;
+    struct registry_options unlimited = *options;
 
-    if (unhurried.judging_ns == 0)
-        unhurried.judging_ns = UINT64_C(3600000000000);
-    unhurried.noticed = scene_noticed;
-    unhurried.notice_context = scene;
+    if (unlimited.judging_ns == 0)
+        unlimited.judging_ns = UINT64_C(3600000000000);
+    unlimited.noticed = scene_noticed;
+    unlimited.notice_context = scene;
     registry_free(scene->registry);
-    assert_int_equal(registry_new(&scene->registry, &unhurried), 0);
+    assert_int_equal(registry_new(&scene->registry, &unlimited), 0);
     assert_int_equal(sigbus_install(), 0); /* cmocka sets a handler of its own before each test */
     memset(scene->noticed, 0, sizeof(scene->noticed));
 }
 
-/* A registry of the directories below the stage; "" is the stage itself. */
+/* Watches one or two directories below the stage; "" is the stage itself. second may be NULL. */
 static inline void scene_watch(struct scene *scene, const char *first, const char *second, const char *proc_path)
 {
     const char *directories[2] = {ring_stage_path(&scene->stage, first), NULL};
@@ -90,7 +102,7 @@ static inline int scene_close(void **state)
     return 0;
 }
 
-/* One refresh, a second after the last. Returns how many notices there were since that. */
+/* Refreshes a second after the last refresh. Returns the number of notices since then. */
 static inline size_t scene_refresh(struct scene *scene)
 {
     size_t count;
@@ -103,11 +115,17 @@ static inline size_t scene_refresh(struct scene *scene)
     return count;
 }
 
-/* A refresh that lists all directories. */
+/* Refreshes so much later that all directories are listed. */
 static inline size_t scene_rescan(struct scene *scene)
 {
     scene->now_mono_ns += REGISTRY_RESCAN_NS;
     return scene_refresh(scene);
+}
+
+static inline void rescan_times(struct scene *scene, int times)
+{
+    for (int i = 0; i < times; i++)
+        scene_rescan(scene);
 }
 
 static inline size_t ring_count(struct scene *scene)
@@ -118,7 +136,7 @@ static inline size_t ring_count(struct scene *scene)
     return count;
 }
 
-/* The ring of that name, or NULL. */
+/* Returns NULL if there is no ring of this name. */
 static inline struct ring *ring_named(struct scene *scene, const char *name)
 {
     size_t count;
@@ -138,7 +156,67 @@ static inline uint32_t serial_of(struct scene *scene, const char *name)
     return ring->serial;
 }
 
-/* A ring file that nobody lives in, or that this very process claims to live in. */
+/* Returns the facts of all rings, to be released by facts_free(). */
+static inline struct ring_facts *facts_of_rings(struct scene *scene, size_t *ret_count)
+{
+    struct ring_facts *facts;
+
+    assert_int_equal(registry_facts(scene->registry, &facts, ret_count), 0);
+    return facts;
+}
+
+static inline void facts_free(struct ring_facts *facts, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        ring_facts_done(&facts[i]);
+    free(facts);
+}
+
+static inline void need_root(void)
+{
+    if (geteuid() == 0)
+        return;
+    print_message("skipped: needs root to act as another user\n");
+    skip();
+}
+
+static inline const char *path_of(const struct scene *scene, const char *name)
+{
+    return ring_stage_path(&scene->stage, name);
+}
+
+/* Files and directories of the stage. Each call succeeds. */
+static inline void make_directory(struct scene *scene, const char *name)
+{
+    assert_int_equal(mkdir(path_of(scene, name), 0700), 0);
+}
+
+static inline void move_file(struct scene *scene, const char *from, const char *to)
+{
+    assert_int_equal(rename(path_of(scene, from), path_of(scene, to)), 0);
+}
+
+static inline void link_file(struct scene *scene, const char *from, const char *to)
+{
+    assert_int_equal(link(path_of(scene, from), path_of(scene, to)), 0);
+}
+
+static inline void remove_file(struct scene *scene, const char *name)
+{
+    assert_int_equal(unlink(path_of(scene, name)), 0);
+}
+
+static inline void cut_file(struct scene *scene, const char *name, uint64_t to_bytes)
+{
+    assert_int_equal(truncate(path_of(scene, name), (off_t)to_bytes), 0);
+}
+
+static inline void give_file(struct scene *scene, const char *name, uid_t owner)
+{
+    assert_int_equal(chown(path_of(scene, name), owner, (gid_t)-1), 0);
+}
+
+/* Makes a ring file that is empty or has a record of this process. */
 static inline void make_ring(struct scene *scene, const char *name, bool inhabited)
 {
     const struct ring_geometry geometry = {.slot_capacity = 64};
@@ -146,9 +224,7 @@ static inline void make_ring(struct scene *scene, const char *name, bool inhabit
 
     ring_stage_build(&scene->stage, name, &geometry, &ring);
     if (inhabited) {
-        ring_builder_add_process(&ring, 0, (uint32_t)getpid(), ring_stage_start_time(getpid()), "test");
-        ring_builder_process(&ring, 0)->flags = 0;
-        ring_builder_process(&ring, 0)->pid_namespace = ring_stage_pid_namespace();
+        ring_stage_claim(&ring, 0, getpid(), "test");
     }
     ring_stage_release(&ring);
 }

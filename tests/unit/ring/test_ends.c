@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_ends.c - ends of processes, with real ones and real locks: registry_next_end(), ripd/ring/ends.c. */
+/* test_ends.c - how processes end, with real processes and locks: registry_next_end(), ripd/ring/ends.c. */
 #include "unit/registry_test.h"
 
 #include <librip.h>
@@ -12,24 +12,26 @@
 #define KILLED_FLAGS 0x400u /* PF_SIGNALED of Linux */
 
 static char ring_path[128];
-static pid_t first_pid;
+static pid_t pid; /* of the process whose end is watched */
 
 static void watch_ends(struct scene *scene, const char *proc_path)
 {
-    const char *directories[1] = {scene->stage.directory};
-    const struct registry_options options = {
-        .directories = directories, .directory_count = 1, .proc_path = proc_path, .notices_ends = true};
+    const char *directory = scene->stage.directory;
 
-    scene_options(scene, &options);
+    scene_options(scene,
+                  &(struct registry_options){
+                      .directories = &directory, .directory_count = 1, .proc_path = proc_path, .notices_ends = true});
 }
 
 static int set_up(void **state)
 {
     scene_open(state);
     watch_ends(*state, "/proc");
-    strcpy(ring_path, ring_stage_path(&((struct scene *)*state)->stage, "ring"));
+    strcpy(ring_path, path_of(*state, "ring"));
     return 0;
 }
+
+#define PLAY(title) SCENE_WITH(title, set_up, scene_close)
 
 static void open_ring(void *context)
 {
@@ -38,34 +40,6 @@ static void open_ring(void *context)
         abort();
     rip_init(1, "one", 3, 0, 0);
     rip_snap();
-}
-
-/* A process in a ring, whose end is watched. */
-static pid_t start(struct scene *scene, void (*then)(void *context))
-{
-    struct process_end end;
-
-    first_pid = ring_stage_start(open_ring, then, NULL);
-    scene_refresh(scene);
-    assert_int_equal(ring_named(scene, "ring")->processes[0].verdict, PROCESS_ATTESTED);
-    assert_false(registry_next_end(scene->registry, &end));
-    return first_pid;
-}
-
-/* The end that was noticed, within a minute. */
-static struct process_end next_end(struct scene *scene)
-{
-    struct process_end end;
-
-    for (int i = 0; i < 60000; i++) {
-        if (registry_next_end(scene->registry, &end)) {
-            assert_int_equal(end.pid, first_pid);
-            return end;
-        }
-        usleep(1000);
-    }
-    fail_msg("no end was noticed");
-    return end;
 }
 
 static void assert_no_more(struct scene *scene)
@@ -78,7 +52,42 @@ static void assert_no_more(struct scene *scene)
     }
 }
 
-static void assert_killed(struct scene *scene, pid_t pid)
+/* Starts a process with a ring. It runs then() when ring_stage_go() is called. */
+static void start(struct scene *scene, void (*then)(void *context))
+{
+    pid = ring_stage_start(open_ring, then, NULL);
+    assert_no_more(scene);
+    assert_int_equal(ring_named(scene, "ring")->processes[0].verdict, PROCESS_ATTESTED);
+}
+
+/* Lets the process run then(), and waits until it has ended or stopped. Returns its wait status. */
+static int run_then(struct scene *scene, void (*then)(void *context))
+{
+    int status;
+
+    start(scene, then);
+    ring_stage_go(pid);
+    assert_int_equal(waitpid(pid, &status, WUNTRACED), pid);
+    return status;
+}
+
+/* Returns the end that is noticed within a minute. */
+static struct process_end next_end(struct scene *scene)
+{
+    struct process_end end;
+
+    for (int i = 0; i < 60000; i++) {
+        if (registry_next_end(scene->registry, &end)) {
+            assert_int_equal(end.pid, pid);
+            return end;
+        }
+        usleep(1000);
+    }
+    fail_msg("no end was noticed");
+    return end;
+}
+
+static void assert_killed(struct scene *scene)
 {
     struct process_end end;
     int status = 0, result;
@@ -95,16 +104,15 @@ static void assert_killed(struct scene *scene, pid_t pid)
     assert_no_more(scene);
 }
 
-TEST(killed, set_up, scene_close)
+PLAY(killed)
 {
-    assert_killed(*state, start(*state, NULL));
+    start(scene, NULL);
+    assert_killed(scene);
 }
 
-TEST(killed_and_judged_before_it_was_asked, set_up, scene_close)
+PLAY(killed_and_dead_before_the_query)
 {
-    struct scene *scene = *state;
-    pid_t pid = start(scene, NULL);
-
+    start(scene, NULL);
     kill(pid, SIGKILL);
     for (int i = 0; i < 3; i++)
         scene_refresh(scene);
@@ -112,7 +120,7 @@ TEST(killed_and_judged_before_it_was_asked, set_up, scene_close)
     ring_stage_end(pid);
 }
 
-static void put_stat(struct scene *scene, pid_t pid, unsigned flags)
+static void put_stat(struct scene *scene, unsigned flags)
 {
     char text[200];
 
@@ -121,28 +129,27 @@ static void put_stat(struct scene *scene, pid_t pid, unsigned flags)
     ring_stage_put_stat(&scene->stage, (uint32_t)pid, text);
 }
 
-/* It writes a core file, say: what is stalled is to be kept before all of it counts as stopped. */
-TEST(about_to_be_killed, set_up, scene_close)
+/* A process that writes a core file: its stalls are kept before all its threads count as stopped. */
+PLAY(about_to_be_killed)
 {
-    struct scene *scene = *state;
     struct process_end end;
     char text[200], name[64];
-    pid_t pid = start(scene, NULL);
 
-    put_stat(scene, pid, 0);
+    start(scene, NULL);
+    put_stat(scene, 0);
     snprintf(text, sizeof(text), "Uid:\t%u\t%u\t%u\t%u\nNSpid:\t%d\n", getuid(), getuid(), getuid(), getuid(), pid);
     snprintf(name, sizeof(name), "proc/%d/status", pid);
     ring_stage_write(&scene->stage, name, text, strlen(text));
-    watch_ends(scene, ring_stage_path(&scene->stage, "proc"));
+    watch_ends(scene, path_of(scene, "proc"));
     assert_no_more(scene);
-    put_stat(scene, pid, KILLED_FLAGS);
+    put_stat(scene, KILLED_FLAGS);
     scene_refresh(scene);
     end = next_end(scene);
     assert_true(end.open);
     assert_false(end.replaced);
     assert_no_more(scene);
     assert_int_equal(registry_certainty(scene->registry, &end), CERTAINTY_LACKS);
-    assert_killed(scene, pid);
+    assert_killed(scene);
 }
 
 static void leave_in_order(void *context)
@@ -152,65 +159,48 @@ static void leave_in_order(void *context)
     _exit(0);
 }
 
+PLAY(an_orderly_exit_is_no_end)
+{
+    run_then(scene, leave_in_order);
+    assert_no_more(scene);
+}
+
 static void call_exit(void *context)
 {
     (void)context;
     exit(0);
 }
 
-TEST(in_order, set_up, scene_close)
+PLAY(exit_is_an_end)
 {
-    struct scene *scene = *state;
-    pid_t pid = start(scene, leave_in_order);
-
-    ring_stage_go(pid);
-    assert_int_equal(waitpid(pid, NULL, 0), pid);
-    assert_no_more(scene);
-}
-
-TEST(exit, set_up, scene_close)
-{
-    struct scene *scene = *state;
-    pid_t pid = start(scene, call_exit);
     struct process_end end;
 
-    ring_stage_go(pid);
-    assert_int_equal(waitpid(pid, NULL, 0), pid);
+    run_then(scene, call_exit);
     end = next_end(scene);
     assert_true(end.exiting);
     close(end.descriptor);
 }
 
-/* The new program stops itself: by then the old address space and its locks are gone, which its name says too early. */
-static void execute(void)
+/* The new program stops itself: by then the old address space and its locks are gone. Its comm changes too early. */
+static void execute(void *context)
 {
+    (void)context;
     execl("/bin/sh", "sh", "-c", "kill -STOP $$; exec sleep 60", (char *)NULL);
     abort();
 }
 
-static void execute_linked(void *context)
-{
-    (void)context;
-    execute();
-}
-
 static void execute_preloaded(void *context)
 {
-    (void)context;
     rip__leave(RIP_LEAVE_TO_EXEC);
-    execute();
+    execute(context);
 }
 
-/* Noticed by the scan that misses it, certain by the next, and the end of the new program is none. */
+/* The first scan notices it, the second is certain. The end of the new program is not reported. */
 static void check_replaced(struct scene *scene, void (*then)(void *context), bool keeps_file)
 {
-    pid_t pid = start(scene, then);
     struct process_end end;
-    int status;
 
-    ring_stage_go(pid);
-    assert_int_equal(waitpid(pid, &status, WUNTRACED), pid);
-    assert_true(WIFSTOPPED(status));
+    assert_true(WIFSTOPPED(run_then(scene, then)));
     kill(pid, SIGCONT);
     scene_refresh(scene);
     end = next_end(scene);
@@ -226,14 +216,14 @@ static void check_replaced(struct scene *scene, void (*then)(void *context), boo
     assert_no_more(scene);
 }
 
-TEST(another_program, set_up, scene_close)
+PLAY(another_program)
 {
-    check_replaced(*state, execute_linked, true);
+    check_replaced(scene, execute, true);
 }
 
-TEST(another_program_under_the_preload_library, set_up, scene_close)
+PLAY(another_program_under_the_preload_library)
 {
-    check_replaced(*state, execute_preloaded, false);
+    check_replaced(scene, execute_preloaded, false);
 }
 
 static void fail_to_execute(void *context)
@@ -244,14 +234,9 @@ static void fail_to_execute(void *context)
     raise(SIGSTOP);
 }
 
-TEST(an_exec_that_fails, set_up, scene_close)
+PLAY(an_exec_that_fails_is_no_end)
 {
-    struct scene *scene = *state;
-    pid_t pid = start(scene, fail_to_execute);
-    int status;
-
-    ring_stage_go(pid);
-    assert_int_equal(waitpid(pid, &status, WUNTRACED), pid);
+    run_then(scene, fail_to_execute);
     assert_no_more(scene);
     ring_stage_end(pid);
     assert_no_more(scene);

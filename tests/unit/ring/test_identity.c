@@ -1,326 +1,306 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_identity.c - whom to believe. Each test starts from a record of which everything is in order and breaks one
- * thing; the facts are those that fcntl(F_GETLK) and /proc were seen to give in that situation.
+ * test_identity.c - which process is believed to be the one of a record: ripd/ring/identity.c.
+ *
+ * Each test starts with facts in which everything matches, and changes some. The facts are those that fcntl(F_GETLK)
+ * and /proc report in that situation.
  */
 #include "ring/identity.h"
 #include "support/test.h"
 
 #define USER 1000u
 
-static struct identity_facts in_order(void)
+static const struct identity_facts matching = {
+    .claimed_pid = 4690,
+    .claimed_start_time_ticks = 777,
+    .claims_life_lock = true,
+    .same_boot = true,
+    .same_pid_namespace = true,
+    .file_uid = USER,
+    .locks_known = true,
+    .holder_pid = 4690,
+    .life_locked = true,
+    .pid = 4690,
+    .pid_exists = true,
+    .pid_readable = true,
+    .pid_start_time_ticks = 777,
+    .pid_uid_real = USER,
+    .pid_uid_effective = USER,
+    .pid_uid_saved = USER,
+    .pid_in_namespace = 4690,
+};
+
+static struct identity_facts facts; /* of the test */
+
+static int set_up(void **state)
 {
-    return (struct identity_facts){
-        .claimed_pid = 4690,
-        .claimed_start_time_ticks = 777,
-        .claims_life_lock = true,
-        .same_boot = true,
-        .same_pid_namespace = true,
-        .file_uid = USER,
-        .locks_known = true,
-        .holder_pid = 4690,
-        .life_locked = true,
-        .pid = 4690,
-        .pid_exists = true,
-        .pid_readable = true,
-        .pid_start_time_ticks = 777,
-        .pid_uid_real = USER,
-        .pid_uid_effective = USER,
-        .pid_uid_saved = USER,
-        .pid_in_namespace = 4690,
-    };
+    (void)state;
+    facts = matching;
+    return 0;
 }
 
-/* The verdicts of two scans on which nothing changes. */
-static void assert_verdicts(struct identity_facts facts, enum process_verdict first, enum process_verdict second)
+static void lose_pid(void)
+{
+    facts.pid_exists = facts.pid_readable = false;
+}
+
+static void set_uids(uint32_t uid)
+{
+    facts.pid_uid_real = facts.pid_uid_effective = facts.pid_uid_saved = uid;
+}
+
+/* The verdict is the same on the first and on the second scan. */
+static void assert_verdict(enum process_verdict verdict)
 {
     struct identity_memory memory = {0};
 
-    assert_int_equal(identity_judge(&facts, &memory), first);
-    assert_int_equal(identity_judge(&facts, &memory), second);
+    assert_int_equal(identity_judge(&facts, &memory), verdict);
+    assert_int_equal(identity_judge(&facts, &memory), verdict);
 }
 
-TEST(holder_in_order_is_attested)
+static void assert_dead_on_second_scan(void)
 {
-    const struct identity_facts facts = in_order();
+    struct identity_memory memory = {0};
 
-    assert_verdicts(facts, PROCESS_ATTESTED, PROCESS_ATTESTED);
+    assert_int_equal(identity_judge(&facts, &memory), PROCESS_MISSING);
+    assert_int_equal(identity_judge(&facts, &memory), PROCESS_DEAD);
+}
+
+static void assert_foreign_holder(void)
+{
+    assert_true(identity_holder_is_foreign(&facts));
+}
+
+TEST(a_matching_holder_is_attested, set_up)
+{
+    assert_verdict(PROCESS_ATTESTED);
     assert_false(identity_holder_is_foreign(&facts));
 }
 
-TEST(other_boot_and_exited_are_dead_at_once)
+TEST(another_boot_is_dead_at_once, set_up)
 {
-    struct identity_facts rebooted = in_order(), exited = in_order();
-
-    rebooted.same_boot = false;
-    exited.exited = true;
-    assert_verdicts(rebooted, PROCESS_DEAD, PROCESS_DEAD);
-    assert_verdicts(exited, PROCESS_DEAD, PROCESS_DEAD);
+    facts.same_boot = false;
+    assert_verdict(PROCESS_DEAD);
 }
 
-TEST(lock_lost_is_alive_but_not_attested)
+TEST(exited_is_dead_at_once, set_up)
 {
-    struct identity_facts facts = in_order();
+    facts.exited = true;
+    assert_verdict(PROCESS_DEAD);
+}
 
+TEST(a_lost_lock_is_alive_but_not_attested, set_up)
+{
     facts.holder_pid = 0;
-    assert_verdicts(facts, PROCESS_ALIVE, PROCESS_ALIVE);
+    assert_verdict(PROCESS_ALIVE);
     facts.locks_known = false;
     facts.life_locked = false; /* unknown, not lost */
-    assert_verdicts(facts, PROCESS_ALIVE, PROCESS_ALIVE);
+    assert_verdict(PROCESS_ALIVE);
 }
 
-TEST(no_such_pid_is_dead_on_the_second_scan)
+TEST(no_such_pid_is_dead_on_the_second_scan, set_up)
 {
-    struct identity_facts facts = in_order();
-
     facts.holder_pid = 0;
+    lose_pid();
+    assert_dead_on_second_scan(); /* although LIFE is locked */
     facts.life_locked = false;
-    facts.pid_exists = facts.pid_readable = false;
-    assert_verdicts(facts, PROCESS_MISSING, PROCESS_DEAD);
+    assert_dead_on_second_scan();
     facts.claims_life_lock = false;
-    assert_verdicts(facts, PROCESS_MISSING, PROCESS_DEAD);
+    assert_dead_on_second_scan();
 }
 
-TEST(one_scan_is_not_enough)
+TEST(missing_on_one_scan_is_not_dead, set_up)
 {
-    struct identity_facts gone = in_order(), back = in_order();
     struct identity_memory memory = {0};
 
-    gone.pid_exists = gone.pid_readable = false;
+    lose_pid();
     for (int i = 0; i < 3; i++) {
-        assert_int_equal(identity_judge(&gone, &memory), PROCESS_MISSING);
-        assert_int_equal(identity_judge(&back, &memory), PROCESS_ATTESTED);
+        assert_int_equal(identity_judge(&facts, &memory), PROCESS_MISSING);
+        assert_int_equal(identity_judge(&matching, &memory), PROCESS_ATTESTED);
     }
 }
 
-TEST(reused_pid_is_not_the_process)
+TEST(a_reused_pid_is_another_process, set_up)
 {
-    struct identity_facts facts = in_order();
-
     facts.pid_start_time_ticks = 999;
     facts.holder_pid = 0;
     facts.life_locked = false;
-    assert_verdicts(facts, PROCESS_MISSING, PROCESS_DEAD);
+    assert_dead_on_second_scan();
     facts.life_locked = true; /* a lock without its process proves nothing */
-    assert_verdicts(facts, PROCESS_MISSING, PROCESS_DEAD);
+    assert_dead_on_second_scan();
 }
 
-/* clone(CLONE_FILES): the lock outlived its owner, F_GETLK still names the owner's pid, and a stranger has that now. */
-TEST(surviving_lock_that_names_a_reused_pid_is_not_believed)
+/* After clone(CLONE_FILES) the lock outlives its owner. F_GETLK still reports the owner's pid, which may be reused. */
+TEST(a_lock_that_outlives_its_owner, set_up)
 {
-    struct identity_facts facts = in_order();
-
     facts.pid_start_time_ticks = 999;
-    assert_true(identity_holder_is_foreign(&facts));
-    assert_verdicts(facts, PROCESS_MISSING, PROCESS_DEAD);
+    assert_foreign_holder();
+    assert_dead_on_second_scan();
 }
 
-/* Of two processes with the pid the later one was started after the first had entered the ring. */
-TEST(unknown_start_time_lies_before_it_entered)
+/* A process that was started after the record was entered is not the process of the record. */
+TEST(an_unknown_start_time_is_limited_by_the_entry, set_up)
 {
-    struct identity_facts facts = in_order();
-
     facts.claimed_start_time_ticks = 0;
     facts.claimed_entered_ticks = 777; /* the same tick */
-    assert_verdicts(facts, PROCESS_ATTESTED, PROCESS_ATTESTED);
+    assert_verdict(PROCESS_ATTESTED);
     facts.claimed_entered_ticks = 776;
-    assert_true(identity_holder_is_foreign(&facts));
-    assert_verdicts(facts, PROCESS_MISSING, PROCESS_DEAD);
-    facts.claimed_start_time_ticks = 777; /* one that is known counts alone */
-    assert_verdicts(facts, PROCESS_ATTESTED, PROCESS_ATTESTED);
+    assert_foreign_holder();
+    assert_dead_on_second_scan();
+    facts.claimed_start_time_ticks = 777; /* a known start time has precedence */
+    assert_verdict(PROCESS_ATTESTED);
     facts.claimed_start_time_ticks = 0;
     facts.claimed_entered_ticks = 777;
     facts.pid_start_time_ticks = 0;
     assert_int_not_equal(identity_judge(&facts, &(struct identity_memory){0}), PROCESS_ATTESTED);
 }
 
-TEST(unknown_start_time_is_never_attested)
+TEST(an_unknown_start_time_is_never_attested, set_up)
 {
-    struct identity_facts facts = in_order();
-
     facts.claimed_start_time_ticks = 0;
-    assert_verdicts(facts, PROCESS_ALIVE, PROCESS_ALIVE);
-    facts.pid_start_time_ticks = 0; /* not even if the other one is not known either */
-    assert_verdicts(facts, PROCESS_ALIVE, PROCESS_ALIVE);
-    facts.pid_exists = facts.pid_readable = false;
-    assert_verdicts(facts, PROCESS_MISSING, PROCESS_DEAD);
+    assert_verdict(PROCESS_ALIVE);
+    facts.pid_start_time_ticks = 0; /* not even if both are unknown */
+    assert_verdict(PROCESS_ALIVE);
+    lose_pid();
+    assert_dead_on_second_scan();
 }
 
-/* A ring of one's own that names somebody else's process, true start time and all, but cannot hold its lock. */
-TEST(living_process_of_another_user_is_not_talked_about)
+/* A ring may name a process of another user, with the true start time, but cannot have its lock. */
+TEST(a_process_of_another_user_is_unknown, set_up)
 {
-    struct identity_facts facts = in_order();
-
     facts.holder_pid = 0;
     facts.claims_life_lock = false;
-    assert_verdicts(facts, PROCESS_ALIVE, PROCESS_ALIVE);
-    facts.pid_uid_real = facts.pid_uid_effective = facts.pid_uid_saved = USER + 1;
-    assert_verdicts(facts, PROCESS_UNKNOWN, PROCESS_UNKNOWN);
+    assert_verdict(PROCESS_ALIVE);
+    set_uids(USER + 1);
+    assert_verdict(PROCESS_UNKNOWN);
     facts.pid_uid_real = USER;
-    assert_verdicts(facts, PROCESS_UNKNOWN, PROCESS_UNKNOWN);
-    facts.file_uid = 0; /* root may name anybody */
-    assert_verdicts(facts, PROCESS_ALIVE, PROCESS_ALIVE);
+    assert_verdict(PROCESS_UNKNOWN);
+    facts.file_uid = 0; /* root may name any process */
+    assert_verdict(PROCESS_ALIVE);
 }
 
-TEST(every_uid_must_be_the_owners)
+TEST(every_uid_must_be_the_owner, set_up)
 {
-    uint32_t *uids[3];
-    struct identity_facts facts = in_order();
+    uint32_t *uids[] = {&facts.pid_uid_real, &facts.pid_uid_effective, &facts.pid_uid_saved};
 
-    uids[0] = &facts.pid_uid_real;
-    uids[1] = &facts.pid_uid_effective;
-    uids[2] = &facts.pid_uid_saved;
-    for (int i = 0; i < 3; i++) {
-        *uids[i] = 0; /* a locker that executed a set-user-id program */
-        assert_verdicts(facts, PROCESS_UNKNOWN, PROCESS_UNKNOWN);
-        assert_true(identity_holder_is_foreign(&facts));
-        facts.file_uid = 0; /* of root's ring: a program that root started may be anybody for a while */
-        assert_verdicts(facts, i == 0 ? PROCESS_ATTESTED : PROCESS_ALIVE, i == 0 ? PROCESS_ATTESTED : PROCESS_ALIVE);
-        facts.file_uid = USER;
-        *uids[i] = USER;
+    for (size_t i = 0; i < COUNT_OF(uids); i++) {
+        *uids[i] = 0; /* the holder executed a set-user-id program */
+        assert_verdict(PROCESS_UNKNOWN);
+        assert_foreign_holder();
+        facts.file_uid = 0; /* a process that root started may change its uids */
+        assert_verdict(i == 0 ? PROCESS_ATTESTED : PROCESS_ALIVE);
+        facts = matching;
     }
-    facts.file_uid = 0; /* one that has dropped its uid */
-    assert_verdicts(facts, PROCESS_ATTESTED, PROCESS_ATTESTED);
+    facts.file_uid = 0; /* it has dropped its uid */
+    assert_verdict(PROCESS_ATTESTED);
 }
 
-/* The HOLDER lock survives exec with its descriptor, whatever the uids are then: the LIFE lock does not. */
-TEST(executed_since_is_not_attested)
+/* exec keeps the HOLDER lock if the descriptor is kept, whatever the uids become. The LIFE lock is lost. */
+TEST(a_holder_without_life_lock_is_not_attested, set_up)
 {
-    struct identity_facts facts = in_order();
-
-    facts.claims_life_lock = false; /* or it would be gone */
-    facts.life_locked = false;
-    assert_verdicts(facts, PROCESS_ALIVE, PROCESS_ALIVE);
-    facts.file_uid = facts.pid_uid_real = facts.pid_uid_effective = facts.pid_uid_saved = 0;
-    assert_verdicts(facts, PROCESS_ALIVE, PROCESS_ALIVE);
+    facts.claims_life_lock = facts.life_locked = false;
+    assert_verdict(PROCESS_ALIVE);
+    facts.file_uid = 0;
+    set_uids(0);
+    assert_verdict(PROCESS_ALIVE);
     facts.claims_life_lock = true;
-    assert_verdicts(facts, PROCESS_MISSING, PROCESS_DEAD);
+    assert_dead_on_second_scan();
 }
 
-/* Somebody who may write the file locks the byte, so as to have the daemon look at him, or at a victim's record. */
-TEST(foreign_locker_is_ignored)
+/* A process that may write the file locks the byte of another process's record. */
+TEST(a_foreign_holder_is_ignored, set_up)
 {
-    struct identity_facts facts = in_order(), again = in_order();
-
     facts.holder_pid = facts.pid = facts.pid_in_namespace = 5555;
-    assert_true(identity_holder_is_foreign(&facts));
-    assert_verdicts(facts, PROCESS_UNKNOWN, PROCESS_UNKNOWN); /* even with the same start time */
+    assert_foreign_holder();
+    assert_verdict(PROCESS_UNKNOWN); /* even with the same start time */
     facts.pid_start_time_ticks = 999;
-    assert_true(identity_holder_is_foreign(&facts));
-    assert_verdicts(facts, PROCESS_UNKNOWN, PROCESS_UNKNOWN);
+    assert_foreign_holder();
+    assert_verdict(PROCESS_UNKNOWN);
+    facts.life_locked = false; /* it does not keep the process alive */
+    assert_dead_on_second_scan();
 
-    /* What the caller does then: as if nobody held it. */
-    again.holder_pid = 0;
-    assert_verdicts(again, PROCESS_ALIVE, PROCESS_ALIVE);
-    again.pid_exists = again.pid_readable = false;
-    assert_verdicts(again, PROCESS_MISSING, PROCESS_DEAD);
+    facts = matching; /* the caller then judges as if there were no holder */
+    facts.holder_pid = 0;
+    assert_verdict(PROCESS_ALIVE);
+    lose_pid();
+    assert_dead_on_second_scan();
 }
 
-TEST(foreign_locker_does_not_keep_an_exited_process_alive)
+TEST(another_namespace_needs_the_inner_pid, set_up)
 {
-    struct identity_facts facts = in_order();
-
-    facts.holder_pid = facts.pid = facts.pid_in_namespace = 5555;
-    facts.life_locked = false;
-    assert_verdicts(facts, PROCESS_MISSING, PROCESS_DEAD);
-}
-
-TEST(other_namespace_goes_by_the_inner_pid)
-{
-    struct identity_facts facts = in_order();
-
     facts.same_pid_namespace = false;
     facts.claimed_pid = 7;
     facts.pid_in_namespace = 7;
-    assert_verdicts(facts, PROCESS_ATTESTED, PROCESS_ATTESTED);
-    facts.pid_in_namespace = 0; /* not known: the start time and the uid must do */
-    assert_verdicts(facts, PROCESS_ATTESTED, PROCESS_ATTESTED);
+    assert_verdict(PROCESS_ATTESTED);
+    facts.pid_in_namespace = 0; /* unknown: start time and uid have to suffice */
+    assert_verdict(PROCESS_ATTESTED);
     facts.pid_in_namespace = 8;
-    assert_true(identity_holder_is_foreign(&facts));
-    assert_verdicts(facts, PROCESS_UNKNOWN, PROCESS_UNKNOWN);
+    assert_foreign_holder();
+    assert_verdict(PROCESS_UNKNOWN);
 }
 
-TEST(same_namespace_takes_the_claimed_number)
+TEST(the_same_namespace_needs_the_claimed_pid, set_up)
 {
-    struct identity_facts facts = in_order();
-
     facts.pid_in_namespace = 0;
-    assert_verdicts(facts, PROCESS_ATTESTED, PROCESS_ATTESTED);
+    assert_verdict(PROCESS_ATTESTED);
     facts.claimed_pid = 4691;
-    assert_verdicts(facts, PROCESS_UNKNOWN, PROCESS_UNKNOWN);
+    assert_verdict(PROCESS_UNKNOWN);
 }
 
-TEST(nobody_to_look_up_is_unknown_until_the_address_space_goes)
+TEST(without_a_pid_only_the_life_lock_counts, set_up)
 {
-    struct identity_facts facts = in_order();
-
     facts.same_pid_namespace = false;
     facts.holder_pid = facts.pid = 0;
-    facts.pid_exists = facts.pid_readable = false;
-    assert_verdicts(facts, PROCESS_UNKNOWN, PROCESS_UNKNOWN);
+    lose_pid();
+    assert_verdict(PROCESS_UNKNOWN);
     facts.life_locked = false;
-    assert_verdicts(facts, PROCESS_MISSING, PROCESS_DEAD);
+    assert_dead_on_second_scan();
     facts.locks_known = false;
-    assert_verdicts(facts, PROCESS_UNKNOWN, PROCESS_UNKNOWN);
+    assert_verdict(PROCESS_UNKNOWN);
     facts.locks_known = true;
     facts.claims_life_lock = false;
-    assert_verdicts(facts, PROCESS_UNKNOWN, PROCESS_UNKNOWN);
+    assert_verdict(PROCESS_UNKNOWN);
 }
 
-/* exec keeps pid, start time and often uid; what it does not keep is the address space. */
-TEST(process_that_executed_another_program_is_gone)
+/* exec keeps pid, start time and often the uids, but not the address space with its LIFE lock. */
+TEST(a_process_that_executed_another_program_is_dead, set_up)
 {
-    struct identity_facts facts = in_order();
-
     facts.holder_pid = 0;
     facts.life_locked = false;
-    assert_verdicts(facts, PROCESS_MISSING, PROCESS_DEAD);
+    assert_dead_on_second_scan();
     facts.execing = true;
     facts.claims_life_lock = false;
-    assert_verdicts(facts, PROCESS_MISSING, PROCESS_DEAD);
-    facts.holder_pid = 4690; /* and kept the descriptor */
-    assert_verdicts(facts, PROCESS_MISSING, PROCESS_DEAD);
+    assert_dead_on_second_scan();
+    facts.holder_pid = 4690; /* it kept the descriptor */
+    assert_dead_on_second_scan();
 }
 
-TEST(exec_that_has_not_happened_yet_changes_nothing)
+TEST(an_announced_exec_changes_nothing, set_up)
 {
-    struct identity_facts facts = in_order();
-
     facts.execing = true;
-    assert_verdicts(facts, PROCESS_ATTESTED, PROCESS_ATTESTED);
+    assert_verdict(PROCESS_ATTESTED);
     facts.locks_known = false;
     facts.holder_pid = 0;
-    assert_verdicts(facts, PROCESS_ALIVE, PROCESS_ALIVE);
+    assert_verdict(PROCESS_ALIVE);
 }
 
-TEST(unreadable_pid_is_unknown)
+TEST(an_unreadable_pid_is_unknown, set_up)
 {
-    struct identity_facts facts = in_order();
-
     facts.pid_readable = false;
     facts.pid_start_time_ticks = 0;
-    assert_verdicts(facts, PROCESS_UNKNOWN, PROCESS_UNKNOWN);
+    assert_verdict(PROCESS_UNKNOWN);
     facts.life_locked = false;
-    assert_verdicts(facts, PROCESS_MISSING, PROCESS_DEAD);
+    assert_dead_on_second_scan();
 }
 
-TEST(life_lock_alone_proves_nothing)
-{
-    struct identity_facts facts = in_order();
-
-    facts.holder_pid = 0;
-    facts.pid_exists = facts.pid_readable = false;
-    assert_verdicts(facts, PROCESS_MISSING, PROCESS_DEAD);
-}
-
-/* No combination is attested unless all the checks of guarantee B hold; none is dead on the first scan but two. */
+/* Attested: all checks of guarantee B of identity.c hold. Dead on the first scan: another boot, or EXITED. */
 TEST(all_combinations_keep_the_guarantees)
 {
     for (uint32_t bits = 0; bits < 1u << 13; bits++) {
-        struct identity_facts facts = in_order();
         struct identity_memory memory = {0};
         enum process_verdict verdict;
 
+        facts = matching;
         facts.same_boot = !(bits & 1);
         facts.exited = bits & 2;
         facts.execing = bits & 4;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_learnt.c - modules that no record names, and addresses that are in none: ripd/ring/modules.c. */
+/* test_learnt.c - modules that no record names, and addresses in no module: ripd/ring/modules.c. */
 #include <string.h>
 
 #include "ring/modules.h"
 #include "support/test.h"
 
-TEST(an_address_is_looked_for_once)
+TEST(an_address_is_looked_up_once)
 {
     struct learnt *learnt = NULL;
 
@@ -14,7 +14,7 @@ TEST(an_address_is_looked_for_once)
         assert_true(learnt_is_new(&learnt, i));
     for (uint64_t i = 1; i <= LEARNT_UNKNOWN_MAX; i++)
         assert_false(learnt_is_new(&learnt, i));
-    assert_true(learnt_is_new(&learnt, 99)); /* in place of the oldest */
+    assert_true(learnt_is_new(&learnt, 99)); /* replaces the oldest address */
     assert_true(learnt_is_new(&learnt, 1));
     assert_false(learnt_is_new(&learnt, 99));
     learnt_free(learnt);

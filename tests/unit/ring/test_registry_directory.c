@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_registry_directory.c - other directories while the daemon runs: what is in both lists stays as it is. */
+/* test_registry_directory.c - a new list of directories at run time: what is in both lists keeps its state. */
 #include <limits.h>
 
 #include "unit/registry_test.h"
@@ -9,32 +9,30 @@ static void set_directories(struct scene *scene, const char *first, const char *
     char paths[2][PATH_MAX];
     const char *const directories[] = {paths[0], paths[1]};
 
-    snprintf(paths[0], PATH_MAX, "%s", ring_stage_path(&scene->stage, first));
-    snprintf(paths[1], PATH_MAX, "%s", second != NULL ? ring_stage_path(&scene->stage, second) : "");
+    snprintf(paths[0], PATH_MAX, "%s", path_of(scene, first));
+    snprintf(paths[1], PATH_MAX, "%s", second != NULL ? path_of(scene, second) : "");
     assert_int_equal(registry_set_directories(scene->registry, directories, second != NULL ? 2 : 1), 0);
 }
 
-/* The only ring there is stands in that directory. */
+/* There is only one ring, in this directory. */
 static void assert_directory(struct scene *scene, const char *name)
 {
-    struct ring_facts *facts;
     size_t count;
+    struct ring_facts *facts = facts_of_rings(scene, &count);
 
-    assert_int_equal(registry_facts(scene->registry, &facts, &count), 0);
     assert_int_equal(count, 1);
-    assert_string_equal(facts->directory, ring_stage_path(&scene->stage, name));
-    ring_facts_done(facts);
-    free(facts);
+    assert_string_equal(facts->directory, path_of(scene, name));
+    facts_free(facts, count);
 }
 
-TEST(other_directories, scene_open, scene_close)
+SCENE(other_directories)
 {
-    struct scene *scene = *state;
     uint32_t serial;
 
-    for (size_t i = 0; i < 3; i++)
-        assert_int_equal(mkdir(ring_stage_path(&scene->stage, (const char *const[]){"a", "b", "c"}[i]), 0700), 0);
-    assert_int_equal(symlink("a", ring_stage_path(&scene->stage, "also-a")), 0);
+    make_directory(scene, "a");
+    make_directory(scene, "b");
+    make_directory(scene, "c");
+    assert_int_equal(symlink("a", path_of(scene, "also-a")), 0);
     make_ring(scene, "a/in-a", true);
     make_ring(scene, "b/in-b", true);
     make_ring(scene, "c/in-c", true);
@@ -58,7 +56,7 @@ TEST(other_directories, scene_open, scene_close)
     make_ring(scene, "c/new", true); /* in a directory that is not listed any more */
     scene_refresh(scene);
     assert_int_equal(ring_count(scene), 2);
-    unlink(ring_stage_path(&scene->stage, "a/in-a"));
+    remove_file(scene, "a/in-a");
     scene_rescan(scene);
 
     set_directories(scene, "b", "nowhere");
@@ -67,44 +65,40 @@ TEST(other_directories, scene_open, scene_close)
     assert_int_equal(ring_count(scene), 1);
     set_directories(scene, "nowhere", "b");
     scene_refresh(scene);
-    assert_int_equal(scene->noticed[NOTICE_DIRECTORY_MISSING], 2); /* said again to who names it */
+    assert_int_equal(scene->noticed[NOTICE_DIRECTORY_MISSING], 2); /* reported again for the new list */
     assert_int_equal(ring_count(scene), 1);
-    assert_int_equal(mkdir(ring_stage_path(&scene->stage, "nowhere"), 0700), 0);
+    make_directory(scene, "nowhere");
     make_ring(scene, "nowhere/here", true);
     scene_refresh(scene);
     assert_int_equal(ring_count(scene), 2);
 }
 
-/* How many rings are listed as unreadable, all in the directory a. */
+/* Returns the number of rings that are listed as unreadable, all in the directory "a". */
 static size_t unreadable_count(struct scene *scene)
 {
-    struct ring_facts *facts;
     size_t count, unreadable = 0;
+    struct ring_facts *facts = facts_of_rings(scene, &count);
 
-    assert_int_equal(registry_facts(scene->registry, &facts, &count), 0);
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = 0; i < count; i++)
         if (facts[i].health == RING_UNREADABLE) {
-            assert_string_equal(facts[i].directory, ring_stage_path(&scene->stage, "a"));
+            assert_string_equal(facts[i].directory, path_of(scene, "a"));
             unreadable++;
         }
-        ring_facts_done(&facts[i]);
-    }
-    free(facts);
+    facts_free(facts, count);
     return unreadable;
 }
 
-TEST(unreadable_in_other_directories, scene_open, scene_close)
+SCENE(unreadable_in_other_directories)
 {
-    struct scene *scene = *state;
     const char *many[REGISTRY_DIRECTORIES_MAX + 1];
 
     for (size_t i = 0; i <= REGISTRY_DIRECTORIES_MAX; i++)
         many[i] = scene->stage.directory;
     assert_int_equal(registry_set_directories(scene->registry, many, REGISTRY_DIRECTORIES_MAX + 1), -E2BIG);
-    assert_int_equal(mkdir(ring_stage_path(&scene->stage, "a"), 0700), 0);
-    assert_int_equal(mkdir(ring_stage_path(&scene->stage, "b"), 0700), 0);
+    make_directory(scene, "a");
+    make_directory(scene, "b");
     make_ring(scene, "a/cut", true);
-    assert_int_equal(truncate(ring_stage_path(&scene->stage, "a/cut"), 4096), 0);
+    cut_file(scene, "a/cut", 4096);
     scene_watch(scene, "b", "a", "/proc");
     for (int i = 0; i < 2; i++) {
         scene_refresh(scene);
@@ -125,15 +119,13 @@ static void make_names(struct scene *scene, unsigned first, unsigned count)
 
     for (unsigned i = first; i < first + count; i++) {
         snprintf(name, sizeof(name), "name-%u", i);
-        assert_int_equal(link(ring_stage_path(&scene->stage, "file"), ring_stage_path(&scene->stage, name)), 0);
+        link_file(scene, "file", name);
     }
 }
 
-/* More than a listing takes in at once, made before and after the ring. */
-TEST(more_names_than_are_listed_at_once, scene_open, scene_close)
+/* One listing does not read all names. The ring is among them. */
+SCENE(more_names_than_are_listed_at_once)
 {
-    struct scene *scene = *state;
-
     scene_refresh(scene);
     ring_stage_write(&scene->stage, "file", "", 0);
     make_names(scene, 0, REGISTRY_FILES_MAX);
@@ -144,21 +136,20 @@ TEST(more_names_than_are_listed_at_once, scene_open, scene_close)
         scene_refresh(scene);
     assert_int_equal(ring_count(scene), 1);
 
-    scene_watch(scene, "", NULL, "/proc"); /* whatever was there before is found at once */
+    scene_watch(scene, "", NULL, "/proc"); /* the first listing reads all */
     scene_refresh(scene);
     assert_int_equal(ring_count(scene), 1);
 }
 
-TEST(unfinished_are_left_alone, scene_open, scene_close)
+SCENE(unfinished_files_are_skipped)
 {
     static const char hidden[] = RIP_UNFINISHED_PREFIX "0123456789abcdef";
-    struct scene *scene = *state;
 
     make_ring(scene, hidden, true);
     scene_watch(scene, ".", NULL, "/proc");
     scene_refresh(scene);
     assert_int_equal(ring_count(scene), 0);
-    assert_int_equal(rename(ring_stage_path(&scene->stage, hidden), ring_stage_path(&scene->stage, "ring")), 0);
+    move_file(scene, hidden, "ring");
     scene_refresh(scene);
     assert_int_equal(ring_count(scene), 1);
     make_ring(scene, hidden, true);

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_registry_lease.c - a ring's file, for who is not on the scanner's thread: ripd/ring/registry.c. */
+/* test_registry_lease.c - leases of a ring's file for other threads: ripd/ring/registry.c. */
 #include "unit/registry_test.h"
 
-/* Who is on another thread gets a ring's file for as long as the ring is mapped. */
-TEST(a_lease_of_a_ring, scene_open, scene_close)
+/* A lease hands out the file as long as the ring is mapped. After that the number may belong to another file. */
+SCENE(a_lease_of_a_ring)
 {
-    struct scene *scene = *state;
     struct lease *lease;
     struct stat about;
     uint32_t serial;
@@ -13,7 +12,7 @@ TEST(a_lease_of_a_ring, scene_open, scene_close)
 
     make_ring(scene, "ring", true);
     scene_refresh(scene);
-    serial = ring_named(scene, "ring")->serial;
+    serial = serial_of(scene, "ring");
     assert_null(registry_lease(scene->registry, serial + 1));
     lease = lease_ref(registry_lease(scene->registry, serial));
     assert_ptr_equal(registry_lease(scene->registry, serial), lease);
@@ -23,7 +22,7 @@ TEST(a_lease_of_a_ring, scene_open, scene_close)
     close(copy);
     copy = ring_named(scene, "ring")->mapping.descriptor;
     registry_damage(scene->registry, ring_named(scene, "ring"));
-    assert_int_equal(dup2(STDIN_FILENO, copy), copy); /* another file by its number */
+    assert_int_equal(dup2(STDIN_FILENO, copy), copy); /* the number is reused */
     assert_int_equal(lease_duplicate(lease), -EBADF);
     close(copy);
     lease_unref(lease);

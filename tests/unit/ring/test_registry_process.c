@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_registry_process.c - who lives in a ring, with real processes and real locks: ripd/ring/registry_process.c. */
+/* test_registry_process.c - the processes of a ring, with real processes and locks: ripd/ring/registry_process.c. */
 #include "unit/registry_test.h"
 
 #include <dlfcn.h>
 #include <librip.h>
-#include <limits.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
@@ -17,101 +16,120 @@
 
 #define FIRST_PID_NAMESPACE UINT64_C(4026531836) /* PROC_PID_INIT_INO of Linux */
 
-/* Where children leave word for the test. */
-struct word {
-    char path[128];
+static struct ring_builder claimed; /* "ring", if the test made it by claim() */
+
+/* Shared with the children of a test. */
+static struct shared {
+    char path[128]; /* of "ring" */
     _Atomic pid_t pid;
     _Atomic pid_t tid;
     _Atomic uint64_t address; /* of code in a late module */
-};
-static struct word *word;
+} * shared;
 
 static void open_ring(void *context)
 {
     (void)context;
-    if (!rip_create_ring(word->path, 100))
+    if (!rip_create_ring(shared->path, 100))
         abort();
     rip_init(1, "one", 3, 0, 0);
     for (int i = 0; i < 10; i++)
         rip_snap();
 }
 
-/* The end of a child's part; the system's number, since librip's fork handlers may not have run. */
-static _Noreturn void say_and_stay(void)
+static pid_t start(void (*body)(void *context))
 {
-    word->pid = (pid_t)syscall(SYS_getpid);
+    return ring_stage_start(body, NULL, NULL);
+}
+
+/* Ends the work of a child. It asks the kernel for its pid: fork handlers of librip may not have run. */
+static _Noreturn void report_and_stay(void)
+{
+    shared->pid = (pid_t)syscall(SYS_getpid);
     for (;;)
         pause();
 }
 
-static void await_word(void)
+static void await_report(void)
 {
-    while (word->pid == 0)
+    while (shared->pid == 0)
         usleep(1000);
 }
 
 static int set_up(void **state)
 {
-    word = mmap(NULL, sizeof(*word), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    assert_ptr_not_equal(word, MAP_FAILED);
+    shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    assert_ptr_not_equal(shared, MAP_FAILED);
     scene_open(state);
-    strcpy(word->path, ring_stage_path(&((struct scene *)*state)->stage, "ring"));
+    strcpy(shared->path, path_of(*state, "ring"));
     return 0;
 }
 
 static int tear_down(void **state)
 {
-    munmap(word, sizeof(*word));
+    if (claimed.bytes != NULL)
+        ring_stage_release(&claimed);
+    claimed = (struct ring_builder){0};
+    munmap(shared, sizeof(*shared));
     return scene_close(state);
 }
 
-static enum process_verdict verdict_of(struct scene *scene, uint32_t index)
+#define PLAY(title) SCENE_WITH(title, set_up, tear_down)
+
+static struct ring_process *process_at(struct scene *scene, uint32_t index)
 {
     struct ring *ring = ring_named(scene, "ring");
 
     assert_non_null(ring);
     assert_true(index < ring->process_count);
-    assert_int_equal(ring->conditions[index], ring->processes[index].verdict == PROCESS_DEAD);
-    return ring->processes[index].verdict;
+    return &ring->processes[index];
+}
+
+static enum process_verdict verdict_of(struct scene *scene, uint32_t index)
+{
+    const enum process_verdict verdict = process_at(scene, index)->verdict;
+
+    assert_int_equal(ring_named(scene, "ring")->conditions[index], verdict == PROCESS_DEAD);
+    return verdict;
+}
+
+static void refresh_and_expect(struct scene *scene, enum process_verdict verdict)
+{
+    scene_refresh(scene);
+    assert_int_equal(verdict_of(scene, 0), verdict);
 }
 
 static bool ring_is_dead(struct scene *scene)
 {
-    struct ring_facts *facts;
     size_t count;
+    struct ring_facts *facts = facts_of_rings(scene, &count);
     bool dead;
 
-    assert_int_equal(registry_facts(scene->registry, &facts, &count), 0);
     assert_int_equal(count, 1);
-    dead = facts[0].dead;
-    ring_facts_done(&facts[0]);
-    free(facts);
+    dead = facts->dead;
+    facts_free(facts, count);
     return dead;
 }
 
+/* The process is missing on the next scan and dead on the one after that. One notice reports it. */
 static void assert_dies(struct scene *scene)
 {
-    scene_refresh(scene);
-    assert_int_equal(verdict_of(scene, 0), PROCESS_MISSING);
-    scene_refresh(scene);
-    assert_int_equal(verdict_of(scene, 0), PROCESS_DEAD);
-    assert_int_equal(scene->noticed[NOTICE_PROCESS_DEAD], 1);
+    refresh_and_expect(scene, PROCESS_MISSING);
+    for (int i = 0; i < 2; i++) {
+        refresh_and_expect(scene, PROCESS_DEAD);
+        assert_int_equal(scene->noticed[NOTICE_PROCESS_DEAD], 1);
+    }
     assert_true(ring_is_dead(scene));
-    scene_refresh(scene);
-    assert_int_equal(scene->noticed[NOTICE_PROCESS_DEAD], 1);
 }
 
 /* Real processes --------------------------------------------------------------------------------------------------- */
 
-TEST(attested_then_killed, set_up, tear_down)
+PLAY(attested_then_killed)
 {
-    struct scene *scene = *state;
-    pid_t pid = ring_stage_start(open_ring, NULL, NULL);
+    pid_t pid = start(open_ring);
 
-    for (int i = 0; i < 8; i++) { /* over more than one look at /proc */
-        scene_refresh(scene);
-        assert_int_equal(verdict_of(scene, 0), PROCESS_ATTESTED);
-        assert_int_equal(ring_named(scene, "ring")->processes[0].pid, pid);
+    for (int i = 0; i < 8; i++) { /* /proc is read several times */
+        refresh_and_expect(scene, PROCESS_ATTESTED);
+        assert_int_equal(process_at(scene, 0)->pid, pid);
     }
     assert_false(ring_is_dead(scene));
     ring_stage_end(pid);
@@ -119,20 +137,19 @@ TEST(attested_then_killed, set_up, tear_down)
     assert_int_equal(scene->noticed[NOTICE_UNATTESTED], 0);
 }
 
-TEST(killed_but_not_waited_for, set_up, tear_down)
+PLAY(killed_but_not_waited_for)
 {
-    struct scene *scene = *state;
-    pid_t pid = ring_stage_start(open_ring, NULL, NULL);
+    pid_t pid = start(open_ring);
     siginfo_t info;
 
     scene_refresh(scene);
     kill(pid, SIGKILL);
-    waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT); /* a zombie */
+    waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT); /* it stays a zombie */
     assert_dies(scene);
     ring_stage_end(pid);
 }
 
-/* The new program stops itself: by then the old address space and its locks are gone, which its name says too early. */
+/* The new program stops itself: by then the old address space and its locks are gone. Its comm changes too early. */
 static void exec_shell(void *context)
 {
     (void)context;
@@ -140,14 +157,12 @@ static void exec_shell(void *context)
     abort();
 }
 
-TEST(exec_ends_it, set_up, tear_down)
+PLAY(exec_is_the_end)
 {
-    struct scene *scene = *state;
     pid_t pid = ring_stage_start(open_ring, exec_shell, NULL);
     int status = 0;
 
-    scene_refresh(scene);
-    assert_int_equal(verdict_of(scene, 0), PROCESS_ATTESTED);
+    refresh_and_expect(scene, PROCESS_ATTESTED);
     ring_stage_go(pid);
     assert_int_equal(waitpid(pid, &status, WUNTRACED), pid);
     assert_true(WIFSTOPPED(status));
@@ -162,16 +177,13 @@ static void open_ring_and_close_all(void *context)
     close_range(3, ~0u, 0);
 }
 
-TEST(a_lost_lock_is_one_warning, set_up, tear_down)
+PLAY(a_lost_lock_is_reported_once)
 {
-    struct scene *scene = *state;
-    pid_t pid = ring_stage_start(open_ring_and_close_all, NULL, NULL);
+    pid_t pid = start(open_ring_and_close_all);
     char reason[32];
 
-    for (int i = 0; i < 8; i++) {
-        scene_refresh(scene);
-        assert_int_equal(verdict_of(scene, 0), PROCESS_ALIVE);
-    }
+    for (int i = 0; i < 8; i++)
+        refresh_and_expect(scene, PROCESS_ALIVE);
     assert_int_equal(scene->noticed[NOTICE_UNATTESTED], 1);
     snprintf(reason, sizeof(reason), "pid %d", pid);
     assert_string_equal(scene->last_reason, reason);
@@ -186,26 +198,24 @@ static void open_ring_and_leave_a_child(void *context)
     open_ring(context);
     if (fork() == 0) {
         alarm(60);
-        say_and_stay();
+        report_and_stay();
     }
-    await_word();
+    await_report();
 }
 
-TEST(the_parent_ends_before_its_child_has_registered, set_up, tear_down)
+PLAY(the_parent_ends_before_its_child_has_registered)
 {
-    struct scene *scene = *state;
-    pid_t parent = ring_stage_start(open_ring_and_leave_a_child, NULL, NULL);
+    pid_t parent = start(open_ring_and_leave_a_child);
 
     scene_refresh(scene);
     ring_stage_end(parent);
-    unlink(word->path);
-    for (int i = 0; i < 5; i++)
-        scene_rescan(scene);
+    unlink(shared->path);
+    rescan_times(scene, 5);
     assert_int_equal(verdict_of(scene, 0), PROCESS_DEAD);
-    assert_false(ring_named(scene, "ring")->processes[1].present);
+    assert_false(process_at(scene, 1)->present);
     assert_true(ring_named(scene, "ring")->unlinked);
-    assert_false(ring_is_dead(scene)); /* it may yet register */
-    kill(word->pid, SIGKILL);
+    assert_false(ring_is_dead(scene)); /* the child may still register */
+    kill(shared->pid, SIGKILL);
     for (int i = 0; i < 1000 && ring_count(scene) > 0; i++) {
         usleep(1000);
         scene_refresh(scene);
@@ -220,85 +230,77 @@ static void open_ring_and_register_a_child(void *context)
     if (fork() == 0) {
         prctl(PR_SET_PDEATHSIG, SIGKILL);
         rip_init(2, "two", 3, 0, 0);
-        say_and_stay();
+        report_and_stay();
     }
-    await_word();
+    await_report();
 }
 
-TEST(a_child_is_a_process_of_its_own, set_up, tear_down)
+PLAY(a_child_is_a_process_of_its_own)
 {
-    struct scene *scene = *state;
-    pid_t pid = ring_stage_start(open_ring_and_register_a_child, NULL, NULL);
+    pid_t pid = start(open_ring_and_register_a_child);
 
-    scene_refresh(scene);
-    assert_int_equal(verdict_of(scene, 0), PROCESS_ATTESTED);
+    refresh_and_expect(scene, PROCESS_ATTESTED);
     assert_int_equal(verdict_of(scene, 1), PROCESS_ATTESTED);
-    assert_int_equal(ring_named(scene, "ring")->processes[1].pid, word->pid);
+    assert_int_equal(process_at(scene, 1)->pid, shared->pid);
     ring_stage_end(pid);
 }
 
-/* Lies ------------------------------------------------------------------------------------------------------------- */
+/* False claims ----------------------------------------------------------------------------------------------------- */
 
-/* Holds the bytes of a record that is not its own, of LIFE unless that is taken. */
+/* Locks the HOLDER byte of a record of another process, and its LIFE byte if that is free. */
 static void lock_foreign_byte(void *context)
 {
     struct flock lock = {.l_type = F_WRLCK, .l_start = (off_t)RIP_LOCK_HOLDER_OFFSET, .l_len = 1};
     struct flock life = {.l_type = F_WRLCK, .l_start = (off_t)RIP_LOCK_LIFE_OFFSET, .l_len = 1};
-    int descriptor = open(word->path, O_RDWR | O_CLOEXEC);
+    int descriptor = open(shared->path, O_RDWR | O_CLOEXEC);
 
     (void)context;
-    (void)fcntl(open(word->path, O_RDWR | O_CLOEXEC), F_OFD_SETLK, &life);
+    (void)fcntl(open(shared->path, O_RDWR | O_CLOEXEC), F_OFD_SETLK, &life);
     if (descriptor < 0 || fcntl(descriptor, F_SETLK, &lock) != 0)
         abort();
 }
 
-TEST(a_foreign_lock_changes_no_verdict, set_up, tear_down)
+PLAY(a_foreign_lock_changes_no_verdict)
 {
-    struct scene *scene = *state;
-    pid_t pid = ring_stage_start(open_ring_and_close_all, NULL, NULL), locker;
+    pid_t pid = start(open_ring_and_close_all), locker;
 
-    scene_refresh(scene);
-    assert_int_equal(verdict_of(scene, 0), PROCESS_ALIVE);
-    locker = ring_stage_start(lock_foreign_byte, NULL, NULL);
+    refresh_and_expect(scene, PROCESS_ALIVE);
+    locker = start(lock_foreign_byte);
     for (int i = 0; i < 8; i++) {
-        scene_refresh(scene);
-        assert_int_equal(verdict_of(scene, 0), PROCESS_ALIVE);
-        assert_int_equal(ring_named(scene, "ring")->processes[0].pid, pid);
+        refresh_and_expect(scene, PROCESS_ALIVE);
+        assert_int_equal(process_at(scene, 0)->pid, pid);
     }
     ring_stage_end(pid);
     assert_dies(scene);
     ring_stage_end(locker);
-    scene_refresh(scene);
-    assert_int_equal(verdict_of(scene, 0), PROCESS_DEAD);
+    refresh_and_expect(scene, PROCESS_DEAD);
 }
 
-/* Leaves behind a process that shares its descriptors, and with them the lock. */
+/* Leaves a process that shares the descriptors and so the lock. */
 static void open_ring_and_share_descriptors(void *context)
 {
     open_ring(context);
     if (syscall(SYS_clone, CLONE_FILES | SIGCHLD, NULL, NULL, NULL, NULL) == 0) {
         alarm(60);
-        say_and_stay();
+        report_and_stay();
     }
-    await_word();
+    await_report();
 }
 
-TEST(a_lock_that_outlives_its_owner, set_up, tear_down)
+PLAY(a_lock_that_outlives_its_owner)
 {
-    struct scene *scene = *state;
-    pid_t pid = ring_stage_start(open_ring_and_share_descriptors, NULL, NULL);
+    pid_t pid = start(open_ring_and_share_descriptors);
 
-    scene_refresh(scene);
-    assert_int_equal(verdict_of(scene, 0), PROCESS_ATTESTED);
+    refresh_and_expect(scene, PROCESS_ATTESTED);
     ring_stage_end(pid);
     assert_dies(scene);
     /* The kernel still reports the number of the process that is gone; in a nested pid namespace it reports none. */
-    assert_int_equal(ring_named(scene, "ring")->processes[0].holder_pid,
+    assert_int_equal(process_at(scene, 0)->holder_pid,
                      ring_stage_pid_namespace() == FIRST_PID_NAMESPACE ? (uint32_t)pid : UINT32_MAX);
-    kill(word->pid, SIGKILL);
+    kill(shared->pid, SIGKILL);
 }
 
-/* A made-up /proc -------------------------------------------------------------------------------------------------- */
+/* With a fake /proc ------------------------------------------------------------------------------------------------ */
 
 static void put_process(struct scene *scene, uint32_t pid, uint64_t start_time_ticks, uint32_t uid)
 {
@@ -312,39 +314,35 @@ static void put_process(struct scene *scene, uint32_t pid, uint64_t start_time_t
     ring_stage_write(&scene->stage, name, text, strlen(text));
 }
 
-static void refresh_by_made_up_proc(struct scene *scene)
+static void refresh_with_fake_proc(struct scene *scene)
 {
-    scene_watch(scene, "", NULL, ring_stage_path(&scene->stage, "proc"));
+    scene_watch(scene, "", NULL, path_of(scene, "proc"));
     scene_refresh(scene);
 }
 
-static void claim(struct scene *scene, uint32_t pid, uint64_t start_time_ticks, uint32_t flags,
-                  struct ring_builder *ring)
+/* Makes a ring with a record that claims a process with start time 1000. */
+static void claim(struct scene *scene, uint32_t pid, uint32_t flags)
 {
     const struct ring_geometry geometry = {.slot_capacity = 64};
 
-    ring_stage_build(&scene->stage, "ring", &geometry, ring);
-    ring_builder_add_process(ring, 0, pid, start_time_ticks, "claimed");
-    ring_builder_process(ring, 0)->flags = flags;
-    ring_builder_process(ring, 0)->pid_namespace = 0;
+    ring_stage_build(&scene->stage, "ring", &geometry, &claimed);
+    ring_builder_add_process(&claimed, 0, pid, 1000, "claimed");
+    ring_builder_process(&claimed, 0)->flags = flags;
+    ring_builder_process(&claimed, 0)->pid_namespace = 0;
 }
 
-TEST(a_reused_pid, set_up, tear_down)
+PLAY(a_reused_pid)
 {
-    struct scene *scene = *state;
-    struct ring_builder ring;
-
-    claim(scene, 500, 1000, 0, &ring);
+    claim(scene, 500, 0);
     put_process(scene, 500, 1000, getuid());
-    refresh_by_made_up_proc(scene);
+    refresh_with_fake_proc(scene);
     assert_int_equal(verdict_of(scene, 0), PROCESS_ALIVE);
-    assert_int_equal(scene->noticed[NOTICE_UNATTESTED], 0); /* it never claimed a lock */
+    assert_int_equal(scene->noticed[NOTICE_UNATTESTED], 0); /* it claimed no lock */
     put_process(scene, 500, 1001, getuid());
     assert_dies(scene);
-    ring_stage_release(&ring);
 }
 
-/* Where it comes from ---------------------------------------------------------------------------------------------- */
+/* Origin ----------------------------------------------------------------------------------------------------------- */
 
 static void put_origin(struct scene *scene, uint32_t pid, const char *command_line, const char *groups)
 {
@@ -355,8 +353,15 @@ static void put_origin(struct scene *scene, uint32_t pid, const char *command_li
     snprintf(name, sizeof(name), "proc/%u/cgroup", pid);
     ring_stage_write(&scene->stage, name, groups, strlen(groups));
     snprintf(name, sizeof(name), "proc/%u/task/%u/exe", pid, pid);
-    unlink(ring_stage_path(&scene->stage, name));
-    assert_int_equal(symlink("/opt/checkout", ring_stage_path(&scene->stage, name)), 0);
+    unlink(path_of(scene, name));
+    assert_int_equal(symlink("/opt/checkout", path_of(scene, name)), 0);
+}
+
+/* The process 500 with an origin. */
+static void put_checkout(struct scene *scene)
+{
+    put_process(scene, 500, 1000, getuid());
+    put_origin(scene, 500, "checkout", "0::/lxc/web1/system.slice/checkout.service\n");
 }
 
 static struct process_facts *facts_of_first(struct scene *scene)
@@ -376,7 +381,7 @@ static void assert_origin(struct scene *scene, const char *command_line)
     assert_string_equal(facts->origin->command_line, command_line);
     assert_string_equal(facts->origin->unit, "checkout.service");
     assert_string_equal(facts->origin->container, "web1");
-    assert_null(facts->origin->program); /* its user may not see it, and nobody attests that the ring is its own */
+    assert_null(facts->origin->program); /* shown for attested processes only */
     process_facts_unref(facts);
 }
 
@@ -388,104 +393,61 @@ static void assert_no_origin(struct scene *scene)
     process_facts_unref(facts);
 }
 
-static void assert_runs_our_program(struct scene *scene)
+PLAY(the_origin_of_a_process)
 {
-    struct process_facts *facts = facts_of_first(scene);
-    char path[PATH_MAX];
-    const ssize_t length = readlink("/proc/self/exe", path, sizeof(path) - 1);
-
-    assert_true(length > 0);
-    path[length] = '\0';
-    assert_non_null(facts->origin);
-    assert_string_equal(facts->origin->program, path);
-    process_facts_unref(facts);
-}
-
-TEST(the_program_of_an_attested_process, set_up, tear_down)
-{
-    struct scene *scene = *state;
-    pid_t pid = ring_stage_start(open_ring, NULL, NULL);
-
-    scene_refresh(scene);
-    assert_int_equal(verdict_of(scene, 0), PROCESS_ATTESTED);
-    assert_runs_our_program(scene);
-    ring_stage_end(pid);
-}
-
-TEST(the_origin_of_a_process, set_up, tear_down)
-{
-    struct scene *scene = *state;
-    struct ring_builder ring;
-
-    claim(scene, 500, 1000, 0, &ring);
-    put_process(scene, 500, 1000, getuid());
-    put_origin(scene, 500, "checkout", "0::/lxc/web1/system.slice/checkout.service\n");
-    refresh_by_made_up_proc(scene);
+    claim(scene, 500, 0);
+    put_checkout(scene);
+    refresh_with_fake_proc(scene);
     assert_origin(scene, "checkout");
-    put_origin(scene, 500, "another", "0::/\n"); /* it is read once */
+    put_origin(scene, 500, "another", "0::/\n"); /* not read again */
     scene->now_mono_ns += REGISTRY_RECHECK_NS;
     scene_refresh(scene);
     assert_origin(scene, "checkout");
-    put_process(scene, 500, 1001, getuid()); /* the number has become another process's */
+    put_process(scene, 500, 1001, getuid()); /* the pid was reused */
     assert_dies(scene);
     assert_origin(scene, "checkout");
-    ring_stage_release(&ring);
 }
 
-/* What comes to be known later is in the facts from then on. */
-TEST(an_origin_that_comes_late, set_up, tear_down)
+/* An origin that cannot be read at first is added to the facts later. */
+PLAY(an_origin_that_comes_late)
 {
-    struct scene *scene = *state;
-    struct ring_builder ring;
-
-    claim(scene, 500, 1000, 0, &ring);
+    claim(scene, 500, 0);
     ring_stage_put_stat(&scene->stage, 500, "500 (x) S 1 1 1 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 1000 0");
-    refresh_by_made_up_proc(scene); /* its status cannot be read: it is not known whose it is */
+    refresh_with_fake_proc(scene); /* without status its user is unknown */
     assert_no_origin(scene);
-    put_process(scene, 500, 1000, getuid());
-    put_origin(scene, 500, "checkout", "0::/lxc/web1/system.slice/checkout.service\n");
+    put_checkout(scene);
     scene_refresh(scene);
     assert_origin(scene, "checkout");
-    ring_stage_release(&ring);
 }
 
-/* A ring of root's may name every process; of a program that runs with another user's rights nothing is shown. */
-TEST(nothing_of_a_set_user_id_program, set_up, tear_down)
+/* A ring of root may name any process, but discloses nothing about a program whose uids differ from each other. */
+PLAY(nothing_of_a_set_user_id_program)
 {
     static const char status[] = "Name:\tx\nUid:\t1234\t0\t0\t0\nNSpid:\t500\n";
-    struct scene *scene = *state;
-    struct ring_builder ring;
 
-    claim(scene, 500, 1000, 0, &ring);
+    claim(scene, 500, 0);
     put_process(scene, 500, 1000, getuid());
     put_origin(scene, 500, "secret", "0::/system.slice/secret.service\n");
     ring_stage_write(&scene->stage, "proc/500/status", status, sizeof(status) - 1);
-    refresh_by_made_up_proc(scene);
+    refresh_with_fake_proc(scene);
     assert_int_equal(verdict_of(scene, 0), getuid() == 0 ? PROCESS_ALIVE : PROCESS_UNKNOWN);
     assert_no_origin(scene);
-    ring_stage_release(&ring);
 }
 
-TEST(nothing_of_another_users_process, set_up, tear_down)
+PLAY(nothing_of_another_users_process)
 {
-    struct scene *scene = *state;
-    struct ring_builder ring;
     struct process_facts *facts;
 
-    claim(scene, 500, 1000, 0, &ring);
-    if (chown(word->path, 1234, 1234) != 0) {
-        ring_stage_release(&ring);
-        print_message("skipped: needs root to make files of somebody else\n");
-        skip();
-    }
+    need_root();
+    claim(scene, 500, 0);
+    give_file(scene, "ring", 1234);
     put_process(scene, 500, 1000, 0);
     put_origin(scene, 500, "secret", "0::/system.slice/secret.service\n");
-    refresh_by_made_up_proc(scene);
+    refresh_with_fake_proc(scene);
     facts = facts_of_first(scene);
     assert_null(facts->origin);
     assert_int_equal(facts->pid, 0);
     process_facts_unref(facts);
-    ring_stage_release(&ring);
 }
 
 static void do_nothing(void *context)
@@ -493,144 +455,125 @@ static void do_nothing(void *context)
     (void)context;
 }
 
-/* Nobody ever held a lock here, so the zombie is all there is to go by. */
-TEST(a_zombie_without_locks, set_up, tear_down)
+/* Without any lock only the state in /proc shows the end. */
+PLAY(a_zombie_without_locks)
 {
-    struct scene *scene = *state;
-    pid_t pid = ring_stage_start(do_nothing, NULL, NULL);
-    struct ring_builder ring;
+    pid_t pid = start(do_nothing);
     siginfo_t info;
 
-    claim(scene, (uint32_t)pid, ring_stage_start_time(pid), 0, &ring);
-    scene_refresh(scene);
-    assert_int_equal(verdict_of(scene, 0), PROCESS_ALIVE);
+    claim(scene, (uint32_t)pid, 0);
+    ring_builder_process(&claimed, 0)->start_time_ticks = ring_stage_start_time(pid);
+    refresh_and_expect(scene, PROCESS_ALIVE);
     kill(pid, SIGKILL);
     waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT);
     assert_dies(scene);
     ring_stage_end(pid);
-    ring_stage_release(&ring);
 }
 
-TEST(a_reused_pid_under_a_lock, set_up, tear_down)
+PLAY(a_reused_pid_under_a_lock)
 {
-    struct scene *scene = *state;
-    struct ring_builder ring;
     pid_t locker;
 
-    claim(scene, 0, 1000, RIP_PROCESS_HAS_HOLDER_LOCK, &ring);
-    locker = ring_stage_start(lock_foreign_byte, NULL, NULL);
-    ring_builder_process(&ring, 0)->pid = (uint32_t)locker;
+    claim(scene, 0, RIP_PROCESS_HAS_HOLDER_LOCK);
+    locker = start(lock_foreign_byte);
+    ring_builder_process(&claimed, 0)->pid = (uint32_t)locker;
     put_process(scene, (uint32_t)locker, 1000, getuid());
-    refresh_by_made_up_proc(scene);
+    refresh_with_fake_proc(scene);
     assert_int_equal(verdict_of(scene, 0), PROCESS_ATTESTED);
     assert_true(registry_process_holds(scene->registry, ring_named(scene, "ring"), 0));
     put_process(scene, (uint32_t)locker, 2000, getuid());
-    assert_false(registry_process_holds(scene->registry, ring_named(scene, "ring"), 0)); /* seen at once if asked */
-    scene->now_mono_ns += REGISTRY_RECHECK_NS;                                           /* and in time if not */
+    assert_false(registry_process_holds(scene->registry, ring_named(scene, "ring"), 0)); /* a query reads it now */
+    scene->now_mono_ns += REGISTRY_RECHECK_NS;                                           /* the scan reads it in time */
     assert_dies(scene);
     ring_stage_end(locker);
-    ring_stage_release(&ring);
 }
 
-TEST(another_users_process_is_not_attested, set_up, tear_down)
+PLAY(another_users_process_is_not_attested)
 {
-    struct scene *scene = *state;
-    struct ring_builder ring;
     pid_t locker;
 
-    if (chown(scene->stage.directory, 1234, 1234) != 0) {
-        print_message("skipped: needs root to make files of somebody else\n");
-        skip();
-    }
-    claim(scene, 0, 1000, RIP_PROCESS_HAS_HOLDER_LOCK, &ring);
-    assert_int_equal(chown(word->path, 1234, 1234), 0);
-    locker = ring_stage_start(lock_foreign_byte, NULL, NULL);
-    ring_builder_process(&ring, 0)->pid = (uint32_t)locker;
-    put_process(scene, (uint32_t)locker, 1000, 0); /* as if it had exec'ed a set-user-id program */
-    refresh_by_made_up_proc(scene);
+    need_root();
+    give_file(scene, ".", 1234);
+    claim(scene, 0, RIP_PROCESS_HAS_HOLDER_LOCK);
+    give_file(scene, "ring", 1234);
+    locker = start(lock_foreign_byte);
+    ring_builder_process(&claimed, 0)->pid = (uint32_t)locker;
+    put_process(scene, (uint32_t)locker, 1000, 0); /* as after exec of a set-user-id program */
+    refresh_with_fake_proc(scene);
     assert_int_not_equal(verdict_of(scene, 0), PROCESS_ATTESTED);
     put_process(scene, (uint32_t)locker, 1000, 1234);
     scene->now_mono_ns += REGISTRY_RECHECK_NS;
-    scene_refresh(scene);
-    assert_int_equal(verdict_of(scene, 0), PROCESS_ATTESTED);
+    refresh_and_expect(scene, PROCESS_ATTESTED);
     ring_stage_end(locker);
-    ring_stage_release(&ring);
 }
 
-TEST(records_that_lie, set_up, tear_down)
+PLAY(malformed_records)
 {
-    struct scene *scene = *state;
-    struct ring_builder ring;
-
-    claim(scene, 0, 0, 0xffffffff, &ring);
-    ring_builder_process(&ring, 0)->module_count = UINT32_MAX;
-    ring_builder_process(&ring, 0)->start_time_ticks = UINT64_MAX;
-    ring_builder_process(&ring, 0)->pid = UINT32_MAX;
-    ring.ring->process_high_water = UINT32_MAX;
+    claim(scene, 0, 0xffffffff);
+    ring_builder_process(&claimed, 0)->module_count = UINT32_MAX;
+    ring_builder_process(&claimed, 0)->start_time_ticks = UINT64_MAX;
+    ring_builder_process(&claimed, 0)->pid = UINT32_MAX;
+    claimed.ring->process_high_water = UINT32_MAX;
     for (uint32_t i = 1; i < RIP_PROCESS_MIN; i++) {
-        ring_builder_process(&ring, i)->state = i;
-        ring_builder_process(&ring, i)->pid = i;
-        ring_builder_process(&ring, i)->entered_boot_ns = UINT64_MAX - i;
+        ring_builder_process(&claimed, i)->state = i;
+        ring_builder_process(&claimed, i)->pid = i;
+        ring_builder_process(&claimed, i)->entered_boot_ns = UINT64_MAX - i;
     }
     for (int i = 0; i < 5; i++) {
         scene_refresh(scene);
         assert_int_equal(ring_named(scene, "ring")->process_count, RIP_PROCESS_MIN);
-        ring_is_dead(scene); /* builds all facts */
+        ring_is_dead(scene); /* builds the facts of all processes */
         for (uint32_t process = 0; process < 70; process++)
             process_facts_unref(registry_process_facts(scene->registry, ring_named(scene, "ring"), process));
     }
-    ring_stage_release(&ring);
 }
 
 /* Facts ------------------------------------------------------------------------------------------------------------ */
 
-TEST(facts_of_a_process, set_up, tear_down)
+PLAY(facts_of_a_process)
 {
-    struct scene *scene = *state;
-    pid_t pid = ring_stage_start(open_ring, NULL, NULL);
-    char exe[256] = "";
+    const uint64_t now_ns = clock_wall_ns();
+    const pid_t pid = start(open_ring);
     struct process_facts *facts, *again;
-    uint64_t now_ns = clock_wall_ns();
-    struct ring *ring;
+    char exe[256] = "";
 
     assert_true(readlink("/proc/self/exe", exe, sizeof(exe) - 1) > 0);
     scene_refresh(scene);
-    ring = ring_named(scene, "ring");
-    assert_true(ring->processes[0].wants_modules); /* nobody has asked yet */
-    facts = registry_process_facts(scene->registry, ring, 0);
-    assert_non_null(facts);
+    assert_true(process_at(scene, 0)->wants_modules); /* not queried yet */
+    facts = facts_of_first(scene);
     assert_int_equal(facts->pid, pid);
     assert_true(facts->attested);
     assert_false(facts->dead);
     assert_string_equal(facts->exe, exe);
+    assert_string_equal(facts->origin->program, exe);
     assert_in_range(facts->started_wall_ns, now_ns - UINT64_C(30000000000), now_ns + UINT64_C(1000000000));
     assert_true(facts->module_count > 1);
     assert_non_null(facts->modules[0]->name);
     scene_refresh(scene);
-    again = registry_process_facts(scene->registry, ring, 0);
-    assert_ptr_equal(again, facts); /* the same as long as nothing has changed */
+    again = facts_of_first(scene);
+    assert_ptr_equal(again, facts); /* shared while nothing changes */
     process_facts_unref(again);
     ring_stage_end(pid);
     scene_refresh(scene);
     scene_refresh(scene);
-    again = registry_process_facts(scene->registry, ring, 0);
+    again = facts_of_first(scene);
     assert_ptr_not_equal(again, facts);
     assert_true(again->dead);
     assert_false(again->attested);
-    assert_int_equal(again->pid, pid); /* as it was attested while it lived */
+    assert_int_equal(again->pid, pid); /* as attested before */
     process_facts_unref(again);
-    assert_int_equal(facts->pid, pid); /* ours to keep */
+    assert_int_equal(facts->pid, pid); /* the reference is still valid */
     process_facts_unref(facts);
 }
 
-/* A library that is loaded behind the back of librip, which names it in the record when it is asked to. */
+/* Loads a library that the record does not name until rip_refresh_modules(). */
 static void load_late(void *context)
 {
     void *library;
 
     open_ring(context);
     library = dlopen("libBrokenLocale.so.1", RTLD_NOW);
-    word->address = library != NULL ? (uintptr_t)dlsym(library, "__ctype_get_mb_cur_max") : 0;
+    shared->address = library != NULL ? (uintptr_t)dlsym(library, "__ctype_get_mb_cur_max") : 0;
 }
 
 static void name_late(void *context)
@@ -641,19 +584,18 @@ static void name_late(void *context)
 
 static const struct module_facts *late_module(struct scene *scene, struct process_facts **ret_facts)
 {
-    *ret_facts = registry_process_facts(scene->registry, ring_named(scene, "ring"), 0);
-    return *ret_facts != NULL ? process_facts_module(*ret_facts, word->address) : NULL;
+    *ret_facts = facts_of_first(scene);
+    return process_facts_module(*ret_facts, shared->address);
 }
 
-/* Found in the kernel's map before the record had it, it is the record's module once that names it. */
-TEST(a_module_that_is_named_late, set_up, tear_down)
+/* The module is found in the kernel's map first, and replaced when the record names it. */
+PLAY(a_late_module)
 {
-    struct scene *scene = *state;
     pid_t pid = ring_stage_start(load_late, name_late, NULL);
     const struct module_facts *module = NULL;
     struct process_facts *facts;
 
-    if (word->address == 0) {
+    if (shared->address == 0) {
         ring_stage_end(pid);
         print_message("skipped: this C library comes without libBrokenLocale\n");
         skip();
@@ -661,11 +603,11 @@ TEST(a_module_that_is_named_late, set_up, tear_down)
     scene_refresh(scene);
     assert_null(late_module(scene, &facts));
     process_facts_unref(facts);
-    assert_true(registry_learn_module(scene->registry, ring_named(scene, "ring"), 0, word->address));
+    assert_true(registry_learn_module(scene->registry, ring_named(scene, "ring"), 0, shared->address));
     module = late_module(scene, &facts);
     assert_non_null(module);
     assert_string_equal(module->name, "libBrokenLocale.so.1");
-    assert_string_equal(module->build_id, ""); /* the map has none */
+    assert_string_equal(module->build_id, ""); /* the map has no build id */
     process_facts_unref(facts);
     ring_stage_go(pid);
     for (int i = 0; i < 3000; i++) {
@@ -688,17 +630,17 @@ TEST(a_module_that_is_named_late, set_up, tear_down)
 static void *live_on(void *context)
 {
     (void)context;
-    word->tid = (pid_t)syscall(SYS_gettid);
+    shared->tid = (pid_t)syscall(SYS_gettid);
     for (;;)
         pause();
     return NULL;
 }
 
-/* A process that is pid 1 of a namespace of its own. */
+/* Starts a process that is pid 1 of its own namespace. */
 static void open_ring_in_a_namespace(void *context)
 {
     if (unshare(CLONE_NEWPID) != 0) {
-        word->pid = -1;
+        shared->pid = -1;
         return;
     }
     if (fork() == 0) {
@@ -708,18 +650,25 @@ static void open_ring_in_a_namespace(void *context)
         open_ring(context);
         if (pthread_create(&thread, NULL, live_on, NULL) != 0)
             abort();
-        while (word->tid == 0)
+        while (shared->tid == 0)
             usleep(1000);
-        say_and_stay();
+        report_and_stay();
     }
-    await_word();
+    await_report();
 }
 
-/* The holder of a lock is found by its number inside the namespace, but not where the record names no namespace. */
-static void check_holder_inside(struct scene *scene, struct ring *ring, uint32_t tid)
+static int find_thread(struct scene *scene, pid_t tid, uint64_t deadline_mono_ns, uint32_t *ret_tid)
 {
-    struct ring_process *process = &ring->processes[0];
-    const uint64_t claimed = process->claim.pid_namespace;
+    return registry_find_thread(scene->registry, ring_named(scene, "ring"), 0, (uint32_t)tid, deadline_mono_ns,
+                                ret_tid);
+}
+
+/* A holder is found by its tid inside the namespace, but only if the record names a namespace. */
+static void check_holder_inside(struct scene *scene, uint32_t tid)
+{
+    struct ring_process *process = process_at(scene, 0);
+    struct ring *ring = ring_named(scene, "ring");
+    const uint64_t pid_namespace = process->claim.pid_namespace;
     uint32_t serial = 0, found = 1;
 
     assert_int_equal(registry_find_holder(scene->registry, ring, 0, tid, UINT64_MAX, &serial, &found), 0);
@@ -728,27 +677,24 @@ static void check_holder_inside(struct scene *scene, struct ring *ring, uint32_t
     assert_int_equal(registry_find_holder(scene->registry, ring, 0, 4000000, UINT64_MAX, &serial, &found), -ESRCH);
     process->claim.pid_namespace = 0;
     assert_int_equal(registry_find_holder(scene->registry, ring, 0, tid, UINT64_MAX, &serial, &found), -ESRCH);
-    process->claim.pid_namespace = claimed;
+    process->claim.pid_namespace = pid_namespace;
 }
 
-TEST(another_pid_namespace, set_up, tear_down)
+PLAY(another_pid_namespace)
 {
-    struct scene *scene = *state;
-    pid_t pid = ring_stage_start(open_ring_in_a_namespace, NULL, NULL);
+    pid_t pid = start(open_ring_in_a_namespace);
     uint64_t deadline_ns = clock_mono_ns() + UINT64_C(1000000000);
     const struct ring_process *process;
     uint32_t leader, thread, none;
-    struct ring *ring;
 
-    if (word->pid < 0) {
+    if (shared->pid < 0) {
         ring_stage_end(pid);
         print_message("skipped: no pid namespaces here\n");
         skip();
     }
     scene_refresh(scene);
-    assert_int_equal(word->pid, 1);
-    ring = ring_named(scene, "ring");
-    process = &ring->processes[0];
+    assert_int_equal(shared->pid, 1);
+    process = process_at(scene, 0);
     assert_int_equal(process->claim.pid, 1);
     if (ring_stage_pid_namespace() == process->claim.pid_namespace) {
         ring_stage_end(pid);
@@ -757,16 +703,16 @@ TEST(another_pid_namespace, set_up, tear_down)
     }
     assert_int_equal(verdict_of(scene, 0), PROCESS_ATTESTED);
     assert_int_not_equal(process->pid, 1);
-    assert_int_equal(registry_find_thread(scene->registry, ring, 0, 1, deadline_ns, &leader), 0);
+    assert_int_equal(find_thread(scene, 1, deadline_ns, &leader), 0);
     assert_int_equal(leader, process->pid);
-    assert_int_equal(registry_find_thread(scene->registry, ring, 0, (uint32_t)word->tid, deadline_ns, &thread), 0);
-    assert_int_not_equal(thread, word->tid);
-    assert_int_equal(registry_find_thread(scene->registry, ring, 0, 4000000, deadline_ns, &none), -ESRCH);
-    check_holder_inside(scene, ring, (uint32_t)word->tid);
-    registry_forget_thread(ring, 0, thread);
-    usleep(600000); /* listed again */
-    assert_int_equal(registry_find_thread(scene->registry, ring, 0, (uint32_t)word->tid, 0, &none), -EAGAIN);
-    assert_int_equal(registry_find_thread(scene->registry, ring, 0, (uint32_t)word->tid, UINT64_MAX, &none), 0);
+    assert_int_equal(find_thread(scene, shared->tid, deadline_ns, &thread), 0);
+    assert_int_not_equal(thread, shared->tid);
+    assert_int_equal(find_thread(scene, 4000000, deadline_ns, &none), -ESRCH);
+    check_holder_inside(scene, (uint32_t)shared->tid);
+    registry_forget_thread(ring_named(scene, "ring"), 0, thread);
+    usleep(600000); /* until the threads may be listed again */
+    assert_int_equal(find_thread(scene, shared->tid, 0, &none), -EAGAIN);
+    assert_int_equal(find_thread(scene, shared->tid, UINT64_MAX, &none), 0);
     assert_int_equal(none, thread);
     ring_stage_end(pid);
     for (int i = 0; i < 1000 && verdict_of(scene, 0) != PROCESS_DEAD; i++) {

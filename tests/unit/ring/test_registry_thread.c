@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_registry_thread.c - which threads there are, and which are gone: ripd/ring/registry_thread.c. Of their numbers
- * in other pid namespaces see test_registry_process.c.
+ * test_registry_thread.c - which threads exist, and which are gone: ripd/ring/registry_thread.c. For threads in other
+ * pid namespaces see test_registry_process.c.
  */
 #include "unit/registry_test.h"
 
@@ -36,7 +36,7 @@ static void end_alone(void *context)
     pthread_exit(context);
 }
 
-static bool is_there(struct scene *scene, const struct ring *ring, uint32_t tid)
+static bool exists(struct scene *scene, const struct ring *ring, uint32_t tid)
 {
     bool has = registry_has_thread(scene->registry, ring, 0, tid);
 
@@ -44,9 +44,8 @@ static bool is_there(struct scene *scene, const struct ring *ring, uint32_t tid)
     return has;
 }
 
-TEST(threads_that_end, scene_open, scene_close)
+SCENE(threads_that_end)
 {
-    struct scene *scene = *state;
     pthread_t thread;
     struct ring *ring;
     uint32_t tid;
@@ -54,39 +53,39 @@ TEST(threads_that_end, scene_open, scene_close)
     make_ring(scene, "ring", true);
     scene_refresh(scene);
     ring = ring_named(scene, "ring");
-    assert_true(is_there(scene, ring, (uint32_t)getpid()));
+    assert_true(exists(scene, ring, (uint32_t)getpid()));
     assert_int_equal(pthread_create(&thread, NULL, end_at_once, &tid), 0);
     pthread_join(thread, NULL);
     for (int i = 0; i < 10000 && registry_has_thread(scene->registry, ring, 0, tid); i++)
         usleep(1000);
-    assert_false(is_there(scene, ring, tid));
-    assert_false(is_there(scene, ring, 1)); /* of another process */
+    assert_false(exists(scene, ring, tid));
+    assert_false(exists(scene, ring, 1)); /* of another process */
     assert_false(registry_has_thread(scene->registry, ring, 1, tid) || registry_is_gone(scene->registry, ring, 1, tid));
 }
 
-/* It stays in /proc as long as the others live, and nobody takes its number. */
-TEST(a_first_thread_that_ends, scene_open, scene_close)
+/* The first thread stays in /proc as long as others live, and its tid is not reused. */
+SCENE(a_first_thread_that_ends)
 {
-    struct scene *scene = *state;
     char path[128];
     struct ring *ring;
     pid_t pid;
 
-    strcpy(path, ring_stage_path(&scene->stage, "ring"));
+    strcpy(path, path_of(scene, "ring"));
     pid = ring_stage_start(open_ring, end_alone, path);
     scene_refresh(scene);
     ring = ring_named(scene, "ring");
-    assert_true(is_there(scene, ring, (uint32_t)pid));
+    assert_true(exists(scene, ring, (uint32_t)pid));
     ring_stage_go(pid);
     for (int i = 0; i < 10000 && registry_has_thread(scene->registry, ring, 0, (uint32_t)pid); i++)
         usleep(1000);
-    assert_false(is_there(scene, ring, (uint32_t)pid));
+    assert_false(exists(scene, ring, (uint32_t)pid));
     ring_stage_end(pid);
-    assert_false(registry_is_gone(scene->registry, ring, 0, (uint32_t)pid)); /* the process is: who knows of threads */
+    assert_false(registry_is_gone(scene->registry, ring, 0, (uint32_t)pid)); /* unknown: the process is gone */
     assert_false(registry_is_gone(scene->registry, ring, 0, 4000000));
 }
 
-static int owner_of(struct scene *scene, const char *name, uint32_t tid, uint64_t deadline_mono_ns, uint32_t *ret_ring)
+static int find_holder(struct scene *scene, const char *name, uint32_t tid, uint64_t deadline_mono_ns,
+                       uint32_t *ret_ring)
 {
     uint32_t process = UINT32_MAX;
     int result =
@@ -96,27 +95,26 @@ static int owner_of(struct scene *scene, const char *name, uint32_t tid, uint64_
     return result;
 }
 
-TEST(whose_thread_it_is, scene_open, scene_close)
+SCENE(the_process_of_a_thread)
 {
-    struct scene *scene = *state;
     uint32_t pids[2], ring = 0;
     char paths[2][128];
 
-    make_ring(scene, "mine", true); /* alive, but nobody attests it */
+    make_ring(scene, "mine", true); /* alive, but not attested */
     for (int i = 0; i < 2; i++) {
         strcpy(paths[i], ring_stage_path(&scene->stage, i == 0 ? "one" : "other"));
         pids[i] = (uint32_t)ring_stage_start(open_ring, NULL, paths[i]);
     }
     scene_refresh(scene);
-    assert_int_equal(owner_of(scene, "one", pids[0], 0, &ring), 0); /* one's own take no time */
+    assert_int_equal(find_holder(scene, "one", pids[0], 0, &ring), 0); /* a thread of the same process needs no time */
     assert_int_equal(ring, serial_of(scene, "one"));
-    assert_int_equal(owner_of(scene, "one", pids[1], UINT64_MAX, &ring), 0);
+    assert_int_equal(find_holder(scene, "one", pids[1], UINT64_MAX, &ring), 0);
     assert_int_equal(ring, serial_of(scene, "other"));
-    assert_int_equal(owner_of(scene, "one", pids[1], 0, &ring), -EAGAIN);
-    assert_int_equal(owner_of(scene, "one", (uint32_t)getpid(), UINT64_MAX, &ring), -ESRCH);
-    assert_int_equal(owner_of(scene, "mine", pids[1], UINT64_MAX, &ring), -ESRCH);
-    assert_int_equal(owner_of(scene, "one", 4000000, UINT64_MAX, &ring), -ESRCH);
+    assert_int_equal(find_holder(scene, "one", pids[1], 0, &ring), -EAGAIN);
+    assert_int_equal(find_holder(scene, "one", (uint32_t)getpid(), UINT64_MAX, &ring), -ESRCH);
+    assert_int_equal(find_holder(scene, "mine", pids[1], UINT64_MAX, &ring), -ESRCH);
+    assert_int_equal(find_holder(scene, "one", 4000000, UINT64_MAX, &ring), -ESRCH);
     ring_stage_end((pid_t)pids[1]);
-    assert_int_equal(owner_of(scene, "one", pids[1], UINT64_MAX, &ring), -ESRCH);
+    assert_int_equal(find_holder(scene, "one", pids[1], UINT64_MAX, &ring), -ESRCH);
     ring_stage_end((pid_t)pids[0]);
 }

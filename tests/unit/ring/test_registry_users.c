@@ -1,22 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_registry_users.c - rings, address space and time, by user: ripd/ring/registry.c, processes.c, host.c. */
+/* test_registry_users.c - quotas of rings, address space and time: ripd/ring/registry.c, processes.c, host.c. */
 #include "unit/registry_test.h"
 
 #include "ring/host.h"
 #include "ring/processes.h"
 #include "unit/work_test.h"
 
-enum { RECORDS = 200, STRANGER = 65534 };
+enum { RECORDS = 200, STRANGER = 65534, NO_TIME_NS = 1 /* one record per user and refresh, which is the minimum */ };
 
-static struct work *work; /* of the test; the registry's own where it is NULL */
+static struct work *work; /* NULL: the registry has its own */
 
 static void watch(struct scene *scene, uint64_t judging_ns)
 {
-    const char *directories[] = {scene->stage.directory};
-    struct registry_options options = {
-        .directories = directories, .directory_count = 1, .proc_path = "/proc", .judging_ns = judging_ns, .work = work};
+    const char *directory = scene->stage.directory;
 
-    scene_options(scene, &options);
+    scene_options(scene, &(struct registry_options){.directories = &directory,
+                                                    .directory_count = 1,
+                                                    .proc_path = "/proc",
+                                                    .judging_ns = judging_ns,
+                                                    .work = work});
 }
 
 static int open_with_work(void **state)
@@ -36,30 +38,21 @@ static int close_with_work(void **state)
     return 0;
 }
 
-/* A registry that has time for one record per user and refresh. */
-static void watch_without_time(struct scene *scene)
-{
-    watch(scene, 1);
-}
-
-/* A ring of records that all claim to be of pid; made elsewhere and renamed, so that it is found complete. */
+/* Makes a ring with count records that all claim pid. */
 static void make_records(struct scene *scene, const char *name, pid_t pid, uint32_t count, uid_t owner)
 {
     const struct ring_geometry geometry = {.slot_capacity = 64, .process_capacity = 1024};
     struct ring_builder ring;
 
     ring_stage_build(&scene->stage, name, &geometry, &ring);
-    for (uint32_t i = 0; i < count; i++) {
-        ring_builder_add_process(&ring, i, (uint32_t)pid, ring_stage_start_time(pid), "test");
-        ring_builder_process(&ring, i)->flags = 0;
-        ring_builder_process(&ring, i)->pid_namespace = ring_stage_pid_namespace();
-    }
+    for (uint32_t i = 0; i < count; i++)
+        ring_stage_claim(&ring, i, pid, "test");
     ring_stage_release(&ring);
     if (owner != geteuid())
-        assert_int_equal(chown(ring_stage_path(&scene->stage, name), owner, (gid_t)-1), 0);
+        give_file(scene, name, owner);
 }
 
-static size_t looked_at(struct scene *scene, const char *name)
+static size_t look_count(struct scene *scene, const char *name)
 {
     const struct ring *ring = ring_named(scene, name);
     size_t count = 0;
@@ -70,17 +63,16 @@ static size_t looked_at(struct scene *scene, const char *name)
     return count;
 }
 
-TEST(every_record_has_its_turn, scene_open, scene_close)
+SCENE(every_record_has_a_turn)
 {
-    struct scene *scene = *state;
     struct ring *ring;
 
     make_records(scene, "ring", getpid(), RECORDS, geteuid());
-    watch_without_time(scene);
+    watch(scene, NO_TIME_NS);
     for (size_t i = 1; i <= RECORDS; i++) {
         scene_refresh(scene);
-        assert_int_equal(looked_at(scene, "ring"), i);
-        assert_true(processes_live(ring_named(scene, "ring"))); /* also while nothing is known */
+        assert_int_equal(look_count(scene, "ring"), i);
+        assert_true(processes_live(ring_named(scene, "ring"))); /* also while its processes are unknown */
     }
     assert_int_equal(registry_health(scene->registry)->limit_counts[HEALTH_LIMIT_JUDGEMENTS],
                      RECORDS / HEALTH_PATIENCE_SCANS);
@@ -90,37 +82,33 @@ TEST(every_record_has_its_turn, scene_open, scene_close)
         assert_int_equal(ring->processes[i].verdict, PROCESS_ALIVE);
 }
 
-TEST(rings_of_one_owner_take_turns, scene_open, scene_close)
+SCENE(rings_of_one_owner_take_turns)
 {
-    struct scene *scene = *state;
-
     make_records(scene, "a", getpid(), RECORDS, geteuid());
-    watch_without_time(scene);
+    watch(scene, NO_TIME_NS);
     scene_refresh(scene);
     make_records(scene, "b", getpid(), 1, geteuid());
-    for (int i = 0; i < 4 && (ring_named(scene, "b") == NULL || looked_at(scene, "b") == 0); i++)
+    for (int i = 0; i < 4 && (ring_named(scene, "b") == NULL || look_count(scene, "b") == 0); i++)
         scene_refresh(scene);
-    assert_int_equal(looked_at(scene, "b"), 1);
-    assert_in_range(looked_at(scene, "a"), 1, 5);
+    assert_int_equal(look_count(scene, "b"), 1);
+    assert_in_range(look_count(scene, "a"), 1, 5);
 }
 
-static void sleep_on(void *context)
+static void do_nothing(void *context)
 {
     (void)context;
 }
 
-TEST(a_user_has_a_share_of_his_own, scene_open, scene_close)
+SCENE(another_user_does_not_delay_mine)
 {
-    struct scene *scene = *state;
     pid_t pid;
 
-    if (geteuid() != 0)
-        skip();
+    need_root();
     for (char name[] = "a"; *name < 'i'; ++*name)
-        make_records(scene, name, 1, RECORDS, 65534);
-    pid = ring_stage_start(sleep_on, NULL, NULL);
+        make_records(scene, name, 1, RECORDS, STRANGER);
+    pid = ring_stage_start(do_nothing, NULL, NULL);
     make_records(scene, "mine", pid, 1, 0);
-    watch_without_time(scene);
+    watch(scene, NO_TIME_NS);
     scene_refresh(scene);
     assert_int_equal(ring_named(scene, "mine")->processes[0].verdict, PROCESS_ALIVE);
     ring_stage_end(pid);
@@ -129,38 +117,32 @@ TEST(a_user_has_a_share_of_his_own, scene_open, scene_close)
     assert_int_equal(ring_named(scene, "mine")->processes[0].verdict, PROCESS_DEAD);
 }
 
-TEST(facts_without_modules_when_time_is_spent, scene_open, scene_close)
+SCENE(facts_without_modules_when_time_is_spent)
 {
-    struct scene *scene = *state;
     struct process_facts *facts;
-    struct ring *ring;
 
     make_records(scene, "ring", getpid(), 1, geteuid());
-    watch_without_time(scene);
+    watch(scene, NO_TIME_NS);
     scene_refresh(scene);
-    ring = ring_named(scene, "ring");
-    facts = registry_process_facts(scene->registry, ring, 0);
+    facts = registry_process_facts(scene->registry, ring_named(scene, "ring"), 0);
     assert_true(facts->without_modules);
     process_facts_unref(facts);
 }
 
-TEST(a_removed_ring_that_names_another_users_process, scene_open, scene_close)
+SCENE(a_removed_ring_that_names_another_users_process)
 {
-    struct scene *scene = *state;
-
-    if (geteuid() != 0)
-        skip();
-    make_records(scene, "ring", 1, 1, 65534);
+    need_root();
+    make_records(scene, "ring", 1, 1, STRANGER);
     scene_refresh(scene);
     assert_int_equal(ring_count(scene), 1);
-    assert_int_equal(unlink(ring_stage_path(&scene->stage, "ring")), 0);
+    remove_file(scene, "ring");
     scene_refresh(scene);
     scene_refresh(scene);
     assert_int_equal(ring_count(scene), 0);
     assert_int_equal(scene->noticed[NOTICE_RING_GONE], 1);
 }
 
-/* A ring of so many slots of which nothing is backed but its header and summary. */
+/* Makes a ring of which only the header and the summary have pages. */
 static void make_sparse(struct scene *scene, const char *name, uint32_t capacity, uid_t owner)
 {
     const struct ring_geometry geometry = {.slot_capacity = capacity};
@@ -168,10 +150,10 @@ static void make_sparse(struct scene *scene, const char *name, uint32_t capacity
 
     ring_stage_build(&scene->stage, name, &geometry, &ring);
     ring_stage_release(&ring);
-    assert_int_equal(chown(ring_stage_path(&scene->stage, name), owner, (gid_t)-1), 0);
+    give_file(scene, name, owner);
 }
 
-static size_t count_of(struct scene *scene, uid_t owner)
+static size_t rings_of(struct scene *scene, uid_t owner)
 {
     size_t count, owned = 0;
     struct ring **rings = registry_rings(scene->registry, &count);
@@ -181,20 +163,18 @@ static size_t count_of(struct scene *scene, uid_t owner)
     return owned;
 }
 
-/* Files of a few pages that claim 24 GB each use up a user's address space, and keep out nobody else's rings. */
-TEST(sparse_files_use_up_address_space, open_with_work, close_with_work)
+/* Files of a few pages that claim 24 GB each use up the address space of their user only. */
+SCENE_WITH(sparse_files_use_up_address_space, open_with_work, close_with_work)
 {
-    struct scene *scene = *state;
     char name[16];
 
-    if (geteuid() != 0)
-        skip();
+    need_root();
     for (int i = 0; i < 100; i++) {
         snprintf(name, sizeof(name), "sparse-%d", i);
         make_sparse(scene, name, RIP_CAPACITY_MAX, STRANGER);
     }
     scene_refresh(scene);
-    assert_in_range(count_of(scene, STRANGER), 1, 4);
+    assert_in_range(rings_of(scene, STRANGER), 1, 4);
     assert_true(work_held(work, STRANGER, WORK_MAPPED_BYTES) <= REGISTRY_MAPPED_BYTES / 2 + 1);
     assert_true(work_refused_count(work, WORK_MAPPED_BYTES) >= 96);
     make_ring(scene, "mine", true);
@@ -203,26 +183,23 @@ TEST(sparse_files_use_up_address_space, open_with_work, close_with_work)
     assert_non_null(ring_named(scene, "mine"));
     assert_non_null(ring_named(scene, "also mine"));
     assert_int_equal(work_held(work, 0, WORK_RINGS), 2);
-    unlink(ring_stage_path(&scene->stage, "also mine"));
+    remove_file(scene, "also mine");
     scene_refresh(scene);
     scene_refresh(scene);
     assert_int_equal(work_held(work, 0, WORK_RINGS), 1);
     assert_int_equal(work_held(work, 0, WORK_MAPPED_BYTES), ring_named(scene, "mine")->mapping.size_bytes);
 }
 
-/* Where less is free than another user needs, the user that holds most gives up his largest ring, not his newest. */
-TEST(the_largest_mapping_gives_way, open_with_work, close_with_work)
+/* If too little is free for another user, the user who holds most loses its largest ring, not its newest. */
+SCENE_WITH(the_largest_mapping_gives_way, open_with_work, close_with_work)
 {
-    struct scene *scene = *state;
-
-    if (geteuid() != 0)
-        skip();
+    need_root();
     make_sparse(scene, "large", 1 << 20, STRANGER);
     make_sparse(scene, "medium", 1 << 19, STRANGER);
     scene_refresh(scene);
     make_sparse(scene, "small", 64, STRANGER);
     scene_refresh(scene);
-    assert_int_equal(count_of(scene, STRANGER), 3);
+    assert_int_equal(rings_of(scene, STRANGER), 3);
     work_set_total(work, WORK_MAPPED_BYTES, work_held(work, STRANGER, WORK_MAPPED_BYTES) + 1000000);
     make_sparse(scene, "mine", 1 << 18, 0);
     scene_refresh(scene);
@@ -231,22 +208,20 @@ TEST(the_largest_mapping_gives_way, open_with_work, close_with_work)
     assert_non_null(ring_named(scene, "medium"));
     assert_non_null(ring_named(scene, "small"));
     assert_int_equal(work_held(work, STRANGER, WORK_RINGS), 2);
-    for (int i = 0; i < 3; i++) { /* and they stay */
+    for (int i = 0; i < 3; i++) { /* this is stable */
         scene_rescan(scene);
         assert_non_null(ring_named(scene, "mine"));
-        assert_int_equal(count_of(scene, STRANGER), 2);
+        assert_int_equal(rings_of(scene, STRANGER), 2);
     }
 }
 
-/* A user with more rings than there is room for keeps out nobody else's, whatever the uids are that he has. */
-TEST(rings_of_a_subordinate_range, open_with_work, close_with_work)
+/* The uids of a subordinate range count as one user, who cannot keep out rings of other users. */
+SCENE_WITH(rings_of_a_subordinate_range, open_with_work, close_with_work)
 {
     const struct uid_range range = {.first = 100000, .count = 65536, .user = STRANGER};
-    struct scene *scene = *state;
     char name[16];
 
-    if (geteuid() != 0)
-        skip();
+    need_root();
     assert_int_equal(work_set_ranges(work, &range, 1), 0);
     work_set_total(work, WORK_RINGS, 20);
     for (uint32_t i = 0; i < 30; i++) {
@@ -265,17 +240,14 @@ TEST(rings_of_a_subordinate_range, open_with_work, close_with_work)
     assert_true(work_refused_count(work, WORK_RINGS) >= 20);
 }
 
-/* A file that is given away goes to the account of its new owner. */
-TEST(a_ring_that_is_given_away, open_with_work, close_with_work)
+/* A ring whose file gets another owner is charged to the new owner. */
+SCENE_WITH(a_ring_that_is_given_away, open_with_work, close_with_work)
 {
-    struct scene *scene = *state;
-
-    if (geteuid() != 0)
-        skip();
+    need_root();
     make_ring(scene, "ring", true);
     scene_refresh(scene);
     assert_int_equal(work_held(work, 0, WORK_RINGS), 1);
-    assert_int_equal(chown(ring_stage_path(&scene->stage, "ring"), STRANGER, (gid_t)-1), 0);
+    give_file(scene, "ring", STRANGER);
     scene_refresh(scene);
     assert_int_equal(ring_count(scene), 1);
     assert_int_equal(work_held(work, 0, WORK_RINGS), 0);
@@ -283,10 +255,9 @@ TEST(a_ring_that_is_given_away, open_with_work, close_with_work)
     assert_int_equal(work_held(work, STRANGER, WORK_RINGS), 1);
 }
 
-/* Time beside the turns, as for listing threads. */
-TEST(time_is_left_for_the_next_user, open_with_work, close_with_work)
+/* Time that is not for records, for example for listing threads. */
+SCENE_WITH(time_is_left_for_the_next_user, open_with_work, close_with_work)
 {
-    struct scene *scene = *state;
     struct ring_host *host;
 
     watch(scene, REGISTRY_JUDGING_NS);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_scripts.c - what names of functions of scripts cost, and for how long: ripd/ring/modules.c. */
+/* test_scripts.c - quota and lifetime of the names of script functions: ripd/ring/modules.c. */
 #include "unit/registry_test.h"
 
 #include "ring/describe.h"
@@ -8,16 +8,15 @@
 
 enum { IDS = 16, FUNCTIONS = IDS * RIP_ENTRY_COUNT, BYTES = 64 << 10 };
 
-/* Each id has been in other functions than all others. Nobody lives in the ring. */
+/* Makes a dead ring. Each id has been in functions of its own. */
 static void populate(const struct ring_stage *stage, struct ring_builder *ring)
 {
     const struct ring_geometry geometry = {.slot_capacity = IDS, .script_capacity = FUNCTIONS};
     char function[RIP_SCRIPT_FUNCTION_BYTES + 1];
 
     ring_stage_build(stage, "ring", &geometry, ring);
-    ring_builder_add_process(ring, 0, (uint32_t)getpid(), 1, "script"); /* a pid that was used again */
-    ring_builder_process(ring, 0)->flags = 0;
-    ring_builder_process(ring, 0)->pid_namespace = ring_stage_pid_namespace();
+    ring_stage_claim(ring, 0, getpid(), "script");
+    ring_builder_process(ring, 0)->start_time_ticks = 1; /* the pid was reused */
     for (uint32_t slot = 0; slot < IDS; slot++)
         ring_builder_add_id(ring, slot, slot + 1, 0, 0, "id");
     for (uint64_t i = 0; i < FUNCTIONS; i++) {
@@ -41,20 +40,18 @@ static struct symbol_frame place_of(const struct item *item)
     return module_place(item->process->scripts, item->entries[0].address - RIP_PLACE_SCRIPT);
 }
 
-/* A user's names take half of what there is, and are counted until the last who can show them has let go of them. */
-TEST(names_are_on_their_users_account, scene_open, scene_close)
+/* The names of a user may take half of the quota, and are charged until the last item that has them is released. */
+SCENE(names_are_charged_to_their_user)
 {
-    struct scene *scene = *state;
-    const char *directory = ring_stage_path(&scene->stage, "");
+    const char *directory = path_of(scene, "");
     struct work *work = work_new();
-    const struct registry_options options = {
-        .directories = &directory, .directory_count = 1, .proc_path = "/proc", .work = work};
     struct item *items[IDS];
     struct ring_builder ring;
     uint64_t held;
 
     work_set_total(work, WORK_SCRIPT_BYTES, BYTES);
-    scene_options(scene, &options);
+    scene_options(scene, &(struct registry_options){
+                             .directories = &directory, .directory_count = 1, .proc_path = "/proc", .work = work});
     populate(&scene->stage, &ring);
     scene_refresh(scene);
     for (uint32_t slot = 0; slot < IDS; slot++)
@@ -64,9 +61,9 @@ TEST(names_are_on_their_users_account, scene_open, scene_close)
     assert_true(work_refused_count(work, WORK_SCRIPT_BYTES) > 0);
     assert_non_null(place_of(items[0]).function);
     assert_null(place_of(items[IDS - 1]).function);
-    unlink(ring_stage_path(&scene->stage, "ring"));
+    remove_file(scene, "ring");
     scene_rescan(scene);
-    scene_rescan(scene); /* an end is shown once */
+    scene_rescan(scene); /* the first one still lists the ring */
     assert_int_equal(ring_count(scene), 0);
     for (uint32_t slot = 0; slot < IDS; slot++) {
         assert_int_equal(work_held(work, getuid(), WORK_SCRIPT_BYTES), held);
@@ -80,10 +77,9 @@ TEST(names_are_on_their_users_account, scene_open, scene_close)
     work_free(work);
 }
 
-/* Who shows a name may do so for longer than ripd watches rings. */
-TEST(names_outlive_the_registry, scene_open, scene_close)
+/* An item may be used after the registry was freed. */
+SCENE(names_outlive_the_registry)
 {
-    struct scene *scene = *state;
     struct ring_builder ring;
     struct item *item;
 

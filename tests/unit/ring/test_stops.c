@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_stops.c - which processes are stopped as a whole, a few looks at a time: ripd/ring/stops.c. */
+/* test_stops.c - finds processes that are stopped as a whole, a few in each refresh: ripd/ring/stops.c. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,185 +12,180 @@
 #include "support/ring_stage.h"
 #include "support/test.h"
 
-/* A /proc and control groups made up, and one ring with processes 100, 101, ... in it. */
-struct host {
-    struct ring_stage stage;
-    int proc;
-    struct ring ring;
-    uint32_t pass;
-};
+enum { PROCESSES_MAX = 2 * STOPS_PER_REFRESH + 10, FIRST_PID = 100, START_TICKS = 5000 };
 
-static void open_host(struct host *host, size_t count)
+/* A fake /proc, a fake control group, and one ring with the processes 100, 101, ... */
+static struct ring_stage stage;
+static int proc;
+static struct ring_process processes[PROCESSES_MAX];
+static uint8_t conditions[PROCESSES_MAX];
+static struct ring ring;
+static uint32_t pass;
+
+static int set_up(void **state)
 {
-    *host = (struct host){.proc = -1};
-    ring_stage_open(&host->stage);
-    mkdir(ring_stage_path(&host->stage, "proc"), 0700);
-    mkdir(ring_stage_path(&host->stage, "cgroup"), 0700);
-    mkdir(ring_stage_path(&host->stage, "cgroup/a"), 0700);
-    host->proc = file_open_directory(ring_stage_path(&host->stage, "proc"));
-    assert_true(host->proc >= 0);
-    host->ring.processes = calloc(count, sizeof(*host->ring.processes));
-    host->ring.conditions = calloc(count, 1);
-    host->ring.process_count = count;
-    for (size_t i = 0; i < count; i++)
-        host->ring.processes[i] = (struct ring_process){
-            .present = true, .verdict = PROCESS_ATTESTED, .pid = 100 + (uint32_t)i, .pid_start_time_ticks = 5000};
+    (void)state;
+    ring_stage_open(&stage);
+    mkdir(ring_stage_path(&stage, "proc"), 0700);
+    mkdir(ring_stage_path(&stage, "cgroup"), 0700);
+    mkdir(ring_stage_path(&stage, "cgroup/a"), 0700);
+    proc = file_open_directory(ring_stage_path(&stage, "proc"));
+    assert_true(proc >= 0);
+    ring = (struct ring){.processes = processes, .conditions = conditions, .process_count = 1};
+    pass = 0;
+    memset(conditions, 0, sizeof(conditions));
+    for (uint32_t i = 0; i < PROCESSES_MAX; i++)
+        processes[i] = (struct ring_process){
+            .present = true, .verdict = PROCESS_ATTESTED, .pid = FIRST_PID + i, .pid_start_time_ticks = START_TICKS};
+    return 0;
 }
 
-static void close_host(struct host *host)
+static int tear_down(void **state)
 {
-    free(host->ring.processes);
-    free(host->ring.conditions);
-    close(host->proc);
-    ring_stage_close(&host->stage);
+    (void)state;
+    close(proc);
+    ring_stage_close(&stage);
+    return 0;
 }
 
-static void set_threads(struct host *host, uint32_t pid, char letter, unsigned start_time_ticks, unsigned thread_count)
+static void set_stat(uint32_t process, char letter, unsigned start_ticks, unsigned thread_count)
 {
     char text[256];
 
-    snprintf(text, sizeof(text), "%u (a) %c 1 1 1 0 -1 0 0 0 0 0 0 0 0 0 20 0 %u 0 %u 0 0", pid, letter, thread_count,
-             start_time_ticks);
-    ring_stage_put_stat(&host->stage, pid, text);
+    snprintf(text, sizeof(text), "%u (a) %c 1 1 1 0 -1 0 0 0 0 0 0 0 0 0 20 0 %u 0 %u 0 0", FIRST_PID + process, letter,
+             thread_count, start_ticks);
+    ring_stage_put_stat(&stage, FIRST_PID + process, text);
 }
 
-static void set_letter(struct host *host, uint32_t pid, char letter, unsigned start_time_ticks)
+static void set_letter(uint32_t process, char letter)
 {
-    set_threads(host, pid, letter, start_time_ticks, 1);
+    set_stat(process, letter, START_TICKS, 1);
 }
 
-static void set_frozen(struct host *host, uint32_t pid, bool frozen)
+static void set_frozen(bool frozen)
 {
-    char name[64];
-
-    snprintf(name, sizeof(name), "proc/%u/cgroup", pid);
-    ring_stage_write(&host->stage, name, "0::/a\n", 6);
-    ring_stage_write(&host->stage, "cgroup/a/cgroup.events", frozen ? "frozen 1\n" : "frozen 0\n", 9);
+    ring_stage_write(&stage, "proc/100/cgroup", "0::/a\n", 6);
+    ring_stage_write(&stage, "cgroup/a/cgroup.events", frozen ? "frozen 1\n" : "frozen 0\n", 9);
 }
 
-static uint8_t look(struct host *host)
+/* Returns the condition of the first process. */
+static uint8_t look(void)
 {
-    struct ring *rings[] = {&host->ring};
+    struct ring *rings[] = {&ring};
 
-    stops_look(host->proc, ring_stage_path(&host->stage, "cgroup"), rings, 1, &host->pass);
-    return host->ring.conditions[0];
+    stops_look(proc, ring_stage_path(&stage, "cgroup"), rings, 1, &pass);
+    return conditions[0];
 }
 
-/* A tracer that stops it for a moment, as one of system calls does, stops it not. */
-TEST(letters)
+static size_t count_conditions(uint8_t condition)
+{
+    size_t count = 0;
+
+    for (size_t i = 0; i < ring.process_count; i++)
+        count += conditions[i] == condition;
+    return count;
+}
+
+/* A tracer of system calls stops the process for moments: one look at 't' is not enough. */
+TEST(state_letters, set_up, tear_down)
 {
     static const struct {
         char letter;
-        unsigned start_time_ticks;
+        unsigned start_ticks;
         uint8_t condition;
     } rows[] = {
         {'S', 5000, DETECTOR_LIVES}, {'T', 5000, CAUSE_SIGNAL},   {'T', 5000, CAUSE_SIGNAL},
         {'R', 5000, DETECTOR_LIVES}, {'t', 5000, DETECTOR_LIVES}, {'S', 5000, DETECTOR_LIVES},
         {'t', 5000, DETECTOR_LIVES}, {'t', 5000, CAUSE_TRACER},   {'t', 5000, CAUSE_TRACER},
-        {'S', 5000, DETECTOR_LIVES}, {'T', 5001, DETECTOR_LIVES}, /* another process of that number */
+        {'S', 5000, DETECTOR_LIVES}, {'T', 5001, DETECTOR_LIVES}, /* the pid was reused */
     };
-    struct host host;
 
-    open_host(&host, 1);
-    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-        set_letter(&host, 100, rows[i].letter, rows[i].start_time_ticks);
-        assert_int_equal(look(&host), rows[i].condition);
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
+        set_stat(0, rows[i].letter, rows[i].start_ticks, 1);
+        assert_int_equal(look(), rows[i].condition);
     }
-    host.ring.processes[0].verdict = PROCESS_DEAD;
-    assert_int_equal(look(&host), DETECTOR_DEAD);
-    host.ring.processes[0].verdict = PROCESS_UNKNOWN; /* it may be another one */
-    set_letter(&host, 100, 'T', 5000);
-    assert_int_equal(look(&host), DETECTOR_LIVES);
-    close_host(&host);
+    processes[0].verdict = PROCESS_DEAD;
+    assert_int_equal(look(), DETECTOR_DEAD);
+    processes[0].verdict = PROCESS_UNKNOWN; /* the pid may belong to another process */
+    set_letter(0, 'T');
+    assert_int_equal(look(), DETECTOR_LIVES);
 }
 
-/* What the last scan found, the one before, and the kernel: all have to agree. */
-TEST(stuck)
+/* The last two scans and the kernel have to agree. */
+TEST(stuck, set_up, tear_down)
 {
     static const struct {
+        const char *name;
         unsigned thread_count;
         struct process_waits waits, before;
         char letter;
         uint8_t condition;
-    } rows[] = {
-        {3, {3, 900}, {3, 900}, 'S', DETECTOR_STUCK}, {9, {9, 900}, {9, 900}, 'S', DETECTOR_STUCK},
-        {2, {2, 900}, {2, 900}, 'S', DETECTOR_LIVES}, /* two alone */
-        {4, {3, 900}, {3, 900}, 'S', DETECTOR_LIVES}, /* one that nobody sees */
-        {3, {3, 900}, {3, 899}, 'S', DETECTOR_LIVES}, /* one has moved */
-        {3, {3, 900}, {2, 900}, 'S', DETECTOR_LIVES}, /* one has come */
-        {3, {2, 900}, {2, 900}, 'S', DETECTOR_LIVES}, /* one waits for something else */
-        {3, {3, 900}, {3, 900}, 'T', CAUSE_SIGNAL},
+    } cases[] = {
+        {"three threads", 3, {3, 900}, {3, 900}, 'S', DETECTOR_STUCK},
+        {"nine threads", 9, {9, 900}, {9, 900}, 'S', DETECTOR_STUCK},
+        {"only two threads", 2, {2, 900}, {2, 900}, 'S', DETECTOR_LIVES},
+        {"a thread without an id", 4, {3, 900}, {3, 900}, 'S', DETECTOR_LIVES},
+        {"one has moved", 3, {3, 900}, {3, 899}, 'S', DETECTOR_LIVES},
+        {"one is new", 3, {3, 900}, {2, 900}, 'S', DETECTOR_LIVES},
+        {"one waits for something else", 3, {2, 900}, {2, 900}, 'S', DETECTOR_LIVES},
+        {"stopped by a signal", 3, {3, 900}, {3, 900}, 'T', CAUSE_SIGNAL},
     };
-    struct host host;
 
-    open_host(&host, 1);
-    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-        set_threads(&host, 100, rows[i].letter, 5000, rows[i].thread_count);
-        host.ring.processes[0].waits = rows[i].waits;
-        host.ring.processes[0].waits_before = rows[i].before;
-        assert_int_equal(look(&host), rows[i].condition);
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        set_stat(0, cases[i].letter, START_TICKS, cases[i].thread_count);
+        processes[0].waits = cases[i].waits;
+        processes[0].waits_before = cases[i].before;
+        if (look() != cases[i].condition)
+            fail_msg("%s: condition %d", cases[i].name, conditions[0]);
     }
-    close_host(&host);
 }
 
-/* A number of threads that is older than what the scans found says nothing. */
-TEST(stuck_since_the_last_look)
+/* A number of threads that was read before the last two scans is not used. */
+TEST(stuck_since_the_last_look, set_up, tear_down)
 {
-    struct ring_process *process;
-    struct host host;
+    static const struct {
+        uint64_t progress;
+        uint8_t condition;
+    } steps[] = {{900, DETECTOR_STUCK}, {901, DETECTOR_LIVES}, {901, DETECTOR_STUCK}}; /* the others are looked at */
 
-    open_host(&host, STOPS_PER_REFRESH + 1);
-    for (uint32_t i = 0; i <= STOPS_PER_REFRESH; i++)
-        set_threads(&host, 100 + i, 'S', 5000, 3);
-    process = &host.ring.processes[0];
-    process->waits = process->waits_before = (struct process_waits){3, 900};
-    assert_int_equal(look(&host), DETECTOR_STUCK);
-    process->waits = process->waits_before = (struct process_waits){3, 901};
-    assert_int_equal(look(&host), DETECTOR_LIVES); /* the others had their turn */
-    assert_int_equal(look(&host), DETECTOR_STUCK);
-    close_host(&host);
+    ring.process_count = STOPS_PER_REFRESH + 1;
+    for (uint32_t i = 0; i < ring.process_count; i++)
+        set_stat(i, 'S', START_TICKS, 3);
+    for (size_t i = 0; i < COUNT_OF(steps); i++) {
+        processes[0].waits = processes[0].waits_before = (struct process_waits){3, steps[i].progress};
+        assert_int_equal(look(), steps[i].condition);
+    }
 }
 
-TEST(frozen)
+TEST(frozen, set_up, tear_down)
 {
-    struct host host;
-
-    open_host(&host, 1);
-    set_letter(&host, 100, 'S', 5000);
-    set_frozen(&host, 100, true);
+    set_letter(0, 'S');
+    set_frozen(true);
     for (unsigned i = 0; i < STOPS_FREEZER_EVERY; i++)
-        assert_int_equal(look(&host), CAUSE_FREEZER);
-    set_frozen(&host, 100, false);
-    assert_int_equal(look(&host), DETECTOR_LIVES);
-    set_letter(&host, 100, 'T', 5000);
-    assert_int_equal(look(&host), CAUSE_SIGNAL);
-    close_host(&host);
+        assert_int_equal(look(), CAUSE_FREEZER);
+    set_frozen(false);
+    assert_int_equal(look(), DETECTOR_LIVES);
+    set_letter(0, 'T');
+    assert_int_equal(look(), CAUSE_SIGNAL);
 }
 
-/* What was found lasts until the next look; all have one before any has two. */
-TEST(turns)
+/* A condition lasts until the next look. All processes have one look before any has two. */
+TEST(turns, set_up, tear_down)
 {
-    enum { COUNT = 2 * STOPS_PER_REFRESH + 10 };
-    struct host host;
-    size_t stopped = 0;
+    static const size_t stopped[] = {STOPS_PER_REFRESH, 2 * STOPS_PER_REFRESH, PROCESSES_MAX};
 
-    open_host(&host, COUNT);
-    for (uint32_t i = 0; i < COUNT; i++)
-        set_letter(&host, 100 + i, 'T', 5000);
-    for (unsigned pass = 1; pass <= 3; pass++) {
-        look(&host);
-        stopped = 0;
-        for (size_t i = 0; i < COUNT; i++)
-            stopped += host.ring.conditions[i] == CAUSE_SIGNAL;
-        assert_int_equal(stopped, pass < 3 ? pass * STOPS_PER_REFRESH : COUNT);
+    ring.process_count = PROCESSES_MAX;
+    for (uint32_t i = 0; i < PROCESSES_MAX; i++)
+        set_letter(i, 'T');
+    for (size_t i = 0; i < COUNT_OF(stopped); i++) {
+        look();
+        assert_int_equal(count_conditions(CAUSE_SIGNAL), stopped[i]);
     }
-    for (uint32_t i = 0; i < COUNT; i++) {
-        set_letter(&host, 100 + i, 'S', 5000);
-        assert_int_equal(host.ring.processes[i].stop_looks, 1);
+    for (uint32_t i = 0; i < PROCESSES_MAX; i++) {
+        set_letter(i, 'S');
+        assert_int_equal(processes[i].stop_looks, 1);
     }
-    for (unsigned pass = 1; pass <= 3; pass++)
-        look(&host);
-    for (size_t i = 0; i < COUNT; i++)
-        assert_int_equal(host.ring.conditions[i], DETECTOR_LIVES);
-    close_host(&host);
+    for (size_t i = 0; i < COUNT_OF(stopped); i++)
+        look();
+    assert_int_equal(count_conditions(DETECTOR_LIVES), PROCESSES_MAX);
 }
