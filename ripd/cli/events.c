@@ -440,7 +440,7 @@ static int handle_item(void *context, const struct event_stream_item *item)
     event = json_loadb(item->data, item->data_bytes, JSON_ALLOW_NUL, NULL);
     if (!json_is_object(event)) {
         json_decref(event);
-        cli_error("%s: the answer is not one of ripd's: an event that is not a JSON object", host_of(follower));
+        cli_error("%s: the answer is not from ripd: an event that is not a JSON object", host_of(follower));
         return end(follower, CLI_ANSWER);
     }
     result = handle_event(follower, item->kind, event);
@@ -464,7 +464,7 @@ static int take_bytes(void *context, const char *bytes, size_t count)
     if (status >= 0)
         return status;
     cli_error("%s: %s", host_of(follower),
-              status == -ENOMEM ? "out of memory" : "the answer is not one of ripd's: an event too large");
+              status == -ENOMEM ? "out of memory" : "the answer is not from ripd: an event is too large");
     return end(follower, CLI_ANSWER);
 }
 

@@ -17,7 +17,7 @@
 #define PAGE_IDS 5000u
 
 const char *const top_which_names[] = {"stalled", "all", "running", "idle", "stopped", "exited", "dead"};
-const char *const top_sort_names[] = {"as it is", "age", "cause", "thread", "process", "where"};
+const char *const top_sort_names[] = {"default order", "age", "cause", "thread", "process", "where"};
 
 void top_list_done(struct top_list *list)
 {
