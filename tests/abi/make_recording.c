@@ -9,40 +9,39 @@
 
 #include "support/ring_builder.h"
 
-struct taping {
+struct recorder {
     struct recording_writer *writer;
-    struct event_text text;
     uint64_t now_ns;
     uint64_t drain_count;
 };
 
 static int take(void *context, const struct rip_event *event)
 {
-    struct taping *taping = context;
+    struct recorder *recorder = context;
 
-    print_event(&taping->text, event);
-    return recording_writer_take(taping->writer, event);
+    print_event(&text, event);
+    return recording_writer_take(recorder->writer, event);
 }
 
-static void take_event(struct taping *taping, struct rip_event event)
+static void take_event(struct recorder *recorder, struct rip_event event)
 {
-    event.earliest_wall_ns = event.earliest_mono_ns = taping->now_ns - 1000000;
-    event.latest_wall_ns = event.latest_mono_ns = taping->now_ns;
-    assert_int_equal(take(taping, &event), 0);
+    event.earliest_wall_ns = event.earliest_mono_ns = recorder->now_ns - 1000000;
+    event.latest_wall_ns = event.latest_mono_ns = recorder->now_ns;
+    assert_int_equal(take(recorder, &event), 0);
 }
 
-static void take_drain(struct taping *taping, struct drain *drain, const struct rip_view *view)
+static void take_drain(struct recorder *recorder, struct drain *drain, const struct rip_view *view)
 {
-    const struct rip_sink sink = {taping, take};
+    const struct rip_sink sink = {recorder, take};
     struct rip_event event = {.kind = RIP_EVENT_DRAIN};
 
-    taping->now_ns += 1000000;
-    drain_once(drain, view, taping->now_ns, &sink);
-    event.as.drain = (struct rip_event_drain){++taping->drain_count, taping->now_ns, taping->now_ns, 99, 1234};
-    take_event(taping, event);
+    recorder->now_ns += 1000000;
+    drain_once(drain, view, recorder->now_ns, &sink);
+    event.as.drain = (struct rip_event_drain){++recorder->drain_count, recorder->now_ns, recorder->now_ns, 99, 1234};
+    take_event(recorder, event);
 }
 
-static void take_others(struct taping *taping)
+static void take_others(struct recorder *recorder)
 {
     struct rip_event event = {.kind = RIP_EVENT_STALL_BEGIN, .ring = 1, .slot = 3, .generation = 2, .id = 4000000000};
 
@@ -55,18 +54,18 @@ static void take_others(struct taping *taping)
                                            .function = "place"};
     struct rip_event known = {.kind = RIP_EVENT_SCRIPT, .ring = 1, .as.script = &script};
 
-    take_event(taping, known);
+    take_event(recorder, known);
     event.as.stall.json = (struct rip_text){"{\"event\":\"begin\"}", 17};
-    take_event(taping, event);
-    assert_int_equal(recording_writer_attach(taping->writer, "example.cpu", "17", 2), 0);
+    take_event(recorder, event);
+    assert_int_equal(recording_writer_attach(recorder->writer, "example.cpu", "17", 2), 0);
     event.kind = RIP_EVENT_STALL_END;
-    take_event(taping, event);
+    take_event(recorder, event);
     event = (struct rip_event){.kind = RIP_EVENT_DEATH, .ring = 1};
     event.as.death = (struct rip_event_death){0, 1, -11, true, false, true, false};
-    take_event(taping, event);
+    take_event(recorder, event);
     event = (struct rip_event){.kind = RIP_EVENT_RING_END, .ring = 1};
     event.as.ring_end.reason = (struct rip_text){"is damaged", 10};
-    take_event(taping, event);
+    take_event(recorder, event);
 }
 
 static struct rip_event ring_event(void)
@@ -84,33 +83,33 @@ static struct rip_event ring_event(void)
     return event;
 }
 
-static void play(struct taping *taping, struct ring_builder *builder)
+static void take_everything(struct recorder *recorder, struct ring_builder *builder)
 {
     struct rip_view view;
     struct drain *drain;
 
     assert_int_equal(rip_view_open(&view, builder->bytes, builder->size_bytes), RIP_OK);
     assert_int_equal(drain_new(&drain, 1), 0);
-    take_event(taping, ring_event());
-    take_drain(taping, drain, &view);
+    take_event(recorder, ring_event());
+    take_drain(recorder, drain, &view);
     for (unsigned i = 0; i < 40; i++)
         ring_builder_snap(builder, 1, 0x401000 + 16 * i);
     ring_builder_slot(builder, 3)->tid = 77;
     ring_builder_slot(builder, 3)->generation += 2;
     builder->ring->flush_count++;
-    take_drain(taping, drain, &view);
+    take_drain(recorder, drain, &view);
     ring_builder_snap(builder, 1, 0x401234);
     ring_builder_entries(builder, 1)[ring_builder_slot(builder, 1)->count % RIP_ENTRY_COUNT] = 0; /* not yet stored */
     ring_builder_snap(builder, 1, 0x401238);
     ring_builder_end_id(builder, 9);
-    take_drain(taping, drain, &view);
-    recording_writer_restart(taping->writer);
+    take_drain(recorder, drain, &view);
+    recording_writer_restart(recorder->writer);
     ring_builder_snap(builder, 1, 0x40123c);
-    take_drain(taping, drain, &view);
+    take_drain(recorder, drain, &view);
     ring_builder_snap(builder, 1, 0x40123d);
-    take_others(taping);
-    take_drain(taping, drain, &view);
-    assert_int_equal(recording_writer_flush(taping->writer), 0);
+    take_others(recorder);
+    take_drain(recorder, drain, &view);
+    assert_int_equal(recording_writer_flush(recorder->writer), 0);
     drain_free(drain);
 }
 
@@ -118,7 +117,7 @@ int main(int argc, char **argv)
 {
     struct memory_file file = {0};
     const struct recording_output output = {&file, memory_write};
-    struct taping taping = {.now_ns = 1000000};
+    struct recorder recorder = {.now_ns = 1000000};
     struct ring_builder builder;
     FILE *target;
 
@@ -127,17 +126,17 @@ int main(int argc, char **argv)
         return 2;
     }
     ring_builder_new_sample(&builder);
-    assert_int_equal(recording_writer_new(&taping.writer, &output, 5), 0);
-    play(&taping, &builder);
+    assert_int_equal(recording_writer_new(&recorder.writer, &output, 5), 0);
+    take_everything(&recorder, &builder);
     target = fopen(argv[1], "wbx"); /* never replaces a recording */
     if (target == NULL || fwrite(file.bytes, 1, file.count, target) != file.count || fclose(target) != 0) {
         perror(argv[1]);
         return 1;
     }
-    fputs(text_of(&taping.text), stdout);
-    recording_writer_free(taping.writer);
+    fputs(text_of(&text), stdout);
+    recording_writer_free(recorder.writer);
     ring_builder_free(&builder);
-    text_clear(&taping.text);
+    text_clear(&text);
     free(file.bytes);
     return 0;
 }

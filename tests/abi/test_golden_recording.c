@@ -21,11 +21,10 @@ static struct memory_file load(const char *name)
     return file;
 }
 
-TEST(the_events_are_what_they_were)
+TEST(golden_recording_reads_as_it_did)
 {
     struct memory_file file = load("version-1.riprec"), events = load("version-1.events");
     const struct recording_input input = {&file, memory_read, file.count};
-    struct event_text text = {0};
     struct recording_reader *reader;
     const struct rip_event *event;
     const char *name;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* session_test.h - drains of rings that a test has mapped, recordings in memory, and accounts of what events say. */
+/* session_test.h - drains of rings that a test has mapped, recordings in memory, and events as text. */
 #ifndef SESSION_TEST_H
 #define SESSION_TEST_H
 
@@ -12,7 +12,7 @@
 #include "session/drain.h"
 #include "session/recording.h"
 
-/* Events as text, a line each, to be compared. */
+/* Events as text, one line each, to be compared. */
 struct event_text {
     char *bytes;
     size_t count;
@@ -48,12 +48,6 @@ static inline void text_clear(struct event_text *text)
 static inline const char *text_of(const struct event_text *text)
 {
     return text->bytes != NULL ? text->bytes : "";
-}
-
-/* The text has those words. */
-static inline void assert_says(const struct event_text *text, const char *words)
-{
-    assert_non_null(strstr(text_of(text), words));
 }
 
 static inline void print_id(struct event_text *text, const struct rip_event_id *id)
@@ -160,7 +154,16 @@ static inline int take_text(void *context, const struct rip_event *event)
     return 0;
 }
 
-/* One drain, without its DRAIN event. */
+/* The events that a test read last. */
+static struct event_text text;
+
+/* They contain these words. */
+static inline void assert_says(const char *words)
+{
+    assert_non_null(strstr(text_of(&text), words));
+}
+
+/* Makes one drain, without its DRAIN event. */
 static inline void drain_once(struct drain *drain, const struct rip_view *view, uint64_t now_ns,
                               const struct rip_sink *sink)
 {
@@ -187,7 +190,7 @@ static inline void drain_once(struct drain *drain, const struct rip_view *view, 
 struct memory_file {
     unsigned char *bytes;
     size_t count;
-    int error; /* that writing fails with */
+    int error; /* that writes return */
 };
 
 static inline int memory_write(void *context, const void *bytes, size_t count, bool full)

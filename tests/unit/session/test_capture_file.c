@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_capture_file.c - the bytes of a capture: librip/session/capture_file.c. */
+/* test_capture_file.c - the format of a capture file: librip/session/capture_file.c. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,7 +31,7 @@ static struct packed pack(void)
     return packed;
 }
 
-TEST(what_is_packed_comes_out_again)
+TEST(packed_capture_is_unpacked)
 {
     struct packed packed = pack();
     struct capture capture;
@@ -47,8 +47,8 @@ TEST(what_is_packed_comes_out_again)
     free(packed.bytes);
 }
 
-/* Behind the bytes that there are lies a page that may not be read. */
-TEST(no_part_of_one_is_taken)
+/* A page without access follows the bytes. */
+TEST(truncated_captures_are_refused)
 {
     struct packed packed = pack();
     struct capture capture;
@@ -65,7 +65,7 @@ TEST(no_part_of_one_is_taken)
     free(packed.bytes);
 }
 
-/* A bit that does not matter, such as of the window that a frame asks for, may change. */
+/* Some bits have no effect, such as those of the window size that a zstd frame requests. */
 static void assert_refused_or_the_same(const void *bytes, size_t count)
 {
     struct capture capture;
@@ -79,7 +79,7 @@ static void assert_refused_or_the_same(const void *bytes, size_t count)
     capture_done(&capture);
 }
 
-TEST(no_changed_one_is_taken)
+TEST(changed_captures_are_refused_or_equal)
 {
     struct packed packed = pack();
     unsigned char *bytes = packed.bytes;
@@ -95,7 +95,7 @@ TEST(no_changed_one_is_taken)
     free(packed.bytes);
 }
 
-TEST(no_more_memory_is_taken_than_a_capture_may_have)
+TEST(sizes_beyond_the_limits_are_refused)
 {
     struct packed packed = pack();
     unsigned char *bytes = packed.bytes;

@@ -1,45 +1,46 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_drain_accounts.c - programs that make known sequences, drained while they run: what was recorded, overwritten
- * and never seen is what was made, in total and for each id.
+ * test_drain_accounts.c - programs with known sequences of snaps, drained while they run: recorded, overwritten and
+ * unseen snaps add up to those made, in total and for each id.
  *
- * Snap n of id i is at address i << 24 | n, so each entry says whose it is and which.
+ * Snap n of id i is at address i << 24
+ *  n, so that each entry identifies its id and number.
  */
 #include "unit/forked_test.h"
 #include "unit/session/session_test.h"
 
 #include <sched.h>
 
-enum { ID_MAX = 8192, SLOW = 1, FAST = 2, ROVING = 3, RESTARTED = 4, SHORT = 100 };
+enum { ID_MAX = 8192, SLOW = 1, FAST = 2, RESUMED = 3, RESTARTED = 4, SHORT = 100 };
 
-/* What a program made, and what events said of it. */
+/* The snaps that the program made, and those that events reported. */
 struct account {
     uint64_t made; /* by the program */
     uint64_t recorded;
     uint64_t overwritten;
-    uint64_t last; /* snap that was recorded last */
+    uint64_t last; /* the last recorded snap */
     uint32_t exit_count;
-    bool is_known; /* each of its ends had all its entries */
+    bool is_known; /* each end reported all entries */
 };
 
-struct ledger {
+struct totals_by_id {
     struct account accounts[ID_MAX];
     struct rip_event_totals totals;
     uint64_t made;
     uint32_t exit_count;
 };
 
-static struct ledger ledger;
+static struct totals_by_id totals_by_id;
 static bool is_over; /* accessed with __atomic */
 
 static int take_account(void *context, const struct rip_event *event)
 {
-    struct ledger *book = context;
-    struct account *account = &book->accounts[event->id];
+    struct totals_by_id *result = context;
+    struct account *account = &result->accounts[event->id];
 
     CHECK(event->id < ID_MAX);
     if (event->kind == RIP_EVENT_TOTALS)
-        book->totals = event->as.totals;
+        result->totals = event->as.totals;
     if (event->kind == RIP_EVENT_REGISTER) {
         CHECK(event->as.id_begin.info->id == event->id);
         account->last = 0;
@@ -47,7 +48,7 @@ static int take_account(void *context, const struct rip_event *event)
     if (event->kind == RIP_EVENT_EXIT) {
         account->exit_count++;
         account->is_known = event->as.exit.has_snap_count;
-        book->exit_count++;
+        result->exit_count++;
     }
     if (event->kind == RIP_EVENT_SNAP) {
         const struct rip_event_snap *snap = &event->as.snap;
@@ -64,54 +65,54 @@ static int take_account(void *context, const struct rip_event *event)
     return 0;
 }
 
-/* `count` snaps of an id, the first of them number `first`. */
+/* Makes `count` snaps of an id, beginning with number `first`. */
 static void snap(uint32_t id, uint64_t first, uint64_t count)
 {
     for (uint64_t n = first; n < first + count; n++)
         rip_snap_at((const void *)(uintptr_t)((uint64_t)id << 24 | n));
-    ledger.accounts[id].made += count;
+    totals_by_id.accounts[id].made += count;
 }
 
-static bool goes_on(void)
+static bool is_running(void)
 {
     return !__atomic_load_n(&is_over, __ATOMIC_RELAXED);
 }
 
-static void *be_slow(void *unused)
+static void *snap_slowly(void *unused)
 {
     register_id(SLOW, "slow");
-    for (uint64_t n = 1; goes_on(); n++) {
+    for (uint64_t n = 1; is_running(); n++) {
         snap(SLOW, n, 1);
         sleep_ms(7);
     }
     return unused;
 }
 
-static void *be_fast(void *unused)
+static void *snap_fast(void *unused)
 {
     register_id(FAST, "fast");
-    for (uint64_t n = 1; n < 1 << 23 && goes_on(); n += 1000)
+    for (uint64_t n = 1; n < 1 << 23 && is_running(); n += 1000)
         snap(FAST, n, 1000);
     return unused;
 }
 
-/* Its counter changes at each resume. */
-static void *be_roving(void *unused)
+/* The counter of the id changes with each resume. */
+static void *resume_with_other_counters(void *unused)
 {
     uint64_t n = 1;
 
-    for (uint8_t counter = 0; n < 1 << 23 && goes_on(); counter++) {
-        rip_init(ROVING, n == 1 ? "roving" : NULL, n == 1 ? 6 : 0, 0, n == 1 ? 0 : counter | 1);
-        snap(ROVING, n, 1 + n % 100);
+    for (uint8_t counter = 0; n < 1 << 23 && is_running(); counter++) {
+        rip_init(RESUMED, n == 1 ? "resumed" : NULL, n == 1 ? 6 : 0, 0, n == 1 ? 0 : counter | 1);
+        snap(RESUMED, n, 1 + n % 100);
         n += 1 + n % 100;
     }
     return unused;
 }
 
-/* An id that begins anew in its slot: nothing is left of what it was. */
-static void *be_restarted(void *unused)
+/* An id that is registered again in its slot: nothing of its previous registration remains. */
+static void *register_again(void *unused)
 {
-    while (goes_on()) {
+    while (is_running()) {
         register_id(RESTARTED, "restarted");
         snap(RESTARTED, 1, 20);
         sleep_ms(1);
@@ -119,7 +120,7 @@ static void *be_restarted(void *unused)
     return unused;
 }
 
-static void *be_short(void *number)
+static void *snap_and_exit(void *number)
 {
     uint32_t id = (uint32_t)(uintptr_t)number;
 
@@ -128,12 +129,12 @@ static void *be_short(void *number)
     return NULL;
 }
 
-static void *make_short_ones(void *unused)
+static void *start_short_threads(void *unused)
 {
     for (uint32_t id = SHORT; id < SHORT + 3000; id++) {
         pthread_t thread;
 
-        thread = start_thread(be_short, (void *)(uintptr_t)id);
+        thread = start_thread(snap_and_exit, (void *)(uintptr_t)id);
         if (id % 4 == 0)
             sched_yield();
         join_thread(thread);
@@ -144,20 +145,20 @@ static void *make_short_ones(void *unused)
 static void drain_pause(struct drain *drain, const struct rip_view *view, long pause_ms)
 {
     static uint64_t now_ns;
-    const struct rip_sink sink = {&ledger, take_account};
+    const struct rip_sink sink = {&totals_by_id, take_account};
 
     drain_once(drain, view, now_ns += 1000, &sink);
     sleep_ms(pause_ms);
 }
 
-/* Of a program that has ended, or stands still. */
-static void check_ledger(const char *name)
+/* Checks the totals of a program that has ended or does not change. */
+static void check_totals(const char *name)
 {
-    const struct rip_event_totals *totals = &ledger.totals;
+    const struct rip_event_totals *totals = &totals_by_id.totals;
     uint64_t made = 0, recorded = 0, overwritten = 0;
 
     for (uint32_t id = 0; id < ID_MAX; id++) {
-        const struct account *account = &ledger.accounts[id];
+        const struct account *account = &totals_by_id.accounts[id];
 
         made += account->made;
         recorded += account->recorded;
@@ -169,7 +170,7 @@ static void check_ledger(const char *name)
     printf("%s: made %llu, recorded %llu, overwritten %llu, unseen %llu, ids %llu - %llu (%u seen to end)\n", name,
            (unsigned long long)made, (unsigned long long)recorded, (unsigned long long)overwritten,
            (unsigned long long)totals->unseen_count, (unsigned long long)totals->registered_count,
-           (unsigned long long)totals->ended_count, ledger.exit_count);
+           (unsigned long long)totals->ended_count, totals_by_id.exit_count);
     fflush(stdout);
     CHECK(totals->exact);
     CHECK(totals->recorded_count == recorded && totals->overwritten_count == overwritten);
@@ -197,27 +198,27 @@ static void run_threads(void *(*const *threads)(void *), size_t count, const cha
         join_thread(handles[i]);
     }
     drain_pause(drain, view, 0);
-    check_ledger(name);
+    check_totals(name);
     drain_free(drain);
 }
 
-FORKED_TEST(slow_fast_and_roving)
+FORKED_TEST(several_rates_and_resumed_ids)
 {
-    static void *(*const threads[])(void *) = {be_slow, be_fast, be_roving, be_restarted};
+    static void *(*const threads[])(void *) = {snap_slowly, snap_fast, resume_with_other_counters, register_again};
 
     run_threads(threads, 4, "mixed", 5);
 }
 
-FORKED_TEST(shorter_than_a_drain)
+FORKED_TEST(ids_shorter_than_a_drain)
 {
-    static void *(*const threads[])(void *) = {make_short_ones, be_fast};
+    static void *(*const threads[])(void *) = {start_short_threads, snap_fast};
 
     run_threads(threads, 2, "short", 1);
 }
 
-FORKED_TEST(more_end_than_the_ring_remembers)
+FORKED_TEST(more_ends_than_the_log_holds)
 {
-    static void *(*const threads[])(void *) = {make_short_ones};
+    static void *(*const threads[])(void *) = {start_short_threads};
 
     run_threads(threads, 1, "forgotten", 40);
 }

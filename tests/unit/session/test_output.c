@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_output.c - where the frames of a recording go: librip/session/output.c. Frames are made up: a frame is its
- * number and its length, and bytes that follow from them.
+ * test_output.c - the files of a recording: librip/session/output.c. A frame of this test is its number, its length,
+ * and bytes computed from both.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -39,7 +39,7 @@ static int take_header(void *context, const void *bytes, size_t count, bool full
     return 0;
 }
 
-/* As the writer makes it. */
+/* Makes a header with the real writer. */
 static int make_header(void **state)
 {
     struct recording_output output = {.write = take_header};
@@ -96,13 +96,35 @@ static int write_frame(uint32_t number, uint32_t count, bool full)
     return output_write(output, frame, make_frame(frame, number, count), full);
 }
 
+static void expect_write(uint32_t number, uint32_t count, bool full, int result)
+{
+    assert_int_equal(write_frame(number, count, full), result);
+}
+
+static void expect_open(const char *name, int result)
+{
+    struct output *other;
+
+    assert_int_equal(output_open(&other, name, &options), result);
+}
+
+static void expect_trigger(int result)
+{
+    assert_int_equal(output_trigger(output, path), result);
+}
+
+static void expect_error(int error)
+{
+    assert_int_equal(output_error(output), error);
+}
+
 static void reopen(void)
 {
     assert_int_equal(output_open(&output, path, &options), 0);
     assert_int_equal(output_write(output, header, header_bytes, false), 0);
 }
 
-/* The output of a test, with these options. */
+/* Opens the output with these options. */
 #define OPEN(...)                                                                                                      \
     do {                                                                                                               \
         options = (struct rip_recording_options){.size_bytes = sizeof(options), __VA_ARGS__};                          \
@@ -114,12 +136,12 @@ static void close_output(void)
     assert_int_equal(output_close(output), 0);
 }
 
-/* What a file holds. */
+/* The contents of a file. */
 struct content {
     uint32_t first;
-    uint32_t last; /* in between each number is there once, in order, but for gaps */
+    uint32_t last; /* numbers increase, with gaps */
     uint32_t count;
-    uint64_t rest_bytes; /* of a frame that is not complete */
+    uint64_t rest_bytes; /* of an incomplete frame */
 };
 
 static bool has_frame(const unsigned char *bytes, uint64_t count)
@@ -197,17 +219,22 @@ static size_t count_files(const char *name)
     return count;
 }
 
+static void expect_segments(size_t count)
+{
+    assert_int_equal(count_files(path), count);
+}
+
 /* One file --------------------------------------------------------------------------------------------------------- */
 
-TEST(a_file_holds_the_header_once_and_the_frames, begin, end)
+TEST(file_holds_one_header_and_the_frames, begin, end)
 {
     struct stat status;
 
     OPEN();
     for (uint32_t i = 1; i <= 9; i++)
-        assert_int_equal(write_frame(i, 100 + i, i == 1 || i == 5), 0);
+        expect_write(i, 100 + i, i == 1 || i == 5, 0);
     assert_int_equal(output_write(output, header, header_bytes, false), 0);
-    assert_int_equal(write_frame(10, 100, true), 0);
+    expect_write(10, 100, true, 0);
     assert_int_equal(output_trigger(output, "/dev/null/x"), -ENOTSUP);
     close_output();
     assert_content(path, 1, 10, 10);
@@ -215,33 +242,32 @@ TEST(a_file_holds_the_header_once_and_the_frames, begin, end)
     assert_int_equal(status.st_mode & 0777, 0600);
 }
 
-TEST(nothing_that_is_there_is_overwritten, begin, end)
+TEST(existing_files_are_not_overwritten, begin, end)
 {
-    struct output *other;
     char link[160];
 
     OPEN();
-    assert_int_equal(output_open(&other, path, &options), -EEXIST);
+    expect_open(path, -EEXIST);
     close_output();
-    assert_content(path, 0, 0, 0); /* nothing happened: a header all the same */
+    assert_content(path, 0, 0, 0); /* no frames; the header is written anyway */
     snprintf(link, sizeof(link), "%s/link", directory);
     assert_int_equal(symlink("nowhere", link), 0);
-    assert_int_equal(output_open(&other, link, &options), -EEXIST);
+    expect_open(link, -EEXIST);
     options.segment_bytes = 1;
-    assert_int_equal(output_open(&other, path, &options), -EEXIST);
-    assert_int_equal(output_open(&other, link, &options), -EEXIST);
-    assert_int_equal(output_open(&other, "/proc/nothing/x", &options), -ENOENT);
+    expect_open(path, -EEXIST);
+    expect_open(link, -EEXIST);
+    expect_open("/proc/nothing/x", -ENOENT);
 }
 
-TEST(options_that_exclude_one_another, begin, end)
+TEST(contradictory_options_are_refused, begin, end)
 {
     options = (struct rip_recording_options){.size_bytes = sizeof(options), .segments_kept = 1};
-    assert_int_equal(output_open(&output, path, &options), -EINVAL);
+    expect_open(path, -EINVAL);
     options.flight_bytes = 1;
-    assert_int_equal(output_open(&output, path, &options), -EINVAL);
+    expect_open(path, -EINVAL);
     options.segments_kept = 0;
     options.segment_ns = 1;
-    assert_int_equal(output_open(&output, path, &options), -EINVAL);
+    expect_open(path, -EINVAL);
     assert_false(is_there(path));
 }
 
@@ -254,55 +280,55 @@ static void limit_files(uint64_t count)
     assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
 }
 
-/* The kernel writes the part of a frame that has room, and refuses the rest, as it does where a disk is full. */
-TEST(a_frame_without_room_is_cut_off, begin, end)
+/* As on a full disk, the kernel writes the part of a frame that fits, and fails for the rest. */
+TEST(incomplete_frame_is_truncated, begin, end)
 {
     OPEN();
     limit_files(header_bytes + 250);
-    assert_int_equal(write_frame(1, 100, true), 0);
-    assert_int_equal(write_frame(2, 100, false), 0);
-    assert_int_equal(write_frame(3, 100, false), -EFBIG);
-    assert_int_equal(output_error(output), -EFBIG);
+    expect_write(1, 100, true, 0);
+    expect_write(2, 100, false, 0);
+    expect_write(3, 100, false, -EFBIG);
+    expect_error(-EFBIG);
     assert_content(path, 1, 2, 2);
-    /* What follows a lost frame is of no use without it. */
-    assert_int_equal(write_frame(4, 10, false), -EFBIG);
-    assert_int_equal(write_frame(5, 60, true), -EFBIG);
+    /* Frames after a lost frame are useless without it. */
+    expect_write(4, 10, false, -EFBIG);
+    expect_write(5, 60, true, -EFBIG);
     assert_content(path, 1, 2, 2);
     limit_files(0);
-    assert_int_equal(write_frame(6, 10, false), -EFBIG);
-    assert_int_equal(write_frame(7, 100, true), 0);
-    assert_int_equal(output_error(output), 0);
-    assert_int_equal(write_frame(8, 100, false), 0);
+    expect_write(6, 10, false, -EFBIG);
+    expect_write(7, 100, true, 0);
+    expect_error(0);
+    expect_write(8, 100, false, 0);
     close_output();
     assert_content(path, 1, 8, 4);
 }
 
-TEST(the_first_frame_has_no_room, begin, end)
+TEST(no_room_for_the_first_frame, begin, end)
 {
     OPEN();
     limit_files(header_bytes + 50);
-    assert_int_equal(write_frame(1, 100, true), -EFBIG);
+    expect_write(1, 100, true, -EFBIG);
     limit_files(0);
-    assert_int_equal(write_frame(2, 100, true), 0);
+    expect_write(2, 100, true, 0);
     close_output();
     assert_content(path, 2, 2, 1);
 }
 
-TEST(a_disk_that_loses_what_was_written, begin, end)
+TEST(failed_sync_is_reported, begin, end)
 {
     OPEN(.sync_interval_ns = 2 * SECOND);
     assert_false(output_advance(output, 100 * SECOND));
-    assert_int_equal(write_frame(1, 100, true), 0);
+    expect_write(1, 100, true, 0);
     disk_set_failing(EIO);
-    assert_false(output_advance(output, 101 * SECOND)); /* not due */
+    assert_false(output_advance(output, 101 * SECOND)); /* not yet due */
     assert_true(output_advance(output, 102 * SECOND));
-    assert_int_equal(output_error(output), -EIO);
-    assert_int_equal(write_frame(2, 100, true), 0);
-    assert_int_equal(output_error(output), -EIO);
+    expect_error(-EIO);
+    expect_write(2, 100, true, 0);
+    expect_error(-EIO);
     assert_false(output_advance(output, 104 * SECOND));
-    assert_int_equal(output_error(output), 0);
+    expect_error(0);
     disk_set_failing(EIO);
-    assert_int_equal(write_frame(3, 100, false), 0);
+    expect_write(3, 100, false, 0);
     assert_int_equal(output_close(output), -EIO);
     assert_content(path, 1, 3, 3);
 }
@@ -318,7 +344,7 @@ static void write_until_killed(void)
         pause();
 }
 
-TEST(a_recorder_that_is_killed_leaves_whole_frames, begin, end)
+TEST(killed_recorder_leaves_whole_frames, begin, end)
 {
     struct content content;
     struct stat status;
@@ -343,23 +369,22 @@ TEST(a_recorder_that_is_killed_leaves_whole_frames, begin, end)
 
 /* Segments --------------------------------------------------------------------------------------------------------- */
 
-/* As a session does it: the frame after a turn is a full one. */
+/* As a session does: the first frame of each segment is a full one. */
 static void write_frames(uint32_t first, uint32_t last, uint64_t step_ns)
 {
     for (uint32_t i = first; i <= last; i++) {
         bool full = output_advance(output, 1000 * SECOND + i * step_ns) || i == first;
 
-        assert_int_equal(write_frame(i, 100, full), 0);
+        expect_write(i, 100, full, 0);
     }
 }
 
 TEST(segments_end_by_size, begin, end)
 {
-    struct output *other;
     struct stat status;
 
     OPEN(.segment_bytes = 450 + header_bytes);
-    assert_int_equal(output_open(&other, path, &options), -EBUSY);
+    expect_open(path, -EBUSY);
     write_frames(1, 12, 1);
     close_output();
     assert_content(segment(1), 1, 5, 5);
@@ -379,31 +404,31 @@ TEST(segments_end_by_age, begin, end)
     assert_content(segment(3), 21, 25, 5);
 }
 
-TEST(a_segment_is_more_than_its_full_frame, begin, end)
+TEST(segment_has_more_than_its_first_frame, begin, end)
 {
     OPEN(.segment_bytes = 10);
     write_frames(1, 6, 1);
     close_output();
-    assert_int_equal(count_files(path), 3);
+    expect_segments(3);
 }
 
-TEST(the_newest_segments_are_kept_also_of_an_earlier_recording, begin, end)
+TEST(newest_segments_of_all_recordings_are_kept, begin, end)
 {
     OPEN(.segment_bytes = 150 + header_bytes, .segments_kept = 3);
     write_frames(1, 9, 1);
     close_output();
-    assert_int_equal(count_files(path), 3);
+    expect_segments(3);
     assert_content(segment(5), 9, 9, 1);
     reopen();
-    assert_int_equal(count_files(path), 3);
+    expect_segments(3);
     write_frames(10, 11, 1);
     close_output();
-    assert_int_equal(count_files(path), 3);
+    expect_segments(3);
     assert_content(segment(4), 7, 8, 2);
     assert_content(segment(6), 10, 11, 2);
 }
 
-TEST(other_files_in_the_directory_are_left_alone, begin, end)
+TEST(other_files_in_the_directory_are_kept, begin, end)
 {
     static const char *const names[] = {"1.riprec", "000000000a.riprec", "9999999999.riprec", "0000000001.riprec.old"};
     char name[192];
@@ -416,106 +441,106 @@ TEST(other_files_in_the_directory_are_left_alone, begin, end)
     OPEN(.segment_bytes = 150 + header_bytes, .segments_kept = 1);
     write_frames(1, 6, 1);
     close_output();
-    assert_int_equal(count_files(path), 5);
+    expect_segments(5);
     assert_content(segment(3), 5, 6, 2);
 }
 
-TEST(a_directory_that_goes_and_comes_back, begin, end)
+TEST(directory_is_removed, begin, end)
 {
     OPEN(.segment_bytes = 150 + header_bytes);
     write_frames(1, 2, 1);
     assert_int_equal(remove(segment(1)), 0);
     assert_int_equal(rmdir(path), 0);
     assert_true(output_advance(output, 2000 * SECOND));
-    assert_int_equal(write_frame(3, 100, true), -ENOENT);
+    expect_write(3, 100, true, -ENOENT);
     assert_false(output_advance(output, 2001 * SECOND));
-    assert_int_equal(write_frame(4, 100, false), -ENOENT);
-    assert_int_equal(write_frame(5, 100, true), -ENOENT);
-    assert_int_equal(output_error(output), -ENOENT);
+    expect_write(4, 100, false, -ENOENT);
+    expect_write(5, 100, true, -ENOENT);
+    expect_error(-ENOENT);
     close_output();
 }
 
-/* A segment that cannot be removed does not become one of more and more. */
-TEST(no_more_segments_than_asked_for, begin, end)
+/* If an old segment cannot be removed, no further segment is created. */
+TEST(number_of_segments_is_bounded, begin, end)
 {
     OPEN(.segment_bytes = 150 + header_bytes, .segments_kept = 1);
     write_frames(1, 2, 1);
     assert_int_equal(remove(segment(1)), 0);
     assert_int_equal(mkdir(segment(1), 0700), 0);
     assert_true(output_advance(output, 2000 * SECOND));
-    assert_int_equal(write_frame(3, 100, true), -EISDIR);
-    assert_int_equal(count_files(path), 1);
+    expect_write(3, 100, true, -EISDIR);
+    expect_segments(1);
     assert_int_equal(rmdir(segment(1)), 0);
-    assert_int_equal(write_frame(4, 100, true), 0);
+    expect_write(4, 100, true, 0);
     close_output();
     assert_content(segment(2), 4, 4, 1);
 }
 
-TEST(a_full_disk_has_one_segment_that_waits_for_room, begin, end)
+TEST(full_disk_keeps_one_incomplete_segment, begin, end)
 {
     OPEN(.segment_bytes = 150 + header_bytes);
     write_frames(1, 2, 1);
     limit_files(header_bytes + 50);
     for (uint32_t i = 3; i < 8; i++) {
         output_advance(output, 2000 * SECOND + i);
-        assert_int_equal(write_frame(i, 100, true), -EFBIG);
+        expect_write(i, 100, true, -EFBIG);
     }
     limit_files(0);
-    assert_int_equal(write_frame(8, 100, true), 0);
+    expect_write(8, 100, true, 0);
     close_output();
-    assert_int_equal(count_files(path), 2);
+    expect_segments(2);
     assert_content(segment(2), 8, 8, 1);
 }
 
 /* Memory ----------------------------------------------------------------------------------------------------------- */
 
-TEST(memory_holds_the_newest_from_a_full_frame_on, begin, end)
+TEST(memory_holds_the_newest_frames, begin, end)
 {
     struct content content;
     bool full = true;
 
     OPEN(.flight_bytes = 10000);
-    assert_int_equal(output_trigger(output, path), -ENODATA);
+    expect_trigger(-ENODATA);
     assert_false(is_there(path));
     for (uint32_t i = 1; i <= 1000; i++) {
-        assert_int_equal(write_frame(i, full ? 300 : 100, full), 0);
+        expect_write(i, full ? 300 : 100, full, 0);
         full = output_advance(output, i);
     }
-    assert_int_equal(output_trigger(output, path), 0);
-    assert_int_equal(output_trigger(output, path), -EEXIST);
+    expect_trigger(0);
+    expect_trigger(-EEXIST);
     content = read_file(path);
     assert_int_equal(content.last, 1000);
     assert_int_equal(content.count, content.last - content.first + 1);
-    /* At least what remains when one of the parts has just been given up. */
+    /* At least the part that remains after one of the parts was dropped. */
     assert_in_range(content.count * 100, 10000 * 5 / 8, 10000);
-    assert_int_equal(write_frame(1001, 100, false), 0);
+    expect_write(1001, 100, false, 0);
     snprintf(path + strlen(path), 8, ".2");
-    assert_int_equal(output_trigger(output, path), 0);
+    expect_trigger(0);
     assert_int_equal(read_file(path).last, 1001);
     close_output();
 }
 
-TEST(frames_that_are_too_large_for_memory, begin, end)
+TEST(frames_too_large_for_memory, begin, end)
 {
     OPEN(.flight_bytes = 1000);
-    assert_int_equal(write_frame(1, 2000, true), -EFBIG);
-    assert_int_equal(output_error(output), -EFBIG);
-    assert_int_equal(write_frame(2, 100, false), -EFBIG);
-    assert_int_equal(write_frame(3, 600, true), 0);
-    assert_int_equal(write_frame(4, 600, false), -ENOBUFS);
-    assert_int_equal(write_frame(5, 700, true), 0);
-    assert_int_equal(output_trigger(output, path), 0);
+    expect_write(1, 2000, true, -EFBIG);
+    expect_error(-EFBIG);
+    expect_write(2, 100, false, -EFBIG);
+    expect_write(3, 600, true, 0);
+    expect_write(4, 600, false, -ENOBUFS);
+    expect_write(5, 700, true, 0);
+    expect_trigger(0);
     assert_content(path, 5, 5, 1);
     close_output();
 }
 
-TEST(a_trigger_on_a_full_disk_writes_whole_frames, begin, end)
+TEST(trigger_on_a_full_disk_writes_whole_frames, begin, end)
 {
     OPEN(.flight_bytes = 10000);
     for (uint32_t i = 1; i <= 5; i++)
-        assert_int_equal(write_frame(i, 100, i == 1), 0);
+        expect_write(i, 100, i == 1, 0);
     limit_files(header_bytes + 350);
-    assert_int_equal(output_trigger(output, path), -EFBIG);
+    expect_trigger(-EFBIG);
     limit_files(0);
     assert_content(path, 1, 3, 3);
     close_output();

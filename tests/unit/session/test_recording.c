@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_recording.c - what is written comes out again; damage, gaps and seeking. */
+/* test_recording.c - writing and reading recordings: damage, gaps and seeking. */
 #include "unit/session/session_test.h"
 
 #include <errno.h>
@@ -8,59 +8,54 @@
 #include "session/recording_format.h"
 #include "session/recording_table.h"
 
-static struct stage {
-    struct memory_file file;
-    struct recording_writer *writer;
-    struct event_text taken; /* events as they went in */
-    uint64_t now_ns;
-    uint64_t before_ns;
-    uint64_t drain_count;
-} stage;
+static struct memory_file file;
+static struct recording_writer *writer;
+static struct event_text written; /* the events that were written */
+static uint64_t now_ns, before_ns, drain_count;
+static uint64_t offset; /* where reading stopped */
 
-/* What the recording that was read last says, and where reading it ended. */
-static struct event_text text;
-static uint64_t offset;
-
-static int set_stage(void **state)
+static int set_up(void **state)
 {
     struct recording_output output = {.write = memory_write};
 
     (void)state;
-    stage = (struct stage){.now_ns = 1000};
-    output.context = &stage.file;
-    assert_int_equal(recording_writer_new(&stage.writer, &output, 5), 0);
+    now_ns = 1000;
+    before_ns = drain_count = 0;
+    file = (struct memory_file){0};
+    output.context = &file;
+    assert_int_equal(recording_writer_new(&writer, &output, 5), 0);
     return 0;
 }
 
-static int clear_stage(void **state)
+static int tear_down(void **state)
 {
     (void)state;
-    recording_writer_free(stage.writer);
-    free(stage.file.bytes);
-    text_clear(&stage.taken);
+    recording_writer_free(writer);
+    free(file.bytes);
+    text_clear(&written);
     text_clear(&text);
     return 0;
 }
 
-/* Takes an event of ring 1 with the times of this drain. */
+/* Writes an event with the times of the current drain. */
 static void take(struct rip_event event)
 {
-    event.earliest_wall_ns = stage.before_ns;
-    event.latest_wall_ns = stage.now_ns;
-    event.earliest_mono_ns = stage.before_ns;
-    event.latest_mono_ns = stage.now_ns;
-    assert_int_equal(recording_writer_take(stage.writer, &event), 0);
-    print_event(&stage.taken, &event);
+    event.earliest_wall_ns = before_ns;
+    event.latest_wall_ns = now_ns;
+    event.earliest_mono_ns = before_ns;
+    event.latest_mono_ns = now_ns;
+    assert_int_equal(recording_writer_take(writer, &event), 0);
+    print_event(&written, &event);
 }
 
 static void take_drain(void)
 {
     struct rip_event event = {.kind = RIP_EVENT_DRAIN};
 
-    event.as.drain = (struct rip_event_drain){++stage.drain_count, stage.now_ns, stage.now_ns, 7, 3};
+    event.as.drain = (struct rip_event_drain){++drain_count, now_ns, now_ns, 7, 3};
     take(event);
-    stage.before_ns = stage.now_ns;
-    stage.now_ns += 10;
+    before_ns = now_ns;
+    now_ns += 10;
 }
 
 static struct rip_id_info id_info(uint32_t slot)
@@ -96,7 +91,7 @@ static void take_id(uint32_t kind, const struct rip_id_info *info, bool found)
     take(event);
 }
 
-/* So many snaps more of an id, of which the newest are recorded. */
+/* Writes `made` more snaps of an id, of which the newest `entry_count` are recorded. */
 static void take_snaps(struct rip_id_info *info, uint64_t made, uint32_t entry_count)
 {
     struct rip_event event = event_of(RIP_EVENT_SNAP, info);
@@ -144,8 +139,13 @@ static void take_ring(void)
     take(event);
 }
 
-/* Something of every kind, in five drains. */
-static void play(void)
+static void flush(void)
+{
+    assert_int_equal(recording_writer_flush(writer), 0);
+}
+
+/* Writes events of every kind, in five drains. */
+static void take_everything(void)
 {
     struct rip_id_info ids[] = {id_info(0), id_info(5), id_info(64)};
     struct rip_note_info note = {.slot = 5, .generation = 2, .sequence = 9, .text_bytes = 5, .text = "hello"};
@@ -167,7 +167,7 @@ static void play(void)
     event.as.note = &note;
     take(event);
     take_drain();
-    ids[2].generation = 4; /* renamed, and its counter changed */
+    ids[2].generation = 4; /* renamed, with another counter */
     ids[2].progress += 200;
     memcpy(ids[2].name, "WORKER", 6);
     take_id(RIP_EVENT_STATE, &ids[2], false);
@@ -192,13 +192,13 @@ static void play(void)
     event.as.ring_end.reason = (struct rip_text){"damaged", 7};
     take(event);
     take_drain();
-    assert_int_equal(recording_writer_flush(stage.writer), 0);
+    flush();
 }
 
-/* Returns what reading ended with. */
-static int read_all(struct memory_file *file)
+/* Reads the file to its end. Returns the last result of the reader. */
+static int read_all(struct memory_file *source)
 {
-    const struct recording_input input = {file, memory_read, file->count};
+    const struct recording_input input = {source, memory_read, source->count};
     struct recording_reader *reader;
     const struct rip_event *event;
     int result = recording_reader_new(&reader, &input);
@@ -214,16 +214,16 @@ static int read_all(struct memory_file *file)
     return result;
 }
 
-TEST(what_is_written_comes_out_again, set_stage, clear_stage)
+TEST(written_events_are_read_again, set_up, tear_down)
 {
-    play();
-    assert_int_equal(read_all(&stage.file), 0);
-    assert_string_equal(text_of(&text), text_of(&stage.taken));
-    assert_int_equal(offset, stage.file.count);
+    take_everything();
+    assert_int_equal(read_all(&file), 0);
+    assert_string_equal(text_of(&text), text_of(&written));
+    assert_int_equal(offset, file.count);
 }
 
-/* Of a kind that is not known only the kind is; one with a number in the tag must have it there. */
-TEST(a_later_kind_is_passed_over)
+/* Of an event of an unknown kind only the kind is returned. A kind that fits into the tag must be in the tag. */
+TEST(unknown_kinds_are_skipped)
 {
     unsigned char bytes[] = {0, RIP_EVENT_SCRIPT + 1, 2, 'x', 'y', RIP_EVENT_FLUSH, 3};
     unsigned char hidden[] = {0, RIP_EVENT_EXIT, 0};
@@ -244,63 +244,67 @@ TEST(a_later_kind_is_passed_over)
     recording_table_clear(&table);
 }
 
-/* The file cut at any byte: the events of the frames before it, and where it is cut. */
-TEST(a_cut_file_opens_up_to_the_cut, set_stage, clear_stage)
+/* A file that is cut at any byte yields the events of the frames before the cut, and the offset of the cut. */
+TEST(cut_file_is_read_up_to_the_cut, set_up, tear_down)
 {
     struct memory_file cut;
 
-    play();
-    for (size_t count = 0; count < stage.file.count; count++) {
+    take_everything();
+    for (size_t count = 0; count < file.count; count++) {
         int result;
 
         cut = (struct memory_file){.bytes = malloc(count + 1), .count = count};
         assert_non_null(cut.bytes);
-        memcpy(cut.bytes, stage.file.bytes, count);
+        memcpy(cut.bytes, file.bytes, count);
         result = read_all(&cut);
         assert_true(result == 0 || result == (count < 8 ? -EINVAL : -EBADMSG));
         assert_true(offset <= count);
         assert_true(result != 0 || offset == count);
-        assert_int_equal(strncmp(text_of(&text), text_of(&stage.taken), text.count), 0);
+        assert_int_equal(strncmp(text_of(&text), text_of(&written), text.count), 0);
         free(cut.bytes);
     }
 }
 
-/* Bits in each byte of the file flipped: it shows, and what comes before is as it was. (Some bits of zstd mean
- * nothing.) */
-TEST(a_flipped_bit_shows, set_stage, clear_stage)
+/* A flipped bit in any byte is detected, and the events before it do not change. (Some bits of zstd have no effect.) */
+TEST(flipped_bit_is_detected, set_up, tear_down)
 {
-    play();
-    for (size_t bit = 0; bit < 8 * stage.file.count; bit += 3) {
+    take_everything();
+    for (size_t bit = 0; bit < 8 * file.count; bit += 3) {
         int result;
 
-        stage.file.bytes[bit / 8] ^= (unsigned char)(1u << bit % 8);
-        result = read_all(&stage.file);
-        assert_true(result < 0 || text.count == stage.taken.count);
+        file.bytes[bit / 8] ^= (unsigned char)(1u << bit % 8);
+        result = read_all(&file);
+        assert_true(result < 0 || text.count == written.count);
         assert_true(result == 0 || offset <= bit / 8);
-        assert_int_equal(strncmp(text_of(&text), text_of(&stage.taken), text.count), 0);
-        stage.file.bytes[bit / 8] ^= (unsigned char)(1u << bit % 8);
+        assert_int_equal(strncmp(text_of(&text), text_of(&written), text.count), 0);
+        file.bytes[bit / 8] ^= (unsigned char)(1u << bit % 8);
     }
 }
 
-TEST(another_version_is_named, set_stage, clear_stage)
+TEST(other_version_is_reported, set_up, tear_down)
 {
     struct recording_header header;
 
-    play();
-    memcpy(&header, stage.file.bytes, sizeof(header));
+    take_everything();
+    memcpy(&header, file.bytes, sizeof(header));
     header.version = RECORDING_VERSION + 1;
     header.checksum = recording_checksum(&header, offsetof(struct recording_header, checksum));
-    memcpy(stage.file.bytes, &header, sizeof(header));
-    assert_int_equal(read_all(&stage.file), -EPROTONOSUPPORT);
-    assert_true(recording_is_one(stage.file.bytes, 8));
-    assert_false(recording_is_one(stage.file.bytes, 7));
+    memcpy(file.bytes, &header, sizeof(header));
+    assert_int_equal(read_all(&file), -EPROTONOSUPPORT);
+    assert_true(recording_is_one(file.bytes, 8));
+    assert_false(recording_is_one(file.bytes, 7));
     assert_false(recording_is_one("RIPREC\n\n", 8));
 }
 
-/* Data is of the event that was taken last, and comes out with it; a drain of nothing is not written without. */
-TEST(data_comes_with_its_event, set_stage, clear_stage)
+static void attach(const char *name, const void *data, size_t count, int result)
 {
-    struct recording_input input = {&stage.file, memory_read, 0};
+    assert_int_equal(recording_writer_attach(writer, name, data, count), result);
+}
+
+/* Data belongs to the event written last, and is read with it. An empty drain is written only if it has data. */
+TEST(data_comes_with_its_event, set_up, tear_down)
+{
+    struct recording_input input = {&file, memory_read, 0};
     struct rip_id_info info = id_info(1);
     struct recording_reader *reader;
     const struct rip_event *event;
@@ -308,19 +312,19 @@ TEST(data_comes_with_its_event, set_stage, clear_stage)
     const void *data;
     size_t count;
 
-    assert_int_equal(recording_writer_attach(stage.writer, "a", "1", 1), -EINVAL);
+    attach("a", "1", 1, -EINVAL);
     take_drain();
     take_id(RIP_EVENT_REGISTER, &info, true);
-    assert_int_equal(recording_writer_attach(stage.writer, "cpu", "old", 3), 0);
-    assert_int_equal(recording_writer_attach(stage.writer, "x", NULL, 0), 0);
-    assert_int_equal(recording_writer_attach(stage.writer, "cpu", "12.5", 4), 0);
+    attach("cpu", "old", 3, 0);
+    attach("x", NULL, 0, 0);
+    attach("cpu", "12.5", 4, 0);
     take_snaps(&info, 2, 2);
     take_drain();
     take_drain();
-    assert_int_equal(recording_writer_attach(stage.writer, "ripd.scan", "[]", 2), 0);
+    attach("ripd.scan", "[]", 2, 0);
     take_drain();
-    assert_int_equal(recording_writer_flush(stage.writer), 0);
-    input.size_bytes = stage.file.count;
+    flush();
+    input.size_bytes = file.count;
     assert_int_equal(recording_reader_new(&reader, &input), 0);
     assert_int_equal(recording_reader_next(reader, &event), 1);
     assert_int_equal(event->kind, RIP_EVENT_REGISTER);
@@ -346,36 +350,44 @@ TEST(data_comes_with_its_event, set_stage, clear_stage)
     recording_reader_free(reader);
 }
 
-/* Drains of ids that snap, restarted now and then. */
-static void play_long(struct rip_id_info *ids, unsigned id_count, unsigned drain_count, unsigned restart_every)
+/* Drains of ids that snap, with a restart every `restart_every` drains. */
+static void take_drains(struct rip_id_info *ids, unsigned id_count, unsigned count, unsigned restart_every)
 {
-    for (unsigned i = 0; i < drain_count; i++) {
+    for (unsigned i = 0; i < count; i++) {
         if (restart_every != 0 && i % restart_every == 0)
-            recording_writer_restart(stage.writer);
+            recording_writer_restart(writer);
         for (unsigned j = 0; j < id_count; j++)
             take_snaps(&ids[j], 1 + (i + j) % 3, 1 + (i + j) % 3);
         take_drain();
     }
-    assert_int_equal(recording_writer_flush(stage.writer), 0);
+    flush();
 }
 
-/* The file from its nth header on, from 0. */
-static struct memory_file part_of(const struct memory_file *file, unsigned nth)
+/* Reads the part of the file from its nth header on, counted from 0. */
+static void read_part(unsigned nth)
 {
-    for (size_t at = 0; at < file->count; at++) {
-        if (recording_is_one(file->bytes + at, file->count - at) && nth-- == 0)
-            return (struct memory_file){.bytes = file->bytes + at, .count = file->count - at};
+    for (size_t at = 0; at < file.count; at++) {
+        if (recording_is_one(file.bytes + at, file.count - at) && nth-- == 0) {
+            assert_int_equal(read_all(&(struct memory_file){.bytes = file.bytes + at, .count = file.count - at}), 0);
+            return;
+        }
     }
     fail();
-    return *file;
 }
 
-/* A state in the middle yields nothing when it is read in sequence, and all that is there when reading begins there. */
-TEST(reading_may_begin_at_a_state, set_stage, clear_stage)
+/* Reads the whole file. */
+static void read_file(void)
+{
+    assert_int_equal(read_all(&file), 0);
+}
+
+/*
+ * A state yields no events when it is read in sequence. If reading begins there, it yields all current ids and rings.
+ */
+TEST(reading_begins_at_a_state, set_up, tear_down)
 {
     struct rip_id_info ids[] = {id_info(3), id_info(70)};
     struct rip_note_info note = {.slot = 70, .generation = 2, .sequence = 4, .text_bytes = 2, .text = "hi"};
-    struct memory_file rest;
     struct rip_event event = event_of(RIP_EVENT_NOTE, &ids[1]);
     const char *expected;
 
@@ -384,30 +396,28 @@ TEST(reading_may_begin_at_a_state, set_stage, clear_stage)
     take_id(RIP_EVENT_REGISTER, &ids[1], true);
     event.as.note = &note;
     take(event);
-    play_long(ids, 2, 9, 5);
-    assert_int_equal(read_all(&stage.file), 0);
-    assert_string_equal(text_of(&text), text_of(&stage.taken));
+    take_drains(ids, 2, 9, 5);
+    read_file();
+    assert_string_equal(text_of(&text), text_of(&written));
 
-    rest = part_of(&stage.file, 2); /* the first restart was the begin */
-    assert_int_equal(read_all(&rest), 0);
+    read_part(2);                                     /* the first restart was at the beginning */
     expected = strstr(text_of(&text), "(1040 1050]"); /* of the sixth drain */
     assert_non_null(expected);
     while (expected > text_of(&text) && expected[-1] != '\n')
         expected--;
-    assert_non_null(strstr(text_of(&stage.taken), expected));
-    assert_says(&text, "1/70 g2 id 170 of 0 (0 1040] register \"worker\"");
-    assert_says(&text, "1/70 g2 id 170 of 0 (0 1040] note 4 \"hi\"");
-    assert_says(&text, "ring ring.1 in /dev/shm");
-    assert_says(&text, "module 0 400000-500000 /bin/sh");
+    assert_non_null(strstr(text_of(&written), expected));
+    assert_says("1/70 g2 id 170 of 0 (0 1040] register \"worker\"");
+    assert_says("1/70 g2 id 170 of 0 (0 1040] note 4 \"hi\"");
+    assert_says("ring ring.1 in /dev/shm");
+    assert_says("module 0 400000-500000 /bin/sh");
 }
 
-/* The file is large: more than a frame for a drain, and states by themselves. */
-TEST(large_drains_and_states_are_parted, set_stage, clear_stage)
+/* Large drains and states take more than one frame. */
+TEST(large_drains_and_states_are_split, set_up, tear_down)
 {
     enum { ID_COUNT = 45000 };
     struct rip_id_info *ids = calloc(ID_COUNT, sizeof(*ids));
     struct rip_recording_state counts;
-    struct memory_file rest;
 
     assert_non_null(ids);
     for (uint32_t i = 0; i < ID_COUNT; i++) {
@@ -415,27 +425,25 @@ TEST(large_drains_and_states_are_parted, set_stage, clear_stage)
         ids[i].registered_boot_ns = UINT64_C(88888888888) * i;
         take_id(RIP_EVENT_REGISTER, &ids[i], true);
     }
-    play_long(ids, ID_COUNT, 1, 0);
-    recording_writer_restart(stage.writer);
-    play_long(ids, 1, 2, 0);
-    counts = *recording_writer_state(stage.writer);
+    take_drains(ids, ID_COUNT, 1, 0);
+    recording_writer_restart(writer);
+    take_drains(ids, 1, 2, 0);
+    counts = *recording_writer_state(writer);
     assert_in_range(counts.drain_count, 6, 100);
-    assert_int_equal(counts.written_bytes, stage.file.count);
+    assert_int_equal(counts.written_bytes, file.count);
     assert_int_equal(counts.event_count, ID_COUNT * 2 + 1 + 4);
-    assert_int_equal(read_all(&stage.file), 0);
-    assert_string_equal(text_of(&text), text_of(&stage.taken));
-    rest = part_of(&stage.file, 1);
-    assert_int_equal(read_all(&rest), 0);
-    assert_says(&text, "1/134997 g2");
+    read_file();
+    assert_string_equal(text_of(&text), text_of(&written));
+    read_part(1);
+    assert_says("1/134997 g2");
     free(ids);
 }
 
-/* Ids come and go, in slots that look alike: those that are there in the end are in the state. */
-TEST(the_state_after_many_ends, set_stage, clear_stage)
+/* Ids come and go in similar slots: the state contains exactly the ids that are live in the end. */
+TEST(the_state_after_many_ends, set_up, tear_down)
 {
     enum { SLOTS = 400, STEPS = 20000 };
     static bool is_live[SLOTS];
-    struct memory_file rest;
     char expected[64];
     uint64_t random = 1;
 
@@ -455,20 +463,19 @@ TEST(the_state_after_many_ends, set_stage, clear_stage)
         is_live[number] = !is_live[number];
     }
     take_drain();
-    recording_writer_restart(stage.writer);
+    recording_writer_restart(writer);
     take_ring();
     take_drain();
-    assert_int_equal(recording_writer_flush(stage.writer), 0);
-    rest = part_of(&stage.file, 1);
-    assert_int_equal(read_all(&rest), 0);
+    flush();
+    read_part(1);
     for (unsigned number = 0; number < SLOTS; number++) {
         snprintf(expected, sizeof(expected), "1/%u g2 id", number % 2 != 0 ? number : number * 64);
         assert_int_equal(strstr(text_of(&text), expected) != NULL, is_live[number]);
     }
 }
 
-/* What could not be written is counted, and what comes after can be read. */
-TEST(a_failing_output_costs_its_frames, set_stage, clear_stage)
+/* Events that cannot be written are counted as lost. Events after them can be read. */
+TEST(failing_output_loses_its_frames, set_up, tear_down)
 {
     struct rip_id_info ids[] = {id_info(3), id_info(9)};
     struct rip_recording_state counts;
@@ -477,25 +484,25 @@ TEST(a_failing_output_costs_its_frames, set_stage, clear_stage)
     take_ring();
     take_id(RIP_EVENT_REGISTER, &ids[0], true);
     take_id(RIP_EVENT_REGISTER, &ids[1], true);
-    play_long(ids, 2, 2, 0);
+    take_drains(ids, 2, 2, 0);
     take_snaps(&ids[0], 3, 3);
     take_drain();
-    stage.file.error = -ENOSPC;
-    assert_int_equal(recording_writer_flush(stage.writer), -ENOSPC);
+    file.error = -ENOSPC;
+    assert_int_equal(recording_writer_flush(writer), -ENOSPC);
     event = event_of(RIP_EVENT_EXIT, &ids[1]);
-    assert_int_equal(recording_writer_take(stage.writer, &event), -ENOSPC);
-    stage.file.error = 0;
-    take_drain(); /* of the drain whose begin is lost nothing is written */
-    text_clear(&stage.taken);
-    play_long(ids, 1, 1, 0);
-    counts = *recording_writer_state(stage.writer);
+    assert_int_equal(recording_writer_take(writer, &event), -ENOSPC);
+    file.error = 0;
+    take_drain(); /* the rest of a drain whose beginning is lost is not written */
+    text_clear(&written);
+    take_drains(ids, 1, 1, 0);
+    counts = *recording_writer_state(writer);
     assert_int_equal(counts.lost_entry_count, 3);
     assert_int_equal(counts.entry_count, 1 + 2 + 2 + 3 + 1);
-    assert_int_equal(read_all(&stage.file), 0);
-    assert_says(&text, "ring end frames of the recording are missing\n1/0 g0 id 0 of 0 (0 1030] ring");
+    read_file();
+    assert_says("ring end frames of the recording are missing\n1/0 g0 id 0 of 0 (0 1030] ring");
     assert_non_null(strstr(strstr(text_of(&text), "missing"), "1/3 g2 id 103"));
     assert_null(strstr(strstr(text_of(&text), "missing"), "1/9 g2 id 109"));
-    assert_says(&text, text_of(&stage.taken));
+    assert_says(text_of(&written));
 }
 
 static void take_ring_event(uint32_t ring, uint32_t kind)
@@ -505,12 +512,12 @@ static void take_ring_event(uint32_t ring, uint32_t kind)
 
 static int try_to_take(struct rip_event event)
 {
-    event.latest_wall_ns = stage.now_ns;
-    return recording_writer_take(stage.writer, &event);
+    event.latest_wall_ns = now_ns;
+    return recording_writer_take(writer, &event);
 }
 
-/* Session limits of RECORDING.md. What is beyond them costs its drain; what comes after can be read. */
-TEST(limits_of_a_writer, set_stage, clear_stage)
+/* Session limits of RECORDING.md. An event beyond them costs its drain; later events can be read. */
+TEST(limits_of_a_writer, set_up, tear_down)
 {
     struct rip_id_info info = id_info(3);
     struct rip_process_info process = {.index = RIP_PROCESS_MAX};
@@ -521,16 +528,11 @@ TEST(limits_of_a_writer, set_stage, clear_stage)
 
     assert_non_null(data);
     take_id(RIP_EVENT_REGISTER, &info, true);
-    assert_int_equal(recording_writer_attach(stage.writer, "a", data, RIP_SESSION_DATA_BYTES_MAX + 1), -EFBIG);
+    attach("a", data, RIP_SESSION_DATA_BYTES_MAX + 1, -EFBIG);
     memset(name, 'n', sizeof(name));
     name[sizeof(name) - 1] = '\0';
-    assert_int_equal(recording_writer_attach(stage.writer, name, "", 0), -EINVAL);
-    for (unsigned i = 0; i < 16; i++) {
-        snprintf(name, sizeof(name), "n%u", i);
-        assert_int_equal(recording_writer_attach(stage.writer, name, "", 0), 0);
-    }
-    assert_int_equal(recording_writer_attach(stage.writer, "one-more", "", 0), -EFBIG);
-    assert_int_equal(recording_writer_attach(stage.writer, "n0", data, RIP_SESSION_DATA_BYTES_MAX), 0);
+    attach(name, "", 0, -EINVAL);
+    attach("n0", data, RIP_SESSION_DATA_BYTES_MAX, 0);
     take_drain();
     event.as.process_begin = &process;
     assert_int_equal(try_to_take(event), -EFBIG);
@@ -544,14 +546,14 @@ TEST(limits_of_a_writer, set_stage, clear_stage)
     assert_int_equal(try_to_take((struct rip_event){.kind = RIP_EVENT_DRAIN}), 0); /* lost */
     take_ring();
     take_drain();
-    assert_int_equal(recording_writer_flush(stage.writer), 0);
-    assert_int_equal(read_all(&stage.file), 0);
-    assert_says(&text, "frames of the recording are missing");
+    flush();
+    read_file();
+    assert_says("frames of the recording are missing");
     assert_non_null(strstr(strstr(text_of(&text), "missing"), "process pid 12 server"));
     free(data);
 }
 
-TEST(rings_at_one_time, set_stage, clear_stage)
+TEST(maximum_number_of_rings, set_up, tear_down)
 {
     enum { RINGS = 16384 };
     struct rip_event event = {.kind = RIP_EVENT_FLUSH};
@@ -564,24 +566,24 @@ TEST(rings_at_one_time, set_stage, clear_stage)
     take_ring_event(RINGS + 1, RIP_EVENT_RING);
 }
 
-/* Two runs in one file: the rings of the first end, those of the second have other numbers. */
-TEST(another_run_has_rings_of_its_own, set_stage, clear_stage)
+/* Two runs in one file: the rings of the first run end, and those of the second have other numbers. */
+TEST(another_run_has_rings_of_its_own, set_up, tear_down)
 {
     struct rip_id_info info = id_info(3);
-    const struct recording_output output = {.context = &stage.file, .write = memory_write};
+    const struct recording_output output = {.context = &file, .write = memory_write};
 
     take_ring();
     take_id(RIP_EVENT_REGISTER, &info, true);
     take_drain();
-    assert_int_equal(recording_writer_flush(stage.writer), 0);
-    recording_writer_free(stage.writer);
-    assert_int_equal(recording_writer_new(&stage.writer, &output, 6), 0);
+    flush();
+    recording_writer_free(writer);
+    assert_int_equal(recording_writer_new(&writer, &output, 6), 0);
     take_ring();
     take_drain();
-    assert_int_equal(recording_writer_flush(stage.writer), 0);
-    assert_int_equal(read_all(&stage.file), 0);
-    assert_says(&text, "1/0 g0 id 0 of 0 (0 1000] ring end another run of the recorder begins\n"
-                       "1048577/0 g0 id 0 of 0 (1000 1010] ring ring.1");
+    flush();
+    read_file();
+    assert_says("1/0 g0 id 0 of 0 (0 1000] ring end another run of the recorder begins\n"
+                "1048577/0 g0 id 0 of 0 (1000 1010] ring ring.1");
 }
 
 static uint64_t first_after_seek(struct recording_reader *reader, uint64_t wall_ns)
@@ -595,10 +597,10 @@ static uint64_t first_after_seek(struct recording_reader *reader, uint64_t wall_
     return event->latest_wall_ns;
 }
 
-TEST(seeking, set_stage, clear_stage)
+TEST(seeking, set_up, tear_down)
 {
     struct rip_id_info ids[] = {id_info(3), id_info(70)};
-    struct recording_input input = {&stage.file, memory_read, 0};
+    struct recording_input input = {&file, memory_read, 0};
     struct recording_reader *reader;
     const struct rip_sink sink = {&text, take_text};
     const struct rip_event *event;
@@ -607,17 +609,17 @@ TEST(seeking, set_stage, clear_stage)
     take_ring();
     take_id(RIP_EVENT_REGISTER, &ids[0], true);
     take_id(RIP_EVENT_REGISTER, &ids[1], true);
-    play_long(ids, 2, 20, 5); /* at 1000, 1010 ... 1190; states before 1050, 1100, 1150 */
-    input.size_bytes = stage.file.count;
+    take_drains(ids, 2, 20, 5); /* at 1000, 1010 ... 1190; states before 1050, 1100, 1150 */
+    input.size_bytes = file.count;
     assert_int_equal(recording_reader_new(&reader, &input), 0);
     assert_int_equal(first_after_seek(reader, 1139), 1100);
-    assert_int_equal(first_after_seek(reader, 1140), 1150); /* the state is of the drain before it */
+    assert_int_equal(first_after_seek(reader, 1140), 1150); /* the state belongs to the previous drain */
     assert_int_equal(first_after_seek(reader, 0), 1000);
     assert_int_equal(first_after_seek(reader, UINT64_MAX), 1150);
     while (recording_reader_next(reader, &event) == 1)
         number = event->number;
     assert_int_equal(number, 4 + 2 + 20 * 3);
     assert_int_equal(recording_reader_repeat(reader, &sink), 0);
-    assert_says(&text, "1/70 g2 id 170 of 0 (0 1190] register");
+    assert_says("1/70 g2 id 170 of 0 (0 1190] register");
     recording_reader_free(reader);
 }

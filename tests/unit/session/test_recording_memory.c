@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_recording_memory.c - drains, writer and reader again and again, each time with another allocation that fails.
- * What there was no memory for is lost; what was written can be read to its end.
+ * test_recording_memory.c - out of memory in drains, writer and reader, at each allocation in turn. Events without
+ * memory are lost; the rest can be read to the end.
  */
 #include "unit/session/session_test.h"
 
@@ -11,7 +11,7 @@
 
 enum { ALLOCATIONS_MAX = 10000 };
 
-static long until_failure = -1; /* allocations that succeed before one fails; below 0: all do */
+static long until_failure = -1; /* allocations that succeed before one fails; negative: all do */
 
 static bool fails(void)
 {
@@ -40,8 +40,8 @@ void *__wrap_realloc(void *memory, size_t bytes)
     return fails() ? NULL : __real_realloc(memory, bytes);
 }
 
-/* What is written here does not fail. */
-static int write_spared(void *context, const void *bytes, size_t count, bool full)
+/* The memory file does not run out of memory. */
+static int write_always(void *context, const void *bytes, size_t count, bool full)
 {
     long kept = until_failure;
     int result;
@@ -89,10 +89,10 @@ static void take_drain(struct recorder *recorder)
     recording_writer_flush(recorder->writer);
 }
 
-/* Three drains, the last of them with memory. False: there was none to begin with. */
+/* Makes three drains, the last with enough memory. Returns false if there was not enough memory to begin. */
 static bool record(struct ring_builder *builder, struct memory_file *file)
 {
-    const struct recording_output output = {file, write_spared};
+    const struct recording_output output = {file, write_always};
     struct recorder recorder = {0};
     bool is_open;
 
@@ -115,7 +115,7 @@ static bool record(struct ring_builder *builder, struct memory_file *file)
     return is_open;
 }
 
-/* How many ids are known at the end; or what reading ended with. */
+/* Returns the number of ids known at the end, or the error that ended reading. */
 static long read_ids(struct memory_file *file)
 {
     static bool is_known[256];

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_ring_copy.c - rings copied out of their files: librip/session/ring_copy.c. */
+/* test_ring_copy.c - copies of rings, read from their files: librip/session/ring_copy.c. */
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -31,7 +32,7 @@ static int set_up(void **state)
 static int tear_down(void **state)
 {
     (void)state;
-    ring_copy_close(&copy); /* which may have been closed, or never opened */
+    ring_copy_close(&copy); /* it may be closed already, or never opened */
     copy = (struct ring_copy){0};
     close(descriptor);
     ring_stage_release(&builder);
@@ -60,7 +61,7 @@ static size_t count_ids(void)
     return total;
 }
 
-/* What the reader says of the ring in its mapping, it says of the copy. */
+/* The reader returns the same from the copy as from the mapped ring. */
 static void assert_same(uint32_t slot)
 {
     struct rip_view view;
@@ -82,7 +83,7 @@ static void assert_same(uint32_t slot)
     assert_memory_equal(&note_there, &note_here, sizeof(note_here));
 }
 
-/* Slots side by side, with small and with large gaps, and at both ends. */
+/* Adjacent slots, small and large gaps, and both ends. */
 static const uint32_t slots[] = {0, 1, 2, 5, 9, 10, 62, 63, 64, 127, 128, 700, 4095, 4096, 4999};
 
 static void add_ids(void)
@@ -103,7 +104,7 @@ static int copy_once(struct ring_copy *ret_copy, int of)
     return result;
 }
 
-TEST(a_copy_says_what_the_ring_says, set_up, tear_down)
+TEST(copy_equals_the_ring, set_up, tear_down)
 {
     static const uint8_t build_id[] = {1, 2, 3};
     struct rip_module_info module;
@@ -129,10 +130,10 @@ TEST(a_copy_says_what_the_ring_says, set_up, tear_down)
         ring_builder_add_id(&builder, slots[0], 1, 1, 0, "another");
         ring_builder_note(&builder, slots[0], "else", 4);
     }
-    assert_int_equal(blocks_of_ring(), blocks); /* no hole was filled */
+    assert_int_equal(blocks_of_ring(), blocks); /* no page was allocated */
 }
 
-/* As rip_exit() leaves a slot, while it is read: live by the bitmap, ended by the log. */
+/* A slot while rip_exit() is in progress: live in the bitmap, ended in the log. */
 static void log_end(uint32_t slot, uint64_t number)
 {
     const uint64_t generation = ring_builder_slot(&builder, slot)->generation;
@@ -145,7 +146,7 @@ static void log_end(uint32_t slot, uint64_t number)
     builder.ring->ended_snap_count += ring_builder_slot(&builder, slot)->count;
 }
 
-TEST(an_id_that_ended_is_not_live_as_well, set_up, tear_down)
+TEST(ended_id_is_not_live, set_up, tear_down)
 {
     struct rip_entry trail[RIP_ENTRY_COUNT];
     struct rip_ring_info info;
@@ -155,7 +156,7 @@ TEST(an_id_that_ended_is_not_live_as_well, set_up, tear_down)
     add_ids();
     log_end(64, 0);
     log_end(4096, 1);
-    ring_builder_set_live(&builder, 4096, false); /* that far along is its end */
+    ring_builder_set_live(&builder, 4096, false); /* its end is almost complete */
     assert_int_equal(copy_once(&copy, descriptor), 0);
     assert_int_equal(count_ids(), COUNT_OF(slots) - 2);
     rip_view_info(&copy.view, &info);
@@ -173,8 +174,8 @@ TEST(an_id_that_ended_is_not_live_as_well, set_up, tear_down)
     }
 }
 
-/* An end that is under way when the header is copied: what the ring counts does not belong together. */
-TEST(an_end_under_way_is_said, set_up, tear_down)
+/* An end is in progress when the header is copied: the counts do not match each other. */
+TEST(end_in_progress_is_reported, set_up, tear_down)
 {
     struct rip_ring_info info;
 
@@ -199,8 +200,36 @@ TEST(a_hole_in_place_of_data_is_refused, set_up, tear_down)
     assert_int_equal(blocks_of_ring(), blocks);
 }
 
-/* A few pages that claim to be a large ring full of processes cost no more than a few pages. */
-TEST(a_copy_takes_memory_as_the_file_does, set_up, tear_down)
+static bool is_over; /* accessed with __atomic */
+
+static void *change_generation(void *slot)
+{
+    while (!__atomic_load_n(&is_over, __ATOMIC_RELAXED))
+        __atomic_fetch_add(&((struct rip_slot *)slot)->generation, 2, __ATOMIC_RELAXED);
+    return NULL;
+}
+
+/* A slot that changes during every copy is copied without its entries. */
+TEST(slot_that_keeps_changing_has_no_entries, set_up, tear_down)
+{
+    struct rip_entry trail[RIP_ENTRY_COUNT];
+    pthread_t thread;
+    size_t count;
+
+    add_ids();
+    assert_int_equal(ring_copy_open(&copy, descriptor), 0);
+    assert_int_equal(pthread_create(&thread, NULL, change_generation, ring_builder_slot(&builder, 64)), 0);
+    do {
+        assert_int_equal(ring_copy_take(&copy), 0);
+        assert_int_equal(rip_view_trail(&copy.view, 64, trail, &count), RIP_OK);
+        assert_same(63);
+    } while (count != 0);
+    __atomic_store_n(&is_over, true, __ATOMIC_RELAXED);
+    assert_int_equal(pthread_join(thread, NULL), 0);
+}
+
+/* A few pages may claim to be a large ring full of processes: copying them takes only a few pages. */
+TEST(copy_takes_no_more_memory_than_the_file, set_up, tear_down)
 {
     const struct ring_geometry geometry = {
         .slot_capacity = 64, .process_capacity = RIP_PROCESS_MAX, .process_stride_bytes = 4096};
@@ -217,7 +246,7 @@ TEST(a_copy_takes_memory_as_the_file_does, set_up, tear_down)
     ring_stage_release(&large);
 }
 
-TEST(a_file_that_was_cut_harms_nobody, set_up, tear_down)
+TEST(truncated_file_is_detected, set_up, tear_down)
 {
     add_ids();
     assert_int_equal(ring_copy_open(&copy, descriptor), 0);

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_session.c - rip/session.h over a directory, a ring, a capture and a recording. */
+/* test_session.c - rip/session.h with a directory, a ring, a capture and a recording. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <malloc.h>
 #include <signal.h>
 #include <stdio.h>
@@ -13,10 +12,11 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "unit/session/session_test.h"
+
 #include "rip/session.h"
 #include "session/capture_file.h"
 #include "support/ring_stage.h"
-#include "support/test.h"
 
 #define SECOND_NS UINT64_C(1000000000)
 #define PATIENCE_NS (90 * SECOND_NS)
@@ -27,10 +27,10 @@
 
 static struct ring_stage stage;
 static struct ring_builder builder;
-static struct rip_session *session; /* that was opened last; one at a time */
+static struct rip_session *session; /* opened last; one at a time */
 static const struct rip_event *event;
 
-/* Three ids of this very process: one that has snapped less than a ring keeps, one more, one never. */
+/* Three ids of this process: one with fewer snaps than a trail holds, one with more, and one without snaps. */
 static int set_up(void **state)
 {
     static const uint8_t build_id[] = {1, 2, 3};
@@ -40,7 +40,7 @@ static int set_up(void **state)
     ring_stage_build(&stage, "ring", &(struct ring_geometry){.slot_capacity = 200, .note_stride_bytes = 192}, &builder);
     builder.ring->compatible_flags |= RIP_RING_COUNTS_ENDED;
     ring_builder_add_process(&builder, 0, (uint32_t)getpid(), ring_stage_start_time(getpid()), "server");
-    ring_builder_process(&builder, 0)->flags = 0; /* no locks: it is looked up */
+    ring_builder_process(&builder, 0)->flags = 0; /* no locks: alive if /proc says so */
     ring_builder_link_module(&builder, 0, ring_builder_add_module(&builder, 16, 32, 0, "/bin/x", build_id, 3));
     ring_builder_add_id(&builder, 1, 101, 11, 0, "first");
     ring_builder_run_to(&builder, 1, 5);
@@ -49,6 +49,11 @@ static int set_up(void **state)
     ring_builder_add_id(&builder, 150, 103, 13, 0, "third");
     ring_builder_note(&builder, 150, "GET /", 5);
     return 0;
+}
+
+static const char *path_of(const char *name)
+{
+    return ring_stage_path(&stage, name);
 }
 
 static void close_session(void)
@@ -61,6 +66,7 @@ static int tear_down(void **state)
 {
     (void)state;
     close_session();
+    text_clear(&text);
     ring_stage_release(&builder);
     ring_stage_close(&stage);
     return 0;
@@ -79,7 +85,7 @@ static void open_with(const char *name, const struct rip_session_options *option
     char *error = NULL;
 
     close_session();
-    if (rip_session_open(&session, ring_stage_path(&stage, name), options, &error) != 0)
+    if (rip_session_open(&session, path_of(name), options, &error) != 0)
         fail_msg("%s: %s", name, error);
 }
 
@@ -88,72 +94,89 @@ static void open_once(const char *name)
     open_with(name, &(struct rip_session_options){.size_bytes = sizeof(struct rip_session_options), .once = true});
 }
 
-/* Drained each time that so much has passed. */
+/* Opens a live session that is drained at this interval. */
 static void open_every(uint64_t interval_ns, const char *name)
 {
     open_with(name, &(struct rip_session_options){.size_bytes = sizeof(struct rip_session_options),
                                                   .interval_ns = interval_ns});
 }
 
+/* Runs until this limit, which is reached. */
+static void run_until(struct rip_session_limit limit)
+{
+    limit.size_bytes = sizeof(limit);
+    assert_int_equal(rip_session_run(session, &limit), 1);
+}
+
 static void run_drains(uint64_t count)
 {
-    const struct rip_session_limit limit = {.size_bytes = sizeof(limit), .drain_count = count};
+    run_until((struct rip_session_limit){.drain_count = count});
+}
 
-    assert_int_equal(rip_session_run(session, &limit), 1);
+static void expect_next(int result)
+{
+    assert_int_equal(rip_session_next(session, &event), result);
+}
+
+static void wait_for_drain(void)
+{
+    assert_int_equal(rip_session_wait(session, PATIENCE_NS), 0);
+}
+
+static void attach(const char *name, const void *data, size_t count, int result)
+{
+    assert_int_equal(rip_session_attach(session, name, data, count), result);
+}
+
+static void expect_text(struct rip_text found, const char *expected)
+{
+    assert_int_equal(found.count, strlen(expected));
+    assert_memory_equal(found.bytes, expected, found.count);
 }
 
 static void start_recording(const char *name)
 {
-    assert_int_equal(rip_session_record(session, ring_stage_path(&stage, name), NULL), 0);
+    assert_int_equal(rip_session_record(session, path_of(name), NULL), 0);
 }
 
-/* The next event of this kind; those before it are passed over. */
+/* Returns the next event of this kind, and skips the events before it. Waits for drains of a live ring. */
 static const struct rip_event *find(uint32_t kind)
 {
     int result;
 
-    while ((result = rip_session_next(session, &event)) == 1)
-        if (event->kind == kind)
+    while ((result = rip_session_next(session, &event)) == 1 || result == -EAGAIN) {
+        if (result == -EAGAIN)
+            wait_for_drain();
+        else if (event->kind == kind)
             return event;
+    }
     fail_msg("no event of kind %u: %s", kind, strerror(-result));
     return NULL;
 }
 
-/* What a source yields of ids, as text: one line an event. */
-static char *transcript(const char *name)
+/* Reads the events about ids, processes and modules from a source into `text`, one line each. */
+static void transcribe(const char *name)
 {
-    char *text = NULL;
-    size_t size;
-    FILE *file = open_memstream(&text, &size);
+    const uint32_t kinds = 1u << RIP_EVENT_REGISTER | 1u << RIP_EVENT_SNAP | 1u << RIP_EVENT_EXIT |
+                           1u << RIP_EVENT_NOTE | 1u << RIP_EVENT_PROCESS | 1u << RIP_EVENT_MODULE;
     uint64_t number = 0;
     int result;
 
+    text_clear(&text);
     open_once(name);
     while ((result = rip_session_next(session, &event)) == 1) {
         assert_int_equal(event->number, ++number);
-        if (event->kind == RIP_EVENT_REGISTER)
-            fprintf(file, "%u.%u id %u %.*s\n", event->slot, event->generation, event->id,
-                    event->as.id_begin.info->name_bytes, event->as.id_begin.info->name);
-        if (event->kind == RIP_EVENT_SNAP)
-            for (uint32_t i = 0; i < event->as.snap.entry_count; i++)
-                fprintf(file, "%u snap %" PRIu64 " at %" PRIx64 "\n", event->id, event->as.snap.entries[i].snap,
-                        event->as.snap.entries[i].address);
-        if (event->kind == RIP_EVENT_EXIT)
-            fprintf(file, "%u exit after %" PRIu64 "\n", event->id, event->as.exit.snap_count);
-        if (event->kind == RIP_EVENT_NOTE)
-            fprintf(file, "%u note %.*s\n", event->id, event->as.note->text_bytes, event->as.note->text);
-        if (event->kind == RIP_EVENT_PROCESS)
-            fprintf(file, "process %u %.16s\n", event->as.process_begin->pid, event->as.process_begin->comm);
-        if (event->kind == RIP_EVENT_MODULE)
-            fprintf(file, "module %.*s\n", event->as.module.info->path_bytes, event->as.module.info->path);
+        if ((kinds >> event->kind & 1) == 0)
+            continue;
+        text_printf(&text, "%u.%u %u", event->slot, event->generation, event->id);
+        print_fields(&text, event);
+        text_printf(&text, "\n");
     }
     assert_int_equal(result, 0);
-    fclose(file);
-    return text;
 }
 
-/* With so much of a second in the time of the end. */
-static void put_capture_of(const char *name, const char *fraction)
+/* Writes a capture whose time of the end has this fraction of a second. */
+static void write_capture(const char *name, const char *fraction)
 {
     char document[] = DOCUMENT;
     const struct capture capture = {document, sizeof(document) - 1, builder.bytes, builder.size_bytes};
@@ -166,9 +189,10 @@ static void put_capture_of(const char *name, const char *fraction)
     free(bytes);
 }
 
-static void put_capture(const char *name)
+static void open_capture(void)
 {
-    put_capture_of(name, "789Z");
+    write_capture("capture", "789Z");
+    open_once("capture");
 }
 
 static void record(const char *name, const char *target)
@@ -179,7 +203,7 @@ static void record(const char *name, const char *target)
     assert_int_equal(rip_session_record_end(session), 0);
 }
 
-TEST(all_sources_yield_the_same, set_up, tear_down)
+TEST(all_sources_yield_the_same_events, set_up, tear_down)
 {
     static const char *const names[] = {"directory", "capture", "recording", "recorded-capture", "again"};
     char *live;
@@ -188,32 +212,31 @@ TEST(all_sources_yield_the_same, set_up, tear_down)
     ring_builder_run_to(&builder, 151, 2);
     ring_builder_note(&builder, 151, "last", 4);
     ring_builder_end_id(&builder, 151);
-    put_capture("capture");
+    write_capture("capture", "789Z");
     record("ring", "recording");
     record("capture", "recorded-capture");
     record("recording", "again");
-    assert_int_equal(mkdir(ring_stage_path(&stage, "directory"), 0700), 0);
-    assert_int_equal(link(ring_stage_path(&stage, "ring"), ring_stage_path(&stage, "directory/ring")), 0);
-    live = transcript("ring");
-    assert_non_null(strstr(live, "id 101 first\n101 snap 1 at"));
-    assert_non_null(strstr(live, "102 snap 969 at"));
-    assert_null(strstr(live, "102 snap 968 at"));
-    assert_non_null(strstr(live, "103 note GET /\n"));
-    assert_non_null(strstr(live, "module /bin/x\n"));
-    assert_non_null(strstr(live, "id 104 ended\n104 snap 1 at"));
-    assert_non_null(strstr(live, "104 note last\n104 exit after 2\n"));
+    assert_int_equal(mkdir(path_of("directory"), 0700), 0);
+    assert_int_equal(link(path_of("ring"), path_of("directory/ring")), 0);
+    transcribe("ring");
+    assert_says(" 101 register \"first\"");
+    assert_says(" 101 made 5 overwritten 0 torn 0 progress 5: 1@");
+    assert_says(" 102 made 32 overwritten 0 torn 0 progress 1000: 969@");
+    assert_says(" 103 note 1 \"GET /\"\n");
+    assert_says(" module 0 10-20 /bin/x\n");
+    assert_says(" 104 register \"ended\"");
+    assert_says(" 104 note 1 \"last\"\n151.2 104 exit 2\n");
+    live = strdup(text_of(&text));
     for (size_t i = 0; i < COUNT_OF(names); i++) {
-        char *other = transcript(names[i]);
-
-        assert_string_equal(live, other);
-        free(other);
+        transcribe(names[i]);
+        assert_string_equal(text_of(&text), live);
     }
     free(live);
-    assert_int_equal(unlink(ring_stage_path(&stage, "directory/ring")), 0);
-    assert_int_equal(rmdir(ring_stage_path(&stage, "directory")), 0);
+    assert_int_equal(unlink(path_of("directory/ring")), 0);
+    assert_int_equal(rmdir(path_of("directory")), 0);
 }
 
-TEST(what_a_source_is_its_content_says, set_up, tear_down)
+TEST(kind_of_source_follows_from_its_content, set_up, tear_down)
 {
     static const struct {
         const char *name;
@@ -223,7 +246,7 @@ TEST(what_a_source_is_its_content_says, set_up, tear_down)
                 {"capture", RIP_SESSION_CAPTURE},
                 {"recording", RIP_SESSION_RECORDING}};
 
-    put_capture("capture");
+    write_capture("capture", "789Z");
     record("ring", "recording");
     for (size_t i = 0; i < COUNT_OF(rows); i++) {
         uint64_t at, total;
@@ -242,13 +265,12 @@ TEST(each_drain_yields_what_is_new, set_up, tear_down)
     const struct rip_event *peeked;
 
     open_every(SECOND_NS / 100, "ring");
-    event = find(RIP_EVENT_DRAIN);
+    find(RIP_EVENT_DRAIN);
     assert_int_equal(event->as.drain.sequence, 1);
     ring_builder_snap(&builder, 1, 0x77);
-    event = NULL;
     while (rip_session_peek(session, &peeked) == -EAGAIN)
-        assert_int_equal(rip_session_wait(session, PATIENCE_NS), 0);
-    event = find(RIP_EVENT_SNAP);
+        wait_for_drain();
+    find(RIP_EVENT_SNAP);
     assert_int_equal(event->id, 101);
     assert_int_equal(event->as.snap.made_count, 1);
     assert_int_equal(event->as.snap.entry_count, 1);
@@ -282,87 +304,86 @@ TEST(a_peeked_event_stays, set_up, tear_down)
 static void assert_refused(const char *name, int error, const char *part)
 {
     struct rip_session *untouched = (struct rip_session *)&stage;
-    char *text = NULL;
+    char *message = NULL;
 
-    assert_int_equal(rip_session_open(&untouched, ring_stage_path(&stage, name), NULL, &text), error);
+    assert_int_equal(rip_session_open(&untouched, path_of(name), NULL, &message), error);
     assert_ptr_equal(untouched, &stage);
-    if (text == NULL || strstr(text, part) == NULL || strchr(text, '\n') != NULL)
-        fail_msg("%s: %s", name, text);
-    free(text);
+    if (message == NULL || strstr(message, part) == NULL || strchr(message, '\n') != NULL)
+        fail_msg("%s: %s", name, message);
+    free(message);
 }
 
-TEST(what_cannot_be_opened_is_said, set_up, tear_down)
+TEST(errors_of_open_are_reported, set_up, tear_down)
 {
     static const char foreign[] = "a text that is neither of them, and longer than any magic of theirs is long";
 
     assert_refused("missing", -ENOENT, "No such file");
-    assert_int_equal(mkfifo(ring_stage_path(&stage, "fifo"), 0600), 0);
+    assert_int_equal(mkfifo(path_of("fifo"), 0600), 0);
     assert_refused("fifo", -EINVAL, "is neither");
     ring_stage_write(&stage, "foreign", foreign, sizeof(foreign));
     assert_refused("foreign", -EINVAL, "is neither");
     ring_stage_write(&stage, "empty", "", 0);
     assert_refused("empty", -EINVAL, "is neither");
-    put_capture("capture");
-    assert_int_equal(truncate(ring_stage_path(&stage, "capture"), 60), 0);
+    write_capture("capture", "789Z");
+    assert_int_equal(truncate(path_of("capture"), 60), 0);
     assert_refused("capture", -EBADMSG, "damaged");
     builder.ring->format_version = 9;
     assert_refused("ring", -EPROTONOSUPPORT, "version");
     if (geteuid() != 0) {
-        assert_int_equal(chmod(ring_stage_path(&stage, "foreign"), 0), 0);
+        assert_int_equal(chmod(path_of("foreign"), 0), 0);
         assert_refused("foreign", -EACCES, "denied");
     }
-    assert_int_equal(unlink(ring_stage_path(&stage, "fifo")), 0);
+    assert_int_equal(unlink(path_of("fifo")), 0);
 }
 
 static uint64_t size_of(const char *name)
 {
     struct stat status;
 
-    assert_int_equal(stat(ring_stage_path(&stage, name), &status), 0);
+    assert_int_equal(stat(path_of(name), &status), 0);
     return (uint64_t)status.st_size;
 }
 
-/* Cut anywhere behind its header, it yields what comes before the cut, and says where that is. */
-TEST(a_recording_that_was_cut, set_up, tear_down)
+/*
+ * A recording that is cut anywhere after its header yields the events before the cut, and reports the offset of the
+ * cut.
+ */
+TEST(truncated_recording, set_up, tear_down)
 {
-    char *whole;
     uint64_t size_bytes;
 
     record("ring", "recording");
     size_bytes = size_of("recording");
-    whole = transcript("recording");
     for (uint64_t cut = size_bytes - 1; cut > size_bytes / 2; cut -= 7) {
         uint64_t at, total;
         int result;
 
-        assert_int_equal(truncate(ring_stage_path(&stage, "recording"), (off_t)cut), 0);
+        assert_int_equal(truncate(path_of("recording"), (off_t)cut), 0);
         open_once("recording");
         while ((result = rip_session_next(session, &event)) == 1)
             continue;
         assert_int_equal(result, -EBADMSG);
-        assert_int_equal(rip_session_next(session, &event), -EBADMSG);
+        expect_next(-EBADMSG);
         assert_non_null(strstr(rip_session_error(session), "damaged or truncated at byte"));
         assert_int_equal(rip_session_position(session, &at, &total), 0);
         assert_int_equal(total, cut);
         assert_true(at < total);
     }
-    free(whole);
 }
 
-TEST(a_ring_that_is_cut_ends_it, set_up, tear_down)
+TEST(truncated_ring_ends_the_session, set_up, tear_down)
 {
     open_every(1, "ring");
     find(RIP_EVENT_DRAIN);
-    assert_int_equal(truncate(ring_stage_path(&stage, "ring"), 4096), 0);
-    event = find(RIP_EVENT_RING_END);
-    assert_int_equal(event->as.ring_end.reason.count, strlen("was cut short"));
-    assert_memory_equal(event->as.ring_end.reason.bytes, "was cut short", strlen("was cut short"));
+    assert_int_equal(truncate(path_of("ring"), 4096), 0);
+    find(RIP_EVENT_RING_END);
+    expect_text(event->as.ring_end.reason, "was cut short");
     find(RIP_EVENT_DRAIN);
-    assert_int_equal(rip_session_next(session, &event), 0);
+    expect_next(0);
     assert_non_null(strstr(rip_session_error(session), "was cut short"));
 }
 
-/* Structs of the caller's that are shorter, or longer, than ours. */
+/* The caller's structs may be shorter or longer than the library's. */
 TEST(structs_of_other_releases, set_up, tear_down)
 {
     struct {
@@ -376,14 +397,14 @@ TEST(structs_of_other_releases, set_up, tear_down)
     const struct rip_observer none = {.size_bytes = 0};
 
     open_with("ring", &longer.options);
-    open_with(".", &shorter); /* what lies behind its size is not looked at */
+    open_with(".", &shorter); /* fields beyond its size are ignored */
     find(RIP_EVENT_RING);
     assert_int_equal(rip_session_observe(session, &none), -EINVAL);
     close_session();
     longer.later = 1;
-    assert_int_equal(rip_session_open(&session, ring_stage_path(&stage, "ring"), &longer.options, NULL), -E2BIG);
+    assert_int_equal(rip_session_open(&session, path_of("ring"), &longer.options, NULL), -E2BIG);
     longer.options.size_bytes = 3;
-    assert_int_equal(rip_session_open(&session, ring_stage_path(&stage, "ring"), &longer.options, NULL), -EINVAL);
+    assert_int_equal(rip_session_open(&session, path_of("ring"), &longer.options, NULL), -EINVAL);
 }
 
 /* Observing -------------------------------------------------------------------------------------------------------- */
@@ -435,8 +456,7 @@ TEST(observers_are_called, set_up, tear_down)
     struct counts counts = {0};
     const struct rip_observer observer = observer_of(&counts);
 
-    put_capture("capture");
-    open_once("capture");
+    open_capture();
     assert_int_equal(rip_session_observe(session, &observer), 0);
     assert_int_equal(rip_session_run(session, NULL), 0);
     assert_int_equal(counts.process, 1);
@@ -448,7 +468,7 @@ TEST(observers_are_called, set_up, tear_down)
     assert_true(counts.event > 9);
 }
 
-TEST(an_observer_ends_the_run, set_up, tear_down)
+TEST(observer_ends_the_run, set_up, tear_down)
 {
     struct counts counts = {.stop_after = 3};
     const struct rip_observer observer = observer_of(&counts);
@@ -457,15 +477,15 @@ TEST(an_observer_ends_the_run, set_up, tear_down)
     assert_int_equal(rip_session_observe(session, &observer), 0);
     assert_int_equal(rip_session_run(session, NULL), 42);
     assert_int_equal(counts.event, 3);
-    assert_int_equal(rip_session_next(session, &event), 1);
+    expect_next(1);
     assert_int_equal(event->number, 4);
     assert_int_equal(rip_session_observe(session, NULL), 0);
     assert_int_equal(rip_session_run(session, NULL), 0);
     assert_int_equal(counts.event, 3);
 }
 
-/* A snap of more than an id keeps: some of it is lost. */
-TEST(what_was_lost_is_observed, set_up, tear_down)
+/* More snaps than a trail holds: some are lost. */
+TEST(lost_snaps_are_observed, set_up, tear_down)
 {
     struct counts counts = {0};
     const struct rip_observer observer = observer_of(&counts);
@@ -481,50 +501,44 @@ TEST(what_was_lost_is_observed, set_up, tear_down)
 
 TEST(runs_end_at_their_limits, set_up, tear_down)
 {
-    struct rip_session_limit limit = {.size_bytes = sizeof(limit), .event_count = 2};
-
     record("ring", "recording");
     open_once("recording");
-    assert_int_equal(rip_session_run(session, &limit), 1);
-    assert_int_equal(rip_session_next(session, &event), 1);
+    run_until((struct rip_session_limit){.event_count = 2});
+    expect_next(1);
     assert_int_equal(event->number, 3);
-    limit = (struct rip_session_limit){.size_bytes = sizeof(limit), .ring = event->ring, .id = 102};
-    assert_int_equal(rip_session_run(session, &limit), 1);
+    run_until((struct rip_session_limit){.ring = event->ring, .id = 102});
     assert_int_equal(rip_session_peek(session, &event), 1);
-    assert_true(event->kind == RIP_EVENT_SNAP && event->id == 102); /* its REGISTER was the last */
-    limit = (struct rip_session_limit){.size_bytes = sizeof(limit), .until_wall_ns = event->latest_wall_ns - 1};
-    assert_int_equal(rip_session_run(session, &limit), 1);
-    assert_int_equal(rip_session_next(session, &event), 1);
+    assert_true(event->kind == RIP_EVENT_SNAP && event->id == 102); /* its REGISTER was the last event */
+    run_until((struct rip_session_limit){.until_wall_ns = event->latest_wall_ns - 1});
+    expect_next(1);
     assert_true(event->kind == RIP_EVENT_SNAP && event->id == 102);
-    limit = (struct rip_session_limit){.size_bytes = sizeof(limit), .drain_count = 1};
-    assert_int_equal(rip_session_run(session, &limit), 1);
-    assert_int_equal(rip_session_next(session, &event), 0);
+    run_drains(1);
+    expect_next(0);
 }
 
-/* A capture knows how its process ended, and who was stalled then. */
-TEST(a_capture_says_how_it_ended, set_up, tear_down)
+/* A capture records how its process ended, and which ids were stalled. */
+TEST(capture_reports_the_end_of_the_process, set_up, tear_down)
 {
     const void *data;
     size_t count;
 
-    put_capture("capture");
-    open_once("capture");
-    event = find(RIP_EVENT_RING);
-    assert_memory_equal(event->as.ring_begin.name.bytes, "ring", 4);
+    open_capture();
+    find(RIP_EVENT_RING);
+    expect_text(event->as.ring_begin.name, "ring");
     assert_int_equal(rip_session_data(session, "rip.capture", &data, &count), 0);
     assert_int_equal(count, strlen(DOCUMENT));
     assert_memory_equal(data, DOCUMENT, count);
-    event = find(RIP_EVENT_STALL_BEGIN);
+    find(RIP_EVENT_STALL_BEGIN);
     assert_int_equal(event->id, 102);
     assert_int_equal(event->slot, 2);
-    assert_memory_equal(event->as.stall.json.bytes, "{\"id\":102,\"cause\":\"futex\"}", event->as.stall.json.count);
-    event = find(RIP_EVENT_DEATH);
+    expect_text(event->as.stall.json, "{\"id\":102,\"cause\":\"futex\"}");
+    find(RIP_EVENT_DEATH);
     assert_true(event->as.death.has_status && event->as.death.core_dumped);
     assert_true(WIFSIGNALED(event->as.death.status) && WTERMSIG(event->as.death.status) == SIGSEGV);
     assert_int_equal(find(RIP_EVENT_DRAIN)->as.drain.wall_ns, UINT64_C(1769862896789000000));
 }
 
-/* In any program: it may have a locale in which numbers are written otherwise. And in any capture. */
+/* Digits only, in any locale of the program, and in any capture. */
 TEST(a_fraction_of_a_second_is_digits, set_up, tear_down)
 {
     static const struct {
@@ -533,7 +547,7 @@ TEST(a_fraction_of_a_second_is_digits, set_up, tear_down)
     } cases[] = {{"001Z", 1000000}, {"1e9Z", 100000000}, {"inf ", 0}, {"0x1p", 0}, {"9  Z", 900000000}};
 
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
-        put_capture_of("capture", cases[i].fraction);
+        write_capture("capture", cases[i].fraction);
         open_once("capture");
         assert_int_equal(find(RIP_EVENT_DRAIN)->as.drain.wall_ns, UINT64_C(1769862896000000000) + cases[i].ns);
     }
@@ -548,14 +562,14 @@ TEST(attached_data_is_saved, set_up, tear_down)
     size_t count;
 
     open_once("ring");
-    assert_int_equal(rip_session_attach(session, "a", "x", 1), -EINVAL); /* no event yet */
+    attach("a", "x", 1, -EINVAL); /* no event yet */
     start_recording("recording");
     while (rip_session_next(session, &event) == 1) {
         if (event->kind != RIP_EVENT_SNAP && event->kind != RIP_EVENT_DRAIN)
             continue;
-        assert_int_equal(rip_session_attach(session, "test.kind", "replaced", 8), 0);
-        assert_int_equal(rip_session_attach(session, "test.kind", &event->kind, sizeof(event->kind)), 0);
-        assert_int_equal(rip_session_attach(session, "test.empty", NULL, 0), 0);
+        attach("test.kind", "replaced", 8, 0);
+        attach("test.kind", &event->kind, sizeof(event->kind), 0);
+        attach("test.empty", NULL, 0, 0);
         assert_int_equal(rip_session_data(session, "test.kind", &data, &count), 0);
         assert_int_equal(count, sizeof(event->kind));
     }
@@ -583,50 +597,48 @@ TEST(attached_data_has_limits, set_up, tear_down)
     assert_non_null(large);
     memset(name, 'n', sizeof(name) - 1);
     name[sizeof(name) - 1] = '\0';
-    assert_int_equal(rip_session_next(session, &event), 1);
-    assert_int_equal(rip_session_attach(session, name, "", 0), -EINVAL);
-    assert_int_equal(rip_session_attach(session, name + 1, "", 0), 0);
-    assert_int_equal(rip_session_attach(session, "", "", 0), -EINVAL);
-    assert_int_equal(rip_session_attach(session, "a b", "", 0), -EINVAL);
-    assert_int_equal(rip_session_attach(session, "large", large, RIP_SESSION_DATA_BYTES_MAX + 1), -EFBIG);
-    assert_int_equal(rip_session_attach(session, "large", large, RIP_SESSION_DATA_BYTES_MAX), 0);
-    assert_int_equal(rip_session_attach(session, "more", large, 1), -EFBIG);
-    assert_int_equal(rip_session_next(session, &event), 1);
+    expect_next(1);
+    attach(name, "", 0, -EINVAL);
+    attach(name + 1, "", 0, 0);
+    attach("", "", 0, -EINVAL);
+    attach("a b", "", 0, -EINVAL);
+    attach("large", large, RIP_SESSION_DATA_BYTES_MAX + 1, -EFBIG);
+    attach("large", large, RIP_SESSION_DATA_BYTES_MAX, 0);
+    attach("more", large, 1, -EFBIG);
+    expect_next(1);
     for (unsigned i = 0; i < RIP_SESSION_DATA_COUNT_MAX; i++) {
         snprintf(name, sizeof(name), "name%u", i);
-        assert_int_equal(rip_session_attach(session, name, "", 0), 0);
+        attach(name, "", 0, 0);
     }
-    assert_int_equal(rip_session_attach(session, name, "", 0), 0);
-    assert_int_equal(rip_session_attach(session, "one-more", "", 0), -EFBIG);
+    attach(name, "", 0, 0);
+    attach("one-more", "", 0, -EFBIG);
     free(large);
 }
 
 /* Recording -------------------------------------------------------------------------------------------------------- */
 
-TEST(recording_begins_in_the_middle, set_up, tear_down)
+TEST(recording_begins_later, set_up, tear_down)
 {
     struct rip_recording_state recorded;
-    char *text;
 
     open_every(1, "ring");
     run_drains(1);
     start_recording("recording");
-    assert_int_equal(rip_session_record(session, ring_stage_path(&stage, "other"), NULL), -EBUSY);
+    assert_int_equal(rip_session_record(session, path_of("other"), NULL), -EBUSY);
     ring_builder_snap(&builder, 1, 0x77);
     run_drains(1);
     assert_int_equal(rip_session_record_end(session), 0);
     assert_int_equal(rip_session_recording_state(session, &recorded), 0);
     assert_int_equal(recorded.entry_count, 1);
     assert_int_equal(recorded.error, 0);
-    assert_int_equal(rip_session_record(session, ring_stage_path(&stage, "recording"), NULL), -EEXIST);
-    text = transcript("recording");
-    assert_non_null(strstr(text, "id 102 second\n")); /* it stood still meanwhile */
-    assert_non_null(strstr(text, "101 snap 6 at 77\n"));
-    free(text);
+    assert_int_equal(rip_session_record(session, path_of("recording"), NULL), -EEXIST);
+    transcribe("recording");
+    assert_says("102 register \"second\""); /* an id without new snaps */
+    assert_says(" 6@77\n");
 }
 
-/* Drains that said nothing are left out, but for the last. */
-TEST(a_recording_says_until_when_it_goes, set_up, tear_down)
+/* Empty drains are left out, except the last. */
+TEST(end_of_a_recording_is_recorded, set_up, tear_down)
 {
     const void *data;
     size_t count;
@@ -639,40 +651,55 @@ TEST(a_recording_says_until_when_it_goes, set_up, tear_down)
     assert_int_equal(rip_session_data(session, "rip.end", &data, &count), -ENOENT);
     assert_int_equal(find(RIP_EVENT_DRAIN)->as.drain.sequence, 5);
     assert_int_equal(rip_session_data(session, "rip.end", &data, &count), 0);
-    assert_int_equal(rip_session_next(session, &event), 0);
+    expect_next(0);
 }
 
-TEST(a_recording_is_searched, set_up, tear_down)
+/* After a seek, all ids come before the first snap. Returns the address of that snap. */
+static uint64_t address_after_seek(uint64_t wall_ns)
 {
-    const struct rip_session_limit one = {.size_bytes = sizeof(one), .drain_count = 1};
-    uint64_t times[20], ids = 0;
+    unsigned ids = 0;
 
+    assert_int_equal(rip_session_seek(session, wall_ns), 0);
+    do {
+        expect_next(1);
+        ids += event->kind == RIP_EVENT_REGISTER;
+    } while (event->kind != RIP_EVENT_SNAP);
+    assert_int_equal(ids, 3);
+    return event->as.snap.entries[0].address;
+}
+
+enum { RECORDED_DRAINS = 40 };
+
+/* Makes snaps 0x100, 0x101 ..., one for each drain, and records them. */
+static void record_drains(const char *name, const struct rip_recording_options *options,
+                          uint64_t ret_times[RECORDED_DRAINS])
+{
     open_every(1, "ring");
-    start_recording("recording");
-    for (unsigned i = 0; i < 20; i++) {
+    assert_int_equal(rip_session_record(session, path_of(name), options), 0);
+    for (unsigned i = 0; i < RECORDED_DRAINS; i++) {
         ring_builder_snap(&builder, 1, 0x100 + i);
-        event = find(RIP_EVENT_DRAIN);
-        times[i] = event->latest_wall_ns;
+        ret_times[i] = find(RIP_EVENT_DRAIN)->latest_wall_ns;
         nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
     }
-    open_once("recording");
-    for (unsigned i = 19; i >= 7; i -= 6) {
-        ids = 0;
-        assert_int_equal(rip_session_seek(session, times[i]), 0);
-        while (rip_session_next(session, &event) == 1 && event->kind != RIP_EVENT_SNAP)
-            ids += event->kind == RIP_EVENT_REGISTER;
-        assert_int_equal(ids, 3);
-        assert_int_equal(event->kind, RIP_EVENT_SNAP);
-        assert_int_equal(event->as.snap.entries[0].address, 0x100 + i);
-    }
-    assert_int_equal(rip_session_seek(session, times[19] + SECOND_NS), 0);
-    assert_int_equal(rip_session_run(session, &one), 0);
+    open_once(name);
+}
+
+TEST(seek_in_a_recording, set_up, tear_down)
+{
+    const struct rip_session_limit one_drain = {.size_bytes = sizeof(one_drain), .drain_count = 1};
+    uint64_t times[RECORDED_DRAINS];
+
+    record_drains("recording", NULL, times);
+    for (unsigned i = 19; i >= 7; i -= 6)
+        assert_int_equal(address_after_seek(times[i]), 0x100 + i);
+    assert_int_equal(rip_session_seek(session, times[RECORDED_DRAINS - 1] + SECOND_NS), 0);
+    assert_int_equal(rip_session_run(session, &one_drain), 0); /* no further drain */
 }
 
 static unsigned count_files(const char *directory)
 {
     struct dirent *entry;
-    DIR *entries = opendir(ring_stage_path(&stage, directory));
+    DIR *entries = opendir(path_of(directory));
     unsigned count = 0;
 
     assert_non_null(entries);
@@ -682,35 +709,20 @@ static unsigned count_files(const char *directory)
     return count;
 }
 
-/* Segments are read as one recording: nothing is found anew where the next one begins. */
+/* Segments are read as one recording: the start of a segment yields no event again. */
 TEST(segments_are_one_recording, set_up, tear_down)
 {
     const struct rip_recording_options segments = {.size_bytes = sizeof(segments), .segment_bytes = 1};
-    uint64_t middle_ns = 0, at, total, ids = 0;
-    char *text;
+    uint64_t times[RECORDED_DRAINS], at, total;
 
-    open_every(1, "ring");
-    assert_int_equal(rip_session_record(session, ring_stage_path(&stage, "segments"), &segments), 0);
-    for (unsigned i = 0; i < 40; i++) {
-        ring_builder_snap(&builder, 1, 0x100 + i);
-        event = find(RIP_EVENT_DRAIN);
-        middle_ns = i == 30 ? event->latest_wall_ns : middle_ns;
-        nanosleep(&(struct timespec){.tv_nsec = 100000}, NULL);
-    }
-    close_session();
+    record_drains("segments", &segments, times);
     assert_true(count_files("segments") > 3);
-    text = transcript("segments");
-    assert_non_null(strstr(text, "101 snap 45 at 127\n"));
-    assert_null(strstr(strstr(text, "id 101 first") + 1, "id 101 first"));
-    free(text);
-    open_once("segments");
-    assert_int_equal(rip_session_seek(session, middle_ns), 0);
+    assert_int_equal(address_after_seek(times[30]), 0x100 + 30);
     assert_int_equal(rip_session_position(session, &at, &total), 0);
     assert_true(at > 0 && at < total);
-    while (rip_session_next(session, &event) == 1 && event->kind != RIP_EVENT_SNAP)
-        ids += event->kind == RIP_EVENT_REGISTER;
-    assert_int_equal(ids, 3);
-    assert_int_equal(event->as.snap.entries[0].address, 0x100 + 30);
+    transcribe("segments");
+    assert_says(" 45@127\n");
+    assert_null(strstr(strstr(text_of(&text), "101 register") + 1, "101 register"));
 }
 
 /* Live ------------------------------------------------------------------------------------------------------------- */
@@ -727,38 +739,30 @@ TEST(new_rings_are_found, set_up, tear_down)
     ring_stage_write(&stage, "ripe", "no ring", 7);
     run_drains(1);
     ring_stage_build(&stage, "part", &(struct ring_geometry){.slot_capacity = 1}, &fresh);
-    fresh.ring->created_wall_ns = wall_now_ns() - SECOND_NS; /* it has taken so long to be made */
+    fresh.ring->created_wall_ns = wall_now_ns() - SECOND_NS; /* as if creating it had taken 1 s */
     fresh.ring->compatible_flags |= RIP_RING_COUNTS_ENDED;
     ring_builder_add_id(&fresh, 0, 7, 7, 0, "one");
     ring_builder_run_to(&fresh, 0, 100);
-    assert_int_equal(rename(ring_stage_path(&stage, "part"), ring_stage_path(&stage, "new")), 0);
-    do {
-        assert_int_equal(rip_session_wait(session, PATIENCE_NS), 0);
-        while (rip_session_next(session, &event) == 1 && event->kind != RIP_EVENT_RING)
-            continue;
-    } while (event->kind != RIP_EVENT_RING);
+    assert_int_equal(rename(path_of("part"), path_of("new")), 0);
+    while (find(RIP_EVENT_RING)->ring == 1)
+        continue;
     assert_int_equal(event->ring, 2);
-    assert_int_equal(event->as.ring_begin.name.count, 3);
-    assert_memory_equal(event->as.ring_begin.name.bytes, "new", 3);
+    expect_text(event->as.ring_begin.name, "new");
     assert_true(event->earliest_mono_ns != 0);
-    /* It was made under the eyes of the session: all that it has is known, or lost. */
-    event = find(RIP_EVENT_REGISTER);
+    /* The ring was created during the session: all its snaps are recorded, or counted as lost. */
+    find(RIP_EVENT_REGISTER);
     assert_false(event->as.id_begin.found);
     assert_true(event->earliest_mono_ns != 0);
-    event = find(RIP_EVENT_SNAP);
+    find(RIP_EVENT_SNAP);
     assert_int_equal(event->as.snap.made_count, 100);
     assert_int_equal(event->as.snap.overwritten_count, 100 - RIP_ENTRY_COUNT);
-    event = find(RIP_EVENT_TOTALS);
+    find(RIP_EVENT_TOTALS);
     assert_true(event->as.totals.exact);
     assert_int_equal(event->as.totals.made_count, 100);
     assert_int_equal(event->as.totals.recorded_count, RIP_ENTRY_COUNT);
-    /* Nobody lives in it: when its file is gone, so is it. */
-    assert_int_equal(unlink(ring_stage_path(&stage, "new")), 0);
-    do {
-        assert_int_equal(rip_session_wait(session, PATIENCE_NS), 0);
-        while (rip_session_next(session, &event) == 1 && event->kind != RIP_EVENT_RING_END)
-            continue;
-    } while (event->kind != RIP_EVENT_RING_END);
+    /* No process uses the ring: it ends when its file is removed. */
+    assert_int_equal(unlink(path_of("new")), 0);
+    find(RIP_EVENT_RING_END);
     assert_int_equal(event->ring, 2);
     assert_int_equal(event->as.ring_end.reason.count, 0);
     ring_stage_release(&other);
@@ -772,7 +776,7 @@ static size_t used_bytes(void)
     return info.uordblks + info.hblkhd;
 }
 
-/* Files that are no rings come and go: what is known of them does not grow without end. */
+/* Files that are not rings come and go: the memory for them does not grow without limit. */
 TEST(foreign_files_are_forgotten, set_up, tear_down)
 {
     enum { FILES = 1000, ROUNDS = 30 };
@@ -789,7 +793,7 @@ TEST(foreign_files_are_forgotten, set_up, tear_down)
         run_drains(1);
         for (unsigned i = 0; i < FILES; i++) {
             snprintf(name, sizeof(name), "file-%u", i);
-            assert_int_equal(unlink(ring_stage_path(&stage, name)), 0);
+            assert_int_equal(unlink(path_of(name)), 0);
         }
         if (round == 0)
             before = used_bytes();
@@ -797,8 +801,11 @@ TEST(foreign_files_are_forgotten, set_up, tear_down)
     assert_true(used_bytes() < before + 200000);
 }
 
-/* A ring that comes between two drains is open at once: what it says is read though its file has gone again. */
-TEST(a_new_ring_is_held, set_up, tear_down)
+/*
+ * A ring that appears between two drains is opened at once, and is read even if its file is removed before the next
+ * drain.
+ */
+TEST(new_ring_is_opened_at_once, set_up, tear_down)
 {
     struct ring_builder fresh;
 
@@ -806,45 +813,39 @@ TEST(a_new_ring_is_held, set_up, tear_down)
     run_drains(1);
     ring_stage_build(&stage, "part", &(struct ring_geometry){.slot_capacity = 1}, &fresh);
     ring_builder_add_id(&fresh, 0, 7, 7, 0, "one");
-    assert_int_equal(rename(ring_stage_path(&stage, "part"), ring_stage_path(&stage, "new")), 0);
+    assert_int_equal(rename(path_of("part"), path_of("new")), 0);
     assert_int_equal(rip_session_wait(session, SECOND_NS / 10), -ETIMEDOUT);
-    assert_int_equal(unlink(ring_stage_path(&stage, "new")), 0);
+    assert_int_equal(unlink(path_of("new")), 0);
     fresh.ring->flush_count++;
-    assert_int_equal(rip_session_wait(session, PATIENCE_NS), 0);
-    event = find(RIP_EVENT_RING);
-    assert_memory_equal(event->as.ring_begin.name.bytes, "new", 3);
+    wait_for_drain();
+    find(RIP_EVENT_RING);
+    expect_text(event->as.ring_begin.name, "new");
     find(RIP_EVENT_REGISTER);
     assert_int_equal(find(RIP_EVENT_RING_END)->as.ring_end.reason.count, 0);
     ring_stage_release(&fresh);
 }
 
-static void pause_for_long(void *context)
+static void do_not_exit(void *context)
 {
     (void)context;
 }
 
-/* A process without locks, as one in which they could not be had: it is looked up. */
+/* A process without locks is looked up in /proc. */
 TEST(a_process_dies, set_up, tear_down)
 {
-    pid_t pid = ring_stage_start(pause_for_long, NULL, NULL);
-    int result = -EAGAIN;
+    pid_t pid = ring_stage_start(do_not_exit, NULL, NULL);
 
     ring_builder_add_process(&builder, 0, (uint32_t)pid, ring_stage_start_time(pid), "child");
     ring_builder_process(&builder, 0)->flags = 0;
     open_every(SECOND_NS / 100, "ring");
     run_drains(1);
-    assert_int_equal(rip_session_next(session, &event), -EAGAIN);
+    expect_next(-EAGAIN);
     ring_builder_snap(&builder, 1, 0x78);
     ring_stage_end(pid);
-    while (result == -EAGAIN || (result == 1 && event->kind != RIP_EVENT_DEATH)) {
-        if (result == -EAGAIN)
-            assert_int_equal(rip_session_wait(session, PATIENCE_NS), 0);
-        result = rip_session_next(session, &event);
-    }
-    assert_int_equal(result, 1);
+    find(RIP_EVENT_DEATH);
     assert_int_equal(event->process, 0);
     assert_false(event->as.death.in_order || event->as.death.replaced || event->as.death.has_status);
-    assert_int_equal(rip_session_run(session, NULL), 0); /* nobody lives in it any more */
+    assert_int_equal(rip_session_run(session, NULL), 0); /* no process uses the ring any more */
 }
 
 TEST(waits_end, set_up, tear_down)
@@ -861,36 +862,35 @@ TEST(waits_end, set_up, tear_down)
     assert_int_equal(find(RIP_EVENT_FLUSH)->as.flush_count, 1);
 }
 
-TEST(a_drain_is_asked_for, set_up, tear_down)
+TEST(drain_now, set_up, tear_down)
 {
     open_every(20 * PATIENCE_NS, "ring");
     run_drains(1);
     ring_builder_snap(&builder, 1, 0x79);
-    assert_int_equal(rip_session_next(session, &event), -EAGAIN);
+    expect_next(-EAGAIN);
     assert_int_equal(rip_session_drain_now(session), 0);
     assert_int_equal(rip_session_due_ns(session), 0);
     assert_int_equal(find(RIP_EVENT_SNAP)->as.snap.entries[0].address, 0x79);
     find(RIP_EVENT_DRAIN);
-    assert_int_equal(rip_session_next(session, &event), -EAGAIN);
-    put_capture("capture");
-    open_once("capture");
+    expect_next(-EAGAIN);
+    open_capture();
     assert_int_equal(rip_session_drain_now(session), -ENOTSUP);
 }
 
-/* As a process enters itself; and anybody may lock whatever he likes. */
+/* Locks bytes as a process of the ring does. Any other process may also lock any bytes. */
 static void hold_locks(void *context)
 {
     const uint64_t *range = context;
     struct flock lock = {.l_type = F_RDLCK, .l_start = (off_t)range[0], .l_len = (off_t)range[1]};
-    int descriptor = open(ring_stage_path(&stage, "ring"), O_RDONLY | O_CLOEXEC);
+    int descriptor = open(path_of("ring"), O_RDONLY | O_CLOEXEC);
 
     if (descriptor < 0 || fcntl(descriptor, F_SETLK, &lock) != 0)
         _exit(1);
 }
 
-TEST(rings_are_chosen_by_process, set_up, tear_down)
+TEST(rings_are_selected_by_process, set_up, tear_down)
 {
-    const uint64_t ranges[][2] = {{RIP_LOCK_HOLDER_OFFSET + 3, 1}, {0, 0}}; /* one byte, and all of them */
+    const uint64_t ranges[][2] = {{RIP_LOCK_HOLDER_OFFSET + 3, 1}, {0, 0}}; /* one byte, and all bytes */
 
     for (size_t i = 0; i < 2; i++) {
         uint64_t range[2] = {ranges[i][0], ranges[i][1]};
@@ -902,7 +902,7 @@ TEST(rings_are_chosen_by_process, set_up, tear_down)
                 .size_bytes = sizeof(options), .once = true, .pids = pids, .pid_count = 2};
 
             open_with(".", &options);
-            assert_int_equal(rip_session_next(session, &event), 1);
+            expect_next(1);
             assert_int_equal(event->kind, other == 0 ? RIP_EVENT_RING : RIP_EVENT_DRAIN);
         }
         ring_stage_end(pid);

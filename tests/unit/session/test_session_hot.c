@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_session_hot.c - a session over a program that runs: threads that snap without a pause and at several rates, and
- * threads that live shorter than a drain. Each snap is at an address that says which one it is.
+ * test_session_hot.c - a session on a running program: threads that snap without pause and at several rates, and
+ * threads that end between two drains. The address of each snap is computed from its number.
  */
 #include <pthread.h>
 #include <stdatomic.h>
@@ -21,7 +21,7 @@
 #define BUSY_THREADS 4u
 #define SHORT_THREADS 600u
 #define PATIENCE_NS UINT64_C(90000000000)
-#define SNAPS_MAX 100u /* of a short one: several times what an id keeps */
+#define SNAPS_MAX 100u /* of a short thread: several times the length of a trail */
 
 static const void *address_of(uint64_t snap)
 {
@@ -33,7 +33,7 @@ static const void *address_of(uint64_t snap)
 static atomic_bool stopped;
 static _Atomic uint64_t made_count;
 
-static void *be_busy(void *context)
+static void *snap_until_stopped(void *context)
 {
     const unsigned pause = *(const unsigned *)context;
     uint64_t count = 0;
@@ -48,7 +48,7 @@ static void *be_busy(void *context)
     return NULL;
 }
 
-static void *be_short(void *context)
+static void *snap_and_exit(void *context)
 {
     const uint64_t count = *(const unsigned *)context;
 
@@ -59,7 +59,7 @@ static void *be_short(void *context)
     return NULL;
 }
 
-/* Writes how many snaps it made. */
+/* Runs the program, and writes the number of its snaps to `output`. */
 static void run_program(const char *ring, int output)
 {
     pthread_t busy[BUSY_THREADS], one;
@@ -69,12 +69,12 @@ static void run_program(const char *ring, int output)
     if (!rip_create_ring(ring, 64))
         _exit(1);
     for (unsigned i = 0; i < BUSY_THREADS; i++)
-        if (pthread_create(&busy[i], NULL, be_busy, &pauses[i]) != 0)
+        if (pthread_create(&busy[i], NULL, snap_until_stopped, &pauses[i]) != 0)
             _exit(1);
     for (unsigned i = 0; i < SHORT_THREADS; i++) {
         unsigned snaps = i % SNAPS_MAX;
 
-        if (pthread_create(&one, NULL, be_short, &snaps) != 0 || pthread_join(one, NULL) != 0)
+        if (pthread_create(&one, NULL, snap_and_exit, &snaps) != 0 || pthread_join(one, NULL) != 0)
             _exit(1);
         if (i % 8 == 0)
             nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
@@ -85,58 +85,58 @@ static void run_program(const char *ring, int output)
     count = atomic_load(&made_count);
     if (write(output, &count, sizeof(count)) != (ssize_t)sizeof(count))
         _exit(1);
-    exit(0); /* in order */
+    exit(0); /* exits in order */
 }
 
 /* The session ------------------------------------------------------------------------------------------------------ */
 
-struct seen {
+struct observed {
     uint64_t register_count, exit_count, entry_count, overwritten_count, wrong_count, unequal_count;
     struct rip_event_totals totals;
     bool in_order;
     bool is_over;
 };
 
-static int see(void *context, struct rip_session *session, const struct rip_event *event)
+static int observe(void *context, struct rip_session *session, const struct rip_event *event)
 {
-    struct seen *seen = context;
+    struct observed *observed = context;
     const struct rip_event_snap *snap = &event->as.snap;
 
     (void)session;
     switch (event->kind) {
     case RIP_EVENT_REGISTER:
-        seen->register_count++;
+        observed->register_count++;
         break;
     case RIP_EVENT_EXIT:
-        seen->exit_count++;
+        observed->exit_count++;
         break;
     case RIP_EVENT_SNAP:
-        seen->entry_count += snap->entry_count;
-        seen->overwritten_count += snap->overwritten_count;
-        seen->unequal_count += snap->made_count != snap->entry_count + snap->overwritten_count;
+        observed->entry_count += snap->entry_count;
+        observed->overwritten_count += snap->overwritten_count;
+        observed->unequal_count += snap->made_count != snap->entry_count + snap->overwritten_count;
         for (uint32_t i = 0; i < snap->entry_count; i++)
-            seen->wrong_count += snap->entries[i].address != (uintptr_t)address_of(snap->entries[i].snap);
+            observed->wrong_count += snap->entries[i].address != (uintptr_t)address_of(snap->entries[i].snap);
         break;
     case RIP_EVENT_TOTALS:
-        seen->totals = event->as.totals;
+        observed->totals = event->as.totals;
         break;
     case RIP_EVENT_DEATH:
-        seen->is_over = true;
-        seen->in_order = event->as.death.in_order;
+        observed->is_over = true;
+        observed->in_order = event->as.death.in_order;
         break;
     case RIP_EVENT_DRAIN:
-        return seen->is_over;
+        return observed->is_over;
     default:
         break;
     }
     return 0;
 }
 
-TEST(nothing_is_wrong_and_all_is_counted)
+TEST(all_snaps_are_correct_and_counted)
 {
     const struct rip_session_options options = {.size_bytes = sizeof(options), .interval_ns = 3000000};
-    struct seen seen = {0};
-    const struct rip_observer observer = {.size_bytes = sizeof(observer), .context = &seen, .event = see};
+    struct observed observed = {0};
+    const struct rip_observer observer = {.size_bytes = sizeof(observer), .context = &observed, .event = observe};
     struct ring_stage stage;
     struct rip_session *session;
     uint64_t count = 0;
@@ -156,25 +156,25 @@ TEST(nothing_is_wrong_and_all_is_counted)
     assert_int_equal(read(pipes[0], &count, sizeof(count)), sizeof(count));
     assert_int_equal(waitpid(pid, &status, 0), pid);
     assert_int_equal(status, 0);
-    assert_true(seen.in_order);
-    assert_int_equal(seen.wrong_count, 0);
-    assert_int_equal(seen.unequal_count, 0);
-    assert_true(seen.entry_count > 0);
-    assert_true(seen.totals.exact);
-    assert_int_equal(seen.totals.made_count, count);
-    assert_int_equal(seen.totals.made_count,
-                     seen.totals.recorded_count + seen.totals.overwritten_count + seen.totals.unseen_count);
-    assert_int_equal(seen.totals.recorded_count, seen.entry_count);
-    assert_int_equal(seen.totals.overwritten_count, seen.overwritten_count);
-    assert_int_equal(seen.totals.registered_count, BUSY_THREADS + SHORT_THREADS);
-    assert_int_equal(seen.register_count, seen.exit_count);
+    assert_true(observed.in_order);
+    assert_int_equal(observed.wrong_count, 0);
+    assert_int_equal(observed.unequal_count, 0);
+    assert_true(observed.entry_count > 0);
+    assert_true(observed.totals.exact);
+    assert_int_equal(observed.totals.made_count, count);
+    assert_int_equal(observed.totals.made_count,
+                     observed.totals.recorded_count + observed.totals.overwritten_count + observed.totals.unseen_count);
+    assert_int_equal(observed.totals.recorded_count, observed.entry_count);
+    assert_int_equal(observed.totals.overwritten_count, observed.overwritten_count);
+    assert_int_equal(observed.totals.registered_count, BUSY_THREADS + SHORT_THREADS);
+    assert_int_equal(observed.register_count, observed.exit_count);
     rip_session_close(session);
     close(pipes[0]);
     close(pipes[1]);
     ring_stage_close(&stage);
 }
 
-/* Asks for a drain some time after each byte that it gets. */
+/* Requests a drain 50 ms after each byte of input. */
 static void run_flusher(const char *ring, int input)
 {
     char byte;
@@ -190,7 +190,7 @@ static void run_flusher(const char *ring, int input)
     _exit(0);
 }
 
-TEST(a_program_asks_for_a_drain)
+TEST(program_requests_a_drain)
 {
     const struct rip_session_options options = {.size_bytes = sizeof(options), .interval_ns = 20 * PATIENCE_NS};
     const struct rip_session_limit one = {.size_bytes = sizeof(one), .drain_count = 1};
