@@ -38,7 +38,7 @@ static void on_trap(int number, siginfo_t *info, void *context)
     trap.step++;
 }
 
-static void make_stage(uint32_t max_procs)
+static void make_stepped_ring(uint32_t max_procs)
 {
     struct sigaction action = {.sa_sigaction = on_trap, .sa_flags = SA_SIGINFO};
 
@@ -60,7 +60,7 @@ static int step_through(bool anew, void (*act)(void), int at)
 
     register_traced(7, "stepped");
     snap(SNAPS);
-    slot = slot_index(rip__thread.slot);
+    slot = own_slot_index();
     rip__thread.slot = NULL;
     trap.act = act;
     trap.at = at;
@@ -112,7 +112,7 @@ static void add_up(void)
 
 FORKED_TEST(sums_are_right_at_every_instruction)
 {
-    make_stage(64);
+    make_stepped_ring(64);
     register_id(1, "bystander");
     snap(BYSTANDER_SNAPS);
     made = BYSTANDER_SNAPS + SNAPS;
@@ -161,7 +161,7 @@ FORKED_TEST(others_end_ids_at_every_instruction)
     static const unsigned numbers[] = {1, 2, RIP_ENDED_COUNT - 1, RIP_ENDED_COUNT, RIP_ENDED_COUNT + 1};
     int steps;
 
-    make_stage(1000);
+    make_stepped_ring(1000);
     steps = step_through(false, do_nothing, -1);
     for (size_t k = 0; k < sizeof(numbers) / sizeof(numbers[0]); k++) {
         others = numbers[k];
@@ -175,11 +175,6 @@ FORKED_TEST(others_end_ids_at_every_instruction)
 }
 
 /* C ---------------------------------------------------------------------------------------------------------------- */
-
-static void die(void)
-{
-    kill(getpid(), SIGKILL);
-}
 
 /* After a writer was killed, ends an id of this process. Its end is in the log, and so are all earlier ones. */
 static void end_another(uint64_t ended_before)
@@ -199,7 +194,7 @@ FORKED_TEST(killed_at_every_instruction)
 {
     int steps;
 
-    make_stage(64);
+    make_stepped_ring(64);
     steps = step_through(false, do_nothing, -1);
     for (int at = 0; at < steps; at += 1 + steps / RUNS_MAX) {
         uint64_t ended_before = rip_ring->ended_count;

@@ -183,7 +183,7 @@ static bool reads(const char *expected)
            is_text(info.text, expected);
 }
 
-TEST(a_handler_in_the_middle_of_a_note)
+TEST(handler_inside_a_note)
 {
     int steps = step_note(-1, false), handler_last = 0;
 
@@ -201,7 +201,7 @@ TEST(a_handler_in_the_middle_of_a_note)
     assert_true(handler_last > 0 && handler_last < steps / 2);
 }
 
-TEST(a_note_that_is_never_gone_on_with)
+TEST(note_whose_handler_jumped_out)
 {
     int steps = step_note(-1, false), at;
 

@@ -81,14 +81,31 @@ static inline int exit_status_of(pid_t pid)
 }
 
 /*
- * Takes the result of fork(). Returns true in the child. The parent waits for the child, checks that it exits with
- * status 0, and gets false.
+ * Forks. Returns true in the child, which must _exit(0). The parent gets false after the child has exited with
+ * status 0.
  */
-static inline bool in_child(pid_t pid)
+static inline bool in_child(void)
 {
+    pid_t pid = fork();
+
     if (pid != 0)
         CHECK(exit_status_of(pid) == 0);
     return pid == 0;
+}
+
+/* Forks. Returns true in the child, which must be killed. The parent gets false after that. */
+static inline bool in_killed_child(void)
+{
+    pid_t pid = fork();
+
+    if (pid != 0)
+        CHECK(exit_status_of(pid) == 1000 + SIGKILL);
+    return pid == 0;
+}
+
+static inline void die(void)
+{
+    kill(getpid(), SIGKILL);
 }
 
 static inline void run_in_child(void (*body)(void))
@@ -203,6 +220,12 @@ static inline uint32_t slot_index(const struct rip_slot *slot)
     const uint64_t first = (uintptr_t)rip_ring + rip_ring->slot_offset;
 
     return (uint32_t)(((uintptr_t)slot - first) / rip_ring->slot_stride_bytes);
+}
+
+/* The index of the slot of the id on this thread. */
+static inline uint32_t own_slot_index(void)
+{
+    return slot_index(rip__thread.slot);
 }
 
 /* Returns the slot of the id on this thread. */
@@ -346,6 +369,12 @@ static inline struct rip_process_info process_info(const struct rip_view *view, 
 
     CHECK(rip_view_process(view, index, &info) == RIP_OK);
     return info;
+}
+
+/* A process of the ring of this process. */
+static inline struct rip_process_info own_process_info(uint32_t index)
+{
+    return process_info(own_view(), index);
 }
 
 /*

@@ -23,6 +23,17 @@ static inline enum rip_status open_bytes(const void *bytes, uint64_t size_bytes)
     return rip_view_open(&other, bytes, size_bytes);
 }
 
+static inline void expect_open(const void *bytes, uint64_t size_bytes, enum rip_status status)
+{
+    assert_int_equal(open_bytes(bytes, size_bytes), status);
+}
+
+/* The whole ring of the builder. */
+static inline void expect_whole(enum rip_status status)
+{
+    expect_open(builder.bytes, builder.size_bytes, status);
+}
+
 static inline int open_sample(void **state)
 {
     (void)state;

@@ -15,7 +15,7 @@ static uint32_t register_and_exit(uint32_t id, unsigned snap_count)
     uint32_t slot;
 
     register_traced(id, "short");
-    slot = slot_index(rip__thread.slot);
+    slot = own_slot_index();
     for (unsigned i = 1; i <= snap_count; i++)
         rip_snap_at((const void *)(uintptr_t)(id * UINT64_C(1000) + i));
     rip_exit();
@@ -101,18 +101,6 @@ FORKED_TEST(data_of_ended_ids_stays_readable)
     CHECK(rip_view_ended_note(own_view(), ended.slot, ended.generation, &note) == RIP_NOT_LIVE);
 }
 
-FORKED_TEST(the_living_have_not_ended)
-{
-    struct rip_id_info info;
-
-    make_ring(64);
-    register_id(1, "one");
-    CHECK(rip_view_id(own_view(), 0, &info) == RIP_OK);
-    CHECK(rip_view_ended_id(own_view(), 0, info.generation, &info) == RIP_NOT_LIVE);
-    CHECK(rip_view_ended_id(own_view(), 64, 2, &info) == RIP_NOT_LIVE);
-    CHECK(rip_view_ended_id(own_view(), UINT32_MAX, 2, &info) == RIP_NOT_LIVE);
-}
-
 /* Order of reuse --------------------------------------------------------------------------------------------------- */
 
 /* In a small ring every slot is reused, oldest end first, and no id is refused. */
@@ -147,7 +135,7 @@ FORKED_TEST(logged_slots_are_not_reused)
     }
     register_id(2001, "x");
     for (uint64_t number = ring_info().ended_count - RIP_ENDED_COUNT; number < ring_info().ended_count; number++)
-        CHECK(ended_at(number).slot != slot_index(rip__thread.slot));
+        CHECK(ended_at(number).slot != own_slot_index());
 }
 
 /* Under a seccomp filter the same order holds among the slots that were reserved before. */
@@ -189,7 +177,7 @@ FORKED_TEST(claimed_slot_is_not_lost)
         rip__slot_at(slot)->generation += slot == 5 ? 2 : 0;
     for (uint32_t id = 1; id <= 64; id++) {
         register_traced(id, "x");
-        CHECK((slot_index(rip__thread.slot) == 5) == (id == 64));
+        CHECK((own_slot_index() == 5) == (id == 64));
     }
 }
 
@@ -273,26 +261,27 @@ FORKED_TEST(swept_ids_have_ended)
     struct rip_entry entries[RIP_ENTRY_COUNT];
     struct rip_ended ended;
     size_t count;
-    pid_t pid;
 
     make_ring(64);
     register_id(1, "one");
-    pid = fork();
-    if (pid == 0) {
+    if (in_killed_child()) {
         for (uint32_t id = 1; id <= 63; id++) {
             register_id(id, "child");
             rip_snap_at((const void *)(uintptr_t)(1000 + id));
         }
         rip__thread.slot->generation |= 1; /* killed while the id was being renamed */
-        kill(getpid(), SIGKILL);
+        die();
     }
-    CHECK(exit_status_of(pid) == 1000 + SIGKILL);
-    CHECK(ring_info().ended_count == 0);
+    CHECK(ring_info().ended_count == 0 && own_live_count() == 63);
     register_traced(2, "two");
     CHECK(ring_info().ended_count == 63 && ring_info().ended_snap_count == 62);
     ended = ended_at(9);
     CHECK(rip_view_ended_trail(own_view(), ended.slot, ended.generation, entries, &count) == RIP_OK);
     CHECK(count == 1 && entries[0].address == 1010);
+    for (uint32_t id = 3; id <= 64; id++)
+        register_traced(id, "parent");
+    register_id(65, "refused");
+    CHECK(rip__thread.slot == NULL && rip_ring->refused_full_count == 1);
 }
 
 /* A process that leaves in order ends its ids. A fork ends none. */
@@ -301,7 +290,7 @@ FORKED_TEST(exit_ends_ids_and_fork_does_not)
     make_ring(64);
     register_id(1, "one");
     rip_snap();
-    if (in_child(fork())) {
+    if (in_child()) {
         rip_snap(); /* not counted: the child has no id */
         register_id(2, "two");
         rip_snap();

@@ -14,6 +14,16 @@ static void enter_ring(void)
     snap_times(10);
 }
 
+/* Like in_child(), but no fork handlers run. */
+static bool in_cloned_child(void)
+{
+    pid_t pid = (pid_t)syscall(SYS_clone, SIGCHLD, NULL, NULL, NULL, NULL);
+
+    if (pid != 0)
+        CHECK(exit_status_of(pid) == 0);
+    return pid == 0;
+}
+
 static void snap_a_lot(void)
 {
     for (unsigned i = 0; i < 100; i++) {
@@ -33,7 +43,7 @@ FORKED_TEST(child_never_touches_the_parents_slot)
     enter_ring();
     slot = rip__thread.slot;
     memcpy(&before, slot, sizeof(before));
-    if (in_child(fork())) {
+    if (in_child()) {
         CHECK(rip_tid == 0 && rip_idx == 0 && rip_ctr == 0 && rip__thread.slot == NULL);
         snap_a_lot();
         rip_switch(&context, NULL);
@@ -62,7 +72,7 @@ FORKED_TEST(contexts_of_the_parent_are_inert)
     enter_ring();
     CHECK(rip_context_init(&context, 2, "two", 3));
     memcpy(&before, context.slot, sizeof(before));
-    if (in_child(fork())) {
+    if (in_child()) {
         struct rip_slot *slot = context.slot;
 
         rip_switch(NULL, &context);
@@ -100,7 +110,7 @@ FORKED_TEST(handler_that_snaps_during_fork)
 
         raise(SIGUSR1);
         CHECK(slot->count == count + 1);
-        if (in_child(fork())) {
+        if (in_child()) {
             for (unsigned n = 0; n < 20; n++)
                 raise(SIGUSR1);
             _exit(0);
@@ -144,14 +154,14 @@ FORKED_TEST(nothing_is_traced_during_fork)
 static void fork_in_handler(int signal)
 {
     (void)signal;
-    if (in_child(fork())) {
+    if (in_child()) {
         CHECK(rip__thread.slot == NULL);
         snap_a_lot();
         _exit(0);
     }
 }
 
-/* Nor when the signal comes in the middle of a call of the library. */
+/* The same if the handler interrupts a call of the library. */
 FORKED_TEST(handler_that_forks_in_a_cold_call)
 {
     struct rip_slot *slot;
@@ -185,15 +195,14 @@ FORKED_TEST(embryo_becomes_live)
         _exit(0);
     }
     await_pipe(done);
-    CHECK(process_info(own_view(), 1).state == RIP_PROCESS_EMBRYO && process_info(own_view(), 1).pid == (uint32_t)pid);
-    CHECK(process_info(own_view(), 1).parent_pid == (uint32_t)getpid() &&
-          process_info(own_view(), 1).flags == RIP_PROCESS_HAS_LIFE_LOCK);
+    CHECK(own_process_info(1).state == RIP_PROCESS_EMBRYO && own_process_info(1).pid == (uint32_t)pid);
+    CHECK(own_process_info(1).parent_pid == (uint32_t)getpid() &&
+          own_process_info(1).flags == RIP_PROCESS_HAS_LIFE_LOCK);
     signal_pipe(go);
     await_pipe(done);
-    CHECK(process_info(own_view(), 1).state == RIP_PROCESS_LIVE && process_info(own_view(), 1).pid == (uint32_t)pid);
-    CHECK(process_info(own_view(), 1).start_time_ticks >= process_info(own_view(), 0).start_time_ticks);
-    CHECK(process_info(own_view(), 1).module_count == process_info(own_view(), 0).module_count &&
-          process_info(own_view(), 0).module_count > 0);
+    CHECK(own_process_info(1).state == RIP_PROCESS_LIVE && own_process_info(1).pid == (uint32_t)pid);
+    CHECK(own_process_info(1).start_time_ticks >= own_process_info(0).start_time_ticks);
+    CHECK(own_process_info(1).module_count == own_process_info(0).module_count && own_process_info(0).module_count > 0);
     signal_pipe(go);
     CHECK(exit_status_of(pid) == 0);
     CHECK(rip_ring->process_high_water == 2);
@@ -214,7 +223,7 @@ FORKED_TEST(life_lock_of_the_parent_ends_with_it)
             _exit(0);
         }
         await_pipe(done);
-        kill(getpid(), SIGKILL);
+        die();
     }
     CHECK(exit_status_of(-1) == 1000 + SIGKILL);
     mapped_ring = map_ring(test_path("ring"));
@@ -230,7 +239,7 @@ FORKED_TEST(double_fork_daemon)
     int done[2], go[2];
 
     CHECK(pipe(done) == 0 && pipe(go) == 0);
-    if (in_child(fork())) {
+    if (in_child()) {
         enter_ring();
         if (fork() != 0)
             _exit(0);
@@ -262,7 +271,7 @@ FORKED_TEST(parent_exits_before_the_child_runs)
         int done[2];
 
         CHECK(pipe(done) == 0);
-        if (in_child(fork())) {
+        if (in_child()) {
             enter_ring();
             if (fork() == 0) {
                 sleep_ms(5);
@@ -272,7 +281,7 @@ FORKED_TEST(parent_exits_before_the_child_runs)
             }
             _exit(0);
         }
-        if (in_child(fork())) {
+        if (in_child()) {
             CHECK(!rip_create_ring(test_path("ring"), 100) && errno == EBUSY);
             _exit(0);
         }
@@ -311,12 +320,12 @@ FORKED_TEST(exec_child_does_not_keep_the_ring)
 FORKED_TEST(embryo_taken_by_another_process)
 {
     enter_ring();
-    if (in_child(fork())) {
+    if (in_child()) {
         rip__process_at(1)->generation++;
         rip__process_at(1)->state = RIP_PROCESS_LIVE;
-        register_id(1, "child");
-        CHECK(rip__thread.slot != NULL && rip__thread.slot->process == 2);
-        CHECK(process_info(own_view(), 2).flags == (RIP_PROCESS_HAS_HOLDER_LOCK | RIP_PROCESS_HAS_LIFE_LOCK));
+        register_traced(1, "child");
+        CHECK(rip__thread.slot->process == 2);
+        CHECK(own_process_info(2).flags == (RIP_PROCESS_HAS_HOLDER_LOCK | RIP_PROCESS_HAS_LIFE_LOCK));
         _exit(0);
     }
 }
@@ -337,10 +346,10 @@ FORKED_TEST(child_has_no_descriptor_of_the_ring)
 {
     enter_ring();
     CHECK(count_descriptors_of_ring() == 1);
-    if (in_child(fork())) {
+    if (in_child()) {
         CHECK(count_descriptors_of_ring() == 0 && rip__ring_fd() == -1);
-        CHECK((process_info(own_view(), 1).flags & RIP_PROCESS_HAS_LIFE_LOCK) != 0);
-        if (in_child(fork())) {
+        CHECK((own_process_info(1).flags & RIP_PROCESS_HAS_LIFE_LOCK) != 0);
+        if (in_child()) {
             CHECK(count_descriptors_of_ring() == 0);
             register_id(3, "grandchild");
             CHECK(count_descriptors_of_ring() == 1);
@@ -348,10 +357,10 @@ FORKED_TEST(child_has_no_descriptor_of_the_ring)
         }
         register_id(2, "child");
         CHECK(count_descriptors_of_ring() == 1);
-        CHECK(process_info(own_view(), 1).flags == (RIP_PROCESS_HAS_HOLDER_LOCK | RIP_PROCESS_HAS_LIFE_LOCK));
+        CHECK(own_process_info(1).flags == (RIP_PROCESS_HAS_HOLDER_LOCK | RIP_PROCESS_HAS_LIFE_LOCK));
         _exit(0);
     }
-    if (in_child((pid_t)syscall(SYS_clone, SIGCHLD, NULL, NULL, NULL, NULL))) {
+    if (in_cloned_child()) {
         rip_exit(); /* the first cold call detects the fork */
         CHECK(count_descriptors_of_ring() == 0);
         _exit(0);
@@ -368,14 +377,13 @@ FORKED_TEST(child_that_drops_its_uid)
     if (geteuid() != 0)
         skip_test("changing the uid takes root");
     enter_ring();
-    if (in_child(fork())) {
+    if (in_child()) {
         CHECK(setresgid(61001, 61001, 61001) == 0 && setresuid(61001, 61001, 61001) == 0);
         CHECK(truncate(test_path("ring"), 0) < 0 && errno == EACCES);
-        register_id(2, "child");
-        CHECK(rip__thread.slot != NULL && count_descriptors_of_ring() == 0);
+        register_traced(2, "child");
+        CHECK(count_descriptors_of_ring() == 0);
         snap_a_lot();
-        CHECK(process_info(own_view(), 1).flags == RIP_PROCESS_HAS_LIFE_LOCK &&
-              process_info(own_view(), 1).uid == 61001);
+        CHECK(own_process_info(1).flags == RIP_PROCESS_HAS_LIFE_LOCK && own_process_info(1).uid == 61001);
         _exit(0);
     }
     mapped_ring = map_ring(test_path("ring"));
@@ -432,12 +440,12 @@ FORKED_TEST(fork_by_bare_system_call)
     slot = rip__thread.slot;
     memcpy(&before, slot, sizeof(before));
     pthread_mutex_lock(&rip__writer.mutex);
-    if (in_child((pid_t)syscall(SYS_clone, SIGCHLD, NULL, NULL, NULL, NULL))) {
+    if (in_cloned_child()) {
         alarm(60);
         rip_exit(); /* the first cold call detects the fork */
         CHECK(memcmp(&before, slot, sizeof(before)) == 0);
-        register_id(1, "child");
-        CHECK(rip__thread.slot != NULL && rip__thread.slot != slot && rip__thread.slot->process == 1);
+        register_traced(1, "child");
+        CHECK(rip__thread.slot != slot && rip__thread.slot->process == 1);
         snap_a_lot();
         CHECK(memcmp(&before, slot, sizeof(before)) == 0);
         _exit(0);
@@ -447,7 +455,7 @@ FORKED_TEST(fork_by_bare_system_call)
 
 static int listed[2], go_on[2];
 
-static int hold_the_loader(struct dl_phdr_info *info, size_t size, void *unused)
+static int hold_loader_lock(struct dl_phdr_info *info, size_t size, void *unused)
 {
     (void)info;
     (void)size;
@@ -457,9 +465,9 @@ static int hold_the_loader(struct dl_phdr_info *info, size_t size, void *unused)
     return 1;
 }
 
-static void *list_slowly(void *unused)
+static void *hold_module_list(void *unused)
 {
-    dl_iterate_phdr(hold_the_loader, NULL);
+    dl_iterate_phdr(hold_loader_lock, NULL);
     return unused;
 }
 
@@ -479,13 +487,13 @@ FORKED_TEST(fork_after_bare_system_call)
 #endif
     enter_ring();
     CHECK(pipe(listed) == 0 && pipe(go_on) == 0);
-    holder = start_thread(list_slowly, NULL);
+    holder = start_thread(hold_module_list, NULL);
     await_pipe(listed);
     lister = start_thread(refresh, NULL);
     sleep_ms(200); /* by now it waits for the loader's lock */
-    if (in_child((pid_t)syscall(SYS_clone, SIGCHLD, NULL, NULL, NULL, NULL))) {
+    if (in_cloned_child()) {
         alarm(10);
-        if (in_child(fork())) {
+        if (in_child()) {
             register_traced(1, "grandchild");
             _exit(0);
         }
@@ -501,8 +509,8 @@ static pthread_barrier_t all_at_once;
 static void *register_at_once(void *unused)
 {
     pthread_barrier_wait(&all_at_once);
-    register_id(0, "thread");
-    CHECK(rip__thread.slot != NULL && rip__thread.slot->process == rip__writer.process);
+    register_traced(0, "thread");
+    CHECK(rip__thread.slot->process == rip__writer.process);
     pthread_barrier_wait(&all_at_once);
     return unused;
 }
@@ -514,7 +522,7 @@ FORKED_TEST(threads_after_bare_system_call)
     for (unsigned round = 0; round < 50; round++) {
         pthread_t threads[8];
 
-        if (in_child((pid_t)syscall(SYS_clone, SIGCHLD, NULL, NULL, NULL, NULL))) {
+        if (in_cloned_child()) {
             alarm(60);
             CHECK(pthread_barrier_init(&all_at_once, NULL, 8) == 0);
             for (unsigned i = 0; i < 8; i++)
@@ -531,7 +539,7 @@ FORKED_TEST(threads_after_bare_system_call)
 
 /* Threads ---------------------------------------------------------------------------------------------------------- */
 
-static void *register_without_end(void *unused)
+static void *register_in_a_loop(void *unused)
 {
     for (;;) {
         register_id(0, "busy");
@@ -546,7 +554,7 @@ FORKED_TEST(fork_while_others_register)
 {
     enter_ring();
     for (unsigned i = 0; i < 3; i++)
-        start_thread(register_without_end, NULL);
+        start_thread(register_in_a_loop, NULL);
     for (unsigned i = 0; i < 200; i++) {
         pid_t pid = fork();
 
@@ -579,8 +587,7 @@ FORKED_TEST(chain_of_children)
         if (depth % 2 == 0)
             rip_refresh_modules();
         register_id(1, "child");
-        for (unsigned i = 0; i < 10; i++)
-            rip_snap();
+        snap_times(10);
         CHECK(rip__thread.slot->process == depth && own_live_count() == depth + 1);
     }
     _exit(0);
@@ -590,7 +597,7 @@ static void check_life_lock_is_real(void)
 {
     uint32_t own = rip__writer.process;
 
-    CHECK((process_info(own_view(), own).flags & RIP_PROCESS_HAS_LIFE_LOCK) != 0);
+    CHECK((own_process_info(own).flags & RIP_PROCESS_HAS_LIFE_LOCK) != 0);
     CHECK(rip__locked(rip__writer.descriptor, RIP_LOCK_LIFE_OFFSET + own, 1));
     rip__process_drop_life();
     CHECK(!rip__locked(rip__writer.descriptor, RIP_LOCK_LIFE_OFFSET + own, 1));
@@ -608,7 +615,7 @@ FORKED_TEST(child_that_forks_before_it_registers)
     CHECK(pipe(done) == 0 && pipe(go) == 0);
     enter_ring();
     if (fork() == 0) {
-        if (in_child(fork())) {
+        if (in_child()) {
             register_id(3, "worker");
             CHECK(rip__writer.process == 2);
             check_life_lock_is_real();
@@ -622,7 +629,7 @@ FORKED_TEST(child_that_forks_before_it_registers)
         _exit(0);
     }
     await_pipe(done);
-    CHECK(process_info(own_view(), 1).state == RIP_PROCESS_LIVE);
+    CHECK(own_process_info(1).state == RIP_PROCESS_LIVE);
     CHECK(rip__locked(rip__writer.descriptor, RIP_LOCK_LIFE_OFFSET + 1, 1));
     signal_pipe(go);
     CHECK(exit_status_of(-1) == 0);
@@ -632,8 +639,8 @@ FORKED_TEST(child_that_forks_before_it_registers)
 FORKED_TEST(embryo_is_not_inherited)
 {
     enter_ring();
-    if (in_child(fork())) {
-        if (in_child((pid_t)syscall(SYS_clone, SIGCHLD, NULL, NULL, NULL, NULL))) {
+    if (in_child()) {
+        if (in_cloned_child()) {
             register_id(3, "grandchild");
             CHECK(rip__writer.process == 2);
             _exit(0);

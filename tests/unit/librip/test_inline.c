@@ -55,7 +55,7 @@ __attribute__((noinline)) static void note_return(void)
 }
 
 /* Calls callee. The call is not the last statement, because the compiler would turn it into a jump. */
-__attribute__((noinline)) static void call_it(void (*callee)(void))
+__attribute__((noinline)) static void call(void (*callee)(void))
 {
     static volatile unsigned called;
 
@@ -67,8 +67,8 @@ __attribute__((noinline)) static void call_it(void (*callee)(void))
 FORKED_TEST(real_snap_records_the_call_not_what_follows)
 {
     enter_ring();
-    call_it(note_return);
-    call_it(real_snap);
+    call(note_return);
+    call(real_snap);
     CHECK(newest_address() == returned_to - 1);
 }
 
@@ -118,7 +118,7 @@ FORKED_TEST(calls_without_an_id_do_nothing)
 }
 
 /* Volatile, because a compiler may assume that two symbols have different addresses. */
-static bool same(const void *volatile one, const void *volatile other)
+static bool same_address(const void *volatile one, const void *volatile other)
 {
     return one == other;
 }
@@ -128,6 +128,6 @@ FORKED_TEST(library_uses_the_globals_of_the_program)
 {
     enter_ring();
     CHECK((void *)rip_ring == (void *)rip__writer.base);
-    CHECK(same(&rip_tid, &rip__tid) && same(&rip_idx, &rip__idx) && same(&rip_ctr, &rip__ctr));
+    CHECK(same_address(&rip_tid, &rip__tid) && same_address(&rip_idx, &rip__idx) && same_address(&rip_ctr, &rip__ctr));
     CHECK(rip_tid == 1 && rip_idx == 7 && rip_ctr == 9);
 }

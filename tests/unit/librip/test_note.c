@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_note.c - notes of ids, as librip/note.c writes them and rip_view_note() copies them. */
+/* test_note.c - notes of ids: librip/note.c and rip_view_note(). */
 #include "unit/writer_test.h"
 
 static void make_noted_ring(uint32_t max_procs)
@@ -7,6 +7,11 @@ static void make_noted_ring(uint32_t max_procs)
     make_ring(max_procs);
     CHECK(rip_ring->note_offset != 0 && rip_ring->note_stride_bytes == RIP_SLOT_NOTE_BYTES);
     CHECK(rip_ring->note_offset + rip_ring->slot_capacity * (uint64_t)RIP_SLOT_NOTE_BYTES <= rip_ring->file_bytes);
+}
+
+static void note(const char *text)
+{
+    rip_note(text, strlen(text));
 }
 
 static enum rip_status copy(uint32_t slot, struct rip_note_info *ret_info)
@@ -26,20 +31,20 @@ static bool slot_says(uint32_t slot, const char *text, size_t bytes)
 
 static bool says(const char *text)
 {
-    return slot_says(slot_index(rip__thread.slot), text, strlen(text));
+    return slot_says(own_slot_index(), text, strlen(text));
 }
 
 FORKED_TEST(note_without_an_id_does_nothing)
 {
-    rip_note("no ring", 7);
+    note("no ring");
     make_noted_ring(64);
-    rip_note("no id", 5);
+    note("no id");
     register_id(7, "seven");
     CHECK(says(""));
-    rip_note("GET /checkout?id=7", 18);
+    note("GET /checkout?id=7");
     CHECK(says("GET /checkout?id=7"));
     rip_exit();
-    rip_note("nobody", 6);
+    note("nobody");
 }
 
 FORKED_TEST(notes_of_any_bytes_and_length)
@@ -53,7 +58,7 @@ FORKED_TEST(notes_of_any_bytes_and_length)
         text[i] = (char)(i * 37); /* includes NUL and invalid UTF-8 */
     for (size_t i = 0; i < COUNT_OF(lengths); i++) {
         rip_note(text, lengths[i]);
-        CHECK(slot_says(slot_index(rip__thread.slot), text, lengths[i] < RIP_NOTE_BYTES ? lengths[i] : RIP_NOTE_BYTES));
+        CHECK(slot_says(own_slot_index(), text, lengths[i] < RIP_NOTE_BYTES ? lengths[i] : RIP_NOTE_BYTES));
     }
     rip_note(NULL, 7);
     CHECK(says(""));
@@ -63,24 +68,24 @@ FORKED_TEST(note_belongs_to_the_registration)
 {
     make_noted_ring(64);
     register_id(7, "seven");
-    rip_note("of seven", 8);
+    note("of seven");
     rip_snap();
     register_id(8, "eight");
     CHECK(says(""));
-    rip_note("of eight", 8);
+    note("of eight");
     rip_init(7, NULL, 0, 1, 1);
     CHECK(says("of seven"));
     rip_init(7, "renamed", 7, 1, 1);
     CHECK(says("of seven"));
     register_id(7, "seven"); /* a new registration */
     CHECK(says(""));
-    rip_note("again", 5);
+    note("again");
     rip_exit();
     for (uint32_t id = 9; id <= 70; id++)
         register_id(id, "other");
-    CHECK(slot_index(rip__thread.slot) != 0);
+    CHECK(own_slot_index() != 0);
     register_id(71, "last"); /* reuses the slot of 7 */
-    CHECK(says("") && slot_index(rip__thread.slot) == 0);
+    CHECK(says("") && own_slot_index() == 0);
     CHECK(slot_says(1, "of eight", 8));
 }
 
@@ -90,13 +95,13 @@ FORKED_TEST(coroutines_have_notes_of_their_own)
 
     make_noted_ring(64);
     register_id(1, "main");
-    rip_note("main", 4);
+    note("main");
     CHECK(rip_context_init(&first, 2, "first", 5) && rip_context_init(&second, 3, "second", 6));
     rip_switch(&main_context, &first);
-    rip_note("first", 5);
+    note("first");
     rip_switch(&first, &second);
     CHECK(says(""));
-    rip_note("second", 6);
+    note("second");
     rip_switch(&second, &main_context);
     CHECK(says("main"));
     CHECK(slot_says(slot_index(first.slot), "first", 5) && slot_says(slot_index(second.slot), "second", 6));
@@ -125,20 +130,20 @@ FORKED_TEST(id_without_memory_for_its_note_is_refused)
     rip__writer.geometry.note_offset = UINT64_C(1) << 46; /* unmapped */
     register_id(7, "seven");
     CHECK(rip__thread.slot == NULL && rip_ring->refused_memory_count == 1);
-    rip_note("nowhere", 7);
+    note("nowhere");
 }
 
 FORKED_TEST(forked_child_has_no_note_until_it_registers)
 {
     make_noted_ring(64);
     register_id(7, "seven");
-    rip_note("parent", 6);
-    if (in_child(fork())) {
-        rip_note("stray", 5);
+    note("parent");
+    if (in_child()) {
+        note("stray");
         CHECK(slot_says(0, "parent", 6));
         register_id(8, "eight");
         CHECK(says(""));
-        rip_note("child", 5);
+        note("child");
         CHECK(says("child"));
         _exit(0);
     }
@@ -153,7 +158,7 @@ FORKED_TEST(rings_of_the_preload_library_have_no_notes)
     make_ring(64);
     CHECK(rip_ring->note_offset == 0 && rip_ring->note_stride_bytes == 0);
     register_id(7, "seven");
-    rip_note("unheard", 7);
+    note("unheard");
     CHECK(rip__thread.slot != NULL && copy(0, &info) == RIP_NOT_LIVE);
 }
 
@@ -163,7 +168,7 @@ static void *note_again_and_again(void *unused)
 {
     register_id(8, "eight");
     for (unsigned i = 0; i < 4; i++) {
-        rip_note("worker", 6);
+        note("worker");
         pthread_barrier_wait(&turn); /* the main thread leaves the ring, */
         pthread_barrier_wait(&turn); /* and has left */
     }
@@ -192,7 +197,7 @@ FORKED_TEST(notes_after_the_ring_was_replaced)
     CHECK(rip_create_ring(test_path("other"), 64));
     register_id(7, "seven");
     CHECK(rip__thread.slot != slot);
-    rip_note("first", 5);
+    note("first");
     pthread_barrier_wait(&turn);
     pthread_barrier_wait(&turn);
     CHECK(says("first") && slot_says(1, "", 0));

@@ -25,7 +25,7 @@ static pid_t start_with_ring(void (*then)(void))
     return pid;
 }
 
-static void wait_here(void)
+static void pause_forever(void)
 {
     pause();
 }
@@ -69,7 +69,7 @@ FORKED_TEST(record_describes_the_process)
     CHECK(rip__process_facts("/proc/self/stat", &facts) == 0);
     CHECK(strcmp(facts.comm, "a) b (c) 1 2") == 0 && facts.state == 'R' && facts.start_time_ticks != 0);
     make_ring(100);
-    info = process_info(own_view(), 0);
+    info = own_process_info(0);
     CHECK(info.state == RIP_PROCESS_LIVE && info.pid == (uint32_t)getpid() && info.uid == geteuid());
     CHECK(info.start_time_ticks == facts.start_time_ticks && info.parent_pid == (uint32_t)getppid());
     CHECK(stat("/proc/self/ns/pid", &namespace) == 0 && info.pid_namespace == namespace.st_ino);
@@ -88,13 +88,13 @@ FORKED_TEST(preloaded_record_is_completed_later)
     CHECK(rip__process_facts("/proc/self/stat", &facts) == 0);
     rip__set_preloaded(0);
     make_ring(100);
-    info = process_info(own_view(), 0);
+    info = own_process_info(0);
     CHECK(info.flags == (RIP_PROCESS_HAS_HOLDER_LOCK | RIP_PROCESS_HAS_LIFE_LOCK | RIP_PROCESS_PRELOADED));
     CHECK(info.pid == (uint32_t)getpid() && strcmp((const char *)info.comm, "later") == 0);
     CHECK(info.start_time_ticks == 0 && info.pid_namespace == 0 && info.entered_boot_ns != 0);
     CHECK(!knows_boot_id());
     CHECK(rip__modules_learn((uintptr_t)process_info)); /* as the first announced call does */
-    info = process_info(own_view(), 0);
+    info = own_process_info(0);
     CHECK(info.start_time_ticks == facts.start_time_ticks && knows_boot_id());
     CHECK(stat("/proc/self/ns/pid", &namespace) == 0 && info.pid_namespace == namespace.st_ino);
 }
@@ -106,7 +106,7 @@ FORKED_TEST(preloaded_record_without_proc)
         skip_test("chroot() takes root");
     rip__set_preloaded(0);
     CHECK(rip_create_ring("/ring", 100));
-    CHECK((process_info(own_view(), 0).flags & RIP_PROCESS_HAS_LIFE_LOCK) != 0);
+    CHECK((own_process_info(0).flags & RIP_PROCESS_HAS_LIFE_LOCK) != 0);
 }
 
 /* Locks ------------------------------------------------------------------------------------------------------------ */
@@ -114,11 +114,11 @@ FORKED_TEST(preloaded_record_without_proc)
 FORKED_TEST(locks_name_the_holder)
 {
     struct mapped_ring mapped_ring;
-    pid_t pid = start_with_ring(wait_here);
+    pid_t pid = start_with_ring(pause_forever);
 
     mapped_ring = map_ring(test_path("ring"));
     check_locked(&mapped_ring, pid);
-    CHECK(kill(pid, SIGKILL) == 0 && exit_status_of(pid) == 1000 + SIGKILL);
+    kill_child(pid);
     check_unlocked(&mapped_ring);
 }
 
@@ -147,7 +147,7 @@ FORKED_TEST(life_survives_closing_everything)
     CHECK(lock_holder(mapped_ring.descriptor, mapped_ring.view.lock_holder_offset) == 0);
     CHECK(lock_holder(mapped_ring.descriptor, mapped_ring.view.lock_life_offset) == -1);
     CHECK(!rip_create_ring(test_path("ring"), 100) && errno == EBUSY);
-    CHECK(kill(pid, SIGKILL) == 0 && exit_status_of(pid) == 1000 + SIGKILL);
+    kill_child(pid);
     check_unlocked(&mapped_ring);
 }
 
@@ -246,10 +246,10 @@ static void check_child(bool with_descriptors)
 
     if (!with_descriptors)
         close_all();
-    register_id(1, "child");
-    CHECK(rip__thread.slot != NULL && rip__writer.entered);
+    register_traced(1, "child");
+    CHECK(rip__writer.entered);
     CHECK(rip__file_is_ring(rip__ring_fd()));
-    if (in_child(fork())) {
+    if (in_child()) {
         mapped_ring = map_ring(test_path("ring"));
         CHECK(lock_holder(mapped_ring.descriptor, mapped_ring.view.lock_holder_offset + 1) == getppid());
         CHECK(lock_holder(mapped_ring.descriptor, mapped_ring.view.lock_life_offset + 1) == -1);
@@ -260,7 +260,7 @@ static void check_child(bool with_descriptors)
     _exit(0);
 }
 
-static void play_child(bool with_descriptors)
+static void fork_child(bool with_descriptors)
 {
     make_ring(100);
     register_id(1, "parent");
@@ -272,12 +272,12 @@ static void play_child(bool with_descriptors)
 
 FORKED_TEST(child_holds_locks_of_its_own)
 {
-    play_child(true);
+    fork_child(true);
 }
 
 FORKED_TEST(child_that_closed_everything_opens_the_file)
 {
-    play_child(false);
+    fork_child(false);
 }
 
 /*
@@ -290,14 +290,14 @@ FORKED_TEST(child_that_cannot_find_the_file)
     CHECK(rename(test_path("ring"), test_path("elsewhere")) == 0);
     CHECK(link("/dev/null", test_path("ring")) == 0 || symlink("/dev/null", test_path("ring")) == 0);
     close_all();
-    if (in_child(fork())) {
+    if (in_child()) {
         register_traced(1, "child");
-        CHECK(process_info(own_view(), 1).flags == 0);
+        CHECK(own_process_info(1).flags == 0);
         _exit(0);
     }
 }
 
-static void *pause_for_good(void *unused)
+static void *pause_forever_in_thread(void *unused)
 {
     pause();
     return unused;
@@ -305,7 +305,7 @@ static void *pause_for_good(void *unused)
 
 static void end_main_thread(void)
 {
-    start_thread(pause_for_good, NULL);
+    start_thread(pause_forever_in_thread, NULL);
     pthread_exit(NULL);
 }
 
@@ -343,7 +343,7 @@ FORKED_TEST(leaving_removes_the_file)
     rip__leave(RIP_LEAVE_LAST);
     CHECK(count_files() == 0 && own_live_count() == 0);
     CHECK(rip_tid == 0 && rip__thread.slot == NULL);
-    CHECK(process_info(own_view(), 0).state == RIP_PROCESS_EXITED);
+    CHECK(own_process_info(0).state == RIP_PROCESS_EXITED);
     register_id(3, "three");
     CHECK(rip__thread.slot == NULL && own_live_count() == 0);
     rip__leave(RIP_LEAVE_LAST);
@@ -406,9 +406,9 @@ FORKED_TEST(another_ring_after_leaving)
     rip__forget_ring();
     CHECK(rip_ring == NULL && rip__ring_fd() == -1);
     CHECK(rip_create_ring(test_path("second"), 100));
-    register_id(1, "one");
-    CHECK(rip__thread.slot != NULL && own_live_count() == 1);
-    CHECK(process_info(own_view(), 0).module_count != 0);
+    register_traced(1, "one");
+    CHECK(own_live_count() == 1);
+    CHECK(own_process_info(0).module_count != 0);
     rip_switch(NULL, &context); /* a context of the old ring has no effect */
     CHECK(rip__thread.slot == NULL);
 }
@@ -422,7 +422,7 @@ FORKED_TEST(descriptor_moves_with_its_lock)
     rip__move_ring_fd();
     CHECK(rip__ring_fd() != before && fcntl(before, F_GETFD) < 0);
     CHECK(dup2(0, before) == before && close(before) == 0);
-    if (in_child(fork())) {
+    if (in_child()) {
         struct mapped_ring mapped_ring = map_ring(test_path("ring"));
 
         check_locked(&mapped_ring, getppid());
@@ -432,7 +432,7 @@ FORKED_TEST(descriptor_moves_with_its_lock)
 
 /* The table of processes ------------------------------------------------------------------------------------------- */
 
-static void enter_and(void (*then)(void))
+static void fork_and(void (*then)(void))
 {
     if (fork() == 0) {
         register_traced(1, "child");
@@ -447,16 +447,11 @@ static void leave_in_order(void)
     rip__leave(RIP_LEAVE_FILE);
 }
 
-static void be_killed(void)
-{
-    kill(getpid(), SIGKILL);
-}
-
 FORKED_TEST(records_of_the_exited_are_reused)
 {
     make_ring(100);
     for (unsigned i = 0; i < 200; i++)
-        enter_and(leave_in_order);
+        fork_and(leave_in_order);
     CHECK(rip_ring->process_high_water == 2 && own_live_count() == 0);
     CHECK(rip_ring->refused_process_count == 0);
 }
@@ -466,7 +461,7 @@ FORKED_TEST(records_of_the_dead_are_reused_when_full)
 {
     make_ring(300);
     for (unsigned i = 0; i < 2 * RIP_PROCESS_MIN; i++)
-        enter_and(be_killed);
+        fork_and(die);
     CHECK(rip_ring->process_capacity == 75 && rip_ring->process_high_water == 75);
     CHECK(rip_ring->refused_process_count == 0);
     CHECK(own_live_count() == 74); /* each reuse of a record freed the slot of its dead process */
@@ -508,6 +503,6 @@ FORKED_TEST(embryos_that_exec_do_not_fill_the_table)
         CHECK(exit_status_of(pid) == 0);
     }
     CHECK(rip_ring->process_high_water == 2);
-    enter_and(leave_in_order);
+    fork_and(leave_in_order);
     CHECK(rip_ring->refused_process_count == 0);
 }

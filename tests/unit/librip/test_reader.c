@@ -60,10 +60,16 @@ TEST(foreign_bytes_are_not_a_ring)
     struct guarded_copy zeros;
 
     guarded_copy_new(&zeros, NULL, 2 * RIP_PAGE_BYTES);
-    assert_int_equal(open_bytes(zeros.bytes, 2 * RIP_PAGE_BYTES), RIP_NOT_A_RING);
-    assert_int_equal(open_bytes(zeros.bytes + 2 * RIP_PAGE_BYTES, 0), RIP_NOT_A_RING);
-    assert_int_equal(open_bytes(text, sizeof(text)), RIP_NOT_A_RING);
+    expect_open(zeros.bytes, 2 * RIP_PAGE_BYTES, RIP_NOT_A_RING);
+    expect_open(zeros.bytes + 2 * RIP_PAGE_BYTES, 0, RIP_NOT_A_RING);
+    expect_open(text, sizeof(text), RIP_NOT_A_RING);
     guarded_copy_free(&zeros);
+}
+
+/* The ring of the builder without its last word. */
+static void expect_truncated(enum rip_status status)
+{
+    expect_open(builder.bytes, builder.size_bytes - 8, status);
 }
 
 /* The first error in this order decides, from the most general to the most specific. */
@@ -73,20 +79,20 @@ TEST(first_error_in_order_is_reported, open_sample, free_ring)
 
     ring = builder.ring;
     ring->slot_stride_bytes = 0;
-    assert_int_equal(open_bytes(ring, builder.size_bytes), RIP_DAMAGED);
-    assert_int_equal(open_bytes(ring, builder.size_bytes - 8), RIP_TRUNCATED);
+    expect_whole(RIP_DAMAGED);
+    expect_truncated(RIP_TRUNCATED);
     ring->incompatible_flags = UINT64_C(1) << 63;
-    assert_int_equal(open_bytes(ring, builder.size_bytes - 8), RIP_UNKNOWN_FEATURE);
+    expect_truncated(RIP_UNKNOWN_FEATURE);
     ring->byte_order = 0x04030201;
-    assert_int_equal(open_bytes(ring, builder.size_bytes - 8), RIP_OTHER_BYTE_ORDER);
+    expect_truncated(RIP_OTHER_BYTE_ORDER);
     ring->byte_order = 0x02010403;
-    assert_int_equal(open_bytes(ring, builder.size_bytes - 8), RIP_DAMAGED);
+    expect_truncated(RIP_DAMAGED);
     ring->format_version = RIP_FORMAT_VERSION + 1;
-    assert_int_equal(open_bytes(ring, builder.size_bytes - 8), RIP_OTHER_VERSION);
+    expect_truncated(RIP_OTHER_VERSION);
     ring->magic = __builtin_bswap64(RIP_MAGIC); /* as on a machine of the other byte order */
-    assert_int_equal(open_bytes(ring, builder.size_bytes - 8), RIP_OTHER_BYTE_ORDER);
+    expect_truncated(RIP_OTHER_BYTE_ORDER);
     ring->magic = RIP_MAGIC ^ 1;
-    assert_int_equal(open_bytes(ring, builder.size_bytes - 8), RIP_NOT_A_RING);
+    expect_truncated(RIP_NOT_A_RING);
 }
 
 TEST(every_truncation_is_detected, open_sample, free_ring)
@@ -97,7 +103,7 @@ TEST(every_truncation_is_detected, open_sample, free_ring)
         struct guarded_copy cut;
 
         guarded_copy_new(&cut, builder.bytes, size);
-        assert_int_equal(open_bytes(cut.bytes, size), size < 8 ? RIP_NOT_A_RING : RIP_TRUNCATED);
+        expect_open(cut.bytes, size, size < 8 ? RIP_NOT_A_RING : RIP_TRUNCATED);
         guarded_copy_free(&cut);
         if (size >= RIP_PAGE_BYTES)
             step = 1024;
@@ -141,9 +147,9 @@ TEST(no_read_beyond_the_file)
         assert_int_equal(ring_walk(copy.bytes, builder.ring->file_bytes, &walk), RIP_OK);
         assert_int_equal(walk.samples, capacity);
         assert_int_equal(walk.entries, capacity * builder.ring->entry_count);
-        assert_int_equal(open_bytes(copy.bytes, builder.ring->file_bytes - 8), RIP_TRUNCATED);
+        expect_open(copy.bytes, builder.ring->file_bytes - 8, RIP_TRUNCATED);
         ((struct rip_ring *)(void *)copy.bytes)->file_bytes -= 8;
-        assert_int_equal(open_bytes(copy.bytes, builder.ring->file_bytes), RIP_DAMAGED);
+        expect_open(copy.bytes, builder.ring->file_bytes, RIP_DAMAGED);
         guarded_copy_free(&copy);
         ring_builder_free(&builder);
     }

@@ -102,31 +102,25 @@ TEST(every_live_slot_once_and_in_order)
 
 TEST(a_sample_holds_what_the_slot_holds, NULL, free_ring)
 {
+    static const struct rip_sample expected[] = {
+        {.slot = 0, .generation = 2, .tid = 4690, .idle = 1},
+        {.slot = 1, .generation = 2, .tid = 4711, .progress = 918273, .deadline_ms = 250, .counter_bias = 200},
+        {.slot = 2, .generation = 2, .tid = 4712, .progress = 5, .idle = 1},
+        {.slot = 3, .generation = 2, .progress = (UINT64_C(1) << 32) + 5},
+        {.slot = 9, .generation = 2, .tid = 4716, .progress = 33, .process = 1},
+    };
     struct rip_scan_position position = {0};
 
     ring_builder_new_sample(&builder);
     ring_builder_slot(&builder, 1)->deadline_ms = 250;
     ring_builder_slot(&builder, 1)->counter_bias = 200;
     open_view();
-    assert_int_equal(rip_view_scan(&view, &position, samples, BATCH_MAX), 5); /* slot 5 is being registered */
-    assert_int_equal(samples[0].slot, 0);
-    assert_int_equal(samples[0].progress, 0);
-    assert_int_equal(samples[0].idle, 1);
-    assert_int_equal(samples[1].slot, 1);
-    assert_int_equal(samples[1].generation, 2);
-    assert_int_equal(samples[1].progress, 918273);
-    assert_int_equal(samples[1].tid, 4711);
-    assert_int_equal(samples[1].process, 0);
-    assert_int_equal(samples[1].idle, 0);
-    assert_int_equal(samples[1].deadline_ms, 250);
-    assert_int_equal(samples[1].counter_bias, 200);
-    assert_int_equal(samples[2].counter_bias, 0);
-    assert_int_equal(samples[2].deadline_ms, 0);
-    assert_int_equal(samples[2].idle, 1);
-    assert_int_equal(samples[3].tid, 0);
-    assert_true(samples[3].progress == (UINT64_C(1) << 32) + 5);
-    assert_int_equal(samples[4].slot, 9);
-    assert_int_equal(samples[4].process, 1);
+    /* Slot 5 is being registered. */
+    assert_int_equal(rip_view_scan(&view, &position, samples, BATCH_MAX), COUNT_OF(expected));
+    for (size_t i = 0; i < COUNT_OF(expected); i++) {
+        if (memcmp(&samples[i], &expected[i], sizeof(expected[i])) != 0)
+            fail_msg("sample of slot %u", expected[i].slot);
+    }
 }
 
 TEST(snap_ends_idle, open_sample, free_ring)

@@ -20,7 +20,7 @@ enum { SLOT = 3, RACE_ROUNDS = 50000 };
 
 static struct rip_slot *slot; /* live, without snaps */
 
-static void set_up(uint32_t entry_count)
+static void make_slot(uint32_t entry_count)
 {
     const struct ring_geometry geometry = {.slot_capacity = 70, .module_capacity = 8, .entry_count = entry_count};
 
@@ -65,7 +65,7 @@ TEST(trails_at_the_edges_of_counters)
             struct rip_entry entries[RIP_ENTRY_COUNT];
             size_t count;
 
-            set_up(entry_counts[e]);
+            make_slot(entry_counts[e]);
             ring_builder_run_to(&builder, SLOT, counts[i]);
             count = trail_of(entries);
             assert_int_equal(count, counts[i] < entry_counts[e] ? counts[i] : entry_counts[e]);
@@ -82,7 +82,7 @@ TEST(a_count_that_began_later_numbers_from_one, NULL, free_ring)
 {
     struct rip_entry entries[RIP_ENTRY_COUNT];
 
-    set_up(32);
+    make_slot(32);
     slot->counter_bias = 250;
     slot->count = 250;
     assert_int_equal(trail_of(entries), 0);
@@ -102,7 +102,7 @@ TEST(entry_not_yet_stored_is_left_out, NULL, free_ring)
 {
     struct rip_entry entries[RIP_ENTRY_COUNT];
 
-    set_up(32);
+    make_slot(32);
     ring_builder_run_to(&builder, SLOT, 1000);
     slot->count++;
     assert_int_equal(trail_of(entries), 31);
@@ -115,7 +115,7 @@ TEST(entries_with_a_wrong_tag_are_left_out, NULL, free_ring)
 {
     struct rip_entry entries[RIP_ENTRY_COUNT];
 
-    set_up(32);
+    make_slot(32);
     ring_builder_run_to(&builder, SLOT, 1000);
     for (uint64_t number = 969; number <= 1000; number++) {
         uint64_t *entry = &slot->entry[number % 32];
@@ -139,7 +139,7 @@ TEST(unwritten_places_hold_no_entry, NULL, free_ring)
 {
     struct rip_entry entries[RIP_ENTRY_COUNT];
 
-    set_up(32);
+    make_slot(32);
     slot->count = 256;
     assert_int_equal(trail_of(entries), 0);
     ring_builder_run_to(&builder, SLOT, 20);
@@ -154,7 +154,7 @@ TEST(unwritten_places_hold_no_entry, NULL, free_ring)
 static struct {
     struct rip_slot *slot;
     bool stop;
-    volatile sig_atomic_t held_up;
+    volatile sig_atomic_t was_delayed;
 } racing;
 
 /* The same stores as rip_snap(), with an address computed from the number. No lock: only this thread counts. */
@@ -173,12 +173,12 @@ static void *keep_snapping(void *argument)
 }
 
 /* Delays the reader, wherever it is, until all tags have wrapped. Gives up soon if the writer gets no CPU. */
-static void hold_up(int signal_number)
+static void delay_reader(int signal_number)
 {
     uint64_t count = rip_load_relaxed(&racing.slot->count);
 
     (void)signal_number;
-    racing.held_up = 1;
+    racing.was_delayed = 1;
     for (unsigned spins = 0; spins < 10000; spins++) {
         if (rip_load_relaxed(&racing.slot->count) - count >= 300)
             return;
@@ -186,11 +186,11 @@ static void hold_up(int signal_number)
 }
 
 /* One delay at a time, so that the reader makes progress on any machine. */
-static void hold_up_soon(void)
+static void delay_reader_soon(void)
 {
     const struct itimerval soon = {.it_value = {.tv_usec = 50}};
 
-    racing.held_up = 0;
+    racing.was_delayed = 0;
     setitimer(ITIMER_REAL, &soon, NULL);
 }
 
@@ -202,12 +202,12 @@ static void start_race(pthread_t *ret_thread)
     sigaddset(&alarm_only, SIGALRM);
     pthread_sigmask(SIG_BLOCK, &alarm_only, NULL); /* the writing thread inherits this mask */
     assert_int_equal(pthread_create(ret_thread, NULL, keep_snapping, NULL), 0);
-    signal(SIGALRM, hold_up);
+    signal(SIGALRM, delay_reader);
     pthread_sigmask(SIG_UNBLOCK, &alarm_only, NULL);
     /* On a busy machine the thread may start late. */
     while (rip_load_relaxed(&racing.slot->count) == 0)
         sched_yield();
-    hold_up_soon();
+    delay_reader_soon();
 }
 
 static void end_race(pthread_t thread)
@@ -231,15 +231,15 @@ TEST(no_entry_is_wrong_at_full_speed, NULL, free_ring)
     size_t seen = 0, seen_last = 0;
     pthread_t thread;
 
-    set_up(32);
+    make_slot(32);
     racing.slot = slot;
     start_race(&thread);
     for (unsigned round = 0; round < RACE_ROUNDS; round++) {
         struct rip_entry newest = last_of();
         size_t count;
 
-        if (racing.held_up)
-            hold_up_soon();
+        if (racing.was_delayed)
+            delay_reader_soon();
         assert_int_equal(rip_view_trail(&view, SLOT, entries, &count), RIP_OK);
         if (newest.snap != 0 && newest.address != ring_builder_address(newest.snap))
             fail_msg("snap %llu is returned last with another's address", (unsigned long long)newest.snap);
@@ -270,39 +270,39 @@ static struct {
     unsigned char *count_page;
     unsigned char *entry_page;
     uint64_t step;
-} staged;
+} stepped;
 
 /* The reader goes from counts to entries, or back. When it goes back, it finds `step` more snaps. */
 static void on_fault(int signal_number, siginfo_t *information, void *context)
 {
-    bool wants_entry = (unsigned char *)information->si_addr >= staged.entry_page;
+    bool wants_entry = (unsigned char *)information->si_addr >= stepped.entry_page;
 
     (void)signal_number;
     (void)context;
-    mprotect(staged.count_page, 2 * RIP_PAGE_BYTES, PROT_READ | PROT_WRITE);
-    for (uint64_t i = 0; i < staged.step && !wants_entry; i++) {
+    mprotect(stepped.count_page, 2 * RIP_PAGE_BYTES, PROT_READ | PROT_WRITE);
+    for (uint64_t i = 0; i < stepped.step && !wants_entry; i++) {
         uint64_t next = ring_builder_slot(&builder, 0)->count + 1;
 
         ring_builder_snap(&builder, 0, ring_builder_address(next));
     }
-    mprotect(wants_entry ? staged.count_page : staged.entry_page, RIP_PAGE_BYTES, PROT_NONE);
+    mprotect(wants_entry ? stepped.count_page : stepped.entry_page, RIP_PAGE_BYTES, PROT_NONE);
 }
 
 /* Reads the trail with `step` snaps between any two of its loads. */
-static size_t staged_trail(uint64_t step, struct rip_entry entries[RIP_ENTRY_COUNT], struct rip_last_info *ret_last)
+static size_t stepped_trail(uint64_t step, struct rip_entry entries[RIP_ENTRY_COUNT], struct rip_last_info *ret_last)
 {
     struct sigaction old_action, action = {.sa_sigaction = on_fault, .sa_flags = SA_SIGINFO};
     size_t count = 99;
 
     open_view();
-    staged.step = step;
+    stepped.step = step;
     sigaction(SIGSEGV, &action, &old_action);
-    mprotect(staged.count_page, RIP_PAGE_BYTES, PROT_NONE);
+    mprotect(stepped.count_page, RIP_PAGE_BYTES, PROT_NONE);
     assert_int_equal(rip_view_trail(&view, 0, entries, &count), RIP_OK);
-    mprotect(staged.count_page, 2 * RIP_PAGE_BYTES, PROT_READ | PROT_WRITE);
-    mprotect(staged.count_page, RIP_PAGE_BYTES, PROT_NONE);
+    mprotect(stepped.count_page, 2 * RIP_PAGE_BYTES, PROT_READ | PROT_WRITE);
+    mprotect(stepped.count_page, RIP_PAGE_BYTES, PROT_NONE);
     assert_int_equal(rip_view_last(&view, 0, ret_last), RIP_OK);
-    mprotect(staged.count_page, 2 * RIP_PAGE_BYTES, PROT_READ | PROT_WRITE);
+    mprotect(stepped.count_page, 2 * RIP_PAGE_BYTES, PROT_READ | PROT_WRITE);
     sigaction(SIGSEGV, &old_action, NULL);
     return count;
 }
@@ -317,12 +317,12 @@ TEST(snaps_between_any_two_loads, NULL, free_ring)
     size_t count;
 
     ring_builder_new(&builder, &geometry);
-    ring_builder_add_id(&builder, 0, 1, 1, 0, "staged");
+    ring_builder_add_id(&builder, 0, 1, 1, 0, "stepped");
     ring_builder_run_to(&builder, 0, 10000);
-    staged.count_page = (unsigned char *)ring_builder_slot(&builder, 0);
-    staged.entry_page = (unsigned char *)ring_builder_entries(&builder, 0);
+    stepped.count_page = (unsigned char *)ring_builder_slot(&builder, 0);
+    stepped.entry_page = (unsigned char *)ring_builder_entries(&builder, 0);
     for (uint64_t step = 0; step <= 10; step++) {
-        count = staged_trail(step, entries, &last);
+        count = stepped_trail(step, entries, &last);
         assert_true(last.entry.snap != 0 || step != 0);
         assert_true(last.entry.snap == 0 || last.entry.address == ring_builder_address(last.entry.snap));
         assert_in_range(count, step == 0 ? 32 : 1, 32);
@@ -330,7 +330,7 @@ TEST(snaps_between_any_two_loads, NULL, free_ring)
             assert_true(entries[i].address == ring_builder_address(entries[i].snap));
     }
     for (size_t i = 0; i < COUNT_OF(deceiving_steps); i++) {
-        assert_int_equal(staged_trail(deceiving_steps[i], entries, &last), 0);
+        assert_int_equal(stepped_trail(deceiving_steps[i], entries, &last), 0);
         assert_int_equal(last.entry.snap, 0);
     }
 }

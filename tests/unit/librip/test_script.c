@@ -42,7 +42,7 @@ FORKED_TEST(snap_at_a_script_line)
     register_id(7, "seven");
     rip_snap_at(RIP_SCRIPT_LINE(place, 12));
     rip_snap_at(RIP_SCRIPT_LINE(other, 0));
-    CHECK(rip_view_trail(own_view(), slot_index(rip__thread.slot), trail, &count) == RIP_OK && count == 2);
+    CHECK(rip_view_trail(own_view(), own_slot_index(), trail, &count) == RIP_OK && count == 2);
     CHECK(says(trail[0].address, "app/order.rb", "Order#cancel", 30, 0));
     CHECK(says(trail[1].address, "app/order.rb", "Order#place", 10, 12));
 }
@@ -93,7 +93,7 @@ FORKED_TEST(forked_processes_share_the_table)
     make_ring(64);
     register_id(0, "parent");
     before = enter("app.py", "before", 1);
-    if (in_child(fork())) {
+    if (in_child()) {
         register_id(0, "child");
         CHECK(enter("app.py", "before", 1) == before && enter("app.py", "after", 2) != 0);
         _exit(0);

@@ -14,7 +14,7 @@ FORKED_TEST(full_ring_refuses_ids)
     make_ring(64);
     for (uint32_t id = 1; id <= 64; id++) {
         register_id(id, "x");
-        CHECK(slot_index(own_slot()) == id - 1); /* slots are used in order */
+        CHECK(own_slot_index() == id - 1); /* slots are used in order */
     }
     rip_init(1000, "refused", 7, 2, 3);
     CHECK(rip__thread.slot == NULL && globals_are(1000, 2, 3));
@@ -25,40 +25,15 @@ FORKED_TEST(full_ring_refuses_ids)
     rip_init(30, NULL, 0, 0, 0);
     rip_exit();
     register_id(1000, "now");
-    CHECK(slot_index(own_slot()) == 29); /* the lowest free slot */
+    CHECK(own_slot_index() == 29); /* the lowest free slot */
     CHECK(rip_ring->refused_full_count == 1);
-}
-
-FORKED_TEST(slots_of_the_dead_are_swept)
-{
-    pid_t pid;
-
-    make_ring(64);
-    register_id(1, "one");
-    pid = fork();
-    if (pid == 0) {
-        for (uint32_t id = 1; id <= 63; id++)
-            register_id(id, "child");
-        CHECK(rip__thread.slot != NULL && rip_ring->refused_full_count == 0);
-        kill(getpid(), SIGKILL);
-    }
-    CHECK(exit_status_of(pid) == 1000 + SIGKILL);
-    CHECK(own_live_count() == 64);
-    for (uint32_t id = 1; id <= 64; id++) {
-        register_traced(id, "parent");
-    }
-    register_id(65, "refused");
-    CHECK(rip__thread.slot == NULL && rip_ring->refused_full_count == 1);
 }
 
 /* A process that is killed between claiming a slot and publishing it does not keep the slot. */
 FORKED_TEST(claimed_slots_of_killed_processes_are_swept)
 {
-    pid_t pid;
-
     make_ring(64);
-    pid = fork();
-    if (pid == 0) {
+    if (in_killed_child()) {
         for (uint32_t id = 1; id <= 64; id++) {
             register_id(id, "child");
             rip_ring->slot_hint = 0;
@@ -66,9 +41,8 @@ FORKED_TEST(claimed_slots_of_killed_processes_are_swept)
         for (uint32_t i = 0; i < 64; i++)
             rip__slot_at(i)->state = (uint16_t)(RIP_SLOT_CLAIMED | rip__writer.process << RIP_SLOT_OWNER_SHIFT);
         *(uint64_t *)(void *)(rip__writer.base + rip__writer.geometry.live_offset) = 0;
-        kill(getpid(), SIGKILL);
+        die();
     }
-    CHECK(exit_status_of(pid) == 1000 + SIGKILL);
     register_traced(1, "parent");
 }
 
@@ -81,7 +55,7 @@ FORKED_TEST(claimed_slots_are_swept_before_the_record_is_reused)
     make_ring(100);
     register_id(1, "one");
     for (unsigned i = 1; i < rip__writer.geometry.process_capacity; i++) {
-        if (in_child(fork())) {
+        if (in_child()) {
             register_id(2, "two");
             if (i == 1)
                 rip__slot_at(5)->state = (uint16_t)(RIP_SLOT_CLAIMED | rip__writer.process << RIP_SLOT_OWNER_SHIFT);
@@ -89,7 +63,7 @@ FORKED_TEST(claimed_slots_are_swept_before_the_record_is_reused)
         }
     }
     CHECK(rip__slot_at(5)->state == (RIP_SLOT_CLAIMED | 1u << RIP_SLOT_OWNER_SHIFT));
-    if (in_child(fork())) {
+    if (in_child()) {
         register_id(3, "three");
         CHECK(rip__writer.process == 1);
         CHECK(rip__slot_at(5)->state == RIP_SLOT_FREE || rip__slot_at(5)->process == 1);
@@ -115,7 +89,7 @@ FORKED_TEST(slots_of_the_living_are_not_swept)
     await_pipe(ready);
     register_id(1, "parent");
     CHECK(rip__thread.slot == NULL && own_live_count() == 64);
-    CHECK(kill(pid, SIGKILL) == 0 && exit_status_of(pid) == 1000 + SIGKILL);
+    kill_child(pid);
     rip__writer.swept_boot_ns = 0; /* as if a second had passed */
     register_traced(1, "parent");
 }

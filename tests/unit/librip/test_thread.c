@@ -10,7 +10,7 @@ static struct rip_id_info read_own_info(void)
 {
     struct rip_id_info info;
 
-    CHECK(rip_view_id(own_view(), slot_index(own_slot()), &info) == RIP_OK);
+    CHECK(rip_view_id(own_view(), own_slot_index(), &info) == RIP_OK);
     return info;
 }
 
@@ -20,7 +20,7 @@ static size_t read_own_trail(struct rip_entry entries[RIP_ENTRY_COUNT])
     uint64_t snap_count = read_own_info().snap_count;
     size_t count;
 
-    CHECK(rip_view_trail(own_view(), slot_index(own_slot()), entries, &count) == RIP_OK);
+    CHECK(rip_view_trail(own_view(), own_slot_index(), entries, &count) == RIP_OK);
     for (size_t i = 0; i < count; i++)
         CHECK(entries[i].snap == snap_count - i);
     return count;
@@ -196,21 +196,6 @@ FORKED_TEST(resumed_with_random_counters)
         CHECK(read_own_trail(entries) == (snaps < RIP_ENTRY_COUNT ? snaps : RIP_ENTRY_COUNT));
         CHECK(read_own_info().idle == 0);
     }
-}
-
-FORKED_TEST(fresh_is_seen_by_generation)
-{
-    uint32_t generation;
-
-    make_ring(10);
-    register_id(5, "five");
-    generation = read_own_info().generation;
-    snap_times(3);
-    rip_init(5, "five", 4, 3, 3);
-    CHECK(read_own_info().generation == generation);
-    register_id(5, "five");
-    CHECK(read_own_info().generation == generation + 2 && read_own_info().progress == 0);
-    CHECK(rip_ring->registered_count == 2);
 }
 
 static bool name_is(const char *name, unsigned version)

@@ -22,16 +22,21 @@ static void enter_ring(void)
     register_traced(7, "seven");
 }
 
-static enum rip_status copy(struct rip_wait_info *ret_info)
+static void begin_wait(uint8_t flags)
 {
-    return rip_view_wait(own_view(), slot_index(rip__thread.slot), ret_info);
+    rip_wait_begin(lock, &owner, flags);
+}
+
+static enum rip_status read_wait(struct rip_wait_info *ret_info)
+{
+    return rip_view_wait(own_view(), own_slot_index(), ret_info);
 }
 
 static bool is_marked(void)
 {
     struct rip_wait_info info;
 
-    return copy(&info) == RIP_OK;
+    return read_wait(&info) == RIP_OK;
 }
 
 FORKED_TEST(a_mark_is_copied_whole)
@@ -42,9 +47,9 @@ FORKED_TEST(a_mark_is_copied_whole)
     enter_ring();
     rip_snap();
     owner = 4711;
-    rip_wait_begin(lock, &owner, RIP_WAIT_SHARABLE | RIP_WAIT_ENDS);
-    CHECK(copy(&info) == RIP_OK);
-    CHECK(info.slot == slot_index(rip__thread.slot) && info.generation == rip__thread.slot->generation);
+    begin_wait(RIP_WAIT_SHARABLE | RIP_WAIT_ENDS);
+    CHECK(read_wait(&info) == RIP_OK);
+    CHECK(info.slot == own_slot_index() && info.generation == rip__thread.slot->generation);
     CHECK(info.id == 7 && info.tid == (uint32_t)gettid() && info.process == 0);
     CHECK(info.flags == (RIP_WAIT_SHARABLE | RIP_WAIT_ENDS) && info.owner == 4711 && info.progress == 1);
     CHECK(info.address == ((uintptr_t)lock & RIP_ENTRY_ADDRESS_MASK));
@@ -57,16 +62,16 @@ FORKED_TEST(end_and_snap_remove_the_mark)
     struct rip_wait_info info = {.slot = 99};
 
     enter_ring();
-    CHECK(copy(&info) == RIP_NOT_LIVE && info.slot == 99);
-    rip_wait_begin(lock, &owner, 0);
+    CHECK(read_wait(&info) == RIP_NOT_LIVE && info.slot == 99);
+    begin_wait(0);
     CHECK(is_marked());
     rip_wait_end();
     CHECK(!is_marked());
-    rip_wait_begin(lock, &owner, 0);
+    begin_wait(0);
     rip_snap();
     CHECK(!is_marked());
-    rip_wait_begin(lock, &owner, 0);
-    register_id(7, "other"); /* fresh */
+    begin_wait(0);
+    register_id(7, "other"); /* a new registration */
     CHECK(!is_marked());
 }
 
@@ -75,7 +80,7 @@ FORKED_TEST(idle_and_waits_replace_each_other)
     enter_ring();
     rip_snap();
     rip_idle();
-    rip_wait_begin(lock, &owner, 0);
+    begin_wait(0);
     CHECK(is_marked() && rip__thread.slot->idle_mark != ~rip__thread.slot->count);
     rip_idle();
     CHECK(!is_marked() && rip__thread.slot->idle_mark == ~rip__thread.slot->count);
@@ -89,27 +94,27 @@ FORKED_TEST(look_rereads_the_owner_and_keeps_the_age)
 
     enter_ring();
     owner = 1;
-    rip_wait_begin(lock, &owner, RIP_WAIT_SHARABLE);
-    CHECK(copy(&first) == RIP_OK);
+    begin_wait(RIP_WAIT_SHARABLE);
+    CHECK(read_wait(&first) == RIP_OK);
     rip__thread.slot->idle_mark -= UINT64_C(3500000000); /* as if the wait had begun 3.5 s ago */
     owner = 2;
     rip_wait_look(&owner);
-    CHECK(copy(&second) == RIP_OK && second.owner == 2 && second.flags == RIP_WAIT_SHARABLE);
+    CHECK(read_wait(&second) == RIP_OK && second.owner == 2 && second.flags == RIP_WAIT_SHARABLE);
     CHECK(second.seen_mono_ns > first.seen_mono_ns);
     CHECK(second.seen_mono_ns - second.begun_mono_ns == UINT64_C(3000000000)); /* rounded down to whole seconds */
     rip__thread.slot->idle_mark -= UINT64_C(2500000000);
     rip_wait_look(&owner);
-    CHECK(copy(&second) == RIP_OK && second.seen_mono_ns - second.begun_mono_ns == UINT64_C(5000000000));
+    CHECK(read_wait(&second) == RIP_OK && second.seen_mono_ns - second.begun_mono_ns == UINT64_C(5000000000));
     rip__thread.slot->wait_age_s = 254; /* a clock that started at boot cannot */
     rip__thread.slot->idle_mark -= UINT64_C(2500000000);
     rip_wait_look(NULL);
-    CHECK(copy(&second) == RIP_OK && second.owner == 0 && rip__thread.slot->wait_age_s == 255);
+    CHECK(read_wait(&second) == RIP_OK && second.owner == 0 && rip__thread.slot->wait_age_s == 255);
 }
 
 static uint32_t *far_owner; /* in a page that is unreadable at first */
 static bool was_marked;
 
-static void let_read(int number)
+static void make_readable(int number)
 {
     (void)number;
     was_marked = is_marked();
@@ -122,8 +127,8 @@ FORKED_TEST(mark_is_invisible_while_it_is_made)
 {
     enter_ring();
     far_owner = mmap(NULL, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    CHECK(far_owner != MAP_FAILED && signal(SIGSEGV, let_read) != SIG_ERR);
-    rip_wait_begin(lock, &owner, 0);
+    CHECK(far_owner != MAP_FAILED && signal(SIGSEGV, make_readable) != SIG_ERR);
+    begin_wait(0);
     was_marked = true;
     rip_wait_begin(lock + 1, far_owner, 0);
     CHECK(!was_marked && is_marked());
@@ -139,12 +144,12 @@ FORKED_TEST(look_after_a_snap_starts_a_new_wait)
     struct rip_wait_info info;
 
     enter_ring();
-    rip_wait_begin(lock, &owner, 0);
+    begin_wait(0);
     rip__thread.slot->wait_age_s = 9;
     rip_snap();
     CHECK(!is_marked());
     rip_wait_look(&owner);
-    CHECK(copy(&info) == RIP_OK && info.begun_mono_ns == info.seen_mono_ns);
+    CHECK(read_wait(&info) == RIP_OK && info.begun_mono_ns == info.seen_mono_ns);
     CHECK(info.address == ((uintptr_t)lock & RIP_ENTRY_ADDRESS_MASK));
 }
 
@@ -154,12 +159,12 @@ FORKED_TEST(marks_have_distinct_times)
 
     enter_ring();
     for (unsigned i = 0; i < 1000; i++) {
-        rip_wait_begin(lock, &owner, 0);
+        begin_wait(0);
         CHECK(rip__thread.slot->idle_mark > last_ns);
         last_ns = rip__thread.slot->idle_mark;
     }
     rip__thread.slot->idle_mark = last_ns + UINT64_C(1000000000); /* a mark later than the clock */
-    rip_wait_begin(lock, &owner, 0);
+    begin_wait(0);
     CHECK(rip__thread.slot->idle_mark == last_ns + UINT64_C(1000000001));
 }
 
@@ -170,10 +175,10 @@ FORKED_TEST(suspended_coroutine_keeps_its_mark)
     uint32_t slot;
 
     enter_ring();
-    slot = slot_index(rip__thread.slot);
+    slot = own_slot_index();
     CHECK(rip_context_init(&there, 8, "eight", 5));
     owner = 8;
-    rip_wait_begin(lock, &owner, RIP_WAIT_OWNER_IS_ID | RIP_WAIT_OWNER_LASTS);
+    begin_wait(RIP_WAIT_OWNER_IS_ID | RIP_WAIT_OWNER_LASTS);
     rip_switch(&here, &there);
     rip_wait_end(); /* no effect: this id has no mark */
     CHECK(rip_view_wait(own_view(), slot, &info) == RIP_OK);
@@ -184,13 +189,13 @@ FORKED_TEST(suspended_coroutine_keeps_its_mark)
 
 FORKED_TEST(waits_without_an_id_do_nothing)
 {
-    rip_wait_begin(lock, &owner, 0);
+    begin_wait(0);
     rip_wait_look(&owner);
     rip_wait_end();
     errno = 77;
     enter_ring();
     errno = 77;
-    rip_wait_begin(lock, &owner, 0);
+    begin_wait(0);
     rip_wait_look(&owner);
     rip_wait_end();
     CHECK(errno == 77);
@@ -201,8 +206,8 @@ FORKED_TEST(child_does_not_change_its_parents_mark)
 {
     enter_ring();
     owner = 5;
-    rip_wait_begin(lock, &owner, 0);
-    if (in_child(fork())) {
+    begin_wait(0);
+    if (in_child()) {
         owner = 6;
         rip_wait_look(&owner);
         rip_wait_end();
