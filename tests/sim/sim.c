@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sim.c - the world: ids and processes, which know the truth; ripd, which does what app_scan() does around the same
- * functions, with the world for a kernel and its memory of begins for a history on disk; and checks of what ripd
- * reports against the truth.
+ * sim.c - the world: ids and processes with their true state; ripd, which calls the same functions as app_scan(), with
+ * the world as kernel and its list of begins as history on disk; and checks of ripd's reports against the truth.
  */
 #include "sim/sim.h"
 
@@ -31,15 +30,15 @@ struct sim_id {
     uint32_t slot;
     uint32_t generation;
     enum sim_activity activity;
-    char letter; /* of its thread while it does not move */
+    char letter; /* state of its thread while it does not move */
     char name[RIP_NAME_BYTES + 1];
     bool on_no_thread;
     bool thread_gone;
     uint64_t period_ns;
     uint64_t ran_ns;    /* since it last moved */
-    uint64_t scan_step; /* moves by this much between two scans; 0 = by its period */
+    uint64_t scan_step; /* moves by this between two scans; 0 = according to its period */
     uint64_t progress;
-    uint64_t moved_at_ns; /* when it last did */
+    uint64_t moved_at_ns;
     uint32_t deadline_ms;
 };
 
@@ -49,13 +48,13 @@ struct sim_process {
     bool held; /* stopped, traced, frozen or dumping: its threads do not run */
     bool frozen;
     bool core_dumping;
-    uint64_t continued_ns; /* when it was last not held any more */
-    char letter;           /* of all its threads; 0 = each has its own */
+    uint64_t continued_ns; /* when it was last continued */
+    char letter;           /* state of all its threads; 0 = each has its own */
     struct identity_facts facts;
     struct identity_memory memory;
 };
 
-/* A begin that was published and whose end was not: what is known after a restart. */
+/* A published begin whose end is not published: known after a restart. */
 struct sim_begin {
     uint32_t ring;
     uint32_t slot;
@@ -232,10 +231,10 @@ static void set_activity(struct sim_world *world, const char *place, enum sim_ac
     struct sim_id *id = named(world, place);
 
     if (id->activity == SIM_IDLE)
-        id->moved_at_ns = world->now_ns; /* as good as: until now it was idle */
+        id->moved_at_ns = world->now_ns; /* the end of idling counts as a move */
     if (activity != SIM_FROZEN) {
         id->moved_at_ns = world->now_ns;
-        id->progress++; /* it moves in order to say so */
+        id->progress++; /* a change of state is progress */
     }
     id->activity = activity;
     id->letter = letter;
@@ -360,7 +359,7 @@ static void id_advance(struct sim_id *id, uint64_t now_ns, uint64_t ns)
     id->ran_ns %= id->period_ns;
 }
 
-/* Time passes. none_runs: not for the ids. */
+/* Time passes. none_runs: no process runs. */
 static void advance(struct sim_world *world, uint64_t ns, bool none_runs)
 {
     world->now_ns += ns;
@@ -383,7 +382,7 @@ static __attribute__((format(printf, 2, 0))) void append(struct sim_world *world
     world->trace_bytes += (size_t)length;
 }
 
-/* Without the time. */
+/* Continues a line. */
 static __attribute__((format(printf, 2, 3))) void print_on(struct sim_world *world, const char *format, ...)
 {
     va_list arguments;
@@ -413,11 +412,10 @@ const char *sim_take_trace(struct sim_world *world)
 
 void sim_trace(struct sim_world *world, const char *expected, const char *file, int line)
 {
-    const char *seen = world->trace_bytes ? world->trace : "";
+    const char *seen = sim_take_trace(world);
 
-    world->trace_bytes = 0;
     if (strcmp(seen, expected) != 0)
-        fail_msg("%s:%d: expected\n%s\nand saw\n%s", file, line, expected, seen);
+        fail_msg("%s:%d: expected\n%s\ngot\n%s", file, line, expected, seen);
 }
 
 /* ripd ------------------------------------------------------------------------------------------------------------- */
@@ -512,7 +510,7 @@ static void feed_ring(struct sim_world *world, const struct sim_process *process
     }
 }
 
-/* As ring/stops.h has it. */
+/* The condition of a process, as in ring/stops.h. */
 static uint8_t condition_of(struct sim_process *process)
 {
     if (identity_judge(&process->facts, &process->memory) == PROCESS_DEAD)
@@ -586,7 +584,7 @@ static void examine(struct sim_world *world, struct stall_case *stall)
     };
 }
 
-/* As the probe does: those that were not examined yet first, then the others in turn, as far as the budget reaches. */
+/* Like the probe: first suspects that were not examined yet, then the others in turn, within the budget. */
 static void collect_evidence(struct sim_world *world)
 {
     size_t count, budget = world->options.evidence_max ? world->options.evidence_max : SIZE_MAX;
@@ -608,9 +606,9 @@ static void collect_evidence(struct sim_world *world)
 }
 
 /*
- * Guarantee B of sim.h. Two exceptions, of processes that are stopped and not examined yet: the budget did not allow
- * it; or it was stopped for nearly the threshold, and continued so shortly before the scan that its id had no time to
- * move.
+ * Guarantee B of sim.h. There are two exceptions for stopped processes: the budget did not allow to examine the id; or
+ * the process was stopped for nearly the threshold, and continued so shortly before the scan that the id could not move
+ * yet.
  */
 static void check_stalled(struct sim_world *world, const struct detector_event *event)
 {
@@ -622,14 +620,14 @@ static void check_stalled(struct sim_world *world, const struct detector_event *
     if (event->kind != DETECTOR_STALLED)
         return;
     if (id->activity != SIM_FROZEN && !just_continued && !(process->held && event->cause == CAUSE_NONE))
-        fail_msg("at %llu %u/%u is said to be stalled, and is not", (unsigned long long)(world->now_ns / SIM_MS),
+        fail_msg("at %llu %u/%u is reported as stalled, but is not", (unsigned long long)(world->now_ns / SIM_MS),
                  event->ring, event->slot);
     if (world->now_ns - id->moved_at_ns < threshold_ns)
-        fail_msg("at %llu %u/%u is said to be stalled too early", (unsigned long long)(world->now_ns / SIM_MS),
+        fail_msg("at %llu %u/%u is reported as stalled too early", (unsigned long long)(world->now_ns / SIM_MS),
                  event->ring, event->slot);
 }
 
-/* Guarantee D of sim.h. */
+/* Guarantee E of sim.h. */
 static void check_report(struct sim_world *world, const struct case_report *report)
 {
     const struct stall_case *stall = report->stall;
@@ -654,7 +652,7 @@ static void check_report(struct sim_world *world, const struct case_report *repo
     world->begun[i] = world->begun[--world->begun_count];
 }
 
-/* As ripd would describe it. */
+/* The item that ripd would make. */
 static struct item *make_item(const struct stall_case *stall)
 {
     struct item *item = calloc(1, sizeof *item);
@@ -670,7 +668,7 @@ static struct item *make_item(const struct stall_case *stall)
     return item;
 }
 
-/* What ripd publishes is recorded as well. */
+/* Published events are recorded. */
 static void record_event(struct sim_world *world, const struct case_report *report)
 {
     const struct snapshot moment = {.scanned_wall_ns = TAPE_WALL_NS + world->now_ns,
@@ -694,7 +692,7 @@ static void record_event(struct sim_world *world, const struct case_report *repo
     event_unref(end);
 }
 
-/* The users in the order in which something of theirs is published, and who holds up whom: everybody himself. */
+/* Records the order of users in publication. No id waits for another one. */
 static void record_reports(struct sim_world *world, const struct case_report *reports, size_t count)
 {
     size_t case_count;
@@ -795,7 +793,7 @@ static void scan(struct sim_world *world)
     if (world->tape != NULL)
         record_drain(world, sequence, episode);
     schedule_next(&world->schedule, world->now_ns, detector_next_due(world->detector));
-    if (!world->options.jitter) { /* as the schedule would have it with no jitter drawn */
+    if (!world->options.jitter) { /* as the schedule without jitter */
         uint64_t next = world->now_ns + world->config.interval_ns, due = detector_next_due(world->detector);
 
         world->schedule.next_mono_ns = due < next ? due : next;
@@ -866,7 +864,7 @@ void sim_configure(struct sim_world *world, uint64_t interval_ms, uint64_t stall
     schedule_set_interval(&world->schedule, world->config.interval_ns, world->now_ns);
 }
 
-/* An episode that goes on is in the recording of the run that takes it up, with its begin as it was on disk. */
+/* A run that adopts an episode records it, with its begin as read from disk. */
 static void record_adoption(struct sim_world *world, struct sim_begin *begin, const struct detector_adoption *adoption)
 {
     const struct stall_case stall = {.ring = begin->ring, .slot = begin->slot, .generation = begin->generation};
@@ -915,7 +913,7 @@ void sim_restart(struct sim_world *world, uint64_t ms)
     cases_set_last_episode(world->cases, world->last_episode);
 }
 
-/* What is known ---------------------------------------------------------------------------------------------------- */
+/* Checks ----------------------------------------------------------------------------------------------------------- */
 
 void sim_look(struct sim_world *world, const char *place)
 {
@@ -945,7 +943,7 @@ static enum id_state truth(struct sim_world *world, const struct sim_id *id)
     if (!process->facts.pid_exists)
         return ID_DEAD;
     if (id->activity == SIM_IDLE && (!process->held || process->core_dumping))
-        return ID_IDLE; /* nobody asks the kernel about it, and a dump of core is soon over */
+        return ID_IDLE; /* idle ids are not examined, and a core dump is over soon */
     if (process->held)
         return ID_STOPPED;
     return id->activity == SIM_FROZEN ? ID_STALLED : ID_RUNNING;
@@ -960,7 +958,7 @@ void sim_check_states(struct sim_world *world)
 
         assert_int_equal(found, id->present);
         if (found && known.state != truth(world, id))
-            fail_msg("seed %d, %u/%u: is %s, and not %s", (int)world->options.seed, id->ring, id->slot,
+            fail_msg("seed %d, %u/%u: is %s, expected %s", (int)world->options.seed, id->ring, id->slot,
                      id_state_name(known.state), id_state_name(truth(world, id)));
     }
 }

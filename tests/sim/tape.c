@@ -1,16 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tape.c - events copied into a list, with what they point to. */
+/* tape.c - a list of events, with copies of the data that they point to. */
 #include "sim/tape.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "support/test.h"
 
-/* What one points to is freed with it. */
+/* Owns the data that it points to. */
 struct tape_event {
     struct rip_event event;
     void *owned;
@@ -20,7 +18,7 @@ struct tape_event {
     size_t settings_bytes;
 };
 
-/* What is known of a slot since the last scan. */
+/* A slot as of the last scan. */
 struct tape_slot {
     uint32_t ring;
     struct rip_sample sample;
@@ -105,7 +103,7 @@ void tape_ring(struct tape *tape, uint32_t number, uint32_t user, uint8_t condit
         struct rip_event event = {.kind = RIP_EVENT_RING, .ring = number};
         struct tape_event *added;
 
-        assert_true(++tape->ring_count <= sizeof(tape->rings) / sizeof(tape->rings[0]));
+        assert_true(++tape->ring_count <= COUNT_OF(tape->rings));
         *ring = (struct tape_ring){.number = number};
         snprintf(name, sizeof(name), "ring-%u", number);
         event.as.ring_begin.name.count = strlen(name);
@@ -142,7 +140,7 @@ static void add_id(struct tape *tape, uint32_t kind, const struct tape_slot *slo
 
     memcpy(info.name, slot->name, info.name_bytes);
     added = add(tape, &event, &info, sizeof(info));
-    added->event.as.state.info = added->owned; /* and of REGISTER */
+    added->event.as.state.info = added->owned; /* REGISTER has the same layout */
 }
 
 void tape_id(struct tape *tape, uint32_t ring, const struct rip_sample *sample, const char *name)
@@ -153,7 +151,7 @@ void tape_id(struct tape *tape, uint32_t ring, const struct rip_sample *sample, 
 
     while (slot < tape->slots + tape->slot_count && (slot->ring != ring || slot->sample.slot != sample->slot))
         slot++;
-    assert_true(slot < tape->slots + sizeof(tape->slots) / sizeof(tape->slots[0]));
+    assert_true(slot < tape->slots + COUNT_OF(tape->slots));
     if (slot == tape->slots + tape->slot_count) {
         tape->slot_count++;
         *slot = (struct tape_slot){.ring = ring};
@@ -197,6 +195,7 @@ void tape_event(struct tape *tape, const struct stall_case *stall, const struct 
     tape->published[tape->published_count++] = strdup(published->text);
 }
 
+/* Ends the slots and rings that the scan did not have. */
 static void add_ends(struct tape *tape)
 {
     size_t kept = 0;
@@ -208,26 +207,26 @@ static void add_ends(struct tape *tape)
                                         .slot = slot->sample.slot,
                                         .generation = slot->sample.generation};
 
-        if (!slot->seen) {
+        if (slot->seen)
+            tape->slots[kept++] = *slot;
+        else
             add(tape, &event, NULL, 0);
-            continue;
-        }
-        slot->seen = false;
-        tape->slots[kept++] = *slot;
     }
     tape->slot_count = kept;
     kept = 0;
     for (size_t i = 0; i < tape->ring_count; i++) {
         const struct rip_event event = {.kind = RIP_EVENT_RING_END, .ring = tape->rings[i].number};
 
-        if (!tape->rings[i].seen) {
+        if (tape->rings[i].seen)
+            tape->rings[kept++] = tape->rings[i];
+        else
             add(tape, &event, NULL, 0);
-            continue;
-        }
-        tape->rings[i].seen = false;
-        tape->rings[kept++] = tape->rings[i];
     }
     tape->ring_count = kept;
+    for (size_t i = 0; i < tape->slot_count; i++)
+        tape->slots[i].seen = false;
+    for (size_t i = 0; i < tape->ring_count; i++)
+        tape->rings[i].seen = false;
 }
 
 void tape_drain(struct tape *tape, uint64_t sequence, uint64_t now_ns, const struct scan_settings *settings)
@@ -272,7 +271,7 @@ static int compare(void *context, const struct replay_alert *alert)
     struct comparison *comparison = context;
 
     if (comparison->count == comparison->tape->published_count)
-        fail_msg("replayed, and not published:\n%s", alert->event->text);
+        fail_msg("replayed, but not published:\n%s", alert->event->text);
     assert_string_equal(alert->event->text, comparison->tape->published[comparison->count]);
     comparison->count++;
     assert_true(alert->certain);
@@ -289,7 +288,7 @@ void tape_check(const struct tape *tape)
         return;
     tape_replay(tape, &request, &counts);
     if (comparison.count != tape->published_count)
-        fail_msg("published, and not replayed:\n%s", tape->published[comparison.count]);
+        fail_msg("published, but not replayed:\n%s", tape->published[comparison.count]);
     assert_true(counts.exact);
     assert_int_equal(counts.event_count, tape->published_count);
     assert_int_equal(counts.recorded_count, tape->published_count);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tape.h - what a ripd would record of a simulated world, scan by scan, and whether its replay comes to the same
+ * tape.h - what ripd would record of a simulated world, scan by scan, and the check that its replay has the same
  * events.
  */
 #ifndef TESTS_SIM_TAPE_H
@@ -16,22 +16,22 @@ struct tape;
 struct tape *tape_new(void);
 void tape_free(struct tape *tape);
 
-/* Another ripd goes on: it finds all anew. */
+/* ripd was restarted: it finds all rings and ids again. */
 void tape_restart(struct tape *tape);
 
-/* Of a scan: each ring, and behind it its ids; what is not named any more has ended. */
+/* A scan: each ring, followed by its ids. Rings and ids that are missing have ended. */
 void tape_ring(struct tape *tape, uint32_t ring, uint32_t user, uint8_t condition);
 void tape_id(struct tape *tape, uint32_t ring, const struct rip_sample *sample, const char *name);
 struct scan_record *tape_scan(struct tape *tape);
-/* A begin or an end as it was published; what was published by a former run is no event of this one. */
+/* A published begin or end. former: an earlier run published it; the replay must not have it. */
 void tape_event(struct tape *tape, const struct stall_case *stall, const struct event *event, bool former);
-/* The scan is over. settings may be NULL: as before. */
+/* The scan is over. settings: NULL if unchanged. */
 void tape_drain(struct tape *tape, uint64_t sequence, uint64_t now_ns, const struct scan_settings *settings);
 
-/* Replays all; the events of it are passed to the caller's function. */
+/* Replays everything and passes the events to the function in request. */
 void tape_replay(const struct tape *tape, const struct replay_request *request, struct replay_counts *ret_counts);
 
-/* Fails the test unless the replay has the events that were published, byte for byte. */
+/* Fails the test unless the replay has the published events, byte for byte. */
 void tape_check(const struct tape *tape);
 
 #endif

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_sim_bound.c - a stall is reported between T and T + interval + one scan after the id really froze.
+ * test_sim_bound.c - a stall is reported between T and T + interval + one scan after the id froze.
  *
- * A world of one id per seed, that moves at every nanosecond until it freezes at a random one, and of ripd's real
- * detector and schedule. Thresholds, intervals, and how long a scan takes and when in it the id is read are random
- * too. The bounds are asserted exactly. RIP_SIM_SEEDS says how many seeds.
+ * Each seed is a world of one id, which moves at every nanosecond until it freezes at a random time, with the real
+ * detector and schedule. Thresholds, intervals, the duration of a scan, and the time in it at which the id is read are
+ * random too. The bounds are checked exactly. The environment variable RIP_SIM_SEEDS sets the number of seeds.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -18,9 +18,9 @@
 struct phase {
     uint64_t interval_ns;
     uint64_t stall_after_ns;
-    uint64_t scan_ns;   /* how long a scan takes */
-    uint64_t offset_ns; /* when in it the id is read */
-    uint64_t frozen_ns; /* when it freezes */
+    uint64_t scan_ns;   /* duration of a scan */
+    uint64_t offset_ns; /* from its begin until the id is read */
+    uint64_t frozen_ns; /* when the id freezes */
 };
 
 static struct phase phase_of(uint64_t seed)
@@ -29,7 +29,7 @@ static struct phase phase_of(uint64_t seed)
     uint64_t random = seed;
     struct phase phase = {.interval_ns = intervals_ms[sim_random(&random, 5)] * SIM_MS};
 
-    /* Mostly the defaults; otherwise anything from a third of an interval to ten. */
+    /* Mostly the default; otherwise from a third of an interval to ten intervals. */
     phase.stall_after_ns = 5 * phase.interval_ns;
     if (sim_random(&random, 3) == 0)
         phase.stall_after_ns = phase.interval_ns / 3 + sim_random(&random, 10 * phase.interval_ns);
@@ -39,7 +39,7 @@ static struct phase phase_of(uint64_t seed)
     return phase;
 }
 
-/* When the stall was reported: at the end of the scan that found it. */
+/* Returns when the stall was reported: at the end of the scan that found it. */
 static uint64_t report_of(uint64_t seed, const struct phase *phase)
 {
     const struct detector_config config = {.interval_ns = phase->interval_ns, .stall_after_ns = phase->stall_after_ns};
@@ -89,7 +89,7 @@ TEST(every_phase_is_reported_in_time)
         latest = place > latest ? place : latest;
         if (reported_ns < least_ns || reported_ns > most_ns)
             fail_msg("seed %" PRIu64 ": interval %" PRIu64 ", threshold %" PRIu64 ", frozen at %" PRIu64
-                     ", reported at %" PRIu64 ", which is not in [%" PRIu64 ", %" PRIu64 "]",
+                     ", reported at %" PRIu64 ", expected [%" PRIu64 ", %" PRIu64 "]",
                      seed, phase.interval_ns, phase.stall_after_ns, phase.frozen_ns, reported_ns, least_ns, most_ns);
     }
     printf("%" PRIu64 " phases: reported %.4f to %.4f intervals after the threshold\n", seeds, earliest, latest);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_sim_random.c - random worlds: ids freeze, thaw, rest, end and are replaced, processes are stopped, killed and
- * replaced by exec, the host is suspended, ripd is stopped, starved, restarted and configured anew, evidence is
- * rationed.
+ * test_sim_random.c - random worlds. Ids freeze, move again, become idle, end and are replaced. Processes are stopped,
+ * killed and replaced by exec. The host is suspended. ripd is stopped, starved, restarted and reconfigured, and its
+ * evidence is limited.
  *
- * The world itself checks that only frozen ids stall (guarantee B of sim.h). Here: after the storm each id is known for
- * what it is, and every episode that began has ended.
+ * The world itself checks that only frozen ids stall (guarantee B of sim.h). The tests check that afterwards the state
+ * of each id is right, and that every episode that began has ended.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -19,7 +19,7 @@
 
 static void disturb_id(struct sim_world *world, const char *id, uint64_t *random)
 {
-    /* Periods below the quarter of an interval after which ripd looks again: nothing but a freeze makes them stall. */
+    /* Shorter than the quarter of an interval after which ripd scans again: only a freeze makes such an id stall. */
     const uint64_t period_ms = 1 + sim_random(random, 200);
 
     switch (sim_random(random, 8)) {
@@ -96,7 +96,7 @@ static void storm(struct sim_world *world, uint64_t *random)
         else
             disturb_all(world, random);
         sim_run(world, sim_random(random, 3000));
-        sim_take_trace(world); /* what is reported is checked as it is reported */
+        sim_take_trace(world); /* reports were checked when they were made */
     }
 }
 
@@ -115,7 +115,7 @@ static void run_seed(uint64_t seed)
     storm(world, &random);
     if (seed % 2)
         sim_kill(world, 1);
-    sim_run(world, 40000); /* time for all evidence, and for a fresh start after a stop that was noticed late */
+    sim_run(world, 40000); /* enough for all evidence, and for a new freeze after a stop that was noticed late */
     sim_check_states(world);
     for (uint32_t ring = 1; ring <= RINGS; ring++)
         sim_unlink(world, ring);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_sim_restart.c - ripd is started again in the middle of stalls: none begins twice, each ends once with its whole
- * length, and the time without a daemon makes no other id a stall.
+ * test_sim_restart.c - ripd is restarted during stalls. No stall begins twice, each ends once with its whole duration,
+ * and no other id stalls because of the time without a daemon.
  */
 #include "sim/sim.h"
 
-TEST(a_stall_goes_on, sim_set_up, sim_tear_down)
+TEST(a_stall_continues, sim_set_up, sim_tear_down)
 {
     struct sim_world *world = *state;
 
@@ -28,7 +28,7 @@ TEST(a_stall_goes_on, sim_set_up, sim_tear_down)
     SIM_TRACE(world, "[84500] 7/71 > over: moved at 78500 after 77500 ms, 1 stall\n");
 }
 
-TEST(one_that_moved_meanwhile_is_over, sim_set_up, sim_tear_down)
+TEST(an_id_that_moved_during_the_restart_is_over, sim_set_up, sim_tear_down)
 {
     struct sim_world *world = *state;
 
@@ -36,7 +36,7 @@ TEST(one_that_moved_meanwhile_is_over, sim_set_up, sim_tear_down)
     sim_run(world, 500);
     sim_freeze(world, "7/71");
     sim_run(world, 7000);
-    sim_thaw(world, "7/71"); /* and once more: it stands still, but it is another stall */
+    sim_thaw(world, "7/71"); /* and freezes again: that is another freeze */
     sim_freeze(world, "7/71");
     sim_restart(world, 3000);
     sim_run(world, 0);
@@ -50,7 +50,7 @@ TEST(one_that_moved_meanwhile_is_over, sim_set_up, sim_tear_down)
     SIM_TRACE(world, "[16500] 7/71 > over: moved at 10500 after 9500 ms, 1 stall\n");
 }
 
-TEST(one_that_moved_and_froze_again_is_the_same_episode, sim_set_up, sim_tear_down)
+TEST(an_id_that_moved_and_stalls_again_is_in_the_same_episode, sim_set_up, sim_tear_down)
 {
     struct sim_world *world = *state;
 
@@ -71,12 +71,13 @@ TEST(one_that_moved_and_froze_again_is_the_same_episode, sim_set_up, sim_tear_do
                      "[25500] 7/71 > over: moved at 19500 after 18500 ms, 2 stalls\n");
 }
 
-TEST(those_that_are_gone_are_over, sim_set_up, sim_tear_down)
+TEST(ids_that_are_gone_are_over, sim_set_up, sim_tear_down)
 {
     struct sim_world *world = *state;
 
-    for (unsigned i = 0; i < 3; i++)
-        sim_add(world, (const char *[]){"7/71", "7/72", "8/1"}[i], 10);
+    sim_add(world, "7/71", 10);
+    sim_add(world, "7/72", 10);
+    sim_add(world, "8/1", 10);
     sim_run(world, 500);
     sim_freeze(world, "7/71");
     sim_freeze(world, "7/72");
@@ -96,7 +97,7 @@ TEST(those_that_are_gone_are_over, sim_set_up, sim_tear_down)
                      "[ 8500] 8/1 > over: gone at 8500 after 7500 ms, 1 stall\n");
 }
 
-/* Only what was open is adopted. Other ids have their whole threshold, for no scan has seen them meanwhile. */
+/* Only open episodes are adopted. Other ids get their whole threshold, because no scan has observed them. */
 TEST(no_other_id_is_accused, sim_set_up, sim_tear_down)
 {
     struct sim_world *world = *state;
@@ -115,7 +116,7 @@ TEST(no_other_id_is_accused, sim_set_up, sim_tear_down)
                      "[69500] 7/72 > stalled, unknown\n");
 }
 
-TEST(restarts_come_in_rows, sim_set_up, sim_tear_down)
+TEST(several_restarts_in_a_row, sim_set_up, sim_tear_down)
 {
     struct sim_world *world = *state;
 
@@ -138,7 +139,7 @@ TEST(restarts_come_in_rows, sim_set_up, sim_tear_down)
     SIM_TRACE(world, "[21500] 7/71 > over: gone at 21500 after 20500 ms, 1 stall\n");
 }
 
-/* Another configuration after the restart: the stall is within its threshold now. */
+/* After the restart the stall is shorter than its new threshold. */
 TEST(a_longer_threshold_after_the_restart, sim_set_up, sim_tear_down)
 {
     struct sim_world *world = *state;

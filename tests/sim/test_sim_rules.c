@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_sim_rules.c - thresholds by name, deadlines of their own, and thresholds changed while ripd runs, as
- * transcripts; and that a rule keeps its promise of when a stall is reported, whatever the phases.
+ * test_sim_rules.c - thresholds by name, thresholds that ids set themselves, and thresholds changed while ripd runs, as
+ * transcripts; and the time within which a stall is reported, with random rules and intervals.
  */
 #include <stdio.h>
 
@@ -9,7 +9,7 @@
 
 #define PHASES 3000u
 
-TEST(a_rule_is_for_those_whose_name_matches, sim_set_up, sim_tear_down)
+TEST(a_rule_is_for_matching_names, sim_set_up, sim_tear_down)
 {
     struct sim_world *world = *state;
 
@@ -65,8 +65,8 @@ TEST(another_id_in_the_slot_has_its_own_rule, sim_set_up, sim_tear_down)
     SIM_TRACE(world, "[ 9000] 7/1 > stalled, unknown\n");
 }
 
-/* A rule below the interval: the scans come sooner, for its ids alone. */
-TEST(a_short_rule_brings_the_scan_forward, sim_set_up, sim_tear_down)
+/* A rule shorter than the interval: scans come earlier, only because of its ids. */
+TEST(a_short_rule_makes_scans_earlier, sim_set_up, sim_tear_down)
 {
     struct sim_world *world = *state;
 
@@ -93,7 +93,7 @@ TEST(a_shorter_threshold_accuses_on_the_next_scan, sim_set_up, sim_tear_down)
     SIM_TRACE(world, "[ 5000] 7/1 > stalled, unknown\n");
 }
 
-/* It is not stalled at the next scan. It stalls again at the longer threshold, within the hysteresis. */
+/* The id is not stalled on the next scan. It stalls again at the longer threshold, within the hysteresis. */
 TEST(a_longer_threshold_excuses_on_the_next_scan, sim_set_up, sim_tear_down)
 {
     struct sim_world *world = *state;
@@ -116,8 +116,8 @@ TEST(a_longer_threshold_excuses_on_the_next_scan, sim_set_up, sim_tear_down)
     SIM_TRACE(world, "[70000] 7/1 > over: moved at 39000 after 38000 ms, 2 stalls\n");
 }
 
-/* The same by a rule, and its end when the rule goes again. */
-TEST(a_rule_that_comes_and_goes, sim_set_up, sim_tear_down)
+/* The same with a rule, which is removed again. */
+TEST(a_rule_that_is_added_and_removed, sim_set_up, sim_tear_down)
 {
     struct sim_world *world = *state;
 
@@ -134,8 +134,8 @@ TEST(a_rule_that_comes_and_goes, sim_set_up, sim_tear_down)
     SIM_TRACE(world, "[16000] 7/1 > stalled, unknown\n");
 }
 
-/* A rule outranks it, and it outranks the common threshold, shorter or longer. */
-TEST(a_deadline_is_for_those_to_whom_no_rule_applies, sim_set_up, sim_tear_down)
+/* A rule takes precedence over a threshold that the id sets, and that over the default, shorter or longer. */
+TEST(a_deadline_is_for_ids_without_a_rule, sim_set_up, sim_tear_down)
 {
     struct sim_world *world = *state;
 
@@ -156,8 +156,8 @@ TEST(a_deadline_is_for_those_to_whom_no_rule_applies, sim_set_up, sim_tear_down)
                      "[21000] 7/3 > stalled, unknown\n");
 }
 
-/* Without rules; one far below the interval brings scans forward for its id alone. */
-TEST(a_short_deadline_brings_the_scan_forward, sim_set_up, sim_tear_down)
+/* Without rules. A deadline much shorter than the interval makes scans earlier, only because of its id. */
+TEST(a_short_deadline_makes_scans_earlier, sim_set_up, sim_tear_down)
 {
     struct sim_world *world = *state;
 
@@ -173,8 +173,8 @@ TEST(a_short_deadline_brings_the_scan_forward, sim_set_up, sim_tear_down)
                      "[ 6250] 7/2 > stalled, unknown\n");
 }
 
-/* A stall is excused by a longer deadline, and by one that is taken back; what stands still is accused by a new one. */
-TEST(a_deadline_that_comes_and_goes, sim_set_up, sim_tear_down)
+/* A longer deadline, and then none, excuse a stall until the new threshold is reached. */
+TEST(a_deadline_that_is_changed_and_removed, sim_set_up, sim_tear_down)
 {
     struct sim_world *world = *state;
 
@@ -197,8 +197,8 @@ TEST(a_deadline_that_comes_and_goes, sim_set_up, sim_tear_down)
     SIM_TRACE(world, "[ 6500] 7/1 > is stalled, unknown\n");
 }
 
-/* An idle id is not stalled, and another one in its slot has no deadline. */
-TEST(a_deadline_is_of_one_id_that_is_not_idle, sim_set_up, sim_tear_down)
+/* A deadline does not apply to an idle id, nor to the next id in the slot. */
+TEST(a_deadline_belongs_to_one_id_that_is_not_idle, sim_set_up, sim_tear_down)
 {
     struct sim_world *world = *state;
 
@@ -214,8 +214,8 @@ TEST(a_deadline_is_of_one_id_that_is_not_idle, sim_set_up, sim_tear_down)
     SIM_TRACE(world, "[11000] 7/1 > stalled, unknown\n");
 }
 
-/* Known again after a restart, by the deadline that it still has. */
-TEST(a_deadline_outlives_a_restart, sim_set_up, sim_tear_down)
+/* After a restart the stall continues, according to the deadline that the id still has. */
+TEST(a_deadline_survives_a_restart, sim_set_up, sim_tear_down)
 {
     struct sim_world *world = *state;
 
@@ -246,7 +246,7 @@ TEST(a_shorter_interval_does_not_wait_for_the_longer_one, sim_set_up, sim_tear_d
     SIM_TRACE(world, "[126500] 7/1 > stalled, unknown\n");
 }
 
-/* Between T and T + interval (scans take no time here) for random rules, intervals and moments of freezing. */
+/* A stall is reported between T and T + interval (scans take no time here). Rules, intervals and times are random. */
 TEST(every_phase_is_reported_in_time)
 {
     for (uint64_t seed = 1; seed <= PHASES; seed++) {
@@ -269,7 +269,7 @@ TEST(every_phase_is_reported_in_time)
         after_ns = sim_now_ns(world) - frozen_ns;
         if (after_ns < threshold_ms * SIM_MS || after_ns > (threshold_ms + interval_ms) * SIM_MS)
             fail_msg(
-                "seed %llu: reported %llu ns after it froze, with a threshold of %llu ms and an interval of %llu ms",
+                "seed %llu: reported %llu ns after the freeze, with a threshold of %llu ms and an interval of %llu ms",
                 (unsigned long long)seed, (unsigned long long)after_ns, (unsigned long long)threshold_ms,
                 (unsigned long long)interval_ms);
         sim_take_trace(world);

@@ -1,18 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_sim_states.c - states that are no stalls, episodes and their limits, evidence in portions; as transcripts.
+ * test_sim_states.c - states that are no stalls, episodes and their limits, and a limited budget for evidence; as
+ * transcripts.
  */
 #include "sim/sim.h"
 
-/* Each in a process of its own; all are in the counts, none is a stall. */
+/* Each id has a process of its own. All are counted, none is a stall. */
 TEST(trap_16_states_of_their_own, sim_set_up, sim_tear_down)
 {
     struct sim_world *world = *state;
 
-    for (uint32_t ring = 1; ring <= 7; ring++) {
+    for (uint32_t ring = 1; ring <= 8; ring++)
         sim_add(world, sim_place(ring, 1).text, 10);
-    }
-    sim_add(world, "8/1", 10);
     sim_run(world, 500);
     sim_stop(world, 1, 'T');
     sim_stop(world, 2, 't');
@@ -23,9 +22,8 @@ TEST(trap_16_states_of_their_own, sim_set_up, sim_tear_down)
     sim_exec(world, 7);
     sim_run(world, 7000);
     sim_counts(world);
-    for (uint32_t ring = 1; ring <= 8; ring++) {
+    for (uint32_t ring = 1; ring <= 8; ring++)
         sim_look(world, sim_place(ring, 1).text);
-    }
     SIM_TRACE(world, "[ 7500] ripd > 1 running 4 stopped 1 exited 2 dead\n"
                      "[ 7500] 1/1 > is stopped, signal\n"
                      "[ 7500] 2/1 > is stopped, tracer\n"
@@ -38,7 +36,7 @@ TEST(trap_16_states_of_their_own, sim_set_up, sim_tear_down)
     sim_run(world, 60000);
 }
 
-/* Who waits for work in a stopped process takes none: that outranks idle, also of a coroutine on no thread. */
+/* An idle id in a stopped process is stopped, because it cannot take work; so is a coroutine on no thread. */
 TEST(trap_16_stopped_outranks_idle, sim_set_up, sim_tear_down)
 {
     struct sim_world *world = *state;
@@ -75,7 +73,7 @@ TEST(trap_16_stopped_outranks_idle, sim_set_up, sim_tear_down)
                      "[63500] ripd > 4 idle\n");
 }
 
-/* gdb for a minute, then continued: it moves, and never was a stall. */
+/* A debugger stops a process for a minute and continues it: no stall. */
 TEST(trap_16_stopped_and_continued, sim_set_up, sim_tear_down)
 {
     struct sim_world *world = *state;
@@ -93,7 +91,7 @@ TEST(trap_16_stopped_and_continued, sim_set_up, sim_tear_down)
                      "[61000] ripd > 2 running\n");
 }
 
-/* Time stopped does not count for an id that is stuck as well: it is frozen since it was continued. */
+/* Time stopped does not count: an id that stays frozen is frozen since it was continued. */
 TEST(trap_16_stuck_when_continued, sim_set_up, sim_tear_down)
 {
     struct sim_world *world = *state;
@@ -140,7 +138,7 @@ TEST(an_id_on_no_thread_is_parked, sim_set_up, sim_tear_down)
     SIM_TRACE(world, "[ 7500] 7/71 > is stopped, signal\n");
 }
 
-TEST(the_gone_end_their_stalls, sim_set_up, sim_tear_down)
+TEST(an_id_that_is_gone_ends_its_stall, sim_set_up, sim_tear_down)
 {
     struct sim_world *world = *state;
 
@@ -156,7 +154,7 @@ TEST(the_gone_end_their_stalls, sim_set_up, sim_tear_down)
                      "[ 5000] 5/1 > stalled, unknown\n");
     sim_exit(world, "1/1");
     sim_reuse(world, "2/1", 10);
-    sim_kill(world, 3); /* dead only when the second scan agrees */
+    sim_kill(world, 3); /* dead when two scans agree */
     sim_unlink(world, 4);
     sim_end_thread(world, "5/1");
     sim_run(world, 10000);
@@ -169,7 +167,7 @@ TEST(the_gone_end_their_stalls, sim_set_up, sim_tear_down)
     SIM_TRACE(world, "[15500] ripd > 1 running 1 exited 1 dead\n");
 }
 
-/* It moves every six seconds and a half: one episode, not ten. */
+/* The id moves every 6.5 seconds: one episode, not ten. */
 TEST(trap_17_flapping_is_one_episode, sim_set_up, sim_tear_down)
 {
     struct sim_world *world = *state;
@@ -188,8 +186,8 @@ TEST(trap_17_flapping_is_one_episode, sim_set_up, sim_tear_down)
     assert_int_equal(sim_cases(world).open_count, 0);
 }
 
-/* Another user's stall is reported at once; no begin is lost, and no end comes without its begin. */
-TEST(trap_17_what_exceeds_a_share_waits)
+/* The stall of another user is reported at once. No begin is lost, and no end comes without its begin. */
+TEST(trap_17_what_exceeds_a_quota_waits)
 {
     struct sim_world *world = sim_new((struct sim_options){.seed = 1, .events_max = 6});
 
@@ -223,9 +221,8 @@ TEST(trap_17_what_exceeds_a_share_waits)
     sim_free(world);
 }
 
-/* The budget is one suspect a scan: all are stalls at once, each has its cause when its turn comes. Begins wait for it.
- */
-TEST(evidence_comes_in_portions)
+/* The budget is one suspect per scan: all stall at once, and each begin waits until its id is examined. */
+TEST(a_budget_for_evidence)
 {
     struct sim_world *world = sim_new((struct sim_options){.seed = 1, .evidence_max = 1, .records = true});
 
@@ -248,7 +245,7 @@ TEST(evidence_comes_in_portions)
                      "[ 7000] 7/1 > is stalled, uninterruptible\n"
                      "[ 7000] 7/2 > is stalled, uninterruptible\n"
                      "[ 7000] 7/3 > is stalled, parked\n");
-    sim_stop(world, 7, 'T'); /* seen one by one too */
+    sim_stop(world, 7, 'T'); /* also found one by one */
     sim_run(world, 1000);
     sim_counts(world);
     sim_run(world, 2000);

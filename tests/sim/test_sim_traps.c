@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_sim_traps.c - what has misled other watchdogs, as transcripts: each ends with nobody falsely accused.
+ * test_sim_traps.c - situations in which a watchdog can report false stalls, as transcripts.
  */
 #include "sim/sim.h"
 
@@ -24,7 +24,7 @@ TEST(the_first_stall, sim_set_up, sim_tear_down)
     SIM_TRACE(world, "[27000] 7/71 > over: moved at 21000 after 20000 ms, 1 stall\n");
 }
 
-/* Steps by which an 8-bit, a 16-bit and a 32-bit counter come back to where they were. */
+/* Steps that an 8-bit, a 16-bit and a 32-bit counter would not see. */
 TEST(trap_1_aliasing, sim_set_up, sim_tear_down)
 {
     struct sim_world *world = *state;
@@ -40,7 +40,7 @@ TEST(trap_1_aliasing, sim_set_up, sim_tear_down)
     SIM_TRACE(world, "[600000] ripd > 3 running\n");
 }
 
-/* The lid closes; no id is a stall for that. */
+/* The host is suspended: that makes no id a stall. */
 TEST(trap_14_suspended_for_an_hour, sim_set_up, sim_tear_down)
 {
     struct sim_world *world = *state;
@@ -82,13 +82,13 @@ TEST(trap_14_ripd_stopped_for_a_minute, sim_set_up, sim_tear_down)
     SIM_TRACE(world, "[73500] 7/72 > is running\n");
 }
 
-/* An id that fell due while ripd was stopped is seen twice before it is a stall. */
+/* An id that became due while ripd was stopped is observed twice before it is a stall. */
 TEST(trap_14_due_while_ripd_was_away, sim_set_up, sim_tear_down)
 {
     struct sim_world *world = *state;
 
     sim_add(world, "7/71", 10);
-    sim_add(world, "7/72", 200); /* frozen by the same thing that stopped ripd, say swapping, and back 200 ms later */
+    sim_add(world, "7/72", 200); /* frozen by what stopped ripd, such as swapping, and for 200 ms longer */
     sim_run(world, 500);
     sim_freeze(world, "7/71");
     sim_freeze(world, "7/72");
@@ -103,7 +103,7 @@ TEST(trap_14_due_while_ripd_was_away, sim_set_up, sim_tear_down)
     SIM_TRACE(world, "[65450] 7/71 > stalled, unknown\n");
 }
 
-/* No stall begins on a late scan, however many are late; it begins on the first that is on time. */
+/* No stall begins on a late scan, however many are late; it begins on the first scan on time. */
 TEST(trap_14_starved, sim_set_up, sim_tear_down)
 {
     struct sim_world *world = *state;
@@ -126,7 +126,7 @@ TEST(trap_14_starved, sim_set_up, sim_tear_down)
     SIM_TRACE(world, "[18750] 7/72 > is running\n");
 }
 
-/* Stalled before ripd was stopped: still stalled afterwards, or over if it moved meanwhile. */
+/* An id that stalled before ripd was stopped is still stalled afterwards, or over if it has moved. */
 TEST(trap_14_stalls_over_a_stopped_ripd, sim_set_up, sim_tear_down)
 {
     struct sim_world *world = *state;
@@ -152,7 +152,6 @@ TEST(trap_14_stalls_over_a_stopped_ripd, sim_set_up, sim_tear_down)
     SIM_TRACE(world, "[72500] 7/72 > over: moved at 66500 after 65500 ms, 1 stall\n");
 }
 
-/* Idle is not stuck. */
 TEST(trap_15_idle_is_not_stuck, sim_set_up, sim_tear_down)
 {
     struct sim_world *world = *state;
@@ -164,7 +163,7 @@ TEST(trap_15_idle_is_not_stuck, sim_set_up, sim_tear_down)
     sim_run(world, 86400000);
     sim_counts(world);
     SIM_TRACE(world, "[86400500] ripd > 1 running 1 idle\n");
-    sim_freeze(world, "7/71"); /* work comes, and it is stuck at once */
+    sim_freeze(world, "7/71"); /* takes work and is stuck at once */
     sim_run(world, 10000);
     SIM_TRACE(world, "[86406000] 7/71 > stalled, unknown\n");
     sim_idle(world, "7/71");
