@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_activation.c - descriptors that were passed: ripd/os/activation.c. */
+/* test_activation.c - descriptors that a service manager passes: ripd/os/activation.c. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -28,7 +28,7 @@ static void assert_environment_clean(void)
     assert_null(getenv("LISTEN_FDNAMES"));
 }
 
-static void assert_nothing(void)
+static void assert_no_descriptors(void)
 {
     struct activation activation = {.count = 99};
 
@@ -79,23 +79,23 @@ TEST(names)
     assert_int_equal(strlen(activation.entries[0].name), ACTIVATION_NAME_BYTES - 1);
     names[301] = 'x';
     names[9999] = '\0';
-    pass("2", NULL, names); /* beyond what any manager writes */
+    pass("2", NULL, names); /* longer than any manager writes */
     assert_int_equal(activation_take(&activation), 0);
     assert_string_equal(activation.entries[0].name, "unknown");
     free(names);
 }
 
-TEST(nothing_for_us)
+TEST(no_descriptors)
 {
-    assert_nothing();
+    assert_no_descriptors();
     pass("1", "1", "for-another");
-    assert_nothing();
+    assert_no_descriptors();
     pass("rubbish", "1", NULL);
-    assert_nothing();
+    assert_no_descriptors();
     pass("0", NULL, "");
-    assert_nothing();
-    setenv("LISTEN_FDS", "1", 1); /* for nobody in particular */
-    assert_nothing();
+    assert_no_descriptors();
+    setenv("LISTEN_FDS", "1", 1); /* without LISTEN_PID */
+    assert_no_descriptors();
 }
 
 TEST(bad_counts)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_capability.c - what is given up is gone, for good, and what is kept works. Each in a process of its own. */
+/* test_capability.c - drops capabilities for good, and keeps the others: ripd/os/capability.c. In child processes. */
 #include "os/capability.h"
 #include "support/test.h"
 
@@ -44,16 +44,13 @@ static int keep_none(void)
         return 1;
     if (geteuid() == 0 && chown("/proc/self", 1, 1) == 0)
         return 2;
-    execl("/bin/sh", "sh", "-c", "grep -q '^CapEff:.0*$' /proc/self/status", (char *)NULL); /* nor by executing */
+    execl("/bin/sh", "sh", "-c", "grep -q '^CapEff:.0*$' /proc/self/status",
+          (char *)NULL); /* exec does not give them back */
     return 3;
 }
 
-TEST(one_is_kept)
+TEST(capabilities)
 {
     assert_int_equal(in_child(keep_one), 0);
-}
-
-TEST(none_is_kept)
-{
     assert_int_equal(in_child(keep_none), 0);
 }

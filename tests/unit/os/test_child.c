@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_child.c - children that answer, and such as die, hang or answer nonsense: ripd/os/child.c. The child is this
- * program, or a thread of it where a keeper forks it; each query says what it does.
+ * test_child.c - children that answer, die, hang or answer nonsense: ripd/os/child.c. The child is this program, or a
+ * thread of it in the place of a process that a keeper forks. Each query says what the child does.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -33,7 +33,7 @@ static char self[4096];
 
 /* The child -------------------------------------------------------------------------------------------------------- */
 
-/* False: it ends. */
+/* Returns false if the child ends. */
 static bool answer(int socket, const char *query)
 {
     static char text[4096];
@@ -65,7 +65,7 @@ static void serve(int socket)
     close(socket);
 }
 
-/* Returns at once in the test; never in the child. */
+/* Returns in the test, but not in the child. */
 static void be_child(void)
 {
     const uint32_t ready = READY;
@@ -120,9 +120,11 @@ static ssize_t ask_for(const char *text, uint32_t user, const struct child_wait 
     return bytes > 1 ? atoi(buffer) : bytes;
 }
 
+static const struct child_wait patient = {.limit_ns = LONG_NS, .cancel = -1};
+
 static ssize_t ask(const char *text, uint32_t user)
 {
-    return ask_for(text, user, &(struct child_wait){.limit_ns = LONG_NS, .cancel = -1}, NULL);
+    return ask_for(text, user, &patient, NULL);
 }
 
 static struct child_counters counted(void)
@@ -133,7 +135,7 @@ static struct child_counters counted(void)
     return counters;
 }
 
-TEST(how_they_end, start, stop)
+TEST(ends_by_a_query, start, stop)
 {
     static const struct {
         const char *query;
@@ -166,7 +168,7 @@ TEST(how_they_end, start, stop)
     assert_string_equal(child_end_name(CHILD_NONSENSE), "nonsense");
 }
 
-/* Killed, or sending more than it is asked for: nobody is blamed. */
+/* A child that is killed, or sends too much, between queries: no user is blamed. */
 TEST(ends_between_queries, start, stop)
 {
     ssize_t pid = ask("pid", 1);
@@ -181,8 +183,8 @@ TEST(ends_between_queries, start, stop)
     assert_false(child_is_blamed(child, 1, 0));
 }
 
-/* One that uses no processor time hangs; one that is busy has until the limit. */
-TEST(a_still_one, start, stop)
+/* A child that uses no CPU time hangs after still_ns. A busy child has until the limit. */
+TEST(busy_and_still_children, start, stop)
 {
     const struct child_wait busy = {8 * SHORT_NS, 2 * SHORT_NS, -1}, still = {LONG_NS, SHORT_NS, -1};
     uint64_t before_ns = clock_mono_ns();
@@ -204,7 +206,7 @@ TEST(cancelled, start, stop)
     close(cancel);
 }
 
-TEST(programs_that_cannot_be)
+TEST(programs_that_cannot_start)
 {
     static const struct {
         const char *program;
@@ -222,7 +224,7 @@ TEST(programs_that_cannot_be)
     }
 }
 
-/* Without descriptors there is no child, or no file with an answer, and later there is. */
+/* Without free descriptors there is no child, or no file with an answer. Later there is. */
 TEST(few_descriptors, start, stop)
 {
     struct rlimit limit, few;
@@ -236,10 +238,10 @@ TEST(few_descriptors, start, stop)
     assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
     assert_int_equal(ask("fine", 1), 1);
     assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
-    assert_int_equal(ask_for("file", 1, &(struct child_wait){.limit_ns = LONG_NS, .cancel = -1}, &file), -EMFILE);
+    assert_int_equal(ask_for("file", 1, &patient, &file), -EMFILE);
     assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
     assert_true(child_runs(child) && !child_is_blamed(child, 1, 0));
-    assert_int_equal(ask_for("file", 1, &(struct child_wait){.limit_ns = LONG_NS, .cancel = -1}, &file), 1);
+    assert_int_equal(ask_for("file", 1, &patient, &file), 1);
     assert_true(file >= 0);
     close(file);
 }
@@ -268,11 +270,10 @@ TEST(pauses_grow, NULL, stop)
     }
     for (uint32_t user = 100; user < 100 + CHILD_BLAMED_MAX; user++)
         child_drop(child, CHILD_DIED, user, 0);
-    assert_false(child_is_blamed(child, 5, 0)); /* others came after */
+    assert_false(child_is_blamed(child, 5, 0)); /* evicted by later users */
 }
 
-/* A pause ends. */
-TEST(queried_again, NULL, stop)
+TEST(a_pause_ends, NULL, stop)
 {
     const struct child_options of = {.pause_ns = 10 * MS, .user_ends = 1};
 
@@ -292,33 +293,42 @@ static void *run_child(void *context)
     return NULL;
 }
 
-static int next_child_of(int keeper)
+static int keeper[2]; /* the socket of the options, and the keeper's own */
+
+static void new_child_of_keeper(uint64_t restart_ns)
+{
+    assert_int_equal(packet_pair(keeper), 0);
+    new_child(&(struct child_options){
+        .keeper = keeper[0], .request = REQUEST, .restart_ns = restart_ns, .pause_ns = 1, .user_ends = 1});
+}
+
+/* Acts as the keeper: starts the requested child. Returns its socket. */
+static int fork_child(void)
 {
     uint32_t request = 0;
     pthread_t thread;
     int socket = -1;
 
-    assert_int_equal(packet_receive(keeper, &request, sizeof(request), true, &socket), sizeof(request));
+    assert_int_equal(packet_receive(keeper[1], &request, sizeof(request), true, &socket), sizeof(request));
     assert_int_equal(request, REQUEST);
     assert_int_equal(pthread_create(&thread, NULL, run_child, (void *)(intptr_t)socket), 0);
     pthread_detach(thread);
     return socket;
 }
 
-/* One that the kernel does not let go holds up its user; so many, and no other is started; until one goes. */
-TEST(held_up, NULL, stop)
+/*
+ * Guarantee D: a child that does not end holds up its user. If too many do not end, no other is started until one ends.
+ */
+TEST(children_that_do_not_end, NULL, stop)
 {
-    struct child_options of = {.request = REQUEST, .restart_ns = 1, .pause_ns = 1, .user_ends = 1};
-    int ends[2], sockets[CHILD_LEAVING_MAX];
+    int sockets[CHILD_LEAVING_MAX];
 
-    assert_int_equal(packet_pair(ends), 0);
-    of.keeper = ends[0];
-    new_child(&of);
+    new_child_of_keeper(1);
     for (uint32_t i = 0; i < CHILD_LEAVING_MAX; i++) {
         const struct child_wait wait = {.limit_ns = 20 * MS, .cancel = -1};
 
         assert_int_equal(child_start(child, -1), 0);
-        sockets[i] = next_child_of(ends[1]);
+        sockets[i] = fork_child();
         assert_int_equal(ask_for("stops", i, &wait, NULL), -ETIMEDOUT);
     }
     assert_int_equal(child_start(child, -1), -EBUSY);
@@ -328,32 +338,28 @@ TEST(held_up, NULL, stop)
     assert_false(child_is_blamed(child, 0, 0));
     assert_true(child_is_blamed(child, 3, 0));
     assert_int_equal(child_start(child, -1), 0);
-    (void)next_child_of(ends[1]);
+    (void)fork_child();
     assert_int_equal(ask("dies", 9), -EPIPE);
-    close(ends[1]);
+    close(keeper[1]);
     usleep(1000);
     assert_int_equal(child_start(child, -1), -ENOTCONN);
-    close(ends[0]);
+    close(keeper[0]);
 }
 
-/* Not sooner than a while after the last one was started. */
-TEST(restart, NULL, stop)
+/* Guarantee B. */
+TEST(the_next_child_starts_after_a_pause, NULL, stop)
 {
-    struct child_options of = {.request = REQUEST, .restart_ns = SHORT_NS, .pause_ns = 1, .user_ends = 1};
     uint64_t before_ns = clock_mono_ns();
-    int ends[2];
 
-    assert_int_equal(packet_pair(ends), 0);
-    of.keeper = ends[0];
-    new_child(&of);
+    new_child_of_keeper(SHORT_NS);
     assert_int_equal(child_start(child, -1), 0);
-    (void)next_child_of(ends[1]);
+    (void)fork_child();
     assert_int_equal(ask("dies", 9), -EPIPE);
     while (child_start(child, -1) == -EAGAIN)
         usleep(1000);
     assert_true(child_runs(child) && clock_mono_ns() - before_ns >= SHORT_NS);
-    close(ends[0]);
-    close(ends[1]);
+    close(keeper[0]);
+    close(keeper[1]);
 }
 
 int main(void)

@@ -1,29 +1,29 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_journal.c - entries by the journal's native protocol: ripd/os/journal.c. */
+/* test_journal.c - entries in the native protocol of the journal: ripd/os/journal.c. */
 #include <errno.h>
 #include <fcntl.h>
 
 #include "os/journal.h"
+#include "support/ring_stage.h"
 #include "support/test.h"
 #include "unit/journal_test.h"
 
-static char directory[] = "/tmp/ripd-journal-XXXXXX";
-static char path[64];
+static struct ring_stage stage;
+static char path[128];
 
 static int set_up(void **state)
 {
     (void)state;
-    if (mkdtemp(directory) == NULL)
-        return -1;
-    snprintf(path, sizeof(path), "%s/socket", directory);
+    ring_stage_open(&stage);
+    snprintf(path, sizeof(path), "%s", ring_stage_path(&stage, "socket"));
     return 0;
 }
 
 static int tear_down(void **state)
 {
     (void)state;
-    unlink(path);
-    return rmdir(directory);
+    ring_stage_close(&stage);
+    return 0;
 }
 
 static void add_text(struct journal_entry *entry, const char *name, const char *value)
@@ -44,7 +44,7 @@ TEST(an_entry)
     assert_memory_equal(entry.bytes, expected, sizeof(expected) - 1);
 }
 
-/* Whatever a name holds, it is one value of one field. */
+/* A value may hold any bytes. It stays one value of one field. */
 TEST(hostile_values)
 {
     static const struct {
@@ -90,7 +90,7 @@ TEST(hostile_values)
     unlink(path);
 }
 
-TEST(what_does_not_fit_is_left_out_whole)
+TEST(a_field_that_does_not_fit_is_left_out)
 {
     static char large[JOURNAL_ENTRY_BYTES];
     struct journal_entry entry = {.length = 0};
@@ -102,7 +102,7 @@ TEST(what_does_not_fit_is_left_out_whole)
     assert_false(journal_entry_add(&entry, "A", large, JOURNAL_ENTRY_BYTES - before - 2)); /* "A=" and a newline */
     assert_false(journal_entry_add(&entry, "A", large, SIZE_MAX));
     assert_int_equal(entry.length, before);
-    large[0] = '\n'; /* its length takes 8 bytes */
+    large[0] = '\n'; /* a binary value, whose length takes 8 bytes */
     assert_false(journal_entry_add(&entry, "A", large, JOURNAL_ENTRY_BYTES - before - 10));
     assert_true(journal_entry_add(&entry, "A", large, JOURNAL_ENTRY_BYTES - before - 11));
     assert_int_equal(entry.length, JOURNAL_ENTRY_BYTES);
@@ -110,7 +110,7 @@ TEST(what_does_not_fit_is_left_out_whole)
     assert_memory_equal(entry.bytes, "MESSAGE=text\nA\n", 15);
 }
 
-TEST(nobody_and_nobody_in_time)
+TEST(a_journal_that_does_not_read)
 {
     struct journal_entry entry = {.length = 0};
     struct journal journal;
@@ -125,40 +125,41 @@ TEST(nobody_and_nobody_in_time)
     assert_int_equal(journal_open(&journal, path), 0);
     assert_int_equal(journal_send(&journal, &entry), -ENOENT);
     listening = test_journal_listen(path);
-    for (int i = 0; i < 100000 && result == 0; i++) /* it does not read, and nobody waits for it */
+    for (int i = 0; i < 100000 && result == 0; i++) /* no call waits */
         result = journal_send(&journal, &entry);
     assert_int_equal(result, -EAGAIN);
     close(listening);
     assert_int_equal(journal_send(&journal, &entry), -ECONNREFUSED);
     unlink(path);
-    listening = test_journal_listen(path); /* a journal that was restarted */
+    listening = test_journal_listen(path); /* the journal was restarted */
     assert_int_equal(journal_send(&journal, &entry), 0);
     close(listening);
     journal_close(&journal);
-    unlink(path);
 }
 
-TEST(is_stream)
+static bool is_stream(const char *value, int descriptor)
+{
+    setenv("JOURNAL_STREAM", value, 1);
+    return journal_is_stream(descriptor);
+}
+
+TEST(streams)
 {
     struct stat facts;
     char text[64];
     int ends[2];
 
     assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
-    unsetenv("JOURNAL_STREAM");
-    assert_false(journal_is_stream(ends[1]));
     assert_int_equal(fstat(ends[1], &facts), 0);
     snprintf(text, sizeof(text), "%ju:%ju", (uintmax_t)facts.st_dev, (uintmax_t)facts.st_ino);
-    setenv("JOURNAL_STREAM", text, 1);
-    assert_true(journal_is_stream(ends[1]));
-    assert_false(journal_is_stream(-1));
-    assert_false(journal_is_stream(STDIN_FILENO));
-    strcat(text, "0"); /* the beginning of a number is not the number */
-    setenv("JOURNAL_STREAM", text, 1);
-    assert_false(journal_is_stream(ends[1]));
-    setenv("JOURNAL_STREAM", "", 1);
-    assert_false(journal_is_stream(ends[1]));
+    assert_true(is_stream(text, ends[1]));
+    assert_false(is_stream(text, -1));
+    assert_false(is_stream(text, STDIN_FILENO));
+    strcat(text, "0"); /* a number that begins with the right one */
+    assert_false(is_stream(text, ends[1]));
+    assert_false(is_stream("", ends[1]));
     unsetenv("JOURNAL_STREAM");
+    assert_false(journal_is_stream(ends[1]));
     close(ends[0]);
     close(ends[1]);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_lease.c - a descriptor that may be gone: ripd/os/lease.c. */
+/* test_lease.c - duplicates of a descriptor that its owner may have closed: ripd/os/lease.c. */
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -24,7 +24,7 @@ TEST(duplicates)
     lease_unref(lease);
     close(file);
     assert_int_equal(lease_duplicate(other), -EBADF);
-    assert_int_equal(fstat(copy, &again), 0); /* what somebody has got stays his */
+    assert_int_equal(fstat(copy, &again), 0); /* a duplicate stays open */
     lease_end(other);
     lease_unref(other);
     close(copy);
@@ -38,7 +38,7 @@ TEST(none)
     lease_unref(NULL);
 }
 
-/* What another thread gets, while the owner closes it and opens something else by its number, is that file or none. */
+/* The owner closes the file and opens another one with that number. The other thread gets the first file or none. */
 static void *take(void *context)
 {
     struct lease *lease = context;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_notify.c - a service manager's socket, by path and by abstract name: ripd/os/notify.c. */
+/* test_notify.c - messages to a service manager's socket: ripd/os/notify.c. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -10,28 +10,23 @@
 #include <unistd.h>
 
 #include "os/notify.h"
+#include "support/ring_stage.h"
 #include "support/test.h"
 
-static char directory[] = "/tmp/ripd-notify-XXXXXX";
+static struct ring_stage stage;
 
 static int set_up(void **state)
 {
     (void)state;
-    return mkdtemp(directory) != NULL ? 0 : -1;
+    ring_stage_open(&stage);
+    return 0;
 }
 
 static int tear_down(void **state)
 {
     (void)state;
-    return rmdir(directory);
-}
-
-static void own_pid(const char *name)
-{
-    char text[16];
-
-    snprintf(text, sizeof(text), "%d", (int)getpid());
-    setenv(name, text, 1);
+    ring_stage_close(&stage);
+    return 0;
 }
 
 /* name: "/path" or "@name". */
@@ -48,37 +43,43 @@ static int manager_listen(const char *name)
     return descriptor;
 }
 
-static void assert_heard(int manager, const char *expected)
+static void send_and_receive(const struct notify *notify, int manager, const char *message)
 {
     char text[64] = "";
 
-    assert_int_equal(recv(manager, text, sizeof(text) - 1, 0), strlen(expected));
-    assert_string_equal(text, expected);
+    assert_int_equal(notify_send(notify, message, strlen(message)), 0);
+    assert_int_equal(recv(manager, text, sizeof(text) - 1, 0), strlen(message));
+    assert_string_equal(text, message);
 }
 
-static void assert_spoken(const char *name)
+static void assert_environment_clean(void)
 {
-    int manager = manager_listen(name);
-    struct notify notify;
-
-    setenv("NOTIFY_SOCKET", name, 1);
-    setenv("WATCHDOG_USEC", "1500000", 1);
-    own_pid("WATCHDOG_PID");
-    assert_int_equal(notify_open(&notify), 0);
     assert_null(getenv("NOTIFY_SOCKET"));
     assert_null(getenv("WATCHDOG_USEC"));
     assert_null(getenv("WATCHDOG_PID"));
+}
+
+static void assert_name_works(const char *name)
+{
+    int manager = manager_listen(name);
+    struct notify notify;
+    char pid[16];
+
+    snprintf(pid, sizeof(pid), "%d", (int)getpid());
+    setenv("NOTIFY_SOCKET", name, 1);
+    setenv("WATCHDOG_USEC", "1500000", 1);
+    setenv("WATCHDOG_PID", pid, 1);
+    assert_int_equal(notify_open(&notify), 0);
+    assert_environment_clean();
     assert_true(fcntl(notify.descriptor, F_GETFD) & FD_CLOEXEC);
     assert_int_equal(notify.watchdog_ns, 1500000000);
-    assert_int_equal(notify_send(&notify, "READY=1\n", 8), 0);
-    assert_heard(manager, "READY=1\n");
+    send_and_receive(&notify, manager, "READY=1\n");
     close(manager);
     assert_int_equal(notify_send(&notify, "WATCHDOG=1\n", 11), -ECONNREFUSED);
     if (name[0] == '/')
         unlink(name);
-    manager = manager_listen(name); /* a manager that came again is heard from */
-    assert_int_equal(notify_send(&notify, "WATCHDOG=1\n", 11), 0);
-    assert_heard(manager, "WATCHDOG=1\n");
+    manager = manager_listen(name); /* the manager was restarted */
+    send_and_receive(&notify, manager, "WATCHDOG=1\n");
     close(manager);
     notify_close(&notify);
     assert_int_equal(notify.descriptor, -1);
@@ -89,38 +90,28 @@ TEST(path_and_abstract_name)
 {
     char name[sizeof(((struct sockaddr_un *)NULL)->sun_path) + 1];
 
-    snprintf(name, sizeof(name), "%s/s", directory);
-    assert_spoken(name);
-    unlink(name);
+    assert_name_works(ring_stage_path(&stage, "s"));
     snprintf(name, sizeof(name), "@ripd-test/%d", (int)getpid());
-    assert_spoken(name);
-    memset(name + strlen(name), 'x', sizeof(name) - 1 - strlen(name)); /* as long as there is room for */
+    assert_name_works(name);
+    memset(name + strlen(name), 'x', sizeof(name) - 1 - strlen(name)); /* the longest name */
     name[sizeof(name) - 1] = '\0';
-    assert_spoken(name);
+    assert_name_works(name);
 }
 
-TEST(addresses_that_are_none)
+TEST(invalid_addresses)
 {
-    static const struct {
-        const char *text;
-        int error;
-    } rows[] = {{"", -EAFNOSUPPORT},
-                {"/", -EAFNOSUPPORT},
-                {"@", -EAFNOSUPPORT},
-                {"run/x", -EAFNOSUPPORT},
-                {"vsock:2:1", -EAFNOSUPPORT}};
+    static const char *const addresses[] = {"", "/", "@", "run/x", "vsock:2:1"};
     char name[sizeof(((struct sockaddr_un *)NULL)->sun_path) + 2];
     struct notify notify;
 
-    for (size_t i = 0; i < COUNT_OF(rows); i++) {
-        setenv("NOTIFY_SOCKET", rows[i].text, 1);
+    for (size_t i = 0; i < COUNT_OF(addresses); i++) {
+        setenv("NOTIFY_SOCKET", addresses[i], 1);
         setenv("WATCHDOG_USEC", "1500000", 1);
-        assert_int_equal(notify_open(&notify), rows[i].error);
+        assert_int_equal(notify_open(&notify), -EAFNOSUPPORT);
         assert_int_equal(notify.descriptor, -1);
         assert_int_equal(notify.watchdog_ns, 0);
         assert_int_equal(notify_send(&notify, "READY=1\n", 8), 0);
-        assert_null(getenv("NOTIFY_SOCKET"));
-        assert_null(getenv("WATCHDOG_USEC"));
+        assert_environment_clean();
     }
     memset(name, '/', sizeof(name));
     for (size_t length = sizeof(name) - 2; length < sizeof(name); length++) {
@@ -129,37 +120,38 @@ TEST(addresses_that_are_none)
         assert_int_equal(notify_open(&notify), -ENAMETOOLONG);
         name[length] = '/';
     }
-    assert_int_equal(notify_open(&notify), 0); /* none at all */
+    assert_int_equal(notify_open(&notify), 0); /* no variable */
     assert_int_equal(notify.descriptor, -1);
-}
-
-static void assert_watchdog(const char *value_us, const char *pid, int result, uint64_t expected_ns)
-{
-    struct notify notify;
-
-    setenv("NOTIFY_SOCKET", "@ripd-test-nobody", 1);
-    setenv("WATCHDOG_USEC", value_us, 1);
-    if (pid != NULL)
-        setenv("WATCHDOG_PID", pid, 1);
-    assert_int_equal(notify_open(&notify), result);
-    assert_true(notify.descriptor >= 0); /* the rest is sent all the same */
-    assert_int_equal(notify.watchdog_ns, expected_ns);
-    assert_null(getenv("WATCHDOG_USEC"));
-    assert_null(getenv("WATCHDOG_PID"));
-    notify_close(&notify);
 }
 
 TEST(watchdogs)
 {
-    assert_watchdog("1", NULL, 0, 1000); /* for another process */
-    assert_watchdog("1", "1", 0, 0);     /* for another */
-    assert_watchdog("x", "1", 0, 0);
-    assert_watchdog("0", NULL, -EINVAL, 0);
-    assert_watchdog("-1", NULL, -EINVAL, 0);
-    assert_watchdog("18446744073709551615", NULL, -EINVAL, 0);
+    static const struct {
+        const char *value_us, *pid;
+        int result;
+        uint64_t watchdog_ns;
+    } rows[] = {
+        {"1", NULL, 0, 1000},     {"1", "1", 0, 0}, /* for another process */
+        {"x", "1", 0, 0},         {"0", NULL, -EINVAL, 0},
+        {"-1", NULL, -EINVAL, 0}, {"18446744073709551615", NULL, -EINVAL, 0},
+    };
+
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
+        struct notify notify;
+
+        setenv("NOTIFY_SOCKET", "@ripd-test-nobody", 1);
+        setenv("WATCHDOG_USEC", rows[i].value_us, 1);
+        if (rows[i].pid != NULL)
+            setenv("WATCHDOG_PID", rows[i].pid, 1);
+        assert_int_equal(notify_open(&notify), rows[i].result);
+        assert_true(notify.descriptor >= 0); /* messages can be sent in any case */
+        assert_int_equal(notify.watchdog_ns, rows[i].watchdog_ns);
+        assert_environment_clean();
+        notify_close(&notify);
+    }
 }
 
-/* A manager that does not read: nobody waits for it. */
+/* No call waits for a manager that does not read. */
 TEST(a_full_socket)
 {
     char name[64];

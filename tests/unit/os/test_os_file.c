@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_os_file.c - files of any user: ripd/os/file.c. */
+/* test_os_file.c - opens, reads and lists files of any user, and queries their locks: ripd/os/file.c. */
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -39,20 +39,22 @@ static int tear_down(void **state)
 
 TEST(only_regular_files_are_opened, set_up, tear_down)
 {
+    static const struct {
+        const char *name;
+        int result;
+    } rows[] = {
+        {"fifo", -ENOTSUP}, {"directory", -ENOTSUP}, {"link", -ENOTSUP}, {"dangling", -ENOTSUP}, {"absent", -ENOENT}};
     const struct ring_stage *stage = &fixture.stage;
     int descriptor;
 
-    ring_stage_write(stage, "file", "text", 4);
+    ring_stage_put(stage, "file", "text");
     assert_int_equal(mkfifo(ring_stage_path(stage, "fifo"), 0600), 0);
     assert_int_equal(mkdir(ring_stage_path(stage, "directory"), 0700), 0);
     assert_int_equal(symlink("file", ring_stage_path(stage, "link")), 0);
     assert_int_equal(symlink("nowhere", ring_stage_path(stage, "dangling")), 0);
     alarm(10); /* a FIFO must not block */
-    assert_int_equal(file_open_regular_at(fixture.directory, "fifo"), -ENOTSUP);
-    assert_int_equal(file_open_regular_at(fixture.directory, "directory"), -ENOTSUP);
-    assert_int_equal(file_open_regular_at(fixture.directory, "link"), -ENOTSUP);
-    assert_int_equal(file_open_regular_at(fixture.directory, "dangling"), -ENOTSUP);
-    assert_int_equal(file_open_regular_at(fixture.directory, "absent"), -ENOENT);
+    for (size_t i = 0; i < COUNT_OF(rows); i++)
+        assert_int_equal(file_open_regular_at(fixture.directory, rows[i].name), rows[i].result);
     alarm(0);
     descriptor = file_open_regular_at(fixture.directory, "file");
     assert_true(descriptor >= 0);
@@ -61,12 +63,12 @@ TEST(only_regular_files_are_opened, set_up, tear_down)
     close(descriptor);
 }
 
-TEST(identity_of_states, set_up, tear_down)
+TEST(identity, set_up, tear_down)
 {
     struct file_identity first, second;
     int descriptor;
 
-    ring_stage_write(&fixture.stage, "file", "text", 4);
+    ring_stage_put(&fixture.stage, "file", "text");
     assert_int_equal(file_identify_at(fixture.directory, "file", &first), 0);
     assert_true(first.regular);
     assert_int_equal(first.size_bytes, 4);
@@ -78,7 +80,7 @@ TEST(identity_of_states, set_up, tear_down)
     assert_int_equal(second.device, first.device);
     assert_int_equal(second.changed_ns, first.changed_ns);
     usleep(20000);
-    ring_stage_write(&fixture.stage, "file", "longer", 6);
+    ring_stage_put(&fixture.stage, "file", "longer");
     assert_int_equal(file_identify(descriptor, &second), 0);
     assert_int_equal(second.inode, first.inode);
     assert_int_equal(second.size_bytes, 6);
@@ -95,7 +97,7 @@ TEST(links_are_not_followed, set_up, tear_down)
     struct file_identity identity;
     char text[8];
 
-    ring_stage_write(&fixture.stage, "file", "text", 4);
+    ring_stage_put(&fixture.stage, "file", "text");
     assert_int_equal(symlink("file", ring_stage_path(&fixture.stage, "link")), 0);
     assert_int_equal(file_identify_at(fixture.directory, "link", &identity), 0);
     assert_false(identity.regular);
@@ -108,8 +110,8 @@ TEST(read_is_bounded, set_up, tear_down)
 {
     char text[5];
 
-    ring_stage_write(&fixture.stage, "file", "123456789", 9);
-    ring_stage_write(&fixture.stage, "empty", "", 0);
+    ring_stage_put(&fixture.stage, "file", "123456789");
+    ring_stage_put(&fixture.stage, "empty", "");
     assert_int_equal(file_read_at(fixture.directory, text, sizeof(text), "file"), 4);
     assert_string_equal(text, "1234");
     assert_int_equal(file_read_at(fixture.directory, text, sizeof(text), "empty"), 0);
@@ -140,9 +142,9 @@ TEST(listing, set_up, tear_down)
 
     for (int i = 0; i < 100; i++) {
         snprintf(name, sizeof(name), "file-%d", i);
-        ring_stage_write(&fixture.stage, name, "", 0);
+        ring_stage_put(&fixture.stage, name, "");
     }
-    for (int round = 0; round < 2; round++) { /* each listing starts from the beginning */
+    for (int round = 0; round < 2; round++) { /* each listing starts at the beginning */
         count = 0;
         assert_int_equal(file_list(fixture.directory, 100, count_name, &count), 0);
         assert_int_equal(count, 100);
@@ -158,56 +160,51 @@ TEST(listing, set_up, tear_down)
 /* Locks ------------------------------------------------------------------------------------------------------------ */
 
 struct locker {
-    char path[128];
+    const char *path;
     int command;
     short type;
-    off_t offset;
 };
+
+static const uint64_t offset = UINT64_C(1) << 60;
 
 static void take_lock(void *context)
 {
     const struct locker *locker = context;
-    struct flock lock = {.l_type = locker->type, .l_start = locker->offset, .l_len = 1};
+    struct flock lock = {.l_type = locker->type, .l_start = (off_t)offset, .l_len = 1};
     int descriptor = open(locker->path, O_RDWR | O_CLOEXEC);
 
     if (descriptor < 0 || fcntl(descriptor, locker->command, &lock) != 0)
         abort();
 }
 
-static uint32_t holder_of(uint64_t offset)
+static uint32_t holder_of(uint64_t byte)
 {
     uint32_t holder = 12345;
     int descriptor = file_open_regular_at(fixture.directory, "file");
 
-    assert_int_equal(file_lock_holder(descriptor, offset, &holder), 0);
+    assert_int_equal(file_lock_holder(descriptor, byte, &holder), 0);
     close(descriptor);
     return holder;
 }
 
+/* A lock of an open file description has no pid. Everybody who may read can hold a read lock, so it does not count. */
 TEST(lock_holders, set_up, tear_down)
 {
-    const uint64_t offset = UINT64_C(1) << 60;
-    struct locker locker = {.command = F_SETLK, .type = F_WRLCK, .offset = (off_t)offset};
-    pid_t pid;
+    static const struct {
+        int command;
+        short type;
+        uint32_t holder; /* 1 = the pid of the process */
+    } rows[] = {{F_SETLK, F_WRLCK, 1}, {F_OFD_SETLK, F_WRLCK, UINT32_MAX}, {F_SETLK, F_RDLCK, 0}};
 
-    ring_stage_write(&fixture.stage, "file", "text", 4);
-    strcpy(locker.path, ring_stage_path(&fixture.stage, "file"));
-    assert_int_equal(holder_of(offset), 0);
+    ring_stage_put(&fixture.stage, "file", "text");
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
+        struct locker locker = {ring_stage_path(&fixture.stage, "file"), rows[i].command, rows[i].type};
+        pid_t pid;
 
-    pid = ring_stage_start(take_lock, NULL, &locker);
-    assert_int_equal(holder_of(offset), pid);
-    assert_int_equal(holder_of(offset + 1), 0);
-    ring_stage_end(pid);
-    assert_int_equal(holder_of(offset), 0);
-
-    locker.command = F_OFD_SETLK; /* has no pid */
-    pid = ring_stage_start(take_lock, NULL, &locker);
-    assert_int_equal(holder_of(offset), UINT32_MAX);
-    ring_stage_end(pid);
-
-    locker.command = F_SETLK;
-    locker.type = F_RDLCK; /* anybody who may read can hold one: it says nothing */
-    pid = ring_stage_start(take_lock, NULL, &locker);
-    assert_int_equal(holder_of(offset), 0);
-    ring_stage_end(pid);
+        assert_int_equal(holder_of(offset), 0);
+        pid = ring_stage_start(take_lock, NULL, &locker);
+        assert_int_equal(holder_of(offset), rows[i].holder == 1 ? (uint32_t)pid : rows[i].holder);
+        assert_int_equal(holder_of(offset + 1), 0);
+        ring_stage_end(pid);
+    }
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_packet.c - messages between processes: whole, with at most one descriptor, and nothing left open. */
+/* test_packet.c - messages between processes, with at most one descriptor: ripd/os/packet.c. */
 #include "os/packet.h"
 
 #include <errno.h>
@@ -19,7 +19,7 @@ static int next_descriptor(void)
     return descriptor;
 }
 
-TEST(message_and_descriptor_cross)
+TEST(a_message_with_a_descriptor)
 {
     int ends[2], descriptor = -2, pipe_ends[2];
     char text[8] = "";
@@ -45,7 +45,8 @@ TEST(message_and_descriptor_cross)
     close(ends[1]);
 }
 
-TEST(nothing_unasked_for_stays_open)
+/* Descriptors that the receiver did not expect are closed. */
+TEST(unexpected_descriptors)
 {
     union {
         struct cmsghdr header;

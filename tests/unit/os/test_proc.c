@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_proc.c - what /proc says, real and made up: ripd/os/proc.c, pidfd.c. */
+/* test_proc.c - readers of /proc, a real and a made-up one: ripd/os/proc.c, pidfd.c. */
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -32,29 +32,34 @@ static int open_proc(void **state)
 
 /* Real processes --------------------------------------------------------------------------------------------------- */
 
-static void name_itself(void *context)
+static void set_name(void *context)
 {
-    prctl(PR_SET_NAME, context != NULL ? context : "plain");
+    prctl(PR_SET_NAME, context);
+}
+
+static int stat_of(pid_t pid, struct proc_stat *ret_stat)
+{
+    return proc_stat(real_proc, (uint32_t)pid, ret_stat);
 }
 
 TEST(real_process)
 {
     char name[] = "a) (b\nc";
-    pid_t pid = ring_stage_start(name_itself, NULL, name);
+    pid_t pid = ring_stage_start(set_name, NULL, name);
     struct proc_status status;
     struct proc_stat stat;
 
-    assert_int_equal(proc_stat(real_proc, (uint32_t)pid, &stat), 0);
+    assert_int_equal(stat_of(pid, &stat), 0);
     assert_string_equal(stat.comm, name);
     assert_int_equal(stat.start_time_ticks, ring_stage_start_time(pid));
-    assert_in_range(stat.thread_count, 1, 2); /* a sanitizer may have one of its own */
+    assert_in_range(stat.thread_count, 1, 2); /* a sanitizer may have its own */
     assert_int_equal(proc_status(real_proc, (uint32_t)pid, &status), 0);
     assert_int_equal(status.uid_real, getuid());
     assert_int_equal(status.pid_in_namespace, pid);
     assert_false(status.core_dumping);
     assert_true(proc_exists(real_proc, (uint32_t)pid));
     ring_stage_end(pid);
-    assert_int_equal(proc_stat(real_proc, (uint32_t)pid, &stat), -ESRCH);
+    assert_int_equal(stat_of(pid, &stat), -ESRCH);
     assert_int_equal(proc_status(real_proc, (uint32_t)pid, &status), -ESRCH);
     assert_int_equal(proc_thread_stat(real_proc, (uint32_t)pid, (uint32_t)pid, &stat), -ESRCH);
     assert_false(proc_exists(real_proc, (uint32_t)pid));
@@ -83,44 +88,31 @@ static void leave_first_thread(void *context)
     syscall(SYS_exit, 0);
 }
 
-static void wait_for_letter(pid_t pid, char letter)
-{
-    struct proc_stat stat = {0};
-
-    for (int i = 0; i < 1000 && stat.state != letter; i++) {
-        usleep(1000);
-        assert_int_equal(proc_stat(real_proc, (uint32_t)pid, &stat), 0);
-    }
-    assert_int_equal(stat.state, letter);
-}
-
 TEST(zombies)
 {
-    pid_t whole = ring_stage_start(name_itself, NULL, NULL);
+    pid_t whole = ring_stage_start(NULL, NULL, NULL);
     pid_t first = ring_stage_start(end_first_thread, leave_first_thread, NULL);
-    struct proc_stat stat;
+    struct proc_stat stat = {0};
 
     kill(whole, SIGKILL);
-    wait_for_letter(whole, 'Z');
-    for (int i = 0; i < 1000; i++) { /* a sanitizer's own thread ends a little later */
+    for (int i = 0; i < 2000 && !proc_stat_ended(&stat); i++) {
         usleep(1000);
-        proc_stat(real_proc, (uint32_t)whole, &stat);
-        if (proc_stat_ended(&stat))
-            break;
+        assert_int_equal(stat_of(whole, &stat), 0);
     }
-    assert_true(proc_stat_ended(&stat));
+    assert_true(stat.state == 'Z' && proc_stat_ended(&stat));
     ring_stage_end(whole);
 
     ring_stage_go(first);
-    wait_for_letter(first, 'Z'); /* its first thread has ended, the process has not */
-    proc_stat(real_proc, (uint32_t)first, &stat);
-    assert_false(proc_stat_ended(&stat));
+    for (int i = 0; i < 1000 && ring_stage_state(first) != 'Z'; i++)
+        usleep(1000);
+    assert_int_equal(stat_of(first, &stat), 0);
+    assert_true(stat.state == 'Z' && !proc_stat_ended(&stat)); /* another thread of the process is alive */
     ring_stage_end(first);
 }
 
 TEST(pidfd)
 {
-    pid_t pid = ring_stage_start(name_itself, NULL, NULL);
+    pid_t pid = ring_stage_start(NULL, NULL, NULL);
     int hold = pidfd_of((uint32_t)pid);
 
     assert_true(hold >= 0);
@@ -152,14 +144,15 @@ TEST(threads)
     assert_int_equal(tids[0], pid);
     assert_true(tids[1] != 0);
     assert_int_equal(proc_thread_stat(real_proc, (uint32_t)pid, tids[1], &stat), 0);
-    assert_int_equal(proc_thread_stat(real_proc, (uint32_t)getpid(), tids[1], &stat), -ESRCH); /* not one of ours */
+    assert_int_equal(proc_thread_stat(real_proc, (uint32_t)getpid(), tids[1], &stat),
+                     -ESRCH); /* a thread of another process */
     assert_int_equal(proc_thread_status(real_proc, (uint32_t)pid, tids[1], &status), 0);
     assert_int_equal(status.pid_in_namespace, tids[1]);
     ring_stage_end(pid);
     assert_int_equal(proc_visit_threads(real_proc, (uint32_t)pid, collect_tid, tids), -ESRCH);
 }
 
-/* Touching private pages grows anonymous memory, touching shared ones only what is resident. */
+/* Writing to private pages increases anonymous memory. Writing to shared pages increases only resident memory. */
 TEST(memory)
 {
     enum { BYTES = 32 << 20, SLACK = 8 << 20 };
@@ -171,7 +164,8 @@ TEST(memory)
 
         assert_ptr_not_equal(pages, MAP_FAILED);
         assert_int_equal(proc_own_memory(real_proc, &before), 0);
-        assert_int_equal(madvise(pages, BYTES, MADV_POPULATE_WRITE), 0); /* by the kernel: sanitizers keep no books */
+        assert_int_equal(madvise(pages, BYTES, MADV_POPULATE_WRITE),
+                         0); /* by the kernel, so that sanitizers do not see it */
         assert_int_equal(proc_own_memory(real_proc, &after), 0);
         assert_true(after.virtual_bytes >= BYTES && after.resident_bytes >= before.resident_bytes + BYTES - SLACK);
         assert_int_equal(after.anonymous_bytes >= before.anonymous_bytes + BYTES - SLACK, kinds[i] == MAP_PRIVATE);
@@ -229,7 +223,7 @@ static struct tree {
     int proc;
 } tree;
 
-static int plant(void **state)
+static int make_tree(void **state)
 {
     (void)state;
     ring_stage_open(&tree.stage);
@@ -237,7 +231,7 @@ static int plant(void **state)
     return tree.proc >= 0 ? 0 : -1;
 }
 
-static int fell(void **state)
+static int remove_tree(void **state)
 {
     (void)state;
     close(tree.proc);
@@ -245,27 +239,18 @@ static int fell(void **state)
     return 0;
 }
 
-/* Writes a file, with the directories above it. */
 static void put(const char *name, const char *text)
 {
-    char path[256];
-
-    snprintf(path, sizeof(path), "%s", name);
-    for (char *slash = strchr(path, '/'); slash != NULL; slash = strchr(slash + 1, '/')) {
-        *slash = '\0';
-        mkdir(ring_stage_path(&tree.stage, path), 0700);
-        *slash = '/';
-    }
-    ring_stage_write(&tree.stage, name, text, strlen(text));
+    ring_stage_put(&tree.stage, name, text);
 }
 
-TEST(thread_of_another_namespace, plant, fell)
+TEST(thread_of_another_namespace, make_tree, remove_tree)
 {
     struct proc_status status;
 
     put("500/status", "Uid:\t0\t0\t0\t0\nNSpid:\t500\t1\n");
     put("500/task/501/status", "Uid:\t0\t0\t0\t0\nNSpid:\t501\t7\n");
-    put("500/task/7/status", "Uid:\t0\t0\t0\t0\nNSpid:\t7\t9\n"); /* the same number, another thread */
+    put("500/task/7/status", "Uid:\t0\t0\t0\t0\nNSpid:\t7\t9\n"); /* another thread, with that number as its tid here */
     assert_int_equal(proc_thread_status(tree.proc, 500, 501, &status), 0);
     assert_int_equal(status.pid_in_namespace, 7);
     assert_int_equal(proc_thread_status(tree.proc, 500, 7, &status), 0);
@@ -273,7 +258,7 @@ TEST(thread_of_another_namespace, plant, fell)
     assert_int_equal(proc_thread_status(tree.proc, 500, 9, &status), -ESRCH);
 }
 
-TEST(empty_files_are_gone_processes, plant, fell)
+TEST(empty_and_cut_files, make_tree, remove_tree)
 {
     struct proc_memory memory;
     struct proc_stat stat;
@@ -293,57 +278,55 @@ TEST(empty_files_are_gone_processes, plant, fell)
 
 /* cgroups ---------------------------------------------------------------------------------------------------------- */
 
-struct cgroup_case {
+enum { THAWED, FROZEN };
+
+static const struct {
     const char *membership;
-    const char *file; /* in the tree, below "cgroup"; NULL = none */
+    const char *file; /* below the root of the cgroups; NULL = none */
     const char *text;
-    int result;
-    bool frozen;
+    int result; /* THAWED, FROZEN, or -errno */
+} cgroups[] = {
+    {"0::/a/b\n", "a/b/cgroup.events", "populated 1\nfrozen 1\n", FROZEN},
+    {"0::/a/b\n", "a/b/cgroup.events", "populated 1\nfrozen 0\n", THAWED},
+    {"0::/a/b\n", "unified/a/b/cgroup.events", "populated 1\nfrozen 1\n", FROZEN},
+    {"5:cpu,freezer:/x\n0::/a\n", "freezer/x/freezer.state", "FROZEN\n", FROZEN},
+    {"5:freezer:/x\n", "freezer/x/freezer.state", "FREEZING\n", THAWED},
+    {"5:freezer:/x\n", "freezer/x/freezer.state", "THAWED\n", THAWED},
+    {"5:freezer:/x:y\n", "freezer/x:y/freezer.state", "FROZEN\n", FROZEN},
+    {"5:freezer2,xfreezer:/x\n", "freezer/x/freezer.state", "FROZEN\n", -ENOENT},
+    {"5:freezer:/..\n", "freezer.state", "FROZEN\n", -ENOENT},
+    {"5:freezer:/../../x\n", "x/freezer.state", "FROZEN\n", -ENOENT},
+    {"5:freezer:/..x\n", "freezer/..x/freezer.state", "FROZEN\n", FROZEN},
+    {"5:freezer:x\n", "freezerx/freezer.state", "FROZEN\n", -ENOENT},
+    {"0::/gone (deleted)\n", NULL, NULL, -ENOENT},
+    {"0::\n", "cgroup.events", "frozen 1\n", -ENOENT},
+    {"nonsense\n", NULL, NULL, -ENOENT},
+    {":\n::\n:::\n", NULL, NULL, -ENOENT},
 };
 
-static const struct cgroup_case cgroup_cases[] = {
-    {"0::/a/b\n", "a/b/cgroup.events", "populated 1\nfrozen 1\n", 0, true},
-    {"0::/a/b\n", "a/b/cgroup.events", "populated 1\nfrozen 0\n", 0, false},
-    {"0::/a/b\n", "unified/a/b/cgroup.events", "populated 1\nfrozen 1\n", 0, true},
-    {"5:cpu,freezer:/x\n0::/a\n", "freezer/x/freezer.state", "FROZEN\n", 0, true},
-    {"5:freezer:/x\n", "freezer/x/freezer.state", "FREEZING\n", 0, false},
-    {"5:freezer:/x\n", "freezer/x/freezer.state", "THAWED\n", 0, false},
-    {"5:freezer:/x:y\n", "freezer/x:y/freezer.state", "FROZEN\n", 0, true},
-    {"5:freezer2,xfreezer:/x\n", "freezer/x/freezer.state", "FROZEN\n", -ENOENT, false},
-    {"5:freezer:/..\n", "freezer.state", "FROZEN\n", -ENOENT, false},
-    {"5:freezer:/../../x\n", "x/freezer.state", "FROZEN\n", -ENOENT, false},
-    {"5:freezer:/..x\n", "freezer/..x/freezer.state", "FROZEN\n", 0, true},
-    {"5:freezer:x\n", "freezerx/freezer.state", "FROZEN\n", -ENOENT, false},
-    {"0::/gone (deleted)\n", NULL, NULL, -ENOENT, false},
-    {"0::\n", "cgroup.events", "frozen 1\n", -ENOENT, false},
-    {"nonsense\n", NULL, NULL, -ENOENT, false},
-    {":\n::\n:::\n", NULL, NULL, -ENOENT, false},
-};
-
-TEST(cgroups, plant, fell)
+TEST(cgroups, make_tree, remove_tree)
 {
-    for (size_t i = 0; i < COUNT_OF(cgroup_cases); i++) {
-        const struct cgroup_case *one = &cgroup_cases[i];
+    for (size_t i = 0; i < COUNT_OF(cgroups); i++) {
         char root[64], file[160], membership[64];
         bool frozen = false;
+        int result;
 
         snprintf(root, sizeof(root), "root%zu", i);
         snprintf(membership, sizeof(membership), "%zu/cgroup", i + 1);
         snprintf(file, sizeof(file), "%s/freezer/keep", root);
         put(file, "");
-        put(membership, one->membership);
-        if (one->file != NULL) {
-            snprintf(file, sizeof(file), "%s/%s", root, one->file);
-            put(file, one->text);
-        }
-        assert_int_equal(proc_cgroup_frozen(tree.proc, ring_stage_path(&tree.stage, root), (uint32_t)i + 1, &frozen),
-                         one->result);
-        assert_int_equal(frozen, one->frozen);
+        put(membership, cgroups[i].membership);
+        snprintf(file, sizeof(file), "%s/%s", root, cgroups[i].file != NULL ? cgroups[i].file : "");
+        if (cgroups[i].file != NULL)
+            put(file, cgroups[i].text);
+        result = proc_cgroup_frozen(tree.proc, ring_stage_path(&tree.stage, root), (uint32_t)i + 1, &frozen);
+        if ((result == 0 ? (int)frozen : result) != cgroups[i].result)
+            fail_msg("'%s', %s: %d %d", cgroups[i].membership, file, result, frozen);
     }
     assert_int_equal(proc_cgroup_frozen(tree.proc, tree.stage.directory, 9999, &(bool){false}), -ESRCH);
 }
 
-/* What a process calls itself, and to what it belongs -------------------------------------------------------------- */
+/* Command lines, units and containers ------------------------------------------------------------------------------ */
 
 #define EURO "\xe2\x82\xac"
 #define CLEF "\xf0\x9d\x84\x9e"
@@ -361,7 +344,7 @@ static const struct {
     {"\0\0", 2, 64, NULL},
     {"checkout\0--port\0", 16, 12, "checkout --"},
     {"checkout\0--port\0", 16, 10, "checkout"},
-    {"ab" EURO, 5, 6, "ab" EURO}, /* cut behind, in, and before a character */
+    {"ab" EURO, 5, 6, "ab" EURO}, /* cut after, in, and before a character */
     {"ab" EURO "c", 6, 6, "ab" EURO},
     {"ab" EURO, 5, 5, "ab"},
     {"ab" EURO, 5, 4, "ab"},
@@ -371,12 +354,12 @@ static const struct {
     {CLEF CLEF, 8, 6, CLEF},
     {"a\xc3\xa9", 3, 3, "a"},
     {"a\xff\xfe\xfd", 4, 4, "a\xff"},
-    {"\x80\x80\x80\x80\x80\x80", 6, 6, "\x80\x80\x80\x80\x80"}, /* no character at all: shown as it is */
+    {"\x80\x80\x80\x80\x80\x80", 6, 6, "\x80\x80\x80\x80\x80"}, /* no valid character: shown unchanged */
 };
 
-TEST(command_lines, plant, fell)
+TEST(command_lines, make_tree, remove_tree)
 {
-    assert_int_equal(mkdir(ring_stage_path(&tree.stage, "500"), 0700), 0);
+    put("500/cmdline", "");
     for (size_t i = 0; i < COUNT_OF(command_lines); i++) {
         char text[64];
         int result;
@@ -390,13 +373,11 @@ TEST(command_lines, plant, fell)
     assert_int_equal(proc_command_line(tree.proc, 501, (char[64]){""}, 64), -ESRCH);
 }
 
-TEST(group, plant, fell)
+TEST(group, make_tree, remove_tree)
 {
-    static const char text[] = "0::/system.slice/checkout.service\n";
     struct proc_group group;
 
-    assert_int_equal(mkdir(ring_stage_path(&tree.stage, "500"), 0700), 0);
-    ring_stage_write(&tree.stage, "500/cgroup", text, sizeof(text) - 1);
+    put("500/cgroup", "0::/system.slice/checkout.service\n");
     assert_int_equal(proc_group(tree.proc, 500, &group), 0);
     assert_string_equal(group.unit, "checkout.service");
     assert_string_equal(group.container, "");

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_proc_group.c - lines of PID/cgroup as units and containers: ripd/os/proc_group.c. Each text is parsed as it is,
- * and cut at each place, with nothing readable behind its terminator.
+ * test_proc_group.c - units and containers from lines of PID/cgroup: ripd/os/proc_group.c. Each text is parsed whole,
+ * and cut at each place, with no readable memory behind its terminator.
  */
 #include <string.h>
 
@@ -29,10 +29,10 @@ static const struct {
     {"0::/user.slice/user-1000.slice/user@1000.service/app.slice/app-a.slice/run-r1.scope\n", "run-r1.scope", ""},
     {"0::/user.slice/user-1000.slice/user@1000.service/init.scope\n", "user@1000.service", ""},
     {"0::/init.scope\n", "init.scope", ""},
-    {"0::/system.slice/checkout.service/workers/7\n", "checkout.service", ""}, /* delegated to it */
+    {"0::/system.slice/checkout.service/workers/7\n", "checkout.service", ""}, /* a delegated cgroup */
     {"0::/system.slice/_cgroup.service\n", "cgroup.service", ""},
     {"0::/system.slice/checkout.service (deleted)\n", "checkout.service", ""},
-    {"0::/../../system.slice/checkout.service\n", "checkout.service", ""}, /* seen from another namespace */
+    {"0::/../../system.slice/checkout.service\n", "checkout.service", ""}, /* from another cgroup namespace */
     {"0::/\n", "", ""},
     {"0::/system.slice\n", "", ""},
     {"0::/system.slice/.service\n", "", ""},
@@ -45,7 +45,7 @@ static const struct {
      "checkout.service", ""},
     {"4:pids:/system.slice/other.service\n0::/system.slice/third.service\n", "third.service", ""},
     {"4:pids:/system.slice/other.service\n1:name=systemd:/\n0::/\n", "other.service", ""},
-    /* containers: systemd's driver, and files */
+    /* containers, with and without systemd */
     {"0::/system.slice/docker-" ID ".scope\n", "docker-" ID ".scope", ID},
     {"0::/docker/" ID "\n", "", ID},
     {"11:memory:/docker/" ID "\n1:name=systemd:/docker/" ID "\n0::/\n", "", ID},
@@ -61,7 +61,7 @@ static const struct {
     {"0::/machine.slice/libpod-conmon-" ID ".scope\n", "libpod-conmon-" ID ".scope", ""},
     {"0::/kubepods.slice/crio-conmon-" ID ".scope\n", "crio-conmon-" ID ".scope", ""},
     {"0::/system.slice/docker-" ID ".scope/system.slice/nginx.service\n", "nginx.service", ID},
-    {"0::/docker/" ID "/docker/" OTHER_ID "\n", "", OTHER_ID}, /* one in the other */
+    {"0::/docker/" ID "/docker/" OTHER_ID "\n", "", OTHER_ID}, /* a container in a container */
     {"0::/lxc/web1\n", "", "web1"},
     {"0::/lxc/web1/system.slice/nginx.service\n", "nginx.service", "web1"},
     {"0::/lxc.payload.web1/init.scope\n", "init.scope", "web1"},
@@ -69,16 +69,16 @@ static const struct {
     {"0::/lxc.monitor.web1\n", "", ""},
     {"0::/lxc.payload.\n", "", ""},
     {"0::/lxc\n", "", ""},
-    /* what looks like one and is none */
+    /* names that are not container ids */
     {"0::/a" ID "\n", "", ""},
     {"0::/docker/0123456789abcdef\n", "", ""},
     {"0::/docker/" ID "0\n", "", ""},
     {"0::/docker/0123456789ABCDEF0123456789ABCDEF0123456789ABCDEF0123456789ABCDEF\n", "", ""},
-    /* a name is whole or missing */
+    /* a name that is too long is left out */
     {"0::/system.slice/" NAME_256 ".service\n", "", ""},
     {"0::/lxc/" NAME_64 NAME_64 "\n", "", NAME_64 NAME_64},
     {"0::/lxc/" NAME_64 NAME_64 "a\n", "", ""},
-    /* no such lines */
+    /* malformed lines */
     {"", "", ""},
     {"\n\n", "", ""},
     {"0\n0:\n0::\n::\n:\n", "", ""},

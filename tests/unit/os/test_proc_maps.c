@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_proc_maps.c - lines of /proc/PID/maps, and the mapping of an address: ripd/os/proc_maps.c. */
+/* test_proc_maps.c - lines of /proc/PID/maps, and the mapping at an address: ripd/os/proc_maps.c. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -10,6 +10,7 @@
 
 #include "os/proc_maps.h"
 #include "support/guarded_copy.h"
+#include "support/ring_stage.h"
 #include "support/test.h"
 
 TEST(lines)
@@ -30,7 +31,7 @@ TEST(lines)
     assert_string_equal(mapping.path, "");
 }
 
-/* Two libraries, one of them mapped once more for reading alone, a file of data, and what is of no file. */
+/* Two libraries, one of them also mapped for reading only, a data file, and mappings without a file. */
 static const char map[] = "1000-2000 r--p 00000000 fe:01 7    /lib/a.so\n"
                           "2000-4000 r-xp 00001000 fe:01 7    /lib/a.so\n"
                           "4000-5000 rw-p 00003000 fe:01 7    /lib/a.so\n"
@@ -48,15 +49,15 @@ TEST(objects)
 {
     static const struct {
         uint64_t address, start, end;
-        const char *path; /* NULL = there is none */
+        const char *path; /* NULL = -ENOENT */
     } cases[] = {
         {0x2000, 0x1000, 0x5000, "/lib/a.so"},
         {0x3fff, 0x1000, 0x5000, "/lib/a.so"},
         {0x7abc, 0x6000, 0xa000, "/lib/b.so"},
-        {0x1000, 0, 0, NULL}, /* no code */
+        {0x1000, 0, 0, NULL}, /* not executable */
         {0x4000, 0, 0, NULL},
         {0x5000, 0, 0, NULL},
-        {0x8000, 0, 0, NULL}, /* generated */
+        {0x8000, 0, 0, NULL}, /* generated code */
         {0xa800, 0, 0, NULL},
         {0xb800, 0, 0, NULL},
         {0xc800, 0, 0, NULL},
@@ -64,18 +65,16 @@ TEST(objects)
         {0, 0, 0, NULL},
         {UINT64_MAX, 0, 0, NULL},
     };
-    char directory[] = "/dev/shm/rip-maps-XXXXXX";
     struct proc_object object;
-    int proc, file;
+    struct ring_stage stage;
+    int proc;
 
-    assert_non_null(mkdtemp(directory));
-    proc = open(directory, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    ring_stage_open(&stage);
+    proc = open(stage.directory, O_PATH | O_DIRECTORY | O_CLOEXEC);
     assert_int_equal(proc_maps_object(proc, 7, 0x2000, &object), -ESRCH);
-    assert_int_equal(mkdirat(proc, "7", 0700), 0);
+    ring_stage_put(&stage, "7/other", "");
     assert_int_equal(proc_maps_object(proc, 7, 0x2000, &object), -ENOENT);
-    file = openat(proc, "7/maps", O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
-    assert_int_equal(write(file, map, sizeof(map) - 1), sizeof(map) - 1);
-    close(file);
+    ring_stage_put(&stage, "7/maps", map);
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
         object = (struct proc_object){.start = 42};
         assert_int_equal(proc_maps_object(proc, 7, cases[i].address, &object), cases[i].path != NULL ? 0 : -ENOENT);
@@ -86,13 +85,11 @@ TEST(objects)
         assert_string_equal(object.path, cases[i].path);
         free(object.path);
     }
-    unlinkat(proc, "7/maps", 0);
-    unlinkat(proc, "7", AT_REMOVEDIR);
     close(proc);
-    rmdir(directory);
+    ring_stage_close(&stage);
 }
 
-TEST(lines_that_are_none)
+TEST(malformed_lines)
 {
     static const char *const lines[] = {"",
                                         "\n",
@@ -114,7 +111,7 @@ TEST(lines_that_are_none)
     }
 }
 
-TEST(lines_at_the_end_of_memory)
+TEST(nothing_is_read_behind_the_end)
 {
     static const char line[] = "55d0c0a00000-55d0c0a22000 r-xp 00002000 fe:01 1311765      /usr/bin/redis\n";
     struct proc_mapping mapping;
@@ -133,15 +130,24 @@ TEST(lines_at_the_end_of_memory)
 
 TEST(paths)
 {
-    assert_true(proc_maps_path_fits("/usr/bin/a\n", "/usr/bin/a"));
-    assert_true(proc_maps_path_fits("/usr/bin/a (deleted)\n", "/usr/bin/a"));
-    assert_true(proc_maps_path_fits("/srv/root/usr/bin/a\n", "/usr/bin/a")); /* seen from outside a root */
-    assert_false(proc_maps_path_fits("/usr/bin/ab\n", "/usr/bin/a"));
-    assert_false(proc_maps_path_fits("/usr/bin/a\n", "/other/bin/a"));
-    assert_false(proc_maps_path_fits("/usr/bin/a\n", "a"));
-    assert_false(proc_maps_path_fits("/usr/bin/a\n", ""));
-    assert_false(proc_maps_path_fits("", "/a"));
-    assert_false(proc_maps_path_fits(" (deleted)\n", "/a"));
+    static const struct {
+        const char *mapped, *path;
+        bool fits;
+    } rows[] = {
+        {"/usr/bin/a\n", "/usr/bin/a", true},
+        {"/usr/bin/a (deleted)\n", "/usr/bin/a", true},
+        {"/srv/root/usr/bin/a\n", "/usr/bin/a", true}, /* a path in another root */
+        {"/usr/bin/ab\n", "/usr/bin/a", false},
+        {"/usr/bin/a\n", "/other/bin/a", false},
+        {"/usr/bin/a\n", "a", false},
+        {"/usr/bin/a\n", "", false},
+        {"", "/a", false},
+        {" (deleted)\n", "/a", false},
+    };
+
+    for (size_t i = 0; i < COUNT_OF(rows); i++)
+        if (proc_maps_path_fits(rows[i].mapped, rows[i].path) != rows[i].fits)
+            fail_msg("'%s' in '%s'", rows[i].path, rows[i].mapped);
 }
 
 /* The program of this test. */
@@ -172,16 +178,16 @@ TEST(own_mappings)
     assert_false(proc_maps_is(&mapping, &about));
 }
 
-/* Devices that are no block devices can have any number. */
-TEST(numbers)
+/* Device numbers with major 0 prove nothing: some file systems show others in maps than in stat. */
+TEST(device_and_inode_numbers)
 {
     static const struct {
         unsigned mapped_major, mapped_minor, mapped_inode, major, minor, inode;
         bool is, may_be;
     } rows[] = {
         {8, 1, 42, 8, 1, 42, true, false},   {8, 1, 42, 8, 1, 43, false, false},   {8, 1, 42, 8, 2, 42, false, false},
-        {0, 30, 42, 0, 30, 42, true, false}, {0, 30, 42, 0, 30, 43, false, false}, /* a tmpfs has its own */
-        {0, 30, 42, 0, 35, 7, false, true},                                        /* a subvolume of a btrfs */
+        {0, 30, 42, 0, 30, 42, true, false}, {0, 30, 42, 0, 30, 43, false, false}, /* tmpfs shows the same number */
+        {0, 30, 42, 0, 35, 7, false, true},                                        /* a btrfs subvolume */
         {8, 1, 42, 0, 50, 7, false, true},                                         /* an overlay */
         {0, 50, 7, 8, 1, 42, false, false},  {8, 1, 42, 9, 1, 42, false, false},
     };

@@ -4,10 +4,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -16,6 +14,7 @@
 #include "probe/sockets.h"
 #include "support/descriptors.h"
 #include "support/guarded_copy.h"
+#include "support/ring_stage.h"
 #include "support/test.h"
 
 static const char tcp_line[] =
@@ -24,6 +23,7 @@ static const char tcp_line[] =
 static const char tcp6_line[] = "  12: 00000000000000000000000001000000:0050 00000000000000000000000000000000:0000 0A "
                                 "00000000:00000000 00:00000000 00000000  1000        0 99 1 0000000000000000 100 0";
 static const char unix_line[] = "00000000256fc0db: 00000003 00000000 00010000 0001 01 629 /run/a b.sock";
+
 /* Parsers ---------------------------------------------------------------------------------------------------------- */
 
 TEST(internet_sockets)
@@ -58,7 +58,7 @@ TEST(unix_sockets)
     assert_int_equal(proc_parse_socket("0: 2 0 0 0005 01 632", PROC_SOCKET_UNIX, &socket), 0);
     assert_string_equal(proc_unix_state_name(&socket), "UNCONNECTED");
     assert_int_equal(proc_parse_socket("0: 2 0 0 0002 01 633", PROC_SOCKET_UNIX, &socket), 0);
-    assert_null(proc_unix_state_name(&socket)); /* not all kernels have it of datagrams */
+    assert_null(proc_unix_state_name(&socket)); /* some kernels do not show it for datagrams */
     assert_int_equal(proc_parse_socket("0: 3 0 0 0001 100 634", PROC_SOCKET_UNIX, &socket), -EINVAL);
     assert_int_equal(proc_parse_socket("0: 3 0 0 0001 03   630", PROC_SOCKET_UNIX, &socket), 0);
     assert_string_equal(socket.path, "");
@@ -68,7 +68,7 @@ TEST(unix_sockets)
     assert_int_equal(socket.inode, 630);
 }
 
-TEST(what_is_no_socket)
+TEST(malformed_lines)
 {
     static const char *const bad[] = {"",
                                       "  sl  local_address rem_address   st tx_queue",
@@ -120,10 +120,25 @@ static int listen_at(struct sockaddr_in *ret_address)
     return server;
 }
 
+/* Binds a unix socket to an abstract name. */
+__attribute__((format(printf, 1, 2))) static int bind_unix(const char *format, ...)
+{
+    struct sockaddr_un name = {.sun_family = AF_UNIX};
+    int made = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    va_list arguments;
+
+    va_start(arguments, format);
+    vsnprintf(name.sun_path + 1, sizeof(name.sun_path) - 1, format, arguments);
+    va_end(arguments);
+    assert_int_equal(bind(made, (struct sockaddr *)&name, sizeof(name)), 0);
+    return made;
+}
+
 static struct sockets *sockets;
 static const struct proc_socket *found;
-static int proc;         /* a folder like /proc */
-static uint32_t process; /* whose sockets are looked for */
+static int proc;         /* /proc, or the stage */
+static uint32_t process; /* whose sockets are searched */
+static struct ring_stage stage;
 
 static int begin(void **state)
 {
@@ -142,7 +157,7 @@ static int end(void **state)
     return 0;
 }
 
-static void forget_all(void)
+static void start_again(void)
 {
     sockets_free(sockets);
     sockets = sockets_new();
@@ -153,25 +168,26 @@ static int find(uint64_t inode, uint64_t deadline_mono_ns)
     return sockets_find(sockets, proc, process, inode, deadline_mono_ns, &found);
 }
 
-TEST(sockets_of_our_own, begin, end)
+/* Finds a socket without a deadline. */
+static void assert_found(uint64_t inode, enum proc_socket_kind kind)
 {
-    struct sockaddr_un name = {.sun_family = AF_UNIX};
-    int named = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    uint64_t deadline_mono_ns = clock_mono_ns() + UINT64_C(10000000000);
-    struct sockaddr_in address;
-    int server = listen_at(&address);
+    assert_int_equal(find(inode, UINT64_MAX), 0);
+    assert_int_equal(found->kind, kind);
+}
 
-    snprintf(name.sun_path + 1, sizeof(name.sun_path) - 1, "rip-test-%u", process);
-    assert_int_equal(bind(named, (struct sockaddr *)&name, sizeof(name)), 0);
-    assert_int_equal(find(inode_of(server), deadline_mono_ns), 0);
-    assert_int_equal(found->kind, PROC_SOCKET_TCP);
+TEST(sockets_of_this_process, begin, end)
+{
+    int named = bind_unix("rip-test-%u", process), server;
+    struct sockaddr_in address;
+
+    server = listen_at(&address);
+    assert_found(inode_of(server), PROC_SOCKET_TCP);
     assert_int_equal(found->local.port, ntohs(address.sin_port));
     assert_string_equal(proc_tcp_state_name(found->state), "LISTEN");
-    assert_int_equal(find(inode_of(named), deadline_mono_ns), 0);
-    assert_int_equal(found->kind, PROC_SOCKET_UNIX);
+    assert_found(inode_of(named), PROC_SOCKET_UNIX);
     assert_int_equal(strncmp(found->path, "@rip-test-", 10), 0);
-    assert_int_equal(find(0, deadline_mono_ns), -ENOENT);
-    assert_int_equal(find(UINT64_MAX, deadline_mono_ns), -ENOENT);
+    assert_int_equal(find(0, UINT64_MAX), -ENOENT);
+    assert_int_equal(find(UINT64_MAX, UINT64_MAX), -ENOENT);
     assert_int_equal(sockets_cut_count(sockets), 0);
     sockets_end_pass(sockets);
     assert_int_equal(find(inode_of(server), 0), -EAGAIN); /* no time */
@@ -180,23 +196,21 @@ TEST(sockets_of_our_own, begin, end)
     close(named);
 }
 
-/* A name that looks like the row of another socket: neither row is believed. */
+#define FAKE_ROW "x\n0: 00000003 00000000 00000000 0001 03 %u /run/lie"
+
+/* A name looks like the row of another socket: neither row is used, also while only one of them has been read. */
 TEST(a_name_with_a_row_in_it, begin, end)
 {
     enum { CROWD = 300 };
-    struct sockaddr_un name = {.sun_family = AF_UNIX};
-    int liar = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    int victim = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0), crowd[CROWD];
+    int victim = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0), crowd[CROWD], liar;
 
-    for (size_t i = 0; i < CROWD; i++) /* so that the two are not read at once */
+    for (size_t i = 0; i < CROWD; i++) /* so that the two are not read together */
         crowd[i] = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    snprintf(name.sun_path + 1, sizeof(name.sun_path) - 1, "x\n0: 00000003 00000000 00000000 0001 03 %u /run/lie",
-             (unsigned)inode_of(victim));
-    assert_int_equal(bind(liar, (struct sockaddr *)&name, sizeof(name)), 0);
+    liar = bind_unix(FAKE_ROW, inode_of(victim));
     assert_int_equal(find(inode_of(victim), UINT64_MAX), -ENOENT);
     assert_int_equal(find(inode_of(liar), UINT64_MAX), 0);
-    forget_all();
-    for (unsigned i = 0; i < 500; i++) { /* nor while only one of the two has been read */
+    start_again();
+    for (unsigned i = 0; i < 500; i++) {
         assert_int_not_equal(find(inode_of(victim), 0), 0);
         sockets_end_pass(sockets);
     }
@@ -206,76 +220,59 @@ TEST(a_name_with_a_row_in_it, begin, end)
     close(victim);
 }
 
-/* What has an address has no name, in whatever order the tables are read. */
+/* A TCP socket is not confused with a unix name, whatever the order of the lookups. */
 TEST(a_name_with_a_row_of_another_kind_in_it, begin, end)
 {
-    struct sockaddr_un name = {.sun_family = AF_UNIX};
-    int liar = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
     struct sockaddr_in address;
-    int victim = listen_at(&address);
+    int victim = listen_at(&address), liar = bind_unix(FAKE_ROW, inode_of(victim));
 
-    snprintf(name.sun_path + 1, sizeof(name.sun_path) - 1, "x\n0: 00000003 00000000 00000000 0001 03 %u /run/lie",
-             (unsigned)inode_of(victim));
-    assert_int_equal(bind(liar, (struct sockaddr *)&name, sizeof(name)), 0);
     for (int i = 0; i < 2; i++) {
-        assert_int_equal(find(inode_of(victim), UINT64_MAX), 0);
-        assert_int_equal(found->kind, PROC_SOCKET_TCP);
-        assert_int_equal(find(inode_of(liar), UINT64_MAX), 0);
-        assert_int_equal(found->kind, PROC_SOCKET_UNIX);
+        assert_found(inode_of(victim), PROC_SOCKET_TCP);
+        assert_found(inode_of(liar), PROC_SOCKET_UNIX);
     }
     close(liar);
     close(victim);
 }
 
-/* A tree of our own, with tables of process 7. */
-static struct {
-    char path[64];
-    char table[128];
-} tree;
+/* A made-up /proc with a table of process 7 ------------------------------------------------------------------------ */
 
-/* So many sockets: inodes from `first` on, the highest come first. */
-static void tree_write(int first, int line_count, int without_inode)
+/* Writes rows of sockets whose inodes begin with first, the highest inode first, behind rows without an inode. */
+static void write_table(int first, int count, int without_inode)
 {
-    FILE *file = fopen(tree.table, "we");
+    FILE *file = fopen(ring_stage_path(&stage, "7/net/tcp"), "we");
 
     fputs("  sl  local_address rem_address\n", file);
     for (int i = 0; i < without_inode; i++)
         fprintf(file, "%4d: 0100007F:0050 0100007F:0051 06 00000000:00000000 00:00000000 00000000 0 0 0 1 0 100\n", i);
-    for (int i = first + line_count - 1; i >= first; i--)
+    for (int i = first + count - 1; i >= first; i--)
         fprintf(file, "%4d: 0100007F:0050 0100007F:%04X 01 00000000:00000000 00:00000000 00000000 0 0 %d 1 0 100\n", i,
                 i % 0x10000, i);
     fclose(file);
 }
 
-static int begin_tree(void **state)
+static int begin_stage(void **state)
 {
     begin(state);
     close(proc);
-    snprintf(tree.path, sizeof(tree.path), "/dev/shm/rip-test-net-XXXXXX");
-    assert_non_null(mkdtemp(tree.path));
-    proc = open(tree.path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    ring_stage_open(&stage);
+    ring_stage_put(&stage, "7/net/tcp", "");
+    proc = open(stage.directory, O_PATH | O_DIRECTORY | O_CLOEXEC);
     process = 7;
-    assert_int_equal(mkdirat(proc, "7", 0700), 0);
-    assert_int_equal(mkdirat(proc, "7/net", 0700), 0);
-    snprintf(tree.table, sizeof(tree.table), "%s/7/net/tcp", tree.path);
     return 0;
 }
 
-static int end_tree(void **state)
+static int end_stage(void **state)
 {
-    unlink(tree.table);
-    unlinkat(proc, "7/net", AT_REMOVEDIR);
-    unlinkat(proc, "7", AT_REMOVEDIR);
-    rmdir(tree.path);
+    ring_stage_close(&stage);
     return end(state);
 }
 
-/* A table longer than what is read at once. */
-TEST(a_long_table, begin_tree, end_tree)
+/* A table that is longer than one read. */
+TEST(a_long_table, begin_stage, end_stage)
 {
     enum { LINES = 3000 };
 
-    tree_write(1, LINES, 0);
+    write_table(1, LINES, 0);
     for (uint64_t inode = 1; inode <= LINES; inode++) {
         assert_int_equal(find(inode, UINT64_MAX), 0);
         assert_int_equal(found->remote.port, inode);
@@ -283,70 +280,68 @@ TEST(a_long_table, begin_tree, end_tree)
     assert_int_equal(find(LINES + 1, UINT64_MAX), -ENOENT);
 }
 
-/* Asks in one pass after the other, none of which has any time, until there is an answer; returns it, and after how
- * many. */
-static int ask_in_passes(uint64_t inode, unsigned *ret_passes)
+/* Repeats the lookup in passes without time until the result is not -EAGAIN. Returns the result. */
+static int find_in_passes(uint64_t inode, unsigned *ret_passes)
 {
     int result = -EAGAIN;
 
-    for (*ret_passes = 0; result == -EAGAIN && *ret_passes < 10000; ++*ret_passes) {
+    for (*ret_passes = 0; *ret_passes < 10000; ++*ret_passes) {
         result = find(inode, 0);
-        if (result == -EAGAIN) /* not twice in one pass */
-            assert_int_equal(find(inode, UINT64_MAX), -EAGAIN);
         if (result != -EAGAIN)
             break;
+        assert_int_equal(find(inode, UINT64_MAX), -EAGAIN); /* a pass reads once */
         sockets_end_pass(sockets);
     }
     return result;
 }
 
-/* What there is no time for in one pass is read in the next ones, from there on. */
-TEST(a_table_too_long_for_a_pass, begin_tree, end_tree)
+/* Guarantees B and C: the next pass continues where one stopped. Sockets without a lookup are dropped after a while. */
+TEST(a_table_too_long_for_a_pass, begin_stage, end_stage)
 {
     enum { LINES = 3000, PASSES = LINES / 64 + PROC_SOCKET_KIND_COUNT };
     unsigned passes;
 
-    tree_write(1, LINES, 0);
-    assert_int_equal(ask_in_passes(1, &passes), 0); /* the last one */
+    write_table(1, LINES, 0);
+    assert_int_equal(find_in_passes(1, &passes), 0); /* in the last row */
     assert_in_range(passes, LINES / 64, PASSES);
     assert_in_range(sockets_cut_count(sockets), passes, passes + 1);
     assert_int_equal(find(LINES, 0), 0);
-    for (unsigned i = 0; i < SOCKETS_PATIENCE + 1; i++) /* the first is the one in which somebody asked */
+    for (unsigned i = 0; i < SOCKETS_PATIENCE + 1; i++) /* one is the pass of the lookup */
         sockets_end_pass(sockets);
-    assert_int_equal(find(1, 0), 0); /* still there */
+    assert_int_equal(find(1, 0), 0); /* still kept */
     for (unsigned i = 0; i < SOCKETS_PATIENCE + 2; i++)
         sockets_end_pass(sockets);
-    assert_int_equal(find(1, 0), -EAGAIN); /* nobody asked: anew */
-    assert_int_equal(ask_in_passes(LINES + 1, &passes), -ENOENT);
+    assert_int_equal(find(1, 0), -EAGAIN); /* dropped */
+    assert_int_equal(find_in_passes(LINES + 1, &passes), -ENOENT);
     assert_in_range(passes, LINES / 64, PASSES);
-    sockets_end_pass(sockets); /* it was read to its end, and is read anew */
-    tree_write(LINES + 1, 1, 0);
+    sockets_end_pass(sockets); /* the table was read to its end, so it is read again */
+    write_table(LINES + 1, 1, 0);
     assert_int_equal(find(1, UINT64_MAX), -ENOENT);
     assert_int_equal(find(LINES + 1, UINT64_MAX), 0);
 }
 
-/* A socket that nobody has open any more has no inode, and takes no room. */
-TEST(too_many_sockets, begin_tree, end_tree)
+/* Guarantee A. A closed socket has no inode, and does not count. */
+TEST(too_many_sockets, begin_stage, end_stage)
 {
-    enum { ALONE = SOCKETS_MAX / 2 + 1 }; /* all are of one user */
+    enum { ALONE = SOCKETS_MAX / 2 + 1 }; /* for one user */
 
-    tree_write(1, ALONE, SOCKETS_MAX);
+    write_table(1, ALONE, SOCKETS_MAX);
     assert_int_equal(find(1, UINT64_MAX), 0);
     assert_int_equal(sockets_cut_count(sockets), 0);
-    forget_all();
-    tree_write(1, ALONE + 1, 0);
+    start_again();
+    write_table(1, ALONE + 1, 0);
     assert_int_equal(find(1, UINT64_MAX), -ENOENT);
     assert_int_equal(find(2, UINT64_MAX), 0);
     assert_int_equal(sockets_cut_count(sockets), 1);
 }
 
-/* Behind more of one user than are kept of all. */
-TEST(another_users_socket, begin_tree, end_tree)
+/* Another user's socket is found behind more sockets of one user than are kept. */
+TEST(another_users_socket, begin_stage, end_stage)
 {
     FILE *file;
 
-    tree_write(1, SOCKETS_MAX + 1, 0);
-    file = fopen(tree.table, "ae");
+    write_table(1, SOCKETS_MAX + 1, 0);
+    file = fopen(ring_stage_path(&stage, "7/net/tcp"), "ae");
     fprintf(file, "0: 0100007F:0050 0100007F:0051 01 00000000:00000000 00:00000000 00000000 1000 0 %u 1 0 100\n",
             SOCKETS_MAX + 2);
     fclose(file);
@@ -355,7 +350,7 @@ TEST(another_users_socket, begin_tree, end_tree)
     assert_int_equal(find(1, UINT64_MAX), -ENOENT);
 }
 
-/* The kernel's own tables go on where they were left, too, while others come and go. */
+/* The kernel's tables also continue where a pass stopped, while sockets are closed. */
 TEST(real_tables_in_passes, begin, end)
 {
     enum { SERVERS = 300 };
@@ -366,12 +361,12 @@ TEST(real_tables_in_passes, begin, end)
     for (size_t i = 0; i < SERVERS; i++)
         servers[i] = listen_at(&address);
     for (size_t i = 0; i < SERVERS; i += 2) {
-        assert_int_equal(ask_in_passes(inode_of(servers[i]), &passes), 0);
+        assert_int_equal(find_in_passes(inode_of(servers[i]), &passes), 0);
         most = passes > most ? passes : most;
         close(servers[i]);
         sockets_end_pass(sockets);
     }
-    assert_true(most >= 2); /* it did take several */
+    assert_true(most >= 2); /* several passes were needed */
     for (size_t i = 1; i < SERVERS; i += 2)
         close(servers[i]);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_proc_parse.c - texts of /proc as values: ripd/os/proc_parse.c. Each text is parsed as it is, and cut at each
- * place, with nothing readable behind its terminator; where it is refused, the output is untouched.
+ * test_proc_parse.c - parsers of texts of /proc: ripd/os/proc_parse.c. Each text is parsed whole, and cut at each
+ * place, with no readable memory behind its terminator. If it is rejected, the output is unchanged.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -28,7 +28,7 @@ union parsed {
     uint64_t numbers[2];
 };
 
-/* Each parses text into *parsed, and shows what came of it. */
+/* Each parses text into *parsed, and writes the result as text. */
 static int show_stat(const char *text, union parsed *parsed, char *shown)
 {
     const struct proc_stat *stat = &parsed->stat;
@@ -58,9 +58,8 @@ static int show_statm(const char *text, union parsed *parsed, char *shown)
     const struct proc_memory *memory = &parsed->memory;
     int result = proc_parse_statm(text, 4096, &parsed->memory);
 
-    if (result == 0)
-        snprintf(shown, SHOWN_BYTES, "%" PRIu64 " %" PRIu64 " %" PRIu64, memory->virtual_bytes / 4096,
-                 memory->resident_bytes / 4096, memory->anonymous_bytes / 4096);
+    snprintf(shown, SHOWN_BYTES, "%" PRIu64 " %" PRIu64 " %" PRIu64, memory->virtual_bytes / 4096,
+             memory->resident_bytes / 4096, memory->anonymous_bytes / 4096);
     return result;
 }
 
@@ -83,19 +82,17 @@ static int show_schedstat(const char *text, union parsed *parsed, char *shown)
     const struct proc_schedstat *schedstat = &parsed->schedstat;
     int result = proc_parse_schedstat(text, &parsed->schedstat);
 
-    if (result == 0)
-        snprintf(shown, SHOWN_BYTES, "%" PRIu64 " %" PRIu64 " %" PRIu64, schedstat->cpu_ns, schedstat->wait_ns,
-                 schedstat->slice_count);
+    snprintf(shown, SHOWN_BYTES, "%" PRIu64 " %" PRIu64 " %" PRIu64, schedstat->cpu_ns, schedstat->wait_ns,
+             schedstat->slice_count);
     return result;
 }
 
 static int show_switches(const char *text, union parsed *parsed, char *shown)
 {
+    const struct proc_switches *switches = &parsed->switches;
     int result = proc_parse_switches(text, &parsed->switches);
 
-    if (result == 0)
-        snprintf(shown, SHOWN_BYTES, "%" PRIu64 " %" PRIu64, parsed->switches.voluntary_count,
-                 parsed->switches.involuntary_count);
+    snprintf(shown, SHOWN_BYTES, "%" PRIu64 " %" PRIu64, switches->voluntary_count, switches->involuntary_count);
     return result;
 }
 
@@ -131,135 +128,131 @@ static int show_descriptor(const char *text, union parsed *parsed, char *shown)
 {
     int result = proc_parse_descriptor(text, &parsed->numbers[0], &parsed->numbers[1]);
 
-    if (result == 0)
-        snprintf(shown, SHOWN_BYTES, "%" PRIu64 " on %" PRIu64, parsed->numbers[0], parsed->numbers[1]);
+    snprintf(shown, SHOWN_BYTES, "%" PRIu64 " on %" PRIu64, parsed->numbers[0], parsed->numbers[1]);
     return result;
 }
 
 static int show_inode(const char *text, union parsed *parsed, char *shown)
 {
-    if (!proc_link_inode(text, "socket", &parsed->numbers[0]))
-        return -EINVAL;
+    int result = proc_link_inode(text, "socket", &parsed->numbers[0]) ? 0 : -EINVAL;
+
     snprintf(shown, SHOWN_BYTES, "%" PRIu64, parsed->numbers[0]);
-    return 0;
+    return result;
 }
 
 #define IDS "Uid:\t1 1 1 1\nGid:\t1 1 1 1\nGroups:\t"
 #define LONGEST_WCHAN "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
 
-/* shown: what the text means; NULL: it is refused. */
+/* shown: the result; NULL = -EINVAL. */
 static const struct {
     int (*show)(const char *text, union parsed *parsed, char *shown);
     const char *text;
     const char *shown;
-    int error; /* 0: -EINVAL */
 } cases[] = {
-    {show_stat, "1 (a) S 77 1 1 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 9 0 42 99 1\n", "a|S 77 4194560 9 5+6 42", 0},
+    {show_stat, "1 (a) S 77 1 1 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 9 0 42 99 1\n", "a|S 77 4194560 9 5+6 42"},
     {show_stat, "1 (a) S 0 1 1 0 -1 0 1 2 3 4 5 6 7 8 20 0 1 0 18446744073709551615",
-     "a|S 0 0 1 5+6 18446744073709551615", 0},
-    {show_stat, "1 () R 0 1 1 0 -1 4 1 2 3 4 5 6 7 8 20 0 1 0 42", "|R 0 4 1 5+6 42", 0},
-    {show_stat, "1 (x) (y) Z 0 1 1 0 -1 4 1 2 3 4 5 6 7 8 20 0 1 0 42", "x) (y|Z 0 4 1 5+6 42", 0},
-    {show_stat, "1 (a) R 1 1) t 0 1 1 0 -1 4 1 2 3 4 5 6 7 8 20 0 1 0 42", "a) R 1 1|t 0 4 1 5+6 42", 0},
-    {show_stat, "1 (a\nb) D 0 1 1 0 -1 4 1 2 3 4 5 6 7 8 20 0 1 0 42", "a\nb|D 0 4 1 5+6 42", 0},
+     "a|S 0 0 1 5+6 18446744073709551615"},
+    {show_stat, "1 () R 0 1 1 0 -1 4 1 2 3 4 5 6 7 8 20 0 1 0 42", "|R 0 4 1 5+6 42"},
+    {show_stat, "1 (x) (y) Z 0 1 1 0 -1 4 1 2 3 4 5 6 7 8 20 0 1 0 42", "x) (y|Z 0 4 1 5+6 42"},
+    {show_stat, "1 (a) R 1 1) t 0 1 1 0 -1 4 1 2 3 4 5 6 7 8 20 0 1 0 42", "a) R 1 1|t 0 4 1 5+6 42"},
+    {show_stat, "1 (a\nb) D 0 1 1 0 -1 4 1 2 3 4 5 6 7 8 20 0 1 0 42", "a\nb|D 0 4 1 5+6 42"},
     {show_stat, "1 (twenty characters ab) D 0 1 1 0 -1 4 1 2 3 4 5 6 7 8 20 0 1 0 42",
-     "twenty character|D 0 4 1 5+6 42", 0},
-    {show_stat, "", NULL, 0},
-    {show_stat, "1", NULL, 0},
-    {show_stat, "1 (", NULL, 0},
-    {show_stat, ")(", NULL, 0},
-    {show_stat, "1 (a", NULL, 0},
-    {show_stat, "1 a) S", NULL, 0},
-    {show_stat, "1 (a)", NULL, 0},
-    {show_stat, "1 (a) ", NULL, 0},
-    {show_stat, "1 (a) 7 0 1 1 0 -1 4 1 2 3 4 5 6 7 8 20 0 1 0 42", NULL, 0},
-    {show_stat, "1 (a) S 0 1 1 0 -1 4 1 2 3 4 5 6 7 8 20 0 1 0", NULL, 0},
-    {show_stat, "1 (a) S 0 1 1 0 -1 4 1 2 3 4 5 6 7 8 20 0 1 0 -42", NULL, 0},
-    {show_stat, "1 (a) S 0 1 1 0 -1 4 1 2 3 4 5 6 7 8 20 0 1 0 18446744073709551616", NULL, 0},
-    {show_stat, "1 (a) S 0 1 1 0 -1 4294967296 1 2 3 4 5 6 7 8 20 0 1 0 42", NULL, 0},
-    {show_stat, "1 (a) S 0 1 1 0 -1 x 1 2 3 4 5 6 7 8 20 0 1 0 42", NULL, 0},
+     "twenty character|D 0 4 1 5+6 42"},
+    {show_stat, "", NULL},
+    {show_stat, "1", NULL},
+    {show_stat, "1 (", NULL},
+    {show_stat, ")(", NULL},
+    {show_stat, "1 (a", NULL},
+    {show_stat, "1 a) S", NULL},
+    {show_stat, "1 (a)", NULL},
+    {show_stat, "1 (a) ", NULL},
+    {show_stat, "1 (a) 7 0 1 1 0 -1 4 1 2 3 4 5 6 7 8 20 0 1 0 42", NULL},
+    {show_stat, "1 (a) S 0 1 1 0 -1 4 1 2 3 4 5 6 7 8 20 0 1 0", NULL},
+    {show_stat, "1 (a) S 0 1 1 0 -1 4 1 2 3 4 5 6 7 8 20 0 1 0 -42", NULL},
+    {show_stat, "1 (a) S 0 1 1 0 -1 4 1 2 3 4 5 6 7 8 20 0 1 0 18446744073709551616", NULL},
+    {show_stat, "1 (a) S 0 1 1 0 -1 4294967296 1 2 3 4 5 6 7 8 20 0 1 0 42", NULL},
+    {show_stat, "1 (a) S 0 1 1 0 -1 x 1 2 3 4 5 6 7 8 20 0 1 0 42", NULL},
 
-    {show_status, "Name:\ta\nUid:\t1\t2\t3\t4\nNSpid:\t77\t5\nCoreDumping:\t1\n", "1 2 3, pid 5 of 2, dumps", 0},
-    {show_status, "Uid:\t0\t4294967295\t0\t0", "0 4294967295 0, pid 0 of 0", 0}, /* of a kernel without the others */
-    /* a name cannot pretend to be a line: the kernel quotes its newlines */
-    {show_status, "Name:\tUid:\\nUid:\t5\t5\t5\nUid:\t1\t1\t1\t1\n", "1 1 1, pid 0 of 0", 0},
-    {show_status, "\n", NULL, 0},
-    {show_status, "Uid:", NULL, 0},
-    {show_status, "Uid:\t1\t2", NULL, 0},
-    {show_status, "Uid:\t1\t2\tx", NULL, 0},
-    {show_status, "Uid:\t1\t2\t4294967296", NULL, 0},
-    {show_status, "XUid:\t1\t1\t1", NULL, 0},
-    {show_status, "Uid:\t1\t1\t1\nNSpid:\t\n", NULL, 0},
-    {show_status, "Uid:\t1\t1\t1\nCoreDumping:\t5\n", NULL, 0},
+    {show_status, "Name:\ta\nUid:\t1\t2\t3\t4\nNSpid:\t77\t5\nCoreDumping:\t1\n", "1 2 3, pid 5 of 2, dumps"},
+    {show_status, "Uid:\t0\t4294967295\t0\t0",
+     "0 4294967295 0, pid 0 of 0"}, /* an old kernel without the other lines */
+    /* a name cannot fake a line: the kernel escapes its newlines */
+    {show_status, "Name:\tUid:\\nUid:\t5\t5\t5\nUid:\t1\t1\t1\t1\n", "1 1 1, pid 0 of 0"},
+    {show_status, "\n", NULL},
+    {show_status, "Uid:", NULL},
+    {show_status, "Uid:\t1\t2", NULL},
+    {show_status, "Uid:\t1\t2\tx", NULL},
+    {show_status, "Uid:\t1\t2\t4294967296", NULL},
+    {show_status, "XUid:\t1\t1\t1", NULL},
+    {show_status, "Uid:\t1\t1\t1\nNSpid:\t\n", NULL},
+    {show_status, "Uid:\t1\t1\t1\nCoreDumping:\t5\n", NULL},
 
-    {show_statm, "82150 3127 1901 44 0 999 0\n", "82150 3127 1226", 0},
-    {show_statm, "1 1 2", "1 1 0", 0},
-    {show_statm, "\n", NULL, 0},
-    {show_statm, "1 2", NULL, 0},
-    {show_statm, "1 2 x", NULL, 0},
-    {show_statm, "1 2 -3", NULL, 0},
-    {show_statm, "4503599627370496 1 1", NULL, 0},
+    {show_statm, "82150 3127 1901 44 0 999 0\n", "82150 3127 1226"},
+    {show_statm, "1 1 2", "1 1 0"},
+    {show_statm, "\n", NULL},
+    {show_statm, "1 2", NULL},
+    {show_statm, "1 2 x", NULL},
+    {show_statm, "1 2 -3", NULL},
+    {show_statm, "4503599627370496 1 1", NULL},
 
     {show_credentials, "Name:\ta\nUid:\t1\t2\t3\t4\nGid:\t5\t5\t5\t5\nFDSize:\t64\nGroups:\t7 8 9 \nNStgid:\t12\n",
-     "4:5 7 8 9", 0},
-    {show_credentials, "Uid:\t0\t0\t0\t0\nGid:\t0\t0\t0\t1\nGroups:\t \n", "0:1 lent", 0},
-    {show_credentials, IDS "10 20 12", "1:1 10 20", 0}, /* cut perhaps in the middle of a number */
-    {show_credentials, IDS "10 20 12 ", "1:1 10 20 12", 0},
-    {show_credentials, "Uid:\t1\t1\t1\t1\nGid:\t1\t1\t1\t1\n", NULL, 0},
-    {show_credentials, "Uid:\t1\t1\t1\t1\nGroups:\t1 \n", NULL, 0},
-    {show_credentials, "Gid:\t1\t1\t1\t1\nGroups:\t1 \n", NULL, 0},
-    {show_credentials, "Uid:\t1\t1\t1\nGid:\t1\t1\t1\t1\nGroups:\t1 \n", NULL, 0},
-    {show_credentials, "Uid:\t1\t1\t1\t4294967296\nGid:\t1\t1\t1\t1\nGroups:\t1 \n", NULL, 0},
-    {show_credentials, "Uid:\t-1\t1\t1\t1\nGid:\t1\t1\t1\t1\nGroups:\t1 \n", NULL, 0},
-    {show_credentials, "Uid:\t1\t1\t1\t1\nGid:\t1\t1\t1\tx\nGroups:\t1 \n", NULL, 0},
+     "4:5 7 8 9"},
+    {show_credentials, "Uid:\t0\t0\t0\t0\nGid:\t0\t0\t0\t1\nGroups:\t \n", "0:1 lent"},
+    {show_credentials, IDS "10 20 12", "1:1 10 20"}, /* the last number may be cut */
+    {show_credentials, IDS "10 20 12 ", "1:1 10 20 12"},
+    {show_credentials, "Uid:\t1\t1\t1\t1\nGid:\t1\t1\t1\t1\n", NULL},
+    {show_credentials, "Uid:\t1\t1\t1\t1\nGroups:\t1 \n", NULL},
+    {show_credentials, "Gid:\t1\t1\t1\t1\nGroups:\t1 \n", NULL},
+    {show_credentials, "Uid:\t1\t1\t1\nGid:\t1\t1\t1\t1\nGroups:\t1 \n", NULL},
+    {show_credentials, "Uid:\t1\t1\t1\t4294967296\nGid:\t1\t1\t1\t1\nGroups:\t1 \n", NULL},
+    {show_credentials, "Uid:\t-1\t1\t1\t1\nGid:\t1\t1\t1\t1\nGroups:\t1 \n", NULL},
+    {show_credentials, "Uid:\t1\t1\t1\t1\nGid:\t1\t1\t1\tx\nGroups:\t1 \n", NULL},
 
-    {show_schedstat, "1241344 11359471 2\n", "1241344 11359471 2", 0},
-    {show_schedstat, "18446744073709551615 0 1", "18446744073709551615 0 1", 0},
-    {show_schedstat, "18446744073709551616 0 0", NULL, 0},
-    {show_schedstat, "1 2", NULL, 0},
-    {show_schedstat, "1 2 0", NULL, -EAGAIN},
-    {show_schedstat, "1 -2 3", NULL, 0},
+    {show_schedstat, "1241344 11359471 2\n", "1241344 11359471 2"},
+    {show_schedstat, "18446744073709551615 0 1", "18446744073709551615 0 1"},
+    {show_schedstat, "18446744073709551616 0 0", NULL},
+    {show_schedstat, "1 2", NULL},
+    {show_schedstat, "1 -2 3", NULL},
 
-    {show_switches, "Name:\tapp\nState:\tS\nvoluntary_ctxt_switches:\t17\nnonvoluntary_ctxt_switches:\t4\n", "17 4", 0},
-    {show_switches, "voluntary_ctxt_switches:\t17\n", NULL, 0},
-    {show_switches, "Name:\tvoluntary_ctxt_switches:\t17\n", NULL, 0},
+    {show_switches, "Name:\tapp\nState:\tS\nvoluntary_ctxt_switches:\t17\nnonvoluntary_ctxt_switches:\t4\n", "17 4"},
+    {show_switches, "voluntary_ctxt_switches:\t17\n", NULL},
+    {show_switches, "Name:\tvoluntary_ctxt_switches:\t17\n", NULL},
 
-    {show_wchan, "poll_schedule_timeout.constprop.0\n", "poll_schedule_timeout.constprop.0", 0},
-    {show_wchan, LONGEST_WCHAN, LONGEST_WCHAN, 0},
-    {show_wchan, LONGEST_WCHAN "a", NULL, 0},
-    {show_wchan, "0", NULL, -ENODATA},
-    {show_wchan, "", NULL, 0},
-    {show_wchan, "a b", NULL, 0},
-    {show_wchan, "0xffffffff81000000?", NULL, 0},
+    {show_wchan, "poll_schedule_timeout.constprop.0\n", "poll_schedule_timeout.constprop.0"},
+    {show_wchan, LONGEST_WCHAN, LONGEST_WCHAN},
+    {show_wchan, LONGEST_WCHAN "a", NULL},
+    {show_wchan, "", NULL},
+    {show_wchan, "a b", NULL},
+    {show_wchan, "0xffffffff81000000?", NULL},
 
     {show_syscall, "230 0x0 0x1 0x7ffcc5ad5170 0x7ffcc5ad51b0 0x0 0xffffffffffffffff 0x7ffcc5ad5158 0x7ff0dfb19503\n",
-     "230(0,1,7ffcc5ad5170,7ffcc5ad51b0,0,ffffffffffffffff), 7ffcc5ad5158", 0},
-    {show_syscall, "-1 0x7ffcc5ad5158 0x7ff0dfb19503\n", "outside, 7ffcc5ad5158", 0},
-    {show_syscall, "running\n", "running", 0},
-    {show_syscall, "x", NULL, 0},
-    {show_syscall, "230", NULL, 0},
-    {show_syscall, "230 0x0", NULL, 0},
-    {show_syscall, "230 0 0 0 0 0 0 0 0", NULL, 0},
-    {show_syscall, "-1", NULL, 0},
-    {show_syscall, "-1 7", NULL, 0},
-    {show_syscall, "-2 0x1 0x2", NULL, 0},
-    {show_syscall, "230 0x0 0x1 0x2 0x3 0x4 0x5", NULL, 0},
-    {show_syscall, "4294967296 0x0 0x1 0x2 0x3 0x4 0x5 0x6 0x7", NULL, 0},
-    {show_syscall, "230 0x10000000000000000 0x1 0x2 0x3 0x4 0x5 0x6 0x7", NULL, 0},
+     "230(0,1,7ffcc5ad5170,7ffcc5ad51b0,0,ffffffffffffffff), 7ffcc5ad5158"},
+    {show_syscall, "-1 0x7ffcc5ad5158 0x7ff0dfb19503\n", "outside, 7ffcc5ad5158"},
+    {show_syscall, "running\n", "running"},
+    {show_syscall, "x", NULL},
+    {show_syscall, "230", NULL},
+    {show_syscall, "230 0x0", NULL},
+    {show_syscall, "230 0 0 0 0 0 0 0 0", NULL},
+    {show_syscall, "-1", NULL},
+    {show_syscall, "-1 7", NULL},
+    {show_syscall, "-2 0x1 0x2", NULL},
+    {show_syscall, "230 0x0 0x1 0x2 0x3 0x4 0x5", NULL},
+    {show_syscall, "4294967296 0x0 0x1 0x2 0x3 0x4 0x5 0x6 0x7", NULL},
+    {show_syscall, "230 0x10000000000000000 0x1 0x2 0x3 0x4 0x5 0x6 0x7", NULL},
 
-    {show_descriptor, "pos:\t0\nflags:\t02\nmnt_id:\t26\nino:\t77\n", "77 on 26", 0},
-    {show_descriptor, "pos:\t0\nmnt_id:\t27\n", NULL, 0},
-    {show_descriptor, "pos:\t0\nino:\t78\n", NULL, 0},
+    {show_descriptor, "pos:\t0\nflags:\t02\nmnt_id:\t26\nino:\t77\n", "77 on 26"},
+    {show_descriptor, "pos:\t0\nmnt_id:\t27\n", NULL},
+    {show_descriptor, "pos:\t0\nino:\t78\n", NULL},
 
-    {show_inode, "socket:[5842546]", "5842546", 0},
-    {show_inode, "pipe:[5842546]", NULL, 0},
-    {show_inode, "socket:[5842546", NULL, 0},
-    {show_inode, "socket:[1] (deleted)", NULL, 0},
-    {show_inode, "socket:[]", NULL, 0},
-    {show_inode, "/tmp/socket:[1]", NULL, 0},
+    {show_inode, "socket:[5842546]", "5842546"},
+    {show_inode, "pipe:[5842546]", NULL},
+    {show_inode, "socket:[5842546", NULL},
+    {show_inode, "socket:[1] (deleted)", NULL},
+    {show_inode, "socket:[]", NULL},
+    {show_inode, "/tmp/socket:[1]", NULL},
 };
-#define CASE_COUNT COUNT_OF(cases)
 
-/* Parses a copy behind whose end nothing can be read. */
+/* Parses a copy, with no readable memory behind it. */
 static int parse(size_t i, const char *text, size_t length, char shown[SHOWN_BYTES])
 {
     union parsed parsed, untouched;
@@ -280,19 +273,27 @@ static int parse(size_t i, const char *text, size_t length, char shown[SHOWN_BYT
 
 TEST(texts)
 {
-    for (size_t i = 0; i < CASE_COUNT; i++) {
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
         char shown[SHOWN_BYTES] = "";
         int result = parse(i, cases[i].text, strlen(cases[i].text), shown);
-        int expected = cases[i].shown != NULL ? 0 : cases[i].error != 0 ? cases[i].error : -EINVAL;
 
-        if (result != expected || (result == 0 && strcmp(shown, cases[i].shown) != 0))
+        if (cases[i].shown == NULL ? result != -EINVAL : result != 0 || strcmp(shown, cases[i].shown) != 0)
             fail_msg("case %zu, '%s': %d '%s'", i, cases[i].text, result, shown);
     }
 }
 
+TEST(other_errors)
+{
+    struct proc_schedstat schedstat;
+    char wchan[PROC_WCHAN_BYTES];
+
+    assert_int_equal(proc_parse_schedstat("1 2 0", &schedstat), -EAGAIN); /* the thread has not run yet */
+    assert_int_equal(proc_parse_wchan("0", wchan), -ENODATA);
+}
+
 TEST(no_parser_reads_beyond_the_end)
 {
-    for (size_t i = 0; i < CASE_COUNT; i++)
+    for (size_t i = 0; i < COUNT_OF(cases); i++)
         for (size_t length = 0; cases[i].shown != NULL && length < strlen(cases[i].text); length++)
             (void)parse(i, cases[i].text, length, (char[SHOWN_BYTES]){""});
 }
@@ -309,22 +310,27 @@ static const char locks_text[] = "1: POSIX  ADVISORY  WRITE 100 00:1b:7 0 EOF\n"
 
 TEST(lock_holders)
 {
+    static const struct {
+        uint32_t pid;
+        uint64_t inode;
+        uint32_t holder; /* 0 = -ESRCH */
+    } rows[] = {
+        {200, 9, 101},  {201, 0, 101}, /* behind another waiter */
+        {200, 10, 102}, {300, 8, 0},   /* the holder has no pid */
+        {100, 7, 0},                   /* it holds the lock itself */
+        {200, 11, 0},   {0, 0, 0},
+    };
+    static const char only_a_waiter[] = "5: -> FLOCK  ADVISORY  WRITE 200 fe:00:9 0 EOF\n";
     uint32_t holder = 0;
 
-    assert_int_equal(proc_parse_lock_holder(locks_text, 200, 9, &holder), 0);
-    assert_int_equal(holder, 101);
-    assert_int_equal(proc_parse_lock_holder(locks_text, 201, 0, &holder), 0); /* behind another who waits */
-    assert_int_equal(holder, 101);
-    assert_int_equal(proc_parse_lock_holder(locks_text, 200, 10, &holder), 0);
-    assert_int_equal(holder, 102);
-    assert_int_equal(proc_parse_lock_holder(locks_text, 300, 8, &holder), -ESRCH); /* its holder has no pid */
-    assert_int_equal(proc_parse_lock_holder(locks_text, 100, 7, &holder), -ESRCH); /* it holds one */
-    assert_int_equal(proc_parse_lock_holder(locks_text, 200, 11, &holder), -ESRCH);
-    assert_int_equal(proc_parse_lock_holder(locks_text, 0, 0, &holder), -ESRCH);
-    assert_int_equal(proc_parse_lock_holder("5: -> FLOCK  ADVISORY  WRITE 200 fe:00:9 0 EOF\n", 200, 9, &holder),
-                     -ESRCH);
-    assert_int_equal(holder, 102);
-    for (size_t length = 0; length < strlen(locks_text); length++) { /* what lies behind is no longer read */
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
+        holder = 77;
+        assert_int_equal(proc_parse_lock_holder(locks_text, rows[i].pid, rows[i].inode, &holder),
+                         rows[i].holder != 0 ? 0 : -ESRCH);
+        assert_int_equal(holder, rows[i].holder != 0 ? rows[i].holder : 77);
+    }
+    assert_int_equal(proc_parse_lock_holder(only_a_waiter, 200, 9, &holder), -ESRCH);
+    for (size_t length = 0; length < strlen(locks_text); length++) { /* nothing is read behind the end */
         struct guarded_copy copy;
         char text[sizeof(locks_text)] = "";
 
@@ -344,9 +350,9 @@ TEST(lock_waits)
     assert_int_equal(count, 9);
     assert_int_equal(proc_parse_lock_waits(locks_text, waits, 4, &count), 0);
     assert_int_equal(count, 3);
-    assert_true(waits[0].pid == 200 && waits[0].holder == 0); /* it waits for two */
+    assert_true(waits[0].pid == 200 && waits[0].holder == 0); /* it waits for two locks */
     assert_true(waits[1].pid == 201 && waits[1].holder == 101);
-    assert_true(waits[2].pid == 300 && waits[2].holder == 0); /* that holder has no pid */
+    assert_true(waits[2].pid == 300 && waits[2].holder == 0); /* the holder has no pid */
     assert_int_equal(proc_parse_lock_waits("", waits, 4, &count), 0);
     assert_int_equal(count, 0);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_proc_reader.c - nobody waits for a read that does not return: ripd/os/proc_reader.c. */
+/* test_proc_reader.c - no caller waits for a read that does not return: ripd/os/proc_reader.c. */
 #include <errno.h>
 #include <inttypes.h>
 #include <semaphore.h>
@@ -11,8 +11,8 @@
 #include "os/proc_reader.h"
 #include "support/test.h"
 
-/* A pid is hundreds of its user, and one of these. */
-enum { COMES = 1, IS_NOT = 2, IS_SLOW = 3, HANGS = 4, COMPUTES = 5 };
+/* A pid is 100 times its user, plus what its read does. */
+enum { SUCCEEDS = 1, FAILS = 2, IS_SLOW = 3, HANGS = 4, COMPUTES = 5 };
 #define OF_USER(user) ((user)*100u)
 #define PATIENCE 2000
 #define SLOW_US 5000
@@ -33,7 +33,7 @@ static int read_text(int proc, uint32_t pid, uint64_t address, void *ret_text)
         sem_post(&begun);
         sem_wait(&gate);
     }
-    if (pid % 100 == IS_NOT)
+    if (pid % 100 == FAILS)
         return -ESRCH;
     snprintf(ret_text, TEXT_BYTES, "process %u, %" PRIu64, pid, address);
     return 0;
@@ -60,7 +60,7 @@ static int ask_once(uint32_t pid, char ret_text[TEXT_BYTES])
     return proc_reader_ask(STDIN_FILENO, read_text, pid, ADDRESS, ret_text, TEXT_BYTES);
 }
 
-/* One that was refused is asked again soon. */
+/* Repeats the query while the result is -EAGAIN. */
 static int ask(uint32_t pid, char ret_text[TEXT_BYTES])
 {
     int result = -EAGAIN;
@@ -77,8 +77,8 @@ static void assert_reads(uint32_t user)
 {
     char text[TEXT_BYTES], expected[TEXT_BYTES];
 
-    snprintf(expected, sizeof(expected), "process %u, %" PRIu64, OF_USER(user) + COMES, ADDRESS);
-    assert_int_equal(ask(OF_USER(user) + COMES, text), 0);
+    snprintf(expected, sizeof(expected), "process %u, %" PRIu64, OF_USER(user) + SUCCEEDS, ADDRESS);
+    assert_int_equal(ask(OF_USER(user) + SUCCEEDS, text), 0);
     assert_string_equal(text, expected);
 }
 
@@ -90,19 +90,19 @@ static void assert_hangs(uint32_t user)
     sem_wait(&begun);
 }
 
-TEST(what_is_there_comes_at_once)
+TEST(a_read_that_returns)
 {
     struct proc_reader *reader = make();
     char text[TEXT_BYTES] = "before";
 
-    assert_int_equal(ask(OF_USER(1) + IS_NOT, text), -ESRCH);
+    assert_int_equal(ask(OF_USER(1) + FAILS, text), -ESRCH);
     assert_string_equal(text, "before");
     for (uint32_t i = 0; i < 100; i++)
         assert_reads(1);
     proc_reader_free(reader);
 }
 
-TEST(one_that_hangs_holds_up_nobody)
+TEST(a_read_that_hangs)
 {
     struct proc_reader *reader = make();
     uint64_t began_ns = clock_mono_ns();
@@ -110,12 +110,12 @@ TEST(one_that_hangs_holds_up_nobody)
 
     assert_hangs(1);
     assert_true(clock_mono_ns() - began_ns >= PROC_READER_WAIT_NS);
-    for (uint32_t i = 0; i < 1000; i++) /* nor does the same user once more: none is asked */
-        assert_int_equal(ask_once(OF_USER(1) + COMES, text), -EAGAIN);
+    for (uint32_t i = 0; i < 1000; i++) /* no read for that user is started */
+        assert_int_equal(ask_once(OF_USER(1) + SUCCEEDS, text), -EAGAIN);
     assert_reads(2);
     for (uint32_t user = 2; user <= PROC_READERS_MAX; user++)
         assert_hangs(user);
-    assert_int_equal(ask_once(OF_USER(99) + COMES, text), -EAGAIN); /* as many as there may be */
+    assert_int_equal(ask_once(OF_USER(99) + SUCCEEDS, text), -EAGAIN); /* all threads hang */
     for (uint32_t i = 0; i < PROC_READERS_MAX; i++)
         sem_post(&gate);
     assert_reads(1);
@@ -123,47 +123,47 @@ TEST(one_that_hangs_holds_up_nobody)
     proc_reader_free(reader);
 }
 
-/* Its user rests for a multiple of the time, and nobody else. */
-TEST(a_slow_one_is_read_seldom)
+/* After a slow read its user pauses for a multiple of the time. Other users do not. */
+TEST(a_slow_read)
 {
     struct proc_reader *reader = make();
     uint64_t began_ns = clock_mono_ns();
     char text[TEXT_BYTES];
 
     assert_int_equal(ask_once(OF_USER(1) + IS_SLOW, text), 0);
-    assert_int_equal(ask_once(OF_USER(1) + COMES, text), -EAGAIN);
+    assert_int_equal(ask_once(OF_USER(1) + SUCCEEDS, text), -EAGAIN);
     assert_reads(2);
     assert_reads(1);
     assert_true(clock_mono_ns() - began_ns >= PROC_READER_REST * SLOW_US * UINT64_C(1000));
     proc_reader_free(reader);
 }
 
-/* Nor is it the process's fault when there is no processor, which looks the same. */
-TEST(one_that_is_busy_is_waited_for)
+/* A read that computes is waited for, because a machine without a free processor looks the same. No user pauses. */
+TEST(a_read_that_computes)
 {
     struct proc_reader *reader = make();
     char text[TEXT_BYTES];
 
     assert_int_equal(ask_once(OF_USER(1) + COMPUTES, text), 0);
-    assert_true(proc_reader_is_busy(OF_USER(1) + COMES));
-    assert_int_equal(ask_once(OF_USER(1) + COMES, text), 0); /* and nobody is refused for it */
+    assert_true(proc_reader_is_busy(OF_USER(1) + SUCCEEDS));
+    assert_int_equal(ask_once(OF_USER(1) + SUCCEEDS, text), 0); /* no pause */
     assert_hangs(1);
-    assert_false(proc_reader_is_busy(OF_USER(1) + COMES));
-    assert_true(proc_reader_is_busy(OF_USER(2) + COMES));
+    assert_false(proc_reader_is_busy(OF_USER(1) + SUCCEEDS));
+    assert_true(proc_reader_is_busy(OF_USER(2) + SUCCEEDS));
     proc_reader_free(reader);
     sem_post(&gate);
 }
 
-TEST(it_can_be_left_behind)
+TEST(the_reader_is_freed_while_a_read_hangs)
 {
     struct proc_reader *reader = make();
 
     assert_hangs(1);
     proc_reader_free(reader);
-    sem_post(&gate); /* it frees the rest */
+    sem_post(&gate); /* the thread frees the rest */
 }
 
-TEST(who_has_none_reads_itself)
+TEST(without_a_reader_the_caller_reads)
 {
     char text[TEXT_BYTES];
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_random.c - numbers that do not come twice: ripd/os/random.c. */
+/* test_random.c - random numbers differ: ripd/os/random.c. */
 #include "os/random.h"
 #include "support/test.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_sigbus.c - mapped files that are cut, and faults that are not ours: ripd/os/sigbus.c. */
+/* test_sigbus.c - guarded reads of mapped files that are cut, and all other faults: ripd/os/sigbus.c. */
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
@@ -19,7 +19,7 @@ struct cut_file {
     const volatile unsigned char *base;
 };
 
-/* cmocka sets a handler of its own before each test. */
+/* Installs the handler again, because cmocka sets its own before each test. */
 static void open_file(struct cut_file *file)
 {
     char path[] = "/dev/shm/ripd-test.XXXXXX";
@@ -39,7 +39,7 @@ static void close_file(struct cut_file *file)
     close(file->descriptor);
 }
 
-/* Reads page after page; cuts the file when it gets to page `cut`. Pages read, negative if it was thrown back. */
+/* Reads all pages, and cuts the file before page `cut`. Returns the count of read pages, negative after a fault. */
 static int read_pages(const struct cut_file *file, int cut)
 {
     static volatile int page;
@@ -73,7 +73,7 @@ TEST(cut_in_the_middle)
 
     open_file(&file);
     sigprocmask(SIG_BLOCK, NULL, &before);
-    for (int cut = PAGES - 1; cut > 0; cut -= 7) /* again and again: the handler stays usable */
+    for (int cut = PAGES - 1; cut > 0; cut -= 7) /* several times: the handler stays installed */
         assert_int_equal(read_pages(&file, cut), -cut);
     sigprocmask(SIG_BLOCK, NULL, &after);
     assert_int_equal(sigismember(&before, SIGBUS), 0);
@@ -86,7 +86,7 @@ struct guarded_thread {
     int faults;
 };
 
-/* A guard of its own for each thread: the counter of read_pages() is not used here. */
+/* Each thread has its own guard. read_pages() has a static counter, so it cannot be used here. */
 static void *fault_in_thread(void *context)
 {
     struct guarded_thread *thread = context;
@@ -119,7 +119,7 @@ TEST(threads_have_their_own_guards)
     }
 }
 
-/* The wait status of a child that does act() after the handler was installed. */
+/* Returns the wait status of a child that calls act() with the handler installed. */
 static int status_of(void (*act)(void))
 {
     int status = 0;
@@ -140,6 +140,8 @@ static int status_of(void (*act)(void))
 
 static struct cut_file victim;
 
+#define GUARD_VICTIM(size) SIGBUS_GUARD((const void *)(uintptr_t)victim.base, size)
+
 static void fault_without_guard(void)
 {
     (void)victim.base[0];
@@ -157,32 +159,32 @@ static void fault_outside_guard(void)
 
 static void fault_behind_guard(void)
 {
-    if (SIGBUS_GUARD((const void *)(uintptr_t)victim.base, PAGE)) {
-        (void)victim.base[PAGE]; /* the first byte that is not guarded */
+    if (GUARD_VICTIM(PAGE)) {
+        (void)victim.base[PAGE]; /* the first byte behind the guard */
         sigbus_unguard();
     }
 }
 
 static void fault_after_unguard(void)
 {
-    if (SIGBUS_GUARD((const void *)(uintptr_t)victim.base, SIZE))
+    if (GUARD_VICTIM(SIZE))
         sigbus_unguard();
     (void)victim.base[0];
 }
 
-static void be_sent_one(void)
+static void receive_signal(void)
 {
-    if (SIGBUS_GUARD((const void *)(uintptr_t)victim.base, SIZE)) {
+    if (GUARD_VICTIM(SIZE)) {
         kill(getpid(), SIGBUS);
         usleep(100000);
         sigbus_unguard();
     }
 }
 
-TEST(foreign_faults_kill)
+TEST(other_faults_kill)
 {
     void (*const acts[])(void) = {fault_without_guard, fault_outside_guard, fault_behind_guard, fault_after_unguard,
-                                  be_sent_one};
+                                  receive_signal};
 
     open_file(&victim);
     assert_int_equal(ftruncate(victim.descriptor, 0), 0);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_spawn.c - what a command begins with, and that nothing of it stays: ripd/os/spawn.c. */
+/* test_spawn.c - how a command starts, and that none of its processes stays: ripd/os/spawn.c. */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -9,11 +9,13 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "os/packet.h"
 #include "os/spawn.h"
+#include "support/ring_stage.h"
 #include "support/test.h"
 
 static const char *const environment[] = {"PATH=/usr/local/bin:/usr/bin:/bin", "COLOUR=$(exit 9)", NULL};
@@ -28,7 +30,7 @@ static int wait_ended(struct spawned *spawned)
     return status;
 }
 
-/* Runs command; what it wrote to standard output, in a buffer that the next call uses again. */
+/* Runs a command. Returns its standard output, in a buffer that the next call reuses. */
 static const char *output_of(const char *command, const char *input, uint64_t descriptors_max)
 {
     static char text[65536];
@@ -72,7 +74,7 @@ TEST(statuses)
     assert_int_equal(status_of("kill -9 $$"), 128 + SIGKILL);
     assert_int_equal(status_of("/nonexistent/command"), 127);
     assert_int_equal(status_of("/etc/passwd"), 126);
-    assert_int_equal(status_of("if"), 2); /* the shell's own complaint */
+    assert_int_equal(status_of("if"), 2); /* a syntax error */
 }
 
 TEST(environment_and_directory)
@@ -114,7 +116,7 @@ static uint64_t field_of(const char *text, const char *name)
 
 TEST(signals)
 {
-    const uint64_t of_the_library = UINT64_C(3) << 31; /* 32 and 33, which nobody else can send or handle */
+    const uint64_t of_the_library = UINT64_C(3) << 31; /* 32 and 33, which only the C library can handle */
     const char *text;
     sigset_t set, old;
 
@@ -147,7 +149,7 @@ TEST(input)
     assert_non_null(large);
     assert_string_equal(output_of("cat", "{\"a\": \"$(touch x) `touch y`\"}", 0),
                         "{\"a\": \"$(touch x) `touch y`\"}\n");
-    memset(large, 'x', 1 << 20); /* far more than a pipe holds, and nobody reads */
+    memset(large, 'x', 1 << 20); /* more than a pipe holds */
     large[1 << 20] = '\0';
     assert_string_equal(output_of("wc -c", large, 0), "1048577\n");
     assert_string_equal(output_of("true", large, 0), "");
@@ -162,17 +164,9 @@ TEST(input)
 
 static bool is_alive(pid_t pid)
 {
-    char path[64], line[256] = "";
-    FILE *file;
+    char state = ring_stage_state(pid);
 
-    snprintf(path, sizeof(path), "/proc/%d/stat", pid);
-    file = fopen(path, "re");
-    if (file == NULL)
-        return false;
-    if (fgets(line, sizeof(line), file) == NULL)
-        line[0] = '\0';
-    fclose(file);
-    return line[0] != '\0' && strstr(line, ") Z ") == NULL && strstr(line, ") X ") == NULL;
+    return state != 0 && state != 'Z' && state != 'X';
 }
 
 static void wait_gone(pid_t pid)
@@ -182,7 +176,7 @@ static void wait_gone(pid_t pid)
     assert_false(is_alive(pid));
 }
 
-/* A shell with a child that would live on; the pid of the child comes on a pipe. */
+/* Starts a shell whose child would live on, and prints its pid. Returns that pid. */
 static pid_t start_family(const char *command, struct spawned *ret_spawned)
 {
     struct spawn_options options = {command, environment, -1, -1, -1, NULL, 0};
@@ -198,7 +192,7 @@ static pid_t start_family(const char *command, struct spawned *ret_spawned)
     return (pid_t)strtol(text, NULL, 10);
 }
 
-TEST(what_it_leaves_is_killed)
+TEST(children_of_a_command_are_killed)
 {
     struct spawned spawned;
     pid_t child = start_family("sleep 1000 & echo $!; exit 5", &spawned);
@@ -206,7 +200,7 @@ TEST(what_it_leaves_is_killed)
     assert_int_equal(wait_ended(&spawned), 5);
     wait_gone(child);
     assert_int_equal(spawned.pid, 0);
-    spawn_signal(&spawned, SIGKILL); /* reaches nobody, least of all us */
+    spawn_signal(&spawned, SIGKILL); /* signals no process, not even this one */
     assert_int_equal(waitpid(-1, NULL, WNOHANG), -1);
     assert_int_equal(errno, ECHILD);
 }
@@ -219,7 +213,7 @@ TEST(signal_reaches_the_group)
 
     assert_true(is_alive(child));
     assert_false(spawn_ended(&spawned, &status));
-    spawn_signal(&spawned, SIGTERM); /* the child's end; its parent is deaf to it */
+    spawn_signal(&spawned, SIGTERM); /* the child ends, its parent ignores the signal */
     wait_gone(child);
     assert_false(spawn_ended(&spawned, &status));
     spawn_signal(&spawned, SIGKILL);
@@ -238,19 +232,18 @@ TEST(failure)
 
 /* Programs --------------------------------------------------------------------------------------------------------- */
 
-/* Its socket, standard error, and nothing else: neither descriptors nor variables. */
-TEST(a_program_begins_with_its_socket_alone)
+/* A program gets no other descriptors than the socket and standard error, and no variables. */
+TEST(what_a_program_gets)
 {
     static const char script[] = "#!/bin/sh\nfor i in /proc/$$/fd/*; do printf '%s ' \"${i##*/}\"; done >&3\n"
                                  "env | grep -c RIP_SPAWN_TEST >&3\n";
-    char path[64], text[256] = "";
     int ends[2], leak = fcntl(STDIN_FILENO, F_DUPFD, 7); /* not close-on-exec */
-    int file;
+    char path[] = "/tmp/test_spawn-XXXXXX", text[256] = "";
+    int file = mkostemp(path, O_CLOEXEC);
     ssize_t bytes, all = 0;
     pid_t pid;
 
-    snprintf(path, sizeof(path), "/tmp/rip-spawn-%d", (int)getpid());
-    file = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0700);
+    assert_int_equal(fchmod(file, 0700), 0);
     assert_int_equal(write(file, script, sizeof(script) - 1), sizeof(script) - 1);
     close(file);
     assert_int_equal(setenv("RIP_SPAWN_TEST", "1", 1), 0);
@@ -260,7 +253,7 @@ TEST(a_program_begins_with_its_socket_alone)
     while ((bytes = packet_receive(ends[0], text + all, sizeof(text) - 1 - (size_t)all, true, NULL)) > 0)
         all += bytes;
     assert_non_null(strstr(text, " 2 3 "));
-    assert_non_null(strstr(text, "0\n")); /* no variable passed */
+    assert_non_null(strstr(text, "0\n")); /* grep -c finds no variable */
     for (int i = 5; i < 10; i++) {        /* a shell reads its script from 10 or above */
         char number[8];
 
