@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_config.c - which source outranks which, who owns the strings, and what a reload brings. */
+/* test_config.c - which source has priority, the ownership of strings, and a reload: ripd/app/config.c. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,156 +12,129 @@
 
 TEST(defaults)
 {
-    struct config config;
-
-    load(&config, NULL);
-    assert_list(&config.listen, "127.0.0.1:7470", NULL);
-    assert_list(&config.directories, "/run/librip", "/dev/shm", NULL);
-    assert_list(&config.allow_hosts, NULL);
+    load(NULL);
+    assert_list(&config.listen, "127.0.0.1:7470");
+    assert_list(&config.directories, "/run/librip|/dev/shm");
+    assert_list(&config.allow_hosts, "");
     assert_int_equal(config.interval_ns, 1000000000);
     assert_int_equal(config.stall_after_ns, 5000000000);
     assert_int_equal(config.log_level, LOG_LEVEL_INFO);
     assert_null(config.state_directory);
     assert_null(config.on_stall);
     assert_null(config.file);
-    config_done(&config);
 }
 
-TEST(ranks)
+/* The command line has priority over the file, and the file over the default. */
+TEST(priorities, NULL, remove_config)
 {
-    struct config config;
-    char path[] = CONFIG_TEST_PATH;
-
-    write_config(path, "interval = 2s\nstall-after = 9s\ndir = /from-file\ndir = /second\nallow-host = a\n"
-                       "log-level = debug\n");
-    load(&config, "--interval=3s", "--config", path, "--dir", "/from-line", NULL);
-    assert_int_equal(config.interval_ns, 3000000000);    /* the line outranks the file */
-    assert_int_equal(config.stall_after_ns, 9000000000); /* the file outranks the default */
+    write_config("interval = 2s\nstall-after = 9s\ndir = /from-file\ndir = /second\nallow-host = a\n"
+                 "log-level = debug\n");
+    load("--interval=3s", "--config", config_path, "--dir", "/from-line", NULL);
+    assert_int_equal(config.interval_ns, 3000000000);
+    assert_int_equal(config.stall_after_ns, 9000000000);
     assert_int_equal(config.log_level, LOG_LEVEL_DEBUG);
-    assert_list(&config.directories, "/from-line", NULL);
-    assert_list(&config.allow_hosts, "a", NULL);
-    assert_list(&config.listen, "127.0.0.1:7470", NULL);
+    assert_list(&config.directories, "/from-line");
+    assert_list(&config.allow_hosts, "a");
+    assert_list(&config.listen, "127.0.0.1:7470");
     assert_true(config.listen.by_default);
     assert_false(config.directories.by_default);
     assert_false(config.allow_hosts.by_default);
-    assert_string_equal(config.file, path);
-    config_done(&config);
+    assert_string_equal(config.file, config_path);
 
-    write_config(path, "listen = 127.0.0.1:7470\n"); /* asked for, though it is what the default is */
-    load(&config, "--config", path, NULL);
+    load("--config", config_path, "--allow-host=", NULL); /* an empty list has priority, too */
+    assert_list(&config.directories, "/from-file|/second");
+    assert_list(&config.allow_hosts, "");
+
+    write_config("listen = 127.0.0.1:7470\n"); /* set, to the value of the default */
+    load("--config", config_path, NULL);
     assert_false(config.listen.by_default);
-    config_done(&config);
-    write_config(path, "dir = /from-file\ndir = /second\nallow-host = a\n");
-
-    load(&config, "--config", path, "--allow-host=", NULL); /* none is a list too */
-    assert_list(&config.directories, "/from-file", "/second", NULL);
-    assert_list(&config.allow_hosts, NULL);
-    config_done(&config);
-    unlink(path);
 }
 
-TEST(rules)
+TEST(rules, NULL, remove_config)
 {
-    struct config config;
-    char path[] = CONFIG_TEST_PATH;
-
-    write_config(path, "rule = batch-nightly=2h\nrule = a=b*=250ms\n");
-    load(&config, "--config", path, NULL);
+    write_config("rule = batch-nightly=2h\nrule = a=b*=250ms\n");
+    load("--config", config_path, NULL);
     assert_int_equal(config.rules.count, 2);
-    assert_string_equal(config.rules.rules[1].glob, "a=b*"); /* in their order, and the last '=' splits */
+    assert_string_equal(config.rules.rules[1].glob, "a=b*"); /* in their order; the last '=' splits */
     assert_int_equal(config.rules.rules[1].threshold_ns, 250000000);
-    config_done(&config);
-    load(&config, "--config", path, "--rule", "ui-*=1s", NULL); /* the command line's replace the file's */
+    load("--config", config_path, "--rule", "ui-*=1s", NULL); /* replaces those of the file */
     assert_int_equal(config.rules.count, 1);
     assert_string_equal(config.rules.rules[0].glob, "ui-*");
-    config_done(&config);
-    load(&config, "--config", path, "--rule=", NULL);
+    load("--config", config_path, "--rule=", NULL);
     assert_int_equal(config.rules.count, 0);
-    config_done(&config);
     refuse("--rule: 'worker' is not accepted; expected a name's pattern, '='", "--rule", "worker", NULL);
     refuse("--rule: 'worker=soon' is not accepted; expected a duration such as 250ms", "--rule=worker=soon", NULL);
-    write_config(path, "rule = x=1s\nrule = y=1ms\n");
-    refuse(":2: rule: 'y=1ms' is not accepted; expected a duration from 10ms to a year", "--config", path, NULL);
-    unlink(path);
+    write_config("rule = x=1s\nrule = y=1ms\n");
+    refuse(":2: rule: 'y=1ms' is not accepted; expected a duration from 10ms to a year", "--config", config_path, NULL);
 }
 
-TEST(what_decides_which_ids_stall)
+TEST(scan_settings)
 {
     struct scan_settings settings;
-    struct config config;
 
-    load(&config, "--interval=200ms", "--stall-after=700ms", "--rule=a=1s", NULL);
+    load("--interval=200ms", "--stall-after=700ms", "--rule=a=1s", NULL);
     settings = config_settings(&config);
     assert_int_equal(settings.interval_ns, 200000000);
     assert_int_equal(settings.stall_after_ns, 700000000);
     assert_int_equal(settings.hysteresis_ns, 900000000);
     assert_int_equal(settings.rules.count, 1);
-    config_done(&config);
 }
 
-/* A bad value in the file is a mistake even where the command line outranks it. */
-TEST(outranked_is_checked)
+/* A bad value in the file is refused even if the command line has priority. */
+TEST(every_value_of_the_file_is_checked, NULL, remove_config)
 {
-    char path[] = CONFIG_TEST_PATH;
-
-    write_config(path, "interval = 2\n");
-    refuse("interval: '2' is not accepted; expected a duration", "--config", path, "--interval", "1s", NULL);
-    unlink(path);
+    write_config("interval = 2\n");
+    refuse("interval: '2' is not accepted; expected a duration", "--config", config_path, "--interval", "1s", NULL);
 }
 
-TEST(owns_its_strings)
+TEST(owns_its_strings, NULL, remove_config)
 {
-    char word[] = "--dir=/a", path[] = CONFIG_TEST_PATH;
-    struct config config;
+    char word[] = "--dir=/a";
 
-    write_config(path, "allow-host = db1\n");
-    load(&config, word, "--config", path, NULL);
+    write_config("allow-host = db1\n");
+    load(word, "--config", config_path, NULL);
     memset(word, 'x', sizeof(word) - 1);
-    assert_list(&config.directories, "/a", NULL);
-    assert_list(&config.allow_hosts, "db1", NULL);
+    assert_list(&config.directories, "/a");
+    assert_list(&config.allow_hosts, "db1");
     config_done(&config);
-    config_done(&config); /* nothing is left to give back */
-    unlink(path);
+    config_done(&config); /* can be repeated */
 }
 
-TEST(reload)
+static void assert_reload_fails(const char *expected)
 {
-    struct config config, fresh = {.interval_ns = 77};
-    char path[] = CONFIG_TEST_PATH, error[CONFIG_ERROR_BYTES] = "";
+    struct config fresh = {.interval_ns = 77};
 
-    write_config(path, "stall-after = 9s\ninterval = 3s\n");
-    load(&config, "--interval", "2s", "--config", path, NULL);
-    write_config(path, "stall-after = 10s\n");
-    assert_int_equal(config_load(config.argc, config.argv, &fresh, error), CONFIG_RUN);
+    assert_int_equal(config_load(config.argc, config.argv, &fresh, config_error), CONFIG_BAD);
+    assert_non_null(strstr(config_error, expected));
+    assert_int_equal(fresh.interval_ns, 77);
+}
+
+/* The command line is read again, and the file as it is now. */
+TEST(reload, NULL, remove_config)
+{
+    struct config fresh;
+
+    write_config("stall-after = 9s\ninterval = 3s\n");
+    load("--interval", "2s", "--config", config_path, NULL);
+    write_config("stall-after = 10s\n");
+    assert_int_equal(config_load(config.argc, config.argv, &fresh, config_error), CONFIG_RUN);
     assert_int_equal(fresh.stall_after_ns, 10000000000);
-    assert_int_equal(fresh.interval_ns, 2000000000); /* the command line says the same as before */
+    assert_int_equal(fresh.interval_ns, 2000000000);
     assert_int_equal(config.stall_after_ns, 9000000000);
     config_done(&fresh);
-
-    fresh = (struct config){.interval_ns = 77};
-    write_config(path, "stall-after = soon\n");
-    assert_int_equal(config_load(config.argc, config.argv, &fresh, error), CONFIG_BAD);
-    assert_non_null(strstr(error, ":1: stall-after: 'soon' is not accepted"));
-    unlink(path);
-    assert_int_equal(config_load(config.argc, config.argv, &fresh, error), CONFIG_BAD);
-    assert_non_null(strstr(error, "No such file"));
-    assert_int_equal(fresh.interval_ns, 77);
-    config_done(&config);
+    write_config("stall-after = soon\n");
+    assert_reload_fails(":1: stall-after: 'soon' is not accepted");
+    unlink(config_path);
+    assert_reload_fails("No such file");
 }
 
-TEST(check)
+TEST(check_config, NULL, remove_config)
 {
-    struct config config;
-    char path[] = CONFIG_TEST_PATH;
-
-    write_config(path, "interval = 2s\n");
-    assert_int_equal(ask(&config, "--config", path, "--check-config", "--dir", "/x", NULL), CONFIG_CHECK);
-    assert_string_equal(config.file, path);
-    config_done(&config);
-    assert_int_equal(ask(&config, "--check-config", NULL), CONFIG_CHECK);
-    config_done(&config);
-    refuse("--interval", "--check-config", "--interval=x", NULL); /* what stands behind it counts too */
-    write_config(path, "interval\n");
-    refuse(":1: 'interval' is not accepted", "--check-config", "--config", path, NULL);
-    unlink(path);
+    write_config("interval = 2s\n");
+    assert_int_equal(try_load("--config", config_path, "--check-config", "--dir", "/x", NULL), CONFIG_CHECK);
+    assert_string_equal(config.file, config_path);
+    assert_int_equal(try_load("--check-config", NULL), CONFIG_CHECK);
+    refuse("--interval", "--check-config", "--interval=x", NULL); /* later words are checked, too */
+    write_config("interval\n");
+    refuse(":1: 'interval' is not accepted", "--check-config", "--config", config_path, NULL);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_config_table.c - each row of the table of flags is whole, and its default is one that it accepts. */
+/* test_config_table.c - the table of flags: its rows are complete, and accept their own defaults. */
 #include <string.h>
 
 #include "app/config_option.h"
@@ -29,14 +29,14 @@ TEST(which_are_keys)
     for (size_t i = 0; i < options_count; i++) {
         bool expected = true;
 
-        for (size_t j = 0; j < sizeof(not_keys) / sizeof(not_keys[0]); j++)
+        for (size_t j = 0; j < COUNT_OF(not_keys); j++)
             if (strcmp(not_keys[j], options[i].name) == 0)
                 expected = false;
         assert_int_equal(option_is_key(&options[i]), expected);
     }
 }
 
-/* Each default is accepted where it is given as a value, and "" where there is none; neither differs from the other. */
+/* Setting the default is the same as giving its values, or "" if there is no default. */
 TEST(defaults)
 {
     for (size_t i = 0; i < options_count; i++) {
@@ -81,21 +81,22 @@ TEST(same)
         {"on-stall", "true", ""},
     };
 
-    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
         const struct option *option = option_find(cases[i].name, strlen(cases[i].name));
-        struct config one = {0}, again = {0}, other = {0};
-        struct options_given given[3] = {{{false}}};
-        const char *expected = NULL;
+        const char *const values[] = {cases[i].one, cases[i].one, cases[i].other};
+        struct config configs[3] = {{.argc = 0}};
 
-        assert_int_equal(option_take(option, &one, &given[0], cases[i].one, &expected), 0);
-        assert_int_equal(option_take(option, &again, &given[1], cases[i].one, &expected), 0);
-        assert_int_equal(option_take(option, &other, &given[2], cases[i].other, &expected), 0);
-        assert_true(option_same(option, &one, &again));
-        assert_false(option_same(option, &one, &other));
-        assert_false(option_same(option, &other, &one));
-        option_done(option, &one);
-        option_done(option, &again);
-        option_done(option, &other);
+        for (size_t j = 0; j < 3; j++) {
+            struct options_given given = {{false}};
+            const char *expected;
+
+            assert_int_equal(option_take(option, &configs[j], &given, values[j], &expected), 0);
+        }
+        if (!option_same(option, &configs[0], &configs[1]) || option_same(option, &configs[0], &configs[2]) ||
+            option_same(option, &configs[2], &configs[0]))
+            fail_msg("%s: %s and %s", cases[i].name, cases[i].one, cases[i].other);
+        for (size_t j = 0; j < 3; j++)
+            option_done(option, &configs[j]);
     }
 }
 

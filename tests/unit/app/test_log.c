@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_log.c - nothing that a hostile name holds reaches a terminal. */
+/* test_log.c - quoted names have no byte that acts on a terminal; the names of levels: ripd/app/log.c. */
 #include <string.h>
 
 #include "app/log.h"

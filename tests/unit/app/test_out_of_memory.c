@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_out_of_memory.c - runs each sequence of calls again and again; each time another allocation fails. Only what
- * there was no memory for is lost, nothing is leaked (the sanitizers look), and work goes on with memory again.
+ * test_out_of_memory.c - runs a sequence of calls again and again; each time another allocation fails. Only the data of
+ * that allocation is lost, nothing leaks (the sanitizers check), and later calls succeed.
  */
 #include <errno.h>
 
@@ -20,60 +20,33 @@
 #define SECOND_NS UINT64_C(1000000000)
 #define STORY_ALLOCATIONS_MAX 100000
 
-static long until_failure = -1; /* allocations that succeed before one fails; below 0: all do */
+static long until_failure = -1; /* allocations that succeed before one fails; negative: all succeed */
 
 static bool fails(void)
 {
-    if (until_failure < 0)
-        return false;
-    return until_failure-- == 0;
+    return until_failure >= 0 && until_failure-- == 0;
 }
 
-/* The linker puts these in place of the others (--wrap), for all that is linked statically: jansson has its own. */
-void *__real_malloc(size_t bytes);
-void *__real_calloc(size_t count, size_t bytes);
-void *__real_realloc(void *memory, size_t bytes);
-void *__real_aligned_alloc(size_t alignment, size_t bytes);
-char *__real_strdup(const char *text);
-char *__real_strndup(const char *text, size_t bytes);
-void *__wrap_malloc(size_t bytes);
-void *__wrap_calloc(size_t count, size_t bytes);
-void *__wrap_realloc(void *memory, size_t bytes);
-void *__wrap_aligned_alloc(size_t alignment, size_t bytes);
-char *__wrap_strdup(const char *text);
-char *__wrap_strndup(const char *text, size_t bytes);
+/*
+ * The linker puts the __wrap_ functions in place of the others (--wrap), in all code that is linked statically. jansson
+ * is not.
+ */
+#define WRAP(type, name, parameters, arguments)                                                                        \
+    type __real_##name parameters;                                                                                     \
+    type __wrap_##name parameters;                                                                                     \
+    type __wrap_##name parameters                                                                                      \
+    {                                                                                                                  \
+        return fails() ? NULL : __real_##name arguments;                                                               \
+    }
 
-void *__wrap_malloc(size_t bytes)
-{
-    return fails() ? NULL : __real_malloc(bytes);
-}
+WRAP(void *, malloc, (size_t bytes), (bytes))
+WRAP(void *, calloc, (size_t count, size_t bytes), (count, bytes))
+WRAP(void *, realloc, (void *memory, size_t bytes), (memory, bytes))
+WRAP(void *, aligned_alloc, (size_t alignment, size_t bytes), (alignment, bytes))
+WRAP(char *, strdup, (const char *text), (text))
+WRAP(char *, strndup, (const char *text, size_t bytes), (text, bytes))
 
-void *__wrap_calloc(size_t count, size_t bytes)
-{
-    return fails() ? NULL : __real_calloc(count, bytes);
-}
-
-void *__wrap_realloc(void *memory, size_t bytes)
-{
-    return fails() ? NULL : __real_realloc(memory, bytes);
-}
-
-void *__wrap_aligned_alloc(size_t alignment, size_t bytes)
-{
-    return fails() ? NULL : __real_aligned_alloc(alignment, bytes);
-}
-
-char *__wrap_strdup(const char *text)
-{
-    return fails() ? NULL : __real_strdup(text);
-}
-
-char *__wrap_strndup(const char *text, size_t bytes)
-{
-    return fails() ? NULL : __real_strndup(text, bytes);
-}
-
-/* Runs it with its first allocation failing, then its second, until none fails. At least min_count must fail. */
+/* The first allocation of the story fails, then the second, until none does. More than min_count must have failed. */
 static void repeat_failing(void (*story)(void), long min_count)
 {
     long number = 0;
@@ -88,7 +61,7 @@ static void repeat_failing(void (*story)(void), long min_count)
     assert_true(number > min_count);
 }
 
-/* Whatever comes is to succeed; returns what there was left. */
+/* From now on allocations succeed. Returns the previous number, to be restored. */
 static long with_memory(void)
 {
     long left = until_failure;
@@ -105,7 +78,7 @@ static struct {
     size_t open_count;
 } heard;
 
-/* In order, without a gap, and no end without its begin. */
+/* Events come in order, without a gap, and no end comes without its begin. */
 static void on_announce(void *context, struct event *event)
 {
     size_t i = 0;
@@ -129,7 +102,7 @@ static uint32_t user_of(void *context, uint32_t ring)
     return ring;
 }
 
-/* A scan on which the ids of the slots are stalled, and something became of one more. */
+/* A scan on which the ids of these slots are stalled, and there is a change of one more. */
 static void step_events(struct events *events, struct cases *cases, const uint32_t *slots, size_t count,
                         enum detector_event_kind kind, uint32_t slot, uint64_t now_ns)
 {
@@ -168,7 +141,7 @@ static void events_story(void)
         step_events(events, options.cases, NULL, 0, DETECTOR_GONE, 7, 4 * SECOND_NS);
         step_events(events, options.cases, last, 1, DETECTOR_STALLED, 9, 5 * SECOND_NS);
         step_events(events, options.cases, NULL, 0, DETECTOR_GONE, 9, 6 * SECOND_NS);
-        assert_true(heard.announced >= 2 && heard.open_count <= 1); /* of the one whose end there was no memory for */
+        assert_true(heard.announced >= 2 && heard.open_count <= 1); /* at most one end was lost */
         until_failure = left;
     }
     left = with_memory();
@@ -183,7 +156,7 @@ TEST(events)
     repeat_failing(events_story, 10);
 }
 
-/* The history's values --------------------------------------------------------------------------------------------- */
+/* History --------------------------------------------------------------------------------------------- */
 
 static void history_story(void)
 {
@@ -211,7 +184,7 @@ static void history_story(void)
         free(text);
     }
     assert_true(status == 0 || status == -ENOMEM);
-    assert_int_equal(load.damaged_count, 0); /* what there is no memory for is not called damaged */
+    assert_int_equal(load.damaged_count, 0); /* out of memory is not damage */
     status = event_open_add(&open, begin, &subject);
     assert_int_equal(open.count, status == 0);
     if (event_open_lines(&open, 1, &carried, &count) == 0) {
@@ -230,7 +203,7 @@ TEST(history)
     repeat_failing(history_story, 8);
 }
 
-/* What is shown ---------------------------------------------------------------------------------------------------- */
+/* Lists ---------------------------------------------------------------------------------------------------- */
 
 static void store_story(void)
 {
@@ -249,7 +222,7 @@ static void store_story(void)
     event_store_move(&store, &from);
     for (size_t i = 1; i < store.count; i++)
         assert_true(event_store_at(&store, i)->sequence > event_store_at(&store, i - 1)->sequence);
-    assert_true(store.count >= 199); /* one was lost at worst: the next tries again */
+    assert_true(store.count >= 199); /* at most one was lost */
     event_store_done(&store);
     event_store_done(&from);
 }
@@ -306,7 +279,7 @@ TEST(lists)
     repeat_failing(lists_story, 20);
 }
 
-/* The list of a few stalls, in slices. Whole, or not at all. */
+/* A list that is built in slices is complete, or fails. */
 static size_t list_story_bytes;
 
 static void list_story(void)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_report.c - log lines: what they say of hostile names, and how many there are: ripd/app/report.c, log.c. */
+/* test_report.c - log lines: hostile names, and limits of their number: ripd/app/report.c, log.c. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -14,55 +14,51 @@
 
 #define SECOND_NS UINT64_C(1000000000)
 
-/* Standard error, through a pipe. */
-struct capture {
+/* Standard error is a pipe. */
+static struct {
     int saved;
     int reading;
     char text[1 << 20];
-};
+} capture;
 
 static int set_up(void **state)
 {
-    struct capture *capture = calloc(1, sizeof(*capture));
     int ends[2];
 
-    assert_non_null(capture);
+    (void)state;
     assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
     assert_true(fcntl(ends[1], F_SETPIPE_SZ, 1 << 20) > 0);
     assert_int_equal(fcntl(ends[0], F_SETFL, O_NONBLOCK), 0);
-    capture->saved = dup(STDERR_FILENO);
+    capture.saved = dup(STDERR_FILENO);
     assert_int_equal(dup2(ends[1], STDERR_FILENO), STDERR_FILENO);
     close(ends[1]);
-    capture->reading = ends[0];
-    *state = capture;
+    capture.reading = ends[0];
     return 0;
 }
 
 static int tear_down(void **state)
 {
-    struct capture *capture = *state;
-
-    dup2(capture->saved, STDERR_FILENO);
-    close(capture->saved);
-    close(capture->reading);
-    free(capture);
+    (void)state;
+    dup2(capture.saved, STDERR_FILENO);
+    close(capture.saved);
+    close(capture.reading);
     return 0;
 }
 
-/* What has been written since the last call. */
-static const char *taken(struct capture *capture)
+/* Returns what was written since the last call. */
+static const char *logged(void)
 {
     size_t length = 0;
     ssize_t count;
 
-    while (length < sizeof(capture->text) - 1 &&
-           (count = read(capture->reading, capture->text + length, sizeof(capture->text) - 1 - length)) > 0)
+    while (length < sizeof(capture.text) - 1 &&
+           (count = read(capture.reading, capture.text + length, sizeof(capture.text) - 1 - length)) > 0)
         length += (size_t)count;
-    capture->text[length] = '\0';
-    return capture->text;
+    capture.text[length] = '\0';
+    return capture.text;
 }
 
-static size_t lines_of(const char *text)
+static size_t count_lines(const char *text)
 {
     size_t count = 0;
 
@@ -78,12 +74,12 @@ TEST(notices, set_up, tear_down)
     report_budget_init(&budget, 0);
     report_notice(&budget, NOTICE_RING_FOUND, "checkout", NULL);
     report_notice(&budget, NOTICE_RING_DAMAGED, "a\n\x1b[2Jb\"", "was cut short");
-    assert_string_equal(taken(*state), "ripd: info: ring found name=\"checkout\"\n"
-                                       "ripd: warning: ring damaged name=\"a\\x0a\\x1b[2Jb\\\"\" "
-                                       "reason=\"was cut short\"\n");
+    assert_string_equal(logged(), "ripd: info: ring found name=\"checkout\"\n"
+                                  "ripd: warning: ring damaged name=\"a\\x0a\\x1b[2Jb\\\"\" "
+                                  "reason=\"was cut short\"\n");
     for (enum registry_notice_kind kind = 0; kind <= NOTICE_LIMIT; kind++) {
         report_notice(&budget, kind, "x", "y");
-        assert_int_equal(lines_of(taken(*state)), 1);
+        assert_int_equal(count_lines(logged()), 1);
     }
 }
 
@@ -97,7 +93,7 @@ TEST(a_flood, set_up, tear_down)
     for (int i = 0; i < 8000; i++)
         taken_count += report_budget_take(&budget, now_ns, "notices");
     assert_int_equal(taken_count, REPORT_BURST);
-    assert_non_null(strstr(taken(*state), "too many notices to log: left_out=1\n"));
+    assert_non_null(strstr(logged(), "too many notices to log: left_out=1\n"));
     assert_int_equal(log_missed_count() - missed, 7000);
     taken_count = 0;
     for (int i = 0; i < 100; i++) {
@@ -106,61 +102,62 @@ TEST(a_flood, set_up, tear_down)
             taken_count += report_budget_take(&budget, now_ns, "notices");
     }
     assert_int_equal(taken_count, 100 * REPORT_PER_SECOND);
-    assert_in_range(lines_of(taken(*state)), 9, 11);
+    assert_in_range(count_lines(logged()), 9, 11);
     assert_true(report_budget_take(&budget, now_ns += 3600 * SECOND_NS, "notices"));
     assert_int_equal(budget.left_out.count, 0);
     assert_int_equal(report_budget_lines(&budget, now_ns), REPORT_BURST - 1);
 }
 
-TEST(stalls, set_up, tear_down)
+static void assert_logged(const char *part)
 {
-    struct event *begin = sample_begin_named(1, 7, "a\x7f", 2), *end = sample_end(2, begin), *nobody = event_make();
-    const char *text;
+    const char *text = logged();
+
+    if (strstr(text, part) == NULL || count_lines(text) != 1)
+        fail_msg("not one line with %s: %s", part, text);
+}
+
+TEST(events, set_up, tear_down)
+{
+    struct event *begin = sample_begin_named(1, 7, "a\x7f", 2), *end = sample_end(2, begin), *bare = event_make();
 
     strcpy(begin->ring, "check\nout");
     report_event(begin);
-    text = taken(*state);
-    assert_int_equal(lines_of(text), 1);
-    assert_non_null(strstr(text, "ripd: warning: stall begin episode=7 ring=\"check\\x0aout\" id=17 tid=4711 name="));
-    assert_non_null(strstr(text, "cause=blocked frozen_for_ms=13800 module=\"checkout\" offset=0x1234 "
-                                 "summary=\"a\\x7f of checkout (pid 4690) has been blocked for 13.8 s at "
-                                 "checkout+0x1234\"\n"));
+    assert_logged("ripd: warning: stall begin episode=7 ring=\"check\\x0aout\" id=17 tid=4711 name=\"a\\x7f\" "
+                  "cause=blocked frozen_for_ms=13800 module=\"checkout\" offset=0x1234 "
+                  "summary=\"a\\x7f of checkout (pid 4690) has been blocked for 13.8 s at checkout+0x1234\"\n");
     report_event(end);
-    assert_non_null(strstr(taken(*state),
-                           "reason=moved lasted_ms=20000 stalls=2 summary=\"a\\x7f of "
-                           "checkout (pid 4690) moved again, after 20.0 s at checkout+0x1234: blocked\"\n"));
-    begin->tid = 0; /* on no thread, and its place has a name but no line */
+    assert_logged("reason=moved lasted_ms=20000 stalls=2 summary=\"a\\x7f of checkout (pid 4690) moved again, after "
+                  "20.0 s at checkout+0x1234: blocked\"\n");
+    begin->tid = 0; /* on no thread, at a place with a name and without a line */
     begin->file = strdup("db.c");
     begin->line = 0;
     report_event(begin);
-    text = taken(*state);
-    assert_non_null(strstr(text, " id=17 tid=null name="));
-    assert_non_null(strstr(text, " file=\"db.c\" summary="));
-    nobody->episode = 8;
-    report_event(nobody);
-    assert_string_equal(taken(*state), "ripd: warning: stall begin episode=8 cause=null frozen_for_ms=0\n");
+    assert_logged(" id=17 tid=null name=\"a\\x7f\" cause=blocked frozen_for_ms=13800 module=\"checkout\" offset=0x1234 "
+                  "file=\"db.c\" summary=");
+    bare->episode = 8;
+    report_event(bare);
+    assert_string_equal(logged(), "ripd: warning: stall begin episode=8 cause=null frozen_for_ms=0\n");
     event_unref(begin);
     event_unref(end);
-    event_unref(nobody);
+    event_unref(bare);
 }
 
-TEST(nobody_reads, set_up, tear_down)
+TEST(standard_error_is_not_read, set_up, tear_down)
 {
-    struct capture *capture = *state;
     uint64_t missed = log_missed_count();
     const char *text;
     size_t lines;
 
-    for (int i = 0; i < 100000; i++) /* must not wait */
+    for (int i = 0; i < 100000; i++) /* does not block */
         log_line(LOG_LEVEL_WARNING, "line %d of very many", i);
-    lines = lines_of(taken(capture));
+    lines = count_lines(logged());
     assert_int_equal(log_missed_count() - missed + lines, 100000);
     log_line(LOG_LEVEL_WARNING, "heard again");
-    text = taken(capture);
+    text = logged();
     assert_non_null(strstr(text, "log lines lost, standard error was not read: count="));
     assert_non_null(strstr(text, "ripd: warning: heard again\n"));
     log_line(LOG_LEVEL_WARNING, "and again");
-    assert_string_equal(taken(capture), "ripd: warning: and again\n");
+    assert_string_equal(logged(), "ripd: warning: and again\n");
 }
 
 TEST(the_longest_line_is_one_line, set_up, tear_down)
@@ -170,12 +167,12 @@ TEST(the_longest_line_is_one_line, set_up, tear_down)
     memset(long_text, 'x', 9999);
     long_text[9999] = '\0';
     log_line(LOG_LEVEL_ERROR, "%s", long_text);
-    assert_int_equal(lines_of(taken(*state)), 1);
+    assert_int_equal(count_lines(logged()), 1);
     free(long_text);
 }
 
-/* Twenty a second for two minutes; and a last one. */
-TEST(now_and_then_a_sum)
+/* Twenty per second for two minutes, and a last one: a line per minute, with the count since the previous one. */
+TEST(one_line_per_minute)
 {
     struct report_pace pace = {.count = 0};
     uint64_t now_ns = SECOND_NS, lines = 0, sum = 0;
