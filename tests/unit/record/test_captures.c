@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_captures.c - captures in the state directory, and which of them stay: ripd/record/captures.c. */
+/* test_captures.c - captures in the state directory, and which of them are kept: ripd/record/captures.c. */
 #include <dirent.h>
 #include <errno.h>
 
@@ -13,29 +13,38 @@
 #define WALL_NS (UINT64_C(1700000000) * SECOND_NS)
 #define USER 4321u
 
-static struct captures *opened(struct state_directory *directory)
+/* The state directory of the test, and its captures. */
+static struct state_directory *directory;
+static struct captures *captures;
+
+static void open_captures(void)
 {
-    struct captures *captures = NULL;
     char *error = NULL;
 
     assert_int_equal(captures_open(&captures, directory->path, &error), 0);
     assert_null(error);
-    return captures;
 }
 
-static bool add(struct captures *captures, uint32_t user, const char *name, uint64_t wall_ns, bool replaced)
+static int set_up(void **state)
+{
+    state_directory_set_up(state);
+    directory = *state;
+    open_captures();
+    return 0;
+}
+
+static void add(uint32_t user, const char *name, uint64_t wall_ns, bool replaced)
 {
     const struct capture_label label = {user, getuid(), name, wall_ns, replaced};
     struct capture capture = {strdup("{}"), 2, calloc(1, 4096), 4096};
-    bool added = captures_add(captures, &label, &capture);
 
-    assert_null(capture.document);
+    assert_true(captures_add(captures, &label, &capture));
+    assert_null(capture.document); /* the captures own them now */
     assert_null(capture.ring);
-    return added;
 }
 
-/* How many names with that ending the user's folder has. */
-static size_t count_files(struct state_directory *directory, const char *user, const char *ending)
+/* Returns how many files with this ending are in the folder of a user. */
+static size_t count_files(const char *user, const char *ending)
 {
     char path[128];
     size_t count = 0;
@@ -56,72 +65,67 @@ static size_t count_files(struct state_directory *directory, const char *user, c
     return count;
 }
 
-TEST(a_capture_is_a_file_that_only_its_owner_reads, state_directory_set_up, state_directory_tear_down)
+static mode_t mode_of(const char *name)
 {
-    struct state_directory *directory = *state;
-    struct captures *captures = opened(directory);
-    struct captures_state now;
     struct stat status;
 
-    assert_true(add(captures, USER, "../a b\n.1", WALL_NS, false));
-    assert_true(add(captures, USER, "../a b\n.1", WALL_NS, false));
+    return stat(state_path(directory, name), &status) == 0 ? status.st_mode & 07777 : 0;
+}
+
+/* The name of the process gives no path. A second capture of the same time has a number. */
+TEST(a_capture_is_a_file_that_only_its_owner_reads, set_up, state_directory_tear_down)
+{
+    struct captures_state now;
+
+    add(USER, "../a b\n.1", WALL_NS, false);
+    add(USER, "../a b\n.1", WALL_NS, false);
     captures_close(captures);
-    assert_int_equal(stat(state_path(directory, "captures/4321/.._a_b_.1-20231114T221320.000Z.capture"), &status), -1);
-    assert_int_equal(stat(state_path(directory, "captures/4321/_._a_b_.1-20231114T221320.000Z.capture"), &status), 0);
-    assert_int_equal(status.st_mode & 07777, 0600);
-    assert_int_equal(stat(state_path(directory, "captures/4321/_._a_b_.1-20231114T221320.000Z~2.capture"), &status), 0);
-    assert_int_equal(stat(state_path(directory, "captures/4321"), &status), 0);
-    assert_int_equal(status.st_mode & 0007, 0);
-    assert_int_equal(stat(state_path(directory, "captures"), &status), 0);
-    assert_int_equal(status.st_mode & 07777, 0711);
-    captures = opened(directory);
+    assert_int_equal(count_files("4321", ""), 2 + 2); /* with . and .. */
+    assert_int_equal(mode_of("captures/4321/_._a_b_.1-20231114T221320.000Z.capture"), 0600);
+    assert_int_equal(mode_of("captures/4321/_._a_b_.1-20231114T221320.000Z~2.capture"), 0600);
+    assert_int_equal(mode_of("captures/4321") & 0007, 0);
+    assert_int_equal(mode_of("captures"), 0711);
+    open_captures();
     captures_state(captures, &now);
     assert_int_equal(now.failed_count, 0);
     captures_close(captures);
 }
 
-/* The newest of a user stay, and of those that executed another program few. */
-TEST(a_user_has_so_many, state_directory_set_up, state_directory_tear_down)
+/* The newest captures of a user are kept, but only a few of processes that executed another program. */
+TEST(limit_of_one_user, set_up, state_directory_tear_down)
 {
-    struct state_directory *directory = *state;
-    struct captures *captures = opened(directory);
-
     for (unsigned i = 0; i < CAPTURES_OF_USER + 8; i++)
-        assert_true(add(captures, USER, "crash", WALL_NS + i * SECOND_NS, false));
-    assert_true(add(captures, USER + 1, "other", WALL_NS, false));
+        add(USER, "crash", WALL_NS + i * SECOND_NS, false);
+    add(USER + 1, "other", WALL_NS, false);
     for (unsigned i = 0; i < CAPTURES_REPLACED + 4; i++)
-        assert_true(add(captures, USER + 2, "exec", WALL_NS + i * SECOND_NS, true));
+        add(USER + 2, "exec", WALL_NS + i * SECOND_NS, true);
     captures_close(captures);
-    assert_int_equal(count_files(directory, "4321", CAPTURES_SUFFIX), CAPTURES_OF_USER);
-    assert_int_equal(count_files(directory, "4322", CAPTURES_SUFFIX), 1);
-    assert_int_equal(count_files(directory, "4323", CAPTURES_REPLACED_SUFFIX), CAPTURES_REPLACED);
+    assert_int_equal(count_files("4321", CAPTURES_SUFFIX), CAPTURES_OF_USER);
+    assert_int_equal(count_files("4322", CAPTURES_SUFFIX), 1);
+    assert_int_equal(count_files("4323", CAPTURES_REPLACED_SUFFIX), CAPTURES_REPLACED);
 }
 
-TEST(an_old_one_goes, state_directory_set_up, state_directory_tear_down)
+TEST(an_old_capture_is_removed, set_up, state_directory_tear_down)
 {
-    struct state_directory *directory = *state;
-    struct captures *captures = opened(directory);
     const struct timespec times[2] = {{.tv_sec = 1000}, {.tv_sec = 1000}};
 
-    assert_true(add(captures, USER, "old", WALL_NS, false));
+    add(USER, "old", WALL_NS, false);
     captures_close(captures);
     assert_int_equal(
         utimensat(AT_FDCWD, state_path(directory, "captures/4321/old-20231114T221320.000Z.capture"), times, 0), 0);
-    captures = opened(directory);
-    assert_true(add(captures, USER, "new", WALL_NS, false));
+    open_captures();
+    add(USER, "new", WALL_NS, false);
     captures_close(captures);
-    assert_int_equal(count_files(directory, "4321", CAPTURES_SUFFIX), 1);
+    assert_int_equal(count_files("4321", CAPTURES_SUFFIX), 1);
 }
 
-/* A file of another kind in its way is an error that is counted, and no more. */
-TEST(what_cannot_be_written_is_counted, state_directory_set_up, state_directory_tear_down)
+/* A file in place of the folder is an error that is counted. */
+TEST(a_capture_that_cannot_be_written_is_counted, set_up, state_directory_tear_down)
 {
-    struct state_directory *directory = *state;
-    struct captures *captures = opened(directory);
     struct captures_state now = {0};
 
     state_write(directory, "captures/4321", "x", 1);
-    assert_true(add(captures, USER, "one", WALL_NS, false));
+    add(USER, "one", WALL_NS, false);
     for (int i = 0; i < 900 && now.failed_count == 0; i++) {
         nanosleep(&(struct timespec){.tv_nsec = 100000000}, NULL);
         captures_state(captures, &now);
@@ -131,40 +135,34 @@ TEST(what_cannot_be_written_is_counted, state_directory_set_up, state_directory_
     captures_close(captures);
 }
 
-/* It is said at once, and captures are written as soon as it is mended. */
+/* The error is reported at once; captures are written as soon as it is corrected. */
 TEST(a_directory_that_cannot_be_used, state_directory_set_up, state_directory_tear_down)
 {
-    struct state_directory *directory = *state;
-    struct captures *captures;
     char *error = NULL;
 
+    directory = *state;
     state_write(directory, "captures", "x", 1);
     assert_int_equal(captures_open(&captures, directory->path, &error), 0);
     assert_non_null(strstr(error, directory->path));
     free(error);
     assert_int_equal(unlink(state_path(directory, "captures")), 0);
-    assert_true(add(captures, USER, "one", WALL_NS, false));
+    add(USER, "one", WALL_NS, false);
     captures_close(captures);
-    assert_int_equal(count_files(directory, "4321", CAPTURES_SUFFIX), 1);
+    assert_int_equal(count_files("4321", CAPTURES_SUFFIX), 1);
 }
 
-/* Somebody removes all captures, folder and all, while ripd runs. */
-TEST(a_folder_that_is_gone_is_made_again, state_directory_set_up, state_directory_tear_down)
+/* The folder was removed while ripd runs. */
+TEST(a_removed_folder_is_made_again, set_up, state_directory_tear_down)
 {
-    struct state_directory *directory = *state;
-    struct captures *captures = opened(directory);
-
     assert_int_equal(rmdir(state_path(directory, "captures")), 0);
-    assert_true(add(captures, USER, "one", WALL_NS, false));
+    add(USER, "one", WALL_NS, false);
     captures_close(captures);
-    assert_int_equal(count_files(directory, "4321", CAPTURES_SUFFIX), 1);
+    assert_int_equal(count_files("4321", CAPTURES_SUFFIX), 1);
 }
 
-/* Links lead nowhere, and what else somebody has put there stays as it is. */
-TEST(what_others_have_put_there, state_directory_set_up, state_directory_tear_down)
+/* Links are not followed, and files and folders of others stay. */
+TEST(files_of_others, set_up, state_directory_tear_down)
 {
-    struct state_directory *directory = *state;
-    struct captures *captures = opened(directory);
     char target[128];
 
     assert_int_equal(mkdir(state_path(directory, "elsewhere"), 0700), 0);
@@ -176,21 +174,21 @@ TEST(what_others_have_put_there, state_directory_set_up, state_directory_tear_do
     snprintf(target, sizeof(target), "%s/elsewhere", directory->path);
     assert_int_equal(symlink(target, state_path(directory, "captures/4321")), 0);
     assert_int_equal(symlink("/etc/passwd", state_path(directory, "captures/4322/b.capture")), 0);
-    assert_true(add(captures, USER, "one", WALL_NS, false));
+    add(USER, "one", WALL_NS, false);
     for (unsigned i = 0; i < CAPTURES_OF_USER + 3; i++)
-        assert_true(add(captures, USER + 1, "two", WALL_NS + i * SECOND_NS, false));
+        add(USER + 1, "two", WALL_NS + i * SECOND_NS, false);
     captures_close(captures);
     assert_int_equal(rmdir(state_path(directory, "elsewhere")), 0); /* it is empty */
     assert_int_equal(rmdir(state_path(directory, "captures/lost+found")), 0);
     assert_int_equal(unlink(state_path(directory, "captures/4322/notes")), 0);
     assert_int_equal(rmdir(state_path(directory, "captures/4322/a.capture")), 0);
     assert_int_equal(unlink(state_path(directory, "captures/4322/b.capture")), 0);
-    assert_int_equal(count_files(directory, "4322", CAPTURES_SUFFIX), CAPTURES_OF_USER);
+    assert_int_equal(count_files("4322", CAPTURES_SUFFIX), CAPTURES_OF_USER);
     assert_int_equal(unlink(state_path(directory, "captures/4322/.new")), -1);
 }
 
-/* A file of another version is one of its user's all the same: it counts, and goes when it is his oldest. */
-static void put_file(struct state_directory *directory, unsigned user, unsigned number, off_t bytes)
+/* A capture of another version, which counts as one of its user. */
+static void put_file(unsigned user, unsigned number, off_t bytes)
 {
     char name[64];
     const struct timespec times[2] = {{.tv_sec = 1, .tv_nsec = 0}, {.tv_sec = time(NULL) - 1000 + (long)number}};
@@ -203,37 +201,31 @@ static void put_file(struct state_directory *directory, unsigned user, unsigned 
     assert_int_equal(utimensat(AT_FDCWD, state_path(directory, name), times, 0), 0);
 }
 
-/* The user who has most bytes loses his oldest, until both limits hold. */
-TEST(all_users_have_so_many, state_directory_set_up, state_directory_tear_down)
+/* The user with the most bytes loses its oldest capture, until both limits hold. */
+TEST(limit_of_all_users, set_up, state_directory_tear_down)
 {
-    struct state_directory *directory = *state;
-    struct captures *captures = opened(directory);
-
     for (unsigned number = 0; number < 30; number++)
         for (unsigned user = 1; user <= 34; user++)
-            put_file(directory, user, number, user == 7 ? 8192 : 4096);
+            put_file(user, number, user == 7 ? 8192 : 4096);
     for (unsigned number = 0; number < 4; number++)
-        put_file(directory, 35, number, 10);
-    assert_true(add(captures, USER, "one", WALL_NS, false)); /* 1025 of them */
+        put_file(35, number, 10);
+    add(USER, "one", WALL_NS, false); /* the 1025th */
     captures_close(captures);
-    assert_int_equal(count_files(directory, "4321", CAPTURES_SUFFIX), 1);
-    assert_int_equal(count_files(directory, "7", CAPTURES_SUFFIX), 29);
-    assert_int_equal(count_files(directory, "7", "-000.capture"), 0);
-    assert_int_equal(count_files(directory, "8", CAPTURES_SUFFIX), 30);
+    assert_int_equal(count_files("4321", CAPTURES_SUFFIX), 1);
+    assert_int_equal(count_files("7", CAPTURES_SUFFIX), 29);
+    assert_int_equal(count_files("7", "-000.capture"), 0);
+    assert_int_equal(count_files("8", CAPTURES_SUFFIX), 30);
 }
 
-TEST(all_users_have_so_many_bytes, state_directory_set_up, state_directory_tear_down)
+TEST(limit_of_bytes_of_all_users, set_up, state_directory_tear_down)
 {
-    struct state_directory *directory = *state;
-    struct captures *captures = opened(directory);
-
     for (unsigned user = 1; user <= 9; user++)
         for (unsigned number = 0; number < 2; number++)
-            put_file(directory, user, number, (off_t)(user == 3 ? 32 : 28) << 20); /* 512 MiB of the 9 */
-    assert_true(add(captures, USER, "one", WALL_NS, false));
+            put_file(user, number, (off_t)(user == 3 ? 32 : 28) << 20); /* 512 MiB in total */
+    add(USER, "one", WALL_NS, false);
     captures_close(captures);
-    assert_int_equal(count_files(directory, "4321", CAPTURES_SUFFIX), 1);
-    assert_int_equal(count_files(directory, "3", "-000.capture"), 0);
-    assert_int_equal(count_files(directory, "3", "-001.capture"), 1);
-    assert_int_equal(count_files(directory, "1", CAPTURES_SUFFIX), 2);
+    assert_int_equal(count_files("4321", CAPTURES_SUFFIX), 1);
+    assert_int_equal(count_files("3", "-000.capture"), 0);
+    assert_int_equal(count_files("3", "-001.capture"), 1);
+    assert_int_equal(count_files("1", CAPTURES_SUFFIX), 2);
 }
