@@ -24,7 +24,7 @@
 #include "os/sigbus.h"
 #include "ring/leftovers.h"
 
-#define LOOKS 3 /* the registry declares a process dead only after two scans */
+#define SCANS 3 /* the registry declares a process dead only after two scans */
 #define LOOK_NS 20000000
 
 struct settings {
@@ -135,11 +135,11 @@ static bool clean_directory(const char *path)
     return listing.all;
 }
 
-static void look(struct registry *registry)
+static void scan_until_certain(struct registry *registry)
 {
     const struct timespec pause = {.tv_nsec = LOOK_NS};
 
-    for (int i = 0; i < LOOKS; i++) {
+    for (int i = 0; i < SCANS; i++) {
         if (i != 0)
             nanosleep(&pause, NULL);
         registry_refresh(registry, clock_mono_ns() + (uint64_t)i * REGISTRY_RESCAN_NS);
@@ -160,7 +160,7 @@ static int clean(void)
         result = registry_new(&registry, &options);
     if (result != 0)
         return cli_fail(CLI_UNREACHABLE, "%s", strerror(-result));
-    look(registry);
+    scan_until_certain(registry);
     rings = registry_rings(registry, &count);
     for (size_t i = 0; i < count; i++)
         if (!rings[i]->unlinked && leftover_is_dead(rings[i]))

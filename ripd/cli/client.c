@@ -230,7 +230,7 @@ static enum client_result conclude(struct client *client, CURLcode code)
     return client->stream == NULL && is_answer(client, "application/json") ? read_document(client) : refusal(client);
 }
 
-static void settle(struct client *client, enum client_result result)
+static void set_result(struct client *client, enum client_result result)
 {
     client->result = result;
     free(client->text);
@@ -254,7 +254,7 @@ static void take_ended(CURLM *multi)
             continue;
         read_head(client);
         curl_multi_remove_handle(multi, client->handle);
-        settle(client, conclude(client, code));
+        set_result(client, conclude(client, code));
     }
 }
 
@@ -262,7 +262,7 @@ static void take_ended(CURLM *multi)
  * Runs until all requests have ended, or the stream is stopped, and returns NULL. Otherwise returns the error of the
  * requests that have not ended.
  */
-static const char *turn(CURLM *multi, const struct client *first)
+static const char *run_all(CURLM *multi, const struct client *first)
 {
     const struct client_stream *stream = first->stream;
     struct curl_waitfd stop = {.fd = stream != NULL ? stream->stop_descriptor : -1, .events = CURL_WAIT_POLLIN};
@@ -301,15 +301,15 @@ void client_get_all(struct client *clients, size_t count, long answer_ms)
         client->stopped = false;
         if (client->target != NULL &&
             (multi == NULL || !prepare(client, answer_ms) || curl_multi_add_handle(multi, client->handle) != CURLM_OK))
-            settle(client, fail(client, CLIENT_NOT_UNDERSTOOD, "out of memory"));
+            set_result(client, fail(client, CLIENT_NOT_UNDERSTOOD, "out of memory"));
     }
-    reason = multi != NULL && count != 0 ? turn(multi, clients) : NULL;
+    reason = multi != NULL && count != 0 ? run_all(multi, clients) : NULL;
     for (size_t i = 0; i < count; i++)
         if (clients[i].fields != NULL) {
             curl_multi_remove_handle(multi, clients[i].handle);
-            settle(&clients[i], reason == NULL ? CLIENT_STOPPED
-                                               : fail(&clients[i], CLIENT_UNREACHABLE,
-                                                      "ripd does not answer on %s (%s)", clients[i].shown, reason));
+            set_result(&clients[i], reason == NULL ? CLIENT_STOPPED
+                                                   : fail(&clients[i], CLIENT_UNREACHABLE,
+                                                          "ripd does not answer on %s (%s)", clients[i].shown, reason));
         }
     curl_multi_cleanup(multi);
 }

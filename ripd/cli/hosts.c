@@ -225,7 +225,7 @@ void hosts_get(const char *target, const char *schema, const char *list)
         if (!hosts.reads_rings || first->status != 0 || first->result != CLIENT_UNREACHABLE || read_rings() != CLI_OK)
             return;
         cli_error("%s; reading the rings instead: stalled means not moved for %u s", first->error,
-                  LOCAL_LOOK_MS / 1000);
+                  LOCAL_PAUSE_MS / 1000);
     }
     answer_locally();
 }

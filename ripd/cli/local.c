@@ -23,7 +23,7 @@
 #include "view/documents.h"
 #include "view/query_parse.h"
 
-#define LOOKS 2u
+#define SCANS 2u
 #define NS_PER_MS UINT64_C(1000000)
 #define JUDGING_NS UINT64_C(1000000000)     /* for all process records of a user */
 #define INTERVAL_NS UINT64_C(3600000000000) /* so long that no scan is late */
@@ -52,9 +52,9 @@ static const struct endpoint {
 /* ---- scanning ---- */
 
 /* The registry declares a process dead only after two scans, and reads /proc again only after a while. */
-static int look(struct local *local, unsigned nth)
+static int scan_rings(struct local *local, unsigned nth)
 {
-    const struct timespec pause = {.tv_sec = LOCAL_LOOK_MS / 1000, .tv_nsec = LOCAL_LOOK_MS % 1000 * (long)NS_PER_MS};
+    const struct timespec pause = {.tv_sec = LOCAL_PAUSE_MS / 1000, .tv_nsec = LOCAL_PAUSE_MS % 1000 * (long)NS_PER_MS};
     struct detector_update update;
     size_t count;
     int result;
@@ -95,7 +95,8 @@ static int list_rings(const struct local *local, size_t *ret_denied)
 
 int local_new(struct local **ret_local, const char *const *directories, size_t count, size_t *ret_denied)
 {
-    const struct detector_config config = {.interval_ns = INTERVAL_NS, .stall_after_ns = LOCAL_LOOK_MS * NS_PER_MS / 2};
+    const struct detector_config config = {.interval_ns = INTERVAL_NS,
+                                           .stall_after_ns = LOCAL_PAUSE_MS * NS_PER_MS / 2};
     struct registry_options options = {
         .directories = directories, .directory_count = count, .proc_path = "/proc", .judging_ns = JUDGING_NS};
     struct local *local = cli_allocate(1, sizeof(*local));
@@ -108,8 +109,8 @@ int local_new(struct local **ret_local, const char *const *directories, size_t c
         result = registry_new(&local->registry, &options);
     if (result == 0)
         result = detector_new(&local->detector, &config);
-    for (unsigned i = 0; result == 0 && i < LOOKS; i++)
-        result = look(local, i);
+    for (unsigned i = 0; result == 0 && i < SCANS; i++)
+        result = scan_rings(local, i);
     if (result == 0)
         result = list_rings(local, ret_denied);
     local->names = names_new(NULL);
@@ -120,7 +121,7 @@ int local_new(struct local **ret_local, const char *const *directories, size_t c
 /* ---- answers ---- */
 
 /* Two scans show only that an id has not moved: not since when, and not whether that is a stall. */
-static void unjudge(json_t *item)
+static void clear_verdict(json_t *item)
 {
     static const char *const unknown[] = {"since", "since_earliest", "frozen_for_ms", "frozen_for_max_ms"};
     const bool is_still = item_text(item, "since") != NULL && !item_is(item, "state", "dead");
@@ -130,7 +131,7 @@ static void unjudge(json_t *item)
     for (size_t i = 0; i < ARRAY_COUNT(unknown); i++)
         json_object_set_new(item, unknown[i], json_null());
     if (is_still)
-        json_object_set_new(item, "frozen_for_ms", json_integer(LOCAL_LOOK_MS));
+        json_object_set_new(item, "frozen_for_ms", json_integer(LOCAL_PAUSE_MS));
 }
 
 /* Returns NULL if out of memory. */
@@ -168,9 +169,9 @@ static json_t *make_document(const struct local *local, const struct query *quer
         document = read_document(&made);
     if (is_list)
         json_array_foreach(json_object_get(document, kind == DOCUMENT_STALLS ? "stalls" : "threads"), i, item)
-            unjudge(item);
+            clear_verdict(item);
     else
-        unjudge(json_object_get(document, "thread"));
+        clear_verdict(json_object_get(document, "thread"));
     free(made.body);
     page_unref(page);
     return document;

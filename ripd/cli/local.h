@@ -3,7 +3,7 @@
  * local.h - answers from the rings of this host if no ripd answers: the documents of ripd, made by its own registry,
  * detector and views in this process.
  *
- * The rings are read twice, LOCAL_LOOK_MS apart. This shows only which ids did not move in between: such an id has the
+ * The rings are read twice, LOCAL_PAUSE_MS apart. This shows only which ids did not move in between: such an id has the
  * state LOCAL_STATE and is counted as stalled. Causes, evidence and lock chains are null. The last location of each id
  * is named if names.h finds a name.
  *
@@ -17,7 +17,7 @@
 #include <jansson.h>
 #include <stddef.h>
 
-#define LOCAL_LOOK_MS 1000u
+#define LOCAL_PAUSE_MS 1000u
 #define LOCAL_STATE "not moving"
 #define LOCAL_ERROR_BYTES 256u
 

@@ -39,13 +39,13 @@
 #define INTERVAL_NS (100 * NS_PER_MS)
 #define INTERVAL_MIN_NS NS_PER_MS
 #define INTERVAL_MAX_NS (3600 * NS_PER_S)
-#define WAIT_NS (100 * NS_PER_MS)     /* a signal just before a wait is seen after this time */
-#define REPORT_NS (200 * NS_PER_MS)   /* between reports of progress */
-#define ERROR_REST_NS (60 * NS_PER_S) /* without a failure, before one is reported again */
-#define BYTES_MIN 65536u              /* minimum of a segment, and of the memory of a flight recorder */
+#define WAIT_NS (100 * NS_PER_MS)      /* a signal just before a wait is seen after this time */
+#define REPORT_NS (200 * NS_PER_MS)    /* between reports of progress */
+#define ERROR_PAUSE_NS (60 * NS_PER_S) /* without a failure, before one is reported again */
+#define BYTES_MIN 65536u               /* minimum of a segment, and of the memory of a flight recorder */
 #define BYTES_MAX (UINT64_C(1) << 40)
 #define FLIGHT_FILES_MAX 10000
-#define STALL_REST_NS (10 * NS_PER_S) /* minimum between two files because of stalls */
+#define STALL_PAUSE_NS (10 * NS_PER_S) /* minimum between two files because of stalls */
 #define WORDS_MAX 256u
 #define NAME_BYTES 128u
 #define PROGRAM "rip-client"
@@ -335,7 +335,7 @@ static void report_error(struct recorder *recorder, const struct rip_recording_s
     if (state->error == 0 && state->lost_entry_count == recorder->lost_count)
         return;
     recorder->lost_count = state->lost_entry_count;
-    if (recorder->failed_mono_ns == 0 || now_ns - recorder->failed_mono_ns >= ERROR_REST_NS) {
+    if (recorder->failed_mono_ns == 0 || now_ns - recorder->failed_mono_ns >= ERROR_PAUSE_NS) {
         clear_line(recorder);
         cli_error("%s: %s: the recording continues when this is over", recorder->path, reason);
     }
@@ -495,7 +495,7 @@ static bool have_ended(void)
 }
 
 /* The end of a command ends the recording; every other reason to end also ends the command. */
-static void look_for_end(struct recorder *recorder, bool time_is_over)
+static void check_for_end(struct recorder *recorder, bool time_is_over)
 {
     if (recorder->child != 0)
         reap(recorder);
@@ -521,7 +521,7 @@ static int take_totals(struct recorder *recorder, const struct rip_event *event)
 }
 
 /* Writes the flight recorder's memory when a stall begins. Returns 0 or -errno. */
-static int look_for_stalls(struct recorder *recorder, const struct rip_event *event)
+static int check_for_stalls(struct recorder *recorder, const struct rip_event *event)
 {
     bool stalled;
     int result = stall_watch_take(recorder->watch, event, &stalled);
@@ -530,7 +530,7 @@ static int look_for_stalls(struct recorder *recorder, const struct rip_event *ev
     if (result != 0 || !stalled)
         return result;
     now_ns = event->as.drain.mono_ns;
-    if (recorder->stalled_mono_ns == 0 || now_ns - recorder->stalled_mono_ns >= STALL_REST_NS) {
+    if (recorder->stalled_mono_ns == 0 || now_ns - recorder->stalled_mono_ns >= STALL_PAUSE_NS) {
         recorder->stalled_mono_ns = now_ns;
         write_flight(recorder);
     }
@@ -540,7 +540,7 @@ static int look_for_stalls(struct recorder *recorder, const struct rip_event *ev
 /* Returns 1 if it was the last event. */
 static int take_event(struct recorder *recorder, const struct rip_event *event)
 {
-    int result = recorder->watch != NULL ? look_for_stalls(recorder, event) : 0;
+    int result = recorder->watch != NULL ? check_for_stalls(recorder, event) : 0;
 
     if (result != 0)
         return result;
@@ -560,7 +560,7 @@ static int take_event(struct recorder *recorder, const struct rip_event *event)
 }
 
 /* Returns how long to wait for a drain; 0: the time is over. */
-static uint64_t rest_ns(const struct recorder *recorder)
+static uint64_t wait_time_ns(const struct recorder *recorder)
 {
     uint64_t gone_ns = clock_mono_ns() - recorder->began_mono_ns, limit_ns = settings.duration_ns;
 
@@ -591,8 +591,8 @@ static int follow(struct recorder *recorder)
             triggers = 0;
             write_flight(recorder);
         }
-        wait_ns = rest_ns(recorder);
-        look_for_end(recorder, wait_ns == 0);
+        wait_ns = wait_time_ns(recorder);
+        check_for_end(recorder, wait_ns == 0);
         if (recorder->ended_mono_ns != 0)
             rip_session_drain_now(recorder->session);
         result = rip_session_wait(recorder->session, wait_ns != 0 ? wait_ns : WAIT_NS);

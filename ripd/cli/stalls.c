@@ -24,7 +24,7 @@
 #define LINES_MAX 10000u
 #define ROWS_OF_FRAME 4u /* with --watch on a terminal: title, summary, omitted lines */
 #define WATCH_S 2u
-#define ASKED "10000" /* requested ids or groups per host: the maximum */
+#define REQUEST_LIMIT "10000" /* requested ids or groups per host: the maximum */
 
 struct settings {
     struct hosts_options hosts;
@@ -121,7 +121,7 @@ static const struct way_facts {
     size_t count;
 } ways[] = {
     [WAY_INCIDENTS] = {NULL,
-                       "/stalls?trail=0&limit=" ASKED,
+                       "/stalls?trail=0&limit=" REQUEST_LIMIT,
                        "ripd/stalls/1",
                        {{"AGE", 6, 8, true, .fill = fill_age},
                         {"CAUSE", 8, 15, .fill = item_fill_cause},
@@ -131,7 +131,7 @@ static const struct way_facts {
                         {"ON", 0, TEXT_ANY_COLUMNS, .fill = fill_on}},
                        6},
     [WAY_LOCATION] = {"location",
-                      "/stalls?group=location&limit=" ASKED,
+                      "/stalls?group=location&limit=" REQUEST_LIMIT,
                       "ripd/stalls-by-location/1",
                       {{"COUNT", 5, 10, true, .key = "count"},
                        {"LONGEST", 7, 8, true, .key = "longest_ms", .fill = item_fill_ms},
@@ -139,7 +139,7 @@ static const struct way_facts {
                        {"WHERE", 16, TEXT_ANY_COLUMNS, .key = "location", .fill_columns = list_fill_where}},
                       4},
     [WAY_ROOT] = {"root",
-                  "/stalls?group=root&limit=" ASKED,
+                  "/stalls?group=root&limit=" REQUEST_LIMIT,
                   "ripd/stalls-by-root/1",
                   {{"COUNT", 5, 10, true, .key = "count"},
                    {"LONGEST", 7, 8, true, .key = "longest_ms", .fill = item_fill_ms},

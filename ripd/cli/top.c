@@ -5,7 +5,8 @@
  * Guarantees
  *   A. The screen never waits for ripd: a separate thread, the loader, sends all requests, and keys are handled
  *      meanwhile.
- *   B. Only visible rows are fitted to columns, however many there are. A list is read again after at least REST_FACTOR
+ *   B. Only visible rows are fitted to columns, however many there are. A list is read again after at least
+ * PAUSE_FACTOR
  *      times the time that it took, to limit the load of ripd.
  *   C. While a ripd does not answer, its last answer stays, with a message; updates continue when ripd is back.
  *   D. The loader handles one query at a time. A new query replaces a pending one, and ends the one in progress after
@@ -42,7 +43,7 @@
 #include "util/text.h"
 
 #define REFRESH_NS UINT64_C(1000000000)
-#define REST_FACTOR 3u
+#define PAUSE_FACTOR 3u
 #define OLD_NS UINT64_C(5000000000) /* the age of a list older than this is shown */
 #define NS_PER_S 1000000000u
 #define NS_PER_MS 1000000u
@@ -80,7 +81,7 @@ const struct cli_syntax cli_top_syntax = {
 /* ---- the loader ---- */
 
 /* A query for a list of all hosts, or for the report of one id of one host as text. */
-struct loader_question {
+struct loader_query {
     char target[TOP_TARGET_BYTES];
     const char *schema;
     const char *list; /* the member with the items; NULL: a report of the member "thread" */
@@ -110,17 +111,17 @@ struct source {
 /* A thread, and pipes that transfer a query or an answer atomically. */
 struct loader {
     struct source *sources;
-    int questions[2]; /* has at most one pending query */
+    int queries[2]; /* has at most one pending query */
     int answers[2];
 };
 
-static_assert(sizeof(struct loader_question) <= PIPE_BUF && sizeof(struct loader_answer) <= PIPE_BUF,
+static_assert(sizeof(struct loader_query) <= PIPE_BUF && sizeof(struct loader_answer) <= PIPE_BUF,
               "the kernel neither splits nor mixes them");
 
 /* Returns whether there is a new query: the present one is cancelled. */
-static bool is_given_up(const struct loader *loader, int wait_ms)
+static bool is_cancelled(const struct loader *loader, int wait_ms)
 {
-    struct pollfd next = {.fd = loader->questions[0], .events = POLLIN};
+    struct pollfd next = {.fd = loader->queries[0], .events = POLLIN};
 
     return poll(&next, 1, wait_ms) > 0;
 }
@@ -146,30 +147,30 @@ static char *make_report(size_t host, const json_t *item, bool utf8)
     return NULL;
 }
 
-static void load_report(struct loader *loader, const struct loader_question *question)
+static void load_report(struct loader *loader, const struct loader_query *query)
 {
-    struct loader_answer answer = {.serial = question->serial, .last = true};
-    json_t *document = hosts_get_one(question->host, question->target, question->schema);
+    struct loader_answer answer = {.serial = query->serial, .last = true};
+    json_t *document = hosts_get_one(query->host, query->target, query->schema);
     const json_t *item = json_object_get(document, "thread");
 
     if (json_is_object(item))
-        answer.text = make_report(question->host, item, question->utf8);
+        answer.text = make_report(query->host, item, query->utf8);
     if (answer.text == NULL)
         snprintf(answer.error, sizeof(answer.error), "%s",
-                 document == NULL ? hosts_error(question->host) : "this id is gone");
+                 document == NULL ? hosts_error(query->host) : "this id is gone");
     json_decref(document);
     if (!hand_over(loader, &answer))
         free(answer.text);
 }
 
 /* Sets the next page. A host without a next page, with an empty page, or with the same page again is at its end. */
-static void turn_page(struct source *source, const struct loader_question *question, const json_t *document)
+static void set_next_page(struct source *source, const struct loader_query *query, const json_t *document)
 {
     const char *next = item_text(document, "next");
     char target[TOP_TARGET_BYTES];
 
-    snprintf(target, sizeof(target), "%s", question->target);
-    source->going = next != NULL && json_array_size(json_object_get(document, question->list)) != 0 &&
+    snprintf(target, sizeof(target), "%s", query->target);
+    source->going = next != NULL && json_array_size(json_object_get(document, query->list)) != 0 &&
                     client_target_add(target, sizeof(target), "after", next) && strcmp(target, source->target) != 0;
     snprintf(source->target, sizeof(source->target), "%s", target);
 }
@@ -192,14 +193,14 @@ static void add_page(struct loader_answer *answer, size_t host, const char *list
 }
 
 /* Loads the next page of each host that has one. Returns the number of ids. */
-static size_t load_pages(struct loader *loader, const struct loader_question *question, struct loader_answer *answer)
+static size_t load_pages(struct loader *loader, const struct loader_query *query, struct loader_answer *answer)
 {
     const char *targets[CLI_LIST_MAX];
     size_t count = 0;
 
     for (size_t i = 0; i < hosts_count(); i++)
         targets[i] = loader->sources[i].going ? loader->sources[i].target : NULL;
-    hosts_get_each(targets, question->schema, question->list);
+    hosts_get_each(targets, query->schema, query->list);
     answer->last = true;
     for (size_t i = 0; i < hosts_count(); i++) {
         const json_t *document = hosts_document(i);
@@ -208,45 +209,44 @@ static size_t load_pages(struct loader *loader, const struct loader_question *qu
             continue;
         if (answer->first)
             frame_add(&answer->frame, document);
-        count += json_array_size(json_object_get(document, question->list));
-        turn_page(&loader->sources[i], question, document);
-        add_page(answer, i, question->list);
+        count += json_array_size(json_object_get(document, query->list));
+        set_next_page(&loader->sources[i], query, document);
+        add_page(answer, i, query->list);
         answer->last = answer->last && !loader->sources[i].going;
     }
     return count;
 }
 
-static void load_list(struct loader *loader, const struct loader_question *question)
+static void load_list(struct loader *loader, const struct loader_query *query)
 {
-    struct loader_answer answer = {.serial = question->serial, .first = true};
+    struct loader_answer answer = {.serial = query->serial, .first = true};
     size_t count = 0;
 
     for (size_t i = 0; i < hosts_count(); i++) {
         loader->sources[i].going = true;
-        snprintf(loader->sources[i].target, sizeof(loader->sources[i].target), "%s", question->target);
+        snprintf(loader->sources[i].target, sizeof(loader->sources[i].target), "%s", query->target);
     }
     do {
-        count += load_pages(loader, question, &answer);
+        count += load_pages(loader, query, &answer);
         answer.last = answer.last || count >= TOP_IDS_MAX;
-        if (question->whole && !answer.last)
+        if (query->whole && !answer.last)
             continue;
         if (!hand_over(loader, &answer))
             break;
         answer.pages = NULL;
         answer.first = false;
-    } while (!answer.last && !is_given_up(loader, 0));
+    } while (!answer.last && !is_cancelled(loader, 0));
     top_page_free(answer.pages);
 }
 
 static _Noreturn void *work(void *argument)
 {
     struct loader *loader = argument;
-    struct loader_question question;
+    struct loader_query query;
 
     for (;;)
-        if (is_given_up(loader, -1) &&
-            read(loader->questions[0], &question, sizeof(question)) == (ssize_t)sizeof(question))
-            (question.list != NULL ? load_list : load_report)(loader, &question);
+        if (is_cancelled(loader, -1) && read(loader->queries[0], &query, sizeof(query)) == (ssize_t)sizeof(query))
+            (query.list != NULL ? load_list : load_report)(loader, &query);
 }
 
 /* Returns false if the thread cannot be started. It runs until the program ends. */
@@ -255,18 +255,18 @@ static bool loader_start(struct loader *loader)
     pthread_t thread;
 
     loader->sources = cli_allocate(hosts_count(), sizeof(*loader->sources));
-    return pipe2(loader->questions, O_CLOEXEC | O_NONBLOCK) == 0 && pipe2(loader->answers, O_CLOEXEC) == 0 &&
+    return pipe2(loader->queries, O_CLOEXEC | O_NONBLOCK) == 0 && pipe2(loader->answers, O_CLOEXEC) == 0 &&
            pthread_create(&thread, NULL, work, loader) == 0;
 }
 
 /* Replaces the pending query. */
-static void loader_ask(const struct loader *loader, const struct loader_question *question)
+static void loader_send(const struct loader *loader, const struct loader_query *query)
 {
-    struct loader_question former;
+    struct loader_query former;
 
-    while (read(loader->questions[0], &former, sizeof(former)) > 0)
+    while (read(loader->queries[0], &former, sizeof(former)) > 0)
         continue;
-    (void)!write(loader->questions[1], question, sizeof(*question));
+    (void)!write(loader->queries[1], query, sizeof(*query));
 }
 
 /* ---- what is shown ---- */
@@ -312,19 +312,19 @@ static size_t visible_rows(void)
 
 static void ask(struct top *top)
 {
-    struct loader_question question = {.utf8 = top->style.utf8, .serial = ++top->serial};
+    struct loader_query query = {.utf8 = top->style.utf8, .serial = ++top->serial};
 
     if (top->open) {
-        snprintf(question.target, sizeof(question.target), "%s", top->open_target);
-        question.schema = "ripd/thread/1";
-        question.host = top->open_host;
+        snprintf(query.target, sizeof(query.target), "%s", top->open_target);
+        query.schema = "ripd/thread/1";
+        query.host = top->open_host;
     } else {
-        top_list_target(&top->list, question.target, &question.schema, &question.list);
-        question.whole = top->list.whole;
+        top_list_target(&top->list, query.target, &query.schema, &query.list);
+        query.whole = top->list.whole;
     }
     top->asked = true;
     top->asked_mono_ns = clock_mono_ns();
-    loader_ask(top->loader, &question);
+    loader_send(top->loader, &query);
 }
 
 /* Handles a page of the list, or the last one. */
@@ -341,14 +341,14 @@ static void take_pages(struct top *top, struct loader_answer *answer)
 
 static void take(struct top *top)
 {
-    uint64_t now_mono_ns = clock_mono_ns(), rest_ns = (now_mono_ns - top->asked_mono_ns) * REST_FACTOR;
+    uint64_t now_mono_ns = clock_mono_ns(), pause_ns = (now_mono_ns - top->asked_mono_ns) * PAUSE_FACTOR;
     struct loader_answer answer;
 
     if (read(top->loader->answers[0], &answer, sizeof(answer)) != (ssize_t)sizeof(answer))
         return;
     if (answer.serial == top->serial) {
         top->asked = !answer.last;
-        top->next_mono_ns = now_mono_ns + (rest_ns > REFRESH_NS ? rest_ns : REFRESH_NS);
+        top->next_mono_ns = now_mono_ns + (pause_ns > REFRESH_NS ? pause_ns : REFRESH_NS);
         snprintf(top->error, sizeof(top->error), "%s", answer.error);
         if (answer.text != NULL) {
             free(top->text);

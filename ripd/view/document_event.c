@@ -63,8 +63,8 @@ static void copy_summary(struct json_writer *writer, const struct sighting *sigh
         return;
     }
     text += sizeof(key) - 1;
-    summary_of_deed(&then, was);
-    summary_of_deed(sighting, is);
+    summary_of_state(&then, was);
+    summary_of_state(sighting, is);
     found = memmem(text, (size_t)(end - text), was, strlen(was));
     if (found == NULL) {
         json_raw(writer, "summary", text, (size_t)(end - text));
@@ -98,7 +98,7 @@ static int write_begin(struct event *event, const struct sighting *sighting, boo
     write_summary(&writer, event, summary);
     item_write_verdict(&writer, sighting);
     event->subject_at = writer.length + 1; /* after the comma */
-    item_write_who(&writer, sighting->item);
+    item_write_identity(&writer, sighting->item);
     item_write_where(&writer, sighting, named);
     item_write_root(&writer, sighting);
     json_close(&writer);

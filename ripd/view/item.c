@@ -266,7 +266,7 @@ void item_write_verdict(struct json_writer *writer, const struct sighting *sight
     json_ms(writer, "threshold_ms", sighting->threshold_ns);
 }
 
-void item_write_who(struct json_writer *writer, const struct item *item)
+void item_write_identity(struct json_writer *writer, const struct item *item)
 {
     static const char *const keys[] = {"ring", "source", "id", "tid", "name", "note", "process"};
 
@@ -303,7 +303,7 @@ void item_write(struct json_writer *writer, const char *key, const struct sighti
 
     summary_of_id(sighting, summary);
     json_open(writer, key, '{');
-    item_write_who(writer, sighting->item);
+    item_write_identity(writer, sighting->item);
     json_text(writer, "summary", summary);
     item_write_verdict(writer, sighting);
     json_time(writer, "since_earliest", sighting->since_earliest_wall_ns);

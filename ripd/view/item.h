@@ -29,7 +29,7 @@ void item_write(struct json_writer *writer, const char *key, const struct sighti
  * Writes parts of an item inside the caller's object: ring, id, tid, name, note, process. If item is NULL, all are
  * null.
  */
-void item_write_who(struct json_writer *writer, const struct item *item);
+void item_write_identity(struct json_writer *writer, const struct item *item);
 /* Writes state, cause, since, frozen_for_ms, frozen_for_max_ms, threshold_ms. */
 void item_write_verdict(struct json_writer *writer, const struct sighting *sighting);
 void item_write_cause(struct json_writer *writer, enum id_cause cause);

@@ -79,9 +79,9 @@ static void put_duration(struct sentence *sentence, uint64_t ns)
         put_format(sentence, "%" PRIu64 " d %" PRIu64 " h", seconds / 86400, seconds / 3600 % 24);
 }
 
-/* Who -------------------------------------------------------------------------------------------------------------- */
+/* Subject ---------------------------------------------------------------------------------------------------------- */
 
-struct who {
+struct subject {
     const uint8_t *name;
     size_t name_bytes; /* 0: none */
     uint32_t id;
@@ -90,33 +90,33 @@ struct who {
     const char *ring; /* "": the id could not be read */
 };
 
-static void put_who(struct sentence *sentence, const struct who *who)
+static void put_subject(struct sentence *sentence, const struct subject *subject)
 {
-    const bool is_main = who->name_bytes != 0 && who->name_bytes == strlen(who->comm) &&
-                         memcmp(who->name, who->comm, who->name_bytes) == 0;
+    const bool is_main = subject->name_bytes != 0 && subject->name_bytes == strlen(subject->comm) &&
+                         memcmp(subject->name, subject->comm, subject->name_bytes) == 0;
 
-    if (who->ring[0] == '\0') {
+    if (subject->ring[0] == '\0') {
         put(sentence, "an id that could not be read");
         return;
     }
-    if (who->name_bytes != 0)
-        put_bytes(sentence, who->name, who->name_bytes, RIP_NAME_BYTES);
+    if (subject->name_bytes != 0)
+        put_bytes(sentence, subject->name, subject->name_bytes, RIP_NAME_BYTES);
     else
-        put_format(sentence, "id %" PRIu32, who->id);
-    if (who->comm[0] != '\0' && !is_main) {
+        put_format(sentence, "id %" PRIu32, subject->id);
+    if (subject->comm[0] != '\0' && !is_main) {
         put(sentence, " of ");
-        put(sentence, who->comm);
-    } else if (who->comm[0] == '\0' && who->pid == 0) {
+        put(sentence, subject->comm);
+    } else if (subject->comm[0] == '\0' && subject->pid == 0) {
         put(sentence, " of ring ");
-        put(sentence, who->ring);
+        put(sentence, subject->ring);
     }
-    if (who->pid != 0)
-        put_format(sentence, " (pid %" PRIu32 ")", who->pid);
+    if (subject->pid != 0)
+        put_format(sentence, " (pid %" PRIu32 ")", subject->pid);
 }
 
-static struct who who_of(const struct item *item)
+static struct subject subject_of(const struct item *item)
 {
-    return (struct who){
+    return (struct subject){
         .name = item->name,
         .name_bytes = item->name_bytes,
         .id = item->id,
@@ -129,7 +129,7 @@ static struct who who_of(const struct item *item)
 /* What it does ----------------------------------------------------------------------------------------------------- */
 
 /* By cause, if stalled or stopped; followed by "for" and a duration. */
-static const char *const deeds[CAUSE_COUNT] = {
+static const char *const cause_phrases[CAUSE_COUNT] = {
     [CAUSE_NONE] = "has not moved",
     [CAUSE_SPINNING] = "has been spinning",
     [CAUSE_BLOCKED] = "has been blocked",
@@ -146,25 +146,25 @@ static const char *const deeds[CAUSE_COUNT] = {
 };
 
 /* By state, if no duration is known. */
-static const char *const conditions[ID_STATE_COUNT] = {
+static const char *const state_phrases[ID_STATE_COUNT] = {
     [ID_RUNNING] = "is running", [ID_IDLE] = "is idle",      [ID_STALLED] = "has not moved",
     [ID_STOPPED] = "is stopped", [ID_EXITED] = "has exited", [ID_DEAD] = "is dead",
 };
 
-static void put_deed(struct sentence *sentence, const struct sighting *sighting)
+static void put_state(struct sentence *sentence, const struct sighting *sighting)
 {
-    const char *deed = conditions[sighting->state];
+    const char *phrase = state_phrases[sighting->state];
 
     put(sentence, " ");
     if (sighting->state == ID_STALLED || sighting->state == ID_STOPPED) {
         if (sighting->cause != CAUSE_NONE || sighting->state == ID_STALLED)
-            deed = deeds[sighting->cause];
+            phrase = cause_phrases[sighting->cause];
         else
-            deed = "has been stopped";
+            phrase = "has been stopped";
     } else if (sighting->state == ID_IDLE && sighting->since_wall_ns != 0) {
-        deed = "has been idle";
+        phrase = "has been idle";
     }
-    put(sentence, deed);
+    put(sentence, phrase);
     if (sighting->since_wall_ns == 0 || sighting->state == ID_EXITED || sighting->state == ID_DEAD)
         return;
     put(sentence, " for ");
@@ -381,19 +381,19 @@ static bool put_stuck(struct sentence *sentence, const struct sighting *sighting
 
 void summary_of_id(const struct sighting *sighting, char ret_text[SUMMARY_BYTES])
 {
-    static const struct who nobody = {.comm = "", .ring = ""};
+    static const struct subject unknown = {.comm = "", .ring = ""};
     struct sentence sentence = {.text = ret_text};
-    const bool stands = sighting->state == ID_STALLED || sighting->state == ID_STOPPED;
+    const bool is_still = sighting->state == ID_STALLED || sighting->state == ID_STOPPED;
     const struct item *item = sighting->item;
-    struct who who = item != NULL ? who_of(item) : nobody;
+    struct subject subject = item != NULL ? subject_of(item) : unknown;
 
     ret_text[0] = '\0';
-    put_who(&sentence, &who);
-    put_deed(&sentence, sighting);
+    put_subject(&sentence, &subject);
+    put_state(&sentence, sighting);
     if (item != NULL) {
         struct place place = place_of(item);
 
-        put_place(&sentence, stands && place.function != NULL ? " in " : stands ? " at " : ", last at ", &place);
+        put_place(&sentence, is_still && place.function != NULL ? " in " : is_still ? " at " : ", last at ", &place);
     }
     if (sighting->state != ID_STALLED)
         return;
@@ -402,12 +402,12 @@ void summary_of_id(const struct sighting *sighting, char ret_text[SUMMARY_BYTES]
         put_kernel(&sentence, sighting);
 }
 
-void summary_of_deed(const struct sighting *sighting, char ret_text[SUMMARY_BYTES])
+void summary_of_state(const struct sighting *sighting, char ret_text[SUMMARY_BYTES])
 {
     struct sentence sentence = {.text = ret_text};
 
     ret_text[0] = '\0';
-    put_deed(&sentence, sighting);
+    put_state(&sentence, sighting);
 }
 
 void summary_of_end(const struct event *event, char ret_text[SUMMARY_BYTES])
@@ -420,11 +420,11 @@ void summary_of_end(const struct event *event, char ret_text[SUMMARY_BYTES])
         [EVENT_REASON_UNWATCHED] = " is no longer watched",
     };
     struct sentence sentence = {.text = ret_text};
-    struct who who = {event->name, event->name_bytes, event->id, event->comm, event->pid, event->ring};
+    struct subject subject = {event->name, event->name_bytes, event->id, event->comm, event->pid, event->ring};
     struct place place = {event->function, event->file, event->line, event->module, event->offset};
 
     ret_text[0] = '\0';
-    put_who(&sentence, &who);
+    put_subject(&sentence, &subject);
     put(&sentence, ends[event->reason]);
     if (event->duration_ns != EVENT_UNKNOWN_NS) {
         put(&sentence, ", after ");

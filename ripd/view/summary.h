@@ -19,7 +19,7 @@
 void summary_of_id(const struct sighting *sighting, char ret_text[SUMMARY_BYTES]);
 
 /* Writes the state and its duration: " has been blocked for 13.8 s". */
-void summary_of_deed(const struct sighting *sighting, char ret_text[SUMMARY_BYTES]);
+void summary_of_state(const struct sighting *sighting, char ret_text[SUMMARY_BYTES]);
 
 /* Writes the sentence for the end of an episode. */
 void summary_of_end(const struct event *event, char ret_text[SUMMARY_BYTES]);
