@@ -5,9 +5,8 @@
  * Guarantees
  *   A. The screen never waits for ripd: a separate thread, the loader, sends all requests, and keys are handled
  *      meanwhile.
- *   B. Only visible rows are fitted to columns, however many there are. A list is read again after at least
- * PAUSE_FACTOR
- *      times the time that it took, to limit the load of ripd.
+ *   B. Only visible rows are fitted to columns, however many there are. To limit the load of ripd, a list is read again
+ *      after at least PAUSE_FACTOR times the time that it took.
  *   C. While a ripd does not answer, its last answer stays, with a message; updates continue when ripd is back.
  *   D. The loader handles one query at a time. A new query replaces a pending one, and ends the one in progress after
  *      its present page.

@@ -11,7 +11,7 @@ const SCANS_MISSED = 3; // as in /readyz
 const SCAN_AGE_LEAST_MS = 2000; // with very short intervals a busy machine misses a few scans
 const EVENT_PAUSE_MS = 150; // one request for many events
 
-async function ask(path, signal) {
+async function request(path, signal) {
   const response = await fetch(path, { signal, cache: "no-store", headers: { Accept: "application/json" } });
   const json = /json/.test(response.headers.get("Content-Type"));
   const body = json ? await response.json() : { detail: `The answer is not ripd's: ${response.status} ${response.statusText}` };
@@ -28,8 +28,8 @@ export class Feed {
     this.ranAt = this.awakeSince;
     this.failure = null; // of the last request
     this.timer = null;
-    this.hurried = false; // the timer was set by an event
-    this.question = null; // aborts the pending request
+    this.urgent = false; // the timer was set by an event
+    this.pending = null; // AbortController of the pending requests
     this.stream = null;
   }
 
@@ -39,7 +39,7 @@ export class Feed {
     document.addEventListener("visibilitychange", () => {
       this.listen();
       if (!document.hidden) {
-        this.hurry();
+        this.refreshSoon();
       }
     });
     this.refresh();
@@ -47,8 +47,8 @@ export class Feed {
 
   // The requests have changed: abort the pending ones.
   restart() {
-    this.question?.abort();
-    this.question = null;
+    this.pending?.abort();
+    this.pending = null;
     this.refresh();
   }
 
@@ -61,39 +61,39 @@ export class Feed {
 
   async refresh() {
     clearTimeout(this.timer);
-    this.hurried = false;
-    const question = new AbortController();
-    const limit = setTimeout(() => question.abort(), GIVE_UP_MS);
-    this.question = question;
+    this.urgent = false;
+    const pending = new AbortController();
+    const limit = setTimeout(() => pending.abort(), GIVE_UP_MS);
+    this.pending = pending;
     try {
       const wanted = Object.entries(this.wanted());
       const paths = [...new Set(wanted.map(([, path]) => path))];
-      const answers = await Promise.all(paths.map((path) => ask(path, question.signal)));
-      if (this.question === question) {
+      const answers = await Promise.all(paths.map((path) => request(path, pending.signal)));
+      if (this.pending === pending) {
         this.answers = Object.fromEntries(wanted.map(([name, path]) => [name, answers[paths.indexOf(path)]]));
         this.receivedAt = performance.now();
         this.failure = null;
       }
     } catch (error) {
-      if (this.question === question) {
+      if (this.pending === pending) {
         this.failure = error;
       }
     }
     clearTimeout(limit);
-    if (this.question === question) {
-      this.question = null;
-      this.timer = setTimeout(() => this.refresh(), this.hurried ? EVENT_PAUSE_MS : this.period());
+    if (this.pending === pending) {
+      this.pending = null;
+      this.timer = setTimeout(() => this.refresh(), this.urgent ? EVENT_PAUSE_MS : this.period());
       this.onChange();
     }
   }
 
   // Requests soon, but once for several reasons, and not while a request is pending.
-  hurry() {
-    if (this.hurried) {
+  refreshSoon() {
+    if (this.urgent) {
       return;
     }
-    this.hurried = true;
-    if (!this.question) {
+    this.urgent = true;
+    if (!this.pending) {
       clearTimeout(this.timer);
       this.timer = setTimeout(() => this.refresh(), EVENT_PAUSE_MS);
     }
@@ -108,7 +108,7 @@ export class Feed {
     }
     const stream = new EventSource("/events");
     for (const kind of ["begin", "end", "gap"]) {
-      stream.addEventListener(kind, () => this.hurry());
+      stream.addEventListener(kind, () => this.refreshSoon());
     }
     stream.addEventListener("error", () => {
       if (stream.readyState === EventSource.CLOSED) { // refused: the browser does not retry by itself
@@ -133,7 +133,7 @@ export class Feed {
     const now = performance.now();
     if (now - this.ranAt > NO_ANSWER_MS) {
       this.awakeSince = now;
-      this.hurry();
+      this.refreshSoon();
     }
     this.ranAt = now;
   }

@@ -31,7 +31,7 @@ function incidentOf({ count: ids, longest_ms: age_ms, root, deadlock, deadlock_l
   };
 }
 
-// Sleeping ids asked for their sleep: unless others wait for them, they are listed last and not counted as stuck.
+// Sleeping ids have chosen to sleep: unless others wait for them, they are listed last and not counted as stuck.
 const isQuiet = (incident) => incident.cause === "sleeping" && incident.waiting === 0;
 
 // Rows from /stalls?group=incident.
@@ -92,7 +92,7 @@ function row(incident) {
       others && `${members > 1 ? ", and " : ""}${others}`, alikeLink(incident)));
 }
 
-export const questionsOfIncidents = (filters) => ({
+export const requestsOfIncidents = (filters) => ({
   view: `/stalls?${new URLSearchParams({ group: "incident", limit: LISTED, ...filters })}`,
 });
 

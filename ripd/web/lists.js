@@ -8,7 +8,7 @@ import { count, duration, nameOf, plural, time, UNKNOWN } from "./words.js";
 
 const LISTED = 200;
 
-export const questionsOfLocations = ({ all, ...filters }) => ({
+export const requestsOfLocations = ({ all, ...filters }) => ({
   view: `${all ? "/locations" : "/stalls"}?${new URLSearchParams({ ...(all ? {} : { group: "location" }), limit: LISTED, ...filters })}`,
 });
 
@@ -40,7 +40,7 @@ export function renderLocations({ view }, { filters }) {
   ];
 }
 
-export const questionsOfThreads = (filters) => ({
+export const requestsOfThreads = (filters) => ({
   view: `/threads?${new URLSearchParams({ limit: LISTED, ...filters })}`,
 });
 
@@ -65,7 +65,7 @@ export function renderThreads({ view }, { filters }) {
   ];
 }
 
-export const questionsOfEvents = (filters) => ({ view: `/events?${new URLSearchParams({ limit: LISTED, ...filters })}` });
+export const requestsOfEvents = (filters) => ({ view: `/events?${new URLSearchParams({ limit: LISTED, ...filters })}` });
 
 const LANES = 60;
 const TOGETHER_MS = 2000;

@@ -3,33 +3,33 @@
 
 import { h, morph } from "./dom.js";
 import { Feed } from "./feed.js";
-import { incidentsOf, questionsOfIncidents, renderIncidents, renderWorst, worstOf } from "./incidents.js";
+import { incidentsOf, requestsOfIncidents, renderIncidents, renderWorst, worstOf } from "./incidents.js";
 import { link, parse } from "./links.js";
 import {
-  questionsOfEvents, questionsOfLocations, questionsOfThreads, renderEvents, renderLocations, renderThreads,
+  requestsOfEvents, requestsOfLocations, requestsOfThreads, renderEvents, renderLocations, renderThreads,
 } from "./lists.js";
-import { questionsOfMap, renderMap } from "./map.js";
-import { questionsOfOne, renderOne } from "./one.js";
+import { requestsOfMap, renderMap } from "./map.js";
+import { requestsOfOne, renderOne } from "./one.js";
 import { shares, stateList, STATES } from "./parts.js";
-import { questionsOfRings, renderRings } from "./rings.js";
+import { requestsOfRings, renderRings } from "./rings.js";
 import { duration, plural } from "./words.js";
 
 const TICK_MS = 500; // how often freshness is checked
 
-// ask: paths by name; the first is the link to JSON. filters: those that its path takes.
+// requests: paths by name; the first is the link to JSON. filters: those that its path takes.
 const VIEWS = {
   incidents: { title: "Incidents", nav: true, filters: ["name", "ring", "cause"], render: renderIncidents,
-    ask: (route) => questionsOfIncidents(route.filters) },
+    requests: (route) => requestsOfIncidents(route.filters) },
   locations: { title: "Locations", nav: true, filters: ["name", "ring"], render: renderLocations,
-    ask: (route) => questionsOfLocations(route.filters) },
+    requests: (route) => requestsOfLocations(route.filters) },
   threads: { title: "Ids", nav: true, filters: ["name", "ring", "state"], render: renderThreads,
-    ask: (route) => questionsOfThreads(route.filters) },
+    requests: (route) => requestsOfThreads(route.filters) },
   map: { title: "Map", nav: true, filters: ["name", "ring"], render: renderMap,
-    ask: (route) => questionsOfMap(route.filters) },
-  rings: { title: "Rings", nav: true, filters: [], render: renderRings, ask: (route) => questionsOfRings(route.filters) },
+    requests: (route) => requestsOfMap(route.filters) },
+  rings: { title: "Rings", nav: true, filters: [], render: renderRings, requests: (route) => requestsOfRings(route.filters) },
   events: { title: "Events", nav: true, filters: ["name", "ring", "cause"], render: renderEvents,
-    ask: (route) => questionsOfEvents(route.filters) },
-  id: { title: "Id", nav: false, filters: [], render: renderOne, ask: (route) => questionsOfOne(route.words) },
+    requests: (route) => requestsOfEvents(route.filters) },
+  id: { title: "Id", nav: false, filters: [], render: renderOne, requests: (route) => requestsOfOne(route.words) },
 };
 const CAUSES = ["spinning", "blocked", "sleeping", "uninterruptible", "starved", "deadlock", "parked", "unknown"];
 const CHOICES = { cause: CAUSES, state: STATES };
@@ -39,7 +39,7 @@ const feed = new Feed(draw);
 let route = parse(location.hash);
 
 const view = () => VIEWS[route.view] || VIEWS.incidents;
-const wanted = () => ({ now: questionsOfIncidents({}).view, ...view().ask(route) });
+const wanted = () => ({ now: requestsOfIncidents({}).view, ...view().requests(route) });
 
 function nav() {
   return Object.entries(VIEWS).filter(([, one]) => one.nav).map(([name, one]) =>
@@ -121,7 +121,7 @@ function field(name) {
 }
 
 function tools() {
-  const json = Object.values(view().ask(route))[0];
+  const json = Object.values(view().requests(route))[0];
   return h("div", { class: view().filters.length > 0 ? "tools" : "tools bare" },
     view().filters.length > 0 && h("form", { "data-key": `filter ${route.view}`, role: "search", "aria-label": "Filter" }, view().filters.map(field)),
     h("a", { class: "json", href: json }, "JSON"));
@@ -137,10 +137,10 @@ function fillFields() {
 }
 
 function drawView(answers) {
-  const asked = Object.keys(view().ask(route));
-  const there = asked.every((name) => answers[name]);
-  const problem = there && asked.map((name) => answers[name]).find((one) => one.status !== 200 && one.status !== 404);
-  const bodies = Object.fromEntries(asked.map((name) => [name, answers[name] && answers[name].body]));
+  const requested = Object.keys(view().requests(route));
+  const there = requested.every((name) => answers[name]);
+  const problem = there && requested.map((name) => answers[name]).find((one) => one.status !== 200 && one.status !== 404);
+  const bodies = Object.fromEntries(requested.map((name) => [name, answers[name] && answers[name].body]));
   const content = !there ? [] : problem ? [h("p", { class: "empty" }, problem.body.detail || problem.body.title)] : view().render(bodies, route);
   morph(at("view"), [tools(), ...content].filter(Boolean));
   fillFields();
@@ -170,7 +170,7 @@ function go() {
   route = parse(location.hash);
   if (before.view !== route.view || before.words.join("/") !== route.words.join("/")) {
     at("view").replaceChildren();
-    feed.forget(Object.keys(view().ask(route)));
+    feed.forget(Object.keys(view().requests(route)));
     at("main").focus({ preventScroll: true });
     scrollTo(0, 0);
   }

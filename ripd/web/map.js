@@ -18,7 +18,7 @@ const LETTERS = { r: "running", i: "idle", s: "stalled", t: "stopped", e: "exite
 const CELLS = [[2000, 16], [20000, 11], [Infinity, 8]];
 const KEYS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
 
-export const questionsOfMap = (filters) => ({ view: `/states?${new URLSearchParams({ limit: LISTED, ...filters })}` });
+export const requestsOfMap = (filters) => ({ view: `/states?${new URLSearchParams({ limit: LISTED, ...filters })}` });
 
 // A ring is received in pieces.
 export function ringsOf(pieces) {

@@ -9,7 +9,7 @@ import { count, duration, nameOf, placeFile, placeName, sentence, time, UNKNOWN 
 
 const CHAINED = 1000; // stalls of its incident from which the tree is made
 
-export function questionsOfOne([ring, id]) {
+export function requestsOfOne([ring, id]) {
   return {
     view: `/threads/${encodeURIComponent(ring ?? "")}/${encodeURIComponent(id ?? "")}`,
     chains: `/stalls?${new URLSearchParams({ incident: `${ring}/${id}`, limit: CHAINED, trail: 0 })}`,
@@ -64,7 +64,7 @@ function kernelFacts(kernel) {
     ["state", kernel.state && `${kernel.state}: ${SCHEDULER_STATES[kernel.state] || "another state"}`],
     ["system call", kernel.syscall], ["descriptor", kernel.fd], ["on", kernel.target],
     ["held by", kernel.holder && `${kernel.holder.comm ?? UNKNOWN}, pid ${kernel.holder.pid}`],
-    ["asked to wait", kernel.asked_ms === null || kernel.asked_ms === undefined ? null : duration(kernel.asked_ms)],
+    ["requested wait", kernel.asked_ms === null || kernel.asked_ms === undefined ? null : duration(kernel.asked_ms)],
     ["kernel function", kernel.wchan], ["time", spent],
     ["switches", kernel.voluntary_switches === null || kernel.voluntary_switches === undefined ? null :
       `${count(kernel.voluntary_switches)} of its own, ${count(kernel.involuntary_switches)} forced`],

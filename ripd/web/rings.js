@@ -9,7 +9,7 @@ import { bytes, count, plural, UNKNOWN } from "./words.js";
 const LISTED = 1000;
 const SHOWN = 4; // processes shown per ring
 
-export const questionsOfRings = (filters) => ({ view: `/rings?${new URLSearchParams({ limit: LISTED, ...filters })}` });
+export const requestsOfRings = (filters) => ({ view: `/rings?${new URLSearchParams({ limit: LISTED, ...filters })}` });
 
 const REASONS = { unseen_calls: "some threads wait in calls that the preload library does not see" };
 
