@@ -43,7 +43,7 @@ const struct cli_syntax cli_captures_syntax = {
     .usage = "usage: rip captures [FLAG...]\n"
              "\n"
              "Lists the captures of processes that were killed, crashed, executed another program, or ended without\n"
-             "removing their ring, newest last. `rip dump FILE` shows one.\n"
+             "leaving their ring, newest last. `rip dump FILE` shows one.\n"
              "\n",
     .notes = "\n"
              "exit status: 0, with captures or without; 1 the directory cannot be read; 2 wrong flag; 4 output could\n"

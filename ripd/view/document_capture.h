@@ -14,7 +14,7 @@
 /* How a process ended. */
 enum capture_end {
     CAPTURE_END_KILLED,   /* by a signal */
-    CAPTURE_END_EXITED,   /* _exit() of a linked program, which did not remove its ring */
+    CAPTURE_END_EXITED,   /* by _exit() of a linked program, which did not leave its ring */
     CAPTURE_END_EXECUTED, /* executed another program; the process is still alive */
     CAPTURE_END_UNKNOWN,  /* it has ended, and the kernel does not report how */
 };
