@@ -139,7 +139,7 @@ PLAY(about_to_be_killed)
     put_stat(scene, 0);
     snprintf(text, sizeof(text), "Uid:\t%u\t%u\t%u\t%u\nNSpid:\t%d\n", getuid(), getuid(), getuid(), getuid(), pid);
     snprintf(name, sizeof(name), "proc/%d/status", pid);
-    ring_stage_write(&scene->stage, name, text, strlen(text));
+    ring_stage_put(&scene->stage, name, text);
     watch_ends(scene, path_of(scene, "proc"));
     assert_no_more(scene);
     put_stat(scene, KILLED_FLAGS);

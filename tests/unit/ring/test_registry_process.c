@@ -311,7 +311,7 @@ static void put_process(struct scene *scene, uint32_t pid, uint64_t start_time_t
     ring_stage_put_stat(&scene->stage, pid, text);
     snprintf(name, sizeof(name), "proc/%u/status", pid);
     snprintf(text, sizeof(text), "Name:\tx\nUid:\t%u\t%u\t%u\t%u\nNSpid:\t%u\n", uid, uid, uid, uid, pid);
-    ring_stage_write(&scene->stage, name, text, strlen(text));
+    ring_stage_put(&scene->stage, name, text);
 }
 
 static void refresh_with_fake_proc(struct scene *scene)
@@ -351,7 +351,7 @@ static void put_origin(struct scene *scene, uint32_t pid, const char *command_li
     snprintf(name, sizeof(name), "proc/%u/cmdline", pid);
     ring_stage_write(&scene->stage, name, command_line, strlen(command_line) + 1);
     snprintf(name, sizeof(name), "proc/%u/cgroup", pid);
-    ring_stage_write(&scene->stage, name, groups, strlen(groups));
+    ring_stage_put(&scene->stage, name, groups);
     snprintf(name, sizeof(name), "proc/%u/task/%u/exe", pid, pid);
     unlink(path_of(scene, name));
     assert_int_equal(symlink("/opt/checkout", path_of(scene, name)), 0);
@@ -423,12 +423,12 @@ PLAY(an_origin_that_comes_late)
 /* A ring of root may name any process, but discloses nothing about a program whose uids differ from each other. */
 PLAY(nothing_of_a_set_user_id_program)
 {
-    static const char status[] = "Name:\tx\nUid:\t1234\t0\t0\t0\nNSpid:\t500\n";
+    const char *const status = "Name:\tx\nUid:\t1234\t0\t0\t0\nNSpid:\t500\n";
 
     claim(scene, 500, 0);
     put_process(scene, 500, 1000, getuid());
     put_origin(scene, 500, "secret", "0::/system.slice/secret.service\n");
-    ring_stage_write(&scene->stage, "proc/500/status", status, sizeof(status) - 1);
+    ring_stage_put(&scene->stage, "proc/500/status", status);
     refresh_with_fake_proc(scene);
     assert_int_equal(verdict_of(scene, 0), getuid() == 0 ? PROCESS_ALIVE : PROCESS_UNKNOWN);
     assert_no_origin(scene);
@@ -450,15 +450,10 @@ PLAY(nothing_of_another_users_process)
     process_facts_unref(facts);
 }
 
-static void do_nothing(void *context)
-{
-    (void)context;
-}
-
 /* Without any lock only the state in /proc shows the end. */
 PLAY(a_zombie_without_locks)
 {
-    pid_t pid = start(do_nothing);
+    pid_t pid = start(NULL);
     siginfo_t info;
 
     claim(scene, (uint32_t)pid, 0);

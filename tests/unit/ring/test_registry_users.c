@@ -94,11 +94,6 @@ SCENE(rings_of_one_owner_take_turns)
     assert_in_range(look_count(scene, "a"), 1, 5);
 }
 
-static void do_nothing(void *context)
-{
-    (void)context;
-}
-
 SCENE(another_user_does_not_delay_mine)
 {
     pid_t pid;
@@ -106,7 +101,7 @@ SCENE(another_user_does_not_delay_mine)
     need_root();
     for (char name[] = "a"; *name < 'i'; ++*name)
         make_records(scene, name, 1, RECORDS, STRANGER);
-    pid = ring_stage_start(do_nothing, NULL, NULL);
+    pid = ring_stage_start(NULL, NULL, NULL);
     make_records(scene, "mine", pid, 1, 0);
     watch(scene, NO_TIME_NS);
     scene_refresh(scene);

@@ -27,8 +27,6 @@ static int set_up(void **state)
     (void)state;
     ring_stage_open(&stage);
     mkdir(ring_stage_path(&stage, "proc"), 0700);
-    mkdir(ring_stage_path(&stage, "cgroup"), 0700);
-    mkdir(ring_stage_path(&stage, "cgroup/a"), 0700);
     proc = file_open_directory(ring_stage_path(&stage, "proc"));
     assert_true(proc >= 0);
     ring = (struct ring){.processes = processes, .conditions = conditions, .process_count = 1};
@@ -64,8 +62,8 @@ static void set_letter(uint32_t process, char letter)
 
 static void set_frozen(bool frozen)
 {
-    ring_stage_write(&stage, "proc/100/cgroup", "0::/a\n", 6);
-    ring_stage_write(&stage, "cgroup/a/cgroup.events", frozen ? "frozen 1\n" : "frozen 0\n", 9);
+    ring_stage_put(&stage, "proc/100/cgroup", "0::/a\n");
+    ring_stage_put(&stage, "cgroup/a/cgroup.events", frozen ? "frozen 1\n" : "frozen 0\n");
 }
 
 /* Returns the condition of the first process. */
