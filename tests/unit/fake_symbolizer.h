@@ -1,24 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fake_symbolizer.h - a symbolizer as bad as it gets. A test's program runs itself as one: main() begins with
- * fake_symbolizer(). The path of a file says how it answers.
+ * fake_symbolizer.h - a symbolizer that misbehaves. The program of a test runs itself as the symbolizer: its main()
+ * begins with fake_symbolizer(). The path of a file selects the behaviour.
  *
- *   /fine                 f, at the line of its own pid
+ *   /fine                 answers f, with its own pid as the line
  *   /slow                 the same after 50 ms
  *   /late                 the same after 1.5 s
- *   /count                the same, at the line of how many answers it has given
+ *   /count                the same, with the number of answers before as the line
  *   /large                names that fill a packet
- *   /missing, /stale      cannot be opened
- *   /fetched              only with a descriptor
+ *   /missing              cannot be opened
+ *   /fetched              needs a descriptor
  *   /appears:FILE         cannot be opened until FILE exists
- *   /lacks:FILE           there is no descriptor for it until FILE exists
- *   /forgets              is open for one question
- *   /dies, /open-dies     ends
- *   /dies-once:FILE       ends, unless FILE exists, which it makes
- *   /stops                does nothing any more
- *   /spins                does nothing but use the processor
- *   /half, /key, /nonsense, /long, /error      answers that are none
- *   /floods               answers more often than it was asked
+ *   /lacks:FILE           there is no descriptor left until FILE exists
+ *   /forgets              is closed after one query
+ *   /dies, /open-dies     exits
+ *   /dies-once:FILE       exits, unless FILE exists, which it creates
+ *   /stops                sleeps for ever
+ *   /half, /key, /nonsense, /long, /error      malformed answers
  */
 #ifndef TESTS_UNIT_FAKE_SYMBOLIZER_H
 #define TESTS_UNIT_FAKE_SYMBOLIZER_H
@@ -52,13 +50,29 @@ static inline void fake_send(const void *bytes, size_t count)
         _exit(1);
 }
 
+/* True until the file exists that is named after the name. */
+static inline bool fake_lacks(const char *path, const char *name)
+{
+    return fake_is(path, name) && access(path + strlen(name), F_OK) != 0;
+}
+
+static inline int fake_status(const char *path, int descriptor)
+{
+    if (fake_is(path, "/missing") || fake_lacks(path, "/appears:"))
+        return -ENOENT;
+    if (fake_lacks(path, "/lacks:"))
+        return -EMFILE;
+    if (fake_is(path, "/fetched") && descriptor < 0)
+        return -ESTALE;
+    if (fake_is(path, "/error"))
+        return 5;
+    return path[0] != '/' ? -EINVAL : 0;
+}
+
 static inline void fake_misbehave(const char *path)
 {
-    static const char once[] = "/dies-once:";
-    volatile unsigned turns = 0;
-
-    if (fake_is(path, once) && access(path + sizeof(once) - 1, F_OK) != 0) {
-        close(open(path + sizeof(once) - 1, O_CREAT | O_WRONLY | O_CLOEXEC, 0600));
+    if (fake_lacks(path, "/dies-once:")) {
+        close(open(path + strlen("/dies-once:"), O_CREAT | O_WRONLY | O_CLOEXEC, 0600));
         _exit(1);
     }
     if (strcmp(path, "/dies") == 0)
@@ -69,33 +83,18 @@ static inline void fake_misbehave(const char *path)
         usleep(1500000);
     while (fake_is(path, "/stops"))
         pause();
-    while (fake_is(path, "/spins"))
-        turns = turns + 1;
 }
 
 static inline void fake_open(const struct sym_open *message, int descriptor)
 {
-    static const char appears[] = "/appears:";
-    struct sym_opened answer = {.kind = SYM_OPENED, .key = message->key};
+    const struct sym_opened answer = {
+        .kind = SYM_OPENED, .key = message->key, .status = fake_status(message->path, descriptor)};
 
     fake_files[message->key % 256].key = message->key;
     fake_files[message->key % 256].open = true;
     memcpy(fake_files[message->key % 256].path, message->path, SYM_PATH_BYTES);
     if (fake_is(message->path, "/open-dies"))
         _exit(1);
-    if (fake_is(message->path, "/missing") ||
-        (fake_is(message->path, appears) && access(message->path + sizeof(appears) - 1, F_OK) != 0))
-        answer.status = -ENOENT;
-    if (fake_is(message->path, "/lacks:") && access(message->path + strlen("/lacks:"), F_OK) != 0)
-        answer.status = -EMFILE;
-    if (message->path[0] != '/')
-        answer.status = -EINVAL;
-    if (fake_is(message->path, "/stale"))
-        answer.status = -ESTALE;
-    if (fake_is(message->path, "/fetched") && descriptor < 0)
-        answer.status = -ESTALE;
-    if (fake_is(message->path, "/error"))
-        answer.status = 5;
     fake_send(&answer, sizeof(answer));
 }
 
@@ -136,11 +135,9 @@ static inline void fake_look(const struct sym_look *message)
     if (fake_is(path, "/long"))
         bytes = sizeof(packet);
     fake_send(packet, bytes);
-    for (int i = 0; fake_is(path, "/floods") && i < 100; i++)
-        (void)!send(SPAWN_SOCKET, packet, bytes, MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
-/* Returns at once in a test; never in the symbolizer that it plays. */
+/* Returns at once in the test. Does not return in the symbolizer. */
 static inline void fake_symbolizer(void)
 {
     union {

@@ -1,18 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_elf_symbols.c - the symbols below, as assembled into this program's own file: ripd/sym/child/elf_symbols.c.
- *
- * Which name of several is taken, where functions begin and end, and what is no function.
+ * test_elf_symbols.c - looks up the symbols that are assembled below: ripd/sym/child/elf_symbols.c. They have several
+ * names, sizes and no sizes, or are no functions.
  */
 #include <fcntl.h>
-#include <link.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "support/test.h"
 #include "sym/child/elf_symbols.h"
+#include "unit/sym_samples.h"
 
-/* 64 bytes, filled; symbols in it are known by their offset. */
+/* 64 bytes with symbols at known offsets. */
 __asm__(".pushsection .text.elf_symbols,\"ax\",@progbits\n"
         ".balign 64\n"
         ".globl elf_symbols_begin\n"
@@ -27,7 +26,7 @@ __asm__(".pushsection .text.elf_symbols,\"ax\",@progbits\n"
         ".globl es_label; es_label:\n"
         ".size es_typed, 4; .size es_label, 4\n"
         ".fill 16, 1, 0x90\n"
-        "es_no_size:\n" /* up to the next one */
+        "es_no_size:\n" /* ends at the next function */
         ".fill 8, 1, 0x90\n"
         ".type es_data,@object; es_data: .size es_data, 4\n"
         ".fill 4, 1, 0x90\n"
@@ -35,7 +34,7 @@ __asm__(".pushsection .text.elf_symbols,\"ax\",@progbits\n"
         ".fill 4, 1, 0x90\n"
         ".type es_inner,@function; es_inner: .size es_inner, 4\n"
         ".fill 8, 1, 0x90\n"
-        ".type es_last,@function; es_last:\n" /* to the end of what the section has */
+        ".type es_last,@function; es_last:\n" /* ends with the section */
         ".fill 8, 1, 0x90\n"
         ".popsection\n"
         ".pushsection .data\n"
@@ -45,52 +44,29 @@ extern const char elf_symbols_begin[];
 
 static Dwfl *dwfl;
 static struct elf_symbols symbols;
-static uint64_t begin; /* as libdwfl has it */
+static uint64_t begin; /* address of the 64 bytes for libdwfl */
 
-static const char *at(uint64_t offset)
+TEST(names_by_offset)
 {
-    return elf_symbols_find(&symbols, begin + offset);
-}
+    static const struct {
+        uint64_t offset;
+        const char *name;
+    } cases[] = {
+        {0, "es_global"},   {7, "es_global"},                       /* of several names the global function */
+        {8, NULL},          {15, NULL},                             /* between functions */
+        {16, "es_typed"},   {19, "es_typed"},   {20, NULL},         /* a function is preferred to a global label */
+        {32, "es_no_size"}, {39, "es_no_size"}, {43, "es_no_size"}, /* an object does not end it */
+        {47, "es_outer"},   {48, "es_inner"},   {51, "es_inner"},
+        {52, "es_outer"},   {55, "es_outer"}, /* one in another */
+        {56, "es_last"},    {63, "es_last"},    {1 << 20, NULL},
+    };
 
-static void assert_name(uint64_t offset, const char *name)
-{
-    if (at(offset) == NULL)
-        fail_msg("nothing at %d, expected %s", (int)offset, name);
-    assert_string_equal(at(offset), name);
-}
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        const char *name = elf_symbols_find(&symbols, begin + cases[i].offset);
 
-TEST(one_name_of_several)
-{
-    assert_name(0, "es_global");
-    assert_name(16, "es_typed"); /* though the other one is global */
-}
-
-TEST(begin_and_end)
-{
-    assert_name(7, "es_global");
-    assert_null(at(8));
-    assert_null(at(15));
-    assert_name(19, "es_typed");
-    assert_null(at(20));
-}
-
-TEST(without_size)
-{
-    assert_name(32, "es_no_size");
-    assert_name(39, "es_no_size");
-    assert_name(43, "es_no_size"); /* what is no function does not end it */
-    assert_name(56, "es_last");
-    assert_name(63, "es_last");
-    assert_null(at(1 << 20));
-}
-
-TEST(one_in_another)
-{
-    assert_name(47, "es_outer");
-    assert_name(48, "es_inner");
-    assert_name(51, "es_inner");
-    assert_name(52, "es_outer");
-    assert_name(55, "es_outer");
+        if (name == NULL ? cases[i].name != NULL : cases[i].name == NULL || strcmp(name, cases[i].name) != 0)
+            fail_msg("%s at offset %d", name != NULL ? name : "nothing", (int)cases[i].offset);
+    }
 }
 
 TEST(no_function)
@@ -114,29 +90,19 @@ TEST(none)
     assert_null(elf_symbols_find(&none, UINT64_MAX));
 }
 
-static int first_object(struct dl_phdr_info *info, size_t size, void *context)
-{
-    (void)size;
-    *(uint64_t *)context = info->dlpi_addr;
-    return 1;
-}
-
 static int load_own_file(void **state)
 {
     static const Dwfl_Callbacks callbacks = {.find_debuginfo = dwfl_standard_find_debuginfo,
                                              .section_address = dwfl_offline_section_address};
-    int descriptor = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
-    uint64_t loaded_at = 0;
     Dwfl_Module *module;
     GElf_Addr bias;
 
     (void)state;
     dwfl = dwfl_begin(&callbacks);
-    module = dwfl_report_offline(dwfl, "", "/proc/self/exe", descriptor);
+    module = dwfl_report_offline(dwfl, "", "/proc/self/exe", open_own_program());
     if (module == NULL || dwfl_report_end(dwfl, NULL, NULL) != 0 || dwfl_module_getelf(module, &bias) == NULL)
         return 1;
-    dl_iterate_phdr(first_object, &loaded_at);
-    begin = (uint64_t)(uintptr_t)elf_symbols_begin - loaded_at + bias;
+    begin = address_in_file(elf_symbols_begin) + bias;
     return elf_symbols_load(&symbols, module);
 }
 
@@ -144,7 +110,7 @@ static int forget_own_file(void **state)
 {
     (void)state;
     elf_symbols_done(&symbols);
-    elf_symbols_done(&symbols); /* twice is once */
+    elf_symbols_done(&symbols); /* has no effect */
     dwfl_end(dwfl);
     return 0;
 }

@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_lookup.c - this program's own file, whole and broken: ripd/sym/child/lookup.c.
+ * test_lookup.c - looks up places in this program's own file, intact and malformed: ripd/sym/child/lookup.c.
  *
- * What a broken file does to libdw is not ours to promise: each is looked at in a process of its own, which may crash
- * but must come to an end.
+ * libdw may crash on a malformed file, but must not hang: each file is read in a process of its own.
  */
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <link.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,13 +19,14 @@
 #include "os/sandbox.h"
 #include "support/test.h"
 #include "sym/child/lookup.h"
+#include "unit/sym_samples.h"
 
 #define BROKEN_SECONDS 20u
 
 static unsigned char *image;
 static size_t image_bytes;
 
-/* The function that is looked for. */
+/* The function that is looked up. */
 __attribute__((noinline)) static int sought(int number)
 {
     __asm__ volatile("");
@@ -35,8 +34,8 @@ __attribute__((noinline)) static int sought(int number)
 }
 
 /*
- * Two units, one in the other, as a linker that orders by section makes them: "outer" has 64 bytes, "inner" 16 of them
- * in its middle. Their only function has the name of the unit. And a symbol as C++ has them.
+ * Two nested units, as a linker makes them that orders functions by section: "outer" has 64 bytes, "inner" 16 of them.
+ * Each has one function with the name of the unit. A mangled C++ symbol follows.
  */
 #define UNIT(name, start, bytes)                                                                                       \
     "1: .long 3f - 2f\n"                                                                                               \
@@ -61,33 +60,12 @@ __asm__(".pushsection .text.lookup,\"ax\",@progbits\n"
             UNIT("inner", "lookup_begin + 16", "16") ".popsection\n");
 extern const char lookup_begin[];
 
-static int first_object(struct dl_phdr_info *info, size_t size, void *context)
-{
-    (void)size;
-    *(uint64_t *)context = info->dlpi_addr;
-    return 1;
-}
-
-/* An address as the file has it. */
-static uint64_t in_file(uintptr_t address)
-{
-    uint64_t bias = 0;
-
-    dl_iterate_phdr(first_object, &bias);
-    return (uint64_t)address - bias;
-}
-
-static uint64_t sought_address(void)
-{
-    return in_file((uintptr_t)sought) + 1;
-}
-
 static struct lookup *lookup;
 
 static int open_own_file(void **state)
 {
     (void)state;
-    return lookup_open(&lookup, open("/proc/self/exe", O_RDONLY | O_CLOEXEC), "/proc/self/exe", NULL, 0);
+    return lookup_open(&lookup, open_own_program(), "/proc/self/exe", NULL, 0);
 }
 
 static int close_file(void **state)
@@ -103,7 +81,7 @@ TEST(own_file, open_own_file, close_file)
     struct symbol_frame frames[SYMBOL_FRAMES_MAX];
 
     assert_int_equal(sought(1), 2);
-    assert_int_equal(lookup_find(lookup, sought_address(), frames), 1);
+    assert_int_equal(lookup_find(lookup, address_in_file((const void *)(uintptr_t)sought) + 1, frames), 1);
     assert_string_equal(frames[0].function, "sought");
     if (frames[0].file != NULL) {
         assert_non_null(strstr(frames[0].file, "test_lookup.c"));
@@ -119,42 +97,34 @@ static void assert_function(size_t offset, const char *name)
 {
     struct symbol_frame frames[SYMBOL_FRAMES_MAX];
 
-    assert_int_equal(lookup_find(lookup, in_file((uintptr_t)lookup_begin) + offset, frames), 1);
+    assert_int_equal(lookup_find(lookup, address_in_file(lookup_begin) + offset, frames), 1);
     assert_string_equal(frames[0].function, name);
 }
 
-TEST(units_in_units, open_own_file, close_file)
-{
-    assert_function(0, "outer");
-    assert_function(15, "outer");
-    assert_function(16, "inner");
-    assert_function(31, "inner");
-    assert_function(32, "outer");
-    assert_function(63, "outer");
-    assert_function(64, "store::scan(int)");
-}
-
-/* What an answer pointed at is let go of by the next one. */
-TEST(many_answers, open_own_file, close_file)
+/* An answer is valid until the next one, which frees it. */
+TEST(nested_units, open_own_file, close_file)
 {
     for (size_t i = 0; i < 1000; i++)
-        assert_function(64 + i % 16, "store::scan(int)");
+        assert_function(i % 80, i % 80 < 16   ? "outer"
+                                : i % 80 < 32 ? "inner"
+                                : i % 80 < 64 ? "outer"
+                                              : "store::scan(int)");
 }
 
-TEST(what_is_no_program)
+TEST(files_that_are_no_programs)
 {
     static const char *const paths[] = {"/dev/null", "/etc/passwd", "/proc/self/maps"};
     static const uint8_t id[] = {1, 2, 3};
 
     for (size_t i = 0; i < COUNT_OF(paths); i++)
         assert_int_equal(lookup_open(&lookup, open(paths[i], O_RDONLY | O_CLOEXEC), paths[i], NULL, 0), -ENOEXEC);
-    assert_int_equal(lookup_open(&lookup, open("/proc/self/exe", O_RDONLY | O_CLOEXEC), "/x", id, sizeof(id)), -ESTALE);
+    assert_int_equal(lookup_open(&lookup, open_own_program(), "/x", id, sizeof(id)), -ESTALE);
     assert_null(lookup);
 }
 
-/* Broken files ----------------------------------------------------------------------------------------------------- */
+/* Malformed files -------------------------------------------------------------------------------------------------- */
 
-static void look_at(const char *path)
+static void read_file_at(const char *path)
 {
     const struct rlimit memory = {UINT64_C(4) << 30, UINT64_C(4) << 30}, no_core = {0, 0};
     struct symbol_frame frames[SYMBOL_FRAMES_MAX];
@@ -169,7 +139,7 @@ static void look_at(const char *path)
     _exit(0);
 }
 
-/* Looks at bytes in a process of its own. False: it did not come to an end by itself. */
+/* Reads a file with these bytes in a process of its own. Returns false if the process had to be ended. */
 static bool survives(const unsigned char *bytes, size_t count, off_t size, unsigned *crash_count)
 {
     char path[] = "/dev/shm/test_lookup-XXXXXX";
@@ -182,14 +152,14 @@ static bool survives(const unsigned char *bytes, size_t count, off_t size, unsig
     close(descriptor);
     pid = fork();
     if (pid == 0)
-        look_at(path);
+        read_file_at(path);
     assert_int_equal(waitpid(pid, &status, 0), pid);
     unlink(path);
     *crash_count += status != 0;
     return !WIFSIGNALED(status) || WTERMSIG(status) != SIGALRM;
 }
 
-TEST(cut_short)
+TEST(truncated_files)
 {
     unsigned crash_count = 0;
 
@@ -198,7 +168,7 @@ TEST(cut_short)
     for (size_t i = 0; i < 70; i += 3)
         assert_true(survives(image, i, (off_t)i, &crash_count));
     assert_true(survives(image, image_bytes, INT64_C(3) << 30, &crash_count)); /* sparse */
-    print_message("%u of 65 files cut short ended a process\n", crash_count);
+    print_message("%u of 65 truncated files crashed the reader\n", crash_count);
 }
 
 static uint32_t next_random(uint64_t *seed)
@@ -207,42 +177,37 @@ static uint32_t next_random(uint64_t *seed)
     return (uint32_t)(*seed >> 33);
 }
 
-/* Numbers of the headers at their extremes. */
-TEST(headers)
+static void read_malformed(unsigned char *malformed, unsigned *crash_count)
+{
+    assert_true(survives(malformed, image_bytes, (off_t)image_bytes, crash_count));
+    memcpy(malformed, image, image_bytes);
+}
+
+/* First extreme numbers in the headers, then random bytes anywhere. */
+TEST(malformed_files)
 {
     static const uint64_t extremes[] = {0, 1, UINT32_MAX, UINT64_MAX, UINT64_C(1) << 63, 0x7fffffffffffffff};
-    unsigned char *broken = malloc(image_bytes);
+    unsigned char *malformed = malloc(image_bytes);
     unsigned crash_count = 0;
     uint64_t seed = 42;
     Elf64_Ehdr header;
 
+    memcpy(malformed, image, image_bytes);
     memcpy(&header, image, sizeof(header));
     for (int i = 0; i < 150; i++) {
         size_t section = next_random(&seed) % header.e_shnum, field = next_random(&seed) % (sizeof(Elf64_Shdr) / 8);
         size_t at = i < 8 ? (size_t)i * 8 : (size_t)header.e_shoff + section * sizeof(Elf64_Shdr) + field * 8;
 
-        memcpy(broken, image, image_bytes);
-        memcpy(broken + at, &extremes[next_random(&seed) % 6], 8);
-        assert_true(survives(broken, image_bytes, (off_t)image_bytes, &crash_count));
+        memcpy(malformed + at, &extremes[next_random(&seed) % 6], 8);
+        read_malformed(malformed, &crash_count);
     }
-    free(broken);
-    print_message("%u of 150 files with a broken header ended a process\n", crash_count);
-}
-
-TEST(contents)
-{
-    unsigned char *broken = malloc(image_bytes);
-    unsigned crash_count = 0;
-    uint64_t seed = 7;
-
     for (int i = 0; i < 100; i++) {
-        memcpy(broken, image, image_bytes);
         for (int k = 0; k < 200; k++)
-            broken[64 + next_random(&seed) % (image_bytes - 64)] = (unsigned char)next_random(&seed);
-        assert_true(survives(broken, image_bytes, (off_t)image_bytes, &crash_count));
+            malformed[64 + next_random(&seed) % (image_bytes - 64)] = (unsigned char)next_random(&seed);
+        read_malformed(malformed, &crash_count);
     }
-    free(broken);
-    print_message("%u of 100 files with broken contents ended a process\n", crash_count);
+    free(malformed);
+    print_message("%u of 250 malformed files crashed the reader\n", crash_count);
 }
 
 static int read_own_file(void **state)
@@ -260,7 +225,7 @@ static int read_own_file(void **state)
     return close(descriptor);
 }
 
-static int forget_own_file(void **state)
+static int free_own_file(void **state)
 {
     (void)state;
     free(image);
@@ -269,5 +234,5 @@ static int forget_own_file(void **state)
 
 int main(void)
 {
-    return tests_run(read_own_file, forget_own_file);
+    return tests_run(read_own_file, free_own_file);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_open_files.c - this program's own file, open many times, in real memory: ripd/sym/child/open_files.c.
+ * test_open_files.c - opens this program's own file many times, with real memory: ripd/sym/child/open_files.c.
  *
- * What libdw would take for a file of gigabytes the test takes itself.
+ * The tests themselves take the memory that libdw would take for files of gigabytes.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -15,10 +15,35 @@
 #include "support/test.h"
 #include "sym/child/lookup.h"
 #include "sym/child/open_files.h"
+#include "unit/sym_samples.h"
 
-static int add(struct open_files *files, uint64_t key)
+static struct open_files files;
+
+static int tear_down(void **state)
 {
-    return open_files_add(files, key, open("/proc/self/exe", O_RDONLY | O_CLOEXEC), "/proc/self/exe", NULL, 0);
+    (void)state;
+    open_files_close(&files);
+    files = (struct open_files){.uses = 0};
+    return 0;
+}
+
+static void add(uint64_t key)
+{
+    assert_int_equal(open_files_add(&files, key, open_own_program(), "/proc/self/exe", NULL, 0), 0);
+}
+
+static bool is_open(uint64_t key)
+{
+    return open_files_find(&files, key) != NULL;
+}
+
+static size_t count_open(void)
+{
+    size_t count = 0;
+
+    for (size_t i = 0; i < OPEN_FILES_MAX; i++)
+        count += files.files[i].lookup != NULL;
+    return count;
 }
 
 static void *take(uint64_t bytes)
@@ -30,93 +55,76 @@ static void *take(uint64_t bytes)
     return memory;
 }
 
-static size_t count_open(const struct open_files *files)
+/* The least recently used file is closed for a new one. */
+TEST(more_files_than_are_kept, NULL, tear_down)
 {
-    size_t count = 0;
-
-    for (size_t i = 0; i < OPEN_FILES_MAX; i++)
-        count += files->files[i].lookup != NULL;
-    return count;
-}
-
-/* The one used least goes for another. */
-TEST(many)
-{
-    struct open_files files = {.uses = 0};
-
-    assert_null(open_files_find(&files, 1));
+    assert_false(is_open(1));
     for (uint64_t key = 1; key <= OPEN_FILES_MAX; key++)
-        assert_int_equal(add(&files, key), 0);
-    assert_non_null(open_files_find(&files, 1));
-    assert_int_equal(add(&files, 100), 0);
-    assert_int_equal(count_open(&files), OPEN_FILES_MAX);
-    assert_non_null(open_files_find(&files, 1));
-    assert_null(open_files_find(&files, 2));
-    assert_non_null(open_files_find(&files, 100));
-    assert_int_equal(add(&files, 100), 0); /* again, in its place */
-    assert_int_equal(count_open(&files), OPEN_FILES_MAX);
+        add(key);
+    assert_true(is_open(1));
+    add(100);
+    assert_int_equal(count_open(), OPEN_FILES_MAX);
+    assert_true(is_open(1));
+    assert_false(is_open(2));
+    assert_true(is_open(100));
+    add(100); /* replaces itself */
+    assert_int_equal(count_open(), OPEN_FILES_MAX);
     open_files_close(&files);
-    assert_int_equal(count_open(&files), 0);
-    assert_null(open_files_find(&files, 1));
+    assert_int_equal(count_open(), 0);
+    assert_false(is_open(1));
 }
 
-TEST(none)
+TEST(a_file_that_is_no_program, NULL, tear_down)
 {
-    struct open_files files = {.uses = 0};
+    const int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
 
-    assert_int_equal(open_files_add(&files, 1, open("/dev/null", O_RDONLY | O_CLOEXEC), "/dev/null", NULL, 0),
-                     -ENOEXEC);
-    assert_null(open_files_find(&files, 1));
-    open_files_close(&files);
+    assert_int_equal(open_files_add(&files, 1, null, "/dev/null", NULL, 0), -ENOEXEC);
+    assert_false(is_open(1));
 }
 
-/* Memory is short: the last one that was used stays, and the new one. */
-TEST(a_crowd)
+/* If memory is short, only the most recently used file and the new one stay open. */
+TEST(memory_is_short, NULL, tear_down)
 {
     void *memory = take(OPEN_FILES_CROWDED_BYTES);
-    struct open_files files = {.uses = 0};
 
-    assert_int_equal(add(&files, 1), 0);
-    assert_int_equal(add(&files, 2), 0);
-    assert_int_equal(count_open(&files), 2);
-    assert_non_null(open_files_find(&files, 1));
-    assert_int_equal(add(&files, 3), 0);
-    assert_int_equal(count_open(&files), 2);
-    for (uint64_t i = 0; i < 20; i++) /* nor do these two take turns */
-        assert_non_null(open_files_find(&files, i % 2 == 0 ? 1 : 3));
+    add(1);
+    add(2);
+    assert_int_equal(count_open(), 2);
+    assert_true(is_open(1));
+    add(3);
+    assert_int_equal(count_open(), 2);
+    for (uint64_t i = 0; i < 20; i++) /* using them closes neither */
+        assert_true(is_open(i % 2 == 0 ? 1 : 3));
     munmap(memory, OPEN_FILES_CROWDED_BYTES);
-    assert_int_equal(add(&files, 4), 0);
-    assert_int_equal(count_open(&files), 3);
-    open_files_close(&files);
+    add(4);
+    assert_int_equal(count_open(), 3);
 }
 
-/* What looks add is counted for all of them, whatever is opened and closed meanwhile. */
-TEST(growth)
+/* Memory that look-ups add is counted for all files together, even if files are opened and closed meanwhile. */
+TEST(growth, NULL, tear_down)
 {
     enum { STEPS = 8 };
     const uint64_t step = OPEN_FILES_GROWTH_BYTES / STEPS;
-    struct open_files files = {.uses = 0};
     void *parts[2 * STEPS];
     size_t count = 0;
 
-    if (SANDBOX_FOR_SANITIZER) /* which takes memory for the memory that is taken */
+    if (SANDBOX_FOR_SANITIZER) /* the sanitizer takes memory of its own */
         skip();
-    assert_int_equal(add(&files, 1), 0);
-    assert_int_equal(add(&files, 2), 0);
-    for (uint64_t other = 3; open_files_find(&files, 1 + other % 2) != NULL; other++) {
+    add(1);
+    add(2);
+    for (uint64_t other = 3; is_open(1 + other % 2); other++) {
         assert_true(count < STEPS + 1);
         parts[count++] = take(step);
         if (count < 5)
-            assert_int_equal(add(&files, other), 0);
+            add(other);
     }
     assert_in_range(count, STEPS - 1, STEPS + 1);
-    assert_int_equal(count_open(&files), 0);
-    for (int i = 0; i < 3; i++) { /* it counts anew, and not what opening takes */
+    assert_int_equal(count_open(), 0);
+    for (int i = 0; i < 3; i++) { /* the count starts again, without what opening takes */
         parts[count++] = take(step);
-        assert_int_equal(add(&files, 1), 0);
-        assert_non_null(open_files_find(&files, 1));
+        add(1);
+        assert_true(is_open(1));
     }
     while (count != 0)
         munmap(parts[--count], step);
-    open_files_close(&files);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_sandbox.c - what a symbolizer cannot do any more, tried from inside: ripd/sym/child/sandbox.c, os/sandbox.c. */
+/* test_sandbox.c - what the sandbox refuses, tried from inside: ripd/sym/child/sandbox.c, ripd/os/sandbox.c. */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -30,11 +30,11 @@
 static char existing[] = "/tmp/test_sandbox-XXXXXX";
 static pid_t parent;
 
-/* What the kernel would refuse anybody, for another reason than EPERM: so it is the sandbox that refuses it. */
+/* The kernel would refuse these with another errno than EPERM: EPERM comes from the sandbox. */
 #define NO_PROCESS 0x7ffffffe
 #define NO_FILE "/tmp/test_sandbox-none"
 
-/* The first call that was not refused, for the process that started the one in the sandbox; NULL: there is none. */
+/* The first call that was not refused, or NULL. Shared with the process in the sandbox. */
 static const char **allowed;
 
 #define REFUSED(call)                                                                                                  \
@@ -84,7 +84,7 @@ static int try_all(void)
     return 0;
 }
 
-/* Runs work in a sandbox of its own, entered after before() unless NULL; returns the wait status. */
+/* Runs work in a new sandbox. before runs first, and may be NULL. Returns the wait status. */
 static int run_inside_after(int (*before)(void), int (*work)(void))
 {
     pid_t pid = fork();
@@ -128,7 +128,7 @@ TEST(refused_calls)
     assert_int_equal(access(existing, F_OK), 0);
 }
 
-/* What its work takes is left to it. */
+/* A symbolizer needs these. */
 static int do_the_work(void)
 {
     struct stat about;
@@ -144,10 +144,10 @@ static int do_the_work(void)
     free(memory);
     if (getuid() == 0 || geteuid() == 0 || getgid() == 0 || getgroups(0, NULL) > 0)
         return 3;
-    return packet_send(SPAWN_SOCKET, "x", 1, -1, true) == -EPIPE ? 0 : 4; /* the other end was closed by it */
+    return packet_send(SPAWN_SOCKET, "x", 1, -1, true) == -EPIPE ? 0 : 4; /* the sandbox closed the other end */
 }
 
-TEST(what_is_left)
+TEST(allowed_calls)
 {
     if (geteuid() != 0)
         skip();
@@ -166,7 +166,7 @@ static int read_self(const char *path, char *ret_text, size_t capacity)
     return bytes < 0 ? -1 : 0;
 }
 
-/* As the service manager starts those who are not root and may do something all the same. */
+/* Becomes a user with ambient capabilities, as a service manager can start a service. */
 static int be_privileged(void)
 {
     const uint64_t mask = CAPABILITY(CAP_SYS_PTRACE) | CAPABILITY(CAP_DAC_READ_SEARCH);
@@ -201,14 +201,14 @@ TEST(no_capability)
     uint64_t permitted = 0;
 
     if (capability_permitted(&permitted) != 0 || (permitted & CAPABILITY(CAP_SYS_PTRACE)) == 0) {
-        print_message("skipped: takes CAP_SYS_PTRACE\n");
+        print_message("skipped: needs CAP_SYS_PTRACE\n");
         skip();
     }
     assert_int_equal(run_inside(have_no_capability), 0);
     assert_int_equal(run_inside_after(be_privileged, have_no_capability), 0);
 }
 
-/* Soft and hard, as the kernel has them. */
+/* Soft and hard limits. */
 static int have_limits(void)
 {
     static const struct {
@@ -255,23 +255,23 @@ TEST(limits)
     assert_int_equal(run_inside(have_limits), 0);
 }
 
-static int end_badly(void)
+static int call_abort(void)
 {
     abort();
 }
 
-TEST(it_may_end)
+TEST(abort_leaves_no_core)
 {
     int status;
 
     need_filter();
-    status = run_inside(end_badly);
+    status = run_inside(call_abort);
     assert_true(WIFSIGNALED(status));
     assert_int_equal(WTERMSIG(status), SIGABRT);
     assert_false(WCOREDUMP(status));
 }
 
-/* The process that started it ends: it ends too. */
+/* It ends when the process that started it ends. */
 TEST(it_dies_with_its_parent)
 {
     struct pollfd ended;
@@ -282,13 +282,13 @@ TEST(it_dies_with_its_parent)
     middle = fork();
     if (middle == 0) {
         if (fork() == 0) {
-            (void)dup2(ends[1], SPAWN_SOCKET); /* what is open above is closed */
+            (void)dup2(ends[1], SPAWN_SOCKET); /* the sandbox closes higher numbers */
             if (ends[1] != SPAWN_SOCKET)
                 close(ends[1]);
             if (sandbox_enter() != 0)
                 _exit(255);
             for (;;)
-                (void)recv(SPAWN_SOCKET, NULL, 0, 0); /* not a socket: fails at once, for ever */
+                (void)recv(SPAWN_SOCKET, NULL, 0, 0); /* not a socket: fails at once */
         }
         usleep(200000);
         _exit(0);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_source_path.c - names of source files as they are shown: ripd/sym/child/source_path.c. */
+/* test_source_path.c - the displayed paths of source files: ripd/sym/child/source_path.c. */
 #include <stdlib.h>
 
 #include "support/test.h"
 #include "sym/child/source_path.h"
 
-TEST(all)
+TEST(paths)
 {
     static const struct sample {
         const char *directory;

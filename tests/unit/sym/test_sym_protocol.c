@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_sym_protocol.c - frames in a packet, of a symbolizer that is not believed: ripd/sym/protocol.c. */
+/* test_sym_protocol.c - frames in packets of a symbolizer that is not trusted: ripd/sym/protocol.c. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,10 +11,25 @@ static unsigned char packet[SYM_PACKET_BYTES];
 static const struct symbol_frame sample[] = {
     {"db_wait", "src/db.c", 120}, {NULL, NULL, 0}, {"main", NULL, 3}, {"", "x.c", UINT32_MAX}};
 
-TEST(there_and_back)
+/* Formats an answer about the place 0x1234 of the file 7. Returns its length. */
+static size_t format(const struct symbol_frame *frames, size_t count)
 {
-    size_t bytes = sym_found_format(packet, sizeof(packet), 7, 0x1234, sample, 4);
-    struct symbol *symbol = sym_found_parse(packet, bytes, 7, 0x1234);
+    return sym_found_format(packet, sizeof(packet), 7, 0x1234, frames, count);
+}
+
+static struct symbol *parse(size_t bytes)
+{
+    return sym_found_parse(packet, bytes, 7, 0x1234);
+}
+
+static struct sym_found *header(void)
+{
+    return (void *)packet;
+}
+
+TEST(formatted_and_parsed)
+{
+    struct symbol *symbol = parse(format(sample, 4));
 
     assert_non_null(symbol);
     assert_int_equal(symbol->frame_count, 4);
@@ -26,27 +41,25 @@ TEST(there_and_back)
     assert_null(symbol->frames[3].function); /* empty */
     assert_int_equal(symbol->frames[3].line, UINT32_MAX);
     free(symbol);
-    bytes = sym_found_format(packet, sizeof(packet), 7, 0x1234, NULL, 0);
-    symbol = sym_found_parse(packet, bytes, 7, 0x1234);
+    symbol = parse(format(NULL, 0));
     assert_int_equal(symbol->frame_count, 0);
     free(symbol);
 }
 
-TEST(of_another_question)
+TEST(answers_to_another_query)
 {
-    size_t bytes = sym_found_format(packet, sizeof(packet), 7, 0x1234, sample, 4);
+    size_t bytes = format(sample, 4);
 
     assert_null(sym_found_parse(packet, bytes, 8, 0x1234));
     assert_null(sym_found_parse(packet, bytes, 7, 0x1235));
-    ((struct sym_found *)(void *)packet)->status = -2;
-    assert_null(sym_found_parse(packet, bytes, 7, 0x1234));
+    header()->status = -2;
+    assert_null(parse(bytes));
 }
 
-/* Cut anywhere, at the very edge of readable memory; with bytes to spare; with lengths that lie. */
+/* Truncated anywhere, just before a page without access; too long; with wrong lengths. */
 TEST(lengths)
 {
-    size_t bytes = sym_found_format(packet, sizeof(packet), 7, 0x1234, sample, 4);
-    struct sym_frame *frame = (void *)(packet + sizeof(struct sym_found));
+    size_t bytes = format(sample, 4);
 
     for (size_t cut = 0; cut < bytes; cut++) {
         struct guarded_copy copy;
@@ -55,55 +68,53 @@ TEST(lengths)
         assert_null(sym_found_parse(copy.bytes, cut, 7, 0x1234));
         guarded_copy_free(&copy);
     }
-    assert_null(sym_found_parse(packet, bytes + 1, 7, 0x1234));
-    frame->file_bytes = UINT16_MAX;
-    assert_null(sym_found_parse(packet, bytes, 7, 0x1234));
-    ((struct sym_found *)(void *)packet)->frame_count = UINT32_MAX;
-    assert_null(sym_found_parse(packet, bytes, 7, 0x1234));
+    assert_null(parse(bytes + 1));
+    ((struct sym_frame *)(void *)(packet + sizeof(struct sym_found)))->file_bytes = UINT16_MAX;
+    assert_null(parse(bytes));
+    header()->frame_count = UINT32_MAX;
+    assert_null(parse(bytes));
 }
 
 TEST(too_many_frames)
 {
     struct symbol_frame frames[SYMBOL_FRAMES_MAX] = {{0}};
-    size_t bytes = sym_found_format(packet, sizeof(packet), 7, 0x1234, frames, SYMBOL_FRAMES_MAX);
-    struct symbol *symbol = sym_found_parse(packet, bytes, 7, 0x1234);
+    size_t bytes = format(frames, SYMBOL_FRAMES_MAX);
+    struct symbol *symbol = parse(bytes);
 
     assert_int_equal(symbol->frame_count, SYMBOL_FRAMES_MAX);
     free(symbol);
     memset(packet + bytes, 0, sizeof(struct sym_frame));
-    ((struct sym_found *)(void *)packet)->frame_count++;
-    assert_null(sym_found_parse(packet, bytes + sizeof(struct sym_frame), 7, 0x1234));
+    header()->frame_count++;
+    assert_null(parse(bytes + sizeof(struct sym_frame)));
 }
 
-/* A NUL in a name ends it; nothing runs over. */
-TEST(names_with_anything_in_them)
+/* A NUL ends a name. The next name is not affected. */
+TEST(a_name_with_a_nul)
 {
-    size_t bytes = sym_found_format(packet, sizeof(packet), 7, 0x1234, sample, 1);
+    size_t bytes = format(sample, 1);
     struct symbol *symbol;
 
     packet[sizeof(struct sym_found) + sizeof(struct sym_frame) + 2] = '\0';
-    symbol = sym_found_parse(packet, bytes, 7, 0x1234);
+    symbol = parse(bytes);
     assert_string_equal(symbol->frames[0].function, "db");
     assert_string_equal(symbol->frames[0].file, "src/db.c");
     free(symbol);
 }
 
-TEST(what_does_not_fit_is_left_out)
+TEST(frames_that_do_not_fit_are_left_out)
 {
     struct symbol_frame frames[SYMBOL_FRAMES_MAX + 2];
-    char *name = malloc(2 * SYMBOL_TEXT_BYTES_MAX);
+    static char name[2 * SYMBOL_TEXT_BYTES_MAX];
     struct symbol *symbol;
     size_t bytes;
 
-    memset(name, 'n', 2 * SYMBOL_TEXT_BYTES_MAX);
-    name[2 * SYMBOL_TEXT_BYTES_MAX - 1] = '\0';
-    for (size_t i = 0; i < SYMBOL_FRAMES_MAX + 2; i++)
+    memset(name, 'n', sizeof(name) - 1);
+    for (size_t i = 0; i < COUNT_OF(frames); i++)
         frames[i] = (struct symbol_frame){name, name, (uint32_t)i};
-    bytes = sym_found_format(packet, sizeof(packet), 1, 2, frames, SYMBOL_FRAMES_MAX + 2);
+    bytes = format(frames, COUNT_OF(frames));
     assert_true(bytes <= sizeof(packet));
-    symbol = sym_found_parse(packet, bytes, 1, 2);
+    symbol = parse(bytes);
     assert_int_equal(symbol->frame_count, 7); /* two names of 4096 bytes each */
     assert_int_equal(strlen(symbol->frames[6].file), SYMBOL_TEXT_BYTES_MAX);
     free(symbol);
-    free(name);
 }

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_symbolizer.c - ripd-symbolizer itself, with messages that ripd sends, and others: ripd/sym/child/main.c. */
+/* test_symbolizer.c - the program ripd-symbolizer, with valid and malformed messages: ripd/sym/child/main.c. */
 #include <elfutils/libdwelf.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <link.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,42 +24,32 @@
 #include "sym/child/open_files.h"
 #include "sym/child/sandbox.h"
 #include "sym/protocol.h"
+#include "unit/sym_samples.h"
 
 static char folder[] = "/tmp/test_symbolizer-XXXXXX", copy[64];
 static char program[PATH_MAX];
 static uint8_t build_id[SYM_BUILD_ID_BYTES];
 static uint32_t build_id_bytes;
 
-/* The function that is looked for. */
+/* The function that is looked up. */
 __attribute__((noinline)) static int sought(int number)
 {
     __asm__ volatile("");
     return number + 1;
 }
 
-static int first_object(struct dl_phdr_info *info, size_t size, void *context)
-{
-    (void)size;
-    *(uint64_t *)context = info->dlpi_addr;
-    return 1;
-}
-
 static uint64_t sought_address(void)
 {
-    uint64_t bias = 0;
-
-    dl_iterate_phdr(first_object, &bias);
-    return (uint64_t)(uintptr_t)sought - bias;
+    return address_in_file((const void *)(uintptr_t)sought);
 }
 
-/* A symbolizer that runs. */
 static struct {
     pid_t pid;
     int socket;
 } running;
 
-/* Returns its end of the socket. */
-static int start_keeping(void)
+/* Starts a symbolizer. Returns its end of the socket. */
+static int start_symbolizer(void)
 {
     struct sym_ready ready;
     int ends[2];
@@ -76,7 +65,7 @@ static int start_keeping(void)
 static int start(void **state)
 {
     (void)state;
-    close(start_keeping());
+    close(start_symbolizer());
     return 0;
 }
 
@@ -90,6 +79,7 @@ static int stop(void **state)
 }
 
 static unsigned char packet[SYM_PACKET_BYTES];
+static char function[64];
 
 static ssize_t ask(const void *message, size_t bytes, int descriptor)
 {
@@ -97,7 +87,7 @@ static ssize_t ask(const void *message, size_t bytes, int descriptor)
     return packet_receive(running.socket, packet, sizeof(packet), true, NULL);
 }
 
-/* The status of its answer, or -errno. */
+/* Returns the status of the answer, or -errno. */
 static int ask_open(const struct sym_open *message, int descriptor)
 {
     ssize_t bytes = ask(message, sizeof(*message), descriptor);
@@ -112,19 +102,25 @@ static int ask_open(const struct sym_open *message, int descriptor)
     return opened.status;
 }
 
-static int ask_look(uint64_t key, uint64_t offset, struct symbol **ret_symbol)
+/* Returns the number of frames, or -errno. The name of the function is in function. */
+static int ask_look(uint64_t key, uint64_t offset)
 {
     const struct sym_look look = {.kind = SYM_LOOK, .key = key, .offset = offset};
     ssize_t bytes = ask(&look, sizeof(look), -1);
     struct sym_found found;
+    struct symbol *symbol;
+    int count;
 
     assert_true(bytes >= (ssize_t)sizeof(found));
     memcpy(&found, packet, sizeof(found));
     if (found.status != 0)
         return found.status;
-    *ret_symbol = sym_found_parse(packet, (size_t)bytes, key, offset);
-    assert_non_null(*ret_symbol);
-    return 0;
+    symbol = sym_found_parse(packet, (size_t)bytes, key, offset);
+    assert_non_null(symbol);
+    count = (int)symbol->frame_count;
+    snprintf(function, sizeof(function), "%s", count > 0 ? symbol->frames[0].function : "");
+    free(symbol);
+    return count;
 }
 
 static struct sym_open message_for(uint64_t key, const char *path, bool with_build_id)
@@ -147,7 +143,7 @@ static int open_path(const char *path)
 static int open_own(uint64_t key, bool with_build_id)
 {
     const struct sym_open message = message_for(key, "/nowhere", with_build_id);
-    int descriptor = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+    int descriptor = open_own_program();
     int result = ask_open(&message, descriptor);
 
     close(descriptor);
@@ -156,27 +152,19 @@ static int open_own(uint64_t key, bool with_build_id)
 
 static void assert_sought(uint64_t key)
 {
-    struct symbol *symbol = NULL;
-
-    assert_int_equal(ask_look(key, sought_address(), &symbol), 0);
-    assert_int_equal(symbol->frame_count, 1);
-    assert_string_equal(symbol->frames[0].function, "sought");
-    free(symbol);
+    assert_int_equal(ask_look(key, sought_address()), 1);
+    assert_string_equal(function, "sought");
 }
 
 TEST(by_descriptor, start, stop)
 {
-    struct symbol *symbol = NULL;
-
     assert_int_equal(sought(1), 2);
     assert_int_equal(open_own(1, true), 0);
     assert_int_equal(open_own(2, false), 0);
     assert_sought(1);
     assert_sought(2);
-    assert_int_equal(ask_look(1, UINT64_MAX, &symbol), 0);
-    assert_int_equal(symbol->frame_count, 0);
-    free(symbol);
-    assert_int_equal(ask_look(3, 0, &symbol), -ENOENT);
+    assert_int_equal(ask_look(1, UINT64_MAX), 0);
+    assert_int_equal(ask_look(3, 0), -ENOENT);
 }
 
 TEST(another_build_id, start, stop)
@@ -193,60 +181,58 @@ TEST(another_build_id, start, stop)
     assert_int_equal(open_own(1, true), 0);
 }
 
-/* Without a descriptor only what has the build id, and only a file that anybody may read. */
+/* A path is opened only if the build id matches and all users may read the file. */
 TEST(by_path, start, stop)
 {
-    char path[96];
-    struct sym_open message = message_for(1, copy, false);
+    const struct sym_open message = message_for(1, copy, false);
+    char fifo[96];
+    const struct {
+        const char *path;
+        int result;
+    } cases[] = {
+        {copy + 1, -EINVAL}, /* relative */
+        {"", -EINVAL},       {"/nowhere", -ENOENT}, {folder, -ENOTSUP}, {"/dev/zero", -ENOTSUP}, {fifo, -ENOTSUP},
+    };
 
     assert_int_equal(open_path(copy), 0);
     assert_sought(7);
     assert_int_equal(ask_open(&message, -1), -EINVAL);
-    assert_int_equal(open_path(copy + 1), -EINVAL); /* relative */
-    assert_int_equal(open_path(""), -EINVAL);
-    assert_int_equal(open_path("/nowhere"), -ENOENT);
-    assert_int_equal(open_path(folder), -ENOTSUP);
-    assert_int_equal(open_path("/dev/zero"), -ENOTSUP);
-    snprintf(path, sizeof(path), "%s/fifo", folder);
-    assert_int_equal(mkfifo(path, 0644), 0);
-    assert_int_equal(open_path(path), -ENOTSUP);
-    unlink(path);
+    snprintf(fifo, sizeof(fifo), "%s/fifo", folder);
+    assert_int_equal(mkfifo(fifo, 0644), 0);
+    for (size_t i = 0; i < COUNT_OF(cases); i++)
+        assert_int_equal(open_path(cases[i].path), cases[i].result);
+    unlink(fifo);
     if (geteuid() == 0) {
         assert_int_equal(chmod(copy, 0600), 0);
         assert_int_equal(open_path(copy), -EACCES);
         assert_int_equal(chmod(copy, 0644), 0);
     }
-    assert_sought(7); /* what was open is */
+    assert_sought(7); /* an open file stays open */
 }
 
 TEST(too_many_files, start, stop)
 {
-    struct symbol *symbol = NULL;
-
     for (uint64_t key = 1; key <= OPEN_FILES_MAX + 1; key++)
         assert_int_equal(open_own(key, true), 0);
-    assert_int_equal(ask_look(1, sought_address(), &symbol), -ENOENT);
+    assert_int_equal(ask_look(1, sought_address()), -ENOENT);
     assert_sought(2);
     assert_sought(OPEN_FILES_MAX + 1);
 }
 
-/* When nothing is asked for a minute, what is open goes; with the next query it is opened anew. */
+/* After a minute without queries all files are closed. They can be opened again. */
 TEST(idle_files_are_closed)
 {
     struct timeval patient = {0}, impatient = {.tv_usec = 20000};
     socklen_t length = sizeof(patient);
-    struct symbol *symbol = NULL;
-    int theirs = start_keeping(), result = 0;
+    int theirs = start_symbolizer(), result = 1;
 
     assert_int_equal(getsockopt(theirs, SOL_SOCKET, SO_RCVTIMEO, &patient, &length), 0);
     assert_int_equal(patient.tv_sec, 60);
     assert_int_equal(setsockopt(theirs, SOL_SOCKET, SO_RCVTIMEO, &impatient, sizeof(impatient)), 0);
     assert_int_equal(open_own(1, true), 0);
-    for (int i = 0; i < 100 && result == 0; i++) {
+    for (int i = 0; i < 100 && result == 1; i++) {
         usleep(50000);
-        result = ask_look(1, sought_address(), &symbol);
-        free(symbol);
-        symbol = NULL;
+        result = ask_look(1, sought_address());
     }
     assert_int_equal(result, -ENOENT);
     assert_int_equal(setsockopt(theirs, SOL_SOCKET, SO_RCVTIMEO, &patient, sizeof(patient)), 0);
@@ -256,7 +242,7 @@ TEST(idle_files_are_closed)
     stop(NULL);
 }
 
-/* One that has no descriptor left says so, gives back those it has, and goes on. */
+/* Without a free descriptor it answers -EMFILE, closes its files, and continues. */
 TEST(no_descriptors, start, stop)
 {
     const struct rlimit few = {SPAWN_SOCKET + 1, SPAWN_SOCKET + 1}, enough = {SPAWN_SOCKET + 2, SPAWN_SOCKET + 2};
@@ -271,10 +257,10 @@ TEST(no_descriptors, start, stop)
         assert_int_equal(open_own(2, true), 0);
 }
 
-TEST(messages_that_are_none, start, stop)
+TEST(malformed_messages, start, stop)
 {
     struct sym_open message = message_for(1, "/nowhere", true);
-    int descriptor = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+    int descriptor = open_own_program();
 
     message.build_id_bytes = SYM_BUILD_ID_BYTES + 1;
     assert_int_equal(ask_open(&message, descriptor), -EINVAL);
@@ -282,33 +268,33 @@ TEST(messages_that_are_none, start, stop)
     memset(message.path, '/', sizeof(message.path));
     assert_int_equal(ask_open(&message, descriptor), -EINVAL);
     assert_int_equal(open_own(1, true), 0);
-    message.kind = SYM_LOOK; /* of another length */
+    message.kind = SYM_LOOK; /* of the wrong length */
     assert_int_equal(ask_open(&message, -1), -EPIPE);
     close(descriptor);
 }
 
-/* A query with a file, half a query, none. */
-TEST(it_ends_at_nonsense)
+/* A query with a descriptor, half a query, and the end of the connection. */
+TEST(it_exits_after_a_malformed_message)
 {
     const struct sym_look look = {.kind = SYM_LOOK, .key = 1};
-    int descriptor = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+    int descriptor = open_own_program();
     unsigned char answer[64];
 
     for (int i = 0; i < 3; i++) {
         start(NULL);
-        if (i == 2)
-            assert_int_equal(shutdown(running.socket, SHUT_WR), 0);
+        if (i == 0)
+            assert_int_equal(packet_send(running.socket, &look, sizeof(look), descriptor, true), 0);
+        else if (i == 1)
+            assert_int_equal(packet_send(running.socket, &look, sizeof(look) / 2, -1, true), 0);
         else
-            assert_int_equal(packet_send(running.socket, &look, i == 0 ? sizeof(look) : sizeof(look) / 2,
-                                         i == 0 ? descriptor : -1, true),
-                             0);
+            assert_int_equal(shutdown(running.socket, SHUT_WR), 0);
         assert_int_equal(packet_receive(running.socket, answer, sizeof(answer), true, NULL), -EPIPE);
         stop(NULL);
     }
     close(descriptor);
 }
 
-/* A line of /proc/PID/status. */
+/* /proc/PID/status has this line. */
 static void assert_status(pid_t pid, const char *line)
 {
     char path[64], text[4096];
@@ -325,7 +311,7 @@ static void assert_status(pid_t pid, const char *line)
         fail_msg("no %s in %s", line, text);
 }
 
-/* Services that run as nobody have nothing to do with it. */
+/* Other services that run as nobody cannot send signals to it. */
 static void assert_stranger_cannot_stop(pid_t pid)
 {
     const pid_t stranger = fork();
@@ -342,12 +328,12 @@ static void assert_stranger_cannot_stop(pid_t pid)
     assert_int_equal(status, 0);
 }
 
-TEST(what_it_is)
+TEST(privileges_and_environment)
 {
     char path[64], text[64];
     int descriptor;
 
-    setenv("DEBUGINFOD_URLS", "http://127.0.0.1:9", 1); /* it would be asked, and waited for */
+    setenv("DEBUGINFOD_URLS", "http://127.0.0.1:9", 1); /* libdw would query this server, and wait */
     start(NULL);
     snprintf(path, sizeof(path), "/proc/%d/environ", (int)running.pid);
     descriptor = open(path, O_RDONLY | O_CLOEXEC);
@@ -364,10 +350,10 @@ TEST(what_it_is)
     unsetenv("DEBUGINFOD_URLS");
 }
 
-/* A copy of this program that anybody may read, and its build id. */
+/* Makes a copy of this program that all users may read, and reads its build id. */
 static int make_copy(void **state)
 {
-    int from = open("/proc/self/exe", O_RDONLY | O_CLOEXEC), to;
+    int from = open_own_program(), to;
     const void *id = NULL;
     struct stat about;
     ssize_t bytes;
@@ -401,6 +387,6 @@ static int remove_copy(void **state)
 int main(void)
 {
     if (spawn_find("ripd-symbolizer", ".", program, sizeof(program)) != 0)
-        return 77; /* it is not built */
+        return 77; /* not built */
     return tests_run(make_copy, remove_copy);
 }

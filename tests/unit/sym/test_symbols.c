@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_symbols.c - questions to a symbolizer that may do anything: ripd/sym/symbols.c. */
+/* test_symbols.c - queries to a symbolizer that misbehaves: ripd/sym/symbols.c. */
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
@@ -16,7 +16,7 @@
 #define SHORT_NS UINT64_C(400000000)
 #define LONG_NS UINT64_C(3600000000000)
 
-static char self[4096];
+static char self[4096], mark[64];
 static atomic_uint idle_count, trouble_count, given_up_count, start_trouble_count;
 
 static void on_idle(void *context)
@@ -33,8 +33,9 @@ static void on_trouble(void *context, const struct symbols_trouble *trouble)
     atomic_fetch_add(&start_trouble_count, trouble->error != 0);
 }
 
+/* How on_fetch() answers. */
 static struct {
-    int result; /* a descriptor is opened instead of 0 */
+    int result; /* 0: it opens a file */
     bool waits; /* until it is cancelled */
     atomic_uint count;
 } fetching;
@@ -53,14 +54,17 @@ static int on_fetch(void *context, struct lease *ring, const struct process_fact
     return fetching.result == 0 ? open("/bin/sh", O_RDONLY | O_CLOEXEC) : fetching.result;
 }
 
-/* What a test has, until it ends. */
+/* Of the test; released by end(). */
 static struct symbols *symbols;
 static struct symbols_counters counters;
 static struct module_facts *modules[8];
 static size_t module_count;
 
-static struct module_facts *module_of(const char *path, const char *build_id, uint32_t uid)
+/* Makes a module with a build id of its own: the symbolizer takes modules with the same build id for the same file. */
+static struct module_facts *module_of(const char *path, uint32_t uid)
 {
+    const char build_id[] = {'a', (char)('0' + module_count), '\0'};
+
     return modules[module_count++] = sample_module(path, build_id, uid);
 }
 
@@ -77,18 +81,19 @@ static void begin_with(const char *program, uint64_t answer_ns, uint64_t restart
                                             .idle = on_idle,
                                             .trouble = on_trouble};
 
-    atomic_store(&trouble_count, 0);
-    atomic_store(&given_up_count, 0);
-    atomic_store(&start_trouble_count, 0);
+    trouble_count = given_up_count = start_trouble_count = 0;
     assert_int_equal(symbols_new(&symbols, &options), 0);
 }
 
-static void begin(uint64_t answer_ns, uint64_t restart_ns)
+/* The fixture of most tests: timeout and pause do not expire. */
+static int begin(void **state)
 {
-    begin_with(self, answer_ns, restart_ns);
+    (void)state;
+    begin_with(self, LONG_NS, LONG_NS);
+    return 0;
 }
 
-/* Nothing has kept a module. */
+/* symbols_free() releases all references to modules. */
 static int end(void **state)
 {
     (void)state;
@@ -97,7 +102,7 @@ static int end(void **state)
     while (module_count != 0) {
         struct module_facts *module = modules[--module_count];
 
-        assert_int_equal(atomic_load(&module->references), 1);
+        assert_int_equal(module->references, 1);
         module_facts_unref(module);
     }
     return 0;
@@ -108,15 +113,17 @@ static bool want(struct module_facts *module, uint64_t offset)
     return symbols_want(symbols, NULL, NULL, module, offset);
 }
 
+/* Waits until all queries are answered, and counts. */
 static void wait_idle(void)
 {
     for (int i = 0; !symbols_are_idle(symbols); i++) {
         assert_true(i < 60000);
         usleep(1000);
     }
+    symbols_count(symbols, &counters);
 }
 
-/* Asks for one place and waits. NULL: there is no answer for now. */
+/* Queries one place and waits. Returns NULL if there is no answer yet. */
 static const struct symbol *answer_to(struct module_facts *module, uint64_t offset)
 {
     want(module, offset);
@@ -124,139 +131,141 @@ static const struct symbol *answer_to(struct module_facts *module, uint64_t offs
     return symbol_table_find(&module->symbols, offset);
 }
 
-static void count(void)
+static void assert_frames(struct module_facts *module, uint64_t offset, size_t count)
 {
-    symbols_count(symbols, &counters);
+    const struct symbol *symbol = answer_to(module, offset);
+
+    assert_non_null(symbol);
+    assert_int_equal(symbol->frame_count, count);
 }
 
-/* A module PATH:FILE, with which the symbolizer does what PATH says until or unless FILE is there. */
-static struct module_facts *module_with_mark(const char *path, char ret_mark[64])
+/* Makes a module PATH:MARK: the fake symbolizer does what PATH says, depending on a file MARK. */
+static struct module_facts *module_with_mark(const char *path)
 {
     char text[96];
 
-    snprintf(ret_mark, 64, "/tmp/test_symbols-%d", (int)getpid());
-    snprintf(text, sizeof(text), "%s:%s", path, ret_mark);
-    return module_of(text, "aa", 1);
+    snprintf(mark, sizeof(mark), "/tmp/test_symbols-%d", (int)getpid());
+    snprintf(text, sizeof(text), "%s:%s", path, mark);
+    return module_of(text, 1);
 }
 
-TEST(names, NULL, end)
+static void make_mark(void)
 {
-    struct module_facts *fine = module_of("/fine", "aa", 1), *none = module_of("/missing", "bb", 1);
-    struct module_facts *unnamed = module_of("/fine", "", 1), *forgets = module_of("/forgets", "cc", 1);
+    close(open(mark, O_CREAT | O_WRONLY | O_CLOEXEC, 0600));
+}
 
-    begin(LONG_NS, LONG_NS);
+TEST(names, begin, end)
+{
+    struct module_facts *fine = module_of("/fine", 1), *none = module_of("/missing", 1);
+    struct module_facts *forgets = module_of("/forgets", 1), *unnamed = sample_module("/fine", "", 1);
+
     assert_string_equal(answer_to(fine, 1)->frames[0].file, "/fine");
-    assert_false(want(fine, 1)); /* is there */
-    assert_int_equal(answer_to(none, 1)->frame_count, 0);
-    assert_int_equal(answer_to(unnamed, 1)->frame_count, 0); /* no process, no build id: nothing is opened */
+    assert_false(want(fine, 1)); /* already known */
+    assert_frames(none, 1, 0);
+    assert_frames(unnamed, 1, 0); /* without process and build id no file is opened */
     for (uint64_t i = 0; i < 5; i++)
-        assert_int_equal(answer_to(forgets, i)->frame_count, 1);
-    count();
+        assert_frames(forgets, i, 1);
     assert_int_equal(counters.named_count, 6);
     assert_int_equal(counters.unnamed_count, 2);
     assert_int_equal(counters.symbolizers.start_count, 1);
     assert_int_equal(counters.refused_count, 0);
-    assert_true(atomic_load(&idle_count) > 0);
+    assert_true(idle_count > 0);
+    module_facts_unref(unnamed);
 }
 
-TEST(a_place_is_asked_for_once, NULL, end)
+TEST(a_place_is_queried_once, begin, end)
 {
-    struct module_facts *slow = module_of("/slow", "aa", 1);
+    struct module_facts *slow = module_of("/slow", 1);
 
-    begin(LONG_NS, LONG_NS);
     for (unsigned i = 0; i < SYMBOLS_QUERIES_MAX; i++)
         assert_true(want(slow, 1) || symbol_table_find(&slow->symbols, 1) != NULL);
     wait_idle();
-    count();
     assert_int_equal(counters.named_count, 1);
     assert_int_equal(counters.refused_count, 0);
 }
 
-TEST(too_many_questions, NULL, end)
+/* symbols_free() drops the queries that wait. */
+TEST(too_many_queries, begin, end)
 {
-    struct module_facts *slow = module_of("/slow", "aa", 1);
+    struct module_facts *slow = module_of("/slow", 1);
 
-    begin(LONG_NS, LONG_NS);
     for (uint64_t i = 0; i < SYMBOLS_QUERIES_MAX / 2 + 1000; i++)
         want(slow, i);
-    count();
+    symbols_count(symbols, &counters);
     assert_in_range(counters.refused_count, 500, 1000);
-    end(NULL); /* while the others wait: they are let go of */
 }
 
-/* Once a file has as many as it may, nothing is asked any more: not of what waits either. */
-TEST(names_beyond_measure, NULL, end)
+/* A module whose table is full gets no further answers, not even to queries that wait. */
+TEST(a_full_table, begin, end)
 {
-    const uint64_t asked = 2 * SYMBOL_TABLE_BYTES_MAX / SYM_PACKET_BYTES;
-    struct module_facts *large = module_of("/large", "aa", 1), *counted = module_of("/count", "bb", 1);
+    const uint64_t wanted = 2 * SYMBOL_TABLE_BYTES_MAX / SYM_PACKET_BYTES;
+    struct module_facts *large = module_of("/large", 1), *counted = module_of("/count", 1);
+    const struct symbol *symbol;
 
-    begin(LONG_NS, LONG_NS);
-    for (uint64_t i = 0; i < asked; i++)
+    for (uint64_t i = 0; i < wanted; i++)
         want(large, i);
     wait_idle();
-    count();
-    assert_in_range(counters.named_count, asked / 2 - 10, asked / 2 + 40); /* frames that did not fit are left out */
-    assert_int_equal(counters.unkept_count, asked - counters.named_count);
+    assert_in_range(counters.named_count, wanted / 2 - 10, wanted / 2 + 40); /* frames that do not fit are left out */
+    assert_int_equal(counters.unkept_count, wanted - counters.named_count);
     assert_in_range(counters.kept_bytes, SYMBOL_TABLE_BYTES_MAX, SYMBOL_TABLE_BYTES_MAX + (1 << 20));
-    assert_false(want(large, asked));
+    assert_false(want(large, wanted));
     assert_true(symbols_are_idle(symbols));
-    assert_int_equal(answer_to(counted, 1)->frames[0].line, counters.named_count);
-    count();
-    assert_int_equal(counters.unkept_count, asked - counters.named_count + 2);
+    symbol = answer_to(counted, 1);
+    assert_int_equal(symbol->frames[0].line, counters.named_count - 1);
+    assert_int_equal(counters.unkept_count, wanted - counters.named_count + 2);
     assert_int_equal(counters.refused_count, 0);
 }
 
-/* The file is tried twice, then not again; its user pauses, another does not. */
-TEST(a_deadly_file, NULL, end)
+/* Symbolizers that fail ------------------------------------------------------------------------------------------- */
+
+static uint64_t failure_count(void)
 {
-    static const char *const paths[] = {"/dies", "/open-dies", "/nonsense", "/half", "/key"};
+    return counters.symbolizers.end_counts[CHILD_DIED] + counters.symbolizers.end_counts[CHILD_NONSENSE];
+}
+
+/* The file is tried twice, then given up. Its user has to pause, another user does not. */
+TEST(a_file_that_ends_symbolizers)
+{
+    static const char *const paths[] = {"/dies", "/open-dies", "/nonsense", "/half", "/key", "/long", "/error"};
 
     for (size_t i = 0; i < COUNT_OF(paths); i++) {
-        struct module_facts *fine = module_of("/fine", "aa", 2), *deadly = module_of(paths[i], "aa", 1);
+        struct module_facts *fine = module_of("/fine", 2), *deadly = module_of(paths[i], 1);
 
-        begin(LONG_NS, LONG_NS);
-        assert_int_equal(answer_to(deadly, 1)->frame_count, 0);
-        assert_null(answer_to(deadly, 2)); /* its user pauses: it waits */
+        begin(NULL);
+        assert_frames(deadly, 1, 0);
+        assert_null(answer_to(deadly, 2)); /* its user pauses */
         assert_non_null(answer_to(fine, i));
-        count();
-        assert_int_equal(counters.symbolizers.end_counts[CHILD_DIED] + counters.symbolizers.end_counts[CHILD_NONSENSE],
-                         SYMBOLS_STRIKES_MAX);
+        assert_int_equal(failure_count(), SYMBOLS_STRIKES_MAX);
         assert_int_equal(counters.symbolizers.start_count, SYMBOLS_STRIKES_MAX + 1);
         assert_int_equal(counters.refused_count, 0);
-        assert_int_equal(atomic_load(&trouble_count), SYMBOLS_STRIKES_MAX);
-        assert_int_equal(atomic_load(&given_up_count), 1);
+        assert_int_equal(trouble_count, SYMBOLS_STRIKES_MAX);
+        assert_int_equal(given_up_count, 1);
         end(NULL);
     }
 }
 
-TEST(a_bad_file_is_remembered, NULL, end)
+TEST(a_file_that_was_given_up, begin, end)
 {
-    struct module_facts *deadly = module_of("/dies", "aa", 1);
+    struct module_facts *deadly = module_of("/dies", 1);
 
-    begin(LONG_NS, 1);
+    begin_with(self, LONG_NS, 1);
     for (uint64_t i = 0; i < 20; i++) {
-        assert_int_equal(answer_to(deadly, i)->frame_count, 0);
-        usleep(100); /* pauses of nanoseconds */
+        assert_frames(deadly, i, 0);
+        usleep(100); /* longer than a pause */
     }
-    count();
     assert_int_equal(counters.symbolizers.start_count, SYMBOLS_STRIKES_MAX);
 }
 
-TEST(one_accident, NULL, end)
+TEST(one_failure_is_forgiven, begin, end)
 {
-    char mark[64];
-    struct module_facts *module = module_with_mark("/dies-once", mark);
-
-    begin(LONG_NS, LONG_NS);
-    assert_int_equal(answer_to(module, 1)->frame_count, 1); /* by the second try */
+    assert_frames(module_with_mark("/dies-once"), 1, 1); /* by the second try */
     unlink(mark);
 }
 
-TEST(killed_by_somebody, NULL, end)
+TEST(killed_between_queries, begin, end)
 {
-    struct module_facts *fine = module_of("/fine", "aa", 1);
+    struct module_facts *fine = module_of("/fine", 1);
 
-    begin(LONG_NS, LONG_NS);
     for (uint64_t i = 0; i < 20; i++) {
         const struct symbol *symbol = answer_to(fine, i);
 
@@ -264,66 +273,59 @@ TEST(killed_by_somebody, NULL, end)
         assert_int_equal(kill((pid_t)symbol->frames[0].line, SIGKILL), 0);
         assert_int_equal(waitid(P_PID, (id_t)symbol->frames[0].line, NULL, WEXITED | WNOWAIT), 0);
     }
-    count();
     assert_int_equal(counters.named_count, 20);
     assert_int_equal(counters.symbolizers.end_counts[CHILD_IDLE], 19);
     assert_int_equal(counters.symbolizers.end_counts[CHILD_HUNG], 0);
 }
 
-/* The second try gets a fraction of the time, and so does what else that user asks. */
-TEST(a_hanging_file, NULL, end)
+/* The second try, and all other queries of that user, get a fraction of the time. */
+TEST(a_file_that_hangs, NULL, end)
 {
-    struct module_facts *stops = module_of("/stops", "aa", 1), *fine = module_of("/fine", "bb", 2);
+    struct module_facts *stops = module_of("/stops", 1), *fine = module_of("/fine", 2);
 
-    begin(SHORT_NS, LONG_NS);
-    assert_int_equal(answer_to(stops, 1)->frame_count, 0);
-    assert_int_equal(answer_to(fine, 1)->frame_count, 1);
-    count();
+    begin_with(self, SHORT_NS, LONG_NS);
+    assert_frames(stops, 1, 0);
+    assert_frames(fine, 1, 1);
     assert_int_equal(counters.symbolizers.end_counts[CHILD_HUNG], SYMBOLS_STRIKES_MAX);
 }
 
-/* Who had a symbolizer end is waited for by a quarter of the time; others are not. */
-TEST(haste, NULL, end)
+/* After a failure a user gets a quarter of the time. Other users get all of it. */
+TEST(less_time_after_a_failure, NULL, end)
 {
-    struct module_facts *dies = module_of("/dies", "aa", 1), *late = module_of("/late", "bb", 1);
-    struct module_facts *of_other = module_of("/late", "bb", 2);
+    struct module_facts *dies = module_of("/dies", 1), *late = module_of("/late", 1), *of_other = module_of("/late", 2);
 
-    begin(4 * UINT64_C(1000000000), 1);
-    assert_int_equal(answer_to(dies, 1)->frame_count, 0);
-    assert_int_equal(answer_to(of_other, 1)->frame_count, 1);
-    usleep(100); /* pauses of nanoseconds */
-    assert_int_equal(answer_to(late, 1)->frame_count, 0);
-    count();
+    begin_with(self, 4 * UINT64_C(1000000000), 1);
+    assert_frames(dies, 1, 0);
+    assert_frames(of_other, 1, 1);
+    usleep(100); /* longer than a pause */
+    assert_frames(late, 1, 0);
     assert_int_equal(counters.symbolizers.end_counts[CHILD_HUNG], SYMBOLS_STRIKES_MAX);
 }
 
-/* What could not be opened by way of a process is tried again by way of another one, not of the same. */
-TEST(a_file_that_appears, NULL, end)
+/* A file that could not be opened through a process is tried again through another process. */
+TEST(a_file_that_appears, begin, end)
 {
     struct process_facts *process = sample_process(UINT32_MAX, 1);
-    char mark[64];
-    struct module_facts *module = module_with_mark("/appears", mark);
+    struct module_facts *module = module_with_mark("/appears");
 
-    begin(LONG_NS, LONG_NS);
-    assert_int_equal(answer_to(module, 1)->frame_count, 0);
-    close(open(mark, O_CREAT | O_WRONLY | O_CLOEXEC, 0600));
-    assert_int_equal(answer_to(module, 2)->frame_count, 0);
+    assert_frames(module, 1, 0);
+    make_mark();
+    assert_frames(module, 2, 0);
     assert_true(symbols_want(symbols, NULL, process, module, 3));
     wait_idle();
     assert_int_equal(symbol_table_find(&module->symbols, 3)->frame_count, 1);
-    assert_int_equal(answer_to(module, 4)->frame_count, 1); /* it is open now */
+    assert_frames(module, 4, 1); /* it is open now */
     unlink(mark);
     process_facts_unref(process);
 }
 
-TEST(stop_while_it_hangs, NULL, end)
+TEST(free_while_it_hangs, begin, end)
 {
-    struct module_facts *stops = module_of("/stops", "aa", 1);
+    struct module_facts *stops = module_of("/stops", 1);
     uint64_t before_ns, free_ns;
 
-    while (waitpid(-1, NULL, 0) > 0) /* those that an earlier test has killed, on a busy machine */
+    while (waitpid(-1, NULL, 0) > 0) /* children that earlier tests killed, on a busy machine */
         continue;
-    begin(LONG_NS, LONG_NS);
     before_ns = clock_mono_ns();
     for (uint64_t i = 0; i < 10; i++)
         assert_true(want(stops, i));
@@ -331,36 +333,35 @@ TEST(stop_while_it_hangs, NULL, end)
     free_ns = clock_mono_ns();
     end(NULL);
     assert_true(clock_mono_ns() - before_ns < LONG_NS / 60);
-    if (clock_mono_ns() - free_ns < SHORT_NS) /* or the machine is so busy that it does not go */
+    if (clock_mono_ns() - free_ns < SHORT_NS) /* else the machine is too busy to tell */
         assert_int_equal(waitpid(-1, NULL, WNOHANG), -1);
 }
 
 TEST(no_program, NULL, end)
 {
-    struct module_facts *fine = module_of("/fine", "aa", 1);
+    struct module_facts *fine = module_of("/fine", 1);
 
     begin_with("/nowhere/ripd-symbolizer", LONG_NS, LONG_NS);
     assert_null(answer_to(fine, 1));
-    assert_false(want(fine, 1)); /* not before the pause is over */
-    assert_int_equal(atomic_load(&start_trouble_count), 1);
+    assert_false(want(fine, 1)); /* not during the pause */
+    assert_int_equal(start_trouble_count, 1);
 }
 
-/* A start that failed is not tried again for each question that waited for it. */
+/* A failed start is not tried again for each query that waits for it. */
 TEST(no_start, NULL, end)
 {
-    struct module_facts *fine = module_of("/fine", "aa", 1);
+    struct module_facts *fine = module_of("/fine", 1);
 
-    begin_with("/bin/cat", LONG_NS, LONG_NS); /* ends before it says that it is ready */
+    begin_with("/bin/cat", LONG_NS, LONG_NS); /* ends before it is ready */
     for (uint64_t i = 0; i < 100; i++)
         want(fine, i);
     wait_idle();
-    count();
-    assert_int_equal(atomic_load(&start_trouble_count), 1);
+    assert_int_equal(start_trouble_count, 1);
     assert_int_equal(counters.refused_count, 100);
-    assert_int_equal(counters.unnamed_count, 0); /* nobody has looked: it may be found later */
+    assert_int_equal(counters.unnamed_count, 0); /* unknown, not unnamed: it may be found later */
 }
 
-static void *ask_a_lot(void *context)
+static void *query_a_lot(void *context)
 {
     (void)context;
     for (uint64_t i = 0; i < 400; i++) {
@@ -370,25 +371,25 @@ static void *ask_a_lot(void *context)
     return NULL;
 }
 
-/* Several threads ask and look at once, while symbolizers come and go. */
-TEST(a_crowd, NULL, end)
+/* Several threads query and read tables at the same time, while symbolizers end and start. */
+TEST(several_threads, NULL, end)
 {
     static const char *const paths[] = {"/fine", "/dies", "/forgets", "/nonsense"};
     pthread_t threads[4];
 
-    begin(LONG_NS, 1);
+    begin_with(self, LONG_NS, 1);
     for (uint32_t i = 0; i < 4; i++)
-        module_of(paths[i], "aa", i + 1);
+        module_of(paths[i], i + 1);
     for (size_t i = 0; i < 4; i++)
-        assert_int_equal(pthread_create(&threads[i], NULL, ask_a_lot, NULL), 0);
+        assert_int_equal(pthread_create(&threads[i], NULL, query_a_lot, NULL), 0);
     for (size_t i = 0; i < 4; i++)
         pthread_join(threads[i], NULL);
     wait_idle();
-    count();
-    assert_in_range(counters.named_count, 2, 100); /* 50 each of two files */
+    assert_in_range(counters.named_count, 2, 100); /* at most 50 of each of two files */
 }
 
-/* Files that only somebody else can open --------------------------------------------------------------------------- */
+/* Files that another process opens ----------------------------------------------------------------------------------
+ */
 
 static struct lease *ring;
 static struct process_facts *process;
@@ -396,13 +397,13 @@ static struct module_facts *fetched_module;
 
 static void begin_fetching(uint64_t restart_ns)
 {
-    begin(LONG_NS, restart_ns);
+    begin_with(self, LONG_NS, restart_ns);
     ring = lease_new(STDIN_FILENO);
     process = sample_process((uint32_t)getpid(), 1);
-    fetched_module = module_of("/fetched", "aa", 1);
+    fetched_module = module_of("/fetched", 1);
     fetching.result = 0;
     fetching.waits = false;
-    atomic_store(&fetching.count, 0);
+    fetching.count = 0;
 }
 
 static int end_fetching(void **state)
@@ -425,24 +426,24 @@ TEST(fetched, NULL, end_fetching)
     begin_fetching(LONG_NS);
     for (uint64_t i = 0; i < 5; i++)
         assert_int_equal(fetched(i)->frame_count, 1);
-    assert_int_equal(atomic_load(&fetching.count), 1); /* for one file */
+    assert_int_equal(fetching.count, 1); /* once per file */
 }
 
-TEST(not_to_be_had, NULL, end_fetching)
+TEST(fetch_refused, NULL, end_fetching)
 {
     begin_fetching(LONG_NS);
     fetching.result = -EACCES;
     for (uint64_t i = 0; i < 5; i++)
         assert_int_equal(fetched(i)->frame_count, 0);
-    assert_int_equal(atomic_load(&fetching.count), 1);
+    assert_int_equal(fetching.count, 1);
     fetching.result = 0;
-    process->pid++; /* another process may have it */
+    process->pid++; /* another process may have the file */
     assert_int_equal(fetched(5)->frame_count, 1);
-    assert_int_equal(atomic_load(&fetching.count), 2);
+    assert_int_equal(fetching.count, 2);
 }
 
-/* What cannot be had now is asked for again, but not at once, and nothing is known of it until then. */
-TEST(not_now)
+/* A temporary error leaves the place unknown. It is fetched again after a pause. */
+TEST(fetch_fails_for_now)
 {
     static const int results[] = {-EAGAIN, -EMFILE, -ENFILE};
 
@@ -455,8 +456,7 @@ TEST(not_now)
         for (uint64_t k = 0; k < 5; k++)
             assert_null(fetched(k));
         if (clock_mono_ns() - before_ns < SHORT_NS)
-            assert_int_equal(atomic_load(&fetching.count), 1);
-        count();
+            assert_int_equal(fetching.count, 1);
         assert_int_equal(counters.refused_count, 5);
         assert_int_equal(counters.unnamed_count, 0);
         fetching.result = 0;
@@ -467,37 +467,35 @@ TEST(not_now)
     }
 }
 
-/* The symbolizer has no descriptor left for it; later it has. */
+/* The symbolizer has no file descriptor left at first. */
 TEST(no_descriptors, NULL, end)
 {
-    char mark[64];
-    struct module_facts *module = module_with_mark("/lacks", mark);
+    struct module_facts *module = module_with_mark("/lacks");
     const struct symbol *symbol;
 
-    begin(LONG_NS, SHORT_NS);
+    begin_with(self, LONG_NS, SHORT_NS);
     assert_null(answer_to(module, 1));
-    close(open(mark, O_CREAT | O_WRONLY | O_CLOEXEC, 0600));
+    make_mark();
     while ((symbol = answer_to(module, 1)) == NULL)
         usleep(10000);
     assert_int_equal(symbol->frame_count, 1);
     unlink(mark);
 }
 
-/* Users -------------------------------------------------------------------------------------------------------------*/
+/* Users ------------------------------------------------------------------------------------------------------------ */
 
-/* Uids of a subordinate range pause with their user, and have no share of their own. */
-TEST(subordinate_uids, NULL, end)
+/* Uids of a subordinate range pause with their user, and share the account of that user. */
+TEST(subordinate_uids, begin, end)
 {
-    struct module_facts *deadly = module_of("/dies", "aa", 100001);
-    struct module_facts *of_user = module_of("/fine", "bb", 1), *of_range = module_of("/fine", "bb", 100002);
-    struct module_facts *of_other = module_of("/fine", "bb", 2);
+    struct module_facts *deadly = module_of("/dies", 100001);
+    struct module_facts *of_user = module_of("/fine", 1), *of_range = module_of("/fine", 100002);
+    struct module_facts *of_other = module_of("/fine", 2);
     struct work_account account;
 
-    begin(LONG_NS, LONG_NS);
-    assert_int_equal(answer_to(deadly, 1)->frame_count, 0);
+    assert_frames(deadly, 1, 0);
     assert_null(answer_to(of_user, 1));
     assert_null(answer_to(of_range, 1));
-    assert_int_equal(answer_to(of_other, 1)->frame_count, 1);
+    assert_frames(of_other, 1, 1);
     assert_true(symbols_account(symbols, 0, &account));
     assert_int_equal(account.user, 1);
     assert_int_equal(account.held[WORK_SYMBOL_QUERIES], 2);
@@ -506,40 +504,37 @@ TEST(subordinate_uids, NULL, end)
     assert_false(symbols_account(symbols, 2, &account));
 }
 
-/* One user's names take half of what there is; others have room, and all of it comes back. */
-TEST(bytes_of_a_user, NULL, end)
+/* The names of one user may take half of the memory. It is free again when the modules are. */
+TEST(bytes_of_a_user, begin, end)
 {
     enum { MODULES = SYMBOLS_BYTES_MAX / 2 / SYMBOL_TABLE_BYTES_MAX + 1 };
-    const uint64_t asked = SYMBOL_TABLE_BYTES_MAX / SYM_PACKET_BYTES + 50; /* an answer is a little smaller */
-    struct module_facts *large[MODULES], *of_other = module_of("/large", "aa", 2);
+    const uint64_t wanted = SYMBOL_TABLE_BYTES_MAX / SYM_PACKET_BYTES + 50; /* an answer is a little smaller */
+    struct module_facts *large[MODULES], *of_other = module_of("/large", 2);
     struct work_account account;
 
-    begin(LONG_NS, LONG_NS);
     for (size_t i = 0; i < MODULES; i++) {
         large[i] = sample_module("/large", "aa", 1);
-        for (uint64_t k = 0; k < asked; k++)
+        for (uint64_t k = 0; k < wanted; k++)
             want(large[i], k);
         wait_idle();
     }
-    count();
     assert_in_range(counters.kept_bytes, SYMBOLS_BYTES_MAX / 2 - 2 * SYM_PACKET_BYTES, SYMBOLS_BYTES_MAX / 2);
-    assert_false(symbol_table_is_full(&large[MODULES - 1]->symbols)); /* it may go on when others have gone */
+    assert_false(symbol_table_is_full(&large[MODULES - 1]->symbols)); /* it may grow again later */
     assert_true(symbols_account(symbols, 0, &account));
     assert_int_equal(account.held[WORK_SYMBOL_BYTES], counters.kept_bytes);
     assert_true(account.refused[WORK_SYMBOL_BYTES] != 0);
-    assert_null(answer_to(large[MODULES - 1], asked));
-    assert_int_equal(answer_to(of_other, 1)->frame_count > 1, 1);
+    assert_null(answer_to(large[MODULES - 1], wanted));
+    assert_true(answer_to(of_other, 1)->frame_count > 1);
     module_facts_unref(large[0]);
-    assert_non_null(answer_to(large[MODULES - 1], asked));
+    assert_non_null(answer_to(large[MODULES - 1], wanted));
     for (size_t i = 1; i < MODULES; i++)
         module_facts_unref(large[i]);
-    end(NULL); /* tables outlive it */
 }
 
-/* Nobody is asked for what is no file, or not of a process that is vouched for. */
+/* Nothing is fetched for a module that is no file, or for a process that is not attested. */
 TEST(not_fetched, NULL, end_fetching)
 {
-    struct module_facts *vdso = module_of("linux-vdso.so.1", "bb", 1), *fine = module_of("/fine", "cc", 1);
+    struct module_facts *vdso = module_of("linux-vdso.so.1", 1), *fine = module_of("/fine", 1);
 
     begin_fetching(LONG_NS);
     symbols_want(symbols, NULL, process, fetched_module, 1);
@@ -553,21 +548,21 @@ TEST(not_fetched, NULL, end_fetching)
     process->dead = false;
     symbols_want(symbols, ring, process, vdso, 1);
     wait_idle();
-    assert_int_equal(atomic_load(&fetching.count), 0);
+    assert_int_equal(fetching.count, 0);
     symbols_want(symbols, ring, process, fine, 1);
     wait_idle();
     assert_int_equal(symbol_table_find(&fine->symbols, 1)->frame_count, 1);
-    assert_int_equal(atomic_load(&fetching.count), 1); /* the very file, before one of that name */
+    assert_int_equal(fetching.count, 1); /* the file itself is preferred to one of the same name */
 }
 
-TEST(an_end_while_it_is_fetched)
+TEST(free_during_a_fetch)
 {
     uint64_t before_ns = clock_mono_ns();
 
     begin_fetching(LONG_NS);
     fetching.waits = true;
     symbols_want(symbols, ring, process, fetched_module, 1);
-    while (atomic_load(&fetching.count) == 0)
+    while (fetching.count == 0)
         usleep(1000);
     end_fetching(NULL);
     assert_true(clock_mono_ns() - before_ns < 60 * UINT64_C(1000000000));
