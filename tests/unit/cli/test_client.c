@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_client.c - URLs that are refused, targets, and what an error says: ripd/cli/client.c. */
+/* test_client.c - URLs, targets and error messages: ripd/cli/client.c. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,7 +26,7 @@ TEST(urls)
                                         "http://a?b", "http://a#b",     "unix:relative", "http://:80", "http://a\n"};
     struct client client;
 
-    for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+    for (size_t i = 0; i < COUNT_OF(wrong); i++) {
         assert_int_equal(client_open(&client, wrong[i]), CLIENT_REFUSED);
         assert_non_null(strstr(client.error, "expected"));
         assert_null(strchr(client.error, '\n'));
@@ -34,7 +34,7 @@ TEST(urls)
 }
 
 /* Nothing listens there. */
-TEST(nobody_answers)
+TEST(no_server)
 {
     static const struct {
         const char *url;
@@ -48,7 +48,7 @@ TEST(nobody_answers)
                                           "directory). Is it running? systemctl status ripd"},
     };
 
-    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
         struct client client;
 
         assert_int_equal(client_open(&client, cases[i].url), CLIENT_OK);

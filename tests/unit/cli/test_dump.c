@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_dump.c - `rip dump` of a recording and a ring, and what is kept of one: ripd/cli/dump.c, dump_ids.c. */
+/* test_dump.c - `rip dump` of a recording and a ring, and its table of ids: ripd/cli/dump.c, dump_ids.c. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,7 +17,16 @@
 
 static struct ring_stage stage;
 
-/* Two ids: one goes round between two places while it is recorded, the other one ends. */
+/* Makes a ring with a process and its module. */
+static void build(const char *name, struct ring_builder *builder)
+{
+    ring_stage_build(&stage, name, &(struct ring_geometry){.slot_capacity = 64}, builder);
+    ring_stage_claim(builder, 0, getpid(), "server");
+    ring_builder_link_module(builder, 0,
+                             ring_builder_add_module(builder, 0x1000, 0x9000, 0x1000, "/bin/server", NULL, 0));
+}
+
+/* Records two ids: "walker" alternates between two places, "ender" ends. */
 static void record(void)
 {
     const struct rip_session_options options = {.size_bytes = sizeof(options), .interval_ns = 1};
@@ -25,11 +34,7 @@ static void record(void)
     struct rip_session *session;
     struct ring_builder builder;
 
-    ring_stage_build(&stage, "ring", &(struct ring_geometry){.slot_capacity = 64}, &builder);
-    ring_builder_add_process(&builder, 0, (uint32_t)getpid(), ring_stage_start_time(getpid()), "server");
-    ring_builder_process(&builder, 0)->flags = 0;
-    ring_builder_link_module(&builder, 0,
-                             ring_builder_add_module(&builder, 0x1000, 0x9000, 0x1000, "/bin/server", NULL, 0));
+    build("ring", &builder);
     ring_builder_add_id(&builder, 0, 11, 11, 0, "walker");
     ring_builder_add_id(&builder, 1, 12, 12, 0, "ender");
     assert_int_equal(rip_session_open(&session, ring_stage_path(&stage, "ring"), &options, NULL), 0);
@@ -49,7 +54,7 @@ static void record(void)
 
 static char printed[PRINTED_BYTES];
 
-/* Runs the command on a file of the stage, in a process of its own; what it prints is in printed, terminated. */
+/* Runs the command on a file of the stage, in a child. Its output is in printed. */
 static int dump(const char *file, bool as_json)
 {
     static const struct cli_command command = {"dump", "", cli_dump, &cli_dump_syntax};
@@ -74,11 +79,10 @@ static int dump(const char *file, bool as_json)
     return WEXITSTATUS(status);
 }
 
-static void assert_printed(const char *const *texts, size_t count)
+static void assert_printed(const char *text)
 {
-    for (size_t i = 0; i < count; i++)
-        if (strstr(printed, texts[i]) == NULL)
-            fail_msg("'%s' is not in: %s", texts[i], printed);
+    if (strstr(printed, text) == NULL)
+        fail_msg("'%s' is not in: %s", text, printed);
 }
 
 static int set_up(void **state)
@@ -107,19 +111,17 @@ TEST(a_recording_is_shown, set_up, tear_down)
                                         "exited"};
 
     assert_int_equal(dump("recording", false), CLI_OK);
-    assert_printed(texts, sizeof(texts) / sizeof(texts[0]));
+    for (size_t i = 0; i < COUNT_OF(texts); i++)
+        assert_printed(texts[i]);
 }
 
-/* Ids that had ended before are shown behind the others, with what they left; only recordings count snaps. */
+/* Ids that have ended are listed last, with their trails. Only recordings count snaps. */
 TEST(a_ring_is_shown, set_up, tear_down)
 {
     struct ring_builder builder;
 
-    ring_stage_build(&stage, "other", &(struct ring_geometry){.slot_capacity = 64}, &builder);
+    build("other", &builder);
     builder.ring->compatible_flags |= RIP_RING_COUNTS_ENDED;
-    ring_builder_add_process(&builder, 0, (uint32_t)getpid(), ring_stage_start_time(getpid()), "server");
-    ring_builder_link_module(&builder, 0,
-                             ring_builder_add_module(&builder, 0x1000, 0x9000, 0x1000, "/bin/server", NULL, 0));
     ring_builder_add_id(&builder, 0, 11, 11, 0, "ender");
     ring_builder_snap(&builder, 0, 0x1100);
     ring_builder_end_id(&builder, 0);
@@ -130,30 +132,30 @@ TEST(a_ring_is_shown, set_up, tear_down)
     assert_ptr_equal(strstr(printed, "ring /"), strstr(printed, "ring"));
     assert_null(strstr(printed, "recorded"));
     assert_null(strstr(printed, "snaps by place"));
-    assert_non_null(strstr(printed, "server+0x100"));
-    assert_non_null(strstr(printed, "server+0x200"));
+    assert_printed("server+0x100");
+    assert_printed("server+0x200");
     assert_true(strstr(printed, "walker") < strstr(printed, "ender"));
     assert_int_equal(dump("other", true), CLI_OK);
     assert_non_null(strstr(strchr(printed, '\n'), "\"state\":\"exited\""));
     assert_non_null(strstr(strchr(printed, '\n'), "\"snaps\":1,"));
 }
 
-/* What comes before the cut is shown, and the status says that it is not all. */
-TEST(a_recording_that_was_cut_is_shown, set_up, tear_down)
+/* A truncated recording is shown up to its end, and the exit status reports that it is incomplete. */
+TEST(a_truncated_recording_is_shown, set_up, tear_down)
 {
     const char *path = ring_stage_path(&stage, "recording");
     struct stat status;
 
     assert_int_equal(dump("recording", true), CLI_OK);
-    assert_non_null(strstr(printed, "\"exited\""));
+    assert_printed("\"exited\"");
     assert_int_equal(stat(path, &status), 0);
     assert_int_equal(truncate(path, status.st_size - 10), 0);
     assert_int_equal(dump("recording", true), CLI_UNREACHABLE);
-    assert_non_null(strstr(printed, "\"walker\""));
+    assert_printed("\"walker\"");
     assert_null(strstr(printed, "\"exited\""));
 }
 
-/* A table that knows of one ring. */
+/* Makes a table with one ring. */
 static struct dump_ids *new_ids(uint32_t ring)
 {
     const struct rip_event event = {.kind = RIP_EVENT_RING, .ring = ring, .as.ring_begin.name = {"ring", 4}};
@@ -164,8 +166,8 @@ static struct dump_ids *new_ids(uint32_t ring)
     return ids;
 }
 
-/* Of ids that end without end only the first are kept, and the memory of the others is used again. */
-TEST(what_has_ended_is_bounded)
+/* Only the first DUMP_ENDED_MAX ended ids are kept. The memory of the others is reused. */
+TEST(ended_ids_are_limited)
 {
     struct dump_ids *ids = new_ids(1);
     struct rip_id_info info = {.name_bytes = 1, .name = "x"};
@@ -198,7 +200,7 @@ TEST(what_has_ended_is_bounded)
     dump_ids_free(ids);
 }
 
-/* An id that has gone on keeps its last breadcrumbs; an event of one that is not known does no harm. */
+/* An id keeps its last breadcrumbs. Events of unknown ids are ignored. */
 TEST(the_last_breadcrumbs_are_kept)
 {
     struct dump_ids *ids = new_ids(2);

@@ -32,7 +32,7 @@ TEST(ids)
         {.text = "0123456789abcdef0-1"},
     };
 
-    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
         uint64_t sequence = 7;
 
         assert_int_equal(event_id_parse(cases[i].text, &sequence), cases[i].good);
@@ -52,7 +52,7 @@ TEST(file)
     assert_int_equal(event_id_store(path, "0123456789abcdef-22"), 0);
     assert_int_equal(event_id_load(path, id), 0);
     assert_string_equal(id, "0123456789abcdef-22");
-    for (size_t i = 0; i < sizeof(contents) / sizeof(contents[0]); i++) {
+    for (size_t i = 0; i < COUNT_OF(contents); i++) {
         FILE *file = fopen(path, "we");
 
         assert_non_null(file);
@@ -62,6 +62,6 @@ TEST(file)
     }
     assert_string_equal(id, "0123456789abcdef-22"); /* untouched on failure */
     assert_int_equal(unlink(path), 0);
-    assert_int_equal(rmdir(directory), 0); /* nothing else is in it */
+    assert_int_equal(rmdir(directory), 0); /* no other file was made */
     assert_int_equal(event_id_store(path, "0123456789abcdef-1"), -ENOENT);
 }

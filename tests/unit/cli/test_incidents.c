@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_incidents.c - which stalls hang together: ripd/cli/incidents.c. */
+/* test_incidents.c - groups stalls with a common cause: ripd/cli/incidents.c. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,23 +11,22 @@
 #include "support/test.h"
 #include "util/text.h"
 
-/* A stall of "r": its id, for how long, its cause, and the ids that it waits for. */
+/* Makes a stall in "r". chain lists the ids that it waits for. */
 static json_t *stall(int id, int ms, const char *cause, const char *chain)
 {
     json_t *object =
         json_pack("{s:s, s:i, s:i, s:s, s:n}", "ring", "r", "id", id, "frozen_for_ms", ms, "cause", cause, "waits_for");
     json_t *members = json_array();
 
-    for (char *end; *chain != '\0'; chain = end + (*end == ' ')) {
+    for (char *end; *chain != '\0'; chain = end + (*end == ' '))
         json_array_append_new(members, json_pack("{s:s, s:i}", "ring", "r", "id", (int)strtol(chain, &end, 10)));
-    }
     if (json_array_size(members) != 0)
         json_object_set(object, "waits_for", members);
     json_decref(members);
     return object;
 }
 
-/* "ID+WAITING@MS" of each; '?' after an id that is no root. */
+/* Compares "ID+WAITING@MS" of each incident, with '?' after an id that is no root. */
 static void assert_incidents(json_t *stalls, const char *expected)
 {
     json_t *incidents = incidents_of(stalls), *shown;
@@ -48,26 +47,26 @@ static void assert_incidents(json_t *stalls, const char *expected)
 TEST(incidents)
 {
     assert_incidents(json_array(), "");
-    /* two that have nothing to do with each other */
+    /* two independent stalls */
     assert_incidents(json_pack("[o, o]", stall(1, 9, "blocked", ""), stall(2, 8, "spinning", "")), "1+0@9 2+0@8");
-    /* two wait for a third, which is a stall itself and comes last */
+    /* two wait for a third stall, which comes last */
     assert_incidents(
         json_pack("[o, o, o]", stall(1, 9, "blocked", "3"), stall(2, 8, "blocked", "3"), stall(3, 7, "sleeping", "")),
         "3+2@9");
-    /* for one that is none: the longest stands for them */
+    /* two wait for an id that is no stall: the longest stall represents them */
     assert_incidents(json_pack("[o, o]", stall(1, 9, "blocked", "3"), stall(2, 8, "blocked", "3")), "1?+2@9");
-    /* a deadlock of two, one behind it, and one behind that */
+    /* a deadlock of two; a third waits for it, a fourth for the third */
     assert_incidents(json_pack("[o, o, o, o]", stall(4, 9, "blocked", "3 1 2"), stall(1, 8, "deadlock", "2 1"),
                                stall(2, 8, "deadlock", "1 2"), stall(3, 7, "blocked", "1 2")),
                      "1+2@9");
-    /* a chain whose middle is not named */
+    /* a chain with an unknown member */
     assert_incidents(json_pack("[o, o, o]", stall(1, 9, "blocked", "2 5"), stall(7, 8, "blocked", ""),
                                stall(3, 7, "blocked", "4 5")),
                      "1?+2@9 7+0@8");
 }
 
-/* Ids of one number, and members that name nobody. */
-TEST(odd_ones)
+/* Duplicate ids, and members without an id. */
+TEST(malformed_stalls)
 {
     json_t *nameless = json_pack("{s:i, s:[{}, n, i, {s:s}]}", "id", 1, "waits_for", 5, "ring", "r");
 
@@ -76,8 +75,8 @@ TEST(odd_ones)
     assert_incidents(json_pack("[o, o]", stall(1, 9, "blocked", ""), stall(1, 8, "blocked", "")), "1+0@9");
 }
 
-/* 10,000 behind one, each with a chain of 16: no quadratic time, which would take minutes. */
-TEST(many)
+/* 10,000 stalls wait for one, with chains of up to 16. Quadratic time would take minutes. */
+TEST(many_stalls)
 {
     json_t *stalls = json_array();
     json_t *incidents;
@@ -86,7 +85,7 @@ TEST(many)
         char chain[128] = "";
 
         for (int j = i - 1; j >= 0 && j > i - 16; j--)
-            snprintf(chain + strlen(chain), sizeof(chain) - strlen(chain), "%s%d", chain[0] == '\0' ? "" : " ", j);
+            text_append(chain, sizeof(chain), "%s%d", chain[0] == '\0' ? "" : " ", j);
         json_array_append_new(stalls, stall(i, 5, "blocked", chain));
     }
     incidents = incidents_of(stalls);

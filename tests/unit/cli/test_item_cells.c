@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_item_cells.c - what a table shows of an id, whatever an answer says: ripd/cli/item.c. */
+/* test_item_cells.c - the table cells of an item, complete or malformed: ripd/cli/item.c. */
 #include <string.h>
 
 #include <jansson.h>
@@ -86,7 +86,7 @@ static const struct {
 
 TEST(cells)
 {
-    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
         json_t *item = json_loads(cases[i].json, 0, NULL);
         struct table_cell cell;
 
@@ -116,7 +116,7 @@ TEST(durations)
         {ITEM_NUMBER_MAX, "11574d01h"},
     };
 
-    for (size_t i = 0; i < sizeof(durations) / sizeof(durations[0]); i++) {
+    for (size_t i = 0; i < COUNT_OF(durations); i++) {
         struct table_cell cell;
 
         item_fill_duration(&cell, durations[i].ms);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_stall_watch.c - whether an id began to stall, from events: ripd/cli/stall_watch.c. */
+/* test_stall_watch.c - finds out from events if an id begins to stall: ripd/cli/stall_watch.c. */
 #include "cli/stall_watch.h"
 #include "support/test.h"
 
 #define INTERVAL_NS UINT64_C(100000000)
-#define DRAINS 10u /* after so many without a snap an id stalls */
+#define DRAINS 10u /* an id stalls after this many without a snap */
 
 static struct stall_watch *watch;
 static uint64_t now_ns;
@@ -51,7 +51,7 @@ static void snap(uint32_t ring, uint32_t slot, uint64_t progress)
         .kind = RIP_EVENT_SNAP, .ring = ring, .slot = slot, .generation = 2, .as.snap.progress = progress}));
 }
 
-/* How many drains it takes until an id begins to stall, at most limit; 0: none does. */
+/* Returns the number of drains until an id begins to stall, or 0 if none does within limit. */
 static uint32_t drains_until_stalled(uint32_t limit)
 {
     for (uint32_t i = 1; i <= limit; i++) {
@@ -62,6 +62,11 @@ static uint32_t drains_until_stalled(uint32_t limit)
     return 0;
 }
 
+static void assert_one_stall(void)
+{
+    assert_in_range(drains_until_stalled(40), DRAINS, DRAINS + 2);
+}
+
 TEST(an_id_that_stands_still_stalls_once, begin, end)
 {
     add_ring(1);
@@ -69,22 +74,22 @@ TEST(an_id_that_stands_still_stalls_once, begin, end)
     set_id(RIP_EVENT_REGISTER, 1, 7, (struct rip_id_info){.idle = 1});
     assert_int_equal(drains_until_stalled(5), 0);
     snap(1, 0, 6);
-    assert_in_range(drains_until_stalled(30), DRAINS, DRAINS + 2);
+    assert_one_stall();
     assert_int_equal(drains_until_stalled(30), 0);
     snap(1, 0, 7);
-    assert_in_range(drains_until_stalled(30), DRAINS, DRAINS + 2);
+    assert_one_stall();
     set_id(RIP_EVENT_STATE, 1, 7, (struct rip_id_info){.idle = 0, .progress = 1});
-    assert_in_range(drains_until_stalled(30), DRAINS, DRAINS + 2);
+    assert_one_stall();
 }
 
-TEST(a_deadline_of_its_own_counts, begin, end)
+TEST(an_id_with_a_deadline_of_its_own, begin, end)
 {
     add_ring(1);
     set_id(RIP_EVENT_REGISTER, 1, 0, (struct rip_id_info){.deadline_ms = 3000});
     assert_in_range(drains_until_stalled(60), 30, 32);
 }
 
-TEST(what_is_gone_does_not_stall, begin, end)
+TEST(ids_that_are_gone_do_not_stall, begin, end)
 {
     const struct rip_process_info process = {.index = 1, .pid = 4711};
 
@@ -99,13 +104,13 @@ TEST(what_is_gone_does_not_stall, begin, end)
     assert_false(take((struct rip_event){.kind = RIP_EVENT_DEATH, .ring = 2, .process = 1, .as.death.process = 1}));
     assert_false(take((struct rip_event){.kind = RIP_EVENT_RING_END, .ring = 3}));
     assert_int_equal(drains_until_stalled(40), 0);
-    snap(3, 0, 1); /* of nothing that is known: ignored */
+    snap(3, 0, 1); /* unknown ids are ignored */
     snap(4, 0, 1);
     set_id(RIP_EVENT_REGISTER, 1, 0, (struct rip_id_info){.progress = 0});
-    assert_in_range(drains_until_stalled(40), DRAINS, DRAINS + 2);
+    assert_one_stall();
 }
 
-TEST(what_may_wait_for_work_does_not_count, begin, end)
+TEST(calls_that_may_wait_for_work_are_no_stalls, begin, end)
 {
     static const struct {
         uint8_t call;
@@ -125,7 +130,7 @@ TEST(what_may_wait_for_work_does_not_count, begin, end)
     };
 
     add_ring(1);
-    for (uint32_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+    for (uint32_t i = 0; i < COUNT_OF(rows); i++) {
         set_id(RIP_EVENT_REGISTER, 1, i, (struct rip_id_info){.call = rows[i].call, .progress = i});
         assert_int_equal(drains_until_stalled(DRAINS + 5) != 0, rows[i].counts);
     }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_text.c - what reaches a terminal: ripd/cli/text.c. */
+/* test_text.c - text that is safe for a terminal: ripd/cli/text.c. */
 #include <locale.h>
 #include <string.h>
 
@@ -40,7 +40,7 @@ TEST(fit)
         {"e" ACCENT "f" ACCENT, 2, false, "e" ACCENT "f" ACCENT},
     };
 
-    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
         const struct text_style style = {.utf8 = !cases[i].ascii, .columns = 80};
         struct guarded_copy copy;
         char out[256];
@@ -52,7 +52,7 @@ TEST(fit)
     }
 }
 
-/* Every byte, every size of the buffer: terminated, within the columns, nothing that acts. */
+/* For all bytes and buffer sizes the text is terminated, fits the columns, and has no control characters. */
 TEST(every_size)
 {
     static const struct text_style ascii = {.utf8 = false, .columns = 80};

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Arrays: they grow, items are put in and taken out in the middle, memory is given back, and a failure changes nothing.
- */
+/* test_array.c - arrays that grow and shrink, and change in the middle: ripd/util/array.h. */
 #include <stdlib.h>
 
 #include "support/test.h"
@@ -25,7 +24,7 @@ TEST(grow)
         moves += list.capacity != before;
         list.items[list.count++] = i;
     }
-    assert_true(moves < 30); /* by half each time */
+    assert_true(moves < 30); /* by half of the size each time */
     for (uint32_t i = 0; i < 1000; i++)
         assert_int_equal(list.items[i], i);
     ARRAY_TRIM(list.items, list.capacity, 10);
@@ -36,7 +35,7 @@ TEST(grow)
     assert_int_equal(list.capacity, 0);
 }
 
-TEST(nothing_is_not_null)
+TEST(an_empty_array_is_not_null)
 {
     struct list list = {.items = NULL};
 
@@ -58,7 +57,7 @@ TEST(a_failure_changes_nothing)
     free(list.items);
 }
 
-TEST(in_the_middle)
+TEST(insert_and_remove)
 {
     uint32_t items[4] = {10, 30, 0, 77};
     size_t count = 2;

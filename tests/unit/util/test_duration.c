@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_duration.c - durations as people write them. */
+/* test_duration.c - parses durations: ripd/util/duration.c. */
 #include <errno.h>
 #include <string.h>
 

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * test_glob.c - patterns that match, patterns that do not, and patterns that were made to take forever.
- */
+/* test_glob.c - patterns that match, that do not, and that are made to take long: ripd/util/glob.c. */
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -11,70 +9,67 @@
 #include "support/test.h"
 #include "util/glob.h"
 
-struct example {
-    const char *pattern;
-    const char *text;
-    bool matches;
+/* Pairs of a pattern and a text. */
+static const char *const matching[][2] = {
+    {"", ""},
+    {"*", ""},
+    {"*", "anything"},
+    {"**", "anything"},
+    {"?", "a"},
+    {"worker-*", "worker-17"},
+    {"worker-*", "worker-"},
+    {"*-17", "worker-17"},
+    {"*-17", "worker-17-17"},
+    {"w*r*-1?", "worker-17"},
+    {"*a*b", "aXbXab"},
+    {"a*b*c", "abcbc"},
+    {"[abc]", "b"},
+    {"[a-c]x", "bx"},
+    {"[!a-c]", "d"},
+    {"*[0-9]", "worker-7"},
+    {"[]]", "]"},
+    {"[]a]", "a"},
+    {"[!]]", "a"},
+    {"[a-]", "-"},
+    {"[-a]", "-"},
+    {"[\\]]", "]"},
+    {"[\\!a]", "!"},
+    {"[a\\-c]", "-"},
+    {"[", "["},
+    {"[a", "[a"},
+    {"[!", "[!"},
+    {"[]", "[]"},
+    {"[a\\]", "[a]"},
+    {"\\*", "*"},
+    {"\\?", "?"},
+    {"\\[a]", "[a]"},
+    {"\\\\", "\\"},
+    {"\\", "\\"},
+    {"a\\", "a\\"},
+    {"*\\*", "ab*"},
+    {"[[]x", "[x"},
+    {"]", "]"},
+    {"a]", "a]"},
 };
-
-static const struct example examples[] = {
-    {"", "", true},
-    {"", "a", false},
-    {"a", "", false},
-    {"*", "", true},
-    {"*", "anything", true},
-    {"**", "anything", true},
-    {"?", "", false},
-    {"?", "a", true},
-    {"?", "ab", false},
-    {"worker-*", "worker-17", true},
-    {"worker-*", "worker-", true},
-    {"worker-*", "worker", false},
-    {"*-17", "worker-17", true},
-    {"*-17", "worker-171", false},
-    {"*-17", "worker-17-17", true},
-    {"w*r*-1?", "worker-17", true},
-    {"w*r*-1?", "worker-1", false},
-    {"*a*b", "aXbXab", true},
-    {"a*b*c", "abcbc", true},
-    {"a*b*c", "acb", false},
-    {"[abc]", "b", true},
-    {"[abc]", "d", false},
-    {"[a-c]x", "bx", true},
-    {"[!a-c]", "b", false},
-    {"[!a-c]", "d", true},
-    {"[!a-c]", "", false},
-    {"*[0-9]", "worker-7", true},
-    {"*[0-9]", "worker-x", false},
-    {"[]]", "]", true},
-    {"[]a]", "a", true},
-    {"[!]]", "]", false},
-    {"[!]]", "a", true},
-    {"[a-]", "-", true},
-    {"[-a]", "-", true},
-    {"[c-a]", "b", false},
-    {"[\\]]", "]", true},
-    {"[\\!a]", "!", true},
-    {"[a\\-c]", "b", false},
-    {"[a\\-c]", "-", true},
-    {"[", "[", true},
-    {"[a", "[a", true},
-    {"[a", "a", false},
-    {"[!", "[!", true},
-    {"[]", "[]", true},
-    {"[a\\]", "[a\\]", false},
-    {"[a\\]", "[a]", true},
-    {"\\*", "*", true},
-    {"\\*", "x", false},
-    {"\\?", "?", true},
-    {"\\[a]", "[a]", true},
-    {"\\\\", "\\", true},
-    {"\\", "\\", true},
-    {"a\\", "a\\", true},
-    {"*\\*", "ab*", true},
-    {"[[]x", "[x", true},
-    {"]", "]", true},
-    {"a]", "a]", true},
+static const char *const different[][2] = {
+    {"", "a"},
+    {"a", ""},
+    {"?", ""},
+    {"?", "ab"},
+    {"worker-*", "worker"},
+    {"*-17", "worker-171"},
+    {"w*r*-1?", "worker-1"},
+    {"a*b*c", "acb"},
+    {"[abc]", "d"},
+    {"[!a-c]", "b"},
+    {"[!a-c]", ""},
+    {"*[0-9]", "worker-x"},
+    {"[!]]", "]"},
+    {"[c-a]", "b"},
+    {"[a\\-c]", "b"},
+    {"[a", "a"},
+    {"[a\\]", "[a\\]"},
+    {"\\*", "x"},
 };
 
 static bool matches_bytes(const char *pattern, const unsigned char *text, size_t text_bytes)
@@ -91,11 +86,14 @@ static bool matches(const char *pattern, const char *text)
     return matches_bytes(pattern, (const unsigned char *)text, strlen(text));
 }
 
-TEST(examples_match_or_do_not)
+TEST(examples)
 {
-    for (size_t i = 0; i < sizeof examples / sizeof examples[0]; i++)
-        if (matches(examples[i].pattern, examples[i].text) != examples[i].matches)
-            fail_msg("'%s' against '%s'", examples[i].pattern, examples[i].text);
+    for (size_t i = 0; i < COUNT_OF(matching); i++)
+        if (!matches(matching[i][0], matching[i][1]))
+            fail_msg("'%s' does not match '%s'", matching[i][0], matching[i][1]);
+    for (size_t i = 0; i < COUNT_OF(different); i++)
+        if (matches(different[i][0], different[i][1]))
+            fail_msg("'%s' matches '%s'", different[i][0], different[i][1]);
 }
 
 TEST(bytes_are_unsigned_and_may_be_zero)
@@ -109,12 +107,12 @@ TEST(bytes_are_unsigned_and_may_be_zero)
     assert_true(matches_bytes("a", text, 1)); /* the text is not terminated */
 }
 
-/* Classes and quotes that are not closed end where the pattern does. */
-TEST(nothing_behind_the_pattern_is_read)
+/* Classes and escapes that are not closed end with the pattern. */
+TEST(nothing_after_the_pattern_is_read)
 {
     static const char *const patterns[] = {"", "[", "[!", "[]", "[!]", "[a-", "[a\\", "\\", "a\\", "*[a-z", "[[", "*"};
 
-    for (size_t i = 0; i < sizeof patterns / sizeof patterns[0]; i++) {
+    for (size_t i = 0; i < COUNT_OF(patterns); i++) {
         struct guarded_copy copy;
 
         guarded_copy_new(&copy, patterns[i], strlen(patterns[i]) + 1);
@@ -123,7 +121,7 @@ TEST(nothing_behind_the_pattern_is_read)
     }
 }
 
-/* As long as a name can be, and one more: what is longer than any name matches none, whatever it is made of. */
+/* A pattern that needs more bytes than a name may have matches no name. */
 TEST(patterns_up_to_the_longest_name)
 {
     char pattern[QUERY_PATTERN_BYTES] = "", text[RIP_NAME_BYTES + 1];
@@ -143,10 +141,10 @@ TEST(patterns_up_to_the_longest_name)
 }
 
 /*
- * Each of these takes exponential, cubic or quadratic time where something is tried again: some twenty seconds of this
- * test where only the last star is widened. Ten times as many names as there can be stalls in a list.
+ * With backtracking these patterns take exponential, cubic or quadratic time: some twenty seconds even if only the last
+ * star is tried again. The number of names is ten times that of the stalls in a list.
  */
-TEST(pathological_patterns_are_quick)
+TEST(slow_patterns)
 {
     unsigned char text[RIP_NAME_BYTES];
     const clock_t began = clock();
@@ -170,17 +168,17 @@ TEST(pathological_patterns_are_quick)
     assert_true(clock() - began < 5 * CLOCKS_PER_SEC);
 }
 
-/* Against the obvious recursive definition, on all short patterns over an alphabet that has everything but classes. */
-static bool obvious(const char *pattern, const char *text)
+/* The recursive definition of a pattern without classes. */
+static bool by_definition(const char *pattern, const char *text)
 {
     if (*pattern == '*')
-        return obvious(pattern + 1, text) || (*text && obvious(pattern, text + 1));
+        return by_definition(pattern + 1, text) || (*text && by_definition(pattern, text + 1));
     if (!*pattern || !*text)
         return !*pattern && !*text;
-    return (*pattern == '?' || *pattern == *text) && obvious(pattern + 1, text + 1);
+    return (*pattern == '?' || *pattern == *text) && by_definition(pattern + 1, text + 1);
 }
 
-TEST(agrees_with_the_obvious_definition)
+TEST(all_short_patterns_match_by_definition)
 {
     static const char alphabet[] = "ab*?";
 
@@ -195,7 +193,7 @@ TEST(agrees_with_the_obvious_definition)
 
                 for (unsigned i = 0; i < length; i++)
                     text[i] = t >> i & 1 ? 'a' : 'b';
-                if (matches(pattern, text) != obvious(pattern, text))
+                if (matches(pattern, text) != by_definition(pattern, text))
                     fail_msg("'%s' against '%s'", pattern, text);
             }
         }

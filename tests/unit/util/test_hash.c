@@ -6,8 +6,8 @@
 static const struct hash_key ascending = {{UINT64_C(0x0706050403020100), UINT64_C(0x0f0e0d0c0b0a0908)}};
 
 /*
- * The published values of SipHash-1-3 for the bytes 00, 01, 02 and so on, none of them first, and the key 00 to 0f: of
- * the tests of Rust's library (library/core/tests/hash/sip.rs), there as bytes.
+ * The published values of SipHash-1-3 with the key 00 to 0f, for no bytes, for 00, for 00 01, and so on. They are in
+ * the tests of Rust's library (library/core/tests/hash/sip.rs), as bytes.
  */
 TEST(published_values)
 {
@@ -22,11 +22,11 @@ TEST(published_values)
         UINT64_C(0xb992abfe2b45f844), UINT64_C(0x7ffe7b9ba320872e), UINT64_C(0x525a0e7fdae6c123),
         UINT64_C(0xf464aeb267349c8c), UINT64_C(0x45cd5928705b0979),
     };
-    unsigned char bytes[1 + 32]; /* at an odd address */
+    unsigned char bytes[1 + 32]; /* the input is at an odd address */
 
     for (size_t i = 0; i < sizeof(bytes) - 1; i++)
         bytes[1 + i] = (unsigned char)i;
-    for (size_t count = 0; count < sizeof(values) / sizeof(values[0]); count++)
+    for (size_t count = 0; count < COUNT_OF(values); count++)
         assert_int_equal(hash_bytes(&ascending, bytes + 1, count), values[count]);
 }
 
@@ -36,13 +36,13 @@ TEST(text)
     assert_int_equal(hash_text(&ascending, "build"), hash_bytes(&ascending, "build-id", 5));
 }
 
-/* Either half of the key matters, and so does every bit of what is hashed. */
+/* Both halves of the key and each bit of the input change the hash. */
 TEST(everything_matters)
 {
     const struct hash_key keys[] = {{{0, 0}}, {{1, 0}}, {{0, 1}}, {{UINT64_C(1) << 63, 0}}, {{0, UINT64_C(1) << 63}}};
     const uint64_t none[2] = {0, 0};
 
-    for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
+    for (size_t i = 0; i < COUNT_OF(keys); i++)
         for (size_t j = 0; j < i; j++)
             assert_true((hash_bytes(&keys[i], none, sizeof(none)) & 0xffffffff) !=
                         (hash_bytes(&keys[j], none, sizeof(none)) & 0xffffffff));

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_hash_index.c - items are found by their hash, whatever shares it: ripd/util/hash_index.h. */
+/* test_hash_index.c - finds items by hashes that may be equal: ripd/util/hash_index.h. */
 #include "support/test.h"
 #include "util/hash_index.h"
 
 enum { ITEMS = 10000 };
 
-/* The item of that key among those whose keys are their numbers; 0: there is none. */
+/* Returns the number of the item, which is its key, or 0 if there is none. */
 static uint32_t find(const struct hash_index *index, uint64_t hash, uint32_t key)
 {
     size_t probe = 0;
@@ -16,12 +16,12 @@ static uint32_t find(const struct hash_index *index, uint64_t hash, uint32_t key
     return number;
 }
 
-/* Hashes that are different, that share their low bits, and that are the same for sixteen items each. */
+/* Sixteen items share each hash. In the second case all hashes have the same low bits, too. */
 TEST(all_are_found)
 {
     static const unsigned shifts[] = {0, 40};
 
-    for (size_t i = 0; i < sizeof(shifts) / sizeof(shifts[0]); i++) {
+    for (size_t i = 0; i < COUNT_OF(shifts); i++) {
         struct hash_index index = {0};
 
         assert_int_equal(find(&index, 0, 1), 0);
@@ -48,7 +48,7 @@ TEST(cleared)
     capacity = index.capacity;
     hash_index_clear(&index);
     assert_int_equal(find(&index, 7, 7), 0);
-    for (uint32_t key = 1; key <= ITEMS; key++) /* as many as there were take no memory */
+    for (uint32_t key = 1; key <= ITEMS; key++) /* the memory is reused */
         assert_true(hash_index_add(&index, key, key));
     assert_int_equal(index.capacity, capacity);
     assert_int_equal(find(&index, 7, 7), 7);

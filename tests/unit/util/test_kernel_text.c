@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_kernel_text.c - text that is put together; numbers, fields and lines: ripd/util/text.c. */
+/* test_kernel_text.c - parses numbers, fields and lines, and appends text: ripd/util/text.c. */
 #include <string.h>
 
 #include "support/test.h"
@@ -7,7 +7,7 @@
 
 typedef const char *parser(const char *text, uint64_t limit, uint64_t *ret_value);
 
-/* What is behind the number; NULL: there is none. */
+/* A parser returns the text after the number, or NULL if there is no number. */
 TEST(numbers)
 {
     static const struct {
@@ -31,7 +31,7 @@ TEST(numbers)
         {text_decimal, NULL, 255, NULL, 0},
     };
 
-    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
         uint64_t value = 0;
         const char *behind = cases[i].parse(cases[i].text, cases[i].limit, &value);
 
@@ -52,11 +52,11 @@ TEST(whole_numbers)
     assert_true(text_number("0009", 5, 9, &number));
     assert_int_equal(number, 9);
     assert_true(text_number("18446744073709551615", 0, UINT64_MAX, &number));
-    for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
+    for (size_t i = 0; i < COUNT_OF(wrong); i++)
         assert_false(text_number(wrong[i], 5, 9, &number));
 }
 
-TEST(bytes_of_digits)
+TEST(hex_bytes)
 {
     unsigned char bytes[4] = {0};
 
@@ -73,7 +73,7 @@ TEST(fields_and_lines)
     uint64_t values[3];
 
     assert_string_equal(text_skip_fields("  a bc\td", 1), "bc\td");
-    assert_string_equal(text_skip_fields("a\nb", 3), "\nb"); /* not beyond a line */
+    assert_string_equal(text_skip_fields("a\nb", 3), "\nb"); /* stops at the end of a line */
     assert_null(text_skip_fields(NULL, 1));
     assert_string_equal(text_decimals("1 2\t3 4", 9, values, 3), " 4");
     assert_int_equal(values[2], 3);
@@ -84,8 +84,8 @@ TEST(fields_and_lines)
     assert_null(text_find_line("Xkey:1\n", "key:"));
 }
 
-/* What does not fit is left out, and the text stays terminated. */
-TEST(put_together)
+/* Text that does not fit is truncated and terminated. */
+TEST(append)
 {
     char text[8] = "";
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_rfc3339.c - times as people copy them: ripd/util/rfc3339.c. */
+/* test_rfc3339.c - parses times: ripd/util/rfc3339.c. */
 #include <errno.h>
 #include <string.h>
 

@@ -13,7 +13,7 @@ static int compare(const void *key, const void *item)
     return search_order(*(const uint32_t *)key, ((const struct item *)item)->number);
 }
 
-/* Every array of up to 8 items with each number once, twice or not at all, and every key, against a plain loop. */
+/* Compares with a plain loop: all arrays with each of four numbers up to twice, and all keys. */
 TEST(against_a_loop)
 {
     for (unsigned shape = 0; shape < 81; shape++) {
@@ -37,7 +37,7 @@ TEST(against_a_loop)
     }
 }
 
-TEST(nothing_to_search)
+TEST(an_empty_array)
 {
     const uint32_t key = 1;
 

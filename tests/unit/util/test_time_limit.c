@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_time_limit.c - asked once, then killed again and again: ripd/util/time_limit.c. */
+/* test_time_limit.c - one request to end, then repeated kills: ripd/util/time_limit.c. */
 #include "support/test.h"
 #include "util/time_limit.h"
 
@@ -14,7 +14,7 @@ TEST(in_time)
     assert_false(limit.passed);
 }
 
-TEST(too_long)
+TEST(too_late)
 {
     struct time_limit limit;
 
@@ -22,7 +22,7 @@ TEST(too_long)
     assert_int_equal(time_limit_step(&limit, 1310), TIME_LIMIT_ASK);
     assert_true(limit.passed);
     assert_int_equal(time_limit_step(&limit, 1310), TIME_LIMIT_NOTHING);
-    assert_int_equal(limit.next_mono_ns, 1360); /* the grace begins when it was asked, however late that was */
+    assert_int_equal(limit.next_mono_ns, 1360); /* the grace period begins with the request, even a late one */
     assert_int_equal(time_limit_step(&limit, 1359), TIME_LIMIT_NOTHING);
     assert_int_equal(time_limit_step(&limit, 1360), TIME_LIMIT_KILL);
     assert_int_equal(time_limit_step(&limit, 1409), TIME_LIMIT_NOTHING);
