@@ -309,6 +309,16 @@ static void publish(struct events *events, const struct stall_case *stall, struc
     write_first(events, event, subject, scan->moment->scanned_mono_ns);
 }
 
+/* Sets what identifies an id that has moved and stalled again before the begin of its episode is published. */
+static void set_last_stall(struct event_subject *subject, const struct detector_suspect *suspect, uint64_t now_mono_ns)
+{
+    const uint64_t max_ns = suspect->frozen_for_max_ns;
+
+    subject->progress = suspect->progress;
+    subject->frozen_mono_ns = now_mono_ns - suspect->frozen_for_ns;
+    subject->moved_after_mono_ns = max_ns <= now_mono_ns ? now_mono_ns - max_ns : DETECTOR_UNKNOWN_NS;
+}
+
 /* Returns what identifies the id after a restart. */
 static struct event_subject subject_of(const struct events *events, const struct events_scan *scan,
                                        const struct stall_case *stall)
@@ -325,6 +335,8 @@ static struct event_subject subject_of(const struct events *events, const struct
         .moved_after_mono_ns = episode->moved_after_mono_ns,
     };
 
+    if (episode->stall_count > 1 && stall->is_suspect)
+        set_last_stall(&subject, &stall->suspect, scan->moment->scanned_mono_ns);
     if (scan->registry != NULL)
         restart_identify(scan->registry, registry_find(scan->registry, stall->ring), events->boot_id, &subject);
     return subject;

@@ -36,6 +36,7 @@ static struct {
     uint64_t wall_ns; /* when now_ns was 0 */
     bool name_is_pending;
     enum id_cause cause; /* of those that are stalled */
+    uint64_t progress;   /* likewise */
     struct waits *waits; /* of the next scan, which takes ownership */
 } world;
 
@@ -134,6 +135,7 @@ static size_t list_suspects(struct detector_suspect suspects[IDS_MAX])
                 .generation = 2,
                 .state = ID_STALLED,
                 .cause = world.cause,
+                .progress = world.progress,
                 .frozen_for_ns = 6 * SECOND_NS,
                 .frozen_for_max_ns = world.items[slot] != NULL ? 7 * SECOND_NS : DETECTOR_UNKNOWN_NS,
                 .threshold_ns = 5 * SECOND_NS,
@@ -408,6 +410,29 @@ TEST(ids_that_flap, set_up_on_disk, tear_down)
     text = state_read(world.directory, EVENT_FILE_NAME);
     assert_true(count_of(text, "\n{\"subject\":") <= REPORT_BURST + 10 * REPORT_PER_SECOND);
     assert_int_equal(count_of(text, "\n{\"subject\":"), 1500 - world.health.limit_counts[HEALTH_LIMIT_RESTALLS]);
+    free(text);
+}
+
+/* An id that moves and stalls again before its begin is published: after a restart its last progress identifies it. */
+TEST(a_begin_after_the_second_stall, set_up_on_disk, tear_down)
+{
+    char *text;
+
+    world.cause = CAUSE_NONE; /* the begin waits */
+    world.progress = 5;
+    stall(7);
+    scan();
+    change(DETECTOR_MOVED, 7);
+    scan();
+    world.progress = 9;
+    change(DETECTOR_STALLED, 7);
+    scan();
+    world.cause = CAUSE_BLOCKED;
+    scan();
+    events_stop(world.events);
+    assert_announced(1);
+    text = state_read(world.directory, EVENT_FILE_NAME);
+    assert_int_equal(count_of(text, "\"progress\":\"9\""), 1);
     free(text);
 }
 
