@@ -104,19 +104,27 @@ static void read_again(struct waits *waits, struct registry *registry)
 
 /* Turns ------------------------------------------------------------------------------------------------------------ */
 
+struct shared_holder;
+
+/* The limit of a turn, and what the turns of one service share. */
+struct turn {
+    uint64_t deadline_mono_ns;
+    struct shared_holder *known; /* a cache of SHARED_KNOWN; NULL = none */
+};
+
 /* A step that is done for each node while there is time. */
 struct service {
     uint64_t budget_ns;
     bool (*applies)(const struct waits *waits, size_t node);
     void (*serve)(const struct waits_source *source, struct waits *waits, struct ring *ring, size_t node,
-                  uint64_t deadline_mono_ns);
+                  const struct turn *turn);
 };
 
 /* Serves the nodes from first on, with the users taking turns. The node to begin with differs from scan to scan. */
 static void serve_nodes(const struct waits_source *source, struct waits *waits, size_t first,
-                        const struct service *service)
+                        const struct service *service, struct shared_holder *known)
 {
-    const uint64_t deadline_mono_ns = clock_mono_ns() + service->budget_ns;
+    const struct turn turn = {clock_mono_ns() + service->budget_ns, known};
     uint64_t now_mono_ns = 0;
     struct ring *ring;
     struct work_job job;
@@ -131,12 +139,12 @@ static void serve_nodes(const struct waits_source *source, struct waits *waits, 
         job = (struct work_job){.subject = (uint32_t)i, .order = key + source->sequence * UINT64_C(0x9e3779b97f4a7c15)};
         (void)work_push(source->work, work_user(source->work, mapping_owner(&ring->mapping)), job);
     }
-    while (now_mono_ns < deadline_mono_ns && work_next(source->work, 0, UINT16_MAX, &job, &user)) {
+    while (now_mono_ns < turn.deadline_mono_ns && work_next(source->work, 0, UINT16_MAX, &job, &user)) {
         const uint64_t began_mono_ns = clock_mono_ns();
 
         ring = registry_find(source->registry, waits->nodes[job.subject].ring);
         if (ring != NULL)
-            service->serve(source, waits, ring, job.subject, deadline_mono_ns);
+            service->serve(source, waits, ring, job.subject, &turn);
         now_mono_ns = clock_mono_ns();
         work_spend(source->work, user, now_mono_ns - began_mono_ns);
     }
@@ -197,7 +205,7 @@ static bool is_first_of_ring(const struct waits *waits, size_t node)
 }
 
 static void search_ring(const struct waits_source *source, struct waits *waits, struct ring *ring, size_t node,
-                        uint64_t deadline_mono_ns)
+                        const struct turn *turn)
 {
     struct search search = {.waits = waits, .ring = ring, .lookups = LOOKUPS_MAX};
     struct rip_scan_position position = {0};
@@ -205,7 +213,7 @@ static void search_ring(const struct waits_source *source, struct waits *waits, 
     size_t count = BATCH;
 
     (void)source;
-    (void)deadline_mono_ns;
+    (void)turn;
     for (; node < waits->count && waits->nodes[node].ring == ring->serial; node++) {
         waits->nodes[node].searched = true;
         search.left += waits->nodes[node].kind == WAITS_THREAD;
@@ -242,15 +250,15 @@ static bool may_be_absent(const struct waits *waits, size_t node)
 }
 
 static void look_for_thread(const struct waits_source *source, struct waits *waits, struct ring *ring, size_t index,
-                            uint64_t deadline_mono_ns)
+                            const struct turn *turn)
 {
     struct waits_node *node = &waits->nodes[index];
     uint32_t tid;
 
     node->absent =
-        registry_find_thread(source->registry, ring, node->process, node->holder, deadline_mono_ns, &tid) != 0 ||
+        registry_find_thread(source->registry, ring, node->process, node->holder, turn->deadline_mono_ns, &tid) != 0 ||
         !registry_has_thread(source->registry, ring, node->process, tid);
-    if (node->absent && clock_mono_ns() < deadline_mono_ns)
+    if (node->absent && clock_mono_ns() < turn->deadline_mono_ns)
         node->gone_since_ns = gone_since(source->registry, ring, node, source->before);
 }
 
@@ -259,10 +267,10 @@ static void find_holders(const struct waits_source *source, struct waits *waits)
     static const struct service search = {SEARCH_NS, is_first_of_ring, search_ring};
     static const struct service presence = {TRANSLATE_NS, may_be_absent, look_for_thread};
 
-    serve_nodes(source, waits, waits->waiting_count, &search);
+    serve_nodes(source, waits, waits->waiting_count, &search, NULL);
     for (size_t i = waits->waiting_count; i < waits->count; i++)
         waits->nodes[i].absent = may_be_absent(waits, i); /* until look_for_thread() finds it */
-    serve_nodes(source, waits, waits->waiting_count, &presence);
+    serve_nodes(source, waits, waits->waiting_count, &presence, NULL);
 }
 
 /* Of locks that processes share ------------------------------------------------------------------------------------ */
@@ -278,39 +286,40 @@ struct shared_holder {
     uint32_t holder_process;
 };
 
-static void find_shared_holder(struct registry *registry, const struct waits_node *node, uint64_t deadline_mono_ns,
-                               struct shared_holder *known)
+static bool has_shared_lock(const struct waits *waits, size_t node)
 {
-    struct ring *ring;
+    return waits_is_shared(&waits->nodes[node]);
+}
 
-    if (known->ring == node->ring && known->process == node->process && known->tid == waits_held_by(node))
-        return;
-    *known = (struct shared_holder){.ring = node->ring, .process = node->process, .tid = waits_held_by(node)};
-    ring = registry_find(registry, node->ring);
-    if (ring != NULL)
-        (void)registry_find_holder(registry, ring, node->process, known->tid, deadline_mono_ns, &known->holder_ring,
-                                   &known->holder_process);
+static void find_shared_holder(const struct waits_source *source, struct waits *waits, struct ring *ring, size_t index,
+                               const struct turn *turn)
+{
+    struct waits_node *node = &waits->nodes[index];
+    const uint32_t tid = waits_held_by(node);
+    struct shared_holder *known = &turn->known[tid % SHARED_KNOWN];
+
+    if (known->ring != node->ring || known->process != node->process || known->tid != tid) {
+        *known = (struct shared_holder){.ring = node->ring, .process = node->process, .tid = tid};
+        (void)registry_find_holder(source->registry, ring, node->process, tid, turn->deadline_mono_ns,
+                                   &known->holder_ring, &known->holder_process);
+    }
+    node->holder_ring = known->holder_ring;
+    node->holder_process = known->holder_process;
 }
 
 /*
  * A holder that is not found in time is unknown, and searched again on the next scan. In another pid namespace, a
  * holder that shares no ring with the waiter is also unknown: the tid in the lock may be from a third namespace.
  */
-static void find_shared_holders(struct waits *waits, struct registry *registry)
+static void find_shared_holders(const struct waits_source *source, struct waits *waits)
 {
-    const uint64_t deadline_mono_ns = clock_mono_ns() + TRANSLATE_NS;
+    static const struct service holders = {TRANSLATE_NS, has_shared_lock, find_shared_holder};
     struct shared_holder known[SHARED_KNOWN] = {{0}};
 
-    for (size_t i = 0; i < waits->waiting_count; i++) {
-        struct waits_node *node = &waits->nodes[i];
-        struct shared_holder *place = &known[waits_held_by(node) % SHARED_KNOWN];
-
-        if (!waits_is_shared(node))
-            continue;
-        find_shared_holder(registry, node, deadline_mono_ns, place);
-        node->holder_ring = place->holder_ring;
-        node->holder_process = place->holder_process;
-    }
+    for (size_t i = 0; i < waits->waiting_count; i++)
+        if (has_shared_lock(waits, i))
+            waits->nodes[i].holder_ring = 0; /* until find_shared_holder() finds it */
+    serve_nodes(source, waits, 0, &holders, known);
 }
 
 /* The whole -------------------------------------------------------------------------------------------------------- */
@@ -404,7 +413,7 @@ static struct waits *build(const struct waits_source *source)
     read_first(waits, source);
     if (waits->waiting_count == 0)
         return waits;
-    find_shared_holders(waits, source->registry);
+    find_shared_holders(source, waits);
     if (waits_link(waits) != 0) {
         waits_free(waits);
         return NULL;
@@ -439,12 +448,13 @@ static bool has_ring_tid(const struct waits *waits, size_t node)
 }
 
 static void find_tid(const struct waits_source *source, struct waits *waits, struct ring *ring, size_t index,
-                     uint64_t deadline_mono_ns)
+                     const struct turn *turn)
 {
     struct waits_node *node = &waits->nodes[index];
     uint32_t tid;
 
-    if (registry_find_thread(source->registry, ring, node->process, ring_tid_of(node), deadline_mono_ns, &tid) != 0 ||
+    if (registry_find_thread(source->registry, ring, node->process, ring_tid_of(node), turn->deadline_mono_ns, &tid) !=
+            0 ||
         (node->kind == WAITS_THREAD && !registry_has_thread(source->registry, ring, node->process, tid)))
         return; /* not known, or it has ended and nobody holds its lock now */
     node->tid = tid;
@@ -480,12 +490,12 @@ static bool lacks_root_item(const struct waits *waits, size_t node)
 }
 
 static void describe_root(const struct waits_source *source, struct waits *waits, struct ring *ring, size_t node,
-                          uint64_t deadline_mono_ns)
+                          const struct turn *turn)
 {
     struct waits_node *root = &waits->nodes[waits->nodes[node].root];
 
     (void)ring;
-    (void)deadline_mono_ns;
+    (void)turn;
     if (root->item == NULL)
         root->item = describe_id(source->registry, root->ring, root->slot, root->generation);
 }
@@ -506,6 +516,6 @@ void waits_describe(struct waits *waits, const struct waits_source *source)
         node->ring_name = waits_ring_name(waits, ring_name(ring));
         describe_node(node, ring, source->detector);
     }
-    serve_nodes(source, waits, 0, &numbers);
-    serve_nodes(source, waits, 0, &roots);
+    serve_nodes(source, waits, 0, &numbers, NULL);
+    serve_nodes(source, waits, 0, &roots, NULL);
 }

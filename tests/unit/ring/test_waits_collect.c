@@ -9,6 +9,7 @@
 #include "os/clock.h"
 #include "ring/scan.h"
 #include "ring/waits_collect.h"
+#include "unit/locker.h"
 #include "work/jobs.h"
 
 #define SECOND UINT64_C(1000000000)
@@ -416,4 +417,25 @@ TEST(a_holder_that_has_ended, set_up, tear_down)
     assert_int_equal(node_of(201)->next, WAITS_NONE);
     scan(100); /* while the wait lasts */
     assert_int_equal(waits->nodes[node_of(200)->next].kind, WAITS_GONE);
+}
+
+static bool a_shared_holder_is_found(void)
+{
+    return holder_of(200) != NULL;
+}
+
+/* A search for the holder of a shared lock takes a turn of its user, like every other search. */
+TEST(shared_locks_take_turns, set_up, tear_down)
+{
+    const pid_t pid = locker_start(&scene->stage, "ring", &ring, 1, 0, NULL);
+
+    ring_builder_slot(&ring, 200)->process = 1;
+    freeze();
+    mark(200, (uint32_t)pid, 3, RIP_WAIT_SHARED);
+    scan_until(a_shared_holder_is_found);
+    work_pause(work, geteuid(), UINT64_MAX);
+    scan(100);
+    assert_non_null(node_of(200));
+    assert_null(holder_of(200));
+    ring_stage_end(pid);
 }
