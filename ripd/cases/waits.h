@@ -47,7 +47,7 @@
 #include "rip/reader.h"
 
 #define WAITS_NONE UINT32_MAX
-#define WAITS_NODES_MAX 65536u           /* waiting ids of one scan; more are counted */
+#define WAITS_NODES_MAX 131072u          /* waiting ids of one scan, as WORK_WAITS; more are counted */
 #define WAITS_CHAIN_MAX 16u              /* members named in one answer; the last of the chain is always among them */
 #define WAITS_SLACK_NS UINT64_C(1000000) /* between clocks of two processors, and until a store is visible */
 

@@ -439,3 +439,12 @@ TEST(shared_locks_take_turns, set_up, tear_down)
     assert_null(holder_of(200));
     ring_stage_end(pid);
 }
+
+TEST(no_user_can_fill_the_graph, set_up, tear_down)
+{
+    size_t count = 0;
+
+    while (work_take(work, 7, WORK_WAITS, 1))
+        count++;
+    assert_true(count < WAITS_NODES_MAX && work_take(work, 8, WORK_WAITS, 1));
+}
