@@ -20,9 +20,12 @@ void query_init(struct query *query)
     *query = (struct query){.limit = QUERY_LIMIT_DEFAULT};
 }
 
+/* The reason of an idle id is no cause: answers show null. */
 bool query_matches_verdict(const struct query *query, const struct sighting *sighting)
 {
-    return query_has(query->states, sighting->state) && query_has(query->causes, sighting->cause) &&
+    const enum id_cause cause = id_cause_idles(sighting->cause) ? CAUSE_NONE : sighting->cause;
+
+    return query_has(query->states, sighting->state) && query_has(query->causes, cause) &&
            sighting->frozen_for_ns >= query->min_ns;
 }
 

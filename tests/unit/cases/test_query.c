@@ -99,6 +99,9 @@ TEST(each_condition_excludes)
     MATCHES(true, query.causes = ~(1u << CAUSE_PARKED));
     MATCHES(true, query.causes = 1u << CAUSE_BLOCKED);
     MATCHES(false, query.causes = ~(1u << CAUSE_BLOCKED));
+    sighting.cause = CAUSE_UNSEEN; /* of an idle id: shown as null */
+    MATCHES(true, query.causes = 1u << CAUSE_NONE);
+    MATCHES(false, query.causes = ~(1u << CAUSE_NONE));
 
     process_facts_unref(sighting.item->process);
     sighting.item->process = NULL;
