@@ -111,19 +111,17 @@ struct cli_list {
 /* Flags and help text of a subcommand. */
 struct cli_syntax {
     const char *name;
-    const char *usage; /* text above the list of flags */
-    const char
-        *values; /* text below it: lines "VALUE is one of: WORD..." for values of that name; completion reads them */
-    const char *notes; /* text at the end */
+    const char *usage;  /* text above the list of flags */
+    const char *values; /* text below it: lines "VALUE is one of: WORD...", which completion also reads */
+    const char *notes;  /* text at the end */
     const struct cli_flag *flags;
     size_t flags_count;
     void *settings;
     size_t words_max;
-    const char *missing; /* the error if there are no words; NULL: words are optional */
-    bool stops;          /* flags end at the first word: the rest belongs to another program */
-    bool ends;           /* flags end at "--"; it and the command after it stay among the words */
-    int (*mistake)(
-        void); /* reports a mistake in another format and returns the exit status; NULL: the status is CLI_USAGE */
+    const char *missing;  /* the error if there are no words; NULL: words are optional */
+    bool stops;           /* flags end at the first word: the rest belongs to another program */
+    bool ends;            /* flags end at "--"; it and the command after it stay among the words */
+    int (*mistake)(void); /* also reports a mistake; returns the exit status; NULL: it is CLI_USAGE */
 };
 #define CLI_FLAGS(table) .flags = (table), .flags_count = sizeof(table) / sizeof((table)[0]), .settings = &settings
 

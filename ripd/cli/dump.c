@@ -124,8 +124,8 @@ static int take_events(struct dump *dump, struct dump_ids *ids)
         }
         dump_ids_take(ids, event);
     }
-    return result == 0 && rip_session_error(dump->session)[0] != '\0' ? -EBADMSG
-                                                                      : result; /* a ring that was truncated */
+    /* A truncated ring has an error text although its events end normally. */
+    return result == 0 && rip_session_error(dump->session)[0] != '\0' ? -EBADMSG : result;
 }
 
 /* Returns ripd's facts about a stalled id. NULL: it was not stalled, or has moved since. */

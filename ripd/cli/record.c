@@ -235,8 +235,7 @@ static void on_signal(int number, siginfo_t *information, void *context)
         triggers = 1;
     else if (number != SIGCHLD && child_pid == 0)
         ends = 1;
-    else if (number != SIGCHLD &&
-             information->si_code != SI_KERNEL) /* the terminal also sends its signals to the command */
+    else if (number != SIGCHLD && information->si_code != SI_KERNEL) /* SI_KERNEL: the command gets the key, too */
         kill((pid_t)child_pid, number);
 }
 

@@ -49,7 +49,7 @@ struct metric {
     const char *labels; /* names, separated by ", "; "" = none */
     const char *help;
     void (*put)(struct metrics_text *text); /* writes its samples, or nothing if they are not known */
-    size_t field;                           /* offset of the value in the writer's struct */
+    size_t field;                           /* which value, for the writer: an offset in a struct, or an enum */
 };
 
 /* The table; the manual page is made from it. */

@@ -366,7 +366,9 @@ static void put_kernel(struct sentence *sentence, const struct sighting *sightin
     }
 }
 
-/* Returns false if the call is not of this kind. If it is, the sentence is complete. */
+/*
+ * Writes why a thread is blocked in RIP_CALL_PRIVATE. The kernel facts add nothing then. Returns false for other calls.
+ */
 static bool put_stuck(struct sentence *sentence, const struct sighting *sighting)
 {
     if (sighting->cause != CAUSE_BLOCKED || sighting->item == NULL || sighting->item->call != RIP_CALL_PRIVATE)
