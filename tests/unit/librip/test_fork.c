@@ -330,6 +330,27 @@ FORKED_TEST(embryo_taken_by_another_process)
     }
 }
 
+static pid_t parent;
+
+static void take_embryo(void)
+{
+    if (getpid() != parent)
+        rip__process_at(1)->state = RIP_PROCESS_LIVE;
+}
+
+/* The same before the library's child handler has run. */
+FORKED_TEST(embryo_taken_during_fork)
+{
+    enter_ring();
+    parent = getpid();
+    during_fork = take_embryo;
+    if (in_child()) {
+        register_traced(1, "child");
+        CHECK(rip__thread.slot->process == 2);
+        _exit(0);
+    }
+}
+
 /* The descriptor --------------------------------------------------------------------------------------------------- */
 
 static int count_descriptors_of_ring(void)

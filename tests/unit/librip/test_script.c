@@ -47,8 +47,16 @@ FORKED_TEST(snap_at_a_script_line)
     CHECK(says(trail[1].address, "app/order.rb", "Order#place", 10, 12));
 }
 
+/* Of a path the last bytes are kept, of a function the first. */
 FORKED_TEST(long_texts_are_truncated)
 {
+    static const struct {
+        size_t file_bytes, function_bytes;
+        uint8_t flags;
+    } cases[] = {{RIP_SCRIPT_FILE_BYTES, RIP_SCRIPT_FUNCTION_BYTES, 0},
+                 {RIP_SCRIPT_FILE_BYTES + 1, RIP_SCRIPT_FUNCTION_BYTES, RIP_SCRIPT_FILE_TRUNCATED},
+                 {RIP_SCRIPT_FILE_BYTES, RIP_SCRIPT_FUNCTION_BYTES + 1, RIP_SCRIPT_FUNCTION_TRUNCATED},
+                 {400, 400, RIP_SCRIPT_FILE_TRUNCATED | RIP_SCRIPT_FUNCTION_TRUNCATED}};
     char file[400], function[400];
     struct rip_script_info info;
 
@@ -57,11 +65,15 @@ FORKED_TEST(long_texts_are_truncated)
         file[i] = (char)(i * 37);
         function[i] = (char)(i * 41);
     }
-    CHECK(copy(rip_script_enter(file, sizeof(file), function, sizeof(function), 0), &info) == RIP_OK);
-    CHECK(info.flags == (RIP_SCRIPT_FILE_TRUNCATED | RIP_SCRIPT_FUNCTION_TRUNCATED));
-    CHECK(info.file_bytes == RIP_SCRIPT_FILE_BYTES && info.function_bytes == RIP_SCRIPT_FUNCTION_BYTES);
-    CHECK(memcmp(info.file, file + sizeof(file) - RIP_SCRIPT_FILE_BYTES, RIP_SCRIPT_FILE_BYTES) == 0);
-    CHECK(memcmp(info.function, function, RIP_SCRIPT_FUNCTION_BYTES) == 0);
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        size_t first = cases[i].file_bytes - RIP_SCRIPT_FILE_BYTES;
+
+        CHECK(copy(rip_script_enter(file, cases[i].file_bytes, function, cases[i].function_bytes, 0), &info) == RIP_OK);
+        CHECK(info.flags == cases[i].flags);
+        CHECK(info.file_bytes == RIP_SCRIPT_FILE_BYTES && info.function_bytes == RIP_SCRIPT_FUNCTION_BYTES);
+        CHECK(memcmp(info.file, file + first, RIP_SCRIPT_FILE_BYTES) == 0);
+        CHECK(memcmp(info.function, function, RIP_SCRIPT_FUNCTION_BYTES) == 0);
+    }
     CHECK(copy(rip_script_enter(NULL, 0, NULL, 0, 0), &info) == RIP_OK && info.file_bytes == 0 &&
           info.function_bytes == 0);
 }

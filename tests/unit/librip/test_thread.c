@@ -81,20 +81,23 @@ FORKED_TEST(new_id)
           read_own_trail(entries) == RIP_ENTRY_COUNT);
 }
 
-FORKED_TEST(long_and_strange_names)
+FORKED_TEST(names_of_any_bytes_and_length)
 {
+    static const size_t lengths[] = {0, 1, RIP_NAME_BYTES, RIP_NAME_BYTES + 1, 200};
     char name[200];
-    struct rip_id_info info;
 
     make_ring(10);
     memset(name, 0xff, sizeof(name));
     name[1] = '\0';
-    rip_init(1, name, sizeof(name), 0, 0);
-    info = read_own_info();
-    CHECK(info.name_bytes == RIP_NAME_BYTES && memcmp(info.name, name, RIP_NAME_BYTES) == 0);
-    rip_init(2, NULL, 77, 0, 0);
-    CHECK(read_own_info().name_bytes == 0);
-    register_id(3, "");
+    for (uint32_t i = 0; i < COUNT_OF(lengths); i++) {
+        size_t kept = lengths[i] < RIP_NAME_BYTES ? lengths[i] : RIP_NAME_BYTES;
+        struct rip_id_info info;
+
+        rip_init(1 + i, name, lengths[i], 0, 0);
+        info = read_own_info();
+        CHECK(info.name_bytes == kept && memcmp(info.name, name, kept) == 0);
+    }
+    rip_init(100, NULL, 77, 0, 0);
     CHECK(read_own_info().name_bytes == 0);
 }
 
