@@ -346,7 +346,7 @@ FORKED_TEST(embryo_taken_during_fork)
     during_fork = take_embryo;
     if (in_child()) {
         register_traced(1, "child");
-        CHECK(rip__thread.slot->process == 2);
+        CHECK(rip__thread.slot->process == 2 && rip__process_at(1)->pid == 0);
         _exit(0);
     }
 }

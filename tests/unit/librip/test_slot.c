@@ -7,6 +7,12 @@ static bool globals_are(pid_t tid, unsigned idx, unsigned ctr)
     return rip_tid == tid && rip_idx == (uint8_t)idx && rip_ctr == (uint8_t)ctr;
 }
 
+/* Leaves a slot in the state of one that this process is claiming. */
+static void claim_slot(uint32_t slot)
+{
+    rip__slot_at(slot)->state = (uint16_t)(RIP_SLOT_CLAIMED | rip__writer.process << RIP_SLOT_OWNER_SHIFT);
+}
+
 /* A full ring ------------------------------------------------------------------------------------------------------ */
 
 FORKED_TEST(full_ring_refuses_ids)
@@ -39,11 +45,20 @@ FORKED_TEST(claimed_slots_of_killed_processes_are_swept)
             rip_ring->slot_hint = 0;
         }
         for (uint32_t i = 0; i < 64; i++)
-            rip__slot_at(i)->state = (uint16_t)(RIP_SLOT_CLAIMED | rip__writer.process << RIP_SLOT_OWNER_SHIFT);
+            claim_slot(i);
         *(uint64_t *)(void *)(rip__writer.base + rip__writer.geometry.live_offset) = 0;
         die();
     }
     register_traced(1, "parent");
+}
+
+FORKED_TEST(claimed_slot_is_skipped)
+{
+    make_ring(64);
+    register_traced(1, "one");
+    claim_slot(1);
+    register_traced(2, "two");
+    CHECK(own_slot_index() == 2);
 }
 
 /*
@@ -58,7 +73,7 @@ FORKED_TEST(claimed_slots_are_swept_before_the_record_is_reused)
         if (in_child()) {
             register_id(2, "two");
             if (i == 1)
-                rip__slot_at(5)->state = (uint16_t)(RIP_SLOT_CLAIMED | rip__writer.process << RIP_SLOT_OWNER_SHIFT);
+                claim_slot(5);
             _exit(0);
         }
     }
@@ -98,7 +113,7 @@ enum { PROCESSES = 4, ROUNDS = 3000 };
 
 static void claim_and_free_slots(unsigned seed)
 {
-    register_id(0, "jostler");
+    register_id(0, "worker");
     for (unsigned round = 0; round < ROUNDS; round++) {
         uint32_t id = 1 + (uint32_t)rand_r(&seed) % 20;
 

@@ -95,7 +95,7 @@ FORKED_TEST(names_of_any_bytes_and_length)
 
         rip_init(1 + i, name, lengths[i], 0, 0);
         info = read_own_info();
-        CHECK(info.name_bytes == kept && memcmp(info.name, name, kept) == 0);
+        CHECK(info.name_bytes == kept && own_slot()->name_bytes == kept && memcmp(info.name, name, kept) == 0);
     }
     rip_init(100, NULL, 77, 0, 0);
     CHECK(read_own_info().name_bytes == 0);

@@ -281,6 +281,24 @@ TEST(flipped_bit_is_detected, set_up, tear_down)
     }
 }
 
+TEST(missing_frame_is_detected, set_up, tear_down)
+{
+    struct rip_id_info info = id_info(3);
+    size_t ends[3];
+
+    take_id(RIP_EVENT_REGISTER, &info, true);
+    for (size_t i = 0; i < 3; i++) {
+        take_snaps(&info, 1, 1);
+        take_drain();
+        flush();
+        ends[i] = file.count;
+    }
+    memmove(file.bytes + ends[0], file.bytes + ends[1], ends[2] - ends[1]);
+    file.count -= ends[1] - ends[0];
+    assert_int_equal(read_all(&file), -EBADMSG);
+    assert_int_equal(offset, ends[0]);
+}
+
 TEST(other_version_is_reported, set_up, tear_down)
 {
     struct recording_header header;
