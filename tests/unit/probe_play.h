@@ -23,7 +23,6 @@ enum { PLAY_PROCESSES = 2, PLAY_THREADS_MAX = 128, PLAY_SUSPECTS_MAX = 1024 };
 
 /* All zero between tests. */
 static struct play {
-    struct scene *scene;
     struct ring_builder ring; /* "ring" */
     struct probe *probe;
     struct work *work;
@@ -123,23 +122,18 @@ static inline void play_add_process(uint16_t record, size_t thread_count, uint32
 static inline void play_new(void)
 {
     const struct ring_geometry geometry = {.slot_capacity = PLAY_SUSPECTS_MAX};
-    void *scene;
-
     play_tids =
         mmap(NULL, PLAY_THREADS_MAX * sizeof(*play_tids), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     assert_ptr_not_equal(play_tids, MAP_FAILED);
     play.work = work_new();
     assert_non_null(play.work);
-    scene_open(&scene);
-    play.scene = scene;
-    ring_stage_build(&play.scene->stage, "ring", &geometry, &play.ring);
+    scene_open(NULL);
+    ring_stage_build(&scene.stage, "ring", &geometry, &play.ring);
     play_open_own_probe("/proc", PLAY_AMPLE_NS);
 }
 
 static inline int play_free(void **state)
 {
-    void *scene = play.scene;
-
     (void)state;
     for (size_t i = 0; i < PLAY_PROCESSES; i++)
         if (play.pids[i] != 0)
@@ -148,7 +142,7 @@ static inline int play_free(void **state)
     cases_free(play.cases);
     work_free(play.work);
     ring_stage_release(&play.ring);
-    scene_close(&scene);
+    scene_close(NULL);
     munmap(play_tids, PLAY_THREADS_MAX * sizeof(*play_tids));
     play = (struct play){.count = 0};
     return 0;
@@ -178,7 +172,7 @@ static inline size_t play_examine(size_t count)
 
     work_begin(play.work);
     assert_int_equal(cases_begin(play.cases, play.suspects, count, play_user_of, NULL), 0);
-    probe_examine(play.probe, play.scene->registry, play.cases, play.work);
+    probe_examine(play.probe, scene.registry, play.cases, play.work);
     for (size_t i = 0; i < count; i++)
         left += !play_case(i)->evidence.examined;
     return left;

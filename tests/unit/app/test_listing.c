@@ -23,7 +23,6 @@ void *__wrap_calloc(size_t count, size_t bytes)
 
 /* A scene with ring "a", of SLOTS slots and ids, and what a listing is made from. */
 static struct {
-    struct scene *scene;
     struct ring_builder ring;
     uint32_t serial;
     struct work *work;
@@ -38,14 +37,13 @@ static int set_up(void **state)
 
     memset(&world, 0, sizeof(world));
     scene_open(state);
-    world.scene = *state;
     world.work = work_new();
     assert_non_null(world.work);
     world.cases = cases_new(world.work, 0);
     assert_non_null(world.cases);
-    own_ring_build(&world.scene->stage, "a", SLOTS, SLOTS, &world.ring);
-    scene_refresh(world.scene);
-    world.serial = serial_of(world.scene, "a");
+    own_ring_build(&scene.stage, "a", SLOTS, SLOTS, &world.ring);
+    scene_refresh();
+    world.serial = serial_of("a");
     return detector_new(&world.detector, &config);
 }
 
@@ -83,7 +81,7 @@ static uint32_t user_of(void *context, uint32_t ring)
 static struct snapshot *list(const struct detector_suspect *suspects, size_t count, uint64_t budget_ns)
 {
     struct detector_update update = {.suspects = suspects, .suspect_count = count};
-    const struct listing listing = {world.scene->registry, world.detector, world.cases, world.work, NULL, budget_ns};
+    const struct listing listing = {scene.registry, world.detector, world.cases, world.work, NULL, budget_ns};
     struct snapshot *snapshot = snapshot_new();
 
     assert_non_null(snapshot);
@@ -155,9 +153,9 @@ TEST(what_is_left_out_is_counted, set_up, tear_down)
     size_t seen = 0;
 
     assert_non_null(suspects);
-    own_ring_build(&world.scene->stage, "b", 3, 3, &small);
-    scene_rescan(world.scene);
-    second = serial_of(world.scene, "b");
+    own_ring_build(&scene.stage, "b", 3, 3, &small);
+    scene_rescan();
+    second = serial_of("b");
     assert_true(world.serial < second);
     for (uint32_t i = 0; i < SLOTS; i++)
         suspects[i] = suspect(world.serial, i, 1000 + i);

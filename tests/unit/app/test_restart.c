@@ -14,7 +14,6 @@
 enum { EPISODES_MAX = 16 };
 
 static struct {
-    struct scene *scene;
     const struct ring *ring;
     struct event_open open[EPISODES_MAX];
     size_t count;
@@ -38,7 +37,7 @@ static struct event_subject *add(uint32_t slot)
                                            .began_mono_ns = 1,
                                            .frozen_mono_ns = 1,
                                            .moved_after_mono_ns = EVENT_SUBJECT_UNKNOWN};
-    restart_identify(world.scene->registry, world.ring, world.boot_id, &open->subject);
+    restart_identify(scene.registry, world.ring, world.boot_id, &open->subject);
     return &open->subject;
 }
 
@@ -62,9 +61,9 @@ static size_t run(enum event_reason ret_reasons[EPISODES_MAX + 1])
     assert_non_null(work);
     assert_int_equal(detector_new(&detector, &config), 0);
     assert_int_equal(restart_init(&restart, world.open, world.count), 0);
-    assert_int_equal(restart_prepare(&restart, world.scene->registry, world.boot_id, work, detector, NOW_NS), 0);
+    assert_int_equal(restart_prepare(&restart, scene.registry, world.boot_id, work, detector, NOW_NS), 0);
     detector_begin(detector, NOW_NS);
-    assert_int_equal(scan_run(world.scene->registry, detector, NULL), 0);
+    assert_int_equal(scan_run(scene.registry, detector, NULL), 0);
     detector_suspects(detector, &suspect_count);
     detector_end(detector, &update);
     resumed_count = restart_settle(&restart, detector, on_resume, NULL);
@@ -94,10 +93,9 @@ TEST(episodes_are_resumed_or_end, scene_open, scene_close)
     assert_true(proc >= 0);
     assert_int_equal(proc_boot_id(proc, world.boot_id), 0);
     close(proc);
-    world.scene = *state;
-    own_ring_build(&world.scene->stage, "app", 64, 4, &builder);
-    scene_refresh(world.scene);
-    world.ring = ring_named(world.scene, "app");
+    own_ring_build(&scene.stage, "app", 64, 4, &builder);
+    scene_refresh();
+    world.ring = ring_named("app");
     add(0);                  /* 1: unchanged, but 8 is the same id */
     add(1)->progress = 9;    /* 2: has moved */
     add(2)->generation = 4;  /* 3: another id in the slot */

@@ -23,8 +23,8 @@ static int set_up(void **state)
     play_new();
 
     play_add_process(0, THREADS, 0, be_child, NULL);
-    scene_refresh(play.scene);
-    assert_int_equal(serial_of(play.scene, "ring"), 1);
+    scene_refresh();
+    assert_int_equal(serial_of("ring"), 1);
     return 0;
 }
 
@@ -49,7 +49,7 @@ static void assert_all(enum id_state state, enum id_cause cause)
 
 static void assert_verdict(enum process_verdict verdict)
 {
-    assert_int_equal(ring_named(play.scene, "ring")->processes[0].verdict, verdict);
+    assert_int_equal(ring_named("ring")->processes[0].verdict, verdict);
 }
 
 static void stop_child(void)
@@ -200,7 +200,7 @@ TEST(a_process_that_is_missing, set_up, play_free)
     kill(play.pids[0], SIGKILL);
     /* the first thread is a zombie before the last thread is gone */
     assert_int_equal(waitid(P_PID, (id_t)play.pids[0], &info, WEXITED | WNOWAIT), 0);
-    scene_refresh(play.scene);
+    scene_refresh();
     assert_verdict(PROCESS_MISSING);
     assert_int_equal(play_collect(), 0);
     assert_all(ID_EXITED, CAUSE_NONE);
@@ -217,7 +217,7 @@ TEST(a_process_that_ends_meanwhile, set_up, play_free)
 TEST(a_process_without_a_verdict, set_up, play_free)
 {
     ring_builder_process(&play.ring, 0)->pid_namespace = 1; /* its pid cannot be resolved, and it holds no lock */
-    scene_refresh(play.scene);
+    scene_refresh();
     assert_verdict(PROCESS_UNKNOWN);
     play_add_suspect(0, 0);
     assert_int_equal(play_collect(), 0);
@@ -235,7 +235,7 @@ TEST(a_process_without_a_verdict, set_up, play_free)
 /* Makes a /proc with one process, which is in record 0, and a probe that reads it. */
 static void make_up_proc(pid_t pid, char state, const char *status_lines, uint32_t flags)
 {
-    struct ring_stage *stage = &play.scene->stage;
+    struct ring_stage *stage = &scene.stage;
     char name[32], text[128];
 
     snprintf(text, sizeof(text), "%d (x) %c 1 1 1 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 777 0", pid, state);
@@ -246,9 +246,9 @@ static void make_up_proc(pid_t pid, char state, const char *status_lines, uint32
     ring_builder_add_process(&play.ring, 0, (uint32_t)pid, 777, "process");
     ring_builder_process(&play.ring, 0)->flags = flags;
     ring_builder_process(&play.ring, 0)->pid_namespace = 0;
-    scene_watch(play.scene, "", NULL, ring_stage_path(stage, "proc"));
+    scene_watch("", NULL, ring_stage_path(stage, "proc"));
     play_open_own_probe(ring_stage_path(stage, "proc"), PLAY_AMPLE_NS);
-    scene_refresh(play.scene);
+    scene_refresh();
 }
 
 TEST(core_dump, set_up, play_free)
@@ -276,7 +276,7 @@ TEST(the_lock_is_queried_again, set_up, play_free)
     char path[128];
     pid_t pid;
 
-    snprintf(path, sizeof(path), "%s", ring_stage_path(&play.scene->stage, "ring"));
+    snprintf(path, sizeof(path), "%s", ring_stage_path(&scene.stage, "ring"));
     pid = ring_stage_start(lock_record, NULL, path);
     make_up_proc(pid, 'T', "", RIP_PROCESS_HAS_HOLDER_LOCK);
     assert_verdict(PROCESS_ATTESTED);
@@ -346,10 +346,10 @@ TEST(suspects_without_a_verdict_come_first, set_up, play_free)
 
     set_all_idle();
     play_add_process(1, THREADS, 0, be_child, NULL);
-    scene_refresh(play.scene);
+    scene_refresh();
     play_open_own_probe("/proc", 0);
     play_collect();
-    ring = registry_find(play.scene->registry, 1);
+    ring = registry_find(scene.registry, 1);
     assert_int_equal(ring->processes[0].examined_mono_ns, 0);
     assert_int_not_equal(ring->processes[1].examined_mono_ns, 0);
 }

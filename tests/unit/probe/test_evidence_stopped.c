@@ -34,7 +34,7 @@ static int set_up(void **state)
 
     play_add_process(STOPS, THREADS, 0, be_child, NULL);
     play_add_process(RUNS, THREADS, 0, be_child, NULL);
-    scene_refresh(play.scene);
+    scene_refresh();
     return 0;
 }
 

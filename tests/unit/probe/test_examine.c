@@ -31,7 +31,7 @@ static int set_up(void **state)
     play_new();
 
     play_add_process(0, THREADS, 0, be_child, NULL);
-    scene_refresh(play.scene);
+    scene_refresh();
     return 0;
 }
 

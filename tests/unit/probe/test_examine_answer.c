@@ -152,10 +152,10 @@ static int begin(void *(*body)(void *context))
     struct locking_child child = {{path, RIP_LOCK_HOLDER_OFFSET, F_SETLK, 0}, body};
 
     play_new();
-    snprintf(path, sizeof(path), "%s", ring_stage_path(&play.scene->stage, "ring"));
+    snprintf(path, sizeof(path), "%s", ring_stage_path(&scene.stage, "ring"));
     play_add_process(0, THREADS, RIP_PROCESS_HAS_HOLDER_LOCK, be_child, &child);
-    scene_refresh(play.scene);
-    assert_int_equal(ring_named(play.scene, "ring")->processes[0].verdict, PROCESS_ATTESTED);
+    scene_refresh();
+    assert_int_equal(ring_named("ring")->processes[0].verdict, PROCESS_ATTESTED);
     start_remote();
     allow(UINT64_MAX);
     open_answering_probe(PLAY_AMPLE_NS);
@@ -300,7 +300,7 @@ static bool is_allowed(void)
 static uint64_t count_deadlocked(size_t *ret_doubted)
 {
     const struct waits_source source = {
-        .registry = play.scene->registry, .cases = play.cases, .work = play.work, .sequence = 1};
+        .registry = scene.registry, .cases = play.cases, .work = play.work, .sequence = 1};
     struct waits *waits = waits_collect(&source);
     uint64_t count;
 

@@ -8,7 +8,6 @@
 
 #define SECOND_NS UINT64_C(1000000000)
 
-static struct scene *scene;
 static struct ring_builder rings[2]; /* "a" has ids 1 to 100, "b" ids 101 to 150; every tenth id is idle */
 static struct detector *detector;
 static struct snapshot *snapshot;
@@ -18,7 +17,7 @@ static void build(struct ring_builder *ring, const char *name, uint32_t first_id
 {
     const struct ring_geometry geometry = {.slot_capacity = 128, .note_stride_bytes = RIP_SLOT_NOTE_BYTES};
 
-    ring_stage_build(&scene->stage, name, &geometry, ring);
+    ring_stage_build(&scene.stage, name, &geometry, ring);
     ring_stage_claim(ring, 0, getpid(), "test");
     for (uint32_t slot = 0; slot < count; slot++) {
         ring_builder_add_id(ring, slot, first_id + slot, first_id + slot + 1000, 0, slot % 2 != 0 ? "odd" : "even");
@@ -26,7 +25,7 @@ static void build(struct ring_builder *ring, const char *name, uint32_t first_id
         if (slot % 10 == 0)
             ring_builder_idle(ring, slot);
     }
-    scene_refresh(scene);
+    scene_refresh();
 }
 
 /* Returns the number of suspects. */
@@ -35,9 +34,9 @@ static size_t scan(void)
     struct detector_update update;
     size_t count;
 
-    scene_refresh(scene);
-    detector_begin(detector, scene->now_mono_ns);
-    assert_int_equal(scan_run(scene->registry, detector, NULL), 0);
+    scene_refresh();
+    detector_begin(detector, scene.now_mono_ns);
+    assert_int_equal(scan_run(scene.registry, detector, NULL), 0);
     detector_suspects(detector, &count);
     detector_end(detector, &update);
     return count;
@@ -48,7 +47,6 @@ static int set_up(void **state)
     const struct detector_config config = {.interval_ns = SECOND_NS, .stall_after_ns = 5 * SECOND_NS};
 
     scene_open(state);
-    scene = *state;
     assert_int_equal(detector_new(&detector, &config), 0);
     build(&rings[0], "a", 1, 100);
     build(&rings[1], "b", 101, 50);
@@ -70,7 +68,7 @@ static int tear_down(void **state)
 static struct item *describe(const char *ring, uint32_t slot, uint32_t generation)
 {
     assert_int_equal(sigbus_install(), 0); /* cmocka sets a handler of its own before each test */
-    return describe_id(scene->registry, serial_of(scene, ring), slot, generation);
+    return describe_id(scene.registry, serial_of(ring), slot, generation);
 }
 
 static uint32_t generation_of(size_t ring, uint32_t slot)
@@ -83,7 +81,7 @@ static struct page *page_of(const struct query *query)
     struct page *page;
 
     assert_int_equal(sigbus_install(), 0);
-    page = describe_page(scene->registry, detector, query, snapshot);
+    page = describe_page(scene.registry, detector, query, snapshot);
     assert_non_null(page);
     return page;
 }
@@ -123,7 +121,7 @@ TEST(an_item_is_complete, set_up, tear_down)
     assert_int_equal(item->note_bytes, 6);
     assert_memory_equal(item->note, "GET /\xff", 6);
     assert_string_equal(item->ring_name, "a");
-    assert_int_equal(item->ring, serial_of(scene, "a"));
+    assert_int_equal(item->ring, serial_of("a"));
     assert_int_equal(item->slot, 41);
     assert_int_equal(item->id, 42);
     assert_int_equal(item->tid, 1042);
@@ -142,29 +140,29 @@ TEST(an_item_is_complete, set_up, tear_down)
 
 TEST(no_item, set_up, tear_down)
 {
-    const uint32_t generation = generation_of(0, 41), serial = serial_of(scene, "a");
+    const uint32_t generation = generation_of(0, 41), serial = serial_of("a");
 
-    assert_null(describe_id(scene->registry, 99, 41, generation));
+    assert_null(describe_id(scene.registry, 99, 41, generation));
     assert_null(describe("a", 41, generation + 2));
     assert_null(describe("a", 127, generation));
     assert_null(describe("a", UINT32_MAX, generation));
     ring_builder_remove_id(&rings[0], 41);
     assert_null(describe("a", 41, generation));
-    cut_file(scene, "a", 0);
+    cut_file("a", 0);
     assert_null(describe("a", 42, generation));
-    assert_null(registry_find(scene->registry, serial)); /* damaged */
-    assert_int_equal(ring_count(scene), 1);
+    assert_null(registry_find(scene.registry, serial)); /* damaged */
+    assert_int_equal(ring_count(), 1);
 }
 
 TEST(an_item_outlives_its_ring, set_up, tear_down)
 {
     struct item *item = describe("b", 0, generation_of(1, 0));
 
-    cut_file(scene, "b", 0);
-    remove_file(scene, "b");
+    cut_file("b", 0);
+    remove_file("b");
     for (int i = 0; i < 3; i++)
-        scene_rescan(scene);
-    assert_int_equal(ring_count(scene), 1);
+        scene_rescan();
+    assert_int_equal(ring_count(), 1);
     assert_string_equal(item->ring_name, "b");
     assert_string_equal(item->process->comm, "test");
     item_unref(item);
@@ -361,11 +359,11 @@ TEST(truncated_rings, set_up, tear_down)
     struct query query = new_query();
 
     strcpy(query.name, "*");
-    cut_file(scene, "a", 0);
+    cut_file("a", 0);
     assert_int_equal(total_of(&query), 50);
-    cut_file(scene, "b", 0);
+    cut_file("b", 0);
     assert_int_equal(total_of(&query), 0);
-    assert_int_equal(ring_count(scene), 0);
+    assert_int_equal(ring_count(), 0);
 }
 
 static void print_time(const char *what, uint64_t started_ns)
@@ -380,7 +378,7 @@ TEST(a_large_ring, set_up, tear_down)
     struct ring_builder ring;
     uint64_t started_ns;
 
-    ring_stage_build(&scene->stage, "large", &geometry, &ring);
+    ring_stage_build(&scene.stage, "large", &geometry, &ring);
     ring_stage_claim(&ring, 0, getpid(), "test");
     for (uint32_t slot = 0; slot < geometry.slot_capacity; slot++)
         ring_builder_add_id(&ring, slot, slot + 1, slot + 1, 0, "worker");

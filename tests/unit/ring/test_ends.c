@@ -14,24 +14,20 @@
 static char ring_path[128];
 static pid_t pid; /* of the process whose end is watched */
 
-static void watch_ends(struct scene *scene, const char *proc_path)
+static void watch_ends(const char *proc_path)
 {
-    const char *directory = scene->stage.directory;
-
-    scene_options(scene,
-                  &(struct registry_options){
-                      .directories = &directory, .directory_count = 1, .proc_path = proc_path, .notices_ends = true});
+    scene_options(&(struct registry_options){.proc_path = proc_path, .notices_ends = true});
 }
 
 static int set_up(void **state)
 {
     scene_open(state);
-    watch_ends(*state, "/proc");
-    strcpy(ring_path, path_of(*state, "ring"));
+    watch_ends("/proc");
+    strcpy(ring_path, path_of("ring"));
     return 0;
 }
 
-#define PLAY(title) SCENE_WITH(title, set_up, scene_close)
+#define PLAY(title) TEST(title, set_up, scene_close)
 
 static void open_ring(void *context)
 {
@@ -42,42 +38,42 @@ static void open_ring(void *context)
     rip_snap();
 }
 
-static void assert_no_more(struct scene *scene)
+static void assert_no_more(void)
 {
     struct process_end end;
 
     for (int i = 0; i < 3; i++) {
-        scene_refresh(scene);
-        assert_false(registry_next_end(scene->registry, &end));
+        scene_refresh();
+        assert_false(registry_next_end(scene.registry, &end));
     }
 }
 
 /* Starts a process with a ring. It runs then() when ring_stage_go() is called. */
-static void start(struct scene *scene, void (*then)(void *context))
+static void start(void (*then)(void *context))
 {
     pid = ring_stage_start(open_ring, then, NULL);
-    assert_no_more(scene);
-    assert_int_equal(ring_named(scene, "ring")->processes[0].verdict, PROCESS_ATTESTED);
+    assert_no_more();
+    assert_int_equal(ring_named("ring")->processes[0].verdict, PROCESS_ATTESTED);
 }
 
 /* Lets the process run then(), and waits until it has ended or stopped. Returns its wait status. */
-static int run_then(struct scene *scene, void (*then)(void *context))
+static int run_then(void (*then)(void *context))
 {
     int status;
 
-    start(scene, then);
+    start(then);
     ring_stage_go(pid);
     assert_int_equal(waitpid(pid, &status, WUNTRACED), pid);
     return status;
 }
 
 /* Returns the end that is noticed within a minute. */
-static struct process_end next_end(struct scene *scene)
+static struct process_end next_end(void)
 {
     struct process_end end;
 
     for (int i = 0; i < 60000; i++) {
-        if (registry_next_end(scene->registry, &end)) {
+        if (registry_next_end(scene.registry, &end)) {
             assert_int_equal(end.pid, pid);
             return end;
         }
@@ -87,13 +83,13 @@ static struct process_end next_end(struct scene *scene)
     return end;
 }
 
-static void assert_killed(struct scene *scene)
+static void assert_killed(void)
 {
     struct process_end end;
     int status = 0, result;
 
     ring_stage_end(pid);
-    end = next_end(scene);
+    end = next_end();
     assert_false(end.open);
     assert_false(end.replaced);
     assert_false(end.exiting);
@@ -101,32 +97,32 @@ static void assert_killed(struct scene *scene)
     result = pidfd_status(end.descriptor, &status);
     assert_true(result == -ENOTSUP || (result == 0 && WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL));
     close(end.descriptor);
-    assert_no_more(scene);
+    assert_no_more();
 }
 
 PLAY(killed)
 {
-    start(scene, NULL);
-    assert_killed(scene);
+    start(NULL);
+    assert_killed();
 }
 
 PLAY(killed_and_dead_before_the_query)
 {
-    start(scene, NULL);
+    start(NULL);
     kill(pid, SIGKILL);
     for (int i = 0; i < 3; i++)
-        scene_refresh(scene);
-    assert_false(next_end(scene).replaced);
+        scene_refresh();
+    assert_false(next_end().replaced);
     ring_stage_end(pid);
 }
 
-static void put_stat(struct scene *scene, unsigned flags)
+static void put_stat(unsigned flags)
 {
     char text[200];
 
     snprintf(text, sizeof(text), "%d (x) D 1 1 1 0 -1 %u 0 0 0 0 0 0 0 0 20 0 1 0 %llu 0", pid, flags,
              (unsigned long long)ring_stage_start_time(pid));
-    ring_stage_put_stat(&scene->stage, (uint32_t)pid, text);
+    ring_stage_put_stat(&scene.stage, (uint32_t)pid, text);
 }
 
 /* A process that writes a core file: its stalls are kept before all its threads count as stopped. */
@@ -135,21 +131,21 @@ PLAY(about_to_be_killed)
     struct process_end end;
     char text[200], name[64];
 
-    start(scene, NULL);
-    put_stat(scene, 0);
+    start(NULL);
+    put_stat(0);
     snprintf(text, sizeof(text), "Uid:\t%u\t%u\t%u\t%u\nNSpid:\t%d\n", getuid(), getuid(), getuid(), getuid(), pid);
     snprintf(name, sizeof(name), "proc/%d/status", pid);
-    ring_stage_put(&scene->stage, name, text);
-    watch_ends(scene, path_of(scene, "proc"));
-    assert_no_more(scene);
-    put_stat(scene, KILLED_FLAGS);
-    scene_refresh(scene);
-    end = next_end(scene);
+    ring_stage_put(&scene.stage, name, text);
+    watch_ends(path_of("proc"));
+    assert_no_more();
+    put_stat(KILLED_FLAGS);
+    scene_refresh();
+    end = next_end();
     assert_true(end.open);
     assert_false(end.replaced);
-    assert_no_more(scene);
-    assert_int_equal(registry_certainty(scene->registry, &end), CERTAINTY_LACKS);
-    assert_killed(scene);
+    assert_no_more();
+    assert_int_equal(registry_certainty(scene.registry, &end), CERTAINTY_LACKS);
+    assert_killed();
 }
 
 static void leave_in_order(void *context)
@@ -161,8 +157,8 @@ static void leave_in_order(void *context)
 
 PLAY(an_orderly_exit_is_no_end)
 {
-    run_then(scene, leave_in_order);
-    assert_no_more(scene);
+    run_then(leave_in_order);
+    assert_no_more();
 }
 
 static void call_exit(void *context)
@@ -175,8 +171,8 @@ PLAY(exit_is_an_end)
 {
     struct process_end end;
 
-    run_then(scene, call_exit);
-    end = next_end(scene);
+    run_then(call_exit);
+    end = next_end();
     assert_true(end.exiting);
     close(end.descriptor);
 }
@@ -196,34 +192,34 @@ static void execute_preloaded(void *context)
 }
 
 /* The first scan notices it, the second is certain. The end of the new program is not reported. */
-static void check_replaced(struct scene *scene, void (*then)(void *context), bool keeps_file)
+static void check_replaced(void (*then)(void *context), bool keeps_file)
 {
     struct process_end end;
 
-    assert_true(WIFSTOPPED(run_then(scene, then)));
+    assert_true(WIFSTOPPED(run_then(then)));
     kill(pid, SIGCONT);
-    scene_refresh(scene);
-    end = next_end(scene);
+    scene_refresh();
+    end = next_end();
     assert_true(end.open);
     assert_true(end.replaced);
-    assert_int_equal(registry_certainty(scene->registry, &end), CERTAINTY_LACKS);
-    scene_refresh(scene);
-    assert_non_null(registry_find(scene->registry, end.ring));
-    assert_int_equal(registry_certainty(scene->registry, &end), CERTAINTY_YES);
-    scene_refresh(scene);
-    assert_int_equal(registry_find(scene->registry, end.ring) != NULL, keeps_file);
+    assert_int_equal(registry_certainty(scene.registry, &end), CERTAINTY_LACKS);
+    scene_refresh();
+    assert_non_null(registry_find(scene.registry, end.ring));
+    assert_int_equal(registry_certainty(scene.registry, &end), CERTAINTY_YES);
+    scene_refresh();
+    assert_int_equal(registry_find(scene.registry, end.ring) != NULL, keeps_file);
     ring_stage_end(pid);
-    assert_no_more(scene);
+    assert_no_more();
 }
 
 PLAY(another_program)
 {
-    check_replaced(scene, execute, true);
+    check_replaced(execute, true);
 }
 
 PLAY(another_program_under_the_preload_library)
 {
-    check_replaced(scene, execute_preloaded, false);
+    check_replaced(execute_preloaded, false);
 }
 
 static void fail_to_execute(void *context)
@@ -236,8 +232,8 @@ static void fail_to_execute(void *context)
 
 PLAY(an_exec_that_fails_is_no_end)
 {
-    run_then(scene, fail_to_execute);
-    assert_no_more(scene);
+    run_then(fail_to_execute);
+    assert_no_more();
     ring_stage_end(pid);
-    assert_no_more(scene);
+    assert_no_more();
 }

@@ -36,11 +36,11 @@ static void end_alone(void *context)
     pthread_exit(context);
 }
 
-static bool exists(struct scene *scene, const struct ring *ring, uint32_t tid)
+static bool exists(const struct ring *ring, uint32_t tid)
 {
-    bool has = registry_has_thread(scene->registry, ring, 0, tid);
+    bool has = registry_has_thread(scene.registry, ring, 0, tid);
 
-    assert_int_equal(registry_is_gone(scene->registry, ring, 0, tid), !has);
+    assert_int_equal(registry_is_gone(scene.registry, ring, 0, tid), !has);
     return has;
 }
 
@@ -50,17 +50,17 @@ SCENE(threads_that_end)
     struct ring *ring;
     uint32_t tid;
 
-    make_ring(scene, "ring", true);
-    scene_refresh(scene);
-    ring = ring_named(scene, "ring");
-    assert_true(exists(scene, ring, (uint32_t)getpid()));
+    make_ring("ring", true);
+    scene_refresh();
+    ring = ring_named("ring");
+    assert_true(exists(ring, (uint32_t)getpid()));
     assert_int_equal(pthread_create(&thread, NULL, end_at_once, &tid), 0);
     pthread_join(thread, NULL);
-    for (int i = 0; i < 10000 && registry_has_thread(scene->registry, ring, 0, tid); i++)
+    for (int i = 0; i < 10000 && registry_has_thread(scene.registry, ring, 0, tid); i++)
         usleep(1000);
-    assert_false(exists(scene, ring, tid));
-    assert_false(exists(scene, ring, 1)); /* of another process */
-    assert_false(registry_has_thread(scene->registry, ring, 1, tid) || registry_is_gone(scene->registry, ring, 1, tid));
+    assert_false(exists(ring, tid));
+    assert_false(exists(ring, 1)); /* of another process */
+    assert_false(registry_has_thread(scene.registry, ring, 1, tid) || registry_is_gone(scene.registry, ring, 1, tid));
 }
 
 /* The first thread stays in /proc as long as others live, and its tid is not reused. */
@@ -70,26 +70,24 @@ SCENE(a_first_thread_that_ends)
     struct ring *ring;
     pid_t pid;
 
-    strcpy(path, path_of(scene, "ring"));
+    strcpy(path, path_of("ring"));
     pid = ring_stage_start(open_ring, end_alone, path);
-    scene_refresh(scene);
-    ring = ring_named(scene, "ring");
-    assert_true(exists(scene, ring, (uint32_t)pid));
+    scene_refresh();
+    ring = ring_named("ring");
+    assert_true(exists(ring, (uint32_t)pid));
     ring_stage_go(pid);
-    for (int i = 0; i < 10000 && registry_has_thread(scene->registry, ring, 0, (uint32_t)pid); i++)
+    for (int i = 0; i < 10000 && registry_has_thread(scene.registry, ring, 0, (uint32_t)pid); i++)
         usleep(1000);
-    assert_false(exists(scene, ring, (uint32_t)pid));
+    assert_false(exists(ring, (uint32_t)pid));
     ring_stage_end(pid);
-    assert_false(registry_is_gone(scene->registry, ring, 0, (uint32_t)pid)); /* unknown: the process is gone */
-    assert_false(registry_is_gone(scene->registry, ring, 0, 4000000));
+    assert_false(registry_is_gone(scene.registry, ring, 0, (uint32_t)pid)); /* unknown: the process is gone */
+    assert_false(registry_is_gone(scene.registry, ring, 0, 4000000));
 }
 
-static int find_holder(struct scene *scene, const char *name, uint32_t tid, uint64_t deadline_mono_ns,
-                       uint32_t *ret_ring)
+static int find_holder(const char *name, uint32_t tid, uint64_t deadline_mono_ns, uint32_t *ret_ring)
 {
     uint32_t process = UINT32_MAX;
-    int result =
-        registry_find_holder(scene->registry, ring_named(scene, name), 0, tid, deadline_mono_ns, ret_ring, &process);
+    int result = registry_find_holder(scene.registry, ring_named(name), 0, tid, deadline_mono_ns, ret_ring, &process);
 
     assert_int_equal(process, result == 0 ? 0 : UINT32_MAX);
     return result;
@@ -100,21 +98,21 @@ SCENE(the_process_of_a_thread)
     uint32_t pids[2], ring = 0;
     char paths[2][128];
 
-    make_ring(scene, "mine", true); /* alive, but not attested */
+    make_ring("mine", true); /* alive, but not attested */
     for (int i = 0; i < 2; i++) {
-        strcpy(paths[i], ring_stage_path(&scene->stage, i == 0 ? "one" : "other"));
+        strcpy(paths[i], ring_stage_path(&scene.stage, i == 0 ? "one" : "other"));
         pids[i] = (uint32_t)ring_stage_start(open_ring, NULL, paths[i]);
     }
-    scene_refresh(scene);
-    assert_int_equal(find_holder(scene, "one", pids[0], 0, &ring), 0); /* a thread of the same process needs no time */
-    assert_int_equal(ring, serial_of(scene, "one"));
-    assert_int_equal(find_holder(scene, "one", pids[1], UINT64_MAX, &ring), 0);
-    assert_int_equal(ring, serial_of(scene, "other"));
-    assert_int_equal(find_holder(scene, "one", pids[1], 0, &ring), -EAGAIN);
-    assert_int_equal(find_holder(scene, "one", (uint32_t)getpid(), UINT64_MAX, &ring), -ESRCH);
-    assert_int_equal(find_holder(scene, "mine", pids[1], UINT64_MAX, &ring), -ESRCH);
-    assert_int_equal(find_holder(scene, "one", 4000000, UINT64_MAX, &ring), -ESRCH);
+    scene_refresh();
+    assert_int_equal(find_holder("one", pids[0], 0, &ring), 0); /* a thread of the same process needs no time */
+    assert_int_equal(ring, serial_of("one"));
+    assert_int_equal(find_holder("one", pids[1], UINT64_MAX, &ring), 0);
+    assert_int_equal(ring, serial_of("other"));
+    assert_int_equal(find_holder("one", pids[1], 0, &ring), -EAGAIN);
+    assert_int_equal(find_holder("one", (uint32_t)getpid(), UINT64_MAX, &ring), -ESRCH);
+    assert_int_equal(find_holder("mine", pids[1], UINT64_MAX, &ring), -ESRCH);
+    assert_int_equal(find_holder("one", 4000000, UINT64_MAX, &ring), -ESRCH);
     ring_stage_end((pid_t)pids[1]);
-    assert_int_equal(find_holder(scene, "one", pids[1], UINT64_MAX, &ring), -ESRCH);
+    assert_int_equal(find_holder("one", pids[1], UINT64_MAX, &ring), -ESRCH);
     ring_stage_end((pid_t)pids[0]);
 }

@@ -10,15 +10,9 @@ enum { RECORDS = 200, STRANGER = 65534, NO_TIME_NS = 1 /* one record per user an
 
 static struct work *work; /* NULL: the registry has its own */
 
-static void watch(struct scene *scene, uint64_t judging_ns)
+static void watch(uint64_t judging_ns)
 {
-    const char *directory = scene->stage.directory;
-
-    scene_options(scene, &(struct registry_options){.directories = &directory,
-                                                    .directory_count = 1,
-                                                    .proc_path = "/proc",
-                                                    .judging_ns = judging_ns,
-                                                    .work = work});
+    scene_options(&(struct registry_options){.judging_ns = judging_ns, .work = work});
 }
 
 static int open_with_work(void **state)
@@ -26,7 +20,7 @@ static int open_with_work(void **state)
     scene_open(state);
     work = work_new();
     assert_non_null(work);
-    watch(*state, 0);
+    watch(0);
     return 0;
 }
 
@@ -39,22 +33,22 @@ static int close_with_work(void **state)
 }
 
 /* Makes a ring with count records that all claim pid. */
-static void make_records(struct scene *scene, const char *name, pid_t pid, uint32_t count, uid_t owner)
+static void make_records(const char *name, pid_t pid, uint32_t count, uid_t owner)
 {
     const struct ring_geometry geometry = {.slot_capacity = 64, .process_capacity = 1024};
     struct ring_builder ring;
 
-    ring_stage_build(&scene->stage, name, &geometry, &ring);
+    ring_stage_build(&scene.stage, name, &geometry, &ring);
     for (uint32_t i = 0; i < count; i++)
         ring_stage_claim(&ring, i, pid, "test");
     ring_stage_release(&ring);
     if (owner != geteuid())
-        give_file(scene, name, owner);
+        give_file(name, owner);
 }
 
-static size_t look_count(struct scene *scene, const char *name)
+static size_t look_count(const char *name)
 {
-    const struct ring *ring = ring_named(scene, name);
+    const struct ring *ring = ring_named(name);
     size_t count = 0;
 
     assert_non_null(ring);
@@ -67,31 +61,31 @@ SCENE(every_record_has_a_turn)
 {
     struct ring *ring;
 
-    make_records(scene, "ring", getpid(), RECORDS, geteuid());
-    watch(scene, NO_TIME_NS);
+    make_records("ring", getpid(), RECORDS, geteuid());
+    watch(NO_TIME_NS);
     for (size_t i = 1; i <= RECORDS; i++) {
-        scene_refresh(scene);
-        assert_int_equal(look_count(scene, "ring"), i);
-        assert_true(processes_live(ring_named(scene, "ring"))); /* also while its processes are unknown */
+        scene_refresh();
+        assert_int_equal(look_count("ring"), i);
+        assert_true(processes_live(ring_named("ring"))); /* also while its processes are unknown */
     }
-    assert_int_equal(registry_health(scene->registry)->limit_counts[HEALTH_LIMIT_JUDGEMENTS],
+    assert_int_equal(registry_health(scene.registry)->limit_counts[HEALTH_LIMIT_JUDGEMENTS],
                      RECORDS / HEALTH_PATIENCE_SCANS);
-    assert_int_equal(scene->noticed[NOTICE_LIMIT], 1);
-    ring = ring_named(scene, "ring");
+    assert_int_equal(scene.noticed[NOTICE_LIMIT], 1);
+    ring = ring_named("ring");
     for (size_t i = 0; i < RECORDS; i++)
         assert_int_equal(ring->processes[i].verdict, PROCESS_ALIVE);
 }
 
 SCENE(rings_of_one_owner_take_turns)
 {
-    make_records(scene, "a", getpid(), RECORDS, geteuid());
-    watch(scene, NO_TIME_NS);
-    scene_refresh(scene);
-    make_records(scene, "b", getpid(), 1, geteuid());
-    for (int i = 0; i < 4 && (ring_named(scene, "b") == NULL || look_count(scene, "b") == 0); i++)
-        scene_refresh(scene);
-    assert_int_equal(look_count(scene, "b"), 1);
-    assert_in_range(look_count(scene, "a"), 1, 5);
+    make_records("a", getpid(), RECORDS, geteuid());
+    watch(NO_TIME_NS);
+    scene_refresh();
+    make_records("b", getpid(), 1, geteuid());
+    for (int i = 0; i < 4 && (ring_named("b") == NULL || look_count("b") == 0); i++)
+        scene_refresh();
+    assert_int_equal(look_count("b"), 1);
+    assert_in_range(look_count("a"), 1, 5);
 }
 
 SCENE(another_user_does_not_delay_mine)
@@ -100,26 +94,26 @@ SCENE(another_user_does_not_delay_mine)
 
     need_root();
     for (char name[] = "a"; *name < 'i'; ++*name)
-        make_records(scene, name, 1, RECORDS, STRANGER);
+        make_records(name, 1, RECORDS, STRANGER);
     pid = ring_stage_start(NULL, NULL, NULL);
-    make_records(scene, "mine", pid, 1, 0);
-    watch(scene, NO_TIME_NS);
-    scene_refresh(scene);
-    assert_int_equal(ring_named(scene, "mine")->processes[0].verdict, PROCESS_ALIVE);
+    make_records("mine", pid, 1, 0);
+    watch(NO_TIME_NS);
+    scene_refresh();
+    assert_int_equal(ring_named("mine")->processes[0].verdict, PROCESS_ALIVE);
     ring_stage_end(pid);
-    scene_refresh(scene);
-    scene_refresh(scene);
-    assert_int_equal(ring_named(scene, "mine")->processes[0].verdict, PROCESS_DEAD);
+    scene_refresh();
+    scene_refresh();
+    assert_int_equal(ring_named("mine")->processes[0].verdict, PROCESS_DEAD);
 }
 
 SCENE(facts_without_modules_when_time_is_spent)
 {
     struct process_facts *facts;
 
-    make_records(scene, "ring", getpid(), 1, geteuid());
-    watch(scene, NO_TIME_NS);
-    scene_refresh(scene);
-    facts = registry_process_facts(scene->registry, ring_named(scene, "ring"), 0);
+    make_records("ring", getpid(), 1, geteuid());
+    watch(NO_TIME_NS);
+    scene_refresh();
+    facts = registry_process_facts(scene.registry, ring_named("ring"), 0);
     assert_true(facts->without_modules);
     process_facts_unref(facts);
 }
@@ -127,31 +121,31 @@ SCENE(facts_without_modules_when_time_is_spent)
 SCENE(a_removed_ring_that_names_another_users_process)
 {
     need_root();
-    make_records(scene, "ring", 1, 1, STRANGER);
-    scene_refresh(scene);
-    assert_int_equal(ring_count(scene), 1);
-    remove_file(scene, "ring");
-    scene_refresh(scene);
-    scene_refresh(scene);
-    assert_int_equal(ring_count(scene), 0);
-    assert_int_equal(scene->noticed[NOTICE_RING_GONE], 1);
+    make_records("ring", 1, 1, STRANGER);
+    scene_refresh();
+    assert_int_equal(ring_count(), 1);
+    remove_file("ring");
+    scene_refresh();
+    scene_refresh();
+    assert_int_equal(ring_count(), 0);
+    assert_int_equal(scene.noticed[NOTICE_RING_GONE], 1);
 }
 
 /* Makes a ring of which only the header and the summary have pages. */
-static void make_sparse(struct scene *scene, const char *name, uint32_t capacity, uid_t owner)
+static void make_sparse(const char *name, uint32_t capacity, uid_t owner)
 {
     const struct ring_geometry geometry = {.slot_capacity = capacity};
     struct ring_builder ring;
 
-    ring_stage_build(&scene->stage, name, &geometry, &ring);
+    ring_stage_build(&scene.stage, name, &geometry, &ring);
     ring_stage_release(&ring);
-    give_file(scene, name, owner);
+    give_file(name, owner);
 }
 
-static size_t rings_of(struct scene *scene, uid_t owner)
+static size_t rings_of(uid_t owner)
 {
     size_t count, owned = 0;
-    struct ring **rings = registry_rings(scene->registry, &count);
+    struct ring **rings = registry_rings(scene.registry, &count);
 
     for (size_t i = 0; i < count; i++)
         owned += rings[i]->mapping.file.uid == owner;
@@ -159,59 +153,59 @@ static size_t rings_of(struct scene *scene, uid_t owner)
 }
 
 /* Files of a few pages that claim 24 GB each use up the address space of their user only. */
-SCENE_WITH(sparse_files_use_up_address_space, open_with_work, close_with_work)
+TEST(sparse_files_use_up_address_space, open_with_work, close_with_work)
 {
     char name[16];
 
     need_root();
     for (int i = 0; i < 100; i++) {
         snprintf(name, sizeof(name), "sparse-%d", i);
-        make_sparse(scene, name, RIP_CAPACITY_MAX, STRANGER);
+        make_sparse(name, RIP_CAPACITY_MAX, STRANGER);
     }
-    scene_refresh(scene);
-    assert_in_range(rings_of(scene, STRANGER), 1, 4);
+    scene_refresh();
+    assert_in_range(rings_of(STRANGER), 1, 4);
     assert_true(work_held(work, STRANGER, WORK_MAPPED_BYTES) <= REGISTRY_MAPPED_BYTES / 2 + 1);
     assert_true(work_refused_count(work, WORK_MAPPED_BYTES) >= 96);
-    make_ring(scene, "mine", true);
-    make_sparse(scene, "also mine", RIP_CAPACITY_MAX, 0);
-    scene_refresh(scene);
-    assert_non_null(ring_named(scene, "mine"));
-    assert_non_null(ring_named(scene, "also mine"));
+    make_ring("mine", true);
+    make_sparse("also mine", RIP_CAPACITY_MAX, 0);
+    scene_refresh();
+    assert_non_null(ring_named("mine"));
+    assert_non_null(ring_named("also mine"));
     assert_int_equal(work_held(work, 0, WORK_RINGS), 2);
-    remove_file(scene, "also mine");
-    scene_refresh(scene);
-    scene_refresh(scene);
+    remove_file("also mine");
+    scene_refresh();
+    scene_refresh();
     assert_int_equal(work_held(work, 0, WORK_RINGS), 1);
-    assert_int_equal(work_held(work, 0, WORK_MAPPED_BYTES), ring_named(scene, "mine")->mapping.size_bytes);
+    assert_int_equal(work_held(work, 0, WORK_MAPPED_BYTES), ring_named("mine")->mapping.size_bytes);
 }
 
 /* If too little is free for another user, the user who holds most loses its largest ring, not its newest. */
-SCENE_WITH(the_largest_mapping_gives_way, open_with_work, close_with_work)
+TEST(the_largest_mapping_gives_way, open_with_work, close_with_work)
 {
     need_root();
-    make_sparse(scene, "large", 1 << 20, STRANGER);
-    make_sparse(scene, "medium", 1 << 19, STRANGER);
-    scene_refresh(scene);
-    make_sparse(scene, "small", 64, STRANGER);
-    scene_refresh(scene);
-    assert_int_equal(rings_of(scene, STRANGER), 3);
+    make_sparse("large", 1 << 20, STRANGER);
+    make_sparse("medium", 1 << 19, STRANGER);
+    scene_refresh();
+    make_sparse("small", 64, STRANGER);
+    scene_refresh();
+    assert_int_equal(rings_of(STRANGER), 3);
     work_set_total(work, WORK_MAPPED_BYTES, work_held(work, STRANGER, WORK_MAPPED_BYTES) + 1000000);
-    make_sparse(scene, "mine", 1 << 18, 0);
-    scene_refresh(scene);
-    assert_non_null(ring_named(scene, "mine"));
-    assert_null(ring_named(scene, "large"));
-    assert_non_null(ring_named(scene, "medium"));
-    assert_non_null(ring_named(scene, "small"));
+    make_sparse("mine", 1 << 18, 0);
+    scene_refresh();
+    assert_non_null(ring_named("mine"));
+    assert_null(ring_named("large"));
+    assert_non_null(ring_named("medium"));
+    assert_non_null(ring_named("small"));
     assert_int_equal(work_held(work, STRANGER, WORK_RINGS), 2);
     for (int i = 0; i < 3; i++) { /* this is stable */
-        scene_rescan(scene);
-        assert_non_null(ring_named(scene, "mine"));
-        assert_int_equal(rings_of(scene, STRANGER), 2);
+        scene_rescan();
+        assert_non_null(ring_named("mine"));
+        assert_int_equal(rings_of(STRANGER), 2);
     }
 }
 
 /* The uids of a subordinate range count as one user, who cannot keep out rings of other users. */
-SCENE_WITH(rings_of_a_subordinate_range, open_with_work, close_with_work)
+TEST(rings_of_a_subordinate_range, open_with_work, close_with_work)
 {
     const struct uid_range range = {.first = 100000, .count = 65536, .user = STRANGER};
     char name[16];
@@ -221,49 +215,49 @@ SCENE_WITH(rings_of_a_subordinate_range, open_with_work, close_with_work)
     work_set_total(work, WORK_RINGS, 20);
     for (uint32_t i = 0; i < 30; i++) {
         snprintf(name, sizeof(name), "many-%u", i);
-        make_sparse(scene, name, 64, 100000 + i);
+        make_sparse(name, 64, 100000 + i);
     }
-    scene_refresh(scene);
-    assert_int_equal(ring_count(scene), 10);
+    scene_refresh();
+    assert_int_equal(ring_count(), 10);
     assert_int_equal(work_held(work, STRANGER, WORK_RINGS), 10);
     for (int i = 0; i < 3; i++) {
         snprintf(name, sizeof(name), "mine-%d", i);
-        make_ring(scene, name, true);
-        scene_refresh(scene);
-        assert_non_null(ring_named(scene, name));
+        make_ring(name, true);
+        scene_refresh();
+        assert_non_null(ring_named(name));
     }
     assert_true(work_refused_count(work, WORK_RINGS) >= 20);
 }
 
 /* A ring whose file gets another owner is charged to the new owner. */
-SCENE_WITH(a_ring_that_is_given_away, open_with_work, close_with_work)
+TEST(a_ring_that_is_given_away, open_with_work, close_with_work)
 {
     need_root();
-    make_ring(scene, "ring", true);
-    scene_refresh(scene);
+    make_ring("ring", true);
+    scene_refresh();
     assert_int_equal(work_held(work, 0, WORK_RINGS), 1);
-    give_file(scene, "ring", STRANGER);
-    scene_refresh(scene);
-    assert_int_equal(ring_count(scene), 1);
+    give_file("ring", STRANGER);
+    scene_refresh();
+    assert_int_equal(ring_count(), 1);
     assert_int_equal(work_held(work, 0, WORK_RINGS), 0);
     assert_int_equal(work_held(work, 0, WORK_MAPPED_BYTES), 0);
     assert_int_equal(work_held(work, STRANGER, WORK_RINGS), 1);
 }
 
 /* Time that is not for records, for example for listing threads. */
-SCENE_WITH(time_is_left_for_the_next_user, open_with_work, close_with_work)
+TEST(time_is_left_for_the_next_user, open_with_work, close_with_work)
 {
     struct ring_host *host;
 
-    watch(scene, REGISTRY_JUDGING_NS);
-    host = registry_host(scene->registry);
+    watch(REGISTRY_JUDGING_NS);
+    host = registry_host(scene.registry);
     for (int i = 0; i < 2; i++) {
         assert_int_equal(host_grant(host, 1, WORK_PROCESS_TIME, REGISTRY_JUDGING_NS), REGISTRY_JUDGING_NS);
         host_use(host, 1, WORK_PROCESS_TIME, 2 * REGISTRY_JUDGING_NS); /* longer than granted */
         assert_int_equal(host_grant(host, 1, WORK_PROCESS_TIME, REGISTRY_JUDGING_NS), 0);
         assert_in_range(host_grant(host, 2, WORK_PROCESS_TIME, UINT64_MAX), REGISTRY_JUDGING_NS / 4,
                         REGISTRY_JUDGING_NS / 2);
-        scene_refresh(scene);
+        scene_refresh();
     }
     assert_int_equal(work_refused_count(work, WORK_PROCESS_TIME), 2);
 }

@@ -9,7 +9,6 @@
 
 enum { OURS = 3, THEIRS = 5 }; /* records; the record of the remains is 0 */
 
-static struct scene *scene;
 static struct ring_builder builder;
 static struct guarded_copy copy;
 static struct remains remains;
@@ -18,7 +17,6 @@ static struct rip_view view; /* of the copy */
 static int set_up(void **state)
 {
     scene_open(state);
-    scene = *state;
     return 0;
 }
 
@@ -33,7 +31,7 @@ static void drop_ring(void)
         return;
     ring_stage_release(&builder);
     builder = (struct ring_builder){0};
-    remove_file(scene, "ring");
+    remove_file("ring");
 }
 
 static int tear_down(void **state)
@@ -46,7 +44,7 @@ static int tear_down(void **state)
 static void build(struct ring_geometry geometry)
 {
     drop_ring();
-    ring_stage_build(&scene->stage, "ring", &geometry, &builder);
+    ring_stage_build(&scene.stage, "ring", &geometry, &builder);
     ring_stage_claim(&builder, OURS, getpid(), "ours");
     ring_stage_claim(&builder, THEIRS, getpid(), SECRET);
 }
@@ -69,10 +67,10 @@ static void add_ids(uint32_t count)
 
 static struct ring *refreshed_ring(void)
 {
-    scene_watch(scene, "", NULL, "/proc");
-    scene_refresh(scene);
-    assert_int_equal(ring_count(scene), 1);
-    return ring_named(scene, "ring");
+    scene_watch("", NULL, "/proc");
+    scene_refresh();
+    assert_int_equal(ring_count(), 1);
+    return ring_named("ring");
 }
 
 /* Takes the remains of our process. The copy ends at a page without access. */
@@ -252,7 +250,7 @@ TEST(failures, set_up, tear_down)
     add_ids(1);
     ring = refreshed_ring();
     assert_int_equal(remains_take(ring, (uint32_t)ring->process_count, &remains), -ENOENT);
-    cut_file(scene, "ring", RIP_PAGE_BYTES);
+    cut_file("ring", RIP_PAGE_BYTES);
     assert_int_equal(remains_take(ring, OURS, &remains), -EIO);
     assert_null(remains.bytes);
 }

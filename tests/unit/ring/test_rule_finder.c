@@ -7,7 +7,6 @@
 #define LONG_NS UINT64_C(3600000000000)
 #define SLOTS 300u
 
-static struct scene *scene;
 static struct rules rules;
 static struct ring_builder first, second;           /* "a" and "b", in order of their serials */
 static struct detector_unclassified ids[2 * SLOTS]; /* all ids of both rings, in order */
@@ -24,14 +23,14 @@ static void build(const char *name, struct ring_builder *ring, struct detector_u
 {
     const struct ring_geometry geometry = {.slot_capacity = SLOTS};
 
-    ring_stage_build(&scene->stage, name, &geometry, ring);
+    ring_stage_build(&scene.stage, name, &geometry, ring);
     ring_stage_claim(ring, 0, getpid(), "test");
     for (uint32_t slot = 0; slot < SLOTS; slot++)
         ring_builder_add_id(ring, slot, slot + 1, (uint32_t)getpid(), 0, slot % 2 ? "batch-7" : "worker");
-    scene_refresh(scene);
+    scene_refresh();
     for (uint32_t slot = 0; slot < SLOTS; slot++)
         ret_ids[slot] = (struct detector_unclassified){
-            .ring = serial_of(scene, name),
+            .ring = serial_of(name),
             .slot = slot,
             .generation = ring_builder_slot(ring, slot)->generation,
             .rule = DETECTOR_RULE_UNKNOWN,
@@ -41,7 +40,6 @@ static void build(const char *name, struct ring_builder *ring, struct detector_u
 static int set_up(void **state)
 {
     scene_open(state);
-    scene = *state;
     rules = (struct rules){0};
     finder = (struct rule_finder){0};
     build("a", &first, ids);
@@ -63,7 +61,7 @@ static void find_rules(uint64_t budget_ns)
 {
     assert_int_equal(sigbus_install(), 0); /* cmocka sets a handler of its own before each test */
     rule_finder_set_rules(&finder, &rules);
-    rule_finder_run(&finder, scene->registry, ids, 2 * SLOTS, budget_ns);
+    rule_finder_run(&finder, scene.registry, ids, 2 * SLOTS, budget_ns);
 }
 
 static int expected_rule(uint32_t i)
@@ -76,7 +74,7 @@ TEST(every_id_gets_the_rule_of_its_name, set_up, tear_down)
     find_rules(LONG_NS);
     for (uint32_t i = 0; i < 2 * SLOTS; i++)
         assert_int_equal(ids[i].rule, expected_rule(i));
-    rule_finder_run(&finder, scene->registry, NULL, 0, LONG_NS);
+    rule_finder_run(&finder, scene.registry, NULL, 0, LONG_NS);
 }
 
 /* A name may have any bytes, or none. */
@@ -137,10 +135,10 @@ TEST(all_ids_have_a_turn, set_up, tear_down)
 
 TEST(a_truncated_ring_is_dropped, set_up, tear_down)
 {
-    cut_file(scene, "a", 4096);
+    cut_file("a", 4096);
     find_rules(LONG_NS);
     assert_int_equal(count_known(0, SLOTS), 0);
     assert_int_equal(count_known(SLOTS, 2 * SLOTS), SLOTS);
-    assert_int_equal(ring_count(scene), 1);
-    assert_int_equal(registry_health(scene->registry)->damaged_ring_count, 1);
+    assert_int_equal(ring_count(), 1);
+    assert_int_equal(registry_health(scene.registry)->damaged_ring_count, 1);
 }

@@ -11,7 +11,6 @@
 
 enum { STRANGER = 65534, RINGS_MAX = 9 };
 
-static struct scene *scene;
 static struct detector *detector;
 static struct work *work;
 static struct ring_builder rings[RINGS_MAX];
@@ -20,14 +19,9 @@ static size_t built_count;
 static int set_up(void **state)
 {
     const struct detector_config config = {.interval_ns = INTERVAL_NS, .stall_after_ns = 5 * INTERVAL_NS};
-    const char *directory;
-
     scene_open(state);
-    scene = *state;
-    directory = scene->stage.directory;
     work = work_new();
-    scene_options(scene, &(struct registry_options){
-                             .directories = &directory, .directory_count = 1, .proc_path = "/proc", .work = work});
+    scene_options(&(struct registry_options){.work = work});
     assert_int_equal(detector_new(&detector, &config), 0);
     return 0;
 }
@@ -47,8 +41,8 @@ static struct detector_update scan_without_refresh(void)
     struct detector_update update;
     size_t count;
 
-    detector_begin(detector, scene->now_mono_ns);
-    assert_int_equal(scan_run(scene->registry, detector, NULL), 0);
+    detector_begin(detector, scene.now_mono_ns);
+    assert_int_equal(scan_run(scene.registry, detector, NULL), 0);
     detector_suspects(detector, &count);
     detector_end(detector, &update);
     return update;
@@ -56,7 +50,7 @@ static struct detector_update scan_without_refresh(void)
 
 static struct detector_update scan(void)
 {
-    scene_refresh(scene);
+    scene_refresh();
     return scan_without_refresh();
 }
 
@@ -66,7 +60,7 @@ static struct ring_builder *build(const char *name, uint32_t slots, uint32_t ste
     const struct ring_geometry geometry = {.slot_capacity = slots};
     struct ring_builder *ring = &rings[built_count++];
 
-    ring_stage_build(&scene->stage, name, &geometry, ring);
+    ring_stage_build(&scene.stage, name, &geometry, ring);
     ring_stage_claim(ring, 0, getpid(), "test");
     for (uint32_t slot = 0; slot < slots; slot += step)
         ring_builder_add_id(ring, slot, slot + 1, (uint32_t)getpid(), 0, "worker");
@@ -76,7 +70,7 @@ static struct ring_builder *build(const char *name, uint32_t slots, uint32_t ste
 static struct ring *only_ring(void)
 {
     size_t count;
-    struct ring **list = registry_rings(scene->registry, &count);
+    struct ring **list = registry_rings(scene.registry, &count);
 
     assert_int_equal(count, 1);
     return list[0];
@@ -86,7 +80,7 @@ static blkcnt_t block_count(const char *name)
 {
     struct stat status;
 
-    assert_int_equal(stat(path_of(scene, name), &status), 0);
+    assert_int_equal(stat(path_of(name), &status), 0);
     return status.st_blocks;
 }
 
@@ -149,7 +143,7 @@ TEST(waits_are_counted, set_up, tear_down)
 static void *truncate_soon(void *ring)
 {
     usleep(3000);
-    cut_file(scene, "a-victim", ((struct ring_builder *)ring)->size_bytes / 2);
+    cut_file("a-victim", ((struct ring_builder *)ring)->size_bytes / 2);
     return NULL;
 }
 
@@ -167,7 +161,7 @@ TEST(a_ring_truncated_during_a_scan, set_up, tear_down)
         assert_true(scans++ < 10000);
     pthread_join(thread, NULL);
     assert_string_equal(only_ring()->name, "b-other");
-    assert_int_equal(registry_health(scene->registry)->damaged_ring_count, 1);
+    assert_int_equal(registry_health(scene.registry)->damaged_ring_count, 1);
 }
 
 /* The refresh found the ring complete: the scan itself has the page fault. */
@@ -176,11 +170,11 @@ TEST(a_ring_truncated_between_refresh_and_scan, set_up, tear_down)
     struct ring_builder *ring = build("ring", 10000, 1);
 
     assert_int_equal(scan().id_count, 10000);
-    scene->now_mono_ns += INTERVAL_NS;
-    cut_file(scene, "ring", ring->size_bytes / 2);
+    scene.now_mono_ns += INTERVAL_NS;
+    cut_file("ring", ring->size_bytes / 2);
     scan_without_refresh();
-    assert_int_equal(ring_count(scene), 0);
-    assert_int_equal(registry_health(scene->registry)->damaged_ring_count, 1);
+    assert_int_equal(ring_count(), 0);
+    assert_int_equal(registry_health(scene.registry)->damaged_ring_count, 1);
     assert_int_equal(scan().id_count, 0); /* its ids are dropped */
 }
 
@@ -199,7 +193,7 @@ TEST(a_ring_with_holes_in_place_of_data, set_up, tear_down)
     assert_int_equal(scan().id_count, 1000);
     assert_int_equal(block_count("a-liar"), before);
     assert_string_equal(only_ring()->name, "b-other");
-    assert_int_equal(registry_health(scene->registry)->damaged_ring_count, 1);
+    assert_int_equal(registry_health(scene.registry)->damaged_ring_count, 1);
 }
 
 /* Users ------------------------------------------------------------------------------------------------------------ */
@@ -216,10 +210,10 @@ TEST(rings_take_turns, set_up, tear_down)
         snprintf(name, sizeof(name), "%zu", i);
         build(name, 1000, 1);
         if (i + 1 < RINGS_MAX)
-            give_file(scene, name, STRANGER);
+            give_file(name, STRANGER);
         assert_int_equal(scan().id_count, 1000 * (i + 1));
     }
-    registry_set_judging(scene->registry, 1); /* enough for one ring of each user, which is the minimum */
+    registry_set_judging(scene.registry, 1); /* enough for one ring of each user, which is the minimum */
     for (int i = 0; i < 5 * RINGS_MAX; i++) {
         size_t count, read_count = 0;
         struct ring **list;
@@ -227,7 +221,7 @@ TEST(rings_take_turns, set_up, tear_down)
         for (size_t j = 0; j < RINGS_MAX; j++)
             ring_builder_slot(&rings[j], 0)->count++;
         assert_int_equal(scan().id_count, 1000 * RINGS_MAX);
-        list = registry_rings(scene->registry, &count);
+        list = registry_rings(scene.registry, &count);
         for (size_t j = 0; j < RINGS_MAX; j++) {
             const struct rip_slot *slot = ring_builder_slot(&rings[j], 0);
             struct detector_id id;
@@ -254,13 +248,13 @@ TEST(more_ids_than_are_watched, set_up, tear_down)
     work_set_total(work, WORK_CHARGED_BYTES, 1 << 20);
     build("a-many", 100000, 1);
     build("b-few", 1000, 1);
-    give_file(scene, "a-many", STRANGER);
+    give_file("a-many", STRANGER);
     count = scan().id_count;
     assert_in_range(count, 10000, 30000);
     for (int i = 0; i < 3; i++)
         assert_int_equal(scan().id_count, count);
     for (uint32_t serial = 1; serial <= 2; serial++)
-        assert_true(registry_find(scene->registry, serial)->live_count >= 1000);
+        assert_true(registry_find(scene.registry, serial)->live_count >= 1000);
     assert_true(work_refused_count(work, WORK_CHARGED_BYTES) >= 4);
 }
 

@@ -26,9 +26,9 @@ static void populate(const struct ring_stage *stage, struct ring_builder *ring)
     }
 }
 
-static struct item *described(struct scene *scene, uint32_t slot)
+static struct item *described(uint32_t slot)
 {
-    struct item *item = describe_id(scene->registry, serial_of(scene, "ring"), slot, 2);
+    struct item *item = describe_id(scene.registry, serial_of("ring"), slot, 2);
 
     assert_non_null(item);
     assert_non_null(item->process);
@@ -43,37 +43,35 @@ static struct symbol_frame place_of(const struct item *item)
 /* The names of a user may take half of the quota, and are charged until the last item that has them is released. */
 SCENE(names_are_charged_to_their_user)
 {
-    const char *directory = path_of(scene, "");
     struct work *work = work_new();
     struct item *items[IDS];
     struct ring_builder ring;
     uint64_t held;
 
     work_set_total(work, WORK_SCRIPT_BYTES, BYTES);
-    scene_options(scene, &(struct registry_options){
-                             .directories = &directory, .directory_count = 1, .proc_path = "/proc", .work = work});
-    populate(&scene->stage, &ring);
-    scene_refresh(scene);
+    scene_options(&(struct registry_options){.work = work});
+    populate(&scene.stage, &ring);
+    scene_refresh();
     for (uint32_t slot = 0; slot < IDS; slot++)
-        items[slot] = described(scene, slot);
+        items[slot] = described(slot);
     held = work_held(work, getuid(), WORK_SCRIPT_BYTES);
     assert_in_range(held, BYTES / 2 - 512, BYTES / 2);
     assert_true(work_refused_count(work, WORK_SCRIPT_BYTES) > 0);
     assert_non_null(place_of(items[0]).function);
     assert_null(place_of(items[IDS - 1]).function);
-    remove_file(scene, "ring");
-    scene_rescan(scene);
-    scene_rescan(scene); /* the first one still lists the ring */
-    assert_int_equal(ring_count(scene), 0);
+    remove_file("ring");
+    scene_rescan();
+    scene_rescan(); /* the first one still lists the ring */
+    assert_int_equal(ring_count(), 0);
     for (uint32_t slot = 0; slot < IDS; slot++) {
         assert_int_equal(work_held(work, getuid(), WORK_SCRIPT_BYTES), held);
         item_unref(items[slot]);
-        scene_refresh(scene);
+        scene_refresh();
     }
     assert_int_equal(work_held(work, getuid(), WORK_SCRIPT_BYTES), 0);
     ring_stage_release(&ring);
-    registry_free(scene->registry);
-    scene->registry = NULL;
+    registry_free(scene.registry);
+    scene.registry = NULL;
     work_free(work);
 }
 
@@ -83,11 +81,11 @@ SCENE(names_outlive_the_registry)
     struct ring_builder ring;
     struct item *item;
 
-    populate(&scene->stage, &ring);
-    scene_refresh(scene);
-    item = described(scene, 1);
-    registry_free(scene->registry);
-    scene->registry = NULL;
+    populate(&scene.stage, &ring);
+    scene_refresh();
+    item = described(1);
+    registry_free(scene.registry);
+    scene.registry = NULL;
     assert_string_equal(place_of(item).file, "app.rb");
     item_unref(item);
     ring_stage_release(&ring);

@@ -17,7 +17,6 @@
 /* Slot i has the id i + 1 on thread TID + i. */
 enum { SLOTS = 300, TID = 5000, SCANS_MAX = 100 };
 
-static struct scene *scene;
 static struct ring_builder ring;
 static struct detector *detector;
 static struct work *work;
@@ -36,9 +35,8 @@ static int set_up(void **state)
     const struct detector_config config = {.interval_ns = SECOND, .stall_after_ns = 2 * SECOND};
 
     scene_open(state);
-    scene = *state;
-    scene->now_mono_ns = clock_mono_ns();
-    ring_stage_build(&scene->stage, "ring", &geometry, &ring);
+    scene.now_mono_ns = clock_mono_ns();
+    ring_stage_build(&scene.stage, "ring", &geometry, &ring);
     ring_stage_claim(&ring, 0, getpid(), "test");
     for (uint32_t slot = 0; slot < SLOTS; slot++)
         ring_builder_add_id(&ring, slot, slot + 1, TID + slot, 0, "worker");
@@ -106,9 +104,9 @@ static void scan(uint32_t moving)
 
     for (uint32_t slot = 0; slot < moving; slot++)
         ring_builder_snap(&ring, slot, 4096);
-    scene_refresh(scene);
-    detector_begin(detector, scene->now_mono_ns);
-    assert_int_equal(scan_run(scene->registry, detector, NULL), 0);
+    scene_refresh();
+    detector_begin(detector, scene.now_mono_ns);
+    assert_int_equal(scan_run(scene.registry, detector, NULL), 0);
     suspects = detector_suspects(detector, &suspect_count);
     assert_int_equal(cases_begin(cases, suspects, suspect_count, user_of, NULL), 0);
     for (size_t i = 0; i < suspect_count; i++)
@@ -117,7 +115,7 @@ static void scan(uint32_t moving)
         meanwhile();
     before = waits;
     work_begin(work);
-    source = (struct waits_source){scene->registry, detector, cases, work, ++sequence, before};
+    source = (struct waits_source){scene.registry, detector, cases, work, ++sequence, before};
     waits = waits_collect(&source);
     assert_non_null(waits);
     waits_free(before);
@@ -126,7 +124,7 @@ static void scan(uint32_t moving)
         case_at(i)->evidence.examined |= !without_turn;
     cases_judge(cases, suspects, suspect_count);
     detector_end(detector, &update);
-    cases_end(cases, &update, scene->now_mono_ns);
+    cases_end(cases, &update, scene.now_mono_ns);
     waits_describe(waits, &source);
 }
 
@@ -235,7 +233,7 @@ TEST(a_deadlock_is_a_cause, set_up, tear_down)
 /* A second collection without waits clears what the first one found. */
 TEST(a_second_collection_replaces_the_first, set_up, tear_down)
 {
-    const struct waits_source source = {scene->registry, detector, cases, work, 100, NULL};
+    const struct waits_source source = {scene.registry, detector, cases, work, 100, NULL};
     struct waits *second;
 
     freeze();
@@ -291,7 +289,7 @@ TEST(a_mark_from_before_the_last_move_is_ignored, set_up, tear_down)
 
     scan(100);
     scan(100);
-    scene->now_mono_ns += 1; /* slot 5 stands still from here on */
+    scene.now_mono_ns += 1; /* slot 5 stands still from here on */
     for (int i = 0; i < 4; i++)
         scan(5);
     mark(5, TID + 7, 0, 0);
@@ -427,7 +425,7 @@ static bool a_shared_holder_is_found(void)
 /* A search for the holder of a shared lock takes a turn of its user, like every other search. */
 TEST(shared_locks_take_turns, set_up, tear_down)
 {
-    const pid_t pid = locker_start(&scene->stage, "ring", &ring, 1, 0, NULL);
+    const pid_t pid = locker_start(&scene.stage, "ring", &ring, 1, 0, NULL);
 
     ring_builder_slot(&ring, 200)->process = 1;
     freeze();
