@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rings made byte by byte, to claim whatever a test wants: the bytes are those of include/rip/ring.h."""
+"""Builds rings byte by byte, as described in include/rip/ring.h, so that a test can make false claims."""
 import mmap
 import os
 import struct
@@ -22,7 +22,7 @@ def boot_id():
 
 
 def start_time(pid):
-    """Clock ticks since boot, or 0."""
+    """Returns the start time in clock ticks since boot, or 0."""
     try:
         with open(f"/proc/{pid}/stat", "rb") as file:
             return int(file.read().rpartition(b")")[2].split()[19])
@@ -31,7 +31,7 @@ def start_time(pid):
 
 
 def script(file, function):
-    """An entry of the script table."""
+    """Returns the bytes of a script table entry."""
     return struct.pack("<IIHBBI", 1, 1, len(file), len(function), 0, 0) + file.ljust(240, b"\0") + \
         function.ljust(128, b"\0")
 
@@ -41,7 +41,8 @@ def place(index, line):
 
 
 class Ring:
-    """A ring file, mapped to be written. What is not written stays a hole; so does the summary unless backed."""
+    """A ring file, mapped for writing. Bytes that are not written stay holes, and so does the summary unless backed is
+    set."""
 
     def __init__(self, path, capacity=64, processes=64, modules=64, mode=0o644, backed=True):
         self.path = path
@@ -66,7 +67,7 @@ class Ring:
         self.put("<QQQ", 168, LOCK_HOLDER, LOCK_LIFE, LOCK_TAKEOVER)
         self.put("<II", 552, 0, 0)
         if backed:
-            self.bytes[self.summary:self.live] = bytes(self.live - self.summary)  # as writers do
+            self.bytes[self.summary:self.live] = bytes(self.live - self.summary)  # writers also back the summary
         self.bytes[0:8] = b"RIPRING\0"
 
     def publish(self):
@@ -92,7 +93,7 @@ class Ring:
         self.high_water(modules=index + 1)
 
     def add_scripts(self, count, capacity=64):
-        """A script table behind all else, with so many entries: where it is."""
+        """Appends a script table with count entries. Returns its offset."""
         table = self.size
         self.size += pages(capacity * SCRIPT)
         self.bytes.close()
@@ -106,7 +107,7 @@ class Ring:
         return table
 
     def trail(self, index, addresses):
-        """The last breadcrumbs of an id, so many as an id has."""
+        """Writes the last breadcrumbs of an id; an id has ENTRIES of them."""
         self.snap(index, ENTRIES)
         self.put(f"<{ENTRIES}Q", self.slots + index * SLOT + 64,
                  *((number or ENTRIES) << 56 | address for number, address in enumerate(addresses)))
@@ -142,7 +143,7 @@ class Ring:
         os.close(self.fd)
 
 
-# Files and functions as no interpreter names them: for terminals, lines, browsers, shells and formats of exports.
+# Names of files and functions that attack terminals, lines, browsers, shells and export formats.
 SCRIPT_TEXTS = [
     (b"\x1b[31;5m\x1b]0;title\x07", b"\x1b[2J\x9b31m\xc2\x9b31m"),
     (b"a\nstall begin episode=1\r\n", b"b\ndata: {}\n\nevent: end\n"),
@@ -165,13 +166,14 @@ SCRIPT_TEXTS = [
 
 
 def scripted_ids(ring, first, count):
-    """So many ids in the functions of a ring's scripts, from that number on, which are counted from 1."""
+    """Adds count ids, numbered from first. Id N is in function N of the ring's scripts; both count from 1."""
     for number in range(first, first + count):
         ring.slot(number - 1, number=number, name=b"id-%d" % number, address=place(number - 1, number))
 
 
 def scripted_ring(path, pid, comm=b"hostile", ids=None):
-    """An id in each of these functions, numbered from 1, and three more whose entries lie about their lengths."""
+    """Publishes a ring with one id in each function of SCRIPT_TEXTS, numbered from 1, and three ids whose script
+    entries have false lengths."""
     ring = Ring(path)
     count = len(SCRIPT_TEXTS)
     table = ring.add_scripts(count + 3)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A ripd that thinks a service manager has started it, and what that manager hears, for the end-to-end tests."""
+"""A ripd that is started as by a service manager, and the messages that the manager receives, for the end-to-end tests.
+"""
 import contextlib
 import os
 import re
@@ -10,7 +11,8 @@ import sys
 import world as w
 
 INTERVAL_MS = w.World.INTERVAL_MS
-# What a manager does between fork and exec: variables ({pid} stands for the pid), and descriptors from 3 on.
+# Does what a service manager does between fork and exec: sets variables ({pid} stands for the pid), and passes
+# descriptors from number 3 on.
 LAUNCHER = """
 import fcntl, os, sys
 variables, descriptors, command = sys.argv[1], sys.argv[2], sys.argv[3:]
@@ -28,7 +30,7 @@ os.execv(command[0], command)
 
 
 class Manager:
-    """The socket of a service manager, and what it has heard: one dictionary a message."""
+    """The notification socket of a service manager, and the messages received: one dictionary for each message."""
 
     def __init__(self, path):
         self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
@@ -55,7 +57,7 @@ class Manager:
 
 
 class Managed(w.World):
-    """A ripd that thinks a service manager has started it. Nothing of it is asked before a test says so."""
+    """A ripd that is started as by a service manager. A test starts it with launch() or serve()."""
 
     def __init__(self):
         self.manager = None

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Holds what ripd answers against ripd/schema/ripd.json. Where python3-jsonschema is not installed, nothing is held."""
+"""Checks answers of ripd against ripd/schema/ripd.json. Without python3-jsonschema it checks nothing."""
 import functools
 import json
 import os
@@ -11,12 +11,12 @@ except ImportError:
 
 PATH = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "ripd", "schema", "ripd.json")
 DIGITS = str.maketrans("123456789", "000000000")
-held = set()  # names and shapes: who waits for an answer asks the same again and again
-LONG = 32  # of a longer list so many items are held: to check 10,000 takes a minute
+checked = set()  # (name, shape) of documents already checked: a test that waits repeats the same request
+LONG = 32  # longer lists are sampled: checking 10,000 items takes a minute
 
 
 class Mismatch(AssertionError):
-    """Not even a test that waits for another answer may pass over it."""
+    """An answer violates the schema. wait_for() does not catch this exception."""
 
 
 @functools.lru_cache(maxsize=None)
@@ -31,7 +31,7 @@ def validator(name):
 
 
 def shortened(document):
-    """Long lists of a document by items from all over them."""
+    """Returns the document with long lists replaced by samples from the whole list."""
     def some(value):
         if not isinstance(value, list) or len(value) <= LONG:
             return value
@@ -41,7 +41,8 @@ def shortened(document):
 
 
 def shape(value):
-    """What is held of a value: all but which digits, which number of that many bits, and how often in a list."""
+    """Returns the properties of a value that the schema can check. Values with equal shapes differ only in digits, in
+    numbers of equal bit length, or in repetitions within a list."""
     if isinstance(value, dict):
         return tuple((key, shape(part)) for key, part in value.items())
     if isinstance(value, list):
@@ -53,17 +54,18 @@ def shape(value):
     return type(value), value < 0, int(value).bit_length()
 
 
-def hold(document, name=None, where=""):
-    """name: of its definition; without one it is a document that names its schema, or a problem."""
+def check_document(document, name=None, where=""):
+    """Raises Mismatch if the document violates the schema. Without a name, the document names its schema, or is a
+    problem document."""
     if jsonschema is None:
         return
     if name is None:
         name = document["schema"].split("/")[1] if "schema" in document else "problem"
     document = shortened(document)
     seen = name, shape(document)
-    if seen in held:
+    if seen in checked:
         return
     error = jsonschema.exceptions.best_match(validator(name).iter_errors(document))
     if error is not None:
-        raise Mismatch(f"{where}: not as ripd.json has {name}: {error.json_path}: {error.message:.2000}")
-    held.add(seen)
+        raise Mismatch(f"{where}: violates {name} in ripd.json: {error.json_path}: {error.message:.2000}")
+    checked.add(seen)

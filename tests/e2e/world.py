@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A ripd, programs under it, and questions to it, for the end-to-end tests.
+"""Shared code of the end-to-end tests: starts ripd and traced programs, and sends requests to ripd.
 
-Everything lives in one directory of its own on tmpfs, and is killed and removed at the end. Waiting is always for a
-condition, with a generous limit: these tests must hold on a loaded machine.
+Every test has its own directory on tmpfs. At the end all processes are killed and the directory is removed. Tests wait
+for conditions with a generous timeout, because they must pass on a busy machine.
 """
 import http.client
 import json
@@ -24,7 +24,7 @@ PATIENCE_S = 90
 
 
 class Puppet:
-    """The program of puppet.c."""
+    """A running instance of puppet.c."""
 
     def __init__(self, world, argv=None, **options):
         self.process = subprocess.Popen(argv or [f"{BIN}/puppet"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
@@ -42,7 +42,7 @@ class Puppet:
         assert answer == "ok", f"{line}: {answer}"
 
     def kill(self, number=signal.SIGKILL):
-        """Returns when it has ended, or all its threads have stopped."""
+        """Sends a signal. Waits until the process has ended, or until all its threads have stopped."""
         self.process.send_signal(number)
         if number in (signal.SIGKILL, signal.SIGTERM):
             self.process.wait()
@@ -51,43 +51,44 @@ class Puppet:
 
 
 class Busy(Exception):
-    """ripd was asked for more at once than it does: 503."""
+    """ripd answered 503: too many requests at the same time."""
 
 
 def wait_for(condition, seconds=PATIENCE_S, check=lambda: None):
-    """The first true value of condition(); check() may see that there is nothing to wait for any more."""
+    """Returns the first true value of condition(). check() raises an exception if waiting is pointless."""
     end, pause_s = time.monotonic() + seconds, 0.02
     while True:
         try:
             value = condition()
         except (Busy, IndexError, TypeError, KeyError, FileNotFoundError, ProcessLookupError) as error:
-            value = error  # what it looks at is not there yet, or not any more
+            value = error  # the object does not exist yet, or no longer exists
         if value and not isinstance(value, Exception):
             return value
         if time.monotonic() > end:
-            raise AssertionError(f"waited {seconds} s in vain; last value {value!r:.4000}")
+            raise AssertionError(f"timeout after {seconds} s; the last value is {value!r:.4000}")
         check()
         time.sleep(pause_s)
-        pause_s = min(1.5 * pause_s, 0.1)  # many tests wait beside each other, and each question costs them all
+        pause_s = min(1.5 * pause_s, 0.1)  # many tests wait at the same time, and each request slows all of them
 
 
 def in_first_pid_namespace():
-    """Whether the kernel reports the numbers of processes that are gone, of lock holders say, as they were."""
-    return os.stat("/proc/self/ns/pid").st_ino == 4026531836  # PROC_PID_INIT_INO of Linux
+    """Is this the initial pid namespace? Only there does the kernel report original pids, for example of lock holders.
+    """
+    return os.stat("/proc/self/ns/pid").st_ino == 4026531836  # PROC_PID_INIT_INO in Linux
 
 
 CAPABILITIES = {"dac_read_search": 2, "ipc_lock": 14, "sys_ptrace": 19, "sys_admin": 21, "checkpoint_restore": 40}
 
 
 def lacking(*names):
-    """Those capabilities that we do not hold: an ordinary user none of them, root in a container not all."""
+    """Returns the capabilities of names that this process lacks. Root in a container may also lack some."""
     with open("/proc/self/status", encoding="ascii", errors="replace") as file:
         held = [int(line.split()[1], 16) for line in file if line.startswith("CapEff:")][0]
     return [name for name in names if not held >> CAPABILITIES[name] & 1]
 
 
 def children(pid):
-    """Of all its threads."""
+    """Returns the children of all threads of the process."""
     found = []
     for task in os.listdir(f"/proc/{pid}/task"):
         with open(f"/proc/{pid}/task/{task}/children", encoding="ascii") as file:
@@ -96,7 +97,7 @@ def children(pid):
 
 
 def name_of(pid):
-    """None if it has ended, whether its parent has taken note or not."""
+    """Returns the name of the process, or None if it has ended, even if its parent has not reaped it yet."""
     try:
         with open(f"/proc/{pid}/stat", encoding="ascii", errors="replace") as file:
             before, _, after = file.read().rpartition(")")
@@ -106,7 +107,7 @@ def name_of(pid):
 
 
 def line_of(path, text):
-    """The number of the first line with that text."""
+    """Returns the number of the first line that contains the text."""
     with open(path, encoding="utf-8") as file:
         return next(number for number, line in enumerate(file, 1) if text in line)
 
@@ -118,7 +119,7 @@ def free_port():
 
 
 def is_in_memory(path):
-    """Whether path is on tmpfs or ramfs, where rings may be."""
+    """Is path on tmpfs or ramfs? Rings must be there."""
     kind = subprocess.run(["stat", "-f", "-c", "%T", path], capture_output=True, text=True, check=True).stdout.strip()
     return kind in ("tmpfs", "ramfs")
 
@@ -126,7 +127,7 @@ def is_in_memory(path):
 class World:
     INTERVAL_MS = 200
     STALL_AFTER_MS = 1000
-    prefix = ()  # of ripd's command line
+    prefix = ()  # goes before ripd on the command line
 
     def __init__(self, *flags, directory=None):
         self.made = tempfile.mkdtemp(prefix="rip-e2e-", dir="/dev/shm")
@@ -147,7 +148,7 @@ class World:
                 "stall-after": f"{self.STALL_AFTER_MS}ms"}
 
     def popen_options(self):
-        """More for subprocess.Popen() of ripd."""
+        """Returns more arguments of subprocess.Popen() for ripd."""
         return {}
 
     def start(self):
@@ -172,7 +173,7 @@ class World:
             return file.read()
 
     def read(self, name):
-        """A file of this world, empty while there is none."""
+        """Returns the contents of a file in this world's directory, or "" if the file does not exist."""
         try:
             with open(os.path.join(self.made, name), encoding="utf-8") as file:
                 return file.read()
@@ -183,7 +184,7 @@ class World:
         return os.path.join(self.dir, name)
 
     def request(self, path, method="GET", headers=None):
-        """(status, parsed body or text)"""
+        """Returns (status, body). The body is parsed if it is JSON, and checked against the schema."""
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=PATIENCE_S)
         try:
             connection.request(method, path, headers=headers or {})
@@ -193,7 +194,7 @@ class World:
             if "json" not in kind or not body:
                 return response.status, body
             document = json.loads(body)
-            schema.hold(document, where=path)
+            schema.check_document(document, where=path)
             return response.status, document
         finally:
             connection.close()
@@ -206,7 +207,7 @@ class World:
         return body
 
     def metric(self, name):
-        """Of a name with its labels."""
+        """Returns the value of a metric. name includes its labels."""
         found = re.findall(rf"^{re.escape(name)} (\d+)$", self.get("/metrics"), re.M)
         assert len(found) <= 1, found
         return int(found[0])
@@ -218,7 +219,7 @@ class World:
         return sorted(stall["id"] for stall in self.stalls())
 
     def thread(self, number, ring="app"):
-        """The item of an id, or None."""
+        """Returns the item of an id, or None."""
         found = [t for t in self.get(f"/threads?ring={ring}&limit=10000&trail=32")["threads"] if t["id"] == number]
         return found[0] if found else None
 
@@ -237,20 +238,20 @@ class World:
         return wait_for(condition, seconds, self.check_ripd)
 
     def wait_to_stay(self, look, expected):
-        """Until look() is that, and for as long as it takes to report all that is stuck."""
+        """Waits until look() returns expected, and checks that it still does after all stalls have been reported."""
         try:
             self.wait_for(lambda: look() == expected)
             self.well_past_threshold()
             self.wait_for(lambda: look() == expected)
         except AssertionError as error:
-            raise AssertionError(f"{look()}\n instead of {expected}") from error
+            raise AssertionError(f"{look()}\n expected {expected}") from error
 
     def check_ripd(self):
         if self.ripd is not None and self.ripd.poll() is not None:
-            raise AssertionError(f"ripd has ended with {self.ripd.returncode}:\n{self.log_text()}")
+            raise AssertionError(f"ripd has ended with status {self.ripd.returncode}:\n{self.log_text()}")
 
     def well_past_threshold(self):
-        """Long enough for anything that is stuck to have been reported."""
+        """Waits until everything that is stuck must have been reported."""
         time.sleep((self.STALL_AFTER_MS + 4 * self.INTERVAL_MS) / 1000)
         self.wait_scans(2)
 
@@ -261,11 +262,11 @@ class World:
         return puppet
 
     def end_well(self):
-        """Whatever has happened to it, ripd can be stopped, and no sanitizer has anything to say."""
+        """Checks that ripd can still be stopped and that no sanitizer reported an error."""
         if self.ripd is not None and self.ripd.poll() is None:
             self.ripd.send_signal(signal.SIGTERM)
             assert self.ripd.wait(timeout=PATIENCE_S) == 0, self.ripd.returncode
-        assert not re.search(r"(Address|Thread|Leak)Sanitizer: |runtime error: ", self.log_text()), "see its log"
+        assert not re.search(r"(Address|Thread|Leak)Sanitizer: |runtime error: ", self.log_text()), "see ripd's log"
 
     def close(self):
         for pid in self.pids:
@@ -288,11 +289,11 @@ class World:
 
 
 class Skip(Exception):
-    """The machine lacks what a test needs."""
+    """The machine lacks something that the test needs."""
 
 
 def run(tests, make_world=World):
-    """Each test gets a world of its own. Exit status 1 if any fails, 77 if all were skipped."""
+    """Runs each test in its own world. Exits with 1 if a test fails, and with 77 if all tests are skipped."""
     chosen = [test for test in tests if len(sys.argv) < 2 or test.__name__ in sys.argv[1:]]
     failed = skipped = 0
     for test in chosen:

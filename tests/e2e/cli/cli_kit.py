@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`rip` beside a ripd, and names that nobody should trust."""
+"""Helpers of the tests of `rip`: a world with ripd, hostile names, and fake servers."""
 import fcntl
 import http.server
 import json
@@ -24,7 +24,7 @@ HOSTILE = [b"\x1b[31;5m\x1b]0;title\x07", b"<script>alert(1)</script>", b"\xff\x
 
 
 class CliWorld(w.World):
-    """Listens on a Unix socket as well, which a restart finds again."""
+    """ripd listens on a Unix socket, too, whose address stays the same after a restart."""
 
     def start(self):
         self.url = f"unix:{self.made}/ripd.sock"
@@ -40,12 +40,12 @@ class CliWorld(w.World):
                               capture_output=True, timeout=w.PATIENCE_S, check=False)
 
     def command(self, *arguments, **variables):
-        """Any command of rip; the variables are of its environment."""
+        """Runs any command of rip. variables are added to its environment."""
         return subprocess.run([RIP, *arguments], env={**self.environment, **variables}, text=True,
                               capture_output=True, timeout=w.PATIENCE_S, check=False)
 
     def on_terminal(self, columns, *arguments, **variables):
-        """What a command writes to a terminal of that width."""
+        """Returns the output of a command on a terminal with that many columns."""
         parent, child = pty.openpty()
         fcntl.ioctl(child, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
         process = subprocess.Popen([RIP, *arguments], stdout=child, stderr=subprocess.DEVNULL,
@@ -56,14 +56,14 @@ class CliWorld(w.World):
         try:
             while chunk := os.read(parent, 65536):
                 text += chunk
-        except OSError:  # the terminal is gone: end of file
+        except OSError:  # end of file: the terminal is closed
             pass
         os.close(parent)
         process.wait(timeout=w.PATIENCE_S)
         return text.decode()
 
     def play(self, *words, program="locks", name="app"):
-        """Threads that hold each other up, under the preload library."""
+        """Runs a program whose threads block each other, under the preload library."""
         process = subprocess.Popen([RIP, "run", "--dir", self.dir, "--name", name, "--", f"{w.BIN}/{program}", *words],
                                    stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         self.processes.append(process)
@@ -71,7 +71,7 @@ class CliWorld(w.World):
         return process
 
     def stall(self, app, number):
-        """One that begins and ends; returns when both are events."""
+        """Makes one stall. Returns when both its begin and its end are events."""
         before = self.get("/events")["total"]
         app.do(f"spawn {number} name-{number} snap")
         self.wait_for(lambda: self.state(number) == "running")
@@ -91,7 +91,7 @@ class CliWorld(w.World):
 
 
 class Impostor(http.server.ThreadingHTTPServer):
-    """Answers each path with the document, or (status, document), that a test has put there."""
+    """A fake ripd. It answers each path with the document, or the (status, document), that the test has set."""
 
     def __init__(self, documents, address="127.0.0.1"):
         self.documents, self.asked = documents, []
@@ -121,14 +121,14 @@ class ImpostorHandler(http.server.BaseHTTPRequestHandler):
 
 
 def stalls_document(*stalls, **frame):
-    """An answer of /stalls as a ripd gives it, or as nobody should."""
+    """Returns an answer of /stalls. frame overrides fields, also with invalid values."""
     return {"schema": "ripd/stalls/1", "scan": {"sequence": 1, "age_ms": 100, "interval_ms": 1000},
             "counts": {"running": 7, "stalled": len(stalls)}, "total": len(stalls), "returned": len(stalls),
             "stalls": list(stalls), **frame}
 
 
 class Follower:
-    """`rip events --follow`, with what it has written so far."""
+    """`rip events --follow`, and the lines that it has written so far."""
 
     def __init__(self, world, *arguments, **options):
         self.lines, self.errors = [], []
@@ -143,7 +143,7 @@ class Follower:
         try:
             for line in stream:
                 lines.append(line)
-        except ValueError:  # closed at the end of the test
+        except ValueError:  # the stream is closed at the end of the test
             pass
 
     def stop(self, number):

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * maker.c - maker RING: a program that makes breadcrumbs in a known sequence, as many as commands ask for.
+ * maker.c - maker RING: makes known sequences of breadcrumbs.
  *
- * The nth breadcrumb of each id is at address BASE + n. Commands on standard input, each answered by the number of
- * breadcrumbs that were made in all: "here N" by the main thread; "threads T N" by each of T threads at once, as fast
- * as they can, which end then; "brief T N" by each of T threads one after the other. It ends with its input.
+ * The nth breadcrumb of each id has the address BASE + n. Each command on standard input is answered with the total
+ * number of breadcrumbs so far. Commands:
+ *   here N       the main thread makes N breadcrumbs
+ *   threads T N  T threads make N breadcrumbs each, in parallel and as fast as possible, and end
+ *   brief T N    T threads make N breadcrumbs each, one thread after another
+ * The program ends with its input.
  */
 #include <inttypes.h>
 #include <librip.h>
@@ -17,7 +20,7 @@
 #define BASE 0x10000u
 #define THREADS_MAX 64u
 
-static uint64_t made; /* by the main thread, and by threads that it has joined */
+static uint64_t made; /* counts the main thread and threads that were joined */
 
 static uint64_t make(uint64_t first, uint64_t count)
 {

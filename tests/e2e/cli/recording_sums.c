@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * recording_sums.c - recording_sums PATH [any]: what librip-session finds in a recording of maker, or of any program,
- * as one object of JSON.
+ * recording_sums.c - recording_sums PATH [any]: prints what librip-session reads from a recording of maker, or of any
+ * program, as one JSON object.
  *
- * Of each id it is asserted that its breadcrumbs come in their order, each once, at the addresses where maker makes
- * them; that recorded + overwritten = made of each of its events; and in all, where the id ended and its slot was not
- * reused before that was seen.
+ * Checks for each id that its breadcrumbs are in order, without repetitions, and at the addresses that maker uses.
+ * Checks that recorded + overwritten = made, for each event, and in total if the end of the id was seen before its slot
+ * was reused.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -30,7 +30,7 @@ struct id {
     uint32_t ring;
     uint32_t slot;
     uint32_t generation;
-    bool found; /* what it did before is not known */
+    bool found; /* false: earlier breadcrumbs are unknown */
     bool ended;
     uint64_t made;
     uint64_t recorded;
@@ -55,7 +55,7 @@ static struct id *find_id(const struct rip_event *event)
     return NULL;
 }
 
-/* After a gap in the recording all that is there is said again. */
+/* After a gap, the recording repeats the complete state. */
 static void take_ring(const struct rip_event *event)
 {
     EXPECT(event->ring < RINGS_MAX);

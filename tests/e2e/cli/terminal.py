@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A program on a terminal, and what its screen shows: as much of a vt100 as curses uses of one."""
+"""Runs a program on a pseudo terminal and emulates its screen. Supports the vt100 sequences that curses uses."""
 import codecs
 import fcntl
 import os
@@ -54,7 +54,7 @@ class Terminal:
             pass
 
     def take(self, text):
-        """Returns what is not whole yet."""
+        """Processes text. Returns an incomplete escape sequence at its end."""
         at = 0
         while at < len(text):
             if text[at] == "\x1b":
@@ -74,11 +74,11 @@ class Terminal:
         elif letter == "\n":
             self.row = min(self.row + 1, self.rows - 1)
         elif letter == "\b":
-            self.column = max(min(self.column, self.columns - 1) - 1, 0)  # also where it is about to wrap
+            self.column = max(min(self.column, self.columns - 1) - 1, 0)  # also in the state before a wrap
         elif letter == "\t":
             self.column = min(self.column // 8 * 8 + 8, self.columns - 1)
         elif letter >= " ":
-            if self.column == self.columns:  # a vt100 wraps when the next letter comes
+            if self.column == self.columns:  # a vt100 wraps when the next character is written
                 self.row, self.column = min(self.row + 1, self.rows - 1), 0
             self.cells[self.row][self.column] = letter
             self.column += 1

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`rip check`: one line and an exit status, as Nagios and its like expect it, whatever happens."""
+"""`rip check` always prints one line, with an exit status as defined for Nagios plugins."""
 import json
 import re
 
@@ -22,7 +22,7 @@ def expect(world, status, *arguments, words=(), **variables):
     return done.stdout[:-1]
 
 
-def a_stall_comes_and_goes(world):
+def a_stall_begins_and_ends(world):
     assert PERFDATA.search(expect(world, OK, words=["nothing is stalled"]))
     app = world.puppet()
     app.do("spawn 5 name-5 snap")
@@ -40,7 +40,7 @@ def a_stall_comes_and_goes(world):
     expect(world, OK)
 
 
-def what_cannot_be_known(world):
+def unknown_states(world):
     """Never OK; and what is known to be critical is critical, even if a host is silent."""
     silent = ["--url", "http://127.0.0.1:1"]
     line = expect(world, UNKNOWN, *silent, words=["ripd does not answer on 127.0.0.1:1", "systemctl status ripd"])
@@ -75,4 +75,4 @@ def wrong_flags(world):
 
 
 if __name__ == "__main__":
-    w.run([a_stall_comes_and_goes, what_cannot_be_known, wrong_flags], k.CliWorld)
+    w.run([a_stall_begins_and_ends, unknown_states, wrong_flags], k.CliWorld)

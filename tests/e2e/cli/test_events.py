@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`rip events`: the list, for people and for programs, from servers of every kind."""
+"""`rip events`: the list as text and as JSON, from ripd and from other servers."""
 import http.server
 import json
 import os
@@ -28,7 +28,7 @@ def table(world):
     assert "\x1b" not in done.stdout
     listed = world.get("/events")["events"]
     lines = [json.loads(line) for line in world.rip("--json").stdout.splitlines()]
-    assert lines == listed[::-1], "oldest first, and nothing but what ripd says"
+    assert lines == listed[::-1], "the events must be those of ripd, oldest first"
     assert world.rip(RIPD_URL=f"http://127.0.0.1:{world.port}/").stdout == done.stdout
 
 
@@ -73,15 +73,15 @@ def terminal(world):
     assert "\x1b[31mbegin\x1b[0m" in text
     for line in re.sub(r"\x1b\[(31|0)m", "", text).splitlines():
         assert "\x1b" not in line and len(line) <= 90, line
-    assert '"~' in text, "63 quotes are cut to their column"
+    assert '"~' in text, "63 quotes must be cut to the width of the column"
     for variables in ({"NO_COLOR": "1"}, {"TERM": "dumb"}):
         assert "\x1b" not in world.on_terminal(90, "events", **variables)
-    assert world.on_terminal(10, "events", NO_COLOR="1").count("\n") == len(k.HOSTILE) + 1, "narrower than the table"
+    assert world.on_terminal(10, "events", NO_COLOR="1").count("\n") == len(k.HOSTILE) + 1, "a narrow terminal"
     ring.close()
 
 
 def several_hosts(world):
-    """The newest of all in the order of their times, whichever host they are of, and the one that is silent."""
+    """Lists the newest events of all hosts in order of time, and reports the host that does not answer."""
     world.stall(world.puppet(), 5)
     ours = world.get("/events")["events"]
     old, new = ({"sequence": n, "kind": "begin", "at": at, "ring": "far", "id": 9, "name": "\x1b[31mfar"}
@@ -103,7 +103,7 @@ def several_hosts(world):
 
 
 def wrong_flags(world):
-    """Refused before ripd is asked: nothing listens there."""
+    """Wrong flags are refused before rip connects: nothing listens on that port."""
     for arguments, words in (
             (["--colour"], ["--colour"]), (["word"], ["word"]), (["--url"], ["--url", "value"]),
             (["--json=1"], ["--json", "no value"]), (["--url", "ftp://x"], ["ftp://x", "expected"]),
@@ -128,7 +128,7 @@ def wrong_flags(world):
 
 
 def without_rip_client(world):
-    """rip runs it from where it is installed, and names that place if it is missing."""
+    """rip finds rip-client relative to its own path, and reports that path if rip-client is missing."""
     bin_folder, libexec = os.path.join(world.made, "bin"), os.path.join(world.made, "libexec/rip")
     os.makedirs(bin_folder)
     shutil.copy(k.RIP, bin_folder)
@@ -143,7 +143,7 @@ def without_rip_client(world):
 
 
 class Stranger(http.server.BaseHTTPRequestHandler):
-    """Not a ripd."""
+    """A web server that is not ripd."""
     asked = []
 
     def do_GET(self):  # pylint: disable=invalid-name
@@ -173,7 +173,7 @@ class Stranger(http.server.BaseHTTPRequestHandler):
         pass
 
 
-def strangers(world):
+def servers_that_are_not_ripd(world):
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Stranger)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     url = f"http://127.0.0.1:{server.server_address[1]}"
@@ -182,7 +182,7 @@ def strangers(world):
         done = world.rip("--url", f"{url}/{kind}")
         assert done.returncode == status, (kind, done)
         assert done.stderr.count("\n") == (status != 0) and "\x1b" not in done.stderr, (kind, done)
-    assert "/html/events" in Stranger.asked and Stranger.asked.count("/html/events") == 1, "no redirect is followed"
+    assert "/html/events" in Stranger.asked and Stranger.asked.count("/html/events") == 1, "a followed redirect"
     for kind in ("html", "missing", "redirect", "json"):
         done = world.rip("--follow", "--url", f"{url}/{kind}")
         assert done.returncode == 3 and done.stderr.count("\n") == 1, (kind, done)
@@ -203,7 +203,7 @@ def no_proxy(world):
     server.shutdown()
 
 
-def nowhere_to_write(world):
+def full_disks_and_closed_pipes(world):
     world.stall(world.puppet(), 5)
     with open("/dev/full", "w", encoding="ascii") as full:
         for arguments in (["events"], ["events", "--json"], ["events", "--help"], ["run", "--help"], ["--help"],
@@ -221,5 +221,5 @@ def nowhere_to_write(world):
 
 
 if __name__ == "__main__":
-    w.run([table, filters, hostile_names, terminal, several_hosts, wrong_flags, without_rip_client, strangers,
-           no_proxy, nowhere_to_write], k.CliWorld)
+    w.run([table, filters, hostile_names, terminal, several_hosts, wrong_flags, without_rip_client,
+           servers_that_are_not_ripd, no_proxy, full_disks_and_closed_pipes], k.CliWorld)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`rip export`: a real ring in each of the formats, a recording, babeltrace2 as the judge of CTF; needs no ripd."""
+"""`rip export`: a real ring in each format, and a recording. babeltrace2 checks the CTF. No ripd is needed."""
 import collections
 import json
 import os
@@ -12,7 +12,7 @@ from cli_kit import w
 
 
 def start(world):
-    """name-5 does not move, name-6 waits for work, name-7 moves."""
+    """Starts name-5, which is stuck, name-6, which waits for work, and name-7, which moves."""
     app = world.puppet()
     for number, mode in ((5, "snap"), (6, "idle"), (7, "snap")):
         app.do(f"spawn {number} name-{number} {mode}")
@@ -22,14 +22,14 @@ def start(world):
     return app
 
 
-def made(world, *words):
+def export(world, *words):
     done = world.command("export", *words)
     assert done.returncode == 0 and done.stderr == "", done
     return done.stdout
 
 
 def stacks_of(text):
-    """What was counted, by thread: (last place, count)."""
+    """Returns for each thread a list of (locations, count)."""
     found = collections.defaultdict(list)
     for line in text.splitlines():
         stack, count = line.rsplit(" ", 1)
@@ -41,43 +41,43 @@ def stacks_of(text):
 
 def folded(world):
     start(world)
-    found = stacks_of(made(world, "--folded", "-", world.ring()))
+    found = stacks_of(export(world, "--folded", "-", world.ring()))
     assert {"name-5", "name-6", "name-7"} <= set(found), found
     (places, count), = found["name-5"]
     assert count == 1 and 1 < len(places) <= 8, places
     assert all(re.fullmatch(r"[a-z_]+ \(puppet\.c:\d+\)", place) for place in places), places
     assert found["name-6"][0][0][-1] == "(idle)", found
-    assert stacks_of(made(world, "--folded", "-", world.dir)).keys() == found.keys()
+    assert stacks_of(export(world, "--folded", "-", world.dir)).keys() == found.keys()
 
 
 def a_live_ring_is_followed(world):
     start(world)
-    found = stacks_of(made(world, "--folded", "-", "--duration", "2s", "--interval", "100ms", world.ring()))
+    found = stacks_of(export(world, "--folded", "-", "--duration", "2s", "--interval", "100ms", world.ring()))
     (places, count), = found["name-5"]
-    assert count > 3 and places, found  # it stood there on each drain
+    assert count > 3 and places, found  # name-5 was there at each drain
     assert sum(each[1] for each in found["name-7"]) == count, found
 
 
 def chrome(world):
     start(world)
-    path = os.path.join(world.made, "trace.json")
-    assert made(world, "--chrome", path, "--duration", "2s", "--interval", "100ms", world.ring()) == ""
+    path = os.path.join(world.export, "trace.json")
+    assert export(world, "--chrome", path, "--duration", "2s", "--interval", "100ms", world.ring()) == ""
     with open(path, encoding="utf-8") as file:
         events = json.load(file)["traceEvents"]
     tracks = {each["args"]["name"]: each["tid"] for each in events if each["name"] == "thread_name"}
     slices = [each for each in events if each["ph"] == "X" and each["tid"] == tracks["name-5"]]
     assert slices and all("puppet.c" in each["name"] for each in slices[1:]), slices
-    assert max(each["dur"] for each in slices) > 1e6, slices  # it stood there most of the time
+    assert max(each["dur"] for each in slices) > 1e6, slices  # name-5 was there most of the time
     moved = [each for each in events if each["ph"] == "X" and each["tid"] == tracks["name-7"]]
     assert len(moved) > len(slices), (moved, slices)
 
 
 def ctf(world):
     if shutil.which("babeltrace2") is None:
-        raise w.Skip("there is no babeltrace2 here")
+        raise w.Skip("babeltrace2 is not installed")
     start(world)
-    path = os.path.join(world.made, "ctf")
-    made(world, "--ctf", path, "--duration", "1s", "--interval", "100ms", world.ring())
+    path = os.path.join(world.export, "ctf")
+    export(world, "--ctf", path, "--duration", "1s", "--interval", "100ms", world.ring())
     done = subprocess.run(["babeltrace2", path], capture_output=True, text=True, check=True)
     lines = done.stdout.splitlines()
     counts = collections.Counter(re.match(r"\[\S+\] \(\S+\) (\w+):", line)[1] for line in lines)
@@ -90,19 +90,19 @@ def ctf(world):
 
 
 def recorded(world):
-    """What babeltrace2 counts in an exported recording is what librip-session counts in it."""
+    """babeltrace2 counts the same events in an exported recording as librip-session counts in the recording."""
     start(world)
-    path = os.path.join(world.made, "recording")
+    path = os.path.join(world.export, "recording")
     done = world.command("record", "--dir", world.dir, "--output", path, "--duration", "2s")
     assert done.returncode == 0, done
     done = subprocess.run([f"{w.BIN}/recording_sums", path, "any"], capture_output=True, text=True, check=True)
     sums = json.loads(done.stdout)
     assert sums["recorded"] > 10, sums
-    places = stacks_of(made(world, "--folded", "-", path))
+    places = stacks_of(export(world, "--folded", "-", path))
     assert {"name-5", "name-6", "name-7"} <= set(places), places
     if shutil.which("babeltrace2") is not None:
-        trace = os.path.join(world.made, "ctf-of-recording")
-        made(world, "--ctf", trace, path)
+        trace = os.path.join(world.export, "ctf-of-recording")
+        export(world, "--ctf", trace, path)
         done = subprocess.run(["babeltrace2", trace], capture_output=True, text=True, check=True)
         counts = collections.Counter(re.match(r"\[\S+\] \(\S+\) (\w+):", each)[1] for each in done.stdout.splitlines())
         lost = sum(int(each) for each in re.findall(r"discarded (\d+) event", done.stderr))
@@ -117,8 +117,8 @@ def recorded(world):
                         "the part before that is exported\n", done.stderr), done
 
 
-def wrong_words(world):
-    ring, path = start(world) and world.ring(), os.path.join(world.made, "out")
+def wrong_arguments(world):
+    ring, path = start(world) and world.ring(), os.path.join(world.export, "out")
     for words in ((ring,), ("--ctf", path), ("--ctf", path, "--folded", "-", ring), ("--chrome", path, ring, ring),
                   ("--folded", "-", "--interval", "soon", ring), ("--folded", "-", "--wrong", ring)):
         done = world.command("export", *words)
@@ -131,7 +131,7 @@ def wrong_words(world):
         assert done.returncode == 4 and "File exists" in done.stderr and done.stderr.count("\n") == 1, (words, done)
     with open(path, encoding="ascii") as file:
         assert file.read() == "mine"
-    for source in (os.path.join(world.made, "none"), path, "/proc/version"):
+    for source in (os.path.join(world.export, "none"), path, "/proc/version"):
         done = world.command("export", "--folded", "-", source)
         assert done.returncode == 1 and done.stderr.count("\n") == 1 and source in done.stderr, (source, done)
     done = world.command("export", "--folded", "/dev/full", ring)
@@ -139,4 +139,4 @@ def wrong_words(world):
 
 
 if __name__ == "__main__":
-    w.run([folded, a_live_ring_is_followed, chrome, ctf, recorded, wrong_words], k.CliWorld)
+    w.run([folded, a_live_ring_is_followed, chrome, ctf, recorded, wrong_arguments], k.CliWorld)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ten ripd on as many addresses of this machine, half of which hang, and a real Prometheus: one table."""
+"""Ten instances of ripd, half of which hang, and a real Prometheus: `rip` shows one table."""
 import json
 import os
 import re
@@ -15,11 +15,11 @@ import cli_kit as k
 from cli_kit import w
 
 COUNT, HANGING = 10, (3, 6, 7, 8, 9)
-STALLED = (2, 3, 5)  # of these, 3 hangs
+STALLED = (2, 3, 5)  # 3 also hangs
 
 
 class Fleet(k.CliWorld):
-    """Beside the ripd of the world, which has nothing to do with it."""
+    """The fleet is independent of the world's own ripd."""
 
     def start(self):
         super().start()
@@ -33,7 +33,7 @@ class Fleet(k.CliWorld):
                           self.command("stalls", "--url", self.hosts[one]).stdout)
 
     def start_host(self, n):
-        """Its URL."""
+        """Returns the URL of the host."""
         folder, log = os.path.join(self.dir, f"host-{n}"), os.path.join(self.made, f"host-{n}.log.txt")
         os.mkdir(folder)
         with open(log, "wb") as file:
@@ -76,14 +76,14 @@ def ten_hosts(world):
     assert all(f"worker-{n}" in done.stdout for n in STALLED if n not in HANGING), done
     assert done.stderr.count("\n") == len(HANGING), done
     assert all(world.hosts[n][7:] in done.stderr for n in HANGING), done
-    assert took < 29, f"those that hang are waited for one after the other: {took}"
+    assert took < 29, f"hanging hosts must be queried in parallel: {took}"
     done = world.command("check", *urls, "--timeout=5s", "--critical=1h", "--warning=1h")
     assert done.returncode == 3 and "5 of 10 hosts" in done.stdout, done
 
 
-def as_prometheus_says(world):
+def hosts_from_prometheus(world):
     if shutil.which("prometheus") is None:
-        raise w.Skip("there is no prometheus (Debian package prometheus)")
+        raise w.Skip("prometheus is not installed (Debian package prometheus)")
     folder = tempfile.mkdtemp(prefix="rip-prometheus-", dir=world.made)
     targets = "".join(f"\n          - {url[7:]}" for url in world.hosts)
     with open(os.path.join(folder, "prometheus.yml"), "w", encoding="ascii") as file:
@@ -96,27 +96,27 @@ def as_prometheus_says(world):
              f"--web.listen-address=127.0.0.1:{port}"], stdin=subprocess.DEVNULL, stdout=log, stderr=log))
     arguments = ["stalls", "--prometheus", f"http://127.0.0.1:{port}", "--timeout=60s"]
     world.wait_for(lambda: len(rows_of(world.command(*arguments))) == len(STALLED))
-    world.wait_for(lambda: scraped(port) == COUNT)  # it misses only those that have answered it
+    world.wait_for(lambda: scraped(port) == COUNT)  # Prometheus reports as lost only hosts that it has scraped before
     world.hang()
     answering = [world.hosts[n][7:] for n in STALLED if n not in HANGING]
     arguments[-1] = "--timeout=5s"
     done = None
 
-    def those_that_answer():
+    def only_answering_hosts_are_listed():
         nonlocal done
         done = world.command(*arguments)
         named = [world.hosts[n][7:] in done.stderr for n in HANGING]
         return sorted(rows_of(done)) == sorted(answering) and all(named) and done.returncode == 1
 
     try:
-        world.wait_for(those_that_answer)
+        world.wait_for(only_answering_hosts_are_listed)
     except AssertionError:
         print(done)
         raise
 
 
 def scraped(port):
-    """How many hosts Prometheus has had an answer from."""
+    """Returns how many hosts Prometheus has scraped."""
     query = urllib.parse.quote('count(ripd_ids{state="stalled"})')
     with urllib.request.urlopen(f"http://127.0.0.1:{port}/api/v1/query?query={query}", timeout=w.PATIENCE_S) as answer:
         found = json.load(answer)["data"]["result"]
@@ -124,4 +124,4 @@ def scraped(port):
 
 
 if __name__ == "__main__":
-    w.run([ten_hosts, as_prometheus_says], Fleet)
+    w.run([ten_hosts, hosts_from_prometheus], Fleet)

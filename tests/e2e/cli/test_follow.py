@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`rip events --follow`: every event once and in order, also across restarts of ripd and of the follower."""
+"""`rip events --follow` reports every event once and in order, also across restarts of ripd and of rip."""
 import json
 import os
 import re
@@ -22,8 +22,9 @@ class FollowWorld(k.CliWorld):
     def path(self, name):
         return os.path.join(self.made, name)
 
-    def handed(self):
-        """Sequence numbers of the events that the command has had, as it had them. The last may be on its way."""
+    def events_of_command(self):
+        """Returns the sequence numbers of the events that the command received, in that order. An incomplete last line
+        is ignored."""
         return [json.loads(line)["sequence"] for line in self.read("out").split("\n")[:-1]]
 
     def all_events(self):
@@ -33,7 +34,7 @@ class FollowWorld(k.CliWorld):
         return self.metric("ripd_http_streams")
 
     def follow(self, *arguments, **options):
-        """Those that were stopped before may be counted still."""
+        """Starts a follower. ripd may still count streams of followers that have ended."""
         self.followers = [one for one in getattr(self, "followers", ()) if one.process.poll() is None]
         self.followers.append(k.Follower(self, *arguments, **options))
         self.wait_for(lambda: self.following() == len(self.followers))
@@ -42,7 +43,7 @@ class FollowWorld(k.CliWorld):
 
 def prints(world):
     app = world.puppet()
-    world.stall(app, 4)  # before it was asked
+    world.stall(app, 4)  # an event before the follower starts
     people, programs = world.follow(), world.follow("--json", "--kind=end")
     world.stall(app, 5)
     world.wait_for(lambda: len(people.lines) == 3 and len(programs.lines) == 1)
@@ -62,7 +63,7 @@ def since(world):
     follower.stop(signal.SIGTERM)
     follower = world.follow("--json", "--since-id", "0000000000000001-1")
     world.wait_for(lambda: len(follower.lines) == 3)
-    assert json.loads(follower.lines[0])["kind"] == "gap", "another history: said, and then all that is held"
+    assert json.loads(follower.lines[0])["kind"] == "gap", "another history must give a gap, then all stored events"
     world.wait_for(lambda: "gap" in follower.errors[0])
     follower.stop(signal.SIGTERM)
 
@@ -76,7 +77,7 @@ def hostile_names(world):
     world.wait_for(lambda: world.read("kinds").count("\n") == count)
     for line in follower.lines + programs.lines:
         assert not re.search(r"[\x00-\x09\x0b-\x1f\x7f]", line), line
-    assert world.handed() == world.all_events() and world.read("kinds") == "begin\n" * count
+    assert world.events_of_command() == world.all_events() and world.read("kinds") == "begin\n" * count
     assert not os.path.exists("INJECTED")
     for each in (follower, programs, command):
         assert each.stop(signal.SIGTERM) == 0
@@ -84,50 +85,51 @@ def hostile_names(world):
 
 
 def survives_a_restart_of_ripd(world):
-    """Nothing lost and nothing twice, where ripd keeps its history; a gap is said, where it does not."""
+    """With history, no event is lost and none is repeated. Without history, the gap is reported."""
     app = world.puppet()
     command = world.follow("--exec", f"cat >>{world.path('out')}")
     world.stall(app, 4)
-    world.wait_for(lambda: world.handed() == [1, 2])
+    world.wait_for(lambda: world.events_of_command() == [1, 2])
     assert world.stop() == 0
     world.start()
     world.wait_for(lambda: world.following() == 1)
     world.stall(app, 5)
     if keeps_history():
-        world.wait_for(lambda: world.handed() == world.all_events())
+        world.wait_for(lambda: world.events_of_command() == world.all_events())
         assert not [line for line in command.errors if "gap" in line], command.errors
     else:
-        world.wait_for(lambda: world.handed() == [1, 2, 1, 2])
+        world.wait_for(lambda: world.events_of_command() == [1, 2, 1, 2])
         assert [line for line in command.errors if "gap" in line], command.errors
     world.wait_for(lambda: [line for line in command.errors if line.endswith(" again\n")])
     assert command.stop(signal.SIGTERM) == 0
 
 
-def goes_on_where_it_was(world):
-    """Stopped and killed at any time: with --state each event reaches the command, and no place is lost."""
+def resumes_from_its_state(world):
+    """The follower may be stopped or killed at any time: with --state the command gets each event, and the position is
+    kept."""
     app = world.puppet()
     arguments = ("--state", world.path("last"), "--exec", f"cat >>{world.path('out')}; test ! -e {world.path('slow')} "
                  f"|| {{ echo $$ >{world.path('pid')}; exec sleep 1000; }}")
     follower = world.follow(*arguments)
-    world.wait_for(lambda: world.read("last").endswith("-0\n"))  # its place, before anything happened
+    world.wait_for(lambda: world.read("last").endswith("-0\n"))  # the position before the first event
     world.stall(app, 4)
     world.wait_for(lambda: world.read("last").endswith("-2\n"))
     follower.stop(signal.SIGKILL)
-    world.stall(app, 5)  # while nobody listens
+    world.stall(app, 5)  # while no follower runs
     follower = world.follow(*arguments)
-    world.wait_for(lambda: world.handed() == [1, 2, 3, 4] and world.read("last").endswith("-4\n"))
+    world.wait_for(lambda: world.events_of_command() == [1, 2, 3, 4] and world.read("last").endswith("-4\n"))
     open(world.path("slow"), "w", encoding="ascii").close()
     world.stall(app, 6)
-    world.wait_for(lambda: world.handed() == [1, 2, 3, 4, 5] and world.read("pid"))
+    world.wait_for(lambda: world.events_of_command() == [1, 2, 3, 4, 5] and world.read("pid"))
     pid = int(world.read("pid"))
-    assert follower.stop(signal.SIGTERM) == 0, "in the middle of a command, which goes with it"
+    assert follower.stop(signal.SIGTERM) == 0, "SIGTERM must also end a running command"
     assert not os.path.exists(f"/proc/{pid}")
     assert world.read("last").endswith("-4\n")
     os.unlink(world.path("slow"))
     follower = world.follow(*arguments)
-    world.wait_for(lambda: world.handed() == [1, 2, 3, 4, 5, 5, 6] and world.read("last").endswith("-6\n"))
+    world.wait_for(lambda: world.events_of_command() == [1, 2, 3, 4, 5, 5, 6] and world.read("last").endswith("-6\n"))
     assert world.stop() == 0
-    world.start()  # which has nothing new to say
+    world.start()  # without new events
     world.wait_for(lambda: [line for line in follower.errors if line.endswith(" again\n")])
     assert follower.stop(signal.SIGTERM) == 0
     assert world.read("last").endswith("-6\n"), world.read("last")
@@ -144,13 +146,13 @@ def commands_that_fail(world):
     world.stall(app, 4)
     world.wait_for(lambda: len(follower.errors) == 2 and follower.lines == ["begin 1\n", "end 1\n"])
     assert follower.errors[0] == "rip: events: --exec: exit status 3: begin of episode 1\n", follower.errors
-    world.wait_for(lambda: len(missing.errors) == 4)  # the shell's words, too
+    world.wait_for(lambda: len(missing.errors) == 4)  # including the messages of the shell
     assert "exit status 127" in missing.errors[1]
     assert follower.stop(signal.SIGTERM) == 0 and missing.stop(signal.SIGTERM) == 0
 
 
 def waits_for_ripd(world):
-    """Started before ripd: one message, and it follows as soon as ripd is there."""
+    """A follower that starts before ripd writes one message, and follows as soon as ripd answers."""
     assert world.stop() == 0
     follower = k.Follower(world, "--json")
     w.wait_for(lambda: "trying again" in follower.errors[0])
@@ -163,7 +165,8 @@ def waits_for_ripd(world):
 
 
 def several_hosts(world):
-    """Each with its name; one that goes away holds up nobody, and is followed again; nobody to write for ends all."""
+    """Events have the name of their host. A host that stops does not delay the others and is followed again. If the
+    output cannot be written, rip ends."""
     other = FollowWorld()
     both = ("--url", world.url, "--url", other.url)
     try:
@@ -180,7 +183,8 @@ def several_hosts(world):
         other.start()
         world.wait_for(lambda: other.following() == 3)
         other.stall(there, 7)
-        world.wait_for(lambda: len(programs.lines) == 8 and len(people.lines) == 9 and len(world.handed()) == 8)
+        world.wait_for(lambda: len(programs.lines) == 8 and len(people.lines) == 9 and
+                       len(world.events_of_command()) == 8)
         expected = sorted([(world.url, 4), (other.url, 5), (world.url, 6), (other.url, 7)] * 2)
         assert sorted((event["host"], event["id"]) for event in map(json.loads, programs.lines)) == expected
         assert sorted((event["host"], event["id"])
@@ -202,5 +206,5 @@ def several_hosts(world):
 
 
 if __name__ == "__main__":
-    w.run([prints, since, hostile_names, survives_a_restart_of_ripd, goes_on_where_it_was, commands_that_fail,
+    w.run([prints, since, hostile_names, survives_a_restart_of_ripd, resumes_from_its_state, commands_that_fail,
            waits_for_ripd, several_hosts], FollowWorld)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every form of every command, of a ripd in which every text is hostile; and a ring with such a name."""
+"""All commands with a ripd whose texts are all hostile, and with a ring that has a hostile name."""
 import json
 import os
 import re
@@ -13,7 +13,7 @@ TEXTS = ["\x1b[31;5m\x1b]0;title\x07", "a\nb\r\x00c\td\x7f", "\u202eevil\u2066x\
          "\u2028next\u2029line", "[a](javascript:x) **b** <img src=x> @all `x` ``y`` # h",
          "| a | b |", "\n\n# head\n- item", "漢字" * 40,
          "a\u200b\u200d\ufeffb", "e" + "\u0301" * 50, "x" * 900, "%s%n%d", "-", "\\", "'\"; $(touch INJECTED)"]
-# what acts on a terminal, breaks a line, reorders text or cannot be seen
+# Characters that act on a terminal, break a line, reorder text or are invisible.
 HARM = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]")
 MARKUP = re.compile(r"javascript|<img|@all|\*\*b\*\*|\| a|touch|# h")
 
@@ -37,7 +37,7 @@ def item(number, text):
 
 
 def impostor(ring=None):
-    """ring: what each is called whose name is not tried."""
+    """ring: the name of all rings. Without it, ring names are hostile, too."""
     items = [{**item(number, text), "ring": ring or text} for number, text in enumerate(TEXTS)]
     events = [{**each, "sequence": 1 + i, "kind": TEXTS[i], "reason": TEXTS[i], "at": TEXTS[i]}
               for i, each in enumerate(items)]
@@ -66,7 +66,7 @@ def lines(done):
 
 
 def piped(world):
-    """As many lines as there are items, whatever is in them."""
+    """The output has one line for each item, whatever the texts contain."""
     server, count = impostor(), len(TEXTS)
     for hosts in ([server.url], [server.url, server.url + "/"]):
         urls = [word for url in hosts for word in ("--url", url)]
@@ -94,8 +94,8 @@ def groups(world):
         server.close()
 
 
-def tickets(world):
-    """In Markdown nothing that ripd says is outside of a code span."""
+def markdown(world):
+    """In Markdown, texts from ripd appear only in code spans."""
     server = impostor("r")
     for words in ([], *([str(number)] for number in range(len(TEXTS)))):
         for text in lines(world.command("show", "r", *words, "--markdown", "--url", server.url)):
@@ -105,7 +105,7 @@ def tickets(world):
 
 
 def on_a_terminal(world):
-    """Nothing but our own colours, and no line of a table is wider than the terminal."""
+    """The output contains only the escape sequences of rip's own colours, and tables fit the width of the terminal."""
     server = impostor("r")
     for columns in (80, 40):
         for command in (["stalls"], ["ls"], ["events"], ["stalls", "--json"], ["show", "r"], ["show", "r", "1"]):
@@ -154,4 +154,4 @@ def a_ring_with_such_a_name(world):
 
 
 if __name__ == "__main__":
-    w.run([piped, groups, tickets, on_a_terminal, in_top, a_ring_with_such_a_name], k.CliWorld)
+    w.run([piped, groups, markdown, on_a_terminal, in_top, a_ring_with_such_a_name], k.CliWorld)

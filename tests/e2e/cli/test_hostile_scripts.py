@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rings whose functions of scripts have hostile names: harmless in whatever ripd answers, logs, hands on and keeps, and
-in whatever `rip` makes of it. The page and the journal have tests of their own (web/page, e2e/ripd_journal)."""
+"""Rings whose script functions have hostile names. These names must do no harm in anything that ripd answers, logs,
+passes to commands or stores, and in the output of `rip`. web/page tests the web page and e2e/ripd_journal the journal.
+"""
 import json
 import os
 import re
@@ -20,9 +21,9 @@ import test_streams as streams  # noqa: E402
 
 TEXTS = k.h.SCRIPT_TEXTS
 COUNT = len(TEXTS) + 3
-LINES = range(1, COUNT)  # each id is at the line of its number; the last has no entry
-# What JSON has as an escape; the other characters that cannot be seen act on nothing.
-ACTS = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
+LINES = range(1, COUNT)  # id N is at line N; the last id has no script entry
+# Characters that must be escaped in JSON. The other invisible characters have no effect.
+CONTROL = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
 
 
 class ScriptsWorld(k.CliWorld):
@@ -50,7 +51,7 @@ def hostile(world):
     return ring
 
 
-# --- judges: each is handed text as it was written ------------------------------------------------------------------
+# --- Checks of output -----------------------------------------------------------------------------------------------
 
 def bytes_of(place, key):
     if key + "_hex" in place:
@@ -69,8 +70,8 @@ def places_in(value):
             yield from places_in(each)
 
 
-def says_what_the_ring_says(places):
-    """Nothing is lost: what was replaced is beside it in hexadecimal."""
+def check_bytes_of_ring(places):
+    """Checks that no byte is lost: a replaced text has its bytes in hexadecimal beside it."""
     for place in places:
         if place["line"] is not None and 1 <= place["line"] <= len(TEXTS):
             expected = tuple(text.partition(b"\0")[0] for text in TEXTS[place["line"] - 1])
@@ -78,8 +79,9 @@ def says_what_the_ring_says(places):
 
 
 def is_json_lines(text, count=None, lines=LINES):
-    """An object a line, no byte that acts, and all of the places."""
-    assert not ACTS.search(text), ascii(ACTS.search(text))
+    """Checks that each line is one object, without control characters, and that all locations are there. Returns them.
+    """
+    assert not CONTROL.search(text), ascii(CONTROL.search(text))
     objects = [json.loads(line) for line in text.split("\n") if line]
     assert all(isinstance(each, dict) for each in objects) and count in (None, len(objects)), (count, len(objects))
     places = list(places_in(objects))
@@ -88,7 +90,7 @@ def is_json_lines(text, count=None, lines=LINES):
 
 
 def is_json_of_ripd(text, count=None):
-    says_what_the_ring_says(is_json_lines(text, count))
+    check_bytes_of_ring(is_json_lines(text, count))
 
 
 def is_for_people(text, count=None):
@@ -108,7 +110,7 @@ def is_a_log(text):
     lines = text.splitlines()
     assert all(re.match(r"ripd: (info|warning|error): ", line) for line in lines), lines
     assert sum(line.startswith("ripd: warning: stall begin ") for line in lines) == COUNT, text
-    for line in lines:  # a value ends where its quote does, whatever is in it
+    for line in lines:  # a value must end at its closing quote, whatever it contains
         fields = re.sub(r'"(?:[^"\\]|\\["\\]|\\x[0-9a-f]{2})*(?:\.\.\.)?"', '""', line)
         if " stall begin " in fields:
             assert re.fullmatch(r'ripd: warning: stall begin( \w+=(""|\w+))+', fields), fields
@@ -122,8 +124,8 @@ def is_markdown(text):
 
 
 def is_folded(text):
-    """program;thread;place count: a place has none of the format's own characters."""
-    assert not ACTS.search(text), ascii(ACTS.search(text))
+    """Checks lines `program;thread;location count`. A location must not contain separators of the format."""
+    assert not CONTROL.search(text), ascii(CONTROL.search(text))
     lines = text.splitlines()
     assert len(lines) == text.count("\n")
     for line in lines:
@@ -132,7 +134,7 @@ def is_folded(text):
 
 
 def is_chrome(text):
-    assert not ACTS.search(text), ascii(ACTS.search(text))
+    assert not CONTROL.search(text), ascii(CONTROL.search(text))
     events = json.loads(text)["traceEvents"]
     names = [each["name"] for each in events if each["ph"] == "X"]
     assert len(names) >= len(TEXTS) - 1, names
@@ -140,19 +142,19 @@ def is_chrome(text):
 
 # --- ripd -----------------------------------------------------------------------------------------------------------
 
-def in_what_ripd_answers(world):
+def in_answers_of_ripd(world):
     ring = hostile(world)
     for path in ("/stalls?trail=32", "/stalls?group=location", "/threads?trail=32", "/locations", "/events",
                  "/stalls?group=root", "/rings"):
         text = raw(world, path)
-        assert not ACTS.search(text), path
+        assert not CONTROL.search(text), path
         places = list(places_in(json.loads(text)))
-        says_what_the_ring_says(places)
+        check_bytes_of_ring(places)
         assert path in ("/stalls?group=root", "/rings") or set(LINES) <= {place["line"] for place in places}, path
     for number in range(1, COUNT + 1):
         text = raw(world, f"/threads/hostile/{number}")
-        assert not ACTS.search(text), number
-        says_what_the_ring_says(places_in(json.loads(text)))
+        assert not CONTROL.search(text), number
+        check_bytes_of_ring(places_in(json.loads(text)))
     is_metrics(raw(world, "/metrics"))
     source = streams.Source(world, "/events", f"{world.get('/events')['epoch']}-0")
     events = [source.next() for _ in range(COUNT)]
@@ -164,13 +166,13 @@ def in_what_ripd_answers(world):
 
 
 def raw(world, path):
-    """As it comes, control characters and all."""
+    """Returns the answer without decoding it as JSON."""
     with urllib.request.urlopen(f"http://127.0.0.1:{world.port}{path}", timeout=w.PATIENCE_S) as answer:
         return answer.read().decode()
 
 
-def in_what_ripd_hands_on(world):
-    """To the command, a line of JSON; to the history, from which the next ripd has them."""
+def in_commands_and_history_of_ripd(world):
+    """ripd passes events to the command as lines of JSON, and to the history, from which the next ripd loads them."""
     ring = hostile(world)
     world.wait_for(lambda: world.read("handed").count("\n") == COUNT)
     is_json_of_ripd(world.read("handed"), COUNT)
@@ -186,7 +188,7 @@ def in_what_ripd_hands_on(world):
     ring.close()
 
 
-def in_what_rip_hands_on(world):
+def in_events_from_rip(world):
     ring = hostile(world)
     epoch = world.get("/events")["epoch"]
     command = f"cat >>{world.file('executed')}"
@@ -200,7 +202,7 @@ def in_what_rip_hands_on(world):
 
 # --- rip ------------------------------------------------------------------------------------------------------------
 
-# Command: how it is judged.
+# Each command and the check of its output.
 COMMANDS = [
     (["stalls", "--all"], lambda text: is_for_people(text, COUNT + 2)),
     (["stalls"], is_for_people),
@@ -237,12 +239,12 @@ def run(world, words, **variables):
     return done.stdout
 
 
-def in_what_rip_says(world):
+def in_output_of_rip(world):
     ring = hostile(world)
-    for words, judge in COMMANDS:
+    for words, check in COMMANDS:
         for locale in ("C.UTF-8", "C"):
             try:
-                judge(run(world, words, LC_ALL=locale))
+                check(run(world, words, LC_ALL=locale))
             except AssertionError as error:
                 raise AssertionError(f"rip {' '.join(words)}: {error}") from error
     for words in (["stalls", "--all"], ["stalls", "--group", "location"], ["show", "hostile"], ["show", "hostile", "1"],
@@ -263,20 +265,20 @@ def in_top(world):
         terminal.type("\x1b")
         world.wait_for(lambda: "enter: open" in terminal.screen()[-1])
         terminal.type("j")
-    assert "onerror" in terminal.raw and "etc/passwd" in terminal.raw, "their places were shown"
+    assert "onerror" in terminal.raw and "etc/passwd" in terminal.raw, "the locations must have been shown"
     for harm in ("\x1b[31;5m", "\x1b]0", "\x9b", "\u202e", "\u2066", "\u200b", "\u2028", "\u200f", "\ufeff"):
         assert harm not in terminal.raw, ascii(harm)
     terminal.close()
     ring.close()
 
 
-def in_what_is_made_of_a_file(world, source, lines=LINES):
-    """dump and export of a recording or a capture."""
-    for words, judge in ((["dump"], is_for_people), (["dump", "--json"], lambda text: is_json_lines(text, lines=lines)),
+def check_file(world, source, lines=LINES):
+    """Checks dump and export of a recording or a capture."""
+    for words, check in ((["dump"], is_for_people), (["dump", "--json"], lambda text: is_json_lines(text, lines=lines)),
                          (["dump", "--markdown"], is_markdown), (["export", "--folded", "-"], is_folded),
                          (["export", "--chrome", "-"], is_chrome)):
         try:
-            judge(run(world, [*words, source]))
+            check(run(world, [*words, source]))
         except AssertionError as error:
             raise AssertionError(f"rip {' '.join(words)} {source}: {error}") from error
     if shutil.which("babeltrace2") is not None:
@@ -284,7 +286,7 @@ def in_what_is_made_of_a_file(world, source, lines=LINES):
         run(world, ["export", "--ctf", trace, source])
         done = subprocess.run(["babeltrace2", trace], capture_output=True, check=False)
         assert done.returncode == 0, done.stderr
-        # babeltrace2 writes text as it is; what the trace says must not make it begin another line
+        # babeltrace2 does not escape text, so the trace must not contain line breaks
         assert all(re.match(rb"\[\S+\] \(\S+\) \w+: ", line) for line in done.stdout.splitlines()), done.stdout
         assert done.stdout.count(b" snap: ") >= len(lines), done.stdout
 
@@ -310,15 +312,15 @@ def in_a_recording(world):
     recorder.terminate()
     assert recorder.wait(w.PATIENCE_S) == 0
     is_for_people(recorder.stderr.read().decode())
-    in_what_is_made_of_a_file(world, path)
-    for words, judge in ((["replay"], is_for_people), (["replay", "--stall-after", "100ms"], is_for_people),
+    check_file(world, path)
+    for words, check in ((["replay"], is_for_people), (["replay", "--stall-after", "100ms"], is_for_people),
                          (["replay", "--json", "--stall-after", "100ms"], is_json_lines)):
-        judge(run(world, [*words, path]))
+        check(run(world, [*words, path]))
     ring.close()
 
 
 def in_a_capture(world):
-    """ripd keeps one of a process that it knows: the library writes what the program calls its functions."""
+    """ripd captures only processes that it has verified, so a real program with hostile function names is killed."""
     app = world.puppet()
     for number, (file, function) in enumerate(TEXTS, 1):
         if file:
@@ -328,11 +330,11 @@ def in_a_capture(world):
     listed = world.wait_for(lambda: run(world, ["captures", "--json", "--state-dir", world.state_dir]))
     path = json.loads(listed)["file"]
     is_for_people(run(world, ["captures", "--state-dir", world.state_dir]))
-    in_what_is_made_of_a_file(world, path, range(1, len(TEXTS)))
+    check_file(world, path, range(1, len(TEXTS)))
 
 
-def in_what_is_cleaned_up(world):
-    """The names of rings: their owners choose them, too."""
+def in_ring_names(world):
+    """Users also choose the names of their rings."""
     names = [b"\x1b[31m\n", b"\xc2\x9b31m", "\u202etxt".encode(), b"\xff"]
     for name in names:
         k.h.scripted_ring(os.path.join(os.fsencode(world.dir), name).decode(errors="surrogateescape"), 1 << 22).close()
@@ -343,5 +345,5 @@ def in_what_is_cleaned_up(world):
 
 
 if __name__ == "__main__":
-    w.run([in_what_ripd_answers, in_what_ripd_hands_on, in_what_rip_hands_on, in_what_rip_says, in_top, in_a_recording,
-           in_a_capture, in_what_is_cleaned_up], ScriptsWorld)
+    w.run([in_answers_of_ripd, in_commands_and_history_of_ripd, in_events_from_rip, in_output_of_rip, in_top,
+           in_a_recording, in_a_capture, in_ring_names], ScriptsWorld)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Without a ripd: `rip stalls`, `rip ls` and `rip show` read the rings themselves, and say so."""
+"""Without ripd, `rip stalls`, `rip ls` and `rip show` read the rings themselves and report that."""
 import json
 import os
 import re
@@ -18,7 +18,7 @@ def lines_of(text):
 
 
 def start(world):
-    """name-5 does not move, name-6 waits for work, name-7 moves."""
+    """Starts name-5, which is stuck, name-6, which waits for work, and name-7, which moves."""
     app = world.puppet()
     for number, mode in ((5, "snap"), (6, "idle"), (7, "snap")):
         app.do(f"spawn {number} name-{number} {mode}")
@@ -28,7 +28,7 @@ def start(world):
     return app
 
 
-def where_no_ripd_is(world):
+def without_ripd(world):
     app = start(world)
     for command, words in ((["stalls"], " of 3 ids have not moved for 1 s"), (["ls"], f"puppet[{app.pid}]"),
                            (["show", "app"], "name-5"), (["show", str(app.pid), "5"], "name-5")):
@@ -36,7 +36,8 @@ def where_no_ripd_is(world):
         assert done.returncode == 0 and words in done.stdout, (command, done)
         assert "ripd does not answer on 127.0.0.1:1" in done.stderr and "reading the rings instead" in done.stderr, done
         assert done.stderr.count("\n") == 1, done
-    for command in (["stalls", "--url", NOBODY], ["check"], ["events"]):  # somebody was named, or only ripd knows
+    # with --url, or for commands that need ripd, there is no fallback
+    for command in (["stalls", "--url", NOBODY], ["check"], ["events"]):
         done = world.command(*command, RIPD_URL=NOBODY, RIP_DIR=world.dir)
         assert done.returncode in (1, 3) and "reading the rings instead" not in done.stderr, (command, done)
     for status in (503, 400):
@@ -46,7 +47,7 @@ def where_no_ripd_is(world):
         server.close()
 
 
-def what_two_looks_show(world):
+def two_samples_of_a_ring(world):
     app = start(world)
     item = [each for each in lines_of(world.command("stalls", "--json", "--dir", world.dir).stdout)
             if each["id"] == 5][0]
@@ -66,7 +67,7 @@ def what_two_looks_show(world):
 
 
 def names(world):
-    """Functions and lines as ripd has them; and places as they are, where there is no ripd-symbolizer."""
+    """Functions and lines are the same as from ripd. Without ripd-symbolizer, locations are module and offset."""
     start(world)
     known = world.wait_for(lambda: world.thread(5) if world.thread(5)["location"]["function"] else None)
     item = lines_of(world.command("show", "app", "5", "--json", "--dir", world.dir).stdout)[0]
@@ -86,7 +87,7 @@ def names(world):
     assert f"puppet+{known['location']['offset']}" in done.stdout and done.stderr == "", done
 
 
-def what_takes_a_ripd(world):
+def flags_that_need_ripd(world):
     for arguments in (["--group", "root"], ["--cause", "spinning"], ["--min", "5s"], ["--unit", "x"]):
         done = world.command("stalls", "--dir", world.dir, *arguments)
         assert done.returncode == 2 and "this flag needs a ripd: --" in done.stderr and done.stdout == "", \
@@ -111,7 +112,8 @@ def rings_of_others(world):
 
 
 def hostile_rings(world):
-    """Sizes that lie, ids without end, names that are none, files that are none; and one that is cut all the time."""
+    """False sizes, a crowd of ids, invalid names, files that are not rings, and a ring that is truncated all the time.
+    """
     folder = os.path.join(world.made, "hostile")
     os.mkdir(folder)
     names = k.h.Ring(os.path.join(folder, os.fsdecode(b"na\xffmes\x1b")))
@@ -157,4 +159,5 @@ def hostile_rings(world):
 
 
 if __name__ == "__main__":
-    w.run([where_no_ripd_is, what_two_looks_show, names, what_takes_a_ripd, rings_of_others, hostile_rings], k.CliWorld)
+    w.run([without_ripd, two_samples_of_a_ring, names, flags_that_need_ripd, rings_of_others, hostile_rings],
+          k.CliWorld)

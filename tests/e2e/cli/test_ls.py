@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`rip ls`: rings and processes, with how many ids are in which state, and what is wrong with them."""
+"""`rip ls`: rings and processes, counts of ids by state, and remarks on problems."""
 import json
 import re
 
@@ -10,7 +10,7 @@ HEAD = ["RING", "PROCESS", "RUNNING", "IDLE", "STALLED", "STOPPED", "ENDED", "RE
 
 
 def rows_of(text):
-    """The cells of each line below the titles."""
+    """Returns the cells of each line below the header."""
     return [re.split(r"\s{2,}|(?<=\d)\s+(?=\d|-)", line.strip()) for line in text.splitlines()[1:]]
 
 
@@ -34,13 +34,13 @@ def counts_by_state(world):
     assert len(rows_of(world.command("ls", "--pid", str(two.pid)).stdout)) == 1
     assert rows_of(world.command("ls", "--ring", "one").stdout)[0][0] == "one"
     assert world.command("ls", "--ring", "three").stdout == "no such rings\n"
-    assert f"~[{one.pid}]  " in world.on_terminal(70, "ls", "--ring", "one", NO_COLOR="1"), "a name is cut, no number"
+    assert f"~[{one.pid}]  " in world.on_terminal(70, "ls", "--ring", "one", NO_COLOR="1"), "numbers must not be cut"
     one.kill()
     world.wait_for(lambda: "dead" in rows_of(world.command("ls", "--ring", "one").stdout)[0][-1])
 
 
 def several_processes(world):
-    """Each has counts of its own."""
+    """Each process has its own counts."""
     app = world.puppet()
     app.do("spawn 5 name-5 snap")
     child = int(app.send("child"))
@@ -63,7 +63,7 @@ def a_ring_that_cannot_be_read(world):
     assert row[0] == "broken" and row[2:7] == ["-"] * 5 and ring["reason"] in row[-1], (row, ring)
     done = world.command("stalls")
     assert "cannot read 1 ring:" in done.stderr and done.returncode == 0, done
-    assert world.command("check").returncode == 3, "never OK"
+    assert world.command("check").returncode == 3, "the status must not be OK"
 
 
 def hostile_names(world):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`rip record` and real programs: what it recorded, as librip-session reads it, is what they made, to the last one."""
+"""`rip record` and real programs: the recording, read with librip-session, contains exactly what the programs did."""
 import json
 import os
 import pty
@@ -20,7 +20,7 @@ EBADMSG = 74
 
 
 class Maker:
-    """The program of maker.c; made is how many breadcrumbs there are of it."""
+    """A running instance of maker.c. made counts the breadcrumbs that it has written."""
 
     def __init__(self, scene, name="maker"):
         self.process = subprocess.Popen([f"{w.BIN}/maker", os.path.join(scene.rings, name)], stdin=subprocess.PIPE,
@@ -36,7 +36,7 @@ class Maker:
 
 
 class Recorder:
-    """`rip record` of all rings, or of what is given; what it wrote so far."""
+    """A running `rip record`, of all rings or of the given ones, and the lines that it has written so far."""
 
     def __init__(self, scene, *arguments, output="recording", before=(), **options):
         self.path = os.path.join(scene.made, output)
@@ -57,7 +57,7 @@ class Recorder:
             lines.append(line)
 
     def wait(self, condition):
-        """Until the newest report says so."""
+        """Waits until the condition holds for the newest report."""
         def holds():
             assert self.process.poll() is None, (self.process.returncode, self.lines, self.errors)
             return self.lines and condition(json.loads(self.lines[-1]))
@@ -67,7 +67,7 @@ class Recorder:
         self.wait(lambda report: report["rings"] > 0 and report["made"] == maker.made)
 
     def ended(self):
-        """(exit status, last report)"""
+        """Waits for the end. Returns (exit status, last report)."""
         self.process.wait(timeout=w.PATIENCE_S)
         for thread in self.threads:
             thread.join(w.PATIENCE_S)
@@ -112,19 +112,19 @@ def sums(path, *which):
 
 
 def whole_sums(path):
-    """None while a frame is being written that has no room."""
+    """Returns the sums, or None while the last frame is incomplete because the disk is full."""
     found = sums(path)
     return found if found["result"] == 0 else None
 
 
-def hold_accounts(found, made):
+def check_accounts(found, made):
     assert found["made"] == made and found["exact"], (found, made)
     assert found["recorded"] + found["overwritten"] + found["unseen"] == made, (found, made)
 
 
-def accounts_are_exact(scene):
-    """Far below the rate of drains nothing is lost, far above it what is lost is counted, and so is what threads made
-    that lived shorter than a drain."""
+def losses_are_counted_exactly(scene):
+    """At a low rate nothing is lost. At a high rate losses are counted exactly, also for threads that live shorter than
+    the interval between drains."""
     maker = Maker(scene)
     recorder = Recorder(scene)
     recorder.wait(lambda report: report["rings"] == 1)
@@ -141,7 +141,7 @@ def accounts_are_exact(scene):
     status, report = recorder.end()
     assert status == 0 and recorder.errors == [], (status, recorder.errors)
     found = sums(recorder.path)
-    hold_accounts(found, maker.made)
+    check_accounts(found, maker.made)
     assert {key: report[key] for key in ("made", "recorded", "overwritten", "unseen", "lost")} == \
            {**{key: found[key] for key in ("made", "recorded", "overwritten", "unseen")}, "lost": 0}, (report, found)
     assert report["file"] == recorder.path and report["error"] is None and report["ids"] == 801, report
@@ -162,7 +162,7 @@ def of_one_process_until_it_ends(scene):
     maker.process.wait()
     status, report = recorder.ended()
     assert status == 0 and report["rings"] == 1, (status, report)
-    hold_accounts(sums(recorder.path), maker.made)
+    check_accounts(sums(recorder.path), maker.made)
 
 
 def a_last_drain(scene):
@@ -171,17 +171,18 @@ def a_last_drain(scene):
     recorder.wait(lambda report: report["rings"] == 1)
     maker.make("here 9")
     assert recorder.end()[0] == 0
-    hold_accounts(sums(recorder.path), 9)
+    check_accounts(sums(recorder.path), 9)
     maker.make("here 4")
     recorder = Recorder(scene, "--interval", "1h", str(maker.process.pid), output="second")
     recorder.wait(lambda report: report["rings"] == 1)
     maker.make("here 7")
     maker.process.stdin.close()
     status, report = recorder.ended()
-    assert status == 0 and report["recorded"] == maker.made, (status, report)  # with those that the ring still has
+    # including the breadcrumbs that were in the ring before
+    assert status == 0 and report["recorded"] == maker.made, (status, report)
 
 
-def by_name_by_path_and_for_a_time(scene):
+def rings_by_name_and_by_path(scene):
     makers = [Maker(scene, name) for name in ("web.1", "web.2", "db")]
     for arguments, count in ((["web*"], 2), (["db", "web.2"], 2), ([os.path.join(scene.rings, "db")], 1), ([], 3)):
         path = os.path.join(scene.made, "-".join(["timed", str(count), *map(os.path.basename, arguments)]))
@@ -204,7 +205,7 @@ def a_command(scene):
     recorder.process.send_signal(signal.SIGTERM)
     status, report = recorder.ended()
     assert status == 128 + signal.SIGTERM, (status, report)
-    hold_accounts(sums(recorder.path, "any"), report["made"])
+    check_accounts(sums(recorder.path, "any"), report["made"])
     assert scene.rip("--output", "x1", "--", "there-is-no-such-program").returncode == 127
     assert scene.rip("--output", "x2", "--duration", "200ms", "--", "sleep", "600").returncode == 128 + signal.SIGTERM
     assert scene.rip("--output", "x2", "--", "true").returncode == 125
@@ -243,13 +244,13 @@ def the_recorder_is_killed(scene):
     recorder.process.wait()
     found = sums(recorder.path)
     assert found["result"] in (0, -EBADMSG) and found["recorded"] >= 20, found
-    hold_accounts(found, found["made"])
+    check_accounts(found, found["made"])
 
 
 def segments(scene):
     maker = Maker(scene)
     flags = ("--segment-bytes", "64K", "--keep", "3")
-    for _ in range(2):  # the second one goes on in the same directory
+    for _ in range(2):  # the second recorder continues in the same directory
         recorder = Recorder(scene, *flags)
         recorder.wait(lambda report: report["rings"] == 1)
         done = scene.rip("--output", recorder.path, *flags)
@@ -269,7 +270,7 @@ def segments(scene):
 
 
 def recordings_beside_rings(scene):
-    """A directory of rings is none of a recording, whatever recordings lie in it, or somebody put into it."""
+    """A directory of rings is not a recording, even if it contains recordings."""
     Maker(scene)
     shutil.copy(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../abi/golden/version-1.riprec"),
                 os.path.join(scene.rings, "rings.riprec"))
@@ -280,7 +281,7 @@ def recordings_beside_rings(scene):
 
     is_recorded("first")
     if os.geteuid() != 0:
-        return  # nobody else's file can be made
+        return  # only root can create files of another user
     segment = os.path.join(scene.rings, "0000000001.riprec")
     os.rename(os.path.join(scene.rings, "rings.riprec"), segment)
     os.chown(segment, 65534, 65534)
@@ -298,7 +299,7 @@ def a_flight_recorder(scene):
     recorder.process.send_signal(signal.SIGUSR1)
     w.wait_for(lambda: any("wrote" in line for line in recorder.errors))
     assert sums(recorder.path)["recorded"] == 7
-    for _ in range(25):  # more than it can hold
+    for _ in range(25):  # more than the buffer can hold
         maker.make("threads 1000 20")
         recorder.wait_made(maker)
     maker.make("here 1")
@@ -308,7 +309,7 @@ def a_flight_recorder(scene):
     w.wait_for(lambda: len(recorder.errors) == 2)
     newest = sums(recorder.path + ".2")
     assert newest["result"] == 0 and 20000 < newest["size"] <= 1 << 16, newest
-    assert newest["first"] > 1, newest  # what is older has been given up
+    assert newest["first"] > 1, newest  # the oldest data was dropped
     assert recorder.end()[0] == 0
     assert sorted(os.listdir(scene.made)) == ["flight", "flight.2", "rings"]
 
@@ -346,7 +347,8 @@ def a_full_disk(scene):
     recorder.wait(lambda report: report["error"] is None)
     status, report = recorder.end()
     assert status == 4 and report["lost"] > 0, (status, report)
-    assert len(recorder.errors) == 1, recorder.errors  # a write that failed alone has left no reason
+    # if the write itself failed, the original error is not known any more
+    assert len(recorder.errors) == 1, recorder.errors
     assert re.search("File too large|a write has failed", recorder.errors[0]), recorder.errors
     assert sums(recorder.path)["result"] == 0
 
@@ -358,7 +360,7 @@ def a_real_disk_that_is_full(scene):
              'mount -t tmpfs -o size=128k none "$1" && head -c 65536 /dev/zero >"$1/ballast" && shift && exec "$@"',
              "sh", disk]
     if subprocess.run([*alone, "true"], capture_output=True, check=False).returncode != 0:
-        raise w.Skip("no file system can be mounted here")
+        raise w.Skip("mounting a file system is not permitted")
     maker = Maker(scene)
     recorder = Recorder(scene, output="disk/recording", before=alone)
     recorder.wait(lambda report: report["rings"] == 1)
@@ -391,7 +393,7 @@ def on_a_terminal(scene):
     try:
         while chunk := os.read(parent, 4096):
             text += chunk.decode()
-    except OSError:  # the terminal is gone: end of file
+    except OSError:  # end of file: the terminal is closed
         pass
     os.close(parent)
     assert process.wait(timeout=w.PATIENCE_S) == 0
@@ -407,7 +409,7 @@ MISTAKES = [("--interval", "0ms"), ("--interval", "2"), ("--duration", "1y"), ("
             ("99999999999999",), ("a/b", "c"), ("web", "--", "true")]
 
 
-def mistakes(scene):
+def wrong_arguments(scene):
     for arguments in MISTAKES:
         done = scene.rip(*arguments)
         assert done.returncode == 2 and done.stdout == "" and done.stderr.count("\n") == 1, (arguments, done)
@@ -420,7 +422,7 @@ def refuse(scene, words, said, **options):
     assert not os.path.exists(os.path.join(scene.made, "refused"))
 
 
-def what_is_not_there(scene):
+def missing_processes_and_files(scene):
     sleeper = subprocess.Popen(["sleep", "600"])
     scene.processes.append(sleeper)
     refuse(scene, ["4194304"], "No such process")
@@ -433,14 +435,14 @@ def what_is_not_there(scene):
     refuse(scene, ["--output", scene.made], "exists")
     for pid in (sleeper.pid, 4194304):
         assert scene.rip("--trigger", str(pid)).returncode == 1
-    recorder = Recorder(scene)  # it has no use for the signal
+    recorder = Recorder(scene)  # this recorder does not react to the signal
     recorder.wait(lambda report: True)
     done = scene.rip("--trigger", str(recorder.process.pid))
     assert done.returncode == 1 and "no `rip record --flight`" not in done.stdout, done
     assert sleeper.poll() is None and recorder.end()[0] == 0
 
 
-def what_may_not_be_read(scene):
+def rings_without_read_permission(scene):
     if os.geteuid() != 0:
         raise w.Skip("only root becomes another user")
     Maker(scene)
@@ -457,7 +459,7 @@ def what_may_not_be_read(scene):
 
 
 if __name__ == "__main__":
-    w.run([accounts_are_exact, of_one_process_until_it_ends, a_last_drain, by_name_by_path_and_for_a_time, a_command,
+    w.run([losses_are_counted_exactly, of_one_process_until_it_ends, a_last_drain, rings_by_name_and_by_path, a_command,
            cut_and_damaged_recordings, the_recorder_is_killed, segments, recordings_beside_rings,
-           a_flight_recorder, a_stall_triggers, a_full_disk, a_real_disk_that_is_full, on_a_terminal, mistakes,
-           what_is_not_there, what_may_not_be_read], Scene)
+           a_flight_recorder, a_stall_triggers, a_full_disk, a_real_disk_that_is_full, on_a_terminal, wrong_arguments,
+           missing_processes_and_files, rings_without_read_permission], Scene)

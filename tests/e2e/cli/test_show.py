@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`rip show`: one id with all that is known of it, and what is stuck in a process, as text and for a ticket."""
+"""`rip show`: everything known about one id, and what is stuck in a process, as text and as Markdown."""
 import json
 import os
 import re
@@ -9,7 +9,7 @@ from cli_kit import w
 
 
 def lines_of(text, begin):
-    """The lines of the section with that heading."""
+    """Returns the lines of the section with that heading."""
     lines = text.splitlines()
     first = lines.index(begin) + 1
     rest = lines[first:]
@@ -54,7 +54,7 @@ def threads_by_state(world):
     assert len(world.command("show", "app", "--json").stdout.splitlines()) == 3
 
 
-def of_one_name_the_stuck_one(world):
+def the_stuck_one_of_several_with_a_name(world):
     app = world.puppet()
     for number, mode in ((5, "idle"), (6, "snap"), (7, "snap")):
         app.do(f"spawn {number} worker {mode}")
@@ -88,9 +88,9 @@ def a_chain_is_a_tree(world):
 
 
 def a_pool_of_50(world):
-    """A deadlocked C++ pool: one line, and then both members with function and line."""
+    """A deadlocked C++ pool: `rip stalls` prints one line, `rip show` both members with function and line."""
     if not os.path.exists(f"{w.BIN}/locks_cpp"):
-        raise w.Skip("there is no C++ compiler")
+        raise w.Skip("locks_cpp was not built: no C++ compiler")
     process = world.play("48", program="locks_cpp")
     world.wait_for(lambda: len(world.stalls("?cause=deadlock")) == 2 and world.get("/stalls")["total"] == 50 and
                    all(item["cause"] and item["waits_for"] for item in world.stalls()))
@@ -135,13 +135,13 @@ def hostile_names(world):
 
 
 def a_unit(world):
-    """By its name, with and without ".service", of one host and of two."""
+    """`rip show` takes the name of a unit, with and without ".service", on one host and on two."""
     threads = [{"ring": f"checkout.{pid}", "id": pid, "name": f"worker-{pid}", "state": "stalled", "cause": "blocked",
                 "frozen_for_ms": 5000, "location": {"module": "checkout", "offset": "0x1"},
                 "process": {"pid": pid, "comm": "checkout", "unit": "checkout.service"}} for pid in (7, 8)]
 
     class ByUnit(dict):
-        """What a ripd answers that has this unit, and no process or ring of such a name."""
+        """The answers of a ripd that has this unit, and no process or ring of that name."""
 
         def get(self, path, default=None):
             found = threads if "unit=checkout.service" in server.asked[-1] else []
@@ -152,7 +152,7 @@ def a_unit(world):
     for word in ("checkout", "checkout.service"):
         text = world.command("show", word, "--url", server.url).stdout
         assert text.splitlines()[0] == "unit checkout.service" and "2 stalled" in text, text
-        assert "\n  ring " not in text, text  # there are two
+        assert "\n  ring " not in text, text  # there are two rings
         assert [row.split()[3] for row in lines_of(text, "threads")[1:]] == ["worker-7", "worker-8"], text
         rows = world.command("show", word, "--json", "--url", server.url).stdout.splitlines()
         assert [json.loads(row)["id"] for row in rows] == [7, 8], rows
@@ -164,7 +164,7 @@ def a_unit(world):
     server.close()
 
 
-def what_is_not_there(world):
+def missing_ids(world):
     world.puppet().do("spawn 5 name-5 snap")
     world.wait_for(lambda: world.state(5) == "running")
     for words, named in ((["nothing"], "nothing"), (["999999"], "999999"), (["app", "77"], "77"),
@@ -177,8 +177,8 @@ def what_is_not_there(world):
         assert done.returncode == 2 and done.stderr.count("\n") == 1, (words, done)
 
 
-def liars(world):
-    """A chain that never ends, and members of the wrong type."""
+def invalid_answers(world):
+    """An endless chain of waits, and fields of the wrong type."""
     item = {"ring": "r", "id": 1, "name": "a", "state": "stalled", "cause": "blocked", "frozen_for_ms": 9e99,
             "waits_for": [{"ring": "r", "id": n, "name": f"m{n}"} for n in range(40)] + [5, None, {"id": "x"}],
             "waits_for_left_out": 9223372036854775807, "kernel": {"holder": {"pid": []}, "denied": [1, {}]},
@@ -193,5 +193,5 @@ def liars(world):
 
 
 if __name__ == "__main__":
-    w.run([one_id, threads_by_state, of_one_name_the_stuck_one, a_chain_is_a_tree, a_pool_of_50, a_unit, hostile_names,
-           what_is_not_there, liars], k.CliWorld)
+    w.run([one_id, threads_by_state, the_stuck_one_of_several_with_a_name, a_chain_is_a_tree, a_pool_of_50, a_unit,
+           hostile_names, missing_ids, invalid_answers], k.CliWorld)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`rip stalls`: a line an incident, from one ripd or from many, and what is said when something could not be seen."""
+"""`rip stalls`: one line for each incident, from one or many ripd, and messages about data that is missing."""
 import concurrent.futures
 import json
 import re
@@ -50,7 +50,7 @@ def filters(world):
 
 
 def incidents(world):
-    """Three in a deadlock and three behind it are one line; with --all a line each."""
+    """Three threads in a deadlock and three that wait for them are one line; with --all they are six lines."""
     world.play("behind", "3")
     world.wait_for(lambda: len(world.stalls("?cause=deadlock")) == 3 and len(world.stalls("?cause=blocked")) == 3)
     world.wait_for(lambda: "go_round" in world.command("stalls").stdout)
@@ -83,8 +83,8 @@ def hostile_names(world):
     ring.close()
 
 
-def liars(world):
-    """Members of the wrong type, numbers at the ends of their range, and chains that name nobody."""
+def invalid_answers(world):
+    """Fields of the wrong type, numbers at the limits of their range, and chains without names."""
     huge = 9223372036854775807
     chain = [{"holder": "id", "ring": "r", "id": huge, "name": "x" * 5000}, {}, 7, None, {"holder": "readers"}]
     server = k.Impostor({"/stalls": k.stalls_document(
@@ -97,11 +97,11 @@ def liars(world):
         done = world.command(*arguments, "--url", server.url)
         assert done.returncode == (arguments == ["check"]) and not re.search(r"[\x00-\x09\x0b-\x1f]", done.stdout), done
         assert "Sanitizer" not in done.stderr and "runtime error" not in done.stderr, done.stderr
-    assert "11574d" in world.command("stalls", "--url", server.url).stdout, "31 years is the longest age"
+    assert "11574d" in world.command("stalls", "--url", server.url).stdout, "the longest age must be 31 years"
     server.close()
 
 
-def what_could_not_be_seen(world):
+def incomplete_answers(world):
     for frame, words in (({"unreadable_rings": 2}, "cannot read 2 rings"),
                          ({"scan": {"age_ms": 40000, "interval_ms": 1000}}, "does not scan: this was 40 s ago"),
                          ({"total": 70000}, "has 70000 items; only the first 0 were read")):
@@ -112,7 +112,7 @@ def what_could_not_be_seen(world):
 
 
 def wrong_flags(world):
-    """Refused before ripd is asked: nothing listens there."""
+    """Wrong flags are refused before rip connects: nothing listens on that port."""
     for arguments, words in (
             (["--colour"], ["--colour"]), (["word"], ["word"]), (["--group", "x"], ["--group", "location", "root"]),
             (["--group", "root", "--all"], ["--all"]), (["--limit", "0"], ["--limit"]),
@@ -136,7 +136,7 @@ def help_as_a_word(world):
 
 
 class Hanging:
-    """Takes connections and never answers."""
+    """A server that accepts connections and never answers."""
 
     def __init__(self, address="127.0.0.1"):
         self.socket = socket.socket()
@@ -149,7 +149,7 @@ class Hanging:
 
 
 def several_hosts(world):
-    """One that answers, one that hangs, one that is not there: one table, and the others are named."""
+    """Three hosts answer, hang and refuse: one table has the first, and messages name the others."""
     ring = world.hostile_stalls()
     stall = {"ring": "r", "id": 1, "name": "far-away", "state": "stalled", "cause": "blocked",
              "frozen_for_ms": 86400000}
@@ -157,7 +157,8 @@ def several_hosts(world):
     urls = [world.url, hanging.url, other.url, "http://127.0.0.1:1"]
     silent = ["--timeout=3s", "--url", hanging.url, "--url", "http://127.0.0.1:1"]
     arguments = ["--timeout", "3s", *(f"--url={url}" for url in urls)]
-    with concurrent.futures.ThreadPoolExecutor() as pool:  # each waits for the one that hangs
+    # in parallel, because each command waits for the host that hangs
+    with concurrent.futures.ThreadPoolExecutor() as pool:
         done, listed, silence = pool.map(lambda more: world.command("stalls", *more),
                                          (arguments, ["--json", *arguments], silent))
     lines = done.stdout.splitlines()
@@ -167,14 +168,14 @@ def several_hosts(world):
     assert done.stderr.count("\n") == 2 and hanging.url[7:] in done.stderr and "127.0.0.1:1 " in done.stderr, done
     items = [json.loads(line) for line in listed.stdout.splitlines()]
     assert {item["host"] for item in items} == {world.url, other.url[7:]} and items[0]["name"] == "far-away"
-    assert silence.returncode == 1 and silence.stdout == "", "no word of 'no stalls' where nobody answered"
+    assert silence.returncode == 1 and silence.stdout == "", "without an answer rip must not print 'no stalls'"
     other.close()
     hanging.close()
     ring.close()
 
 
-def prometheus_says_who(world):
-    """Only those are asked that Prometheus reports; those that it lost are named."""
+def hosts_from_prometheus(world):
+    """Queries only the hosts for which Prometheus has stalls, and names hosts that Prometheus cannot scrape."""
     stall = {"ring": "r", "id": 1, "name": "far-away", "state": "stalled", "frozen_for_ms": 5000}
     one, two = (k.Impostor({"/stalls": k.stalls_document(stall)}) for _ in range(2))
 
@@ -219,5 +220,5 @@ def another_version(world):
 
 
 if __name__ == "__main__":
-    w.run([one_stall, filters, incidents, hostile_names, liars, what_could_not_be_seen, wrong_flags, help_as_a_word,
-           several_hosts, prometheus_says_who, another_version], k.CliWorld)
+    w.run([one_stall, filters, incidents, hostile_names, invalid_answers, incomplete_answers, wrong_flags,
+           help_as_a_word, several_hosts, hosts_from_prometheus, another_version], k.CliWorld)

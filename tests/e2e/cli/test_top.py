@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`rip top` on a terminal: what comes and goes, keys, other sizes of the screen, and a ripd that is started again."""
+"""`rip top` on a terminal: changes in the list, keys, terminal sizes, and restarts of ripd."""
 import re
 import sys
 import time
@@ -21,7 +21,7 @@ class TopWorld(k.CliWorld):
         try:
             return self.wait_for(lambda: re.search(pattern, terminal.text(), re.M), seconds)
         except AssertionError as error:
-            raise AssertionError(f"no {pattern} on the screen:\n{terminal.text()}") from error
+            raise AssertionError(f"{pattern} is not on the screen:\n{terminal.text()}") from error
 
     def close(self):
         for terminal in getattr(self, "screens", ()):
@@ -29,7 +29,7 @@ class TopWorld(k.CliWorld):
         super().close()
 
 
-def comes_and_goes(world):
+def stalls_appear_and_disappear(world):
     terminal = world.top()
     world.shows(terminal, r"^none$")
     app = world.puppet()
@@ -42,7 +42,7 @@ def comes_and_goes(world):
     app.do("thaw 5")
     world.wait_for(lambda: not world.stalls())
     world.wait_scans(3)
-    assert "name-5" in terminal.text(), "frozen"
+    assert "name-5" in terminal.text(), "the frozen display must not change"
     terminal.type("f")
     world.shows(terminal, r"^none$")
     terminal.type("\t")
@@ -93,7 +93,7 @@ def sorts_and_filters(world):
 
 
 def sizes(world):
-    """Every size, also one too small for anything; nothing is wider than the screen."""
+    """Every terminal size works, even one too small for any content."""
     app = world.puppet()
     for number in range(1, 40):
         app.do(f"spawn {number} name-{number} snap")
@@ -119,7 +119,7 @@ def ripd_is_started_again(world):
     world.shows(terminal, "name-5")
     assert world.stop() == 0
     w.wait_for(lambda: "ripd does not answer on" in terminal.screen()[-1])
-    assert "name-5" in terminal.text(), "what was known stays"
+    assert "name-5" in terminal.text(), "the last list must stay on the screen"
     world.start()
     world.shows(terminal, r"^enter: open")
     world.shows(terminal, "name-5")
@@ -127,8 +127,8 @@ def ripd_is_started_again(world):
     world.shows(terminal, "^none$")
 
 
-def hangs_nowhere(world):
-    """A ripd that takes the request and says nothing: keys are obeyed, and q ends at once."""
+def stays_responsive(world):
+    """ripd accepts the request and never answers: keys still work, and q ends rip immediately."""
     server = k.socket.socket()
     server.bind(("127.0.0.1", 0))
     server.listen()
@@ -141,8 +141,8 @@ def hangs_nowhere(world):
     server.close()
 
 
-def liars(world):
-    """Items of the wrong type, and a hundred thousand of them a page."""
+def invalid_answers(world):
+    """Items of the wrong type, and 20,000 items on a page."""
     huge = 9223372036854775807
     odd = [7, None, {}, {"id": huge, "ring": "x" * 4000, "name": "\x1b[31m\u202e\n", "frozen_for_ms": -1}]
     server = k.Impostor({"/stalls": k.stalls_document(*odd, *([{"id": 5, "name": "many"}] * 20000), total=huge,
@@ -165,7 +165,7 @@ def liars(world):
 
 
 def scrolls_through_a_crowd(world):
-    """70,000 ids: all of them are there, from the first to the last and in any order."""
+    """70,000 ids: the list contains all of them, from the first to the last, in any order."""
     ring = k.h.Ring(world.ring("crowd"), capacity=70000)
     ring.process(0, world.ripd.pid)
     for slot in range(70000):
@@ -175,13 +175,13 @@ def scrolls_through_a_crowd(world):
     terminal = world.top(rows=50)
     terminal.type("\t")
     world.shows(terminal, "crowd-0 ")
-    terminal.type(DOWN)  # while the others come
+    terminal.type(DOWN)  # while the list is still loading
     world.shows(terminal, r"^all: \d+ of 70000  row 2")
-    world.shows(terminal, r"^all: 70000 of 70000  row 2", 300)  # 35 MB of JSON
+    world.shows(terminal, r"^all: 70000 of 70000  row 2", 300)  # loads 35 MB of JSON
     terminal.type(END)
     world.shows(terminal, "crowd-69999 ")
     world.shows(terminal, r"row 70000")
-    terminal.type("b" * 1000)  # pages of 46 rows
+    terminal.type("b" * 1000)  # a page has 46 rows
     world.shows(terminal, r"row 24000")
     world.shows(terminal, "crowd-23999 ")
     terminal.type("sss")
@@ -201,7 +201,7 @@ def scrolls_through_a_crowd(world):
 
 
 def several_hosts(world):
-    """One table of them; what one said last stays while it is silent, and an id is opened on its own host."""
+    """One table for all hosts. If a host stops answering, its last items stay. An id is opened on its own host."""
     stall = {"ring": "r", "id": 1, "name": "far-away", "state": "stalled", "frozen_for_ms": 3600000}
     far = k.Impostor({"/stalls": k.stalls_document(stall),
                       "/threads/r/1": {"schema": "ripd/thread/1", "thread": {**stall, "summary": "far away it is"}}})
@@ -213,7 +213,7 @@ def several_hosts(world):
     world.shows(terminal, "name-5 ")
     world.shows(terminal, rf"^{re.escape(far_name)} +1h00m +\S+ +1 +far-away ")
     assert terminal.screen()[2].split()[0] == "HOST" and "rip top  2 of 2 hosts  9 ids:" in terminal.text()
-    assert terminal.text().index("far-away") < terminal.text().index("name-5"), "longest first"
+    assert terminal.text().index("far-away") < terminal.text().index("name-5"), "the longest stall must be first"
     terminal.type("\n")
     world.shows(terminal, "^far away it is$")
     terminal.type(ESCAPE)
@@ -236,15 +236,15 @@ def refusals(world):
 
 
 class CrowdWorld(TopWorld):
-    """Nobody stalls: what is tried there is a long list."""
+    """A world in which nothing stalls, for tests of a long list."""
 
     def settings(self):
         return {**super().settings(), "stall-after": "1h"}
 
 
 if __name__ == "__main__":
-    TESTS = [comes_and_goes, opens_one, sorts_and_filters, sizes, ripd_is_started_again, hangs_nowhere, liars,
-             several_hosts, refusals]
+    TESTS = [stalls_appear_and_disappear, opens_one, sorts_and_filters, sizes, ripd_is_started_again, stays_responsive,
+             invalid_answers, several_hosts, refusals]
     kinds = [CrowdWorld if test is scrolls_through_a_crowd else TopWorld
              for test in [*TESTS, scrolls_through_a_crowd] if len(sys.argv) < 2 or test.__name__ in sys.argv[1:]]
     w.run([*TESTS, scrolls_through_a_crowd], lambda: kinds.pop(0)())

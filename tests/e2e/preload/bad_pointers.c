@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * bad_pointers.c - calls that the preload library wraps, with pointers to nothing: prints what each returns, with
- * errno. The kernel refuses them with EFAULT; a wrapper that reads them before it does is killed.
+ * bad_pointers.c - makes wrapped calls with invalid pointers, and prints each result with errno. The kernel answers
+ * EFAULT. A wrapper that reads such a pointer itself crashes.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -35,7 +35,7 @@
         printf("%s: %ld %d\n", #call, outcome, errno);                                                                 \
     } while (0)
 
-static void *bad; /* not a constant, or the compiler knows better */
+static void *bad; /* not a constant, so that the compiler cannot detect the error */
 
 static void show_files(int full, int empty, int file)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * calls.c - makes each wrapped call that can be made without waiting for anybody, in success, failure and
- * interruption, and prints what came of it. With and without the preload library the output is the same.
+ * calls.c - makes each wrapped call that need not wait for another thread: successfully, with an error, and
+ * interrupted. Prints the results. With and without the preload library the output is the same.
  */
 #include <arpa/inet.h>
 #include <dlfcn.h>
@@ -38,7 +38,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* errno is set before each call, so that a wrapper that disturbs it shows. */
+/* Sets errno before each call, so that the output shows if a wrapper changes errno. */
 #define SHOW(call)                                                                                                     \
     do {                                                                                                               \
         long long outcome;                                                                                             \
@@ -256,7 +256,7 @@ static void show_system_calls(void)
     SHOW(syscall(SYS_futex, &word, FUTEX_LOCK_PI, 0, NULL));
     SHOW(syscall(SYS_io_uring_enter, -1, 0, 1, 1, NULL, 0));
     SHOW(syscall(SYS_epoll_pwait, -1, NULL, 1, -1, NULL, 8));
-    memory = (char *)syscall(SYS_mmap, NULL, 8192, PROT_READ, MAP_PRIVATE, 100, 4096); /* all six */
+    memory = (char *)syscall(SYS_mmap, NULL, 8192, PROT_READ, MAP_PRIVATE, 100, 4096); /* uses all six arguments */
     SHOW(memory == MAP_FAILED);
 }
 
@@ -341,7 +341,7 @@ static void show_processes(void)
     SHOW(fexecve(-1, no_arguments, environ));
 }
 
-/* Sizes that the compiler does not know: with fortification these are the _chk functions. */
+/* The compiler does not know these sizes, so with fortification these calls become the _chk functions. */
 static void show_checked(void)
 {
     size_t three = 3, one = 1;
@@ -369,10 +369,10 @@ static void show_checked(void)
 static void handler(int number)
 {
     (void)number;
-    errno = 77; /* as a careless program's does */
+    errno = 77; /* like a handler that does not preserve errno */
 }
 
-/* An alarm in the middle of each of these. */
+/* A SIGALRM arrives in the middle of each of these calls. */
 static void show_interrupted(void)
 {
     struct sigaction action = {.sa_handler = handler};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * filter.c - installs a seccomp filter that kills at every system call which the rest of this program does not make,
- * and then does what it is named: `filter HOW WHAT`. HOW is prctl, seccomp, tsync or libseccomp.
+ * filter.c - `filter HOW WHAT` installs a seccomp filter that kills at every system call that this program does not
+ * make itself, and then does WHAT. HOW is prctl, seccomp, tsync or libseccomp.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -25,9 +25,9 @@
 
 /* --- the filter --------------------------------------------------------------------------------------------------- */
 
-/* Of a program that has one thread. */
+/* System calls of a program with one thread. */
 static const int always[] = {SYS_write, SYS_exit_group, SYS_read};
-/* What glibc itself does for threads, which writes the name of another thread to a file, and for a fork. */
+/* System calls that glibc makes for threads and for a fork. It names another thread by writing to a file. */
 static const int for_threads[] = {SYS_mmap,   SYS_munmap,          SYS_mprotect, SYS_clone3,         SYS_clone,
                                   SYS_futex,  SYS_set_robust_list, SYS_rseq,     SYS_rt_sigprocmask, SYS_exit,
                                   SYS_openat, SYS_close,           SYS_brk,      SYS_rt_sigaction,   SYS_getrandom};
@@ -51,7 +51,9 @@ static void allow(const int *calls, size_t count)
     }
 }
 
-/* A call with this second (or third) argument alone: what glibc wants of it, and not what the library would. */
+/*
+ * Allows a call only if its second (or third) argument is value, as glibc uses it. The library would use another value.
+ */
 static void allow_with(int call, unsigned int argument, unsigned int value)
 {
     unsigned int offset = (unsigned int)(offsetof(struct seccomp_data, args) + argument * sizeof(__u64));
@@ -107,7 +109,7 @@ static int install(const char *how)
                         &program);
 }
 
-/* --- what it does then -------------------------------------------------------------------------------------------- */
+/* --- actions ------------------------------------------------------------------------------------------------------ */
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static pthread_barrier_t barrier;
@@ -123,9 +125,9 @@ static void *thread_main(void *argument)
     char name[16] = "later-0";
 
     name[6] = (char)('0' + *(const int *)argument);
-    if (*(const int *)argument != 0) /* one keeps the name that it got from its creator */
+    if (*(const int *)argument != 0) /* the other thread keeps the name of its creator */
         pthread_setname_np(pthread_self(), name);
-    pthread_barrier_wait(&barrier); /* all are there: the test looks at their slots */
+    pthread_barrier_wait(&barrier); /* all threads exist: the test reads their slots */
     pthread_barrier_wait(&barrier);
     for (int i = 0; i < 1000; i++) {
         pthread_mutex_lock(&mutex);
@@ -167,7 +169,7 @@ static void do_fork(void)
         _exit(3);
 }
 
-/* Everything is closed, number 900 is taken, and one number after the other is tried. */
+/* Closes everything, uses number 900, and tries each number. */
 static void do_descriptors(void)
 {
     for (int fd = 3; fd < 1024; fd++)
@@ -197,7 +199,7 @@ int main(int argc, char **argv)
 {
     if (argc != 3)
         return 2;
-    if (strcmp(argv[2], "refused") == 0) { /* the kernel does not take an empty filter */
+    if (strcmp(argv[2], "refused") == 0) { /* the kernel refuses an empty filter */
         struct sock_fprog program = {0, filter};
 
         return prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0 ? 3 : 0;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * late_calls.c - a library that is preloaded beside ours and wraps system calls, as libfaketime and libfakeroot do.
- * Like those it cannot be called any more once its destructor has run: then it says so and aborts.
+ * late_calls.c - a library that is preloaded together with the preload library, and wraps system calls like libfaketime
+ * and libfakeroot. As with those libraries, its wrappers must not be called after its destructor: they print a message
+ * and abort.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>

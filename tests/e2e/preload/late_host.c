@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * late_host.c - loads a library when it has long been running, and waits in it:  late_host [forked] LIBRARY
+ * late_host.c - late_host [forked] LIBRARY: loads a library some time after the start, and waits in it.
  *
- * "forked": in a forked child, of which it prints the pid, and whose parent had another thread. Otherwise "ready".
+ * With "forked" it does this in a forked child, whose parent has another thread, and prints the pid of the child.
+ * Otherwise it prints "ready".
  */
 #include <dlfcn.h>
 #include <pthread.h>
@@ -14,7 +15,7 @@
 static void *wait_for_ever(void *unused)
 {
     (void)unused;
-    pause(); /* no handler returns to it */
+    pause(); /* no signal handler is installed, so this never returns */
     return NULL;
 }
 

@@ -2,8 +2,8 @@
 /*
  * lifecycle.c CASE - one event in the life of a process or a thread, for test_lifecycle.py.
  *
- * Prints "ready" where the test looks at the ring, and goes on when it gets a line. Exit status 0 when the program
- * itself saw what it expected; it never knows that it is traced.
+ * Prints "ready" when the test should read the ring, and continues when it gets a line. The exit status is 0 if all
+ * checks succeed. The program does not know whether it is traced.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -78,13 +78,13 @@ static void case_threads_drop_user(void)
     pthread_t thread;
 
     CHECK(pthread_create(&thread, NULL, sleep_without_end, NULL) == 0 && pthread_setname_np(thread, "second") == 0);
-    CHECK(seteuid(OTHER_USER) == 0 && seteuid(0) == 0); /* for a while: the ring stays */
+    CHECK(seteuid(OTHER_USER) == 0 && seteuid(0) == 0); /* a temporary change of the user keeps the ring */
     ready();
     CHECK(setreuid(OTHER_USER, OTHER_USER) == 0);
     ready();
 }
 
-/* As su, cron and sshd do. */
+/* Like su, cron and sshd. */
 static void case_vfork_drops_user(void)
 {
     pid_t pid = vfork();
@@ -98,7 +98,7 @@ static void case_vfork_drops_user(void)
     ready();
 }
 
-/* --- fork and its kin --------------------------------------------------------------------------------------------- */
+/* --- fork and similar calls --------------------------------------------------------------------------------------- */
 
 static void case_fork(void)
 {
@@ -115,7 +115,7 @@ static void case_fork(void)
 static void case_fork_exit_first(void)
 {
     if (fork() != 0)
-        _exit(0); /* before the child has done anything */
+        _exit(0); /* before the child runs */
     ready();
 }
 
@@ -222,7 +222,7 @@ static void *fork_storm_starter(void *unused)
     return unused;
 }
 
-/* Threads register, and ask the loader for modules, while others fork: no child may hang. */
+/* Threads register, and list modules with the dynamic linker, while other threads fork. No child may hang. */
 static void case_fork_storm(void)
 {
     pthread_t starter;
@@ -256,7 +256,7 @@ static void *ask_loader(void *argument)
     return argument;
 }
 
-/* The loader's lock is held by a thread that the child does not have. */
+/* Another thread, which the child does not have, holds the lock of the dynamic linker during fork(). */
 static void case_fork_while_loading(void)
 {
     pthread_t thread;
@@ -307,7 +307,7 @@ static void case_exec_fails(void)
 
 static void case_exec_environment(void)
 {
-    char *const environment[] = {"GREETING=hello", NULL}; /* no LD_PRELOAD: the program is not traced */
+    char *const environment[] = {"GREETING=hello", NULL}; /* without LD_PRELOAD the program is not traced */
 
     execle("/bin/sh", "sh", "-c", "test \"$GREETING\" = hello && echo ready; read line", NULL, environment);
 }
@@ -338,7 +338,7 @@ static void case_close_listed(void)
     ready();
 }
 
-/* Each number is looked at in every way before it is closed: nothing is open but the three that everybody has. */
+/* Checks each number in every way before it is closed: only the standard descriptors are open. */
 static void case_look_at_all(void)
 {
     struct stat status;
@@ -366,7 +366,7 @@ static void case_dup_onto(void)
     ready();
 }
 
-/* What the shield cannot see: the descriptor is closed behind its back and the number becomes the program's. */
+/* The descriptor shield does not see a raw close(): the program gets the number of the descriptor. */
 static void case_raw_close(void)
 {
     CHECK(syscall(SYS_close_range, 3, ~0U, 0) == 0);
@@ -488,7 +488,7 @@ static void *busy_writer(void *unused)
     return unused;
 }
 
-/* Threads still snap while the process leaves. */
+/* Threads still write breadcrumbs while the process exits. */
 static void case_exit_under_load(void)
 {
     for (int i = 0; i < 8; i++) {
@@ -501,7 +501,7 @@ static void case_exit_under_load(void)
 
 static void exit_handler(void)
 {
-    ready(); /* still traced */
+    ready(); /* the handler is still traced */
 }
 
 static void case_exit_handler(void)

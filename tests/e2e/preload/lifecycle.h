@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * lifecycle.h - what the two files of the lifecycle program share.
+ * lifecycle.h - shared declarations of lifecycle.c and lifecycle_signals.c.
  */
 #ifndef TESTS_E2E_PRELOAD_LIFECYCLE_H
 #define TESTS_E2E_PRELOAD_LIFECYCLE_H
@@ -17,9 +17,9 @@
         }                                                                                                              \
     } while (0)
 
-/* Prints "ready" for the test, and waits until it has looked. */
+/* Prints "ready" and waits until the test has read the ring. */
 void ready(void);
-/* A thread that is idle until it is cancelled. */
+/* The body of a thread that is idle until it is cancelled. */
 void *wait_for_ever(void *unused);
 
 /* lifecycle_signals.c */

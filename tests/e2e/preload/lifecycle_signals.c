@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * lifecycle_signals.c - the cases of lifecycle.c in which a signal handler runs where it hurts most.
+ * lifecycle_signals.c - the cases of lifecycle.c in which a signal handler runs at the worst moment.
  */
 #include <errno.h>
 #include <poll.h>
@@ -75,7 +75,7 @@ static void work_without_calls(void)
         continue;
 }
 
-/* The wait is over, whatever the handler made of its thread. */
+/* The wait has ended, even if the handler has called vfork(). */
 void case_vfork_in_wait(void)
 {
     struct sigaction action = {.sa_handler = vforking_handler, .sa_flags = SA_RESTART};
@@ -84,7 +84,7 @@ void case_vfork_in_wait(void)
 
     sigaction(SIGALRM, &action, NULL);
     CHECK(socketpair(AF_UNIX, SOCK_STREAM, 0, waited_for) == 0);
-    CHECK(write(waited_for[1], "", 1) == 1 && read(waited_for[0], &byte, 1) == 1); /* this module is known */
+    CHECK(write(waited_for[1], "", 1) == 1 && read(waited_for[0], &byte, 1) == 1); /* the library learns this module */
     setitimer(ITIMER_REAL, &timer, NULL);
     CHECK(read(waited_for[0], &byte, 1) == 1);
     syscall(SYS_write, STDOUT_FILENO, "ready\n", 6);
@@ -131,7 +131,7 @@ void case_jump_out_of_wait(void)
     struct sigaction action = {.sa_handler = jumping_handler};
 
     sigaction(SIGALRM, &action, NULL);
-    poll(NULL, 0, 0); /* its module is known: the jump is out of the wait, and not out of a cold call */
+    poll(NULL, 0, 0); /* the library learns this module, so the handler jumps out of the wait, not out of a cold call */
     if (sigsetjmp(back, 1) == 0) {
         struct itimerval timer = {.it_value = {.tv_usec = 50000}};
 
@@ -172,9 +172,9 @@ void case_signal_storm(void)
 }
 
 #if defined(__x86_64__)
-#define PLACES_APART (1024u * 4096u) /* pages so far apart drive each other out of what the library knows */
+#define PLACES_APART (1024u * 4096u) /* pages this far apart replace each other in the library's cache */
 
-/* Code that calls poll(NULL, 0, 0). */
+/* Writes code that calls poll(NULL, 0, 0). */
 static void write_call(unsigned char *code)
 {
     static const unsigned char before[] = {0x48, 0x83, 0xec, 0x08, 0x31, 0xff, 0x31, 0xf6, 0x31, 0xd2, 0x48, 0xb8};
@@ -186,7 +186,7 @@ static void write_call(unsigned char *code)
     memcpy(code + sizeof(before) + sizeof(function), after, sizeof(after));
 }
 
-/* Each call is from a place that is new, so that most signals come while the library holds its lock. */
+/* Each call comes from a new location, so most signals arrive while the library holds its lock. */
 void case_jump_out_of_cold_call(void)
 {
     struct sigaction action = {.sa_handler = jumping_handler};

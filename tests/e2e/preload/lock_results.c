@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * lock_results.c - says what every kind of lock answers in every state: one line a case. With and without the preload
- * library the lines must be the same. Waits last long enough for the library to have looked at the owner anew.
+ * lock_results.c - prints what every kind of lock returns in every state, one line for each case. With and without the
+ * preload library the lines must be the same. Each wait lasts long enough for the library to read the holder again.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -74,7 +74,7 @@ static int mutex_of(pthread_mutex_t *mutex, const struct kind *kind)
     return outcome;
 }
 
-/* A holder of a mutex that lets go after a time, or ends with it. */
+/* A thread that holds a mutex and releases it after some time, or exits while it holds the mutex. */
 struct holder {
     pthread_mutex_t *mutex;
     long ms;
@@ -142,7 +142,7 @@ static void *mutexes_of_kind(void *argument)
         return NULL;
     outcome = pthread_mutex_lock(&mutex);
     say(kind->name, "free", outcome);
-    if (outcome != 0) /* a ceiling needs a real-time thread */
+    if (outcome != 0) /* a priority ceiling needs a real-time thread */
         return NULL;
     if (kind->type == PTHREAD_MUTEX_RECURSIVE || kind->type == PTHREAD_MUTEX_ERRORCHECK) {
         outcome = pthread_mutex_lock(&mutex);
@@ -177,7 +177,7 @@ static void *mutexes_of_kind(void *argument)
 
 /* C11 ------------------------------------------------------------------------------------------------------------- */
 
-static pthread_barrier_t taken; /* the lock, by the thread that is to hold it */
+static pthread_barrier_t taken; /* passed when the holder has the lock */
 static mtx_t c11_mutex;
 
 static int hold_c11(void *unused)
@@ -204,7 +204,7 @@ static void c11(int type, const char *name)
         mtx_unlock(&c11_mutex);
     thrd_create(&thread, hold_c11, NULL);
     pthread_barrier_wait(&taken);
-    rest(200); /* the limit is over */
+    rest(200); /* longer than the timeout */
     errno = 0;
     say(name, "held by another", mtx_timedlock(&c11_mutex, &until));
     say(name, "after a wait", mtx_lock(&c11_mutex));
@@ -303,7 +303,7 @@ int main(int count, char **words)
     } else if (which == KIND_COUNT + 2) {
         rwlocks(PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP, "rwlock for writers");
     } else {
-        return 2; /* there are no more cases */
+        return 2; /* no such case */
     }
     return 0;
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * own_ring.c RING - a program that is linked with librip and makes a ring of its own; under the preload library it
- * keeps it, beside the preload library's. Prints what its globals say, then "ready", and ends when stdin does.
+ * own_ring.c RING - a program that is linked with librip and creates its own ring. Under the preload library it keeps
+ * its ring, in addition to that of the preload library. Prints the values of its globals, then "ready", and ends when
+ * stdin does.
  */
 #include <librip.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * park.c - a thread in each kind of wait, named after what the preload library should make of it: "i:..." idle,
- * "b:..." busy. "b:spin" spins after an idle call has returned. Prints "ready", ends when stdin does.
+ * park.c - one thread in each kind of wait, named after how the preload library should classify it: "i:..." is idle,
+ * "b:..." is busy. "b:spin" spins after an idle call has returned. Prints "ready", and ends when stdin does.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -39,8 +39,8 @@ static cnd_t c11_condition;
 static int silent_pipe[2], full_pipe[2], quiet_socket;
 static pthread_t first_thread;
 static char lock_path[] = "/tmp/rip-park-XXXXXX";
-static char nobody_path[sizeof(lock_path) + 5]; /* a pipe that nobody writes to */
-static uint32_t held_futex;                     /* by the main thread */
+static char nobody_path[sizeof(lock_path) + 5]; /* a FIFO without a writer */
+static uint32_t held_futex;                     /* the main thread holds this futex */
 
 static struct timespec far_away(clockid_t clock)
 {
@@ -187,7 +187,7 @@ static void wait_futex(void)
     syscall(SYS_futex, &word, FUTEX_WAIT_PRIVATE, 0, NULL);
 }
 
-/* Where io_uring is not to be had, in epoll, which is to be idle too. */
+/* If io_uring is not available, waits in epoll, which is also idle. */
 static void wait_io_uring(void)
 {
     struct io_uring_params parameters = {0};

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the tests of the preload library share: a ring directory of their own, `rip run`, and a look into rings.
+"""Shared code of the preload library's tests: a ring directory for each test, `rip run`, and a dump of rings.
 
-The build tree is $RIP_BUILD (bin/rip) and $RIP_HELPERS (ring_dump and the other test programs)."""
+The build tree is $RIP_BUILD (bin/rip); ring_dump and the other test programs are in $RIP_HELPERS.
+"""
 import json
 import os
 import shutil
@@ -35,12 +36,12 @@ def wait_for(what, condition, seconds=PATIENCE_S):
         if value:
             return value
         if time.monotonic() > end:
-            raise AssertionError("timed out waiting for " + what)
+            raise AssertionError(f"timeout after {seconds} s: waiting for {what}")
         time.sleep(0.02)
 
 
 def read_pid(path):
-    """The pid in a file, or 0 while there is none."""
+    """Returns the pid in a file, or 0 if the file does not exist or is empty."""
     try:
         with open(path) as file:
             return int(file.read() or 0)
@@ -49,7 +50,7 @@ def read_pid(path):
 
 
 def ask(path, request):
-    """What a server at a Unix socket answers, nothing while there is none."""
+    """Sends a request to a server on a Unix socket. Returns the answer, or b"" if the server does not run."""
     try:
         with socket.socket(socket.AF_UNIX) as connection:
             connection.connect(path)
@@ -61,7 +62,7 @@ def ask(path, request):
 
 
 def dump(path):
-    """A ring as a dictionary; its ids without the terminating null."""
+    """Returns a ring as a dictionary. Removes the null that ends the list of ids."""
     text = subprocess.run([helper("ring_dump"), path], check=True, capture_output=True).stdout
     ring = json.loads(text)
     ring["ids"].pop()
@@ -69,14 +70,14 @@ def dump(path):
 
 
 class PreloadTest(unittest.TestCase):
-    """Rings in a directory of the test's own; whatever it started is killed by its pid."""
+    """A test with its own directory of rings. All processes that it started are killed at the end."""
 
     def setUp(self):
         self.rings = tempfile.mkdtemp(prefix="rip-preload-", dir="/dev/shm")
         self.scratch = tempfile.mkdtemp(prefix="rip-preload-")
         self.started = []
         self.environment = {k: v for k, v in os.environ.items() if not k.startswith("RIP_") and k != "LD_PRELOAD"}
-        # What is in no folder is missing; a folder that may not be searched makes it a matter of permission.
+        # A folder without search permission would turn "not found" into "permission denied".
         self.environment["PATH"] = ":".join(f for f in os.environ["PATH"].split(":") if os.access(f, os.X_OK))
 
     def tearDown(self):
@@ -106,18 +107,18 @@ class PreloadTest(unittest.TestCase):
         return process
 
     def ring_names(self):
-        """But for those in the making."""
+        """Returns the names of rings. Excludes rings that are still being created."""
         return sorted(name for name in os.listdir(self.rings) if not name.startswith(".rip-unfinished-"))
 
     def ring(self, name):
         return dump(os.path.join(self.rings, name))
 
     def ids(self, name):
-        """The ids of a ring by name; a name that several have maps to one of them."""
+        """Returns the ids of a ring by name. If several ids have a name, one of them is returned."""
         return {i["name"]: i for i in self.ring(name)["ids"]}
 
     def live(self, name):
-        """Processes of a ring that have not ended, by their records."""
+        """Returns the pids of processes that have not ended, by index of their record."""
         return {p["index"]: p["pid"] for p in self.ring(name)["processes"] if p["state"] == 3}
 
     def wait_ring(self, name):
@@ -131,7 +132,7 @@ def main(*needed):
     """Runs the tests of the calling module, or skips them if a program is not installed."""
     for program in needed:
         if not shutil.which(program, path=os.environ.get("PATH", "") + ":/usr/sbin:/sbin"):
-            print("skipped: no " + program)
+            print(f"skipped: {program} is not installed")
             sys.exit(SKIP)
     unittest.main(verbosity=2)
 

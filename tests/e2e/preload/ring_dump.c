@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * ring_dump.c - prints a ring as one JSON object, for the tests of the preload library.
+ * ring_dump.c - ring_dump FILE: prints a ring as one JSON object, for the tests of the preload library.
  *
- *   ring_dump FILE
- *
- * Names are printed with everything outside printable ASCII as \u00XX per byte. Exit status 0, 1 if FILE is no ring.
+ * In names, bytes that are not printable ASCII are printed as \u00XX. The exit status is 0, or 1 if FILE is not a ring.
  */
 #include <fcntl.h>
 #include <stdio.h>
@@ -57,7 +55,7 @@ static void print_script(const struct rip_script_info *script)
     print_string((const uint8_t *)text, (size_t)bytes);
 }
 
-/* "PATH+0xOFFSET" of the module that the address lies in, "FILE:LINE FUNCTION" in a script. */
+/* Prints "PATH+0xOFFSET" of the module that contains the address, or "FILE:LINE FUNCTION" in a script. */
 static void print_address(const struct rip_view *view, uint16_t process, uint64_t address)
 {
     struct rip_module_info module;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * small_stacks.c - threads with the smallest stack there is, in which a handler runs on the smallest alternate stack.
+ * small_stacks.c - threads with the smallest possible stack, on which a handler runs with the smallest alternate stack.
  *
- * What a wrapper needs of a stack is taken from the program. Each thread goes the ways on which that is most: a change
- * of user, programs that cannot be executed, a forked child, waits for a lock.
+ * Wrappers use the stack of the program. Each thread takes the paths that need most stack: a change of the user,
+ * programs that cannot be executed, a forked child, waits for a lock.
  */
 #include <errno.h>
 #include <limits.h>
@@ -36,7 +36,7 @@ static void on_signal(int number)
     errno = saved_errno;
 }
 
-/* With a page behind it that may not be touched. */
+/* A guard page follows the stack. */
 static void use_alternate_stack(void)
 {
     unsigned long page = (unsigned long)sysconf(_SC_PAGESIZE);

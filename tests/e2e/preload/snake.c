@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * snake.c - an interpreter as far as librip/auto/preload_binding.c can see: what it exports has the names of Python's,
- * and before it runs anything it calls the hook. Then it waits for the end of its input.
- *
- *   snake VERSION
+ * snake.c - snake VERSION: a fake Python interpreter for librip/auto/preload_binding.c. It exports the names that
+ * Python exports, and calls the hook before it runs anything. Then it waits for the end of its input.
  */
 #include <stdio.h>
 #include <string.h>
@@ -20,7 +18,7 @@ int Py_BytesMain(int argc, char **argv)
     return argc;
 }
 
-/* Called before main(): the version is that of the command line. */
+/* Called before main(), so the version is read from the command line. */
 const char *Py_GetVersion(void);
 const char *Py_GetVersion(void)
 {

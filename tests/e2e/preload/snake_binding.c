@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * snake_binding.c - the binding of the interpreter in snake.c: it says where its threads are, which lock the
- * interpreter has, and which calls it makes itself. A thread for each case, named after it. What it learns itself it
- * prints, a line each.
+ * snake_binding.c - the binding of the interpreter in snake.c. It reports the locations of threads, the lock of the
+ * interpreter, and the calls that it makes itself. One thread for each case, named after the case. Prints what it
+ * observes, one line each.
  */
 #include <pthread.h>
 #include <semaphore.h>
@@ -14,14 +14,14 @@
 
 #include "rip/runtime.h"
 
-#define CONTENDED 2 /* what glibc's mutex says of itself: held, and somebody waits */
+#define CONTENDED 2 /* state of a glibc mutex: held, with waiters */
 #define FILE_NAME "app/order.snake"
 
 static const struct rip_runtime *rip;
 static __thread uint64_t line_now __attribute__((tls_model("initial-exec")));
 static uint64_t function_number;
 
-/* The lock of the interpreter, and all that belongs to it. */
+/* The lock of the interpreter and its state. */
 static struct {
     pthread_mutex_t mutex;
     pthread_mutex_t short_mutex;
@@ -72,7 +72,7 @@ static void case_idles(void)
     wait_for_nothing();
 }
 
-/* In no script: the address of the call. */
+/* The thread is in no script, so its location is the address of the call. */
 static void case_native(void)
 {
     line_now = 0;
@@ -86,13 +86,13 @@ static void case_wants_mutex(void)
     pthread_mutex_lock(&lock.mutex);
 }
 
-/* Its first call. */
+/* The thread makes its first call. */
 static void case_wants_condition(void)
 {
     wait_for_condition();
 }
 
-/* After the lock nothing is called any more. */
+/* The thread makes no call after it got the lock. */
 static void case_computes(void)
 {
     sleep(0);
@@ -115,7 +115,7 @@ static void case_idles_itself(void)
     read_silence();
 }
 
-/* What it waited for is there; it could go on but for the lock. */
+/* The thread's wait is over, but it still waits for the interpreter's lock. */
 static void case_woken(void)
 {
     rip->call_begin((const void *)(uintptr_t)(line_now + 1), RIP_CALL_WORK);
@@ -137,7 +137,7 @@ static void case_renamed(void)
     read_silence();
 }
 
-/* It gives the lock up for its wait, and has to see first that another thread takes it. */
+/* The thread releases the lock for its wait. Before that, another thread must wait for the lock. */
 static void case_gives_way(void)
 {
     struct timespec soon;

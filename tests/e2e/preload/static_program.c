@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* static_program.c - linked statically: the dynamic linker never sees it, and neither does the preload library. */
+/* static_program.c - statically linked: the dynamic linker does not see it, so neither does the preload library. */
 #include <stdio.h>
 
 int main(void)

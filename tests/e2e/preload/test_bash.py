@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Shell scripts: the program that forks and executes the most, and closes what it does not know."""
+"""Shell scripts: bash forks and executes much, and closes descriptors that it did not open."""
 import os
 import signal
 import time
@@ -10,7 +10,7 @@ from world import children
 
 class Bash(PreloadTest):
     def same_as_untraced(self, script, **keywords):
-        """Output and status are those without tracing, and no ring is left."""
+        """Checks that output and status are the same as without tracing, and that no ring is left."""
         import subprocess
         plain = subprocess.run(["bash", "-c", script], env=self.environment, text=True, capture_output=True,
                                timeout=PATIENCE_S, **keywords)
@@ -46,7 +46,7 @@ class Bash(PreloadTest):
                 self.same_as_untraced(script)
 
     def test_script_without_interpreter_line(self):
-        """execve() fails with ENOEXEC after the ring was left; the shell runs the file itself."""
+        """execve() fails with ENOEXEC after the process has left the ring; then the shell runs the file itself."""
         path = os.path.join(self.scratch, "plain")
         with open(path, "w") as file:
             file.write("echo plain $1\nsleep 0.1\nls -d /\n")
@@ -66,7 +66,7 @@ class Bash(PreloadTest):
         self.wait_no_rings()
 
     def test_waiting_shell_is_idle_despite_traps(self):
-        """The handler's own calls end the idleness; the wait goes on, and is idle again."""
+        """System calls of a signal handler end the idleness; when the wait continues, the shell is idle again."""
         process = self.start("bash", "-c", "trap 'echo usr1 >/dev/null' USR1; sleep 30")
         name = f"bash.{process.pid}"
         wait_for("an idle shell", lambda: name in self.ring_names() and
@@ -79,7 +79,7 @@ class Bash(PreloadTest):
         child = wait_for("the child", lambda: children(process.pid))[0]
         kill(child)
         process.wait(PATIENCE_S)
-        self.assertEqual(self.ring_names(), [f"sleep.{child}"])  # died of a signal: left to be read
+        self.assertEqual(self.ring_names(), [f"sleep.{child}"])  # it died of a signal, so its ring is kept
 
     def test_child_names(self):
         process = self.start("bash", "-c", "sleep 30; :", flags=("--name", "shell"))

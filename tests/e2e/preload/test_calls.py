@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every wrapped call does what it does without the preload library; a program's own librip is its own."""
+"""Every wrapped call behaves as without the preload library. A program that links librip keeps its own copy."""
 import ctypes
 import subprocess
 
@@ -31,7 +31,7 @@ class Calls(PreloadTest):
             self.assertIn(f" __{name}_2@", symbols)
 
     def test_without_a_ring(self):
-        """When no ring can be had the program runs, untraced and without a word."""
+        """If no ring can be created, the program runs untraced and nothing is printed."""
         self.environment["LD_PRELOAD"] = BUILD + "/lib/librip-preload.so"
         self.environment["RIP_DIR"] = "/proc"
         done = subprocess.run([helper("calls")], env=self.environment, text=True, capture_output=True,

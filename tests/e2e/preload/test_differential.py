@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The same commands plain and traced: exit status, output and leftovers are the same, and so are the system calls after
-a seccomp filter. A program that is not installed is skipped, and named."""
+"""The same commands, plain and traced, must have the same exit status, output and files. They must also make the same
+system calls after a seccomp filter is installed. Programs that are not installed are skipped, and their names printed.
+"""
 import os
 import re
 import resource
@@ -13,7 +14,7 @@ from preload_kit import PATIENCE_S, PreloadTest, helper, main, read_pid, wait_fo
 
 SLOW_S = 180.0
 EXITED = 4  # RIP_PROCESS_EXITED
-# The one line that a traced program has more, where it is not traced.
+# The line that rip prints if a program is not traced.
 UNTRACED = re.compile(r"^rip: .*\n", re.M)
 
 PYTHON_THREADS = """
@@ -62,7 +63,7 @@ child = os.posix_spawn("/bin/echo", ["echo", "spawned"], os.environ, file_action
 print(os.waitpid(child, 0)[1])
 os.posix_spawnp("nonexistent", ["x"], os.environ)"""
 
-# Every command is run in a folder of its own, once plain and once traced.
+# Every command runs in its own folder, once plain and once traced.
 COMMANDS = [
     ["true"],
     ["false"],
@@ -120,7 +121,7 @@ COMMANDS = [
     ["env", "LD_BIND_NOW=1", "python3", "-c", PYTHON_THREADS],
     ["env", "MALLOC_PERTURB_=165", "python3", "-c", PYTHON_THREADS],
     ["env", "MALLOC_PERTURB_=165", "python3", "-c", PYTHON_PROCESSES],
-    # Limits.
+    # Resource limits.
     *[["prlimit", limit, "cat", "/etc/passwd"] for limit in ("--nofile=4", "--nofile=10", "--fsize=0", "--memlock=0",
                                                              "--nproc=1000", "--as=40000000", "--stack=200000")],
     *[["prlimit", limit, "/usr/bin/python3", "-c", PYTHON_DESCRIPTORS_ALL] for limit in (
@@ -128,17 +129,17 @@ COMMANDS = [
     *[["prlimit", limit, "/usr/bin/python3", "-c", f"print(len(bytearray({bytes})))"] for limit, bytes in (
         ("--as=50000000", 18000000), ("--as=200000000", 160000000))],
     ["prlimit", "--fsize=4096", "sh", "-c", "echo a > b; cat b; dd if=/dev/zero of=c bs=1M count=1 status=none"],
-    # Programs that start, watch or translate others.
+    # Programs that start, trace or translate other programs.
     ["script", "-qec", "stty size; exit 5", "/dev/null"],
     ["screen", "-D", "-m", "-S", "differential", "sh", "-c", "echo inside > out"],
-    # What they say has pids in it, where they may not trace.
+    # If tracing is not permitted, their messages contain pids.
     ["sh", "-c", "gdb -q -batch -nx -ex run --args echo inside 2>/dev/null | grep -v process"],
     ["sh", "-c", "valgrind -q --error-exitcode=9 echo inside 2>/dev/null"],
     ["sh", "-c", "strace -qq -f -o /dev/null sh -c 'echo a; exit 6' 2>/dev/null"],
     [helper("bad_pointers"), "/etc/passwd"],
     [helper("small_stacks")],
     [helper("static_program")],
-    # What gives up its user.
+    # Programs that change their user.
     ["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups", "id", "-u"],
     ["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups", "sh", "-c", "id -u & wait; exit 4"],
     ["su", "-s", "/bin/sh", "nobody", "-c", "id -u"],
@@ -150,7 +151,7 @@ COMMANDS = [
     ["runuser", "-u", "nobody", "--", "sh", "-c", "kill -TERM $$"],
     ["unshare", "--pid", "--fork", "sh", "-c", "echo $$; exit 9"],
     ["chroot", "/", "id", "-u"],
-    # Preloaded libraries of others.
+    # Other preloaded libraries.
     ["faketime", "2020-01-01 00:00:00", "date", "+%Y"],
     ["faketime", "2020-01-01 00:00:00", "python3", "-c", "import time, threading; print(time.gmtime().tm_year)"],
     ["faketime", "-f", "@2020-01-01 00:00:00", "sh", "-c", "(date +%Y) | cat; exit 6"],
@@ -159,7 +160,7 @@ COMMANDS = [
       for what in ("exit", "_exit", "quick_exit", "threads", "fork", "exec", "descriptors")],
     [helper("filter"), "libseccomp", "exit"],
 ]
-# In these a process dies by a signal, or has a filter.
+# Commands in which a process dies of a signal or has a filter.
 LEAVES_RINGS = re.compile(r"kill|yes|timeout|alarm|abort|fsize|strace|gdb|/filter ")
 NEEDS_ROOT = {"setpriv", "su", "sudo", "runuser", "unshare", "chroot"}
 
@@ -206,14 +207,16 @@ class Differential(PreloadTest):
         os.chmod(path, 0o777)
         return path
 
-    def forget_rings(self):
-        """Those that are left have ended in order, and could not be removed behind a filter."""
+    def remove_rings_of_filtered(self):
+        """Removes rings of filtered programs. They must have ended normally: a filter prevents them from removing their
+        ring."""
         for name in self.ring_names():
             self.assertEqual({p["state"] for p in self.ring(name)["processes"]}, {EXITED}, name)
             os.unlink(f"{self.rings}/{name}")
 
     def both(self, run):
-        """run(name, wrap) plain and traced; wrap makes a command the one or the other."""
+        """Calls run(name, wrap) for plain and for traced, and returns both results. wrap(command) adds `rip run` if
+        traced."""
         results = []
         for name, wrap in (("plain", list), ("traced", lambda command: self.command(*command))):
             results.append(run(name, wrap))
@@ -241,7 +244,7 @@ class Differential(PreloadTest):
                 plain, traced = self.both(run)
                 self.assertEqual(plain, traced)
                 if not LEAVES_RINGS.search(" ".join(command)):
-                    wait_for("its rings to go, as what it has left behind ends", lambda: not self.ring_names())
+                    wait_for("its background processes to end", lambda: not self.ring_names())
                 self.drop_rings()
             count += 1
         self.assertGreaterEqual(count, 40)
@@ -272,12 +275,13 @@ class Differential(PreloadTest):
                     self.assertEqual(self.ring_names(), [])
 
     def test_musl(self):
-        """Another C library, whose dynamic linker ends a program when a preloaded library needs what it lacks."""
+        """Another C library. Its dynamic linker ends a program if a preloaded library needs a symbol that it does not
+        have."""
         program = self.scratch + "/program"
         with open(program + ".c", "w") as file:
             file.write(THREAD_PROGRAM)
         if not has("musl-gcc"):
-            self.skipTest("no musl-gcc")
+            self.skipTest("musl-gcc is not installed")
         subprocess.run(["musl-gcc", "-w", program + ".c", "-o", program], check=True)
         for command in ([program], ["sh", "-c", program + "; exit 4"]):
             with self.subTest(command=command):
@@ -286,7 +290,7 @@ class Differential(PreloadTest):
                          "rip: the program's C library is not glibc: it is not traced\n")
 
     def test_no_room_for_a_line(self):
-        """No ring can be made, and who says so on standard error would get a signal."""
+        """No ring can be created, and a write to standard error raises a signal: there must be no message."""
         def run(name, wrap):
             reader, writer = os.pipe()
             os.close(reader)
@@ -300,10 +304,10 @@ class Differential(PreloadTest):
         self.assertEqual(plain, traced)
 
     def test_full_directory(self):
-        """No room for a ring, for some of the rings, and for the slots of some threads."""
+        """There is no room for any ring, for some rings, or for the slots of some threads."""
         self.needs_root()
         if subprocess.run(["unshare", "-m", "true"], capture_output=True).returncode != 0:
-            self.skipTest("no file system can be mounted here")
+            self.skipTest("mounting a file system is not permitted")
         for size in ("4k", "64k", "128k"):
             mount = f'mount -t tmpfs -o mode=1777,size={size} x {self.rings} && exec "$@"'
             for program in (["python3", "-c", PYTHON_PROCESSES], [helper("small_stacks")]):
@@ -315,13 +319,13 @@ class Differential(PreloadTest):
                                      (traced.returncode, traced.stdout, UNTRACED.sub("", traced.stderr)))
 
     def test_one_line(self):
-        """Every program of a chain has the pid of the first, and no ring."""
+        """All programs of the chain have the same pid and no ring: only one line is printed."""
         done = self.run_traced("env", "env", "true", preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE,
                                                                                            (4096, 4096)))
         self.assertEqual((done.returncode, done.stderr.count("rip: ")), (0, 1), done.stderr)
 
     def check_same(self, command, before=()):
-        """before: the words of a command that runs it."""
+        """before: a command that runs the plain or traced command."""
         plain, traced = self.both(lambda _, wrap: subprocess.run(
             [*before, *wrap(command)], env=self.environment, stdin=subprocess.DEVNULL, capture_output=True, text=True,
             timeout=SLOW_S))
@@ -332,14 +336,14 @@ class Differential(PreloadTest):
     def test_jemalloc(self):
         library = "/usr/lib/x86_64-linux-gnu/libjemalloc.so.2"
         if not os.path.exists(library):
-            self.skipTest("no jemalloc")
+            self.skipTest("jemalloc is not installed")
         self.environment["LD_PRELOAD"] = library
         self.check_same(["python3", "-c", PYTHON_THREADS])
 
     def test_faketime_outside(self):
-        """Its library comes behind ours; in the table of commands it comes before."""
+        """The library of faketime comes after the preload library; in COMMANDS it comes before."""
         if not has("faketime"):
-            self.skipTest("no faketime")
+            self.skipTest("faketime is not installed")
         for command in (["date", "+%Y"], ["sh", "-c", "(date +%Y) | cat; exit 6"], ["python3", "-c", PYTHON_THREADS],
                         ["python3", "-c", PYTHON_PROCESSES], ["sh", "-c", "exec date +%Y"]):
             with self.subTest(command=command):
@@ -348,9 +352,10 @@ class Differential(PreloadTest):
     # --- daemons ----------------------------------------------------------------------------------------------------
 
     def check_daemon(self, command, is_up, number=signal.SIGTERM, filtered=False):
-        """It starts, serves, and ends at the signal with the same status. {folder} in an argument is its own."""
+        """Checks that a daemon starts, serves, and ends at the signal with the same status. {folder} in an argument is
+        its working directory."""
         if not has(command[0]):
-            self.skipTest("no " + command[0])
+            self.skipTest(f"{command[0]} is not installed")
 
         def run(name, wrap):
             folder = self.folder(name)
@@ -361,7 +366,7 @@ class Differential(PreloadTest):
             self.started.append(process)
             try:
                 wait_for(f"{command[0]} ({name})", lambda: process.poll() is not None or is_up(folder), 90)
-                self.assertIsNone(process.poll(), "it has ended")
+                self.assertIsNone(process.poll(), "the daemon has ended")
                 process.send_signal(number)
                 return process.wait(SLOW_S)
             except AssertionError:
@@ -372,12 +377,12 @@ class Differential(PreloadTest):
         plain, traced = self.both(run)
         self.assertEqual(plain, traced)
         if filtered:
-            self.forget_rings()
+            self.remove_rings_of_filtered()
         self.assertEqual(self.ring_names(), [])
 
     def needs_root(self):
         if os.geteuid() != 0:
-            self.skipTest("takes root")
+            self.skipTest("needs root")
 
     @staticmethod
     def logged(text):
@@ -406,7 +411,7 @@ class Differential(PreloadTest):
                           self.answers("/socket"))
 
     def test_dnsmasq(self):
-        """Until it waits for work for the first time a signal ends it with another status."""
+        """Until dnsmasq waits for work for the first time, a signal ends it with another status."""
         looks = []
 
         def is_waiting(folder):
@@ -422,14 +427,14 @@ class Differential(PreloadTest):
                            "--pid-file={folder}/pid"], is_waiting)
 
     def test_varnish(self):
-        """Its event loop, which takes signals as requests to end, says what the worker said. Before that a signal ends
-        the manager at once, while the worker serves already."""
+        """The manager handles signals in its event loop, and only then passes on messages of the worker. Before that a
+        signal ends the manager immediately, although the worker already serves."""
         self.needs_root()
         self.check_daemon(["varnishd", "-F", "-n", "{folder}/work", "-a", "{folder}/socket", "-b", "127.0.0.1:9"],
                           self.logged("said Child starts"))
 
     def test_chrony(self):
-        """Its filter kills; it has a helper process, and gives up root."""
+        """chronyd has a filter that kills and a helper process, and drops root."""
         self.needs_root()
         configuration = self.scratch + "/chrony.conf"
         with open(configuration, "w") as file:
@@ -438,11 +443,11 @@ class Differential(PreloadTest):
                           self.logged("seccomp filter"), filtered=True)
 
     def test_sshd(self):
-        """A login with a key: the process that speaks to the network before it has a filter that kills."""
+        """A login with a key: the process that handles the network before the login has a filter that kills."""
         if not has("sshd") or not has("ssh"):
-            self.skipTest("no sshd")
+            self.skipTest("ssh or sshd is not installed")
         if os.geteuid() == 0:
-            os.makedirs("/run/sshd", exist_ok=True)  # where sshd locks up that process
+            os.makedirs("/run/sshd", exist_ok=True)  # sshd confines that process to this directory
         folder = self.folder("ssh")
         for key in ("host", "user"):
             subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", f"{folder}/{key}"], check=True)
@@ -460,13 +465,13 @@ class Differential(PreloadTest):
 
         plain, traced = self.both(run)
         if plain[0] != 3:
-            self.skipTest("no login here: " + plain[2])
-        self.assertEqual(plain, traced)  # ssh ends what it is connected through by SIGHUP: the ring stays
+            self.skipTest("the login failed: " + plain[2])
+        self.assertEqual(plain, traced)  # ssh ends the proxy command by SIGHUP, so its ring stays
 
     # --- system calls -----------------------------------------------------------------------------------------------
 
     def calls_behind_filter(self, name, command):
-        """The names of the system calls that the program makes once its filter is installed."""
+        """Returns the names of the system calls that the program makes after it has installed its filter."""
         trace = f"{self.scratch}/{name}.strace"
         subprocess.run(["strace", "-f", "-qq", "-o", trace, *command], env=self.environment, stdin=subprocess.DEVNULL,
                        capture_output=True, timeout=SLOW_S)
@@ -480,11 +485,11 @@ class Differential(PreloadTest):
         return calls
 
     def test_system_calls(self):
-        """None that the plain program does not make as well, nor more of them where there is one thread. Whether a
-        futex is waited for is a matter of chance."""
+        """A traced program makes no system call that the plain program does not make, and with one thread no more
+        calls. futex is an exception: whether a thread must wait for a lock is random."""
         probe = ["strace", "-o", "/dev/null", "true"]
         if not has("strace") or subprocess.run(probe, capture_output=True).returncode != 0:
-            self.skipTest("no strace, or it may not trace")
+            self.skipTest("strace is not installed or may not trace")
         for how in ("prctl", "seccomp", "tsync"):
             for what in ("exit", "_exit", "quick_exit", "exec", "fork", "descriptors", "threads"):
                 with self.subTest(how=how, what=what):

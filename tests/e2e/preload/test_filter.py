@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Once a program has installed a seccomp filter nothing of ours makes a system call: the filters here kill at any
-that the program does not make by itself."""
+"""After a program has installed a seccomp filter, the preload library makes no system calls. The filters here kill at
+every call that the program itself does not make."""
 import os
 import subprocess
 
@@ -23,7 +23,7 @@ class Filter(PreloadTest):
                     self.check(how, what, output)
 
     def test_exit_is_seen(self):
-        """The file cannot be removed, but it says that the program has ended in order."""
+        """The ring file cannot be removed, but it records that the program ended normally."""
         self.check("prctl", "exit")
         name, = self.ring_names()
         ring = self.ring(name)
@@ -40,7 +40,7 @@ class Filter(PreloadTest):
         self.check("prctl", "fork", "child\ndone\n")
 
     def test_later_threads(self):
-        """They have slots with their names, as kernel and program give them."""
+        """Threads created later have slots, with the names that the kernel and the program give them."""
         for how in HOW:
             with self.subTest(how=how):
                 program = self.start(helper("filter"), how, "threads", flags=("--name", how))
@@ -53,7 +53,7 @@ class Filter(PreloadTest):
                 self.assertEqual(program.stdout.read(), "done\n")
 
     def test_refused_filter(self):
-        """It changes nothing: the ring goes at the end."""
+        """A filter that is refused changes nothing: the ring is removed at the end."""
         self.assertEqual(self.run_traced(helper("filter"), "prctl", "refused").returncode, 0)
         self.assertEqual(self.ring_names(), [])
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An interpreter under `rip run`: its binding is loaded, and says where its threads are and which lock it has."""
+"""An interpreter under `rip run`: its binding is loaded, and reports the script locations of threads and the holder of
+the interpreter's lock."""
 import subprocess
 
 from preload_kit import PATIENCE_S, PreloadTest, helper, main, wait_for
@@ -12,7 +13,7 @@ def line(number):
     return f"app/order.snake:{number} Order.place"
 
 
-# What is announced of each thread, whether it is idle, and where it was last.
+# For each thread: the announced call, whether it is idle, and its last location.
 EXPECTED = {
     "reads": (PIPE, 0, line(10)),
     "idles": (11, 1, line(20)),
@@ -44,7 +45,7 @@ class Interpreter(PreloadTest):
         self.wait_no_rings()
 
     def unexpected(self, name):
-        """The threads that are not where they are expected, and what they say instead."""
+        """Returns the threads that differ from EXPECTED, with their actual values."""
         ids = self.ids(name)
         wrong = {name: "not there" for name in EXPECTED if name not in ids}
         for thread, (call, idle, place) in EXPECTED.items():
@@ -59,13 +60,13 @@ class Interpreter(PreloadTest):
         self.assertEqual(lines, ["flags 1 size 1 traced 1 ring 1", "watched 0 2", "descriptors 1 1 0", "running"])
         name = f"snake.{process.pid}"
         try:
-            wait_for("every thread at its place", lambda: not self.unexpected(name))
+            wait_for("every thread at its location", lambda: not self.unexpected(name))
         except AssertionError as error:
             self.fail(f"{error}: {self.unexpected(name)}")
         ids = self.ids(name)
         for thread in ("wants mutex", "wants condition", "woken"):
             self.assertEqual(ids[thread].get("holder"), process.pid, thread)
-        self.assertEqual(len(ids["wants mutex"]["trail"]), 1)  # the wait itself left none, but moved it
+        self.assertEqual(len(ids["wants mutex"]["trail"]), 1)  # the wait adds no breadcrumb, but moves the counter
         self.end(process)
 
     def test_without_a_binding(self):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rings of dead processes: ripd removes those that nobody needs, `rip clean` all of them."""
+"""Rings of dead processes: ripd removes those that nobody needs, `rip clean` removes all of them."""
 import json
 import os
 import shutil
@@ -11,7 +11,7 @@ from preload_kit import BUILD, PATIENCE_S, PreloadTest, RIP, helper, main, wait_
 
 class Leftovers(PreloadTest):
     def crash(self, count):
-        """Rings of sleeps that were killed, in the order in which they were made."""
+        """Leaves rings of killed processes. Returns their names, in order of creation."""
         crashed = []
         for _ in range(count):
             process = self.start("sleep", "1000")
@@ -29,7 +29,8 @@ class Leftovers(PreloadTest):
         return done.stdout.splitlines()
 
     def leave_unfinished(self):
-        """Two, as programs leave them that are killed while they make their ring; the second one still makes it."""
+        """Leaves two unfinished rings, as programs that are killed while they create a ring. Only the first is old
+        enough to be removed."""
         paths = [f"{self.rings}/.rip-unfinished-{number}" for number in (1, 2)]
         for path in paths:
             with open(path, "w") as file:
@@ -61,12 +62,14 @@ class Leftovers(PreloadTest):
         self.assertEqual(self.clean(), [])
 
     def test_ripd(self):
-        """Those that crashed stay. One behind a seccomp filter ended in order, and goes."""
+        """Rings of crashed processes stay. The ring of a process behind a seccomp filter, which ended normally, is
+        removed."""
         living = self.start("sleep", "1000")
         self.wait_ring(f"sleep.{living.pid}")
         self.assertEqual(self.run_traced(helper("filter"), "prctl", "exit", flags=("--name", "ended")).returncode, 0)
         self.assertEqual(self.ring_names(), sorted([f"sleep.{living.pid}", "ended"]))
-        if os.geteuid() == 0:  # in another root directory a ring has no name: not at an exit, nor at an exec
+        # after chroot() the ring cannot be removed by its name, neither at an exit nor at an exec
+        if os.geteuid() == 0:
             root = os.path.join(self.scratch, "root")
             os.mkdir(root)
             shutil.copy(helper("static_program"), root + "/program")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""fork, exec, threads, descriptors, signals and ends: each case of lifecycle.c, looked at from outside."""
+"""fork, exec, threads, descriptors, signals and ends: the rings of each case of lifecycle.c."""
 import os
 import resource
 import select
@@ -10,12 +10,12 @@ from preload_kit import BUILD, PATIENCE_S, PreloadTest, helper, lacking, main, w
 
 LIVE = 3
 CALL_OUTSIDE = 1
-LOCKED_BYTES = 256 << 20  # generously: all that a program under the preload library maps
+LOCKED_BYTES = 256 << 20  # more than a program under the preload library maps
 
 
 class Lifecycle(PreloadTest):
     def begin(self, case, flags=()):
-        """Starts the case and waits until it is ready to be looked at."""
+        """Starts the case and waits until it prints "ready"."""
         self.process = self.start(helper("lifecycle"), case, flags=flags)
         self.name = f"lifecycle.{self.process.pid}"
         self.await_ready()
@@ -38,7 +38,7 @@ class Lifecycle(PreloadTest):
         return {p["index"]: p["pid"] for p in self.ring(self.name)["processes"] if p["state"] == LIVE}
 
     def owners(self):
-        """Names of ids by pid of their process."""
+        """Returns the names of ids, by the pid of their process."""
         live = self.live()
         owners = {}
         for item in self.ring(self.name)["ids"]:
@@ -46,7 +46,7 @@ class Lifecycle(PreloadTest):
         return owners
 
     def wait_idle(self):
-        """Until the main thread of the process that was started waits."""
+        """Waits until the main thread of the started process is idle."""
         wait_for("an idle thread",
                  lambda: [i["idle"] for i in self.ring(self.name)["ids"] if i["tid"] == self.process.pid] == [1])
 
@@ -85,7 +85,7 @@ class Lifecycle(PreloadTest):
         self.check_orphan("daemon")
 
     def check_untraced_child(self, case):
-        """The child does not move its parent's count."""
+        """The child must not move the counter of its parent."""
         self.begin(case)
         self.check_alone()
         self.wait_idle()
@@ -121,19 +121,19 @@ class Lifecycle(PreloadTest):
         self.assertEqual(len(self.live()), 2)
         child = next(index for index, pid in self.live().items() if pid != self.process.pid)
         (item,) = [i for i in self.ring(self.name)["ids"] if i["process"] == child]
-        self.assertIn("lifecycle+0x", item["trail"][0])  # it has its parent's modules
+        self.assertIn("lifecycle+0x", item["trail"][0])  # the child inherits the modules of its parent
         self.end()
 
     # --- another user -----------------------------------------------------------------------------------------------
 
     def begin_as_root(self, case):
         if lacking("sys_ptrace"):
-            self.skipTest("changing the user, and reading its processes, takes root with CAP_SYS_PTRACE")
+            self.skipTest("this needs root with CAP_SYS_PTRACE")
         os.chmod(self.rings, 0o1777)
         self.begin(case)
 
     def check_no_access(self, pid, inode):
-        """It has neither a descriptor nor a mapping of that file."""
+        """Checks that the process has neither a descriptor nor a mapping of the file."""
         for name in os.listdir(f"/proc/{pid}/fd"):
             self.assertNotEqual(os.stat(f"/proc/{pid}/fd/{name}").st_ino, inode, name)
         with open(f"/proc/{pid}/maps", encoding="utf-8") as maps:
@@ -149,7 +149,7 @@ class Lifecycle(PreloadTest):
         self.end()
 
     def test_threads_drop_user(self):
-        """The ring is another one, of the new user, with all threads in it, and the old one is gone."""
+        """All threads move to a new ring, which the new user owns, and the old ring is removed."""
         self.begin_as_root("threads_drop_user")
         before = os.stat(f"{self.rings}/{self.name}")
         self.assertEqual(before.st_uid, 0)
@@ -188,7 +188,7 @@ class Lifecycle(PreloadTest):
         self.end()
 
     def test_exec_missing(self):
-        """Nothing there to execute: the ring is the one from before."""
+        """The program to execute does not exist: the process keeps its ring."""
         self.begin("exec_missing")
         self.check_alone()
         self.assertEqual(self.ring(self.name)["registered"], 1)
@@ -208,7 +208,7 @@ class Lifecycle(PreloadTest):
     # --- descriptors ------------------------------------------------------------------------------------------------
 
     def holder(self):
-        """True if the process still holds its POSIX lock on the ring."""
+        """Does the process still hold its POSIX lock on the ring?"""
         inode = os.stat(os.path.join(self.rings, self.name)).st_ino
         with open("/proc/locks") as locks:
             return any(" POSIX " in line and f":{inode} " in line and f" {self.process.pid} " in line
@@ -267,7 +267,8 @@ class Lifecycle(PreloadTest):
         self.end()
 
     def test_wrappers_of_others_at_exit(self):
-        """Another preloaded library's wrapper may not be called behind its destructor, whichever comes first."""
+        """The wrappers of another preloaded library must not be called after its destructor, whichever library is
+        first."""
         late, ours = helper("late_calls.so"), os.path.join(BUILD, "lib", "librip-preload.so")
         for preload in (f"{late}:{ours}", f"{ours}:{late}"):
             environment = {**self.environment, "LD_PRELOAD": preload, "RIP_DIR": self.rings}
@@ -283,10 +284,11 @@ class Lifecycle(PreloadTest):
         self.check_alone()
 
     def test_locked_memory(self):
-        """mlockall() makes the ring resident, as everything: 28 MB. What replaces it at the end is not."""
+        """mlockall() makes the whole ring resident: 28 MB. The memory that replaces the ring at the end is not
+        resident."""
         limit = resource.getrlimit(resource.RLIMIT_MEMLOCK)[0]
         if lacking("ipc_lock") and 0 <= limit < LOCKED_BYTES:
-            self.skipTest(f"locking memory takes CAP_IPC_LOCK, or a limit above {limit} bytes")
+            self.skipTest(f"locking memory needs CAP_IPC_LOCK, or a limit above {limit} bytes")
         self.begin("locked_memory")
         with open(f"/proc/{self.process.pid}/status") as status:
             resident = next(int(line.split()[1]) for line in status if line.startswith("VmRSS"))
@@ -315,7 +317,7 @@ class Lifecycle(PreloadTest):
         self.end()
 
     def test_jump_out_of_cold_call(self):
-        """Nothing of that thread is traced any more; the ring goes with the process all the same."""
+        """The thread is not traced any more, but the ring is removed when the process ends."""
         self.begin("jump_out_of_cold_call")
         self.end()
 
@@ -323,7 +325,7 @@ class Lifecycle(PreloadTest):
         for _ in range(20):
             done = self.run_traced(helper("lifecycle"), "exit_while_forking")
             self.assertEqual((done.returncode, done.stderr), (0, ""))
-            for name in self.ring_names():  # may be left: the handler came in the middle of fork()
+            for name in self.ring_names():  # a ring may be left if the handler interrupted fork()
                 os.unlink(os.path.join(self.rings, name))
 
     def test_signal_storm(self):

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A lock says the same with the preload library as without it, whatever kind it is and whatever state it is in."""
+"""A lock returns the same results with and without the preload library, for all kinds of locks in all states."""
 import subprocess
 
 from preload_kit import PATIENCE_S, PreloadTest, helper, main
 
-NO_MORE = 2  # exit status of lock_results
+NO_MORE = 2  # exit status of lock_results: no such case
 
 
 class Locks(PreloadTest):
@@ -18,7 +18,7 @@ class Locks(PreloadTest):
         program, cases = helper("lock_results"), [str(case) for case in range(17)]
         bare = self.together(lambda case: [program, case], cases)
         traced = self.together(lambda case: self.command(program, case), cases)
-        self.assertEqual(bare[-1][1], NO_MORE, "cases that are not tried")
+        self.assertEqual(bare[-1][1], NO_MORE, "lock_results has more cases than this test runs")
         for case, (plain, result) in zip(cases, zip(bare, traced)):
             self.assertEqual(result, plain, case)
         self.assertTrue(all(len(text.splitlines()) > 1 for text, _ in bare[:-1]))

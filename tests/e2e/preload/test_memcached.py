@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""memcached: libevent's waits, threads named by their creator, daemon()."""
+"""memcached: waits of libevent, threads that are named by their creator, and daemon()."""
 import os
 import signal
 

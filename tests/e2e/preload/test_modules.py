@@ -10,18 +10,18 @@ import world as w
 w.BIN = os.path.join(BUILD, "bin")
 
 PERL = shutil.which("perl")
-# Its library of clocks is loaded by the interpreter, which never knew of it; of Perl there is no binding.
+# Perl, which has no binding, loads this library at run time.
 SLEEP = "use Time::HiRes 'usleep'; print qq(@DynaLoader::dl_shared_objects\n); STDOUT->flush; usleep(60_000_000)"
 
 
 class Modules(PreloadTest):
     def last(self, ring, number):
-        """Where an id is: its newest location, or nothing."""
+        """Returns the newest location of an id, or ""."""
         found = [i for i in self.ring(ring)["ids"] if i["id"] == number and i["trail"]]
         return found[0]["trail"][0] if found else ""
 
     def start_late(self, *arguments, name):
-        """A thread that registered long ago waits in a library loaded since."""
+        """Starts a thread that waits in a library loaded after the thread registered."""
         return self.start(helper("late_host"), *arguments, helper("late_module.so"), flags=("--name", name))
 
     def test_a_library_of_its_own(self):
@@ -30,7 +30,7 @@ class Modules(PreloadTest):
         wait_for("the place of the read", lambda: "/late_module.so+0x" in self.last("late", process.pid))
 
     def test_in_the_forked_child_of_a_process_with_threads(self):
-        """It never asks the dynamic linker for all there is: see preload_own.c."""
+        """Such a child must not list all modules with the dynamic linker: see preload_own.c."""
         process = self.start_late("forked", name="forked")
         child = int(process.stdout.readline())
         wait_for("the place of the read", lambda: "/late_module.so+0x" in self.last("forked", child))
@@ -38,7 +38,7 @@ class Modules(PreloadTest):
         process.stdin.flush()
         self.assertEqual(process.wait(), 0)
 
-    @unittest.skipUnless(PERL, "no perl")
+    @unittest.skipUnless(PERL, "perl is not installed")
     def test_a_library_of_an_interpreter(self):
         process = self.start(PERL, "-e", SLEEP, flags=("--name", "sleeps"))
         self.assertIn("HiRes.so", process.stdout.readline())

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""nginx: a master, two workers, in the foreground and as a daemon."""
+"""nginx: a master process and two workers, in the foreground and as a daemon."""
 import os
 import pwd
 import signal
@@ -57,9 +57,9 @@ class Nginx(PreloadTest):
         self.wait_no_rings()
 
     def test_workers_that_give_up_root(self):
-        """nginx replaces its environment; their rings are where it asked for them all the same."""
+        """nginx replaces its environment, but the rings of the workers are still in the requested directory."""
         if os.getuid() != 0:
-            self.skipTest("not root")
+            self.skipTest("needs root")
         os.chmod(self.rings, 0o1777)
         process = self.start_nginx("off", "nobody nogroup")
         wait_for("a ring of each worker", lambda: len(self.ring_names()) == 3)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which waits are idle and which are work."""
+"""Which waits are idle and which are busy."""
 import time
 
 from preload_kit import PATIENCE_S, PreloadTest, helper, main, wait_for
@@ -9,7 +9,7 @@ THREAD_COUNT = 37
 
 class Park(PreloadTest):
     def threads(self):
-        """The ids of the first process; its child is not of interest."""
+        """Returns the ids of the first process. Its child is ignored."""
         return {i["name"]: i for i in self.ring(self.name)["ids"] if i["process"] == 0}
 
     def misjudged(self):

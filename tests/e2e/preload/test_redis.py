@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""redis-server, as Debian ships it: jemalloc, background threads, a forked child that saves."""
+"""redis-server from Debian: jemalloc, background threads, and a forked child that saves."""
 import os
 import signal
 import socket
@@ -23,7 +23,8 @@ class Redis(PreloadTest):
         process = self.start_redis()
         name = f"redis-server.{process.pid}"
         self.assertEqual(self.ring_names(), [name])
-        # jemalloc's thread registers at its first wait: it was not created through our pthread_create().
+        # The thread of jemalloc registers at its first wait, because it was not created with the wrapped
+        # pthread_create().
         tasks = f"/proc/{process.pid}/task"
         wait_for("all threads", lambda: len(self.ring(name)["ids"]) == len(os.listdir(tasks)) >= 5)
         wait_for("idle threads", lambda: all(item["trail"] and item["idle"] for item in self.ids(name).values()))
@@ -38,7 +39,8 @@ class Redis(PreloadTest):
         self.assertEqual(self.ring_names(), [])
 
     def test_stall_is_seen(self):
-        """Half a second of no progress that is not idle: else it looks at its clients and timers ten times a second."""
+        """No progress for half a second without being idle is a stall: normally redis runs its timers ten times a
+        second."""
         process = self.start_redis("--enable-debug-command", "yes")
         name = f"redis-server.{process.pid}"
 

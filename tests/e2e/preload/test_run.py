@@ -8,7 +8,7 @@ from preload_kit import BUILD, PATIENCE_S, PreloadTest, RIP, helper, is_in_memor
 
 
 def identity(path):
-    """What stays of a file that is left alone: who reads it changes only when it was read."""
+    """Returns the attributes of a file that change if it is touched. Reading changes none of them."""
     there = os.lstat(path)
     return there.st_ino, there.st_mode, there.st_size, there.st_mtime_ns, there.st_ctime_ns
 
@@ -79,12 +79,12 @@ class Run(PreloadTest):
         self.environment["LD_PRELOAD"] = "libutil.so.1"
         done = self.run_traced("sh", "-c", "echo $LD_PRELOAD")
         if "ASan runtime does not come first" in done.stderr:
-            self.skipTest("rip is built with AddressSanitizer, which starts behind no preloaded library")
+            self.skipTest("rip is built with AddressSanitizer, which must come before preloaded libraries")
         self.assertTrue(done.stdout.endswith("librip-preload.so:libutil.so.1\n"), done.stdout)
         nested = self.run_traced(RIP, "run", "sh", "-c", "echo $LD_PRELOAD")
         self.assertEqual(nested.stdout, done.stdout)
         library = done.stdout.split(":")[0]
-        self.environment["LD_PRELOAD"] = library + ".old"  # ours is not in it, though its name is
+        self.environment["LD_PRELOAD"] = library + ".old"  # another library whose name begins like the preload library
         done = self.run_traced("sh", "-c", "echo $LD_PRELOAD")
         self.assertTrue(done.stdout.endswith(f"{library}:{library}.old\n"), done.stdout)
 
@@ -102,10 +102,10 @@ class Run(PreloadTest):
         os.rmdir(self.rings + "/sub")
 
     def test_containers_that_share_a_directory(self):
-        """In each of them the first pid is 1, and none takes the other's ring, nor goes without."""
+        """In each container the first pid is 1. Each process must have its own ring."""
         unshare = ["unshare", "--pid", "--fork", "--kill-child"]
         if subprocess.run([*unshare, "true"], stderr=subprocess.DEVNULL).returncode != 0:
-            self.skipTest("pid namespaces take root, and unshare")
+            self.skipTest("pid namespaces need root and unshare")
         command = [*unshare, RIP, "run", "--dir", self.rings, "--", "cat"]
         containers = [subprocess.Popen(command, env=self.environment, stdin=subprocess.PIPE) for _ in range(3)]
         try:
@@ -117,8 +117,9 @@ class Run(PreloadTest):
                 container.wait()
         self.assertEqual(self.ring_names(), [])
 
-    def test_what_stands_at_the_name(self):
-        """Whatever it is, the program is traced under another name, one line says so, and it is left alone."""
+    def test_files_with_the_name_of_the_ring(self):
+        """Another file has the name of the ring: the file is not changed, the program is traced under another name, and
+        one line reports the new name."""
         def fifo(path):
             os.mkfifo(path)
 
@@ -130,7 +131,7 @@ class Run(PreloadTest):
                 file.write("not a ring" * 1000)
 
         def previous(path):
-            """A dead ring that cannot be kept, since its place is taken."""
+            """A dead ring that cannot be kept, because the name with .prev is taken."""
             subprocess.run([RIP, "run", "--dir", self.rings, "--name", os.path.basename(path), "sh", "-c",
                             "kill -9 $$"], env=self.environment, check=False)
             os.mkdir(path + ".prev")
@@ -152,7 +153,7 @@ class Run(PreloadTest):
         self.assertRegex(in_the_way.stderr, r"^rip: .*/sleep\.\d+~2\n$")
 
     def test_crash_loop(self):
-        """It leaves a bounded number of rings, the latest, and none of a process that lives is touched."""
+        """A crash loop leaves a bounded number of rings, the newest ones. Rings of live processes are not touched."""
         living = self.start("sleep", "60")
         self.wait_ring(f"sleep.{living.pid}")
         crashed = []
@@ -165,7 +166,7 @@ class Run(PreloadTest):
         self.assertEqual(self.ring_names(), sorted([f"sleep.{living.pid}", *crashed[-8:]]))
 
     def test_no_room(self):
-        """No ring can be made: the program runs, and one line says that it is not traced."""
+        """No ring can be created: the program runs, and one line reports that it is not traced."""
         done = subprocess.run(["prlimit", "--fsize=4096", *self.command("sh", "-c", "echo out; ls >&2")], text=True,
                               env=self.environment, cwd="/", capture_output=True, check=True)
         self.assertEqual(done.stdout, "out\n")
@@ -201,7 +202,8 @@ class Run(PreloadTest):
         self.assertEqual(self.ring_names(), [])
 
     def test_disabled(self):
-        """RIP_DISABLE=1: no ring, no preload, no check; a preload library that is there all the same does nothing."""
+        """With RIP_DISABLE=1 there is no ring, no preload and no check. A preload library that is loaded anyway does
+        nothing."""
         self.environment["RIP_DISABLE"] = "1"
         done = self.rip("run", "--dir", "/proc/nonexistent", "sh", "-c", "echo $LD_PRELOAD.$RIP_DIR; exit 3")
         self.assertEqual((done.returncode, done.stdout, done.stderr), (3, ".\n", ""))
@@ -213,7 +215,7 @@ class Run(PreloadTest):
         self.assertEqual((done.stdout, done.stderr), ("42 0 0\nready\n", ""))
 
     def test_crash_of_many(self):
-        """Those that are killed at once are bounded by the next that starts."""
+        """Many processes are killed at the same time: the next process that starts limits the number of their rings."""
         crashing = [self.start("sleep", "1000") for _ in range(20)]
         wait_for("their rings", lambda: len(self.ring_names()) == len(crashing))
         for process in crashing:
@@ -225,9 +227,9 @@ class Run(PreloadTest):
             os.unlink(f"{self.rings}/{name}")
 
     def test_end_as_another_user(self):
-        """In a sticky directory the ring goes although the effective user may not unlink it."""
+        """In a sticky directory the ring is removed although the effective user may not unlink it."""
         if os.geteuid() != 0:
-            self.skipTest("takes root")
+            self.skipTest("needs root")
         os.chmod(self.rings, 0o1777)
         for script in ("import os; os.seteuid(65534)", "import os; os.setuid(65534)",
                        "import os; os.setresuid(65534, 65534, 0)"):
@@ -235,9 +237,10 @@ class Run(PreloadTest):
             self.assertEqual((done.returncode, done.stderr, self.ring_names()), (0, "", []))
 
     def test_name_of_another_user(self):
-        """Who gives up root and executes another program cannot look at root's ring: his has the next name."""
+        """A process that drops root and executes another program cannot read root's ring, so its own ring gets another
+        name."""
         if os.geteuid() != 0 or not shutil.which("setpriv"):
-            self.skipTest("takes root, and setpriv")
+            self.skipTest("needs root and setpriv")
         os.chmod(self.rings, 0o1777)
         script = "setpriv --reuid 65534 --clear-groups cat; true"
         process = self.start("sh", "-c", script, flags=("--name", "web"), stderr=subprocess.PIPE)
@@ -250,7 +253,8 @@ class Run(PreloadTest):
         self.assertEqual(self.ring_names(), [])
 
     def test_sanitizers(self):
-        """A program that is built with one runs, untraced, and one line says so; its reports are its own."""
+        """A program built with a sanitizer runs untraced, and one line reports this. Reports of the sanitizer are not
+        changed."""
         source = self.scratch + "/program.c"
         with open(source, "w") as file:
             file.write("""#include <pthread.h>
@@ -268,7 +272,8 @@ class Run(PreloadTest):
             for sanitizer in ("address", "thread", "memory"):
                 build = [compiler, "-w", "-g", "-fsanitize=" + sanitizer, source, "-o", program]
                 if not shutil.which(compiler) or subprocess.run(build, capture_output=True).returncode != 0 or \
-                        subprocess.run([program], capture_output=True).returncode != 0:  # not on this kernel
+                        # this sanitizer does not work on this kernel
+                        subprocess.run([program], capture_output=True).returncode != 0:
                     continue
                 built += 1
                 with self.subTest(compiler=compiler, sanitizer=sanitizer):
@@ -292,7 +297,7 @@ class Run(PreloadTest):
         self.assertEqual(self.ring_names(), [])
 
     def test_moved_tree(self):
-        """The library is found from where the executable is."""
+        """rip finds the preload library relative to its own path."""
         os.mkdir(self.scratch + "/bin")
         os.mkdir(self.scratch + "/lib")
         shutil.copy(RIP, self.scratch + "/bin/rip")

@@ -55,7 +55,7 @@ class CapturingWorld(w.World):
         found = [capture for capture in self.captures() if capture.get("ring") == ring]
         assert len(found) == 1, found
         document = {key: value for key, value in found[0].items() if key != "file"}
-        schema.hold(document, "capture", ring)
+        schema.check_document(document, "capture", ring)
         return found[0]
 
     def dump(self, *words):

@@ -56,7 +56,7 @@ class Source:
             if not line:
                 self.last_id = event_id
                 if data:
-                    schema.hold(json.loads("\n".join(data)), "gap" if kind == "gap" else "event", "a stream")
+                    schema.check_document(json.loads("\n".join(data)), "gap" if kind == "gap" else "event", "a stream")
                     return kind or "message", "\n".join(data)
                 kind = ""
             elif not name:
