@@ -60,7 +60,7 @@ def a_live_ring_is_followed(world):
 
 def chrome(world):
     start(world)
-    path = os.path.join(world.export, "trace.json")
+    path = os.path.join(world.made, "trace.json")
     assert export(world, "--chrome", path, "--duration", "2s", "--interval", "100ms", world.ring()) == ""
     with open(path, encoding="utf-8") as file:
         events = json.load(file)["traceEvents"]
@@ -76,7 +76,7 @@ def ctf(world):
     if shutil.which("babeltrace2") is None:
         raise w.Skip("babeltrace2 is not installed")
     start(world)
-    path = os.path.join(world.export, "ctf")
+    path = os.path.join(world.made, "ctf")
     export(world, "--ctf", path, "--duration", "1s", "--interval", "100ms", world.ring())
     done = subprocess.run(["babeltrace2", path], capture_output=True, text=True, check=True)
     lines = done.stdout.splitlines()
@@ -92,7 +92,7 @@ def ctf(world):
 def recorded(world):
     """babeltrace2 counts the same events in an exported recording as librip-session counts in the recording."""
     start(world)
-    path = os.path.join(world.export, "recording")
+    path = os.path.join(world.made, "recording")
     done = world.command("record", "--dir", world.dir, "--output", path, "--duration", "2s")
     assert done.returncode == 0, done
     done = subprocess.run([f"{w.BIN}/recording_sums", path, "any"], capture_output=True, text=True, check=True)
@@ -101,7 +101,7 @@ def recorded(world):
     places = stacks_of(export(world, "--folded", "-", path))
     assert {"name-5", "name-6", "name-7"} <= set(places), places
     if shutil.which("babeltrace2") is not None:
-        trace = os.path.join(world.export, "ctf-of-recording")
+        trace = os.path.join(world.made, "ctf-of-recording")
         export(world, "--ctf", trace, path)
         done = subprocess.run(["babeltrace2", trace], capture_output=True, text=True, check=True)
         counts = collections.Counter(re.match(r"\[\S+\] \(\S+\) (\w+):", each)[1] for each in done.stdout.splitlines())
@@ -118,7 +118,7 @@ def recorded(world):
 
 
 def wrong_arguments(world):
-    ring, path = start(world) and world.ring(), os.path.join(world.export, "out")
+    ring, path = start(world) and world.ring(), os.path.join(world.made, "out")
     for words in ((ring,), ("--ctf", path), ("--ctf", path, "--folded", "-", ring), ("--chrome", path, ring, ring),
                   ("--folded", "-", "--interval", "soon", ring), ("--folded", "-", "--wrong", ring)):
         done = world.command("export", *words)
@@ -131,7 +131,7 @@ def wrong_arguments(world):
         assert done.returncode == 4 and "File exists" in done.stderr and done.stderr.count("\n") == 1, (words, done)
     with open(path, encoding="ascii") as file:
         assert file.read() == "mine"
-    for source in (os.path.join(world.export, "none"), path, "/proc/version"):
+    for source in (os.path.join(world.made, "none"), path, "/proc/version"):
         done = world.command("export", "--folded", "-", source)
         assert done.returncode == 1 and done.stderr.count("\n") == 1 and source in done.stderr, (source, done)
     done = world.command("export", "--folded", "/dev/full", ring)

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A user who wants ripd to be of no use to others:  adversary.py DIR UID [FIRST COUNT | scripts]
+"""adversary.py DIR UID [FIRST COUNT | scripts] - a user who tries to make ripd useless for others.
 
-Fills DIR with rings of UID, or of UID and of COUNT uids of his subordinate range from FIRST on; or with rings whose ids
-are in scripts. Prints "ready" when all are there, goes on with what changes, and ends when standard input does. Needs
-root, to be those users.
+Fills DIR with rings of UID, and also of COUNT uids of its subordinate range from FIRST on; or with rings whose ids are
+in scripts. Prints "ready" when all rings exist, keeps changing them, and ends when standard input ends. Needs root, to
+become these users.
 """
 import ctypes
 import fcntl
@@ -17,9 +17,9 @@ import time
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 import hostile_ring as h  # noqa: E402
 
-LARGEST = 1 << 26  # slots: what readers take at most, 25 GB of address space
+LARGEST = 1 << 26  # slots: the maximum that readers accept, 25 GB of address space
 SPARSE, HOLES, STALLING = 2276, 350, 800
-FUNCTIONS, SCRIPTED = 16384, 4  # as many as a ring may have
+FUNCTIONS, SCRIPTED = 16384, 4  # the maximum for one ring
 
 
 class Adversary:
@@ -34,12 +34,13 @@ class Adversary:
         return ring
 
     def sparse_files(self):
-        """Address space: 4 kB of memory for 25 GB each."""
+        """Exhausts address space: each file of 4 kB claims 25 GB."""
         for i in range(SPARSE):
             self.ring(i, "sparse", capacity=LARGEST, backed=False).publish().close()
 
     def bits_over_holes(self):
-        """Memory and time: every word of the bitmap is said to have a bit, and the bitmap is a hole."""
+        """Exhausts memory and time: the summary says that every word of the bitmap has a bit, and the bitmap is a hole.
+        """
         for i in range(HOLES):
             ring = self.ring(i, "holes", capacity=LARGEST, backed=False)
             ring.bytes[ring.summary:ring.live] = b"\xff" * (ring.live - ring.summary)
@@ -53,13 +54,13 @@ class Adversary:
         return ring
 
     def move(self, ring, turn):
-        """Few bits at a time, others before each scan."""
+        """Sets few bits at a time, and different ones before each scan."""
         ring.bytes[ring.live:ring.live + ring.capacity // 8] = bytes(ring.capacity // 8)
         for slot in range(turn * 11 % 4000, ring.capacity, 4000):
             ring.set_live(slot)
 
     def stalling_rings(self):
-        """Each is a ring of a process that lives and holds its lock."""
+        """Each ring belongs to a live process that holds its lock."""
         rings = [self.ring(i, "stalling", capacity=1024) for i in range(max(STALLING, len(self.uids)))]
         for number, uid in enumerate(self.uids):
             pid = os.fork()
@@ -73,19 +74,19 @@ class Adversary:
         return rings
 
     def hold(self, rings, uid):
-        """In a child: takes the rings' locks as that user, and waits for its end."""
+        """In a child: takes the locks of the rings as that user, and waits to be killed."""
         ctypes.CDLL(None).prctl(1, signal.SIGKILL, 0, 0, 0)  # PR_SET_PDEATHSIG
         os.setgroups([])
         os.setresgid(uid, uid, uid)
         os.setresuid(uid, uid, uid)
-        ctypes.CDLL(None).prctl(1, signal.SIGKILL, 0, 0, 0)  # a change of user resets it
+        ctypes.CDLL(None).prctl(1, signal.SIGKILL, 0, 0, 0)  # a change of the user resets it
         for ring in rings:
             fcntl.fcntl(ring.fd, fcntl.F_SETLK, struct.pack("hhqqi4x", fcntl.F_WRLCK, 0, h.LOCK_HOLDER, 1, 0))
         while True:
             signal.pause()
 
     def scripted_ring(self, number, table, pid):
-        """Its ids have been in as many functions as there can be, each with as long a name as there can be."""
+        """The ids of this ring have been in the maximum number of functions, all with the longest possible names."""
         ring = self.ring(number, "scripts", capacity=FUNCTIONS // h.ENTRIES)
         at = ring.add_scripts(FUNCTIONS, FUNCTIONS)
         ring.bytes[at:at + len(table)] = table
@@ -96,7 +97,8 @@ class Adversary:
         return ring.publish()
 
     def attack_by_scripts(self):
-        """Memory: a ring goes each second, while its stalls wait to be published, and another one comes."""
+        """Exhausts memory: every second one ring is removed, while its stalls wait to be published, and another one is
+        added."""
         table = b"".join(h.script(b"%0240d" % i, b"%0128d" % i) for i in range(FUNCTIONS))
         pid = os.fork()
         if pid == 0:
@@ -116,13 +118,13 @@ class Adversary:
     def attack(self):
         moving, stalling = self.moving_bits(), self.stalling_rings()
         self.bits_over_holes()
-        self.sparse_files()  # last: the limit that these hit would keep the others out
+        self.sparse_files()  # last, because the limit that they hit would keep out the other rings
         print("ready", flush=True)
         turn, second, began = 0, 0, time.monotonic()
         while not select.select([sys.stdin], [], [], 0.05)[0]:
             turn += 1
             self.move(moving, turn)
-            if time.monotonic() - began >= second < 1000:  # a new stall of each ring in each second
+            if time.monotonic() - began >= second < 1000:  # every second each ring gets a new stall
                 for ring in stalling:
                     ring.slot(second, tid=0, name=b"%d" % second)
                 second += 1

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the tests of captures share: a ripd with a state directory, and what is in it."""
+"""Shared code of the capture tests: a ripd with a state directory, and functions to read its captures."""
 import json
 import os
 import shutil
@@ -24,10 +24,10 @@ class CapturingWorld(w.World):
 
     @property
     def programs(self):
-        """A directory to execute programs from: /dev/shm may be mounted without."""
+        """A directory for programs: /dev/shm may be mounted noexec."""
         if self.programs_made is None:
             self.programs_made = tempfile.mkdtemp(prefix="rip-e2e-", dir="/var/tmp")
-            os.chmod(self.programs_made, 0o755)  # where ripd is root the symbolizer is nobody
+            os.chmod(self.programs_made, 0o755)  # if ripd is root, the symbolizer runs as nobody
         return self.programs_made
 
     def close(self):
@@ -50,7 +50,7 @@ class CapturingWorld(w.World):
         return [json.loads(line) for line in done.stdout.splitlines()]
 
     def capture_of(self, ring):
-        """The only capture of that ring, once there is one."""
+        """Waits for the capture of a ring, and checks that there is only one."""
         self.wait_for(lambda: any(capture.get("ring") == ring for capture in self.captures()))
         found = [capture for capture in self.captures() if capture.get("ring") == ring]
         assert len(found) == 1, found
@@ -65,7 +65,7 @@ class CapturingWorld(w.World):
 
 
 def watched(world, ring):
-    """A linked program with two ids, of which one is stalled."""
+    """Starts a linked program with two ids. One of them is stalled."""
     app = world.puppet(ring)
     app.do("spawn 1 worker-1 snap")
     app.do("spawn 2 worker-2 snap")
@@ -73,5 +73,6 @@ def watched(world, ring):
     world.wait_for(lambda: world.thread(2, ring)["note"] == "GET /x")
     app.do("freeze 2")
     world.wait_for(lambda: world.state(2, ring) == "stalled")
-    world.wait_scans(1)  # the next one is as far away as it can be: one that it dies in may not list it
+    # the next scan is now a whole interval away: a scan during which the process dies may not list the stall
+    world.wait_scans(1)
     return app

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A crowd of bad clients:  crowd.py KIND PORT COUNT
+"""crowd.py KIND PORT COUNT - many bad clients.
 
-It says "ready" when all are in place, goes on being bad, and ends when its standard input does. It spends little time
-of the processor itself, so that what others feel is what the server does about it. Addresses of the clients are spread
-over 127.0.0.0/8.
+Prints "ready" when all clients are connected, and continues until standard input ends. The clients themselves use
+little CPU time, so any effect on other clients comes from the server. Their addresses are spread over 127.0.0.0/8.
 """
 import errno
 import resource
@@ -39,7 +38,7 @@ def ready():
 
 
 def idle(port, count):
-    """Connections that ask nothing. The server drops old ones for new ones; as many stay open here."""
+    """Connections without requests. The server closes old connections for new ones; this side keeps its end open."""
     held = [connect(port, i) for i in range(count)]
     ready()
     until_the_end(lambda: None, 1)
@@ -47,7 +46,7 @@ def idle(port, count):
 
 
 def slow_heads(port, count):
-    """A byte of a head each second, each on a connection of its own; a connection that is dropped comes again."""
+    """Each connection sends one byte of a request head a second. A closed connection is opened again."""
     held = [connect(port, i) for i in range(count)]
     sent = [0] * count
 
@@ -67,7 +66,8 @@ def slow_heads(port, count):
 
 
 def slow_readers(port, count):
-    """Each the largest list, and another one than the others, so that none is shared; a little of it each second."""
+    """Each client requests the largest list, with different parameters so that no answer is shared, and reads slowly.
+    """
     held = []
     for i in range(count):
         held.append(connect(port, i, SMALL_BUFFER))
@@ -92,7 +92,7 @@ def slow_readers(port, count):
 
 
 def deaf_streams(port, count):
-    """Event streams from the first event on that are never read."""
+    """Event streams from the first event on, which are never read."""
     held = []
     for i in range(count):
         held.append(connect(port, i, SMALL_BUFFER))
@@ -103,7 +103,7 @@ def deaf_streams(port, count):
 
 
 def flood(port, count):
-    """Connections that are closed at once, half of them in the middle of a request."""
+    """Connections that are closed immediately, half of them in the middle of a request."""
     stop = threading.Event()
 
     def run():

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A real Prometheus, a real Alertmanager and somebody who is paged, on loopback, for the tests of alerts.
+"""A real Prometheus, a real Alertmanager and a receiver of alerts, on loopback, for the tests of alerts.
 
-What they are given is what users are given, ripd/contrib/, with shorter times and the addresses of this machine.
+They use the files in ripd/contrib/, with shorter times and with the addresses of this test.
 """
 import http.client
 import http.server
@@ -17,7 +17,7 @@ import urllib.parse
 import world as w
 
 CONTRIB = os.path.abspath(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../../ripd/contrib"))
-TRIES = 5  # at a port that somebody else may take first
+TRIES = 5  # another process may take the port first
 
 
 def read(name):
@@ -26,7 +26,7 @@ def read(name):
 
 
 def substitute(text, *pairs):
-    """Each pattern is there: a test that changes nothing tests something else."""
+    """Replaces patterns. Each pattern must match, or the test would use an unchanged file."""
     for pattern, replacement in pairs:
         text, count = re.subn(pattern, replacement, text)
         assert count > 0, f"no {pattern} in {text[:200]}"
@@ -34,7 +34,7 @@ def substitute(text, *pairs):
 
 
 class Pager(http.server.ThreadingHTTPServer):
-    """Takes what Alertmanager sends: (receiver, status, labels, annotations) for each alert of each message."""
+    """Receives alerts from Alertmanager: receiver, status, labels and annotations of each alert."""
 
     def __init__(self):
         self.alerts = []
@@ -43,7 +43,7 @@ class Pager(http.server.ThreadingHTTPServer):
         self.thread.start()
 
     def got(self, receiver, status, name, **labels):
-        """The last such alert, or None."""
+        """Returns the last such alert, or None."""
         found = [alert for alert in list(self.alerts)
                  if alert["receiver"] == receiver and alert["status"] == status
                  and {"alertname": name, **labels}.items() <= alert["labels"].items()]
@@ -69,12 +69,12 @@ class PagerHandler(http.server.BaseHTTPRequestHandler):
 
 
 class Watchers:
-    """Prometheus scrapes world's ripd and alerts go to Alertmanager, and from there to the pager."""
+    """Prometheus scrapes the world's ripd and sends alerts to Alertmanager, which notifies the pager."""
 
     def __init__(self, world):
         for program in ("prometheus", "prometheus-alertmanager"):
             if shutil.which(program) is None:
-                raise w.Skip(f"there is no {program} (Debian packages prometheus, prometheus-alertmanager)")
+                raise w.Skip(f"{program} is not installed (Debian packages prometheus, prometheus-alertmanager)")
         self.world = world
         self.folder = tempfile.mkdtemp(prefix="rip-prometheus-")
         self.pager = Pager()
@@ -147,7 +147,7 @@ class Watchers:
             connection.close()
 
     def query(self, expression):
-        """[(labels, value)]"""
+        """Returns [(labels, value)]."""
         status, text = self.ask(self.ports["prometheus"], "/api/v1/query?query=" + urllib.parse.quote(expression))
         assert status == 200, text
         return [(one["metric"], float(one["value"][1])) for one in json.loads(text)["data"]["result"]]

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A file system in user space (FUSE) with one program in it, that stops answering on a signal.
+"""silent_files.py FOLDER PROGRAM - a FUSE file system with one program, which stops answering on request.
 
-    silent_files.py FOLDER PROGRAM    says "ready"; then, after a line on stdin, "silent"
-
-Speaks the kernel's protocol (linux/fuse.h) itself. Who waits for it cannot even be killed, until it has ended.
+Prints "ready". After a line on standard input it stops answering and prints "silent". It implements the kernel's
+protocol (linux/fuse.h). A process that waits for the file system cannot be killed until the file system ends.
 """
 import ctypes
 import errno
@@ -26,7 +25,7 @@ class Silent:
         self.device = os.open("/dev/fuse", os.O_RDWR | os.O_CLOEXEC)
         libc = ctypes.CDLL(None, use_errno=True)
         options = f"fd={self.device},rootmode=40755,user_id=0,group_id=0,allow_other,default_permissions"
-        if libc.mount(b"silent", path.encode(), b"fuse", 6, options.encode()) != 0:  # nosuid, nodev
+        if libc.mount(b"silent", path.encode(), b"fuse", 6, options.encode()) != 0:  # the flags are nosuid and nodev
             raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
         threading.Thread(target=self.run, daemon=True).start()
 
@@ -36,7 +35,7 @@ class Silent:
         return struct.pack("<6Q10I", node, size, (size + 511) // 512, 0, 0, 0, 0, 0, 0, mode, 1, 0, 0, 0, 4096, 0)
 
     def answer(self, code, node, body):
-        """bytes, or an error number"""
+        """Returns bytes, or an error number."""
         if code == INIT:
             return struct.pack("<IIIIHHIIHH7I", 7, 31, 65536, 0, 12, 10, 65536, 1, 32, 0, *[0] * 7)
         if code == LOOKUP:
@@ -46,7 +45,7 @@ class Silent:
         if code == GETATTR:
             return struct.pack("<Q2I", FOR_EVER, 0, 0) + self.attributes(node)
         if code == OPEN:
-            return struct.pack("<QII", 7, 2, 0)  # what was read may be kept
+            return struct.pack("<QII", 7, 2, 0)  # FOPEN_KEEP_CACHE
         if code == READ:
             _, offset, size = struct.unpack_from("<QQI", body)
             return self.content[offset:offset + size]

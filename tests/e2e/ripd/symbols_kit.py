@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the tests of names share: programs built in many ways, and what ripd calls the places where they are stuck.
+"""Shared code of the tests of names: builds programs in many ways, and reads the names that ripd reports.
 
-The program stops at lines that are marked in its source; nothing here knows a line number."""
+The program stops at lines that are marked in its source, so the tests contain no line numbers.
+"""
 import functools
 import glob
 import os
@@ -31,7 +32,7 @@ def need(tool):
 
 
 def line_of(mark, *files):
-    """(file name, line) of a mark."""
+    """Returns (file name, line) of a mark."""
     for name in files or ("target.c", "target_inner.h", "library.c", "target.cc", "target.rs"):
         with open(os.path.join(SOURCES, name), encoding="utf-8") as file:
             for number, line in enumerate(file, 1):
@@ -41,7 +42,7 @@ def line_of(mark, *files):
 
 
 class Folder:
-    """Goes when the script ends."""
+    """A temporary folder that is removed when the script ends."""
 
     def __init__(self):
         self.path = tempfile.mkdtemp(prefix="rip-e2e-", dir="/dev/shm")
@@ -50,7 +51,8 @@ class Folder:
 
 @functools.cache
 def librip_folder():
-    """An archive of the library without debug information: of the sources, whatever the build tree is built for."""
+    """Builds a static librip without debug information, from the sources, independent of the flags of the build tree.
+    """
     folder = Folder()
     sh("gcc", "-c", "-O2", "-fPIC", "-std=gnu17", "-D_GNU_SOURCE", f"-I{TOP}/include", f"-I{TOP}/librip",
        *glob.glob(f"{TOP}/librip/*.c"), cwd=folder.path)
@@ -59,7 +61,7 @@ def librip_folder():
 
 
 class Builder:
-    """Builds programs into a folder of the world that others may enter, as programs usually are."""
+    """Builds programs in a folder of the world that other users may enter."""
 
     def __init__(self, world):
         self.world = world
@@ -86,7 +88,7 @@ class Builder:
 
 
 def start(world, path, ring=None, **options):
-    """A running program, its ids stuck; the name of its ring is the file's."""
+    """Starts a program whose ids are stuck. By default the ring has the name of the file."""
     ring = ring or os.path.basename(path)
     process = subprocess.Popen([path, world.ring(ring)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
                                bufsize=1, **options)
@@ -107,24 +109,26 @@ def stalls_of(world, ring):
 
 
 def location_of(world, ring, number=1):
-    """The location of a stalled id, once ripd has looked for its name: /stalls may be a moment ahead of it."""
+    """Returns the location of a stalled id, after ripd has looked up its name. /stalls alone may be answered before
+    that."""
     world.wait_for(lambda: number in stalls_of(world, ring))
-    world.get(f"/threads?ring={ring}") # is held back until there are names
+    world.get(f"/threads?ring={ring}") # this answer waits until there are names
     location = stalls_of(world, ring)[number]["location"]
-    if location["function"] is None: # the answer may have been made before, for this scan
+    if location["function"] is None: # this scan's answer may have been made earlier
         world.wait_scans(2)
         location = stalls_of(world, ring)[number]["location"]
     return location
 
 
 def named_location(world, ring, number=1):
-    """The location of a stalled id that gets a name, however long a busy machine takes to find it."""
+    """Waits until the location of a stalled id has a name, and returns the location."""
     world.wait_for(lambda: location_of(world, ring, number)["function"] is not None)
     return location_of(world, ring, number)
 
 
 def expect(world, ring, number, function, lines=True, inlined=()):
-    """Function, file and line of an id, and of what it was inlined into; lines: if there is debug information."""
+    """Checks function, file and line of an id, and of the functions that it was inlined into. lines: there is debug
+    information."""
     location = named_location(world, ring, number)
     frames = [location, *location.get("inlined_into", [])]
     wanted = [function, *inlined]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sockets that a service manager passes: served like ripd's own, in place of the default, and left to their owner."""
+"""Sockets that a service manager passes: ripd serves them instead of the default address, and does not unlink them."""
 import contextlib
 import os
 import re
@@ -52,11 +52,11 @@ def test_two_sockets_in_place_of_the_default(world):
         world.ripd.send_signal(signal.SIGTERM)
         assert world.ripd.wait(timeout=w.PATIENCE_S) == 0
         assert os.path.exists(path)
-        world.serve(environment=variables(2), passed=(inet, unix), flags=())  # nobody was refused meanwhile
+        world.serve(environment=variables(2), passed=(inet, unix), flags=())  # no client was refused during the restart
         assert status_of(path) == 200
 
 
-def test_added_to_those_that_were_asked_for(world):
+def test_in_addition_to_listen_flags(world):
     with listening() as inet:
         port = inet.getsockname()[1]
         world.serve(environment=variables(1), passed=(inet,), flags=("--listen", f"unix:{world.made}/own.socket"))
@@ -67,7 +67,7 @@ def test_added_to_those_that_were_asked_for(world):
         assert not os.path.exists(f"{world.made}/own.socket")
 
 
-def test_passed_to_somebody_else(world):
+def test_passed_to_another_process(world):
     with listening() as inet:
         world.serve(environment=variables(1, LISTEN_PID="1"), passed=(inet,))
         assert world.port != inet.getsockname()[1]
@@ -78,8 +78,8 @@ def diagnosing():
     return socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, 4)  # NETLINK_SOCK_DIAG
 
 
-def test_one_to_ask_over(world):
-    """Its kind distinguishes it from those to listen on, wherever it stands; a second one is of no use."""
+def test_a_netlink_socket(world):
+    """ripd recognizes the netlink socket by its type, at any position. A second netlink socket is closed."""
     with listening() as inet, diagnosing() as diag, diagnosing() as more:
         world.serve(environment=variables(3, LISTEN_FDNAMES="sock-diag:http:sock-diag"), passed=(diag, inet, more),
                     flags=())
@@ -93,8 +93,8 @@ def test_one_to_ask_over(world):
         world.stop()
 
 
-def test_one_to_ask_over_is_no_listener(world):
-    """With it alone, ripd listens where it does by default, or says that it cannot."""
+def test_a_netlink_socket_alone(world):
+    """If only the netlink socket is passed, ripd listens on its default address."""
     with diagnosing() as diag:
         world.launch(environment=variables(1), passed=(diag,), flags=())
         world.wait_for(lambda: "127.0.0.1:7470" in world.log_text())
@@ -108,7 +108,7 @@ def assert_refused(world, line, environment, passed):
     assert log.splitlines()[-1] == "ripd: error: " + line, log
 
 
-def test_what_is_no_listening_stream_socket(world):
+def test_not_a_listening_stream_socket(world):
     expected = "; expected a stream socket that listens"
     with listening() as inet, open("/dev/null", "rb") as file, socket.socket(type=socket.SOCK_DGRAM) as datagrams, \
             socket.socket() as silent:
@@ -123,6 +123,6 @@ def test_what_is_no_listening_stream_socket(world):
     assert world.manager.listen() == []
 
 
-w.run([test_one_to_ask_over, test_one_to_ask_over_is_no_listener, test_two_sockets_in_place_of_the_default,
-       test_added_to_those_that_were_asked_for, test_passed_to_somebody_else, test_what_is_no_listening_stream_socket],
+w.run([test_a_netlink_socket, test_a_netlink_socket_alone, test_two_sockets_in_place_of_the_default,
+       test_in_addition_to_listen_flags, test_passed_to_another_process, test_not_a_listening_stream_socket],
       make_world=managed.Managed)

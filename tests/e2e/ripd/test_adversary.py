@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One user attacks with all that is known to hurt, alone and with 1,000 uids of his subordinate range: honest stalls of
-another user are reported in time, ripd stays ready, and what it uses stays bounded. See adversary.py for the rings."""
+"""One user attacks in all known ways, alone and with 1,000 uids of its subordinate range. Honest stalls of another user
+must be reported in time, ripd must stay ready, and its memory must stay bounded. adversary.py describes the rings."""
 import contextlib
 import os
 import re
@@ -16,13 +16,14 @@ import world as w  # noqa: E402
 ADVERSARY, HONEST, SERVICE = 61001, 61002, 61003
 FIRST, COUNT = 2000000, 1000
 CHARGED_MAX = 256 << 20
-PATIENCE_S = 20  # for a stall that is late: by how much is worth knowing
+PATIENCE_S = 20  # a late stall is still waited for, to report how late it was
 MEMORY = "/sys/fs/cgroup/memory"
-PYTHON = "/usr/bin/python3" if os.path.exists("/usr/bin/python3") else sys.executable  # that anybody may run
+# an interpreter that every user may execute
+PYTHON = "/usr/bin/python3" if os.path.exists("/usr/bin/python3") else sys.executable
 
 
 class MemoryGroup:
-    """A memory cgroup of its own, of version 1, or None where there is none."""
+    """A memory cgroup (version 1). path is None if it cannot be created."""
 
     def __init__(self):
         self.path = f"{MEMORY}/ripd-test-{os.getpid()}"
@@ -51,7 +52,8 @@ class MemoryGroup:
 
 
 class Service(w.World):
-    """ripd as the service: a user of its own, with what grants evidence, the adversary's subordinate range in place."""
+    """ripd as the service with the drop-in for evidence: its own user, capabilities, and the adversary's subordinate
+    range."""
     INTERVAL_MS = 1000
     STALL_AFTER_MS = 2000
 
@@ -59,7 +61,7 @@ class Service(w.World):
         os.chmod(self.made, 0o755)
         self.dir = self.made + "/rings"
         os.makedirs(self.dir)
-        os.chown(self.dir, 0, SERVICE)  # as /run/librip: rings in it can be read by the service
+        os.chown(self.dir, 0, SERVICE)  # like /run/librip, so that the service can read the rings
         os.chmod(self.dir, 0o3777)
         os.makedirs(self.made + "/out")
         os.chown(self.made + "/out", SERVICE, SERVICE)
@@ -68,7 +70,8 @@ class Service(w.World):
         with open(self.made + "/hook", "w", encoding="ascii") as file:
             file.write(f"#!/bin/sh\ncat >>{self.made}/out/$RIPD_EPISODE.$RIPD_EVENT\n")
         os.chmod(self.made + "/hook", 0o755)
-        self.puppet_program = shutil.copy(f"{w.BIN}/puppet", self.made)  # others may not reach the build tree
+        # other users may not be able to read the build tree
+        self.puppet_program = shutil.copy(f"{w.BIN}/puppet", self.made)
         self.group = MemoryGroup()
         capabilities = "+sys_ptrace,+dac_read_search"
         self.prefix = ["unshare", "--mount", "sh", "-c", f'mount --bind {self.made}/subuid /etc/subuid && exec "$@"',
@@ -86,7 +89,7 @@ class Service(w.World):
 
 
 def come_first():
-    """What is measured here is what the adversary takes from others, not what else the machine does."""
+    """Raises the priority of this test, so that it measures only the effect of the adversary."""
     with contextlib.suppress(PermissionError):
         os.setpriority(os.PRIO_PROCESS, 0, -20)
 
@@ -102,7 +105,7 @@ class Attack:
 
 
 class Readiness(threading.Thread):
-    """Asks /readyz all the time, and keeps what was not 200."""
+    """Requests /readyz all the time, and collects answers other than 200."""
 
     def __init__(self, world):
         super().__init__(daemon=True)
@@ -149,7 +152,7 @@ def is_there(world, name, place):
 
 
 def check_stalls(world, apps):
-    """A stall of each honest program is listed, an event, and given to the hook, each in time."""
+    """Checks that a stall of each honest program is in /stalls and /events and reaches the command, each in time."""
     limit_s = (world.STALL_AFTER_MS + 2 * world.INTERVAL_MS) / 1000
     missing = {(name, place) for name in apps for place in ("stalls", "events", "hook")}
     began, took = {}, {}
@@ -180,7 +183,7 @@ def memory_is_bounded(world):
 
 
 def limits(world):
-    """Which ones refused something; to nobody but the adversary."""
+    """Returns the limits that were hit. Checks that only the adversary hit them."""
     limited = world.get("/rings?limit=1")["limited"]
     assert {user["uid"] for user in limited} <= {ADVERSARY}, limited
     return {user["limit"] for user in limited}
@@ -215,7 +218,8 @@ def by_a_subordinate_range(world):
 
 
 def by_names_of_scripts(world):
-    """As many names as there can be in rings that come and go: neither memory nor other users' names suffer."""
+    """The maximum number of script names, in rings that come and go: memory is bounded, and names of other users are
+    kept."""
     before = honest(world, "before")
     honest(world, "named").do(f"script 2 {b'app.rb'.hex()} {b'Order#place'.hex()} 12")
     Attack(world, "scripts")
@@ -230,13 +234,13 @@ def by_names_of_scripts(world):
 
 
 def can_attack():
-    """None, or what is missing."""
+    """Returns what is missing for this test, or None."""
     if os.geteuid() != 0 or w.lacking("sys_ptrace", "dac_read_search") or not shutil.which("setpriv"):
-        return "takes root with CAP_SYS_PTRACE and CAP_DAC_READ_SEARCH, and setpriv"
+        return "needs root with CAP_SYS_PTRACE and CAP_DAC_READ_SEARCH, and setpriv"
     if not os.path.exists("/etc/subuid"):
-        return "there is no /etc/subuid to put another one over"
+        return "/etc/subuid does not exist, so the test cannot replace it"
     if subprocess.run(["unshare", "--mount", "true"], check=False, stderr=subprocess.DEVNULL).returncode != 0:
-        return "a file of subordinate uids of its own takes a mount namespace"
+        return "mount namespaces are not permitted"
     return None
 
 

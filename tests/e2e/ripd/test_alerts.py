@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A person is paged when a thread is stuck, with the command to type, and notified when it moves again: real ripd,
-Prometheus and Alertmanager, with the files of ripd/contrib/."""
+"""A person is notified with a command to run when a thread is stuck, and again when the stall ends. The test uses real
+ripd, Prometheus and Alertmanager with the files in ripd/contrib/."""
 import os
 import re
 import signal
@@ -21,7 +21,7 @@ def notified(watchers, receiver, status, name, **labels):
                              f"notified: {watchers.pager.alerts}\n{watchers.logs()}") from error
 
 
-def scraped_without_complaint(watchers):
+def scraped_without_errors(watchers):
     world = watchers.world
     world.wait_for(lambda: watchers.query("ripd_scans_total")[0][1] > 0)
     target = watchers.targets()[0]
@@ -36,7 +36,8 @@ def a_stall_pages_and_resolves(watchers):
     world = watchers.world
     instance = f"127.0.0.1:{world.port}"
     stuck = world.puppet(ring="stuck")
-    stuck.do("coroutine 5 five")  # on no thread: its cause is certain, whatever the kernel shows
+    # a coroutine that is on no thread: its cause is certain without evidence from the kernel
+    stuck.do("coroutine 5 five")
     alert = notified(watchers, "tickets", "firing", "RipdStalled", severity="warning", instance=instance)
     assert "has been stuck for" in alert["annotations"]["summary"], alert
     assert re.match(r"[1-9]\d* ids are stalled\. ", alert["annotations"]["description"]), alert
@@ -52,7 +53,7 @@ def a_stall_pages_and_resolves(watchers):
 
 
 def ripd_that_hangs(watchers):
-    """The pager hears that it is down; no stall begins when it continues."""
+    """An alert reports that ripd is down. No stall begins when ripd continues."""
     world = watchers.world
     before = len(watchers.pager.alerts)
     world.ripd.send_signal(signal.SIGSTOP)
@@ -68,10 +69,10 @@ def ripd_that_hangs(watchers):
 
 
 def ripd_that_does_not_scan(watchers):
-    """It answers with its last scan: the pager hears that, and not that it is down."""
+    """ripd answers with its last scan: an alert reports that it does not scan, and no alert that it is down."""
     world = watchers.world
     before = len(watchers.pager.alerts)
-    with stopped(world.ripd.pid):  # its first thread is the scanner
+    with stopped(world.ripd.pid):  # the first thread is the scanner
         alert = notified(watchers, "on-call", "firing", "RipdNotScanning", severity="critical",
                      instance=f"127.0.0.1:{world.port}")
         assert "answers but does not scan" in alert["annotations"]["summary"], alert
@@ -91,7 +92,7 @@ def paged(world):
     world.wait_for(lambda: world.state(1) == "running")
     watchers = kit.Watchers(world)
     try:
-        scraped_without_complaint(watchers)
+        scraped_without_errors(watchers)
         a_stall_pages_and_resolves(watchers)
         ripd_that_hangs(watchers)
         ripd_that_does_not_scan(watchers)

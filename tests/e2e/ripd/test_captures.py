@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Captures of processes that did not end in order: taken at once, kept within limits, shown by rip dump."""
+"""Captures of processes that did not end normally: they are taken immediately, limited, and shown by rip dump."""
 import datetime
 import errno
 import json
@@ -18,7 +18,7 @@ from captures_kit import RIP, CapturingWorld, watched  # noqa: E402
 
 
 def killed(world):
-    for name in ("SIGABRT", "SIGKILL"):  # a sanitizer takes others
+    for name in ("SIGABRT", "SIGKILL"):  # sanitizers handle other signals
         ring = name.lower()
         app = watched(world, ring)
         pid = app.process.pid
@@ -26,16 +26,17 @@ def killed(world):
         app.process.wait()
         capture = world.capture_of(ring)
         assert capture["end"]["how"] in ("killed", "unknown"), capture["end"]
-        if capture["end"]["how"] == "killed":  # Linux 6.15 says how
+        if capture["end"]["how"] == "killed":  # the kernel reports the signal since Linux 6.15
             assert capture["end"]["signal"] == name, capture["end"]
         assert capture["process"]["pid"] == pid and capture["source"] == "library"
         assert capture["ids"] == 2 and capture["ids_left_out"] == 0
-        assert 2 in [stall["id"] for stall in capture["stalls"]]  # the other may lack a processor on a busy machine
+        # on a busy machine the other id may be stalled, too, for lack of CPU time
+        assert 2 in [stall["id"] for stall in capture["stalls"]]
         check_dump(world, capture["file"])
 
 
 def check_dump(world, path):
-    """The same ids and places, from the file alone."""
+    """Checks that the file alone contains the same ids and locations."""
     head, *ids = world.dump(path)
     assert head["schema"] == "ripd/capture/1" and "stalls" not in head
     by_id = {item["id"]: item for item in ids}
@@ -46,12 +47,13 @@ def check_dump(world, path):
     assert by_id[1]["location"]["module"] == "puppet" and by_id[1]["location"]["offset"].startswith("0x")
     text = world.rip("dump", path).stdout
     assert "worker-1" in text and "stalled when it ended" in text and "note        GET /x" in text, text
-    assert text.count("worker_main, ") < len(by_id[1]["trail"]), text  # a line for all at one place
+    # consecutive breadcrumbs of one location are one line
+    assert text.count("worker_main, ") < len(by_id[1]["trail"]), text
     assert world.rip("dump", "--markdown", path).stdout.startswith("### ")
 
 
 def without_order(world):
-    """_exit() of a linked program leaves its ring."""
+    """A linked program that calls _exit() leaves its ring."""
     app = watched(world, "left")
     app.process.stdin.write("leave 3\n")
     app.process.stdin.flush()
@@ -76,7 +78,7 @@ for line in sys.stdin:
 
 
 def stuck(world, lock):
-    """An unchanged program with a thread that waits for a lock, and its ring."""
+    """Starts an unchanged program with a thread that waits for a lock. Returns the program and its ring."""
     traced = subprocess.Popen([RIP, "run", "--dir", world.dir, "--", sys.executable, "-c", HELD, world.ring(lock)],
                               stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     world.processes.append(traced)
@@ -86,7 +88,7 @@ def stuck(world, lock):
 
 
 def replaced(world):
-    """A program that executes another one leaves what it was doing."""
+    """A program that executes another program leaves a capture."""
     app = watched(world, "linked")
     world.wait_for(lambda: [stall for stall in world.stalls() if stall["id"] == 2][0]["cause"] == "blocked")
     app.process.stdin.write("exec\n")
@@ -104,7 +106,7 @@ def replaced(world):
 
 
 def not_replaced(world):
-    """An exec that fails ends nothing, though the preload library has given up its ring for it."""
+    """A failed exec leaves no capture, although the preload library has already left its ring."""
     garbage = f"{world.programs}/garbage"
     with open(garbage, "wb", opener=lambda path, flags: os.open(path, flags, 0o755)) as file:
         file.write(b"no program")
@@ -120,13 +122,13 @@ def not_replaced(world):
 
 
 def in_order(world):
-    """A normal end leaves nothing, nor does the end of a program under the preload library."""
+    """A program that ends normally leaves no capture, also under the preload library."""
     app = watched(world, "orderly")
-    app.process.stdin.close()  # it returns from main()
+    app.process.stdin.close()  # main() returns
     app.process.wait()
     world.wait_for(lambda: all(process["dead"] for ring in world.get("/rings")["rings"]
                                for process in ring["processes"]))
-    for end in ("exit 0", "(exec /bin/sleep 1); (sleep 1; exec /bin/sleep 1)"):  # children that become a program
+    for end in ("exit 0", "(exec /bin/sleep 1); (sleep 1; exec /bin/sleep 1)"):  # also children that execute a program
         done = world.rip("run", "--dir", world.dir, "--", "sh", "-c", f"sleep 1; {end}; exit 0")
         assert done.returncode == 0, done
     traced = subprocess.Popen([RIP, "run", "--dir", world.dir, "--", "sleep", "600"])
@@ -140,7 +142,7 @@ def in_order(world):
 
 
 def one_of_several(world):
-    """What a child leaves in the ring that it shares is captured without what is its parent's."""
+    """The capture of a child that shares its parent's ring does not contain the parent's ids."""
     app = watched(world, "shared")
     child = int(app.send("child"))
     world.wait_for(lambda: world.state(800, "shared") == "running")
@@ -153,7 +155,7 @@ def one_of_several(world):
 
 
 def ended_before(world):
-    """An id that ended a moment before its process is in the capture, too."""
+    """An id that ended just before its process is also in the capture."""
     app = world.puppet("ended")
     for number in (1, 2):
         app.do(f"spawn {number} worker-{number} snap")
@@ -180,7 +182,7 @@ def only_for_its_owner(world):
 
 
 def of_another_user(world):
-    """He reads his own captures, by an access list, and nobody else's."""
+    """A user may read its own captures, through an access list, and no others."""
     if os.geteuid() != 0:
         raise w.Skip("needs root to be another user")
     nobody = {"user": 65534, "group": 65534, "extra_groups": []}
@@ -203,7 +205,7 @@ def of_another_user(world):
 
 
 def many_at_once(world):
-    """What the ends of one user's processes may cost is bounded, and what was refused is counted."""
+    """The cost of ended processes is limited for each user, and refused captures are counted."""
     name = "many\nripd: error: forged"
     app = world.puppet(None)
     app.do(f"ring {world.ring('crowd')} 256")
@@ -213,7 +215,7 @@ def many_at_once(world):
     world.processes += traced
     world.wait_for(lambda: sum(len(ring["processes"]) for ring in world.get("/rings")["rings"]) == 71)
     world.wait_scans(3)
-    world.ripd.send_signal(signal.SIGSTOP)  # so that it sees all of them end between two scans
+    world.ripd.send_signal(signal.SIGSTOP)  # all of them end between two scans
     for process in traced:
         process.kill()
     for process in traced:
@@ -227,7 +229,8 @@ def many_at_once(world):
 
 
 def joined_with_cores(world):
-    """Of systemd-coredump, by pid and time of life. A script stands for coredumpctl and says what that of 252 does."""
+    """Captures are matched with core files of systemd-coredump by pid and lifetime. A script replaces coredumpctl, with
+    the output of version 252."""
     app = world.puppet("dumped", cwd=world.made)
     hard = resource.prlimit(app.pid, resource.RLIMIT_CORE)[1]
     resource.prlimit(app.pid, resource.RLIMIT_CORE, (hard, hard))
@@ -238,7 +241,7 @@ def joined_with_cores(world):
     app.process.wait()
     capture = world.capture_of("dumped")
     if capture["end"]["core_dumped"] is False:
-        raise w.Skip("no core can be dumped here")  # by a sanitizer's build, or for a limit
+        raise w.Skip("core dumps are disabled")  # in a sanitizer build, or with a limit
     assert "core" not in capture
     folder = world.programs
     with open(f"{folder}/coredumpctl", "w", opener=lambda path, flags: os.open(path, flags, 0o755),
@@ -270,7 +273,7 @@ def joined_with_cores(world):
 
 
 def on_another_machine(world):
-    """Names come from the files of the build ids alone, wherever these are: in a copy of the tree, by name, by id."""
+    """With --files, names come only from files with the right build id: at the same path, by name, or by build id."""
     program = f"{world.programs}/app/bin/program"
     os.makedirs(os.path.dirname(program))
     shutil.copy(f"{w.BIN}/puppet", program)
@@ -300,12 +303,12 @@ def on_another_machine(world):
         location = world.dump("--files", files, path)[1]["location"]
         assert (location["function"], os.path.basename(location["file"])) == ("worker_main", "puppet.c"), place
         os.unlink(place)
-    shutil.copy("/bin/true", f"{files}/program")  # another program of that name
+    shutil.copy("/bin/true", f"{files}/program")  # another program with that name
     assert names()[0] is None, names()
 
 
 def an_earlier_ring(world):
-    """A program that starts again moves the ring that it was killed in out of the way: rip dump reads that as well."""
+    """A program that starts again renames the ring of its killed predecessor; rip dump reads that ring, too."""
     app = world.puppet("again")
     app.do("spawn 7 first snap")
     world.wait_for(lambda: world.state(7, "again") == "running")

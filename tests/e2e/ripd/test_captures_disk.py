@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A state directory that is full, read-only, another user's, or has captures of other versions: ripd goes on."""
+"""State directories that are full, read-only, of another user, or with captures of other versions: ripd continues."""
 import os
 import re
 import shutil
@@ -15,7 +15,7 @@ NOBODY = {"user": 65534, "group": 65534, "extra_groups": []}
 
 
 class DiskWorld(CapturingWorld):
-    """Its state directory is a file system of its own."""
+    """The state directory is a file system of its own."""
     options = {}
     mounted = False
 
@@ -41,7 +41,7 @@ class DiskWorld(CapturingWorld):
                 pass
 
     def crash(self, ring):
-        """A traced program is killed, and ripd has seen it."""
+        """Kills a traced program, and waits until ripd has seen it."""
         app = watched(self, ring)
         app.kill()
         self.wait_for(lambda: self.thread(2, ring)["state"] == "dead")
@@ -63,7 +63,7 @@ class DiskWorld(CapturingWorld):
 
 
 def refused(world, ring, words):
-    """A capture that cannot be written is counted and logged, and no more than that."""
+    """A capture that cannot be written is counted and logged. ripd continues."""
     errors = world.metric("ripd_capture_errors_total")
     world.crash(ring)
     world.wait_for(lambda: world.metric("ripd_capture_errors_total") == errors + 1)
@@ -82,7 +82,7 @@ def full(world):
 
 
 def full_of_captures(world):
-    """The oldest of who has most of them give way."""
+    """When the disk is full, the oldest captures of the user that has most are removed."""
     for number in range(8):
         world.put_capture(f"old-{number}", os.urandom(16384), 1000 - number)
     world.fill()
@@ -117,7 +117,7 @@ def read_only_at_the_start(world):
 
 
 def of_another_user(world):
-    """It may not write where the captures of a ripd of another user are."""
+    """ripd may not write to the captures directory of another user."""
     world.stop()
     os.chmod(world.made, 0o1777)
     shutil.rmtree(os.path.join(world.state_dir, "captures"))
@@ -142,7 +142,8 @@ def of_another_user(world):
 
 
 def of_other_versions(world):
-    """They are listed with the reason, and count as their user's: the oldest go first. What is no capture stays."""
+    """Captures of other versions are listed with the reason. They count for their user, and the oldest are removed
+    first. Other files stay."""
     for number in range(40):
         world.put_capture(f"other-{number:02}", b"RIPCAPT\0" + bytes([number % 2 * 2]) + bytes(100), 1000 - number)
     damaged = world.put_capture("damaged", b"RIPCAPT\0\1" + bytes(100))
@@ -159,7 +160,7 @@ def of_other_versions(world):
         "is a capture of another version")
     assert by_name["damaged.capture"]["error"] == "is damaged or truncated"
     assert by_name["fifo.capture"]["error"] == "is not a capture" and "link.capture" in by_name
-    assert len(by_name) == 32 + 2  # and what is no file
+    assert len(by_name) == 32 + 2  # 32 captures, and the two entries that are not regular files
     text = world.rip("captures", "--state-dir", world.state_dir).stdout
     assert "is a capture of another version" in text and "killed by SIGKILL" in text or "not known how" in text, text
     done = world.rip("dump", by_name["other-39.capture"]["file"])
@@ -173,7 +174,7 @@ def main():
         sys.exit(77)
     if "RIP_TEST_PRIVATE_MOUNTS" not in os.environ:
         if subprocess.run(["unshare", "--mount", "true"], stderr=subprocess.DEVNULL, check=False).returncode != 0:
-            print("skipped: may not make a mount namespace")
+            print("skipped: mount namespaces are not permitted")
             sys.exit(77)
         os.environ["RIP_TEST_PRIVATE_MOUNTS"] = "1"
         os.execvp("unshare", ["unshare", "--mount", "--propagation", "private", sys.executable, *sys.argv])

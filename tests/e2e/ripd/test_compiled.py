@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Programs that are traced by what their compiler put in, and know nothing of librip: by gcc and clang, by functions
-and by edges. Who computes for ever is found, with function and line; who waits is not accused: nobody knows for what.
-"""
+"""Programs traced by instrumentation of their compiler, without knowledge of librip: gcc and clang, functions and
+edges. An endless computation is found with function and line. Waiting threads are not accused, because it is unknown
+what they wait for."""
 import functools
 import glob
 import os
@@ -24,7 +24,7 @@ FLAGS = ["-g", "-O1", "-fno-inline", "-fno-optimize-sibling-calls", "-std=gnu17"
 
 @functools.cache
 def library_folder():
-    """librip-compiled, of the sources, whatever the build tree is built for; its own code ignores the flag."""
+    """Builds librip-compiled from the sources, independent of the build tree. Its own code must not be instrumented."""
     folder = k.Folder()
     k.sh("gcc", "-c", "-O2", "-fPIC", "-finstrument-functions", f"-I{k.TOP}/include", f"-I{k.TOP}/librip", "-std=gnu17",
          "-D_GNU_SOURCE", f"{k.TOP}/librip/auto/compiled.c", "-o", f"{folder.path}/compiled.o")
@@ -69,7 +69,7 @@ def ring_of(puppet):
 
 
 def lines_of(function):
-    """From the first line of a function to its last."""
+    """Returns the range of lines of a function."""
     with open(SOURCE, encoding="utf-8") as file:
         lines = file.read().split("\n")
     first = next(i for i, line in enumerate(lines, 1) if f"{function}(void" in line and not line.endswith(";"))
@@ -95,7 +95,7 @@ def one_that_computes_is_found(way, world):
     assert {thread["source"] for thread in threads} == {"compiled"}, threads
     assert {thread["name"] for thread in threads} == {ring.rpartition(".")[0]}, threads
     assert puppet.pid in {thread["id"] for thread in threads}, threads
-    # The two others wait, for what nobody knows: never for longer than the threshold in /stalls.
+    # It is unknown what the two other threads wait for, so they must not be in /stalls.
     world.wait_for(lambda: [t["reason"] for t in world.get(f"/threads?ring={ring}&state=idle")["threads"]] ==
                    ["unseen"] * 2)
     world.well_past_threshold()
@@ -105,7 +105,7 @@ def one_that_computes_is_found(way, world):
     puppet.process.stdin.write("quit\n")
     puppet.process.stdin.flush()
     assert puppet.process.wait(w.PATIENCE_S) == 0
-    assert not os.path.exists(world.ring(ring)), "it ended in order, and its ring stayed"
+    assert not os.path.exists(world.ring(ring)), "the ring must be removed after a normal end"
 
 
 def a_child_has_its_own_ids(world):
@@ -118,7 +118,7 @@ def a_child_has_its_own_ids(world):
     puppet.process.stdin.write("quit\n")
     puppet.process.stdin.flush()
     assert puppet.process.wait(w.PATIENCE_S) == 0
-    # The ring is the child's now.
+    # The child still uses the ring.
     world.wait_for(lambda: [stall["process"]["pid"] for stall in spinning(world, ring)] == list(pids - {puppet.pid}))
     assert os.path.exists(world.ring(ring))
 
@@ -135,7 +135,8 @@ def signals_in_the_middle_of_it(world):
 
 
 def threads_that_run_at_the_end(world):
-    """Nothing of the ring is written to once the process has left it, and it ends as it would."""
+    """Threads that still run do not write to the ring after the process has left it, and the exit status is not
+    changed."""
     puppet = ready(world, "gcc-functions", "sleepers")
     world.wait_for(lambda: world.get(f"/threads?ring={ring_of(puppet)}")["total"] == 2)
     puppet.process.stdin.write("quit\n")

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The completion for bash, zsh and fish, against what the programs say of themselves: every flag and command is
-offered, values are of the right kind, and no other word is."""
+"""Completion for bash, zsh and fish, compared with the help of the programs: every flag and command is offered, values
+have the right kind, and nothing else is offered."""
 import os
 import re
 import shutil
@@ -16,9 +16,9 @@ SCRIPT = os.path.abspath(os.path.join(os.path.dirname(os.path.abspath(__file__))
 
 
 def complete(*words, folder="/", **variables):
-    """What is offered for the last word, as bash would call the function: '=' is a word of its own."""
+    """Returns the completions of the last word. As in bash, '=' is a separate word."""
     if shutil.which("bash") is None:
-        raise w.Skip("there is no bash")
+        raise w.Skip("bash is not installed")
     program = words[0]
     code = (f'. "{SCRIPT}"; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _{program}; '
             'printf "%s\\n" "${COMPREPLY[@]}"')
@@ -40,7 +40,7 @@ def every_flag_of_ripd(_world):
     assert len(flags) >= 9 and set(complete("ripd", "")) == flags == set(complete("ripd", "--"))
     assert complete("ripd", "--int") == ["--interval"]
     assert complete("ripd", "--listen", "127.0.0.1:0", "--stall") == ["--stall-after"]
-    for flag in ("--interval", "--rule", "--listen"):  # nothing can be said about a duration and the like
+    for flag in ("--interval", "--rule", "--listen"):  # values such as durations have no completions
         assert complete("ripd", flag, "") == [], flag
     assert complete("ripd", "x") == []
 
@@ -73,7 +73,8 @@ def the_program_of_rip_run(world):
     assert "sleep" in complete("rip", "run", "--max", "5", "--", "slee")
     with open(os.path.join(world.made, "table"), "w", encoding="ascii"):
         pass
-    assert complete("rip", "run", "cat", "ta", folder=world.made) == ["table"]  # its arguments are not ours
+    # after the program, words belong to the program
+    assert complete("rip", "run", "cat", "ta", folder=world.made) == ["table"]
     assert complete("rip", "run", "cat", "--dir", "ta", folder=world.made) == ["table"]
     assert complete("rip", "run", "--", "cat", "--", folder=world.made) == []
     os.mkdir(os.path.join(world.made, "rings"))
@@ -84,7 +85,7 @@ def the_program_of_rip_record(world):
     assert "sleep" in complete("rip", "record", "--", "slee")
     assert "sleep" in complete("rip", "record", "--duration", "5s", "--json", "--", "slee")
     assert complete("rip", "record", "--duration", "5s", "--js") == ["--json"]
-    assert complete("rip", "record", "slee", RIPD_URL="http://127.0.0.1:1") == []  # without -- a ring
+    assert complete("rip", "record", "slee", RIPD_URL="http://127.0.0.1:1") == []  # before -- only rings are offered
     with open(os.path.join(world.made, "table"), "w", encoding="ascii"):
         pass
     assert complete("rip", "record", "--", "cat", "ta", folder=world.made) == ["table"]
@@ -92,9 +93,10 @@ def the_program_of_rip_record(world):
 
 
 def in_zsh(*words, **variables):
-    """The same of the script for zsh, whose own functions are replaced: they take what is offered."""
+    """Returns the completions of the zsh script. Functions of zsh are replaced by functions that print what is offered.
+    """
     if shutil.which("zsh") is None:
-        raise w.Skip("there is no zsh")
+        raise w.Skip("zsh is not installed")
     code = ('compadd() { shift; print -l -- ${(M)@:#$words[CURRENT]*}; }; '
             'compset() { words[CURRENT]=${words[CURRENT]#*=}; }; _files() { print files $*; }; '
             '_command_names() { print commands; }; _normal() { print normal $words; }; '
@@ -108,10 +110,10 @@ def in_zsh(*words, **variables):
 
 def in_fish(*words, **variables):
     if shutil.which("fish") is None:
-        raise w.Skip("there is no fish")
+        raise w.Skip("fish is not installed")
     path = os.path.abspath(w.BIN) + ":" + os.environ["PATH"]
     code = f'source "{SCRIPT.replace(".bash", ".fish")}"; complete -C $argv[1]'
-    with tempfile.TemporaryDirectory() as home:  # fish makes files in it
+    with tempfile.TemporaryDirectory() as home:  # fish creates files in $HOME
         done = subprocess.run(["fish", "--no-config", "-c", code, " ".join(words)], capture_output=True,
                               text=True, timeout=60, check=False,
                               env={**os.environ, "PATH": path, "HOME": home, **variables})
@@ -120,7 +122,7 @@ def in_fish(*words, **variables):
 
 
 def rings_and_words(world, offered=complete):
-    """Names of rings come from the ripd that answers; causes and kinds from the help."""
+    """Names of rings come from a running ripd; causes and kinds come from the help."""
     for name in ("web.1", "worker", "odd$name;"):
         world.puppet(name)
     world.wait_for(lambda: len(world.get("/rings")["rings"]) == 3)

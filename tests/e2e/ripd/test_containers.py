@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Traced programs in user, pid, mount, network, IPC and UTS namespaces of their own, with the rings in a bind mount.
+"""Traced programs in their own user, pid, mount, network, IPC and UTS namespaces, with the ring directory bind-mounted.
 
-ripd is outside: who they are, what they wait for, and when they are gone is right in its own numbers.
+ripd is outside. It must report correctly which processes they are, what they wait for, and when they end.
 """
 import os
 import re
@@ -12,9 +12,9 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 import world as w  # noqa: E402
 
 NAMESPACES = ["--user", "--map-root-user", "--pid", "--fork", "--kill-child", "--mount", "--net", "--ipc", "--uts"]
-UID = 12345  # outside; it is root inside
-INSIDE = "/mnt/rings"  # where the rings are, inside
-# The loopback device of a new network is down.
+UID = 12345  # the uid outside; inside it is root
+INSIDE = "/mnt/rings"  # the ring directory inside
+# The loopback device of a new network namespace is down.
 LOOPBACK = """
 import fcntl, socket, struct
 with socket.socket() as any_socket:
@@ -23,8 +23,8 @@ with socket.socket() as any_socket:
 
 
 class ContainerWorld(w.World):
-    def as_somebody(self):
-        """A prefix of command lines: another user than ripd's, where that can be had."""
+    def as_another_user(self):
+        """Returns the prefix of a command line that runs it as another user, if possible."""
         if os.geteuid() != 0:
             return []
         return ["setpriv", f"--reuid={UID}", f"--regid={UID}", "--clear-groups"]
@@ -37,27 +37,27 @@ class ContainerWorld(w.World):
                 f"mount --bind {self.dir} {INSIDE} && /usr/bin/python3 -c '{LOOPBACK}' && exec {command}")
 
     def contain(self, command):
-        """Runs it as the first process of a container; its pid out here."""
+        """Runs command as the first process of a container. Returns its pid outside."""
         os.chmod(self.dir, 0o1777)
-        process = subprocess.Popen([*self.as_somebody(), "unshare", *NAMESPACES, "sh", "-c", self.script(command)],
+        process = subprocess.Popen([*self.as_another_user(), "unshare", *NAMESPACES, "sh", "-c", self.script(command)],
                                    stdout=subprocess.PIPE, text=True)
         self.processes.append(process)
-        # setpriv and unshare execute one another: it is the child of the process that was started.
+        # setpriv and unshare execute the next command, so the container is a child of the started process.
         return self.wait_for(lambda: w.children(process.pid)[0])
 
     def stall(self, ring):
         return self.wait_for(lambda: self.stalls(f"?ring={ring}")[0])
 
     def settled(self, ring, condition):
-        """The stall once it is as it has to be: the first look may know less than the next one."""
+        """Waits until the condition holds for the stall: the first scan may know less than the next one."""
         return self.wait_for(lambda: [stall for stall in self.stalls(f"?ring={ring}") if condition(stall)][0])
 
 
 def need_containers(world):
-    probe = subprocess.run([*world.as_somebody(), "unshare", *NAMESPACES, "sh", "-c", world.script("true")],
+    probe = subprocess.run([*world.as_another_user(), "unshare", *NAMESPACES, "sh", "-c", world.script("true")],
                            capture_output=True, text=True, check=False)
     if probe.returncode != 0:
-        raise w.Skip(f"no containers here: {probe.stderr.strip()}")
+        raise w.Skip(f"containers are not permitted: {probe.stderr.strip()}")
 
 
 def prepare(world):
@@ -66,8 +66,8 @@ def prepare(world):
 
 
 def copied(world, *names):
-    """A folder with files of a build tree, which other users may not be able to read. Each is copied once: a program of
-    which another copy took the place has none any more."""
+    """Returns a folder with copies of programs of the build tree, which other users may not be able to read. Each is
+    copied once, because replacing a running program would delete its file."""
     folder = os.path.join(world.made, "programs")
     os.makedirs(folder, exist_ok=True)
     os.chmod(folder, 0o755)
@@ -82,8 +82,8 @@ def animals(world, kind, ring):
     return world.contain(f"{copied(world, 'animal')}/animal {kind} {INSIDE}/{ring}")
 
 
-def who_they_are(world):
-    """Two first processes of two containers are two processes out here, each proven."""
+def processes_are_attested(world):
+    """The first processes of two containers are two processes outside, and both are attested."""
     prepare(world)
     pids = {ring: animals(world, "deadlock-2", ring) for ring in ("one", "two")}
     for ring, pid in pids.items():
@@ -95,10 +95,10 @@ def who_they_are(world):
     assert len(set(pids.values())) == 2
 
 
-def what_they_wait_for(world):
-    """Locks of threads whose numbers mean something else out here, and a peer in another network."""
+def locks_and_peers(world):
+    """Locks, although threads have other ids outside, and a peer in another network namespace."""
     if os.geteuid() == 0 and w.lacking("sys_ptrace"):
-        raise w.Skip("evidence of another user's processes takes root with CAP_SYS_PTRACE")
+        raise w.Skip("evidence of another user's processes needs root with CAP_SYS_PTRACE")
     prepare(world)
     animals(world, "deadlock-2", "locks")
     animals(world, "tcp-recv", "network")
@@ -120,7 +120,7 @@ def traced(world, ring, command):
 
 
 def workers_that_take_turns(world):
-    """Who waits for the lock of a worker that waits for a client is idle, who does for one that sleeps is not."""
+    """A worker that waits for a lock is idle if the holder waits for a client, and not idle if the holder sleeps."""
     prepare(world)
     for kind in ("accept_mutex", "shared_mutex"):
         traced(world, kind, "{folder}/caller " + kind)
@@ -131,13 +131,13 @@ def workers_that_take_turns(world):
     idle = world.wait_for(lambda: [item for item in world.get("/threads?ring=accept_mutex&state=idle")["threads"]
                                    if item["id"] == 1][0])
     assert idle["reason"] == "declared", idle
-    world.wait_scans(12)  # longer than a holder is sought
+    world.wait_scans(12)  # longer than ripd looks for a holder
     assert world.state(1, "accept_mutex") == "idle"
     assert world.get("/events?ring=accept_mutex")["events"] == []
 
 
 def an_unchanged_program(world):
-    """`rip run` in a container, and a name that another container has too."""
+    """`rip run` in a container, with the same pid in another container."""
     prepare(world)
     for ring in ("first", "second"):
         traced(world, ring, "sleep 3600")
@@ -146,8 +146,8 @@ def an_unchanged_program(world):
         assert stall["name"] == "sleep" and stall["process"]["attested"], stall
 
 
-def when_they_are_gone(world):
-    """A container that is killed is dead, at once, although nobody in it could say so."""
+def a_killed_container(world):
+    """When a container is killed, it is reported dead immediately."""
     prepare(world)
     pid = animals(world, "deadlock-2", "gone")
     world.stall("gone")
@@ -158,5 +158,5 @@ def when_they_are_gone(world):
     world.wait_for(lambda: [event["kind"] for event in world.get("/events?ring=gone")["events"]].count("end") == 2)
 
 
-w.run([who_they_are, what_they_wait_for, workers_that_take_turns, an_unchanged_program, when_they_are_gone],
+w.run([processes_are_attested, locks_and_peers, workers_that_take_turns, an_unchanged_program, a_killed_container],
       ContainerWorld)

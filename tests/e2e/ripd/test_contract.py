@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the daemon answers, held against its interface as users were promised it: names, shapes, null, refusals."""
+"""Answers of the daemon, compared with the documented interface: names, types, null values, and errors."""
 import json
 import os
 import re
@@ -54,11 +54,11 @@ def holds(value, form, at="$"):
     elif isinstance(form, re.Pattern):
         assert isinstance(value, str) and form.fullmatch(value), f"{at}: {value}"
     else:
-        assert type(value) is form, f"{at}: {value!r}"  # pylint: disable=unidiomatic-typecheck
+        assert type(value) is form, f"{at}: {value!r}"  # exact types: bool is not int
 
 
 def raw(world, text, port=None):
-    """(status, fields, body) of one request as it is."""
+    """Sends a request unchanged. Returns (status, header fields, body)."""
     connection = socket.create_connection(("127.0.0.1", port or world.port), timeout=w.PATIENCE_S)
     connection.sendall(text.encode("latin-1"))
     answer = b""
@@ -100,7 +100,7 @@ def shapes(world):
         assert document["total"] == document["returned"] == len(document[key])
     holds(world.get("/threads/app/17"), {**FRAME, "thread": ITEM})
     stall = world.wait_for(lambda: [item for item in [world.thread(17)] if item["cause"] is not None][0])
-    assert stall["cause"] in ("blocked", "unknown")  # unknown where evidence is denied
+    assert stall["cause"] in ("blocked", "unknown")  # the cause is unknown if evidence is denied
     assert stall["process"]["attested"] and stall["process"]["pid"] == app.pid
     assert stall["frozen_for_ms"] <= stall["frozen_for_max_ms"] and stall["threshold_ms"] == world.STALL_AFTER_MS
     assert stall["trail"][0]["count"] == stall["snaps"] - 1
@@ -116,8 +116,8 @@ def shapes(world):
     assert all(world.thread(17)[key] is None for key in ("since", "since_earliest", "frozen_for_ms", "last"))
 
 
-def counts_are_of_what_is_asked_for(world):
-    """Whatever their states: an answer about stalls of a ring says how many of its ids are idle."""
+def counts_follow_the_filters(world):
+    """Counts include ids of all states: an answer about stalls of a ring counts its idle ids, too."""
     one, other = world.puppet(ring="one"), world.puppet(ring="other.1")
     for number in (1, 2, 3):
         one.do(f"spawn {number} worker-{number} idle")
@@ -142,7 +142,7 @@ def counts_are_of_what_is_asked_for(world):
 
 
 def states_of_all(world):
-    """A letter an id, in the order of /threads, with their numbers."""
+    """/states has one letter for each id, in the order of /threads, with the numbers of the ids."""
     app = world.puppet(capacity=16384)
     app.do("spawn 9000 idler idle")
     app.do("spawn-many 200")
@@ -167,7 +167,7 @@ def states_of_all(world):
 
 
 def rings_that_cannot_be_read_are_counted(world):
-    """In each list: that none of its ids is stalled does not mean that all is well."""
+    """Every list counts unreadable rings: otherwise an empty list of stalls would look like good news."""
     ring = h.Ring(world.ring("closed"), capacity=64)
     ring.publish()
     world.wait_for(lambda: [found["health"] for found in world.get("/rings")["rings"]] == ["readable"])
@@ -193,7 +193,7 @@ def hosts(world):
     for host in (None, "", "a b", "localhost:http", "[::1", "localhost, localhost", "user@localhost", "localhost/x"):
         assert ask(world, host=host)[0] == 400, host
     assert raw(world, "GET / HTTP/1.1\r\nHost: localhost\r\nHost: localhost\r\nConnection: close\r\n\r\n")[0] == 400
-    assert ask(world, path="/nowhere", host="example.org")[0] == 421  # before anything is looked up
+    assert ask(world, path="/nowhere", host="example.org")[0] == 421  # the host is checked before the path
 
 
 def origins(world):
@@ -252,7 +252,7 @@ def parameters(world):
 
 
 def trails(world):
-    """How many breadcrumbs come with an id: as many as asked for, else what the path says."""
+    """The number of breadcrumbs of each id: as requested, or the default of the path."""
     app = world.puppet()
     app.do("spawn 1 one never")
     app.do("spawn 2 two snap")
@@ -273,7 +273,7 @@ def trails(world):
     whole = world.get("/stalls?trail=32")["stalls"]
     assert [stall["trail"][:4] for stall in world.stalls()] == [stall["trail"][:4] for stall in whole]
     limited = [one["limit"] for one in world.get("/rings")["limited"]]
-    assert set(limited) <= {"evidence_time"}, limited  # on a busy machine there is no time for evidence
+    assert set(limited) <= {"evidence_time"}, limited  # on a busy machine there may be no time for evidence
 
 
 def lists_have_a_hundred(world):
@@ -292,7 +292,7 @@ def lists_have_a_hundred(world):
 
 
 def pages_while_ids_come_and_go(world):
-    """Who is there all the time is on exactly one page, whatever the others do."""
+    """An id that exists all the time is on exactly one page, even if other ids come and go."""
     ring = h.Ring(world.ring("many"), capacity=4096)
     ring.process(0, os.getpid())
     stay = set(range(0, 4096, 2))
@@ -308,7 +308,7 @@ def pages_while_ids_come_and_go(world):
             if "next" not in document:
                 break
             after = "&after=" + document["next"]
-            for i in range(1 + 2 * turn, 4096, 64):  # others come, before and behind the cursor
+            for i in range(1 + 2 * turn, 4096, 64):  # other ids come, before and after the cursor
                 ring.slot(i, number=100000 + i)
             turn += 1
             world.wait_scans(1)
@@ -318,7 +318,7 @@ def pages_while_ids_come_and_go(world):
 
 
 def notes(world):
-    """With the stall, in lists, in the event and in the log; until the next one, or until it is taken back."""
+    """A note is in the stall, in lists, in the event and in the log, until it is replaced or removed."""
     app = world.puppet()
     texts = {1: b"GET /checkout?id=7", 2: b"\x1b[2J\xff\0", 3: b"x" * 200}
     for number, text in texts.items():
@@ -381,6 +381,6 @@ def listeners(world):
 
 
 if __name__ == "__main__":
-    w.run([shapes, counts_are_of_what_is_asked_for, states_of_all, rings_that_cannot_be_read_are_counted, hosts,
+    w.run([shapes, counts_follow_the_filters, states_of_all, rings_that_cannot_be_read_are_counted, hosts,
            origins, methods, parameters, trails, lists_have_a_hundred, pages_while_ids_come_and_go, names, notes,
            listeners])

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What ripd/contrib/ gives to users: each file is right by the tool that reads it, and asks for nothing that ripd does
-not have."""
+"""The files in ripd/contrib/: each is accepted by its tool, and refers only to metrics and paths that ripd has."""
 import json
 import os
 import re
@@ -22,7 +21,7 @@ def read(name):
 
 def tool(*argv):
     if shutil.which(argv[0]) is None:
-        raise w.Skip(f"there is no {argv[0]} (Debian packages prometheus, prometheus-alertmanager)")
+        raise w.Skip(f"{argv[0]} is not installed (Debian packages prometheus, prometheus-alertmanager)")
     done = subprocess.run(argv, cwd=CONTRIB, capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
@@ -45,7 +44,7 @@ def examples_of_configuration(_world):
 
 
 def known(world):
-    """{metric: {label: values}} and the samples' names of the histogram."""
+    """Returns {metric: {label: values}}, including the sample names of histograms."""
     text = world.request("/metrics")[1]
     metrics = {}
     for name, labels in re.findall(r"^([a-z_]+)(?:\{(.*)\})? \S+$", text, re.M):
@@ -56,10 +55,11 @@ def known(world):
 
 
 def check_expression(expression, metrics):
-    """Every metric is one of ours (or up), and every label value that is named exists."""
+    """Checks that all metrics of an expression are known (or up), and that all label values exist. Returns their
+    number."""
     names = re.findall(r"\b((?:ripd|process)_[a-z_]+)\b(?!\s*\()(?:\{([^}]*)\})?", expression)
     for name, matchers in names:
-        assert name in metrics, f"{expression}: there is no {name}"
+        assert name in metrics, f"{expression}: unknown metric {name}"
         for label, operator, value in LABEL.findall(matchers):
             if label in ("job", "instance"):
                 continue
@@ -69,7 +69,7 @@ def check_expression(expression, metrics):
     return len(names)
 
 
-def alerts_ask_for_what_there_is(world):
+def alerts_use_known_metrics(world):
     metrics = known(world)
     text = re.sub(r"#.*", "", read("alerts.yml"))
     expressions = re.findall(r"expr: (?:>-\n)?(.*?)\n\s+(?:for|labels):", text, re.S)
@@ -87,7 +87,7 @@ def panels_of(dashboard):
         yield from panel.get("panels", [])
 
 
-def the_dashboard_asks_for_what_there_is(world):
+def the_dashboard_uses_known_metrics(world):
     metrics = known(world)
     dashboard = json.loads(read("dashboard.json"))
     panels = list(panels_of(dashboard))
@@ -108,7 +108,7 @@ def the_dashboard_asks_for_what_there_is(world):
             assert target["expr"].count('job=~"$job", instance=~"$instance"') >= 1
     for variable in dashboard["templating"]["list"][1:]:
         assert "ripd_build_info" in variable["query"]["query"]
-    for cell in range(24):  # no two panels on one place
+    for cell in range(24):  # panels must not overlap
         column = sorted((p["gridPos"]["y"], p["gridPos"]["h"]) for p in panels
                         if p["gridPos"]["x"] <= cell < p["gridPos"]["x"] + p["gridPos"]["w"])
         for (y, height), (next_y, _) in zip(column, column[1:]):
@@ -117,7 +117,7 @@ def the_dashboard_asks_for_what_there_is(world):
 
 
 def expressions_of_the_dashboard_parse(world):
-    """promtool reads them as rules."""
+    """promtool parses the expressions as rules."""
     lines = ["groups: [{name: g, rules: ["]
     for i, panel in enumerate(panels_of(json.loads(read("dashboard.json")))):
         for target in panel.get("targets", []):
@@ -131,5 +131,5 @@ def expressions_of_the_dashboard_parse(world):
 
 
 if __name__ == "__main__":
-    w.run([rules_and_their_tests, every_alert_has_a_test, examples_of_configuration, alerts_ask_for_what_there_is,
-           the_dashboard_asks_for_what_there_is, expressions_of_the_dashboard_parse])
+    w.run([rules_and_their_tests, every_alert_has_a_test, examples_of_configuration, alerts_use_known_metrics,
+           the_dashboard_uses_known_metrics, expressions_of_the_dashboard_parse])

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A hundred thousand coroutines on four threads, all of which wait for work but one, which awaits a queue that nobody
-fills: it is found in time, by its id, its name and where it has been. What a coroutine takes of memory is printed.
+"""A hundred thousand coroutines on four threads wait for work, except one, which waits for a queue that is never
+filled. It must be reported in time, with its id, its name and its location.
 
-How long that takes is ripd's own count; of several tries the best one counts, for a busy machine makes them worse only.
+Prints the memory for each coroutine. The delay is what ripd itself reports. The best of several tries counts, because a
+busy machine can only make a try slower.
 """
 import os
 import re
@@ -15,7 +16,7 @@ import world as w  # noqa: E402
 COUNT = 100000
 FIRST_ID = 5000000
 TRIES = 8
-BYTES_MAX = 640  # of the ring, for each
+BYTES_MAX = 640  # memory of the ring for each coroutine
 SOURCE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "coroutine_crowd.cc")
 
 
@@ -37,21 +38,21 @@ def resident_bytes(pid):
 
 
 def only_stall(world):
-    """The one on no thread in /stalls: on a busy machine a thread may be there besides, or what it is running."""
+    """Returns the stalled coroutine, or None. On a busy machine, a thread with its coroutine may also be stalled."""
     stalls = [stall for stall in world.stalls("?ring=crowd&trail=32") if stall["tid"] is None]
     assert len(stalls) <= 1, [stall["name"] for stall in stalls]
     return stalls[0] if stalls else None
 
 
 def late_ms(world, number):
-    """How long the stall had lasted at most when it was first reported, less the threshold."""
+    """Returns the maximum duration of the stall when it was first reported, minus the threshold."""
     begin = world.wait_for(lambda: [event for event in world.get("/events")["events"]
                                     if event["kind"] == "begin" and event["id"] == FIRST_ID + number])[0]
     return begin["frozen_for_max_ms"] - world.STALL_AFTER_MS
 
 
 def only_named_stall(world):
-    """The one stall, once the names of its location and of its last two entries are known; they come later."""
+    """Returns the stall if its location and its last two breadcrumbs have names, which come later; otherwise None."""
     stall = only_stall(world)
     places = [stall["location"], *stall["trail"][:2]]
     return stall if all(place["function"] for place in places) else None

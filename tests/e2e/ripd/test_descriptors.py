@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""ripd with few descriptors: it keeps ripd-probe, or says at its start that there are too few."""
+"""ripd with few file descriptors: it runs ripd-probe, or refuses to start."""
 import os
 import resource
 import subprocess
@@ -32,13 +32,13 @@ def has_probe(world):
 
 
 def twenty_four(world):
-    """Too few for a ring, and for much else."""
+    """There are too few descriptors for a ring."""
     again(world, preexec_fn=limited(24))
     has_probe(world)
 
 
 def forty(world):
-    """Enough for a ring: what its threads wait for is known."""
+    """There are enough descriptors for a ring and for evidence."""
     again(world, preexec_fn=limited(40))
     has_probe(world)
     app = world.puppet()

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What else a user might make ripd disclose of another: files of root's that anybody writes, owners of locks that are
-made up, holders and peers that are of other users. The users, the service and the secrets are those of
-test_privileges.py.
+"""Other ways to make ripd disclose data of another user: files of root that everybody may write, invented lock holders,
+and holders and peers of other users.
+
+The users, the service and the secrets are those of test_privileges.py.
 """
 import os
 import shutil
@@ -15,7 +16,7 @@ import world as w  # noqa: E402
 
 
 def set_user_id(world):
-    """A program that runs as B for every user who starts it."""
+    """Creates a program that runs as user B for every user."""
     path = f"{world.made}/{p.SECRET}-set-user-id"
     shutil.copy("/bin/cat", path)
     os.chown(path, p.USER_B, p.USER_B)
@@ -25,8 +26,8 @@ def set_user_id(world):
     return path
 
 
-def a_file_of_roots_that_anybody_writes(world):
-    """Its owner says nothing: what it names, and who holds its lock, is not root's choice."""
+def a_file_of_root_that_everybody_may_write(world):
+    """The owner of such a file proves nothing: its contents, and the holder of its lock, are not controlled by root."""
     program, fifo = set_user_id(world), p.secret_fifo(world)
     process, thread, port = p.victim(world)
     holders = []
@@ -61,7 +62,7 @@ def a_file_of_roots_that_anybody_writes(world):
         assert not world.thread(0, name)["process"]["attested"], world.thread(0, name)
 
 
-# A's own process, with B's in it --------------------------------------------------------------------------------------
+# --- A's own process, with data of B in it ---------------------------------------------------------------------------
 
 MADE_UP_OWNER = """
 import ctypes, sys, threading
@@ -88,7 +89,7 @@ time.sleep(1000)
 
 
 def run(world, code, *arguments):
-    """A's program under the preload library, in a ring that the service may read."""
+    """Runs a program of A under the preload library, with a ring that the service may read."""
     program = p.spawn(world, [f"{w.BIN}/rip", "run", "--dir", world.dir, "--", p.PYTHON, "-c", code, *arguments],
                       **p.as_user(p.USER_A))
     name = world.wait_for(lambda: [name for name in os.listdir(world.dir) if name.endswith(f".{program.pid}")])[0]
@@ -97,14 +98,14 @@ def run(world, code, *arguments):
 
 
 def stall_of(world, program, holds):
-    """Once the evidence of its thread is that."""
+    """Waits until the evidence of the program's stall fulfils the condition. Returns the stall."""
     return world.wait_for(lambda: [stall for stall in world.stalls()
                                    if stall["tid"] == program.pid and holds(stall["kernel"])][0])
 
 
-def an_owner_of_a_lock_that_is_made_up(world):
-    """A mutex of A's says that a thread of B's holds it, by memory and by the mark in the ring: nobody is named. That
-    no thread of A's process has that number is reported, and so is a number that no process has."""
+def an_invented_lock_holder(world):
+    """A mutex of A claims that a thread of B holds it, in memory and in the ring. No holder is named, only that no
+    thread of A's process has this number. The answer is the same for a number that does not exist."""
     process, thread, port = p.victim(world)
     nobody = next(number for number in range((1 << 22) - 1, 0, -1) if not os.path.exists(f"/proc/{number}"))
     numbers = [thread, process.pid, nobody]
@@ -122,8 +123,8 @@ def an_owner_of_a_lock_that_is_made_up(world):
     world.wait_for(lambda: named() == [[(number, gone)] for number in numbers])
 
 
-def who_holds_a_file_of_his_own(world):
-    """That B holds a lock is reported to anyone, and so is what its process is called; nothing else of it is."""
+def a_holder_of_its_own_file(world):
+    """Every user may learn that B holds a lock and the name of B's process, but nothing else about it."""
     path = f"{world.made}/open-to-all"
     with open(path, "w", encoding="ascii"):
         os.chown(path, p.USER_B, p.USER_B)
@@ -137,7 +138,7 @@ def who_holds_a_file_of_his_own(world):
 
 if __name__ == "__main__":
     if os.geteuid() != 0 or w.lacking("sys_ptrace", "dac_read_search") or not shutil.which("setpriv"):
-        print("skipped: takes root with CAP_SYS_PTRACE and CAP_DAC_READ_SEARCH, and setpriv")
+        print("skipped: needs root with CAP_SYS_PTRACE and CAP_DAC_READ_SEARCH, and setpriv")
         sys.exit(77)
-    w.run([a_file_of_roots_that_anybody_writes, an_owner_of_a_lock_that_is_made_up, who_holds_a_file_of_his_own],
+    w.run([a_file_of_root_that_everybody_may_write, an_invented_lock_holder, a_holder_of_its_own_file],
           p.Service)

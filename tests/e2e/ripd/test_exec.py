@@ -1,9 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An exec that never ends: while a process executes a program the kernel lets nobody read most of its files, and a file
-system of its owner's own making makes that last: by a file that is closed then, on kernels of 2026, or by another
-process that shares the memory, and is about to map a file. It holds up nobody."""
+"""An exec that never ends.
+
+While a process executes a program, the kernel blocks readers of most of its files. A user can prolong this with its own
+file system: with a file that is closed at exec (kernels of 2026), or with another process that shares the memory and is
+about to map a file. ripd must not be blocked.
+"""
 import ctypes
-import encodings.ascii  # noqa: F401  # its owner may not read what is imported later
+import encodings.ascii  # imported now, because the user may not read modules later
 import fcntl
 import os
 import shutil
@@ -18,7 +21,7 @@ import hostile_ring as h  # noqa: E402
 import world as w  # noqa: E402
 
 OWNER = 61004
-LOOKUP, GETATTR, OPEN, READ, WRITE, FLUSH, INIT = 1, 3, 14, 15, 16, 25, 26  # of linux/fuse.h
+LOOKUP, GETATTR, OPEN, READ, WRITE, FLUSH, INIT = 1, 3, 14, 15, 16, 25, 26  # from linux/fuse.h
 OPEN_DIRECT = 1
 NEW_USER, NEW_MOUNTS = 0x10000000, 0x20000
 PR_SET_PDEATHSIG, PR_SET_DUMPABLE, SIGKILL = 1, 4, 9
@@ -49,7 +52,7 @@ def attributes(inode):
 
 
 def serve(server):
-    """Files of one kind, which can be opened and read. Who closes or writes one waits."""
+    """Serves files that can be opened and read. A process that closes or writes a file blocks."""
     while True:
         request = os.read(server, 1 << 17)
         _, operation, unique, node = struct.unpack_from("<IIQQ", request)
@@ -73,7 +76,7 @@ def serve(server):
 
 
 def child(run):
-    """A process that ends with this one."""
+    """Starts a process that ends with this process. Returns its pid."""
     pid = os.fork()
     if pid == 0:
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0)
@@ -85,7 +88,7 @@ def child(run):
 
 
 def execute(ring, number, place):
-    """One that holds a record of the ring, and executes a program."""
+    """In a child: holds a record of the ring, and executes a program."""
     fcntl.fcntl(ring.fd, fcntl.F_SETLK,
                 struct.pack("hhqqi4x", fcntl.F_WRLCK, os.SEEK_SET, h.LOCK_HOLDER + number, 1, 0))
     ring.process(number, os.getpid(), flags=1)
@@ -103,7 +106,7 @@ def misbehave(directory, place):
     os.setgroups([])
     os.setgid(OWNER)
     os.setuid(OWNER)
-    ctypes.CDLL(None).prctl(PR_SET_DUMPABLE, 1, 0, 0, 0)  # its files in /proc are its own
+    ctypes.CDLL(None).prctl(PR_SET_DUMPABLE, 1, 0, 0, 0)  # makes its files in /proc its own
     try:
         server = mount_file_system(place)
     except OSError as error:
@@ -119,10 +122,10 @@ def misbehave(directory, place):
     time.sleep(1000)
 
 
-def it_holds_up_nobody(world):
+def scans_are_not_delayed(world):
     place = world.made + "/files"
     os.mkdir(place)
-    shutil.copy(w.BIN + "/shares_memory", world.made)  # those of a build tree others may not read
+    shutil.copy(w.BIN + "/shares_memory", world.made)  # other users may not be able to read the build tree
     for path in (world.made, world.dir):
         os.chmod(path, 0o755)
     os.chmod(world.dir, 0o1777)
@@ -131,11 +134,11 @@ def it_holds_up_nobody(world):
     world.processes.append(owner)
     said = owner.stdout.readline()
     if said.startswith("cannot"):
-        raise w.Skip(f"users may not mount file systems of their own here: {said.strip()}")
+        raise w.Skip(f"users may not mount file systems: {said.strip()}")
     assert said == "ready\n", said
     app = world.puppet()
     app.do("spawn 1 one snap")
-    time.sleep(5)  # all of them are in the middle of it
+    time.sleep(5)  # now all processes are in the middle of an exec
     app.do("freeze 1")
     world.wait_for(lambda: world.state(1) == "stalled")
     assert world.request("/readyz")[0] == 200
@@ -146,7 +149,7 @@ if __name__ == "__main__":
         misbehave(*sys.argv[1:])
         sys.exit()
     if os.geteuid() != 0 or not os.path.exists("/dev/fuse"):
-        print("skipped: takes root and /dev/fuse")
+        print("skipped: needs root and /dev/fuse")
         sys.exit(77)
-    os.environ["ASAN_OPTIONS"] = "detect_leaks=0"  # would wait for the thread that reads and hangs
-    w.run([it_holds_up_nobody], w.World)
+    os.environ["ASAN_OPTIONS"] = "detect_leaks=0"  # the leak check would wait for the blocked reader thread
+    w.run([scans_are_not_delayed], w.World)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Files that are not what they should be, and file systems that are full."""
+"""Files that are not rings, damaged rings, and full file systems."""
 import os
 import shutil
 import signal
@@ -29,7 +29,7 @@ def truncated_ring(world):
     app = world.puppet()
     app.do("spawn 1 one idle")
     world.wait_for(lambda: world.state(1) == "idle")
-    app.kill(signal.SIGSTOP)  # it must not touch the ring again, or it would die of it
+    app.kill(signal.SIGSTOP)  # the process must not access the ring again, because it would get SIGBUS
     os.truncate(world.ring(), 8192)
     world.wait_for(lambda: world.get("/rings")["rings"][0]["health"] == "damaged")
     ring = world.get("/rings")["rings"][0]
@@ -41,7 +41,7 @@ def truncated_ring(world):
 
 
 def odd_files(world):
-    """Each is ignored, or reported once."""
+    """Each file is ignored, or reported once."""
     app = world.puppet()
     app.do("spawn 1 one snap")
     with open(world.ring(), "rb") as file:
@@ -73,7 +73,7 @@ def full_tmpfs(world):
     os.mkdir(mount)
     if os.geteuid() != 0 or subprocess.run(["mount", "-t", "tmpfs", "-o", "size=512k", "tmpfs", mount], check=False,
                                            stderr=subprocess.DEVNULL).returncode != 0:
-        raise w.Skip("mounting a tmpfs takes root")
+        raise w.Skip("mounting a tmpfs needs root")
     try:
         world.stop()
         world.flags += ["--dir", mount]
@@ -89,7 +89,7 @@ def full_tmpfs(world):
                     filler.flush()
         except OSError:
             pass
-        app.do("spawn-many 500")  # more than fit into pages that are there already
+        app.do("spawn-many 500")  # more than fit into existing pages
         world.wait_for(lambda: world.get("/rings")["rings"][0]["refused"]["memory"] > 0)
         assert app.send("pid") == str(app.pid)
         live = world.get("/rings")["rings"][0]["live"]

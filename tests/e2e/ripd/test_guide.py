@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""librip/GUIDE.md, typed: its programs are built and run, and `rip stalls` has what stands behind its #."""
+"""Runs librip/GUIDE.md: builds and runs its programs, and checks that commands print what the comments say."""
 import glob
 import os
 import re
@@ -14,17 +14,17 @@ import world as w  # noqa: E402
 TOP = os.path.abspath(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../.."))
 BUILD = os.path.abspath(f"{w.BIN}/..")
 BINDINGS = {"python": "python*/_rip.so", "ruby": "ruby*/rip.so"}
-TITLE = re.compile(r"\A(?://|/\*|#) (\S+?\.\w+)")  # the first line of a program is its file's name
+TITLE = re.compile(r"\A(?://|/\*|#) (\S+?\.\w+)")  # the first line of a program has the name of its file
 
 
 class Section:
-    """What is typed below one heading, in a folder of its own."""
+    """The commands of one section of the guide, in their own folder."""
 
     def __init__(self, world, text):
         self.title, body = text.split("\n", 1)
         self.folder = os.path.join(world.made, re.sub(r"\W+", "-", self.title))
         os.mkdir(self.folder)
-        self.lines, self.expected = [], []  # what is typed, and commands with what they answer
+        self.lines, self.expected = [], []  # commands to run, and commands with their expected output
         self.lacks = None
         for language, code in re.findall(r"^```(\w+)\n(.*?)^```$", body, re.S | re.M):
             if language == "sh":
@@ -68,7 +68,7 @@ def install(world):
 
 
 def is_usable(tool, path):
-    """Whether this machine lets us trace with it: a container often does not."""
+    """Can the tool trace on this machine? In a container it often cannot."""
     if shutil.which(tool, path=path) is None:
         return False
     if tool == "perf":
@@ -82,10 +82,10 @@ def is_usable(tool, path):
 
 
 def wait_for_line(world, command, fragments, environment, section):
-    """Until one line of what the command answers has all the fragments."""
+    """Waits until one line of the command's output contains all fragments."""
     tool = command.split()[0]
     if not is_usable(tool, environment["PATH"]):
-        print(f"        not tried, {tool} cannot be used here: {command}")
+        print(f"        skipped, {tool} cannot be used on this machine: {command}")
         return
     with open(os.path.join(section.folder, "pid"), encoding="ascii") as file:
         command = command.replace("$!", file.read().strip())
@@ -95,23 +95,23 @@ def wait_for_line(world, command, fragments, environment, section):
         done = subprocess.run(["bash", "-c", command], env=environment, cwd=section.folder, stdout=subprocess.PIPE,
                               stderr=subprocess.STDOUT, errors="replace", check=False, timeout=w.PATIENCE_S)
         said[:] = done.stdout.splitlines()
-        if tool == "perf":  # the kernel keeps its probe
+        if tool == "perf":  # the kernel keeps the probe of perf
             subprocess.run(["perf", "probe", "-d", "sdt_app:order"], env=environment, capture_output=True, check=False)
         return any(all(fragment in line for fragment in fragments) for line in said)
     try:
         world.wait_for(is_there)
     except AssertionError as error:
-        raise AssertionError("\n".join([f"{command}: no line with {fragments}", *said, section.log()])) from error
+        raise AssertionError("\n".join([f"{command}: no line contains {fragments}", *said, section.log()])) from error
 
 
-def every_line(world):
+def every_section(world):
     with open(os.path.join(TOP, "librip/GUIDE.md"), encoding="utf-8") as file:
         _intro, *texts = re.split(r"^## ", file.read(), flags=re.M)
     prefix, environment = install(world)
     sections = [Section(world, text) for text in texts]
     for section in sections:
         if section.lacks:
-            print(f"        not tried, {section.lacks}: {section.title}")
+            print(f"        skipped, {section.lacks}: {section.title}")
     sections = [section for section in sections if not section.lacks]
     shells = [section.start(world, prefix, environment) for section in sections]
     try:
@@ -125,7 +125,7 @@ def every_line(world):
             try:
                 os.killpg(shell.pid, signal.SIGKILL)
             except ProcessLookupError:
-                pass  # nothing of it runs any more
+                pass  # all processes have ended
 
 
-w.run([every_line])
+w.run([every_section])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Events on disk: a restart loses nothing and repeats nothing, whatever ended ripd and whatever is on the disk."""
+"""Events on disk: a restart loses none and repeats none, however ripd ended and whatever is on the disk."""
 import json
 import os
 import random
@@ -35,22 +35,22 @@ class StateWorld(w.World):
         self.log.close()
 
     def events(self):
-        """Oldest first."""
+        """Returns the events, oldest first."""
         return self.get("/events?limit=10000")["events"][::-1]
 
     def open_ids(self):
-        """Ids of the episodes that have begun and not ended."""
+        """Returns the ids of episodes that have begun and not ended."""
         ended = {event["episode"] for event in self.events() if event["kind"] == "end"}
         return sorted(event["id"] for event in self.events() if event["episode"] not in ended)
 
     def lines(self):
-        """Lines of the file, every one of them JSON or empty; the last one may be on its way."""
+        """Returns the lines of the file, which must be JSON or empty. An incomplete last line is ignored."""
         with open(self.file(), encoding="utf-8") as file:
             text = file.read()
         return [json.loads(line) for line in text.split("\n")[:-1] if line]
 
     def refused(self):
-        """The one line that ripd ends with when it cannot start."""
+        """Returns the only line that ripd prints if it cannot start."""
         done = subprocess.run(self.command(), capture_output=True, text=True, timeout=w.PATIENCE_S, check=False)
         assert done.returncode == 1, done
         lines = done.stderr.splitlines()
@@ -63,12 +63,13 @@ def app_with(world, count):
     for number in range(1, count + 1):
         app.do(f"spawn {number} worker-{number} snap")
     world.wait_for(lambda: world.get("/stalls")["counts"]["running"] == count)
-    world.wait_scans(1)  # of one that has never been seen to move it is not known since when it stands still
+    world.wait_scans(1)  # ripd must have seen the ids move, to know since when they stand still
     return app
 
 
 def check_story(events):
-    """Every episode has one begin, at most one end, in this order; no sequence is missing or used twice."""
+    """Checks that each episode has one begin and then at most one end, and that no sequence number is missing or
+    repeated."""
     assert [event["sequence"] for event in events] == list(range(1, len(events) + 1))
     kinds = {}
     for event in events:
@@ -120,7 +121,7 @@ def killed_at_any_moment(world):
         world.kill()
         if chance.random() < 0.3:
             time.sleep(chance.uniform(0, 0.5))
-        if turn % 4 == 3:  # however slow the machine, something happens
+        if turn % 4 == 3:  # lets some events happen even on a slow machine
             world.start()
             world.wait_for(lambda: world.open_ids() == sorted(frozen))
             continue
@@ -140,8 +141,8 @@ def killed_at_any_moment(world):
     check_story(world.events())
 
 
-def a_stall_that_went_on_after_a_snap(world):
-    """It moved and stalled again within one episode: after a restart it is known by where it stood last."""
+def a_stall_that_moved_within_its_episode(world):
+    """An id moved and stalled again within one episode. After a restart it is recognized by its last location."""
     app = world.puppet()
     app.do("coroutine 7 lost")
     world.wait_for(lambda: world.open_ids() == [7])
@@ -151,8 +152,8 @@ def a_stall_that_went_on_after_a_snap(world):
         world.wait_scans(3)
         if "subject" in world.lines()[-1] and "event" not in world.lines()[-1]:
             break
-    else:  # once the machine may be so busy that the episode is over before
-        raise AssertionError("it never stalled again within one episode")
+    else:  # retry, because on a busy machine the episode may end first
+        raise AssertionError("the id never stalled again within one episode")
     world.kill()
     world.start()
     assert world.stalled_ids() == [7] and world.open_ids() == [7]
@@ -182,7 +183,7 @@ def a_ring_that_went_away(world):
     apps["hidden"].kill()
 
 
-def another_run_of_the_system(world):
+def another_boot(world):
     app = app_with(world, 1)
     app.do("freeze 1")
     world.wait_for(lambda: world.open_ids() == [1])
@@ -195,11 +196,11 @@ def another_run_of_the_system(world):
     world.start()
     end = world.wait_for(lambda: [event for event in world.events() if event["kind"] == "end"][0])
     assert end["episode"] == 1 and end["reason"] == "gone" and end["lasted_max_ms"] is None
-    world.wait_for(lambda: world.open_ids() == [1])  # what stands still now is another stall
+    world.wait_for(lambda: world.open_ids() == [1])  # the id that stands still now is another stall
     check_story(world.events())
 
 
-def two_of_them(world):
+def two_ripd_in_one_directory(world):
     assert f"another ripd has it (pid {world.ripd.pid})" in world.refused()
     app_with(world, 1)
     world.stop()
@@ -234,7 +235,7 @@ def hostile_names(world):
 
 
 def hostile_claims(world):
-    """A name with a NUL in it, counts beyond what parsers take: the events are read, also by the next ripd."""
+    """A name with NUL and counters beyond the range of parsers: the events are read, also by the next ripd."""
     ring = h.Ring(world.ring())
     ring.process(0, os.getpid())
     ring.slot(0, number=7, name=b"a\0b", count=2**64 - 2)
@@ -268,11 +269,12 @@ def a_damaged_file(world):
     world.start()
     assert "damaged lines were skipped" in world.log_text() and "count=1" in world.log_text()
     assert "last line was incomplete" in world.log_text()
-    world.wait_for(lambda: world.open_ids() == [1, 2, 3])  # the third begins again: nothing of it was left
+    # the third stall begins again, because nothing was left of it
+    world.wait_for(lambda: world.open_ids() == [1, 2, 3])
     check_story(world.events())
 
 
-def a_file_that_is_none(world):
+def files_that_are_not_a_history(world):
     world.stop()
     for name, garbage in (("events.jsonl", b"\x7fELF" + os.urandom(100000)), ("events.1.jsonl", b"no newline")):
         with open(world.file(name), "wb") as file:
@@ -306,7 +308,7 @@ def a_full_disk(world):
     mount = ["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", world.state_dir]
     if os.geteuid() != 0 or subprocess.run(mount, check=False, capture_output=True).returncode != 0:
         world.start()
-        raise w.Skip("cannot mount a small tmpfs")
+        raise w.Skip("mounting a small tmpfs is not permitted")
     try:
         world.start()
         app.do("freeze 1")
@@ -317,7 +319,7 @@ def a_full_disk(world):
                     file.write(b"x" * 1000)
             except OSError:
                 pass
-        with open(world.file(), "ab", buffering=0) as file:  # the rest of the file's last page
+        with open(world.file(), "ab", buffering=0) as file:  # fills the last page of the file
             try:
                 while True:
                     file.write(b"\n")
@@ -325,7 +327,7 @@ def a_full_disk(world):
                 pass
         app.do("freeze 2")
         app.do("freeze 3")
-        world.wait_for(lambda: world.open_ids() == [1, 2, 3])  # announced all the same
+        world.wait_for(lambda: world.open_ids() == [1, 2, 3])  # events are announced even if they cannot be written
         world.wait_for(lambda: "cannot be written" in world.log_text() and "No space left" in world.log_text())
         assert len([line for line in world.lines() if "event" in line]) == 1
         os.unlink(world.file("filler"))
@@ -341,6 +343,6 @@ def a_full_disk(world):
         world.start()
 
 
-w.run([a_stall_outlives_ripd, killed_at_any_moment, a_stall_that_went_on_after_a_snap, a_ring_that_went_away,
-       another_run_of_the_system, two_of_them, hostile_names, hostile_claims, a_damaged_file, a_file_that_is_none,
-       a_full_disk], StateWorld)
+w.run([a_stall_outlives_ripd, killed_at_any_moment, a_stall_that_moved_within_its_episode, a_ring_that_went_away,
+       another_boot, two_ripd_in_one_directory, hostile_names, hostile_claims, a_damaged_file,
+       files_that_are_not_a_history, a_full_disk], StateWorld)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""--on-stall: the command is run for each begin and each end, and whatever it does, ripd goes on."""
+"""--on-stall: the command runs for each begin and end, and ripd continues whatever the command does."""
 import glob
 import json
 import os
@@ -22,7 +22,7 @@ HOSTILE = [b"\x1b[31;5m\x1b]0;title\x07", b"<script>alert(1)</script>", b"\xff\x
 
 
 class HookWorld(w.World):
-    """Its command is a script that each test writes."""
+    """The command is a script that each test writes."""
 
     def start(self):
         self.configure(f"exec {self.made}/hook")
@@ -41,7 +41,7 @@ class HookWorld(w.World):
         os.rename(path + ".new", path)
 
     def handed(self):
-        """All whole lines: the last may be on its way."""
+        """Returns the events that the command received. An incomplete last line is ignored."""
         events = [json.loads(line) for line in self.read("out").split("\n")[:-1]]
         for event in events:
             schema.check_document(event, "event", "--on-stall")
@@ -61,7 +61,7 @@ def begin_and_end(world):
     assert (begin["kind"], end["kind"]) == ("begin", "end") and begin["episode"] == end["episode"]
     assert begin["id"] == end["id"] == 5 and begin["name"] == "five" and begin["ring"] == "app"
     listed = world.get("/events")["events"]
-    assert [end, begin] == listed, "what the command gets is what /events lists"
+    assert [end, begin] == listed, "the command must get the same events as /events"
 
 
 def clean_slate(world):
@@ -73,18 +73,18 @@ def clean_slate(world):
     app = world.puppet()
     app.do("spawn 5 five once")
     ids = world.wait_for(lambda: world.read("done")).split()
-    assert ids[0] == ids[1] == ids[2], "a session and a group of its own"
+    assert ids[0] == ids[1] == ids[2], "the command must have its own session and process group"
     environment = dict(line.split("=", 1) for line in world.read("environment").splitlines())
     assert set(environment) - {"PWD", "OLDPWD", "_", "SHLVL"} == {
         "PATH", "RIPD_EVENT", "RIPD_EPISODE", "RIPD_INCIDENT"}, environment
-    # the script itself is open as 10 or so in the shell that reads it
+    # The shell has the script open as descriptor 10 or so.
     opened = [n for n in world.read("descriptors").split() if int(n) < 3]
     assert opened == ["0", "1", "2"] and len(world.read("descriptors").split()) == 4, world.read("descriptors")
     out, directory, parent = world.read("links").splitlines()
     assert (out, directory, os.path.basename(parent)) == ("/dev/null", "/", "ripd"), world.read("links")
     blocked, ignored = (int(mask, 16) for mask in world.read("signals").split())
-    assert blocked == 0 and ignored & ~(3 << 31) == 0, "signals as a shell expects them"
-    assert int(world.read("limit")) == resource.getrlimit(resource.RLIMIT_NOFILE)[0], "not what ripd raised it to"
+    assert blocked == 0 and ignored & ~(3 << 31) == 0, "signals must be unblocked and have their default action"
+    assert int(world.read("limit")) == resource.getrlimit(resource.RLIMIT_NOFILE)[0], "the original limit"
 
 
 def hostile_names(world):
@@ -102,45 +102,47 @@ def hostile_names(world):
         assert bytes.fromhex(event["name_hex"]) == raw if "name_hex" in event else event["name"].encode() == raw
     with open(os.path.join(world.made, "out"), "rb") as file:
         text = file.read()
-    assert text.count(b"\n") == len(HOSTILE) and not re.search(rb"[\x00-\x09\x0b-\x1f\x7f]", text), "one line each"
-    world.wait_for(lambda: world.read("environment").count("\n") == len(HOSTILE))  # behind what was counted above
+    assert text.count(b"\n") == len(HOSTILE) and not re.search(rb"[\x00-\x09\x0b-\x1f\x7f]", text), "one line an event"
+    # the environment is written after the line counted above
+    world.wait_for(lambda: world.read("environment").count("\n") == len(HOSTILE))
     kinds = re.findall(r"RIPD_EVENT=(\w*)", world.read("environment"))
     assert kinds == ["begin"] * len(HOSTILE)
     assert not glob.glob("/INJECTED") and not glob.glob(f"{world.made}/INJECTED")
     assert "\x1b" not in world.log_text()
 
 
-def stalls_apart(world, count):
-    """An incident each, however busy the machine is: ids that are on no thread need no look at one."""
+def separate_stalls(world, count):
+    """Each stall is an incident of its own, because ids without a thread need no evidence."""
     app = world.puppet(capacity=512)
     for number in range(1, count + 1):
         app.do(f"coroutine {number} worker-{number}")
 
 
-def one_that_hangs(world):
-    """It holds up nobody: neither scans, nor other commands, nor the end of ripd; and takes its children with it."""
+def a_command_that_hangs(world):
+    """A command that hangs delays neither scans, nor other commands, nor the end of ripd. It is killed with its
+    children."""
     world.hook('trap "" TERM\nsleep 1000 & echo $! >>pids\necho $$ >>pids\nwhile :; do sleep 1000; done')
-    stalls_apart(world, 6)
+    separate_stalls(world, 6)
     world.wait_for(lambda: world.read("pids").count("\n") == 2 * RUNNING_MAX)
     before, began = world.sequence(), time.monotonic()
     world.wait_for(lambda: world.sequence() >= before + 10)
-    assert time.monotonic() - began < 10 * (world.INTERVAL_MS / 1000) * 10, "scans go on"
+    assert time.monotonic() - began < 10 * (world.INTERVAL_MS / 1000) * 10, "scans must continue"
     assert world.metric("ripd_hook_runs_total") == RUNNING_MAX
     pids = [int(line) for line in world.read("pids").split()]
     assert all(w.name_of(pid) for pid in pids)
     world.ripd.send_signal(signal.SIGTERM)
     assert world.ripd.wait(timeout=w.PATIENCE_S) == 0
-    w.wait_for(lambda: not any(w.name_of(pid) for pid in pids))  # nothing is left behind
+    w.wait_for(lambda: not any(w.name_of(pid) for pid in pids))  # no process is left
     assert "killed because ripd stops count=4" in world.log_text()
     assert "not given to the on-stall command count=2" in world.log_text()
     world.start()
 
 
 def flood(world):
-    """300 stalls at once: a few at a time, the rest counted."""
+    """300 stalls at the same time: a few commands run at a time, and dropped events are counted."""
     world.hook("touch running.$$; n=$(ls | grep -c '^running'); echo $n >>most; cat >>out\n"
                "until [ -e all ]; do sleep 0.1; done; rm running.$$")
-    stalls_apart(world, 300)
+    separate_stalls(world, 300)
     world.wait_for(lambda: world.get("/events?limit=1&kind=begin")["total"] == 300)
     world.wait_scans(2)
     dropped = world.metric('ripd_limit_hits_total{limit="hooks"}')
@@ -155,18 +157,18 @@ def flood(world):
 
 
 def failures(world):
-    """One that fails, one that is missing, one that does not read: counted, said, and no more."""
+    """Commands that fail, are missing, or do not read their input: they are counted and logged."""
     app = world.puppet()
 
     def stall(number):
         app.do(f"spawn {number} name once")
         world.wait_for(lambda: number in world.stalled_ids())
 
-    stall(1)  # there is no script yet
+    stall(1)  # the script does not exist yet
     world.wait_for(lambda: "on-stall command failed" in world.log_text())
     assert re.search(r"on-stall command failed count=1 event=begin episode=\d+ exit_status=127 \(not found\)",
                      world.log_text())
-    assert world.log_text().count("not found\n") == 1, "what the shell says of it"
+    assert world.log_text().count("not found\n") == 1, "the message of the shell"
     world.wait_for(lambda: world.metric("ripd_hook_failures_total") == 1)
     world.hook("exec </dev/null; echo ran >>out; exit 3")
     stall(2)
@@ -183,7 +185,7 @@ def failures(world):
 
 
 def reload(world):
-    """Another command from now on; none at all."""
+    """A reload changes the command, or removes it."""
     app = world.puppet()
 
     def stall(number):
@@ -209,4 +211,4 @@ def reload(world):
 
 
 if __name__ == "__main__":
-    w.run([begin_and_end, clean_slate, hostile_names, one_that_hangs, flood, failures, reload], HookWorld)
+    w.run([begin_and_end, clean_slate, hostile_names, a_command_that_hangs, flood, failures, reload], HookWorld)

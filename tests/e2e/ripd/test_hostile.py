@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rings, files and clients that want to hurt: ripd goes on, gives back what it took, and honest rings are watched."""
+"""Hostile rings, files and clients: ripd continues, frees all resources, and still watches honest rings."""
 import ctypes
 import os
 import random
@@ -45,12 +45,13 @@ def rings(world, query=""):
 
 
 def bound_s(seconds):
-    """That many, and more only as far as others want the processors."""
+    """Returns a bound in seconds that grows with the load of the machine."""
     return max(seconds, 4 * os.getloadavg()[0] / os.cpu_count())
 
 
 def honest_stall_is_seen(world, app, number=1):
-    """Within a bound that leaves room for a loaded machine, and none for one scan every few seconds."""
+    """Checks that the stall is reported within a bound that allows for a busy machine, but not for scans every few
+    seconds."""
     world.wait_for(lambda: world.state(number, "honest") == "running")
     sequence = world.sequence()
     app.do(f"freeze {number}")
@@ -59,11 +60,11 @@ def honest_stall_is_seen(world, app, number=1):
 
 
 def again(world, **options):
-    """Starts ripd anew, with options of subprocess.Popen."""
+    """Restarts ripd with options of subprocess.Popen."""
     world.stop()
     world.log = open(world.log_path, "ab")
     logged = len(world.log_text())
-    program = shutil.copy(f"{w.BIN}/ripd", world.made)  # another user may not reach the build tree
+    program = shutil.copy(f"{w.BIN}/ripd", world.made)  # another user may not be able to read the build tree
     world.ripd = subprocess.Popen([program, "--listen", "127.0.0.1:0", "--dir", world.dir, "--interval",
                                    f"{world.INTERVAL_MS}ms", "--stall-after", f"{world.STALL_AFTER_MS}ms"],
                                   stderr=world.log, **options)
@@ -79,7 +80,7 @@ def honest(world):
 
 
 def records_that_name_others(world):
-    """A hundred rings of a thousand records: looking each up takes a second, if one lets it."""
+    """100 rings with 1,024 process records each: checking all of them in one scan would take a second."""
     app = honest(world)
     start = h.start_time(1)
     for i in range(100):
@@ -103,14 +104,14 @@ def live_bits_over_holes(world):
     before = os.stat(ring.path).st_blocks
     world.wait_for(lambda: rings(world)["holes"]["health"] == "damaged")
     world.wait_scans(5)
-    assert os.stat(ring.path).st_blocks - before < 64, "reading it has filled it"
+    assert os.stat(ring.path).st_blocks - before < 64, "reading must not fill the holes"
     assert "hole" in rings(world)["holes"]["reason"]
     honest_stall_is_seen(world, app)
     ring.close()
 
 
 def live_bits_that_move(world):
-    """Few at a time, others before each scan: reading them all would fill the file, a little each time."""
+    """Few bits are set at a time, and different ones before each scan: reading them all would slowly fill the file."""
     app = honest(world)
     ring = h.Ring(world.ring("moving"), capacity=1 << 20)
     ring.process(0, os.getpid())
@@ -124,16 +125,16 @@ def live_bits_that_move(world):
             ring.set_live(slot)
         bitmaps = 8 * (ring.capacity // 8 // h.PAGE + 2)
         time.sleep(0.05)
-        assert os.stat(ring.path).st_blocks <= before + bitmaps, "reading it fills it"
+        assert os.stat(ring.path).st_blocks <= before + bitmaps, "reading must not fill the holes"
     assert rings(world)["moving"]["health"] == "damaged"
     honest_stall_is_seen(world, app)
     ring.close()
 
 
 def sparse_files_that_claim_address_space(world):
-    """2,276 files of a few pages, 24 GB each by their headers: a user's own, whatever is left is for others."""
+    """2,276 files of a few pages claim 24 GB each. They are limited for their user, and the rest is free for others."""
     if os.geteuid() != 0:
-        raise w.Skip("giving files away takes root")
+        raise w.Skip("changing the owner of files needs root")
     app = honest(world)
     capacity = 1 << 26
     for i in range(2276):
@@ -152,9 +153,9 @@ def sparse_files_that_claim_address_space(world):
 
 
 def rings_that_take_the_time_of_a_scan(world):
-    """350 rings with a full summary above a bitmap that is a hole; they change, and are looked at again."""
+    """350 rings with a full summary above a bitmap that is a hole. They change, so ripd reads them again."""
     if os.geteuid() != 0:
-        raise w.Skip("giving files away takes root")
+        raise w.Skip("changing the owner of files needs root")
     app = honest(world)
     world.wait_for(lambda: world.state(1, "honest") == "running")
     paths = [world.ring(f"full-{i}") for i in range(350)]
@@ -172,7 +173,7 @@ def rings_that_take_the_time_of_a_scan(world):
             os.utime(path)
         statuses.append(world.request("/readyz")[0])
         time.sleep(0.05)
-    assert sum(os.stat(path).st_blocks for path in paths) == before, "reading has filled them"
+    assert sum(os.stat(path).st_blocks for path in paths) == before, "reading must not fill the holes"
     assert set(statuses) == {200}, statuses
     honest_stall_is_seen(world, app)
     assert world.log_text().count("scan late") - late <= 3, world.log_text()
@@ -180,7 +181,7 @@ def rings_that_take_the_time_of_a_scan(world):
 
 
 def forbid_userfaultfd():
-    """A filter of system calls, as in many containers: that one fails with EPERM."""
+    """Installs a seccomp filter as in many containers: userfaultfd() fails with EPERM."""
     number = {"x86_64": 323, "aarch64": 282}[os.uname().machine]
     program = b"".join(struct.pack("<HBBI", *line) for line in (
         (0x20, 0, 0, 0), (0x15, 0, 1, number), (0x06, 0, 0, 0x00050001), (0x06, 0, 0, 0x7fff0000)))
@@ -192,7 +193,7 @@ def forbid_userfaultfd():
 
 
 def rings_are_copied_without_userfaultfd(world):
-    """The same is seen, and holes stay holes."""
+    """Without userfaultfd ripd copies rings. It reports the same, and does not fill holes."""
     app = honest(world)
     again(world, preexec_fn=forbid_userfaultfd)
     ring = h.Ring(world.ring("holes"), capacity=1 << 20)
@@ -211,7 +212,7 @@ def rings_are_copied_without_userfaultfd(world):
 
 
 def one_table_of_modules_for_a_thousand(world):
-    """Each of the records has all of the modules; each has a stalled id; all change as fast as they can."""
+    """Each process record has all modules and a stalled id, and the records change all the time."""
     app = honest(world)
     ring = h.Ring(world.ring("modules"), capacity=1024, processes=1024, modules=384)
     pid, start = os.getpid(), h.start_time(os.getpid())
@@ -221,7 +222,7 @@ def one_table_of_modules_for_a_thousand(world):
         ring.process(i, pid, start, modules=range(384))
         ring.slot(i, process=i)
     ring.publish()
-    # each scan has time for some of them, and on a busy machine for few
+    # A scan has time only for some of the records, and on a busy machine only for a few.
     world.wait_for(lambda: world.get("/stalls?limit=1&ring=modules")["total"] == 1024, 4 * w.PATIENCE_S)
     for turn in range(20):
         for i in range(1024):
@@ -234,15 +235,15 @@ def one_table_of_modules_for_a_thousand(world):
     ring.close()
 
 
-def removed_ring_of_nobody_is_dropped(world):
-    """It names a process that will live for ever, of somebody else."""
+def removed_ring_with_a_false_claim_is_dropped(world):
+    """A removed ring that claims a process of another user, which never ends, is dropped."""
     if os.geteuid() != 0:
-        raise w.Skip("giving a file away takes root")
+        raise w.Skip("changing the owner of a file needs root")
     ring = h.Ring(world.ring("pinned"))
     give_away(ring)
     ring.process(0, 1)
     ring.process(1, 1, flags=0)
-    ring.put("<Q", ring.processes + h.PROCESS + 24, 4026531836 + 77)  # of another pid namespace, it says
+    ring.put("<Q", ring.processes + h.PROCESS + 24, 4026531836 + 77)  # claims another pid namespace
     ring.publish().close()
     world.wait_for(lambda: "pinned" in rings(world))
     assert mappings(world) == 1
@@ -286,7 +287,7 @@ def the_longest_name_twice(world):
         assert world.get(f"/threads?ring={path}")["total"] == 1
 
 
-def many_stalls_hide_nobody(world):
+def many_stalls_do_not_hide_others(world):
     count = 70000
     ring = h.Ring(world.ring("stuck"), capacity=count)
     ring.process(0, os.getpid())
@@ -305,9 +306,9 @@ def many_stalls_hide_nobody(world):
 
 
 def churn(world):
-    """Files cut, grown, renamed, removed, linked and replaced under the scans; then all is given back."""
+    """Files are truncated, extended, renamed, removed, linked and replaced during scans; all resources are freed."""
     app = honest(world)
-    honest_stall_is_seen(world, app)  # the processes that examine a stall have been started
+    honest_stall_is_seen(world, app)  # now the helper processes that examine a stall are running
     app.do("thaw 1")
     world.wait_for(lambda: world.state(1, "honest") == "running")
     world.wait_scans(3)
@@ -358,9 +359,9 @@ def churn(world):
 
 
 def churn_of_claims(world):
-    """What a ring says changes while it is read."""
+    """The contents of a ring change while ripd reads them."""
     app = honest(world)
-    owner = world.puppet(ring=None)  # a ring is kept as long as somebody lives who is said to use it
+    owner = world.puppet(ring=None)  # a ring is kept while a process in it is alive
     chance = random.Random(8)
     ring = h.Ring(world.ring("liar"), capacity=4096, processes=256, modules=256)
     for i in range(256):
@@ -368,7 +369,7 @@ def churn_of_claims(world):
         ring.module(i, 0, 1 << 60)
     for i in range(4096):
         ring.slot(i, process=i % 256)
-    ring.bytes[512:552] = b"\xff" * 40  # numbers of what it refused, dropped and registered
+    ring.bytes[512:552] = b"\xff" * 40  # counts of refused, dropped and registered ids
     ring.publish()
     world.wait_for(lambda: rings(world)["liar"]["refused"] == {"full": None, "memory": None, "processes": None})
     assert rings(world)["liar"]["registered"] is None
@@ -392,7 +393,7 @@ def directory_comes_and_goes(world):
     world.stop()
     world.flags += ["--dir", second]
     world.start()
-    honest_stall_is_seen(world, app)  # the processes that examine a stall have been started
+    honest_stall_is_seen(world, app)  # now the helper processes that examine a stall are running
     app.do("thaw 1")
     world.wait_for(lambda: world.state(1, "honest") == "running")
     before = descriptors(world)
@@ -436,7 +437,7 @@ def thousands_of_foreign_files(world):
 
 
 def few_descriptors(world):
-    """Rings leave some for clients."""
+    """Rings leave some descriptors for clients."""
     again(world, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (256, 256)))
     app = honest(world)
     world.wait_for(lambda: world.state(1, "honest") == "running")
@@ -449,7 +450,7 @@ def few_descriptors(world):
     honest_stall_is_seen(world, app)
 
 
-def log_that_nobody_reads(world):
+def log_that_is_not_read(world):
     world.stop()
     reading, writing = os.pipe()
     world.ripd = subprocess.Popen([f"{w.BIN}/ripd", "--listen", f"127.0.0.1:{world.port}", "--dir", world.dir,
@@ -465,7 +466,7 @@ def log_that_nobody_reads(world):
     text = os.read(reading, 65536)
     assert b"listening on" in text
     os.set_blocking(reading, True)
-    world.ripd.send_signal(signal.SIGTERM)  # its last line is one that can be taken
+    world.ripd.send_signal(signal.SIGTERM)  # after that there is room in the pipe for its last line
     while part := os.read(reading, 65536):
         text += part
     assert b"log lines lost, standard error was not read: count=" in text
@@ -481,7 +482,7 @@ def answers(world):
 
 
 def no_standard_streams(world):
-    """What is opened next must not get the log lines."""
+    """Files that are opened later must not receive log lines."""
     world.stop()
     port = world.port
     world.ripd = subprocess.Popen(["sh", "-c", f"exec {w.BIN}/ripd --listen 127.0.0.1:{port} --dir {world.dir} "
@@ -494,7 +495,7 @@ def no_standard_streams(world):
 
 
 class Asker:
-    """Asks without a pause, and takes the answers."""
+    """A client that sends requests without a pause and reads the answers."""
 
     def __init__(self, port, request):
         self.socket = socket.create_connection(("127.0.0.1", port))
@@ -522,13 +523,13 @@ class Asker:
         try:
             self.socket.shutdown(socket.SHUT_RDWR)
         except OSError:
-            pass  # it is closed already
+            pass  # the connection is closed already
         for thread in self.threads:
             thread.join()
         self.socket.close()
 
 
-def client_that_asks_without_a_pause(world):
+def client_that_sends_requests_without_a_pause(world):
     askers = [Asker(world.port, "GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n") for _ in range(4)]
     try:
         time.sleep(0.5)
@@ -536,7 +537,7 @@ def client_that_asks_without_a_pause(world):
             began = time.monotonic()
             assert world.request("/healthz")[0] == 200
             assert time.monotonic() - began < bound_s(3)
-        world.wait_for(lambda: world.request("/readyz")[0] == 200)  # not while a scan is late
+        world.wait_for(lambda: world.request("/readyz")[0] == 200)  # a late scan would give 503
         world.ripd.send_signal(signal.SIGTERM)
         assert world.ripd.wait(w.PATIENCE_S) == 0
     finally:
@@ -554,7 +555,7 @@ def flood_of_large_questions(world):
     app = honest(world)
     world.wait_for(lambda: world.get("/threads?limit=1&ring=many")["total"] == 20000)
     askers = []
-    for i in range(50):  # fewer than may wait
+    for i in range(50):  # fewer than the limit of pending queries
         asker = socket.create_connection(("127.0.0.1", world.port))
         asker.sendall(f"GET /threads?limit={9000 + i} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
         askers.append(asker)
@@ -597,9 +598,9 @@ def stops_while_questions_wait(world):
 
 
 def two_users(world):
-    """A's ring names B's process; A's other ring is closed to B's ripd."""
+    """A's ring claims B's process. A's other ring may not be read by B's ripd."""
     if os.geteuid() != 0:
-        raise w.Skip("two users take root")
+        raise w.Skip("two users need root")
     user_a, user_b = 61001, 61002
     os.chmod(world.made, 0o777)
     victim = subprocess.Popen(["sleep", "1000"], user=user_b, group=user_b, extra_groups=[])
@@ -626,9 +627,9 @@ def two_users(world):
     assert len(stolen) == 2 and all(item["process"]["pid"] is None and not item["process"]["attested"] and
                                     item["cause"] in (None, "unknown") for item in stolen), stolen
     victim.send_signal(signal.SIGSTOP)
-    world.wait_for(lambda: world.state(0, "shared") == "stopped")  # its own user's ring may show it
+    world.wait_for(lambda: world.state(0, "shared") == "stopped")  # a ring of the process's own user may show its state
     world.wait_scans(3)
-    assert world.state(0, "thief") == "stalled"  # nothing of the other user's stop
+    assert world.state(0, "thief") == "stalled"  # a ring of another user must not show that the process is stopped
     victim.send_signal(signal.SIGCONT)
     again(world, user=user_b, group=user_b, extra_groups=[])
     world.wait_for(lambda: rings(world)["closed"]["health"] == "unreadable")
@@ -644,7 +645,7 @@ if __name__ == "__main__":
     w.run([records_that_name_others, live_bits_over_holes, live_bits_that_move, sparse_files_that_claim_address_space,
            rings_that_take_the_time_of_a_scan, rings_are_copied_without_userfaultfd,
            one_table_of_modules_for_a_thousand,
-           removed_ring_of_nobody_is_dropped, pages_of_unreadable_rings, the_longest_name_twice,
-           many_stalls_hide_nobody, churn, churn_of_claims, directory_comes_and_goes, thousands_of_foreign_files,
-           few_descriptors, log_that_nobody_reads, no_standard_streams, client_that_asks_without_a_pause,
+           removed_ring_with_a_false_claim_is_dropped, pages_of_unreadable_rings, the_longest_name_twice,
+           many_stalls_do_not_hide_others, churn, churn_of_claims, directory_comes_and_goes, thousands_of_foreign_files,
+           few_descriptors, log_that_is_not_read, no_standard_streams, client_that_sends_requests_without_a_pause,
            flood_of_large_questions, stops_while_questions_wait, two_users])

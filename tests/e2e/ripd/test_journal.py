@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Log lines in a real journal: ripd's standard error is connected with a systemd-journald of our own, in a mount
-namespace where /run is empty. Needs root.
-"""
+"""Log lines in a real journal. ripd's standard error is connected to a separate systemd-journald, in a mount namespace
+with an empty /run. Needs root."""
 import contextlib
 import json
 import os
@@ -19,7 +18,7 @@ import world as w  # noqa: E402
 JOURNALD = "/lib/systemd/systemd-journald"
 BEGIN, END = "3145ab467b3b494d8c68514563889660", "0ce3f47721c94e4eba64dad08f7a9b85"
 HOSTILE = b'x\nMESSAGE=evil\nPRIORITY=0\n\x1b[2J\xff<b>"""'
-# One id with that name, which snaps on each line that it reads.
+# A program with one id, which makes one breadcrumb for each line that it reads.
 TRACED = """
 import ctypes, sys
 rip = ctypes.CDLL(sys.argv[1])
@@ -35,7 +34,7 @@ for line in sys.stdin:
 
 
 class Journal:
-    """A journald that keeps nothing but what it is sent, and touches nothing of the host."""
+    """A journald that stores only what it is sent, and changes nothing on the host."""
 
     def __init__(self):
         os.makedirs("/run/systemd/journald.conf.d")
@@ -47,14 +46,15 @@ class Journal:
         while not os.path.exists("/run/systemd/journal/stdout"):
             if time.monotonic() > end or self.process.poll() is not None:
                 self.close()
-                raise w.Skip("systemd-journald does not run here")
+                raise w.Skip("systemd-journald does not start")
             time.sleep(0.02)
 
     def stream(self):
-        """A connection like the one that a service gets as its standard error, and its name."""
+        """Returns a connection like the standard error of a service, and its name."""
         stream = socket.socket(socket.AF_UNIX)
         stream.connect("/run/systemd/journal/stdout")
-        stream.sendall(b"ripd-stream\nripd.service\n6\n1\n0\n0\n0\n")  # ..., priority, and that "<N>" is one
+        # priority 6, and "<N>" sets the priority of a line
+        stream.sendall(b"ripd-stream\nripd.service\n6\n1\n0\n0\n0\n")
         facts = os.fstat(stream.fileno())
         return stream, f"{facts.st_dev}:{facts.st_ino}"
 
@@ -69,7 +69,7 @@ class Journal:
 
 
 def as_bytes(value):
-    """journalctl shows what is no text as a list of numbers."""
+    """journalctl prints a field that is not text as a list of numbers."""
     return bytes(value) if isinstance(value, list) else value.encode()
 
 
@@ -137,10 +137,11 @@ def test_a_stall_with_a_hostile_name(world):
 
 
 def test_stalls_in_hostile_scripts(world):
-    """An entry each, with the bytes that the ring has: no text makes another field or another entry."""
+    """Each stall is one entry with the exact bytes of the ring. No text can create another field or another entry."""
     ring = h.scripted_ring(world.ring("hostile"), os.getpid(), ids=0)
     count = len(h.SCRIPT_TEXTS) + 3
-    for first in range(1, count + 1, 4):  # the journal's socket has room for ten; what it has not is a plain line
+    # the socket of the journal has room for ten entries; further entries become plain lines
+    for first in range(1, count + 1, 4):
         last = min(first + 3, count)
         h.scripted_ids(ring, first, last + 1 - first)
         world.wait_for(lambda: len(world.mine(f"MESSAGE_ID={BEGIN}")) == last)
@@ -158,7 +159,7 @@ def test_stalls_in_hostile_scripts(world):
 
 
 def test_standard_error_instead(world):
-    """Without the socket, lines go by the stream, and keep their priority."""
+    """Without the socket of the journal, lines go to the stream and keep their priority."""
     os.rename("/run/systemd/journal/socket", "/run/systemd/journal/aside")
     try:
         traced = world.trace(b"worker", "other")
@@ -180,16 +181,16 @@ def skip(reason):
 
 def main():
     if not os.path.exists(JOURNALD):
-        skip(f"there is no {JOURNALD}")
+        skip(f"{JOURNALD} is not installed")
     if os.geteuid() != 0 or not shutil.which("unshare"):
         skip("needs root and unshare")
     if "RIP_TEST_PRIVATE_RUN" not in os.environ:
         if subprocess.run(["unshare", "--mount", "true"], stderr=subprocess.DEVNULL, check=False).returncode != 0:
-            skip("may not make a mount namespace")
+            skip("mount namespaces are not permitted")
         os.environ["RIP_TEST_PRIVATE_RUN"] = "1"
         os.execvp("unshare", ["unshare", "--mount", "--propagation", "private", sys.executable, *sys.argv])
     if subprocess.run(["mount", "-t", "tmpfs", "tmpfs", "/run"], check=False).returncode != 0:
-        skip("may not mount")
+        skip("mounting is not permitted")
     try:
         JournalWorld.journal = Journal()
     except w.Skip as reason:

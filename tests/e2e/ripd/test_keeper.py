@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The keeper of ripd-probe by itself: a worker when it is sent a socket, in place of the last one, and none after its
-own end. No ripd is involved.
-"""
+"""The keeper of ripd-probe, without ripd: it starts a worker for each socket that it gets, and ends the previous
+worker. No worker outlives the keeper."""
 import os
 import signal
 import socket
@@ -27,7 +26,7 @@ class Keeper:
         self.workers = []
 
     def start(self, kind=WORKER):
-        """The socket of a new child, which runs."""
+        """Starts a child of the keeper. Returns its socket, when the child runs."""
         before = set(w.children(self.process.pid))
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         socket.send_fds(self.socket, [struct.pack("I", kind)], [theirs.fileno()])
@@ -46,7 +45,7 @@ class Keeper:
 
 
 def one_after_another(keeper):
-    """However they end: what has ended leaves no zombie, what is replaced is killed."""
+    """A worker that has ended leaves no zombie, and a worker that is replaced is killed."""
     seen = []
 
     def killed(_):
@@ -83,7 +82,7 @@ def one_of_each_kind(keeper):
     assert worker in w.children(keeper.process.pid)
 
 
-def nobody_is_there_any_more(keeper):
+def no_process_is_left(keeper):
     keeper.start()
     worker = w.children(keeper.process.pid)[0]
     keeper.socket.close()
@@ -100,13 +99,14 @@ def nonsense(keeper):
 
 
 def has_settled(worker):
-    """It is a copy of the keeper at first, whose filter of system calls it has; its own is the second."""
+    """Has the worker installed its own seccomp filter? First it is a copy of the keeper and has only the keeper's
+    filter."""
     with open(f"/proc/{worker}/status", encoding="ascii", errors="replace") as file:
         return [line.split() for line in file if line.startswith("Seccomp_filters:")] == [["Seccomp_filters:", "2"]]
 
 
 def killed(keeper):
-    """No worker outlives it, for nobody would end one that hangs."""
+    """No worker outlives the keeper, because nothing would kill a worker that hangs."""
     keeper.start()
     worker = w.children(keeper.process.pid)[0]
     w.wait_for(lambda: has_settled(worker))
@@ -121,7 +121,7 @@ def killed(keeper):
 
 
 def main():
-    tests = [one_after_another, one_of_each_kind, nobody_is_there_any_more, nonsense, killed]
+    tests = [one_after_another, one_of_each_kind, no_process_is_left, nonsense, killed]
     failed = 0
     for test in [test for test in tests if len(sys.argv) < 2 or test.__name__ in sys.argv[1:]]:
         keeper = Keeper()

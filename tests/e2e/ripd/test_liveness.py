@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who is alive: kill -9, exec, thread exit, daemons, forks, and processes that lie."""
+"""Which processes are alive: SIGKILL, exec, exits of threads, daemons, forks, and processes that make false claims."""
 import os
 import signal
 import subprocess
@@ -11,7 +11,7 @@ import world as w  # noqa: E402
 
 
 def watch_never_stalled(world, seconds=None):
-    """Past every threshold, no answer and no log line speaks of a stall."""
+    """Checks that no answer and no log line reports a stall, longer than all thresholds."""
     end = time.monotonic() + (seconds or (world.STALL_AFTER_MS + 5 * world.INTERVAL_MS) / 1000)
     while time.monotonic() < end:
         assert world.stalls() == [], world.stalls()
@@ -28,11 +28,11 @@ def killed(world):
     watch_never_stalled(world)
     ring = world.get("/rings")["rings"][0]
     assert ring["dead"] is True
-    assert world.thread(1)["location"]["module"] == "puppet"  # decodes after death
+    assert world.thread(1)["location"]["module"] == "puppet"  # module and offset are known after the death
 
 
 def the_end_is_known_and_stays(world):
-    """When it was found, whatever the clock does since; and what each id was then."""
+    """The end time is when ripd found the end, whatever the clock does later. The last state of each id is kept."""
     app = world.puppet()
     app.do("spawn 1 one never")
     app.do("spawn 2 two idle")
@@ -62,7 +62,7 @@ def executed_another_program(world):
     app.process.stdin.write("exec\n")
     app.process.stdin.flush()
     world.wait_for(lambda: world.state(1) == "dead")
-    assert app.process.poll() is None, "the pid must still be alive for this test to mean anything"
+    assert app.process.poll() is None, "this test needs a process that is still alive"
     watch_never_stalled(world)
 
 
@@ -103,7 +103,8 @@ def child_has_a_slot_of_its_own(world):
     child = int(app.send("child"))
     world.pids.append(child)
     world.wait_for(lambda: world.state(800) == "running")
-    world.wait_for(lambda: (world.thread(800)["process"] or {}).get("pid") == child)  # judged when there is time
+    # on a busy machine this is checked on a later scan
+    world.wait_for(lambda: (world.thread(800)["process"] or {}).get("pid") == child)
     world.wait_for(lambda: world.thread(1)["snaps"] == 1)
     os.kill(child, signal.SIGKILL)
     world.wait_for(lambda: world.state(800) == "dead")
@@ -128,7 +129,7 @@ def closed_descriptors(world):
 
 
 def lock_bytes(world, start, whole_description):
-    """A separate process that write-locks a range of the ring file and keeps it."""
+    """Starts a process that write-locks a range of the ring file, and keeps the lock."""
     code = """
 import fcntl, os, struct, sys, time
 fd = os.open(sys.argv[1], os.O_RDWR)
@@ -155,7 +156,7 @@ def foreign_locker_of_the_dead(world):
     app = world.puppet()
     app.do("spawn 1 one snap")
     world.wait_for(lambda: world.state(1) == "running")
-    app.do("close-all")  # its own lock is gone, so that the foreigner can have the byte
+    app.do("close-all")  # releases the process's own lock, so that the other process can take it
     world.wait_for(lambda: world.thread(1)["process"]["attested"] is False)
     foreigner = lock_bytes(world, 1 << 60, False)
     world.wait_scans(3)
@@ -181,7 +182,8 @@ def foreign_locker_of_life_bytes(world):
 
 
 def shared_descriptors_outlive_the_owner(world):
-    """A process made with CLONE_FILES keeps the owner's POSIX lock: the kernel then names a pid that is gone."""
+    """A process created with CLONE_FILES keeps the owner's POSIX lock: the kernel then reports a pid that does not
+    exist."""
     if subprocess.run([sys.executable, "-c", f"import ctypes; ctypes.CDLL({w.BIN!r} + '/../lib/librip.so')"],
                       stderr=subprocess.DEVNULL, check=False).returncode != 0:
         raise w.Skip("librip.so cannot be loaded by python (it is built with a sanitizer)")
@@ -210,7 +212,7 @@ while True:
     world.wait_for(lambda: world.state(5) == "running")
     process.kill()
     process.wait()
-    os.kill(survivor, 0)  # it lives, and so does the lock
+    os.kill(survivor, 0)  # the survivor is alive, and so is the lock
     world.wait_for(lambda: world.state(5) == "dead")
     watch_never_stalled(world)
 

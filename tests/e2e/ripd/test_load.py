@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Crowds of bad clients cost the good one next to nothing: its time, the daemon's memory, the daemon's processor time.
+"""Crowds of bad clients must hardly affect a good client: its response times, and the memory and CPU time of the
+daemon.
 
-How long a request takes is only ever compared within one run: a phase with the crowd against a phase without, one after
-the other. Noise of the machine makes such a phase longer, never shorter, and a fault of the daemon makes every one of
-them longer: so of several tries the best one counts.
+Response times are compared only within one run: a phase with the crowd against a phase without it. Noise of the machine
+can only make a phase slower, and a fault of the daemon makes every phase slower. So the best of several tries counts.
 """
 import http.client
 import os
@@ -21,13 +21,13 @@ CROWD = os.path.join(os.path.dirname(os.path.abspath(__file__)), "crowd.py")
 TRIES = 8
 REQUESTS = 500
 PAUSE_S = 0.0005
-FLOOR_S = 0.002  # below this a percentile measures the scheduler
+FLOOR_S = 0.002  # a smaller percentile only measures the scheduler
 STALLED = 10000
 DESCRIPTORS = 10000 + 300
 
-LISTS_BYTES = 128 << 20  # HTTP_LISTS_BYTES_MAX, the one made last and one that is being built
+LISTS_BYTES = 128 << 20  # HTTP_LISTS_BYTES_MAX, plus the newest list and one that is being built
 KEPT_BYTES = 16 << 20  # LISTS_KEPT_BYTES_MAX
-CONNECTIONS_BYTES = (512 + 64) * (16384 + 4096)  # a whole head, and what belongs to the connection
+CONNECTIONS_BYTES = (512 + 64) * (16384 + 4096)  # a complete request head, and the data of the connection
 EVENTS_BYTES = 8 << 20
 STREAMS_BYTES = 64 * 2 * 65536
 DAEMON_BYTES = 16 << 20
@@ -41,7 +41,7 @@ class Crowd:
 
     def __enter__(self):
         answer = self.process.stdout.readline().strip()
-        assert answer == "ready", f"the crowd has failed: {answer}"
+        assert answer == "ready", f"the crowd did not start: {answer}"
         return self
 
     def __exit__(self, *_):
@@ -50,7 +50,7 @@ class Crowd:
 
 
 class GoodClient:
-    """Asks for something small, most times on a connection that it keeps, sometimes on a new one."""
+    """A client with small requests, mostly on a persistent connection, sometimes on a new one."""
 
     def __init__(self, port):
         self.port = port
@@ -70,7 +70,7 @@ class GoodClient:
             try:
                 self.ask()
                 break
-            except (http.client.HTTPException, ConnectionError):  # dropped for somebody newer: once more
+            except (http.client.HTTPException, ConnectionError):  # the connection was closed for a newer one: retry
                 self.connection = None
         else:
             raise AssertionError("three times in a row there was no answer")
@@ -118,7 +118,7 @@ def limit_hits(world, limit):
 
 
 def many_stalls(world, count=STALLED, pid=None):
-    """Ids enough for the largest list, under a name that is watched without a program behind each."""
+    """Makes enough ids for the largest list. pid is their process."""
     ring = h.Ring(world.ring("many"), capacity=count)
     ring.process(0, pid or os.getpid())
     for i in range(count):
@@ -128,8 +128,8 @@ def many_stalls(world, count=STALLED, pid=None):
     return ring
 
 
-def unmoved_by(world, kind, count, ids=0):
-    """The good client's 99th percentile is at most twice what it is without the crowd, and memory is bounded."""
+def check_good_client_during(world, kind, count, ids=0):
+    """Checks that the 99th percentile of the good client at most doubles with the crowd, and that memory is bounded."""
     bound = DAEMON_BYTES + 64 * ids + LISTS_BYTES + CONNECTIONS_BYTES + EVENTS_BYTES + STREAMS_BYTES
     seen = []
     for _ in range(TRIES):
@@ -148,25 +148,25 @@ def unmoved_by(world, kind, count, ids=0):
 
 def idle_connections(world):
     need_descriptors()
-    unmoved_by(world, "idle", 10000)
+    check_good_client_during(world, "idle", 10000)
     with Crowd(world, "idle", 10000):
         time.sleep(0.5)
         share = cpu_share(world, 3)
-        assert share < 0.2, f"{share:.0%} of a processor for connections that do nothing"
+        assert share < 0.2, f"{share:.0%} of a CPU for idle connections"
         print(f"        {share:.1%} of a processor for 10,000 that do nothing")
         assert limit_hits(world, "connections") >= 10000 - 512
         assert world.request("/healthz")[0] == 200
 
 
 def slow_heads(world):
-    unmoved_by(world, "slow_heads", 400)
-    unmoved_by(world, "slow_heads", 1000)  # more than there is room for: they push out one another
+    check_good_client_during(world, "slow_heads", 400)
+    check_good_client_during(world, "slow_heads", 1000)  # more than the limit of connections: they displace each other
 
 
 def slow_readers(world):
     ring = many_stalls(world)
-    unmoved_by(world, "slow_readers", 100, STALLED)
-    if not sanitized(world):  # what they took is given back
+    check_good_client_during(world, "slow_readers", 100, STALLED)
+    if not sanitized(world):  # memory is returned to the kernel
         world.wait_for(lambda: anonymous_bytes(world) <= DAEMON_BYTES + 64 * STALLED + KEPT_BYTES)
         print(f"        {anonymous_bytes(world) >> 20} MB when they are gone")
     ring.close()
@@ -174,7 +174,7 @@ def slow_readers(world):
 
 def deaf_streams(world):
     ring = many_stalls(world)
-    unmoved_by(world, "deaf_streams", 64, STALLED)
+    check_good_client_during(world, "deaf_streams", 64, STALLED)
     with Crowd(world, "deaf_streams", 70):
         world.wait_for(lambda: limit_hits(world, "streams") >= 6)
         assert world.request("/events")[0] == 200
@@ -183,11 +183,11 @@ def deaf_streams(world):
 
 
 def connect_and_close(world):
-    unmoved_by(world, "flood", 500)
+    check_good_client_during(world, "flood", 500)
 
 
 def a_crowd_that_goes(world):
-    """What thousands of stalls took is given back when they are over."""
+    """Memory of thousands of stalls is returned to the kernel when the stalls end."""
     before = anonymous_bytes(world)
     owner = subprocess.Popen(["sleep", "1000"])
     world.processes.append(owner)
@@ -211,7 +211,7 @@ def need_descriptors():
 
 
 def few_descriptors(world):
-    """Where descriptors run out nobody spins: the oldest idle client goes for the new one."""
+    """When descriptors run out, ripd does not spin: it closes the oldest idle connection for a new one."""
     world.stop()
     real = subprocess.Popen
 
@@ -225,7 +225,7 @@ def few_descriptors(world):
         subprocess.Popen = real
     with Crowd(world, "idle", 300):
         share = cpu_share(world, 2)
-        assert share < 0.3, f"{share:.0%} of a processor at the limit of descriptors"
+        assert share < 0.3, f"{share:.0%} of a CPU at the limit of descriptors"
         assert world.request("/healthz")[0] == 200
         print(f"        {share:.1%} of a processor, {limit_hits(world, 'connections')} gave way, "
               f"{limit_hits(world, 'accepts')} pauses")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""/locations and group=location: ids counted by where they are."""
+"""/locations and group=location: counts of ids by location."""
 import os
 import sys
 
@@ -8,7 +8,8 @@ from world import run  # noqa: E402
 
 
 def ids_of_two_programs(world):
-    """Two processes of one program are at the same places; an id that never snapped is nowhere."""
+    """Ids of two processes of one program are counted at the same locations. An id without a breadcrumb has no
+    location."""
     first, second = world.puppet("one"), world.puppet("two")
     for app in (first, second):
         app.do("spawn-many 20")
@@ -37,7 +38,7 @@ def ids_of_two_programs(world):
     assert sum(group["count"] for group in world.get("/locations?ring=two")["locations"]) == 21
     assert sum(group["count"] for group in world.get("/locations?state=stalled")["locations"]) == 6
     assert sum(group["count"] for group in world.get("/locations?name=worker-1*")["locations"]) == 22
-    world.wait_for(lambda: same_groups(world))  # names come when they come
+    world.wait_for(lambda: same_groups(world))  # names come later
 
 
 def same_groups(world):
@@ -66,7 +67,7 @@ def pages(world):
     assert len(seen) == 2 and seen[0] != seen[1]
     status, problem = world.request("/stalls?group=colour")
     assert status == 400 and "location" in problem["detail"], problem
-    assert world.request("/locations?group=location")[0] == 400  # it is grouped already
+    assert world.request("/locations?group=location")[0] == 400  # this list is always grouped
     assert world.request("/rings?group=location")[0] == 400
 
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Threads that hold each other up in real locks, under the preload library: who waits for whom, deadlocks named, and
-none that is not one. No privilege is needed for any of it."""
+"""Threads that wait for each other in real locks, under the preload library: who waits for whom, and deadlocks, without
+false reports. No privileges are needed."""
 import os
 import re
 import subprocess
@@ -28,7 +28,7 @@ def names(item):
 
 
 def round_from(first, count):
-    """The cycle from the one after it to itself."""
+    """Returns the members of the cycle, starting after first and ending with it."""
     return [f"cycle-{(first + 1 + i) % count}" for i in range(count)]
 
 
@@ -58,7 +58,7 @@ def cycles(world):
         process.wait()
         world.wait_for(lambda: not world.stalls())
         world.wait_for(lambda c=count: world.get("/threads?state=dead&name=cycle-*")["total"] >= c)
-        for item in items.values():  # the deadlock is over, and still known
+        for item in items.values():  # the deadlock has ended, but is still known
             last = [thread["last"] for thread in world.get("/threads?state=dead&name=cycle-*")["threads"]
                     if thread["tid"] == item["tid"] or thread["id"] == item["id"]][-1]
             assert last["state"] == "stalled" and last["cause"] == "deadlock", last
@@ -69,7 +69,7 @@ def some_are_behind_a_cycle(world):
     play(world, "behind", "3")
     world.wait_for(lambda: len(world.stalls("?cause=deadlock")) == 3 and len(world.stalls()) == 6)
     world.wait_for(lambda: all(len(item["waits_for"]) == 3 and item["cause"] for item in world.stalls()))
-    # a thread that looks at the owner of its lock again is ready to run for a moment
+    # a thread that reads the holder of its lock again is runnable for a moment
     world.wait_for(lambda: len(world.stalls("?cause=blocked")) == 3)
     for name, item in stalls(world).items():
         if name.startswith("behind"):
@@ -105,7 +105,7 @@ def a_line_ends_at_who_fills_a_pipe(world):
 
 
 def held_up_by(world, name, kind, count):
-    """Begins or ends of those that it holds up, once there are that many."""
+    """Returns the begin or end events of ids that wait for name, when there are count of them."""
     def found():
         return [event for event in world.get(f"/events?kind={kind}&limit=1000")["events"]
                 if event["root"] is not None and event["root"]["name"] == name]
@@ -113,7 +113,7 @@ def held_up_by(world, name, kind, count):
 
 
 class HookWorld(World):
-    """It runs a command for each stall, which notes that."""
+    """A world with a command that notes each event."""
 
     def settings(self):
         return {**super().settings(), "on-stall": f"echo $RIPD_EVENT $RIPD_INCIDENT >>{self.made}/runs"}
@@ -125,18 +125,18 @@ class HookWorld(World):
 
 def who_writes_holds_up_20(world):
     process = play(world, "written", "20")
-    # One that looks at the owner of its lock again is ready to run, and may wait for a processor.
+    # A thread that reads the holder of its lock again is runnable, and may wait for a CPU.
     world.wait_for(lambda: {name: (names(item), item["cause"]) for name, item in stalls(world).items()
                             if name != "writer-0"} ==
                    {f"reader-{i}": (["writer-0"], "blocked") for i in range(20)})
     begins = held_up_by(world, "writer-0", "begin", 20)
     incident, = {event["incident"] for event in begins}
-    # While they start they wait for each other, on a busy machine for so long that they are rightly reported.
+    # At the start the threads wait for each other. On a busy machine this may be long enough to be reported, correctly.
     others = {event["incident"] for event in world.get("/events?limit=1000")["events"]} - {incident}
     assert incident in {event["episode"] for event in world.get("/events?limit=1000")["events"]}
     assert max(event["waiting_count"] for event in begins) == 20 and all(
         names(event)[-1] == event["root"]["name"] for event in begins), begins
-    assert world.log_text().count("stall begin ") == 1 + len(others)  # for all of them
+    assert world.log_text().count("stall begin ") == 1 + len(others)  # one line for all of them
     world.wait_for(lambda: world.metric("ripd_incidents") == 1)
     group = world.get("/stalls?group=root")["stalls"]
     assert [(g["count"], g["root"]["name"]) for g in group] == [(20, "writer-0")], group
@@ -170,7 +170,7 @@ def a_time_limit_is_no_deadlock(world):
 
 
 def watch(world, seconds):
-    """Every scan of that time: nobody is called deadlocked. Returns how many of them were stalled behind a lock."""
+    """Checks that no scan in this time reports a deadlock. Returns how many ids were stalled behind a lock."""
     held_up, end = set(), time.monotonic() + seconds
     while time.monotonic() < end:
         for item in world.stalls():
@@ -200,7 +200,7 @@ def cpp(world):
     world.wait_for(lambda: len(world.stalls("?cause=deadlock")) == 2)
     items = stalls(world, "?cause=deadlock")
     assert names(items["shared"]) == ["mutex", "shared"] and names(items["mutex"]) == ["shared", "mutex"], items
-    # The wrapped call is inlined from a header of the C++ library, which nobody has written who looks for this.
+    # The wrapped call is inlined from a header of the C++ library, where the user has no code to look for.
     world.wait_for(lambda: all(stall["location"]["function"] for stall in world.stalls("?cause=deadlock")))
     items = stalls(world, "?cause=deadlock")
     for name, function in (("shared", "hold_shared"), ("mutex", "hold_plain")):

@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The manual pages, the example configuration and the program say the same.
+"""The manual pages, the example configuration and the program agree.
 
-The lists in ripd(8) are made from the program's tables, so these tests ask the running program: what it takes and
-answers is in the page, and it takes and answers what is in the page.
+The lists in ripd(8) are generated from the program's tables. These tests compare the pages with the running program.
 """
 import os
 import re
@@ -24,12 +23,12 @@ def text_of(*path):
 
 
 def section(page, title):
-    """The source of one section of a page."""
+    """Returns the source of one section of a page."""
     return re.search(rf"^\.Sh {title}\n(.*?)(?=^\.Sh |\Z)", page, re.S | re.M).group(1)
 
 
 def items(text, macro):
-    """What the items of lists in it begin with, in mdoc's source."""
+    """Returns the first words of list items in mdoc source."""
     return re.findall(rf"^\.It {macro} (?:\\-)?([^ \n]+)", text, re.M)
 
 
@@ -46,7 +45,7 @@ def flags_of_help(program="ripd"):
 
 
 def keys(world):
-    """As the error for an unknown one lists them."""
+    """Returns the configuration keys that the error for an unknown key lists."""
     path = os.path.join(world.made, "unknown.txt")
     with open(path, "w", encoding="utf-8") as file:
         file.write("nothing = 1\n")
@@ -130,22 +129,23 @@ def commands_of_rip():
     return re.findall(r"^  (\w+) ", listed, re.M)
 
 
-# What differs from one run to the next, and what stands for it.
+# Parts of answers that differ between runs, and their replacements.
 VARYING = ((r"\b(pay|refund|worker|serve)\b", "NAME"), (r"\d{4}-\d\d-\d\dT[\d:.]+Z", "TIME"),
            (r"\b\d[\d.]* ?(h|min|ms|m|s)( ?\d+ ?(min|ms|m|s))*\b", "AGE"), (r"\d+", "N"),
            (r"\b(WARNING|CRITICAL)\b", "STATE"), (r"[ \t]+", " "))
 
 
 def shape(command, answer):
-    """What an answer looks like, in whatever order the deadlock came about and however long it lasts."""
-    if command == "show":  # a row of its tables each; how a lock is inlined, and what the kernel adds, is not ours
+    """Returns the form of an answer, independent of the order of threads in the deadlock and of durations."""
+    # for show, only the names of rows; rows that depend on inlining and on the kernel are left out
+    if command == "show":
         rows = [re.match(r"  (\w+(?: \w+)*)  ", line) for line in answer.splitlines()]
         return [row.group(1) for row in rows if row and row.group(1) not in ("inlined", "used", "denied", "wchan")]
-    if command == "top":  # it may be caught before its first row
+    if command == "top":  # top may have been recorded before its first row
         return [line.split() for line in answer.splitlines() if "CAUSE" in line]
     if command == "check":
         answer = re.sub(": .* [|]", " |", answer)
-    if command in ("events", "dump"):  # their items come in the order in which they happened
+    if command in ("events", "dump"):  # their items are in order of time
         answer = "\n".join(answer.splitlines()[:2])
     for pattern, name in VARYING:
         answer = re.sub(pattern, name, answer)
@@ -153,7 +153,7 @@ def shape(command, answer):
 
 
 def the_answers(world):
-    """The answers in the pages of the commands are those that they give today."""
+    """The answers in the pages of the commands have the same form as today's answers."""
     folder = os.path.join(world.made, "answers")
     os.mkdir(folder)
     subprocess.run([os.path.join(TOP, "ripd/man/answers/make"), w.BIN, folder], check=True, timeout=300)
@@ -179,14 +179,14 @@ def the_command_rip(_world):
 
 
 def keys_of_the_file(world):
-    """As ripd.conf(5) lists them, with the defaults of the flags."""
+    """ripd.conf(5) lists the keys with the defaults of the flags."""
     page = section(text_of(PAGES, "ripd.conf.5"), "KEYS")
     assert items(page, "Cm") == keys(world)
     assert ".Ql 127.0.0.1:7470" in page and "A change requires a restart." in page
 
 
 def the_libraries(_world):
-    """Every function that a program may call; those that read the bytes of a ring are in their header."""
+    """The pages list every public function. Functions that read the bytes of a ring are listed in their header."""
     for page, version_script in (("librip.3", "librip.map"), ("librip-session.3", "session/librip-session.map")):
         with open(os.path.join(TOP, "librip", version_script), encoding="utf-8") as file:
             exported = set(re.findall(r"^ +(rip_(?!_)\w+);", file.read(), re.M))
@@ -198,7 +198,7 @@ def the_libraries(_world):
 
 
 def the_costs(_world):
-    """The table of librip(3) has the rows of the script that writes it."""
+    """The table of librip(3) has the rows of the script that generates it."""
     rows = re.findall(r'^    \("(.*?)", "', text_of(TOP, "tests/bench/bench_compare.py"), re.M)
     page = text_of(PAGES, "librip.3").replace("\\-", "-")
     table = re.search(r'^\.\\" Costs: .*?^\.\\" End of costs$', page, re.S | re.M).group(0)
@@ -206,7 +206,7 @@ def the_costs(_world):
 
 
 def the_ring(_world):
-    """rip-ring(5) has the rows of the normative text, each with its offset."""
+    """rip-ring(5) has the rows of ABI.md, each with its offset."""
     page = text_of(PAGES, "rip-ring.5")
     rows = re.findall(r"^\| (\d+) \| (\d+) \| (\w+) \|", text_of(TOP, "librip/ABI.md"), re.M)
     assert len(rows) > 60
@@ -215,7 +215,7 @@ def the_ring(_world):
 
 
 def the_pages_are_clean(_world):
-    """Neither mandoc nor the manual of a terminal with 80 columns has anything to complain of."""
+    """mandoc and man, at 80 columns, report no errors for any page."""
     commands = [f"rip-{name}.1" for name in commands_of_rip()]
     missing = [tool for tool in ("mandoc", "man") if not shutil.which(tool)]
     for page in ("ripd.8", "ripd.conf.5", "rip.1", "librip.3", "librip-session.3", "rip-ring.5", *commands):
@@ -233,7 +233,8 @@ def the_pages_are_clean(_world):
 
 
 def the_example_is_the_defaults(world):
-    """Every key is there, and every line is what holds without it: a reload to it changes nothing."""
+    """Every key is in the file, and every line has the default value: a reload with all lines active changes nothing.
+    """
     text = text_of(TOP, "systemd/ripd.conf")
     path = os.path.join(world.made, "ripd.conf.txt")
     uncommented = re.sub(r"^#(?=[a-z])", "", text, flags=re.M)

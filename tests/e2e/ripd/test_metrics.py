@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""/metrics of a real daemon: nothing for promtool to find whatever rings and threads are called, and the numbers are
-those of the other answers."""
+"""/metrics of a real daemon: promtool accepts it whatever rings and threads are called, and the values agree with other
+answers."""
 import os
 import re
 import shutil
@@ -17,7 +17,7 @@ NAMES = [b'"} 1\nripd_ids{state="evil', b"\xff\xfe\xc0\x80", b"a\\", b"\nripd_ev
 
 
 def samples(world):
-    """{'name{labels}': value}; fails on a line that is none."""
+    """Returns {'name{labels}': value}. Fails on an invalid line."""
     status, text = world.request("/metrics")
     assert status == 200 and text.endswith("\n")
     found = {}
@@ -33,7 +33,7 @@ def samples(world):
 
 
 def add(world, found, name):
-    """The sum of a metric over its label."""
+    """Returns the sum of a metric over its labels."""
     assert any(key.startswith(name + "{") for key in found), name
     return sum(value for key, value in found.items() if key.startswith(name + "{"))
 
@@ -63,7 +63,7 @@ def promtool_has_nothing_to_say(world):
     for ring in rings:
         ring.close()
     if shutil.which("promtool") is None:
-        raise w.Skip("there is no promtool (Debian package prometheus)")
+        raise w.Skip("promtool is not installed (Debian package prometheus)")
     checked = subprocess.run(["promtool", "check", "metrics"], input=text, capture_output=True, text=True, timeout=60,
                              check=False)
     assert checked.returncode == 0 and checked.stdout + checked.stderr == "", checked
@@ -85,7 +85,7 @@ def numbers_of_a_stall(world):
     assert add(world, found, "ripd_stalls") == 1 and add(world, found, "ripd_stopped") == 0
 
     def agree():
-        """A stall and the numbers of a scan at that time or later, by the cause that it has on both."""
+        """Compares a stall with the metrics of the same or a later scan, for the cause that it has in both."""
         stall, found = world.stalls()[0], samples(world)
         label = f'{{cause="{stall["cause"] or "unexamined"}"}}'
         return found["ripd_stalls" + label] == 1 and (stall, found["ripd_stall_longest_seconds" + label] * 1000)
@@ -96,7 +96,7 @@ def numbers_of_a_stall(world):
     world.wait_for(lambda: samples(world)['ripd_events_total{kind="end"}'] == 1)
     assert add(world, samples(world), "ripd_stalls") == 0
     app.kill(w.signal.SIGSTOP)
-    world.wait_for(lambda: samples(world)['ripd_stopped{cause="signal"}'] == 3)  # who is idle, too
+    world.wait_for(lambda: samples(world)['ripd_stopped{cause="signal"}'] == 3)  # also the idle ids
     assert add(world, samples(world), "ripd_stalls") == 0
 
 

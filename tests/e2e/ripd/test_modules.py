@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A module that no record names, for it was loaded after the threads had registered, is read from the memory map."""
+"""A module that was loaded after the threads registered is in no record; ripd finds it in the memory map."""
 import os
 import shutil
 import subprocess
@@ -32,7 +32,7 @@ def loaded_late(world):
 
 
 def after_a_restart(world):
-    """It is found again, and once the program is dead, by a ripd that saw it alive, too."""
+    """The module is found again after a restart, also for a dead program if ripd saw it alive."""
     program = start(world)
     world.wait_for(lambda: world.stalls()[0]["location"]["module"] == "late_plugin.so")
     world.stop()
@@ -45,9 +45,9 @@ def after_a_restart(world):
 
 
 def of_another_user(world):
-    """Its map is read by ripd-probe, for a ripd that is root as for one that is not."""
+    """ripd-probe reads the map, whether ripd is root or not."""
     for name in ("late", "late_plugin.so"):
-        shutil.copy(f"{w.BIN}/{name}", world.made)  # others may not reach the build tree
+        shutil.copy(f"{w.BIN}/{name}", world.made)  # other users may not be able to read the build tree
     os.chmod(world.made, 0o755)
     os.chmod(world.dir, 0o777)
     start(world, world.made, **privileges.as_user(USER))
@@ -71,6 +71,6 @@ if __name__ == "__main__":
     if os.geteuid() == 0 and not w.lacking("sys_ptrace", "dac_read_search") and shutil.which("setpriv"):
         TESTS += [of_another_user, seen_by_the_service]
     else:
-        print("without other users: takes root with CAP_SYS_PTRACE and CAP_DAC_READ_SEARCH, and setpriv")
+        print("without other users: needs root with CAP_SYS_PTRACE and CAP_DAC_READ_SEARCH, and setpriv")
     make_world.count = 0
     w.run(TESTS, make_world)

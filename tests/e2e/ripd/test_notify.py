@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a service manager sees of ripd, with a socket of ours in its place: ready after the first scan, a watchdog fed
-by completed scans alone.
+"""What a service manager receives from ripd: readiness after the first scan, and watchdog pings only for completed
+scans.
 
-A scanner that hangs is made by stopping that one thread (ptrace): nothing else of the process is held up.
+The test stops the scanner thread with ptrace to make it hang; no other thread is affected.
 """
 import itertools
 import os
@@ -29,12 +29,12 @@ def test_ready_after_the_first_scan_not_before(world):
     world.ripd.send_signal(signal.SIGTERM)
     assert world.ripd.wait(timeout=w.PATIENCE_S) == 0
     assert world.manager.count("READY") == 1
-    assert world.manager.count("WATCHDOG") == 0  # nobody asked for it
+    assert world.manager.count("WATCHDOG") == 0  # no watchdog was configured
     assert world.manager.listen()[-1]["STOPPING"] == "1"
 
 
 def test_no_scan_no_ready(world):
-    """A ripd that cannot scan has never been ready: it is stopped before it could."""
+    """If ripd cannot scan, it never reports readiness."""
     world.launch(environment={"WATCHDOG_USEC": "1000000", "WATCHDOG_PID": "{pid}"},
                  flags=("--listen", "192.0.2.1:1"))
     assert world.ripd.wait(timeout=w.PATIENCE_S) == 1
@@ -80,10 +80,10 @@ def test_a_watchdog_for_another_process(world):
 
 
 def test_the_watchdog_is_fed_by_scans(world):
-    """Each ping comes with a scan that has completed: there are never more of them, whatever else the scanner does. It
-    is asked something else each time, for the same question is answered once a scan."""
+    """Each watchdog ping belongs to a completed scan, so there are never more pings than scans. The test sends a
+    different query each time, because equal queries share an answer within one scan."""
     world.serve(environment={"WATCHDOG_USEC": str(3 * INTERVAL_MS * 1000)})
-    while True:  # the ping for this one may be yet to come, and no other
+    while True:  # only the ping for the newest scan may still be missing
         before = world.sequence()
         begun = world.manager.count("WATCHDOG")
         if world.sequence() == before:
@@ -98,7 +98,7 @@ def test_the_watchdog_is_fed_by_scans(world):
 
 
 def test_a_reload(world):
-    """The manager waits from RELOADING to READY, whether there was anything to reload or not."""
+    """The manager waits from RELOADING to READY, also if nothing changed."""
     world.serve()
     for count in (1, 2):
         heard = len(world.manager.listen())
@@ -113,7 +113,7 @@ def test_a_reload(world):
 
 
 def test_a_reload_that_changes_the_interval(world):
-    """The watchdog follows: longer where it has to be, and back to what it was."""
+    """The watchdog timeout follows the interval: longer if necessary, and back to the configured value."""
     configuration = os.path.join(world.made, "ripd.conf")
 
     def reload(interval_ms):
@@ -140,10 +140,11 @@ def test_a_reload_that_changes_the_interval(world):
 
 
 def test_a_scanner_that_hangs(world):
-    """HTTP goes on answering, not ready; the watchdog is not fed; and all is well once the scanner goes on."""
+    """While the scanner hangs, HTTP answers but is not ready, and there are no watchdog pings. When the scanner
+    continues, everything recovers."""
     world.serve(environment={"WATCHDOG_USEC": str(3 * INTERVAL_MS * 1000)})
     world.wait_for(lambda: world.request("/readyz")[0] == 200)
-    with stopped(world.ripd.pid):  # its first thread is the scanner
+    with stopped(world.ripd.pid):  # the first thread is the scanner
         assert world.request("/healthz")[0] == 200
         world.wait_for(lambda: world.request("/readyz")[0] == 503)
         heard = len(world.manager.listen())
@@ -156,7 +157,7 @@ def test_a_scanner_that_hangs(world):
     world.wait_for(lambda: world.manager.count("WATCHDOG") and len(world.manager.heard) > heard + 2)
     world.wait_for(lambda: world.request("/readyz")[0] == 200)
     metrics = world.get("/metrics")
-    assert int(re.search(r"^ripd_skipped_scans_total (\d+)$", metrics, re.M).group(1)) >= 9  # of the ten and more
+    assert int(re.search(r"^ripd_skipped_scans_total (\d+)$", metrics, re.M).group(1)) >= 9  # of at least ten
     assert int(re.search(r"^ripd_late_scans_total (\d+)$", metrics, re.M).group(1)) >= 1
 
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Peers of unix sockets: across network namespaces, of another user's server, and of many threads at once.
+"""Peers of unix sockets: across network namespaces, of a server of another user, and of many threads.
 
-Which socket a thread waits at is known to its own user alone; the zoo has a row for each way to wait.
+Only the thread's own user may learn which socket it waits for. The zoo tests all kinds of waits.
 """
 import contextlib
 import os
@@ -18,10 +18,11 @@ import world as w  # noqa: E402
 
 SOCK_DIAG = 4  # NETLINK_SOCK_DIAG
 USER_A, USER_B = 61001, 61002
-PYTHON = "/usr/bin/python3" if os.path.exists("/usr/bin/python3") else sys.executable  # that anybody may run
+# an interpreter that every user may execute
+PYTHON = "/usr/bin/python3" if os.path.exists("/usr/bin/python3") else sys.executable
 UNSHARE = ["unshare", "--net", "--"]
 
-# Waits for room at one end of a pair of its own; a child has the other.
+# Waits for buffer space at one end of its own socket pair. A child has the other end.
 PAIR = """
 import ctypes, os, signal, socket
 ours, theirs = socket.socketpair()
@@ -56,7 +57,7 @@ client = server.accept()
 while True: signal.pause()
 """
 
-# COUNT threads wait at as many sockets; a child has the other ends, and nothing else.
+# COUNT threads wait at as many sockets. A child has the other ends, and nothing else.
 CROWD = """
 import ctypes, os, resource, signal, socket, sys, threading
 count, hard = int(sys.argv[1]), resource.getrlimit(resource.RLIMIT_NOFILE)[1]
@@ -92,7 +93,8 @@ def traced(world, code, *arguments, prefix=(), **options):
 
 
 def kernel(world, process, holds=lambda facts: True):
-    """Of its main thread, once its target is known and the condition holds: it takes several scans."""
+    """Returns the evidence of the main thread, when its target is known and the condition holds. This takes several
+    scans."""
     def facts():
         found = [s["kernel"] for s in world.stalls() if s["tid"] == process.pid][0]
         return found["target"] and holds(found) and found
@@ -119,12 +121,12 @@ def assert_peer_found(world, process):
 
 
 def assert_peer_unknown(world, process):
-    """Its own number, and that it is a unix socket, as soon as the tables of sockets have been read."""
+    """Checks that only the socket's own number and type are reported, after the tables of sockets were read."""
     facts = kernel(world, process, lambda facts: facts["target"].startswith("unix"))
     assert re.fullmatch(r"unix socket:\[\d+\]", facts["target"]) and facts["holder"] is None, facts
 
 
-# Network namespaces -------------------------------------------------------------------------------------------------
+# --- Network namespaces ---------------------------------------------------------------------------------------------
 
 def another_network_is_not_guessed_at(world):
     needs_root()
@@ -134,7 +136,8 @@ def another_network_is_not_guessed_at(world):
 
 
 def sockets_keep_their_network(world):
-    """One that a process was started with, and that process in a network of its own."""
+    """A socket that a process was started with stays in its network, although the process is in another network
+    namespace."""
     needs_root()
     ours, theirs = socket.socketpair()
     with ours, theirs:
@@ -144,7 +147,7 @@ def sockets_keep_their_network(world):
 
 
 class Enclosed(managed.Managed):
-    """As the service is: without the host's network, its sockets passed."""
+    """ripd like the service: in its own network namespace, with sockets that are passed to it."""
     prefix = UNSHARE
 
     def serve_with(self, *passed):
@@ -171,7 +174,7 @@ def ripd_without_network_but_with_that_socket(world):
         assert_peer_found(world, traced(world, PAIR))
         assert_peer_unknown(world, traced(world, PAIR, prefix=UNSHARE))
         assert 'name="unknown" address=netlink:sock-diag\n' in world.log_text(), world.log_text()
-        # Whatever is left in it is of no harm to the next one.
+        # Ends ripd, so that the next test can use the namespace.
         world.ripd.kill()
         world.ripd.wait()
         diag.send(bytes.fromhex("28000000" "1400" "0103" "00000000" "00000000" "0100" "0000" "ffffffff" "00000000"
@@ -181,10 +184,11 @@ def ripd_without_network_but_with_that_socket(world):
         assert_peer_found(world, traced(world, PAIR))
 
 
-# Users --------------------------------------------------------------------------------------------------------------
+# --- Users ----------------------------------------------------------------------------------------------------------
 
-def of_another_user_its_path_alone(world):
-    """The client has named it itself, or any user may read it; no pid, and no name of a process."""
+def only_the_path_of_another_user(world):
+    """For a server of another user only the path is reported, which the client named itself or every user may read.
+    There is no pid and no process name."""
     needs_root()
     path = f"{world.made}/server.sock"
     os.chmod(world.made, 0o777)
@@ -199,15 +203,15 @@ def of_another_user_its_path_alone(world):
     assert_peer_found(world, traced(world, PAIR, **user))
 
 
-# Many ---------------------------------------------------------------------------------------------------------------
+# --- Many sockets ---------------------------------------------------------------------------------------------------
 
 def many_at_once(world):
-    """All are found, though a walk through /proc for each would take longer than there is."""
+    """All peers are found, although a walk through /proc for each of them would take too long."""
     count = 300
     process = traced(world, CROWD, count)
     child = int(process.stdout.readline())
 
-    found = {}  # by thread; a busy machine has not the time to find all of them again whenever they are looked at
+    found = {}  # by thread; on a busy machine not all of them are found in every scan
 
     def facts():
         time.sleep(0.5)
@@ -225,6 +229,6 @@ def make_world():
 
 worlds = {ripd_without_network: Enclosed, ripd_without_network_but_with_that_socket: Enclosed}
 TESTS = [another_network_is_not_guessed_at, sockets_keep_their_network, ripd_without_network,
-         ripd_without_network_but_with_that_socket, of_another_user_its_path_alone, many_at_once]
+         ripd_without_network_but_with_that_socket, only_the_path_of_another_user, many_at_once]
 make_world.tests = [test for test in TESTS if len(sys.argv) < 2 or test.__name__ in sys.argv[1:]]
 w.run(TESTS, make_world)

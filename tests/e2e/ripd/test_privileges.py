@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What two users learn of each other: nothing, whatever one of them writes into a ring, locks or executes.
+"""Two users must not learn anything about each other, whatever one of them writes to a ring, locks or executes.
 
-ripd runs as the service with the drop-in does: a user of its own, that holds the capabilities for evidence when it
-starts. B is a process with secrets in its command line, its file names, its peer and its functions' names; A makes
-rings that point at it. Needs root, to be several users.
+ripd runs like the service with the drop-in for evidence: as its own user, which starts with the capabilities. B is a
+process with secrets in its command line, file names, peer and function names. A makes rings that claim B's process.
+Needs root, to be several users.
 """
 import ctypes
 import errno
@@ -28,7 +28,8 @@ USER_A, USER_B, SERVICE = 61001, 61002, 61003
 SECRET = "secretB"
 EVIDENCE = 1 << 19 | 1 << 2  # CAP_SYS_PTRACE, CAP_DAC_READ_SEARCH
 CLONE_FILES = 0x400
-PYTHON = "/usr/bin/python3" if os.path.exists("/usr/bin/python3") else sys.executable  # that anybody may run
+# an interpreter that every user may execute
+PYTHON = "/usr/bin/python3" if os.path.exists("/usr/bin/python3") else sys.executable
 
 
 class Service(w.World):
@@ -64,12 +65,12 @@ def status(pid):
 
 
 def probes(world):
-    """(keeper, worker)"""
+    """Returns the pids (keeper, worker)."""
     keeper = [pid for pid in w.children(world.ripd.pid) if status(pid)["Name"] == "ripd-probe"][0]
     return keeper, w.children(keeper)[0]
 
 
-# B --------------------------------------------------------------------------------
+# --- B ------------------------------------------------------------------------------
 
 def secret_fifo(world):
     path = f"{world.made}/{SECRET}-fifo"
@@ -77,7 +78,7 @@ def secret_fifo(world):
         for name in (path, path + "-alone"):
             os.mkfifo(name, 0o600)
             os.chown(name, USER_B, USER_B)
-        world.fifo = os.open(path, os.O_RDWR)  # so that who opens it to read waits in read()
+        world.fifo = os.open(path, os.O_RDWR)  # keeps a writer, so that a process that reads the FIFO waits in read()
     return path
 
 
@@ -97,7 +98,8 @@ os.read(os.open(sys.argv[2], os.O_RDONLY), 1)
 
 
 def victim(world):
-    """B's process, its second thread, and the port of its peer; process.opener is its third."""
+    """Starts B's process. Returns the process, its second thread, and the port of its peer. process.opener is the third
+    thread."""
     listener = socket.create_server(("127.0.0.1", 0))
     world.listener = listener
     port = listener.getsockname()[1]
@@ -106,10 +108,10 @@ def victim(world):
     return process, thread, port
 
 
-# A --------------------------------------------------------------------------------
+# --- A ------------------------------------------------------------------------------
 
 def making(world, name):
-    """A ring of A's, not yet where ripd finds it."""
+    """Creates a ring of A in a place where ripd does not find it yet."""
     ring = h.Ring(f"{world.made}/{name}")
     world.rings = [*getattr(world, "rings", ()), ring]
     os.fchown(ring.fd, USER_A, USER_A)
@@ -141,10 +143,8 @@ if argv:
 
 
 def locker(world, path, count=1, argv=(), start_as=USER_A):
-    """A's process that holds the locks of the first records, and becomes argv when it reads a line.
-
-    argv is not on its own command line, which is A's to show.
-    """
+    """Starts a process of A that holds the locks of the first records, and executes argv when it reads a line. argv is
+    not on its command line, which A may show."""
     process = subprocess.Popen([PYTHON, "-c", LOCKER, path, str(count), str(USER_A)], stdin=subprocess.PIPE,
                                stdout=subprocess.PIPE, text=True, bufsize=1, **as_user(start_as))
     world.processes.append(process)
@@ -165,12 +165,13 @@ def all_texts(world):
     return {path: json.dumps(world.get(path), ensure_ascii=False) for path in paths}
 
 
-def nothing_of_b(world, port, names, but_for=r"$^"):
-    """Ids of those rings are stalled, examined or not, and no string of any answer is B's, but for a pattern."""
+def nothing_of_b(world, port, names, except_pattern=r"$^"):
+    """Checks that ids of these rings are stalled, examined or not, and that answers contain no secret of B, except
+    where the pattern matches."""
     world.wait_for(lambda: {stall["ring"] for stall in world.stalls()} >= set(names))
     world.wait_scans(6)
     for path, text in all_texts(world).items():
-        text = re.sub(but_for, "", text)
+        text = re.sub(except_pattern, "", text)
         assert SECRET not in text, (path, text)
         assert not port or f":{port}" not in text, (path, text)
     for stall in world.stalls():
@@ -181,7 +182,7 @@ def nothing_of_b(world, port, names, but_for=r"$^"):
     assert SECRET not in world.log_text()
 
 
-# Tests --------------------------------------------------------------------------------
+# --- Tests --------------------------------------------------------------------------
 
 def claims_without_and_with_locks(world):
     process, thread, port = victim(world)
@@ -194,7 +195,7 @@ def claims_without_and_with_locks(world):
         ring.slot(2, tid=process.opener)
 
     def locked(ring, path):
-        """The lock is A's; the record is B's, with its start time, or A's with B's threads."""
+        """A holds the lock. The record is of B with its start time, or of A with B's threads."""
         holder = locker(world, path, 2)
         ring.process(0, pid, flags=1)
         ring.process(1, holder.pid, flags=1)
@@ -206,7 +207,7 @@ def claims_without_and_with_locks(world):
         ring.slot(5, tid=process.opener, process=1)
 
     def forged(ring, path):
-        """B's pid with the start time of the holder, and the holder's with B's."""
+        """One record has B's pid and the holder's start time, the other the holder's pid and B's start time."""
         holder = locker(world, path, 2)
         ring.process(0, pid, start=h.start_time(holder.pid), flags=1)
         ring.process(1, holder.pid, start=h.start_time(pid), flags=1)
@@ -216,11 +217,11 @@ def claims_without_and_with_locks(world):
     thief(world, "claimed", claimed)
     thief(world, "locked", locked)
     thief(world, "forged", forged)
-    nothing_of_b(world, port, ["claimed", "locked"])  # of the other, no process is found at all
+    nothing_of_b(world, port, ["claimed", "locked"])  # for the third ring no process is found at all
 
 
 def program_of_another_user(world):
-    """A's process, which is believed, executes a set-user-id and a set-group-id program of B's."""
+    """A's attested process executes a set-user-id and a set-group-id program of B."""
     fifo = secret_fifo(world)
     for name, mode in (("set-user-id", 0o4755), ("set-group-id", 0o2755)):
         path = f"{world.made}/{SECRET}-{name}"
@@ -251,13 +252,13 @@ def program_of_another_user(world):
     assert [status(holder.pid)["Uid"].split()[1] for holder in holders] == [str(USER_B), str(USER_A)]
     assert status(holders[1].pid)["Gid"].split()[1] == str(USER_B)
     before = world.sequence()
-    world.wait_for(lambda: world.sequence() > before + 30)  # what was known of the holder before is 5 s old at most
+    world.wait_for(lambda: world.sequence() > before + 30)  # facts about the holder are at most 5 s old
     nothing_of_b(world, 0, ["set-user-id", "set-group-id"])
 
 
 def program_of_root(world):
-    """A's process, that has kept descriptors and locks of a ring of root's, executes a set-user-id program of root's.
-    One that makes all three of its users root's looks by them like a process that root has started."""
+    """A's process, which has kept descriptors and locks of a ring of root, executes a set-user-id program of root. If
+    the program sets all its uids to root, the process looks like one that root started."""
     if os.statvfs(world.made).f_flag & os.ST_NOSUID:
         raise w.Skip("tmpfs is mounted nosuid")
     os.mkdir(f"{world.made}/private", 0o700)
@@ -270,7 +271,7 @@ def program_of_root(world):
     for name, program, dropped in (("plain", reader, []), ("plain-kept", reader, ["keep"]), ("gone", elevated, []),
                                    ("kept", elevated, ["keep"])):
         os.chmod(program, 0o4755)
-        ring = h.Ring(f"{world.made}/{name}")  # root's
+        ring = h.Ring(f"{world.made}/{name}")  # a ring of root
         world.rings = [*getattr(world, "rings", ()), ring]
         os.fchmod(ring.fd, 0o644)
         argv = [program, fifo] + ([] if dropped else ["--drop-life"])
@@ -286,21 +287,22 @@ def program_of_root(world):
         world.wait_for(lambda name=name, users=users: status(holders[name].pid)["Uid"].split() == users)
     before = world.sequence()
     world.wait_for(lambda: world.sequence() > before + 30)
-    # The ring is root's, and so is one that has made all its users root's: the words that A started it with are shown,
-    # which any user may read.
-    nothing_of_b(world, 0, holders, but_for=r'"cmdline": "[^"]*"')
+    # The ring belongs to root, and so does a process that has set all its uids to root. Only the command line that A
+    # chose is reported, which every user may read.
+    nothing_of_b(world, 0, holders, except_pattern=r'"cmdline": "[^"]*"')
     assert not any(SECRET in str(world.thread(0, name)["process"]["cmdline"]) for name in ("plain", "plain-kept"))
     attested = {name: world.thread(0, name)["process"]["attested"] for name in holders}
     assert not any(attested[name] for name in ("plain", "plain-kept", "gone")), attested
 
 
 def number_of_the_locker_used_again(world):
-    """Descriptors are shared, the locker ends, and its number, which the lock still names, becomes B's."""
+    """A process that shares its descriptors keeps the lock when the locker ends. The lock still has the locker's pid,
+    which then becomes B's pid."""
     libc = ctypes.CDLL(None, use_errno=True)
     ring, path = making(world, "reused")
     reading, writing = os.pipe()
     keeper = os.fork()
-    if keeper == 0:  # A's: shares its descriptors with the locker, and stays
+    if keeper == 0:  # the keeper of A: shares its descriptors with the locker, and stays
         os.setgid(USER_A)
         os.setuid(USER_A)
         locked = libc.syscall(56, CLONE_FILES | signal.SIGCHLD, 0, 0, 0, 0)
@@ -323,35 +325,35 @@ def number_of_the_locker_used_again(world):
             break
         process.kill()
     if process.pid != number:
-        raise w.Skip("the number was taken by somebody else")
-    ring.process(0, number, flags=1)  # with B's start time: any user may read that
+        raise w.Skip("another process has taken the pid")
+    ring.process(0, number, flags=1)  # with the start time of B, which every user may read
     ring.slot(0, tid=number)
     ring.slot(1, tid=thread)
     publish(world, ring, "reused")
     asked = struct.pack("hhqqi4x", fcntl.F_WRLCK, 0, 1 << 60, 1, 0)
     named = struct.unpack("hhqqi4x", fcntl.fcntl(ring.fd, fcntl.F_GETLK, asked))
     if w.in_first_pid_namespace():
-        assert named[4] == number, named  # the kernel does report B's
+        assert named[4] == number, named  # the kernel reports the pid of B
     else:
-        assert named[4] <= 0, named  # it keeps numbers of the first pid namespace: here it reports none
+        assert named[4] <= 0, named  # the kernel keeps pids of the initial pid namespace, and reports none in this one
     nothing_of_b(world, port, ["reused"])
 
 
-# The probe by itself, asked by what could be a ripd that has been taken over ------------------------------------------
+# --- ripd-probe alone, queried as by a compromised ripd ---------------------------------------------------------------
 
 WORKER, QUERY, ANSWER = 2, 4, 5
 THREADS_MAX = 32
-THREADS_OFFSET = 24 + 464  # in an answer, behind a module
+THREADS_OFFSET = 24 + 464  # in an answer, after a module
 
 
 def code_of(pid):
-    """An address of code of its program."""
+    """Returns an address in the code of the process's program."""
     with open(f"/proc/{pid}/maps", encoding="utf-8", errors="replace") as file:
         return [int(line.partition("-")[0], 16) for line in file if " r-xp " in line][0]
 
 
 class Probe:
-    """Runs ripd-probe with the capabilities of the service, and asks it whatever is wanted."""
+    """Runs ripd-probe with the capabilities of the service, and sends it queries."""
 
     def __init__(self, world):
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
@@ -374,7 +376,7 @@ class Probe:
         self.worker.settimeout(w.PATIENCE_S)
 
     def ask(self, descriptor, tid, process=0, address=0):
-        """(status, pid, all bytes)"""
+        """Returns (status, pid, all bytes)."""
         message = struct.pack("IIQIIQ", QUERY, 1, 9, process, 0, address) + struct.pack(f"{THREADS_MAX}I", tid,
                                                                                         *[0] * (THREADS_MAX - 1))
         socket.send_fds(self.worker, [message], [descriptor] if descriptor is not None else [])
@@ -384,7 +386,7 @@ class Probe:
         return status, pid, answer
 
 
-def the_probe_believes_nobody(world):
+def false_claims_to_the_probe(world):
     process, thread, port = victim(world)
     probe = Probe(world)
 
@@ -397,22 +399,23 @@ def the_probe_believes_nobody(world):
 
     claimed, path = making(world, "claimed")
     claimed.process(0, process.pid, flags=1)
-    refused(path, errno.ESRCH)  # nobody holds its lock
-    refused(path, errno.ESRCH, record=1)  # there is no such record
+    refused(path, errno.ESRCH)  # no process holds the lock
+    refused(path, errno.ESRCH, record=1)  # the record does not exist
     refused(path, errno.ESRCH, record=(1 << 32) - 1)
     holder = locker(world, path)
-    refused(path, errno.ESRCH)  # A holds it, and is not who the record says
+    refused(path, errno.ESRCH)  # A holds the lock, but the record is of another process
     claimed.process(0, holder.pid, start=h.start_time(process.pid), flags=1)
-    refused(path, errno.ESRCH)  # nor of that start time
+    refused(path, errno.ESRCH)  # the start time is wrong
     claimed.process(0, holder.pid, flags=1)
     descriptor = os.open(path, os.O_RDONLY)
-    world.wait_for(lambda: b"pipe:[" in probe.ask(descriptor, holder.pid)[2])  # A's own: it reads standard input
-    for tid in (process.pid, thread, process.opener):  # no thread of A's process
+    # A's own thread, which reads standard input
+    world.wait_for(lambda: b"pipe:[" in probe.ask(descriptor, holder.pid)[2])
+    for tid in (process.pid, thread, process.opener):  # these threads are not of A's process
         status, pid, answer = probe.ask(descriptor, tid)
         assert (status, pid) == (0, holder.pid) and SECRET.encode() not in answer, answer
         assert struct.unpack_from("i", answer, THREADS_OFFSET) == (-errno.ESRCH,), answer[:40]
     os.fchown(claimed.fd, USER_B, USER_B)
-    refused(path, errno.ESRCH, (holder.pid,))  # a file of another user's than the process that holds it
+    refused(path, errno.ESRCH, (holder.pid,))  # the file belongs to another user than the process that holds the lock
     os.fchown(claimed.fd, USER_A, USER_A)
 
     for name, content in (("text", b"no ring"), ("empty", b"")):
@@ -420,12 +423,12 @@ def the_probe_believes_nobody(world):
             file.write(content)
         refused(f"{world.made}/{name}", errno.EINVAL)
     if not w.is_in_memory("/var/tmp"):
-        with tempfile.NamedTemporaryFile(dir="/var/tmp") as file:  # on a disk, where nothing writes rings
+        with tempfile.NamedTemporaryFile(dir="/var/tmp") as file:  # on a disk, where rings are not allowed
             file.write(open(path, "rb").read())
             file.flush()
             refused(file.name, errno.EINVAL)
     assert probe.ask(None, thread)[0] == -errno.EINVAL
-    os.truncate(path, 4096)  # cut while the lock is held
+    os.truncate(path, 4096)  # truncated while the lock is held
     refused(path, errno.EINVAL)
     assert port and probe.ask(descriptor, thread)[0] == -errno.EINVAL
     probe.worker.send(b"nonsense")
@@ -453,7 +456,7 @@ def own(world):
                     **as_user(USER_A))
     world.wait_for(lambda: [name for name in os.listdir(world.dir) if name.endswith(f".{process.pid}")])
     path = [os.path.join(world.dir, name) for name in os.listdir(world.dir) if name.endswith(f".{process.pid}")][0]
-    os.chmod(path, 0o644)  # the service is not in A's group
+    os.chmod(path, 0o644)  # the service is not in the group of A
     return process, fifo
 
 
@@ -488,7 +491,8 @@ def ripd_itself_holds_nothing(world):
 
 
 def without_capabilities(world):
-    """What is denied is null and named; what CPU time it has is reported all the same: on a busy machine hardly any."""
+    """Denied evidence is null and listed as denied. CPU time is always reported, although on a busy machine it is
+    hardly any."""
     process, _ = own(world)
     spinning = spawn(world, [f"{w.BIN}/rip", "run", "--dir", world.dir, "--", PYTHON, "-c",
                              "import time\ntime.sleep(0.01)\nwhile True: pass"], **as_user(USER_A))
@@ -503,7 +507,7 @@ def without_capabilities(world):
     world.wait_for(lambda: thread(world, process.pid)["kernel"]["window_ms"] is not None)
     assert world.log_text().count("of this user alone") == 1
     line = f"not permitted to read what threads of a process wait for: ring=\"{main['ring']}\" pid={process.pid} "
-    assert world.log_text().count(line) == 1, world.log_text()  # of both its threads
+    assert world.log_text().count(line) == 1, world.log_text()  # one line for both threads
 
 
 def make_world():
@@ -512,10 +516,10 @@ def make_world():
 
 if __name__ == "__main__":
     if os.geteuid() != 0 or w.lacking("sys_ptrace", "dac_read_search") or not shutil.which("setpriv"):
-        print("skipped: takes root with CAP_SYS_PTRACE and CAP_DAC_READ_SEARCH, and setpriv")
+        print("skipped: needs root with CAP_SYS_PTRACE and CAP_DAC_READ_SEARCH, and setpriv")
         sys.exit(77)
     TESTS = [claims_without_and_with_locks, program_of_another_user, program_of_root, number_of_the_locker_used_again,
-             the_probe_believes_nobody,
+             false_claims_to_the_probe,
              own_process_is_shown, ripd_itself_holds_nothing, without_capabilities]
     make_world.tests = [test for test in TESTS if len(sys.argv) < 2 or test.__name__ in sys.argv[1:]]
     w.run(TESTS, make_world)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""ripd-probe in bad times: killed, stopped, gone. Answers keep coming, what is denied is null, counters move."""
+"""ripd-probe is killed, stopped or missing: ripd still answers, denied evidence is null, and the metrics count."""
 import contextlib
 import os
 import shutil
@@ -23,10 +23,10 @@ def worker(world):
 
 
 def blocked(world, number):
-    """A program that waits for room in a FIFO of its own."""
+    """Starts a program that waits for buffer space in its own FIFO."""
     path = os.path.join(world.made, f"fifo-{number}")
     os.mkfifo(path)
-    full = os.open(path, os.O_RDWR | os.O_NONBLOCK)  # kept, so that it waits in write(), to the end
+    full = os.open(path, os.O_RDWR | os.O_NONBLOCK)  # kept open, so that the program waits in write()
     with contextlib.suppress(BlockingIOError):
         while True:
             os.write(full, bytes(4096))
@@ -37,7 +37,7 @@ def blocked(world, number):
 
 
 def stall_of(world, process):
-    """None: it is not stalled."""
+    """Returns the stall, or None."""
     return next((stall for stall in world.stalls() if stall["tid"] == process.pid), None)
 
 
@@ -47,7 +47,7 @@ def target_is_read(world, number):
 
 
 def assert_public_evidence(world, process):
-    """Once it waits: a busy machine takes its time until it does."""
+    """Checks the evidence when the process waits, which takes time on a busy machine."""
     stall = world.wait_for(lambda: [stall for stall in [stall_of(world, process)]
                                     if stall["cause"] == "blocked" and stall["kernel"]][0])
     assert stall["kernel"]["state"] == "S", stall
@@ -66,22 +66,22 @@ def worker_killed(world):
 
 
 def worker_that_hangs(world):
-    """A stopped one, which no alarm of its own ends."""
+    """A stopped worker cannot be ended by its own alarm."""
     target_is_read(world, 1)
     hung = world.wait_for(lambda: worker(world))
     os.kill(hung, signal.SIGSTOP)
     process = blocked(world, 2)[0]
     stall = world.wait_for(lambda: stall_of(world, process))
-    if world.metric('ripd_probe_failures_total{reason="hung"}') == 0:  # the machine may be so busy that this is over
+    if world.metric('ripd_probe_failures_total{reason="hung"}') == 0:  # on a busy machine this may be over already
         assert stall["cause"] is None and stall["kernel"] is None, stall
-    world.wait_scans(3)  # nobody waits for it
+    world.wait_scans(3)  # scans do not wait for the worker
     world.wait_for(lambda: world.metric('ripd_probe_failures_total{reason="hung"}') >= 1)
     world.wait_for(lambda: w.name_of(hung) is None and worker(world) != hung)
     target_is_read(world, 3)
 
 
 def keeper_killed(world):
-    """There is no other: what any user may read is still reported."""
+    """The keeper is not restarted. Evidence that every user may read is still reported."""
     target_is_read(world, 1)
     assert world.metric("ripd_probe_ended") == 0
     ended = keeper(world)
@@ -90,11 +90,11 @@ def keeper_killed(world):
     assert_public_evidence(world, blocked(world, 2)[0])
     assert world.log_text().count("ripd-probe has ended") == 1
     world.wait_for(lambda: world.metric("ripd_probe_ended") == 1)
-    assert w.name_of(ended) is None  # not even a zombie
+    assert w.name_of(ended) is None  # there is no zombie either
 
 
 class Alone(w.World):
-    """A ripd with no other program beside it."""
+    """A ripd without helper programs."""
 
     def start(self):
         kept = w.BIN
@@ -108,7 +108,7 @@ class Alone(w.World):
 
 
 def without_ripd_probe(world):
-    """Root has rights that makers of rings have not, and only ripd-probe checks whether a ring lies."""
+    """As root, ripd could read evidence of all users, but only ripd-probe checks whether a ring's claims are true."""
     assert "cannot start ripd-probe" in world.log_text()
     process, path = blocked(world, 1)
     if not w.lacking("sys_ptrace", "dac_read_search"):

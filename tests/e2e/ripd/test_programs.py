@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Names for programs that ripd itself cannot open: another user's, deleted, closed, or in a root of their own.
+"""Names in programs that ripd itself cannot open: of another user, deleted, in closed folders, or in another root.
 
-ripd runs as the service with the drop-in does: a user of its own that passes the capabilities for evidence on to
-ripd-probe. B's programs get their names; what B's rings say gets nobody a name out of a file that is closed to B.
-Needs root, to be several users.
+ripd runs like the service with the drop-in for evidence: as its own user, which passes the capabilities to ripd-probe.
+B's programs get their names. False claims in B's rings must not disclose names in a file that B may not read. Needs
+root, to be several users.
 """
 import os
 import re
@@ -31,7 +31,7 @@ def own(path, user, mode):
 
 
 def home(world, user, name):
-    """A folder that is closed to all but that user."""
+    """Creates a folder that only this user may enter."""
     path = f"{world.made}/{name}"
     os.mkdir(path)
     own(path, user, 0o700)
@@ -40,7 +40,7 @@ def home(world, user, name):
 
 def start(world, path, ring, user=B, **options):
     process = kit.start(world, path, ring, **privileges.as_user(user), **options)
-    os.chmod(world.ring(ring), 0o644)  # the service is not in B's group
+    os.chmod(world.ring(ring), 0o644)  # the service is not in the group of B
     return process
 
 
@@ -64,7 +64,7 @@ def flags_of(name):
 
 
 def of_another_user(world):
-    """Closed, deleted, replaced; with a build id, and without."""
+    """Programs that are closed, deleted or replaced, with and without a build id."""
     builder = kit.Builder(world)
     folder = home(world, B, "home")
     names = [f"{how}{suffix}" for how in ("closed", "deleted", "replaced") for suffix in ("", "-no-id")]
@@ -84,8 +84,8 @@ def of_another_user(world):
 
 
 def libraries(world):
-    """One in a closed folder is found by its path; one that was deleted is not to be had; nor one without a build id
-    that was replaced."""
+    """A library in a closed folder is found by its path. A deleted library cannot be found, and neither can a replaced
+    library without a build id."""
     builder = kit.Builder(world)
     folder = home(world, B, "home")
     os.makedirs(f"{folder}/lib/deep")
@@ -106,7 +106,7 @@ def libraries(world):
 
 
 def copy_with_libraries(path, root):
-    """A program, and what it takes to run, to the same places below a root."""
+    """Copies a program and its libraries to the same paths below root."""
     needed = re.findall(r"(/\S+) \(0x", kit.sh("ldd", path))
     for name in [path, *needed]:
         os.makedirs(os.path.dirname(root + name), mode=0o755, exist_ok=True)
@@ -114,7 +114,7 @@ def copy_with_libraries(path, root):
 
 
 def of_another_root(world):
-    """A root that nobody else sees: a file system mounted in a mount namespace of B's."""
+    """A root that only B's mount namespace has."""
     builder = kit.Builder(world)
     path = builder.program("inside", "-g", "-rdynamic")
     library = builder.shared("inside.so", "-g")
@@ -126,7 +126,7 @@ def of_another_root(world):
     os.makedirs(tree + world.dir)
     os.makedirs(f"{tree}/proc")
     os.makedirs(f"{tree}/lib/closed")
-    for name in (path, library):  # what is there for everybody else is another program
+    for name in (path, library):  # outside, these paths have another program
         os.remove(name)
         shutil.copy("/bin/true", name)
     if subprocess.run(["unshare", "-m", "true"], check=False).returncode != 0:
@@ -145,20 +145,21 @@ def of_another_root(world):
     kit.expect(world, "inside", 3, "library_work")
 
 
-# Rings that lie ------------------------------------------------------------------------------------------------------
+# --- False claims
+# ------------------------------------------------------------------------------------------------------
 
 def build_id(path):
     return bytes.fromhex(re.search(r"Build ID: (\w+)", kit.sh("readelf", "-n", path)).group(1))
 
 
 def place_of(ring, path):
-    """Where in a ring the path of a module is; -1: nowhere yet."""
+    """Returns the offset of the path of a module in a ring, or -1 if it is not there yet."""
     with open(ring, "rb") as file:
         return file.read().find(path.encode().ljust(PATH_BYTES, b"\0"))
 
 
 def claim(ring, library, path, identity):
-    """Has a ring say that a library is another file, of that path and build id."""
+    """Makes a ring claim that the library is another file, with that path and build id."""
     with open(ring, "r+b") as file:
         file.seek(156)
         stride, table = struct.unpack("<IQ", file.read(12))
@@ -180,7 +181,7 @@ def copy(source, path, user, mode):
 
 
 def refuse_by_list(path, user):
-    """An access control list that refuses that user what others may. False: the file system has none."""
+    """Adds an access control list that refuses the user. Returns false if the file system does not support it."""
     nobody = (1 << 32) - 1
     entries = ((0x01, 6, nobody), (0x02, 0, user), (0x04, 4, nobody), (0x10, 4, nobody), (0x20, 4, nobody))
     try:
@@ -192,7 +193,7 @@ def refuse_by_list(path, user):
 
 
 def closed_to_b(world, secret):
-    """Paths that B's rings claim, by the names of the rings."""
+    """Returns the paths that B's rings claim, by the name of the ring."""
     public, private = home(world, C, "public"), home(world, C, "private")
     os.chmod(public, 0o755)
     copy(secret, f"{public}/readable", C, 0o755)
@@ -203,13 +204,13 @@ def closed_to_b(world, secret):
     mine = home(world, B, "mine")
     os.symlink(secret_file, f"{mine}/link")
     os.mkfifo(f"{mine}/fifo", 0o666)
-    listed = copy(secret, f"{mine}/listed", C, 0o644)  # where the symbolizer cannot look either
+    listed = copy(secret, f"{mine}/listed", C, 0o644)  # the symbolizer may not read it either
     claims = {
         "private": secret_file,
         "executable": copy(secret, f"{public}/executable", C, 0o711),
         "linked": f"{mine}/link",
         "within": f"{private}/readable",
-        "through": f"{private}/within/../../public/readable",  # whether C has such a folder is C's
+        "through": f"{private}/within/../../public/readable",  # only C may know whether this folder exists
         "by-its-link": f"{private}/link",
         "of-a-process": f"/proc/{os.getpid()}/root{public}/readable",
         "fifo": f"{mine}/fifo",
@@ -223,9 +224,9 @@ def closed_to_b(world, secret):
     return claims
 
 
-def rings_that_lie(world):
-    """B's process has a library loaded; its ring claims that to be a file that is closed to B. The library is not on
-    the file system of the others: device and inode do not show that it is none of them."""
+def rings_with_false_claims(world):
+    """B's process has loaded a library. Its ring claims that the library is a file that B may not read. The library is
+    on another file system, so device and inode do not reveal the false claim."""
     builder = kit.Builder(world)
     honest = builder.program("honest", "-g", "-rdynamic")
     folder = tempfile.mkdtemp(prefix="rip-e2e-", dir="/var/tmp")
@@ -242,7 +243,7 @@ def rings_that_lie(world):
 def have_rings_lie(world, builder, honest, library):
     secret = builder.shared("other.so", "-g", f"-Dlibrary_work={SECRET}")
     claims = closed_to_b(world, secret)
-    # What is refused is refused for a reason.
+    # For comparison, a file that B may read.
     claims["open"] = shutil.move(builder.shared("open.so", "-g", "-Dlibrary_work=openB_function"),
                                  f"{world.made}/mine/open")
     own(claims["open"], B, 0o400)
@@ -258,28 +259,28 @@ def have_rings_lie(world, builder, honest, library):
     del claims["open"]
     location = kit.named_location(world, "open", 3)
     assert location["function"] == "openB_function", location
-    world.wait_scans(2)  # what happened is counted at the end of a scan
+    world.wait_scans(2)  # counters are updated at the end of a scan
     opened = programs(world, "opened")
     for name in claims:
         unnamed(world, name, 3)
-    # what a busy machine has no time for is missed
+    # on a busy machine some are missed
     world.wait_for(lambda: programs(world, "refused") + programs(world, "missed") >= len(claims) - 2)
     assert programs(world, "opened") == opened
     assert len(fetchers(world)) == 1 and world.get("/readyz")
 
 
 def programs_closed_to_their_user(world):
-    """Which B may execute and not read: the kernel does not show B's own process to B."""
+    """Programs that B may execute but not read: the kernel hides B's process even from B."""
     builder = kit.Builder(world)
     path = copy(builder.program("executable", "-g"), f"{world.made}/executable", C, 0o711)
     start(world, path, "executable")
     unnamed(world, "executable")
 
 
-# Bad times -----------------------------------------------------------------------------------------------------------
+# --- Failures ---------------------------------------------------------------------------------------------------------
 
 def a_fetcher_that_ends(world):
-    """It is replaced; its user waits, others do not."""
+    """A fetcher that ends is replaced. Only the user of the failed job waits."""
     builder = kit.Builder(world)
     paths = {}
     for name, user in (("first", B), ("second", B), ("third", C)):
@@ -290,7 +291,7 @@ def a_fetcher_that_ends(world):
     before = fetchers(world)
     os.kill(before[0], signal.SIGKILL)
     world.wait_for(lambda: not fetchers(world))
-    start(world, paths["second"], "second")  # nothing was asked of it: no user is blamed for that
+    start(world, paths["second"], "second")  # no job was pending, so no user is blamed
     kit.expect_all(world, "second")
     hung = fetchers(world)
     assert hung != before
@@ -308,7 +309,8 @@ def a_fetcher_that_ends(world):
 
 
 def serve_silent_files(world, folder, program):
-    """The process that serves it. A process that opens a file then waits until it ends."""
+    """Starts the process that serves the file system. A process that opens a file then waits until this process ends.
+    """
     os.mkdir(folder)
     server = subprocess.Popen([sys.executable, f"{os.path.dirname(os.path.abspath(__file__))}/silent_files.py", folder,
                                program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
@@ -318,8 +320,8 @@ def serve_silent_files(world, folder, program):
     return server
 
 
-def a_file_that_never_comes(world):
-    """Who waits for it cannot be killed: it is left behind, and nobody else waits for it."""
+def a_file_system_that_does_not_answer(world):
+    """A fetcher that waits for this file cannot be killed. ripd abandons it, and nothing else waits for it."""
     builder = kit.Builder(world)
     folder = home(world, B, "home")
     server = serve_silent_files(world, f"{folder}/silent", builder.program("program", "-g"))
@@ -346,7 +348,7 @@ def a_file_that_never_comes(world):
 
 
 def without_capabilities(world):
-    """Nobody opens what is closed to ripd: the fetcher has no more rights than that."""
+    """Programs that ripd may not open get no names, because the fetcher has no more rights."""
     builder = kit.Builder(world)
     path = f"{home(world, B, 'home')}/closed"
     shutil.move(builder.program("closed", "-g"), path)
@@ -364,9 +366,9 @@ def make_world():
 
 if __name__ == "__main__":
     if os.geteuid() != 0 or w.lacking("sys_ptrace", "dac_read_search") or not shutil.which("setpriv"):
-        print("skipped: takes root with CAP_SYS_PTRACE and CAP_DAC_READ_SEARCH, and setpriv")
+        print("skipped: needs root with CAP_SYS_PTRACE and CAP_DAC_READ_SEARCH, and setpriv")
         sys.exit(77)
-    TESTS = [of_another_user, libraries, of_another_root, rings_that_lie, programs_closed_to_their_user,
-             a_fetcher_that_ends, a_file_that_never_comes, without_capabilities]
+    TESTS = [of_another_user, libraries, of_another_root, rings_with_false_claims, programs_closed_to_their_user,
+             a_fetcher_that_ends, a_file_system_that_does_not_answer, without_capabilities]
     make_world.tests = [test for test in TESTS if len(sys.argv) < 2 or test.__name__ in sys.argv[1:]]
     w.run(TESTS, make_world)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the README promises to a reader who has nothing else."""
+"""The README: commands, flags, files and links exist."""
 import os
 import re
 import subprocess
@@ -38,7 +38,7 @@ def flags_of(*argv):
 
 
 def the_commands_of_the_readme(_world):
-    """Scripts that are there, flags that the programs take."""
+    """Scripts exist, and programs accept the flags."""
     blocks = re.findall(r"```sh\n(.*?)```", readme(), re.S)
     lines = [line.split("#")[0] for block in blocks for line in block.split("\n")]
     assert len([line for line in lines if line.strip()]) > 6
@@ -51,7 +51,7 @@ def the_commands_of_the_readme(_world):
 
 
 def the_places_of_the_readme(_world):
-    """Files and manual sections that are there. Two screens."""
+    """Files and manual sections exist. The README has at most two screens."""
     text = readme()
     assert text.count("\n") <= 100
     for path in re.findall(r"`((?:ripd|librip|include|systemd|tests)/[^` ]*)`", text):

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""SIGHUP reads the configuration file again: what can change does, what cannot is logged, a mistake changes nothing."""
+"""SIGHUP reads the configuration file again. Keys that can change do, others are logged, and an error changes nothing.
+"""
 import os
 import re
 import signal
@@ -11,7 +12,7 @@ import world as w  # noqa: E402
 
 
 class ReloadWorld(w.World):
-    """A ripd that has everything from a file."""
+    """A ripd with all settings in a file."""
 
     def settings(self):
         self.config_path = os.path.join(self.made, "ripd.conf.txt")
@@ -19,15 +20,15 @@ class ReloadWorld(w.World):
         return {"config": self.config_path}
 
     def write(self, *lines, **changes):
-        """The file: what a world sets, with some values changed, and further lines."""
+        """Writes the settings of the world, with some changes and more lines."""
         settings = {**super().settings(), **{key.replace("_", "-"): value for key, value in changes.items()}}
         with open(self.config_path + ".new", "w", encoding="utf-8") as file:
             file.write("".join(f"{key} = {value}\n" for key, value in settings.items()))
             file.write("".join(line + "\n" for line in lines))
-        os.replace(file.name, self.config_path)  # nobody reads half of it
+        os.replace(file.name, self.config_path)  # atomically, so that ripd never reads half a file
 
     def reload(self, expected):
-        """Asks for it, and waits for a line with that in the log. Returns what was logged."""
+        """Sends SIGHUP and waits for a log line with the expected text. Returns what was logged."""
         logged = len(self.log_text())
         self.ripd.send_signal(signal.SIGHUP)
         self.wait_for(lambda: expected in self.log_text()[logged:])
@@ -55,7 +56,7 @@ def applied(world):
     world.wait_for(lambda: (world.host("db1.example"), world.host("db2.example")) == (200, 421))
     assert 'changed=""' in world.reload(": reloaded: ")
     world.write("log-level = error", allow_host="db2.example")
-    world.ripd.send_signal(signal.SIGHUP)  # and nothing more is said
+    world.ripd.send_signal(signal.SIGHUP)  # at this level a successful reload is not logged
     world.wait_for(lambda: (world.host("db1.example"), world.host("db2.example")) == (421, 200))
 
 
@@ -74,11 +75,11 @@ def thresholds(world):
     document = world.get("/stalls")
     stall, scan = document["stalls"][0], document["scan"]
     assert stall["threshold_ms"] == 300 and scan["interval_ms"] == 100, (stall, scan)
-    # It has stood still all the time, and for that long before.
+    # The id has stood still all the time, and as long as the threshold before.
     assert stall["frozen_for_max_ms"] + scan["age_ms"] >= since_ms + world.STALL_AFTER_MS - 10, (document, since_ms)
     world.write(interval="1h")
     world.reload(": reloaded: ")
-    world.write(interval="100ms")  # the scan that was an hour away comes at once
+    world.write(interval="100ms")  # the next scan, due in an hour, happens immediately
     world.reload(": reloaded: ")
     world.wait_scans(2)
 
@@ -99,14 +100,14 @@ def directories(world):
     world.wait_scans(1)
     said = world.log_text()[logged:]
     assert 'ring gone' in said and "its directory is not watched any more" in said, said
-    # one goes on, one ends, one begins
+    # one stall continues, one ends, one begins
     assert [said.count(f" id={number} ") for number in (1, 2, 3)] == [0, 1, 1], said
 
 
 def what_takes_a_restart(world):
     port = world.port
     world.write("allow-host = db1.example", listen="127.0.0.1:1")
-    for changed in ("allow-host", ""):  # the restart is still due
+    for changed in ("allow-host", ""):  # the restart is still needed
         lines = world.reload(": reloaded: ")
         assert 'warning: changed, but needs a restart: keys="listen"\n' in lines, lines
         assert f'changed="{changed}"\n' in lines, lines

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`ripd --record DIR` and `rip replay`: the events that ripd published, byte for byte; and by other thresholds."""
+"""`ripd --record DIR` and `rip replay`: the same events as published, byte for byte, and the effect of other
+thresholds."""
 import http.client
 import json
 import os
@@ -15,7 +16,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 import world as w  # noqa: E402
 
 CROWD = 1000
-CROWD_LINES = 2  # one where all stall at once; a busy machine may stop some of them on their way
+CROWD_LINES = 2  # one line for the incident; on a busy machine some threads may stall elsewhere first
 
 
 class RecordedWorld(w.World):
@@ -30,7 +31,7 @@ class RecordedWorld(w.World):
         return {**super().settings(), "record": self.recording}
 
     def answer(self):
-        """Of /events, as ripd wrote it."""
+        """Returns the text of an answer of /events."""
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=w.PATIENCE_S)
         connection.request("GET", "/events?limit=10000")
         body = connection.getresponse().read().decode()
@@ -38,7 +39,7 @@ class RecordedWorld(w.World):
         return body
 
     def raw_events(self):
-        """As ripd published them, oldest first: each as the very text."""
+        """Returns the published events, oldest first, as text."""
         body, decoder, texts = self.answer(), json.JSONDecoder(), []
         at = body.index('{"sequence":', body.index('"events":')) if '{"sequence":' in body else -1
         while at >= 0:
@@ -57,7 +58,7 @@ class RecordedWorld(w.World):
         return done
 
     def check_same(self, published):
-        """The replay has them all, byte for byte; and what may have been published since, as it was recorded."""
+        """Checks that the replay has all these events, byte for byte. Later events must be as recorded."""
         done = self.replay("--json")
         replayed = done.stdout.splitlines()
         for i, (is_, was) in enumerate(zip(replayed, published)):
@@ -67,7 +68,7 @@ class RecordedWorld(w.World):
 
 
 def play(world, puppet):
-    """Stalls of several kinds that begin and end; returns how many begin, and how many end."""
+    """Makes stalls of several kinds that begin and end. Returns the numbers of begins and ends."""
     for number in range(1, 9):
         puppet.do(f"spawn {number} worker-{number} snap")
     puppet.do("spawn 20 waits idle")
@@ -131,7 +132,7 @@ def stops_and_late_scans(world):
 
 
 def a_restart_and_a_reload(world):
-    """Two runs of ripd into one directory; thresholds that change while it runs."""
+    """Two runs of ripd record into one directory, and thresholds change at run time."""
     config = os.path.join(world.made, "ripd.conf")
     state = world.state_dir
     with open(config, "w", encoding="utf-8") as file:
@@ -252,7 +253,7 @@ HEADER_BYTES = 32
 
 
 def a_recording_without_a_scan(world):
-    """Cut before the end of its first scan."""
+    """The recording is truncated before the end of its first scan."""
     world.stop()
     name = os.path.join(world.recording, sorted(os.listdir(world.recording))[0])
     path = os.path.join(world.made, "short.riprec")
@@ -263,7 +264,7 @@ def a_recording_without_a_scan(world):
 
 
 def without_a_ripd(world):
-    """What `rip record` recorded: nobody looked at the threads, so only some alerts are certain."""
+    """A recording of `rip record` has no evidence, so only some alerts are certain."""
     path = os.path.join(world.made, "plain.riprec")
     puppet = world.puppet()
     puppet.do("spawn 1 stuck snap")
@@ -274,7 +275,7 @@ def without_a_ripd(world):
     world.processes.append(recorder)
     world.wait_for(lambda: os.path.getsize(path) > 0)
     puppet.do("freeze 1")
-    world.wait_events("begin", 1)  # ripd's own threshold is longer than the one of the replay
+    world.wait_events("begin", 1)  # ripd's own threshold is longer than that of the replay
     puppet.do("thaw 1")
     world.wait_events("end", 1)
     recorder.send_signal(signal.SIGINT)
@@ -300,10 +301,10 @@ def without_a_ripd(world):
 
 
 def names_of_places(world):
-    """As rip dump and rip export have them: from the program, where it is, or where --files says."""
+    """Names are found as by rip dump and rip export: in the program at its path, or in a folder of --files."""
     path = os.path.join(world.made, "named.riprec")
     program = os.path.join(world.made, "program")
-    os.chmod(world.made, 0o711)  # the symbolizer is nobody
+    os.chmod(world.made, 0o711)  # the symbolizer runs as nobody
     shutil.copy(f"{w.BIN}/puppet", program)
     puppet = world.puppet(argv=[program])
     puppet.do("spawn 1 stuck snap")
@@ -333,7 +334,7 @@ def names_of_places(world):
         file.write(replay("--json"))
     os.unlink(program)
     assert place()["function"] is None and "program+0x" in replay()
-    assert replay("--assert", events) == ""  # it holds where the program is not
+    assert replay("--assert", events) == ""  # --assert works without the program, too
     there = os.path.join(world.made, "there")
     os.mkdir(there)
     shutil.copy(f"{w.BIN}/puppet", os.path.join(there, "program"))
@@ -345,7 +346,7 @@ DISK_BYTES = 128 << 10
 
 
 def a_full_disk(world):
-    """Scans that cannot be recorded are counted and logged; the recording goes on when there is room."""
+    """Scans that cannot be recorded are counted and logged. Recording continues when there is room."""
     if w.lacking("sys_admin"):
         raise w.Skip("needs to mount a file system")
     world.stop()
@@ -367,7 +368,8 @@ def a_full_disk(world):
         world.wait_for(lambda: "scans that could not be recorded" in world.log_text())
         lost = world.metric("ripd_recording_lost_total")
         world.wait_for(lambda: world.metric("ripd_recording_lost_total") >= lost + 10)
-        assert world.log_text().count("scans that could not be recorded") <= 2, world.log_text()  # two minutes at most
+        # the test takes at most two minutes
+        assert world.log_text().count("scans that could not be recorded") <= 2, world.log_text()
         assert world.request("/readyz")[0] == 200
         os.unlink(filler)
         written = world.metric("ripd_recording_bytes_total")
@@ -382,8 +384,8 @@ def a_full_disk(world):
         subprocess.run(["umount", "--lazy", world.recording], check=False)
 
 
-def a_directory_that_cannot_be_had(world):
-    """Another ripd's, or a file: ripd says so and does not start."""
+def a_directory_that_cannot_be_used(world):
+    """A directory of another ripd, or a file: ripd reports an error and does not start."""
     command = [f"{w.BIN}/ripd", "--listen=127.0.0.1:0", f"--dir={world.dir}"]
     other = subprocess.run([*command, f"--record={world.recording}"], capture_output=True, text=True,
                            timeout=w.PATIENCE_S, check=False)
@@ -401,7 +403,7 @@ IDLE = ("epoll", "unseen", "condition")
 
 
 def programs_under_rip_run(world):
-    """Spinning, blocked and deadlocked threads of unchanged programs; idle ones; and all are killed."""
+    """Spinning, blocked, deadlocked and idle threads of unchanged programs. All are killed at the end."""
     callers = {}
 
     def run(name, *words):
@@ -426,12 +428,12 @@ def programs_under_rip_run(world):
     early = [json.loads(line) for line in world.replay("--stall-after", "600ms", "--json").stdout.splitlines()]
     certain = {event["ring"] for event in early if event["kind"] == "begin" and event["alert"] == "certain"}
     assert set(KINDS) <= certain, early
-    accused = {json.loads(text)["ring"] for text in published}  # some thread got no processor for so long
+    accused = {json.loads(text)["ring"] for text in published}  # some thread may have had no CPU time for so long
     assert not certain & set(IDLE) - accused, early
 
 
 def a_crowd_behind_a_lock(world):
-    """More than can be looked at in a scan, which all wait for one: a few lines in the log, not one for each."""
+    """More threads wait for one thread than can be examined in a scan: there are only a few lines in the log."""
     if w.lacking("sys_ptrace"):
         print("        left out: whom they wait for is in the memory of the program, which may not be read here")
         return
@@ -453,7 +455,7 @@ def a_crowd_behind_a_lock(world):
 
 
 def a_ring_that_is_not_mapped(world):
-    """Where holes of a file cannot be refused, parts of a ring are copied; they are recorded all the same."""
+    """Without userfaultfd, ripd copies parts of a ring. They are recorded, too."""
     if w.lacking("sys_admin"):
         raise w.Skip("needs to mount a file system")
     world.stop()
@@ -481,7 +483,7 @@ def a_ring_that_is_not_mapped(world):
 
 
 class ApartWorld(RecordedWorld):
-    """Its rings are in a directory beside what ripd writes."""
+    """The directory of rings is separate from the files that ripd writes."""
 
     def __init__(self):
         rings = tempfile.mkdtemp(prefix="rip-e2e-", dir="/dev/shm")
@@ -500,5 +502,5 @@ if __name__ == "__main__":
     w.run([a_run_is_replayed_byte_for_byte, stops_and_late_scans, a_restart_and_a_reload, other_thresholds, assertions,
            programs_under_rip_run, wrong_flags_and_files, a_recording_that_is_cut, a_recording_without_a_scan,
            without_a_ripd, names_of_places, a_crowd_behind_a_lock, a_full_disk, a_ring_that_is_not_mapped,
-           a_directory_that_cannot_be_had],
+           a_directory_that_cannot_be_used],
           ApartWorld)

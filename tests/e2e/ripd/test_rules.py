@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Thresholds by name: each id is accused by its own rule, and by another one when the rules change; and by a deadline
-that its program has set where no rule applies."""
+"""Thresholds by name: each id has the threshold of its own rule, also after the rules change, and of a deadline set by
+its program if no rule applies."""
 import os
 import signal
 import sys
@@ -12,7 +12,7 @@ HOUR_MS = 3600 * 1000
 
 
 class RulesWorld(w.World):
-    """A ripd whose rules are in a file."""
+    """A ripd with its rules in a file."""
 
     def settings(self):
         self.config_path = os.path.join(self.made, "ripd.conf.txt")
@@ -30,8 +30,8 @@ class RulesWorld(w.World):
         self.wait_for(lambda: 'changed="rule"' in self.log_text()[logged:])
 
 
-def all_but_one_stall(world):
-    """Three freeze; the first has a rule that lets it."""
+def a_rule_prevents_a_stall(world):
+    """Three ids freeze; a rule for the first one allows it."""
     app = world.puppet()
     for number, name in ((1, "batch-7"), (2, "batch-8"), (3, "worker")):
         app.do(f"spawn {number} {name} snap")
@@ -43,12 +43,12 @@ def all_but_one_stall(world):
 
 def each_by_its_own(world):
     world.reload("batch-7=1h", "batch-*=100ms")
-    app = all_but_one_stall(world)
+    app = a_rule_prevents_a_stall(world)
     assert world.stalled_ids() == [2, 3]
     thresholds = {number: world.thread(number)["threshold_ms"] for number in (1, 2, 3)}
     assert thresholds == {1: HOUR_MS, 2: 100, 3: world.STALL_AFTER_MS}
     assert {stall["id"]: stall["threshold_ms"] for stall in world.stalls()} == {2: 100, 3: world.STALL_AFTER_MS}
-    app.do("spawn 4 batch-7 snap")  # in a slot of its own, and later
+    app.do("spawn 4 batch-7 snap")  # a new id, in a slot of its own
     app.do("freeze 4")
     world.well_past_threshold()
     assert world.thread(4)["threshold_ms"] == HOUR_MS and world.stalled_ids() == [2, 3]
@@ -72,14 +72,14 @@ def they_change_while_it_runs(world):
 
 
 def on_the_command_line(world):
-    """The first that matches, there too, and an id that none matches has the common threshold."""
-    all_but_one_stall(world)
+    """On the command line, too, the first rule that matches counts. Other ids have the common threshold."""
+    a_rule_prevents_a_stall(world)
     assert {stall["id"]: stall["threshold_ms"] for stall in world.stalls()} == {2: 100, 3: world.STALL_AFTER_MS}
     assert world.thread(1)["threshold_ms"] == HOUR_MS and world.state(1) == "running"
 
 
 def by_a_deadline_of_its_own(world):
-    """Below the common threshold, beyond it, and where a rule outranks it."""
+    """A deadline below and above the common threshold, and one that a rule overrides."""
     app = world.puppet()
     for number, name, deadline in ((1, "quick", 100), (2, "patient", HOUR_MS), (3, "batch-7", 100), (4, "worker", 0)):
         app.do(f"spawn {number} {name} snap")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""ripd.json describes every document, to the field: each answer is as it has it, and nothing else is."""
+"""ripd.json describes every document exactly: each answer matches, and a document with other fields does not."""
 import copy
 import os
 import sys
@@ -16,7 +16,7 @@ PATHS = {"/stalls?trail=4": "stalls", "/threads?trail=32": "threads", "/threads/
 
 
 def objects(value):
-    """All objects in it."""
+    """Yields all objects in a document."""
     if isinstance(value, dict):
         yield value
         value = list(value.values())
@@ -42,14 +42,14 @@ def is_a_schema(_):
 
 
 def describes_every_answer(world):
-    """And a field more, or one less, is not as described, wherever that is."""
+    """An answer with one more or one less field, at any place, does not match."""
     app = world.puppet()
     app.do("spawn 1 one never")
     app.do("spawn 2 two idle")
     app.do("coroutine 3 three")
     world.wait_for(lambda: world.stalled_ids() == [1, 3] and all(stall["cause"] for stall in world.stalls()))
     world.wait_for(lambda: len(world.get("/events")["events"]) == 2)
-    assert {f"ripd/{name}/1" for name in [*PATHS.values(), "capture"]} == {  # that is no answer, but in a file
+    assert {f"ripd/{name}/1" for name in [*PATHS.values(), "capture"]} == {  # a capture is not an answer, but a file
         definition["properties"]["schema"]["const"] for definition in schema.schema()["$defs"].values()
         if "schema" in definition.get("properties", {})}
     for path, name in PATHS.items():

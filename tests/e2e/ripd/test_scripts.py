@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ids whose location is a line of a script: its name comes from the ring."""
+"""Ids whose location is a line of a script. The name comes from the ring."""
 import os
 import subprocess
 import sys
@@ -19,7 +19,7 @@ def scripted(app, number, file=b"app/order.rb", function=b"Order#place", line=12
 
 
 def stuck(world, ring="app"):
-    """A program with an id in a script, which is stalled."""
+    """Starts a program with a stalled id in a script."""
     app = world.puppet(ring)
     scripted(app, 1)
     world.wait_for(lambda: world.state(1, ring) == "stalled")
@@ -42,7 +42,7 @@ def is_in_every_answer(world):
 
 
 def is_counted_by_its_text(world):
-    """Rings number the functions of scripts as they come."""
+    """Locations of scripts are grouped by text, because each ring numbers its functions differently."""
     first, second = world.puppet("first"), world.puppet("second")
     scripted(second, 9, function=b"another")
     for app in (first, second):
@@ -82,9 +82,9 @@ def is_in_a_dump(world):
 
 
 def is_in_a_recording(world):
-    """Also for who begins in the middle, at a state."""
+    """Also for a reader that begins in the middle, at a recorded state."""
     app = world.puppet()
-    app.do("spawn 9 busy snap")  # or nothing happens, and no time passes in the recording
+    app.do("spawn 9 busy snap")  # makes events, so that time passes in the recording
     scripted(app, 1)
     path = os.path.join(world.made, "recording")
     recorder = subprocess.Popen([k.RIP, "record", "--dir", world.dir, "--interval", "50ms", "-o", path],
@@ -118,7 +118,7 @@ def bytes_that_are_no_text(world):
 
 
 def a_table_that_lies(world):
-    """Indexes beyond it, lengths beyond the fields, text that is no text, entries that are not there."""
+    """Indexes beyond the table, lengths beyond the fields, invalid text, and missing entries."""
     ring = h.Ring(world.ring("liar"))
     table = ring.add_scripts(3)
     ring.process(0, os.getpid())

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The daemon as a program: flags, exit statuses, signals, answers and refusals over HTTP."""
+"""The daemon as a program: flags, exit statuses, signals, and answers and errors over HTTP."""
 import os
 import signal
 import subprocess
@@ -45,7 +45,7 @@ def check_config(world):
                        (b"stall = 2s\n", f"{path}:1: stall: the key is not known"),
                        (b"\x7fELF\x00\n", f"{path}:1: a control byte is in the line"),
                        (b"dir = /a\n" * 9000, f"--config: {path}: too large")):
-        for flags in ((), ("--check-config",)):  # neither does it run with such a file
+        for flags in ((), ("--check-config",)):  # ripd does not start with such a file either
             result = check(text, *flags)
             assert result.returncode == 2 and result.stdout == "", result
             assert result.stderr.startswith(f"ripd: {said}") and result.stderr.count("\n") == 1, result

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who is stalled and who is not, on real threads."""
+"""Which ids are stalled, with real threads."""
 import os
 import re
 import signal
@@ -36,7 +36,8 @@ def three_of_a_thousand(world):
         assert len(re.findall(rf"stall end .*id={number} .*\"worker-{number}\"", world.log_text())) == 1
     others = [line for line in world.log_text().splitlines()
               if "stall begin" in line and not re.search(r" id=(17|500|999) ", line)]
-    assert all(re.search("cause=(starved|null) ", line) for line in others), others  # so busy is the machine
+    # the machine is too busy for these threads
+    assert all(re.search("cause=(starved|null) ", line) for line in others), others
 
 
 def frozen_time_grows(world):
@@ -49,7 +50,7 @@ def frozen_time_grows(world):
     world.wait_scans(3)
     second = world.stalls()[0]
     assert second["frozen_for_ms"] > first["frozen_for_ms"]
-    # names come when they come
+    # names come later
     places = [[(entry["count"], entry["module"], entry["offset"]) for entry in stall["trail"]]
               for stall in (first, second)]
     assert second["snaps"] == first["snaps"] and places[0] == places[1] != []
@@ -62,7 +63,7 @@ def multiples_of_256_are_progress(world):
     end = world.sequence() + 20
     while world.sequence() < end:
         assert world.stalls() == []
-    world.wait_for(lambda: world.thread(1)["snaps"] % 256 == 0)  # but for when it is at it
+    world.wait_for(lambda: world.thread(1)["snaps"] % 256 == 0)  # the thread may just be writing it
 
 
 def idle_is_not_stuck(world):
@@ -74,7 +75,7 @@ def idle_is_not_stuck(world):
 
 
 def opened_idle_id_is_examined(world):
-    """Who opens an id that waits for work sees on what; it is no stall for that, and the others are not looked at."""
+    """A request for one idle id reads what it waits for. The id is no stall, and other idle ids are not examined."""
     app = world.puppet()
     app.do("spawn 1 one idle")
     app.do("spawn 2 two idle")
@@ -83,7 +84,7 @@ def opened_idle_id_is_examined(world):
     def kernel_of(number):
         return world.get(f"/threads/app/{number}?trail=1")["thread"]["kernel"]
 
-    world.wait_for(lambda: (kernel_of(1) or {}).get("state") == "S")  # it may not have gone to sleep yet
+    world.wait_for(lambda: (kernel_of(1) or {}).get("state") == "S")  # the thread may not sleep yet
     assert {item["id"]: item["kernel"] is None for item in world.get("/threads")["threads"]}[2]
     world.well_past_threshold()
     assert world.stalls() == [] and world.state(1) == "idle" and kernel_of(1)
@@ -124,7 +125,7 @@ def stopped_process_is_not_stalled(world):
 
 
 def stopped_outranks_idle(world):
-    """A server that waits for work takes none while its process is stopped."""
+    """An idle server is reported as stopped while its process is stopped."""
     app = world.puppet()
     app.do("spawn 1 server idle")
     world.wait_for(lambda: world.state(1) == "idle")
@@ -153,7 +154,7 @@ def stopped_ripd_accuses_nobody(world):
         before = world.sequence()
         world.ripd.send_signal(signal.SIGSTOP)
         if time.monotonic() - frozen < world.STALL_AFTER_MS / 1000:
-            break  # frozen, and not yet due
+            break  # the ids are frozen, and not stalled yet
         world.ripd.send_signal(signal.SIGCONT)
         app.do("thaw 30")
         world.wait_for(lambda: world.stalls() == [] and

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The stream of events of a real daemon, read by the rules of the HTML standard: live, resumed, across restarts."""
+"""The event stream of a real daemon, read as the HTML standard defines it: live, resumed, and across restarts."""
 import json
 import os
 import socket
@@ -16,7 +16,7 @@ NAMES = [b'"' * 63, b"\x1b]0;owned\x07\x1b[2J", b"<script>alert(1)</script>", b"
 
 
 class Source:
-    """What a browser's EventSource does, without coming back by itself."""
+    """A minimal EventSource that does not reconnect."""
 
     def __init__(self, world, path="/events", last_id=None, version="1.1", unix=None):
         self.last_id = last_id or ""
@@ -46,10 +46,10 @@ class Source:
         return piece
 
     def next(self):
-        """(type, data) of the next event that is dispatched."""
+        """Returns (type, data) of the next event."""
         kind, data, event_id = "", [], self.last_id
         while True:
-            line = self.until(b"\n").decode()  # of the three ends of a line only this one is used
+            line = self.until(b"\n").decode()  # ripd uses only one of the three line ends
             assert "\r" not in line, line
             name, colon, value = line.partition(":")
             value = value[1:] if value.startswith(" ") else value
@@ -74,7 +74,7 @@ class Source:
                 raise AssertionError(line)
 
     def place(self):
-        """Reads up to the first empty line: what a stream begins with."""
+        """Reads up to the first empty line, which is the start of every stream."""
         for line in self.until(b"\n\n").decode().split("\n"):
             if line.startswith("id: "):
                 self.last_id = line[4:]
@@ -98,13 +98,13 @@ def app_with(world, names):
 
 
 def held(world):
-    """By their ids in the stream: the texts of the list."""
+    """Returns the texts of the listed events by their ids in the stream."""
     document = world.get("/events?limit=10000")
     return {f"{document['epoch']}-{event['sequence']}": event for event in document["events"]}
 
 
 def take(source, count):
-    """[(id, event)], which are what the list says."""
+    """Returns count events [(id, event)], and checks that they are the same as in the list."""
     taken = []
     for _ in range(count):
         kind, data = source.next()
@@ -141,7 +141,7 @@ def filters(world):
 
 
 def resumed(world):
-    """A client that comes back has had everything once, in order; also when nothing had come before it went."""
+    """A client that reconnects gets every event once and in order, also if it got none before."""
     app = app_with(world, [b"worker"] * 6)
     source = Source(world)
     place = source.place()
@@ -167,7 +167,7 @@ def across_restarts(world):
     source.place()
     stall(app, 1)
     take(source, 1)
-    assert world.stop() == 0  # the stream ends where an event ends
+    assert world.stop() == 0  # the stream ends between two events
     try:
         while True:
             source.next()
@@ -176,12 +176,12 @@ def across_restarts(world):
     source.close()
     world.start()
     stall(app, 2)
-    again = Source(world, last_id=source.last_id)  # no state directory: another history
+    again = Source(world, last_id=source.last_id)  # without a state directory this is another history
     kind, data = again.next()
     gap = json.loads(data)
     assert kind == "gap" and gap["reason"] == "other_history" and gap["from"] is None, data
     assert gap["epoch"] == world.get("/events")["epoch"] != source.last_id.split("-")[0]
-    assert 2 in {event["id"] for _, event in take(again, 2)}  # 1 is found stalled anew
+    assert 2 in {event["id"] for _, event in take(again, 2)}  # the stall of id 1 begins again
     again.close()
     world.stop()
     world.flags += ["--state-dir", world.state_dir]
@@ -193,20 +193,20 @@ def across_restarts(world):
     world.stop()
     world.start()
     stall(app, 3)
-    again = Source(world, last_id=source.last_id)  # the same history: nothing is missing, nothing comes twice
+    again = Source(world, last_id=source.last_id)  # the same history: nothing is lost or repeated
     assert [event["id"] for _, event in take(again, 1)] == [3]
     again.close()
 
 
-def one_client_cannot_take_them_all(world):
-    """At the cap a new stream ends the oldest of the client with most; that client may resume."""
+def one_client_cannot_use_all_streams(world):
+    """At the limit, a new stream ends the oldest stream of the client with most streams, which may resume."""
     path = os.path.join(world.made, "socket")
     world.stop()
     world.flags += ["--listen", f"unix:{path}"]
     world.start()
     app = app_with(world, [b"one", b"two"])
     user = Source(world, unix=path)
-    crowd = [Source(world) for _ in range(STREAMS_MAX)]  # one client, as all of loopback is
+    crowd = [Source(world) for _ in range(STREAMS_MAX)]  # all of loopback counts as one client
     places = [source.place() for source in [user, *crowd]]
     first = crowd.pop(0)
     try:
@@ -255,5 +255,5 @@ class StreamWorld(w.World):
 
 
 if __name__ == "__main__":
-    w.run([live, filters, resumed, across_restarts, one_client_cannot_take_them_all, hostile_names, refused],
+    w.run([live, filters, resumed, across_restarts, one_client_cannot_use_all_streams, hostile_names, refused],
           StreamWorld)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Names in bad times: a symbolizer that is killed or stopped, files that are made to break it, users who lie."""
+"""Names when things go wrong: a symbolizer that is killed or stopped, hostile files, and users with false claims."""
 import os
 import random
 import re
@@ -20,7 +20,7 @@ USER_A, USER_B = 61001, 61002
 
 
 def symbolizers(world):
-    """Children of ripd, zombies included: pid and state."""
+    """Returns pid and state of ripd's children, including zombies."""
     found = []
     for name in os.listdir("/proc"):
         try:
@@ -43,7 +43,7 @@ def app_with_libraries(world, builder, count):
 
 
 def killed(world):
-    """Again and again: each file that comes later has its names, and nothing is left behind."""
+    """The symbolizer is killed repeatedly: later files still get names, and no process is left."""
     builder = Builder(world)
     process, libraries = app_with_libraries(world, builder, 5)
     expect_all(world, "app")
@@ -61,7 +61,7 @@ def killed(world):
 
 
 def stopped(world):
-    """Answers and scans go on meanwhile; it is replaced, and the file has its names."""
+    """While the symbolizer is stopped, answers and scans continue. It is replaced, and the file gets its names."""
     builder = Builder(world)
     process, libraries = app_with_libraries(world, builder, 1)
     expect_all(world, "app")
@@ -75,22 +75,22 @@ def stopped(world):
     lines = [line for line in world.log_text().splitlines() if "reason=hung" in line]
     assert len(lines) == 1 and "lib0.so" in lines[0], lines
     os.kill(symbolizers(world)[0][0], signal.SIGSTOP)
-    assert world.stop() == 0 # does not wait for it
+    assert world.stop() == 0 # must not wait for the symbolizer
     world.start()
     expect(world, "app", 3, "library_work")
 
 
-# Files ----------------------------------------------------------------------------------------------------------------
+# --- Files ----------------------------------------------------------------------------------------------------------
 
 def sections(data):
-    """(offset of the header, offset, size) of each section."""
+    """Returns (offset of the header, offset, size) of each section."""
     at, = struct.unpack_from("<Q", data, 40)
     count, = struct.unpack_from("<H", data, 60)
     return [(at + 64 * i, *struct.unpack_from("<QQ", data, at + 64 * i + 24)) for i in range(count)]
 
 
 def broken(data, seed):
-    """Debug files that keep their build id, and are broken behind it."""
+    """Yields debug files that keep their build id but are damaged elsewhere."""
     chance = random.Random(seed)
     late = [section for section in sections(data) if section[1] > 0x400]
     for header, offset, size in late:
@@ -102,7 +102,7 @@ def broken(data, seed):
 
 
 def hostile_debug_files(world):
-    """None of them takes the names of others away, or ripd."""
+    """Such files break neither ripd nor the names of other files."""
     builder = Builder(world)
     good = start(world, builder.program("good", "-g", "-rdynamic"))
     original = builder.program("original", "-g")
@@ -113,7 +113,7 @@ def hostile_debug_files(world):
         path = builder.path(f"bad{i}")
         shutil.copy(original, path)
         sh("strip", path)
-        sh("objcopy", "--remove-section=.note.gnu.build-id", path) # each is a file of its own, known by its path
+        sh("objcopy", "--remove-section=.note.gnu.build-id", path) # without a build id, each file is known by its path
         with open(f"{path}.debug", "wb") as file:
             file.write(data)
         sh("objcopy", f"--add-gnu-debuglink={path}.debug", path)
@@ -121,7 +121,7 @@ def hostile_debug_files(world):
             file.write(variant)
         start(world, path)
     world.wait_for(lambda: len(world.stalls("?limit=1000")) == 2 * (len(variants) + 1))
-    world.get("/threads?limit=1000") # asks for all their names
+    world.get("/threads?limit=1000") # requests the names of all
     library = builder.shared("late.so", "-g")
     command(good, f"load {library}")
     expect(world, "good", 3, "library_work")
@@ -129,7 +129,7 @@ def hostile_debug_files(world):
 
 
 def hostile_debug_information(world):
-    """A function that is its own origin, blocks a hundred thousand deep, files that are nothing but large."""
+    """A function that is its own origin, blocks nested a hundred thousand deep, and very large files."""
     builder = Builder(world)
     for name, cycle in (("cycle", 1), ("deep", 0)):
         part = builder.path(f"{name}.o")
@@ -146,7 +146,7 @@ def hostile_debug_information(world):
 
 
 def cut_while_it_is_read(world):
-    """Pages of a mapped file that are gone end the symbolizer, not ripd; other files keep their names."""
+    """A mapped file that is truncated may end the symbolizer, but not ripd. Other files keep their names."""
     builder = Builder(world)
     path = builder.program("cut", "-g")
     debug = f"{path}.debug"
@@ -163,14 +163,15 @@ def cut_while_it_is_read(world):
     expect_all(world, "good")
 
 
-# Users ----------------------------------------------------------------------------------------------------------------
+# --- Users ----------------------------------------------------------------------------------------------------------
 
 def build_id_of(path):
     return bytes.fromhex(sh("readelf", "-n", path).split("Build ID: ")[1].split()[0])
 
 
 def forge(ring, path, build_id, shift):
-    """The first module of a ring claims another file; shift: it begins where nothing is mapped."""
+    """Makes the first module of a ring claim another file. shift: the module begins at an address that is not mapped.
+    """
     with open(ring, "r+b") as file:
         data = file.read()
         at, = struct.unpack_from("<Q", data, 96 + struct.calcsize("<IIQIIQQIIQII"))
@@ -182,7 +183,7 @@ def forge(ring, path, build_id, shift):
 
 
 def live_ids(ring):
-    """How many the bitmap of a ring has."""
+    """Returns the number of bits in the bitmap of a ring."""
     with open(ring, "rb") as file:
         data = file.read()
     capacity, _, slots, _, _, _, live = struct.unpack_from("<IIQIIQQ", data, 96)
@@ -191,7 +192,7 @@ def live_ids(ring):
 
 
 class Users:
-    """A nursery where rings are made before ripd sees them."""
+    """Starts programs of several users. Rings are created in a separate folder before ripd sees them."""
 
     def __init__(self, world):
         if os.getuid() != 0:
@@ -204,7 +205,7 @@ class Users:
         os.chmod(world.dir, 0o777)
 
     def start(self, program, name, user, claim=None, shift=False, prepare=None):
-        """program runs as user; its ring claims (path, build id)."""
+        """Starts the program as user. claim: its ring claims (path, build id)."""
         ring = os.path.join(self.nursery, name)
         process = subprocess.Popen([program, ring], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, user=user,
                                    group=user, extra_groups=[], bufsize=1)
@@ -221,7 +222,7 @@ class Users:
 
 
 def private_things(users):
-    """A program of B's, which nobody else can read, and one that anybody could but for its folder; their build ids."""
+    """Returns a program of B that only B may read, and one in a folder that only B may enter, with their build ids."""
     folder = users.builder.path("home-of-b")
     os.mkdir(folder)
     found = {}
@@ -238,7 +239,7 @@ def private_things(users):
 
 
 def nothing_of_others(world):
-    """A's rings claim B's programs in every way; ripd is root, then somebody else."""
+    """A's rings claim B's programs in every way. ripd runs as root, then as another user."""
     users = Users(world)
     things = private_things(users)
     program = users.builder.program("program", "-g")
@@ -269,11 +270,12 @@ def nothing_of_others(world):
             location = location_of(world, name)
             assert location["function"] is None and location["file"] is None, f"{name}: {location}"
         expect_all(world, "honest")
-        assert named_location(world, "of-public")["function"] == "public_work" # anybody may read that
+        assert named_location(world, "of-public")["function"] == "public_work" # every user may read this file
         world.wait_for(lambda: len(symbolizers(world)) == 1)
         assert owner.poll() is None
         if world.ripd_as_root and not lacking("sys_ptrace"):
-            assert named_location(world, "of-b")["function"] == "secret_work" # its own user's ring
+            # this ring belongs to the user of the file
+            assert named_location(world, "of-b")["function"] == "secret_work"
         world.stop()
         world.ripd_as_root = False
         world.start()
@@ -281,23 +283,24 @@ def nothing_of_others(world):
 
 
 def forged_files_stay_with_their_owner(world):
-    """A has a file with the build id of B's program, and other names in it; it is asked about first."""
+    """A has a file with the build id of B's program and other names in it, which is looked up first."""
     users = Users(world)
     program = users.builder.program("program", "-g")
     forged = users.builder.program("forged", "-g", "-Dplain_work=forged_work", "-Wl,--build-id=0x"
                                    + build_id_of(program).hex())
     users.start(program, "of-a", USER_A, (forged, build_id_of(program)), True)
-    assert named_location(world, "of-a")["function"] == "forged_work" # on A's word
+    assert named_location(world, "of-a")["function"] == "forged_work" # names from A's file
     users.start(program, "of-b", USER_B)
     expect_all(world, "of-b")
 
 
-def a_file_that_makes_others_wait(world):
-    """A has a lease on it: who opens it waits until that is broken, root too. The names of B's places do not."""
+def a_file_with_a_lease(world):
+    """A has a lease on a file: opening it blocks until the lease is broken, also for root. Names of B's locations do
+    not wait."""
     users = Users(world)
     with open("/proc/sys/fs/lease-break-time", encoding="ascii") as file:
         if int(file.read()) < 40:
-            raise Skip("leases are broken so soon here that nobody waits for long")
+            raise Skip("leases are broken too soon on this machine")
     program = users.builder.program("program", "-g")
     leased = shutil.copy(program, users.builder.path("leased"))
     os.chown(leased, USER_A, USER_A)
@@ -315,7 +318,7 @@ def make_world():
     from world import World # pylint: disable=import-outside-toplevel
 
     class OfUsers(World):
-        """Whose ripd may be restarted as nobody in particular."""
+        """A world whose ripd may be restarted as an unprivileged user."""
         ripd_as_root = True
 
         def start(self):
@@ -335,4 +338,4 @@ def make_world():
 
 if __name__ == "__main__":
     run([killed, stopped, hostile_debug_files, hostile_debug_information, cut_while_it_is_read, nothing_of_others,
-         forged_files_stay_with_their_owner, a_file_that_makes_others_wait], make_world)
+         forged_files_stay_with_their_owner, a_file_with_a_lease], make_world)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Function, file and line of the same program, built in every way and treated in every way."""
+"""Function, file and line in one program that is built and stripped in many ways."""
 import os
 import shutil
 import subprocess
@@ -11,7 +11,7 @@ from symbols_kit import (Builder, command, expect, expect_all, line_of, location
                          sh, start)
 from world import Skip, lacking, run  # noqa: E402
 
-# name: flags of the compiler
+# Each name and its compiler flags.
 BUILDS = {
     "pie": ("-g", "-fPIE", "-pie"),
     "no-pie": ("-g", "-no-pie", "-fno-pie"),
@@ -38,7 +38,7 @@ def builds(world):
 
 
 def builds_by_clang(world):
-    """Which writes no .debug_aranges, and counts files from 0."""
+    """clang writes no .debug_aranges, and numbers files from 0."""
     need("clang-14")
     builder = Builder(world)
     for name, flags in BUILDS.items():
@@ -50,7 +50,7 @@ def builds_by_clang(world):
 
 
 def stripped(world):
-    """Nothing but dynamic symbols; and nothing at all."""
+    """Only dynamic symbols, and no symbols at all."""
     builder = Builder(world)
     for name, flags in (("dynamic", ("-g", "-rdynamic")), ("bare", ("-g",))):
         path = builder.program(name, *flags)
@@ -63,7 +63,7 @@ def stripped(world):
 
 
 def mini_debug_information(world):
-    """.gnu_debugdata, as Fedora's programs have it."""
+    """.gnu_debugdata, as in programs of Fedora."""
     need("xz")
     builder = Builder(world)
     path = builder.program("mini", "-g")
@@ -85,7 +85,7 @@ def separate(builder, name):
 
 
 def debug_files_beside(world):
-    """By .gnu_debuglink: beside the program, and in .debug; not one of another program."""
+    """Debug files found by .gnu_debuglink, beside the program and in .debug. A file of another program is not used."""
     builder = Builder(world)
     for name in ("beside", "hidden", "foreign"):
         path, debug = separate(builder, name)
@@ -103,7 +103,7 @@ def debug_files_beside(world):
 
 
 def shared_debug_files(world):
-    """What two debug files have in common moved to a third one by dwz, as Debian's -dbgsym packages have it."""
+    """dwz has moved common parts of two debug files to a third file, as in Debian's -dbgsym packages."""
     need("dwz")
     builder = Builder(world)
     programs = {}
@@ -129,14 +129,14 @@ def shared_debug_files(world):
 
 def split_debug_files_of_another_build(world):
     builder = Builder(world)
-    builder.program("first", "-g", "-gsplit-dwarf")  # not started: what ripd reads of it would be kept by its build id
+    builder.program("first", "-g", "-gsplit-dwarf")  # not started, because ripd would cache its names by build id
     renamed_source(builder, "second", "-gsplit-dwarf")
     files = {name: builder.path(f"{name}-target.dwo") for name in ("first", "second")}
     program = builder.path("again")
     shutil.copy(builder.path("first"), program)
     os.rename(files["second"], files["first"])
     start(world, program)
-    expect_all(world, "again", lines=False) # the line table stays in the program, but it covers rip_snap() alone
+    expect_all(world, "again", lines=False) # the line table is still in the program, but covers only rip_snap()
 
 
 def debug_files_by_build_id(world):
@@ -152,7 +152,7 @@ def debug_files_by_build_id(world):
     os.makedirs(folder, exist_ok=True)
     target = f"{folder}/{build_id[2:]}.debug"
     try:
-        shutil.move(debug, target) # a file of that name beside the program is looked at too
+        shutil.move(debug, target) # ripd also tries a file of that name beside the program
         start(world, path)
         expect_all(world, "packaged")
     finally:
@@ -162,7 +162,8 @@ def debug_files_by_build_id(world):
 
 
 def loaded_later(world):
-    """A library that comes after threads have begun, stays after its file was deleted, and another of the same name."""
+    """A library that is loaded after the threads started, stays loaded after its file was deleted, and is replaced by
+    another file."""
     builder = Builder(world)
     process = start(world, builder.program("app", "-g", "-rdynamic"))
     library = builder.shared("library.so", "-g")
@@ -172,12 +173,13 @@ def loaded_later(world):
 
 
 def renamed_source(builder, name, *flags):
-    """The same program, but for other names in it at the same places."""
+    """Builds the same program with other names at the same addresses."""
     return builder.program(name, "-g", "-Dplain_work=wrong_work", "-Dinlined_work=wrong_other", *flags)
 
 
 def replaced(world):
-    """A package was upgraded while the program ran: the old one's names, or none, never the new one's."""
+    """A package is upgraded while its program runs: names come from the old file or not at all, never from the new
+    file."""
     builder = Builder(world)
     for name in ("upgraded", "overwritten-no-id"):
         flags = ("-Wl,--build-id=none",) if "no-id" in name else ()
@@ -200,12 +202,12 @@ def deleted(world):
         os.remove(path)
     expect_all(world, "gone")
     expect_all(world, "gone-no-id")
-    if not lacking("sys_admin"): # a library that is gone is to be had through map_files alone
+    if not lacking("sys_admin"): # a deleted library can be opened only through map_files
         expect(world, "gone", 3, "library_work")
 
 
 def other_roots(world):
-    """A container's files: another root, and another mount namespace with another file at the same path."""
+    """Files of a container: another root, and a mount namespace with another file at the same path."""
     if os.getuid() != 0:
         raise Skip("only root can change roots")
     builder = Builder(world)
@@ -236,7 +238,7 @@ def names_of_c_plus_plus(world):
     name = "store::Table<int>::scan(int)"
     expect(world, "cxx", 1, name)
     expect(world, "cxx-stripped", 1, name, lines=False)
-    name = "store::(anonymous namespace)::sweep"  # which gcc's debugging information calls "sweep"
+    name = "store::(anonymous namespace)::sweep"  # gcc's debug information calls the function "sweep"
     expect(world, "cxx", 2, name)
     expect(world, "cxx-stripped", 2, f"{name}()", lines=False)
     expect(world, "cxx", 3, "store::serve()")
@@ -250,7 +252,7 @@ def names_of_rust(world):
     need("rustc")
     builder = Builder(world)
     source = os.path.join(os.path.dirname(os.path.abspath(__file__)), "symbols", "target.rs")
-    # Not by strip, which leaves the build id as it is: of two files with one, the first to be asked has the say.
+    # Without strip, which keeps the build id: of two files with one build id, the first one to be looked up counts.
     for name, *flags in (("v0",), ("v0-stripped", "-C", "strip=debuginfo"), ("legacy",),
                          ("legacy-stripped", "-C", "strip=debuginfo")):
         result = subprocess.run(["rustc", "-g", source, "-o", builder.path(name), "-Z", "unstable-options", "-C",
@@ -272,7 +274,7 @@ def names_of_rust(world):
 
 
 def paths_of_sources(world):
-    """Relative ones stay, but for those that begin above where the compiler ran."""
+    """Relative paths stay relative, except those that begin above the folder of the compiler."""
     builder = Builder(world)
     sources = builder.path("src")
     shutil.copytree(os.path.join(os.path.dirname(os.path.abspath(__file__)), "symbols"), f"{sources}/symbols")
@@ -289,7 +291,7 @@ def paths_of_sources(world):
                     ("dotted", sources, "./symbols/../symbols/target.c", "symbols/target.c"),
                     ("whole", sources, f"{sources}/symbols/../symbols/target.c", f"{sources}/symbols/target.c")):
                 path = builder.path(f"{name}-{dwarf}-{compiler}")
-                other = wanted # clang knows them from where it ran as well
+                other = wanted # clang also records absolute paths for these
                 if compiler != "gcc":
                     other = os.path.relpath(wanted, sources) if name == "whole" else os.path.join(sources, wanted)
                 sh(compiler, f"-I{os.path.abspath(include)}", f"-gdwarf-{dwarf}", "-O1", "-D_GNU_SOURCE",

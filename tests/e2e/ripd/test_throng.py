@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Five thousand threads that stall at once hold up nothing: scans come as before, answers too, and say who has not been
-examined yet; all are, over scans, the first ones first. And many that are idle hit no limit.
+"""Five thousand threads that stall at the same time do not delay scans and answers. Answers show which ids are not
+examined yet. All are examined over several scans, the first ones first. Many idle threads hit no limit.
 
-Rates are compared within one run; of several tries the best counts, for a busy machine makes them worse only.
+Rates are compared within one run. The best of several tries counts, because a busy machine can only make a try slower.
 """
 import http.client
 import os
@@ -23,7 +23,7 @@ ANSWER_S = 0.020
 
 
 def rate(world):
-    """Scans a second, over a window."""
+    """Returns the scans per second in a time window."""
     first, began = world.sequence(), time.monotonic()
     time.sleep(WINDOW_S)
     return (world.sequence() - first) / (time.monotonic() - began)
@@ -56,7 +56,7 @@ def five_thousand_at_once(world):
         raise w.Skip("so many threads cannot be had here")
     page = world.wait_for(lambda: world.get("/stalls")["total"] == COUNT and world.get("/stalls"), 120)
     left = [unexamined(world)]
-    assert left[0] > 0, "nothing was spread over scans"
+    assert left[0] > 0, "the examination must be spread over scans"
     assert {stall["cause"] for stall in page["stalls"]} <= {None, "blocked"}, page["stalls"][0]
     assert all((stall["kernel"] is None) == (stall["cause"] is None) for stall in page["stalls"])
     during, answers = [], []
@@ -83,18 +83,18 @@ def limit_hits(world):
 
 
 def many_are_idle(world):
-    """Once they are known to be, ripd is never short of time for them, on however busy a machine."""
+    """Once threads are known to be idle, ripd always has time for them, even on a busy machine."""
     for number in range(PROCESSES):
         program = subprocess.Popen([f"{w.BIN}/rip", "run", "--dir", world.dir, "--name", f"app-{number}", "--",
                                     f"{w.BIN}/locks", "input", str(IDLE // PROCESSES)],
                                    stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         world.processes.append(program)
-    world.wait_for(lambda: world.get("/stalls?limit=1")["counts"]["idle"] == IDLE + PROCESSES)  # and main threads
+    world.wait_for(lambda: world.get("/stalls?limit=1")["counts"]["idle"] == IDLE + PROCESSES)  # with the main threads
     before = limit_hits(world)
     world.wait_scans(SCANS)
     after = limit_hits(world)
     print(f"        {before}")
-    assert after.pop("ends") <= IDLE and before.pop("ends") <= IDLE  # each of them once
+    assert after.pop("ends") <= IDLE and before.pop("ends") <= IDLE  # at most one for each id
     assert after == before, {name: count - before[name] for name, count in after.items() if count != before[name]}
 
 
