@@ -141,7 +141,7 @@ def stopped_outranks_idle(world):
     assert "stall begin" not in world.log_text()
 
 
-def stopped_ripd_accuses_nobody(world):
+def stopped_ripd_accuses_no_id(world):
     app = world.puppet()
     for number in range(1, 21):
         app.do(f"spawn {number} w{number} snap")
@@ -165,7 +165,7 @@ def stopped_ripd_accuses_nobody(world):
     answer = world.wait_for(lambda: (lambda a: a if a["scan"]["sequence"] > before else None)(world.get("/stalls")))
     if answer["scan"]["sequence"] == before + 1:
         assert answer["stalls"] == []
-    world.wait_for(lambda: "nobody is accused" in world.log_text())
+    world.wait_for(lambda: "no new stall is reported" in world.log_text())
     world.wait_for(lambda: world.stalled_ids() == [30])
     world.wait_for(lambda: world.log_text().count("stall begin") == begun + 1)
     stall = world.stalls()[0]
@@ -174,4 +174,4 @@ def stopped_ripd_accuses_nobody(world):
 
 w.run([three_of_a_thousand, frozen_time_grows, multiples_of_256_are_progress, idle_is_not_stuck,
        opened_idle_id_is_examined, registered_and_never_snapped, coroutine_is_parked, stopped_process_is_not_stalled,
-       stopped_outranks_idle, stopped_ripd_accuses_nobody])
+       stopped_outranks_idle, stopped_ripd_accuses_no_id])
