@@ -59,6 +59,7 @@ static void fill(struct scan_record *record)
     SCAN_RECORD_ADD(record, SCAN_SKIPPED, 300);
     SCAN_RECORD_ADD(record, SCAN_VERDICTS, 1, 2, 4, ID_STALLED, CAUSE_DEADLOCK);
     scan_record_add_adopted(record, &adoption, &episode);
+    scan_record_add_adopted(record, &adoption, &(struct episode){.cause = CAUSE_COUNT});
 }
 
 TEST(a_record_is_packed_and_unpacked)
@@ -90,6 +91,8 @@ TEST(a_record_is_packed_and_unpacked)
     assert_int_equal(episode.incident, 6);
     assert_int_equal(episode.begun_mono_ns, 200);
     assert_int_equal(episode.stall_count, 3);
+    scan_record_adopted(&again, 1, &adoption, &episode); /* a cause of a later version */
+    assert_int_equal(episode.cause, CAUSE_NONE);
     assert_cut_is_refused(unpack_record, bytes, count);
     free(bytes);
     scan_record_done(&record);

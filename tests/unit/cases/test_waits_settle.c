@@ -257,7 +257,9 @@ TEST(readers_by_memory, make_waits, free_waits)
 {
     add_thread(1, 0, LOOKS(10, 20, 30), 31, RIP_WAIT_SHARABLE);
     add_thread(2, 0, LOOKS(10, 20, 30), 31, 0);
+    add_thread(3, 0, LOOKS(10, 20, 30), 31, RIP_WAIT_SHARABLE);
     settle();
     assert_int_equal(next_of(1)->kind, WAITS_READERS);
+    assert_ptr_not_equal(next_of(1), next_of(3)); /* of another lock */
     assert_int_equal(node_of(2)->length, 0);
 }

@@ -55,6 +55,7 @@ struct model {
     struct detector_suspect suspects[RINGS * SLOTS];
     size_t suspect_count;
     uint64_t unclassified_count;
+    uint64_t late_count;
 };
 
 /* The rings and ids as they are. */
@@ -257,6 +258,7 @@ static void model_scan(struct model *model, uint64_t now, const struct world *wo
     model->previous = model->started ? model->now : now;
     model->now = now;
     model->late = 2 * (now - model->previous) > 3 * MODEL_INTERVAL;
+    model->late_count += model->late;
     model->credit += now - model->previous < MODEL_INTERVAL ? now - model->previous : MODEL_INTERVAL;
     model->started = true;
     model->held_back = false;
@@ -441,6 +443,7 @@ static void compare_lists(struct model *model, struct detector_update *update)
     static struct detector_event events[2 * RINGS * SLOTS];
 
     assert_int_equal(update->late, model->late);
+    assert_int_equal(update->late_count, model->late_count);
     assert_int_equal(update->suspect_count, model->suspect_count);
     assert_int_equal(update->event_count, model->event_count);
     if (update->event_count)

@@ -40,6 +40,7 @@ static int set_up(void **state)
 {
     (void)state;
     memset(data, 0, sizeof(data));
+    memset(ids, 0, sizeof(ids));
     event_count = info_count = 0;
     sequence = 0;
     settings_at = 1;
@@ -98,8 +99,12 @@ static void register_id(uint32_t ring, uint32_t slot, uint8_t call, const char *
 {
     struct rip_id_info *info = &ids[slot];
 
-    *info = (struct rip_id_info){
-        .slot = slot, .generation = 2, .id = 100 + slot, .tid = 50 + slot, .progress = 1, .call = call};
+    *info = (struct rip_id_info){.slot = slot,
+                                 .generation = info->generation + 2,
+                                 .id = 100 + slot,
+                                 .tid = 50 + slot,
+                                 .progress = 1,
+                                 .call = call};
     info->name_bytes = (uint8_t)strlen(name);
     memcpy(info->name, name, info->name_bytes);
     add_id(RIP_EVENT_REGISTER, ring, slot);
@@ -116,9 +121,18 @@ static struct rip_event *snap(uint32_t ring, uint32_t slot)
     struct rip_event *event = add(RIP_EVENT_SNAP, ring);
 
     event->slot = slot;
-    event->generation = 2;
+    event->generation = ids[slot].generation;
     event->as.snap.progress = ++ids[slot].progress;
     return event;
+}
+
+static void add_note(uint32_t ring, uint32_t slot, const struct rip_note_info *note)
+{
+    struct rip_event *event = add(RIP_EVENT_NOTE, ring);
+
+    event->slot = slot;
+    event->generation = ids[slot].generation;
+    event->as.note = note;
 }
 
 /* One drain a second, as `rip record` makes them. */
@@ -310,7 +324,7 @@ TEST(the_text_of_an_event, set_up, tear_down)
     struct rip_module_info module = {
         .start = 0x1000, .end = 0x2000, .bias = 0x1000, .path_bytes = 9, .path = "/bin/prog"};
     const struct rip_entry entry = {.snap = 2, .address = 0x1234};
-    struct rip_note_info note = {.text_bytes = 6, .text = "job 17"};
+    const struct rip_note_info note = {.text_bytes = 6, .text = "job 17"};
     struct rip_event *event;
 
     add_ring(1, false);
@@ -320,9 +334,7 @@ TEST(the_text_of_an_event, set_up, tear_down)
     event = snap(1, 0);
     event->as.snap.entries = &entry;
     event->as.snap.entry_count = 1;
-    event = add(RIP_EVENT_NOTE, 1);
-    event->generation = 2;
-    event->as.note = &note;
+    add_note(1, 0, &note);
     drains(6);
     assert_alerts("6 begin worker certain 5000 ms\n");
     assert_non_null(
@@ -333,6 +345,21 @@ TEST(the_text_of_an_event, set_up, tear_down)
     assert_int_equal(run(write_alert), 0);
     assert_non_null(strstr(event_text, "\"function\":\"serve\""));
     assert_non_null(strstr(event_text, " 5.0 s in serve"));
+}
+
+/* The next id in a slot has nothing of the one before. */
+TEST(another_id_in_the_slot, set_up, tear_down)
+{
+    const struct rip_note_info note = {.text_bytes = 6, .text = "job 17"};
+
+    add_ring(1, false);
+    register_id(1, 0, RIP_CALL_NONE, "before");
+    add_note(1, 0, &note);
+    drain();
+    register_id(1, 0, RIP_CALL_NONE, "next");
+    drains(6);
+    assert_alerts("7 begin next certain 5000 ms\n");
+    assert_null(strstr(event_text, "job 17"));
 }
 
 /* With the scans of ripd ------------------------------------------------------------------------------------------- */

@@ -59,6 +59,8 @@ TEST(one_user_gets_half_and_each_further_user_something, setup, teardown)
     assert_true(take_all(8, WORK_EVENTS) == 0 || all < 16);
     work_give(work, ANNA, WORK_EVENTS, 32);
     assert_true(work_take(work, 9, WORK_EVENTS, 8));
+    work_set_total(work, WORK_RINGS, 1);
+    assert_true(work_take(work, ANNA, WORK_RINGS, 1)); /* the last unit of an odd total */
 }
 
 TEST(too_much_is_refused_without_overflow, setup, teardown)
