@@ -31,3 +31,15 @@ void guarded_copy_free(struct guarded_copy *copy)
     munmap(copy->mapping, copy->mapping_bytes);
     *copy = (struct guarded_copy){0};
 }
+
+void guarded_cuts(const char *text, void (*parse)(char *text))
+{
+    for (size_t length = 0; length <= strlen(text); length++) {
+        struct guarded_copy copy;
+
+        guarded_copy_new(&copy, NULL, length + 1);
+        memcpy(copy.bytes, text, length);
+        parse((char *)copy.bytes);
+        guarded_copy_free(&copy);
+    }
+}

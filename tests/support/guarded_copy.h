@@ -15,4 +15,7 @@ struct guarded_copy {
 void guarded_copy_new(struct guarded_copy *copy, const void *bytes, size_t size_bytes);
 void guarded_copy_free(struct guarded_copy *copy);
 
+/* Calls parse with the text cut at each length, the whole text last. Each copy ends with its terminator. */
+void guarded_cuts(const char *text, void (*parse)(char *text));
+
 #endif

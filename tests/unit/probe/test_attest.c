@@ -18,6 +18,7 @@
 
 #include <librip.h>
 
+#include "os/proc.h"
 #include "os/sigbus.h"
 #include "probe/child/attest.h"
 
@@ -338,20 +339,12 @@ static void take_users(void *context)
     prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
 }
 
-static bool has_users(pid_t pid)
+static bool has_users(void)
 {
-    char path[64], line[256];
-    unsigned real = 0, effective = 0, saved = 0;
-    FILE *file;
+    struct proc_status status;
 
-    snprintf(path, sizeof(path), "/proc/%d/status", pid);
-    file = fopen(path, "re");
-    assert_non_null(file);
-    while (fgets(line, sizeof(line), file) != NULL)
-        if (sscanf(line, "Uid: %u %u %u", &real, &effective, &saved) == 3)
-            break;
-    fclose(file);
-    return real == users[0] && effective == users[1] && saved == users[2];
+    assert_int_equal(proc_status(scene.proc, (uint32_t)scene.pid, &status), 0);
+    return status.uid_real == users[0] && status.uid_effective == users[1] && status.uid_saved == users[2];
 }
 
 /* Guarantee B: all three uids are the owner's, or the owner is root and nobody else may write to the file. */
@@ -384,7 +377,7 @@ TEST(users)
         assert_int_equal(chown(path_of(), rows[i].owner, rows[i].owner), 0);
         assert_int_equal(chmod(path_of(), rows[i].mode), 0);
         ring_stage_go(scene.pid);
-        WAIT_UNTIL(has_users(scene.pid));
+        WAIT_UNTIL(has_users());
         WAIT_UNTIL(attest(0) == rows[i].expected); /* it is not dumpable for a moment */
         end();
     }
@@ -409,17 +402,11 @@ static void execute_with_the_lock(void *context)
     locker_execute(context);
 }
 
-static bool has_executed(pid_t pid)
+static bool has_executed(void)
 {
-    char path[64], name[16] = "";
-    FILE *file;
+    struct proc_stat stat;
 
-    snprintf(path, sizeof(path), "/proc/%d/comm", pid);
-    file = fopen(path, "re");
-    if (file == NULL || fgets(name, sizeof(name), file) == NULL)
-        return false;
-    fclose(file);
-    return strcmp(name, "sleep\n") == 0;
+    return proc_stat(scene.proc, (uint32_t)scene.pid, &stat) == 0 && strcmp(stat.comm, "sleep") == 0;
 }
 
 /*
@@ -432,7 +419,7 @@ TEST(locks_and_users_survive_exec)
     begin(0, execute_with_the_lock);
     assert_int_equal(attest_file(path_of(), 0), 0);
     ring_stage_go(scene.pid);
-    WAIT_UNTIL(has_executed(scene.pid));
+    WAIT_UNTIL(has_executed());
     WAIT_UNTIL(!locker_is_locked(path_of(), RIP_LOCK_LIFE_OFFSET)); /* its mapping is gone */
     assert_true(locker_is_locked(path_of(), RIP_LOCK_HOLDER_OFFSET));
     assert_false(attest_holds(&scene.attested, scene.proc));
@@ -578,7 +565,7 @@ TEST(became_another_user)
     assert_int_equal(attest_file(path_of(), 0), 0);
     scene.attested.mapping.file.uid = LOCKER_USER; /* as if it had been that user's */
     ring_stage_go(scene.pid);
-    WAIT_UNTIL(has_users(scene.pid));
+    WAIT_UNTIL(has_users());
     assert_false(attest_holds(&scene.attested, scene.proc));
     end_held();
 }

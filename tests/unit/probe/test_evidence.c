@@ -52,12 +52,6 @@ static void assert_verdict(enum process_verdict verdict)
     assert_int_equal(ring_named("ring")->processes[0].verdict, verdict);
 }
 
-static void stop_child(void)
-{
-    kill(play.pids[0], SIGSTOP);
-    play_await(play.pids[0], 'T');
-}
-
 /* States ----------------------------------------------------------------------------------------------------------- */
 
 TEST(sleeping, set_up, play_free)
@@ -70,19 +64,6 @@ TEST(sleeping, set_up, play_free)
         assert_false(evidence->thread_gone || evidence->thread_replaced || evidence->frozen);
         assert_int_equal(judge(i).state, ID_STALLED);
     }
-}
-
-TEST(stopped, set_up, play_free)
-{
-    stop_child();
-    play_add_suspect(0, 0);
-    assert_int_equal(play_collect(), 0);
-    assert_int_equal(evidence_of(3)->thread_state, 'T');
-    assert_all(ID_STOPPED, CAUSE_SIGNAL);
-    kill(play.pids[0], SIGCONT);
-    play_await(play.pids[0], 'S');
-    play_collect();
-    assert_int_equal(judge(3).state, ID_STALLED);
 }
 
 TEST(traced, set_up, play_free)
@@ -289,6 +270,7 @@ TEST(the_lock_is_queried_again, set_up, play_free)
 
 /* Budget ----------------------------------------------------------------------------------------------------------- */
 
+/* Adds suspects until the ring is full. */
 static void fill_ring(void)
 {
     for (int i = 0; play.count < SLOTS; i++)
@@ -415,12 +397,20 @@ TEST(a_stop_is_reported_for_all_threads, set_up, play_free)
 {
     int attempts = 0;
 
+    play_add_suspect(0, 0);
     fill_ring();
-    stop_child();
+    kill(play.pids[0], SIGSTOP);
+    play_await(play.pids[0], 'T');
     play_open_own_probe("/proc", 1000000);
     while (play_collect() != 0) /* 1 ms is too little to read a thousand threads */
         assert_true(attempts++ < 100);
+    assert_int_equal(evidence_of(3)->thread_state, 'T');
     assert_all(ID_STOPPED, CAUSE_SIGNAL);
+    kill(play.pids[0], SIGCONT);
+    play_await(play.pids[0], 'S');
+    play_open_own_probe("/proc", PLAY_AMPLE_NS);
+    play_collect();
+    assert_int_equal(judge(3).state, ID_STALLED);
 }
 
 TEST(no_descriptor_stays_open, set_up, play_free)

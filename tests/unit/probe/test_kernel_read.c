@@ -32,17 +32,6 @@ static bool start_in_call(void (*body)(void *context), long number)
     return child_start_in_call(body, NULL, number);
 }
 
-static void open_pipe(void)
-{
-    assert_int_equal(pipe2(pipe_ends, O_CLOEXEC), 0);
-}
-
-static void close_pipe(void)
-{
-    close(pipe_ends[0]);
-    close(pipe_ends[1]);
-}
-
 /* If the thread has run since its reading, it may be in another call: nothing of its memory is read. */
 static void assert_not_read_later(uint32_t has)
 {
@@ -216,7 +205,7 @@ TEST(polled_descriptors)
 {
     static struct polled rows[] = {{{'p', 'p'}, 2, false}, {{-1}, 1, false}, {{'p'}, 1, true}, {{'p', 'e'}, 2, true}};
 
-    open_pipe();
+    assert_int_equal(pipe2(pipe_ends, O_CLOEXEC), 0);
     for (size_t i = 0; i < COUNT_OF(rows); i++) {
         if (child_start_in_call(poll_them, &rows[i], SYS_ppoll)) {
             assert_int_equal(reading.has & KERNEL_HAS_DESCRIPTOR, 0);
@@ -231,7 +220,8 @@ TEST(polled_descriptors)
         }
         child_end(NULL);
     }
-    close_pipe();
+    close(pipe_ends[0]);
+    close(pipe_ends[1]);
 }
 
 /* Threads that run while they are read ----------------------------------------------------------------------------- */
@@ -324,47 +314,13 @@ TEST(a_thread_that_wakes_meanwhile, NULL, child_end)
     }
 }
 
-/* Holders ---------------------------------------------------------------------------------------------------------- */
+/* Holders: test_kernel_unix.c has the rest ------------------------------------------------------------------------- */
 
-static void read_holders(uint32_t uid, uint64_t deadline_mono_ns)
+static void read_holders(void)
 {
     struct kernel_reading *wanted = &reading;
 
-    reading.holder = (struct kernel_holder){0};
-    kernel_read_holders(proc, uid, deadline_mono_ns, &wanted, 1);
-}
-
-static void read_holders_of_ours(void)
-{
-    read_holders(geteuid(), clock_mono_ns() + 10 * SECOND_NS);
-}
-
-static void read_the_pipe(void *context)
-{
-    char byte;
-
-    (void)context;
-    close(pipe_ends[1]);
-    if (read(pipe_ends[0], &byte, 1) < 0)
-        _exit(1);
-}
-
-TEST(the_holder_of_the_other_end, NULL, child_end)
-{
-    open_pipe();
-    if (start_in_call(read_the_pipe, SYS_read)) {
-        assert_int_equal(reading.descriptor_number, pipe_ends[0]);
-        read_holders_of_ours();
-        assert_int_equal(reading.holder.pid, getpid());
-        assert_int_equal(reading.has & KERNEL_HAS_NO_TIME, 0);
-        read_holders(geteuid() + 1, clock_mono_ns() + 10 * SECOND_NS); /* other users' processes are not named */
-        assert_int_equal(reading.holder.pid, 0);
-        assert_int_equal(reading.has & KERNEL_HAS_NO_TIME, 0);
-        read_holders(geteuid(), 0);
-        assert_int_equal(reading.holder.pid, 0);
-        assert_int_not_equal(reading.has & KERNEL_HAS_NO_TIME, 0);
-    }
-    close_pipe();
+    kernel_read_holders(proc, geteuid(), clock_mono_ns() + 10 * SECOND_NS, &wanted, 1);
 }
 
 /* Lets the time of a search end after so many processes. */
@@ -412,8 +368,9 @@ TEST(children_are_searched_first, NULL, child_end)
 {
     if (!start_in_call(read_output_of_a_child, SYS_read))
         return;
+    assert_int_equal(strncmp(reading.descriptor.link, "pipe:[", 6), 0);
     processes_left = 3;
-    read_holders_of_ours();
+    read_holders();
     processes_left = UINT_MAX;
     assert_int_not_equal(reading.has & KERNEL_HAS_CHILD_OUTPUT, 0);
     assert_int_not_equal(reading.holder.pid, 0);
@@ -445,7 +402,7 @@ TEST(too_many_descriptors, NULL, child_end)
         skip();
     if (!start_in_call(read_among_many_descriptors, SYS_read))
         return;
-    read_holders_of_ours();
+    read_holders();
     assert_int_equal(reading.holder.pid, 0);
     assert_int_not_equal(reading.has & KERNEL_HAS_NO_TIME, 0);
 }
