@@ -22,7 +22,6 @@ struct ring_host {
     struct proc_reader *reader; /* for reads that may block */
     bool processes_hidden;      /* /proc hides processes: a process that it does not show may be alive */
     const char *cgroup_path;    /* NULL = none */
-    uint32_t stop_pass;         /* of stops_look() */
     uint64_t pid_namespace;
     uint8_t boot_id[16];
     struct hash_key hash_key;

@@ -681,8 +681,7 @@ void registry_refresh(struct registry *registry, uint64_t now_mono_ns)
         registry->leftovers_due_mono_ns = now_mono_ns + LEFTOVERS_PERIOD_NS;
     }
     drop_rings(registry);
-    stops_look(registry->host.proc, registry->host.cgroup_path, registry->rings, registry->ring_count,
-               &registry->host.stop_pass);
+    stops_look(&registry->host, registry->rings, registry->ring_count);
 }
 
 /* Facts for snapshots ---------------------------------------------------------------------------------------------- */

@@ -81,7 +81,7 @@ struct ring_process {
     struct process_waits waits_before;  /* on the scan before the last one */
     struct process_waits waits_at_look; /* on the last scan before the last look */
     uint32_t stop_looks;                /* number of looks so far */
-    uint32_t stop_pass;                 /* 1 + the pass of the last look */
+    uint32_t stop_pass;                 /* 1 + its ring's pass of the last look */
     struct thread_map *threads;         /* only for a process in another pid namespace; NULL = none known */
     struct learnt *learnt;              /* modules that the record lacks; NULL = never looked for */
     struct end_watch *watch;            /* notices its end; NULL = none */
@@ -114,6 +114,7 @@ struct ring {
     bool announced;     /* by NOTICE_RING_FOUND */
     bool found_dead;    /* by the last look for leftovers */
     uint32_t pass;      /* the last full listing that saw it */
+    uint32_t stop_pass; /* how often all its processes have been looked at; see ring/stops.h */
     struct mapping mapping;
     struct rip_ring_info info;      /* as of this scan */
     bool same_boot;                 /* also true if the boot is not known */

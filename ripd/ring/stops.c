@@ -5,6 +5,7 @@
 #include "detect/detector.h"
 #include "os/proc.h"
 #include "ring/ends.h"
+#include "work/jobs.h"
 
 static bool is_looked_up(const struct ring_process *process)
 {
@@ -66,23 +67,33 @@ static uint8_t condition_of(const struct ring_process *process)
     return process->stop == CAUSE_NONE && is_stuck(process) ? DETECTOR_STUCK : process->stop;
 }
 
-void stops_look(int proc, const char *cgroup_path, struct ring *const *rings, size_t count, uint32_t *pass)
+/* Looks at the process, unless its user may have no more looks on this scan: then returns false. */
+static bool look_within_share(struct ring_host *host, const struct ring *ring, struct ring_process *process)
 {
-    unsigned looks = 0;
+    if (!work_has_room(host->work, ring->user, WORK_STOP_LOOKS, 1)) {
+        work_stop(host->work, ring->user, WORK_STOP_LOOKS, ring->serial);
+        return false;
+    }
+    (void)work_take(host->work, ring->user, WORK_STOP_LOOKS, 1);
+    look(host->proc, host->cgroup_path, process);
+    process->stop_pass = ring->stop_pass + 1;
+    return true;
+}
 
+void stops_look(struct ring_host *host, struct ring *const *rings, size_t count)
+{
+    work_reset(host->work, WORK_STOP_LOOKS);
     for (size_t i = 0; i < count; i++) {
         struct ring *ring = rings[i];
+        bool has_turn = work_has_turn(host->work, ring->user, WORK_STOP_LOOKS, ring->serial);
 
         for (size_t index = 0; index < ring->process_count; index++) {
             struct ring_process *process = &ring->processes[index];
 
-            if (is_looked_up(process) && process->stop_pass != *pass + 1 && looks < STOPS_PER_REFRESH) {
-                look(proc, cgroup_path, process);
-                process->stop_pass = *pass + 1;
-                looks++;
-            }
+            if (has_turn && is_looked_up(process) && process->stop_pass != ring->stop_pass + 1)
+                has_turn = look_within_share(host, ring, process);
             ring->conditions[index] = condition_of(process);
         }
+        ring->stop_pass += has_turn; /* all have been looked at */
     }
-    *pass += looks < STOPS_PER_REFRESH; /* all have been looked at */
 }

@@ -7,7 +7,8 @@
  * work.
  *
  * Guarantees
- *   A. A refresh looks at STOPS_PER_REFRESH processes at most, and at no process twice before it has looked at all.
+ *   A. A refresh looks at STOPS_PER_REFRESH processes at most if they are of one user (WORK_STOP_LOOKS), and at no
+ *      process of a ring twice before it has looked at all of them. The rings of a user take turns.
  *   B. A process is stuck if it has STOPS_STUCK_THREADS threads or more, each waits for another of them without a time
  *      limit, and each was in the same wait on two scans in a row. It is not stuck if one of its threads is in no ring,
  *      or was not seen on a scan.
@@ -20,16 +21,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "ring/host.h"
 #include "ring/registry.h"
 
-#define STOPS_PER_REFRESH 128u
+#define STOPS_PER_REFRESH 128u /* half of WORK_STOP_LOOKS */
 #define STOPS_STUCK_THREADS 3u
 #define STOPS_FREEZER_EVERY 4u /* of this many looks at a process, one also reads its control group */
 
-/*
- * cgroup_path is the mount point of control groups. If it is NULL they are not read. *pass is kept by the caller and is
- * 0 at first.
- */
-void stops_look(int proc, const char *cgroup_path, struct ring *const *rings, size_t count, uint32_t *pass);
+/* Reads control groups only if the host has a cgroup_path. Rings are in ascending order of serial. */
+void stops_look(struct ring_host *host, struct ring *const *rings, size_t count);
 
 #endif

@@ -34,6 +34,7 @@
     X(CHARGED_BYTES, "charged_bytes", UINT64_C(1) << 27, "copies of ring pages, in memory charged to ripd")            \
     X(READ_TIME, "read_time", UINT64_MAX, "time to read rings in one scan")                                            \
     X(PROCESS_TIME, "process_time", UINT64_MAX, "time to judge processes in one scan")                                 \
+    X(STOP_LOOKS, "stop_looks", 256, "processes of which one scan reads whether they are stopped")                     \
     X(EVIDENCE_TIME, "evidence_time", UINT64_MAX, "time to examine suspects in one scan")                              \
     X(STALLS, "stalls", 196608, "stalls listed by one scan")                                                           \
     X(WAITS, "waits", 131072, "ids in the wait graph of one scan")                                                     \

@@ -16,21 +16,21 @@ enum { PROCESSES_MAX = 2 * STOPS_PER_REFRESH + 10, FIRST_PID = 100, START_TICKS 
 
 /* A fake /proc, a fake control group, and one ring with the processes 100, 101, ... */
 static struct ring_stage stage;
-static int proc;
+static struct ring_host host;
 static struct ring_process processes[PROCESSES_MAX];
 static uint8_t conditions[PROCESSES_MAX];
-static struct ring ring;
-static uint32_t pass;
+static struct ring ring, other; /* other is of another user, and has no process at first */
 
 static int set_up(void **state)
 {
     (void)state;
     ring_stage_open(&stage);
     mkdir(ring_stage_path(&stage, "proc"), 0700);
-    proc = file_open_directory(ring_stage_path(&stage, "proc"));
-    assert_true(proc >= 0);
-    ring = (struct ring){.processes = processes, .conditions = conditions, .process_count = 1};
-    pass = 0;
+    host = (struct ring_host){.proc = file_open_directory(ring_stage_path(&stage, "proc")), .work = work_new()};
+    assert_true(host.proc >= 0);
+    assert_non_null(host.work);
+    ring = (struct ring){.serial = 1, .processes = processes, .conditions = conditions, .process_count = 1};
+    other = (struct ring){.serial = 2, .user = 7};
     memset(conditions, 0, sizeof(conditions));
     for (uint32_t i = 0; i < PROCESSES_MAX; i++)
         processes[i] = (struct ring_process){
@@ -41,7 +41,8 @@ static int set_up(void **state)
 static int tear_down(void **state)
 {
     (void)state;
-    close(proc);
+    close(host.proc);
+    work_free(host.work);
     ring_stage_close(&stage);
     return 0;
 }
@@ -69,9 +70,10 @@ static void set_frozen(bool frozen)
 /* Returns the condition of the first process. */
 static uint8_t look(void)
 {
-    struct ring *rings[] = {&ring};
+    struct ring *rings[] = {&ring, &other};
 
-    stops_look(proc, ring_stage_path(&stage, "cgroup"), rings, 1, &pass);
+    host.cgroup_path = ring_stage_path(&stage, "cgroup");
+    stops_look(&host, rings, other.process_count == 0 ? 1 : 2);
     return conditions[0];
 }
 
@@ -186,4 +188,19 @@ TEST(turns, set_up, tear_down)
     for (size_t i = 0; i < COUNT_OF(stopped); i++)
         look();
     assert_int_equal(count_conditions(DETECTOR_LIVES), PROCESSES_MAX);
+}
+
+/* A user with many processes does not delay the looks at those of another user. */
+TEST(turns_of_users, set_up, tear_down)
+{
+    ring.process_count = PROCESSES_MAX - 1;
+    other.processes = &processes[ring.process_count];
+    other.conditions = &conditions[ring.process_count];
+    other.process_count = 1;
+    for (uint32_t i = 0; i < PROCESSES_MAX; i++)
+        set_letter(i, 'S');
+    look();
+    set_letter(PROCESSES_MAX - 1, 'T');
+    look();
+    assert_int_equal(other.conditions[0], CAUSE_SIGNAL);
 }
