@@ -349,9 +349,7 @@ static void app_date_exit(const struct app *app, struct sighting *sighting)
     const struct item *item = sighting->item;
     const struct stall_case *stall = cases_find(app->cases, item->ring, item->slot, item->generation);
 
-    sighting->since_wall_ns = stall != NULL ? stall->exited_wall_ns : 0;
-    if (stall != NULL && stall->lived_wall_ns != 0)
-        sighting->since_earliest_wall_ns = stall->lived_wall_ns;
+    sighting_set_exit(sighting, stall != NULL ? stall->exited_wall_ns : 0, stall != NULL ? stall->lived_wall_ns : 0);
 }
 
 /* Adds what the cases know about an id that has ended: its exit time and its last wait chain. */

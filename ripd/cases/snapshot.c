@@ -271,6 +271,17 @@ void sighting_set_end(struct sighting *sighting)
         last->since_wall_ns = since_wall_ns;
 }
 
+void sighting_set_exit(struct sighting *sighting, uint64_t exited_wall_ns, uint64_t lived_wall_ns)
+{
+    struct sighting_last *last = &sighting->last;
+
+    sighting->since_wall_ns = exited_wall_ns;
+    if (lived_wall_ns != 0)
+        sighting->since_earliest_wall_ns = lived_wall_ns;
+    /* The id is frozen until now, but its earlier state ended with the thread. */
+    last->frozen_for_ns = exited_wall_ns >= last->since_wall_ns ? exited_wall_ns - last->since_wall_ns : UINT64_MAX;
+}
+
 uint64_t snapshot_unreadable_count(const struct snapshot *snapshot)
 {
     uint64_t count = 0;

@@ -132,8 +132,8 @@ struct sighting_last {
     bool known; /* false: it lives, or not known */
     enum id_state state;
     enum id_cause cause;
-    uint64_t since_wall_ns; /* 0: it was running */
-    uint64_t frozen_for_ns;
+    uint64_t since_wall_ns;   /* 0: it was running */
+    uint64_t frozen_for_ns;   /* until it ended; UINT64_MAX: not known */
     struct wait_chain *chain; /* what it waited for: a reference; NULL: nothing, or not known */
 };
 
@@ -246,6 +246,9 @@ void sighting_set_since(struct sighting *sighting, const struct snapshot *moment
  * time at which an id exited is in its case.
  */
 void sighting_set_end(struct sighting *sighting);
+
+/* After sighting_set_end(), for an id that has exited: the times are those of its case; 0: not known. */
+void sighting_set_exit(struct sighting *sighting, uint64_t exited_wall_ns, uint64_t lived_wall_ns);
 
 /*
  * Returns wall_ns - ago_ns, but at least 1. The clock may have been set back, so the difference may be negative; 0

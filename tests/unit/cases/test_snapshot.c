@@ -190,4 +190,11 @@ TEST(the_end_of_an_id_stays_the_same)
     sighting_set_end(&sighting);
     assert_int_equal(sighting.since_wall_ns, 777);
     assert_int_equal(sighting.last.since_wall_ns, 777);
+    sighting_set_exit(&sighting, 800, 790);
+    assert_int_equal(sighting.since_wall_ns, 800);
+    assert_int_equal(sighting.since_earliest_wall_ns, 790);
+    assert_int_equal(sighting.last.frozen_for_ns, 800 - 777);
+    sighting_set_exit(&sighting, 0, 0); /* it has no case */
+    assert_int_equal(sighting.since_wall_ns, 0);
+    assert_int_equal(sighting.last.frozen_for_ns, UINT64_MAX);
 }
