@@ -148,7 +148,7 @@ TEST(own_mappings)
 {
     int process = open("/proc/self", O_PATH | O_DIRECTORY | O_CLOEXEC);
     uint64_t here = (uint64_t)(uintptr_t)&test_own_mappings;
-    struct proc_mapping mapping = {.inode = 42};
+    struct proc_mapping mapping = {.inode = 42}, next;
     struct stat about, other;
     char path[4096];
     ssize_t length = readlink("/proc/self/exe", path, sizeof(path) - 1);
@@ -162,6 +162,8 @@ TEST(own_mappings)
     assert_int_equal(mapping.inode, 42);
     assert_int_equal(proc_maps_find(process, here, NULL, &mapping), 0);
     assert_true(mapping.start <= here && here < mapping.end && mapping.path == NULL);
+    assert_int_equal(proc_maps_find(process, mapping.end, NULL, &next), 0); /* of the same program */
+    assert_int_equal(next.start, mapping.end);
     assert_true(proc_maps_is(&mapping, &about));
     assert_false(proc_maps_is(&mapping, &other));
     assert_int_equal(proc_maps_find(process, here, path, &mapping), 0);

@@ -193,7 +193,7 @@ TEST(start_times)
     } rows[] = {
         {started + 1, 0, -ESRCH},
         {0, 0, -ESRCH},
-        {0, (started - 1) * tick_ns, -ESRCH}, /* the pid's last owner */
+        {0, (started - 1) * tick_ns, -ESRCH}, /* an earlier process with that pid */
         {0, (started + 1) * tick_ns, 0},
         {started, 0, 0},
     };

@@ -248,6 +248,8 @@ TEST(a_late_answer_counts, begin_waiting, end)
     allow(asked);
     collect_until('S');
     assert_int_equal(asked_count(), asked);
+    collect(); /* the threads have not run since: no query for some time */
+    assert_int_equal(asked_count(), asked);
 }
 
 /* Each thread stops or continues by itself, some time after the signal. */

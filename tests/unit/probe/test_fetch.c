@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -260,14 +261,20 @@ TEST(hung, start, stop)
     assert_int_equal(counted().died_count, 0);
 }
 
-/* A shortage of descriptors or memory is no refusal, and the user is not blamed. */
+/* A shortage of descriptors or memory, here or in the fetcher, is no refusal, and the user is not blamed. */
 TEST(shortages, start, stop)
 {
     static const uint32_t shortages[] = {NO_DESCRIPTORS, NO_FILES, NO_MEMORY};
+    struct rlimit limit;
 
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &(struct rlimit){3, limit.rlim_max}), 0);
+    assert_int_equal(ask(1, GOOD), -EAGAIN);
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
     for (size_t i = 0; i < COUNT_OF(shortages); i++)
         assert_int_equal(ask(1, shortages[i]), -EAGAIN);
-    assert_shell(ask(1, GOOD));
+    assert_shell(ask_again(1, GOOD));
+    assert_int_equal(counted().refused_count + counted().missed_count, 0);
 }
 
 /* If the keeper starts no fetcher, or has ended, the user is not blamed. */

@@ -226,7 +226,7 @@ TEST(polled_descriptors)
 
 /* Threads that run while they are read ----------------------------------------------------------------------------- */
 
-/* Makes the thread look as if it ran during so many looks: the linker puts these functions around the kernel's counts.
+/* Makes the thread look as if it ran during some looks: the linker puts these functions around the kernel's counts.
  */
 static struct {
     bool made_up;

@@ -290,7 +290,7 @@ static void cut_ring(void)
     assert_int_equal(truncate(path_of(), 0), 0);
 }
 
-/* If the process does not hold any more, nothing of what was read is answered. test_attest.c has all such changes. */
+/* If the process is not attested any more, nothing of what was read is answered. test_attest.c has all such changes. */
 TEST(changes)
 {
     static const struct {
