@@ -85,7 +85,7 @@ struct step {
     enum sight sight;
     uint64_t progress;
     struct verdict verdict;               /* ID_RUNNING: as before */
-    const char *known;                    /* see describe(); NULL: end of the table */
+    const char *known;                    /* see describe(); NULL: no further step */
     uint64_t due;                         /* when the next scan is due; 0: not compared */
     int rule;                             /* given to the id if it is unclassified */
     const struct detector_config *config; /* configured before the scan, unless NULL */
@@ -101,10 +101,6 @@ struct life {
 #define SCAN(now_ns, what, count, text, ...)                                                                           \
     {                                                                                                                  \
         .now = now_ns, .sight = what, .progress = count, .known = text, __VA_ARGS__                                    \
-    }
-#define LIFE_END                                                                                                       \
-    {                                                                                                                  \
-        .known = NULL                                                                                                  \
     }
 
 /* Verdicts. */
@@ -278,13 +274,18 @@ static inline void play(const struct life *life)
     detector_free(detector);
 }
 
-/* A test that plays the steps after it; more: other fields of struct life, such as `.config = &config`. */
+#define LIFE_STEPS_MAX 16
+
+/*
+ * A test that plays the steps after it, fewer than LIFE_STEPS_MAX. More: other fields of struct life, such as
+ * `.config = &config`.
+ */
 #define LIFE(name, ...)                                                                                                \
-    extern const struct step name[];                                                                                   \
+    extern const struct step name[LIFE_STEPS_MAX];                                                                     \
     TEST(name)                                                                                                         \
     {                                                                                                                  \
         play(&(const struct life){.steps = name, __VA_ARGS__});                                                        \
     }                                                                                                                  \
-    const struct step name[]
+    const struct step name[LIFE_STEPS_MAX]
 
 #endif

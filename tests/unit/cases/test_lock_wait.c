@@ -22,13 +22,13 @@
 enum { WAIT_PRIVATE = FUTEX_WAIT | FUTEX_PRIVATE_FLAG, BITSET_PRIVATE = FUTEX_WAIT_BITSET | FUTEX_PRIVATE_FLAG };
 
 static uint32_t self;
+static struct lock_wait_holder holder; /* that was found last */
 
 /*
  * Finds the first kind of lock that the bytes at memory can be. In the process they are at address 4096, and the call
  * waits on the word at that offset.
  */
-static bool holder_at(uint32_t word, const void *memory, size_t size, uint32_t operation, uint32_t value, bool timed,
-                      struct lock_wait_holder *ret_holder)
+static bool holder_at(uint32_t word, const void *memory, size_t size, uint32_t operation, uint32_t value, bool timed)
 {
     const struct lock_wait_call call = {4096 + word, operation, value, timed};
     struct lock_wait_place place;
@@ -49,7 +49,7 @@ static bool holder_at(uint32_t word, const void *memory, size_t size, uint32_t o
             guarded_copy_new(&copy, (const char *)(uintptr_t)place.address, place.size);
         else
             guarded_copy_new(&copy, (const char *)memory + (place.address - 4096), place.size);
-        found = lock_wait_holder_of(&call, kind, copy.bytes, ret_holder);
+        found = lock_wait_holder_of(&call, kind, copy.bytes, &holder);
         guarded_copy_free(&copy);
         if (found)
             return true;
@@ -57,10 +57,9 @@ static bool holder_at(uint32_t word, const void *memory, size_t size, uint32_t o
     return false;
 }
 
-static bool mutex_holder(const void *mutex, uint32_t operation, uint32_t value, bool timed,
-                         struct lock_wait_holder *ret_holder)
+static bool mutex_holder(const void *mutex, uint32_t operation, uint32_t value, bool timed)
 {
-    return holder_at(0, mutex, sizeof(pthread_mutex_t), operation, value, timed, ret_holder);
+    return holder_at(0, mutex, sizeof(pthread_mutex_t), operation, value, timed);
 }
 
 static void *wait_for_mutex(void *mutex)
@@ -139,7 +138,6 @@ static void make_mutex(pthread_mutex_t *mutex, size_t number)
 TEST(every_mutex_names_its_holder)
 {
     for (size_t i = 0; i < COUNT_OF(mutexes); i++) {
-        struct lock_wait_holder holder = {0};
         pthread_mutex_t mutex;
         pthread_t thread;
         bool found;
@@ -147,7 +145,7 @@ TEST(every_mutex_names_its_holder)
         make_mutex(&mutex, i);
         pthread_mutex_lock(&mutex);
         thread = start(wait_for_mutex, &mutex, 0);
-        found = mutex_holder(&mutex, mutexes[i].operation, word_of(&mutex, 0), false, &holder);
+        found = mutex_holder(&mutex, mutexes[i].operation, word_of(&mutex, 0), false);
         pthread_mutex_unlock(&mutex);
         pthread_join(thread, NULL);
         pthread_mutex_destroy(&mutex);
@@ -171,7 +169,6 @@ static void *wait_for_stream(void *unused)
 TEST(a_stream_names_its_holder)
 {
     uint32_t *const lock = (uint32_t *)stdin->_lock;
-    struct lock_wait_holder holder = {0};
     struct {
         uint32_t words[4];
     } bytes;
@@ -179,15 +176,15 @@ TEST(a_stream_names_its_holder)
 
     flockfile(stdin);
     thread = start(wait_for_stream, lock, 0);
-    assert_true(holder_at(0, lock, sizeof(bytes), WAIT_PRIVATE, 2, false, &holder));
+    assert_true(holder_at(0, lock, sizeof(bytes), WAIT_PRIVATE, 2, false));
     assert_true(holder.address == 4096 && holder.tid == self && holder.flags == 0);
     memcpy(&bytes, lock, sizeof(bytes));
-    assert_false(holder_at(0, &bytes, sizeof(bytes), WAIT_PRIVATE, 2, true, &holder)); /* never has a time limit */
+    assert_false(holder_at(0, &bytes, sizeof(bytes), WAIT_PRIVATE, 2, true)); /* never has a time limit */
     bytes.words[1] = 0;
-    assert_false(holder_at(0, &bytes, sizeof(bytes), WAIT_PRIVATE, 2, false, &holder)); /* no holder */
+    assert_false(holder_at(0, &bytes, sizeof(bytes), WAIT_PRIVATE, 2, false)); /* no holder */
     memcpy(&bytes, lock, sizeof(bytes));
     bytes.words[2] += 64; /* no control block of a thread */
-    assert_false(holder_at(0, &bytes, sizeof(bytes), WAIT_PRIVATE, 2, false, &holder));
+    assert_false(holder_at(0, &bytes, sizeof(bytes), WAIT_PRIVATE, 2, false));
     funlockfile(stdin);
     pthread_join(thread, NULL);
 }
@@ -263,12 +260,11 @@ static void check_changes(const struct bytes *lock, const struct change *rows, s
     for (size_t i = 0; i < count; i++) {
         const uint32_t flags =
             (rows[i].timed ? RIP_WAIT_ENDS : 0) | (rows[i].operation == FUTEX_WAIT ? RIP_WAIT_SHARED : 0);
-        struct lock_wait_holder holder = {0};
         struct bytes bytes = *lock;
         bool found;
 
         bytes.words[rows[i].word] = rows[i].value;
-        found = mutex_holder(&bytes, rows[i].operation, rows[i].awaited, rows[i].timed, &holder);
+        found = mutex_holder(&bytes, rows[i].operation, rows[i].awaited, rows[i].timed);
         if (found != rows[i].is_lock || (found && (holder.tid != 77 || holder.flags != flags)))
             fail_msg("%s", rows[i].what);
     }
@@ -284,30 +280,26 @@ TEST(what_is_no_mutex)
 TEST(the_kernels_own_holder)
 {
     struct bytes bytes = {{77 | FUTEX_WAITERS}};
-    struct lock_wait_holder holder;
-
-    assert_true(mutex_holder(&bytes, FUTEX_LOCK_PI, 0, true, &holder));
+    assert_true(mutex_holder(&bytes, FUTEX_LOCK_PI, 0, true));
     assert_true(holder.tid == 77 && holder.flags == (RIP_WAIT_ENDS | LOCK_WAIT_HANDED_ON | RIP_WAIT_SHARED));
     bytes.words[0] |= FUTEX_OWNER_DIED;
-    assert_false(mutex_holder(&bytes, FUTEX_LOCK_PI, 0, false, &holder));
+    assert_false(mutex_holder(&bytes, FUTEX_LOCK_PI, 0, false));
     bytes.words[0] = 0;
-    assert_false(mutex_holder(&bytes, FUTEX_LOCK_PI, 0, false, &holder));
+    assert_false(mutex_holder(&bytes, FUTEX_LOCK_PI, 0, false));
 }
 
 /* Rwlocks ---------------------------------------------------------------------------------------------------------- */
 
 enum { PHASE = 8, WRITERS = 12, SHARED_WORD = 7, FLAGS_WORD = 12 };
 
-static bool rwlock_holder(const void *lock, uint32_t word, uint32_t value, struct lock_wait_holder *ret_holder)
+static bool rwlock_holder(const void *lock, uint32_t word, uint32_t value)
 {
-    return holder_at(word, lock, sizeof(pthread_rwlock_t), BITSET_PRIVATE, value, false, ret_holder);
+    return holder_at(word, lock, sizeof(pthread_rwlock_t), BITSET_PRIVATE, value, false);
 }
 
 static void assert_rwlock_holder(const void *lock, uint32_t word, uint32_t value, uint32_t tid)
 {
-    struct lock_wait_holder holder;
-
-    assert_true(rwlock_holder(lock, word, value, &holder));
+    assert_true(rwlock_holder(lock, word, value));
     assert_true(holder.address == 4096 && holder.tid == tid && holder.flags == RIP_WAIT_SHARABLE);
 }
 
@@ -376,19 +368,18 @@ TEST(what_is_no_rwlock)
         {"no thread wants to write", false, &read, 0, 8, PHASE, 2},
         {"readers of this kind do not let writers go first", false, &read, 0, 14, 0, 14},
     };
-    struct lock_wait_holder holder;
     struct rwlock_bytes bytes;
 
     for (size_t i = 0; i < COUNT_OF(rows); i++) {
         bytes = *rows[i].lock;
         bytes.words[rows[i].word] = rows[i].value;
-        if (rwlock_holder(&bytes, rows[i].waits_on, rows[i].awaited, &holder) != rows[i].is_lock ||
+        if (rwlock_holder(&bytes, rows[i].waits_on, rows[i].awaited) != rows[i].is_lock ||
             (rows[i].is_lock && holder.tid != bytes.words[6]))
             fail_msg("%s", rows[i].what);
     }
     bytes = written;
     bytes.words[SHARED_WORD] = 1;
-    assert_true(holder_at(PHASE, &bytes, sizeof(bytes), FUTEX_WAIT_BITSET, 3, false, &holder) && holder.tid == 77);
+    assert_true(holder_at(PHASE, &bytes, sizeof(bytes), FUTEX_WAIT_BITSET, 3, false) && holder.tid == 77);
 }
 
 /* Calls ------------------------------------------------------------------------------------------------------------ */
@@ -415,9 +406,9 @@ TEST(calls)
 
 /* Looks ------------------------------------------------------------------------------------------------------------ */
 
-static void look(struct lock_wait *wait, uint32_t holder, uint64_t begun_mono_ns, bool same)
+static void look(struct lock_wait *wait, uint32_t tid, uint64_t begun_mono_ns, bool same)
 {
-    lock_wait_seen(wait, &(struct lock_wait_holder){4096, holder, 0},
+    lock_wait_seen(wait, &(struct lock_wait_holder){4096, tid, 0},
                    &(struct lock_wait_look){begun_mono_ns, begun_mono_ns + 1}, same);
 }
 

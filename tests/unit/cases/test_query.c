@@ -42,11 +42,38 @@ static struct sighting sighting_of(const char *ring_name, uint32_t ring, uint32_
     return (struct sighting){.item = item, .state = ID_STALLED, .cause = CAUSE_BLOCKED, .frozen_for_ns = 7000};
 }
 
-static bool matches(const struct query *query, const struct sighting *sighting)
+static struct snapshot *snapshot;
+static struct query query;
+static struct page *page; /* the last answer */
+
+static int setup(void **context)
+{
+    (void)context;
+    query_init(&query);
+    return 0;
+}
+
+static int teardown(void **context)
+{
+    (void)context;
+    page_unref(page);
+    snapshot_unref(snapshot);
+    page = NULL;
+    snapshot = NULL;
+    return 0;
+}
+
+static void ask(void)
+{
+    page_unref(page);
+    page = query_stalls(&query, snapshot);
+}
+
+static bool matches(const struct sighting *sighting)
 {
     struct query_filter filter;
 
-    query_filter_make(&filter, query);
+    query_filter_make(&filter, &query);
     return query_matches(&filter, sighting);
 }
 
@@ -55,14 +82,13 @@ static bool matches(const struct query *query, const struct sighting *sighting)
     do {                                                                                                               \
         query_init(&query);                                                                                            \
         __VA_ARGS__;                                                                                                   \
-        assert_int_equal(matches(&query, &sighting), expected);                                                        \
+        assert_int_equal(matches(&sighting), expected);                                                                \
     } while (0)
 
 TEST(each_condition_excludes)
 {
     struct sighting sighting = sighting_of("checkout", 1, 7, "worker-17");
     char container[65] = {0};
-    struct query query;
 
     MATCHES(true, assert_int_equal(query.limit, QUERY_LIMIT_DEFAULT));
     MATCHES(true, strcpy(query.ring, "checkout"));
@@ -112,7 +138,7 @@ TEST(each_condition_excludes)
 #define LONG_NAME "aaaaaaaaaabbbbbbbbbbccccccccccddddddddddeeeeeeeeeeffffffffffgggggggggg"
 
 /* A pattern also matches as a plain name. A name that is too long for a pattern matches only as a name. */
-TEST(names_of_rings)
+TEST(names_of_rings, setup)
 {
     static const struct {
         const char *pattern;
@@ -132,112 +158,91 @@ TEST(names_of_rings)
 
     for (size_t i = 0; i < COUNT_OF(rows); i++) {
         struct query_filter filter;
-        struct query query;
 
-        query_init(&query);
         strcpy(query.ring, rows[i].pattern);
         query_filter_make(&filter, &query);
-        assert_int_equal(query_selects_ring(&filter, rows[i].name), rows[i].selects);
+        if (query_selects_ring(&filter, rows[i].name) != rows[i].selects)
+            fail_msg("\"%s\"", rows[i].pattern);
     }
 }
 
-/* That many stalls. Four at a time have the same time, so that the rest of the sort key matters. */
+/* Makes a snapshot of that many stalls. Four at a time have the same time, so that the rest of the key matters. */
 static struct snapshot *snapshot_of(uint32_t count)
 {
-    struct snapshot *snapshot = snapshot_new();
+    struct snapshot *made = snapshot_new();
 
-    snapshot->stalls = calloc(count + 1, sizeof *snapshot->stalls);
+    made->stalls = calloc(count + 1, sizeof *made->stalls);
     for (uint32_t i = 0; i < count; i++) {
-        struct sighting *stall = &snapshot->stalls[snapshot->stall_count++];
+        struct sighting *stall = &made->stalls[made->stall_count++];
 
         *stall = sighting_of("r", 1 + i % 3, i, i % 5 ? "worker" : "other");
         stall->frozen_since_ns = i / 4 * 10;
     }
-    snapshot_sort(snapshot);
-    return snapshot;
+    snapshot_sort(made);
+    return made;
 }
 
-TEST(pages_name_every_stall_once)
+TEST(pages_have_every_stall_once, setup, teardown)
 {
-    struct snapshot *snapshot = snapshot_of(103);
-
-    for (uint32_t limit = 1; limit < 110; limit += 6) {
-        struct query query;
+    snapshot = snapshot_of(103);
+    for (query.limit = 1; query.limit < 110; query.limit += 6) {
         size_t seen = 0;
-        bool more = true;
 
-        query_init(&query);
-        query.limit = limit;
-        while (more) {
-            struct page *page = query_stalls(&query, snapshot);
-
+        query.after = (struct query_cursor){0};
+        do {
+            ask();
             assert_int_equal(page->total, 103);
-            assert_true(page->count <= limit);
+            assert_true(page->count <= query.limit);
             for (size_t i = 0; i < page->count; i++)
                 assert_ptr_equal(page->sightings[i].item, snapshot->stalls[seen++].item);
-            more = page->more;
-            assert_int_equal(more, seen < 103);
+            assert_int_equal(page->more, seen < 103);
             query.after = page->next;
-            page_unref(page);
-        }
+        } while (page->more);
         assert_int_equal(seen, 103);
     }
-    snapshot_unref(snapshot);
 }
 
 /* The total is that of the query, independent of the cursor. */
-TEST(total_counts_all_matches)
+TEST(total_counts_all_matches, setup, teardown)
 {
-    struct snapshot *snapshot = snapshot_of(50);
-    struct query query;
-
-    query_init(&query);
+    snapshot = snapshot_of(50);
     strcpy(query.name, "w*");
     for (query.limit = 7; query.limit <= 33; query.limit += 26) {
-        struct page *page = query_stalls(&query, snapshot);
-
+        ask();
         assert_int_equal(page->total, 40);
         assert_int_equal(page->count, query.limit);
         assert_int_equal(page->more, query.limit == 7);
         query.after = page->next;
-        page_unref(page);
     }
-    snapshot_unref(snapshot);
 }
 
 /* The item of the cursor is not in the next snapshot: no other item is lost or repeated. */
-TEST(a_cursor_outlives_its_item)
+TEST(a_cursor_outlives_its_item, setup, teardown)
 {
-    struct snapshot *before = snapshot_of(8), *after = snapshot_of(8);
-    struct query query;
-    struct page *page;
+    struct snapshot *before = snapshot_of(8);
 
-    query_init(&query);
+    snapshot = snapshot_of(8);
     query.limit = 3;
-    page = query_stalls(&query, before);
+    ask();
     query.after = page->next;
     page_unref(page);
-    sighting_done(&after->stalls[2]);
-    memmove(&after->stalls[2], &after->stalls[3], 5 * sizeof *after->stalls);
-    after->stall_count--;
+    page = NULL;
+    sighting_done(&snapshot->stalls[2]);
+    memmove(&snapshot->stalls[2], &snapshot->stalls[3], 5 * sizeof *snapshot->stalls);
+    snapshot->stall_count--;
     query.limit = 100;
-    page = query_stalls(&query, after);
+    ask();
     assert_int_equal(page->total, 7);
     assert_int_equal(page->count, 5);
     for (size_t i = 0; i < 5; i++)
         assert_int_equal(page->sightings[i].item->slot, before->stalls[3 + i].item->slot);
-    page_unref(page);
     snapshot_unref(before);
-    snapshot_unref(after);
 }
 
 /* A page counts all ids, or all ids of the selected rings. Conditions on ids do not change that. */
-TEST(counts_are_of_the_selected_rings)
+TEST(counts_are_of_the_selected_rings, setup, teardown)
 {
-    struct snapshot *snapshot = snapshot_of(8);
-    struct query query;
-    struct page *page;
-
+    snapshot = snapshot_of(8);
     snapshot->rings = calloc(3, sizeof *snapshot->rings);
     snapshot->ring_count = 3;
     for (uint32_t i = 0; i < 3; i++) {
@@ -246,69 +251,52 @@ TEST(counts_are_of_the_selected_rings)
         snapshot->counts[ID_IDLE] += 10 + i;
     }
     snapshot->counts[ID_STALLED] = 8;
-    query_init(&query);
     query.list = QUERY_LIST_STALLS;
     query.causes = 1u << CAUSE_SPINNING;
-    page = query_stalls(&query, snapshot);
+    ask();
     assert_int_equal(page->total, 0);
     assert_int_equal(page->counts[ID_IDLE], 33);
     assert_int_equal(page->counts[ID_STALLED], 8);
-    page_unref(page);
     strcpy(query.ring, "a*");
     for (int group = QUERY_GROUP_NONE; group <= QUERY_GROUP_INCIDENT; group++) {
         query.group = (enum query_group)group;
-        page = query_stalls(&query, snapshot);
+        ask();
         assert_int_equal(page->counts[ID_IDLE], 21);
         assert_int_equal(page->counts[ID_STALLED], 0);
-        page_unref(page);
     }
     assert_true(query_is_local(&query));
     query.pid = 1;
     assert_false(query_is_local(&query));
-    snapshot_unref(snapshot);
 }
 
-TEST(limit)
+TEST(limit, setup, teardown)
 {
-    struct snapshot *snapshot = snapshot_of(5);
-    struct query query;
-    struct page *page;
-
-    query_init(&query);
+    snapshot = snapshot_of(5);
     query.limit = UINT32_MAX;
-    page = query_stalls(&query, snapshot);
+    ask();
     assert_int_equal(page->count, 5);
     assert_false(page->more);
-    page_unref(page);
     query.limit = 0;
-    page = query_stalls(&query, snapshot);
+    ask();
     assert_int_equal(page->count, 0);
     assert_true(page->more);
     assert_false(page->next.present);
-    page_unref(page);
-    snapshot_unref(snapshot);
 }
 
-TEST(a_page_keeps_what_it_needs)
+/* A page holds a reference to its snapshot. */
+TEST(a_page_keeps_its_snapshot, setup, teardown)
 {
-    struct snapshot *snapshot = snapshot_of(5);
-    struct query query;
-    struct page *page;
-
-    query_init(&query);
-    page = query_stalls(&query, snapshot);
+    snapshot = snapshot_of(5);
+    ask();
     snapshot_unref(snapshot);
     assert_ptr_equal(page_ref(page), page);
     page_unref(page);
     assert_int_equal(page->snapshot->stall_count, 5);
     assert_int_equal(page->sightings[4].item->slot, 4);
-    page_unref(page);
-    page_unref(NULL);
-    page = query_stalls(&query, snapshot = snapshot_new());
+    snapshot = snapshot_new();
+    ask();
     assert_int_equal(page->count, 0);
     assert_false(page->more);
-    page_unref(page);
-    snapshot_unref(snapshot);
 }
 
 int main(void)

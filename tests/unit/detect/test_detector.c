@@ -19,27 +19,23 @@ LIFE(a_stall_begins_exactly_at_its_threshold) = {
     SCAN(5999, AT, 2, "running 4999-5999", .every = INTERVAL, .due = 6000),
     SCAN(6000, AT, 2, "stalled 5000-6000 suspect; stalled 5000 after 0", .due = UINT64_MAX),
     SCAN(9000, AT, 2, "stalled 8000-9000 suspect", .every = INTERVAL),
-    LIFE_END,
 };
 
 LIFE(an_id_that_never_moved_has_no_known_maximum) = {
     SCAN(0, AT, 2, "running 0-?"),
     SCAN(5000, AT, 2, "stalled 5000-? suspect; stalled 5000 after ?", .every = INTERVAL),
-    LIFE_END,
 };
 
 /* The event has the duration of the last observation. */
 LIFE(progress_ends_a_stall_at_once) = {
     A_STALL,
     SCAN(7000, AT, 3, "running 0-1000; moved blocked 5000 after 0", .due = 12000),
-    LIFE_END,
 };
 
 LIFE(the_verdict_becomes_the_cause) = {
     A_STALL,
     SCAN(7000, AT, 2, "stalled blocked 6000-7000 suspect"),
     SCAN(8000, AT, 2, "stalled spinning 7000-8000 suspect", .verdict = SPINNING),
-    LIFE_END,
 };
 
 /* One and a half intervals are not late. A clock that goes back counts as one that stands still. */
@@ -48,7 +44,6 @@ LIFE(lateness) = {
     SCAN(71500, AT, 1, "running 1000-?"),
     SCAN(73001, AT, 1, "late 501: running 2000-?"),
     SCAN(73000, AT, 1, "running 2000-?"),
-    LIFE_END,
 };
 
 LIFE(a_gap_counts_as_one_interval_at_most) = {
@@ -57,7 +52,6 @@ LIFE(a_gap_counts_as_one_interval_at_most) = {
     SCAN(181000, AT, 2, "late 59000: running 3000-181000", .every = 60000),
     SCAN(241000, AT, 2, "late 59000: running 4000-241000"),
     SCAN(242000, AT, 2, "stalled 5000-242000 suspect; stalled 5000 after 0"),
-    LIFE_END,
 };
 
 LIFE(no_stall_begins_on_a_late_scan) = {
@@ -66,13 +60,11 @@ LIFE(no_stall_begins_on_a_late_scan) = {
     SCAN(5900, AT, 2, "running 4900-5900", .every = 980),
     SCAN(65900, AT, 2, "late 59000: running 5900-65900", .due = 65900 + INTERVAL / 4),
     SCAN(66150, AT, 2, "stalled 6150-66150 suspect; stalled 6150 after 0"),
-    LIFE_END,
 };
 
 LIFE(a_stall_outlasts_a_late_scan) = {
     A_STALL,
     SCAN(90000, AT, 2, "late 83000: stalled blocked 6000-90000 suspect"),
-    LIFE_END,
 };
 
 /* The time of idling is known. The end of idling counts as a move, although the progress is the same. */
@@ -85,7 +77,6 @@ LIFE(idle_is_not_stuck) = {
     SCAN(107000, IDLE, 2, "idle 0-1000; moved 5000 after 100000"),
     SCAN(110000, IDLE, 2, "idle 3000-4000", .every = INTERVAL),
     SCAN(111000, IDLE, 3, "idle 0-1000"),
-    LIFE_END,
 };
 
 /* A stopped id that was idle is no suspect; its time of idling goes on. When it is continued, it is idle anew. */
@@ -103,7 +94,6 @@ LIFE(stopped_outranks_idle) = {
          .verdict = BLOCKED),
     SCAN(30000, HALTED, 3, "stopped signal 0-1000; moved blocked 5000 after 23000"),
     SCAN(31000, DEAD, 3, "dead 0-1000 last stopped signal 1000"),
-    LIFE_END,
 };
 
 /* An id in a stuck process is frozen since the process was found stuck, not since the id is idle. */
@@ -117,7 +107,6 @@ LIFE(stuck_is_not_idle) = {
     SCAN(58000, IDLE, 2, "idle 0-1000; moved blocked 6000 after 50000"),
     SCAN(60000, STUCK, 2, "running 1000-2000", .every = INTERVAL),
     SCAN(61000, HALTED, 2, "stopped signal 0-1000"),
-    LIFE_END,
 };
 
 /* An id that woke up in a process that was stopped at once is judged like others. */
@@ -126,13 +115,11 @@ LIFE(a_stop_of_an_id_that_is_not_idle_any_more) = {
     SCAN(9000, HALTED, 2, "stopped signal 9000-?", .every = INTERVAL),
     SCAN(10000, AT, 2, "stopped signal 10000-? suspect", .verdict = STOPPED),
     SCAN(11000, AT, 2, "running 0-1000 suspect", .verdict = BLOCKED),
-    LIFE_END,
 };
 
 LIFE(another_generation_is_another_id) = {
     A_STALL,
     SCAN(7000, REUSED, 2, "running 0-?; gone blocked 5000 after 0"),
-    LIFE_END,
 };
 
 LIFE(an_id_that_leaves_is_gone) = {
@@ -140,13 +127,11 @@ LIFE(an_id_that_leaves_is_gone) = {
     SCAN(7000, MISSING, 0, "gone; gone blocked 5000 after 0"),
     SCAN(8000, MISSING, 0, "gone"),
     SCAN(9000, AT, 2, "running 0-?"),
-    LIFE_END,
 };
 
 LIFE(an_id_goes_with_its_ring) = {
     A_STALL,
     SCAN(7000, NO_RING, 0, "gone; gone blocked 5000 after 0"),
-    LIFE_END,
 };
 
 LIFE(exited_ends_a_stall) = {
@@ -155,7 +140,6 @@ LIFE(exited_ends_a_stall) = {
          .verdict = EXITED),
     SCAN(8000, AT, 2, "exited 7000-8000 suspect last stalled blocked 7000"),
     SCAN(9000, DEAD, 2, "dead 0-1000 last stalled blocked 8000"),
-    LIFE_END,
 };
 
 LIFE(an_exited_id_keeps_its_last_state) = {
@@ -165,7 +149,6 @@ LIFE(an_exited_id_keeps_its_last_state) = {
     SCAN(9000, AT, 3, "running 0-1000"),
     SCAN(14000, AT, 3, "exited 5000-6000 suspect last running 5000", .every = INTERVAL, .verdict = EXITED),
     SCAN(15000, DEAD, 3, "dead 0-1000 last running 6000"),
-    LIFE_END,
 };
 
 LIFE(an_exited_id_was_idle_as_declared) = {
@@ -173,7 +156,6 @@ LIFE(an_exited_id_was_idle_as_declared) = {
     SCAN(7000, AT, 2, "idle declared 6000-7000 suspect; moved blocked 6000 after 0", .verdict = DECLARED),
     SCAN(8000, AT, 2, "exited 7000-8000 suspect last idle declared 7000", .verdict = EXITED),
     SCAN(9000, DEAD, 2, "dead 0-1000 last idle declared 8000"),
-    LIFE_END,
 };
 
 LIFE(the_dead_are_no_suspects) = {
@@ -183,7 +165,6 @@ LIFE(the_dead_are_no_suspects) = {
     SCAN(20000, DEAD, 3, "dead 13000-14000 last stalled blocked 6000", .every = INTERVAL),
     SCAN(21000, AT, 3, "running 0-1000"),
     SCAN(21000, AT, 3, "running 0-1000"),
-    LIFE_END,
 };
 
 LIFE(time_stopped_does_not_count) = {
@@ -193,14 +174,12 @@ LIFE(time_stopped_does_not_count) = {
     SCAN(9000, AT, 2, "running 0-1000 suspect", .verdict = BLOCKED, .due = 14000),
     SCAN(13000, AT, 2, "running 4000-5000", .every = INTERVAL, .verdict = BLOCKED),
     SCAN(14000, AT, 2, "stalled blocked 5000-6000 suspect; stalled blocked 5000 after 8000", .verdict = BLOCKED),
-    LIFE_END,
 };
 
 LIFE(an_id_stopped_from_the_start_never_stalls) = {
     SCAN(0, AT, 2, "running 0-?", .verdict = STOPPED),
     SCAN(4000, AT, 2, "running 4000-?", .every = INTERVAL, .verdict = STOPPED),
     SCAN(20000, AT, 2, "stopped signal 20000-? suspect", .every = INTERVAL, .verdict = STOPPED),
-    LIFE_END,
 };
 
 /* When the ring is read again, the progress proves that the id was frozen. */
@@ -210,7 +189,6 @@ LIFE(a_stall_outlasts_a_skipped_ring) = {
     SCAN(10000, AT, 2, "stalled blocked 9000-10000 suspect"),
     SCAN(12000, SKIPPED, 0, "stalled blocked 9000-10000 suspect unread", .every = INTERVAL),
     SCAN(13000, AT, 3, "running 0-3000; moved blocked 9000 after 0"),
-    LIFE_END,
 };
 
 LIFE(no_stall_begins_while_a_ring_is_skipped) = {
@@ -218,7 +196,6 @@ LIFE(no_stall_begins_while_a_ring_is_skipped) = {
     SCAN(1000, AT, 2, "running 0-1000"),
     SCAN(7000, SKIPPED, 0, "running 0-1000", .every = INTERVAL),
     SCAN(8000, AT, 2, "stalled 7000-8000 suspect; stalled 7000 after 0"),
-    LIFE_END,
 };
 
 LIFE(an_id_that_moved_while_its_ring_was_skipped) = {
@@ -228,7 +205,6 @@ LIFE(an_id_that_moved_while_its_ring_was_skipped) = {
     SCAN(5000, AT, 3, "running 0-4000"),
     SCAN(9000, AT, 3, "running 4000-8000", .every = INTERVAL),
     SCAN(10000, AT, 3, "stalled 5000-9000 suspect; stalled 5000 after 1000"),
-    LIFE_END,
 };
 
 LIFE(states_outlast_a_skipped_ring) = {
@@ -242,7 +218,6 @@ LIFE(states_outlast_a_skipped_ring) = {
     SCAN(13000, SKIPPED, 0, "dead 0-2000 last idle 2000"),
     SCAN(14000, NO_RING, 0, "gone"),
     SCAN(15000, SKIPPED, 0, "gone"),
-    LIFE_END,
 };
 
 /* An 8-bit or a 32-bit comparison would take some of these ids for frozen. */

@@ -22,50 +22,41 @@ LIFE(a_stall_that_continues_is_stalled_at_once, .adoption = &adoption) = {
     SCAN(NOW, AT, 3, "stalled blocked 100000-100900 suspect"),
     SCAN(NOW + 1000, AT, 3, "stalled blocked 101000-101900 suspect"),
     SCAN(NOW + 2000, AT, 4, "running 0-1000; moved blocked 101000 after 399100"),
-    LIFE_END,
 };
 
 LIFE(an_id_that_moved_is_over, .adoption = &adoption) = {
     SCAN(NOW, AT, 4, "running 0-100000; moved blocked 100000 after 399100"),
     SCAN(NOW + 1000, AT, 4, "running 1000-101000"),
-    LIFE_END,
 };
 
 LIFE(an_id_that_is_idle_is_over, .adoption = &adoption) = {
     SCAN(NOW, IDLE, 3, "idle 0-100000; moved blocked 100000 after 399100"),
-    LIFE_END,
 };
 
 LIFE(an_id_that_left_is_gone, .adoption = &adoption) = {
     SCAN(NOW, MISSING, 0, "gone; gone blocked 100000 after 399100"),
     SCAN(NOW + 1000, AT, 3, "running 0-?"),
-    LIFE_END,
 };
 
 LIFE(an_id_of_another_generation_is_gone, .adoption = &adoption) = {
     SCAN(NOW, REUSED, 3, "running 0-?; gone blocked 100000 after 399100"),
-    LIFE_END,
 };
 
 LIFE(an_adopted_id_goes_with_its_ring, .adoption = &adoption) = {
     SCAN(NOW, NO_RING, 0, "gone; gone blocked 100000 after 399100"),
-    LIFE_END,
 };
 
 LIFE(an_adopted_id_goes_with_its_process, .adoption = &adoption) = {
     SCAN(NOW, DEAD, 3, "dead 0-100000 last stalled blocked 100000; gone blocked 100000 after 399100"),
-    LIFE_END,
 };
 
 LIFE(the_verdict_decides_the_state, .adoption = &adoption) = {
     SCAN(NOW, AT, 3, "stopped signal 100000-100900 suspect; stopped blocked 100000 after 399100", .verdict = STOPPED),
-    LIFE_END,
 };
 
 /* The daemon was restarted with a longer threshold: the stall is over. */
 LIFE(a_stall_within_its_threshold_is_excused, .adoption = &young) = {
     SCAN(NOW, AT, 3, "running 3000-3900; excused blocked 3000 after 496100", .due = NOW - 3000 + STALL_AFTER),
-    LIFE_END,
 };
 
 /* A stall continues until its rule is known. */
@@ -74,15 +65,12 @@ static const struct detector_config long_rule = {
 
 LIFE(an_adopted_stall_whose_rule_is_not_known, .config = &long_rule, .adoption = &adoption) = {
     SCAN(NOW, AT, 3, "stalled blocked 100000-100900 of ? unclassified suspect", .rule = NO_ANSWER),
-    LIFE_END,
 };
 LIFE(an_adopted_stall_without_a_rule, .config = &long_rule, .adoption = &adoption) = {
     SCAN(NOW, AT, 3, "stalled blocked 100000-100900 unclassified suspect", .rule = RULES_NONE),
-    LIFE_END,
 };
 LIFE(an_adopted_stall_gets_its_rule, .config = &long_rule, .adoption = &adoption) = {
     SCAN(NOW, AT, 3, "running 100000-100900 of 500000 unclassified; excused blocked 100000 after 399100", .rule = 0),
-    LIFE_END,
 };
 
 TEST(each_adopted_stall_keeps_its_age, make_detector, free_detector)

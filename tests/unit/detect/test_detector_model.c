@@ -70,6 +70,8 @@ struct world {
     unsigned deadlines;  /* ids of 1000 that set or clear a threshold of their own */
 };
 
+static struct model *model;
+static struct world *world;
 static uint64_t random_state;
 
 static uint32_t random_below(uint32_t bound)
@@ -82,7 +84,7 @@ static uint32_t random_below(uint32_t bound)
 static const uint8_t calls[] = {RIP_CALL_NONE,    RIP_CALL_NONE,        RIP_CALL_NONE,    RIP_CALL_NONE,
                                 RIP_CALL_OUTSIDE, RIP_CALL_INTERPRETER, RIP_CALL_COMPUTES};
 
-static void world_step_slot(struct world *world, uint32_t ring, uint32_t slot)
+static void world_step_slot(uint32_t ring, uint32_t slot)
 {
     struct rip_sample *sample = &world->samples[ring][slot];
 
@@ -105,7 +107,7 @@ static void world_step_slot(struct world *world, uint32_t ring, uint32_t slot)
     }
 }
 
-static void world_step(struct world *world)
+static void world_step(void)
 {
     for (uint32_t ring = 0; ring < RINGS; ring++) {
         if (random_below(60) == 0)
@@ -115,12 +117,11 @@ static void world_step(struct world *world)
         if (random_below(100) == 0)
             world->dead[ring][random_below(2)] ^= 1;
         for (uint32_t slot = 0; slot < SLOTS; slot++)
-            world_step_slot(world, ring, slot);
+            world_step_slot(ring, slot);
     }
 }
 
-static void model_emit(struct model *model, enum detector_event_kind kind, uint32_t ring, uint32_t slot,
-                       uint64_t credit)
+static void model_emit(enum detector_event_kind kind, uint32_t ring, uint32_t slot, uint64_t credit)
 {
     const struct model_id *id = &model->ids[ring][slot];
 
@@ -136,13 +137,13 @@ static void model_emit(struct model *model, enum detector_event_kind kind, uint3
     };
 }
 
-static void model_leave(struct model *model, enum detector_event_kind kind, uint32_t ring, uint32_t slot)
+static void model_leave(enum detector_event_kind kind, uint32_t ring, uint32_t slot)
 {
     if (model->ids[ring][slot].present && model->ids[ring][slot].state == ID_STALLED)
-        model_emit(model, kind, ring, slot, model->read_credit_before[ring]);
+        model_emit(kind, ring, slot, model->read_credit_before[ring]);
 }
 
-static uint64_t model_threshold(const struct model *model, const struct model_id *id)
+static uint64_t model_threshold(const struct model_id *id)
 {
     if (id->rule == DETECTOR_RULE_UNKNOWN)
         return DETECTOR_UNKNOWN_NS;
@@ -151,24 +152,24 @@ static uint64_t model_threshold(const struct model *model, const struct model_id
     return id->deadline_ms != 0 ? id->deadline_ms * MS : model->config.stall_after_ns;
 }
 
-static bool model_is_due(const struct model *model, const struct model_id *id)
+static bool model_is_due(const struct model_id *id)
 {
-    return model->credit - id->frozen_since >= model_threshold(model, id);
+    return model->credit - id->frozen_since >= model_threshold(id);
 }
 
 /* The id announces such a call, and is frozen for a quarter of its threshold. */
-static bool model_is_early(const struct model *model, const struct model_id *id)
+static bool model_is_early(const struct model_id *id)
 {
     return id->state == ID_RUNNING && id->still->call != RIP_CALL_NONE &&
-           model->credit - id->frozen_since >= model_threshold(model, id) / 4;
+           model->credit - id->frozen_since >= model_threshold(id) / 4;
 }
 
-static uint64_t model_frozen_max(const struct model *model, uint32_t ring, const struct model_id *id)
+static uint64_t model_frozen_max(uint32_t ring, const struct model_id *id)
 {
     return id->never_moved ? DETECTOR_UNKNOWN_NS : model->read[ring] - id->moved_after;
 }
 
-static void model_suspect(struct model *model, uint32_t ring, uint32_t slot, bool unread)
+static void model_suspect(uint32_t ring, uint32_t slot, bool unread)
 {
     const struct model_id *id = &model->ids[ring][slot];
 
@@ -182,14 +183,14 @@ static void model_suspect(struct model *model, uint32_t ring, uint32_t slot, boo
         .progress = id->progress,
         .frozen_since_ns = id->frozen_since,
         .frozen_for_ns = model->read_credit[ring] - id->frozen_since,
-        .frozen_for_max_ns = model_frozen_max(model, ring, id),
-        .threshold_ns = model_threshold(model, id),
+        .frozen_for_max_ns = model_frozen_max(ring, id),
+        .threshold_ns = model_threshold(id),
         .state = id->state,
         .cause = id->cause,
     };
 }
 
-static void model_see(struct model *model, uint32_t ring, uint32_t slot, const struct world *world)
+static void model_see(uint32_t ring, uint32_t slot)
 {
     const struct rip_sample *sample = &world->samples[ring][slot];
     struct model_id *id = &model->ids[ring][slot];
@@ -207,7 +208,7 @@ static void model_see(struct model *model, uint32_t ring, uint32_t slot, const s
         const struct verdict last = id->state == ID_EXITED ? id->last : (struct verdict){id->state, id->cause};
         const uint64_t last_since = id->frozen_since;
 
-        model_leave(model, is_new || dead ? DETECTOR_GONE : DETECTOR_MOVED, ring, slot);
+        model_leave(is_new || dead ? DETECTOR_GONE : DETECTOR_MOVED, ring, slot);
         *id = (struct model_id){.present = true,
                                 .never_moved = is_new,
                                 .generation = sample->generation,
@@ -227,31 +228,31 @@ static void model_see(struct model *model, uint32_t ring, uint32_t slot, const s
 }
 
 /* Called when rules have been given to ids. */
-static void model_find_suspects(struct model *model, const struct world *world, uint32_t ring, uint32_t slot)
+static void model_find_suspects(uint32_t ring, uint32_t slot)
 {
     struct model_id *id = &model->ids[ring][slot];
     const bool unknown = id->rule == DETECTOR_RULE_UNKNOWN;
-    const bool due = !unknown && model_is_due(model, id);
+    const bool due = !unknown && model_is_due(id);
 
     if (id->present && world->ring_present[ring] && world->ring_skipped[ring] &&
         (id->state == ID_STALLED || id->state == ID_STOPPED || id->state == ID_EXITED))
-        model_suspect(model, ring, slot, true);
+        model_suspect(ring, slot, true);
     if (!id->present || !id->still)
         return;
     if (id->state == ID_RUNNING && (!due || model->late)) {
         model->held_back |= due;
-        if (!unknown && model_is_early(model, id))
-            model_suspect(model, ring, slot, false);
+        if (!unknown && model_is_early(id))
+            model_suspect(ring, slot, false);
     } else if (id->state == ID_STALLED && !due && !unknown) {
-        model_emit(model, DETECTOR_EXCUSED, ring, slot, model->credit);
+        model_emit(DETECTOR_EXCUSED, ring, slot, model->credit);
         id->state = ID_RUNNING;
         id->cause = CAUSE_NONE;
     } else {
-        model_suspect(model, ring, slot, false);
+        model_suspect(ring, slot, false);
     }
 }
 
-static void model_scan(struct model *model, uint64_t now, const struct world *world)
+static void model_scan(uint64_t now)
 {
     if (!model->started)
         model->credit = now;
@@ -274,23 +275,23 @@ static void model_scan(struct model *model, uint64_t now, const struct world *wo
             if (skipped) {
                 model->ids[ring][slot].still = NULL;
             } else if (world->ring_present[ring] && world->present[ring][slot]) {
-                model_see(model, ring, slot, world);
+                model_see(ring, slot);
             } else {
-                model_leave(model, DETECTOR_GONE, ring, slot);
+                model_leave(DETECTOR_GONE, ring, slot);
                 model->ids[ring][slot].present = false;
             }
         }
     }
 }
 
-static void model_settle(struct model *model, struct detector_suspect *suspect)
+static void model_settle(struct detector_suspect *suspect)
 {
     const uint32_t ring = suspect->ring - 1, slot = suspect->slot / 3;
     struct model_id *id = &model->ids[ring][slot];
     const struct verdict verdict =
         suspect->verdict.state == ID_RUNNING ? (struct verdict){ID_STALLED, CAUSE_NONE} : suspect->verdict;
 
-    if (suspect->unread || (id->state == ID_RUNNING && !model_is_due(model, id)))
+    if (suspect->unread || (id->state == ID_RUNNING && !model_is_due(id)))
         return;
     if (verdict.state == ID_STALLED && id->state == ID_STOPPED) {
         id->state = ID_RUNNING;
@@ -303,16 +304,16 @@ static void model_settle(struct model *model, struct detector_suspect *suspect)
     if (verdict.state == ID_STALLED && id->state != ID_STALLED && model->late)
         return;
     if (verdict.state != ID_STALLED && id->state == ID_STALLED)
-        model_emit(model, verdict.state == ID_EXITED ? DETECTOR_GONE : DETECTOR_STOPPED, ring, slot, model->credit);
+        model_emit(verdict.state == ID_EXITED ? DETECTOR_GONE : DETECTOR_STOPPED, ring, slot, model->credit);
     if (verdict.state == ID_EXITED && id->state != ID_EXITED)
         id->last = (struct verdict){id->state, id->cause};
     id->cause = verdict.cause;
     if (verdict.state == ID_STALLED && id->state != ID_STALLED)
-        model_emit(model, DETECTOR_STALLED, ring, slot, model->credit);
+        model_emit(DETECTOR_STALLED, ring, slot, model->credit);
     id->state = verdict.state;
 }
 
-static void feed_ring(const struct world *world, uint32_t ring)
+static void feed_ring(uint32_t ring)
 {
     struct rip_sample samples[SLOTS];
     size_t count = 0, fed = 0;
@@ -330,7 +331,7 @@ static void feed_ring(const struct world *world, uint32_t ring)
 }
 
 /* Gives some ids their rule. The others are unclassified again on the next scan. */
-static void give_rules(struct model *model, const struct world *world)
+static void give_rules(void)
 {
     size_t count, next = 0, unknown = 0;
     struct detector_unclassified *ids = detector_unclassified(detector, &count);
@@ -384,21 +385,21 @@ static int compare_events(const void *left, const void *right)
 #define SAME(field) assert_int_equal(a->field, b->field)
 
 /* When an id that is not due yet will be. */
-static uint64_t model_due(const struct model *model, const struct model_id *id)
+static uint64_t model_due(const struct model_id *id)
 {
-    return model->now + model_threshold(model, id) - (model->credit - id->frozen_since);
+    return model->now + model_threshold(id) - (model->credit - id->frozen_since);
 }
 
-static void compare_id(const struct model *model, uint32_t ring, const struct model_id *b, const struct detector_id *a)
+static void compare_id(uint32_t ring, const struct model_id *b, const struct detector_id *a)
 {
     SAME(state);
     SAME(cause);
     assert_int_equal(a->progress, b->state != ID_DEAD ? b->progress : 0);
     assert_int_equal(a->frozen_since_ns, b->frozen_since);
     assert_int_equal(a->frozen_for_ns, model->read_credit[ring] - b->frozen_since);
-    assert_int_equal(a->frozen_for_max_ns, model_frozen_max(model, ring, b));
+    assert_int_equal(a->frozen_for_max_ns, model_frozen_max(ring, b));
     assert_true(a->frozen_for_max_ns >= a->frozen_for_ns);
-    assert_int_equal(a->threshold_ns, model_threshold(model, b));
+    assert_int_equal(a->threshold_ns, model_threshold(b));
     assert_int_equal(a->has_last, b->state == ID_EXITED || (b->state == ID_DEAD && b->has_last));
     if (a->has_last) {
         SAME(last.state);
@@ -408,7 +409,7 @@ static void compare_id(const struct model *model, uint32_t ring, const struct mo
         assert_int_equal(a->last_for_ns, b->frozen_since - b->last_since);
 }
 
-static void compare_known(const struct model *model, const struct detector_update *update)
+static void compare_known(const struct detector_update *update)
 {
     uint64_t counts[ID_STATE_COUNT] = {0}, due = UINT64_MAX, total = 0;
 
@@ -423,10 +424,10 @@ static void compare_known(const struct model *model, const struct detector_updat
                 continue;
             counts[id->state]++;
             total++;
-            compare_id(model, ring, id, &known);
+            compare_id(ring, id, &known);
             if (id->state == ID_RUNNING && model->read[ring] == model->now && id->rule != DETECTOR_RULE_UNKNOWN &&
-                !model_is_due(model, id) && model_due(model, id) < due)
-                due = model_due(model, id);
+                !model_is_due(id) && model_due(id) < due)
+                due = model_due(id);
         }
     }
     if (model->config.rule_count == 0 && counts[ID_RUNNING] && model->now + model->config.stall_after_ns < due)
@@ -438,7 +439,7 @@ static void compare_known(const struct model *model, const struct detector_updat
     assert_memory_equal(update->counts, counts, sizeof counts);
 }
 
-static void compare_lists(struct model *model, struct detector_update *update)
+static void compare_lists(struct detector_update *update)
 {
     static struct detector_event events[2 * RINGS * SLOTS];
 
@@ -478,41 +479,41 @@ static void compare_suspects(const struct detector_suspect *a, const struct dete
     SAME(unread);
 }
 
-static void scan_both(struct model *model, struct world *world, uint64_t now)
+static void scan_both(uint64_t now)
 {
     struct detector_update update;
     struct detector_suspect *suspects;
     size_t count;
 
-    world_step(world);
+    world_step();
     if (!model->started)
         memset(world->ring_skipped, 0, sizeof world->ring_skipped); /* the first scan reads all rings */
-    model_scan(model, now, world);
+    model_scan(now);
     detector_begin(detector, now);
     for (uint32_t ring = 0; ring < RINGS; ring++)
         if (world->ring_present[ring] && world->ring_skipped[ring])
             assert_int_equal(detector_skip(detector, ring + 1), 0);
         else if (world->ring_present[ring])
-            feed_ring(world, ring);
-    give_rules(model, world);
+            feed_ring(ring);
+    give_rules();
     for (uint32_t ring = 0; ring < RINGS; ring++)
         for (uint32_t slot = 0; slot < SLOTS; slot++)
-            model_find_suspects(model, world, ring, slot);
+            model_find_suspects(ring, slot);
     suspects = detector_suspects(detector, &count);
     assert_int_equal(count, model->suspect_count);
     for (size_t i = 0; i < count; i++)
         compare_suspects(&suspects[i], &model->suspects[i]);
     give_verdicts(suspects, count);
     for (size_t i = 0; i < count; i++)
-        model_settle(model, &suspects[i]);
+        model_settle(&suspects[i]);
     detector_end(detector, &update);
     assert_int_equal(update.unclassified_count, model->unclassified_count);
-    compare_lists(model, &update);
-    compare_known(model, &update);
+    compare_lists(&update);
+    compare_known(&update);
 }
 
 /* Sets other thresholds and rules, or none: all ids are unclassified again. */
-static void configure_both(struct model *model)
+static void configure_both(void)
 {
     struct detector_config *config = &model->config;
 
@@ -528,8 +529,7 @@ static void configure_both(struct model *model)
 }
 
 /* Stalls to adopt: some ids as they will be, some that have moved since, some that are gone. */
-static size_t make_adoptions(struct model *model, const struct world *world, uint64_t now,
-                             struct detector_adoption *adoptions)
+static size_t make_adoptions(uint64_t now, struct detector_adoption *adoptions)
 {
     size_t count = 0;
 
@@ -573,11 +573,11 @@ static size_t make_adoptions(struct model *model, const struct world *world, uin
 TEST(detector_and_model_agree)
 {
     for (uint32_t seed = 0; seed < WORLDS; seed++) {
-        struct model *model = calloc(1, sizeof *model);
-        struct world *world = calloc(1, sizeof *world);
         struct detector_adoption adoptions[RINGS * SLOTS];
         uint64_t now = 50000 * MS;
 
+        model = calloc(1, sizeof *model);
+        world = calloc(1, sizeof *world);
         model->config = (struct detector_config){.interval_ns = MODEL_INTERVAL, .stall_after_ns = MODEL_STALL_AFTER};
         assert_int_equal(detector_new(&detector, &model->config), 0);
         random_state = seed;
@@ -585,12 +585,12 @@ TEST(detector_and_model_agree)
         world->churn = seed % 3 ? 10 : 300;
         world->deadlines = seed % 4 * 15;
         for (unsigned i = seed % 7 * 20; i; i--) /* before the daemon starts */
-            world_step(world);
-        assert_int_equal(detector_adopt(detector, now, adoptions, make_adoptions(model, world, now, adoptions)), 0);
+            world_step();
+        assert_int_equal(detector_adopt(detector, now, adoptions, make_adoptions(now, adoptions)), 0);
         for (int i = 0; i < SCANS; i++) {
             if (seed % 2 && random_below(25) == 0)
-                configure_both(model);
-            scan_both(model, world, now);
+                configure_both();
+            scan_both(now);
             now += (random_below(30) == 0 ? random_below(5000) : 700 + random_below(500)) * MS;
         }
         detector_free(detector);

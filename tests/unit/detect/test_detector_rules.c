@@ -46,21 +46,18 @@ LIFE(an_id_is_unclassified_until_its_rule_is_known, .config = &rules) = {
     SCAN(8000, AT, 1, "running 8000-? of ? unclassified", .every = INTERVAL, .rule = NO_ANSWER),
     SCAN(8500, AT, 1, "running 8500-? of 9000 unclassified", .rule = 1, .due = 9000),
     SCAN(9000, AT, 1, "stalled 9000-? of 9000 suspect; stalled 9000 after ?"),
-    LIFE_END,
 };
 
 LIFE(an_answer_counts_on_the_same_scan, .config = &rules) = {
     SCAN(0, AT, 1, "running 0-? of ? unclassified", .rule = NO_ANSWER),
     SCAN(1000, AT, 1, "running 1000-? of ? unclassified", .rule = NO_ANSWER),
     SCAN(2000, AT, 1, "stalled 2000-? of 2000 unclassified suspect; stalled 2000 after ?"),
-    LIFE_END,
 };
 
 LIFE(another_id_in_the_slot_is_unclassified, .config = &rules) = {
     SCAN(0, AT, 1, "running 0-? of 9000 unclassified", .rule = 1),
     SCAN(1000, AT, 1, "running 1000-? of 9000"),
     SCAN(2000, REUSED, 1, "running 0-? of 2000 unclassified"),
-    LIFE_END,
 };
 
 /* The id stays frozen, and the rule of its new name applies. */
@@ -71,7 +68,6 @@ LIFE(a_new_name_has_another_rule, .config = &rules) = {
     SCAN(6000, RENAMED, 1, "stalled 6000-? of 2000 suspect"),
     SCAN(7000, AT, 1, "stalled 7000-? of ? unclassified suspect", .rule = NO_ANSWER),
     SCAN(8000, AT, 1, "running 8000-? of 9000 unclassified; excused 8000 after ?", .rule = 1),
-    LIFE_END,
 };
 
 LIFE(a_new_name_where_there_are_no_rules) = {
@@ -79,7 +75,6 @@ LIFE(a_new_name_where_there_are_no_rules) = {
     SCAN(4000, RENAMED, 1, "running 4000-?", .every = INTERVAL),
     SCAN(5000, AT, 1, "stalled 5000-? suspect; stalled 5000 after ?"),
     SCAN(6000, RENAMED, 1, "stalled 6000-? suspect"),
-    LIFE_END,
 };
 
 /* The shortest threshold of the ids that are not idle decides when the next scan is due. */
@@ -114,7 +109,6 @@ LIFE(a_shorter_threshold_makes_a_stall_on_the_next_scan) = {
     SCAN(0, AT, 1, "running 0-?"),
     SCAN(3000, AT, 1, "running 3000-?", .every = INTERVAL),
     SCAN(4000, AT, 1, "stalled 4000-? of 2000 suspect; stalled 4000 after ?", .config = &shorter),
-    LIFE_END,
 };
 
 /* The time for which it is frozen is kept. */
@@ -124,14 +118,12 @@ LIFE(a_longer_threshold_excuses_on_the_next_scan) = {
     SCAN(6000, AT, 1, "running 6000-? of 9000; excused 6000 after ?", .config = &longer, .due = 9000),
     SCAN(8000, AT, 1, "running 8000-? of 9000", .every = INTERVAL),
     SCAN(9000, AT, 1, "stalled 9000-? of 9000 suspect; stalled 9000 after ?"),
-    LIFE_END,
 };
 
 LIFE(a_stopped_id_is_not_excused) = {
     SCAN(0, AT, 1, "running 0-?", .verdict = STOPPED),
     SCAN(5000, AT, 1, "stopped signal 5000-? suspect", .every = INTERVAL, .verdict = STOPPED),
     SCAN(6000, AT, 1, "stopped signal 6000-? of 9000 suspect", .config = &longer),
-    LIFE_END,
 };
 
 LIFE(an_id_of_a_skipped_ring_is_excused_when_the_ring_is_read) = {
@@ -139,7 +131,6 @@ LIFE(an_id_of_a_skipped_ring_is_excused_when_the_ring_is_read) = {
     SCAN(5000, AT, 1, "stalled 5000-? suspect; stalled 5000 after ?", .every = INTERVAL),
     SCAN(6000, SKIPPED, 0, "stalled 5000-? of ? suspect unread", .config = &long_rule),
     SCAN(7000, AT, 1, "running 7000-? of 20000 unclassified; excused 7000 after ?"),
-    LIFE_END,
 };
 
 /* New rules make each id unclassified; a stall continues until its rule is known. Without rules all is as before. */
@@ -149,7 +140,6 @@ LIFE(a_stall_waits_for_its_new_rule) = {
     SCAN(6000, AT, 1, "stalled 6000-? of ? unclassified suspect", .config = &long_rule, .rule = NO_ANSWER),
     SCAN(7000, AT, 1, "running 7000-? of 20000 unclassified; excused 7000 after ?", .due = 20000),
     SCAN(8000, AT, 1, "stalled 8000-? suspect; stalled 8000 after ?", .config = &no_rules),
-    LIFE_END,
 };
 
 /* The next scan was scheduled with the previous interval, so it is not late. */
