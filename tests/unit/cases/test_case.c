@@ -345,6 +345,11 @@ TEST(a_ring_that_was_not_read, setup, teardown)
 /* An id that was not examined keeps its verdict; "unknown" does not replace the cause of an earlier examination. */
 TEST(verdicts, setup, teardown)
 {
+    const struct verdict running = {ID_RUNNING, CAUSE_NONE}, unseen = {ID_RUNNING, CAUSE_UNSEEN},
+                         unexamined = {ID_STALLED, CAUSE_NONE}, stalled = {ID_STALLED, CAUSE_UNKNOWN},
+                         is_blocked = {ID_STALLED, CAUSE_BLOCKED}, deadlock = {ID_STALLED, CAUSE_DEADLOCK},
+                         spinning = {ID_STALLED, CAUSE_SPINNING}, is_stopped = {ID_STOPPED, CAUSE_SIGNAL},
+                         exited = {ID_EXITED, CAUSE_NONE}, idle = {ID_IDLE, CAUSE_DECLARED};
     const struct evidence none = {0}, unknown = SEEN('S'), blocked = SEEN('S', .wait = WAIT_OTHERS),
                           stopped = SEEN('T'), woken = SEEN('R', .call = RIP_CALL_LOCK),
                           outside = SEEN('R', .call = RIP_CALL_OUTSIDE), by_nobody = SEEN('S', .call = RIP_CALL_SHARED),
@@ -356,30 +361,30 @@ TEST(verdicts, setup, teardown)
         const struct evidence *evidence;
         struct verdict verdict;
     } rows[] = {
-        {{ID_RUNNING, CAUSE_NONE}, &none, {ID_STALLED, CAUSE_NONE}},
-        {{ID_RUNNING, CAUSE_NONE}, &unknown, {ID_STALLED, CAUSE_UNKNOWN}},
-        {{ID_RUNNING, CAUSE_NONE}, &blocked, {ID_STALLED, CAUSE_BLOCKED}},
-        {{ID_STALLED, CAUSE_BLOCKED}, &none, {ID_STALLED, CAUSE_BLOCKED}},
-        {{ID_STALLED, CAUSE_BLOCKED}, &unknown, {ID_STALLED, CAUSE_BLOCKED}},
-        {{ID_STALLED, CAUSE_BLOCKED}, &stopped, {ID_STOPPED, CAUSE_SIGNAL}},
-        {{ID_STALLED, CAUSE_NONE}, &unknown, {ID_STALLED, CAUSE_UNKNOWN}},
-        {{ID_STALLED, CAUSE_UNKNOWN}, &blocked, {ID_STALLED, CAUSE_BLOCKED}},
-        {{ID_STALLED, CAUSE_DEADLOCK}, &none, {ID_STALLED, CAUSE_DEADLOCK}},
-        {{ID_STALLED, CAUSE_DEADLOCK}, &unknown, {ID_STALLED, CAUSE_UNKNOWN}}, /* only while the deadlock is seen */
-        {{ID_STOPPED, CAUSE_SIGNAL}, &none, {ID_STOPPED, CAUSE_SIGNAL}},
-        {{ID_STOPPED, CAUSE_SIGNAL}, &unknown, {ID_STALLED, CAUSE_UNKNOWN}},
-        {{ID_EXITED, CAUSE_NONE}, &none, {ID_EXITED, CAUSE_NONE}},
-        {{ID_IDLE, CAUSE_DECLARED}, &by_worker, {ID_IDLE, CAUSE_DECLARED}}, /* a running holder passes the lock on */
-        {{ID_IDLE, CAUSE_DECLARED}, &by_nobody, {ID_IDLE, CAUSE_DECLARED}},
-        {{ID_IDLE, CAUSE_DECLARED}, &sought, {ID_IDLE, CAUSE_DECLARED}},
-        {{ID_IDLE, CAUSE_DECLARED}, &stopped, {ID_STOPPED, CAUSE_SIGNAL}},
-        {{ID_RUNNING, CAUSE_NONE}, &sought, {ID_RUNNING, CAUSE_UNSEEN}},
-        {{ID_STALLED, CAUSE_BLOCKED}, &sought, {ID_STALLED, CAUSE_BLOCKED}},
-        {{ID_RUNNING, CAUSE_NONE}, &woken, {ID_RUNNING, CAUSE_UNSEEN}},
-        {{ID_STALLED, CAUSE_BLOCKED}, &woken, {ID_STALLED, CAUSE_BLOCKED}},
-        {{ID_STALLED, CAUSE_SPINNING}, &outside, {ID_RUNNING, CAUSE_UNSEEN}},
-        {{ID_IDLE, CAUSE_DECLARED}, &by_suspect, {ID_STALLED, CAUSE_BLOCKED}},
-        {{ID_RUNNING, CAUSE_NONE}, &by_worker, {ID_STALLED, CAUSE_BLOCKED}},
+        {running, &none, unexamined},
+        {running, &unknown, stalled},
+        {running, &blocked, is_blocked},
+        {is_blocked, &none, is_blocked},
+        {is_blocked, &unknown, is_blocked},
+        {is_blocked, &stopped, is_stopped},
+        {unexamined, &unknown, stalled},
+        {stalled, &blocked, is_blocked},
+        {deadlock, &none, deadlock},
+        {deadlock, &unknown, stalled}, /* only while the deadlock is seen */
+        {is_stopped, &none, is_stopped},
+        {is_stopped, &unknown, stalled},
+        {exited, &none, exited},
+        {idle, &by_worker, idle}, /* a running holder passes the lock on */
+        {idle, &by_nobody, idle},
+        {idle, &sought, idle},
+        {idle, &stopped, is_stopped},
+        {running, &sought, unseen},
+        {is_blocked, &sought, is_blocked},
+        {running, &woken, unseen},
+        {is_blocked, &woken, is_blocked},
+        {spinning, &outside, unseen},
+        {idle, &by_suspect, is_blocked},
+        {running, &by_worker, is_blocked},
     };
 
     for (size_t i = 0; i < COUNT_OF(rows); i++) {

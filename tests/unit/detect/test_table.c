@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_table.c - the columns of a ring's ids: merge, compaction, search, and release of memory. The model is an array
- * with an element for every slot.
+ * test_table.c - search in the columns of a ring's ids, and their memory: ripd/detect/table.c. test_detector_model.c
+ * covers merge and compaction.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -9,77 +9,16 @@
 #include "detect/table.h"
 #include "support/test.h"
 
-#define SLOTS 300u
-
-static uint64_t random_state;
-
-static uint32_t random_below(uint32_t bound)
-{
-    random_state = random_state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
-    return (uint32_t)(random_state >> 33) % bound;
-}
-
 static void append(struct table *table, uint32_t slot, uint64_t progress)
 {
-    assert_int_equal(table_reserve(table, table->count + 1), 0);
-    table->slots[table->count] = slot;
-    table->progress[table->count] = progress;
-    table->generations[table->count] = slot + 7;
-    table->deadlines[table->count] = slot * 3;
-    table->rules[table->count] = (uint8_t)(slot % (TABLE_RULE_OWN + 1));
-    table->marks[table->count++] = mark_make(slot, ID_STALLED, CAUSE_BLOCKED);
-}
+    const size_t at = table->count;
 
-/* progress_of[slot] is 0 if there is no id. */
-static void assert_is(const struct table *table, const uint64_t *progress_of)
-{
-    size_t i = 0;
-
-    for (uint32_t slot = 0; slot < SLOTS; slot++) {
-        const size_t index = table_seek(table, 0, slot);
-
-        assert_int_equal(index, i);
-        assert_int_equal(index < table->count && table->slots[index] == slot, progress_of[slot] != 0);
-        if (!progress_of[slot])
-            continue;
-        assert_int_equal(table->progress[i], progress_of[slot]);
-        assert_int_equal(table->generations[i], slot + 7);
-        assert_int_equal(mark_stamp(table->marks[i]), slot);
-        assert_int_equal(table->deadlines[i], slot * 3);
-        assert_int_equal(table->rules[i], slot % (TABLE_RULE_OWN + 1));
-        i++;
-    }
-    assert_int_equal(table->count, i);
-}
-
-TEST(merges_and_compactions_agree_with_the_model)
-{
-    struct table table = {0}, added = {0};
-    uint64_t progress_of[SLOTS] = {0};
-
-    random_state = 7;
-    for (int round = 0; round < 2000; round++) {
-        const uint32_t add_chance = random_below(100), remove_chance = random_below(100);
-
-        for (size_t i = 0; i < table.count; i++) {
-            if (random_below(100) >= remove_chance)
-                continue;
-            progress_of[table.slots[i]] = 0;
-            table.marks[i] = TABLE_REMOVED;
-        }
-        table_compact(&table);
-        for (uint32_t slot = 0; slot < SLOTS; slot++) {
-            if (progress_of[slot] || random_below(100) >= add_chance)
-                continue;
-            progress_of[slot] = 1 + random_below(1000);
-            append(&added, slot, progress_of[slot]);
-        }
-        assert_int_equal(table_merge(&table, &added), 0);
-        assert_int_equal(added.count, 0);
-        assert_is(&table, progress_of);
-    }
-    table_done(&table);
-    table_done(&added);
+    assert_int_equal(table_reserve(table, at + 1), 0);
+    table->slots[at] = slot;
+    table->progress[at] = progress;
+    table->generations[at] = table->deadlines[at] = table->marks[at] = 0;
+    table->rules[at] = table->name_versions[at] = 0;
+    table->count++;
 }
 
 TEST(seek_from_anywhere)
