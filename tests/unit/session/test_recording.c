@@ -50,10 +50,7 @@ static void take(struct rip_event event)
 
 static void take_drain(void)
 {
-    struct rip_event event = {.kind = RIP_EVENT_DRAIN};
-
-    event.as.drain = (struct rip_event_drain){++drain_count, now_ns, now_ns, 7, 3};
-    take(event);
+    take((struct rip_event){.kind = RIP_EVENT_DRAIN, .as.drain = {++drain_count, now_ns, now_ns, 7, 3}});
     before_ns = now_ns;
     now_ns += 10;
 }
@@ -109,34 +106,31 @@ static void take_snaps(struct rip_id_info *info, uint64_t made, uint32_t entry_c
 
 static void take_ring(void)
 {
-    struct rip_event event = {.kind = RIP_EVENT_RING, .ring = 1};
-    struct rip_process_info process = {.index = 2, .pid = 12, .generation = 1, .module_count = 1, .comm = "server"};
-    struct rip_module_info module = {.start = 0x400000,
-                                     .end = 0x500000,
-                                     .bias = 0x400000,
-                                     .path_bytes = 7,
-                                     .build_id_bytes = 2,
-                                     .build_id = {1, 2},
-                                     .path = "/bin/sh"};
-    struct rip_script_info script = {.index = 3,
-                                     .first_line = 7,
-                                     .flags = 1,
-                                     .file_bytes = 8,
-                                     .function_bytes = 5,
-                                     .file = "order.rb",
-                                     .function = "place"};
+    const struct rip_process_info process = {
+        .index = 2, .pid = 12, .generation = 1, .module_count = 1, .comm = "server"};
+    const struct rip_module_info module = {.start = 0x400000,
+                                           .end = 0x500000,
+                                           .bias = 0x400000,
+                                           .path_bytes = 7,
+                                           .build_id_bytes = 2,
+                                           .build_id = {1, 2},
+                                           .path = "/bin/sh"};
+    const struct rip_script_info script = {.index = 3,
+                                           .first_line = 7,
+                                           .flags = 1,
+                                           .file_bytes = 8,
+                                           .function_bytes = 5,
+                                           .file = "order.rb",
+                                           .function = "place"};
 
-    event.as.ring_begin = (struct rip_event_ring){
-        .name = {"ring.1", 6}, .directory = {"/dev/shm", 8}, .slot_capacity = 128, .uid = 1000, .preload = true};
-    take(event);
-    event = (struct rip_event){.kind = RIP_EVENT_PROCESS, .ring = 1, .process = 2};
-    event.as.process_begin = &process;
-    take(event);
-    event = (struct rip_event){.kind = RIP_EVENT_MODULE, .ring = 1, .process = 2};
-    event.as.module = (struct rip_event_module){2, 0, &module};
-    take(event);
-    event = (struct rip_event){.kind = RIP_EVENT_SCRIPT, .ring = 1, .as.script = &script};
-    take(event);
+    take((struct rip_event){
+        .kind = RIP_EVENT_RING,
+        .ring = 1,
+        .as.ring_begin = {
+            .name = {"ring.1", 6}, .directory = {"/dev/shm", 8}, .slot_capacity = 128, .uid = 1000, .preload = true}});
+    take((struct rip_event){.kind = RIP_EVENT_PROCESS, .ring = 1, .process = 2, .as.process_begin = &process});
+    take((struct rip_event){.kind = RIP_EVENT_MODULE, .ring = 1, .process = 2, .as.module = {2, 0, &module}});
+    take((struct rip_event){.kind = RIP_EVENT_SCRIPT, .ring = 1, .as.script = &script});
 }
 
 static void flush(void)
@@ -175,22 +169,15 @@ static void take_everything(void)
     event = event_of(RIP_EVENT_EXIT, &ids[0]);
     event.as.exit = (struct rip_event_exit){ids[0].snap_count, true};
     take(event);
-    event = (struct rip_event){.kind = RIP_EVENT_STALL_BEGIN, .ring = 1, .slot = 2, .generation = 4, .id = 9};
-    event.as.stall.json = (struct rip_text){"{}", 2};
-    take(event);
+    take((struct rip_event){
+        .kind = RIP_EVENT_STALL_BEGIN, .ring = 1, .slot = 2, .generation = 4, .id = 9, .as.stall.json = {"{}", 2}});
     take_drain();
-    event = (struct rip_event){.kind = RIP_EVENT_TOTALS, .ring = 1};
-    event.as.totals = (struct rip_event_totals){10, 7, 2, 1, 3, 1, 0, true};
-    take(event);
-    event = (struct rip_event){.kind = RIP_EVENT_FLUSH, .ring = 1, .as.flush_count = 2};
-    take(event);
+    take((struct rip_event){.kind = RIP_EVENT_TOTALS, .ring = 1, .as.totals = {10, 7, 2, 1, 3, 1, 0, true}});
+    take((struct rip_event){.kind = RIP_EVENT_FLUSH, .ring = 1, .as.flush_count = 2});
     take_drain();
-    event = (struct rip_event){.kind = RIP_EVENT_DEATH, .ring = 1, .process = 2};
-    event.as.death = (struct rip_event_death){2, 1, -11, true, false, true, false};
-    take(event);
-    event = (struct rip_event){.kind = RIP_EVENT_RING_END, .ring = 1};
-    event.as.ring_end.reason = (struct rip_text){"damaged", 7};
-    take(event);
+    take((struct rip_event){
+        .kind = RIP_EVENT_DEATH, .ring = 1, .process = 2, .as.death = {2, 1, -11, true, false, true, false}});
+    take((struct rip_event){.kind = RIP_EVENT_RING_END, .ring = 1, .as.ring_end.reason = {"damaged", 7}});
     take_drain();
     flush();
 }
@@ -344,27 +331,16 @@ TEST(data_comes_with_its_event, set_up, tear_down)
     flush();
     input.size_bytes = file.count;
     assert_int_equal(recording_reader_new(&reader, &input), 0);
-    assert_int_equal(recording_reader_next(reader, &event), 1);
-    assert_int_equal(event->kind, RIP_EVENT_REGISTER);
-    assert_int_equal(event->number, 1);
-    assert_true(recording_reader_data(reader, 0, &name, &data, &count));
-    assert_string_equal(name, "cpu");
-    assert_int_equal(count, 4);
-    assert_memory_equal(data, "12.5", 4);
-    assert_true(recording_reader_data(reader, 1, &name, &data, &count));
-    assert_int_equal(count, 0);
-    assert_false(recording_reader_data(reader, 2, &name, &data, &count));
-    assert_int_equal(recording_reader_next(reader, &event), 1);
-    assert_int_equal(event->kind, RIP_EVENT_SNAP);
-    assert_false(recording_reader_data(reader, 0, &name, &data, &count));
-    assert_int_equal(recording_reader_next(reader, &event), 1);
-    assert_int_equal(event->as.drain.sequence, 2);
-    assert_int_equal(recording_reader_next(reader, &event), 1);
-    assert_int_equal(event->as.drain.sequence, 3);
-    assert_int_equal(event->number, 4);
-    assert_true(recording_reader_data(reader, 0, &name, &data, &count));
-    assert_string_equal(name, "ripd.scan");
-    assert_int_equal(recording_reader_next(reader, &event), 0);
+    while (recording_reader_next(reader, &event) == 1) {
+        const bool is_drain = event->kind == RIP_EVENT_DRAIN;
+
+        text_printf(&text, "%u: %s %u", (unsigned)event->number, is_drain ? "drain" : "event",
+                    is_drain ? (unsigned)event->as.drain.sequence : event->kind);
+        for (uint32_t i = 0; recording_reader_data(reader, i, &name, &data, &count); i++)
+            text_printf(&text, " %s=%.*s", name, (int)count, (const char *)data);
+        text_printf(&text, "\n");
+    }
+    assert_string_equal(text_of(&text), "1: event 6 cpu=12.5 x=\n2: event 8\n3: drain 2\n4: drain 3 ripd.scan=[]\n");
     recording_reader_free(reader);
 }
 
