@@ -209,7 +209,7 @@ static unsigned count_missing_rows(const char *header)
     while ((header = strstr(header, assertion)) != NULL) {
         header += sizeof(assertion) - 1;
         if (sscanf(header, "%63[a-z_], %63[a-z_0-9]", type, field) != 2 || !has_row(type, field)) {
-            printf("no row: %.60s\n", header);
+            printf("no row in abi_tables.c: %.60s\n", header);
             missing++;
         }
     }
@@ -230,7 +230,7 @@ int main(int argc, char **argv)
     header = read_file(argv[2]);
     same = tables_stand_in(document);
     if (!same)
-        printf("the tables of %s are not those of ring.h: run %s and paste what it prints\n", argv[1], argv[0]);
+        printf("the tables of %s differ from ring.h: run %s and paste its output\n", argv[1], argv[0]);
     same = count_missing_rows(header) == 0 && same;
     free(document);
     free(header);

@@ -21,7 +21,7 @@ static int failures;
 static void check(bool truth, const char *what)
 {
     if (!truth) {
-        printf("not true: %s\n", what);
+        printf("check failed: %s\n", what);
         failures++;
     }
 }
@@ -61,32 +61,33 @@ int main(void)
     rip_exit();
     snprintf(path, sizeof(path), "/dev/shm/rip-consumer.%d", (int)getpid());
     check(rip_ring == NULL, "no ring before rip_create_ring()");
-    check(rip_create_ring(path, 64), "a ring is made");
+    check(rip_create_ring(path, 64), "rip_create_ring() succeeds");
     check(rip_ring != NULL && rip_ring->magic == RIP_MAGIC, "rip_ring is the mapped ring");
-    check(rip_create_ring(path, 64), "the same file again is true");
+    check(rip_create_ring(path, 64), "creating the same file again succeeds");
     rip_init(0, "main", 4, 0, 0);
     check(rip_tid == (pid_t)gettid(), "id 0 is the thread's tid");
     for (int i = 0; i < 3; i++)
         rip_snap();
     check(rip_idx == 3 && rip_ctr == 3, "three snaps");
     snap_from_a_library();
-    check(rip_idx == 4 && rip_ctr == 4, "and a fourth through a pointer");
+    check(rip_idx == 4 && rip_ctr == 4, "a fourth snap through a pointer");
     rip_idle();
     check(rip_idx == 4, "idle is no snap");
     rip_deadline_ms(250);
-    check(rip__thread.slot->deadline_ms == 250 && rip_idx == 4, "a deadline is the id's, and no snap");
+    check(rip__thread.slot->deadline_ms == 250 && rip_idx == 4, "rip_deadline_ms() sets the deadline and is no snap");
     rip_note("GET /checkout?id=7", 18);
     check(rip_idx == 4, "a note is no snap");
     rip_flush();
     check(rip_ring->flush_count == 1, "a flush is counted");
-    check(thrd_create(&thread, in_thread, NULL) == thrd_success && thrd_join(thread, NULL) == thrd_success, "a thread");
+    check(thrd_create(&thread, in_thread, NULL) == thrd_success && thrd_join(thread, NULL) == thrd_success,
+          "a thread runs");
     rip_init(77, "coroutine", 9, 0, 0);
     rip_snap();
     rip_init((uint32_t)getpid(), NULL, 0, 4, 4);
     rip_snap();
-    check(rip_idx == 5 && rip_ctr == 5, "resumed where it was");
+    check(rip_idx == 5 && rip_ctr == 5, "an id is resumed with its counters");
     rip_exit();
-    check(rip_tid == 0 && rip_idx == 0 && rip_ctr == 0, "nothing after rip_exit()");
+    check(rip_tid == 0 && rip_idx == 0 && rip_ctr == 0, "the globals are 0 after rip_exit()");
     rip_snap();
     check(rip_idx == 0, "a snap after rip_exit() does nothing");
     unlink(path);

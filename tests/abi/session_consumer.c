@@ -13,7 +13,7 @@ static int failures;
 static void check(bool truth, const char *what)
 {
     if (!truth) {
-        printf("not true: %s\n", what);
+        printf("check failed: %s\n", what);
         failures++;
     }
 }
@@ -41,13 +41,13 @@ int main(int argc, char **argv)
     observer.context = &drains;
     observer.event = count;
     check(argc == 2, "there is an argument");
-    check(rip_session_open(&session, "/nowhere", NULL, &error) < 0 && error != NULL, "what is not there is refused");
+    check(rip_session_open(&session, "/nowhere", NULL, &error) < 0 && error != NULL, "a missing directory is refused");
     free(error);
     if (argc != 2 || rip_session_open(&session, argv[1], &options, NULL) != 0)
         return 1;
-    check(rip_session_source(session) == RIP_SESSION_DIRECTORY, "it is a directory");
-    check(rip_session_observe(session, &observer) == 0, "it can be observed");
-    check(rip_session_run(session, NULL) == 0, "it ends");
+    check(rip_session_source(session) == RIP_SESSION_DIRECTORY, "the source is a directory");
+    check(rip_session_observe(session, &observer) == 0, "the session can be observed");
+    check(rip_session_run(session, NULL) == 0, "the session ends");
     check(drains == 1, "there was one drain");
     check(rip_session_attach(session, "mine", "data", 4) == 0, "data can be attached");
     rip_session_close(session);

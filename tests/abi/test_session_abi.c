@@ -35,7 +35,7 @@ TEST(structs_have_not_shrunk)
 
     for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++)
         if (sizes[i].bytes < sizes[i].fixed_bytes)
-            fail_msg("%s has %zu bytes", sizes[i].what, sizes[i].bytes);
+            fail_msg("%s has only %zu bytes", sizes[i].what, sizes[i].bytes);
     assert_int_equal(sizeof(struct rip_text), 16);             /* other structs contain it */
     assert_int_equal(sizeof(struct rip_recording_state), 112); /* allocated by the caller, without size */
 }
@@ -73,7 +73,7 @@ TEST(nothing_has_moved)
 
     for (size_t i = 0; i < sizeof(offsets) / sizeof(offsets[0]); i++)
         if (offsets[i].bytes != offsets[i].fixed_bytes)
-            fail_msg("%s is at %zu", offsets[i].what, offsets[i].bytes);
+            fail_msg("%s has moved to %zu", offsets[i].what, offsets[i].bytes);
 }
 
 TEST(kinds_keep_their_numbers)

@@ -215,7 +215,7 @@ FORKED_TEST(killed_at_every_instruction)
 int main(void)
 {
 #if !defined(__x86_64__) || defined(RIP_PORTABLE_SNAP)
-    puts("skipped: single-steps amd64, without a thread sanitizer");
+    puts("skipped: needs amd64 without the thread sanitizer");
     return 77;
 #endif
     return tests_run(NULL, NULL);

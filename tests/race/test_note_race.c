@@ -87,7 +87,7 @@ TEST(a_reader_gets_whole_notes)
     }
     atomic_store(&done, true);
     pthread_join(writer, NULL);
-    print_message("%u whole notes, %u times none\n", whole, changed);
+    print_message("%u complete notes, %u reads without one\n", whole, changed);
 }
 
 #if defined(__x86_64__) && !defined(RIP_PORTABLE_SNAP)
@@ -195,8 +195,8 @@ TEST(handler_inside_a_note)
         handler_last += reads(handlers);
         assert_true(reads(handlers) || (handler_last == 0 && reads(outer))); /* after the first late one all are late */
     }
-    print_message("%d instructions; %u mixtures, none of them read; the handler was last %d times\n", steps,
-                  trap.mixtures, handler_last);
+    print_message("%d instructions; %u mixtures, none returned; the handler was last %d times\n", steps, trap.mixtures,
+                  handler_last);
     assert_true(trap.mixtures > 0);
     assert_true(handler_last > 0 && handler_last < steps / 2);
 }

@@ -32,10 +32,13 @@
 #define CHILD_SKIPPED 77
 #define CHILD_SECONDS 120
 
+static size_t case_number; /* index of the current case, for the message of CHECK() */
+
 #define CHECK(condition)                                                                                               \
     do {                                                                                                               \
         if (!(condition)) {                                                                                            \
-            fprintf(stderr, "%s:%d: check failed: %s (errno %d)\n", __FILE__, __LINE__, #condition, errno);            \
+            fprintf(stderr, "%s:%d: check failed: %s (case %zu, errno %d)\n", __FILE__, __LINE__, #condition,          \
+                    case_number, errno);                                                                               \
             _exit(1);                                                                                                  \
         }                                                                                                              \
     } while (0)

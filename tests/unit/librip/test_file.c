@@ -21,6 +21,7 @@ FORKED_TEST(ring_is_created_complete)
         struct rip_ring_info info;
         struct stat status;
 
+        case_number = i;
         if (!in_child())
             continue;
         umask(cases[i].mask);
@@ -247,7 +248,7 @@ FORKED_TEST(ring_on_disk_is_refused)
 
     CHECK(statfs("/", &status) == 0);
     if (status.f_type == 0x01021994 || status.f_type == (__typeof__(status.f_type))0x858458f6)
-        skip_test("the root directory is in memory");
+        skip_test("the root directory is a file system in memory");
     check_refused("/rip-unit-ring", 5, EOPNOTSUPP);
 }
 
@@ -264,7 +265,7 @@ static void mount_small(const char *type, const char *options)
     CHECK(mkdir(test_path("small"), 0755) == 0);
     if (unshare(CLONE_NEWNS) < 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 ||
         mount("small", test_path("small"), type, 0, options) < 0)
-        skip_test("a file system of its own needs root and a mount namespace");
+        skip_test("mounting needs root and a mount namespace");
 }
 
 FORKED_TEST(full_tmpfs)
@@ -385,6 +386,6 @@ FORKED_TEST(locked_memory_of_an_ordinary_user)
         limit.rlim_cur = limit.rlim_max = 64 << 20;
     if (setrlimit(RLIMIT_MEMLOCK, &limit) < 0 || setresgid(65534, 65534, 65534) < 0 ||
         setresuid(65534, 65534, 65534) < 0 || mlockall(MCL_FUTURE) < 0)
-        skip_test("mlockall() under a limit is not to be had here");
+        skip_test("mlockall() under a limit is not allowed here");
     check_sparse_when_locked();
 }

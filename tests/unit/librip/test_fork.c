@@ -396,7 +396,7 @@ FORKED_TEST(child_that_drops_its_uid)
     struct mapped_ring mapped_ring;
 
     if (geteuid() != 0)
-        skip_test("changing the uid takes root");
+        skip_test("changing the uid needs root");
     enter_ring();
     if (in_child()) {
         CHECK(setresgid(61001, 61001, 61001) == 0 && setresuid(61001, 61001, 61001) == 0);
@@ -420,7 +420,7 @@ FORKED_TEST(vfork_changes_nothing)
     pid_t pid;
 
 #if defined(RIP_PORTABLE_SNAP) && defined(__x86_64__)
-    skip_test("the thread sanitizer makes a fork() of vfork()");
+    skip_test("the thread sanitizer replaces vfork() by fork()");
 #endif
     enter_ring();
     epoch = rip__epoch;
@@ -504,7 +504,7 @@ FORKED_TEST(fork_after_bare_system_call)
     pthread_t holder, lister;
 
 #if defined(RIP_PORTABLE_SNAP) && defined(__x86_64__)
-    skip_test("the thread sanitizer's fork() waits for threads that a bare clone has left behind");
+    skip_test("the thread sanitizer's fork() waits for threads that a bare clone() did not copy");
 #endif
     enter_ring();
     CHECK(pipe(listed) == 0 && pipe(go_on) == 0);

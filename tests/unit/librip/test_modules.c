@@ -80,7 +80,7 @@ FORKED_TEST(program_path_without_proc)
     struct rip_module_info info;
 
     if (chroot(test_directory) != 0)
-        skip_test("chroot() takes root");
+        skip_test("chroot() needs root");
     CHECK(rip_create_ring("/ring", 100));
     CHECK(find_module(0, (uintptr_t)module_count, &info));
     CHECK((info.flags & RIP_MODULE_MAIN) != 0 && path_ends(&info, started_as) && info.path_bytes == strlen(started_as));
@@ -98,7 +98,7 @@ FORKED_TEST(program_path_after_chroot)
     CHECK(dlopen(LIBRARY_A, RTLD_NOW) != NULL);
     *(char *)(uintptr_t)getauxval(AT_EXECFN) = '?'; /* the name is no longer valid */
     if (chroot(test_directory) != 0)
-        skip_test("chroot() takes root");
+        skip_test("chroot() needs root");
     rip_refresh_modules();
     CHECK(module_count(0) == count + 1);
     CHECK(find_module(0, (uintptr_t)module_count, &info));
@@ -120,7 +120,7 @@ FORKED_TEST(vdso_has_a_name)
 
     dl_iterate_phdr(find_vdso, &address);
     if (address == 0)
-        skip_test("there is no vdso here");
+        skip_test("this process has no vdso");
     make_ring(100);
     CHECK(find_module(0, address, &info) && path_ends(&info, "linux-vdso.so.1"));
 }
@@ -143,7 +143,7 @@ static uint64_t load(const char *name, void **ret_handle)
 
     *ret_handle = dlopen(name, RTLD_NOW | RTLD_LOCAL);
     if (*ret_handle == NULL)
-        skip_test("a library to load is missing");
+        skip_test("a library for this test is not installed");
     CHECK(dlinfo(*ret_handle, RTLD_DI_LINKMAP, &map) == 0);
     return map->l_addr;
 }
@@ -266,6 +266,7 @@ static void load_in_turn(bool by_address)
         void *handle;
         uint64_t address = load(names[i], &handle);
 
+        case_number = i;
         if (by_address)
             CHECK(rip__modules_learn(address + 64));
         else

@@ -57,6 +57,7 @@ FORKED_TEST(notes_of_any_bytes_and_length)
     for (unsigned i = 0; i < sizeof(text); i++)
         text[i] = (char)(i * 37); /* includes NUL and invalid UTF-8 */
     for (size_t i = 0; i < COUNT_OF(lengths); i++) {
+        case_number = i;
         rip_note(text, lengths[i]);
         CHECK(slot_says(own_slot_index(), text, lengths[i] < RIP_NOTE_BYTES ? lengths[i] : RIP_NOTE_BYTES));
     }

@@ -103,7 +103,7 @@ FORKED_TEST(preloaded_record_is_completed_later)
 FORKED_TEST(preloaded_record_without_proc)
 {
     if (chroot(test_directory) != 0)
-        skip_test("chroot() takes root");
+        skip_test("chroot() needs root");
     rip__set_preloaded(0);
     CHECK(rip_create_ring("/ring", 100));
     CHECK((own_process_info(0).flags & RIP_PROCESS_HAS_LIFE_LOCK) != 0);

@@ -119,7 +119,7 @@ TEST(a_sample_holds_what_the_slot_holds, NULL, free_ring)
     assert_int_equal(rip_view_scan(&view, &position, samples, BATCH_MAX), COUNT_OF(expected));
     for (size_t i = 0; i < COUNT_OF(expected); i++) {
         if (memcmp(&samples[i], &expected[i], sizeof(expected[i])) != 0)
-            fail_msg("sample of slot %u", expected[i].slot);
+            fail_msg("wrong sample of slot %u", expected[i].slot);
     }
 }
 

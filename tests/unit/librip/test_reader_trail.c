@@ -242,10 +242,10 @@ TEST(no_entry_is_wrong_at_full_speed, NULL, free_ring)
             delay_reader_soon();
         assert_int_equal(rip_view_trail(&view, SLOT, entries, &count), RIP_OK);
         if (newest.snap != 0 && newest.address != ring_builder_address(newest.snap))
-            fail_msg("snap %llu is returned last with another's address", (unsigned long long)newest.snap);
+            fail_msg("snap %llu is the last location, with a wrong address", (unsigned long long)newest.snap);
         for (size_t i = 0; i < count; i++) {
             if (entries[i].address != ring_builder_address(entries[i].snap))
-                fail_msg("snap %llu is returned with another's address", (unsigned long long)entries[i].snap);
+                fail_msg("snap %llu has a wrong address", (unsigned long long)entries[i].snap);
         }
         if (newest.snap != 0) {
             assert_true(newest.snap + RIP_ENTRY_COUNT >= last);

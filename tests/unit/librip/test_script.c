@@ -68,6 +68,7 @@ FORKED_TEST(long_texts_are_truncated)
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
         size_t first = cases[i].file_bytes - RIP_SCRIPT_FILE_BYTES;
 
+        case_number = i;
         CHECK(copy(rip_script_enter(file, cases[i].file_bytes, function, cases[i].function_bytes, 0), &info) == RIP_OK);
         CHECK(info.flags == cases[i].flags);
         CHECK(info.file_bytes == RIP_SCRIPT_FILE_BYTES && info.function_bytes == RIP_SCRIPT_FUNCTION_BYTES);

@@ -93,6 +93,7 @@ FORKED_TEST(names_of_any_bytes_and_length)
         size_t kept = lengths[i] < RIP_NAME_BYTES ? lengths[i] : RIP_NAME_BYTES;
         struct rip_id_info info;
 
+        case_number = i;
         rip_init(1 + i, name, lengths[i], 0, 0);
         info = read_own_info();
         CHECK(info.name_bytes == kept && own_slot()->name_bytes == kept && memcmp(info.name, name, kept) == 0);
@@ -157,6 +158,7 @@ FORKED_TEST(new_or_resumed)
         struct rip_slot *slot;
         size_t count;
 
+        case_number = i;
         register_id(5, "same");
         slot = own_slot();
         snap_times(again->snaps);
