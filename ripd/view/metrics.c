@@ -319,7 +319,7 @@ const struct metric metrics[] = {
      write_stall_causes, offsetof(struct health, by_cause.longest_ns)},
     {GAUGE("ripd_stuck"), "cause",
      "The part of ripd_stalls that is certainly stuck: not sleeping, unknown or unexamined, and not "
-     "spinning in a program that does not call the library itself.",
+     "spinning under the preload library.",
      write_stall_causes, offsetof(struct health, by_cause.stuck)},
     {SECONDS("ripd_stuck_longest_seconds"), "cause", "Duration for which the longest of these has been observed.",
      write_stall_causes, offsetof(struct health, by_cause.stuck_longest_ns)},
