@@ -46,40 +46,45 @@ TEST(limits)
 TEST(refused)
 {
     static const struct {
-        const char *words[2];
+        const char *words; /* separated by '|' */
         const char *part_of_error;
     } cases[] = {
-        {{"--interval", "5"}, "duration"},
-        {{"--interval", "9ms"}, "10ms"},
-        {{"--interval"}, "needs a value"},
-        {{"--stall-after=0s"}, "--stall-after"},
-        {{"--stall-after="}, "--stall-after"},
-        {{"--colour=red"}, "--colour"},
-        {{"stalls"}, "stalls"},
-        {{"--help=yes"}, "no value"},
-        {{"--check-config=yes"}, "no value"},
-        {{"--dir="}, "--dir"},
-        {{"-h"}, "-h"},
-        {{"--listen", "7470"}, "ADDR:PORT"},
-        {{"--log-level", "all"}, "debug"},
-        {{"--"}, "--help"},
-        {{"--listen", "127.0.0.1:65536"}, "numeric"},
-        {{"--listen", "example.org:80"}, "--listen"},
-        {{"--listen", "unix:"}, "--listen"},
-        {{"--listen="}, "--listen"},
-        {{"--allow-host", "a b"}, "--allow-host"},
-        {{"--allow-host", "db1:7470"}, "without a port"},
-        {{"--rule", "batch-*"}, "--rule: 'batch-*' is not accepted; expected a name's pattern"},
-        {{"--rule=a=9ms"}, "expected a duration from 10ms"},
-        {{"--state-dir", "here"}, "--state-dir: 'here' is not accepted; expected an absolute path"},
-        {{"--config="}, "expected a file"},
-        {{"--config"}, "needs a value"},
-        {{"--config", "/nowhere/ripd.conf"}, "/nowhere/ripd.conf: No such file"},
-        {{"--interval", "5s\nand \x1b[31mmore"}, "?[31m"},
+        {"--interval|5", "duration"},
+        {"--interval|9ms", "10ms"},
+        {"--interval", "needs a value"},
+        {"--stall-after=0s", "--stall-after"},
+        {"--stall-after=", "--stall-after"},
+        {"--colour=red", "--colour"},
+        {"stalls", "stalls"},
+        {"--help=yes", "no value"},
+        {"--check-config=yes", "no value"},
+        {"--dir=", "--dir"},
+        {"-h", "-h"},
+        {"--listen|7470", "ADDR:PORT"},
+        {"--log-level|all", "debug"},
+        {"--", "--help"},
+        {"--listen|127.0.0.1:65536", "numeric"},
+        {"--listen|example.org:80", "--listen"},
+        {"--listen|unix:", "--listen"},
+        {"--listen=", "--listen"},
+        {"--allow-host|a b", "--allow-host"},
+        {"--allow-host|db1:7470", "without a port"},
+        {"--rule|batch-*", "--rule: 'batch-*' is not accepted; expected a name's pattern"},
+        {"--rule=a=9ms", "expected a duration from 10ms"},
+        {"--state-dir|here", "--state-dir: 'here' is not accepted; expected an absolute path"},
+        {"--config=", "expected a file"},
+        {"--config", "needs a value"},
+        {"--config|/nowhere/ripd.conf", "/nowhere/ripd.conf: No such file"},
+        {"--interval|5s\nand \x1b[31mmore", "?[31m"},
     };
 
-    for (size_t i = 0; i < COUNT_OF(cases); i++)
-        refuse(cases[i].part_of_error, cases[i].words[0], cases[i].words[1], NULL);
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        char words[64], *second = words, *first;
+
+        strcpy(words, cases[i].words);
+        first = strsep(&second, "|");
+        refuse(cases[i].part_of_error, first, second, NULL);
+    }
 }
 
 TEST(other_actions)

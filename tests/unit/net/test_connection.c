@@ -86,29 +86,6 @@ TEST(long_body, world_set_up, world_tear_down)
     client_close(&client);
 }
 
-TEST(malformed, world_set_up, world_tear_down)
-{
-    static const struct {
-        const char *request;
-        int status;
-    } cases[] = {
-        {"GET /healthz HTTP/1.1\nHost: localhost\n\n", 400},
-        {"hello\r\n\r\n", 400},
-        {"GET / HTTP/3.0\r\n\r\n", 505},
-        {"\x16\x03\x01\x02", 400}, /* TLS */
-        {"GET / HTTP/1.1\r\nHost : localhost\r\n\r\n", 400},
-    };
-
-    for (size_t i = 0; i < COUNT_OF(cases); i++) {
-        struct client client = connect_and_send(cases[i].request);
-
-        client_expect_problem(&client, cases[i].status);
-        assert_field("Connection", "close");
-        client_expect_close(&client);
-        client_close(&client);
-    }
-}
-
 TEST(long_head, world_set_up, world_tear_down)
 {
     char *request = malloc(40000);

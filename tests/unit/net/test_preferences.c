@@ -22,92 +22,99 @@ static struct field field_of(const char *value, unsigned count)
 
 TEST(accept)
 {
-    static const struct {
-        const char *value;
-        bool stream;
-    } cases[] = {
-        {"", false},
-        {"*/*", false},
-        {"text/*", false},
-        {"text/html,application/xhtml+xml,*/*;q=0.8", false},
-        {"application/json", false},
-        {"text/event-stream", true},
-        {"Text/Event-Stream", true},
-        {"text/event-stream ; charset=utf-8", true},
-        {"*/*, text/event-stream", true},
-        {"text/event-stream, application/json;q=0.9", false}, /* a client that can read both gets the list */
-        {",,,text/event-stream,,", true},
-        {"text/event-streams", false},
-        {";q=1", false},
+    /* clang-format off */
+    static const char *const streams[] = {
+        "text/event-stream", "Text/Event-Stream", "text/event-stream ; charset=utf-8", "*/*, text/event-stream",
+        ",,,text/event-stream,,",
     };
+    /* A client that accepts both gets the list. */
+    static const char *const lists[] = {
+        "", "*/*", "text/*", "text/html,application/xhtml+xml,*/*;q=0.8", "application/json",
+        "text/event-stream, application/json;q=0.9", "text/event-streams", ";q=1",
+    };
+    /* clang-format on */
 
-    for (size_t i = 0; i < COUNT_OF(cases); i++)
-        if (preference_is_stream(field_of(cases[i].value, 1).value) != cases[i].stream)
-            fail_msg("%s", cases[i].value);
+    for (size_t i = 0; i < COUNT_OF(streams); i++)
+        if (!preference_is_stream(field_of(streams[i], 1).value))
+            fail_msg("no stream for %s", streams[i]);
+    for (size_t i = 0; i < COUNT_OF(lists); i++)
+        if (preference_is_stream(field_of(lists[i], 1).value))
+            fail_msg("a stream for %s", lists[i]);
 }
 
+/* The comparison is weak. A tag of another run or version does not match. */
 TEST(if_none_match)
 {
-    static const struct {
-        const char *value;
-        bool names;
-    } cases[] = {
-        {"", false},
-        {"*", false},
-        {"W/" OURS("1a5"), true},
-        {OURS("1a5"), true}, /* weak comparison */
-        {OURS("1a6"), false},
-        {"\"other\", W/\"\", " OURS("1a6") " ,W/" OURS("1a5"), true},
-        {"0123456789abcdef-1a5-00000000000000aa", false},
-        {"\"0123456789abcdee-1a5-00000000000000aa\"", false}, /* of another run */
-        {"\"0123456789abcdef-1a5-00000000000000aaa\"", false},
-        {"\"0123456789ABCDEF-1a5-00000000000000aa\"", false},
+    static const char *const matching[] = {
+        "W/" OURS("1a5"),
+        OURS("1a5"),
+        "\"other\", W/\"\", " OURS("1a6") " ,W/" OURS("1a5"),
+    };
+    static const char *const others[] = {
+        "",
+        "*",
+        OURS("1a6"),
+        "0123456789abcdef-1a5-00000000000000aa",
+        "\"0123456789abcdee-1a5-00000000000000aa\"",
+        "\"0123456789abcdef-1a5-00000000000000aaa\"",
+        "\"0123456789ABCDEF-1a5-00000000000000aa\"",
     };
     char tag[ETAG_TEXT_BYTES];
 
     etag_format(UINT64_C(0x0123456789abcdef), 0x1a5, 0xaa, tag);
     assert_string_equal(tag, "W/" OURS("1a5"));
-    for (size_t i = 0; i < COUNT_OF(cases); i++)
-        if (preference_names_tag(field_of(cases[i].value, 1).value, tag) != cases[i].names)
-            fail_msg("%s", cases[i].value);
+    for (size_t i = 0; i < COUNT_OF(matching); i++)
+        if (!preference_names_tag(field_of(matching[i], 1).value, tag))
+            fail_msg("%s does not match", matching[i]);
+    for (size_t i = 0; i < COUNT_OF(others); i++)
+        if (preference_names_tag(field_of(others[i], 1).value, tag))
+            fail_msg("%s matches", others[i]);
     etag_format(UINT64_MAX, UINT64_MAX, UINT64_MAX, tag);
     assert_true(strlen(tag) < ETAG_TEXT_BYTES - 1);
+}
+
+static struct last_event last_event_of(const char *value, unsigned count)
+{
+    struct field field = field_of(value, count);
+
+    return last_event_parse(&field);
 }
 
 TEST(last_event)
 {
     static const struct {
         const char *value;
-        unsigned count;
-        bool given, known;
         uint64_t epoch, sequence;
-    } cases[] = {
-        {"", 0, false, false, 0, 0},
-        {"", 1, false, false, 0, 0},
-        {"0123456789abcdef-42", 1, true, true, UINT64_C(0x0123456789abcdef), 42},
-        {"0000000000000000-0", 1, true, true, 0, 0},
-        {"0-0", 1, true, false, 0, 0},
-        {"ffffffffffffffff-9999999999999999999", 1, true, true, UINT64_MAX, UINT64_C(9999999999999999999)},
-        {"0123456789abcdef-42", 2, true, false, 0, 0}, /* two fields are ambiguous */
-        {"42", 1, true, false, 0, 0},
-        {"-000000000000042-42", 1, true, false, 0, 0},
-        {"000000000000000a-", 1, true, false, 0, 0},
-        {"000000000000000a-4-2", 1, true, false, 0, 0},
-        {"000000000000000A-42", 1, true, false, 0, 0},
-        {"000000000000000a-4f", 1, true, false, 0, 0},
-        {"00123456789abcdef-42", 1, true, false, 0, 0},
-        {"000000000000000a-20000000000000000000", 1, true, false, 0, 0},
+    } known[] = {
+        {"0123456789abcdef-42", UINT64_C(0x0123456789abcdef), 42},
+        {"0000000000000000-0", 0, 0},
+        {"ffffffffffffffff-9999999999999999999", UINT64_MAX, UINT64_C(9999999999999999999)},
+    };
+    static const char *const unknown[] = {
+        "0-0",
+        "42",
+        "-000000000000042-42",
+        "000000000000000a-",
+        "000000000000000a-4-2",
+        "000000000000000A-42",
+        "000000000000000a-4f",
+        "00123456789abcdef-42",
+        "000000000000000a-20000000000000000000",
     };
     char text[EVENT_ID_BYTES];
 
-    for (size_t i = 0; i < COUNT_OF(cases); i++) {
-        struct field field = field_of(cases[i].value, cases[i].count);
-        struct last_event event = last_event_parse(&field);
+    assert_false(last_event_of("", 0).given);
+    assert_false(last_event_of("", 1).given);
+    for (size_t i = 0; i < COUNT_OF(known); i++) {
+        struct last_event event = last_event_of(known[i].value, 1);
 
-        if (event.given != cases[i].given || event.known != cases[i].known ||
-            (event.known && (event.epoch != cases[i].epoch || event.sequence != cases[i].sequence)))
-            fail_msg("%s", cases[i].value);
+        if (!event.given || !event.known || event.epoch != known[i].epoch || event.sequence != known[i].sequence)
+            fail_msg("%s", known[i].value);
     }
+    for (size_t i = 0; i < COUNT_OF(unknown); i++)
+        if (!last_event_of(unknown[i], 1).given || last_event_of(unknown[i], 1).known)
+            fail_msg("%s", unknown[i]);
+    assert_false(last_event_of(known[0].value, 2).known); /* two fields are ambiguous */
     event_id_format(UINT64_MAX, UINT64_MAX, text);
     assert_true(strlen(text) < EVENT_ID_BYTES - 1);
     event_id_format(10, 42, text);

@@ -390,18 +390,22 @@ TEST(ends)
         {EVENT_REASON_EXCUSED, "has a longer threshold now, after 20.0 s in db_wait (src/db.c:120): blocked"},
         {EVENT_REASON_UNWATCHED, "is no longer watched, after 20.0 s in db_wait (src/db.c:120): blocked"},
     };
-    struct event event = {.kind = EVENT_END, .duration_ns = 20 * SECOND, .cause = CAUSE_BLOCKED, .pid = 4690};
-    char text[SUMMARY_BYTES], function[] = "db_wait", file[] = "src/db.c", module[] = "checkout";
+    static char function[] = "db_wait", file[] = "src/db.c", module[] = "checkout";
+    struct event event = {.kind = EVENT_END,
+                          .duration_ns = 20 * SECOND,
+                          .cause = CAUSE_BLOCKED,
+                          .pid = 4690,
+                          .ring = "checkout",
+                          .comm = "checkout",
+                          .name = "worker-17",
+                          .name_bytes = 9,
+                          .function = function,
+                          .file = file,
+                          .line = 120,
+                          .module = module,
+                          .offset = 0x1234};
+    char text[SUMMARY_BYTES];
 
-    memcpy(event.ring, "checkout", 9);
-    memcpy(event.comm, "checkout", 9);
-    memcpy(event.name, "worker-17", 9);
-    event.name_bytes = 9;
-    event.function = function;
-    event.file = file;
-    event.line = 120;
-    event.module = module;
-    event.offset = 0x1234;
     assert_int_equal(COUNT_OF(cases), EVENT_REASON_COUNT);
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
         event.reason = cases[i].reason;
