@@ -106,6 +106,7 @@ TEST(a_flood, set_up, tear_down)
     assert_true(report_budget_take(&budget, now_ns += 3600 * SECOND_NS, "notices"));
     assert_int_equal(budget.left_out.count, 0);
     assert_int_equal(report_budget_lines(&budget, now_ns), REPORT_BURST - 1);
+    assert_int_equal(report_budget_lines(&budget, now_ns + 3600 * SECOND_NS), REPORT_BURST);
 }
 
 static void assert_logged(const char *part)

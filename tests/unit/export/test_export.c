@@ -123,9 +123,12 @@ static void feed_all(void)
     feed_stall(
         3, RIP_EVENT_STALL_BEGIN,
         "{\"episode\":9,\"since\":\"2023-11-14T22:13:21.000Z\",\"summary\":\"it is stuck\",\"cause\":\"blocked\"}");
+    feed_stall(3, RIP_EVENT_STALL_END, "{\"episode\":8,\"at\":\"2023-11-14T22:13:22.000Z\"}"); /* unknown */
     feed_drain(3);
     feed_stall(4, RIP_EVENT_STALL_END, "{\"episode\":9,\"at\":\"2023-11-14T22:13:24.000Z\"}");
     feed_stall(4, RIP_EVENT_STALL_END, "no JSON");
+    feed_id(4, RIP_EVENT_STATE, true);
+    feed_id(4, RIP_EVENT_STATE, false); /* for no time */
     feed_id(4, RIP_EVENT_STATE, true);
     feed_drain(4);
     feed(5, id_event(RIP_EVENT_EXIT));
