@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* event_samples.h - events made by hand, whose texts are the real ones. */
+/* event_samples.h - events with the texts that the product makes. */
 #ifndef TESTS_UNIT_EVENT_SAMPLES_H
 #define TESTS_UNIT_EVENT_SAMPLES_H
 
@@ -26,7 +26,7 @@ static inline void sample_event_subject(struct event *event, const void *name, s
     event->offset = 0x1234;
 }
 
-/* The begin of the stall of sample_stall(), of an id of that name. */
+/* The begin of the stall of sample_stall(), of an id of this name. */
 static inline struct event *sample_begin_named(uint64_t sequence, uint64_t episode, const void *name, size_t name_bytes)
 {
     struct item *item = sample_item(sample_process("/usr/bin/checkout", 4690), "checkout", 1, 17, name, name_bytes, 1);
@@ -52,7 +52,7 @@ static inline struct event *sample_begin(uint64_t sequence, uint64_t episode)
     return sample_begin_named(sequence, episode, "worker-17", 9);
 }
 
-/* Its end, 20 s after it froze. */
+/* The end of a begin, 20 s after the id froze. */
 static inline struct event *sample_end(uint64_t sequence, const struct event *begin)
 {
     struct event *event = event_make();

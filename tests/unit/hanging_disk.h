@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * hanging_disk.h - fdatasync(2) of this program: waits while the disk is said to hang, and fails once if it is to.
- * Included by one file of it.
+ * hanging_disk.h - replaces fdatasync(2) of a program: it blocks while disk_set_hanging() is in effect, and fails once
+ * after disk_set_failing(). Include it in one file of the program.
  */
 #ifndef TESTS_UNIT_HANGING_DISK_H
 #define TESTS_UNIT_HANGING_DISK_H

@@ -33,8 +33,7 @@ static struct {
     int refusal; /* what the next queries get */
 } world;
 
-/* Set-up and tear-down ----------------------------------------------------------------------------------------------
- */
+/* Set-up and tear-down --------------------------------------------------------------------------------------------- */
 
 static inline int take_query(void *context, uint64_t ticket, const struct query *query)
 {
@@ -116,8 +115,7 @@ static inline uint64_t world_stop_and_count(enum health_limit limit)
     return health.limit_counts[limit];
 }
 
-/* Requests ----------------------------------------------------------------------------------------------------------
- */
+/* Requests --------------------------------------------------------------------------------------------------------- */
 
 /* Sends a request on a connection of its own and returns the status of the reply. */
 static inline int fetch(const char *request)
@@ -183,8 +181,7 @@ static inline void client_expect_problem(struct client *client, int status)
     assert_problem(status);
 }
 
-/* The scanner -------------------------------------------------------------------------------------------------------
- */
+/* The scanner ------------------------------------------------------------------------------------------------------ */
 
 static inline void publish(uint64_t sequence, size_t stall_count)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sample_event.h - events made by hand. */
+/* sample_event.h - events with a text of any size. */
 #ifndef TESTS_UNIT_SAMPLE_EVENT_H
 #define TESTS_UNIT_SAMPLE_EVENT_H
 
@@ -9,7 +9,10 @@
 
 #include "cases/event.h"
 
-/* Odd sequences begin, even ones end; of ring "checkout", id and pid as the sequence; text of at least that size. */
+/*
+ * Odd sequences are begins, even ones are ends. The ring is "checkout"; the id and the pid are the sequence. The text
+ * has at least text_bytes.
+ */
 static inline struct event *sample_event(uint64_t sequence, size_t text_bytes)
 {
     struct event *event = calloc(1, sizeof(*event));

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * samples.h - snapshots made by hand, for tests of what is built from them.
+ * samples.h - snapshots for tests of what is made from snapshots.
  *
  * The first stall of sample_snapshot() is the example of the interface's description, field by field.
  */
@@ -47,7 +47,7 @@ static inline struct process_facts *sample_process(const char *exe, uint32_t pid
     return process;
 }
 
-/* Takes the reference of process over. Entries go back from the newest at offset 0x1234, 16 bytes each. */
+/* Takes ownership of the reference of process. The newest entry is at offset 0x1234, each older one 16 bytes higher. */
 static inline struct item *sample_item(struct process_facts *process, const char *ring_name, uint32_t ring,
                                        uint32_t slot, const void *name, size_t name_bytes, size_t entry_count)
 {
@@ -84,7 +84,7 @@ static inline struct sighting sample_stall(struct item *item, uint64_t frozen_si
     };
 }
 
-/* With that many stalls, of ids 17, 18, ..., and one ring. */
+/* A snapshot with one ring and stall_count stalls, of ids 17, 18, ... */
 static inline struct snapshot *sample_snapshot(uint64_t sequence, uint64_t scanned_mono_ns, size_t stall_count)
 {
     struct snapshot *snapshot = snapshot_new();

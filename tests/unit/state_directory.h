@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* state_directory.h - a directory for a test's history, and what is in its files. */
+/* state_directory.h - a state directory for a test, and the contents of its files. */
 #ifndef TESTS_UNIT_STATE_DIRECTORY_H
 #define TESTS_UNIT_STATE_DIRECTORY_H
 
@@ -53,7 +53,7 @@ static inline void state_write(struct state_directory *directory, const char *na
     close(descriptor);
 }
 
-/* Its text (malloc'ed, terminated), NULL if there is no such file. */
+/* Returns the text of a file, which the caller frees, or NULL if there is no such file. */
 static inline char *state_read(struct state_directory *directory, const char *name)
 {
     int descriptor = open(state_path(directory, name), O_RDONLY);

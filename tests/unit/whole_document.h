@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* whole_document.h - a list document as a client gets it: its head, followed by its body. */
+/* whole_document.h - a list document as a client gets it: the head, followed by the body. */
 #ifndef TESTS_UNIT_WHOLE_DOCUMENT_H
 #define TESTS_UNIT_WHOLE_DOCUMENT_H
 
@@ -8,7 +8,7 @@
 
 #include "view/documents.h"
 
-/* Frees the body. The text is the caller's, and terminated. */
+/* Frees the body. Returns a terminated text, which the caller frees. */
 static inline char *whole_document(const struct document *document, uint64_t now_wall_ns, uint64_t now_mono_ns,
                                    size_t *ret_length)
 {

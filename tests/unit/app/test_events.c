@@ -12,6 +12,7 @@
 #include "record/event_line.h"
 #include "support/test.h"
 #include "unit/hanging_disk.h"
+#include "unit/log_capture.h"
 #include "unit/samples.h"
 #include "unit/state_directory.h"
 
@@ -463,24 +464,39 @@ TEST(announced_after_it_is_on_disk, set_up_on_disk, tear_down)
     assert_int_equal(world.health.history_error_count, 0);
 }
 
+/* Ends the capture of the log, which has one line. */
+static void expect_line(const char *part)
+{
+    const char *text = log_capture_take();
+
+    if (count_lines(text) != 1 || strstr(text, part) == NULL)
+        fail_msg("not one line with %s: %s", part, text);
+}
+
+/* The log has one line when the trouble begins, and one when it ends. */
 TEST(a_disk_that_hangs_delays_events_for_a_limited_time, set_up_on_disk, tear_down)
 {
     char *text;
 
+    log_set_level(LOG_LEVEL_WARNING);
     disk_set_hanging(true);
     stall(1);
     scan();
     stall(2);
     scan();
+    log_capture_begin(NULL);
     events_flush(world.events, world.now_ns - SECOND_NS + EVENTS_PATIENCE_NS);
+    expect_line("the disk is slow, events are announced before they are written");
     assert_announced(2); /* in order, and the second did not wait again */
     stall(3);
     scan();
     assert_announced(3);
     assert_int_equal(world.health.history_error_count, 3);
     disk_set_hanging(false);
+    log_capture_begin(NULL);
     while (poll(&(struct pollfd){events_descriptor(world.events), POLLIN, 0}, 1, 1000) > 0)
         events_flush(world.events, world.now_ns);
+    expect_line("is written again");
     text = state_read(world.directory, EVENT_FILE_NAME); /* everything is written: events wait for the disk again */
     assert_non_null(strstr(text, "{\"event\":{\"sequence\":3,"));
     free(text);

@@ -15,6 +15,7 @@
 #include "cases/event_queue.h"
 #include "os/clock.h"
 #include "support/test.h"
+#include "unit/log_capture.h"
 
 #define MS UINT64_C(1000000)
 
@@ -294,26 +295,16 @@ TEST(stop, set_up, tear_down)
 /* A burst of failures gives a few log lines, each with a count. */
 TEST(failures_are_logged, set_up, tear_down)
 {
-    char path[128];
-    int saved = dup(STDERR_FILENO), file;
-    size_t lines = 0;
     const char *text;
 
-    snprintf(path, sizeof(path), "%s/log", stage.directory);
-    file = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
-    assert_true(file >= 0 && dup2(file, STDERR_FILENO) == STDERR_FILENO);
+    log_capture_begin(NULL);
     set_command("exit 1");
     push_begins(0, 249);
     settle();
     hook_stop(stage.hook);
-    dup2(saved, STDERR_FILENO);
-    close(saved);
-    close(file);
-    text = content("log");
+    text = log_capture_take();
     assert_non_null(strstr(text, "on-stall command failed count="));
     assert_non_null(strstr(text, " exit_status=1\n"));
     assert_non_null(strstr(text, "events not given to the on-stall command count=58\n"));
-    for (const char *at = text; (at = strchr(at, '\n')) != NULL; at++)
-        lines++;
-    assert_in_range(lines, 2, 5);
+    assert_in_range(count_lines(text), 2, 5);
 }

@@ -46,7 +46,7 @@ WRAP(void *, aligned_alloc, (size_t alignment, size_t bytes), (alignment, bytes)
 WRAP(char *, strdup, (const char *text), (text))
 WRAP(char *, strndup, (const char *text, size_t bytes), (text, bytes))
 
-/* The first allocation of the story fails, then the second, until none does. More than min_count must have failed. */
+/* Repeats the calls; the first allocation fails, then the second, until none does. More than min_count must fail. */
 static void repeat_failing(void (*story)(void), long min_count)
 {
     long number = 0;
@@ -156,7 +156,7 @@ TEST(events)
     repeat_failing(events_story, 10);
 }
 
-/* History --------------------------------------------------------------------------------------------- */
+/* History ---------------------------------------------------------------------------------------------------------- */
 
 static void history_story(void)
 {
@@ -203,7 +203,7 @@ TEST(history)
     repeat_failing(history_story, 8);
 }
 
-/* Lists ---------------------------------------------------------------------------------------------------- */
+/* Lists ------------------------------------------------------------------------------------------------------------ */
 
 static void store_story(void)
 {

@@ -11,63 +11,11 @@
 #include "app/report.h"
 #include "support/test.h"
 #include "unit/event_samples.h"
+#include "unit/log_capture.h"
 
 #define SECOND_NS UINT64_C(1000000000)
 
-/* Standard error is a pipe. */
-static struct {
-    int saved;
-    int reading;
-    char text[1 << 20];
-} capture;
-
-static int set_up(void **state)
-{
-    int ends[2];
-
-    (void)state;
-    assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
-    assert_true(fcntl(ends[1], F_SETPIPE_SZ, 1 << 20) > 0);
-    assert_int_equal(fcntl(ends[0], F_SETFL, O_NONBLOCK), 0);
-    capture.saved = dup(STDERR_FILENO);
-    assert_int_equal(dup2(ends[1], STDERR_FILENO), STDERR_FILENO);
-    close(ends[1]);
-    capture.reading = ends[0];
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    dup2(capture.saved, STDERR_FILENO);
-    close(capture.saved);
-    close(capture.reading);
-    return 0;
-}
-
-/* Returns what was written since the last call. */
-static const char *logged(void)
-{
-    size_t length = 0;
-    ssize_t count;
-
-    while (length < sizeof(capture.text) - 1 &&
-           (count = read(capture.reading, capture.text + length, sizeof(capture.text) - 1 - length)) > 0)
-        length += (size_t)count;
-    capture.text[length] = '\0';
-    return capture.text;
-}
-
-static size_t count_lines(const char *text)
-{
-    size_t count = 0;
-
-    for (; *text != '\0'; text++)
-        count += *text == '\n';
-    return count;
-}
-
-TEST(notices, set_up, tear_down)
+TEST(notices, log_capture_begin, log_capture_end)
 {
     struct report_budget budget;
 
@@ -83,7 +31,7 @@ TEST(notices, set_up, tear_down)
     }
 }
 
-TEST(a_flood, set_up, tear_down)
+TEST(a_flood, log_capture_begin, log_capture_end)
 {
     struct report_budget budget;
     uint64_t now_ns = 5 * SECOND_NS, missed = log_missed_count();
@@ -109,15 +57,7 @@ TEST(a_flood, set_up, tear_down)
     assert_int_equal(report_budget_lines(&budget, now_ns + 3600 * SECOND_NS), REPORT_BURST);
 }
 
-static void assert_logged(const char *part)
-{
-    const char *text = logged();
-
-    if (strstr(text, part) == NULL || count_lines(text) != 1)
-        fail_msg("not one line with %s: %s", part, text);
-}
-
-TEST(events, set_up, tear_down)
+TEST(events, log_capture_begin, log_capture_end)
 {
     struct event *begin = sample_begin_named(1, 7, "a\x7f", 2), *end = sample_end(2, begin), *bare = event_make();
 
@@ -143,7 +83,7 @@ TEST(events, set_up, tear_down)
     event_unref(bare);
 }
 
-TEST(standard_error_is_not_read, set_up, tear_down)
+TEST(standard_error_is_not_read, log_capture_begin, log_capture_end)
 {
     uint64_t missed = log_missed_count();
     const char *text;
@@ -161,7 +101,7 @@ TEST(standard_error_is_not_read, set_up, tear_down)
     assert_string_equal(logged(), "ripd: warning: and again\n");
 }
 
-TEST(the_longest_line_is_one_line, set_up, tear_down)
+TEST(the_longest_line_is_one_line, log_capture_begin, log_capture_end)
 {
     char *long_text = malloc(10000);
 

@@ -165,7 +165,7 @@ TEST(unknown_is_null)
     json_decref(root);
 }
 
-TEST(a_process_of_which_nothing_is_known)
+TEST(unknown_process_facts_are_null)
 {
     struct snapshot *snapshot = sample(1);
     struct process_facts *process = snapshot->stalls[0].item->process;
@@ -334,8 +334,7 @@ TEST(states)
     snapshot_unref(snapshot);
 }
 
-/* Rings -------------------------------------------------------------------------------------------------------------
- */
+/* Rings ------------------------------------------------------------------------------------------------------------ */
 
 /* The caller frees the body. */
 static struct document rings_document(const struct snapshot *snapshot, const struct query *query)
