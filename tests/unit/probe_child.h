@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include "os/file.h"
 #include "probe/kernel.h"
 #include "support/ring_stage.h"
 #include "support/test.h"
@@ -18,7 +19,7 @@ static struct kernel_reading reading;
 static inline int open_proc(void **state)
 {
     (void)state;
-    proc = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    proc = file_open_directory("/proc");
     return proc >= 0 ? 0 : -1;
 }
 

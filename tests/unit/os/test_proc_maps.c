@@ -8,6 +8,7 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
+#include "os/file.h"
 #include "os/proc_maps.h"
 #include "support/guarded_copy.h"
 #include "support/ring_stage.h"
@@ -70,7 +71,7 @@ TEST(objects)
     int proc;
 
     ring_stage_open(&stage);
-    proc = open(stage.directory, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    proc = file_open_directory(stage.directory);
     assert_int_equal(proc_maps_object(proc, 7, 0x2000, &object), -ESRCH);
     ring_stage_put(&stage, "7/other", "");
     assert_int_equal(proc_maps_object(proc, 7, 0x2000, &object), -ENOENT);
@@ -146,7 +147,7 @@ TEST(paths)
 /* The program of this test. */
 TEST(own_mappings)
 {
-    int process = open("/proc/self", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    int process = file_open_directory("/proc/self");
     uint64_t here = (uint64_t)(uintptr_t)&test_own_mappings;
     struct proc_mapping mapping = {.inode = 42}, next;
     struct stat about, other;

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "os/clock.h"
+#include "os/file.h"
 #include "os/proc_net.h"
 #include "probe/sockets.h"
 #include "support/descriptors.h"
@@ -139,7 +140,7 @@ static struct ring_stage stage;
 static int begin(void **state)
 {
     (void)state;
-    proc = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    proc = file_open_directory("/proc");
     process = (uint32_t)getpid();
     sockets = sockets_new();
     return 0;
@@ -252,7 +253,7 @@ static int begin_stage(void **state)
     close(proc);
     ring_stage_open(&stage);
     ring_stage_put(&stage, "7/net/tcp", "");
-    proc = open(stage.directory, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    proc = file_open_directory(stage.directory);
     process = 7;
     return 0;
 }

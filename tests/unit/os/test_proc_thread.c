@@ -10,6 +10,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "os/file.h"
 #include "os/proc_thread.h"
 #include "support/ring_stage.h"
 #include "support/test.h"
@@ -30,7 +31,7 @@ static void *read_for_ever(void *context)
 
 TEST(a_thread_of_this_process)
 {
-    int proc = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    int proc = file_open_directory("/proc");
     struct proc_syscall call = {.kind = PROC_SYSCALL_RUNNING};
     uint32_t pid = (uint32_t)getpid();
     struct proc_descriptor descriptor;
@@ -76,7 +77,7 @@ TEST(a_thread_of_this_process)
 
 TEST(a_long_link_is_cut)
 {
-    int proc = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC), file;
+    int proc = file_open_directory("/proc"), file;
     struct proc_descriptor descriptor;
     struct ring_stage stage;
     char name[400];

@@ -15,6 +15,7 @@
 #include "support/descriptors.h"
 #include "support/guarded_copy.h"
 #include "support/test.h"
+#include "unit/unix_sockets.h"
 
 /* Messages made by hand -------------------------------------------------------------------------------------------- */
 
@@ -220,38 +221,6 @@ TEST(nothing_is_read_behind_the_end)
 
 /* The kernel ------------------------------------------------------------------------------------------------------- */
 
-static void make_pair(int type, int ends[2])
-{
-    assert_int_equal(socketpair(AF_UNIX, type | SOCK_CLOEXEC, 0, ends), 0);
-}
-
-static void close_both(const int ends[2])
-{
-    close(ends[0]);
-    close(ends[1]);
-}
-
-static int bound(int type, const char *name)
-{
-    struct sockaddr_un address = {.sun_family = AF_UNIX};
-    int made = socket(AF_UNIX, type | SOCK_CLOEXEC, 0);
-
-    snprintf(address.sun_path + 1, sizeof(address.sun_path) - 1, "%s-%d", name, (int)getpid());
-    assert_int_equal(bind(made, (struct sockaddr *)&address, sizeof(address)), 0);
-    return made;
-}
-
-static int connected(int type, int server)
-{
-    struct sockaddr_un address;
-    socklen_t length = sizeof(address);
-    int made = socket(AF_UNIX, type | SOCK_CLOEXEC, 0);
-
-    assert_int_equal(getsockname(server, (struct sockaddr *)&address, &length), 0);
-    assert_int_equal(connect(made, (struct sockaddr *)&address, length), 0);
-    return made;
-}
-
 /* Returns a netlink socket. Skips the test if the kernel does not report unix sockets. */
 static int diag_of_kernel(void)
 {
@@ -298,7 +267,7 @@ TEST(a_pair)
 
 TEST(a_server)
 {
-    int diag = diag_of_kernel(), server = bound(SOCK_STREAM, "rip-test-server"), client, accepted;
+    int diag = diag_of_kernel(), server = make_server(SOCK_STREAM, "rip-test-server"), client, accepted;
 
     ask(server);
     assert_false(found.has_peer);
@@ -307,7 +276,7 @@ TEST(a_server)
     ask(server);
     assert_int_equal(found.state, UNIX_DIAG_LISTENING);
     assert_int_equal(strncmp(found.name, "@rip-test-server-", 17), 0);
-    client = connected(SOCK_STREAM, server);
+    client = make_client(SOCK_STREAM, "rip-test-server");
     ask(client);
     assert_true(found.has_peer && found.peer_inode == 0); /* not accepted yet */
     assert_true(!found.has_shutdown || found.shutdown == 0);
@@ -354,10 +323,10 @@ TEST(answers_to_earlier_queries)
     const struct request list = {.header.nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP,
                                  .body = {.udiag_states = UINT32_MAX, .udiag_show = UDIAG_SHOW_NAME}};
     enum { PAIRS = 400 };
-    int diag = diag_of_kernel(), server = bound(SOCK_STREAM, "rip-test-list"), client, ends[PAIRS][2];
+    int diag = diag_of_kernel(), server = make_server(SOCK_STREAM, "rip-test-list"), client, ends[PAIRS][2];
 
     assert_int_equal(listen(server, 1), 0);
-    client = connected(SOCK_STREAM, server);
+    client = make_client(SOCK_STREAM, "rip-test-list");
     for (int i = 0; i < PAIRS; i++)
         make_pair(SOCK_STREAM, ends[i]);
     send_request(diag, list);

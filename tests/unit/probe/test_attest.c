@@ -18,6 +18,7 @@
 
 #include <librip.h>
 
+#include "os/file.h"
 #include "os/proc.h"
 #include "os/sigbus.h"
 #include "probe/child/attest.h"
@@ -34,7 +35,7 @@ static struct scene {
 /* Starts a process that holds the lock of its record, so that it is attested. */
 static void begin(uid_t user, void (*then)(void *context))
 {
-    scene = (struct scene){.proc = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC)};
+    scene = (struct scene){.proc = file_open_directory("/proc")};
     assert_int_equal(sigbus_install(), 0); /* cmocka sets its own handler before each test */
     ring_stage_open(&scene.stage);
     assert_int_equal(chmod(scene.stage.directory, 0777), 0);
@@ -226,7 +227,7 @@ static void make_up_proc(pid_t pid, const char *numbers)
 {
     locker_make_up_proc(&scene.stage, pid, numbers);
     close(scene.proc);
-    scene.proc = open(ring_stage_path(&scene.stage, "proc"), O_PATH | O_DIRECTORY | O_CLOEXEC);
+    scene.proc = file_open_directory(ring_stage_path(&scene.stage, "proc"));
 }
 
 /* The record has the pid in its own namespace. If that namespace is ours, it is the pid that we see. */

@@ -4,7 +4,9 @@
  * ripd/probe/evidence.c with ripd/probe/remote.c. The worker is this program under another name. It reads as the one of
  * ripd-probe does, and keeps each answer back until the test allows it.
  */
+#include "os/file.h"
 #include "unit/locker.h"
+#include "unit/other_name.h"
 #include "unit/probe_play.h"
 
 #include <limits.h>
@@ -56,7 +58,7 @@ static struct control *map_control(pid_t test, int flags)
 /* A keeper that does not fork: it becomes the worker itself. */
 static int be_worker(void)
 {
-    const struct worker_sources sources = {open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC), -1};
+    const struct worker_sources sources = {file_open_directory("/proc"), -1};
     static struct probe_answer answer;
     struct probe_query query;
     uint32_t kind;
@@ -81,19 +83,8 @@ static int be_worker(void)
 
 static void start_remote(void)
 {
-    char self[PATH_MAX], folder[64], link[128];
-    ssize_t length = readlink("/proc/self/exe", self, sizeof(self) - 1);
-
-    assert_true(length > 0);
-    self[length] = '\0';
-    snprintf(folder, sizeof(folder), "/tmp/rip-answer-%d", (int)getpid());
-    snprintf(link, sizeof(link), "%s/%s", folder, WORKER_NAME);
     control = map_control(getpid(), O_CREAT | O_EXCL);
-    assert_int_equal(mkdir(folder, 0700), 0);
-    assert_int_equal(symlink(self, link), 0);
-    assert_int_equal(remote_new(&remote, link, -1), 0);
-    unlink(link);
-    rmdir(folder);
+    remote = remote_by_name(WORKER_NAME);
 }
 
 static uint64_t asked_count(void)

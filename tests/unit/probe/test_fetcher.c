@@ -21,6 +21,7 @@
 #include <unistd.h>
 
 #include "os/capability.h"
+#include "os/file.h"
 #include "os/packet.h"
 #include "probe/child/module_file.h"
 #include "probe/child/worker.h"
@@ -507,7 +508,7 @@ static int make_folder(void **state)
         exit(77);
     }
     own_uid = geteuid() != 0 ? geteuid() : 61001;
-    sources.proc = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    sources.proc = file_open_directory("/proc");
     ring_stage_open(&stage);
     return chmod(stage.directory, 0777);
 }

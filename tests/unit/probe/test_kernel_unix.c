@@ -8,17 +8,16 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/un.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include "os/clock.h"
+#include "os/file.h"
 #include "probe/kernel.h"
 #include "support/descriptors.h"
 #include "support/ring_stage.h"
 #include "support/test.h"
+#include "unit/unix_sockets.h"
 
 #define SOON (clock_mono_ns() + UINT64_C(10000000000))
 
@@ -42,30 +41,6 @@ static struct kernel_unix query(int descriptor)
     kernel_read_unix(diag, SOON, &reading);
     assert_int_equal(reading.has, KERNEL_HAS_DESCRIPTOR | KERNEL_HAS_UNIX);
     return reading.unix_socket;
-}
-
-static void make_pair(int type, int ends[2])
-{
-    assert_int_equal(socketpair(AF_UNIX, type | SOCK_CLOEXEC, 0, ends), 0);
-}
-
-static void close_both(const int ends[2])
-{
-    close(ends[0]);
-    close(ends[1]);
-}
-
-/* Makes a socket of the name, to serve or to be a client of the server. */
-static int make_socket(int type, const char *text, bool serves)
-{
-    struct sockaddr_un name = {.sun_family = AF_UNIX};
-    int made = socket(AF_UNIX, type | SOCK_CLOEXEC, 0);
-
-    snprintf(name.sun_path + 1, sizeof(name.sun_path) - 1, "%s-%d", text, (int)getpid());
-    assert_int_equal((serves ? bind : connect)(made, (struct sockaddr *)&name, sizeof(name)), 0);
-    if (serves && type != SOCK_DGRAM)
-        assert_int_equal(listen(made, 3), 0);
-    return made;
 }
 
 /* Asserts the peer of a socket. other: the peer's socket; -1 = none. */
@@ -99,10 +74,13 @@ TEST(pairs)
 
 TEST(servers)
 {
-    int server = make_socket(SOCK_STREAM, "rip-test-stream", true);
-    int client = make_socket(SOCK_STREAM, "rip-test-stream", false), accepted;
-    struct kernel_unix known = query(server);
+    int server = make_server(SOCK_STREAM, "rip-test-stream");
+    int client, accepted;
+    struct kernel_unix known;
 
+    assert_int_equal(listen(server, 3), 0);
+    client = make_client(SOCK_STREAM, "rip-test-stream");
+    known = query(server);
     assert_true(known.listening);
     assert_int_equal(known.peer, KERNEL_PEER_NONE);
     assert_int_equal(strncmp(known.name, "@rip-test-stream-", 17), 0);
@@ -119,11 +97,11 @@ TEST(servers)
 
 TEST(datagrams)
 {
-    int server = make_socket(SOCK_DGRAM, "rip-test-dgram", true), client = socket(AF_UNIX, SOCK_DGRAM, 0);
+    int server = make_server(SOCK_DGRAM, "rip-test-dgram"), client = socket(AF_UNIX, SOCK_DGRAM, 0);
 
     assert_peer(client, KERNEL_PEER_NONE, -1, "");
     close(client);
-    client = make_socket(SOCK_DGRAM, "rip-test-dgram", false);
+    client = make_client(SOCK_DGRAM, "rip-test-dgram");
     assert_peer(client, KERNEL_PEER_SOCKET, server, "@rip-test-dgram-"); /* in this direction only */
     assert_peer(server, KERNEL_PEER_NONE, -1, "");
     assert_false(query(server).listening);
@@ -277,7 +255,7 @@ TEST(ends_of_a_fifo)
 /* A peer with an unknown inode has no holder, and the inode of a pipe is not that of a socket. */
 TEST(no_peer_to_search_for)
 {
-    int server = make_socket(SOCK_DGRAM, "rip-test-alone", true), ends[2];
+    int server = make_server(SOCK_DGRAM, "rip-test-alone"), ends[2];
     struct kernel_reading reading = waiting_at(server);
 
     kernel_read_unix(diag, SOON, &reading);
@@ -334,7 +312,7 @@ int main(void)
     struct unix_diag socket;
     int ends[2], failures;
 
-    proc = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    proc = file_open_directory("/proc");
     diag = unix_diag_open();
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0 ||
         unix_diag_ask(diag, inode_of(ends[0]), &socket) != 0) {

@@ -21,6 +21,7 @@
 #include "probe/protocol.h"
 #include "support/descriptors.h"
 #include "support/test.h"
+#include "unit/other_name.h"
 
 #define LIMIT_NS UINT64_C(20000000000)
 
@@ -84,23 +85,6 @@ static int stop(void **state)
     return 0;
 }
 
-static void start(const char *name)
-{
-    char self[PATH_MAX], link[PATH_MAX];
-    ssize_t length = readlink("/proc/self/exe", self, sizeof(self) - 1);
-
-    assert_true(length > 0);
-    self[length] = '\0';
-    snprintf(link, sizeof(link), "/tmp/rip-remote-%d", (int)getpid());
-    assert_int_equal(mkdir(link, 0700), 0);
-    snprintf(link, sizeof(link), "/tmp/rip-remote-%d/%s", (int)getpid(), name);
-    assert_int_equal(symlink(self, link), 0);
-    assert_int_equal(remote_new(&remote, link, -1), 0);
-    unlink(link);
-    *strrchr(link, '/') = '\0';
-    rmdir(link);
-}
-
 static struct remote_query query_of(uint32_t process, uint32_t tid)
 {
     return (struct remote_query){
@@ -155,7 +139,7 @@ static struct remote_counters counted(void)
 
 TEST(answers_come_in_order, NULL, stop)
 {
-    start("fake-answers");
+    remote = remote_by_name("fake-answers");
     assert_false(remote_is_busy(remote));
     for (uint32_t tid = 1; tid <= 40; tid++) /* more than fit in one query, and two processes */
         ask(tid > 36, tid);
@@ -180,7 +164,7 @@ TEST(a_limit_of_pending_queries, NULL, stop)
 {
     const struct remote_query one_more = query_of(1000, 1000), last = query_of(REMOTE_QUERIES_MAX - 1, 1000);
 
-    start("fake-answers");
+    remote = remote_by_name("fake-answers");
     for (uint32_t i = 0; i < REMOTE_QUERIES_MAX; i++)
         ask(i, i + 1);
     assert_true(remote_has_room(remote, last.ring, last.process));
@@ -196,7 +180,7 @@ TEST(a_limit_of_pending_queries, NULL, stop)
 
 TEST(refusals, NULL, stop)
 {
-    start("fake-refuses");
+    remote = remote_by_name("fake-refuses");
     ask(1, 1);
     assert_true(next());
     assert_false(answer.attested);
@@ -205,7 +189,7 @@ TEST(refusals, NULL, stop)
 
 TEST(nonsense_ends_the_worker, NULL, stop)
 {
-    start("fake-nonsense");
+    remote = remote_by_name("fake-nonsense");
     ask(1, 1);
     assert_false(next());
     assert_int_equal(counted().workers.end_counts[CHILD_NONSENSE], 1);
@@ -216,7 +200,7 @@ TEST(nonsense_ends_the_worker, NULL, stop)
 
 TEST(processes_that_end_workers_are_not_queried, NULL, stop)
 {
-    start("fake-ends");
+    remote = remote_by_name("fake-ends");
     for (int i = 0; i < 2; i++) {
         ask(1, 1);
         assert_false(next());
@@ -254,7 +238,7 @@ TEST(a_keeper_that_sends_something, NULL, stop)
 {
     size_t descriptors = count_descriptors();
 
-    start("fake-keeper-speaks");
+    remote = remote_by_name("fake-keeper-speaks");
     look_until_gone();
     assert_int_equal(remote_keeper(remote), -ENOTCONN);
     stop(NULL);
@@ -267,7 +251,7 @@ TEST(few_descriptors, NULL, stop)
     struct rlimit limit, few;
     struct remote_query query = query_of(1, 1);
 
-    start("fake-ends-once");
+    remote = remote_by_name("fake-ends-once");
     ask(1, 1);
     assert_false(next());
     assert_int_equal(counted().workers.end_counts[CHILD_DIED], 1);

@@ -10,6 +10,7 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
+#include "os/file.h"
 #include "probe/child/walk.h"
 #include "support/descriptors.h"
 #include "support/ring_stage.h"
@@ -279,7 +280,7 @@ TEST(files_of_the_kernel)
                                         "/sys/kernel/notes", "/dev/zero",      "/dev/pts/0"};
     const uint32_t groups[] = {0};
     const struct permission_user user = {geteuid(), groups, 1};
-    int ours = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC), proc = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    int ours = file_open_directory("/"), proc = file_open_directory("/proc");
     int file = open("/proc/self/stat", O_PATH | O_CLOEXEC);
 
     for (size_t i = 0; i < COUNT_OF(paths); i++)
@@ -297,7 +298,7 @@ static int make_root(void **state)
     (void)state;
     own_uid = geteuid() != 0 ? geteuid() : 61001;
     ring_stage_open(&stage);
-    root = open(stage.directory, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    root = file_open_directory(stage.directory);
     return chmod(stage.directory, 0755);
 }
 

@@ -14,6 +14,7 @@
 
 #include "cases/kernel.h"
 #include "os/clock.h"
+#include "os/file.h"
 #include "os/packet.h"
 #include "os/sigbus.h"
 #include "probe/child/worker.h"
@@ -52,7 +53,7 @@ static void begin(uid_t user, void (*then)(void *context))
     scene = (struct scene){.pid = 0};
     spoil_answer();
     assert_int_equal(sigbus_install(), 0);
-    scene.sources = (struct worker_sources){open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC), -1};
+    scene.sources = (struct worker_sources){file_open_directory("/proc"), -1};
     ring_stage_open(&scene.stage);
     assert_int_equal(chmod(scene.stage.directory, 0777), 0);
     locker_ring(&scene.stage, "ring", user, &scene.ring);
