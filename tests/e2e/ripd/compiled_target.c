@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * compiled_target.c - a program that knows nothing of librip; it is compiled with what calls librip-compiled.
+ * compiled_target.c - a program without knowledge of librip. Instrumentation by the compiler calls librip-compiled.
  *
- * compiled_target MODE, with an answer on standard output for each line of standard input:
+ * compiled_target MODE. Each line of standard input is answered on standard output. Modes:
  *   work      one thread computes for ever in code that is not traced, one waits for a condition, the first for input
  *   fork      the same, and a child computes as well
- *   threads   many short threads, with a signal handler that interrupts them; ends by itself
- *   sleepers  a thread that runs while another ends the process
+ *   threads   many short threads, interrupted by a signal handler; ends by itself
+ *   sleepers  a thread that runs while another thread ends the process
  */
 #include <errno.h>
 #include <pthread.h>
@@ -29,10 +29,10 @@ static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t never = PTHREAD_COND_INITIALIZER;
 static volatile unsigned long turns;
 
-/* As a library would be that others have built. */
+/* Like a function of a library that was built without instrumentation. */
 UNTRACED static void burn(void)
 {
-    while (turns != (unsigned long)-1) /* a compiler need not know that it takes for ever */
+    while (turns != (unsigned long)-1) /* the compiler must not see that the loop is endless */
         turns++;
 }
 
@@ -113,7 +113,7 @@ static void serve(void)
         puts("ok");
 }
 
-/* What runs before main() is traced as well. */
+/* Code that runs before main() is traced as well. */
 __attribute__((constructor)) static void run_early(void)
 {
     run_shortly(NULL);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* elevated.c FIFO - a set-user-id program that makes all its users its own, and reads. */
+/* elevated.c FIFO - a set-user-id program that sets all its uids to its effective uid, and reads. */
 #include <fcntl.h>
 #include <unistd.h>
 

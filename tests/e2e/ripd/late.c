@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * late.c - with PLUGIN, a library in which a thread stands; without, a program that makes the ring argv[1], takes id 7,
- * loads the library argv[2] afterwards, and stands in it.
+ * late.c - a program that creates the ring argv[1], registers id 7, then loads the library argv[2] and waits in it.
+ * With PLUGIN this file is that library.
  */
 #ifdef PLUGIN
 #include <unistd.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * locks.c - threads that hold each other up, for test_locks.py: `locks SCENARIO [NUMBER]`, run under the preload
- * library. Every thread has a name. Says "ready" when all are about to wait; what writes to the full pipe waits for
+ * locks.c - threads that wait for each other, for test_locks.py: `locks SCENARIO [NUMBER]` under the preload library.
+ * Every thread has a name. Prints "ready" when all are about to wait. Threads that write to the full pipe wait for
  * ever.
  */
 #include <fcntl.h>
@@ -19,7 +19,7 @@ enum { LOCKS = 64 };
 static pthread_mutex_t mutexes[LOCKS];
 static pthread_rwlock_t rwlock = PTHREAD_RWLOCK_INITIALIZER;
 static pthread_barrier_t meeting;
-static int never[2]; /* a pipe that is full, and that nobody reads */
+static int never[2]; /* a full pipe that is never read */
 static long number;
 
 static void rest(long ms)
@@ -31,7 +31,7 @@ static void rest(long ms)
 
 static void start(const char *name, long index, void *(*routine)(void *))
 {
-    char text[32]; /* of which the kernel takes 15 bytes */
+    char text[32]; /* the kernel keeps only 15 bytes */
     pthread_t thread;
 
     snprintf(text, sizeof(text), "%s-%ld", name, index);
@@ -47,7 +47,7 @@ static void *fill_for_ever(void)
     return write(never[1], &byte, 1) == 1 ? NULL : &never;
 }
 
-/* Each has its own mutex and wants the next one's. */
+/* Each thread holds its own mutex and waits for the next one. */
 static void *go_round(void *argument)
 {
     size_t own = (size_t)argument;
@@ -79,7 +79,7 @@ static void *come_behind(void *argument)
     return argument;
 }
 
-/* The first holds everybody up. */
+/* The first thread holds the mutex, and the others wait for it. */
 static void *stand_in_line(void *argument)
 {
     size_t own = (size_t)argument;
@@ -108,7 +108,7 @@ static void *write_for_ever(void *argument)
     return fill_for_ever();
 }
 
-/* None of them holds up another: they are a service that has nothing to do. */
+/* These threads do not wait for each other: they are an idle service. */
 static void *wait_for_input(void *argument)
 {
     int ends[2];
@@ -143,8 +143,9 @@ static void *want_to_write(void *argument)
 }
 
 /*
- * No deadlock, though it looks like one to who believes what was true a moment ago: A (0) holds 1 and waits for 0, when
- * B (1) has 0. B lets 0 go, to C (2), who was there before A, and waits for 1, that A holds. C keeps 0 for long.
+ * Not a deadlock, but it looks like one if old facts are combined. A (0) holds 1 and waits for 0, which B (1) holds. B
+ * releases 0, which goes to C (2), because C waited before A. Then B waits for 1, which A holds. C holds 0 for a long
+ * time.
  */
 static void *seem_deadlocked(void *argument)
 {
@@ -177,7 +178,9 @@ static void *seem_deadlocked(void *argument)
 
 static bool over;
 
-/* Two of four locks, in an order that admits no deadlock, held for long enough that others wait for seconds. */
+/*
+ * Takes two of four locks, in an order without deadlocks, and holds them so long that other threads wait for seconds.
+ */
 static void *hand_over(void *argument)
 {
     unsigned seed = (unsigned)(size_t)argument;
@@ -200,9 +203,9 @@ static const struct scenario {
     const char *name;
     void *(*first)(void *);
     const char *first_name;
-    long first_count; /* 0: number */
+    long first_count; /* 0: use NUMBER */
     void *(*others)(void *);
-    const char *others_name; /* number of them, unless NULL */
+    const char *others_name; /* there are NUMBER of them, unless this is NULL */
 } scenarios[] = {
     {"cycle", go_round, "cycle", 0, NULL, NULL},
     {"cycle-for-a-while", go_round_for_a_while, "cycle", 0, NULL, NULL},
@@ -221,7 +224,7 @@ static void play(const struct scenario *scenario)
     long first_count = scenario->first_count != 0 ? scenario->first_count : number;
     long others_count = scenario->others != NULL ? number : 0;
 
-    /* the main thread meets the others, except where they meet again */
+    /* The main thread also waits at the barrier, except in seem_deadlocked, where the threads meet again. */
     pthread_barrier_init(&meeting, NULL, (unsigned)(first_count + others_count) + (scenario->first != seem_deadlocked));
     for (long i = 0; i < first_count; i++)
         start(scenario->first_name, i, scenario->first);
@@ -256,7 +259,7 @@ int main(int count, char **words)
         play(&scenarios[i]);
         printf("ready\n");
         fflush(stdout);
-        poll(&(struct pollfd){.fd = 0, .events = POLLIN}, 1, -1); /* waiting for work */
+        poll(&(struct pollfd){.fd = 0, .events = POLLIN}, 1, -1); /* the main thread waits for work */
         __atomic_store_n(&over, true, __ATOMIC_RELAXED);
         _exit(0);
     }

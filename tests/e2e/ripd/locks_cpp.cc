@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * locks_cpp.cc - a deadlock of a std::mutex and a std::shared_mutex, and as many threads behind it as argv[1] says, for
+ * locks_cpp.cc - a deadlock of a std::mutex and a std::shared_mutex, and argv[1] threads that wait for it, for
  * test_locks.py and test_show.py.
  */
 #include <cstdio>

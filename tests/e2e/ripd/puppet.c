@@ -1,26 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * puppet.c - a traced program that obeys: one command a line on stdin, one line of answer on stdout.
+ * puppet.c - a traced program that executes commands: one command a line on stdin, one line of answer on stdout.
  *
- *   ring FILE MAX            rip_create_ring: "ok" or the errno's name
- *   spawn ID NAME MODE       a thread with that id: snap | idle | never | burst (256 snaps at a time) | once
- *   spawn-hex ID HEX MODE    the same, the name in hexadecimal: any bytes but NUL
- *   spawn-many COUNT         threads 1..COUNT named worker-N, snapping; less often if they are many
- *   deadline ID MS           its thread calls rip_deadline_ms() before its next snap
- *   note ID HEX              its thread calls rip_note() with those bytes before its next snap; - takes it back
- *   freeze ID, thaw ID       the thread goes on without, or again with, snaps
- *   freeze-all               all of them
- *   end ID, exit ID          its thread ends without, or with, rip_exit
+ *   ring FILE MAX            rip_create_ring(): "ok" or the name of the errno
+ *   spawn ID NAME MODE       starts a thread with that id: snap | idle | never | burst (256 snaps at a time) | once
+ *   spawn-hex ID HEX MODE    the same, with the name in hexadecimal: any bytes except NUL
+ *   spawn-many COUNT         starts threads 1..COUNT named worker-N that snap; less often if they are many
+ *   deadline ID MS           the thread calls rip_deadline_ms() before its next snap
+ *   note ID HEX              the thread calls rip_note() with these bytes before its next snap; "-" removes the note
+ *   freeze ID, thaw ID       the thread stops making snaps, or makes them again
+ *   freeze-all               freezes all threads
+ *   end ID, exit ID          the thread ends without, or with, rip_exit()
  *   coroutine ID NAME        an id is switched onto the main thread, snaps, and is switched out
- *   resume ID                ... is switched in again, snaps, and out
- *   script ID HEX HEX LINE   as coroutine, at a line of a script: its file, and the function
+ *   resume ID                that id is switched in again, snaps, and is switched out
+ *   script ID HEX HEX LINE   like coroutine, at a line of a script: its file, and its function
  *   close-all                closes every descriptor from 3 up
- *   open-files DIR COUNT     opens COUNT files of its own, each "0123456789"
+ *   open-files DIR COUNT     opens COUNT files, each with the content "0123456789"
  *   check-files DIR COUNT    "ok" if they are unchanged
- *   daemon FILE              forks twice; the grandchild takes ids 901 and 902, writes its pid to FILE and snaps on
- *   child                    forks a child that takes id 800 and snaps; answers its pid
+ *   daemon FILE              forks twice; the grandchild registers ids 901 and 902, writes its pid to FILE, and snaps
+ *   child                    forks a child that registers id 800 and snaps; answers its pid
  *   exec                     executes "sleep 300"
- *   leave STATUS             _exit(STATUS): nothing is left in order
+ *   leave STATUS             calls _exit(STATUS), without cleaning up
  *   pid                      answers the pid
  *   quit
  */
@@ -52,9 +52,9 @@ struct worker {
     enum mode mode;
     long pause_ms;
     atomic_uint deadline_ms;
-    _Atomic(struct note *) note; /* that it has not made yet */
+    _Atomic(struct note *) note; /* the next note, which the thread has not made yet */
     atomic_int frozen;
-    atomic_int ending; /* 1 = return, 2 = rip_exit first */
+    atomic_int ending; /* 1 = return, 2 = call rip_exit() first */
 };
 
 #define WORKERS_MAX 4096
@@ -76,7 +76,7 @@ static void pause_for(long ms)
 static pthread_mutex_t thaw_mutex = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t thawed = PTHREAD_COND_INITIALIZER;
 
-/* Stuck in a system call: it did not ask to sleep. */
+/* Blocks in a system call that is not a sleep. */
 static void stay_frozen(struct worker *worker)
 {
     pthread_mutex_lock(&thaw_mutex);
@@ -206,7 +206,7 @@ static int command_deadline(char *const *words)
     return 0;
 }
 
-/* How many bytes there are; "-" is none. */
+/* Returns the number of bytes; "-" gives 0. */
 static size_t from_hex(const char *hex, char *ret_bytes, size_t capacity)
 {
     char digits[3] = "";
@@ -367,7 +367,7 @@ static int command_check_files(char *const *words)
     return 0;
 }
 
-/* Snaps until it is killed or minutes have passed. */
+/* Snaps until the process is killed or minutes have passed. */
 static void live_on(void)
 {
     for (int i = 0; i < 15000; i++) {
@@ -384,7 +384,7 @@ static int command_daemon(char *const *words)
         if (fork() == 0) {
             FILE *file;
 
-            pause_for(300); /* its parents are gone before it registers */
+            pause_for(300); /* until its parents have ended */
             rip_init(901, "daemon", 6, 0, 0);
             file = fopen(words[1], "w");
             if (file != NULL) {
@@ -405,7 +405,7 @@ static int command_child(char *const *words)
     (void)words;
     if (child == 0) {
         for (int i = 0; i < 1000; i++)
-            rip_snap(); /* not registered: must go nowhere */
+            rip_snap(); /* not registered: must have no effect */
         rip_init(800, "child", 5, 0, 0);
         live_on();
     }
@@ -441,7 +441,7 @@ static int command_quit(char *const *words)
 static const struct command {
     const char *name;
     int words;
-    int (*run)(char *const *words); /* 0: answer ok; 1: it answered; -1: answer failed */
+    int (*run)(char *const *words); /* Returns 0: answer ok; 1: it has answered; -1: answer failed. */
 } commands[] = {
     {"ring", 3, command_ring},
     {"spawn", 4, command_spawn},

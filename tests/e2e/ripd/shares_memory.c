@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * shares_memory.c - executes a program while another process has its memory locked: one that maps FILE, of a file
- * system that answers no write, where something has to be written before.
+ * shares_memory.c - executes a program while another process holds the lock of its memory. The other process maps FILE,
+ * whose file system must write something first and never answers.
  */
 #include <fcntl.h>
 #include <sched.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * throng.c - throng RING COUNT [lock]: a program whose COUNT threads all wait for the same pipe from about one moment
- * on; or the first does, with a lock for which the others wait.
+ * throng.c - throng RING COUNT [lock]: COUNT threads begin to wait for one pipe at about the same time. With lock, the
+ * first thread waits for the pipe and holds a lock for which the others wait.
  *
- * It says "there" when all are registered, and ends when its standard input does.
+ * Prints "there" when all are registered, and ends when its standard input does.
  */
 #include <librip.h>
 #include <limits.h>
@@ -18,7 +18,7 @@ static pthread_barrier_t all_there;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
-/* argument: the lock that it takes, or NULL. */
+/* argument: a lock to take, or NULL. */
 static void *wait_for_ever(void *argument)
 {
     char byte;

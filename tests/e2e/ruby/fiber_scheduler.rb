@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# The least that Ruby asks of a scheduler: fibers that are blocked are resumed when they are unblocked.
+# A minimal scheduler: blocked fibers are resumed when they are unblocked.
 class Scheduler
   def initialize
     @blocked, @ready, @lock, @woken = {}, [], Mutex.new, Queue.new

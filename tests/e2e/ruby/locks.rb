@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# Two deadlocks, of mutexes and of monitors; those who wait behind them and behind a lock that went from hand to hand;
-# and threads that wait to be handed something. Says "running" when all are under way, ends at end of input.
+# Two deadlocks, of mutexes and of monitors; threads that wait for them, and for a lock that changes its holder; and
+# threads that wait for a hand-over. Prints "running" when all wait, and ends at the end of its input.
 require "monitor"
 
 def start(name, &block)
@@ -33,7 +33,7 @@ first, second, ready = Mutex.new, Mutex.new, []
 stuck = [start("pay") { move(first, second, ready) }, start("refund") { move(second, first, ready) }]
 credit, debit, entered = Monitor.new, Monitor.new, []
 stuck << start("credit") { enter(credit, debit, entered) } << start("debit") { enter(debit, credit, entered) }
-# Who is signalled gets its mutex back only from the one who signalled, and has what that one wants.
+# A signalled thread gets its mutex back only from the thread that signalled, and holds the lock that this thread wants.
 cash, drawer, filled = Mutex.new, Mutex.new, ConditionVariable.new
 stuck << start("cash") { cash.synchronize { drawer.synchronize { filled.wait(drawer) } } } # gets the drawer back
 until_true { cash.locked? && asleep?(stuck.last) }
@@ -47,7 +47,7 @@ stuck << start("guard") { guard.synchronize { guarded.broadcast; safe.lock } } #
 until_true { first.locked? && second.locked? && credit.mon_locked? && debit.mon_locked? }
 stuck << start("behind") { first.lock } # behind both
 
-# "third" waits for a lock that "one" has, and "two" has afterwards.
+# "third" waits for a lock that "one" holds first, and "two" afterwards.
 relay = Mutex.new
 go, has = Queue.new, Queue.new
 start("one") { relay.synchronize { go.pop }; sleep }

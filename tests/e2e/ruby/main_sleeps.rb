@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# The first thread sleeps with a mutex and a monitor that others want. Says "running", ends at end of input.
+# The first thread sleeps and holds a mutex and a monitor that other threads want. Prints "running", and ends at the end
+# of its input.
 require "monitor"
 
 MUTEX, MONITOR = Mutex.new, Monitor.new
@@ -7,7 +8,8 @@ MUTEX, MONITOR = Mutex.new, Monitor.new
 def start(name, &block)
   Thread.new do
     Thread.current.name = name
-    Thread.pass until Thread.main.status == "sleep" # it is the first to wait: it does so for signals, too
+    # main must wait first, because the first waiting thread also waits for signals
+    Thread.pass until Thread.main.status == "sleep"
     block.call
   end
 end

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# Threads of other Ractors wait in each way, beside two of the main one, of which one has a mutex that the other wants.
-# Says "running", ends at end of input.
+# Threads of other Ractors wait in each way. The main Ractor has two threads, and one waits for a mutex of the other.
+# Prints "running", and ends at the end of its input.
 def start(name, &block)
   Thread.new { Thread.current.name = name; block.call }
 end

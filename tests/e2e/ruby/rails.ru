@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# A Rails application in one file, which knows nothing of rip. It gets the port of a server that never answers in
-# SILENT, and a database in DATABASE.
+# A Rails application in one file, without knowledge of rip. SILENT has the port of a server that never answers,
+# DATABASE the path of a database.
 require "action_controller/railtie"
 require "active_record"
 
@@ -40,7 +40,7 @@ class OrdersController < ActionController::Base
     loop { 1 }
   end
 
-  # A query of Active Record that takes long.
+  # A slow query of Active Record.
   def sql
     ActiveRecord::Base.connection.raw_connection.create_function("slow", 0) { |function| function.result = ask("") }
     render plain: Order.find_by_sql("SELECT slow() AS id").to_s

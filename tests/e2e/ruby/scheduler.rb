@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-# Fibers under a scheduler: two in a deadlock, one behind them, one behind a fiber that waits for a queue, and those that
-# wait to be handed something, or sleep. Says "running" when all are under way, ends at end of input.
+# Fibers with a scheduler: two in a deadlock, one that waits for them, one that waits for a fiber that waits for a
+# queue, and others that wait for a hand-over or sleep. Prints "running" when all wait, and ends at the end of its
+# input.
 require_relative "fiber_scheduler"
 
 def wait_for(mutex)

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What Rip.trace costs, beside Ruby's own TracePoint and a process without the binding: see compare.rb. Each is taken
-at its fastest, again and again until all are in bounds: a machine that has other work to do makes some slower."""
+"""The cost of Rip.trace, compared with Ruby's own TracePoint and with a process without the binding; see compare.rb.
+
+Each cost is the fastest of several runs, repeated until all bounds hold, because a busy machine makes some runs slower.
+"""
 import os
 import re
 import subprocess
@@ -13,7 +15,8 @@ LIBRARIES = os.path.join(os.environ["RIP_TEST_BIN"], "../lib")
 RUBY = "/usr/bin/ruby3.1"
 COUNT = 20000
 PATIENCE_S = 90
-AS_FAST = 1.1  # of what is to cost nothing: two processes differ by some percent in where their memory lies
+# the bound for features that cost nothing: two processes differ by some percent because of their memory layout
+AS_FAST = 1.1
 
 
 def measure(fastest, **environment):
@@ -24,7 +27,7 @@ def measure(fastest, **environment):
 
 
 def too_slow(bare, bound):
-    """The promises that do not hold: each a time, and its limit."""
+    """Returns the bounds that do not hold, each with its time and its limit."""
     call = bound["call"]
     rows = {"a method while others are traced": (call, bare["call"] * AS_FAST),
             "a method that was traced": (bound["traced_once"], bare["call"] * AS_FAST),
@@ -35,7 +38,7 @@ def too_slow(bare, bound):
 
 def main():
     if not os.path.exists(RUBY):
-        print("skipped: no ruby3.1")
+        print("skipped: ruby3.1 is not installed")
         sys.exit(77)
     bare, bound, end = {}, {}, time.monotonic() + PATIENCE_S
     while True:

@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The scripts of life/ run to their end with the binding in each way: under `rip run`, required, with sanitizers in it,
-and under valgrind, which must find nothing in this project's code. ThreadSanitizer sees all of the binding's own memory
-and all locks, but not what the interpreter itself reads and writes. With it a child of system() crashes, plain Ruby's
-too: a script that needs one is left out there."""
+"""The scripts in life/ end normally with the binding in each way: under `rip run`, required, with sanitizers, and under
+valgrind, which must find no error in this project's code.
+
+ThreadSanitizer sees all memory of the binding and all locks, but not the memory accesses of the interpreter. With
+ThreadSanitizer a child of system() crashes, also in plain Ruby, so scripts that use it are left out.
+"""
 import os
 import re
 import shutil
@@ -16,9 +18,9 @@ BIN = os.environ["RIP_TEST_BIN"]
 LIBRARIES = os.path.join(BIN, "../lib")
 RUBY = ["/usr/bin/ruby3.1", "-W0"]
 PATIENCE_S = 120
-# Ruby looks for values in all of the stack, set or not, and touches the stack's end before it is there.
+# Ruby scans the whole stack for values, also unset ones, and touches the end of the stack before it is mapped.
 VALGRIND = ["valgrind", "--undef-value-errors=no", "--max-stackframe=10000000", "--num-callers=30"]
-NO_ROOM = "ThreadSanitizer: unexpected memory mapping"  # its layout of memory and this kernel's do not fit
+NO_ROOM = "ThreadSanitizer: unexpected memory mapping"  # its memory layout does not fit this kernel
 OURS = re.compile(r"^==\d+== +(?:at|by) .*(?:rip\.so|librip|binding\.c|place\.c|thread\.c|mutex\.c|preload)")
 
 
@@ -32,7 +34,7 @@ class Kit(unittest.TestCase):
         shutil.rmtree(self.folder)
 
     def ends_well(self, script, *wrap, **environment):
-        """Each is a process of its own; what it says to stderr."""
+        """Runs a script that must succeed. Returns its standard error."""
         command = [*wrap, *RUBY, os.path.join(HERE, "life", script)]
         done = subprocess.run(command, env=self.environment | environment, capture_output=True, text=True,
                               timeout=PATIENCE_S, stdin=subprocess.DEVNULL)
@@ -89,13 +91,13 @@ class Threads(Kit):
                     raise
 
 
-@unittest.skipUnless(shutil.which("valgrind"), "no valgrind")
+@unittest.skipUnless(shutil.which("valgrind"), "valgrind is not installed")
 class Valgrind(Kit):
     def test_threads_that_end(self):
         self.finds_nothing("killed.rb")
 
-    def test_fibers_that_nobody_knows(self):
-        """Not with a sanitizer: their stacks are used again, and it takes what was on them for what is."""
+    def test_abandoned_fibers(self):
+        """Not with a sanitizer: when stacks are used again, it mistakes old frames for current ones."""
         self.finds_nothing("abandoned.rb")
 
     def finds_nothing(self, script):
@@ -106,6 +108,6 @@ class Valgrind(Kit):
 
 if __name__ == "__main__":
     if not os.path.exists(RUBY[0]):
-        print("skipped: no ruby3.1")
+        print("skipped: ruby3.1 is not installed")
         sys.exit(77)
     unittest.main(verbosity=2)

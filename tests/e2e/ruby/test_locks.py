@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Locks of Ruby under `rip run`: deadlocks are proven, who waits names who has the lock now, and hand-offs are idle."""
+"""Locks of Ruby under `rip run`: deadlocks are proven, waiting threads show the current holder, and threads that wait
+for a hand-over are idle."""
 import os
 import subprocess
 import sys
@@ -14,7 +15,7 @@ RACTORS = os.path.join(HERE, "ractors.rb")
 MAIN_SLEEPS = os.path.join(HERE, "main_sleeps.rb")
 SCHEDULER = os.path.join(HERE, "scheduler.rb")
 
-# Thread: its cause, a text on its line, its method, and who is in the chain that it waits for.
+# For each thread: the cause, a text on its line, its method, and the threads in the chain that it waits for.
 STUCK = {
     "pay": ("deadlock", "# stuck for good", "block in move", ["pay", "refund"]),
     "refund": ("deadlock", "# stuck for good", "block in move", ["pay", "refund"]),
@@ -30,14 +31,14 @@ STUCK = {
 IDLE = ["one", "two", "ended", "condition", "monitor condition", "queue", "sized queue", "join", "value"]
 
 
-# Of the first thread of main_sleeps.rb, and of those that it keeps waiting.
+# The first thread of main_sleeps.rb, and the threads that wait for it.
 BEHIND_MAIN = {
     "main": ("sleeping", "sleep 3600", "block (2 levels) in <main>", []),
     "mutex": ("blocked", "# behind its mutex", "block in <main>", ["main"]),
     "monitor": ("blocked", "# behind its monitor", "block in <main>", ["main"]),
 }
 
-# Of scheduler.rb's fibers, by the order of their making.
+# The fibers of scheduler.rb, in order of creation.
 FIBERS = {
     1: ("deadlock", "# has the first", "block (2 levels) in <main>", [1, 2]),
     2: ("deadlock", "# has the second", "block (2 levels) in <main>", [1, 2]),
@@ -87,7 +88,8 @@ def number(name):
 
 
 def test_who_waits_for_a_fiber(world):
-    """Under a scheduler, which runs other fibers meanwhile; those that await anything else are idle."""
+    """Fibers with a scheduler, which runs other fibers during a wait. Fibers that wait for something other than a mutex
+    are idle."""
     process = start(world, SCHEDULER)
     world.wait_to_stay(lambda: {number(name): (*stuck[:3], sorted(number(holder) for holder in stuck[3]))
                                 for name, stuck in found(world).items()}, expected(SCHEDULER, FIBERS))
@@ -96,7 +98,8 @@ def test_who_waits_for_a_fiber(world):
 
 
 def test_threads_of_other_ractors_are_not_accused(world):
-    """But for one that loops: a processor is used. The main Ractor's are found as ever."""
+    """Only a thread that loops is reported, because it uses CPU time. Threads of the main Ractor are reported as usual.
+    """
     process = start(world, RACTORS)
     world.wait_to_stay(lambda: {(stall["name"], stall["cause"], stall["location"]["line"]) for stall in world.stalls()},
                        {("loops", "spinning", None), ("mutex", "blocked", w.line_of(RACTORS, "# of the main Ractor"))})
@@ -109,7 +112,7 @@ def test_threads_of_other_ractors_are_not_accused(world):
 
 if __name__ == "__main__":
     if not os.path.exists(RUBY):
-        print("skipped: no ruby3.1")
+        print("skipped: ruby3.1 is not installed")
         sys.exit(77)
     w.run([test_who_waits_for_whom, test_who_waits_for_the_first_thread_that_sleeps, test_who_waits_for_a_fiber,
            test_threads_of_other_ractors_are_not_accused])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Debian's Rails with puma, unchanged, under `rip run`: who is stuck in a request is found, and nobody else."""
+"""Debian's Rails with puma, unchanged, under `rip run`: only threads that are stuck in a request are reported."""
 import http.client
 import os
 import re
@@ -14,7 +14,7 @@ import world as w  # noqa: E402
 PUMA = "/usr/bin/puma"
 SCRIPT = os.path.join(HERE, "rails.ru")
 
-# What is asked for: the cause, a text on the line of the place, its method, and the note.
+# For each path: the cause, a text on the line of the location, the method, and the note.
 STUCK = {
     "query": ("blocked", "connection.gets", "OrdersController#ask", "GET /query"),
     "sql": ("blocked", "connection.gets", "OrdersController#ask", "GET /sql: SELECT slow() AS id"),
@@ -24,7 +24,7 @@ STUCK = {
 
 
 class Server:
-    """puma with its application, and a server beside it that takes connections and never answers."""
+    """puma with its application, and a second server that accepts connections and never answers."""
 
     def __init__(self, world):
         self.silent = socket.create_server(("127.0.0.1", 0))
@@ -46,7 +46,7 @@ class Server:
         return http.client.HTTPConnection("127.0.0.1", self.port, timeout=w.PATIENCE_S)
 
     def ask(self, path):
-        """A request whose answer nobody waits for; its connection."""
+        """Sends a request and does not wait for the answer. Returns the connection."""
         connection = self.connect()
         connection.request("GET", path)
         return connection
@@ -67,8 +67,10 @@ def is_at(world, function):
 
 
 def test_requests_that_are_stuck_are_found(world):
-    """And no other thread of puma: idle workers, the one with the lock, and a connection without a request. Those that
-    look after the others sleep for a time in between: that is no event, whatever the interpreter's lock does to it."""
+    """No other thread of puma is reported: idle workers, the holder of the lock, a connection without a request.
+
+    Management threads sleep for a time between checks, which is no event even if the interpreter's lock delays them.
+    """
     server = Server(world)
     kept = server.connect()
     kept.request("GET", "/fast")
@@ -91,6 +93,6 @@ if __name__ == "__main__":
     if not os.path.exists(PUMA) or subprocess.run(["/usr/bin/ruby3.1", "-e", "require 'action_controller/railtie'; "
                                                    "require 'active_record'; require 'sqlite3'"],
                                                   capture_output=True).returncode != 0:
-        print("skipped: no puma, Rails or sqlite3 for Ruby")
+        print("skipped: puma, Rails or sqlite3 for Ruby is not installed")
         sys.exit(77)
     w.run([test_requests_that_are_stuck_are_found])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A Ruby program, unchanged, under `rip run`: its threads have their names, and are in lines of its script."""
+"""An unchanged Ruby program under `rip run`: threads have their names, and their locations are lines of the script."""
 import os
 import re
 import sys
@@ -9,7 +9,7 @@ sys.path.insert(0, os.path.join(HERE, "..", "preload"))
 from preload_kit import PATIENCE_S, PreloadTest, main, wait_for  # noqa: E402
 
 RUBY = "/usr/bin/ruby3.1"
-REPLY, LOCK = 6, 8  # of enum rip_call
+REPLY, LOCK = 6, 8  # from enum rip_call
 SCRIPT = os.path.join(HERE, "threads.rb")
 
 
@@ -22,7 +22,7 @@ def place(text, function):
     return f"{SCRIPT}:{line_of(text)} {function}"
 
 
-# Thread: what it announces, whether it is idle, its place. None: not looked at.
+# For each thread: the announced call, whether it is idle, and its location. None: any value.
 EXPECTED = {
     "hold": (None, 1, place("def hold", "block in Order#hold")),
     "lock": (LOCK, 0, place("def lock", "Order#lock")),
@@ -39,7 +39,7 @@ EXPECTED = {
 
 class Ruby(PreloadTest):
     def unexpected(self, name):
-        """The threads that are not as expected, and what they say instead."""
+        """Returns the threads that differ from EXPECTED, with their actual values."""
         ids = {re.sub(r" #\d+$", "", name): item for name, item in self.ids(name).items()}
         wrong = {name: "not there" for name in EXPECTED if name not in ids}
         for thread, (call, idle, where) in EXPECTED.items():
@@ -54,7 +54,7 @@ class Ruby(PreloadTest):
 
     def test_threads_of_an_unchanged_program(self):
         process = self.start(RUBY, SCRIPT)
-        self.assertEqual(process.stdout.readline(), "nil 0 false\n")  # nobody sees the binding
+        self.assertEqual(process.stdout.readline(), "nil 0 false\n")  # the binding is not visible to the program
         self.assertEqual(process.stdout.readline(), "running\n")
         name = f"ruby3.1.{process.pid}"
         try:

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What Ruby's threads wait for, which reads and writes with poll(): who waits for a reply, for a child's output or for
-room to write is found, who waits for input is idle."""
+"""Waits of Ruby's threads, which use poll() to read and write: threads that wait for a reply, for a child's output or
+for buffer space are reported; threads that wait for input are idle."""
 import os
 import subprocess
 import sys
@@ -39,7 +39,7 @@ def test_what_threads_wait_for(world):
     child = [stall for stall in world.stalls() if stall["name"] == "child: popen"][0]
     assert child["kernel"]["holder"]["comm"] == "cat", child
     helpers = {stall["location"]["function"] for stall in world.stalls() if stall["location"]["file"] != SCRIPT}
-    assert helpers <= {"block (2 levels) in Open3.capture2"}, helpers  # it reads what the child writes
+    assert helpers <= {"block (2 levels) in Open3.capture2"}, helpers  # a helper thread reads the output of the child
     states = {thread["name"]: thread["state"] for thread in world.get("/threads?limit=1000")["threads"]}
     idle = {name for name, state in states.items() if name.startswith("idle: ") and state == "idle"}
     assert len(idle) == 6 and states["main"] == "idle", states
@@ -49,6 +49,6 @@ def test_what_threads_wait_for(world):
 
 if __name__ == "__main__":
     if not os.path.exists(RUBY):
-        print("skipped: no ruby3.1")
+        print("skipped: ruby3.1 is not installed")
         sys.exit(77)
     w.run([test_what_threads_wait_for])

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# Threads that wait, or do not, each in a way of its own. Says "running" when all are under way, ends at end of input.
+# Threads that wait, or do not wait, each in its own way. Prints "running" when all are started, and ends at the end of
+# its input.
 require "socket"
 
 class Order

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# Threads wait for input, for replies, for children and for room to write. Says "running", ends at end of input, and its
-# children with it.
+# Threads wait for input, for replies, for children and for buffer space. Prints "running"; at the end of its input the
+# program and its children end.
 require "io/nonblock"
 require "open3"
 require "socket"
@@ -34,5 +34,5 @@ start("idle: pair") { UNIXSocket.pair.tap { |both| $kept << both }[0].gets }
 start("idle: process") { Process.wait(spawn(CHILD, 3 => open_end, out: IO::NULL)) }
 puts "running"
 $stdout.flush
-$stdin.read # the first thread, which waits for signals, too
+$stdin.read # the first thread also waits for signals
 CLOSES.close

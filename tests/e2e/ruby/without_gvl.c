@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * without_gvl.c - the whole binding as an extension for ThreadSanitizer, which cannot come before the preload library.
- * Rip.look(count) does what that one has done before a wait: it reads the thread's place, without the GVL.
+ * without_gvl.c - the whole binding as an extension for ThreadSanitizer, which cannot be loaded before the preload
+ * library. Rip.look(count) reads the thread's location without the GVL, as the preload library does before a wait.
  */
 #include "binding.h"
 #include "place.h"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Fires a tracepoint that it defines, after a debugger has been given the time to look at it."""
+"""Defines and fires a tracepoint. Before that it stops so that a debugger can set a breakpoint."""
 import os
 import signal
 

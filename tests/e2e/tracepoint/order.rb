@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # frozen_string_literal: true
 
-# Fires a tracepoint that it defines, after a debugger has been given the time to look at it.
+# Defines and fires a tracepoint. Before that it stops so that a debugger can set a breakpoint.
 require "rip"
 
 evaluated = 0

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a debugger finds of static tracepoints: those defined at run time, the library's and ripd's own."""
+"""Static tracepoints in a debugger: those defined at run time, and those of the library and of ripd."""
 import glob
 import os
 import re
@@ -18,15 +18,16 @@ MANUAL = os.path.join(HERE, "../../../ripd/man")
 
 def need_debugger():
     if shutil.which("gdb") is None:
-        raise w.Skip("no gdb")
+        raise w.Skip("gdb is not installed")
     done = subprocess.run([*GDB, "-ex", "run", "-ex", "print 40 + 2", "--args", "/bin/true"], capture_output=True,
                           text=True, check=False, timeout=w.PATIENCE_S)
     if "exited normally" not in done.stdout:
-        raise w.Skip(f"gdb may run nothing here: {done.stderr.strip()[-200:]}")
+        raise w.Skip(f"gdb cannot run programs: {done.stderr.strip()[-200:]}")
 
 
 def debug(world, *commands, argv=None, **environment):
-    """The lines that gdb and the program print: argv, or the program of tracepoints.c, whose leaks need ptrace, too."""
+    """Returns the output of gdb and of the program. By default this is tracepoints.c. Its leak check would need ptrace,
+    too."""
     words = [word for command in commands for word in ("-ex", command)]
     done = subprocess.run([*GDB, *words, "--args", *(argv or [f"{w.BIN}/tracepoints", world.ring("app")])],
                           capture_output=True, encoding="utf-8", check=False, timeout=w.PATIENCE_S,
@@ -46,12 +47,12 @@ def arguments_are_read_back(world):
                  "print $_probe_argc", "delete", "continue")
     assert values_of(text) == ["4", "-9223372036854775808", "18446744073709551615", "-0.10000000000000001", "0"], text
     assert 'string: caf\u00e9 "7"\n' in text, text
-    assert "order 1 pay 0\n" in text, text  # gdb counts itself in the semaphore of what it looks at
+    assert "order 1 pay 0\n" in text, text  # gdb increments the semaphore of a tracepoint that it uses
     assert re.search(r"^stap\s+app\s+pay\s.*/proc/\d+/fd/\d+", text, re.M), text
 
 
 LIBRARIES = os.path.abspath(f"{w.BIN}/../lib")
-# Interpreter, script, its binding, and what lets it find that without `rip run`.
+# Interpreter, script, binding, and environment to find the binding without `rip run`.
 LANGUAGES = (
     ("/usr/bin/python3.11", "order.py", "python/rip/_rip.*.so", {"PYTHONPATH": f"{LIBRARIES}/python"}),
     ("/usr/bin/ruby3.1", "order.rb", "ruby/rip/rip.so",
@@ -69,7 +70,7 @@ def read_back_from_script(world, interpreter, script, *prefix, **environment):
 
 
 def values_of_scripts_are_read_back(world):
-    """Of each binding that is built: by itself, and under `rip run`."""
+    """For each binding that is built: alone, and under `rip run`."""
     need_debugger()
     missing = []
     for interpreter, script, library, environment in LANGUAGES:
@@ -85,18 +86,19 @@ def values_of_scripts_are_read_back(world):
         raise w.Skip(", ".join(missing))
 
 
-def nobody_looks(world):
+def no_tracer(world):
     done = subprocess.run([f"{w.BIN}/tracepoints", world.ring("app")], capture_output=True, text=True, check=True)
     assert done.stdout == "order 0 pay 0\n"
 
 
 def probes_in(path):
-    """{name: (count of arguments, places)} by provider."""
+    """Returns {name: (count of arguments, addresses)} for each provider."""
     notes = subprocess.run(["readelf", "-nW", path], capture_output=True, text=True, check=True).stdout
     found = {}
     for provider, name, place, arguments in re.findall(
             r"Provider: (\S+)\s+Name: (\S+)\s+Location: (\S+?),.*\s+Arguments: (.*)", notes):
-        assert "(%rip)" not in arguments, (name, arguments)  # a name, of which a stripped file knows nothing
+        # an argument must not be a symbol, which a stripped file does not have
+        assert "(%rip)" not in arguments, (name, arguments)
         _count, places = found.setdefault(provider, {}).setdefault(name, (len(arguments.split()), []))
         places.append(int(place, 16))
     return found
@@ -107,7 +109,7 @@ def counts(probes):
 
 
 def promised(page):
-    """{name: count of arguments} of the tracepoints that a manual page lists."""
+    """Returns {name: count of arguments} of the tracepoints in a manual page."""
     with open(os.path.join(MANUAL, page), encoding="utf-8") as file:
         listed = re.findall(r"^\.It Li (\w+) Ar (.*)$", file.read(), re.M)
     return {name: len(arguments.split()) for name, arguments in listed}
@@ -129,7 +131,7 @@ def slow_paths_have_probes(_world):
     assert not [place for place in places for at, size in hot if at <= place < at + size]
 
 
-def the_library_says(world):
+def tracepoints_of_the_library(world):
     need_debugger()
     text = debug(world, "break ready", "run", "break -probe-stap librip:ring_made", "continue",
                  'printf "ring: %s\\n", (char *) $_probe_arg0', "print $_probe_arg1", "delete",
@@ -144,11 +146,11 @@ def the_library_says(world):
     assert "exited normally" in text, text
 
 
-def the_daemon_says(world):
+def tracepoints_of_ripd(world):
     need_debugger()
     if subprocess.run([*GDB, "-ex", "detach", "-p", str(world.ripd.pid)], capture_output=True, text=True, check=False,
                       timeout=w.PATIENCE_S).stdout.find("detached") < 0:
-        raise w.Skip("gdb may attach to nothing here")
+        raise w.Skip("gdb cannot attach to processes")
     commands = ["break -probe-stap ripd:stall_begin", "echo armed\\n", "continue"]
     shown = ['printf "%s %d %s %d\\n", (char *) $_probe_arg0, $_probe_arg1, (char *) $_probe_arg4, $_probe_arg3',
              "output *(char (*)[6]) $_probe_arg2", "echo \\n", "print $_probe_arg5 >= 900"]
@@ -178,5 +180,5 @@ def the_daemon_says(world):
     assert text.count('"worker"\n') == 2 and values_of(text) == ["1", "1"], text
 
 
-w.run([arguments_are_read_back, values_of_scripts_are_read_back, nobody_looks, slow_paths_have_probes,
-       the_library_says, the_daemon_says])
+w.run([arguments_are_read_back, values_of_scripts_are_read_back, no_tracer, slow_paths_have_probes,
+       tracepoints_of_the_library, tracepoints_of_ripd])

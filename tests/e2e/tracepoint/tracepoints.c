@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tracepoints.c - makes a ring at argv[1] and an id in it, fires a tracepoint that it defines at run time, and ends.
- * A debugger stops it in ready(), where the tracepoint is defined.
+ * tracepoints.c - creates a ring at argv[1] with an id, fires a tracepoint that it defines at run time, and ends. A
+ * debugger stops it in ready(), where the tracepoint is defined.
  */
 #include <stdio.h>
 
@@ -34,7 +34,7 @@ int main(int argc, char **argv)
     rip_init(71, "seven", 5, 0, 0);
     rip_snap();
     rip_snap();
-    for (uint32_t id = 100; id < 200; id++) /* more than it has room for */
+    for (uint32_t id = 100; id < 200; id++) /* more ids than the ring has slots */
         rip_init(id, "many", 4, 0, 0);
     rip_init(71, NULL, 0, 2, 2);
     rip_exit();

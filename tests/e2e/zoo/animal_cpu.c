@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* animal_cpu.c - those that want a processor: they have it and use it up, or do not get it. */
+/* animal_cpu.c - kinds that need CPU time: they use it up, or do not get it. */
 #include "animal.h"
 
 #include <fcntl.h>
@@ -22,7 +22,9 @@ ANIMAL_STALL spin_in_user_space(void)
         spun++;
 }
 
-/* One call clears the same megabyte a thousand times, for a tenth of a second or so, and is made again and again. */
+/*
+ * Each call clears the same megabyte a thousand times, which takes about a tenth of a second. It is repeated for ever.
+ */
 ANIMAL_STALL spin_in_one_call(void)
 {
     enum { PARTS = 1024, PART_BYTES = 1 << 20 };
@@ -64,7 +66,7 @@ static void hog(void *context)
     }
 }
 
-/* With the least share that there is, on a processor that somebody else uses all the time. */
+/* Runs with the smallest possible share on a CPU that another thread always uses. */
 ANIMAL_STALL starve(void)
 {
     const struct sched_param none = {.sched_priority = 0};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* animal_files.c - those that wait for a file: pipes, and locks of files that somebody else holds. */
+/* animal_files.c - kinds that wait for a file: pipes, and file locks that another process holds. */
 #include "animal.h"
 
 #include <fcntl.h>
@@ -19,7 +19,7 @@ static void forget_end(void *end)
     close(*(int *)end);
 }
 
-/* A companion alone has the other end. */
+/* Only a companion has the other end. */
 static void pipe_with_companion(int ends[2], int mine)
 {
     int child;
@@ -65,7 +65,7 @@ static void forget_nothing(void *unused)
     (void)unused;
 }
 
-/* It keeps the end to read from, and so does a child that has inherited both ends. */
+/* The thread keeps the read end, and so does a child that has inherited both ends. */
 ANIMAL_STALL write_to_itself(void)
 {
     int ends[2];
@@ -80,7 +80,7 @@ ANIMAL_STALL write_to_itself(void)
         return;
 }
 
-/* The same, but another child has nothing but that end. */
+/* The same, and another child has only the read end. */
 ANIMAL_STALL write_to_a_reader(void)
 {
     int ends[2];
@@ -140,7 +140,7 @@ ANIMAL_STALL wait_for_record(void)
     fcntl(file, F_SETLKW, &lock);
 }
 
-/* A FIFO that nobody else opens: its directory, and its name there. */
+/* A FIFO that no other process opens. Returns its name in the directory. */
 static const char *make_fifo(char directory[PATH_MAX])
 {
     const char *path = getenv("ZOO_FILE");

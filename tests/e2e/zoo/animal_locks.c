@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* animal_locks.c - those that wait in a futex: locks, conditions, semaphores. */
+/* animal_locks.c - kinds that wait in a futex: locks, conditions, semaphores. */
 #include "animal.h"
 
 #include <fcntl.h>
@@ -24,7 +24,7 @@ enum { CYCLE_MAX = 3 };
 static pthread_mutex_t mutexes[CYCLE_MAX] = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_MUTEX_INITIALIZER,
                                              PTHREAD_MUTEX_INITIALIZER};
 
-/* Each of the threads has its own mutex and wants the next one's. */
+/* Each thread holds its own mutex and waits for the next one. */
 static void __attribute__((noinline)) lock_in_a_circle(unsigned count)
 {
     pthread_mutex_lock(&mutexes[animal_number]);
@@ -49,7 +49,7 @@ static void deadlock_of_1(void)
     lock_in_a_circle(1);
 }
 
-/* No deadlock: it ends. */
+/* Not a deadlock, because the waits have timeouts. */
 ANIMAL_STALL lock_with_a_limit(void)
 {
     struct timespec tomorrow;
@@ -107,7 +107,9 @@ ANIMAL_STALL lock_a_mixture(void)
     kinds[next].lock(kinds[next].what);
 }
 
-/* The first one sleeps on a mutex, the second waits for that with another one, for which the third waits. */
+/*
+ * The first thread sleeps and holds a mutex, the second waits for it and holds another mutex, the third waits for that.
+ */
 ANIMAL_STALL wait_in_a_row(void)
 {
     if (animal_number < 2)
@@ -115,12 +117,12 @@ ANIMAL_STALL wait_in_a_row(void)
     animal_meet();
     if (animal_number == 0)
         for (;;)
-            pause(); /* it never snapped */
+            pause(); /* without a breadcrumb */
     rip_snap();      /* STALL(mutex-row) */
     pthread_mutex_lock(&mutexes[animal_number - 1]);
 }
 
-/* The first one sleeps with a stream of stdio, the second waits for that. */
+/* The first thread sleeps and holds a stdio stream, the second waits for it. */
 ANIMAL_STALL lock_a_stream(void)
 {
     if (animal_number == 0)
@@ -128,12 +130,12 @@ ANIMAL_STALL lock_a_stream(void)
     animal_meet();
     if (animal_number == 0)
         for (;;)
-            pause(); /* it never snapped */
+            pause(); /* without a breadcrumb */
     rip_snap();      /* STALL(stream) */
     flockfile(stdin);
 }
 
-/* The second thread takes the mutex with it. */
+/* The second thread ends while it holds the mutex. */
 ANIMAL_STALL lock_what_nobody_has(void)
 {
     if (animal_number == 1)
@@ -145,7 +147,7 @@ ANIMAL_STALL lock_what_nobody_has(void)
     pthread_mutex_lock(&mutexes[0]);
 }
 
-/* What two processes have in common. */
+/* Memory that two processes share. */
 struct shared {
     pthread_mutex_t mutexes[2];
     atomic_uint prepared;
@@ -193,7 +195,7 @@ static void deadlock_with_a_child(void)
     lock_what_is_shared(shared, child == 0);
 }
 
-/* Two that have only a file in common: ZOO_FILE. The first to come makes it. */
+/* Two processes share only the file ZOO_FILE. The first one creates it. */
 static void deadlock_with_a_stranger(void)
 {
     const char *path = getenv("ZOO_FILE");
@@ -228,21 +230,21 @@ ANIMAL_STALL read_what_nobody_writes(void)
     pthread_rwlock_rdlock(&rwlock);
 }
 
-/* The first thread writes and sleeps on it, the second wants to read. */
+/* The first thread holds the write lock and sleeps, the second wants to read. */
 ANIMAL_STALL read_what_is_written(void)
 {
     if (animal_number == 0) {
         pthread_rwlock_wrlock(&rwlock);
         animal_meet();
         for (;;)
-            pause(); /* it never snapped: only the other one has a place */
+            pause(); /* without a breadcrumb: only the other thread has a location */
     }
     animal_meet();
     rip_snap(); /* STALL(rwlock) */
     pthread_rwlock_rdlock(&rwlock);
 }
 
-/* The first thread reads and sleeps on it, the second wants to write. */
+/* The first thread holds a read lock and sleeps, the second wants to write. */
 ANIMAL_STALL write_what_is_read(void)
 {
     if (animal_number == 0)

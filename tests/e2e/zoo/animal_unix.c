@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* animal_unix.c - those that wait at a unix socket: for a peer that is silent, full, absent or gone. */
+/* animal_unix.c - kinds that wait at a unix socket: for a peer that is silent, full, missing or gone. */
 #include "animal.h"
 
 #include <librip.h>
@@ -44,7 +44,7 @@ static int serve_as(const struct sockaddr_un *name, int type)
     return server;
 }
 
-/* A socket with the name of the kind's file; streams listen. */
+/* Creates a socket with the name of the kind's file. Streams listen. */
 static int serve(int type)
 {
     struct sockaddr_un name = address();
@@ -62,7 +62,7 @@ static int reach(int type)
     return client;
 }
 
-/* Server of the companion's, which the parent does not have. */
+/* The server socket of a companion, which the parent does not have. */
 static void listen_alone(void *type)
 {
     serve(*(int *)type);
@@ -83,7 +83,7 @@ static void take_client(void *server)
         _exit(1);
 }
 
-/* Connected to a companion that has accepted it, and is silent. */
+/* Connects to a companion that accepts the connection and is silent. */
 static int reach_who_accepts(void)
 {
     int server = serve(SOCK_STREAM), client = reach(SOCK_STREAM);
@@ -93,7 +93,7 @@ static int reach_who_accepts(void)
     return client;
 }
 
-/* What it wants of a socket that takes nothing more. */
+/* Writes until the socket accepts no more data. */
 static void fill(int client)
 {
     while (send(client, bytes, sizeof(bytes), MSG_DONTWAIT) > 0)
@@ -180,7 +180,7 @@ ANIMAL_STALL receive_from_anybody(void)
     recv(server, bytes, 1, 0);
 }
 
-/* A receiver of datagrams does not learn that the peer is gone. */
+/* The receiver of datagrams is not notified that the peer is gone. */
 ANIMAL_STALL receive_from_nobody(void)
 {
     int server = serve(SOCK_DGRAM), client = reach(SOCK_DGRAM);
@@ -190,7 +190,10 @@ ANIMAL_STALL receive_from_nobody(void)
     recv(client, bytes, 1, 0);
 }
 
-/* Whose clients it does not accept: the next one has to wait. Returns the socket of that one. */
+/*
+ * Fills the queue of a server that does not accept, so that the next client must wait. Returns the socket of that
+ * client.
+ */
 static int crowd(const struct sockaddr_un *name, int type)
 {
     serve_as(name, type);
@@ -219,7 +222,7 @@ ANIMAL_STALL connect_to_an_abstract_server(void)
     connect(client, (struct sockaddr *)&name, sizeof(name));
 }
 
-/* A name on the envelope of each, and a queue that is full. */
+/* Each message has the name of its receiver, whose queue is full. */
 ANIMAL_STALL send_to_a_full_name(void)
 {
     struct sockaddr_un name = address();

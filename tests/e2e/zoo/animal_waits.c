@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* animal_waits.c - those that wait for a peer, for time, for a child, for a signal, or that are stopped. */
+/* animal_waits.c - kinds that wait for a peer, for time, for a child, for a signal, or that are stopped. */
 #include "animal.h"
 
 #include <arpa/inet.h>
@@ -20,7 +20,7 @@
 
 static char byte;
 
-/* A server on loopback that never takes anybody. */
+/* Creates a server on loopback that never accepts. */
 static int listen_somewhere(struct sockaddr_in *ret_address, int backlog)
 {
     socklen_t length = sizeof(*ret_address);
@@ -61,7 +61,7 @@ ANIMAL_STALL poll_a_silent_peer(void)
     poll(&descriptor, 1, -1);
 }
 
-/* The queue of the server is full, and it drops who knocks. */
+/* The queue of the server is full, and it drops new connections. */
 ANIMAL_STALL connect_to_a_full_server(void)
 {
     struct sockaddr_in address;
@@ -159,7 +159,7 @@ ANIMAL_STALL wait_for_a_child(void)
     waitpid(child, NULL, 0);
 }
 
-/* vfork's parent waits in D until the child executes something or ends. */
+/* The parent of vfork() waits in state D until the child executes a program or ends. */
 ANIMAL_STALL wait_for_vfork(void)
 {
     pid_t parent = getpid();
@@ -168,7 +168,7 @@ ANIMAL_STALL wait_for_vfork(void)
     if (vfork() == 0) {
         prctl(PR_SET_PDEATHSIG, SIGKILL);
         dprintf(STDOUT_FILENO, "peer %d\n", (int)getpid());
-        while (getppid() == parent) /* it may have ended before */
+        while (getppid() == parent) /* the parent may have ended already */
             pause();
         _exit(0);
     }
@@ -180,7 +180,7 @@ ANIMAL_STALL wait_for_a_signal(void)
     pause();
 }
 
-/* These are stopped by the test. */
+/* The test stops these. */
 ANIMAL_STALL be_stopped(void)
 {
     rip_snap(); /* STALL(stopped) */

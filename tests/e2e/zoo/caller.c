@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * caller.c - a program that knows nothing of librip, for `rip run`: caller KIND waits in one call, for ever. It says
- * "ready" before. The kinds are a table; test_preloaded.py has the verdict on each.
+ * caller.c - a program without knowledge of librip, for `rip run`. caller KIND prints "ready" and waits in one call for
+ * ever. The kinds are a table; test_preloaded.py has the verdict on each.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -41,7 +41,7 @@
 #include <threads.h>
 #include <unistd.h>
 
-static char byte, bytes[256]; /* an eventfd, timerfd or signalfd gives no part of what it has */
+static char byte, bytes[256]; /* larger than byte because eventfd, timerfd and signalfd refuse short reads */
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t condition = PTHREAD_COND_INITIALIZER;
 
@@ -65,7 +65,7 @@ static void receive(int fd)
     need((int)read(fd, bytes, sizeof(bytes)), "read");
 }
 
-/* Inputs ----------------------------------------------------------------------------------------------------------- */
+/* --- inputs ------------------------------------------------------------------------------------------------------ */
 
 static void wait_terminal(void)
 {
@@ -84,7 +84,7 @@ static void wait_pipe(void)
     receive(pair[0]);
 }
 
-/* Nobody has opened the other end yet: who reads is a server, who writes needs one. */
+/* The other end is not open yet. A reader is a server, a writer waits for a reader. */
 static void open_fifo(int flags)
 {
     char path[64];
@@ -124,13 +124,13 @@ static void wait_fifo(void)
         close(fd);
         pause();
     }
-    poll(&(struct pollfd){.fd = fd, .events = POLLIN}, 1, 200); /* until it has been opened */
+    poll(&(struct pollfd){.fd = fd, .events = POLLIN}, 1, 200); /* until the other end is open */
     need(fcntl(fd, F_SETFL, 0), "flags");
     unlink(path);
     receive(fd);
 }
 
-/* As a filter in a pipeline has it: the pipe is not its own. */
+/* Like a filter in a pipeline: another process created the pipe. */
 static void wait_stdin(void)
 {
     receive(STDIN_FILENO);
@@ -182,7 +182,7 @@ static void wait_pair(void)
     receive(pair[0]);
 }
 
-/* Connections ------------------------------------------------------------------------------------------------------ */
+/* --- connections ------------------------------------------------------------------------------------------------- */
 
 struct connection {
     int client;
@@ -238,7 +238,7 @@ static void wait_unix_accepted(void)
     receive(connect_unix().server);
 }
 
-/* As inetd starts a server: another program has one side of a connection as its standard input. */
+/* Like a server started by inetd: another program passes one end of a connection as standard input. */
 static void execute_with(int fd)
 {
     need(dup2(fd, STDIN_FILENO), "copy");
@@ -286,7 +286,7 @@ static void wait_unix_reply(void)
     receive(connect_unix().client);
 }
 
-/* The number of a client that was closed is that of a server's connection now. */
+/* The descriptor of a closed client connection is now a connection of a server. */
 static void wait_reused(void)
 {
     struct connection connection = connect_tcp();
@@ -307,7 +307,7 @@ static void *send_one(void *fd)
     return NULL;
 }
 
-/* Others ask, this thread receives all answers: it waits between requests, too. */
+/* Other threads send the requests, this thread receives all answers. It also waits between requests. */
 static int connect_reader(void)
 {
     static int fd;
@@ -332,7 +332,7 @@ static void wait_poll_reader(void)
     poll(&only, 1, -1);
 }
 
-/* It was a reader before it asked for something itself. */
+/* The thread was a reader before it sent a request of its own. */
 static void wait_reader_reply(void)
 {
     int fd = connect_reader();
@@ -354,7 +354,7 @@ static void *rename_for_ever(void *thread)
     return NULL;
 }
 
-/* Another thread gives it new names all the time. */
+/* Another thread renames this thread all the time. */
 static void wait_renamed(void)
 {
     static pthread_t self;
@@ -388,7 +388,7 @@ static void wait_select_reply(void)
     select(fd + 1, &set, NULL, NULL, NULL);
 }
 
-/* It has asked for nothing. */
+/* The thread has sent no request. */
 static void wait_poll_push(void)
 {
     struct pollfd only = {.fd = connect_tcp().client, .events = POLLIN};
@@ -416,7 +416,7 @@ static void wait_pause(void)
     pause();
 }
 
-/* In a network of its own, whose name server never answers. */
+/* In its own network namespace, with a name server that never answers. */
 static void wait_names(void)
 {
     const struct sockaddr_in server = {
@@ -456,7 +456,7 @@ static void wait_connect(void)
     connect(need(socket(AF_UNIX, SOCK_STREAM, 0), "socket"), (struct sockaddr *)&name, sizeof(name));
 }
 
-/* There is no room for more, and nobody reads. */
+/* The buffer is full, and the peer does not read. */
 static void wait_send(void)
 {
     int ends[2];
@@ -475,7 +475,7 @@ static void *stop_later(void *unused)
     return unused;
 }
 
-/* That it waits for work says nothing while it could not do any. */
+/* A stopped thread is not idle, although it waits for work. */
 static void wait_stopped(void)
 {
     struct epoll_event event;
@@ -497,7 +497,7 @@ static void wait_poll_many(void)
     poll(both, 2, -1);
 }
 
-/* Work ------------------------------------------------------------------------------------------------------------- */
+/* --- work -------------------------------------------------------------------------------------------------------- */
 
 static void wait_accept(void)
 {
@@ -550,7 +550,9 @@ static pthread_t start(void *(*run)(void *))
     return thread;
 }
 
-/* One waits for the other, that for a condition, and the third for a semaphore: none is left to wake them. */
+/*
+ * One thread waits for the other, which waits for a condition, and the third for a semaphore: no thread can wake them.
+ */
 static void *wait_for_semaphore(void *unused)
 {
     sem_t semaphore;
@@ -570,7 +572,7 @@ static void wait_stuck(void)
     pthread_join(thread, NULL);
 }
 
-/* Like that, but another process may post. */
+/* The same, but another process may post the semaphore. */
 static void wait_shared_semaphore(void)
 {
     sem_t semaphore;
@@ -582,7 +584,7 @@ static void wait_shared_semaphore(void)
     sem_wait(&semaphore);
 }
 
-/* Like that, but one of them waits for work from elsewhere. */
+/* The same, but one of them waits for work from outside. */
 static void *wait_at_poll(void *unused)
 {
     (void)unused;
@@ -598,7 +600,7 @@ static void wait_workers(void)
     wait_in_thread(NULL);
 }
 
-/* Two alone. */
+/* Only two threads. */
 static void wait_joined(void)
 {
     pthread_t thread = start(wait_in_thread);
@@ -647,7 +649,7 @@ static void wait_futex(void)
     syscall(SYS_futex, &word, 0 /* wait */, 0, NULL, NULL, 0);
 }
 
-/* Stalls ----------------------------------------------------------------------------------------------------------- */
+/* --- stalls ------------------------------------------------------------------------------------------------------ */
 
 static void wait_full_pipe(void)
 {
@@ -671,7 +673,7 @@ static void wait_flock(void)
     flock(held, LOCK_EX);
 }
 
-/* A child whose paths are others. */
+/* A child with another root directory. */
 static void wait_chroot(void)
 {
     int held = need(open("/dev/shm", O_TMPFILE | O_RDWR, 0600), "file"), again;
@@ -693,7 +695,7 @@ static void wait_chroot(void)
     waitpid(child, NULL, 0);
 }
 
-/* As no function of the C library would do it. */
+/* A raw system call, as no function of the C library makes it. */
 static void close_behind_all(int first)
 {
 #if defined(__x86_64__)
@@ -710,7 +712,7 @@ static void close_behind_all(int first)
 #endif
 }
 
-/* The ring's own descriptor is gone, as all are, and its number is a file's. */
+/* All descriptors are closed, including that of the ring, whose number is now a file. */
 static void wait_closed(void)
 {
     char path[64];
@@ -748,7 +750,7 @@ static void *lock_both(void *first)
     pthread_mutex_t *mine = first;
 
     pthread_mutex_lock(mine);
-    usleep(mine == &crossed[0] ? 300000 : 900000); /* who comes second finds the other waiting */
+    usleep(mine == &crossed[0] ? 300000 : 900000); /* the second thread finds the first one waiting */
     pthread_mutex_lock(mine == &crossed[0] ? &crossed[1] : &crossed[0]);
     return NULL;
 }
@@ -777,7 +779,7 @@ static void *work_in_turn(void *started)
     return NULL;
 }
 
-/* The other thread keeps the lock while it waits. */
+/* The other thread holds the lock while it waits. */
 static void lock_behind(void *(*keep)(void *started))
 {
     sem_t started;
@@ -800,7 +802,7 @@ static void wait_work_turn(void)
     lock_behind(work_in_turn);
 }
 
-/* Two threads that take two mutexes in turn. */
+/* Two threads take two mutexes in opposite order. */
 static void lock_crosswise(const pthread_mutexattr_t *attributes)
 {
     pthread_t other;
@@ -830,7 +832,7 @@ static void wait_inheriting(void)
     lock_crosswise(&attributes);
 }
 
-/* Mutexes that processes share. */
+/* Creates mutexes that processes share. */
 static pthread_mutex_t *share_mutexes(size_t count)
 {
     pthread_mutex_t *mutexes =
@@ -847,7 +849,7 @@ static pthread_mutex_t *share_mutexes(size_t count)
 
 static pthread_mutex_t *shared;
 
-/* A child has it, and goes into a wait. */
+/* A child holds the lock and waits. */
 static void lock_after_child(void (*hold)(void))
 {
     int pair[2];
@@ -866,7 +868,7 @@ static void lock_after_child(void (*hold)(void))
     pthread_mutex_lock(shared);
 }
 
-/* Parent and child take two in turn. */
+/* Parent and child take two mutexes in opposite order. */
 static void wait_crossed_processes(void)
 {
     pthread_mutex_t *other;
@@ -894,13 +896,13 @@ static void accept_forever(void)
     accept(listen_tcp(&address), NULL, NULL);
 }
 
-/* Workers that take turns at accepting: the other one's turn comes with a client. */
+/* Workers that take turns to accept: the other worker's turn comes with the next client. */
 static void wait_accept_mutex(void)
 {
     lock_after_child(accept_forever);
 }
 
-/* One that has its turn again and again: the holder that a look finds has let the lock go since. */
+/* A worker that gets its turn often: when ripd reads the holder, it has released the lock already. */
 static void accept_often(void)
 {
     for (;;) {
@@ -921,13 +923,13 @@ static void sleep_forever(void)
     sleep(3600);
 }
 
-/* A holder that sleeps holds up the others. */
+/* A holder that sleeps delays the others. */
 static void wait_shared_mutex(void)
 {
     lock_after_child(sleep_forever);
 }
 
-/* The same with a lock of a file, which each has opened itself. */
+/* The same with a file lock. Each worker has opened the file itself. */
 static int lock_file(int fd)
 {
     return flock(fd, LOCK_EX);
@@ -969,7 +971,7 @@ static void wait_accept_record(void)
     lock_file_after_child(lock_record, accept_forever);
 }
 
-/* As a worker that has changed its user it has a ring of its own. */
+/* A worker that has changed its user has its own ring. */
 static void accept_in_own_ring(void)
 {
     char path[256] = "";
@@ -983,13 +985,13 @@ static void wait_accept_apart(void)
     lock_file_after_child(lock_file, accept_in_own_ring);
 }
 
-/* A holder that waits for something else than a client, */
+/* The holder waits for something other than a client. */
 static void wait_child_flock(void)
 {
     lock_file_after_child(lock_file, wait_child);
 }
 
-/* and one that is no worker of the same program. */
+/* The holder is not a worker of the same program. */
 static void execute_cat(void)
 {
     need(execlp("cat", "cat", (char *)NULL), "execute");
@@ -1073,7 +1075,7 @@ static void wait_spin(void)
         count++;
 }
 
-/* The child waits by a wrapped call, in its parent's memory: that must not make the parent idle. */
+/* The child waits in a wrapped call, in the memory of its parent. The parent must not become idle. */
 static void wait_vfork(void)
 {
     ready();
@@ -1084,7 +1086,7 @@ static void wait_vfork(void)
     }
 }
 
-/* As popen() and subprocess do it. */
+/* Like popen() and subprocess. */
 static void wait_output(void)
 {
     int pair[2];
@@ -1100,7 +1102,7 @@ static void wait_output(void)
     receive(pair[0]);
 }
 
-/* What the preload library cannot see. */
+/* A call that the preload library does not see. */
 static void wait_unseen(void)
 {
     int pair[2];
@@ -1110,7 +1112,7 @@ static void wait_unseen(void)
     syscall(SYS_read, pair[0], &byte, 1);
 }
 
-/* In a handler of a signal during a wait: the wait goes on as it was. */
+/* Runs in a signal handler during a wait. The wait must continue unchanged. */
 static void on_alarm(int number)
 {
     (void)number;

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The rule of what is a stall, for programs under `rip run`: one wait each, and the verdict on it.
+"""Whether each wait of a program under `rip run` is a stall.
 
-KINDS is the list; a kind is a function of the program `caller`. All wait at once under one ripd, which is root in the
-one test and nobody in the other: what a call and its descriptor prove needs no privilege.
+KINDS lists the waits; each is a function of the program `caller`. All wait at the same time under one ripd, which runs
+as
+root in one test and as nobody in the other: evidence from the wrapped call and its descriptor needs no privilege.
 """
 import os
 import subprocess
@@ -17,7 +18,7 @@ BLOCKED, SLEEPING = ("stalled", "blocked"), ("stalled", "sleeping")
 SPINNING, STARVED, DEADLOCK = ("stalled", "spinning"), ("stalled", "starved"), ("stalled", "deadlock")
 STOPPED = ("stopped", "signal")
 UNKNOWN = ("stalled", "unknown")
-NO_STALL = ("idle", "running")  # one of these states
+NO_STALL = ("idle", "running")  # either state
 
 KINDS = {
     "terminal": INPUT, "pipe": INPUT, "fifo": INPUT, "fifo_open": INPUT, "stdin": INPUT, "eventfd": INPUT,
@@ -43,12 +44,13 @@ KINDS = {
     "robust": DEADLOCK, "inheriting": DEADLOCK, "output": BLOCKED, "sleep": SLEEPING, "spin": SPINNING,
     "unseen": UNSEEN,
 }
-# Without privilege it is not known who has the other end of a pipe, nor what is opened, nor what a connection is for
-# that another program made; a mark proves nothing to another process, and a ring that nobody may read says nothing of
-# who holds a lock.
+# Without privilege these are unknown: who has the other end of a pipe, which file is opened, and what a connection made
+# by another program is for. A mark proves nothing to another process, and an unreadable ring does not show who holds a
+# lock.
 UNPRIVILEGED = {**KINDS, "output": INPUT, "inherited_reply": UNKNOWN, "fifo_open": UNKNOWN,
                 "crossed_processes": BLOCKED, "accept_apart": BLOCKED}
-# Who waits for a lock names its holder, with and without privilege: itself, another thread, or another process.
+# Waits for locks whose holder is reported, with and without privilege: the thread itself, another thread, or another
+# process.
 HELD = {"mutex", "robust", "inheriting", "work_turn", "shared_mutex", "once", "once_again"}
 BY_ITSELF = {"mutex", "once_again"}
 BY_TURNS = {"turns", "accept_mutex", "accept_flock", "accept_record", "accept_apart"}
@@ -62,7 +64,7 @@ class Callers(World):
     INTERVAL_MS = 500
     STALL_AFTER_MS = 1000
     kinds = KINDS
-    held = HELD | {"stream"}  # its lock says by an address who has it
+    held = HELD | {"stream"}  # the lock of a stream contains an address, so its holder needs privilege
 
     def admit(self, kind):
         caller = subprocess.Popen([f"{BIN}/rip", "run", "--dir", self.dir, "--name", kind, "--max", "64", "--",
@@ -84,17 +86,18 @@ class Strange(Callers, Stranger):
     held = HELD
 
 
-def is_right(verdict, expected):
+def is_correct(verdict, expected):
     if expected == NO_STALL:
         return verdict[0] in NO_STALL
-    return verdict == expected or (expected == SPINNING and verdict == STARVED)  # it gets hardly any of a busy machine
+    # on a busy machine it gets hardly any CPU time
+    return verdict == expected or (expected == SPINNING and verdict == STARVED)
 
 
 def faults_of(callers, pids):
-    """The verdicts that are wrong now."""
+    """Returns the wrong verdicts."""
     items = {kind: callers.item(kind, pid) for kind, pid in pids.items()}
     return [(kind, verdict_on(items[kind]), items[kind]) for kind in pids
-            if not is_right(verdict_on(items[kind]), callers.kinds[kind]) or items[kind]["source"] != "preload"]
+            if not is_correct(verdict_on(items[kind]), callers.kinds[kind]) or items[kind]["source"] != "preload"]
 
 
 def check_holders(callers, pids):
@@ -105,7 +108,7 @@ def check_holders(callers, pids):
 
 
 def expect(callers):
-    """Every verdict is right, and stays so: no id that is idle has ever begun to stall."""
+    """Checks that every verdict becomes right and stays right: idle ids never begin to stall."""
     pids = {}
     for kind in KINDS:
         try:
@@ -115,9 +118,9 @@ def expect(callers):
     try:
         callers.wait_for(lambda: not faults_of(callers, pids))
     except AssertionError:
-        raise AssertionError(faults_of(callers, pids) or "one was right at last") from None
+        raise AssertionError(faults_of(callers, pids) or "the verdicts became right only after the timeout") from None
     callers.well_past_threshold()
-    assert callers.metric('ripd_stuck{cause="spinning"}') == 0, "it may just compute"
+    assert callers.metric('ripd_stuck{cause="spinning"}') == 0, "a thread that computes is not certainly stuck"
     for cause, certain in (("blocked", True), ("spinning", False), ("sleeping", False)):
         incidents = callers.metric(f'ripd_stuck_incidents_total{{cause="{cause}"}}')
         assert (incidents != 0) == certain, (cause, incidents)
@@ -126,10 +129,10 @@ def expect(callers):
     idle = {kind for kind in pids if callers.kinds[kind][0] in ("idle", "stopped")}
     events = callers.get("/events?limit=1000")["events"]
     begun = {event["ring"] for event in events}
-    assert len([event for event in events if event["ring"] == "renamed"]) == 1, "a name is not what an id is known by"
-    assert len({event["incident"] for event in events if event["ring"] == "stuck"}) == 1, "one for all of a process"
-    begun -= BY_TURNS & idle  # who holds a lock may take a busy machine too long to find out
-    begun -= {event["ring"] for event in events if event["cause"] == "starved"} & idle  # by such a machine
+    assert len([event for event in events if event["ring"] == "renamed"]) == 1, "a new name must not begin a new stall"
+    assert len({event["incident"] for event in events if event["ring"] == "stuck"}) == 1, "one incident for the process"
+    begun -= BY_TURNS & idle  # on a busy machine it may take too long to find the holder
+    begun -= {event["ring"] for event in events if event["cause"] == "starved"} & idle  # caused by a busy machine
     assert not begun & idle, begun & idle
     assert begun == set(pids) - idle - {"sleep"}, (begun, idle)
     rings = {ring["ring"]: ring for ring in callers.get("/rings?limit=1000")["rings"]}

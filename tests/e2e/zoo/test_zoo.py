@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every kind of stall for real: the cause, the place in the source, the system call and what it waits for.
+"""Every kind of stall: the cause, the line in the source, the system call and what it waits for.
 
-KINDS is the list. A kind is a function of the program `animal` whose line that hangs has a comment STALL(marker); it
-grows by a row here and a function there. All of them hang at once under one ripd.
+KINDS lists the kinds. Each kind is a function of the program `animal`, and the line that hangs has a comment
+STALL(marker). To add a kind, add a row here and a function there. All kinds hang at the same time under one ripd.
 """
 import ctypes
 import os
@@ -30,17 +30,17 @@ class Kind:
         self.state, self.marker, self.where, self.holder = state, marker or name, where, holder
         self.bring_about, self.mode, self.number, self.fd, self.count = bring_about, mode, number, fd, count
         self.asked_ms = asked_ms
-        self.waits = waits  # ids in waits_for, "readers" for those who are not named
+        self.waits = waits  # ids in waits_for; "readers" if they are not known by id
 
 
-# Bringing about what a program cannot do to itself ------------------------------------------------------------------
+# --- Stalls that a program cannot bring about itself -----------------------------------------------------------------
 
 def stop(_zoo, animal):
     os.kill(animal.pid, signal.SIGSTOP)
 
 
 def trace(zoo, animal):
-    """The thread that seizes another must stay: the kernel lets go when the tracer's thread ends."""
+    """Traces the animal from a thread that stays, because the kernel detaches when the tracing thread ends."""
     outcome, done = [], threading.Event()
 
     def tracer():
@@ -54,7 +54,7 @@ def trace(zoo, animal):
     threading.Thread(target=tracer, daemon=True).start()
     done.wait()
     if not outcome[0]:
-        raise Skip("ptrace is not allowed here")
+        raise Skip("ptrace is not permitted")
 
 
 def freeze(zoo, animal):
@@ -71,12 +71,13 @@ def freeze(zoo, animal):
             return
         except OSError:
             continue
-    raise Skip("no freezer that can be written")
+    raise Skip("no cgroup freezer is writable")
 
 
 DESCRIPTOR = {"fd": True}
 HELD = {"holder": True, "fd": True}
-STOPPED = {"syscall": "pause|ppoll", "target": "a signal", "marker": "stopped", "where": "stopped"}  # still in that
+# they are stopped in this call
+STOPPED = {"syscall": "pause|ppoll", "target": "a signal", "marker": "stopped", "where": "stopped"}
 KINDS = [
     Kind("user-spin", "spinning", "spin_in_user_space", state="R", mode="user"),
     Kind("call-spin", "spinning", "spin_in_one_call", state="R", mode="system"),
@@ -155,7 +156,7 @@ assert len(KINDS) >= 16
 
 
 def marked_lines():
-    """marker -> (file, line)"""
+    """Returns {marker: (file, line)}."""
     found = {}
     for file in HERE.glob("animal_*.c"):
         for number, text in enumerate(file.read_text().splitlines(), 1):
@@ -165,9 +166,9 @@ def marked_lines():
 
 
 class Zoo(World):
-    INTERVAL_MS = 1000  # who holds other ends is searched for within a part of it
+    INTERVAL_MS = 1000  # ripd searches for holders of other ends within a part of the interval
     STALL_AFTER_MS = 1000
-    animals_are = {}  # whose
+    animals_are = {}  # user and group of the animals
 
     def __init__(self):
         self.closing = threading.Event()
@@ -195,7 +196,7 @@ class Zoo(World):
 
     def close(self):
         self.closing.set()
-        if "starved" in self.animals:  # as it is, it would take seconds to die on a busy machine
+        if "starved" in self.animals:  # otherwise it would take seconds to die on a busy machine
             os.sched_setscheduler(self.animals["starved"].pid, os.SCHED_OTHER, os.sched_param(0))
         for group, file in self.groups:
             pathlib.Path(group, file).write_text("THAWED" if file == "freezer.state" else "0")
@@ -224,12 +225,12 @@ def holders_of(item):
 
 
 def is_cause(cause, expected):
-    """What spins gets hardly any of a very busy machine."""
+    """On a very busy machine a spinning thread gets hardly any CPU time."""
     return cause == expected or (expected == "spinning" and cause == "starved")
 
 
 def faults_of(kind, item, numbers, lines):
-    """What is wrong with an answer, as a list of (field, value)."""
+    """Returns the wrong fields of an answer, as a list of (field, item)."""
     location, kernel = item["location"] or {}, item["kernel"] or {}
     file, line = lines[kind.marker]
     holds = {
@@ -270,11 +271,12 @@ def every_kind(zoo):
         assert root["tid"] > 0 and str(root["tid"]) not in tasks and group["deadlock"] is None, (group, tasks)
         step, = zoo.stalls(f"?ring={kind}")[0]["waits_for"]
         assert step["certain"] and step["tid"] == root["tid"], step
-    assert not re.search(r"0x7f[0-9a-f]{8}", zoo.request("/stalls")[1].__repr__())  # no address leaves
+    assert not re.search(r"0x7f[0-9a-f]{8}", zoo.request("/stalls")[1].__repr__())  # addresses must not be disclosed
 
 
 def a_deadlock_begins_as_one(zoo):
-    """It is proven on the scan that finds it, if that has the time, which it has now and then on any machine."""
+    """A deadlock is proven on the scan that detects it, if this scan has time, which happens at least sometimes on any
+    machine."""
     if os.geteuid() != 0:
         raise Skip("only root may read the system calls of others")
     for number in range(20):
@@ -285,7 +287,7 @@ def a_deadlock_begins_as_one(zoo):
                                                  if "stall begin" in line and f'ring="{ring}"' in line])
         if "cause=deadlock" in begins[0]:
             return
-    raise AssertionError("none of 20 did")
+    raise AssertionError("none of 20 deadlocks was proven on its first scan")
 
 
 def a_deadlock_of_two_rings(zoo):
@@ -307,9 +309,9 @@ def a_deadlock_of_two_rings(zoo):
 
 
 def locks_of_two_users(zoo):
-    """A ring that names a thread of another user's as the holder of a lock discloses nothing of it."""
+    """A ring that claims a thread of another user as the holder of a lock discloses nothing about this thread."""
     if lacking("sys_ptrace"):
-        raise Skip("evidence of two users takes root with CAP_SYS_PTRACE")
+        raise Skip("evidence of two users needs root with CAP_SYS_PTRACE")
     path = pathlib.Path(zoo.dir, "file-shared")
     os.chmod(zoo.dir, 0o777)
     for ring, user in (("one", NOBODY), ("other", NOBODY - 1)):
@@ -325,7 +327,7 @@ def locks_of_two_users(zoo):
 
 
 def expect(zoo, kinds):
-    """Admits these kinds, and waits for the right answer about each."""
+    """Starts these kinds and waits for the right answer about each."""
     lines, absent, faults = marked_lines(), [], []
     for kind in kinds:
         try:
@@ -346,14 +348,14 @@ def expect(zoo, kinds):
     print(f"        {len(kinds) - len(absent)} kinds")
 
 
-# What any user may read ---------------------------------------------------------------------------------------------
+# --- Evidence that every user may read ------------------------------------------------------------------------------
 
 PLAIN = {"user-spin": "spinning", "starved": "starved", "vfork": "uninterruptible", "sleep": "unknown",
          "tcp-recv": "unknown", "unix-recv": "unknown", "futex": "unknown", "sigstop": "signal"}
 
 
 class Stranger(Zoo):
-    """The same under a ripd that is nobody."""
+    """A zoo whose ripd runs as nobody."""
 
     missing = None
 
@@ -361,12 +363,12 @@ class Stranger(Zoo):
         os.chmod(self.made, 0o755)
         try:
             if os.geteuid() != 0:
-                raise PermissionError("only root can be nobody")
+                raise PermissionError("only root can run ripd as nobody")
             self.log = open(self.log_path, "ab")
             self.ripd = subprocess.Popen(
                 [f"{BIN}/ripd", *(f"--{key}={value}" for key, value in self.settings().items())], stderr=self.log,
                 user=NOBODY, group=NOBODY, extra_groups=[])
-        except PermissionError as reason:  # nobody may not even run it where it lies
+        except PermissionError as reason:  # nobody may not even be able to execute ripd in the build tree
             self.missing = reason
             super().start()
             return
@@ -376,7 +378,8 @@ class Stranger(Zoo):
 
 
 def without_privileges(zoo):
-    """Causes that follow from CPU time and state are the same; the rest says what is denied, and nothing is guessed."""
+    """Causes that follow from CPU time and state are the same. Other evidence is listed as denied, and nothing is
+    guessed."""
     if zoo.missing:
         raise Skip(zoo.missing)
     for kind in KINDS:
@@ -395,14 +398,14 @@ def without_privileges(zoo):
         if kind.state != "R":
             zoo.wait_for(lambda kind=kind: {"syscall", "wchan"} <= set(zoo.item(kind)["kernel"]["denied"]))
         if kind.where == "stopped":
-            continue  # looked at now and then
+            continue  # stopped threads are examined less often
         zoo.wait_for(lambda kind=kind: (zoo.item(kind)["kernel"]["window_ms"] or 0) >= 12)
         kernel = zoo.item(kind)["kernel"]
         assert kernel["cpu_ms"] is not None and kernel["voluntary_switches"] is not None, kernel
 
 
 class Neighbour(Stranger):
-    """A ripd that is nobody, and programs of the same user: no root anywhere."""
+    """ripd and the programs run as the same unprivileged user."""
 
     animals_are = {"user": NOBODY, "group": NOBODY, "extra_groups": []}
 
@@ -413,7 +416,7 @@ class Neighbour(Stranger):
 
 
 def among_the_same_user(zoo):
-    """Of one's own programs everything is reported without any privilege."""
+    """All evidence about programs of ripd's own user is reported without privileges."""
     if zoo.missing:
         raise Skip(zoo.missing)
     expect(zoo, [kind for kind in KINDS if kind.bring_about in (None, stop)])

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* library.c - a library that target.c loads while it runs. */
+/* library.c - a library that target.c loads at run time. */
 #include <librip.h>
 
 volatile int library_sink;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * target.c - a program that stops at known lines: built in every way that a program can be built, by test_symbols.py.
+ * target.c - a program that stops at known lines. test_symbols.py builds it in many ways.
  *
- *   target RING              answers "ready"; then commands on stdin: "load PATH", "lease PATH", "quit"
+ *   target RING              prints "ready"; then commands on stdin: "load PATH", "lease PATH", "quit"
  *
- * Ids: 1 in plain_work, 2 in inlined_work by way of inner, 3 in a library's library_work, 10 and up in further ones.
+ * Ids: 1 in plain_work, 2 in inlined_work through inner, 3 in library_work of a library, 10 and up in more libraries.
  */
 #include <fcntl.h>
 #include <librip.h>
@@ -27,7 +27,7 @@ struct worker {
 
 volatile int sink;
 extern const char program_name[];
-const char program_name[] = PROGRAM_NAME; /* no two programs have one build id */
+const char program_name[] = PROGRAM_NAME; /* every program gets its own build id */
 
 __attribute__((noinline)) void plain_work(void)
 {
@@ -82,7 +82,7 @@ static void load(const char *path)
 
 extern const char __executable_start[];
 
-/* Maps a file of its user's right below the program, and makes who opens it wait. */
+/* Maps a file of its user just below the program, and takes a lease on it, so that opening the file blocks. */
 static void lease(const char *path)
 {
     int file = open(path, O_RDWR | O_CLOEXEC);

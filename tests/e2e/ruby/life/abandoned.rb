@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# Fibers whose wait for a mutex ends by an exception, or never: those are collected with it when nobody knows them any
-# more. Says "ok".
+# Fibers whose wait for a mutex ends with an exception or never. Those that wait for ever are collected together with
+# the mutex when they are no longer referenced. Prints "ok".
 require_relative "../fiber_scheduler"
 Rip.start(ENV["RING"]) if ENV["RING"]
 
@@ -15,7 +15,7 @@ Thread.new do
 end.join
 raise ended.inspect unless ended == %i[raised had]
 
-# They wait for ever, and are dropped with all that they wait for: Ruby resumes none of them.
+# These fibers wait for ever, and are dropped with everything that they wait for. Ruby does not resume them.
 def abandon
   scheduler = Scheduler.new
   scheduler.define_singleton_method(:run) {}

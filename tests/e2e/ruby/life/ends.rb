@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# Threads, fibers and processes that end in each way, many of them before they have begun. Says "ok".
+# Threads, fibers and processes that end in each way, many of them before they have begun. Prints "ok".
 require "timeout"
 Rip.start(ENV["RING"]) if ENV["RING"]
 
@@ -10,7 +10,7 @@ end
 class Late < StandardError
 end
 
-# What another thread sends reaches a thread that has not begun, and a fiber's first switch.
+# An exception from another thread reaches a thread that has not begun, and the first switch of a fiber.
 200.times { Thread.new { sleep }.kill.join }
 200.times do
   thread = quietly { sleep }
@@ -31,7 +31,7 @@ begin
 rescue Timeout::Error
 end
 
-# Threads that raise or are killed, in a fiber and with a mutex, too: others run where they ran.
+# Threads that raise or are killed, also in a fiber and with a mutex. Other threads continue.
 lock = Mutex.new
 10.times do
   threads = [quietly { raise "x" }, quietly { Fiber.new { raise "x" }.resume }, Thread.new { Thread.exit },
@@ -43,10 +43,11 @@ lock = Mutex.new
   GC.start
 end
 Thread.new { 1 }.join
-sleep 3.2 # native threads that are not used again end now
+sleep 3.2 # unused native threads end after this time
 GC.start
 
-# A child has its parent's exit status, whichever thread forks, with others under way; and so has one that fails.
+# A child has the exit status that it should have, whichever thread forks and while other threads run; also a child that
+# fails.
 others = 3.times.map { Thread.new { loop { Mutex.new.synchronize { sleep 0.001 } } } }
 child = Thread.new { fork { Thread.new { Mutex.new.synchronize { 1 } }.join; Fiber.new { exit 3 }.resume } }.value
 raise "child" unless Process.wait2(child)[1].exitstatus == 3
@@ -61,4 +62,4 @@ others.each(&:kill)
 
 at_exit { Thread.new { Fiber.new { lock.synchronize { puts "ok" } }.resume }.join }
 ObjectSpace.define_finalizer(Object.new, proc { Mutex.new.synchronize { Fiber.new { 1 }.resume } })
-Thread.new { sleep } # still there at the end
+Thread.new { sleep } # still waits at the end

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# Native threads that wait to be used again while what they ran is freed; also what is freed at the very end. Says "ok".
+# Native threads wait for reuse while the objects of their Ruby threads are freed, also at the very end. Prints "ok".
 4.times do
   5.times.map { Thread.new { Thread.current.report_on_exception = false; sleep 0.001; raise "x" } }.each do |thread|
     thread.join rescue 0

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# The same with garbage collected at each chance, and with objects that move. Says "ok".
+# The same with garbage collection at each opportunity, and with compaction. Prints "ok".
 require "monitor"
 Rip.start(ENV["RING"]) if ENV["RING"]
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# What is replaced by the binding is used in Ractors at the same time, and in threads that were the main one's. Says "ok".
+# Methods that the binding replaces are used in Ractors at the same time, and in threads that the main Ractor used
+# before. Prints "ok".
 require "monitor"
 Rip.start(ENV["RING"]) if ENV["RING"]
 
@@ -18,7 +19,7 @@ def work(count)
   sum
 end
 
-4.times.map { Thread.new { sleep 0.01 } }.each(&:join) # their native threads wait to be used again
+4.times.map { Thread.new { sleep 0.01 } }.each(&:join) # their native threads wait for reuse
 3.times do
   ractors = 4.times.map { |i| Ractor.new(i) { |number| eval("class Made#{number}; def one = 1; end"); work(200) } }
   raise "main" unless work(200) == 606

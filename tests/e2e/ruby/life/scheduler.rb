@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# Fibers whose scheduler has them wait for mutexes: each gets its own, and a forked child goes on. Says "ok".
+# Fibers with a scheduler wait for mutexes: each gets its mutex, and a forked child continues. Prints "ok".
 require_relative "../fiber_scheduler"
 Rip.start(ENV["RING"]) if ENV["RING"]
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# Sleeps, and waits for conditions, that end in each way do what Ruby's own do. Says "ok".
+# Sleeps and waits for conditions behave as in plain Ruby, however they end. Prints "ok".
 require "monitor"
 require "timeout"
 Rip.start(ENV["RING"]) if ENV["RING"]
@@ -37,7 +37,7 @@ rescue Timeout::Error => raised
   check("backtrace", raised.backtrace.first, /life\/sleeps\.rb:\d+:in `sleep'/)
 end
 
-# The mutex is locked again in any case, whatever ends the sleep.
+# The mutex is locked again, whatever ends the sleep.
 mutex = Mutex.new
 mutex.lock
 check("not owned", error { Mutex.new.sleep }, ThreadError)
@@ -47,7 +47,7 @@ check("timed out", [mutex.sleep(0.01), mutex.owned?], ->(found) { [nil, 0].inclu
 check("time-out", [error { Timeout.timeout(0.05) { mutex.sleep } }, mutex.owned?], [Timeout::Error, true])
 mutex.unlock
 
-# One who waits to have it back is killed, or raises, only when it has it.
+# A thread that is killed or raises while it waits for the mutex ends only after it has locked the mutex.
 [:kill, :raise].each do |how|
   had = nil
   waiter = Thread.new do
@@ -68,7 +68,7 @@ mutex.unlock
   check(how, [error { waiter.join }, had], [how == :raise ? RuntimeError : nil, true])
 end
 
-# A handler of a signal ends a wait; what it raises comes when the mutex is had.
+# A signal handler ends a wait. Its exception is raised after the mutex is locked.
 condition, handled = ConditionVariable.new, 0
 Signal.trap("USR1") { handled += 1 }
 Thread.new { sleep 0.2; Process.kill("USR1", Process.pid) }
@@ -85,7 +85,7 @@ check("in a handler", begin
   found.pop
 end, ThreadError)
 
-# Conditions hand over, all of them in turn, of monitors too.
+# Conditions wake all waiters in turn, also conditions of monitors.
 monitor, numbers = Monitor.new, []
 changed = monitor.new_cond
 threads = 8.times.map do |i|

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# Threads read at the same time where they are, in methods that are new each time, while classes get their names and
-# code moves; others wait for each other. Says "ok".
+# Threads read their location at the same time, in methods that are always new, while classes get names and code moves.
+# Other threads wait for each other. Prints "ok".
 require "without_gvl"
 require "monitor"
 Rip.start(ENV["RING"])
