@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * bench.c - what the benchmarks share.
+ * bench.c - shared code of the benchmarks.
  */
 #include "bench.h"
 
@@ -56,7 +56,7 @@ void bench_table(const char *title, struct contender *contenders, size_t contend
     static double ns[BENCH_CONTENDERS_MAX][BENCH_ROUNDS];
 
     for (size_t i = 0; i < contender_count; i++)
-        run_once(&contenders[i], contenders[i].prepare ? count : count / 10 + 1); /* warm */
+        run_once(&contenders[i], contenders[i].prepare ? count : count / 10 + 1); /* warm-up */
     for (size_t round = 0; round < BENCH_ROUNDS; round++)
         for (size_t i = 0; i < contender_count; i++)
             ns[i][round] = run_once(&contenders[i], count);

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What it costs to look at one place of a program, by tool, on this machine, in one run.
+"""The cost of observing one location of a program, for different tools, on this machine and in one run.
 
-Builds compare.c in several ways, runs each under its tool, and prints nanoseconds and how many snaps that is. What the
-loop, or the plain call of a function, takes is not counted. A tool that is not there is named with the reason.
+Builds compare.c in several ways, runs each with its tool, and prints the time in nanoseconds and in snaps. The time of
+the loop, or of the plain function call, is subtracted. A missing tool is listed with the reason.
 
-    bench_compare.py [--manual]    --manual writes the table into librip(3)
+    bench_compare.py [--manual]    --manual writes the table to librip(3)
 """
 import os
 import re
@@ -24,7 +24,7 @@ TIMEOUT_S = 120
 
 
 class Missing(Exception):
-    """Why a row is empty."""
+    """The reason why a row is empty."""
 
 
 class Parts:
@@ -37,7 +37,7 @@ class Parts:
     def build(self, name, *flags, libraries=(LIBRARY,)):
         program = os.path.join(self.folder, name)
         objects = []
-        for source in ("compare/compare.c", "bench.c"):  # only the first as the variant says
+        for source in ("compare/compare.c", "bench.c"):  # only the first file is compiled with the flags of the variant
             objects.append(f"{program}-{os.path.basename(source)}.o")
             done = subprocess.run(["cc", "-O2", "-g", "-D_GNU_SOURCE", f"-I{HERE}", f"-I{HERE}/compare",
                                    f"-I{TOP}/include", *(flags if source != "bench.c" else []), "-c",
@@ -48,7 +48,7 @@ class Parts:
         return program
 
     def run(self, argv, count, **environment):
-        """{name: ns}"""
+        """Returns {name: ns}."""
         done = subprocess.run([*argv, str(count), f"/dev/shm/rip-compare.{os.getpid()}"], capture_output=True,
                               text=True, check=False, cwd=self.folder, timeout=TIMEOUT_S,
                               env={**os.environ, **environment})
@@ -58,7 +58,7 @@ class Parts:
         return {name: float(ns) for name, ns in rows}
 
     def of(self, variant):
-        """The results of a variant: a function of this class without arguments."""
+        """Returns the results of a variant: a function of this class without arguments."""
         if variant not in self.results:
             try:
                 self.results[variant] = getattr(self, variant)()
@@ -110,11 +110,11 @@ class Parts:
             daemon.wait()
 
     def hooks(self, name, flag):
-        """What the flag puts in calls hooks that do nothing."""
+        """Instrumentation of this flag, with hooks that do nothing."""
         return self.run([self.build(name, "-DFUNCTIONS", "-DEMPTY_HOOKS", flag)], 2000000)
 
     def compiled(self, name, flag):
-        """What the flag puts in calls librip-compiled, linked as by its .pc file."""
+        """Instrumentation of this flag, with librip-compiled, linked with the flags of its .pc file."""
         libraries = (f"-L{LIBRARIES}", f"-Wl,-rpath,{LIBRARIES}", "-lrip-compiled", "-lrip")
         return self.run([self.build(name, "-DFUNCTIONS", flag, libraries=libraries)], 2000000, RIP_DIR=self.folder)
 
@@ -153,7 +153,7 @@ class Parts:
         return {**self.run(command, 100000, RUBYLIB=f"{TOP}/librip/ruby/lib:{LIBRARIES}/ruby"), "bare": bare["call"]}
 
 
-# What is looked at, the variant, its row, and the row whose time is not counted.
+# The tool, the variant, its row, and the row whose time is subtracted.
 ROWS = (
     ("rip_snap()", "plain", "snap", "nothing"),
     ("rip_switch(), eight coroutines in turn", "switch", "hot", "nothing"),

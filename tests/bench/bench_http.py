@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""ripd against nginx serving the same bytes from a file: requests per second by wrk, in turns, medians and ratios.
+"""ripd compared with nginx, which serves the same bytes from a file: requests per second with wrk, in turns, medians
+and ratios.
 
-Both with one thread that serves; nginx with sendfile, an open file cache and no log. Like the other benchmarks this
-judges nothing; it says where a bar is not met.
+Both serve with one thread; nginx uses sendfile, an open file cache and no log. Like the other benchmarks this never
+fails; it prints which bar is not met.
 """
 import os
 import re
@@ -23,7 +24,7 @@ ROUNDS = int(os.environ.get("RIP_BENCH_ROUNDS", "9"))
 SECONDS = "1"
 LONG = 10000
 MILLION = 1 << 20
-MILLION_BYTES = 1 << 30  # of memory that is free, for a ring of a million ids
+MILLION_BYTES = 1 << 30  # free memory needed for a ring of a million ids
 NGINX = """
 worker_processes 1; master_process off; daemon off; error_log {dir}/error.log; pid {dir}/pid;
 events {{ worker_connections 512; }}
@@ -68,7 +69,7 @@ class Nginx:
 
 
 def wrk(url, connections):
-    """(requests per second, 99th percentile in ms)"""
+    """Returns (requests per second, 99th percentile in ms)."""
     text = subprocess.run(["wrk", "-t1", f"-c{connections}", f"-d{SECONDS}s", "--latency", url], capture_output=True,
                           text=True, check=True).stdout
     assert "Non-2xx" not in text, text
@@ -89,7 +90,7 @@ def compare(world, nginx, title, path, connections, bar):
     rates = {url: [], other: []}
     ratios = []
     for address in rates:
-        wrk(address, connections)  # warm
+        wrk(address, connections)  # warm-up
     for _ in range(ROUNDS):
         for address, seen in rates.items():
             seen.append(wrk(address, connections)[0])
@@ -110,7 +111,7 @@ def ring_of(world, name, count, names=b"worker-%d"):
 
 
 def ring_of_copies(world, name, count):
-    """As many ids, all alike, made quickly."""
+    """Makes count ids quickly, all with the same contents."""
     ring = h.Ring(world.ring(name), capacity=count)
     ring.process(0, os.getpid())
     ring.slot(0)
@@ -140,7 +141,7 @@ def against_nginx(world):
 
 
 def percentile_beside_long_lists(world, nginx):
-    """Others fetch the largest list all the time, which ripd makes anew for each scan."""
+    """Other clients request the largest list all the time, which ripd builds again for each scan."""
     path = f"/stalls?ring=many&limit={LONG}"
     long_lists = (f"http://127.0.0.1:{world.port}{path}", nginx.serve("long", text_of(world, path)))
 
@@ -157,7 +158,7 @@ def percentile_beside_long_lists(world, nginx):
 
 
 def show_percentile(world, nginx, title, beside=lambda _, measure: measure(), besides=(None, None)):
-    """Of small requests on one connection. A machine that is busy otherwise shows in nginx's, too."""
+    """Prints the percentile of small requests on one connection. Other load of the machine also affects nginx."""
     path = "/stalls?ring=one"
     urls = (f"http://127.0.0.1:{world.port}{path}", nginx.serve("small", text_of(world, path)))
     seen = ([], [])

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * bench_list.c - what writing the longest list costs: 10,000 stalls in slices, as the server does: as asked for by
- * default, and with whole trails.
+ * bench_list.c - the cost of writing the longest list: 10,000 stalls, in slices as in the server, with the default
+ * number of breadcrumbs and with whole trails.
  *
- * The reference is the least that could be done for it, copying as many bytes to memory of our own.
+ * The reference is the minimum cost: copying the same number of bytes in memory.
  */
 #include <malloc.h>
 #include <stdio.h>
@@ -48,7 +48,7 @@ static struct module_facts *new_module(uint64_t number)
     return module;
 }
 
-/* The place of a number: the same few over and over, as threads that do the same have them. */
+/* Returns the address of a location. There are few, as threads that do the same work have the same locations. */
 static uint64_t address_of(uint64_t number)
 {
     return SAMPLE_BIAS + ((1 + number % MODULES) << 20) + 0x1230 + 16 * (number % PLACES);
@@ -104,7 +104,7 @@ static void make_snapshot(void)
     snapshot->stall_count = STALLS;
 }
 
-/* The list as the server makes it. Returns its length. */
+/* Writes the list as the server does. Returns its length. */
 static size_t write_list(void)
 {
     struct document document;
@@ -150,7 +150,7 @@ static void copy_all(uint64_t count)
         free(copies[--copy_count]);
 }
 
-/* With that many breadcrumbs each. */
+/* count: breadcrumbs of each stall. */
 static void compare(uint32_t count)
 {
     struct contender contenders[] = {
@@ -170,7 +170,7 @@ static void compare(uint32_t count)
 
 int main(void)
 {
-    (void)mallopt(M_MMAP_THRESHOLD, 65536); /* as the server has it */
+    (void)mallopt(M_MMAP_THRESHOLD, 65536); /* the same setting as in the server */
     make_snapshot();
     bench_print_machine();
     compare(4);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * bench_record.c - what a recording costs: 10,000 ids, drained ten times a second and written to a file, for as long as
- * it takes ids to make one, eight and 32 entries between two drains. Both sides are there: what it takes of a
- * processor, samples and drain and compression and write(2) together, and the bytes of it beside those of the entries.
+ * bench_record.c - the cost of a recording: 10,000 ids, drained ten times a second and written to a file, with one,
+ * eight and 32 new entries of each id between two drains. Measures CPU time (samples, drain, compression and write(2))
+ * and the bytes of the file compared with the bytes of the entries.
  *
- * The reference is the scan of the same ring alone. Between drains, untimed, ids snap in thousands of places.
+ * The reference is a scan of the same ring. Between drains, which is not measured, ids snap at thousands of locations.
  */
 #include <fcntl.h>
 #include <stdio.h>
@@ -38,7 +38,7 @@ static int write_file(void *context, const void *bytes, size_t count, bool full)
     return write(file, bytes, count) == (ssize_t)count ? 0 : -1;
 }
 
-/* Where loops snap: functions of a program of 8 MB, wherever a compiler puts them. */
+/* Locations of snaps: functions spread over a program of 8 MB. */
 static uint64_t place(uint64_t number)
 {
     return UINT64_C(0x561234560000) + (number % PLACES) * UINT64_C(0x9e3779b97f4a7c15) % (8u << 20);
@@ -55,7 +55,7 @@ static void make_ids(void)
     need(rip_view_open(&view, builder.bytes, builder.size_bytes) == RIP_OK, "rip_view_open");
 }
 
-/* In no order that a compressor could find: real programs repeat themselves more. */
+/* The locations are in random order, which compresses badly. Real programs repeat themselves more. */
 static void make_moves(unsigned entries)
 {
     static uint64_t random = 1;
@@ -126,7 +126,7 @@ static void measure(unsigned entries)
     need(recorder.batch != NULL && drain_new(&recorder.drain, 1) == 0, "drain_new");
     need(recording_writer_new(&recorder.writer, &output, 1) == 0, "recording_writer_new");
     make_moves(entries);
-    drain_once(&recorder, 1); /* what it finds is no news */
+    drain_once(&recorder, 1); /* the state before the measurement */
     begin = *recording_writer_state(recorder.writer);
     for (unsigned i = 1; i <= DRAINS; i++) {
         make_moves(entries);

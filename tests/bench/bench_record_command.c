@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * bench_record_command.c - bench_record_command RIP: what `rip record` costs, of 10,000 ids at 10 drains a second: the
- * CPU time of the command from begin to end, and the bytes of its file.
+ * bench_record_command.c - bench_record_command RIP: the cost of `rip record` with 10,000 ids and 10 drains a second:
+ * the CPU time of the whole command, and the bytes of its file.
  */
 #include <fcntl.h>
 #include <inttypes.h>
@@ -33,7 +33,7 @@ static double now(void)
     return (double)time.tv_sec + (double)time.tv_nsec / 1e9;
 }
 
-/* Each id makes so many breadcrumbs, at places that look like those of a program. */
+/* Each id makes count breadcrumbs, at locations as in a real program. */
 static void work(unsigned count)
 {
     static uint32_t random = 1;

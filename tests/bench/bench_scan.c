@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * bench_scan.c - what a scan with detection costs, by the daemon's own path: a ring file on tmpfs, found and mapped by
- * the registry, read and fed to the detector by scan_run().
+ * bench_scan.c - the cost of a scan with detection, with the code of the daemon: the registry finds and maps a ring
+ * file on tmpfs, and scan_run() reads it and feeds the detector.
  *
- * The reference is the least a scan could do: one 8-byte load in every slot of the same mapping, in order, added up.
- * Each pass of each contender finds the ring as its writers left it: between passes, untimed, the ids make their
- * moves. So the reference and the contenders meet the same caches. Not measured is registry_refresh(), whose cost is
- * one of processes and not of ids.
+ * The reference is the minimum cost of a scan: one 8-byte load in every slot of the same mapping, in order. Between
+ * passes,
+ * which is not measured, the ids move, so that each contender finds the ring as the writers left it and the same
+ * caches.
+ * registry_refresh() is not measured, because its cost depends on processes and not on ids.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -36,7 +37,7 @@ static struct ring_builder writer;
 static struct registry *registry;
 static struct ring *ring;
 static struct detector *detector;
-static struct rules rules; /* none, or some */
+static struct rules rules; /* no rules, or some */
 static struct rule_finder finder;
 static enum population population;
 static uint32_t live_count;
@@ -51,7 +52,7 @@ static void need(int condition, const char *what)
     exit(EXIT_FAILURE);
 }
 
-/* A ring of this process with every step-th slot live, and the registry that has found it. */
+/* Creates a ring of this process in which every step-th slot is live, and a registry that has found it. */
 static void world_open(uint32_t capacity, uint32_t step)
 {
     const struct ring_geometry geometry = {.slot_capacity = capacity};
@@ -86,7 +87,7 @@ static void world_close(void)
 
 static void detector_start(void)
 {
-    /* Those that stand still must not fall due while they are measured. */
+    /* Ids that stand still must not become due during the measurement. */
     struct detector_config config = {.interval_ns = INTERVAL_NS,
                                      .stall_after_ns = population == STILL ? UINT64_MAX : 5 * INTERVAL_NS};
 
@@ -97,10 +98,10 @@ static void detector_start(void)
     rule_finder_set_rules(&finder, &rules);
 }
 
-/* What happens between two scans. */
+/* Does what happens between two scans. */
 static void make_moves(void)
 {
-    registry_refresh(registry, INTERVAL_NS); /* each scan has time of its own */
+    registry_refresh(registry, INTERVAL_NS); /* gives each scan its own time */
     for (uint32_t slot = 0; slot < live_count; slot++) {
         if (population == IDLE || (population == MIXED && slot % 10 == 3))
             ring_builder_idle(&writer, slot);
@@ -172,7 +173,7 @@ static void bench_population(uint32_t count)
     };
 
     detector_start();
-    for (int i = 0; i < 3; i++) { /* they come, and settle */
+    for (int i = 0; i < 3; i++) { /* new ids appear and reach a stable state */
         make_moves();
         scan();
     }
@@ -194,7 +195,7 @@ static void bench_size(uint32_t count)
     world_close();
 }
 
-/* What rules cost: while everybody has one, and on the scan on which everybody is new. */
+/* The cost of rules: when every id has one, and on the scan on which all ids are new. */
 static void bench_rules(uint32_t count)
 {
     static const char *const texts[] = {"batch-*=10m", "report-*=1h", "*-nightly=2h", "[a-c]?x-*=1m", "worker*=5s"};
@@ -246,7 +247,7 @@ static uint64_t allocated_bytes(void)
     return (uint64_t)status.st_blocks * 512;
 }
 
-/* Few live ids, spread over a large sparse ring. */
+/* A few live ids, spread over a large sparse ring. */
 static void bench_sparse(void)
 {
     uint64_t times_ns[SPARSE_SCANS], before;

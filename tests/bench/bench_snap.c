@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * bench_snap.c - one snap, with everything it promises, against the algorithm of 2014 and against the bare store.
+ * bench_snap.c - one snap with all its guarantees, compared with the algorithm of 2014 and with a bare store.
  */
 #include <errno.h>
 #include <stdio.h>

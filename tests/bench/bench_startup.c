@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * bench_startup.c - how much longer a program takes from start to end under the preload library: `true`, plain and
- * traced in turns, and the other way round in every second one, so that a change of the machine's load reaches both.
+ * traced in turns. Every second turn has the reverse order, so that changes of the machine's load affect both.
  *
- * Where others use the machine, the steadiest figure is the lower quartile of the time on a processor: what others do
- * to the caches only adds to it. The pages that a run touches are counted beside it, and are the same in each.
+ * On a machine with other load, the lower quartile of the CPU time is the most stable number, because other load of
+ * caches
+ * only adds to it. Page faults are counted as well, and are the same in each run.
  *
- * A copy of the library is measured: it is written from the first byte to the last, as an installed one is. What a
- * linker has just written lies in smaller pieces in the kernel's cache, which costs each start some more.
+ * A copy of the library is measured, because it is written from the first byte to the last, like an installed library.
+ * The
+ * output of a linker is in smaller pieces in the page cache, which makes each start slower.
  *
  *   bench_startup PRELOAD-LIBRARY [RUNS]
  */
@@ -39,7 +41,7 @@ static double us_of(struct timeval time)
     return (double)time.tv_sec * 1e6 + (double)time.tv_usec;
 }
 
-/* What one run takes: from start to end, of a processor, and in page faults. */
+/* The cost of one run: wall time, CPU time and page faults. */
 struct cost {
     double wall_us;
     double cpu_us;
@@ -76,7 +78,7 @@ static double quantile(double *values, int count, double part)
     return values[(int)(part * count)];
 }
 
-/* False: it could not be made. */
+/* Returns false on failure. */
 static bool copy_file(const char *from, const char *to)
 {
     static char bytes[4 << 20];

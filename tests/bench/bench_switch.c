@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * bench_switch.c - from one coroutine to another: hot, of a few that take turns, and cold, of so many that neither
- * slots nor contexts are in a cache, in random order. A cold one is held against a load from as much memory in the same
- * order: the new slot is prefetched, so that the switch itself waits for its context alone.
+ * bench_switch.c - the cost of a switch from one coroutine to another. Hot: a few coroutines take turns. Cold: so many
+ * coroutines in random order that neither slots nor contexts are cached. The reference of cold is a load from the same
+ * amount of memory in the same order: the new slot is prefetched, so the switch waits only for its context.
  */
 #include <errno.h>
 #include <librip.h>
@@ -18,11 +18,11 @@
 enum { HOT = 8, COLD = COLD_BYTES / RIP_SLOT_BYTES, FIRST_ID = 5000000, OTHER_ID = 4900000 };
 enum { ROW_INIT, ROW_SWITCH, ROW_SWITCH_SNAP, ROW_EMPTY, ROW_COUNT };
 
-static struct rip_context *contexts; /* COLD of them, the first HOT for both */
-static uint32_t *order;              /* a permutation of as many as there are */
-static unsigned char *plain;         /* as many bytes as the slots have */
+static struct rip_context *contexts; /* COLD contexts; hot uses the first HOT of them */
+static uint32_t *order;              /* a permutation of all numbers */
+static unsigned char *plain;         /* as many bytes as all slots */
 static uint32_t made;
-static uint8_t idx[HOT], ctr[HOT]; /* what a program keeps of each that has no contexts */
+static uint8_t idx[HOT], ctr[HOT]; /* what a program without contexts keeps for each coroutine */
 
 static void turn_by_init(uint64_t count)
 {
@@ -86,7 +86,7 @@ static void cold_and_snap(uint64_t count)
     rip_switch(current, NULL);
 }
 
-/* Each address depends on what was loaded before, which is always 0. */
+/* Each address depends on the value loaded before, which is always 0. */
 static void cold_load(uint64_t count)
 {
     uint64_t last = 0;
@@ -113,7 +113,7 @@ static void shuffle(void)
     }
 }
 
-/* As many as there is room for: in a container tmpfs may be small. */
+/* Creates as many as there is room for, because tmpfs may be small in a container. */
 static bool make_coroutines(void)
 {
     contexts = calloc(COLD, sizeof(*contexts));
@@ -125,7 +125,7 @@ static bool make_coroutines(void)
     plain = calloc(made + 1u, RIP_SLOT_BYTES);
     if (plain == NULL || made < HOT)
         return false;
-    memset(plain, 0, (size_t)made * RIP_SLOT_BYTES); /* its pages are there */
+    memset(plain, 0, (size_t)made * RIP_SLOT_BYTES); /* allocates the pages */
     shuffle();
     return true;
 }

@@ -1,19 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What tracing costs servers: requests of redis and memcached under the preload library against plain ones, in turns,
-each first in every second one, so that a change of the machine's load reaches both. Servers and clients have a
-processor each. Where a process lies in memory alone makes some percent of difference, so the pair is started several
-times.
+"""The cost of tracing for servers: requests to redis and memcached, under the preload library and plain, in turns.
 
-The load is that of each server's own client: 20 connections, a request at a time on each. The row "memcached, 200 in a
-packet" is the least favourable load there is: it leaves out the network, so that a request is little more than nine
-locks of a mutex.
+Every second turn has the reverse order, so that changes of the machine's load affect both. Server and client have a CPU
+each. The memory layout of a process alone makes some percent of difference, so both servers are started several times.
 
-Prints the median ratio of requests a second, and the quarters around it. Where others use the machine the steadier
-figure is what a request takes of a processor, and of that the lower quartile of each start: what others do to the
-caches only adds to it. Judges nothing.
+The load comes from each server's own client: 20 connections with one request at a time. The row "memcached, 200 in a
+packet" is the worst case: without the network, a request is little more than nine locks of a mutex.
+
+Prints the median and the quartiles of the ratio of requests per second. On a machine with other load, CPU time for each
+request is more stable, and of that the lower quartile of each start, because other load of caches only adds to it. It
+never fails.
 
 $RIP_BENCH_STARTS starts (default 8) of $RIP_BENCH_ROUNDS turns (default 15) of $RIP_BENCH_REQUESTS requests (default
-10000)."""
+10000).
+"""
 import os
 import re
 import shutil
@@ -87,7 +87,7 @@ def memcached(path):
     return ["memcached", "-u", "root", "-s", path]
 
 
-# What it is called, the server, the client with the programs it needs, and the bar.
+# Each load: its name, the server, the client, the programs it needs, and the bar.
 LOADS = [
     ("redis", redis, redis_rate, ["redis-server", "redis-benchmark"], "0.97"),
     ("memcached", memcached, memcached_rate, ["memcached", "memcslap"], "0.97"),
@@ -96,7 +96,7 @@ LOADS = [
 
 
 def processor_s(pid):
-    """What the threads of a server have had of a processor."""
+    """Returns the CPU time of the server's threads in seconds."""
     total_ns = 0
     for task in os.listdir(f"/proc/{pid}/task"):
         with open(f"/proc/{pid}/task/{task}/schedstat") as file:
@@ -105,14 +105,14 @@ def processor_s(pid):
 
 
 def measure(rate, path, server):
-    """Requests a second by the clock, and seconds of a processor for a request."""
+    """Returns requests per second of wall time, and CPU seconds for each request."""
     before_s = processor_s(server.pid)
     by_clock = rate(path)
     return by_clock, (processor_s(server.pid) - before_s) / REQUESTS
 
 
 def turns(rate, paths, servers):
-    """What measure() says of both, in each round."""
+    """Returns the results of measure() for both servers, in each round."""
     rounds = []
     for number in range(ROUNDS):
         order = (0, 1) if number % 2 == 0 else (1, 0)
@@ -164,7 +164,7 @@ def main():
         for name, command, rate, programs, bar in LOADS:
             missing = [program for program in programs if not shutil.which(program)]
             if missing:
-                print(f"{name}: left out, there is no {missing[0]}")
+                print(f"{name}: skipped, {missing[0]} is not installed")
                 continue
             compare(name, command, rate, bar, folder)
             measured += 1

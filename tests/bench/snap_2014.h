@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * snap_2014.h - the algorithm of 2014: thread-local id, index and counter, an 8-bit counter, slots of 320 bytes that
- * are found by multiplying with the id. Written for the comparison.
+ * snap_2014.h - the algorithm of 2014: thread-local id, index and counter, an 8-bit counter, and slots of 320 bytes
+ * that are found by multiplication with the id. Written for the comparison.
  */
 #ifndef TESTS_BENCH_SNAP_2014_H
 #define TESTS_BENCH_SNAP_2014_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * snap_forms.h - the contenders of bench_snap, as functions of count; compiled once into the executable and once into
- * a shared library, where thread-local storage costs more. SNAP_FORMS_PREFIX gives the functions their names.
+ * snap_forms.h - the contenders of bench_snap, as functions of count. They are compiled into the executable and into a
+ * shared library, where thread-local storage is slower. SNAP_FORMS_PREFIX is the prefix of the functions' names.
  */
 #include <librip.h>
 #include <stdint.h>
@@ -26,7 +26,7 @@ void FORM(empty)(uint64_t count)
         BARRIER();
 }
 
-/* The least that leaves a place: its address into memory, everything else in registers. */
+/* The minimum that records a location: its address to memory, everything else in registers. */
 void FORM(bare)(uint64_t count)
 {
     uint64_t *entry = &rip__thread.slot->entry[0];
@@ -46,7 +46,7 @@ void FORM(snap)(uint64_t count)
     }
 }
 
-/* The snap without the globals: count and entry alone, to show what keeping rip_idx and rip_ctr truthful costs. */
+/* A snap without the globals: only count and entry. Shows the cost of keeping rip_idx and rip_ctr up to date. */
 void FORM(snap_slot)(uint64_t count)
 {
     for (uint64_t i = 0; i < count; i++) {

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * driver.c - runs a fuzz target without libFuzzer: valid inputs, mutated from a seeded generator.
+ * driver.c - runs a fuzz target without libFuzzer: valid inputs, mutated with a seeded generator.
  *
  *   fuzz_NAME [--iterations N] [--seed N] [--write-seeds DIR] [FILE...]
  *
- * Inputs to start from are the target's own (fuzz_seed) and the FILEs, each of which is also run as it is.
+ * The first inputs are those of the target (fuzz_seed) and the FILEs, each of which also runs unchanged.
  *
  * Guarantees
  *   1. The same arguments run the same inputs in the same order.
- *   2. Each input ends right at a page without access: one byte read too far is a crash without any sanitizer.
- *   3. The input of a crash is left in ./crash-NAME, to be given back as FILE.
+ *   2. Each input ends directly before a page without access: reading one byte too far crashes without any sanitizer.
+ *   3. The input of a crash is written to ./crash-NAME, and can be passed as FILE.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -34,7 +34,7 @@ struct input {
 static struct input starts[STARTS_MAX];
 static size_t start_count;
 static struct guarded_copy room;
-static struct input current; /* right-aligned in room */
+static struct input current; /* ends at the guard page of room */
 static char crash_file[256];
 
 static uint64_t random_state = 1;
@@ -90,7 +90,7 @@ static uint64_t interesting_value(void)
     }
 }
 
-/* Half of the mutations hit the front, where formats keep what everything else depends on. */
+/* Half of the mutations change the beginning, on which the rest of most formats depends. */
 static size_t random_place(size_t size_bytes)
 {
     size_t front = size_bytes < FRONT_BYTES ? size_bytes : FRONT_BYTES;
@@ -106,21 +106,21 @@ static void mutate_once(uint8_t *bytes, size_t *size_bytes)
     uint64_t value;
 
     switch (random_below(8)) {
-    case 0: /* cut */
+    case 0: /* truncate */
         if (random_below(4) == 0)
             *size_bytes = place;
         return;
-    case 1: /* a stretch from elsewhere */
+    case 1: /* copy a range from elsewhere */
         width = random_below(*size_bytes - place + 1) % 64;
         memmove(bytes + place, bytes + random_below(*size_bytes - width + 1), width);
         return;
-    case 2: /* a bit */
+    case 2: /* flip a bit */
         bytes[place] ^= (uint8_t)(1 << random_below(8));
         return;
-    case 3: /* a little more or less */
+    case 3: /* add or subtract a little */
         bytes[place] = (uint8_t)(bytes[place] + random_below(9) - 4);
         return;
-    default: /* a number */
+    default: /* insert a number */
         place -= place % width;
         if (place + width > *size_bytes)
             return;
@@ -204,7 +204,7 @@ static void prepare_for_crashes(const char *program)
         signal(signals[i], on_crash);
 }
 
-/* Of this process, and not of the clock on the wall: the machine may be busy. 0 = none. */
+/* Limits the CPU time of this process. Wall time would depend on the load of the machine. 0 = no limit. */
 static void limit_processor_time(time_t seconds)
 {
     setitimer(ITIMER_PROF, &(struct itimerval){.it_value.tv_sec = seconds}, NULL);
@@ -240,7 +240,7 @@ int main(int argc, char **argv)
     for (size_t i = 0; i < start_count; i++)
         run(starts[i].bytes, starts[i].size_bytes);
     for (unsigned long i = 0; i < iterations; i++) {
-        limit_processor_time(10); /* an input that takes so long is a fault */
+        limit_processor_time(10); /* an input that takes longer is a bug */
         run_mutated();
     }
     limit_processor_time(0);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fuzz_access.c - the head of a request, and who may ask: what is returned lies inside the bytes, a head cut in two
- * reads as the whole one, and nobody is let in whose Host does not name this machine.
+ * fuzz_access.c - the head of a request and the access rules: what is returned lies inside the bytes, a head in two
+ * parts reads like the whole head, and requests are refused if their Host is not a name of this machine.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -17,7 +17,7 @@ static void check_inside(struct span span, const uint8_t *bytes, size_t size_byt
         require(span.bytes >= first && span.bytes + span.length <= first + size_bytes);
 }
 
-/* The rules once more, from the other end: only these can be let in by rules without names. */
+/* Checks the rules independently: without allowed names, only these hosts may be accepted. */
 static void check_allowed(const struct http_request *request)
 {
     const struct field *host = &request->fields[FIELD_HOST];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fuzz_capture.c - any bytes as a capture: what is accepted is within the limits, and its ring may be anything. */
+/* fuzz_capture.c - any bytes as a capture: accepted captures are within the limits, and their ring may be anything. */
 #include <stdlib.h>
 #include <string.h>
 

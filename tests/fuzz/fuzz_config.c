@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fuzz_config.c - any bytes as a configuration file: taken within limits, or refused in one printable line. */
+/* fuzz_config.c - any bytes as a configuration file: accepted within limits, or refused with one printable line. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fuzz_event_line.c - any bytes as the history of events: what is accepted is whole, and means the same written again.
+/*
+ * fuzz_event_line.c - any bytes as the event history: accepted lines are complete, and have the same meaning when
+ * written again.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -8,7 +10,7 @@
 #include "record/event_load.h"
 #include "view/document_event.h"
 
-/* Once accepted, a line that is written again is the same. */
+/* An accepted line stays the same when it is written again. */
 static void check_line(const char *text, size_t length)
 {
     struct event_line line, again;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fuzz_event_stream.c - what a server sends as events: cut into two pieces it reads as in one, and what of it reaches a
- * terminal is fit for one.
+ * fuzz_event_stream.c - an event stream of a server: in two parts it reads like the whole, and output to a terminal is
+ * harmless.
  */
 #include <stdlib.h>
 #include <string.h>

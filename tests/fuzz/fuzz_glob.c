@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fuzz_glob.c - a pattern, a newline, a name: the automaton agrees with a matcher that goes by the definition and tries
- * again where a star may stand for more.
+ * fuzz_glob.c - a pattern, a newline, and a name: the automaton agrees with a backtracking matcher that follows the
+ * definition.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +11,7 @@
 
 #define PATTERN_BYTES 271u
 
-/* The ']' that ends the class at pattern; NULL: it is no class. */
+/* Returns the ']' that ends the class at pattern, or NULL if it is not a class. */
 static const char *class_end(const char *pattern)
 {
     const char *at = pattern + 1;
@@ -83,7 +83,7 @@ static int by_definition(const char *pattern, const unsigned char *text, size_t 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size_bytes)
 {
     const uint8_t *newline = size_bytes ? memchr(bytes, '\n', size_bytes) : NULL;
-    unsigned char *text; /* of its own size, so that a byte read too far is seen */
+    unsigned char *text; /* of the exact size, so that reading one byte too far is detected */
     size_t text_bytes, pattern_bytes;
     struct glob glob;
     char *pattern;

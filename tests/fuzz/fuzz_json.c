@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fuzz_json.c - any bytes as a JSON string: valid UTF-8, nothing that acts on a terminal, changes always reported. */
+/*
+ * fuzz_json.c - any bytes as a JSON string: the output is valid UTF-8 without control characters, and changes are
+ * always reported.
+ */
 #include <stdlib.h>
 #include <string.h>
 
 #include "fuzz.h"
 #include "view/json_writer.h"
 
-/* Checks one character of a string's inside, written for this and not for speed. Returns its bytes. */
+/* Checks one character inside a string, independently of the product. Returns its length in bytes. */
 static size_t check_character(const unsigned char *text, size_t length)
 {
     static const unsigned first_codes[] = {0, 0, 0x80, 0x800, 0x10000};
@@ -48,7 +51,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size_bytes)
     require(length >= 2 && text[0] == '"' && text[length - 1] == '"' && strlen(text) == length);
     for (size_t i = 1; i < length - 1;)
         i += check_character((const unsigned char *)text + i, length - 1 - i);
-    if (!changed) { /* then it is the input, but for quoting */
+    if (!changed) { /* then the output is the input, except for quoting */
         size_t at = 0;
 
         for (size_t i = 1; i < length - 1; i++, at++) {

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fuzz_kernel_names.c - paths and addresses from a thread's memory: texts are terminated, and no longer than that. */
+/*
+ * fuzz_kernel_names.c - paths and addresses from a thread's memory: texts are terminated and not longer than the
+ * memory.
+ */
 #include <arpa/inet.h>
 #include <linux/vm_sockets.h>
 #include <netinet/in.h>
@@ -19,7 +22,7 @@ static void check_name(const struct proc_name *name)
         require(name->text[i] == '\0');
 }
 
-/* The first half is where the path in the second begins. */
+/* The first half is the directory in which the path in the second half begins. */
 static void check_paths(const unsigned char *bytes, size_t count)
 {
     struct proc_name base, path, joined;
@@ -38,7 +41,7 @@ static void check_paths(const unsigned char *bytes, size_t count)
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size_bytes)
 {
-    unsigned char *copy = malloc(size_bytes + 1); /* ends where the memory does: one byte too far is seen */
+    unsigned char *copy = malloc(size_bytes + 1); /* exact size, to detect reads past the end */
     struct proc_name name;
 
     if (copy == NULL)
@@ -61,7 +64,7 @@ size_t fuzz_seed(size_t number, uint8_t *ret_bytes, size_t capacity_bytes)
     static const struct sockaddr_un path = {.sun_family = AF_UNIX, .sun_path = "/run/db.sock"};
     static const struct sockaddr_un abstract = {.sun_family = AF_UNIX, .sun_path = "\0job\0queue"};
     static const struct sockaddr_vm machine = {.svm_family = AF_VSOCK, .svm_cid = 2, .svm_port = 1024};
-    static const char paths[] = "/var/lib\0db/data"; /* halves of the same length, terminators and all */
+    static const char paths[] = "/var/lib\0db/data"; /* two halves of the same length, with terminators */
     static const struct {
         const void *bytes;
         size_t count;

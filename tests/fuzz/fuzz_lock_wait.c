@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fuzz_lock_wait.c - any call, any memory: what is taken for a lock is one in bounds, and only such bytes are read. */
+/* fuzz_lock_wait.c - any call and any memory: accepted locks are in bounds, and only requested bytes are read. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "cases/lock_wait.h"
 #include "fuzz.h"
 
-/* The arguments of the call, then the memory of every address that it asks to read. */
+/* The input is the arguments of the call, then the memory at every address that it asks to read. */
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size_bytes)
 {
     struct lock_wait_holder owner;
@@ -29,7 +29,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size_bytes)
 
         require(place.size <= LOCK_WAIT_BYTES && place.address <= call.address && ++tries < 16);
         require(call.address - place.address < place.size);
-        memory = calloc(1, place.size); /* ends where the place does: one byte too far is seen */
+        memory = calloc(1, place.size); /* exact size, to detect reads past the end */
         if (memory == NULL)
             return 0;
         memcpy(memory, bytes, size_bytes < place.size ? size_bytes : place.size);
@@ -63,7 +63,7 @@ size_t fuzz_seed(size_t number, uint8_t *ret_bytes, size_t capacity_bytes)
         {{4104, 393, 3}, {19, 0, 3, 3, 0, 0, 77}},
         {{4108, 393, 3}, {19, 0, 3, 3, 0, 0, 77}},
         {{4104, 393, 2}, {10, 0, 2, 3}},
-        {{4096 + 720, 128, 2}, {2, 1, 4096}}, /* a stream whose holder's thread id lies where the stream does */
+        {{4096 + 720, 128, 2}, {2, 1, 4096}}, /* a stream whose holder's thread id is where the stream is */
         {{4096, 393, 14}, {14, 0, 2, 1, 0, 0, 0, 0, 0, 0, 0, 0, 2}},
     };
 

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fuzz_lookup.c - hostile files, from the bytes to the answer that ripd reads, as ripd-symbolizer does it: opening,
- * symbol tables, DWARF, names, and the packet.
+ * fuzz_lookup.c - hostile files, from the bytes to the answer that ripd reads, as in ripd-symbolizer: opening, symbol
+ * tables, DWARF, names, and the packet.
  *
- * The seeds are small programs, built in every way that is looked at differently (see lookup/). What libdw does on such
- * files is not ours, and may be a crash; none has come of millions of inputs, so it takes part.
+ * The seeds are small programs, one for each code path (see lookup/). A crash of libdw on such files would not be a bug
+ * of
+ * ours; because millions of inputs have caused none, libdw is included.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,7 +17,7 @@
 #include "sym/child/lookup.h"
 #include "sym/protocol.h"
 
-#define STEP 0x8u /* between addresses */
+#define STEP 0x8u /* distance between looked-up addresses */
 
 static int equal(const char *text, const char *other)
 {
@@ -25,7 +26,7 @@ static int equal(const char *text, const char *other)
     return other != NULL && strncmp(text, other, SYMBOL_TEXT_BYTES_MAX) == 0;
 }
 
-/* What is found gets through, all of it but for what does not fit. */
+/* Checks that the packet contains everything that was found, except what does not fit. */
 static void look(struct lookup *lookup, uint64_t address)
 {
     static unsigned char packet[SYM_PACKET_BYTES];
@@ -44,7 +45,7 @@ static void look(struct lookup *lookup, uint64_t address)
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size_bytes)
 {
     static const uint64_t starts[] = {0, 0x400000, UINT32_MAX,
-                                      UINT64_MAX - 0x400}; /* the seeds' code is at the first */
+                                      UINT64_MAX - 0x400}; /* the code of the seeds is at the first address */
     int file = memfd_create("fuzz_lookup", MFD_CLOEXEC);
     struct lookup *lookup;
 
@@ -59,7 +60,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size_bytes)
     return 0;
 }
 
-/* The files that FUZZ_LOOKUP_SEEDS names, which is a list of strings. */
+/* FUZZ_LOOKUP_SEEDS is a list of strings: the paths of the seeds. */
 size_t fuzz_seed(size_t number, uint8_t *ret_bytes, size_t capacity)
 {
     static const char *const paths[] = {FUZZ_LOOKUP_SEEDS};

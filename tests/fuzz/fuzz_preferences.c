@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fuzz_preferences.c - Accept, If-None-Match and Last-Event-ID: whatever comes is understood or is not, and what was
- * understood is what its own text says.
+ * fuzz_preferences.c - Accept, If-None-Match and Last-Event-ID: any text is accepted or refused, and an accepted value
+ * appears in its text.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -9,7 +9,7 @@
 #include "fuzz.h"
 #include "net/preferences.h"
 
-/* The text, which is not terminated, has these bytes somewhere. */
+/* Is text somewhere in the bytes of span, which are not terminated? */
 static int has(struct span span, const char *text)
 {
     return span.length != 0 && memmem(span.bytes, span.length, text, strlen(text)) != NULL;

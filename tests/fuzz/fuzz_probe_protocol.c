@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fuzz_probe_protocol.c - questions to and answers of ripd-probe: accepted ones are in bounds and terminated. */
+/* fuzz_probe_protocol.c - queries to and answers of ripd-probe: accepted ones are in bounds and terminated. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -47,7 +47,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size_bytes)
     struct probe_query ask = {.kind = PROBE_QUERY};
 
     check_files(bytes, size_bytes);
-    /* An answer in a buffer of the size that the other end may fill, and a question that could have been its own. */
+    /* An answer in a buffer that the other end may fill, and a query that fits it. */
     if (size_bytes > sizeof(answer))
         return 0;
     memset(&answer, 0, sizeof(answer));

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fuzz_proc.c - PID/stat, status, credentials, statm and cgroup of processes that choose their own names: accepted ones
- * are in bounds. */
+/*
+ * fuzz_proc.c - PID/stat, status, credentials, statm and cgroup of processes that choose their names: accepted values
+ * are in bounds.
+ */
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,7 +11,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size_bytes)
 {
-    char *text = malloc(size_bytes + 1), *taken_apart; /* ends where the memory does: one byte too far is seen */
+    char *text = malloc(size_bytes + 1), *taken_apart; /* exact size, to detect reads past the end */
     struct proc_credentials credentials;
     struct proc_memory memory;
     struct proc_group group;

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fuzz_proc_thread.c - threads, descriptors, sockets and locks in /proc: accepted ones are terminated and in bounds. */
+/*
+ * fuzz_proc_thread.c - threads, descriptors, sockets and locks in /proc: accepted values are terminated and in bounds.
+ */
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,7 +11,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size_bytes)
 {
-    char *text = malloc(size_bytes + 1); /* ends where the memory does: one byte too far is seen */
+    char *text = malloc(size_bytes + 1); /* exact size, to detect reads past the end */
     char wchan[PROC_WCHAN_BYTES], address[PROC_ADDRESS_TEXT_BYTES];
     struct proc_schedstat schedstat;
     struct proc_switches switches;

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fuzz_query.c - the parameters of a request and cursors: accepted ones are in bounds, and a cursor has one text. */
+/*
+ * fuzz_query.c - the parameters of a request, and cursors: accepted ones are in bounds, and a cursor has exactly one
+ * text.
+ */
 #include <stdlib.h>
 #include <string.h>
 
@@ -25,7 +28,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size_bytes)
 
     if (size_bytes == 0)
         return 0;
-    text = strndup((const char *)bytes + 1, size_bytes - 1); /* the first byte selects which parameters are taken */
+    text = strndup((const char *)bytes + 1, size_bytes - 1); /* the first byte selects the allowed parameters */
     if (text == NULL)
         return 0;
     if (query_parse(text, bytes[0] * 0x101u, &query, &error) == 0) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fuzz_reader.c - every function of rip/reader.h on bytes of any kind; what it promises is checked in ring_walk.c. */
+/* fuzz_reader.c - every function of rip/reader.h on any bytes. ring_walk.c checks the guarantees. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fuzz_recording.c - recordings and drains of bytes of any kind. The first byte says what the others are: a recording,
- * the records of a frame, or a ring that is drained, poked into, and drained again. Whatever events come out are
- * recorded, and read, and recorded once more: to the same bytes.
+ * fuzz_recording.c - recordings and drains of any bytes. The first byte selects what the others are: a recording, the
+ * records of a frame, or a ring that is drained, changed, and drained again. The resulting events are recorded, read,
+ * and recorded again, which must give the same bytes.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -80,7 +80,7 @@ static int take_event(void *context, const struct rip_event *event)
     return recording_writer_take(context, event);
 }
 
-/* All events of a file into another. */
+/* Copies all events of a file to another file. */
 static int copy_file(struct file *source, struct file *target)
 {
     const struct recording_input input = {source, read_file, source->count};
@@ -111,7 +111,7 @@ static int copy_file(struct file *source, struct file *target)
     return result;
 }
 
-/* A file that we have written says the same when it is read. */
+/* A file that we have written must give the same events when it is read. */
 static void check_file(struct file *file)
 {
     struct file again = {0};
@@ -121,7 +121,7 @@ static void check_file(struct file *file)
         return;
     result = copy_file(file, &again);
     need(result == 0 || result == 1, "what was written cannot be read");
-    /* Of a file in which there is only a state nothing comes out. */
+    /* A file with only a state gives no events. */
     need(result == 1 || again.count == 0 ||
              (again.count == file->count && memcmp(again.bytes, file->bytes, file->count) == 0),
          "what was read is not what was written");
@@ -156,7 +156,7 @@ static void put_frame(struct file *file, uint32_t flags, uint64_t sequence, cons
     free(packed);
 }
 
-/* As a state, and then as what happened. */
+/* Tries the records as a state, and as events. */
 static void try_records(const uint8_t *bytes, size_t count)
 {
     struct recording_header header = {
@@ -196,7 +196,7 @@ static void drain_ring(struct drain *drain, struct drain_batch *batch, const str
     need(recording_writer_take(writer, &event) == 0 && recording_writer_flush(writer) == 0, "a DRAIN");
 }
 
-/* The ring changes between drains as the last bytes of the input say. */
+/* The last bytes of the input change the ring between drains. */
 static void try_ring(const uint8_t *bytes, size_t count)
 {
     struct file file = {0};
@@ -270,7 +270,7 @@ static struct file record_sample(struct ring_builder *builder)
     return file;
 }
 
-/* The content of the nth frame. */
+/* Returns the content of the nth frame. */
 static size_t unpack_frame(const struct file *file, size_t nth, uint8_t *ret_bytes, size_t capacity)
 {
     size_t at = sizeof(struct recording_header);

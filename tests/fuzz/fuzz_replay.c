@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fuzz_replay.c - any events through a replay, with any bytes for what ripd is said to have decided. Both readings are
- * of the same events; what comes out has a text, and is no more than every id allows.
+ * fuzz_replay.c - any events through a replay, with any bytes as ripd's decisions. Both replays get the same events.
+ * Every result has a text, and results are not more than the number of ids allows.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -158,7 +158,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size_bytes)
     return 0;
 }
 
-/* A ring, an id, and drains in which it stands still. */
+/* The seed is a ring, an id, and drains in which the id stands still. */
 size_t fuzz_seed(size_t number, uint8_t *ret_bytes, size_t capacity_bytes)
 {
     static const uint8_t start[] = {RIP_EVENT_RING, 1, 0, 1, 0, RIP_EVENT_REGISTER, 1, 2, 2, 0, 50, 0, 0, 1, 0, 0};

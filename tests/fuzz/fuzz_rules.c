@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fuzz_rules.c - lines of rules, the last of them a name: what is taken is in bounds, and the first match decides. */
+/* fuzz_rules.c - lines of rules, the last line is a name: accepted rules are in bounds, and the first match counts. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fuzz_session.c - a session over a file of any kind: a ring, a capture, a recording, or neither. */
+/* fuzz_session.c - a session on any file: a ring, a capture, a recording, or another file. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,7 +13,7 @@
 #include "session/recording.h"
 #include "support/ring_builder.h"
 
-/* What events point to can be read, and adds up. */
+/* Reads all data that the event points to. Returns a sum. */
 static uint64_t read_event(const struct rip_event *event)
 {
     const struct rip_event_snap *snap = &event->as.snap;
@@ -67,7 +67,7 @@ static void read_session(struct rip_session *session)
         sum += read_event(event);
     }
     require(result == 0 || rip_session_error(session)[0] != '\0');
-    require(sum != UINT64_MAX || number != 0); /* so that it is read */
+    require(sum != UINT64_MAX || number != 0); /* so that the compiler does not remove the reads */
     if (rip_session_seek(session, sum) == 0)
         require(rip_session_run(session, NULL) <= 0);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fuzz_symbols.c - what a symbolizer answers, and lines of /proc/PID/maps: accepted ones are in bounds. */
+/* fuzz_symbols.c - answers of a symbolizer, and lines of /proc/PID/maps: accepted ones are in bounds. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,7 +9,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size_bytes)
 {
-    char *text = malloc(size_bytes + 1); /* ends where the memory does: one byte too far is seen */
+    char *text = malloc(size_bytes + 1); /* exact size, to detect reads past the end */
     struct proc_mapping mapping;
     struct sym_found found;
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fuzz_unix_diag.c - netlink messages about unix sockets: accepted ones are in bounds, their names terminated. */
+/*
+ * fuzz_unix_diag.c - netlink messages about unix sockets: accepted ones are in bounds, and their names are terminated.
+ */
 #include <linux/netlink.h>
 #include <linux/sock_diag.h>
 #include <linux/unix_diag.h>
@@ -12,7 +14,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size_bytes)
 {
-    unsigned char *copy = malloc(size_bytes + 1); /* ends where the memory does: one byte too far is seen */
+    unsigned char *copy = malloc(size_bytes + 1); /* exact size, to detect reads past the end */
 
     if (copy == NULL)
         return 0;

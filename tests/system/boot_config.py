@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The installed configuration file, as an operator changes it while ripd runs."""
+"""The installed configuration file, changed by an operator while ripd runs."""
 import json
 
 from boot_daemon import is_ready
@@ -7,11 +7,11 @@ from looks import stall_of, start_sleeper, wait_ring
 
 CONFIG = "/etc/ripd/ripd.conf"
 INSTALLED = CONFIG + ".installed"
-HOOKED = "/var/lib/ripd/hooked"  # the one place where a command of the daemon's can write
+HOOKED = "/var/lib/ripd/hooked"  # the only place that a command of the daemon may write to
 
 
 def configure(machine, *lines):
-    """The file as installed, with lines added."""
+    """Writes the installed file with more lines."""
     machine.run("cp", "--no-clobber", CONFIG, INSTALLED)
     machine.write(CONFIG, machine.text("cat", INSTALLED) + "".join(f"{line}\n" for line in lines))
 
@@ -23,7 +23,7 @@ def reload(machine, check=True):
 
 
 def test_reload(machine):
-    """Thresholds change under ids that are being watched; the process, and what it knows, stay."""
+    """Thresholds of watched ids change; ripd stays the same process, and keeps its state."""
     configure(machine, "stall-after = 1h")
     reload(machine)
     pid = machine.main_pid("ripd.service")
@@ -34,7 +34,7 @@ def test_reload(machine):
     reload(machine)
     assert stall_of(machine, "patient")["threshold_ms"] == 1000
     assert machine.main_pid("ripd.service") == pid and is_ready(machine)
-    # The command lives under the unit's rules, which is enough to write to the state directory.
+    # The command runs with the restrictions of the unit, and may write to the state directory.
     event = machine.wait_for("the command", lambda: json.loads(machine.text("cat", HOOKED).splitlines()[0]))
     assert "patient" in json.dumps(event) and "begin" in json.dumps(event), event
     machine.run("systemctl", "stop", "patient")
@@ -43,33 +43,33 @@ def test_reload(machine):
 
 
 def test_reload_refused(machine):
-    """A mistake fails the reload, with the line; what was in force stays."""
+    """An error fails the reload and is reported with its line; the old configuration stays active."""
     pid = machine.main_pid("ripd.service")
     configure(machine, "stall-after = 5 sheep")
     number = machine.text("cat", CONFIG).count("\n")
     assert reload(machine, check=False).returncode != 0
     assert machine.main_pid("ripd.service") == pid and is_ready(machine)
     entries = machine.journal("-u", "ripd.service", "--grep", f"ripd.conf:{number}:.*stall-after")
-    assert entries, "nothing in the journal names the line"
+    assert entries, "no journal entry has the line number"
     configure(machine)
     reload(machine)
 
 
 def test_start_refused(machine):
-    """A wrong configuration is not tried again and again; mended, it is enough to start."""
+    """ripd is not restarted with a wrong configuration. After a correction, `start` is enough."""
     configure(machine, "no-such-key = 1")
     machine.run("systemctl", "restart", "ripd", check=False)
-    machine.wait_for("giving up", lambda: machine.property("ripd.service", "ActiveState") == "failed")
+    machine.wait_for("the failure of the unit", lambda: machine.property("ripd.service", "ActiveState") == "failed")
     assert machine.property("ripd.service", "ExecMainStatus") == "2"
-    assert machine.request("/readyz")[0] == 0  # a request makes systemd try again, until it gives up the socket, too
-    machine.wait_for("that", lambda: machine.property("ripd.socket", "ActiveState") == "failed")
+    assert machine.request("/readyz")[0] == 0  # a request makes systemd start ripd until it also closes the socket
+    machine.wait_for("the failure of the socket", lambda: machine.property("ripd.socket", "ActiveState") == "failed")
     configure(machine)
     machine.run("systemctl", "restart", "ripd")
     assert is_ready(machine)
 
 
 def test_shorter(machine):
-    """For the tests that follow: what hangs is a stall after a second, in place of the five of the installed file."""
+    """For the next tests: a stall after one second instead of the default of five."""
     configure(machine, "stall-after = 1s")
     reload(machine)
 

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""ripd.service and ripd.socket as installed: started, asked, reloaded, killed, hung, misled."""
+"""ripd.service and ripd.socket as installed: start, requests, reload, kill, hang, and wrong settings."""
 import os
 import re
 
 from machine import PATIENCE_S, Stopper, Tracer
 
-ANSWERS = (200, 503)  # ready, and not ready yet: no request is refused, one that comes too early waits
+ANSWERS = (200, 503)  # ready, or not ready yet: an early request waits and is not refused
 SOCKET = "/run/ripd/ripd.sock"
-# What ripd may still write to: its state, and what the kernel makes for each process anew.
+# Where ripd may write: its state directory, and what the kernel creates for each process.
 WRITABLE = {"/var/lib/ripd", "/proc", "/dev/pts", "/dev/mqueue"}
 
 
@@ -20,20 +20,20 @@ def restarts(machine):
 
 
 def wait_replaced(machine, pid, seconds=PATIENCE_S):
-    """Until another process than pid serves, and has scanned."""
+    """Waits until a process other than pid serves and has scanned."""
     machine.wait_for(f"another ripd than {pid}", lambda: machine.main_pid("ripd.service") not in (0, pid), seconds)
     machine.wait_for("its first scan", lambda: is_ready(machine))
     assert machine.property("ripd.service", "ActiveState") == "active"
 
 
 def test_set_up(machine):
-    """As in ripd(8)."""
+    """Sets ripd up as ripd(8) describes."""
     machine.run("systemd-sysusers", "ripd.conf")
     machine.run("systemd-tmpfiles", "--create", "ripd.conf")
     machine.run("systemctl", "daemon-reload")
     machine.run("systemctl", "enable", "--now", "ripd")
     assert machine.text("systemctl", "is-enabled", "ripd.service", "ripd.socket").split() == ["enabled", "enabled"]
-    # Type=notify: `start` came back after READY=1, which comes after the first scan.
+    # With Type=notify, `start` returns after READY=1, which ripd sends after its first scan.
     assert is_ready(machine)
     assert machine.text("stat", "-c", "%a %U %G", "/run/librip").strip() == "3777 root ripd"
     assert machine.text("stat", "-c", "%a %U %G", "/var/lib/ripd").strip() == "751 ripd ripd"
@@ -57,12 +57,12 @@ def test_units_are_sound(machine):
 
 
 def mounts_for_writing(pid):
-    """Mount points of a process on which it could write."""
+    """Returns the mount points to which a process could write."""
     with open(f"/proc/{pid}/mountinfo", encoding="utf-8") as file:
         return {line.split()[4] for line in file if "rw" in line.split()[5].split(",")}
 
 
-def test_what_is_taken_away(machine):
+def test_restrictions(machine):
     pid = machine.host_pid(machine.main_pid("ripd.service"))
     with open(f"/proc/{pid}/status", encoding="utf-8") as file:
         status = dict(line.rstrip("\n").split(":\t", 1) for line in file if ":\t" in line)
@@ -71,7 +71,7 @@ def test_what_is_taken_away(machine):
     assert (status["NoNewPrivs"], status["Seccomp"]) == ("1", "2"), status
     assert "0" not in status["Uid"].split() + status["Gid"].split(), status
     assert os.readlink(f"/proc/{pid}/ns/net") != os.readlink(f"/proc/{machine.pid}/ns/net")
-    # Only mounts that are on top count: what another one hides is beyond reach.
+    # Only the topmost mounts count, because they hide the others.
     assert mounts_for_writing(pid) <= WRITABLE, mounts_for_writing(pid)
     assert os.readlink(f"/proc/{pid}/ns/user") == os.readlink(f"/proc/{machine.pid}/ns/user")
 
@@ -79,7 +79,7 @@ def test_what_is_taken_away(machine):
 def test_killed(machine):
     pid, count = machine.main_pid("ripd.service"), restarts(machine)
     machine.run("kill", "-KILL", str(pid))
-    # The socket is systemd's, and stays.
+    # The socket belongs to systemd and stays open.
     assert machine.request("/readyz")[0] in ANSWERS
     wait_replaced(machine, pid)
     assert restarts(machine) > count
@@ -88,7 +88,7 @@ def test_killed(machine):
 def test_asked_for_when_stopped(machine):
     machine.run("systemctl", "stop", "ripd.service")
     assert machine.property("ripd.service", "ActiveState") == "inactive"
-    assert machine.request("/readyz")[0] in ANSWERS  # the socket starts it
+    assert machine.request("/readyz")[0] in ANSWERS  # the socket starts ripd
     machine.wait_for("its first scan", lambda: is_ready(machine))
     assert machine.property("ripd.service", "ActiveState") == "active"
 
@@ -110,7 +110,7 @@ def hang_and_wait(machine, hang):
 
 
 def test_hung_scanner(machine):
-    """One thread hangs, the others are well: ripd still answers. Only the silence of its scans shows it."""
+    """Only the scanner hangs, and ripd still answers. Only the missing scans show the problem."""
     machine.drop_in("ripd.service", "[Service]\nWatchdogSec=4s\n")
     machine.run("systemctl", "restart", "ripd")
     hang_and_wait(machine, Tracer)
@@ -123,33 +123,33 @@ def test_hung_process(machine):
 
 
 def test_crashes_for_a_while(machine):
-    """It comes back by itself once its trouble is over, even if somebody asked all the time."""
+    """ripd recovers by itself when the problem is fixed, even if clients sent requests all the time."""
     machine.drop_in("ripd.service", "[Service]\nRestartSec=200ms\nExecStartPre=/bin/sh -c 'test ! -e /run/trouble'\n")
     machine.run("touch", "/run/trouble")
     machine.run("systemctl", "kill", "--signal=KILL", "ripd.service")
     count = restarts(machine)
     for _ in range(30):
         machine.run("curl", "-s", "-m", "0.2", "http://127.0.0.1:7470/stalls", check=False)
-    machine.wait_for("some restarts in vain", lambda: restarts(machine) >= count + 8)
+    machine.wait_for("some failed restarts", lambda: restarts(machine) >= count + 8)
     machine.run("rm", "/run/trouble")
-    machine.wait_for("ripd to be back", lambda: is_ready(machine))
+    machine.wait_for("ripd to be ready again", lambda: is_ready(machine))
     machine.remove_drop_in("ripd.service")
     machine.run("systemctl", "restart", "ripd")
 
 
 def test_other_address(machine):
-    """As ripd.socket says; ripd is restarted with its sockets."""
+    """Changes the address as ripd.socket describes. ripd restarts with its sockets."""
     machine.drop_in("ripd.socket", "[Socket]\nListenStream=\nListenStream=/run/ripd/other.sock\n")
     machine.run("systemctl", "restart", "ripd.socket")
     machine.wait_for("an answer", lambda: machine.request("/readyz", "/run/ripd/other.sock")[0] == 200)
     assert machine.request("/readyz")[0] == 0, "the old address still answers"
     machine.remove_drop_in("ripd.socket")
     machine.run("systemctl", "restart", "ripd.socket")
-    machine.wait_for("an answer at the old one", lambda: is_ready(machine))
+    machine.wait_for("an answer at the old address", lambda: is_ready(machine))
 
 
 def test_boot(machine):
-    """Enabled before the machine starts: user and directory are made first, then the socket, which starts ripd."""
+    """Enabled before the machine starts: user and directory are created first, then the socket, which starts ripd."""
     assert machine.property("ripd.socket", "ActiveState") == "active"
     assert machine.text("stat", "-c", "%a %U %G", "/run/librip").strip() == "3777 root ripd"
     assert machine.request("/readyz")[0] in ANSWERS
@@ -157,6 +157,6 @@ def test_boot(machine):
 
 
 TESTS_AT_BOOT = [test_boot]
-TESTS = [test_set_up, test_answers, test_units_are_sound, test_what_is_taken_away, test_killed,
+TESTS = [test_set_up, test_answers, test_units_are_sound, test_restrictions, test_killed,
          test_asked_for_when_stopped, test_hung_scanner, test_hung_process, test_crashes_for_a_while,
          test_other_address]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A command with a network for each stall, beside a ripd that has none: rip-events@.service as installed."""
+"""rip-events@.service as installed: runs a command with network access for each stall, although ripd has none."""
 import json
 
 from boot_services import start_sleeper
@@ -8,7 +8,7 @@ OUT = "/var/lib/private/rip-events/pager/out"
 
 
 def handed(machine):
-    """The events that the command has had."""
+    """Returns the events that the command received."""
     return [json.loads(line) for line in machine.text("cat", OUT).splitlines()]
 
 
@@ -22,7 +22,7 @@ def test_a_command_for_each_stall(machine):
                   "COMMAND=readlink /proc/self/ns/net >$STATE_DIRECTORY/net; "
                   "echo \"$TOKEN $RIPD_EVENT\" >>$STATE_DIRECTORY/said; cat >>$STATE_DIRECTORY/out\n")
     machine.run("systemctl", "start", "rip-events@pager")
-    machine.wait_for("its place", lambda: machine.text("cat", "/var/lib/private/rip-events/pager/last"))
+    machine.wait_for("its position", lambda: machine.text("cat", "/var/lib/private/rip-events/pager/last"))
     start_sleeper(machine, "paged", "/run/librip/paged", b"paged", "-p", "DynamicUser=yes", "-p",
                   "ReadWritePaths=/run/librip")
     machine.wait_for("the begin", lambda: ("begin", "paged") in names(machine))

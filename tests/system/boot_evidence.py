@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What ripd.service reports of other users' threads: by itself what any user may read; with the drop-in what they wait
-for. Either way ripd holds no capability, and its probe those of the drop-in alone.
-"""
+"""What ripd.service reports about threads of other users: alone, what every user may read; with the drop-in, what they
+wait for. In both cases ripd holds no capability, and ripd-probe only those of the drop-in."""
 import os
 import re
 
@@ -31,7 +30,7 @@ def children(pid):
 
 
 def capabilities(machine):
-    """Of ripd, of ripd-probe's keeper, of its worker: all sets but the bounding one."""
+    """Returns the capability sets, except the bounding set, of ripd and of ripd-probe's keeper and worker."""
     ripd = machine.host_pid(machine.main_pid("ripd.service"))
     keeper = [pid for pid in children(ripd) if status(pid)["Name"] == "ripd-probe"][0]
     every = [status(pid) for pid in (ripd, keeper, children(keeper)[0])]
@@ -44,7 +43,7 @@ def kernel(machine, name=NAME):
 
 
 def start_closed(machine):
-    """A program whose library is in a folder of its user's, and closed to others."""
+    """Starts a program with a library in a folder that only its user may enter."""
     library = f"{CLOSED_FOLDER}/librip.so.1"
     machine.run("install", "-d", "-m", "700", "-o", "daemon", "-g", "daemon", CLOSED_FOLDER)
     machine.run("install", "-m", "600", "-o", "daemon", "-g", "daemon", "/usr/lib/librip.so.1", library)
@@ -54,7 +53,7 @@ def start_closed(machine):
 
 def location(machine):
     looks.stall_of(machine, CLOSED)
-    looks.threads(machine, CLOSED)  # is held back until there are names
+    looks.threads(machine, CLOSED)  # this answer waits until there are names
     found = looks.stall_of(machine, CLOSED)["location"]
     assert found["module"] == "librip.so.1", found
     return found
@@ -70,13 +69,14 @@ def test_without(machine):
 
 
 def wait_target(machine, pattern):
-    """The first look at a socket may know less than the next one."""
+    """The first scan may know less about a socket than the next one."""
     machine.wait_for(f"the target {pattern}",
                      lambda: re.fullmatch(pattern, kernel(machine, TALKER)["target"] or ""))
 
 
 def check_peers(machine):
-    """ripd has no network, but a socket of the machine to ask over, which triggers nothing; and goes on without."""
+    """ripd has no network, but a netlink socket of the machine for queries. It triggers nothing, and ripd works without
+    it."""
     looks.start(machine, TALKER, AS_DAEMON, looks.TALKER, f"/run/librip/{TALKER}")
     wait_target(machine, r"unix socket:\[\d+\] -> socket:\[\d+\]")
     machine.wait_for("its peer", lambda: (kernel(machine, TALKER)["holder"] or {}).get("comm") == "python3")
@@ -92,7 +92,7 @@ def check_peers(machine):
 
 
 def test_with(machine):
-    """As the drop-in's first lines say."""
+    """Installs the drop-in as its first lines describe."""
     machine.run("mkdir", "-p", FOLDER)
     machine.run("cp", EXAMPLE, FOLDER)
     machine.run("systemctl", "daemon-reload")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A service in a deadlock is restarted, as the example says that is installed; not without end, and no other one."""
+"""The installed example restarts a service in a deadlock: not without limit, and no other service."""
 import concurrent.futures
 import json
 
@@ -18,7 +18,7 @@ DROP_INS = ("ripd.service.d", f"{INSTANCE}.d")
 
 
 def set_up(machine):
-    """As the first lines of the example say, with evidence, and for one service of two."""
+    """Installs the example as its first lines describe, with evidence, and for one of two services."""
     for name in DROP_INS:
         machine.run("cp", "-r", f"{EXAMPLES}/{name}", "/etc/systemd/system/")
     machine.run("mkdir", "-p", "/etc/ripd/events")
@@ -35,13 +35,14 @@ def set_up(machine):
 
 
 def said(machine, unit):
-    """What the instance has reported about a unit, oldest first."""
+    """Returns what the instance has reported about a unit, oldest first."""
     return [entry["MESSAGE"].partition(": ")[2] for entry in machine.journal("-u", INSTANCE)
             if entry["MESSAGE"].startswith(f"{unit}.service: ")]
 
 
 def test_a_deadlock_is_restarted(machine):
-    """Twice in this hour, and not a third time; a service that is not listed stays as it is."""
+    """The service is restarted twice in this hour, and not a third time. A service that is not listed is not restarted.
+    """
     set_up(machine)
     other = machine.main_pid("bystander.service")
     first = machine.main_pid("checkout.service")
@@ -53,15 +54,16 @@ def test_a_deadlock_is_restarted(machine):
 
 
 def refused(machine, event, url="unix:/none"):
-    """What the command says to an event, which concerns a unit that may be restarted, and leaves alone."""
-    # Without a ripd it cannot look again: only the event says what is so.
+    """Returns what the command reports about an event of an allowed unit that it does not restart."""
+    # Without ripd the command cannot read the current state, so only the event counts.
     result = machine.run("env", "STATE_DIRECTORY=/run", f"RIPD_URL={url}", "RESTART_UNITS=bystander.service",
                          "/usr/libexec/ripd/restart-stuck", stdin=json.dumps(event))
     return result.stderr.strip().partition("not restarted: ")[2]
 
 
-def test_what_is_refused(machine):
-    """An event that is not proven, of somebody else's process, or of a thread that no restart ends."""
+def test_refused_events(machine):
+    """Not restarted: an event without proof, an event of another unit's process, and a thread that a restart does not
+    end."""
     pid = machine.main_pid("bystander.service")
     event = machine.wait_for("its event", lambda: next(
         event for event in machine.get("/events?ring=bystander&cause=deadlock")["events"] if event["kind"] == "begin"))
@@ -72,11 +74,12 @@ def test_what_is_refused(machine):
                 "uninterruptible": {"cause": "uninterruptible"},
                 "sleep does not end": {"kernel": {**event["kernel"], "state": "D"}},
                 "the cause is futex": {"cause": "futex"}}
-    with concurrent.futures.ThreadPoolExecutor() as pool:  # each takes its second look
+    # in parallel, because each command waits before it reads the state again
+    with concurrent.futures.ThreadPoolExecutor() as pool:
         answers = list(pool.map(lambda change: refused(machine, {**event, **change}), doubtful.values()))
         assert all(words in answer for words, answer in zip(doubtful, answers)), answers
     assert machine.main_pid("bystander.service") == pid
-    # It is not if a second look shows more than the first one did.
+    # The unit is restarted if the second look shows more than the event.
     refused(machine, {**event, "cause": "unknown"}, "unix:/run/ripd/ripd.sock")
     machine.wait_for("the restart", lambda: machine.main_pid("bystander.service") not in (0, pid))
 
@@ -90,4 +93,4 @@ def test_put_back(machine):
     machine.run("systemctl", "restart", "ripd")
 
 
-TESTS = [test_a_deadlock_is_restarted, test_what_is_refused, test_put_back]
+TESTS = [test_a_deadlock_is_restarted, test_refused_events, test_put_back]

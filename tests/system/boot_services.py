@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Services as Debian ships them, traced by the drop-ins as installed; who may read which ring; hostile names."""
+"""Services of Debian, traced with the installed drop-ins; who may read which ring; hostile names."""
 import datetime
 import subprocess
 
@@ -11,7 +11,7 @@ from machine import NAMESPACES, Skip
 EXAMPLES = "/usr/share/doc/librip/systemd"
 # 63 bytes: a forged journal field, an escape sequence, HTML, a quote, invalid UTF-8.
 HOSTILE = b'\x1b]0;gone\x07"<b>\\\nRIPD_FORGED=1\n\nMESSAGE=forged\xff\xfe{"a":1}'.ljust(63, b"'")
-# All that a careful author takes away; what the drop-in says need not be changed is in here.
+# All restrictions that a careful administrator sets, including those that the drop-in says need no change.
 HARDENED = """[Service]
 DynamicUser=yes
 ExecStart=/bin/sleep 3600
@@ -46,7 +46,7 @@ def need(machine, unit):
 
 
 def trace(machine, unit, example=None):
-    """The installed drop-in, as its first lines say."""
+    """Installs the drop-in as its first lines describe."""
     folder = f"/etc/systemd/system/{unit}.d"
     machine.run("mkdir", "-p", folder)
     machine.run("cp", f"{EXAMPLES}/{example or unit}.d/librip.conf", folder)
@@ -56,7 +56,7 @@ def trace(machine, unit, example=None):
 
 
 def test_redis_server(machine):
-    """Debian's unit takes away more than most; nothing of that is given back but one directory."""
+    """Debian's unit has many restrictions; the drop-in gives back only one directory."""
     need(machine, "redis-server.service")
     trace(machine, "redis-server.service")
     unit_pid = machine.main_pid("redis-server.service")
@@ -68,7 +68,8 @@ def test_redis_server(machine):
     machine.wait_for("its threads", lambda: len(threads(machine, "redis-server")) >= 4)
     assert machine.text("redis-cli", "ping").strip() == "PONG"
 
-    disk = "/var/lib/redis/appendonlydir/temp-appendonly.aof.incr"  # which does not answer: a pipe that nobody reads
+    # a FIFO without a reader: a disk that does not answer
+    disk = "/var/lib/redis/appendonlydir/temp-appendonly.aof.incr"
     machine.run("install", "-d", "-o", "redis", "-g", "redis", "/var/lib/redis/appendonlydir")
     machine.run("mkfifo", "-m", "666", disk)
     frozen = subprocess.Popen(["nsenter", "--target", str(machine.pid), *NAMESPACES, "--root", "--wd", "redis-cli",
@@ -89,13 +90,13 @@ def test_redis_server(machine):
 
 
 def nginx_workers(machine):
-    """Pids of live processes, by the ring that is theirs alone."""
+    """Returns the pids of live processes by ring, for rings with one process."""
     return {r["ring"]: [p["pid"] for p in r["processes"] if not p["dead"]]
             for r in machine.get("/rings")["rings"] if r["ring"].startswith("nginx.")}
 
 
 def test_nginx(machine):
-    """A unit whose workers are another user's than itself: each leaves its ring and has one of its own."""
+    """The workers run as another user than the unit: each leaves the shared ring and has its own."""
     need(machine, "nginx.service")
     trace(machine, "nginx.service")
     wait_ring(machine, "nginx")
@@ -105,13 +106,13 @@ def test_nginx(machine):
     assert machine.run("curl", "-s", "-o", "/dev/null", "http://127.0.0.1:80/").returncode == 0
     machine.run("systemctl", "reload", "nginx")
     machine.wait_for("new workers", lambda: nginx_workers(machine).keys() - workers.keys())
-    machine.wait_for("the end of the old", lambda: not nginx_workers(machine).keys() & workers.keys())
+    machine.wait_for("the end of the old workers", lambda: not nginx_workers(machine).keys() & workers.keys())
     machine.run("systemctl", "stop", "nginx")
     machine.wait_for("the end of the rings", lambda: not machine.text("find", "/run/librip", "-name", "nginx*"))
 
 
 def test_dynamic_user(machine):
-    """A user that exists while the service runs; its ring is ripd's to read, and stays after a kill."""
+    """The user exists only while the service runs. ripd can read the ring, which stays after a kill."""
     machine.write("/etc/systemd/system/plain.service", "[Service]\nDynamicUser=yes\nExecStart=/bin/sleep 3600\n")
     machine.write("/etc/systemd/system/sleeper.service", HARDENED)
     trace(machine, "plain.service", "traced.service")
@@ -122,16 +123,16 @@ def test_dynamic_user(machine):
     assert stall["process"]["comm"] == "sleep" and stall["process"]["attested"], stall
     assert machine.text("stat", "-c", "%a %G", "/run/librip/sleeper").strip() == "640 ripd"
     machine.run("systemctl", "kill", "--signal=KILL", "sleeper")
-    machine.wait_for("the dead", lambda: ring(machine, "sleeper")["dead"])
+    machine.wait_for("the dead ring", lambda: ring(machine, "sleeper")["dead"])
     machine.run("systemctl", "reset-failed", "sleeper")
     machine.run("systemctl", "start", "sleeper")
     machine.wait_for("the new ring", lambda: not ring(machine, "sleeper")["dead"])
-    machine.wait_for("the old one", lambda: ring(machine, "sleeper.prev")["dead"])
+    machine.wait_for("the old ring", lambda: ring(machine, "sleeper.prev")["dead"])
     machine.run("systemctl", "stop", "sleeper")
 
 
 def episodes(machine, name):
-    """Of a ring: (episode, kind), oldest first."""
+    """Returns (episode, kind) of a ring, oldest first."""
     return [(event["episode"], event["kind"]) for event in reversed(machine.get(f"/events?ring={name}")["events"])]
 
 
@@ -140,7 +141,8 @@ def began(stall):
 
 
 def test_killed_during_a_stall(machine):
-    """The stall is there again at the first scan, as old as it is, and has not begun twice; nor does it end twice."""
+    """After ripd is killed, the stall is reported on the first scan with its whole duration. It begins and ends only
+    once."""
     start_sleeper(machine, "stuck", "/run/librip/stuck", b"stuck", "-p", "DynamicUser=yes", "-p",
                   "ReadWritePaths=/run/librip")
     since = began(stall_of(machine, "stuck"))
@@ -149,10 +151,10 @@ def test_killed_during_a_stall(machine):
         pid = machine.main_pid("ripd.service")
         machine.run("kill", "-KILL", str(pid))
         wait_replaced(machine, pid)
-        assert abs(began(stall_of(machine, "stuck", 0)) - since) < datetime.timedelta(seconds=3), "found anew"
+        assert abs(began(stall_of(machine, "stuck", 0)) - since) < datetime.timedelta(seconds=3), "another begin"
         assert episodes(machine, "stuck") == before, episodes(machine, "stuck")
     machine.run("systemctl", "stop", "ripd")
-    machine.run("systemctl", "stop", "stuck")  # while nobody looks
+    machine.run("systemctl", "stop", "stuck")  # while ripd does not run
     machine.run("systemctl", "start", "ripd")
     machine.wait_for("its end", lambda: len(episodes(machine, "stuck")) > 1)
     assert episodes(machine, "stuck") == [*before, (before[0][0], "end")], episodes(machine, "stuck")
@@ -160,19 +162,19 @@ def test_killed_during_a_stall(machine):
 
 
 def test_names_of_places(machine):
-    """Functions of another user's program, found by a process of ripd's that has even less than ripd."""
+    """Functions in a program of another user, found by a helper process with even fewer rights than ripd."""
     machine.write("/etc/systemd/system/other.service", "[Service]\nDynamicUser=yes\nRuntimeDirectory=other\n"
                   "ExecStart=ripd --listen unix:/run/other/socket\n")
     trace(machine, "other.service", "traced.service")
     wait_ring(machine, "other")
-    machine.wait_for("a place with a name", lambda: [
+    machine.wait_for("a location with a name", lambda: [
         place for thread in threads(machine, "other") for place in thread["trail"]
         if place["module"] == "ripd" and place["function"]])
     machine.run("systemctl", "stop", "other")
 
 
 def test_hidden_processes(machine):
-    """A host on which users do not see each other's processes; ripd does."""
+    """On a host where users cannot see processes of other users, ripd still does."""
     machine.run("mount", "-o", "remount,hidepid=invisible", "/proc")
     machine.run("systemctl", "restart", "ripd")
     start_sleeper(machine, "hidden", "/run/librip/hidden", b"hidden", "-p", "DynamicUser=yes", "-p",
@@ -184,20 +186,20 @@ def test_hidden_processes(machine):
 
 
 def test_shared_memory_of_others(machine):
-    """In /dev/shm a ring has its owner's group: what ripd may not read is reported, with the reason."""
+    """In /dev/shm a ring has the group of its owner. ripd reports that it may not read it, with the reason."""
     for unit, mode in (("closed", "0640"), ("open", "0644")):
         start_sleeper(machine, unit, f"/dev/shm/{unit}", unit.encode(), "-p", "User=nobody")
         machine.wait_for("the file", lambda path=f"/dev/shm/{unit}", mode=mode: machine.run("chmod", mode, path))
     closed = wait_ring(machine, "closed")
     assert closed["health"] != "readable" and closed["reason"], closed
-    machine.wait_for("the readable one", lambda: ring(machine, "open")["health"] == "readable")
+    machine.wait_for("the readable ring", lambda: ring(machine, "open")["health"] == "readable")
     assert stall_of(machine, "open")["name"] == "open"
     machine.run("systemctl", "stop", "closed", "open")
 
 
 def test_hostile_name(machine):
-    """It is one value, in JSON as in the journal: no field, no entry and no control sequence of its own."""
-    machine.run("systemctl", "restart", "systemd-journald")  # entries go on after that
+    """The name is one value in JSON and in the journal. It creates no field, no entry and no control sequence."""
+    machine.run("systemctl", "restart", "systemd-journald")  # new entries must work after a restart of the journal
     start_sleeper(machine, "hostile", "/run/librip/hostile", HOSTILE, "-p", "DynamicUser=yes", "-p",
                   "ReadWritePaths=/run/librip")
     stall = stall_of(machine, "hostile")

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What tests on a machine look at: rings, threads, stalls and journal entries by name; and a program that hangs."""
+"""Functions that read rings, threads, stalls and journal entries by name; and a program that hangs."""
 
-# Hangs at once, under any name that an id can have.
+# Hangs immediately, with any name that an id can have.
 SLEEPER = """
 import ctypes, sys, time
 librip = ctypes.CDLL("librip.so.1", use_errno=True)
@@ -13,7 +13,7 @@ librip.rip_snap()
 time.sleep(3600)
 """
 
-# Waits at one end of a pair of sockets, of which a child has the other.
+# Waits at one end of a socket pair. A child has the other end.
 TALKER = """
 import ctypes, os, signal, socket, sys
 librip = ctypes.CDLL("librip.so.1", use_errno=True)
@@ -47,13 +47,13 @@ def stall_of(machine, name, seconds=60):
 
 
 def field(entry, name):
-    """The bytes of a field: text that is not printable comes as a list of them."""
+    """Returns the bytes of a field; the journal shows text that is not printable as a list of bytes."""
     value = entry[name]
     return bytes(value) if isinstance(value, list) else value.encode()
 
 
 def entries(machine, event, ring_name):
-    """Journal entries about the begin or the end of stalls in a ring."""
+    """Returns journal entries about the begin or the end of stalls in a ring."""
     return machine.journal("-u", "ripd.service", f"RIPD_EVENT={event}", f"RIPD_RING={ring_name}")
 
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A machine to test in: the systemd of this host, booted in namespaces of its own over a root that is thrown away.
+"""A machine for tests: the systemd of this host, booted in its own namespaces, with a temporary root.
 
-What it may touch of the host: one directory below /tmp and one cgroup, both removed by close(), and a terminal. What
-is installed or written in it goes to a tmpfs over this host's root, or over another one; see machine_init.
+It touches only one directory below /tmp and one cgroup of the host, which close() removes, and a terminal. Everything
+that it installs or writes goes to a tmpfs over the root of this host, or over another root; see machine_init.
 """
 import ctypes
 import json
@@ -20,15 +20,15 @@ SYSTEMD = "/lib/systemd/systemd"
 TOOLS = ("unshare", "nsenter", "setpriv", "pivot_root", "journalctl", "systemctl")
 INIT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "machine_init")
 NAMESPACES = ("--mount", "--uts", "--ipc", "--net", "--pid", "--cgroup")
-PTRACE_SEIZE, PTRACE_INTERRUPT, WALL = 0x4206, 0x4207, 0x40000000  # of <linux/ptrace.h>, <linux/wait.h>
+PTRACE_SEIZE, PTRACE_INTERRUPT, WALL = 0x4206, 0x4207, 0x40000000  # from <linux/ptrace.h> and <linux/wait.h>
 
 
 class Skip(Exception):
-    """This host lacks what a machine needs."""
+    """This host lacks something that a machine needs."""
 
 
 def own_cgroup():
-    """The directory of this process's cgroup in the unified hierarchy."""
+    """Returns the directory of this process's cgroup in the unified hierarchy."""
     with open("/proc/self/mountinfo", encoding="utf-8") as file:
         mounts = [line.split(" - ") for line in file]
     places = [left.split()[4] for left, right in mounts if right.split()[0] == "cgroup2"]
@@ -41,7 +41,7 @@ def own_cgroup():
 
 def check_host():
     if os.geteuid() != 0:
-        raise Skip("takes root: it boots systemd in namespaces of its own")
+        raise Skip("needs root, to boot systemd in namespaces")
     if not os.access(SYSTEMD, os.X_OK):
         raise Skip(f"{SYSTEMD} is not installed (Debian package systemd)")
     for tool in TOOLS:
@@ -49,11 +49,11 @@ def check_host():
             raise Skip(f"{tool} is not installed")
     probe = subprocess.run(["unshare", *NAMESPACES, "--fork", "true"], capture_output=True, text=True, check=False)
     if probe.returncode != 0:
-        raise Skip(f"no namespaces of its own: {probe.stderr.strip()}")
+        raise Skip(f"namespaces are not permitted: {probe.stderr.strip()}")
 
 
 def wait_for(what, condition, seconds=PATIENCE_S):
-    """The first true value of condition; it may fail with what a thing does that is not there yet."""
+    """Returns the first true value of condition. condition may raise errors of things that do not exist yet."""
     end = time.monotonic() + seconds
     while True:
         try:
@@ -63,7 +63,7 @@ def wait_for(what, condition, seconds=PATIENCE_S):
         if value and not isinstance(value, Exception):
             return value
         if time.monotonic() > end:
-            raise AssertionError(f"waited {seconds} s in vain for {what}; last: {value!r}")
+            raise AssertionError(f"timeout after {seconds} s: waiting for {what}; the last value is {value!r}")
         time.sleep(0.1)
 
 
@@ -80,7 +80,7 @@ class Machine:
             try:
                 os.mkdir(self.cgroup)
             except OSError as error:
-                raise Skip(f"no cgroup of its own: {error}") from error
+                raise Skip(f"a cgroup cannot be created: {error}") from error
             self.start(tree, lower, home)
             self.wait_booted()
         except BaseException:
@@ -96,7 +96,7 @@ class Machine:
              "--kill-child=KILL", INIT, self.work, tree, os.ttyname(terminal), lower],
             stdin=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         self.pid = wait_for("the first process", self.first_process, 20)
-        # systemd moves every process of its cgroup to init.scope; this one is not in its pid namespace.
+        # systemd moves every process of its cgroup to init.scope, but unshare is not in its pid namespace.
         with open(os.path.join(home, "cgroup.procs"), "w", encoding="ascii") as file:
             file.write(str(self.unshare.pid))
         self.unshare.stdin.write("go\n")
@@ -110,7 +110,7 @@ class Machine:
             return int(file.read().split()[0])
 
     def wait_booted(self):
-        wait_for("systemd to be up", self.is_up, BOOT_S)
+        wait_for("the start of systemd", self.is_up, BOOT_S)
 
     def is_up(self):
         status = self.unshare.poll()
@@ -134,10 +134,10 @@ class Machine:
     def console_text(self):
         return "".join(self.console_lines)[-8000:]
 
-    # --- in the machine ---
+    # --- inside the machine ---
 
     def run(self, *argv, check=True, stdin=None, seconds=PATIENCE_S):
-        """A command in the machine, as root, in no cgroup of it."""
+        """Runs a command in the machine as root, outside of its cgroups."""
         result = subprocess.run(
             ["nsenter", "--target", str(self.pid), *NAMESPACES, "--root", "--wd", *argv], input=stdin,
             capture_output=True, text=True, errors="surrogateescape", check=False, timeout=seconds)
@@ -164,11 +164,11 @@ class Machine:
         return self.text("systemctl", "show", "--value", "--property", name, unit).strip()
 
     def main_pid(self, unit):
-        """In the machine's own numbers; 0 if it does not run."""
+        """Returns the pid in the machine's pid namespace, or 0 if the unit does not run."""
         return int(self.property(unit, "MainPID"))
 
     def host_pid(self, pid):
-        """The number on the host of a process of the machine."""
+        """Returns the pid on the host of a process of the machine."""
         namespace = os.readlink(f"/proc/{self.pid}/ns/pid")
         for entry in filter(str.isdigit, os.listdir("/proc")):
             try:
@@ -183,7 +183,7 @@ class Machine:
         raise AssertionError(f"no process {pid} in the machine")
 
     def request(self, path, socket_path=None, headers=()):
-        """(status, body) of a GET; status 0 when nobody answered."""
+        """Returns (status, body) of a GET; the status is 0 if there is no answer."""
         argv = ["curl", "-s", "-m", "30", "-o", "-", "-w", "\n%{http_code}"]
         argv += ["--unix-socket", socket_path] if socket_path else []
         argv += [part for header in headers for part in ("-H", header)]
@@ -199,18 +199,18 @@ class Machine:
         return self.get("/stalls" + query)["stalls"]
 
     def journal(self, *arguments):
-        """The entries, as objects: a field that is not text is a list of its bytes."""
+        """Returns the entries as objects. A field that is not text is a list of its bytes."""
         result = self.run("journalctl", "--no-pager", "-o", "json", "--all", *arguments, check=False)
-        assert result.stderr == "", result.stderr  # status 1 without a word: no entry matches
+        assert result.stderr == "", result.stderr  # status 1 without a message means that no entry matches
         return [json.loads(line) for line in result.stdout.splitlines()]
 
     def wait_for(self, what, condition, seconds=PATIENCE_S):
         return wait_for(what, condition, seconds)
 
-    # --- the end ---
+    # --- end of the machine ---
 
     def explain(self):
-        """For somebody who has to find out why a test failed."""
+        """Prints the state of the machine, to help find the cause of a failed test."""
         for argv in (("systemctl", "--no-pager", "--all", "list-units", "--type=service,socket", "--state=loaded"),
                      ("systemctl", "--no-pager", "--failed"), ("systemctl", "--no-pager", "-l", "status", "ripd*"),
                      ("journalctl", "--no-pager", "-n", "150", "-o", "short-precise")):
@@ -220,15 +220,15 @@ class Machine:
         print(f"\n# console\n{self.console_text()}", flush=True)
 
     def close(self):
-        """Ends every process of the machine, by the end of its first one."""
+        """Kills the first process of the machine, which ends all others."""
         if self.unshare is not None:
-            self.unshare.kill()  # its child dies with it (--kill-child), and the namespace with that
+            self.unshare.kill()  # its child dies, too (--kill-child), and with it the pid namespace
             self.unshare.wait()
             self.unshare.stderr.close()
         if self.cgroup is not None and os.path.isdir(self.cgroup):
             wait_for("the end of the machine's processes", self.remove_cgroup, 30)
         if self.work is not None:
-            os.rmdir(self.work)  # empty: the tmpfs was in the machine's mount namespace
+            os.rmdir(self.work)  # it is empty: the tmpfs was in the machine's mount namespace
 
     def remove_cgroup(self):
         for folder, _, _ in os.walk(self.cgroup, topdown=False):
@@ -237,7 +237,7 @@ class Machine:
 
 
 class Tracer:
-    """Holds a single thread still, as a debugger would, until it dies."""
+    """Stops a single thread with ptrace, like a debugger, until the thread dies."""
 
     def __init__(self, tid):
         self.tid = tid
@@ -248,7 +248,7 @@ class Tracer:
         os.waitpid(tid, WALL)
 
     def reap(self):
-        """To be called now and then: the tracer of a dead thread has to wait for it before its parent can."""
+        """Must be called from time to time: the tracer of a dead thread must wait for it before the parent can."""
         try:
             os.waitpid(self.tid, WALL | os.WNOHANG)
         except ChildProcessError:
@@ -256,10 +256,10 @@ class Tracer:
 
 
 class Stopper:
-    """Holds a whole process still."""
+    """Stops a whole process."""
 
     def __init__(self, pid):
         os.kill(pid, signal.SIGSTOP)
 
     def reap(self):
-        """Nothing to do: its parent waits for it."""
+        """Does nothing: the parent waits for the process."""

@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The life of the packages on a machine: installed, upgraded, switched off, removed, purged.
+"""The life of the packages on a machine: installed, upgraded, disabled, removed, purged.
 
-The machine has /packages/VERSION with the packages, and /depends with what they depend on.
+The machine has /packages/VERSION with the packages, and /depends with their dependencies.
 """
 from boot_daemon import is_ready
 
 OLD, NEW = "0.9.0", "1.0.0"
 CONFIG = "/etc/ripd/ripd.conf"
 UNITS = ("ripd.service", "ripd.socket")
-KEPT = {}  # what one test leaves to be compared by a later one
+KEPT = {}  # values that a later test compares
 
 
 def apt(machine, *arguments):
@@ -25,7 +25,7 @@ def states(machine, verb):
 
 
 def listing(machine):
-    """Names on the disk, without those that dpkg and apt keep for themselves, and backups of the user database."""
+    """Returns the names on the disk, except files of dpkg and apt, and backups of the user database."""
     kept = " -o ".join(f"-path {path}" for path in ("/var/lib/dpkg", "/var/lib/apt", "/var/cache", "/var/log", "/tmp"))
     return set(machine.text("sh", "-c", rf"find / -xdev \( {kept} \) -prune -o ! -path '/etc/*-' -print").splitlines())
 
@@ -40,9 +40,9 @@ def events(machine):
 
 
 def test_install(machine):
-    """Enabled and started, as Debian does."""
+    """The units are enabled and started, as in Debian."""
     machine.run("mkdir", "-p", "/etc/ripd/events")
-    machine.write("/etc/ripd/events/mine.conf", "COMMAND=true\n")  # an administrator's, from before
+    machine.write("/etc/ripd/events/mine.conf", "COMMAND=true\n")  # created by an administrator before the installation
     apt(machine, "install", *[f"/depends/{name}" for name in machine.text("ls", "/depends").split()])
     KEPT["listing"], KEPT["users"] = listing(machine), users(machine)
     apt(machine, "install", *packages_of(machine, OLD))
@@ -55,7 +55,7 @@ def test_install(machine):
 
 
 def test_work(machine):
-    """A stall, traced by the package rip, which comes and goes; and a change of the configuration."""
+    """A stall of a program traced by the package rip, and a change of the configuration."""
     machine.write(CONFIG, machine.text("cat", CONFIG) + "stall-after = 2s\n")
     machine.run("systemctl", "reload", "ripd")
     machine.run("systemd-run", "--quiet", "--unit=stuck", "flock", "/tmp/held",
@@ -64,13 +64,13 @@ def test_work(machine):
     machine.wait_for("its event", lambda: [kind for _, kind in events(machine)] == ["begin"])
     machine.run("systemctl", "stop", "stuck")
     machine.wait_for("its end", lambda: [kind for _, kind in events(machine)] == ["end", "begin"])
-    machine.run("sh", "-c", "rm /run/librip/*")  # the ring of a killed program is its user's, and stays
+    machine.run("sh", "-c", "rm /run/librip/*")  # the ring of a killed program belongs to its user, and stays
     machine.run("systemctl", "start", "rip-events@mine")
     KEPT["events"] = events(machine)
 
 
 def test_upgrade(machine):
-    """History and configuration stay; the new version runs; the sockets were open all the time."""
+    """History and configuration stay, the new version runs, and the sockets were open all the time."""
     pid, opened = machine.main_pid("ripd.service"), machine.property("ripd.socket", "ActiveEnterTimestampMonotonic")
     instance = machine.main_pid("rip-events@mine.service")
     apt(machine, "install", *packages_of(machine, NEW))
@@ -88,8 +88,8 @@ def test_upgrade(machine):
 
 
 def test_switched_off(machine):
-    """What the administrator has switched off stays off, whatever is installed."""
-    machine.run("systemctl", "stop", "rip-events@mine")  # which would start the sockets
+    """What the administrator has disabled stays disabled, whatever is installed."""
+    machine.run("systemctl", "stop", "rip-events@mine")  # it would start the sockets
     machine.run("systemctl", "disable", "--quiet", "--now", *UNITS)
     apt(machine, "install", "--reinstall", *[path for path in packages_of(machine, NEW) if "/ripd_" in path])
     assert states(machine, "is-enabled") == ["disabled"] * 2 and states(machine, "is-active") == ["inactive"] * 2
@@ -99,7 +99,7 @@ def test_switched_off(machine):
 
 
 def test_remove(machine):
-    """Nothing runs any more; history and configuration are there for the next installation."""
+    """No process runs any more. History and configuration stay for the next installation."""
     apt(machine, "remove", "ripd")
     assert machine.run("sh", "-c", "grep -x 'rip.*' /proc/[0-9]*/comm", check=False).stdout == ""
     assert machine.request("/readyz")[0] == 0
@@ -112,7 +112,7 @@ def test_remove(machine):
 
 
 def test_purge(machine):
-    """What the administrator has made stays, and nothing else."""
+    """Only files of the administrator stay."""
     apt(machine, "purge", "ripd", "rip", "librip-dev", "librip1", "librip0", "rip-dbgsym", "librip1-dbgsym",
         "librip-session-dev", "librip-session1", "librip-session0", "librip-session1-dbgsym", "python3-rip",
         "python3-rip-dbgsym", "ruby-rip", "ruby-rip-dbgsym")

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Captures of a real server and of a linked program, for each way to end, shown in a root that has nothing else.
+"""Captures of a real server and of a linked program, for each kind of end, shown in a minimal root.
 
-That root has what the package of the command has, the shared libraries of that, and the programs: no ripd, no rings,
+This root has the files of the command's package with its shared libraries, and the programs: no ripd, no rings, and
 neither /proc nor /dev.
 """
 import os
@@ -23,12 +23,13 @@ PROGRAMS = (f"{w.BIN}/puppet", "/usr/bin/redis-server")
 
 
 def libraries(path):
-    done = subprocess.run(["ldd", path], capture_output=True, text=True, check=False)  # fails for what is no program
+    # fails for files that are not programs
+    done = subprocess.run(["ldd", path], capture_output=True, text=True, check=False)
     return re.findall(r"(/\S+) \(0x", done.stdout)
 
 
 class BareRoot:
-    """A tree to chroot into."""
+    """A tree for chroot."""
 
     def __init__(self, path):
         self.path = path
@@ -43,7 +44,7 @@ class BareRoot:
             self.add(*libraries(name))
         for program in filter(os.path.exists, PROGRAMS):
             self.add(program, *libraries(program))
-        subprocess.run(["chmod", "-R", "a+rX", path], check=True)  # names are looked up by the user nobody
+        subprocess.run(["chmod", "-R", "a+rX", path], check=True)  # the user nobody looks up names
 
     def add(self, *names):
         for name in names:
@@ -51,7 +52,7 @@ class BareRoot:
             shutil.copy(name, self.path + name)
 
     def dump(self, capture, *flags):
-        """What `rip dump` says of a capture."""
+        """Returns the output of `rip dump` for a capture."""
         shutil.copy(capture, f"{self.path}/capture")
         done = subprocess.run(["chroot", self.path, self.rip, "dump", *flags, "/capture"], capture_output=True,
                               text=True, check=False, timeout=w.PATIENCE_S)
@@ -59,7 +60,7 @@ class BareRoot:
         return done.stdout
 
     def dump_with(self, place, capture):
-        """The same, with a name that its text is to have: on a busy machine there is not always time to find it."""
+        """The same, and a name must be in the output, which may need several tries on a busy machine."""
         return w.wait_for(lambda: [text for text in [self.dump(capture)] if re.search(place, text)])[0]
 
 
@@ -75,7 +76,7 @@ class Redis:
         self.await_ids(world)
 
     def await_ids(self, world):
-        """All of its threads have ids, and it has been judged."""
+        """Waits until all its threads have ids, and their states are known."""
         world.wait_for(lambda: self.ask("PING") == b"+PONG\r\n")
         world.wait_for(lambda: len(world.get(f"/threads?ring={self.ring}")["threads"]) >= 5)
         world.wait_scans(2)
@@ -92,9 +93,9 @@ class Redis:
 
 
 def end_of(capture, how, **facts):
-    """How it ended; before Linux 6.15 the kernel does not say."""
+    """Checks how the process ended; before Linux 6.15 this is unknown."""
     if how != "executed" and capture["end"]["how"] == "unknown":
-        print(f"skipped: the kernel does not say that it {how}")
+        print(f"skipped: the kernel does not report that the process {how}")
         return
     assert capture["end"]["how"] == how, capture
     for key, value in facts.items():
@@ -102,7 +103,7 @@ def end_of(capture, how, **facts):
 
 
 def a_server(world):
-    """Killed, crashed, and restarted by an exec of its own; it leaves nothing when it shuts down."""
+    """A server is killed, crashes, and restarts itself by exec. A normal shutdown leaves no capture."""
     if not os.path.exists("/usr/bin/redis-server"):
         raise w.Skip("redis-server is not installed (Debian package redis-server)")
     server = Redis(world)
@@ -120,23 +121,23 @@ def a_server(world):
     server.ask("DEBUG CRASH-AND-RECOVER", awaits=False)
     replaced = world.capture_of(server.ring)
     end_of(replaced, "executed")
-    server.await_ids(world)  # it has executed itself, and is traced again
+    server.await_ids(world)  # the server has executed itself, and is traced again
     server.ask("DEBUG SEGFAULT", awaits=False)
     server.process.wait(w.PATIENCE_S)
     world.wait_for(lambda: [capture["ring"] for capture in world.captures()].count(server.ring) == 2)
     crashed = [capture for capture in world.captures() if capture["ring"] == server.ring][-1]
     end_of(crashed, "killed", signal="SIGSEGV")
     assert len(world.captures()) == 3
-    shown = show_in_bare_root(world, [killed, replaced, crashed], [r"debugCommand \(", "", ""])  # it has few symbols
+    shown = show_in_bare_root(world, [killed, replaced, crashed], [r"debugCommand \(", "", ""])  # redis has few symbols
     for capture, text in zip((killed, replaced, crashed), shown):
         assert f"redis-server[{capture['process']['pid']}]" in text, text
         assert re.search(r"name +redis-server\n", text), text
-        if capture is not crashed:  # its handler of the signal ends its other threads
+        if capture is not crashed:  # its signal handler ends its other threads
             assert capture["ids"] >= 5 and re.search(r"name +bio_close_file\n", text), text
 
 
 def a_linked_program(world):
-    """The thread, the function and the line, whichever way it has ended."""
+    """The capture has the thread, the function and the line, for each kind of end."""
     captures = []
     for number in (signal.SIGSEGV, signal.SIGKILL):
         app = watched(world, number.name)
@@ -149,7 +150,7 @@ def a_linked_program(world):
         app.process.stdin.write(word + "\n")
         app.process.stdin.flush()
         if word != "exec":
-            app.process.wait()  # only then does the kernel say how it ended
+            app.process.wait()  # the kernel reports the end only after the wait
         captures.append(world.capture_of(word.split(maxsplit=1)[0]))
         end_of(captures[-1], **end)
     app = watched(world, "orderly")
@@ -164,7 +165,7 @@ def a_linked_program(world):
 
 
 def show_in_bare_root(world, captures, places):
-    """The texts for captures, each with a place that it has to name, with neither ripd nor rings."""
+    """Shows the captures without ripd and rings. Each output must contain the location for it."""
     world.stop()
     kept = world.made + "-kept"
     os.rename(world.state_dir, kept)
@@ -188,13 +189,13 @@ class SlowWorld(CapturingWorld):
 
 
 def at_once(world):
-    """No scan is waited for, but to be sure of an exec."""
+    """A capture does not wait for a scan, except after an exec, which needs confirmation."""
     app = world.puppet("killed")
     app.do("spawn 1 one snap")
     other = world.puppet("replaced")
     other.do("spawn 1 one snap")
     world.wait_for(lambda: {world.state(1, "killed"), world.state(1, "replaced")} == {"running"})
-    world.wait_scans(1)  # both are watched, and the next scan is as far away as can be
+    world.wait_scans(1)  # both are watched, and the next scan is a whole interval away
     before, began = world.sequence(), time.monotonic()
     app.kill()
     world.capture_of("killed")
@@ -205,7 +206,7 @@ def at_once(world):
     world.wait_for(lambda: os.readlink(f"/proc/{other.pid}/exe") != os.path.realpath(f"{w.BIN}/puppet"))
     before = world.sequence()
     world.capture_of("replaced")
-    assert world.sequence() <= before + 3  # it may have looked a scan late
+    assert world.sequence() <= before + 3  # ripd may have needed one more scan
 
 
 def main():

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The installed units by themselves: systemd finds nothing wrong, exposure is at most 1.0, and what would blind ripd is
-left off; paths in them are those of the prefix.  test_units.py BUILD"""
+"""The installed units alone: systemd-analyze finds no errors, the exposure is at most 1.0, settings that would blind
+ripd are off, and paths have the right prefix.  test_units.py BUILD"""
 import glob
 import os
 import re
@@ -9,8 +9,8 @@ import subprocess
 import sys
 import tempfile
 
-EXPOSURE_MAX = 10  # tenths
-# What the settings of ripd.service must not be, because it could not see rings or the processes in them.
+EXPOSURE_MAX = 10  # in tenths
+# Required values in ripd.service: with other values ripd could not see rings or the processes in them.
 BLINDING = {"ProtectProc": "default", "ProcSubset": "all", "PrivateUsers": "no", "DynamicUser": "no",
             "PrivateTmp": "no"}
 MUST = {"Type": "notify", "PrivateNetwork": "yes", "CapabilityBoundingSet": "", "AmbientCapabilities": "",
@@ -28,7 +28,7 @@ def run(argv, **options):
 
 
 def settings(path):
-    """Name -> last value."""
+    """Returns the last value of each setting."""
     with open(path, encoding="utf-8") as file:
         return dict(re.findall(r"^([A-Za-z]+)=(.*)$", file.read(), re.M))
 
@@ -62,7 +62,7 @@ def verify(units, environment):
 
 
 def check_examples(prefix, folder, environment):
-    """Each drop-in, put where its first lines say: next to the unit that Debian ships."""
+    """Checks each drop-in at the place that its first lines describe: beside Debian's unit."""
     count = 0
     for unit, example in EXAMPLES.items():
         source = f"{prefix}/share/doc/librip/systemd/{example}/librip.conf"
@@ -81,7 +81,7 @@ def check_examples(prefix, folder, environment):
 
 
 def check_evidence(prefix, folder, service, environment):
-    """The drop-in for ripd itself; how exposed the unit is with it. Nothing but the two capabilities is given."""
+    """Checks the drop-in for ripd itself and the exposure with it. It gives only the two capabilities."""
     source = f"{prefix}/share/doc/librip/systemd/ripd.service.d/evidence.conf"
     given = settings(source)
     capabilities = {"CAP_SYS_PTRACE", "CAP_DAC_READ_SEARCH"}

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A real Chromium, driven over a pipe with its DevTools protocol: no library, no port.
+"""Runs a real Chromium with the DevTools protocol over a pipe, without a library and without a port.
 
-Everything that the browser complains about is kept: messages of the console, exceptions, violations of the content
-security policy, requests to another host than the page's.
+It collects all complaints of the browser: console messages, exceptions, violations of the content security policy, and
+requests to other hosts.
 """
 import base64
 import json
@@ -22,19 +22,19 @@ FLAGS = ["--headless=new", "--remote-debugging-pipe", "--no-first-run", "--disab
          "--disable-background-networking", "--disable-component-update", "--disable-sync",
          "--no-default-browser-check",
          "--disable-dev-shm-usage", "--hide-scrollbars", "--force-device-scale-factor=1", "--mute-audio",
-         "--no-sandbox"]  # its own sandbox needs user namespaces, which a container may not have
+         "--no-sandbox"]  # the sandbox needs user namespaces, which a container may not have
 GRAPHICS = ["--use-angle=swiftshader", "--enable-unsafe-swiftshader", "--ignore-gpu-blocklist"]
 PHONE, WIDE = (390, 844), (1360, 850)
 
 
 class Browser:
     def __init__(self, graphics=False):
-        """graphics: pages may draw with WebGL, which the processor does here."""
+        """graphics: pages may draw with WebGL, which the CPU renders."""
         flags = [*(each for each in FLAGS if each != "--disable-gpu"), *GRAPHICS] if graphics else FLAGS
         self.home = tempfile.mkdtemp(prefix="rip-browser-")
         ours_in, theirs_out = os.pipe()
         theirs_in, ours_out = os.pipe()
-        # 3 and 4 are where it reads and writes, whatever numbers the pipes have here
+        # the browser reads from descriptor 3 and writes to descriptor 4
         script = f"exec 3<&{theirs_in} 4>&{theirs_out}; exec \"$@\""
         self.process = subprocess.Popen(
             ["bash", "-c", script, "bash", PROGRAM, *flags, f"--user-data-dir={self.home}", "about:blank"],
@@ -48,7 +48,8 @@ class Browser:
         self.answers = {}
         self.complaints = []
         self.requests = []
-        self.allow_refused = False  # the console notes that ripd is not there, or answers 404
+        # the console reports network errors, for example if ripd does not run or answers 404
+        self.allow_refused = False
         self.session = None
         self.open_tab()
 
@@ -105,13 +106,13 @@ class Browser:
         self.call("Page.navigate", url=url)
 
     def run(self, code):
-        """The value of an expression; a promise is waited for."""
+        """Returns the value of an expression. Waits for a promise."""
         answer = self.call("Runtime.evaluate", expression=code, returnByValue=True, awaitPromise=True)
         assert "exceptionDetails" not in answer, json.dumps(answer["exceptionDetails"])[:2000]
         return answer["result"].get("value")
 
     def text(self, selector="body"):
-        """What is shown there, or None."""
+        """Returns the visible text of the element, or None."""
         return self.run(f"document.querySelector({json.dumps(selector)})?.innerText ?? null")
 
     def wait_text(self, pattern, selector="body", seconds=w.PATIENCE_S):
@@ -135,19 +136,20 @@ class Browser:
                       **({"text": {"Enter": "\r"}.get(key, key)} if key in ("Enter", "n") else {}))
 
     def look(self, size=WIDE, dark=False):
-        """The window's size, and which colours its user prefers."""
+        """Sets the size of the window and the preferred colours."""
         self.call("Emulation.setDeviceMetricsOverride", width=size[0], height=size[1], deviceScaleFactor=1,
                   mobile=size == PHONE)
         self.call("Emulation.setEmulatedMedia",
                   features=[{"name": "prefers-color-scheme", "value": "dark" if dark else "light"}])
 
     def picture(self):
-        """PNG of what the window shows."""
+        """Returns a PNG of the window."""
         return base64.b64decode(self.call("Page.captureScreenshot", format="png")["data"])
 
     def close(self):
         try:
-            os.killpg(self.process.pid, signal.SIGKILL)  # its own session: the browser and its children
+            # kills the session of the browser: the browser and its children
+            os.killpg(self.process.pid, signal.SIGKILL)
         except ProcessLookupError:
             pass
         self.process.wait()

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * coroutines.c - coroutines RING COUNT: one thread with COUNT ids, which take turns; every tenth has had its last turn.
- * Says "ready" when all are there, and ends with its standard input.
+ * coroutines.c - coroutines RING COUNT: one thread with COUNT ids, which take turns; every tenth id gets no more turns.
+ * Prints "ready" when all exist, and ends when its standard input ends.
  */
 #include <librip.h>
 #include <poll.h>

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The README's picture of the page:  RIP_TEST_BIN=build/bin tests/web/picture.py
+"""Makes the README's picture of the page:  RIP_TEST_BIN=build/bin tests/web/picture.py
 
-A pool of 50 threads has deadlocked, a worker of another program waits, and a session has used its CPU for a while.
-Writes ripd/web/page.png; a PNG of another size or place with  picture.py FILE WIDTH HEIGHT [dark].
+A pool of 50 threads has deadlocked, a thread of another program waits, and a thread has used its CPU for some time.
+Writes ripd/web/page.png. For another file or size:  picture.py FILE WIDTH HEIGHT [dark]
 """
 import os
 import shutil
@@ -19,7 +19,7 @@ BYTES_MAX = 150000
 
 
 def start(world, name, program, *words, run=False):
-    """The program under another name, as its process and its module are then called."""
+    """Starts a copy of the program with another name, which becomes the name of its process and its module."""
     path = os.path.join(world.made, "programs", name)
     os.makedirs(os.path.dirname(path), exist_ok=True)
     shutil.copy(program, path)
@@ -30,7 +30,7 @@ def start(world, name, program, *words, run=False):
 
 
 def set_the_scene(world):
-    # built here, so that the picture has a path of no machine
+    # Built here with a neutral path, so that the picture shows no path of this machine.
     subprocess.run(["g++", "-std=c++17", "-O2", "-g", "-pthread", f"-ffile-prefix-map={HERE}=/src/checkout",
                     f"{HERE}/pool.cc", "-o", f"{world.made}/pool"], check=True)
     pool = start(world, "checkout", f"{world.made}/pool", run=True)
@@ -54,7 +54,7 @@ def main():
         page.look((int(width), int(height)), "dark" in sys.argv)
         page.go(f"http://127.0.0.1:{world.port}/")
         page.wait_text("^2 incidents", "#hero")
-        page.wait_text("1[0-9] s", ".incident")  # long enough that all evidence is in
+        page.wait_text("1[0-9] s", ".incident")  # until all evidence is collected
         picture = page.picture()
         assert len(picture) < BYTES_MAX, len(picture)
         with open(output, "wb") as file:

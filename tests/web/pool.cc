@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * pool.cc - a pool of 50 C++ threads that has deadlocked: two took the same two locks in another order, and 48 wait for
- * one of them. Run under the preload library; says "ready" when all are about to wait, ends with its standard input.
+ * pool.cc - a deadlocked pool of 50 C++ threads: two have taken the same two locks in opposite order, and 48 wait for
+ * one of the locks. Run under the preload library. Prints "ready" when all are about to wait, and ends when its
+ * standard input ends.
  */
 #include <cstdio>
 #include <mutex>

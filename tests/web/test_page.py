@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The page in a real Chromium: what a reader sees comes, changes and goes by itself, and the browser has no complaint.
+"""The web page in a real Chromium: it shows changes by itself, and the browser reports no problems.
 
-One browser serves all tests; each has a ripd of its own.
+All tests share one browser; each test has its own ripd.
 """
 import atexit
 import json
@@ -28,13 +28,13 @@ browser = None
 def the_browser():
     global browser  # pylint: disable=global-statement
     if b.PROGRAM is None:
-        raise w.Skip("there is no chromium here")
+        raise w.Skip("chromium is not installed")
     if browser is None:
         browser = b.Browser()
         atexit.register(browser.close)
     browser.look()
     browser.go("about:blank")
-    browser.wait_text("^$")  # the page before has gone, and with it what it may say of its ripd, which is gone
+    browser.wait_text("^$")  # the previous page is gone, and with it its complaints about its ripd
     browser.complaints.clear()
     browser.requests.clear()
     browser.allow_refused = False
@@ -50,7 +50,7 @@ def open_page(world, view="#/incidents"):
 
 
 def assert_well(world, page):
-    """Nothing was complained about, nothing came from elsewhere, and this is still the first load."""
+    """Checks that there are no complaints and no foreign requests, and that the page was not loaded again."""
     assert not page.complaints, page.complaints
     foreign = [url for url in page.requests if not url.startswith((f"http://127.0.0.1:{world.port}/", "about:"))]
     assert not foreign, foreign
@@ -58,14 +58,14 @@ def assert_well(world, page):
 
 
 def freeze_all(world, puppet, count):
-    """When each has left a breadcrumb."""
+    """Freezes the threads after each has made a breadcrumb."""
     world.wait_for(lambda: sum(item["location"] is not None for item in world.get("/threads")["threads"]) == count)
     puppet.do("freeze-all")
 
 
 def a_stall_comes_and_goes(world):
     page = open_page(world)
-    page.wait_text("Nothing is traced", "#hero")  # which is not that nothing is stuck
+    page.wait_text("Nothing is traced", "#hero")  # this is different from "nothing is stuck"
     puppet = world.puppet()
     puppet.do("spawn 16 worker-16 snap")
     puppet.do("spawn 17 worker-17 snap")
@@ -122,7 +122,7 @@ def by_location_and_filtered(world):
     freeze_all(world, puppet, 5)
     page = open_page(world)
     page.wait_text("^5 incidents\\s+5 ids stuck", "#hero")
-    page.wait_text("and 4 more like it", ".incidents")  # of one process, one cause and one place: a row
+    page.wait_text("and 4 more like it", ".incidents")  # one row for ids of one process, one cause and one location
     page.click("nav a[href='#/locations']")
     page.wait_text(r"(?s)\b5\b.*5 stalled", "table")
     page.click("nav a[href='#/incidents']")
@@ -138,7 +138,7 @@ def by_location_and_filtered(world):
     assert page.run("document.activeElement.name") == "name"
     href = page.run("document.querySelector('.json').getAttribute('href')")
     assert [stall["example"]["name"] for stall in world.get(href)["stalls"]] == ["worker-3"], href
-    page.wait_text("^5 incidents", "#hero")  # what is stuck does not depend on what is looked for
+    page.wait_text("^5 incidents", "#hero")  # the summary does not depend on the filter
     shared = page.run("location.href")
     page.go("about:blank")
     page.go(shared)
@@ -148,7 +148,8 @@ def by_location_and_filtered(world):
 
 
 def every_view_is_an_address(world):
-    """Back, forward and a reload keep it; its JSON is that of the same view; what ripd refuses is a sentence."""
+    """Back, forward and reload keep the view. The JSON link belongs to the same view. Errors of ripd are shown as a
+    sentence."""
     puppet = world.puppet()
     puppet.do("spawn 17 worker-17 snap")
     freeze_all(world, puppet, 1)
@@ -172,7 +173,7 @@ def every_view_is_an_address(world):
     page.wait_text("1 of 1 id", "#view")
     page.run("window.neverReloaded = true")
     assert page.run("document.querySelector('select').value") == "stalled"
-    page.allow_refused = True  # the console notes each 400
+    page.allow_refused = True  # the console reports each 400
     page.run("location.hash = '#/map?cause=blocked'")
     page.wait_text('cause is unknown', "#view .empty")
     assert_well(world, page)
@@ -192,7 +193,7 @@ TOGETHER = """import('/page/lists.js').then(({renderEvents}) => {
 
 
 def events_that_come_together_are_a_row(world):
-    """Of one incident, or alike and within two seconds; the oldest speaks for them."""
+    """Events of one incident, or similar events within two seconds, share a row with the oldest event."""
     puppet = world.puppet()
     for number in range(1, 6):
         puppet.do(f"spawn {number} worker-{number} snap")
@@ -210,7 +211,7 @@ def events_that_come_together_are_a_row(world):
 
 
 def a_page_left_open_does_not_grow(world):
-    """What is drawn is brought up to date, and nothing of the former answers is kept."""
+    """The page updates its elements, and keeps nothing of earlier answers."""
     puppet = world.puppet()
     for number in range(1, 41):
         puppet.do(f"spawn {number} worker-{number} snap")
@@ -242,7 +243,7 @@ def a_stopped_ripd_is_shown(world):
     page.wait_text("ripd does not answer", "#alert")
     seconds = time.monotonic() - began
     print(f"        a stopped ripd was shown as stale after {seconds:.1f} s")
-    assert seconds < 15  # 5 s are promised; this machine may have other work
+    assert seconds < 15  # 5 s are promised, but the machine may be busy
     assert page.text("#live") == "not live"
     world.ripd.send_signal(signal.SIGCONT)
     page.wait_text("^live", "#live")
@@ -255,7 +256,7 @@ def a_stopped_ripd_is_shown(world):
 
 
 def a_scanner_that_hangs_is_shown(world):
-    """ripd answers, with the last scan: its age says that it is no news."""
+    """ripd answers with its last scan. The page detects that the scan is old."""
     puppet = world.puppet()
     puppet.do("spawn 17 worker-17 snap")
     page = open_page(world)
@@ -268,7 +269,7 @@ def a_scanner_that_hangs_is_shown(world):
 
 
 def a_hidden_page_keeps_no_stream(world):
-    """Or seven pages in one browser would have no connection left to ask with."""
+    """With streams of hidden pages, seven pages in one browser would use all its connections."""
     def streams():
         return int(re.search(r"^ripd_http_streams (\d+)$", world.get("/metrics"), re.M).group(1))
 
@@ -289,14 +290,14 @@ def rings_that_cannot_be_read(world):
     page.wait_text("Nothing is stuck", "#hero")
     with open(world.ring("app"), "rb") as file:
         start = bytearray(file.read(4096))
-    start[8:64] = b"\xff" * 56  # behind the magic: it says that it is a ring, and nothing else is true
+    start[8:64] = b"\xff" * 56  # only the magic is valid
     with open(world.ring("broken"), "wb") as file:
         file.write(start)
     page.wait_text("Not everything is visible", "#hero")
     page.wait_text("1 ring cannot be read", "#hero")
     page.click("#hero .unreadable a")
     page.wait_text(r"broken", "table")
-    assert page.run("document.querySelector('tbody tr').innerText").startswith("broken")  # what is wrong comes first
+    assert page.run("document.querySelector('tbody tr').innerText").startswith("broken")  # unreadable rings come first
     assert_well(world, page)
 
 
@@ -329,7 +330,7 @@ def hostile_names_are_text(world):
     assert_well(world, page)
 
 
-# What a text could have made of the page, and places that are not kept apart from the text around them.
+# Counts injected elements, links with other protocols, names without bidi isolation, and overflow in pixels.
 INJECTED = """[document.querySelectorAll('#view img, #view script, #view iframe, #view b > b').length,
   [...document.querySelectorAll('a')].filter(a => !['http:', 'https:'].includes(a.protocol)).length,
   [...document.querySelectorAll('.function, .file')].filter(e => getComputedStyle(e).unicodeBidi !== 'isolate').length,
@@ -337,7 +338,7 @@ INJECTED = """[document.querySelectorAll('#view img, #view script, #view iframe,
 
 
 def hostile_scripts_are_text(world):
-    """Files and functions, in each view and on the page of each id, on a screen and on a phone."""
+    """Names of files and functions, in each view and on the page of each id, on a screen and on a phone."""
     ring = h.scripted_ring(world.ring("hostile"), os.getpid())
     count = len(h.SCRIPT_TEXTS) + 3
     world.wait_for(lambda: len(world.stalls()) == count)
@@ -362,7 +363,7 @@ def hostile_scripts_are_text(world):
 
 
 def no_barrier(world):
-    """axe-core finds none in any view, light and dark; and the keyboard reaches what the pointer does."""
+    """axe-core finds no problems in any view, light and dark, and the keyboard reaches an incident."""
     puppet = world.puppet()
     puppet.do("spawn 16 worker-16 snap")
     puppet.do("spawn 17 worker-17 snap")
@@ -376,10 +377,10 @@ def no_barrier(world):
     page.key("Enter")
     page.wait_text("worker-17", "#view h2")
     if not os.path.exists(AXE):
-        raise w.Skip("RIP_AXE names no axe.min.js of axe-core")
+        raise w.Skip("RIP_AXE is not the path of axe.min.js of axe-core")
     with open(AXE, encoding="utf-8") as file:
         page.run(file.read() + "; true")
-    page.allow_refused = True  # there is no id 99: the console notes the 404
+    page.allow_refused = True  # there is no id 99: the console reports the 404
     for dark, size in ((False, b.WIDE), (True, b.PHONE)):
         page.look(size, dark)
         for view in VIEWS + ("id/app/17", "id/app/99"):
@@ -431,7 +432,7 @@ ONS = """import('/page/words.js').then(({waitsOn}) => [
 ].map(waitsOn))"""
 
 
-def what_it_waits_for(world):
+def text_of_waits(world):
     page = open_page(world)
     assert page.run(ONS) == [None, None, "no permission to read what it waits for", "flock on /a, held by cron (pid 7)",
                              "poll"]
@@ -454,7 +455,7 @@ FRAMES = """new Promise(done => {
 })"""
 
 
-STUCK = r"\b([5-9]|\d\d),\d{3} stalled"  # every tenth; more where the machine gives the others no turn
+STUCK = r"\b([5-9]|\d\d),\d{3} stalled"  # every tenth id; more if the machine does not run the others
 
 
 def fifty_thousand_ids_scroll(world):
@@ -464,7 +465,7 @@ def fifty_thousand_ids_scroll(world):
     assert crowd.stdout.readline() == "ready\n"
     page = open_page(world, "#/map")
     page.wait_text(STUCK, ".legend")
-    for _ in range(3):  # a burst of other work on this machine is no fault of the page
+    for _ in range(3):  # retry, because a burst of other work on this machine is not a fault of the page
         page.go("about:blank")
         idle = page.run(FRAMES)
         page.go(f"http://127.0.0.1:{world.port}/#/map")
@@ -477,7 +478,7 @@ def fifty_thousand_ids_scroll(world):
         if moving["p95"] < max(50, 3 * idle["p95"]):
             break
     else:
-        raise AssertionError("frames take too long")
+        raise AssertionError("drawing a frame takes too long")
     assert updates > 0
     page.run("window.neverReloaded = true")
     page.run("scrollTo(0, 0); document.querySelector('.map canvas').focus()")
@@ -485,7 +486,7 @@ def fifty_thousand_ids_scroll(world):
     page.key("ArrowRight")
     page.wait_text(r"^crowd, id 1001: (running|stalled)", ".said")
     page.run("document.querySelector('.map canvas').dispatchEvent(new PointerEvent('click', {pointerType: 'touch', "
-             "clientX: -1}))")  # a finger chooses; the link opens
+             "clientX: -1}))")  # a touch selects an id; only the link opens it
     page.key("ArrowRight")
     page.key("ArrowRight")
     page.wait_text(r"^crowd, id 1001: ", ".said")
@@ -500,4 +501,4 @@ if __name__ == "__main__":
            every_view_is_an_address, events_that_come_together_are_a_row, a_page_left_open_does_not_grow,
            a_stopped_ripd_is_shown, a_scanner_that_hangs_is_shown, a_hidden_page_keeps_no_stream,
            rings_that_cannot_be_read, hostile_names_are_text, hostile_scripts_are_text, chains_of_any_shape,
-           what_it_waits_for, no_barrier, fifty_thousand_ids_scroll])
+           text_of_waits, no_barrier, fifty_thousand_ids_scroll])

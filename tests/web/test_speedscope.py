@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What `rip export` writes, opened by speedscope in a real Chromium: threads and places are there, by their names."""
+"""speedscope in a real Chromium opens the output of `rip export`, and shows threads and locations with their names."""
 import atexit
 import base64
 import json
@@ -18,7 +18,7 @@ browser = None
 
 
 def open_in_speedscope(world, path):
-    """Loads the file as the speedscope command does: from a script beside the page that holds its bytes."""
+    """Loads the file like the speedscope command: with a script beside the page that contains the file."""
     global browser  # pylint: disable=global-statement
     if browser is None:
         browser = b.Browser(graphics=True)
@@ -55,7 +55,7 @@ def recorded(world, flag, name):
 
 def a_chrome_trace(world):
     page = open_in_speedscope(world, recorded(world, "--chrome", "trace.json"))
-    page.wait_text(r"puppet \(ring app\).*name-[57].*\(1/2\)")  # in whichever order
+    page.wait_text(r"puppet \(ring app\).*name-[57].*\(1/2\)")  # the order of threads is not defined
     page.wait_text(r"Symbol Name[^$]*puppet\.c:\d+")
     first = re.search(r"name-[57]", page.text()).group()
     page.key("n")

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * compare.c - one place in a program, looked at in one way or another: argv[1] times each. Compiled in several ways by
- * bench_compare.py: FUNCTIONS for compilers that instrument functions, with EMPTY_HOOKS for hooks that do nothing or
- * linked with librip-compiled; LTTNG for a tracepoint of LTTng-UST.
+ * compare.c - one location of a program, observed by different tools: argv[1] times each. bench_compare.py compiles
+ * this in several ways: FUNCTIONS for compilers that instrument functions, with EMPTY_HOOKS for hooks that do nothing
+ * or linked with librip-compiled; LTTNG for a tracepoint of LTTng-UST.
  */
 #include <librip.h>
 #include <rip/tracepoint.h>
@@ -23,7 +23,7 @@
 #include "compare_lttng.h"
 #endif
 
-/* The loops are no places themselves. */
+/* The loops themselves must not be instrumented. */
 #define UNTRACED __attribute__((no_instrument_function, no_sanitize_coverage))
 #define RUN(name, place)                                                                                               \
     UNTRACED static void name(uint64_t count)                                                                          \
@@ -101,7 +101,7 @@ int main(int argc, char **argv)
 
     if (argc != 3 || rip_tracepoint_define("compare", "defined", NULL, 0, &order) < 0)
         return 1;
-    if (rip_ring == NULL) { /* librip-compiled makes one at main() */
+    if (rip_ring == NULL) { /* librip-compiled creates a ring at main() */
         if (!rip_create_ring(argv[2], 64))
             return 1;
         unlink(argv[2]);

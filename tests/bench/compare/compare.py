@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One place of a Python program, looked at in one way or another: argv[1] times each. argv[2] is a ring."""
+"""One location of a Python program, observed by different tools: argv[1] times each. argv[2] is a ring."""
 import os
 import statistics
 import sys

@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 # frozen_string_literal: true
 
-# One place of a Ruby program, looked at in one way or another: ARGV[0] times each. ARGV[1] is a ring; with RIP_BARE the
-# binding is not loaded, and a method is called, no more.
+# One location of a Ruby program, observed by different tools: ARGV[0] times each. ARGV[1] is a ring. With RIP_BARE the
+# binding is not loaded, and only a method is called.
 BARE = ENV.key?("RIP_BARE")
 require "rip" unless BARE
 
 COUNT = Integer(ARGV[0])
 ROUNDS = 9
 
-# Its methods do nothing.
+# A class with empty methods.
 class Order
   def plain; end
 
@@ -29,7 +29,7 @@ def call(order)
   COUNT.times { order.plain }
 end
 
-# Rip.trace on one method, and on another no more.
+# Uses Rip.trace on one method, and on another method only temporarily.
 def trace
   raise "no ring" unless Rip.start(ARGV[1], max_ids: 64)
 
@@ -74,4 +74,4 @@ order = Order.new
 ways = { nothing: -> { COUNT.times {} }, call: -> { call(order) } }
 trace unless BARE
 measure(BARE ? ways : ways.update(traced_ways(order)))
-measure(tracepoint_ways(order)) unless BARE # last: code that a TracePoint has seen once is slower for good
+measure(tracepoint_ways(order)) unless BARE # last, because code that a TracePoint has seen once stays slower

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// coroutine_crowd.cc - coroutine_crowd RING COUNT: coroutines of C++20 on 4 threads, all of which wait for work, get a
-// turn now and then, and wait again. Says "there" when all are.
+// coroutine_crowd.cc - coroutine_crowd RING COUNT: C++20 coroutines on 4 threads. They wait for work, run from time to
+// time, and wait again. Prints "there" when all exist.
 //
-// "lose N" on standard input has coroutine N await a queue that is never filled, "fill N" fills it. Each answers "ok"
-// when it is done, "fill" when the coroutine waits for work again. The id of coroutine N is 5000000 + N.
+// Commands on standard input: "lose N" makes coroutine N wait for a queue that is never filled, and "fill N" fills the
+// queue. The answer is "ok" when the command is done; for "fill", when the coroutine waits for work again. The id of
+// coroutine N is 5000000 + N.
 #include <rip/rip.hpp>
 
 #include <atomic>
@@ -51,7 +52,7 @@ struct Task {
 using Handle = std::coroutine_handle<Task::promise_type>;
 
 struct Scheduler {
-    std::mutex mutex; // of `ordered`
+    std::mutex mutex; // protects `ordered`
     std::deque<std::pair<unsigned, bool>> ordered;
     std::deque<Handle> ready;
     std::vector<Handle> lost;
@@ -59,10 +60,10 @@ struct Scheduler {
 };
 Scheduler schedulers[THREADS];
 
-// What each coroutine is to do with its turn. Its own thread alone looks at it.
+// Whether each coroutine waits for the queue on its next turn. Only its own thread reads this.
 std::vector<char> is_to_be_lost;
 
-struct Turn { // the coroutine waits at the end of the list
+struct Turn { // waits at the end of the list
     Scheduler &scheduler;
     bool await_ready() const
     {

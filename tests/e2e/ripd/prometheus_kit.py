@@ -29,7 +29,7 @@ def substitute(text, *pairs):
     """Replaces patterns. Each pattern must match, or the test would use an unchanged file."""
     for pattern, replacement in pairs:
         text, count = re.subn(pattern, replacement, text)
-        assert count > 0, f"no {pattern} in {text[:200]}"
+        assert count > 0, f"{pattern} is not in {text[:200]}"
     return text
 
 

@@ -207,7 +207,7 @@ def a_crowd_that_goes(world):
 def need_descriptors():
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if hard != resource.RLIM_INFINITY and hard < DESCRIPTORS:
-        raise w.Skip(f"a process may have {hard} descriptors here, {DESCRIPTORS} are needed (now {soft})")
+        raise w.Skip(f"RLIMIT_NOFILE is {soft} (hard: {hard}), {DESCRIPTORS} descriptors are needed")
 
 
 def few_descriptors(world):

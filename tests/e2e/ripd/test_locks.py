@@ -53,7 +53,7 @@ def cycles(world):
         assert world.get(f"/stalls?group=location&pid={process.pid}")["total"] >= 1
         assert group["count"] == count and group["root"]["cause"] == "deadlock" and group["longest_ms"] >= 1000
         assert sorted(step["name"] for step in group["deadlock"]) == sorted(items)
-        assert not re.search("0x7f[0-9a-f]{8}", str(world.get("/stalls?group=root"))), "an address"
+        assert not re.search("0x7f[0-9a-f]{8}", str(world.get("/stalls?group=root"))), "an address is disclosed"
         process.kill()
         process.wait()
         world.wait_for(lambda: not world.stalls())
@@ -123,7 +123,7 @@ class HookWorld(World):
             return file.read().splitlines()
 
 
-def who_writes_holds_up_20(world):
+def readers_wait_for_a_writer(world):
     process = play(world, "written", "20")
     # A thread that reads the holder of its lock again is runnable, and may wait for a CPU.
     world.wait_for(lambda: {name: (names(item), item["cause"]) for name, item in stalls(world).items()
@@ -181,7 +181,7 @@ def watch(world, seconds):
     return held_up
 
 
-def what_was_true_a_moment_ago(world):
+def old_facts_are_not_combined(world):
     play(world, "seeming")
     assert {"seeming-0", "seeming-1"} <= watch(world, 5)
 
@@ -217,11 +217,11 @@ class HastyWorld(World):
 
 
 
-HASTY_TESTS = [what_was_true_a_moment_ago, locks_are_handed_over]
+HASTY_TESTS = [old_facts_are_not_combined, locks_are_handed_over]
 STEADY_TESTS = [cycles, some_are_behind_a_cycle, one_locks_twice, a_line_ends_at_who_fills_a_pipe,
-                who_writes_holds_up_20, readers_are_not_named, a_time_limit_is_no_deadlock, cpp]
+                readers_wait_for_a_writer, readers_are_not_named, a_time_limit_is_no_deadlock, cpp]
 
-worlds = {**dict.fromkeys(HASTY_TESTS, HastyWorld), who_writes_holds_up_20: HookWorld}
+worlds = {**dict.fromkeys(HASTY_TESTS, HastyWorld), readers_wait_for_a_writer: HookWorld}
 kinds = [worlds.get(test, World) for test in STEADY_TESTS + HASTY_TESTS
          if len(sys.argv) < 2 or test.__name__ in sys.argv[1:]]
 run(STEADY_TESTS + HASTY_TESTS, lambda: kinds.pop(0)())

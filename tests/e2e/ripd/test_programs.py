@@ -130,7 +130,7 @@ def of_another_root(world):
         os.remove(name)
         shutil.copy("/bin/true", name)
     if subprocess.run(["unshare", "-m", "true"], check=False).returncode != 0:
-        raise w.Skip("no mount namespaces here")
+        raise w.Skip("mount namespaces are not permitted")
     script = (f"mount -t tmpfs none {root} && cp -a {tree}/. {root} && mount -t proc proc {root}/proc && "
               f"mount --bind {world.dir} {root}{world.dir} && "
               f"exec chroot --userspec={B}:{B} --groups= {root} {path} {world.ring('inside')}")
@@ -316,7 +316,7 @@ def serve_silent_files(world, folder, program):
                                program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     world.processes.append(server)
     if server.stdout.readline() != "ready\n":
-        raise w.Skip("no file systems in user space here")
+        raise w.Skip("FUSE file systems are not permitted")
     return server
 
 

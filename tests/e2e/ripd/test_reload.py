@@ -104,7 +104,7 @@ def directories(world):
     assert [said.count(f" id={number} ") for number in (1, 2, 3)] == [0, 1, 1], said
 
 
-def what_takes_a_restart(world):
+def keys_that_need_a_restart(world):
     port = world.port
     world.write("allow-host = db1.example", listen="127.0.0.1:1")
     for changed in ("allow-host", ""):  # the restart is still needed
@@ -146,5 +146,5 @@ def many_at_once(world):
     world.wait_scans(1)
 
 
-w.run([without_a_file, applied, thresholds, directories, what_takes_a_restart, the_command_line_outranks_it,
+w.run([without_a_file, applied, thresholds, directories, keys_that_need_a_restart, the_command_line_outranks_it,
        a_bad_file_changes_nothing, many_at_once], ReloadWorld)

@@ -62,7 +62,7 @@ class RecordedWorld(w.World):
         done = self.replay("--json")
         replayed = done.stdout.splitlines()
         for i, (is_, was) in enumerate(zip(replayed, published)):
-            assert is_ == was, f"event {i}:\n{is_}\nand not\n{was}"
+            assert is_ == was, f"event {i}:\n{is_}\nexpected\n{was}"
         assert len(replayed) >= len(published), (len(replayed), len(published), done.stderr)
         assert done.stderr == "", done.stderr
 

@@ -141,7 +141,7 @@ def split_debug_files_of_another_build(world):
 
 def debug_files_by_build_id(world):
     if os.getuid() != 0:
-        raise Skip("only root can put files where debug packages do")
+        raise Skip("only root can write where debug packages are installed")
     builder = Builder(world)
     path, debug = separate(builder, "packaged")
     sh("strip", path)
@@ -218,7 +218,7 @@ def other_roots(world):
     shutil.copy(renamed_source(builder, "wrong", "-static", "-DWITHOUT_LIBRARIES"), path)
     os.makedirs(f"{root}{world.dir}")
     if subprocess.run(["unshare", "-m", "true"], check=False).returncode != 0:
-        raise Skip("no mount namespaces here")
+        raise Skip("mount namespaces are not permitted")
     os.makedirs(f"{root}/proc")
     script = (f"mount -t proc proc {root}/proc && mount --bind {world.dir} {root}{world.dir} && "
               f"exec chroot {root} /app/inside {world.ring('inside')}")

@@ -53,7 +53,7 @@ def five_thousand_at_once(world):
                               stdout=subprocess.PIPE, text=True)
     world.processes.append(throng)
     if throng.stdout.readline() != "there\n":
-        raise w.Skip("so many threads cannot be had here")
+        raise w.Skip("the machine does not allow so many threads")
     page = world.wait_for(lambda: world.get("/stalls")["total"] == COUNT and world.get("/stalls"), 120)
     left = [unexamined(world)]
     assert left[0] > 0, "the examination must be spread over scans"

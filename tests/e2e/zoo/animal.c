@@ -90,6 +90,6 @@ int main(int argc, char **argv)
         if (pthread_create(&thread, NULL, run, (void *)i) != 0)
             animal_fail("thread");
     run(NULL);
-    printf("cannot: it came back: %s\n", strerror(errno));
+    printf("cannot: the call returned: %s\n", strerror(errno));
     return 1;
 }

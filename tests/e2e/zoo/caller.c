@@ -1234,7 +1234,7 @@ int main(int argc, char **argv)
     for (size_t i = 0; argc == 2 && i < sizeof(kinds) / sizeof(kinds[0]); i++) {
         if (strcmp(kinds[i].name, argv[1]) == 0) {
             kinds[i].wait();
-            printf("cannot: it came back: %s\n", strerror(errno));
+            printf("cannot: the call returned: %s\n", strerror(errno));
         }
     }
     return 1;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* program.c - a program of a few functions, some of them inlined, that needs no library: a seed of fuzz_lookup.c. */
+/* program.c - a program with a few functions, some of them inlined, without libraries: a seed of fuzz_lookup.c. */
 struct pair {
     int left;
     long right;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// program.cc - the same with names as C++ has them: a seed of fuzz_lookup.c.
+// program.cc - like program.c, with names of C++: a seed of fuzz_lookup.c.
 namespace store
 {
 template <typename T> struct Table {

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Stock programs that wait for work: what starts each, in a folder of its own. LARGER are those of .ci/run besides.
+"""Stock programs that wait for work, each with its command, in its own folder. LARGER are the additional programs of
+.ci/run.
 
-All are of Debian 12. CALLERS wait for one descriptor each, as no program there does and nothing else.
+All are from Debian 12. Each of CALLERS waits for one descriptor, which no program there does alone.
 """
 import glob
 import os
@@ -10,7 +11,7 @@ import textwrap
 
 from world import BIN
 
-PIPE, TERMINAL = "pipe", "terminal"  # what standard input is; nobody writes to it
+PIPE, TERMINAL = "pipe", "terminal"  # standard input, to which nothing is written
 
 
 class Program:
@@ -106,7 +107,7 @@ POSTGRES = max(glob.glob("/usr/lib/postgresql/*/bin"), default="/nowhere")
 
 
 def until(command):
-    """For a shell: a server that does not come up fails the program, not the test's patience."""
+    """Returns shell code that waits for a command to succeed. If the server does not start, the program fails early."""
     return f"for i in $(seq 300); do ({command}) >/dev/null 2>&1 && break; sleep 0.2; done; "
 
 
@@ -179,7 +180,7 @@ LARGER = [
     Program("php-fpm", "php-fpm8.2", "-F", "-R", "-y", "conf", files={
         "conf": "[global]\nerror_log = {folder}/log\n[a]\nuser = nobody\nlisten = {folder}/socket\npm = static\n"
                 "pm.max_children = 3\n"}),
-    # Each with a client at its prompt, to which one thread, or one process, of the server belongs.
+    # Each has a client at its prompt, and one thread or process of the server for this client.
     Program("mariadb", "sh", "-c", f"mariadbd {MARIADB} --pid-file={{folder}}/pid --innodb-buffer-pool-size=16M & "
             + until("mariadb-admin --no-defaults --socket={folder}/socket ping")
             + "exec mariadb --no-defaults --socket={folder}/socket", stdin=TERMINAL, needs="mariadbd",
@@ -194,11 +195,11 @@ LARGER = [
             "$(command -v sshd) -D -e -f {folder}/conf & " + until(SSH + "true") + f"exec {SSH} cat",
             needs="sshd", files={"conf": SSHD},
             prepare="mkdir -p /run/sshd && ssh-keygen -q -t ed25519 -N '' -f {folder}/key"),
-    # A connection that a program inherits, with a client that says nothing.
+    # A connection that a program inherits, with a client that sends nothing.
     Program("inetd", "bash", "-c", "socat TCP-LISTEN:{port},bind=127.0.0.1,fork EXEC:cat,nofork & "
             + until("exec 3<>/dev/tcp/127.0.0.1/{port}") + "exec 3<>/dev/tcp/127.0.0.1/{port}; read line",
             needs="socat"),
-    # Go makes its own system calls: no thread of it announces any.
+    # Go makes its own system calls, so none of its threads announces a call.
     Program("prometheus", "prometheus", "--config.file=conf", "--storage.tsdb.path=data",
             "--web.listen-address=127.0.0.1:{port}", files={"conf": SELF_SCRAPE}),
     Program("node-exporter", "prometheus-node-exporter", "--web.listen-address=127.0.0.1:{port}"),
@@ -210,7 +211,7 @@ LARGER = [
     Program("ruby-threads", "ruby", "-e", "q = Queue.new; Array.new(3) { Thread.new { q.pop } }; "
             "gets"),
     Program("jshell", "jshell", stdin=TERMINAL),
-    # Workers that take turns by a lock of a file.
+    # Workers that take turns with a file lock.
     apache("prefork", "flock", more="Listen 127.0.0.1:{other_port}\nMutex flock:{folder} default\n"),
     apache("prefork", "fcntl", more="Listen 127.0.0.1:{other_port}\nMutex fcntl:{folder} default\n"),
     Program("saslauthd", "saslauthd", "-d", "-a", "sasldb", "-n", "3", "-m", "{folder}"),

@@ -1,10 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Stock programs that wait for work, under `rip run` on a busy machine: nothing idle is accused, and ripd is not blind.
+"""Stock programs that wait for work, under `rip run` on a busy machine: no idle program is reported, and stalls are
+still reported.
 
-Once under a ripd that is root, and once under one that is nobody, as the service without the drop-in. What is not
-installed is left out and named. RIP_STOCK=all takes the longer list, for longer, with the alerts of ripd/contrib/ as a
-real Prometheus evaluates them: none fires for an idle program, and one does for those that are stuck. RIP_IDLE_S says
-for how long, an hour for example. Clients keep connections to the web servers open, as browsers do.
+The test runs with a ripd of root, and with a ripd of nobody, like the service without the drop-in. Programs that are
+not
+installed are left out and listed. RIP_STOCK=all uses the longer list, for longer, with the alerts of ripd/contrib/
+evaluated by a real Prometheus: none fires for an idle program, and one fires for the stuck programs. RIP_IDLE_S sets
+the
+time, an hour for example. Clients keep connections to the web servers open, like browsers.
 """
 import contextlib
 import http.client
@@ -34,20 +37,20 @@ ENVIRONMENT = {**os.environ, "PATH": PATH, "TERM": "vt100"}
 
 
 class Watchers(kit.Watchers):
-    """They page as they do for users."""
+    """The alerts, as they page users."""
 
     @staticmethod
     def rules():
         return kit.read("alerts.yml")
 
     def fired(self):
-        """Of the alerts since the beginning, their names, with the reason of those that have one."""
+        """Returns the names of the alerts fired so far, with the label "reason" if they have it."""
         found = self.query('max by (alertname, reason) (max_over_time(ALERTS{alertstate="firing"}[1h]))')
         return {" ".join(filter(None, (labels["alertname"], labels.get("reason")))) for labels, _ in found}
 
 
 def names_of(folder):
-    """What a row cannot know, and how it calls that."""
+    """Returns the values of the placeholders in a row."""
     return {"{port}": str(free_port()), "{other_port}": str(free_port()), "{folder}": folder,
             "{encoded}": folder.replace("/", "%2F"), "{postgres}": POSTGRES}
 
@@ -59,14 +62,14 @@ def filled(text, names):
 
 
 class Client:
-    """Of a web server. It keeps its connection, and asks for something now and then, or never again. Servers that have
-    not started yet, or end a connection that has been idle for long, get another one."""
+    """A client of a web server. It keeps its connection, and sends requests from time to time, or only one. If the
+    server has not started yet or closes the connection, it connects again."""
 
     def __init__(self, port, asks):
         self.connection, self.asks, self.answers = http.client.HTTPConnection("127.0.0.1", port, PATIENCE_S), asks, 0
 
     def is_ended(self):
-        """A server that waits for work sends nothing but the end."""
+        """A server that waits for work sends only the end of the connection."""
         return not self.connection.sock or select.select([self.connection.sock], [], [], 0)[0]
 
     def act(self):
@@ -81,14 +84,15 @@ class Client:
 
 
 class Machine:
-    """What the tests of both kinds of ripd add to it."""
+    """What the tests add to a world, for both kinds of ripd."""
 
     STALL_AFTER_MS = 4000 if ALL else 2000
     INTERVAL_MS = 250
 
     def start(self):
         super().start()
-        os.chmod(self.dir, 0o1777)  # as /run/librip: some programs change their user before they execute another
+        # like /run/librip: some programs change their user before they execute another program
+        os.chmod(self.dir, 0o1777)
 
     def start_program(self, program):
         folder = os.path.join(self.dir, "of-" + program.name)
@@ -122,14 +126,14 @@ class Machine:
             return output.read()[-500:]
 
     def close(self):
-        """Their children, too: each program has a session of its own."""
+        """Also kills the children: each program has its own session."""
         for process in self.started:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
         super().close()
 
     def make_busy(self):
-        """More work than processors, as long as the test takes."""
+        """Starts more work than there are CPUs, until the test ends."""
         loop = ["nice", "-n", str(BUSY_NICENESS), "sh", "-c", "while :; do :; done"]
         self.processes += [subprocess.Popen(loop) for _ in range(2 * os.cpu_count())]
 
@@ -146,7 +150,7 @@ class Machine:
         return int(re.search(r"^ripd_late_scans_total (\d+)", self.request("/metrics")[1], re.M)[1])
 
     def accused(self, stuck):
-        """Of others than those that are stuck: begins of stalls, and stalls, but for what sleeps."""
+        """Returns stalls and begins of stalls of programs that are not stuck, except sleeping ones."""
         stalls = [stall for stall in self.stalls("?limit=10000") if stall["cause"] != "sleeping"]
         return [(item["ring"], item["name"], item["cause"], item["location"], item.get("kernel"))
                 for item in stalls + self.begins() if item["ring"] not in stuck]
@@ -165,10 +169,11 @@ class Nobody(Machine, Strange):
 
 
 def within_bound(machine, stuck, late_count):
-    """By ripd's own clock: soon after the threshold, but for scans that came late. Evidence may take some scans."""
+    """Checks with ripd's own times that stalls began soon after the threshold, plus late scans. Evidence may take some
+    scans."""
     bound_ms = machine.STALL_AFTER_MS + (6 + machine.late_count() - late_count) * machine.INTERVAL_MS
     begun = {event["ring"]: event["frozen_for_ms"] for event in machine.begins() if event["ring"] in stuck}
-    begun["spin"] -= machine.STALL_AFTER_MS  # it takes looks, for which ripd has hardly any CPU itself
+    begun["spin"] -= machine.STALL_AFTER_MS  # its cause needs evidence, for which ripd itself has hardly any CPU time
     assert all(frozen_for_ms <= bound_ms for frozen_for_ms in begun.values()), (bound_ms, begun)
 
 
@@ -185,7 +190,7 @@ def see_what_is_stuck(machine, in_time):
 
 def expect(machine):
     if machine.request("/readyz")[0] != 200:
-        raise Skip("ripd does not run here")
+        raise Skip("ripd cannot run on this machine")
     listed = SAMPLE + (LARGER + CALLERS if ALL else [])
     programs = [program for program in listed if program.is_there()]
     absent = [program.name for program in listed if not program.is_there()]
@@ -207,7 +212,7 @@ def limits_hit(machine):
 def watch(machine, programs, watchers):
     started = {program.name: machine.start_program(program) for program in programs}
     end = time.monotonic() + START_S + WATCHED_S
-    while time.monotonic() < end:  # there is nothing to wait for: they start, and then nothing may happen
+    while time.monotonic() < end:  # no condition to wait for: the programs start, and then nothing must happen
         time.sleep(LOOK_S)
         machine.make_rings_readable()
         for client in machine.clients:

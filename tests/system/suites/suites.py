@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The suites: what runs a part of each, plain or traced, and how the result of every test in it is read. `only` names
-the tests of the part that are wanted; if it is empty, or where they cannot be chosen, all run."""
+"""The test suites: each runs a part, plain or traced, and reads the result of every test. `only` selects tests of a
+part; if it is empty, or if tests cannot be selected, all run."""
 import glob
 import os
 import re
@@ -9,14 +9,14 @@ import signal
 import subprocess
 import xml.etree.ElementTree
 
-LIMIT_S = 600.0  # of one part
+LIMIT_S = 600.0  # for one part
 ALL = "all of it"
 TIMED_OUT = {ALL: "timed out"}
 STATUS = "exit status"
 
 
 def run(command, folder, environment):
-    """The exit status, or None after LIMIT_S; and the output. Nothing of it is left running."""
+    """Returns the exit status, or None after LIMIT_S, and the output. Kills all remaining processes."""
     with open(folder + "/output", "w+", encoding="utf-8", errors="replace") as output:
         process = subprocess.Popen(command, cwd=folder, env=environment, stdin=subprocess.DEVNULL, stdout=output,
                                    stderr=output, start_new_session=True)
@@ -35,12 +35,12 @@ def run(command, folder, environment):
 
 
 def fetch(folder, package, source):
-    """The folder of the source of what is installed, or of a version close to it, by the machine's own archives and a
-    list of our own."""
+    """Downloads the source of the installed version, or of a close one, from the machine's archives with a separate
+    list. Returns its folder."""
     targets = subprocess.run(["apt-get", "indextargets", "--format", "deb-src $(REPO_URI) $(RELEASE) $(COMPONENT)",
                               "Created-By: Packages", "Origin: Debian"], capture_output=True, text=True)
     with open(folder + "/sources.list", "w", encoding="utf-8") as file:
-        # The first has the sources that several have: those for security do not keep what is outdated.
+        # The first of several archives has the source: archives for security do not keep outdated versions.
         file.write("\n".join(sorted(set(targets.stdout.replace("/ ", " ").splitlines()))) + "\n")
     for name in ("lists/partial", "cache/archives/partial"):
         os.makedirs(f"{folder}/{name}")
@@ -65,7 +65,7 @@ def fetch(folder, package, source):
 
 
 class Python:
-    """Python's own tests, a module at a time."""
+    """Python's own tests, one module at a time."""
     NAME = "python"
     PYTHON = "/usr/bin/python3"
     FAILURES = {"error", "failure", "timed out"}
@@ -110,12 +110,12 @@ class Python:
 
 
 class Redis:
-    """The unit tests of redis' source package against the installed servers, a file of them at a time."""
+    """The unit tests in the source package of redis, with the installed servers, one file of tests at a time."""
     NAME = "redis"
     FAILURES = {"err", "exception", "timed out"}
     TESTS_MIN = 1000
     LEFT_OUT = {}
-    PORTS_EACH = 400  # from FIRST_PORT on, for each part that runs at the same time; all that is taken it skips
+    PORTS_EACH = 400  # from FIRST_PORT on, for each part that runs in parallel; used ports are skipped
     FIRST_PORT = 12000
     PROGRAMS = "server cli benchmark check-aof check-rdb sentinel".split()
     RESULT = re.compile(r"^\[(ok|err|ignore|skip|exception)\]: (.*?)(?: \(\d+ ms\)| in tests/\S+)?$", re.M)
@@ -138,7 +138,7 @@ class Redis:
         return [name for name in listed if name.startswith("unit/") and (larger or name not in self.LONGEST)]
 
     def results(self, part, wrap, folder, slot, _):
-        """In a tree that has the source's tests and, where they look for what was built, what is installed."""
+        """Runs in a tree with the tests of the source and, where they expect built programs, the installed ones."""
         os.makedirs(folder + "/tests/tmp")
         os.mkdir(folder + "/src")
         for name in os.listdir(self.source + "/tests"):
@@ -157,7 +157,7 @@ class Redis:
 
 
 class Ruby:
-    """Ruby's own tests, from its source package, a file or folder of them at a time."""
+    """Ruby's own tests from its source package, one file or folder at a time."""
     NAME = "ruby"
     RUBY = "/usr/bin/ruby3.1"
     FAILURES = {"Error", "Failure", "timed out"}
@@ -171,7 +171,8 @@ class Ruby:
     LARGER = """
         ruby/test_io.rb ruby/test_gc.rb ruby/test_system.rb ruby/test_pipe.rb ruby/test_autoload.rb
         ruby/test_exception.rb ruby/test_weakmap.rb ruby/test_rubyoptions.rb ruby/test_continuation.rb""".split()
-    PROGRAMS = "ractor thread fork gc fiber finalizer io jump proc eval".split()  # one each, all of them passed, or not
+    # one result for each program: all its tests passed, or not
+    PROGRAMS = "ractor thread fork gc fiber finalizer io jump proc eval".split()
     TEST = re.compile(r"^\[ *\d+/\d+\] ([\w:]+#\w+)", re.M)
     OUTCOME = re.compile(r"^ +\d+\) (\w+):\n([\w:]+#\w+)", re.M)
 

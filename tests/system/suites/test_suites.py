@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The test suites of Python, Ruby and redis, plain and under `rip run`: every test has the same result.
+"""The test suites of Python, Ruby and redis, plain and under `rip run`: every test must have the same result.
 
-RIP_SUITES=some takes the parts that matter most and minutes, RIP_SUITES=all all that there are. A test that differs
-runs again, plain and traced, until both have had one result in common, at most RUNS times: so one that is unsteady
-without tracing is not held against it. What is not installed is left out, and named."""
+RIP_SUITES=some runs the most important parts, which takes minutes; RIP_SUITES=all runs all. A test with different
+results
+runs again, plain and traced, until both have one result in common, at most RUNS times, so that unsteady tests are
+tolerated. Suites that are not installed are left out and listed.
+"""
 import collections
 import concurrent.futures
 import os
@@ -54,7 +56,8 @@ class Suites(unittest.TestCase):
             self.slots.put(slot)
 
     def both(self, suite, part):
-        """What each test came to, plain and traced: sets, of which those that differ have nothing in common."""
+        """Returns the results of each test, plain and traced, as sets. Sets of different tests have nothing in common.
+        """
         plain, traced = collections.defaultdict(set), collections.defaultdict(set)
         start, only = time.monotonic(), set()
         for _ in range(RUNS):
@@ -68,7 +71,7 @@ class Suites(unittest.TestCase):
 
     @staticmethod
     def differing(plain, traced):
-        """What has not come to an end plain says nothing of the tests that are missing there."""
+        """If the plain run did not finish, tests that are missing in it are ignored."""
         compared = {*plain} - {ALL} if ALL in plain else {*plain, *traced}
         return {name: (sorted(plain.get(name, ())), sorted(traced.get(name, ())))
                 for name in sorted(compared) if not plain.get(name, set()) & traced.get(name, set())}
@@ -98,7 +101,7 @@ class Suites(unittest.TestCase):
     def test_python(self):
         loaded = subprocess.run(self.traced([Python.PYTHON, "-c", "import sys; print('_rip' in sys.modules)"]),
                                 env=self.environment, check=True, capture_output=True, text=True)
-        self.assertEqual(loaded.stdout, "True\n")  # with the binding
+        self.assertEqual(loaded.stdout, "True\n")  # the binding is loaded
         self.check(Python(self.environment))
 
     def test_redis(self):
@@ -110,7 +113,7 @@ class Suites(unittest.TestCase):
 
 if __name__ == "__main__":
     if WANTED not in ("some", "all"):
-        print("skipped: it takes minutes; RIP_SUITES=some or RIP_SUITES=all runs it")
+        print("skipped: this takes minutes; RIP_SUITES=some or RIP_SUITES=all runs it")
         sys.exit(SKIP)
-    signal.signal(signal.SIGINT, signal.default_int_handler)  # what is ignored is inherited
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # children inherit ignored signals
     unittest.main(verbosity=2)

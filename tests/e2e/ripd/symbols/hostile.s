@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# hostile.s - debug information for plain_work that no compiler would write. Assembled with -DCYCLE=1: a function that
-# is its own abstract origin and specification; else: blocks a hundred thousand deep.
+# hostile.s - debug information for plain_work that no compiler writes. With -DCYCLE=1: a function that is its own
+# abstract origin and specification; otherwise: blocks nested a hundred thousand deep.
 	.section .debug_abbrev,"",@progbits
 	.uleb128 1; .uleb128 0x11; .byte 1		# compile_unit
 	.uleb128 0x11; .uleb128 0x1			# low_pc, addr

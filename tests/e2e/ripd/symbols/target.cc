@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// target.cc - names as C++ has them.
+// target.cc - names of C++.
 #include <rip/rip.hpp>
 
 #include <cstdio>
@@ -37,7 +37,7 @@ void sweep_all()
     sweep();
 }
 
-// The end of a scope is a breadcrumb at its brace, not inside of rip.hpp.
+// The breadcrumb at the end of a scope must be at its brace, not in rip.hpp.
 void serve()
 {
     rip_init(3, "serve", 5, 0, 0);
@@ -46,7 +46,7 @@ void serve()
     } // MARK store::serve()
 }
 
-// Without optimization its debugging information is inside of visit(), whose code is elsewhere.
+// Without optimization, its debug information is inside visit(), whose code is elsewhere.
 void visit()
 {
     auto each = [] {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// target.rs - names as Rust has them.
+// target.rs - names of Rust.
 use std::ffi::CString;
 use std::os::raw::c_char;
 
