@@ -2,8 +2,8 @@
 /*
  * test.h - tests that register themselves, so that no list of tests is needed. cmocka runs them.
  *
- * TEST(name) { ... } is a test. TEST(name, set_up, tear_down) { ... } is a test with cmocka fixtures. The body may use
- * cmocka's `void **state`. Tests run in the order of their lines.
+ * TEST(name) { ... } is a test. TEST(name, set_up, tear_down) { ... } is a test with cmocka fixtures; TEST_F(name) is
+ * short for it. The body may use cmocka's `void **state`. Tests run in the order of their lines.
  *
  * A program without a main() gets that of test_main.c. A program that has something to prepare calls tests_run() in its
  * own main().
@@ -42,5 +42,8 @@ int tests_run(CMFixtureFunction set_up, CMFixtureFunction tear_down);
         tests_add(&entry);                                                                                             \
     }                                                                                                                  \
     static void test_##title(__attribute__((unused)) void **state)
+
+/* A test with the fixtures that its file calls set_up and tear_down. */
+#define TEST_F(title) TEST(title, set_up, tear_down)
 
 #endif

@@ -204,6 +204,13 @@ static inline void register_traced(uint32_t id, const char *name)
     CHECK(rip__thread.slot != NULL);
 }
 
+/* Makes a ring, and registers id 1 on this thread. */
+static inline void make_ring_with_id(uint32_t max_procs)
+{
+    make_ring(max_procs);
+    register_traced(1, "one");
+}
+
 static inline void snap_times(unsigned times)
 {
     for (unsigned i = 0; i < times; i++)

@@ -262,8 +262,7 @@ FORKED_TEST(swept_ids_have_ended)
     struct rip_ended ended;
     size_t count;
 
-    make_ring(64);
-    register_id(1, "one");
+    make_ring_with_id(64);
     if (in_killed_child()) {
         for (uint32_t id = 1; id <= 63; id++) {
             register_id(id, "child");
@@ -287,8 +286,7 @@ FORKED_TEST(swept_ids_have_ended)
 /* A process that leaves in order ends its ids. A fork ends none. */
 FORKED_TEST(exit_ends_ids_and_fork_does_not)
 {
-    make_ring(64);
-    register_id(1, "one");
+    make_ring_with_id(64);
     rip_snap();
     if (in_child()) {
         rip_snap(); /* not counted: the child has no id */

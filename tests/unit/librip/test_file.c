@@ -108,8 +108,7 @@ FORKED_TEST(capacity_zero_is_pid_max)
 
 FORKED_TEST(largest_ring)
 {
-    make_ring(RIP_CAPACITY_MAX);
-    register_traced(1, "one");
+    make_ring_with_id(RIP_CAPACITY_MAX);
 }
 
 FORKED_TEST(descriptor_has_a_high_number)
@@ -350,8 +349,7 @@ FORKED_TEST(memory_locked_later_stays_sparse)
 {
     struct stat status;
 
-    make_ring(4000000);
-    register_id(1, "one");
+    make_ring_with_id(4000000);
     if (mlockall(MCL_CURRENT | MCL_FUTURE) < 0)
         skip_test("mlockall() is not allowed here");
     for (uint32_t id = 2; id < 10000; id++)

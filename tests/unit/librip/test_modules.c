@@ -154,8 +154,7 @@ FORKED_TEST(library_loaded_later)
     uint64_t address;
     void *handle;
 
-    make_ring(100);
-    register_id(1, "one");
+    make_ring_with_id(100);
     address = load(LIBRARY_A, &handle);
     CHECK(!find_module(0, address, &info));
     rip_refresh_modules();
@@ -175,8 +174,7 @@ FORKED_TEST(module_found_by_address)
     void *handle;
 
     CHECK(!rip__modules_learn((uintptr_t)module_count)); /* no ring yet */
-    make_ring(100);
-    register_id(1, "one");
+    make_ring_with_id(100);
     count = module_count(0);
     address = load(LIBRARY_A, &handle);
     errno = 77;
@@ -250,8 +248,7 @@ FORKED_TEST(child_finds_modules_while_the_loader_is_locked)
     uint64_t address;
     void *handle;
 
-    make_ring(100);
-    register_id(1, "one");
+    make_ring_with_id(100);
     address = load(LIBRARY_A, &handle);
     dl_iterate_phdr(fork_inside, &address);
 }

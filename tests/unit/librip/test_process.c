@@ -15,8 +15,7 @@ static pid_t start_with_ring(void (*then)(void))
     pid = fork();
     if (pid == 0) {
         alarm(CHILD_SECONDS);
-        make_ring(100);
-        register_id(1, "one");
+        make_ring_with_id(100);
         signal_pipe(ready);
         then();
         _exit(0);
@@ -185,19 +184,23 @@ FORKED_TEST(exec_drops_both_locks)
  */
 FORKED_TEST(leaving_to_exec)
 {
+    const struct rip_evidence no_locks = {.descriptor = -1, .pid_namespace = rip__pid_namespace()};
+    struct rip_process_info info;
     struct mapped_ring mapped_ring;
 
-    make_ring(100);
-    register_id(1, "one");
+    make_ring_with_id(100);
     rip_snap();
     mapped_ring = map_ring(test_path("ring"));
     rip__leave(RIP_LEAVE_TO_EXEC);
     CHECK(count_files() == 0 && rip_tid == 0 && rip__thread.slot == NULL);
-    CHECK(process_info(&mapped_ring.view, 0).state == RIP_PROCESS_EXECING && live_count(&mapped_ring.view) == 1);
+    info = process_info(&mapped_ring.view, 0);
+    CHECK(info.state == RIP_PROCESS_EXECING && live_count(&mapped_ring.view) == 1);
+    CHECK(rip__process_alive(&no_locks, 0, &info));
     CHECK(lock_holder(mapped_ring.descriptor, mapped_ring.view.lock_life_offset) == -1);
     execl("/nowhere/at/all", "all", NULL);
     rip__forget_ring();
-    CHECK(process_info(&mapped_ring.view, 0).state == RIP_PROCESS_EXITED);
+    info = process_info(&mapped_ring.view, 0);
+    CHECK(info.state == RIP_PROCESS_EXITED && !rip__process_alive(&no_locks, 0, &info));
     check_unlocked(&mapped_ring);
     make_ring(100);
 }
@@ -222,8 +225,7 @@ FORKED_TEST(leaving_to_exec_with_other_processes)
     pid_t pid;
 
     CHECK(pipe(go) == 0 && pipe(last) == 0);
-    make_ring(100);
-    register_id(1, "one");
+    make_ring_with_id(100);
     mapped_ring = map_ring(test_path("ring"));
     pid = child_that_execs(go);
     signal_pipe(go);
@@ -337,8 +339,7 @@ FORKED_TEST(process_without_its_main_thread_is_alive)
 
 FORKED_TEST(leaving_removes_the_file)
 {
-    make_ring(100);
-    register_id(1, "one");
+    make_ring_with_id(100);
     register_id(2, "two");
     rip__leave(RIP_LEAVE_LAST);
     CHECK(count_files() == 0 && own_live_count() == 0);

@@ -54,8 +54,7 @@ FORKED_TEST(claimed_slots_of_killed_processes_are_swept)
 
 FORKED_TEST(claimed_slot_is_skipped)
 {
-    make_ring(64);
-    register_traced(1, "one");
+    make_ring_with_id(64);
     claim_slot(1);
     register_traced(2, "two");
     CHECK(own_slot_index() == 2);
@@ -67,8 +66,7 @@ FORKED_TEST(claimed_slot_is_skipped)
  */
 FORKED_TEST(claimed_slots_are_swept_before_the_record_is_reused)
 {
-    make_ring(100);
-    register_id(1, "one");
+    make_ring_with_id(100);
     for (unsigned i = 1; i < rip__writer.geometry.process_capacity; i++) {
         if (in_child()) {
             register_id(2, "two");

@@ -75,7 +75,7 @@ FORKED_TEST(new_id)
     CHECK(info.process == 0 && info.generation % 2 == 0 && info.registered_boot_ns != 0);
     snap_times(1);
     CHECK(globals_are(gettid(), 1, 1) && read_own_trail(entries) == 1);
-    CHECK(entries[0].address - (uintptr_t)snap_times + 65536 < 131072); /* inside this function */
+    CHECK(entries[0].address - (uintptr_t)snap_times + 65536 < 131072); /* in or near snap_times() */
     snap_times(299);
     CHECK(globals_are(gettid(), 300, 300) && read_own_info().progress == 300 &&
           read_own_trail(entries) == RIP_ENTRY_COUNT);
@@ -246,8 +246,7 @@ FORKED_TEST(several_ids_on_one_thread)
 {
     struct rip_slot *first;
 
-    make_ring(10);
-    register_id(1, "one");
+    make_ring_with_id(10);
     first = own_slot();
     CHECK(read_own_info().kind == RIP_KIND_THREAD);
     snap_times(5);
@@ -403,8 +402,7 @@ FORKED_TEST(switch_with_one_context)
 {
     struct rip_context context;
 
-    make_ring(10);
-    register_id(1, "one");
+    make_ring_with_id(10);
     snap_times(5);
     CHECK(rip_context_init(&context, 2, "two", 3));
     rip_switch(&context, &context);

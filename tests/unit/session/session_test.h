@@ -3,6 +3,7 @@
 #ifndef SESSION_TEST_H
 #define SESSION_TEST_H
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -54,19 +55,19 @@ static inline void print_id(struct event_text *text, const struct rip_event_id *
 {
     const struct rip_id_info *info = id->info;
 
-    text_printf(text, " \"%.*s\" tid %u idle %u call %u deadline %u kind %u progress %llu snaps %llu born %llu%s",
+    text_printf(text,
+                " \"%.*s\" tid %u idle %u call %u deadline %u kind %u progress %" PRIu64 " snaps %" PRIu64
+                " born %" PRIu64 "%s",
                 (int)info->name_bytes, (const char *)info->name, info->tid, info->idle, info->call, info->deadline_ms,
-                info->kind, (unsigned long long)info->progress, (unsigned long long)info->snap_count,
-                (unsigned long long)info->registered_boot_ns, id->found ? " found" : "");
+                info->kind, info->progress, info->snap_count, info->registered_boot_ns, id->found ? " found" : "");
 }
 
 static inline void print_snap(struct event_text *text, const struct rip_event_snap *snap)
 {
-    text_printf(text, " made %llu overwritten %llu torn %u progress %llu:", (unsigned long long)snap->made_count,
-                (unsigned long long)snap->overwritten_count, snap->torn_count, (unsigned long long)snap->progress);
+    text_printf(text, " made %" PRIu64 " overwritten %" PRIu64 " torn %u progress %" PRIu64 ":", snap->made_count,
+                snap->overwritten_count, snap->torn_count, snap->progress);
     for (uint32_t i = 0; i < snap->entry_count; i++)
-        text_printf(text, " %llu@%llx", (unsigned long long)snap->entries[i].snap,
-                    (unsigned long long)snap->entries[i].address);
+        text_printf(text, " %" PRIu64 "@%" PRIx64, snap->entries[i].snap, snap->entries[i].address);
 }
 
 static inline void print_fields(struct event_text *text, const struct rip_event *event)
@@ -85,9 +86,9 @@ static inline void print_fields(struct event_text *text, const struct rip_event 
                     (const char *)event->as.process_begin->comm, event->as.process_begin->module_count);
         break;
     case RIP_EVENT_MODULE:
-        text_printf(text, " module %u %llx-%llx %.*s", event->as.module.nth,
-                    (unsigned long long)event->as.module.info->start, (unsigned long long)event->as.module.info->end,
-                    (int)event->as.module.info->path_bytes, (const char *)event->as.module.info->path);
+        text_printf(text, " module %u %" PRIx64 "-%" PRIx64 " %.*s", event->as.module.nth, event->as.module.info->start,
+                    event->as.module.info->end, (int)event->as.module.info->path_bytes,
+                    (const char *)event->as.module.info->path);
         break;
     case RIP_EVENT_SCRIPT:
         text_printf(text, " script %u %.*s from %u in %.*s flags %u", event->as.script->index,
@@ -111,39 +112,39 @@ static inline void print_fields(struct event_text *text, const struct rip_event 
         print_snap(text, &event->as.snap);
         break;
     case RIP_EVENT_NOTE:
-        text_printf(text, " note %llu \"%.*s\"", (unsigned long long)event->as.note->sequence,
-                    (int)event->as.note->text_bytes, (const char *)event->as.note->text);
+        text_printf(text, " note %" PRIu64 " \"%.*s\"", event->as.note->sequence, (int)event->as.note->text_bytes,
+                    (const char *)event->as.note->text);
         break;
     case RIP_EVENT_EXIT:
-        text_printf(text, " exit %llu%s", (unsigned long long)event->as.exit.snap_count,
+        text_printf(text, " exit %" PRIu64 "%s", event->as.exit.snap_count,
                     event->as.exit.has_snap_count ? "" : " not known");
         break;
     case RIP_EVENT_FLUSH:
-        text_printf(text, " flush %llu", (unsigned long long)event->as.flush_count);
+        text_printf(text, " flush %" PRIu64, event->as.flush_count);
         break;
     case RIP_EVENT_TOTALS:
-        text_printf(
-            text, " made %llu = %llu + %llu + %llu%s, ids %llu - %llu, torn %llu",
-            (unsigned long long)event->as.totals.made_count, (unsigned long long)event->as.totals.recorded_count,
-            (unsigned long long)event->as.totals.overwritten_count, (unsigned long long)event->as.totals.unseen_count,
-            event->as.totals.exact ? "" : "?", (unsigned long long)event->as.totals.registered_count,
-            (unsigned long long)event->as.totals.ended_count, (unsigned long long)event->as.totals.torn_count);
+        text_printf(text,
+                    " made %" PRIu64 " = %" PRIu64 " + %" PRIu64 " + %" PRIu64 "%s, ids %" PRIu64 " - %" PRIu64
+                    ", torn %" PRIu64,
+                    event->as.totals.made_count, event->as.totals.recorded_count, event->as.totals.overwritten_count,
+                    event->as.totals.unseen_count, event->as.totals.exact ? "" : "?", event->as.totals.registered_count,
+                    event->as.totals.ended_count, event->as.totals.torn_count);
         break;
     case RIP_EVENT_STALL_BEGIN:
     case RIP_EVENT_STALL_END:
         text_printf(text, " stall %.*s", (int)event->as.stall.json.count, event->as.stall.json.bytes);
         break;
     default:
-        text_printf(text, " drain %llu took %llu boot %llu", (unsigned long long)event->as.drain.sequence,
-                    (unsigned long long)event->as.drain.duration_ns, (unsigned long long)event->as.drain.boot_ns);
+        text_printf(text, " drain %" PRIu64 " took %" PRIu64 " boot %" PRIu64, event->as.drain.sequence,
+                    event->as.drain.duration_ns, event->as.drain.boot_ns);
     }
 }
 
 static inline void print_event(struct event_text *text, const struct rip_event *event)
 {
     text_printf(text, "%u/%u", event->ring, event->slot);
-    text_printf(text, " g%u id %u of %u (%llu %llu]", event->generation, event->id, event->process,
-                (unsigned long long)event->earliest_wall_ns, (unsigned long long)event->latest_wall_ns);
+    text_printf(text, " g%u id %u of %u (%" PRIu64 " %" PRIu64 "]", event->generation, event->id, event->process,
+                event->earliest_wall_ns, event->latest_wall_ns);
     print_fields(text, event);
     text_printf(text, "\n");
 }

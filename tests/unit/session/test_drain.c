@@ -59,7 +59,7 @@ static void add_id(uint32_t slot, uint32_t id, uint64_t count)
         ring_builder_snap(&builder, slot, 0x100 * id + i);
 }
 
-TEST(entries_are_reported_once, set_up, tear_down)
+TEST_F(entries_are_reported_once)
 {
     add_id(3, 7, 2);
     assert_drained("1/3 g2 id 7 of 0 (0 10] register \"worker\" tid 1007 idle 0 call 0 deadline 0 kind 0 "
@@ -74,7 +74,7 @@ TEST(entries_are_reported_once, set_up, tear_down)
 }
 
 /* A ring that was created after the previous scan of the directory: nothing in it is older. */
-TEST(new_ring, set_up, tear_down)
+TEST_F(new_ring)
 {
     add_id(0, 1, 40);
     add_id(1, 2, 3);
@@ -91,7 +91,7 @@ TEST(new_ring, set_up, tear_down)
 }
 
 /* An id that ended before the first drain is reported as found, and does not count in later totals. */
-TEST(earlier_ends_are_found, set_up, tear_down)
+TEST_F(earlier_ends_are_found)
 {
     add_id(0, 1, 40);
     ring_builder_end_id(&builder, 0);
@@ -109,7 +109,7 @@ TEST(earlier_ends_are_found, set_up, tear_down)
 }
 
 /* Snaps made before an id was found do not count as made. For a new id all snaps count. */
-TEST(lost_entries_count_as_overwritten, set_up, tear_down)
+TEST_F(lost_entries_count_as_overwritten)
 {
     add_id(0, 1, 100);
     assert_yields("made 32 overwritten 0 torn 0 progress 100: 69@145 ");
@@ -126,7 +126,7 @@ TEST(lost_entries_count_as_overwritten, set_up, tear_down)
     assert_says("made 106 = 96 + 10 + 0, ids 1 - 0, torn 1\n");
 }
 
-TEST(states_and_notes, set_up, tear_down)
+TEST_F(states_and_notes)
 {
     struct rip_slot *slot = ring_builder_slot(&builder, 5);
 
@@ -154,7 +154,7 @@ TEST(states_and_notes, set_up, tear_down)
 }
 
 /* A new name or counter changes the generation of an id, not its totals. */
-TEST(renamed_id_keeps_its_totals, set_up, tear_down)
+TEST_F(renamed_id_keeps_its_totals)
 {
     struct rip_slot *slot = ring_builder_slot(&builder, 5);
 
@@ -179,7 +179,7 @@ TEST(renamed_id_keeps_its_totals, set_up, tear_down)
                    "1/0 g0 id 0 of 0 (20 30] made 5 = 5 + 0 + 0, ids 0 - 0, torn 0\n");
 }
 
-TEST(last_entries_come_with_the_end, set_up, tear_down)
+TEST_F(last_entries_come_with_the_end)
 {
     add_id(5, 1, 1);
     drained();
@@ -201,7 +201,7 @@ TEST(last_entries_come_with_the_end, set_up, tear_down)
 }
 
 /* Snaps after the last drain are lost if the slot of the id is reused. */
-TEST(a_reused_slot, set_up, tear_down)
+TEST_F(a_reused_slot)
 {
     add_id(5, 1, 4);
     drained();
@@ -218,7 +218,7 @@ TEST(a_reused_slot, set_up, tear_down)
 }
 
 /* An id that ends between its sample and the read of the log ends in the next drain. */
-TEST(an_end_during_a_drain, set_up, tear_down)
+TEST_F(an_end_during_a_drain)
 {
     const struct rip_sink sink = {&text, take_text};
     struct drain_batch *batch = drain_batch_new();
@@ -251,7 +251,7 @@ TEST(an_end_during_a_drain, set_up, tear_down)
 }
 
 /* The live bit is set and the generation odd: the id is being renamed, and is not reported until that is done. */
-TEST(id_that_is_being_renamed, set_up, tear_down)
+TEST_F(id_that_is_being_renamed)
 {
     add_id(5, 1, 4);
     drained();
@@ -264,7 +264,7 @@ TEST(id_that_is_being_renamed, set_up, tear_down)
 }
 
 /* More ends than the log holds: their snaps are counted, and their entries lost. */
-TEST(more_ends_than_the_log_holds, set_up, tear_down)
+TEST_F(more_ends_than_the_log_holds)
 {
     add_id(200, 1, 4);
     drained();
@@ -281,7 +281,7 @@ TEST(more_ends_than_the_log_holds, set_up, tear_down)
     assert_drained("");
 }
 
-TEST(hostile_counts, set_up, tear_down)
+TEST_F(hostile_counts)
 {
     struct rip_slot *slot = ring_builder_slot(&builder, 5);
 
@@ -301,7 +301,7 @@ TEST(hostile_counts, set_up, tear_down)
 }
 
 /* A ring from before ended ids were counted. */
-TEST(ring_without_counts_of_ended_ids, set_up, tear_down)
+TEST_F(ring_without_counts_of_ended_ids)
 {
     builder.ring->compatible_flags = 0;
     add_id(5, 1, 4);
@@ -310,7 +310,7 @@ TEST(ring_without_counts_of_ended_ids, set_up, tear_down)
     assert_drained("1/5 g2 id 1 of 0 (10 20] exit 4\n");
 }
 
-TEST(processes_modules_and_flushes, set_up, tear_down)
+TEST_F(processes_modules_and_flushes)
 {
     uint32_t module;
 
@@ -336,7 +336,7 @@ TEST(processes_modules_and_flushes, set_up, tear_down)
 }
 
 /* A process with all 384 modules: more than a batch. */
-TEST(many_modules, set_up, tear_down)
+TEST_F(many_modules)
 {
     char path[32];
 

@@ -56,7 +56,7 @@ static int make_header(void **state)
     return 0;
 }
 
-static int begin(void **state)
+static int set_up(void **state)
 {
     (void)state;
     strcpy(directory, "/tmp/test_output.XXXXXX");
@@ -65,7 +65,7 @@ static int begin(void **state)
     return 0;
 }
 
-static int end(void **state)
+static int tear_down(void **state)
 {
     char command[160];
 
@@ -226,7 +226,7 @@ static void expect_segments(size_t count)
 
 /* One file --------------------------------------------------------------------------------------------------------- */
 
-TEST(file_holds_one_header_and_the_frames, begin, end)
+TEST_F(file_holds_one_header_and_the_frames)
 {
     struct stat status;
 
@@ -242,7 +242,7 @@ TEST(file_holds_one_header_and_the_frames, begin, end)
     assert_int_equal(status.st_mode & 0777, 0600);
 }
 
-TEST(existing_files_are_not_overwritten, begin, end)
+TEST_F(existing_files_are_not_overwritten)
 {
     char link[160];
 
@@ -259,7 +259,7 @@ TEST(existing_files_are_not_overwritten, begin, end)
     expect_open("/proc/nothing/x", -ENOENT);
 }
 
-TEST(contradictory_options_are_refused, begin, end)
+TEST_F(contradictory_options_are_refused)
 {
     options = (struct rip_recording_options){.size_bytes = sizeof(options), .segments_kept = 1};
     expect_open(path, -EINVAL);
@@ -281,7 +281,7 @@ static void limit_files(uint64_t count)
 }
 
 /* As on a full disk, the kernel writes the part of a frame that fits, and fails for the rest. */
-TEST(incomplete_frame_is_truncated, begin, end)
+TEST_F(incomplete_frame_is_truncated)
 {
     OPEN();
     limit_files(header_bytes + 250);
@@ -303,7 +303,7 @@ TEST(incomplete_frame_is_truncated, begin, end)
     assert_content(path, 1, 8, 4);
 }
 
-TEST(no_room_for_the_first_frame, begin, end)
+TEST_F(no_room_for_the_first_frame)
 {
     OPEN();
     limit_files(header_bytes + 50);
@@ -314,7 +314,7 @@ TEST(no_room_for_the_first_frame, begin, end)
     assert_content(path, 2, 2, 1);
 }
 
-TEST(failed_sync_is_reported, begin, end)
+TEST_F(failed_sync_is_reported)
 {
     OPEN(.sync_interval_ns = 2 * SECOND);
     assert_false(output_advance(output, 100 * SECOND));
@@ -344,7 +344,7 @@ static void write_until_killed(void)
         pause();
 }
 
-TEST(killed_recorder_leaves_whole_frames, begin, end)
+TEST_F(killed_recorder_leaves_whole_frames)
 {
     struct content content;
     struct stat status;
@@ -379,7 +379,7 @@ static void write_frames(uint32_t first, uint32_t last, uint64_t step_ns)
     }
 }
 
-TEST(segments_end_by_size, begin, end)
+TEST_F(segments_end_by_size)
 {
     struct stat status;
 
@@ -394,7 +394,7 @@ TEST(segments_end_by_size, begin, end)
     assert_int_equal(status.st_mode & 0777, 0700);
 }
 
-TEST(segments_end_by_age, begin, end)
+TEST_F(segments_end_by_age)
 {
     OPEN(.segment_ns = 10 * SECOND);
     write_frames(1, 25, SECOND);
@@ -404,7 +404,7 @@ TEST(segments_end_by_age, begin, end)
     assert_content(segment(3), 21, 25, 5);
 }
 
-TEST(segment_has_more_than_its_first_frame, begin, end)
+TEST_F(segment_has_more_than_its_first_frame)
 {
     OPEN(.segment_bytes = 10);
     write_frames(1, 6, 1);
@@ -412,7 +412,7 @@ TEST(segment_has_more_than_its_first_frame, begin, end)
     expect_segments(3);
 }
 
-TEST(newest_segments_of_all_recordings_are_kept, begin, end)
+TEST_F(newest_segments_of_all_recordings_are_kept)
 {
     OPEN(.segment_bytes = 150 + header_bytes, .segments_kept = 3);
     write_frames(1, 9, 1);
@@ -428,7 +428,7 @@ TEST(newest_segments_of_all_recordings_are_kept, begin, end)
     assert_content(segment(6), 10, 11, 2);
 }
 
-TEST(other_files_in_the_directory_are_kept, begin, end)
+TEST_F(other_files_in_the_directory_are_kept)
 {
     static const char *const names[] = {"1.riprec", "000000000a.riprec", "9999999999.riprec", "0000000001.riprec.old"};
     char name[192];
@@ -445,7 +445,7 @@ TEST(other_files_in_the_directory_are_kept, begin, end)
     assert_content(segment(3), 5, 6, 2);
 }
 
-TEST(directory_is_removed, begin, end)
+TEST_F(directory_is_removed)
 {
     OPEN(.segment_bytes = 150 + header_bytes);
     write_frames(1, 2, 1);
@@ -461,7 +461,7 @@ TEST(directory_is_removed, begin, end)
 }
 
 /* If an old segment cannot be removed, no further segment is created. */
-TEST(number_of_segments_is_bounded, begin, end)
+TEST_F(number_of_segments_is_bounded)
 {
     OPEN(.segment_bytes = 150 + header_bytes, .segments_kept = 1);
     write_frames(1, 2, 1);
@@ -476,7 +476,7 @@ TEST(number_of_segments_is_bounded, begin, end)
     assert_content(segment(2), 4, 4, 1);
 }
 
-TEST(full_disk_keeps_one_incomplete_segment, begin, end)
+TEST_F(full_disk_keeps_one_incomplete_segment)
 {
     OPEN(.segment_bytes = 150 + header_bytes);
     write_frames(1, 2, 1);
@@ -494,7 +494,7 @@ TEST(full_disk_keeps_one_incomplete_segment, begin, end)
 
 /* Memory ----------------------------------------------------------------------------------------------------------- */
 
-TEST(memory_holds_the_newest_frames, begin, end)
+TEST_F(memory_holds_the_newest_frames)
 {
     struct content content;
     bool full = true;
@@ -520,7 +520,7 @@ TEST(memory_holds_the_newest_frames, begin, end)
     close_output();
 }
 
-TEST(frames_too_large_for_memory, begin, end)
+TEST_F(frames_too_large_for_memory)
 {
     OPEN(.flight_bytes = 1000);
     expect_write(1, 2000, true, -EFBIG);
@@ -534,7 +534,7 @@ TEST(frames_too_large_for_memory, begin, end)
     close_output();
 }
 
-TEST(trigger_on_a_full_disk_writes_whole_frames, begin, end)
+TEST_F(trigger_on_a_full_disk_writes_whole_frames)
 {
     OPEN(.flight_bytes = 10000);
     for (uint32_t i = 1; i <= 5; i++)

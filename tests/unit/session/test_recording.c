@@ -201,7 +201,7 @@ static int read_all(struct memory_file *source)
     return result;
 }
 
-TEST(written_events_are_read_again, set_up, tear_down)
+TEST_F(written_events_are_read_again)
 {
     take_everything();
     assert_int_equal(read_all(&file), 0);
@@ -232,7 +232,7 @@ TEST(unknown_kinds_are_skipped)
 }
 
 /* A file that is cut at any byte yields the events of the frames before the cut, and the offset of the cut. */
-TEST(cut_file_is_read_up_to_the_cut, set_up, tear_down)
+TEST_F(cut_file_is_read_up_to_the_cut)
 {
     struct memory_file cut;
 
@@ -253,7 +253,7 @@ TEST(cut_file_is_read_up_to_the_cut, set_up, tear_down)
 }
 
 /* A flipped bit in any byte is detected, and the events before it do not change. (Some bits of zstd have no effect.) */
-TEST(flipped_bit_is_detected, set_up, tear_down)
+TEST_F(flipped_bit_is_detected)
 {
     take_everything();
     for (size_t bit = 0; bit < 8 * file.count; bit += 3) {
@@ -268,7 +268,7 @@ TEST(flipped_bit_is_detected, set_up, tear_down)
     }
 }
 
-TEST(missing_frame_is_detected, set_up, tear_down)
+TEST_F(missing_frame_is_detected)
 {
     struct rip_id_info info = id_info(3);
     size_t ends[3];
@@ -286,7 +286,7 @@ TEST(missing_frame_is_detected, set_up, tear_down)
     assert_int_equal(offset, ends[0]);
 }
 
-TEST(other_version_is_reported, set_up, tear_down)
+TEST_F(other_version_is_reported)
 {
     struct recording_header header;
 
@@ -307,7 +307,7 @@ static void attach(const char *name, const void *data, size_t count, int result)
 }
 
 /* Data belongs to the event written last, and is read with it. An empty drain is written only if it has data. */
-TEST(data_comes_with_its_event, set_up, tear_down)
+TEST_F(data_comes_with_its_event)
 {
     struct recording_input input = {&file, memory_read, 0};
     struct rip_id_info info = id_info(1);
@@ -378,7 +378,7 @@ static void read_file(void)
 /*
  * A state yields no events when it is read in sequence. If reading begins there, it yields all current ids and rings.
  */
-TEST(reading_begins_at_a_state, set_up, tear_down)
+TEST_F(reading_begins_at_a_state)
 {
     struct rip_id_info ids[] = {id_info(3), id_info(70)};
     struct rip_note_info note = {.slot = 70, .generation = 2, .sequence = 4, .text_bytes = 2, .text = "hi"};
@@ -407,7 +407,7 @@ TEST(reading_begins_at_a_state, set_up, tear_down)
 }
 
 /* Large drains and states take more than one frame. */
-TEST(large_drains_and_states_are_split, set_up, tear_down)
+TEST_F(large_drains_and_states_are_split)
 {
     enum { ID_COUNT = 45000 };
     struct rip_id_info *ids = calloc(ID_COUNT, sizeof(*ids));
@@ -434,7 +434,7 @@ TEST(large_drains_and_states_are_split, set_up, tear_down)
 }
 
 /* Ids come and go in similar slots: the state contains exactly the ids that are live in the end. */
-TEST(the_state_after_many_ends, set_up, tear_down)
+TEST_F(the_state_after_many_ends)
 {
     enum { SLOTS = 400, STEPS = 20000 };
     static bool is_live[SLOTS];
@@ -469,7 +469,7 @@ TEST(the_state_after_many_ends, set_up, tear_down)
 }
 
 /* Events that cannot be written are counted as lost. Events after them can be read. */
-TEST(failing_output_loses_its_frames, set_up, tear_down)
+TEST_F(failing_output_loses_its_frames)
 {
     struct rip_id_info ids[] = {id_info(3), id_info(9)};
     struct rip_recording_state counts;
@@ -511,7 +511,7 @@ static int try_to_take(struct rip_event event)
 }
 
 /* Session limits of RECORDING.md. An event beyond them costs its drain; later events can be read. */
-TEST(limits_of_a_writer, set_up, tear_down)
+TEST_F(limits_of_a_writer)
 {
     struct rip_id_info info = id_info(3);
     struct rip_process_info process = {.index = RIP_PROCESS_MAX};
@@ -547,7 +547,7 @@ TEST(limits_of_a_writer, set_up, tear_down)
     free(data);
 }
 
-TEST(maximum_number_of_rings, set_up, tear_down)
+TEST_F(maximum_number_of_rings)
 {
     enum { RINGS = 16384 };
     struct rip_event event = {.kind = RIP_EVENT_FLUSH};
@@ -561,7 +561,7 @@ TEST(maximum_number_of_rings, set_up, tear_down)
 }
 
 /* Two runs in one file: the rings of the first run end, and those of the second have other numbers. */
-TEST(another_run_has_rings_of_its_own, set_up, tear_down)
+TEST_F(another_run_has_rings_of_its_own)
 {
     struct rip_id_info info = id_info(3);
     const struct recording_output output = {.context = &file, .write = memory_write};
@@ -591,7 +591,7 @@ static uint64_t first_after_seek(struct recording_reader *reader, uint64_t wall_
     return event->latest_wall_ns;
 }
 
-TEST(seeking, set_up, tear_down)
+TEST_F(seeking)
 {
     struct rip_id_info ids[] = {id_info(3), id_info(70)};
     struct recording_input input = {&file, memory_read, 0};

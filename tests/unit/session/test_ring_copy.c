@@ -104,7 +104,7 @@ static int copy_once(struct ring_copy *ret_copy, int of)
     return result;
 }
 
-TEST(copy_equals_the_ring, set_up, tear_down)
+TEST_F(copy_equals_the_ring)
 {
     static const uint8_t build_id[] = {1, 2, 3};
     struct rip_module_info module;
@@ -146,7 +146,7 @@ static void log_end(uint32_t slot, uint64_t number)
     builder.ring->ended_snap_count += ring_builder_slot(&builder, slot)->count;
 }
 
-TEST(ended_id_is_not_live, set_up, tear_down)
+TEST_F(ended_id_is_not_live)
 {
     struct rip_entry trail[RIP_ENTRY_COUNT];
     struct rip_ring_info info;
@@ -175,7 +175,7 @@ TEST(ended_id_is_not_live, set_up, tear_down)
 }
 
 /* An end is in progress when the header is copied: the counts do not match each other. */
-TEST(end_in_progress_is_reported, set_up, tear_down)
+TEST_F(end_in_progress_is_reported)
 {
     struct rip_ring_info info;
 
@@ -187,7 +187,7 @@ TEST(end_in_progress_is_reported, set_up, tear_down)
     assert_int_equal(info.ended_settled, 0);
 }
 
-TEST(a_hole_in_place_of_data_is_refused, set_up, tear_down)
+TEST_F(a_hole_in_place_of_data_is_refused)
 {
     uint64_t blocks;
 
@@ -210,7 +210,7 @@ static void *change_generation(void *slot)
 }
 
 /* A slot that changes during every copy is copied without its entries. */
-TEST(slot_that_keeps_changing_has_no_entries, set_up, tear_down)
+TEST_F(slot_that_keeps_changing_has_no_entries)
 {
     struct rip_entry trail[RIP_ENTRY_COUNT];
     pthread_t thread;
@@ -229,7 +229,7 @@ TEST(slot_that_keeps_changing_has_no_entries, set_up, tear_down)
 }
 
 /* A few pages may claim to be a large ring full of processes: copying them takes only a few pages. */
-TEST(copy_takes_no_more_memory_than_the_file, set_up, tear_down)
+TEST_F(copy_takes_no_more_memory_than_the_file)
 {
     const struct ring_geometry geometry = {
         .slot_capacity = 64, .process_capacity = RIP_PROCESS_MAX, .process_stride_bytes = 4096};
@@ -246,7 +246,7 @@ TEST(copy_takes_no_more_memory_than_the_file, set_up, tear_down)
     ring_stage_release(&large);
 }
 
-TEST(truncated_file_is_detected, set_up, tear_down)
+TEST_F(truncated_file_is_detected)
 {
     add_ids();
     assert_int_equal(ring_copy_open(&copy, descriptor), 0);
@@ -266,7 +266,7 @@ static void assert_refused(const char *name, int error, const char *reason)
     close(file);
 }
 
-TEST(other_files_are_refused, set_up, tear_down)
+TEST_F(other_files_are_refused)
 {
     ring_stage_write(&stage, "empty", "", 0);
     ring_stage_write(&stage, "text", "no ring at all", 14);

@@ -204,7 +204,7 @@ static void record(const char *name, const char *target)
     assert_int_equal(rip_session_record_end(session), 0);
 }
 
-TEST(all_sources_yield_the_same_events, set_up, tear_down)
+TEST_F(all_sources_yield_the_same_events)
 {
     static const char *const names[] = {"directory", "capture", "recording", "recorded-capture", "again"};
     char *live;
@@ -237,7 +237,7 @@ TEST(all_sources_yield_the_same_events, set_up, tear_down)
     assert_int_equal(rmdir(path_of("directory")), 0);
 }
 
-TEST(kind_of_source_follows_from_its_content, set_up, tear_down)
+TEST_F(kind_of_source_follows_from_its_content)
 {
     static const struct {
         const char *name;
@@ -262,7 +262,7 @@ TEST(kind_of_source_follows_from_its_content, set_up, tear_down)
     }
 }
 
-TEST(each_drain_yields_what_is_new, set_up, tear_down)
+TEST_F(each_drain_yields_what_is_new)
 {
     const struct rip_event *peeked;
 
@@ -281,7 +281,7 @@ TEST(each_drain_yields_what_is_new, set_up, tear_down)
     assert_true(event->earliest_mono_ns != 0 && event->earliest_mono_ns < event->latest_mono_ns);
 }
 
-TEST(a_peeked_event_stays, set_up, tear_down)
+TEST_F(a_peeked_event_stays)
 {
     const struct rip_event *next;
 
@@ -315,7 +315,7 @@ static void assert_refused(const char *name, int error, const char *part)
     free(message);
 }
 
-TEST(errors_of_open_are_reported, set_up, tear_down)
+TEST_F(errors_of_open_are_reported)
 {
     static const char foreign[] = "a text that is neither of them, and longer than any magic of theirs is long";
 
@@ -350,7 +350,7 @@ static uint64_t size_of(const char *name)
  * A recording that is cut anywhere after its header yields the events before the cut, and reports the offset of the
  * cut.
  */
-TEST(truncated_recording, set_up, tear_down)
+TEST_F(truncated_recording)
 {
     uint64_t size_bytes;
 
@@ -373,7 +373,7 @@ TEST(truncated_recording, set_up, tear_down)
     }
 }
 
-TEST(truncated_ring_ends_the_session, set_up, tear_down)
+TEST_F(truncated_ring_ends_the_session)
 {
     open_every(1, "ring");
     find(RIP_EVENT_DRAIN);
@@ -386,7 +386,7 @@ TEST(truncated_ring_ends_the_session, set_up, tear_down)
 }
 
 /* The caller's structs may be shorter or longer than the library's. */
-TEST(structs_of_other_releases, set_up, tear_down)
+TEST_F(structs_of_other_releases)
 {
     struct {
         struct rip_session_options options;
@@ -453,7 +453,7 @@ static struct rip_observer observer_of(struct counts *counts)
                                  .stall_begin = count_stall_begin};
 }
 
-TEST(observers_are_called, set_up, tear_down)
+TEST_F(observers_are_called)
 {
     struct counts counts = {0};
     const struct rip_observer observer = observer_of(&counts);
@@ -470,7 +470,7 @@ TEST(observers_are_called, set_up, tear_down)
     assert_true(counts.event > 9);
 }
 
-TEST(observer_ends_the_run, set_up, tear_down)
+TEST_F(observer_ends_the_run)
 {
     struct counts counts = {.stop_after = 3};
     const struct rip_observer observer = observer_of(&counts);
@@ -487,7 +487,7 @@ TEST(observer_ends_the_run, set_up, tear_down)
 }
 
 /* More snaps than a trail holds: some are lost. */
-TEST(lost_snaps_are_observed, set_up, tear_down)
+TEST_F(lost_snaps_are_observed)
 {
     struct counts counts = {0};
     const struct rip_observer observer = observer_of(&counts);
@@ -501,7 +501,7 @@ TEST(lost_snaps_are_observed, set_up, tear_down)
     assert_int_equal(counts.lost, 1);
 }
 
-TEST(runs_end_at_their_limits, set_up, tear_down)
+TEST_F(runs_end_at_their_limits)
 {
     record("ring", "recording");
     open_once("recording");
@@ -519,7 +519,7 @@ TEST(runs_end_at_their_limits, set_up, tear_down)
 }
 
 /* A capture records how its process ended, and which ids were stalled. */
-TEST(capture_reports_the_end_of_the_process, set_up, tear_down)
+TEST_F(capture_reports_the_end_of_the_process)
 {
     const void *data;
     size_t count;
@@ -541,7 +541,7 @@ TEST(capture_reports_the_end_of_the_process, set_up, tear_down)
 }
 
 /* Digits only, in any locale of the program, and in any capture. */
-TEST(a_fraction_of_a_second_is_digits, set_up, tear_down)
+TEST_F(a_fraction_of_a_second_is_digits)
 {
     static const struct {
         const char *fraction;
@@ -558,7 +558,7 @@ TEST(a_fraction_of_a_second_is_digits, set_up, tear_down)
 
 /* Ancillary data --------------------------------------------------------------------------------------------------- */
 
-TEST(attached_data_is_saved, set_up, tear_down)
+TEST_F(attached_data_is_saved)
 {
     uint64_t snap_count = 0;
     const void *data;
@@ -592,7 +592,7 @@ TEST(attached_data_is_saved, set_up, tear_down)
     assert_int_equal(snap_count, 2);
 }
 
-TEST(attached_data_has_limits, set_up, tear_down)
+TEST_F(attached_data_has_limits)
 {
     char name[RIP_SESSION_NAMESPACE_BYTES + 2], *large = calloc(1, RIP_SESSION_DATA_BYTES_MAX + 1);
 
@@ -620,7 +620,7 @@ TEST(attached_data_has_limits, set_up, tear_down)
 
 /* Recording -------------------------------------------------------------------------------------------------------- */
 
-TEST(recording_begins_later, set_up, tear_down)
+TEST_F(recording_begins_later)
 {
     struct rip_recording_state recorded;
 
@@ -641,7 +641,7 @@ TEST(recording_begins_later, set_up, tear_down)
 }
 
 /* Empty drains are left out, except the last. */
-TEST(end_of_a_recording_is_recorded, set_up, tear_down)
+TEST_F(end_of_a_recording_is_recorded)
 {
     const void *data;
     size_t count;
@@ -687,7 +687,7 @@ static void record_drains(const char *name, const struct rip_recording_options *
     open_once(name);
 }
 
-TEST(seek_in_a_recording, set_up, tear_down)
+TEST_F(seek_in_a_recording)
 {
     const struct rip_session_limit one_drain = {.size_bytes = sizeof(one_drain), .drain_count = 1};
     uint64_t times[RECORDED_DRAINS];
@@ -713,7 +713,7 @@ static unsigned count_files(const char *directory)
 }
 
 /* Segments are read as one recording: the start of a segment yields no event again. */
-TEST(segments_are_one_recording, set_up, tear_down)
+TEST_F(segments_are_one_recording)
 {
     const struct rip_recording_options segments = {.size_bytes = sizeof(segments), .segment_bytes = 1};
     uint64_t times[RECORDED_DRAINS], at, total;
@@ -730,7 +730,7 @@ TEST(segments_are_one_recording, set_up, tear_down)
 
 /* Live ------------------------------------------------------------------------------------------------------------- */
 
-TEST(new_rings_are_found, set_up, tear_down)
+TEST_F(new_rings_are_found)
 {
     const char *const patterns[] = {"ri*", "new"};
     const struct rip_session_options options = {
@@ -780,7 +780,7 @@ static size_t used_bytes(void)
 }
 
 /* Files that are not rings come and go: the memory for them does not grow without limit. */
-TEST(foreign_files_are_forgotten, set_up, tear_down)
+TEST_F(foreign_files_are_forgotten)
 {
     enum { FILES = 1000, ROUNDS = 30 };
     size_t before = 0;
@@ -808,7 +808,7 @@ TEST(foreign_files_are_forgotten, set_up, tear_down)
  * A ring that appears between two drains is opened at once, and is read even if its file is removed before the next
  * drain.
  */
-TEST(new_ring_is_opened_at_once, set_up, tear_down)
+TEST_F(new_ring_is_opened_at_once)
 {
     struct ring_builder fresh;
 
@@ -834,7 +834,7 @@ static void do_not_exit(void *context)
 }
 
 /* A process without locks is looked up in /proc. */
-TEST(a_process_dies, set_up, tear_down)
+TEST_F(a_process_dies)
 {
     pid_t pid = ring_stage_start(do_not_exit, NULL, NULL);
 
@@ -851,7 +851,7 @@ TEST(a_process_dies, set_up, tear_down)
     assert_int_equal(rip_session_run(session, NULL), 0); /* no process uses the ring any more */
 }
 
-TEST(waits_end, set_up, tear_down)
+TEST_F(waits_end)
 {
     open_every(UINT64_MAX, "ring");
     assert_int_equal(rip_session_due_ns(session), 0);
@@ -865,7 +865,7 @@ TEST(waits_end, set_up, tear_down)
     assert_int_equal(find(RIP_EVENT_FLUSH)->as.flush_count, 1);
 }
 
-TEST(drain_now, set_up, tear_down)
+TEST_F(drain_now)
 {
     open_every(20 * PATIENCE_NS, "ring");
     run_drains(1);
@@ -891,7 +891,7 @@ static void hold_locks(void *context)
         _exit(1);
 }
 
-TEST(rings_are_selected_by_process, set_up, tear_down)
+TEST_F(rings_are_selected_by_process)
 {
     const uint64_t ranges[][2] = {{RIP_LOCK_HOLDER_OFFSET + 3, 1}, {0, 0}}; /* one byte, and all bytes */
 
@@ -917,7 +917,7 @@ static void do_nothing(int signal_number)
     (void)signal_number;
 }
 
-TEST(a_signal_ends_a_wait, set_up, tear_down)
+TEST_F(a_signal_ends_a_wait)
 {
     const struct sigaction action = {.sa_handler = do_nothing};
     static const char *const names[] = {"ring", "."};
