@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* work_test.h - what users were refused of a limit, all together. */
+/* work_test.h - refusals of a limit, summed over all users. */
 #ifndef WORK_TEST_H
 #define WORK_TEST_H
 

@@ -40,7 +40,7 @@ static bool push(enum event_kind kind, uint64_t episode, uint32_t user)
     return taken;
 }
 
-/* Takes the next event while those are being handled. Returns 10 * episode + kind, or -1. */
+/* Takes the next event while the busy events are handled. Returns 10 * episode + kind, or -1. */
 static int take(const struct event_queue_entry *busy, size_t count)
 {
     const struct event_queue_entry *next = event_queue_next(&queue, busy, count, 2);
@@ -98,7 +98,7 @@ TEST(users_take_turns, setup, teardown)
     push(EVENT_BEGIN, 5, BOB);
     push(EVENT_BEGIN, 6, BOB);
     push(EVENT_BEGIN, 7, CAROL);
-    assert_int_equal(take(busy, 2), 50 + EVENT_BEGIN); /* ALICE has the two that one user may have */
+    assert_int_equal(take(busy, 2), 50 + EVENT_BEGIN); /* ALICE has two busy events, as many as allowed */
     assert_int_equal(take(busy, 1), 20 + EVENT_BEGIN);
     assert_begin(7);
     assert_begin(3);

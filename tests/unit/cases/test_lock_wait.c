@@ -194,7 +194,7 @@ struct bytes {
     uint32_t words[10];
 };
 
-/* One word of a lock is changed, or the call is another one: whether that is still a lock with a holder. */
+/* A change of one word of a lock, or another call: whether that is still a lock with a holder. */
 struct change {
     const char *what;
     bool is_lock;
@@ -270,7 +270,7 @@ static void check_changes(const struct bytes *lock, const struct change *rows, s
     }
 }
 
-TEST(what_is_no_mutex)
+TEST(bytes_that_are_no_mutex)
 {
     check_changes(&(struct bytes){{2, 0, 77, 1, 0}}, mutex_changes, COUNT_OF(mutex_changes));
     check_changes(&(struct bytes){{ROBUST_WORD, 0, 77, 1, 16}}, robust_changes, COUNT_OF(robust_changes));
@@ -337,8 +337,8 @@ TEST(readers_are_not_named)
     pthread_join(reader, NULL);
 }
 
-/* One word of a rwlock is changed, or the call is another one. */
-TEST(what_is_no_rwlock)
+/* The same for rwlocks. */
+TEST(bytes_that_are_no_rwlock)
 {
     struct rwlock_bytes {
         uint32_t words[14];

@@ -24,7 +24,7 @@ TEST(two_wait_for_each_other, make_waits, free_waits)
     assert_int_equal(node_of(1)->root, node_of(2)->root);
 }
 
-TEST(one_waits_for_itself, make_waits, free_waits)
+TEST(a_thread_waits_for_itself, make_waits, free_waits)
 {
     add(7, 7, 10, 11, 0);
     settle();
