@@ -35,7 +35,6 @@ struct events {
     struct recorder *recorder;
     struct restart restart;              /* until the first scan */
     struct report_budget restart_budget; /* for ends that happened while no ripd ran */
-    struct report_budget restall_budget; /* for history lines about stalls within an open episode */
     struct incidents incidents;          /* of the published begins */
     struct stall_case **late;            /* cases whose begins wait for names; valid until the cases change */
     size_t late_count;
@@ -144,7 +143,6 @@ int events_new(struct events **ret_events, const struct events_options *options,
     events->episode = found.episode;
     cases_set_last_episode(options->cases, found.episode);
     report_budget_init(&events->restart_budget, now_mono_ns);
-    report_budget_init(&events->restall_budget, now_mono_ns);
     read_boot_id(events->boot_id);
     *ret_events = events;
     return 0;
@@ -473,15 +471,15 @@ void events_resume(struct events *events, const struct detector *detector)
 
 /*
  * An id that moved and stalled again within one episode has a new counter value and time, by which it is recognized
- * after a restart. The budget keeps flickering ids from filling the disk and its queue.
+ * after a restart. The quota keeps flickering ids from filling the disk and its queue.
  */
 static void note_stalls_again(struct events *events, const struct events_scan *scan)
 {
     const uint64_t now_mono_ns = scan->moment->scanned_mono_ns;
-    size_t room = report_budget_lines(&events->restall_budget, now_mono_ns);
 
     if (events->history == NULL)
         return;
+    work_leak(events->options.work, WORK_RESTALLS, WORK_RESTALLS_PER_SCAN);
     for (size_t i = 0; i < scan->update->event_count; i++) {
         const struct detector_event *change = &scan->update->events[i];
         const struct stall_case *stall;
@@ -491,12 +489,10 @@ static void note_stalls_again(struct events *events, const struct events_scan *s
         stall = cases_find(events->options.cases, change->ring, change->slot, change->generation);
         if (stall == NULL || stall->episode.number == 0 || stall->episode.stall_count < 2)
             continue;
-        if (room == 0) {
+        if (!work_take(events->options.work, stall->user, WORK_RESTALLS, 1)) {
             events->options.health->limit_counts[HEALTH_LIMIT_RESTALLS]++;
             continue;
         }
-        room--;
-        report_budget_spend(&events->restall_budget, 1);
         event_history_stall_again(events->history, stall->episode.number, change->progress,
                                   now_mono_ns - change->frozen_for_ns, change->moved_after_mono_ns);
     }

@@ -25,6 +25,7 @@
 
 #define WORK_USERS_MAX 1024u
 #define WORK_EVENTS_PER_SCAN 32u
+#define WORK_RESTALLS_PER_SCAN 20u
 #define WORK_CAPTURE_BYTES_PER_SCAN (UINT64_C(1) << 23)
 
 /* name, text in /rings, total over all users, what it bounds. */
@@ -41,6 +42,7 @@
     X(EPISODES, "episodes", 32768, "open stalls whose begin was published")                                            \
     X(BELATED, "belated", 2048, "stalls that ended before there was room for their begin")                             \
     X(EVENTS, "events", 1024, "stalls published at once; a few more with each scan")                                   \
+    X(RESTALLS, "restalls", 2048, "further stalls of open episodes written at once; a few more with each scan")        \
     X(HOOK_RUNS, "hook_runs", 64, "events queued for the --on-stall command")                                          \
     X(ENDINGS, "endings", 4096, "processes whose end is noticed at once")                                              \
     X(CAPTURE_BYTES, "capture_bytes", UINT64_C(1) << 26, "captures made at once; an eighth more with each scan")       \

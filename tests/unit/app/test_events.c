@@ -409,8 +409,26 @@ TEST(ids_that_flap, set_up_on_disk, tear_down)
     events_stop(world.events);
     assert_announced(500);
     text = state_read(world.directory, EVENT_FILE_NAME);
-    assert_true(count_of(text, "\n{\"subject\":") <= REPORT_BURST + 10 * REPORT_PER_SECOND);
+    assert_true(count_of(text, "\n{\"subject\":") <= 1024 + 7 * WORK_RESTALLS_PER_SCAN);
     assert_int_equal(count_of(text, "\n{\"subject\":"), 1500 - world.health.limit_counts[HEALTH_LIMIT_RESTALLS]);
+    free(text);
+}
+
+TEST(ids_of_another_user_that_flap, set_up_on_disk, tear_down)
+{
+    char *text;
+
+    while (work_take(world.work, 9, WORK_RESTALLS, 1))
+        continue;
+    stall(7);
+    scan();
+    change(DETECTOR_MOVED, 7);
+    scan();
+    change(DETECTOR_STALLED, 7);
+    scan();
+    events_stop(world.events);
+    text = state_read(world.directory, EVENT_FILE_NAME);
+    assert_int_equal(count_of(text, "\n{\"subject\":"), 1);
     free(text);
 }
 
