@@ -186,7 +186,7 @@ TEST(many_in_one_search)
     readings[0] = waiting_at(sockets[0]);
     readings[1] = waiting_at(ends[0]);
     readings[2] = waiting_at(own[0]);
-    readings[3] = waiting_at(proc);
+    readings[3] = waiting_at(diag); /* not a unix socket */
     for (int i = 0; i < 4; i++)
         kernel_read_unix(diag, SOON, wanted[i]);
     read_holders(geteuid(), SOON, wanted, 4);
