@@ -273,6 +273,13 @@ void sim_idle(struct sim_world *world, const char *place)
     set_activity(world, place, SIM_IDLE, 'S');
 }
 
+void sim_add_frozen(struct sim_world *world, const char *place)
+{
+    sim_add(world, place, 10);
+    sim_run(world, 500);
+    sim_freeze(world, place);
+}
+
 uint64_t sim_moved_at_ns(struct sim_world *world, const char *place)
 {
     return named(world, place)->moved_at_ns;

@@ -56,6 +56,7 @@ struct sim_place sim_place(uint32_t ring, uint32_t slot);
 
 /* Ids. An id moves every period_ms; the first time after a random part of that. */
 void sim_add(struct sim_world *world, const char *id, uint64_t period_ms);
+void sim_add_frozen(struct sim_world *world, const char *id); /* moves for 500 ms, then freezes; that time passes */
 void sim_alias(struct sim_world *world, const char *id, uint64_t step);      /* moves by step between scans */
 void sim_freeze(struct sim_world *world, const char *id);                    /* its thread stops moving */
 void sim_block(struct sim_world *world, const char *id, char letter);        /* the same, with a state letter */

@@ -9,10 +9,8 @@ TEST(a_stall_continues, sim_set_up, sim_tear_down)
 {
     struct sim_world *world = *state;
 
-    sim_add(world, "7/71", 10);
     sim_add(world, "7/72", 10);
-    sim_run(world, 500);
-    sim_freeze(world, "7/71");
+    sim_add_frozen(world, "7/71");
     sim_run(world, 7000);
     SIM_TRACE(world, "[ 6000] 7/71 > stalled, unknown\n");
     sim_restart(world, 60000);
@@ -32,9 +30,7 @@ TEST(an_id_that_moved_during_the_restart_is_over, sim_set_up, sim_tear_down)
 {
     struct sim_world *world = *state;
 
-    sim_add(world, "7/71", 10);
-    sim_run(world, 500);
-    sim_freeze(world, "7/71");
+    sim_add_frozen(world, "7/71");
     sim_run(world, 7000);
     sim_thaw(world, "7/71"); /* and freezes again: that is another freeze */
     sim_freeze(world, "7/71");
@@ -54,9 +50,7 @@ TEST(an_id_that_moved_and_stalls_again_is_in_the_same_episode, sim_set_up, sim_t
 {
     struct sim_world *world = *state;
 
-    sim_add(world, "7/71", 10);
-    sim_run(world, 500);
-    sim_freeze(world, "7/71");
+    sim_add_frozen(world, "7/71");
     sim_run(world, 7000);
     sim_thaw(world, "7/71");
     sim_freeze(world, "7/71");
@@ -75,11 +69,9 @@ TEST(ids_that_are_gone_are_over, sim_set_up, sim_tear_down)
 {
     struct sim_world *world = *state;
 
-    sim_add(world, "7/71", 10);
     sim_add(world, "7/72", 10);
     sim_add(world, "8/1", 10);
-    sim_run(world, 500);
-    sim_freeze(world, "7/71");
+    sim_add_frozen(world, "7/71");
     sim_freeze(world, "7/72");
     sim_freeze(world, "8/1");
     sim_run(world, 7000);
@@ -102,10 +94,8 @@ TEST(no_other_id_is_accused, sim_set_up, sim_tear_down)
 {
     struct sim_world *world = *state;
 
-    sim_add(world, "7/71", 10);
     sim_add(world, "7/72", 10);
-    sim_run(world, 500);
-    sim_freeze(world, "7/71");
+    sim_add_frozen(world, "7/71");
     sim_run(world, 4000);
     sim_restart(world, 60000);
     sim_freeze(world, "7/72");
@@ -120,9 +110,7 @@ TEST(several_restarts_in_a_row, sim_set_up, sim_tear_down)
 {
     struct sim_world *world = *state;
 
-    sim_add(world, "7/71", 10);
-    sim_run(world, 500);
-    sim_freeze(world, "7/71");
+    sim_add_frozen(world, "7/71");
     sim_run(world, 7000);
     SIM_TRACE(world, "[ 6000] 7/71 > stalled, unknown\n");
     for (uint64_t i = 0; i < 5; i++) {
@@ -144,9 +132,7 @@ TEST(a_longer_threshold_after_the_restart, sim_set_up, sim_tear_down)
 {
     struct sim_world *world = *state;
 
-    sim_add(world, "7/71", 10);
-    sim_run(world, 500);
-    sim_freeze(world, "7/71");
+    sim_add_frozen(world, "7/71");
     sim_run(world, 7000);
     sim_restart(world, 2000);
     sim_configure(world, SIM_INTERVAL_MS, SIM_STALL_AFTER_MS, "worker=1h");

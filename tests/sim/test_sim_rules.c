@@ -83,10 +83,8 @@ TEST(a_shorter_threshold_accuses_on_the_next_scan, sim_set_up, sim_tear_down)
 {
     struct sim_world *world = *state;
 
-    sim_add(world, "7/1", 10);
     sim_add(world, "7/2", 10);
-    sim_run(world, 500);
-    sim_freeze(world, "7/1");
+    sim_add_frozen(world, "7/1");
     sim_run(world, 4000);
     sim_configure(world, SIM_INTERVAL_MS, 2000, "");
     sim_run(world, 10000);
@@ -98,9 +96,7 @@ TEST(a_longer_threshold_excuses_on_the_next_scan, sim_set_up, sim_tear_down)
 {
     struct sim_world *world = *state;
 
-    sim_add(world, "7/1", 10);
-    sim_run(world, 500);
-    sim_freeze(world, "7/1");
+    sim_add_frozen(world, "7/1");
     sim_run(world, 7000);
     SIM_TRACE(world, "[ 6000] 7/1 > stalled, unknown\n");
     sim_configure(world, SIM_INTERVAL_MS, 30000, "");
@@ -121,9 +117,7 @@ TEST(a_rule_that_is_added_and_removed, sim_set_up, sim_tear_down)
 {
     struct sim_world *world = *state;
 
-    sim_add(world, "7/1", 10);
-    sim_run(world, 500);
-    sim_freeze(world, "7/1");
+    sim_add_frozen(world, "7/1");
     sim_run(world, 7000);
     sim_configure(world, SIM_INTERVAL_MS, SIM_STALL_AFTER_MS, "worker=1h");
     sim_run(world, 8000);

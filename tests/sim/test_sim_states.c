@@ -96,9 +96,7 @@ TEST(trap_16_stuck_when_continued, sim_set_up, sim_tear_down)
 {
     struct sim_world *world = *state;
 
-    sim_add(world, "7/71", 10);
-    sim_run(world, 500);
-    sim_freeze(world, "7/71");
+    sim_add_frozen(world, "7/71");
     sim_stop(world, 7, 'T');
     sim_run(world, 60000);
     sim_continue(world, 7);
@@ -113,9 +111,7 @@ TEST(trap_16_a_stall_that_is_stopped_is_over, sim_set_up, sim_tear_down)
 {
     struct sim_world *world = *state;
 
-    sim_add(world, "7/71", 10);
-    sim_run(world, 500);
-    sim_freeze(world, "7/71");
+    sim_add_frozen(world, "7/71");
     sim_run(world, 8000);
     SIM_TRACE(world, "[ 6000] 7/71 > stalled, unknown\n");
     sim_stop(world, 7, 'T');

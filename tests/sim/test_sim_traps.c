@@ -8,10 +8,8 @@ TEST(the_first_stall, sim_set_up, sim_tear_down)
 {
     struct sim_world *world = *state;
 
-    sim_add(world, "7/71", 10);
     sim_add(world, "7/72", 10);
-    sim_run(world, 500);
-    sim_freeze(world, "7/71");
+    sim_add_frozen(world, "7/71");
     sim_run(world, 20000);
     sim_look(world, "7/72");
     SIM_TRACE(world, "[ 6000] 7/71 > stalled, unknown\n"
@@ -45,11 +43,9 @@ TEST(trap_14_suspended_for_an_hour, sim_set_up, sim_tear_down)
 {
     struct sim_world *world = *state;
 
-    sim_add(world, "7/71", 10);
     sim_add(world, "7/72", 3900);
     sim_add(world, "7/73", 10);
-    sim_run(world, 500);
-    sim_freeze(world, "7/71");
+    sim_add_frozen(world, "7/71");
     sim_run(world, 5000);
     sim_freeze(world, "7/73");
     sim_suspend(world, 3600000);
@@ -67,10 +63,8 @@ TEST(trap_14_ripd_stopped_for_a_minute, sim_set_up, sim_tear_down)
 {
     struct sim_world *world = *state;
 
-    sim_add(world, "7/71", 10);
     sim_add(world, "7/72", 10);
-    sim_run(world, 500);
-    sim_freeze(world, "7/71");
+    sim_add_frozen(world, "7/71");
     sim_run(world, 3000);
     sim_stop_ripd(world, 60000);
     sim_run(world, 0);
@@ -87,10 +81,8 @@ TEST(trap_14_due_while_ripd_was_away, sim_set_up, sim_tear_down)
 {
     struct sim_world *world = *state;
 
-    sim_add(world, "7/71", 10);
     sim_add(world, "7/72", 200); /* frozen by what stopped ripd, such as swapping, and for 200 ms longer */
-    sim_run(world, 500);
-    sim_freeze(world, "7/71");
+    sim_add_frozen(world, "7/71");
     sim_freeze(world, "7/72");
     sim_run(world, 4700);
     sim_stop_ripd(world, 60000);
@@ -108,10 +100,8 @@ TEST(trap_14_starved, sim_set_up, sim_tear_down)
 {
     struct sim_world *world = *state;
 
-    sim_add(world, "7/71", 10);
     sim_add(world, "7/72", 3900);
-    sim_run(world, 500);
-    sim_freeze(world, "7/71");
+    sim_add_frozen(world, "7/71");
     sim_starve(world, 3, 4000);
     sim_starve(world, 3, 2000);
     SIM_TRACE(world, "[ 4500] ripd > late, 3500 ms do not count\n"
@@ -131,10 +121,8 @@ TEST(trap_14_stalls_over_a_stopped_ripd, sim_set_up, sim_tear_down)
 {
     struct sim_world *world = *state;
 
-    sim_add(world, "7/71", 10);
     sim_add(world, "7/72", 10);
-    sim_run(world, 500);
-    sim_freeze(world, "7/71");
+    sim_add_frozen(world, "7/71");
     sim_block(world, "7/72", 'D');
     sim_run(world, 6000);
     SIM_TRACE(world, "[ 6000] 7/71 > stalled, unknown\n"
