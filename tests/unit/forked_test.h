@@ -211,6 +211,19 @@ static inline void make_ring_with_id(uint32_t max_procs)
     register_traced(1, "one");
 }
 
+/* Registers the ids first to last on this thread, one after the other. */
+static inline void register_ids(uint32_t first, uint32_t last)
+{
+    for (uint32_t id = first; id <= last; id++)
+        register_id(id, "x");
+}
+
+/* Resumes an id, or registers it, without a name. */
+static inline void resume_id(uint32_t id)
+{
+    rip_init(id, NULL, 0, 1, 1);
+}
+
 static inline void snap_times(unsigned times)
 {
     for (unsigned i = 0; i < times; i++)
@@ -326,6 +339,12 @@ static inline void check_refused(const char *path, uint32_t max_procs, int error
     CHECK(count_descriptors() == descriptors);
     CHECK(count_mappings() == 0);
     CHECK(count_files() == files);
+}
+
+/* The same for a file in the directory of the test. */
+static inline void check_name_refused(const char *name, int error)
+{
+    check_refused(test_path(name), 5, error);
 }
 
 /* A ring of another process, mapped read-only. The file descriptor stays open for F_GETLK. */

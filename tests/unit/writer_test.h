@@ -7,4 +7,6 @@
 
 #include "writer.h"
 
+enum { BOTH_LOCKS = RIP_PROCESS_HAS_HOLDER_LOCK | RIP_PROCESS_HAS_LIFE_LOCK };
+
 #endif

@@ -107,8 +107,7 @@ FORKED_TEST(data_of_ended_ids_stays_readable)
 FORKED_TEST(slots_are_reused_oldest_first)
 {
     make_ring(64);
-    for (uint32_t id = 1; id <= 64; id++)
-        register_id(id, "x");
+    register_ids(1, 64);
     for (uint32_t i = 0; i < 64; i++) { /* end the ids in another order than they began */
         rip_init(1 + i * 37 % 64, NULL, 0, 1, 1);
         rip_exit();
@@ -122,15 +121,14 @@ FORKED_TEST(slots_are_reused_oldest_first)
 FORKED_TEST(logged_slots_are_not_reused)
 {
     make_ring(1024);
-    for (uint32_t id = 1; id <= 1024; id++)
-        register_id(id, "x");
+    register_ids(1, 1024);
     for (uint32_t id = 1; id <= 10; id++) { /* ten free slots, all named by the log */
-        rip_init(id, NULL, 0, 1, 1);
+        resume_id(id);
         rip_exit();
     }
     CHECK(register_and_exit(2000, 1) == 0);
     for (uint32_t id = 11; id <= 11 + 300; id++) {
-        rip_init(id, NULL, 0, 1, 1);
+        resume_id(id);
         rip_exit();
     }
     register_id(2001, "x");
@@ -161,8 +159,7 @@ FORKED_TEST(slots_stay_dense)
     make_ring(100000);
     for (uint32_t i = 0; i < 5000; i++)
         CHECK(register_and_exit(1 + i, 1) <= RIP_ENDED_COUNT);
-    for (uint32_t id = 10000; id < 10500; id++)
-        register_id(id, "x");
+    register_ids(10000, 10499);
     for (uint32_t i = 0; i < 5000; i++)
         CHECK(register_and_exit(1 + i, 1) <= 500 + RIP_ENDED_COUNT);
 }

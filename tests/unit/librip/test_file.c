@@ -7,6 +7,13 @@
 #include <sys/resource.h>
 #include <sys/statfs.h>
 
+static void set_limit(int resource, rlim_t value)
+{
+    struct rlimit limit = {value, value};
+
+    CHECK(setrlimit(resource, &limit) == 0);
+}
+
 /* Created ---------------------------------------------------------------------------------------------------------- */
 
 /* The umask neither widens nor narrows the mode. A ring of the preload library is made in another way. */
@@ -113,9 +120,7 @@ FORKED_TEST(largest_ring)
 
 FORKED_TEST(descriptor_has_a_high_number)
 {
-    struct rlimit limit = {600, 600};
-
-    CHECK(setrlimit(RLIMIT_NOFILE, &limit) == 0);
+    set_limit(RLIMIT_NOFILE, 600);
     make_ring(100);
     CHECK(rip__ring_fd() >= 512);
     CHECK(fcntl(rip__ring_fd(), F_GETFD) == FD_CLOEXEC);
@@ -123,9 +128,7 @@ FORKED_TEST(descriptor_has_a_high_number)
 
 FORKED_TEST(few_descriptors)
 {
-    struct rlimit limit = {40, 40};
-
-    CHECK(setrlimit(RLIMIT_NOFILE, &limit) == 0);
+    set_limit(RLIMIT_NOFILE, 40);
     make_ring(100);
     CHECK(rip__file_is_ring(rip__ring_fd()));
 }
@@ -170,7 +173,7 @@ static void *create_after_main_thread(void *path)
     sleep_ms(100);
     CHECK(rip_create_ring(path, 5));
     CHECK(rip_view_process(own_view(), 0, &process) == RIP_OK);
-    CHECK(process.flags == (RIP_PROCESS_HAS_HOLDER_LOCK | RIP_PROCESS_HAS_LIFE_LOCK));
+    CHECK(process.flags == BOTH_LOCKS);
     CHECK(rip_view_module(own_view(), 0, 0, &program) == RIP_OK && program.path_bytes > 0);
     _exit(0);
 }
@@ -233,10 +236,10 @@ FORKED_TEST(bad_arguments)
     check_refused(NULL, 5, EINVAL);
     check_refused("", 5, EINVAL);
     check_refused(test_path("ring"), RIP_CAPACITY_MAX + 1, EINVAL);
-    check_refused(test_path("missing/ring"), 5, ENOENT);
-    check_refused(test_path("warm/ring"), 5, ENOTDIR);
-    check_refused(test_path(""), 5, EISDIR);
-    check_refused(test_path(".."), 5, EISDIR);
+    check_name_refused("missing/ring", ENOENT);
+    check_name_refused("warm/ring", ENOTDIR);
+    check_name_refused("", EISDIR);
+    check_name_refused("..", EISDIR);
     check_refused("/proc/ring", 5, EOPNOTSUPP);
     make_ring(100);
 }
@@ -253,9 +256,7 @@ FORKED_TEST(ring_on_disk_is_refused)
 
 FORKED_TEST(file_limit_does_not_kill)
 {
-    struct rlimit limit = {1 << 20, 1 << 20};
-
-    CHECK(setrlimit(RLIMIT_FSIZE, &limit) == 0);
+    set_limit(RLIMIT_FSIZE, 1 << 20);
     check_refused(test_path("ring"), 100, EFBIG);
 }
 
@@ -353,7 +354,7 @@ FORKED_TEST(memory_locked_later_stays_sparse)
     if (mlockall(MCL_CURRENT | MCL_FUTURE) < 0)
         skip_test("mlockall() is not allowed here");
     for (uint32_t id = 2; id < 10000; id++)
-        rip_init(id, NULL, 0, 1, 1);
+        resume_id(id);
     CHECK(rip_ring->registered_count == 9999);
     CHECK(stat(test_path("ring"), &status) == 0 && status.st_blocks * 512 < 16 << 20);
 }
@@ -366,7 +367,7 @@ FORKED_TEST(slots_of_others_are_opened)
     make_ring(10000);
     if (in_child()) {
         for (uint32_t id = 1; id <= 9000; id++)
-            rip_init(id, NULL, 0, 1, 1);
+            resume_id(id);
         _exit(0);
     }
     mapped_ring = map_ring(test_path("ring"));

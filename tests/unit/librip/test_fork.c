@@ -7,11 +7,26 @@
 #include <spawn.h>
 #include <sys/syscall.h>
 
+static struct rip_slot *parent_slot, parent_copy;
+
+/* The slot and its contents at the fork. */
+static void keep_parent_slot(struct rip_slot *slot)
+{
+    parent_slot = slot;
+    memcpy(&parent_copy, slot, sizeof(parent_copy));
+}
+
+static bool parent_slot_is_unchanged(void)
+{
+    return memcmp(&parent_copy, parent_slot, sizeof(parent_copy)) == 0;
+}
+
 static void enter_ring(void)
 {
     make_ring(100);
     register_id(1, "parent");
     snap_times(10);
+    keep_parent_slot(rip__thread.slot);
 }
 
 /* Like in_child(), but no fork handlers run. */
@@ -37,52 +52,46 @@ static void snap_a_lot(void)
 
 FORKED_TEST(child_never_touches_the_parents_slot)
 {
-    struct rip_slot before, *slot;
     struct rip_context context;
 
     enter_ring();
-    slot = rip__thread.slot;
-    memcpy(&before, slot, sizeof(before));
     if (in_child()) {
         CHECK(rip_tid == 0 && rip_idx == 0 && rip_ctr == 0 && rip__thread.slot == NULL);
         snap_a_lot();
         rip_switch(&context, NULL);
         snap_a_lot();
         rip_exit();
-        CHECK(memcmp(&before, slot, sizeof(before)) == 0);
+        CHECK(parent_slot_is_unchanged());
         register_id(1, "child"); /* the same id, in another process */
-        CHECK(rip__thread.slot != NULL && rip__thread.slot != slot && rip__thread.slot->process == 1);
+        CHECK(rip__thread.slot != NULL && rip__thread.slot != parent_slot && rip__thread.slot->process == 1);
         snap_a_lot();
-        CHECK(memcmp(&before, slot, sizeof(before)) == 0);
+        CHECK(parent_slot_is_unchanged());
         rip_exit();
-        CHECK(memcmp(&before, slot, sizeof(before)) == 0);
+        CHECK(parent_slot_is_unchanged());
         _exit(0);
     }
-    CHECK(memcmp(&before, slot, sizeof(before)) == 0);
-    CHECK(rip__thread.slot == slot && rip_tid == 1 && rip_ctr == 10);
+    CHECK(parent_slot_is_unchanged());
+    CHECK(rip__thread.slot == parent_slot && rip_tid == 1 && rip_ctr == 10);
     rip_snap();
-    CHECK(slot->count == 11);
+    CHECK(parent_slot->count == 11);
 }
 
 FORKED_TEST(contexts_of_the_parent_are_inert)
 {
     struct rip_context context;
-    struct rip_slot before;
 
     enter_ring();
     CHECK(rip_context_init(&context, 2, "two", 3));
-    memcpy(&before, context.slot, sizeof(before));
+    keep_parent_slot(context.slot);
     if (in_child()) {
-        struct rip_slot *slot = context.slot;
-
         rip_switch(NULL, &context);
         snap_a_lot();
         rip_context_exit(&context);
-        CHECK(rip_tid == 0 && memcmp(&before, slot, sizeof(before)) == 0);
-        CHECK(rip_context_init(&context, 2, "two", 3) && context.slot != slot);
+        CHECK(rip_tid == 0 && parent_slot_is_unchanged());
+        CHECK(rip_context_init(&context, 2, "two", 3) && context.slot != parent_slot);
         _exit(0);
     }
-    CHECK(memcmp(&before, context.slot, sizeof(before)) == 0);
+    CHECK(parent_slot_is_unchanged());
 }
 
 static volatile sig_atomic_t ticks;
@@ -325,7 +334,7 @@ FORKED_TEST(embryo_taken_by_another_process)
         rip__process_at(1)->state = RIP_PROCESS_LIVE;
         register_traced(1, "child");
         CHECK(rip__thread.slot->process == 2);
-        CHECK(own_process_info(2).flags == (RIP_PROCESS_HAS_HOLDER_LOCK | RIP_PROCESS_HAS_LIFE_LOCK));
+        CHECK(own_process_info(2).flags == BOTH_LOCKS);
         _exit(0);
     }
 }
@@ -378,7 +387,7 @@ FORKED_TEST(child_has_no_descriptor_of_the_ring)
         }
         register_id(2, "child");
         CHECK(count_descriptors_of_ring() == 1);
-        CHECK(own_process_info(1).flags == (RIP_PROCESS_HAS_HOLDER_LOCK | RIP_PROCESS_HAS_LIFE_LOCK));
+        CHECK(own_process_info(1).flags == BOTH_LOCKS);
         _exit(0);
     }
     if (in_cloned_child()) {
@@ -455,20 +464,16 @@ FORKED_TEST(spawn_changes_nothing)
  */
 FORKED_TEST(fork_by_bare_system_call)
 {
-    struct rip_slot before, *slot;
-
     enter_ring();
-    slot = rip__thread.slot;
-    memcpy(&before, slot, sizeof(before));
     pthread_mutex_lock(&rip__writer.mutex);
     if (in_cloned_child()) {
         alarm(60);
         rip_exit(); /* the first cold call detects the fork */
-        CHECK(memcmp(&before, slot, sizeof(before)) == 0);
+        CHECK(parent_slot_is_unchanged());
         register_traced(1, "child");
-        CHECK(rip__thread.slot != slot && rip__thread.slot->process == 1);
+        CHECK(rip__thread.slot != parent_slot && rip__thread.slot->process == 1);
         snap_a_lot();
-        CHECK(memcmp(&before, slot, sizeof(before)) == 0);
+        CHECK(parent_slot_is_unchanged());
         _exit(0);
     }
     pthread_mutex_unlock(&rip__writer.mutex);

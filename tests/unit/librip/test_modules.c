@@ -45,6 +45,13 @@ static bool path_ends(const struct rip_module_info *info, const char *tail)
     return info->path_bytes >= bytes && memcmp(info->path + info->path_bytes - bytes, tail, bytes) == 0;
 }
 
+static bool module_is(uint32_t process, uint64_t address, const char *tail)
+{
+    struct rip_module_info info;
+
+    return find_module(process, address, &info) && path_ends(&info, tail);
+}
+
 /* Compares the build id with the note in the file. */
 static bool file_has_build_id(const char *path, const struct rip_module_info *info)
 {
@@ -115,14 +122,13 @@ static int find_vdso(struct dl_phdr_info *info, size_t size, void *data)
 
 FORKED_TEST(vdso_has_a_name)
 {
-    struct rip_module_info info;
     uint64_t address = 0;
 
     dl_iterate_phdr(find_vdso, &address);
     if (address == 0)
         skip_test("this process has no vdso");
     make_ring(100);
-    CHECK(find_module(0, address, &info) && path_ends(&info, "linux-vdso.so.1"));
+    CHECK(module_is(0, address, "linux-vdso.so.1"));
 }
 
 FORKED_TEST(refresh_without_changes_adds_nothing)
@@ -162,7 +168,7 @@ FORKED_TEST(library_loaded_later)
     address = load(LIBRARY_B, &handle);
     CHECK(!find_module(0, address, &info));
     register_id(2, "two"); /* registration refreshes the modules */
-    CHECK(find_module(0, address, &info) && path_ends(&info, LIBRARY_B));
+    CHECK(module_is(0, address, LIBRARY_B));
 }
 
 /* Finds a module by an address in it. A later full refresh finds the same entry. */
@@ -259,7 +265,6 @@ static void load_in_turn(bool by_address)
 
     make_ring(100);
     for (size_t i = 0; i < COUNT_OF(names); i++) {
-        struct rip_module_info info;
         void *handle;
         uint64_t address = load(names[i], &handle);
 
@@ -268,7 +273,7 @@ static void load_in_turn(bool by_address)
             CHECK(rip__modules_learn(address + 64));
         else
             rip_refresh_modules();
-        CHECK(find_module(0, address, &info) && path_ends(&info, names[i]));
+        CHECK(module_is(0, address, names[i]));
         CHECK(dlclose(handle) == 0);
     }
     CHECK(rip_ring->module_high_water <= module_count(0)); /* reloading adds an index, not an entry */

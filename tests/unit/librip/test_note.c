@@ -74,7 +74,7 @@ FORKED_TEST(note_belongs_to_the_registration)
     register_id(8, "eight");
     CHECK(says(""));
     note("of eight");
-    rip_init(7, NULL, 0, 1, 1);
+    resume_id(7);
     CHECK(says("of seven"));
     rip_init(7, "renamed", 7, 1, 1);
     CHECK(says("of seven"));
@@ -82,8 +82,7 @@ FORKED_TEST(note_belongs_to_the_registration)
     CHECK(says(""));
     note("again");
     rip_exit();
-    for (uint32_t id = 9; id <= 70; id++)
-        register_id(id, "other");
+    register_ids(9, 70);
     CHECK(own_slot_index() != 0);
     register_id(71, "last"); /* reuses the slot of 7 */
     CHECK(says("") && own_slot_index() == 0);
@@ -116,7 +115,7 @@ FORKED_TEST(every_slot_has_a_note)
 
     make_noted_ring(IDS);
     for (uint32_t i = 0; i < IDS; i++) {
-        rip_init(i + 1, NULL, 0, 1, 1);
+        resume_id(i + 1);
         CHECK(rip__thread.slot != NULL);
         rip_note(text, (size_t)snprintf(text, sizeof(text), "note %u", i));
     }

@@ -73,7 +73,7 @@ FORKED_TEST(record_describes_the_process)
     CHECK(info.start_time_ticks == facts.start_time_ticks && info.parent_pid == (uint32_t)getppid());
     CHECK(stat("/proc/self/ns/pid", &namespace) == 0 && info.pid_namespace == namespace.st_ino);
     CHECK(memcmp(info.comm, facts.comm, sizeof(info.comm)) == 0);
-    CHECK(info.flags == (RIP_PROCESS_HAS_HOLDER_LOCK | RIP_PROCESS_HAS_LIFE_LOCK));
+    CHECK(info.flags == BOTH_LOCKS);
     CHECK(info.generation == 1 && info.module_count != 0 && knows_boot_id());
 }
 
@@ -255,7 +255,7 @@ static void check_child(bool with_descriptors)
         mapped_ring = map_ring(test_path("ring"));
         CHECK(lock_holder(mapped_ring.descriptor, mapped_ring.view.lock_holder_offset + 1) == getppid());
         CHECK(lock_holder(mapped_ring.descriptor, mapped_ring.view.lock_life_offset + 1) == -1);
-        CHECK(process_info(&mapped_ring.view, 1).flags == (RIP_PROCESS_HAS_HOLDER_LOCK | RIP_PROCESS_HAS_LIFE_LOCK));
+        CHECK(process_info(&mapped_ring.view, 1).flags == BOTH_LOCKS);
         CHECK(process_info(&mapped_ring.view, 1).state == RIP_PROCESS_LIVE);
         _exit(0);
     }

@@ -94,8 +94,7 @@ FORKED_TEST(slots_of_the_living_are_not_swept)
     CHECK(pipe(ready) == 0);
     pid = fork();
     if (pid == 0) {
-        for (uint32_t id = 1; id <= 64; id++)
-            register_id(id, "child");
+        register_ids(1, 64);
         signal_pipe(ready);
         pause();
     }
