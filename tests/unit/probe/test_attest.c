@@ -59,8 +59,13 @@ static const char *path_of(void)
     return ring_stage_path(&scene.stage, "ring");
 }
 
+static struct rip_process *record(void)
+{
+    return ring_builder_process(&scene.ring, 0);
+}
+
 /* Attests a record of a file. A refusal leaves no descriptor open, and the output unchanged. */
-static int attest_file(const char *path, uint32_t record)
+static int attest_file(const char *path, uint32_t process)
 {
     const struct attested before = {.pid = 7, .process = 8, .pidfd = 9};
     size_t descriptors = count_descriptors();
@@ -68,7 +73,7 @@ static int attest_file(const char *path, uint32_t record)
 
     assert_true(descriptor >= 0);
     scene.attested = before;
-    result = attest_open(&scene.attested, scene.proc, descriptor, record);
+    result = attest_open(&scene.attested, scene.proc, descriptor, process);
     if (result != 0) {
         assert_int_equal(count_descriptors(), descriptors);
         assert_memory_equal(&scene.attested, &before, sizeof(before));
@@ -76,9 +81,9 @@ static int attest_file(const char *path, uint32_t record)
     return result;
 }
 
-static int attest(uint32_t record)
+static int attest(uint32_t process)
 {
-    int result = attest_file(path_of(), record);
+    int result = attest_file(path_of(), process);
 
     if (result == 0)
         attest_close(&scene.attested);
@@ -171,10 +176,10 @@ TEST(records)
     for (size_t i = 0; i < COUNT_OF(not_attested); i++)
         assert_int_equal(attest(not_attested[i]), -ESRCH);
     for (size_t i = 0; i < COUNT_OF(other_states); i++) {
-        ring_builder_process(&scene.ring, 0)->state = other_states[i];
+        record()->state = other_states[i];
         assert_int_equal(attest(0), -ESRCH);
     }
-    ring_builder_process(&scene.ring, 0)->state = RIP_PROCESS_LIVE;
+    record()->state = RIP_PROCESS_LIVE;
     assert_attested();
     end();
 }
@@ -187,7 +192,7 @@ TEST(start_times)
     const uint64_t tick_ns = UINT64_C(1000000000) / (uint64_t)sysconf(_SC_CLK_TCK);
 
     begin(0, NULL);
-    const uint64_t started = ring_builder_process(&scene.ring, 0)->start_time_ticks;
+    const uint64_t started = record()->start_time_ticks;
     const struct {
         uint64_t start_time_ticks, entered_boot_ns;
         int result;
@@ -200,8 +205,8 @@ TEST(start_times)
     };
 
     for (size_t i = 0; i < COUNT_OF(rows); i++) {
-        ring_builder_process(&scene.ring, 0)->start_time_ticks = rows[i].start_time_ticks;
-        ring_builder_process(&scene.ring, 0)->entered_boot_ns = rows[i].entered_boot_ns;
+        record()->start_time_ticks = rows[i].start_time_ticks;
+        record()->entered_boot_ns = rows[i].entered_boot_ns;
         assert_int_equal(attest(0), rows[i].result);
     }
     end();
@@ -210,15 +215,12 @@ TEST(start_times)
 /* The record's process is not the lock holder. */
 TEST(another_pid)
 {
-    struct rip_process *record;
-
     begin(0, NULL);
-    record = ring_builder_process(&scene.ring, 0);
-    record->pid = (uint32_t)getpid(); /* only the pid differs: the start time is the holder's */
+    record()->pid = (uint32_t)getpid(); /* only the pid differs: the start time is the holder's */
     assert_int_equal(attest(0), -ESRCH);
-    record->start_time_ticks = ring_stage_start_time(getpid());
+    record()->start_time_ticks = ring_stage_start_time(getpid());
     assert_int_equal(attest(0), -ESRCH);
-    record->pid = 0;
+    record()->pid = 0;
     assert_int_equal(attest(0), -ESRCH);
     end();
 }
@@ -233,25 +235,23 @@ static void make_up_proc(pid_t pid, const char *numbers)
 /* The record has the pid in its own namespace. If that namespace is ours, it is the pid that we see. */
 TEST(pids_in_namespaces)
 {
-    struct rip_process *record;
     struct stat ours;
     char numbers[32];
 
     begin(0, NULL);
-    record = ring_builder_process(&scene.ring, 0);
-    record->pid_namespace++;
+    record()->pid_namespace++;
     assert_attested(); /* its innermost namespace is ours */
     snprintf(numbers, sizeof(numbers), "NSpid:\t%d\t7\n", scene.pid);
     make_up_proc(scene.pid, numbers);
     assert_int_equal(attest(0), -ESRCH);
-    record->pid = 7;
+    record()->pid = 7;
     assert_attested();
     make_up_proc(scene.pid, ""); /* an old kernel has no NSpid */
     assert_attested();
     assert_int_equal(stat(ring_stage_path(&scene.stage, "proc/self/ns/pid"), &ours), 0);
-    record->pid_namespace = ours.st_ino;
+    record()->pid_namespace = ours.st_ino;
     assert_int_equal(attest(0), -ESRCH);
-    record->pid = (uint32_t)scene.pid;
+    record()->pid = (uint32_t)scene.pid;
     assert_attested();
     end();
 }
@@ -511,12 +511,12 @@ static void pass_lock_on(void)
 
 static void change_record(void)
 {
-    ring_builder_process(&scene.ring, 0)->start_time_ticks++;
+    record()->start_time_ticks++;
 }
 
 static void end_record(void)
 {
-    ring_builder_process(&scene.ring, 0)->state = RIP_PROCESS_EXITED;
+    record()->state = RIP_PROCESS_EXITED;
 }
 
 static void hide_it(void)

@@ -32,7 +32,7 @@ enum {
     POSITIVE,
     NO_FILE,    /* status 0, but no file */
     EXTRA_FILE, /* a refusal with a file */
-    A_PIPE,
+    A_DEVICE,
     A_FOLDER,
     A_PATH, /* O_PATH */
     FOR_WRITING,
@@ -52,10 +52,10 @@ static int open_for(uint32_t process)
         const char *path;
         int flags;
     } files[] = {
-        [GOOD] = {"/bin/sh", O_RDONLY},     [OTHER_NUMBER] = {"/bin/sh", O_RDONLY},
-        [POSITIVE] = {"/bin/sh", O_RDONLY}, [EXTRA_FILE] = {"/bin/sh", O_RDONLY},
-        [A_PIPE] = {"/dev/null", O_RDONLY}, [A_FOLDER] = {"/", O_RDONLY},
-        [A_PATH] = {"/bin/sh", O_PATH},     [FOR_WRITING] = {"/proc/self/comm", O_RDWR},
+        [GOOD] = {"/bin/sh", O_RDONLY},       [OTHER_NUMBER] = {"/bin/sh", O_RDONLY},
+        [POSITIVE] = {"/bin/sh", O_RDONLY},   [EXTRA_FILE] = {"/bin/sh", O_RDONLY},
+        [A_DEVICE] = {"/dev/null", O_RDONLY}, [A_FOLDER] = {"/", O_RDONLY},
+        [A_PATH] = {"/bin/sh", O_PATH},       [FOR_WRITING] = {"/proc/self/comm", O_RDWR},
     };
 
     if (process >= COUNT_OF(files) || files[process].path == NULL)
@@ -205,8 +205,8 @@ TEST(answers, start, stop)
 /* Each bad answer ends the fetcher, and its user is not queried for a while. */
 TEST(bad_answers)
 {
-    static const uint32_t bad[] = {ENDS,   OTHER_NUMBER, POSITIVE, NO_FILE,     EXTRA_FILE,
-                                   A_PIPE, A_FOLDER,     A_PATH,   FOR_WRITING, TEXT};
+    static const uint32_t bad[] = {ENDS,     OTHER_NUMBER, POSITIVE, NO_FILE,     EXTRA_FILE,
+                                   A_DEVICE, A_FOLDER,     A_PATH,   FOR_WRITING, TEXT};
 
     for (size_t i = 0; i < COUNT_OF(bad); i++) {
         start(NULL);
