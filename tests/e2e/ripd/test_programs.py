@@ -145,8 +145,7 @@ def of_another_root(world):
     kit.expect(world, "inside", 3, "library_work")
 
 
-# --- False claims
-# ------------------------------------------------------------------------------------------------------
+# --- False claims ----------------------------------------------------------------------------------------------------
 
 def build_id(path):
     return bytes.fromhex(re.search(r"Build ID: (\w+)", kit.sh("readelf", "-n", path)).group(1))
