@@ -8,7 +8,6 @@ fails; it prints which bar is not met.
 import os
 import re
 import shutil
-import socket
 import statistics
 import subprocess
 import sys
@@ -38,16 +37,10 @@ http {{
 """
 
 
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
-
-
 class Nginx:
     def __init__(self, world):
         self.dir = tempfile.mkdtemp(prefix="nginx-", dir=world.made)
-        self.port = free_port()
+        self.port = w.free_port()
         config = os.path.join(self.dir, "nginx.conf")
         with open(config, "w", encoding="ascii") as file:
             file.write(NGINX.format(dir=self.dir, port=self.port))
@@ -196,8 +189,7 @@ class MillionWorld(w.World):
 if __name__ == "__main__":
     for tool in ("wrk", "nginx"):
         if shutil.which(tool) is None and not os.path.exists(f"/usr/sbin/{tool}"):
-            print(f"skipped: {tool} is not installed")
-            sys.exit(77)
+            w.skip_script(f"{tool} is not installed")
     print(f"ripd against nginx, {ROUNDS} rounds of {SECONDS} s")
     chosen = {"nginx": (against_nginx, BenchWorld), "million": (while_a_million_are_scanned, MillionWorld)}
     for key in sys.argv[1:] or chosen:

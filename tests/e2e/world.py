@@ -21,6 +21,7 @@ import schema
 
 BIN = os.environ.get("RIP_TEST_BIN", "build/bin")
 PATIENCE_S = 90
+PYTHON = "/usr/bin/python3" if os.path.exists("/usr/bin/python3") else sys.executable  # every user may execute it
 
 
 class Puppet:
@@ -122,6 +123,13 @@ def is_in_memory(path):
     """Is path on tmpfs or ramfs? Rings must be there."""
     kind = subprocess.run(["stat", "-f", "-c", "%T", path], capture_output=True, text=True, check=True).stdout.strip()
     return kind in ("tmpfs", "ramfs")
+
+
+def missing_for_users():
+    """Returns what tests with several users and with evidence lack, or None."""
+    if os.geteuid() != 0 or lacking("sys_ptrace", "dac_read_search") or not shutil.which("setpriv"):
+        return "needs root with CAP_SYS_PTRACE and CAP_DAC_READ_SEARCH, and setpriv"
+    return None
 
 
 class World:
@@ -290,6 +298,11 @@ class World:
 
 class Skip(Exception):
     """The machine lacks something that the test needs."""
+
+
+def skip_script(reason):
+    print(f"skipped: {reason}")
+    sys.exit(77)
 
 
 def run(tests, make_world=World):

@@ -211,8 +211,7 @@ def at_once(world):
 
 def main():
     if os.geteuid() != 0:
-        print("skipped: needs root, for chroot")
-        sys.exit(77)
+        w.skip_script("needs root, for chroot")
     if sys.argv[1:] != ["slow"]:
         subprocess.run([sys.executable, os.path.abspath(__file__), "slow"], check=True)
         w.run([a_server, a_linked_program], CapturingWorld)

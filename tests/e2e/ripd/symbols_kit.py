@@ -31,6 +31,10 @@ def need(tool):
     return tool
 
 
+def build_id_of(path):
+    return bytes.fromhex(re.search(r"Build ID: (\w+)", sh("readelf", "-n", path)).group(1))
+
+
 def line_of(mark, *files):
     """Returns (file name, line) of a mark."""
     for name in files or ("target.c", "target_inner.h", "library.c", "target.cc", "target.rs"):

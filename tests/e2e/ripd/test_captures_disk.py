@@ -170,12 +170,10 @@ def of_other_versions(world):
 
 def main():
     if os.geteuid() != 0:
-        print("skipped: needs root to mount a small disk")
-        sys.exit(77)
+        w.skip_script("needs root to mount a small disk")
     if "RIP_TEST_PRIVATE_MOUNTS" not in os.environ:
         if subprocess.run(["unshare", "--mount", "true"], stderr=subprocess.DEVNULL, check=False).returncode != 0:
-            print("skipped: mount namespaces are not permitted")
-            sys.exit(77)
+            w.skip_script("mount namespaces are not permitted")
         os.environ["RIP_TEST_PRIVATE_MOUNTS"] = "1"
         os.execvp("unshare", ["unshare", "--mount", "--propagation", "private", sys.executable, *sys.argv])
     w.run([full, full_of_captures, read_only, read_only_at_the_start, of_another_user, of_other_versions], DiskWorld)

@@ -7,7 +7,6 @@ busy machine can only make a try slower.
 """
 import os
 import re
-import subprocess
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
@@ -18,11 +17,6 @@ FIRST_ID = 5000000
 TRIES = 8
 BYTES_MAX = 640  # memory of the ring for each coroutine
 SOURCE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "coroutine_crowd.cc")
-
-
-def line_of(mark):
-    with open(SOURCE, encoding="utf-8") as file:
-        return next(number for number, line in enumerate(file, 1) if line.rstrip().endswith(f"// MARK {mark}"))
 
 
 class Crowd(w.Puppet):
@@ -73,7 +67,7 @@ def one_of_many_is_found(world):
         late.append(late_ms(world, number))
         stall = world.wait_for(lambda: only_named_stall(world))
         assert (os.path.basename(stall["location"]["file"]), stall["location"]["line"]) == \
-            ("coroutine_crowd.cc", line_of("lost")), stall["location"]
+            ("coroutine_crowd.cc", w.line_of(SOURCE, "// MARK lost")), stall["location"]
         functions = [entry["function"] for entry in stall["trail"]]
         assert "serve" in functions[0] and "take_request" in functions[1], functions
         crowd.do(f"fill {number}")

@@ -90,7 +90,7 @@ time.sleep(1000)
 
 def run(world, code, *arguments):
     """Runs a program of A under the preload library, with a ring that the service may read."""
-    program = p.spawn(world, [f"{w.BIN}/rip", "run", "--dir", world.dir, "--", p.PYTHON, "-c", code, *arguments],
+    program = p.spawn(world, [f"{w.BIN}/rip", "run", "--dir", world.dir, "--", w.PYTHON, "-c", code, *arguments],
                       **p.as_user(p.USER_A))
     name = world.wait_for(lambda: [name for name in os.listdir(world.dir) if name.endswith(f".{program.pid}")])[0]
     os.chmod(world.ring(name), 0o644)
@@ -129,7 +129,7 @@ def a_holder_of_its_own_file(world):
     with open(path, "w", encoding="ascii"):
         os.chown(path, p.USER_B, p.USER_B)
         os.chmod(path, 0o644)
-    holder = p.spawn(world, [p.PYTHON, "-c", B_HOLDS, path, "harmless"], **p.as_user(p.USER_B))
+    holder = p.spawn(world, [w.PYTHON, "-c", B_HOLDS, path, "harmless"], **p.as_user(p.USER_B))
     assert holder.stdout.readline() == "locked\n"
     program, _ = run(world, LOCKED_FILE, path, "flock")
     kernel = stall_of(world, program, lambda kernel: kernel["holder"])["kernel"]
@@ -137,8 +137,7 @@ def a_holder_of_its_own_file(world):
 
 
 if __name__ == "__main__":
-    if os.geteuid() != 0 or w.lacking("sys_ptrace", "dac_read_search") or not shutil.which("setpriv"):
-        print("skipped: needs root with CAP_SYS_PTRACE and CAP_DAC_READ_SEARCH, and setpriv")
-        sys.exit(77)
+    if w.missing_for_users():
+        w.skip_script(w.missing_for_users())
     w.run([a_file_of_root_that_everybody_may_write, an_invented_lock_holder, a_holder_of_its_own_file],
           p.Service)

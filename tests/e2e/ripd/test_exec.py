@@ -149,7 +149,6 @@ if __name__ == "__main__":
         misbehave(*sys.argv[1:])
         sys.exit()
     if os.geteuid() != 0 or not os.path.exists("/dev/fuse"):
-        print("skipped: needs root and /dev/fuse")
-        sys.exit(77)
+        w.skip_script("needs root and /dev/fuse")
     os.environ["ASAN_OPTIONS"] = "detect_leaks=0"  # the leak check would wait for the blocked reader thread
     w.run([scans_are_not_delayed], w.World)

@@ -174,27 +174,22 @@ def test_standard_error_instead(world):
     assert (end["RIPD_NAME"], end["RIPD_REASON"]) == ("worker", "gone")
 
 
-def skip(reason):
-    print(f"skipped: {reason}")
-    sys.exit(77)
-
-
 def main():
     if not os.path.exists(JOURNALD):
-        skip(f"{JOURNALD} is not installed")
+        w.skip_script(f"{JOURNALD} is not installed")
     if os.geteuid() != 0 or not shutil.which("unshare"):
-        skip("needs root and unshare")
+        w.skip_script("needs root and unshare")
     if "RIP_TEST_PRIVATE_RUN" not in os.environ:
         if subprocess.run(["unshare", "--mount", "true"], stderr=subprocess.DEVNULL, check=False).returncode != 0:
-            skip("mount namespaces are not permitted")
+            w.skip_script("mount namespaces are not permitted")
         os.environ["RIP_TEST_PRIVATE_RUN"] = "1"
         os.execvp("unshare", ["unshare", "--mount", "--propagation", "private", sys.executable, *sys.argv])
     if subprocess.run(["mount", "-t", "tmpfs", "tmpfs", "/run"], check=False).returncode != 0:
-        skip("mounting is not permitted")
+        w.skip_script("mounting is not permitted")
     try:
         JournalWorld.journal = Journal()
     except w.Skip as reason:
-        skip(reason)
+        w.skip_script(reason)
     try:
         w.run([test_lines, test_a_stall_with_a_hostile_name, test_stalls_in_hostile_scripts,
                test_standard_error_instead], make_world=JournalWorld)

@@ -19,7 +19,6 @@ import world as w  # noqa: E402
 SOCK_DIAG = 4  # NETLINK_SOCK_DIAG
 USER_A, USER_B = 61001, 61002
 # an interpreter that every user may execute
-PYTHON = "/usr/bin/python3" if os.path.exists("/usr/bin/python3") else sys.executable
 UNSHARE = ["unshare", "--net", "--"]
 
 # Waits for buffer space at one end of its own socket pair. A child has the other end.
@@ -85,7 +84,7 @@ def needs_root():
 
 def traced(world, code, *arguments, prefix=(), **options):
     os.chmod(world.made, 0o777)
-    process = subprocess.Popen([*prefix, f"{w.BIN}/rip", "run", "--dir", world.dir, "--", PYTHON, "-c", code,
+    process = subprocess.Popen([*prefix, f"{w.BIN}/rip", "run", "--dir", world.dir, "--", w.PYTHON, "-c", code,
                                 *map(str, arguments)], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True,
                                **options)
     world.processes.append(process)
@@ -192,7 +191,7 @@ def only_the_path_of_another_user(world):
     needs_root()
     path = f"{world.made}/server.sock"
     os.chmod(world.made, 0o777)
-    server = subprocess.Popen([PYTHON, "-c", SERVER, path], stdout=subprocess.PIPE, text=True, user=USER_B,
+    server = subprocess.Popen([w.PYTHON, "-c", SERVER, path], stdout=subprocess.PIPE, text=True, user=USER_B,
                               group=USER_B, extra_groups=[])
     world.processes.append(server)
     server.stdout.readline()

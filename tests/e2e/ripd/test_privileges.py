@@ -29,7 +29,6 @@ SECRET = "secretB"
 EVIDENCE = 1 << 19 | 1 << 2  # CAP_SYS_PTRACE, CAP_DAC_READ_SEARCH
 CLONE_FILES = 0x400
 # an interpreter that every user may execute
-PYTHON = "/usr/bin/python3" if os.path.exists("/usr/bin/python3") else sys.executable
 
 
 class Service(w.World):
@@ -103,7 +102,7 @@ def victim(world):
     listener = socket.create_server(("127.0.0.1", 0))
     world.listener = listener
     port = listener.getsockname()[1]
-    process = spawn(world, [PYTHON, "-c", VICTIM, SECRET, secret_fifo(world), str(port)], **as_user(USER_B))
+    process = spawn(world, [w.PYTHON, "-c", VICTIM, SECRET, secret_fifo(world), str(port)], **as_user(USER_B))
     thread, process.opener = map(int, process.stdout.readline().split()[1:])
     return process, thread, port
 
@@ -145,7 +144,7 @@ if argv:
 def locker(world, path, count=1, argv=(), start_as=USER_A):
     """Starts a process of A that holds the locks of the first records, and executes argv when it reads a line. argv is
     not on its command line, which A may show."""
-    process = subprocess.Popen([PYTHON, "-c", LOCKER, path, str(count), str(USER_A)], stdin=subprocess.PIPE,
+    process = subprocess.Popen([w.PYTHON, "-c", LOCKER, path, str(count), str(USER_A)], stdin=subprocess.PIPE,
                                stdout=subprocess.PIPE, text=True, bufsize=1, **as_user(start_as))
     world.processes.append(process)
     process.stdin.write(json.dumps(list(argv)) + "\n")
@@ -452,7 +451,7 @@ def own(world):
         os.mkfifo(path, 0o600)
         os.chown(path, USER_A, USER_A)
     world.fifo = os.open(fifo, os.O_RDWR)
-    process = spawn(world, [f"{w.BIN}/rip", "run", "--dir", world.dir, "--", PYTHON, "-c", OWN, fifo],
+    process = spawn(world, [f"{w.BIN}/rip", "run", "--dir", world.dir, "--", w.PYTHON, "-c", OWN, fifo],
                     **as_user(USER_A))
     world.wait_for(lambda: [name for name in os.listdir(world.dir) if name.endswith(f".{process.pid}")])
     path = [os.path.join(world.dir, name) for name in os.listdir(world.dir) if name.endswith(f".{process.pid}")][0]
@@ -494,7 +493,7 @@ def without_capabilities(world):
     """Denied evidence is null and listed as denied. CPU time is always reported, although on a busy machine it is
     hardly any."""
     process, _ = own(world)
-    spinning = spawn(world, [f"{w.BIN}/rip", "run", "--dir", world.dir, "--", PYTHON, "-c",
+    spinning = spawn(world, [f"{w.BIN}/rip", "run", "--dir", world.dir, "--", w.PYTHON, "-c",
                              "import time\ntime.sleep(0.01)\nwhile True: pass"], **as_user(USER_A))
     world.wait_for(lambda: [name for name in os.listdir(world.dir) if name.endswith(f".{spinning.pid}")])
     for name in os.listdir(world.dir):
@@ -515,9 +514,8 @@ def make_world():
 
 
 if __name__ == "__main__":
-    if os.geteuid() != 0 or w.lacking("sys_ptrace", "dac_read_search") or not shutil.which("setpriv"):
-        print("skipped: needs root with CAP_SYS_PTRACE and CAP_DAC_READ_SEARCH, and setpriv")
-        sys.exit(77)
+    if w.missing_for_users():
+        w.skip_script(w.missing_for_users())
     TESTS = [claims_without_and_with_locks, program_of_another_user, program_of_root, number_of_the_locker_used_again,
              false_claims_to_the_probe,
              own_process_is_shown, ripd_itself_holds_nothing, without_capabilities]

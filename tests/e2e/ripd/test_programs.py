@@ -147,10 +147,6 @@ def of_another_root(world):
 
 # --- False claims ----------------------------------------------------------------------------------------------------
 
-def build_id(path):
-    return bytes.fromhex(re.search(r"Build ID: (\w+)", kit.sh("readelf", "-n", path)).group(1))
-
-
 def place_of(ring, path):
     """Returns the offset of the path of a module in a ring, or -1 if it is not there yet."""
     with open(ring, "rb") as file:
@@ -251,7 +247,7 @@ def have_rings_lie(world, builder, honest, library):
         process = kit.start(world, honest, f"../making/{name}", **privileges.as_user(B))
         kit.command(process, f"load {library}")
         world.wait_for(lambda name=name: place_of(f"{rings}/{name}", library) > 0)
-        claim(f"{rings}/{name}", library, path, build_id(path if name == "open" else secret))
+        claim(f"{rings}/{name}", library, path, kit.build_id_of(path if name == "open" else secret))
         os.chmod(f"{rings}/{name}", 0o644)
         os.rename(f"{rings}/{name}", world.ring(name))
     os.remove(secret)
@@ -364,9 +360,8 @@ def make_world():
 
 
 if __name__ == "__main__":
-    if os.geteuid() != 0 or w.lacking("sys_ptrace", "dac_read_search") or not shutil.which("setpriv"):
-        print("skipped: needs root with CAP_SYS_PTRACE and CAP_DAC_READ_SEARCH, and setpriv")
-        sys.exit(77)
+    if w.missing_for_users():
+        w.skip_script(w.missing_for_users())
     TESTS = [of_another_user, libraries, of_another_root, rings_with_false_claims, programs_closed_to_their_user,
              a_fetcher_that_ends, a_file_system_that_does_not_answer, without_capabilities]
     make_world.tests = [test for test in TESTS if len(sys.argv) < 2 or test.__name__ in sys.argv[1:]]

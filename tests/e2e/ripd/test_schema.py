@@ -73,6 +73,5 @@ def describes_problems(world):
 
 if __name__ == "__main__":
     if schema.jsonschema is None:
-        print("skipped: python3-jsonschema is not installed")
-        sys.exit(77)
+        w.skip_script("python3-jsonschema is not installed")
     w.run([is_a_schema, describes_every_answer, describes_problems])

@@ -12,8 +12,8 @@ import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from symbols_kit import (SOURCES, Builder, command, expect, expect_all, location_of, named_location,  # noqa: E402
-                         sh, start)
+from symbols_kit import (SOURCES, Builder, build_id_of, command, expect, expect_all, location_of,  # noqa: E402
+                         named_location, sh, start)
 from world import Skip, lacking, run  # noqa: E402
 
 USER_A, USER_B = 61001, 61002
@@ -164,10 +164,6 @@ def cut_while_it_is_read(world):
 
 
 # --- Users ----------------------------------------------------------------------------------------------------------
-
-def build_id_of(path):
-    return bytes.fromhex(sh("readelf", "-n", path).split("Build ID: ")[1].split()[0])
-
 
 def forge(ring, path, build_id, shift):
     """Makes the first module of a ring claim another file. shift: the module begins at an address that is not mapped.

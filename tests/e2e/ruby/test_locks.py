@@ -112,7 +112,6 @@ def test_threads_of_other_ractors_are_not_accused(world):
 
 if __name__ == "__main__":
     if not os.path.exists(RUBY):
-        print("skipped: ruby3.1 is not installed")
-        sys.exit(77)
+        w.skip_script("ruby3.1 is not installed")
     w.run([test_who_waits_for_whom, test_who_waits_for_the_first_thread_that_sleeps, test_who_waits_for_a_fiber,
            test_threads_of_other_ractors_are_not_accused])

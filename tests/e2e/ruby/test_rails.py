@@ -93,6 +93,5 @@ if __name__ == "__main__":
     if not os.path.exists(PUMA) or subprocess.run(["/usr/bin/ruby3.1", "-e", "require 'action_controller/railtie'; "
                                                    "require 'active_record'; require 'sqlite3'"],
                                                   capture_output=True).returncode != 0:
-        print("skipped: puma, Rails or sqlite3 for Ruby is not installed")
-        sys.exit(77)
+        w.skip_script("puma, Rails or sqlite3 for Ruby is not installed")
     w.run([test_requests_that_are_stuck_are_found])

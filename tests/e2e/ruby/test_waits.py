@@ -49,6 +49,5 @@ def test_what_threads_wait_for(world):
 
 if __name__ == "__main__":
     if not os.path.exists(RUBY):
-        print("skipped: ruby3.1 is not installed")
-        sys.exit(77)
+        w.skip_script("ruby3.1 is not installed")
     w.run([test_what_threads_wait_for])
