@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * journal_test.h - a journal's socket of our own, and a reader of entries as the protocol's text describes them.
- */
+/* journal_test.h - a socket that stands for the journal's, and a parser of the entries that it receives. */
 #ifndef TESTS_UNIT_JOURNAL_TEST_H
 #define TESTS_UNIT_JOURNAL_TEST_H
 
@@ -17,7 +15,7 @@
 
 #define TEST_FIELDS_MAX 64
 
-/* One entry that was received. */
+/* A received entry. */
 struct test_entry {
     char bytes[65536];
     size_t length;
@@ -73,7 +71,7 @@ static inline void test_entry_parse(struct test_entry *entry)
     }
 }
 
-/* False: nothing was there. */
+/* Returns false if there is no entry. */
 static inline bool test_journal_receive(int descriptor, struct test_entry *ret_entry)
 {
     ssize_t length = recv(descriptor, ret_entry->bytes, sizeof(ret_entry->bytes), 0);
@@ -85,7 +83,7 @@ static inline bool test_journal_receive(int descriptor, struct test_entry *ret_e
     return true;
 }
 
-/* The one field of that name, which must be there with that value. */
+/* Asserts that the entry has exactly one field of that name, with that value. */
 static inline void assert_field_bytes(const struct test_entry *entry, const char *name, const void *value,
                                       size_t length)
 {
