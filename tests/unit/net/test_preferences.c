@@ -109,11 +109,11 @@ TEST(last_event)
         struct last_event event = last_event_of(known[i].value, 1);
 
         if (!event.given || !event.known || event.epoch != known[i].epoch || event.sequence != known[i].sequence)
-            fail_msg("%s", known[i].value);
+            fail_msg("not read as an event: %s", known[i].value);
     }
     for (size_t i = 0; i < COUNT_OF(unknown); i++)
         if (!last_event_of(unknown[i], 1).given || last_event_of(unknown[i], 1).known)
-            fail_msg("%s", unknown[i]);
+            fail_msg("not an unknown event: %s", unknown[i]);
     assert_false(last_event_of(known[0].value, 2).known); /* two fields are ambiguous */
     event_id_format(UINT64_MAX, UINT64_MAX, text);
     assert_true(strlen(text) < EVENT_ID_BYTES - 1);

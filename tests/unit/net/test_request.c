@@ -89,7 +89,7 @@ TEST(keep_alive)
 
     for (size_t i = 0; i < COUNT_OF(cases); i++)
         if (parse(cases[i].text).keep_alive != cases[i].keep_alive)
-            fail_msg("%s", cases[i].text);
+            fail_msg("keep_alive is not %d: %s", cases[i].keep_alive, cases[i].text);
 }
 
 TEST(refused)

@@ -276,16 +276,6 @@ TEST(note)
     }
 }
 
-TEST(ten_thousand_stalls)
-{
-    json_t *root = stalls(sample(10000)), *list = json_at(root, "stalls");
-
-    assert_int_equal(json_array_size(list), 10000);
-    for (size_t i = 0; i < 10000; i++)
-        assert_int_equal(json_number_at(json_array_get(list, i), "id"), 17 + i);
-    json_decref(root);
-}
-
 TEST(threads)
 {
     struct page *page = stalls_page(sample(3), 100);

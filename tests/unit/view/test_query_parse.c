@@ -30,7 +30,7 @@ static void refuse_query(const char *text, unsigned allowed, const char *paramet
     assert_int_equal(query.pid, 77); /* untouched */
 }
 
-TEST(nothing)
+TEST(no_parameters)
 {
     struct query query;
 
@@ -42,7 +42,7 @@ TEST(nothing)
     assert_false(query.has_trail || query.causes || query.states || query.after.present || query.one);
 }
 
-TEST(everything)
+TEST(all_parameters)
 {
     struct query query;
 

@@ -127,7 +127,7 @@ TEST(verdicts, set_up, tear_down)
 }
 
 /* A deadlock of the whole process matters more than the system call. */
-TEST(stuck, set_up, tear_down)
+TEST(a_process_that_waits_for_itself, set_up, tear_down)
 {
     struct sighting sighting = stalled(CAUSE_BLOCKED);
 
@@ -177,7 +177,7 @@ TEST(main_thread, set_up, tear_down)
     assert_summary(&sighting, "checkout (pid 4690) has been blocked for 13.8 s");
 }
 
-TEST(calls, set_up, tear_down)
+TEST(system_calls_and_holders, set_up, tear_down)
 {
     struct sighting sighting = stalled(CAUSE_BLOCKED);
 
