@@ -310,11 +310,11 @@ static void publish(struct events *events, const struct stall_case *stall, struc
 /* Sets what identifies an id that has moved and stalled again before the begin of its episode is published. */
 static void set_last_stall(struct event_subject *subject, const struct detector_suspect *suspect, uint64_t now_mono_ns)
 {
-    const uint64_t max_ns = suspect->frozen_for_max_ns;
+    const uint64_t read_mono_ns = now_mono_ns - suspect->read_ago_ns, max_ns = suspect->frozen_for_max_ns;
 
     subject->progress = suspect->progress;
-    subject->frozen_mono_ns = now_mono_ns - suspect->frozen_for_ns;
-    subject->moved_after_mono_ns = max_ns <= now_mono_ns ? now_mono_ns - max_ns : DETECTOR_UNKNOWN_NS;
+    subject->frozen_mono_ns = read_mono_ns - suspect->frozen_for_ns;
+    subject->moved_after_mono_ns = max_ns <= read_mono_ns ? read_mono_ns - max_ns : DETECTOR_UNKNOWN_NS;
 }
 
 /* Returns what identifies the id after a restart. */

@@ -246,10 +246,11 @@ uint64_t item_frozen_max_ns(const struct item *item, const struct snapshot *snap
 
 void sighting_set_since(struct sighting *sighting, const struct snapshot *moment)
 {
+    const uint64_t read_wall_ns = wall_before_ns(moment->scanned_wall_ns, sighting->read_ago_ns);
     const uint64_t max_ns = sighting->frozen_for_max_ns;
 
-    sighting->since_wall_ns = wall_before_ns(moment->scanned_wall_ns, sighting->frozen_for_ns);
-    sighting->since_earliest_wall_ns = max_ns != UINT64_MAX ? wall_before_ns(moment->scanned_wall_ns, max_ns) : 0;
+    sighting->since_wall_ns = wall_before_ns(read_wall_ns, sighting->frozen_for_ns);
+    sighting->since_earliest_wall_ns = max_ns != UINT64_MAX ? wall_before_ns(read_wall_ns, max_ns) : 0;
 }
 
 void sighting_set_end(struct sighting *sighting)

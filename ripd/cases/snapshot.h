@@ -144,12 +144,13 @@ struct sighting {
     enum id_state state;
     enum id_cause cause;
     struct sighting_last last;
-    /* Wall time of the scan minus frozen_for_ns; for a dead id, when that was found. 0: running. */
+    /* Wall time of the last reading of the ring minus frozen_for_ns; for a dead id, when that was found. 0: running. */
     uint64_t since_wall_ns;
     uint64_t since_earliest_wall_ns; /* earliest possible time; 0: not known */
     uint64_t frozen_since_ns;        /* detector's clock; constant while frozen, the sort key of stalls */
     uint64_t frozen_for_ns;
     uint64_t frozen_for_max_ns; /* UINT64_MAX: not known */
+    uint64_t read_ago_ns;       /* how long before the scan the ring was read; 0: on the scan */
     uint64_t threshold_ns;      /* UINT64_MAX: its rule is not known yet */
     /* The snapshot's, if the id waits for a lock; NULL: it does not, or not known. */
     const struct waits *waits;
@@ -238,7 +239,10 @@ struct snapshot {
 uint64_t item_frozen_max_ns(const struct item *item, const struct snapshot *snapshot, uint64_t frozen_for_ns,
                             uint64_t frozen_for_max_ns);
 
-/* Sets since_wall_ns and since_earliest_wall_ns from frozen_for_ns and frozen_for_max_ns, which must be set. */
+/*
+ * Sets since_wall_ns and since_earliest_wall_ns from frozen_for_ns, frozen_for_max_ns and read_ago_ns, which must be
+ * set.
+ */
 void sighting_set_since(struct sighting *sighting, const struct snapshot *moment);
 
 /*

@@ -329,6 +329,7 @@ static struct detector_id id_at(const struct detector *detector, const struct ri
         .frozen_for_ns = ring->read_credit_ns - seen->credit_ns,
         .frozen_for_max_ns =
             mark & MARK_NEVER_MOVED ? DETECTOR_UNKNOWN_NS : ring->read_mono_ns - seen->previous_mono_ns,
+        .read_ago_ns = detector->now_mono_ns - ring->read_mono_ns,
         .threshold_ns = threshold_ns(detector, table, index),
     };
 
@@ -422,6 +423,7 @@ static void update_suspect(struct detector_suspect *suspect, const struct detect
     suspect->frozen_since_ns = id.frozen_since_ns;
     suspect->frozen_for_ns = id.frozen_for_ns;
     suspect->frozen_for_max_ns = id.frozen_for_max_ns;
+    suspect->read_ago_ns = id.read_ago_ns;
     suspect->threshold_ns = id.threshold_ns;
     suspect->state = id.state;
     suspect->cause = id.cause;

@@ -172,6 +172,7 @@ struct detector_suspect {
     uint64_t frozen_since_ns; /* on the detector's clock (guarantee A); use as a sort key */
     uint64_t frozen_for_ns;
     uint64_t frozen_for_max_ns; /* DETECTOR_UNKNOWN_NS: no change of progress was ever seen */
+    uint64_t read_ago_ns;       /* the times above are those of the last reading of the ring, so long before the scan */
     uint64_t threshold_ns;      /* DETECTOR_UNKNOWN_NS: the id is unclassified */
     enum id_state state;        /* as of the previous scan; ID_RUNNING if new; never ID_DEAD */
     enum id_cause cause;        /* as of the previous scan */
@@ -243,6 +244,7 @@ struct detector_id {
     uint64_t frozen_since_ns;
     uint64_t frozen_for_ns;
     uint64_t frozen_for_max_ns;
+    uint64_t read_ago_ns;  /* the times are those of the last reading of the ring, so long before the last scan */
     uint64_t threshold_ns; /* DETECTOR_UNKNOWN_NS: the id is unclassified */
 };
 /* Returns 0, or -ENOENT if that generation of that slot is not known. */

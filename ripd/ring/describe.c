@@ -112,6 +112,7 @@ static struct sighting sighting_of(const struct detector_id *id)
     sighting.frozen_since_ns = id->frozen_since_ns;
     sighting.frozen_for_ns = id->frozen_for_ns;
     sighting.frozen_for_max_ns = id->frozen_for_max_ns;
+    sighting.read_ago_ns = id->read_ago_ns;
     sighting.last = (struct sighting_last){id->has_last, id->last.state, id->last.cause, 0, id->last_for_ns, NULL};
     return sighting;
 }

@@ -100,6 +100,7 @@ struct sighting sighting_of_case(const struct stall_case *stall, const struct sn
         .cause = suspect->cause,
         .frozen_since_ns = suspect->frozen_since_ns,
         .frozen_for_ns = suspect->frozen_for_ns,
+        .read_ago_ns = suspect->read_ago_ns,
         .frozen_for_max_ns =
             stall->item != NULL ? item_frozen_max_ns(stall->item, moment, suspect->frozen_for_ns, max_ns) : max_ns,
         .threshold_ns = suspect->threshold_ns,

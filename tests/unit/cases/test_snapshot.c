@@ -157,6 +157,11 @@ TEST(since_is_a_range)
     sighting.frozen_for_max_ns = UINT64_MAX;
     sighting_set_since(&sighting, &moment);
     assert_int_equal(sighting.since_earliest_wall_ns, 0);
+    sighting.read_ago_ns = 2000; /* its ring was skipped */
+    sighting.frozen_for_max_ns = 350;
+    sighting_set_since(&sighting, &moment);
+    assert_int_equal(sighting.since_wall_ns, 97700);
+    assert_int_equal(sighting.since_earliest_wall_ns, 97650);
 }
 
 /* A dead id ended when its process was found dead, whatever the clocks of later scans say. */

@@ -307,6 +307,30 @@ TEST(ids_of_a_ring_can_be_found_and_visited, make_detector, free_detector)
     assert_int_equal(detector_visit(detector, RING + 1, collect, &sum), 0);
 }
 
+/* The times of an id are those of the last reading of its ring. */
+TEST(when_a_skipped_ring_was_read, make_detector, free_detector)
+{
+    const struct rip_sample sample = sample_of(7, 1);
+    struct detector_update update;
+    struct detector_id id;
+
+    for (uint64_t now = 0; now <= 8000; now += INTERVAL)
+        scan_with(now, &sample, 1);
+    for (uint64_t now = 9000; now <= 11000; now += INTERVAL) {
+        detector_begin(detector, now);
+        assert_int_equal(detector_skip(detector, RING), 0);
+        detector_end(detector, &update);
+    }
+    assert_int_equal(detector_find(detector, RING, 7, 2, &id), 0);
+    assert_int_equal(id.frozen_for_ns, 8000);
+    assert_int_equal(id.read_ago_ns, 3000);
+    assert_int_equal(update.suspects[0].read_ago_ns, 3000);
+    scan_with(12000, &sample, 1);
+    assert_int_equal(detector_find(detector, RING, 7, 2, &id), 0);
+    assert_int_equal(id.frozen_for_ns, 12000);
+    assert_int_equal(id.read_ago_ns, 0);
+}
+
 TEST(calls_out_of_order_are_refused, make_detector, free_detector)
 {
     const struct rip_sample samples[5] = {sample_of(9, 1), sample_of(3, 1), sample_of(3, 1), sample_of(10, 1),
