@@ -23,7 +23,7 @@ RULES = [
 PLAIN = re.compile(
     r"(?<![a-z])(told|tells?|telling)(?![a-z])(?! apart)|whoever|own wish|what (of it )?is left|who asks|asks now|"
     r"(no|some|any|every)body's|newcomer|leisure|asking|(?<![a-z])wish(es|ed|ing)?(?![a-z])|chronicle|(?<!bread)crumb|"
-    r"goes_on_at|(?<![a-z])doors?(?![a-z])", re.I)
+    r"goes_on_at|(?<![a-z])doors?(?![a-z])|(?<![\w-])(he|him|his|lest|thereby)(?![\w-])|but for the(?![a-z])", re.I)
 # Guarantees that do not begin on their own line ("... is kept. B. A second"), and their lines without indentation.
 RUN_TOGETHER = re.compile(r"^ \*.*[.;:)] [B-Z]\. [A-Z]")
 LETTERED = re.compile(r"^ \*   ([A-Z]|[0-9]+)\. ")
