@@ -7,11 +7,11 @@
 #include <sys/resource.h>
 #include <sys/statfs.h>
 
-static void set_limit(int resource, rlim_t value)
+static void limit_descriptors(rlim_t value)
 {
     struct rlimit limit = {value, value};
 
-    CHECK(setrlimit(resource, &limit) == 0);
+    CHECK(setrlimit(RLIMIT_NOFILE, &limit) == 0);
 }
 
 /* Created ---------------------------------------------------------------------------------------------------------- */
@@ -120,7 +120,7 @@ FORKED_TEST(largest_ring)
 
 FORKED_TEST(descriptor_has_a_high_number)
 {
-    set_limit(RLIMIT_NOFILE, 600);
+    limit_descriptors(600);
     make_ring(100);
     CHECK(rip__ring_fd() >= 512);
     CHECK(fcntl(rip__ring_fd(), F_GETFD) == FD_CLOEXEC);
@@ -128,7 +128,7 @@ FORKED_TEST(descriptor_has_a_high_number)
 
 FORKED_TEST(few_descriptors)
 {
-    set_limit(RLIMIT_NOFILE, 40);
+    limit_descriptors(40);
     make_ring(100);
     CHECK(rip__file_is_ring(rip__ring_fd()));
 }
@@ -256,7 +256,9 @@ FORKED_TEST(ring_on_disk_is_refused)
 
 FORKED_TEST(file_limit_does_not_kill)
 {
-    set_limit(RLIMIT_FSIZE, 1 << 20);
+    struct rlimit limit = {1 << 20, 1 << 20};
+
+    CHECK(setrlimit(RLIMIT_FSIZE, &limit) == 0);
     check_refused(test_path("ring"), 100, EFBIG);
 }
 
