@@ -68,7 +68,7 @@ def test_start_refused(machine):
     assert is_ready(machine)
 
 
-def test_shorter(machine):
+def test_shorter_threshold(machine):
     """For the next tests: a stall after one second instead of the default of five."""
     configure(machine, "stall-after = 1s")
     reload(machine)

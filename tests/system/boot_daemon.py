@@ -85,7 +85,7 @@ def test_killed(machine):
     assert restarts(machine) > count
 
 
-def test_asked_for_when_stopped(machine):
+def test_a_request_starts_ripd(machine):
     machine.run("systemctl", "stop", "ripd.service")
     assert machine.property("ripd.service", "ActiveState") == "inactive"
     assert machine.request("/readyz")[0] in ANSWERS  # the socket starts ripd
@@ -158,5 +158,5 @@ def test_boot(machine):
 
 TESTS_AT_BOOT = [test_boot]
 TESTS = [test_set_up, test_answers, test_units_are_sound, test_restrictions, test_killed,
-         test_asked_for_when_stopped, test_hung_scanner, test_hung_process, test_crashes_for_a_while,
+         test_a_request_starts_ripd, test_hung_scanner, test_hung_process, test_crashes_for_a_while,
          test_other_address]

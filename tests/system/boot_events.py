@@ -7,13 +7,13 @@ from boot_services import start_sleeper
 OUT = "/var/lib/private/rip-events/pager/out"
 
 
-def handed(machine):
+def events_of_command(machine):
     """Returns the events that the command received."""
     return [json.loads(line) for line in machine.text("cat", OUT).splitlines()]
 
 
 def names(machine):
-    return [(event["kind"], event["name"]) for event in handed(machine)]
+    return [(event["kind"], event["name"]) for event in events_of_command(machine)]
 
 
 def test_a_command_for_each_stall(machine):
@@ -33,17 +33,17 @@ def test_a_command_for_each_stall(machine):
 
 
 def test_nothing_is_lost_while_it_is_stopped(machine):
-    before = len(handed(machine))
+    before = len(events_of_command(machine))
     machine.run("systemctl", "stop", "rip-events@pager")
     assert machine.property("rip-events@pager", "Result") == "success"
     machine.run("systemctl", "stop", "paged")
     machine.wait_for("the end", lambda: any(e["name"] == "paged" and e["kind"] == "end"
                                             for e in machine.get("/events")["events"]))
-    assert len(handed(machine)) == before
+    assert len(events_of_command(machine)) == before
     machine.run("systemctl", "restart", "ripd")
     machine.run("systemctl", "start", "rip-events@pager")
     machine.wait_for("the end", lambda: ("end", "paged") in names(machine))
-    sequences = [event["sequence"] for event in handed(machine)]
+    sequences = [event["sequence"] for event in events_of_command(machine)]
     assert len(set(sequences)) == len(sequences) and sequences == sorted(sequences), sequences
     machine.run("systemctl", "stop", "rip-events@pager")
 

@@ -59,7 +59,7 @@ def location(machine):
     return found
 
 
-def test_without(machine):
+def test_without_drop_in(machine):
     looks.start_sleeper(machine, NAME, f"/run/librip/{NAME}", NAME.encode(), *AS_DAEMON)
     found = kernel(machine)
     assert found["state"] == "S" and found["syscall"] is None and "syscall" in found["denied"], found
@@ -91,7 +91,7 @@ def check_peers(machine):
     machine.run("systemctl", "stop", TALKER)
 
 
-def test_with(machine):
+def test_with_drop_in(machine):
     """Installs the drop-in as its first lines describe."""
     machine.run("mkdir", "-p", FOLDER)
     machine.run("cp", EXAMPLE, FOLDER)
@@ -110,4 +110,4 @@ def test_with(machine):
     machine.run("systemctl", "stop", NAME, CLOSED)
 
 
-TESTS = [test_without, test_with]
+TESTS = [test_without_drop_in, test_with_drop_in]

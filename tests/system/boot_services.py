@@ -3,7 +3,7 @@
 import datetime
 import subprocess
 
-from boot_config import test_shorter
+from boot_config import test_shorter_threshold
 from boot_daemon import wait_replaced
 from looks import entries, field, ring, stall_of, start_sleeper, threads, wait_ring
 from machine import NAMESPACES, Skip
@@ -161,7 +161,7 @@ def test_killed_during_a_stall(machine):
     assert len(entries(machine, "begin", "stuck")) == 1, entries(machine, "begin", "stuck")
 
 
-def test_names_of_places(machine):
+def test_names_of_locations(machine):
     """Functions in a program of another user, found by a helper process with even fewer rights than ripd."""
     machine.write("/etc/systemd/system/other.service", "[Service]\nDynamicUser=yes\nRuntimeDirectory=other\n"
                   "ExecStart=ripd --listen unix:/run/other/socket\n")
@@ -212,5 +212,5 @@ def test_hostile_name(machine):
     machine.run("systemctl", "stop", "hostile")
 
 
-TESTS = [test_redis_server, test_nginx, test_shorter, test_dynamic_user, test_killed_during_a_stall,
-         test_names_of_places, test_hidden_processes, test_shared_memory_of_others, test_hostile_name]
+TESTS = [test_redis_server, test_nginx, test_shorter_threshold, test_dynamic_user, test_killed_during_a_stall,
+         test_names_of_locations, test_hidden_processes, test_shared_memory_of_others, test_hostile_name]

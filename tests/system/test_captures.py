@@ -188,7 +188,7 @@ class SlowWorld(CapturingWorld):
     INTERVAL_MS = 5000
 
 
-def at_once(world):
+def immediately_after_the_end(world):
     """A capture does not wait for a scan, except after an exec, which needs confirmation."""
     app = world.puppet("killed")
     app.do("spawn 1 one snap")
@@ -216,7 +216,7 @@ def main():
         subprocess.run([sys.executable, os.path.abspath(__file__), "slow"], check=True)
         w.run([a_server, a_linked_program], CapturingWorld)
     sys.argv[1:] = []
-    w.run([at_once], SlowWorld)
+    w.run([immediately_after_the_end], SlowWorld)
 
 
 main()

@@ -90,7 +90,7 @@ def a_stall_comes_and_goes(world):
     assert_well(world, page)
 
 
-def a_deadlocked_pool_in_one_look_and_one_click(world):
+def a_deadlocked_pool(world):
     pool = subprocess.Popen([f"{w.BIN}/rip", "run", "--dir", world.dir, "--name", "pool", "--", f"{w.BIN}/pool"],
                             stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     world.processes.append(pool)
@@ -362,7 +362,7 @@ def hostile_scripts_are_text(world):
     ring.close()
 
 
-def no_barrier(world):
+def accessibility(world):
     """axe-core finds no problems in any view, light and dark, and the keyboard reaches an incident."""
     puppet = world.puppet()
     puppet.do("spawn 16 worker-16 snap")
@@ -497,8 +497,8 @@ def fifty_thousand_ids_scroll(world):
 
 
 if __name__ == "__main__":
-    w.run([a_stall_comes_and_goes, a_deadlocked_pool_in_one_look_and_one_click, by_location_and_filtered,
+    w.run([a_stall_comes_and_goes, a_deadlocked_pool, by_location_and_filtered,
            every_view_is_an_address, events_that_come_together_are_a_row, a_page_left_open_does_not_grow,
            a_stopped_ripd_is_shown, a_scanner_that_hangs_is_shown, a_hidden_page_keeps_no_stream,
            rings_that_cannot_be_read, hostile_names_are_text, hostile_scripts_are_text, chains_of_any_shape,
-           text_of_waits, no_barrier, fifty_thousand_ids_scroll])
+           text_of_waits, accessibility, fifty_thousand_ids_scroll])

@@ -41,7 +41,7 @@ def a_stall_begins_and_ends(world):
 
 
 def unknown_states(world):
-    """Never OK; and what is known to be critical is critical, even if a host is silent."""
+    """With incomplete data the status is never OK. A critical stall stays critical even if another host is silent."""
     silent = ["--url", "http://127.0.0.1:1"]
     line = expect(world, UNKNOWN, *silent, words=["ripd does not answer on 127.0.0.1:1", "systemctl status ripd"])
     assert line.endswith(NOTHING_KNOWN), line

@@ -44,7 +44,7 @@ class Modules(PreloadTest):
         self.assertIn("HiRes.so", process.stdout.readline())
         wait_for("the place of the sleep", lambda: "/HiRes.so+0x" in self.last("sleeps", process.pid))
 
-    def test_ripd_says_where(self):
+    def test_location_in_ripd(self):
         world = w.World(directory=self.rings)
         try:
             process = self.start_late(name="late")

@@ -136,7 +136,7 @@ def honest(world, name):
     return app
 
 
-def handed_to_hook(world, name):
+def has_reached_command(world, name):
     for entry in os.scandir(world.made + "/out"):
         with open(entry.path, encoding="utf-8") as file:
             if f'"ring":"{name}"' in file.read():
@@ -146,7 +146,7 @@ def handed_to_hook(world, name):
 
 def is_there(world, name, place):
     if place == "hook":
-        return handed_to_hook(world, name)
+        return has_reached_command(world, name)
     return world.get(f"/{place}?ring={name}")[place]
 
 

@@ -52,7 +52,7 @@ def check_dump(world, path):
     assert world.rip("dump", "--markdown", path).stdout.startswith("### ")
 
 
-def without_order(world):
+def ended_by_exit_without_cleanup(world):
     """A linked program that calls _exit() leaves its ring."""
     app = watched(world, "left")
     app.process.stdin.write("leave 3\n")
@@ -121,7 +121,7 @@ def not_replaced(world):
     assert world.captures() == []
 
 
-def in_order(world):
+def ended_normally(world):
     """A program that ends normally leaves no capture, also under the preload library."""
     app = watched(world, "orderly")
     app.process.stdin.close()  # main() returns
@@ -335,6 +335,6 @@ def bad_files(world):
         assert done.returncode == status and done.stderr.count("\n") == 1, done
 
 
-w.run([killed, without_order, replaced, not_replaced, in_order, one_of_several, ended_before, only_for_its_owner,
-       of_another_user, many_at_once, joined_with_cores, on_another_machine, an_earlier_ring, bad_files],
-      CapturingWorld)
+w.run([killed, ended_by_exit_without_cleanup, replaced, not_replaced, ended_normally, one_of_several, ended_before,
+       only_for_its_owner, of_another_user, many_at_once, joined_with_cores, on_another_machine, an_earlier_ring,
+       bad_files], CapturingWorld)

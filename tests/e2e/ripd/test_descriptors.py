@@ -14,7 +14,7 @@ def limited(soft, hard=None):
     return lambda: (os.closerange(3, 1024), resource.setrlimit(resource.RLIMIT_NOFILE, limits))
 
 
-def again(world, **options):
+def restart_ripd(world, **options):
     world.stop()
     real = subprocess.Popen
     subprocess.Popen = lambda *arguments, **others: real(*arguments, **options, **others)
@@ -33,13 +33,13 @@ def has_probe(world):
 
 def twenty_four(world):
     """There are too few descriptors for a ring."""
-    again(world, preexec_fn=limited(24))
+    restart_ripd(world, preexec_fn=limited(24))
     has_probe(world)
 
 
 def forty(world):
     """There are enough descriptors for a ring and for evidence."""
-    again(world, preexec_fn=limited(40))
+    restart_ripd(world, preexec_fn=limited(40))
     has_probe(world)
     app = world.puppet()
     app.do("spawn 1 one snap")
@@ -49,7 +49,7 @@ def forty(world):
 
 
 def soft_limit_is_raised(world):
-    again(world, preexec_fn=limited(16, 256))
+    restart_ripd(world, preexec_fn=limited(16, 256))
     has_probe(world)
 
 

@@ -40,7 +40,7 @@ class HookWorld(w.World):
         os.chmod(path + ".new", 0o755)
         os.rename(path + ".new", path)
 
-    def handed(self):
+    def events_of_command(self):
         """Returns the events that the command received. An incomplete last line is ignored."""
         events = [json.loads(line) for line in self.read("out").split("\n")[:-1]]
         for event in events:
@@ -56,7 +56,7 @@ def begin_and_end(world):
     world.wait_for(lambda: world.read("said"))
     app.do("thaw 5")
     world.wait_for(lambda: world.read("said").count("\n") == 2)
-    begin, end = world.handed()
+    begin, end = world.events_of_command()
     assert world.read("said") == f"begin {begin['episode']}\nend {begin['episode']}\n"
     assert (begin["kind"], end["kind"]) == ("begin", "end") and begin["episode"] == end["episode"]
     assert begin["id"] == end["id"] == 5 and begin["name"] == "five" and begin["ring"] == "app"
@@ -94,7 +94,7 @@ def hostile_names(world):
     for number, name in enumerate(HOSTILE):
         ring.slot(number, number=number + 1, name=name)
     ring.publish()
-    events = world.wait_for(lambda: len(world.handed()) >= len(HOSTILE) and world.handed())
+    events = world.wait_for(lambda: len(world.events_of_command()) >= len(HOSTILE) and world.events_of_command())
     assert sorted(event["id"] for event in events) == list(range(1, len(HOSTILE) + 1))
     for event in events:
         raw = HOSTILE[event["id"] - 1]
@@ -148,10 +148,10 @@ def flood(world):
     dropped = world.metric('ripd_limit_hits_total{limit="hooks"}')
     assert dropped >= 300 - QUEUE_MAX - RUNNING_MAX, dropped
     open(os.path.join(world.made, "all"), "wb").close()
-    world.wait_for(lambda: len(world.handed()) >= 300 - dropped)
+    world.wait_for(lambda: len(world.events_of_command()) >= 300 - dropped)
     world.wait_scans(2)
-    assert world.metric('ripd_limit_hits_total{limit="hooks"}') == dropped == 300 - len(world.handed())
-    assert world.metric("ripd_hook_runs_total") == len(world.handed())
+    assert world.metric('ripd_limit_hits_total{limit="hooks"}') == dropped == 300 - len(world.events_of_command())
+    assert world.metric("ripd_hook_runs_total") == len(world.events_of_command())
     assert max(int(line) for line in world.read("most").split()) <= RUNNING_MAX
     assert re.search(r"events not given to the on-stall command count=\d+", world.log_text())
 

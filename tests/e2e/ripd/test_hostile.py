@@ -59,7 +59,7 @@ def honest_stall_is_seen(world, app, number=1):
     return world.sequence() - sequence
 
 
-def again(world, **options):
+def restart_ripd(world, **options):
     """Restarts ripd with options of subprocess.Popen."""
     world.stop()
     world.log = open(world.log_path, "ab")
@@ -195,7 +195,7 @@ def forbid_userfaultfd():
 def rings_are_copied_without_userfaultfd(world):
     """Without userfaultfd ripd copies rings. It reports the same, and does not fill holes."""
     app = honest(world)
-    again(world, preexec_fn=forbid_userfaultfd)
+    restart_ripd(world, preexec_fn=forbid_userfaultfd)
     ring = h.Ring(world.ring("holes"), capacity=1 << 20)
     ring.set_all_live()
     ring.publish()
@@ -438,7 +438,7 @@ def thousands_of_foreign_files(world):
 
 def few_descriptors(world):
     """Rings leave some descriptors for clients."""
-    again(world, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (256, 256)))
+    restart_ripd(world, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (256, 256)))
     app = honest(world)
     world.wait_for(lambda: world.state(1, "honest") == "running")
     for i in range(400):
@@ -631,7 +631,7 @@ def two_users(world):
     world.wait_scans(3)
     assert world.state(0, "thief") == "stalled"  # a ring of another user must not show that the process is stopped
     victim.send_signal(signal.SIGCONT)
-    again(world, user=user_b, group=user_b, extra_groups=[])
+    restart_ripd(world, user=user_b, group=user_b, extra_groups=[])
     world.wait_for(lambda: rings(world)["closed"]["health"] == "unreadable")
     assert rings(world)["closed"]["reason"] == "permission denied"
     world.wait_for(lambda: world.state(0, "shared") == "stalled")

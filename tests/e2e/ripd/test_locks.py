@@ -65,7 +65,7 @@ def cycles(world):
             assert names(last) == names(item) and last["waits_for_left_out"] == 0, (last, item)
 
 
-def some_are_behind_a_cycle(world):
+def threads_wait_for_a_cycle(world):
     play(world, "behind", "3")
     world.wait_for(lambda: len(world.stalls("?cause=deadlock")) == 3 and len(world.stalls()) == 6)
     world.wait_for(lambda: all(len(item["waits_for"]) == 3 and item["cause"] for item in world.stalls()))
@@ -80,12 +80,12 @@ def some_are_behind_a_cycle(world):
         lambda: [group["count"] for group in world.get("/stalls?group=root&cause=blocked")["stalls"]] == [3])
 
 
-def one_locks_twice(world):
+def a_thread_locks_twice(world):
     play(world, "twice")
     world.wait_for(lambda: [names(item) for item in world.stalls("?cause=deadlock")] == [["twice-0"]])
 
 
-def a_line_ends_at_who_fills_a_pipe(world):
+def a_chain_ends_at_the_writer_of_a_full_pipe(world):
     play(world, "line", "20")
     world.wait_for(lambda: len(world.stalls()) == 20)
     items = world.wait_for(lambda: all(item["waits_for"] and item["cause"] for name, item in stalls(world).items()
@@ -104,7 +104,7 @@ def a_line_ends_at_who_fills_a_pipe(world):
     assert root["location"]["module"] == "locks" and root["kernel"]["syscall"] in ("write", None), root
 
 
-def held_up_by(world, name, kind, count):
+def events_of_waiters(world, name, kind, count):
     """Returns the begin or end events of ids that wait for name, when there are count of them."""
     def found():
         return [event for event in world.get(f"/events?kind={kind}&limit=1000")["events"]
@@ -129,7 +129,7 @@ def readers_wait_for_a_writer(world):
     world.wait_for(lambda: {name: (names(item), item["cause"]) for name, item in stalls(world).items()
                             if name != "writer-0"} ==
                    {f"reader-{i}": (["writer-0"], "blocked") for i in range(20)})
-    begins = held_up_by(world, "writer-0", "begin", 20)
+    begins = events_of_waiters(world, "writer-0", "begin", 20)
     incident, = {event["incident"] for event in begins}
     # At the start the threads wait for each other. On a busy machine this may be long enough to be reported, correctly.
     others = {event["incident"] for event in world.get("/events?limit=1000")["events"]} - {incident}
@@ -144,7 +144,7 @@ def readers_wait_for_a_writer(world):
     process.wait()
     world.wait_for(lambda: world.metric("ripd_incidents") == 0)
     world.wait_for(lambda: world.log_text().count("stall end ") == 1 + len(others))
-    assert all(event["incident"] == incident for event in held_up_by(world, "writer-0", "end", 20))
+    assert all(event["incident"] == incident for event in events_of_waiters(world, "writer-0", "end", 20))
     assert world.log_text().count("stall end ") == 1 + len(others)
     world.wait_for(lambda: len(world.runs()) >= 2 + 2 * len(others))
     assert [line for line in world.runs() if line.endswith(f" {incident}")] == [
@@ -162,7 +162,7 @@ def readers_are_not_named(world):
     assert group["count"] == 5 and group["root"]["holder"] == "readers" and group["root"]["location"] is None, group
 
 
-def a_time_limit_is_no_deadlock(world):
+def a_timeout_is_no_deadlock(world):
     play(world, "cycle-for-a-while", "2")
     world.wait_for(lambda: len(world.stalls()) == 2)
     world.well_past_threshold()
@@ -218,8 +218,8 @@ class HastyWorld(World):
 
 
 HASTY_TESTS = [old_facts_are_not_combined, locks_are_handed_over]
-STEADY_TESTS = [cycles, some_are_behind_a_cycle, one_locks_twice, a_line_ends_at_who_fills_a_pipe,
-                readers_wait_for_a_writer, readers_are_not_named, a_time_limit_is_no_deadlock, cpp]
+STEADY_TESTS = [cycles, threads_wait_for_a_cycle, a_thread_locks_twice, a_chain_ends_at_the_writer_of_a_full_pipe,
+                readers_wait_for_a_writer, readers_are_not_named, a_timeout_is_no_deadlock, cpp]
 
 worlds = {**dict.fromkeys(HASTY_TESTS, HastyWorld), readers_wait_for_a_writer: HookWorld}
 kinds = [worlds.get(test, World) for test in STEADY_TESTS + HASTY_TESTS

@@ -51,7 +51,7 @@ def hostile_rings(world):
     return rings
 
 
-def promtool_has_nothing_to_say(world):
+def promtool_reports_no_problem(world):
     before = samples(world)
     rings = hostile_rings(world)
     world.wait_for(lambda: world.get("/stalls?limit=1")["counts"]["stalled"] == 64 * len(NAMES))
@@ -153,5 +153,5 @@ def the_text_is_that_of_the_format(world):
 
 
 if __name__ == "__main__":
-    w.run([promtool_has_nothing_to_say, numbers_of_a_stall, counters_only_grow, the_process_and_its_rings,
+    w.run([promtool_reports_no_problem, numbers_of_a_stall, counters_only_grow, the_process_and_its_rings,
            the_text_is_that_of_the_format])

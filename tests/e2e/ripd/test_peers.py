@@ -166,7 +166,7 @@ def ripd_without_network(world):
         assert_peer_unknown(world, process)
 
 
-def ripd_without_network_but_with_that_socket(world):
+def ripd_without_network_with_the_socket(world):
     needs_root()
     with listening() as http, socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, SOCK_DIAG) as diag:
         world.serve_with(diag, http)
@@ -226,8 +226,8 @@ def make_world():
     return worlds.get(make_world.tests.pop(0), w.World)()
 
 
-worlds = {ripd_without_network: Enclosed, ripd_without_network_but_with_that_socket: Enclosed}
+worlds = {ripd_without_network: Enclosed, ripd_without_network_with_the_socket: Enclosed}
 TESTS = [another_network_is_not_guessed_at, sockets_keep_their_network, ripd_without_network,
-         ripd_without_network_but_with_that_socket, only_the_path_of_another_user, many_at_once]
+         ripd_without_network_with_the_socket, only_the_path_of_another_user, many_at_once]
 make_world.tests = [test for test in TESTS if len(sys.argv) < 2 or test.__name__ in sys.argv[1:]]
 w.run(TESTS, make_world)

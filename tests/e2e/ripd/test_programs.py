@@ -230,12 +230,12 @@ def rings_with_false_claims(world):
     try:
         os.chmod(folder, 0o755)
         library = shutil.move(builder.shared("honest.so", "-g"), f"{folder}/honest.so")
-        have_rings_lie(world, builder, honest, library)
+        make_false_claims(world, builder, honest, library)
     finally:
         shutil.rmtree(folder)
 
 
-def have_rings_lie(world, builder, honest, library):
+def make_false_claims(world, builder, honest, library):
     secret = builder.shared("other.so", "-g", f"-Dlibrary_work={SECRET}")
     claims = closed_to_b(world, secret)
     # For comparison, a file that B may read.

@@ -115,7 +115,7 @@ def keys_that_need_a_restart(world):
     world.wait_for(lambda: world.host("db1.example") == 200)
 
 
-def the_command_line_outranks_it(world):
+def the_command_line_overrides_the_file(world):
     world.flags.append("--log-level=info")
     world.stop()
     world.start()
@@ -146,5 +146,5 @@ def many_at_once(world):
     world.wait_scans(1)
 
 
-w.run([without_a_file, applied, thresholds, directories, keys_that_need_a_restart, the_command_line_outranks_it,
+w.run([without_a_file, applied, thresholds, directories, keys_that_need_a_restart, the_command_line_overrides_the_file,
        a_bad_file_changes_nothing, many_at_once], ReloadWorld)

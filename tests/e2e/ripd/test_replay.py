@@ -300,7 +300,7 @@ def without_a_ripd(world):
     assert "0 episodes, 0 certain" in done.stdout, done
 
 
-def names_of_places(world):
+def names_of_locations(world):
     """Names are found as by rip dump and rip export: in the program at its path, or in a folder of --files."""
     path = os.path.join(world.made, "named.riprec")
     program = os.path.join(world.made, "program")
@@ -501,6 +501,6 @@ class ApartWorld(RecordedWorld):
 if __name__ == "__main__":
     w.run([a_run_is_replayed_byte_for_byte, stops_and_late_scans, a_restart_and_a_reload, other_thresholds, assertions,
            programs_under_rip_run, wrong_flags_and_files, a_recording_that_is_cut, a_recording_without_a_scan,
-           without_a_ripd, names_of_places, a_crowd_behind_a_lock, a_full_disk, a_ring_that_is_not_mapped,
+           without_a_ripd, names_of_locations, a_crowd_behind_a_lock, a_full_disk, a_ring_that_is_not_mapped,
            a_directory_that_cannot_be_used],
           ApartWorld)

@@ -41,7 +41,7 @@ def a_rule_prevents_a_stall(world):
     return app
 
 
-def each_by_its_own(world):
+def each_id_by_its_own_rule(world):
     world.reload("batch-7=1h", "batch-*=100ms")
     app = a_rule_prevents_a_stall(world)
     assert world.stalled_ids() == [2, 3]
@@ -54,7 +54,7 @@ def each_by_its_own(world):
     assert world.thread(4)["threshold_ms"] == HOUR_MS and world.stalled_ids() == [2, 3]
 
 
-def they_change_while_it_runs(world):
+def rules_change_at_run_time(world):
     app = world.puppet()
     app.do("spawn 1 batch-7 snap")
     app.do("freeze 1")
@@ -102,6 +102,6 @@ def make_world():
     return RulesWorld()
 
 
-TESTS = [each_by_its_own, they_change_while_it_runs, on_the_command_line, by_a_deadline_of_its_own]
+TESTS = [each_id_by_its_own_rule, rules_change_at_run_time, on_the_command_line, by_a_deadline_of_its_own]
 make_world.tests = [test for test in TESTS if len(sys.argv) < 2 or test.__name__ in sys.argv[1:]]
 w.run(TESTS, make_world)

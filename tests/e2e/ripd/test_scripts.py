@@ -108,7 +108,7 @@ def is_seen_without_a_ripd(world):
     assert "Order#place" in done.stdout and "app/order.rb:12" in done.stdout, done
 
 
-def bytes_that_are_no_text(world):
+def bytes_that_are_not_text(world):
     app = world.puppet()
     scripted(app, 1, file=b"a\n\x1b[31m\xff", function=b"f" * 127 + b"\xe2")
     [stall] = world.wait_for(world.stalls)
@@ -117,7 +117,7 @@ def bytes_that_are_no_text(world):
     assert "\x1b" not in world.log_text()
 
 
-def a_table_that_lies(world):
+def a_table_with_false_claims(world):
     """Indexes beyond the table, lengths beyond the fields, invalid text, and missing entries."""
     ring = h.Ring(world.ring("liar"))
     table = ring.add_scripts(3)
@@ -142,4 +142,5 @@ def a_table_that_lies(world):
 
 if __name__ == "__main__":
     w.run([is_in_every_answer, is_counted_by_its_text, is_in_the_history, is_in_a_capture, is_in_a_dump,
-           is_in_a_recording, is_seen_without_a_ripd, bytes_that_are_no_text, a_table_that_lies], k.CapturingWorld)
+           is_in_a_recording, is_seen_without_a_ripd, bytes_that_are_not_text, a_table_with_false_claims],
+          k.CapturingWorld)

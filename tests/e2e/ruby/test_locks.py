@@ -67,7 +67,7 @@ def start(world, script):
     return process
 
 
-def test_who_waits_for_whom(world):
+def test_waiters_and_holders(world):
     process = start(world, SCRIPT)
     world.wait_to_stay(lambda: found(world), expected(SCRIPT, STUCK))
     states = {thread["name"]: thread["state"] for thread in world.get("/threads?limit=1000")["threads"]}
@@ -76,7 +76,7 @@ def test_who_waits_for_whom(world):
     assert process.wait(w.PATIENCE_S) == 0
 
 
-def test_who_waits_for_the_first_thread_that_sleeps(world):
+def test_waiters_for_the_sleeping_first_thread(world):
     process = start(world, MAIN_SLEEPS)
     world.wait_to_stay(lambda: found(world), expected(MAIN_SLEEPS, BEHIND_MAIN))
     process.stdin.close()
@@ -87,7 +87,7 @@ def number(name):
     return int(name.rpartition("#")[2]) if "#" in name else name
 
 
-def test_who_waits_for_a_fiber(world):
+def test_waiters_for_a_fiber(world):
     """Fibers with a scheduler, which runs other fibers during a wait. Fibers that wait for something other than a mutex
     are idle."""
     process = start(world, SCHEDULER)
@@ -113,5 +113,5 @@ def test_threads_of_other_ractors_are_not_accused(world):
 if __name__ == "__main__":
     if not os.path.exists(RUBY):
         w.skip_script("ruby3.1 is not installed")
-    w.run([test_who_waits_for_whom, test_who_waits_for_the_first_thread_that_sleeps, test_who_waits_for_a_fiber,
+    w.run([test_waiters_and_holders, test_waiters_for_the_sleeping_first_thread, test_waiters_for_a_fiber,
            test_threads_of_other_ractors_are_not_accused])

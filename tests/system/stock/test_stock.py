@@ -177,7 +177,7 @@ def within_bound(machine, stuck, late_count):
     assert all(frozen_for_ms <= bound_ms for frozen_for_ms in begun.values()), (bound_ms, begun)
 
 
-def see_what_is_stuck(machine, in_time):
+def check_stuck_programs(machine, in_time):
     late_count = machine.late_count()
     stuck = {kind: machine.admit(kind) for kind in STUCK}
     for kind, pid in stuck.items():
@@ -221,7 +221,7 @@ def watch(machine, programs, watchers):
         assert not machine.accused(set()), machine.accused(set())
     assert all(client.answers for client in machine.clients), [client.answers for client in machine.clients]
     assert not watchers or not watchers.fired(), (watchers.fired(), limits_hit(machine))
-    stuck = see_what_is_stuck(machine, in_time=ALL)
+    stuck = check_stuck_programs(machine, in_time=ALL)
     if watchers:
         machine.wait_for(lambda: "RipdStalled" in watchers.fired(), 2 * PATIENCE_S)
     assert not machine.accused(stuck), machine.accused(stuck)
