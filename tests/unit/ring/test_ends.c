@@ -116,35 +116,59 @@ PLAY(killed_and_dead_before_the_query)
     ring_stage_end(pid);
 }
 
-static void put_stat(unsigned flags)
+static void put_stat(unsigned flags, uint64_t start_time_ticks)
 {
     char text[200];
 
     snprintf(text, sizeof(text), "%d (x) D 1 1 1 0 -1 %u 0 0 0 0 0 0 0 0 20 0 1 0 %llu 0", pid, flags,
-             (unsigned long long)ring_stage_start_time(pid));
+             (unsigned long long)start_time_ticks);
     ring_stage_put_stat(&scene.stage, (uint32_t)pid, text);
+}
+
+/* Starts a process, and continues with a fake /proc in which it is the same. */
+static void start_with_fake_proc(void)
+{
+    char text[200], name[64];
+
+    start(NULL);
+    put_stat(0, ring_stage_start_time(pid));
+    snprintf(text, sizeof(text), "Uid:\t%u\t%u\t%u\t%u\nNSpid:\t%d\n", getuid(), getuid(), getuid(), getuid(), pid);
+    snprintf(name, sizeof(name), "proc/%d/status", pid);
+    ring_stage_put(&scene.stage, name, text);
+    watch_ends(path_of("proc"));
+    assert_no_more();
 }
 
 /* A process that writes a core file: its stalls are kept before all its threads count as stopped. */
 PLAY(about_to_be_killed)
 {
     struct process_end end;
-    char text[200], name[64];
 
-    start(NULL);
-    put_stat(0);
-    snprintf(text, sizeof(text), "Uid:\t%u\t%u\t%u\t%u\nNSpid:\t%d\n", getuid(), getuid(), getuid(), getuid(), pid);
-    snprintf(name, sizeof(name), "proc/%d/status", pid);
-    ring_stage_put(&scene.stage, name, text);
-    watch_ends(path_of("proc"));
-    assert_no_more();
-    put_stat(KILLED_FLAGS);
+    start_with_fake_proc();
+    put_stat(KILLED_FLAGS, ring_stage_start_time(pid));
     scene_refresh();
     end = next_end();
     assert_true(end.open);
     assert_false(end.replaced);
     assert_no_more();
     assert_int_equal(registry_certainty(scene.registry, &end), CERTAINTY_LACKS);
+    assert_killed();
+}
+
+/* A process that is missing on one scan and attested again on the next: its end is still watched. */
+PLAY(missing_on_one_scan)
+{
+    struct process_end end;
+
+    start_with_fake_proc();
+    put_stat(0, ring_stage_start_time(pid) + 1);
+    scene.now_mono_ns += REGISTRY_RECHECK_NS;
+    scene_refresh();
+    end = next_end();
+    assert_true(end.replaced);
+    put_stat(0, ring_stage_start_time(pid));
+    scene_refresh();
+    assert_int_equal(registry_certainty(scene.registry, &end), CERTAINTY_NO);
     assert_killed();
 }
 

@@ -148,8 +148,8 @@ TEST(ids_trails_notes_and_modules, set_up, tear_down)
  */
 TEST(ids_that_had_ended, set_up, tear_down)
 {
-    enum { ENDED_BEFORE = 700, REUSED = 9, EARLIER = 21 };
-    static const uint32_t ids[] = {4, 7, 13, 16, 19, 25, 28};
+    enum { ENDED_BEFORE = 700, REUSED = 9, REUSED_BY_US = 12, EARLIER = 21 };
+    static const uint32_t ids[] = {4, 7, 16, 19, 25, 28};
     struct rip_ended ended[RIP_ENDED_COUNT];
     struct rip_entry entries[RIP_ENTRY_COUNT];
     struct rip_note_info note;
@@ -167,9 +167,10 @@ TEST(ids_that_had_ended, set_up, tear_down)
             ring_builder_end_id(&builder, slot);
     }
     ring_builder_add_id(&builder, REUSED, 99, 71, THEIRS, SECRET);
+    ring_builder_add_id(&builder, REUSED_BY_US, 99, 71, OURS, "ours");
     take();
-    assert_int_equal(remains.id_count, 1);
-    assert_int_equal(rip_view_live_count(&view), 1);
+    assert_int_equal(remains.id_count, 2);
+    assert_int_equal(rip_view_live_count(&view), 2);
     count = rip_view_ended(&view, 0, ended, RIP_ENDED_COUNT, &next);
     assert_int_equal(count, COUNT_OF(ids));
     for (size_t i = 0; i < count; i++) {
