@@ -28,6 +28,7 @@ TEST(ids)
         {.text = "0123456789abcdeg-1"},
         {.text = "0123456789abcdef-12345678901234567890"},
         {.text = "0123456789abcdef--1"},
+        {.text = "0123456789abcdef_1"},
         {.text = "0123456789abcdef-1\n"},
         {.text = "0123456789abcdef0-1"},
     };

@@ -209,6 +209,12 @@ TEST(what_stays_selected, set_up_all, tear_down)
     take(page(0, 16, 20));
     assert_selected(17);
     assert_int_equal(list.first, 0);
+    take(chain(page(0, 16, 20), page(1, 16, 2)));
+    move(20);
+    assert_int_equal(top_list_selected(&list)->host, 1);
+    take(chain(page(0, 16, 20), page(1, 17, 1))); /* both hosts have an id 17 */
+    assert_selected(17);
+    assert_int_equal(top_list_selected(&list)->host, 1);
     take(page(0, 50, 1)); /* it is gone, like most others */
     assert_selected(50);
     take(page(0, 0, 5)); /* a selected first row stays the first row */

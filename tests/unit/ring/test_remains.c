@@ -168,6 +168,7 @@ TEST(ids_that_had_ended, set_up, tear_down)
     }
     ring_builder_add_id(&builder, REUSED, 99, 71, THEIRS, SECRET);
     ring_builder_add_id(&builder, REUSED_BY_US, 99, 71, OURS, "ours");
+    ring_builder_slot(&builder, REUSED_BY_US)->registered_boot_ns = 1001;
     take();
     assert_int_equal(remains.id_count, 2);
     assert_int_equal(rip_view_live_count(&view), 2);
