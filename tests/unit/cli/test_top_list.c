@@ -197,7 +197,7 @@ TEST(moving, set_up_all, tear_down)
 }
 
 /* The selected id stays selected if the list changes above it. */
-TEST(what_stays_selected, set_up_all, tear_down)
+TEST(the_selected_id_stays_selected, set_up_all, tear_down)
 {
     take(page(0, 10, 20));
     move(7);

@@ -24,7 +24,7 @@ static struct cases *cases;
 static uint64_t sequence;
 static struct waits *waits;
 static bool without_turn;             /* no suspect is examined */
-static struct lock_wait locks[SLOTS]; /* what memory says, by slot */
+static struct lock_wait locks[SLOTS]; /* of the memory of each process, by slot */
 static struct detector_suspect *suspects;
 static size_t suspect_count;
 static void (*meanwhile)(void); /* called after the ids were scanned, before their waits are read */
