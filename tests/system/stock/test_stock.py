@@ -24,7 +24,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [os.path.join(HERE, "../../e2e", folder) for folder in ("", "zoo", "ripd")]
 import prometheus_kit as kit  # noqa: E402
 from programs import CALLERS, LARGER, PATH, POSTGRES, SAMPLE, TERMINAL  # noqa: E402
-from test_preloaded import BLOCKED, DEADLOCK, SPINNING, Callers, Strange, is_right, verdict_on  # noqa: E402
+from test_preloaded import BLOCKED, DEADLOCK, SPINNING, Callers, Strange, is_correct, verdict_on  # noqa: E402
 from world import BIN, PATIENCE_S, Skip, free_port, run  # noqa: E402
 
 ALL = os.environ.get("RIP_STOCK") == "all"
@@ -181,7 +181,7 @@ def check_stuck_programs(machine, in_time):
     late_count = machine.late_count()
     stuck = {kind: machine.admit(kind) for kind in STUCK}
     for kind, pid in stuck.items():
-        machine.wait_for(lambda kind=kind, pid=pid: is_right(verdict_on(machine.item(kind, pid)), STUCK[kind]))
+        machine.wait_for(lambda kind=kind, pid=pid: is_correct(verdict_on(machine.item(kind, pid)), STUCK[kind]))
     machine.wait_for(lambda: set(stuck) <= {event["ring"] for event in machine.begins()})
     if in_time:
         within_bound(machine, stuck, late_count)
