@@ -5,7 +5,6 @@ import http.server
 import json
 import os
 import pty
-import socket
 import struct
 import subprocess
 import sys

@@ -2,7 +2,6 @@
 """`rip top` on a terminal: changes in the list, keys, terminal sizes, and restarts of ripd."""
 import re
 import sys
-import time
 
 import cli_kit as k
 from cli_kit import w

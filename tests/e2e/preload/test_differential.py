@@ -10,7 +10,7 @@ import signal
 import socket
 import subprocess
 
-from preload_kit import PATIENCE_S, PreloadTest, helper, main, read_pid, wait_for
+from preload_kit import PreloadTest, helper, main, read_pid, wait_for
 
 SLOW_S = 180.0
 EXITED = 4  # RIP_PROCESS_EXITED

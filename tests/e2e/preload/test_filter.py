@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """After a program has installed a seccomp filter, the preload library makes no system calls. The filters here kill at
 every call that the program itself does not make."""
-import os
 import subprocess
 
-from preload_kit import PATIENCE_S, PreloadTest, helper, main, wait_for
+from preload_kit import PATIENCE_S, PreloadTest, helper, main
 
 HOW = ("prctl", "seccomp", "tsync")
 

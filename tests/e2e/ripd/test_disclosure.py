@@ -10,7 +10,6 @@ import sys
 
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-import hostile_ring as h  # noqa: E402
 import test_privileges as p  # noqa: E402
 import world as w  # noqa: E402
 
