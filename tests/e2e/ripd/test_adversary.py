@@ -18,7 +18,6 @@ FIRST, COUNT = 2000000, 1000
 CHARGED_MAX = 256 << 20
 PATIENCE_S = 20  # a late stall is still waited for, to report how late it was
 MEMORY = "/sys/fs/cgroup/memory"
-# an interpreter that every user may execute
 
 
 class MemoryGroup:
