@@ -49,9 +49,8 @@ const struct cli_syntax cli_clean_syntax = {
              "Removes rings without a living process, such as the rings of crashed programs.\n"
              "\n",
     .notes = "\n"
-             "exit status: 0, with rings or without; 1 a ring could not be removed, or a directory could not be read; "
-             "2 wrong\n"
-             "flag; 4 output could not be written\n",
+             "exit status: 0, with rings or without; 1 a ring could not be removed, or a directory could not be read;\n"
+             "2 wrong flag; 4 output could not be written\n",
     CLI_FLAGS(flags),
 };
 
@@ -123,13 +122,15 @@ static int clean_unfinished(void *context, const char *name)
     return 0;
 }
 
-/* A missing directory has no rings. */
-static bool clean_directory(const char *path)
+/* A default directory may be missing. Returns false after an error message. */
+static bool clean_directory(const char *path, bool is_default)
 {
     struct listing listing = {path, file_open_directory(path), true};
 
-    if (listing.directory < 0)
+    if (listing.directory == -ENOENT && is_default)
         return true;
+    if (listing.directory < 0)
+        return cli_error("%.200s: %s", path, strerror(-listing.directory));
     (void)file_list(listing.directory, REGISTRY_FILES_MAX, clean_unfinished, &listing);
     close(listing.directory);
     return listing.all;
@@ -146,7 +147,7 @@ static void scan_until_certain(struct registry *registry)
     }
 }
 
-static int clean(void)
+static int clean(bool are_defaults)
 {
     const struct registry_options options = {
         .directories = settings.dirs.values, .directory_count = settings.dirs.count, .proc_path = "/proc"};
@@ -167,13 +168,15 @@ static int clean(void)
             all &= clean_ring(rings[i]);
     registry_free(registry);
     for (size_t i = 0; i < settings.dirs.count; i++)
-        all &= clean_directory(settings.dirs.values[i]);
+        all &= clean_directory(settings.dirs.values[i], are_defaults);
     return all ? CLI_OK : CLI_UNREACHABLE;
 }
 
 int cli_clean(char **words)
 {
+    const bool are_defaults = settings.dirs.count == 0;
+
     (void)words;
     cli_add_directories(&settings.dirs);
-    return clean();
+    return clean(are_defaults);
 }

@@ -47,6 +47,9 @@ class Leftovers(PreloadTest):
 
     def test_clean(self):
         self.assertEqual(self.clean(), [])
+        for path, reason in (("/nowhere", "No such file or directory"), ("/proc/version", "Not a directory")):
+            done = subprocess.run([RIP, "clean", "--dir", path], text=True, capture_output=True, timeout=PATIENCE_S)
+            self.assertEqual((done.returncode, done.stderr), (1, f"rip: clean: {path}: {reason}\n"))
         living = self.start("sleep", "1000")
         self.wait_ring(f"sleep.{living.pid}")
         with open(self.rings + "/other", "w") as file:
