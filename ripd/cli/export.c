@@ -71,6 +71,7 @@ struct target {
     const struct export_format *format;
     const char *path; /* as given by the user */
     FILE *file;
+    int error; /* errno of the first write that failed; 0: none */
 };
 
 /* Returns NULL after an error message. */
@@ -89,8 +90,11 @@ static bool write_metadata(const char *path)
     FILE *file = create_file(path);
     bool written = metadata != NULL && file != NULL && fputs(metadata, file) >= 0;
 
-    if (file != NULL)
+    if (file != NULL) {
         written = fclose(file) == 0 && written;
+        if (!written)
+            cli_error("%s: %s", path, strerror(metadata != NULL ? errno : ENOMEM));
+    }
     free(metadata);
     return written;
 }
@@ -120,15 +124,24 @@ static bool open_target(struct target *target)
     return target->file != NULL;
 }
 
-static bool close_target(const struct target *target)
+static void keep_error(struct target *target)
 {
-    bool written = !ferror(target->file) && fflush(target->file) == 0;
+    if (target->error == 0)
+        target->error = errno;
+}
 
-    if (target->file != stdout)
-        written = fclose(target->file) == 0 && written;
-    if (!written)
-        cli_error("%s: cannot be written", target->path);
-    return written;
+/* Returns false after an error message. */
+static bool close_target(struct target *target)
+{
+    const bool own = target->file != stdout;
+
+    if (fflush(target->file) != 0)
+        keep_error(target);
+    if (own && fclose(target->file) != 0)
+        keep_error(target);
+    if (target->error != 0 && own) /* cli_flush() reports standard output */
+        cli_error("%s: %s", target->path, strerror(target->error));
+    return target->error == 0;
 }
 
 /* Events ----------------------------------------------------------------------------------------------------------- */
@@ -141,11 +154,17 @@ struct export
     struct rip_session *session;
     uint64_t end_mono_ns; /* if the source is live; 0: one drain */
     int failure;          /* -errno of the output; 0: none */
+    bool found_ring;
 };
 
 static int write_file(void *context, const void *bytes, size_t count)
 {
-    return fwrite(bytes, 1, count, ((struct export *)context)->target.file) == count ? 0 : -EIO;
+    struct target *target = &((struct export *)context)->target;
+
+    if (fwrite(bytes, 1, count, target->file) == count)
+        return 0;
+    keep_error(target);
+    return -EIO;
 }
 
 static void name_place(void *context, struct module_facts *module, uint64_t offset)
@@ -166,6 +185,7 @@ static int take_event(void *context, struct rip_session *session, const struct r
     struct export *export = context;
 
     (void)session;
+    export->found_ring |= event->kind == RIP_EVENT_RING;
     export->failure = export_take(export->exporter, event);
     if (export->failure != 0)
         return 1;
@@ -173,8 +193,11 @@ static int take_event(void *context, struct rip_session *session, const struct r
            (interrupted != 0 || clock_mono_ns() >= export->end_mono_ns);
 }
 
-static int report_source(const struct export *export, int result)
+static int report_source(const struct export *export, const char *source, int result)
 {
+    if ((result >= 0 || result == -EINTR) && !export->found_ring &&
+        rip_session_source(export->session) == RIP_SESSION_DIRECTORY)
+        return cli_fail(CLI_UNREACHABLE, "%.200s: no ring that this user may read", source);
     if (result >= 0 || result == -EINTR)
         return CLI_OK;
     return cli_fail(CLI_UNREACHABLE, "%s%s", rip_session_error(export->session),
@@ -182,7 +205,7 @@ static int report_source(const struct export *export, int result)
 }
 
 /* Exports events until the end of the source, the end of the duration, or an interruption. */
-static int run(struct export *export)
+static int run(struct export *export, const char *source)
 {
     const struct rip_observer observer = {.size_bytes = sizeof(observer), .context = export, .event = take_event};
     const struct sigaction action = {.sa_handler = interrupt};
@@ -196,10 +219,11 @@ static int run(struct export *export)
     if (result == 0)
         result = rip_session_run(export->session, NULL);
     export->failure = export_finish(export->exporter);
-    return export->failure == -ENOMEM ? cli_fail(CLI_UNREACHABLE, "out of memory") : report_source(export, result);
+    return export->failure == -ENOMEM ? cli_fail(CLI_UNREACHABLE, "out of memory")
+                                      : report_source(export, source, result);
 }
 
-static int export_to(struct export *export)
+static int export_to(struct export *export, const char *source)
 {
     const struct export_caller caller = {export, write_file, name_place};
     int status = CLI_OUTPUT;
@@ -207,7 +231,7 @@ static int export_to(struct export *export)
     export->names = names_new(settings.files);
     if (open_target(&export->target)) {
         export->exporter = export_new(export->target.format, &caller);
-        status = export->exporter != NULL ? run(export) : CLI_UNREACHABLE;
+        status = export->exporter != NULL ? run(export, source) : CLI_UNREACHABLE;
         export_free(export->exporter);
         if (!close_target(&export->target))
             status = CLI_OUTPUT;
@@ -224,7 +248,7 @@ int cli_export(char **words)
     int status;
 
     if ((settings.ctf != NULL) + (settings.chrome != NULL) + (settings.folded != NULL) != 1)
-        return cli_fail(CLI_USAGE, "expected one of --ctf DIR, --chrome FILE and --folded FILE");
+        return cli_fail(CLI_USAGE, "expected exactly one of --ctf DIR, --chrome FILE or --folded FILE");
     options.once = settings.duration_ns == 0;
     options.interval_ns = settings.interval_ns;
     if (rip_session_open(&export.session, words[0], &options, &error) != 0) {
@@ -233,7 +257,7 @@ int cli_export(char **words)
         return CLI_UNREACHABLE;
     }
     export.end_mono_ns = options.once ? 0 : clock_mono_ns() + settings.duration_ns;
-    status = export_to(&export);
+    status = export_to(&export, words[0]);
     rip_session_close(export.session);
     return status;
 }

@@ -134,8 +134,12 @@ def wrong_arguments(world):
     for source in (os.path.join(world.made, "none"), path, "/proc/version"):
         done = world.command("export", "--folded", "-", source)
         assert done.returncode == 1 and done.stderr.count("\n") == 1 and source in done.stderr, (source, done)
-    done = world.command("export", "--folded", "/dev/full", ring)
-    assert done.returncode == 4, done
+    with open("/dev/full", "wb") as full:
+        done = subprocess.run([k.RIP, "export", "--folded", "-", ring], stdout=full, stderr=subprocess.PIPE, text=True,
+                              check=False)
+    assert done.returncode == 4 and done.stderr.startswith("rip: standard output: "), done
+    done = world.command("export", "--folded", "-", "/proc/self")
+    assert done.returncode == 1 and done.stderr == "rip: export: /proc/self: no ring that this user may read\n", done
 
 
 if __name__ == "__main__":
