@@ -12,6 +12,7 @@
 #include "cli/item.h"
 #include "cli/local.h"
 #include "cli/table.h"
+#include "os/file.h"
 #include "util/array.h"
 
 #define NS_PER_MS 1000000u
@@ -131,14 +132,27 @@ static int find_hosts(const struct hosts_options *options)
     return status;
 }
 
+/* Returns 0 or -errno. */
+static int check_directory(const char *path)
+{
+    int directory = file_open_directory(path);
+
+    if (directory < 0)
+        return directory;
+    close(directory);
+    return access(path, X_OK) == 0 ? 0 : -errno;
+}
+
 static int read_rings(void)
 {
     struct cli_list *directories = &hosts.directories;
     int result;
 
-    for (size_t i = 0; i < directories->count; i++)
-        if (access(directories->values[i], R_OK | X_OK) != 0)
-            return cli_fail(CLI_UNREACHABLE, "--dir: '%.200s': %s", directories->values[i], strerror(errno));
+    for (size_t i = 0; i < directories->count; i++) {
+        result = check_directory(directories->values[i]);
+        if (result != 0)
+            return cli_fail(CLI_UNREACHABLE, "--dir: '%.200s': %s", directories->values[i], strerror(-result));
+    }
     cli_add_directories(directories);
     result = local_new(&hosts.local, directories->values, directories->count, &hosts.denied);
     if (result == 0)

@@ -621,6 +621,8 @@ static int find(const char *word, const char *name, struct choice *ret_choice)
     for (unsigned nth = 0; next_choice(word, nth, ret_choice); nth++) {
         char target[TARGET_BYTES];
 
+        if (hosts_are_local() && strcmp(ret_choice->parameter, "unit") == 0)
+            continue; /* a ring does not name its unit */
         snprintf(target, sizeof(target), "/threads?trail=0&limit=" THREADS_ASKED);
         if (!client_target_add(target, sizeof(target), ret_choice->parameter, ret_choice->value) ||
             (name != NULL && !is_number(name) && !client_target_add(target, sizeof(target), "name", name)))
@@ -635,6 +637,11 @@ static int find(const char *word, const char *name, struct choice *ret_choice)
         return cli_fail(CLI_UNREACHABLE,
                         "'%.100s' '%.100s': no such id, or no such pid, unit or ring; `rip show %.100s` lists ids",
                         word, name, word);
+    if (hosts_are_local()) {
+        cli_error("'%.100s': no such pid or ring; `rip ls` lists them", word);
+        (void)hosts_report(); /* names the reason if rings cannot be read */
+        return CLI_UNREACHABLE;
+    }
     return cli_fail(CLI_UNREACHABLE, "'%.100s': ripd has no such pid, unit or ring; `rip ls` lists them", word);
 }
 

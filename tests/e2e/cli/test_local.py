@@ -97,6 +97,11 @@ def flags_that_need_ripd(world):
     for command in (["show", "app", "5"], ["ls"], ["stalls"]):
         done = world.command(*command, "--dir", world.made + "/nowhere")
         assert done.returncode == 1 and done.stdout == "" and "nowhere': No such file" in done.stderr, done
+    done = world.command("ls", "--dir", __file__)
+    assert done.returncode == 1 and done.stderr.endswith("': Not a directory\n"), done
+    done = world.command("show", "nothing", "--dir", world.dir)
+    assert (done.returncode, done.stdout) == (1, ""), done
+    assert done.stderr == "rip: show: 'nothing': no such pid or ring; `rip ls` lists them\n", done
 
 
 def rings_of_others(world):
