@@ -99,7 +99,8 @@ static int ask_prometheus(const char *url, const char *query, bool lost)
     result = json_object_get(json_object_get(client.document, "data"), "result");
     status = hosts_status(client.result);
     if (status != CLI_OK)
-        cli_error("--prometheus: %s", client.error);
+        cli_error("--prometheus: %s%s", client.error,
+                  client.result == CLIENT_REFUSED ? "; expected the address of a Prometheus" : "");
     else if (!json_is_array(result))
         status = cli_fail(CLI_ANSWER, "--prometheus: %s: the answer is not from Prometheus", client.shown);
     json_array_foreach(result, i, series)
