@@ -12,6 +12,7 @@
 
 #include "cli/cli.h"
 #include "os/clock.h"
+#include "os/file.h"
 #include "os/random.h"
 #include "sym/symbols.h"
 #include "util/array.h"
@@ -41,9 +42,14 @@ static void on_idle(void *context)
 struct names *names_new(const char *files)
 {
     struct names *names = cli_allocate(1, sizeof(*names));
+    int directory = -1;
 
-    if (files != NULL && realpath(files, names->files) == NULL)
+    if (files != NULL && (directory = file_open_directory(files)) < 0)
+        cli_error("--files: '%.200s': %s; no names are looked up there", files, strerror(-directory));
+    else if (files != NULL && realpath(files, names->files) == NULL)
         names->files[0] = '\0';
+    if (directory >= 0)
+        close(directory);
     names->idle = -1;
     names->left_ns = NAMES_LIMIT_NS;
     return names;
