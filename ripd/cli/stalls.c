@@ -197,9 +197,21 @@ static void add_incidents(struct list *list)
 
 /* ---- output ---- */
 
+/* As on the page: an id that sleeps for a time that it chose, and for which no other waits, is no incident. */
+static size_t count_asleep(const struct list *list)
+{
+    size_t count = 0;
+
+    for (size_t i = 0; i < list->count; i++)
+        if (item_is(list->rows[i].item, "cause", "sleeping") && item_number(list->rows[i].item, "waiting") <= 0)
+            count++;
+    return count;
+}
+
 static void print_summary(const struct list *list, enum way way, size_t limit)
 {
     const char *what = way == WAY_INCIDENTS ? "incident" : "group";
+    const size_t asleep_count = way == WAY_INCIDENTS ? count_asleep(list) : 0, count = list->count - asleep_count;
     const struct frame frame = frame_of();
     const long long stall_count = frame.counts[ID_STALLED], id_count = frame.ids;
 
@@ -213,9 +225,11 @@ static void print_summary(const struct list *list, enum way way, size_t limit)
         printf("no such stalls; %lld of %lld ids are stalled\n", stall_count, id_count);
     else if (settings.all)
         printf("%lld of %lld ids are stalled\n", stall_count, id_count);
+    else if (asleep_count == 0)
+        printf("%lld of %lld ids are stalled, %zu %s%s\n", stall_count, id_count, count, what, count == 1 ? "" : "s");
     else
-        printf("%lld of %lld ids are stalled, %zu %s%s\n", stall_count, id_count, list->count, what,
-               list->count == 1 ? "" : "s");
+        printf("%lld of %lld ids are stalled, %zu %s%s, %zu asleep\n", stall_count, id_count, count, what,
+               count == 1 ? "" : "s", asleep_count);
 }
 
 /* ---- one request ---- */

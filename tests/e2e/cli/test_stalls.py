@@ -67,6 +67,16 @@ def incidents(world):
     assert [group["count"] for group in groups] == [6]
 
 
+def asleep(world):
+    """An id that only sleeps for a time that it chose is listed, but is no incident."""
+    stalls = [{"ring": "r", "id": number, "state": "stalled", "cause": cause, "frozen_for_ms": 5000}
+              for number, cause in enumerate(("sleeping", "blocked", "sleeping"), 1)]
+    server = k.Impostor({"/stalls": k.stalls_document(*stalls, counts={"stalled": 3}, total=3)})
+    lines = world.command("stalls", "--url", server.url).stdout.splitlines()
+    assert len(lines) == 5 and lines[-1] == "3 of 3 ids are stalled, 1 incident, 2 asleep", lines
+    server.close()
+
+
 def hostile_names(world):
     ring = world.hostile_stalls()
     text = world.command("stalls").stdout
@@ -220,5 +230,5 @@ def another_version(world):
 
 
 if __name__ == "__main__":
-    w.run([one_stall, filters, incidents, hostile_names, invalid_answers, incomplete_answers, wrong_flags,
+    w.run([one_stall, filters, incidents, asleep, hostile_names, invalid_answers, incomplete_answers, wrong_flags,
            help_as_a_word, several_hosts, hosts_from_prometheus, another_version], k.CliWorld)
