@@ -247,6 +247,7 @@ static void add_kernel(struct table_cell *cell, const json_t *kernel)
     const char *call = item_text(kernel, "syscall"), *target = item_text(kernel, "target");
     const json_t *holder = json_object_get(kernel, "holder");
     const bool is_lock = call != NULL && (strcmp(call, "flock") == 0 || strcmp(call, "fcntl") == 0);
+    const bool is_child = call != NULL && strcmp(call, "vfork") == 0;
     struct table_cell asked;
 
     /* "futex wait private" and the like already begin with the call */
@@ -257,8 +258,11 @@ static void add_kernel(struct table_cell *cell, const json_t *kernel)
     else if (call == NULL && json_array_size(json_object_get(kernel, "denied")) != 0)
         table_cell_add(cell, "no permission to read");
     if (item_text(holder, "comm") != NULL && item_number(holder, "pid") != ITEM_UNKNOWN)
-        table_cell_add(cell, ", %s %s[%lld]", is_lock ? "held by" : "other end", item_text(holder, "comm"),
-                       item_number(holder, "pid"));
+        table_cell_add(cell, ", %s %s[%lld]",
+                       is_lock    ? "held by"
+                       : is_child ? "child"
+                                  : "other end",
+                       item_text(holder, "comm"), item_number(holder, "pid"));
     item_fill_ms(&asked, json_object_get(kernel, "asked_ms"));
     if (asked.bytes != 0)
         table_cell_add(cell, ", for %s", asked.text);

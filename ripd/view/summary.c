@@ -308,10 +308,13 @@ static void put_holder(struct sentence *sentence, const struct kernel_facts *ker
 {
     const bool is_lock =
         kernel->syscall != NULL && (strcmp(kernel->syscall, "flock") == 0 || strcmp(kernel->syscall, "fcntl") == 0);
+    const bool is_child = kernel->syscall != NULL && strcmp(kernel->syscall, "vfork") == 0;
 
     if (kernel->holder_pid == 0)
         return;
-    put(sentence, is_lock ? ", held by " : ", at the other end ");
+    put(sentence, is_lock    ? ", held by "
+                  : is_child ? ", until its child ends or executes a program: "
+                             : ", at the other end ");
     if (kernel->holder_comm[0] != '\0') {
         put(sentence, kernel->holder_comm);
         put_format(sentence, " (pid %" PRIu32 ")", kernel->holder_pid);

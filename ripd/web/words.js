@@ -97,7 +97,7 @@ export function waitsOn(kernel) {
   if (!syscall && !target) {
     return denied && denied.length ? "no permission to read what it waits for" : null;
   }
-  const whose = ["flock", "fcntl"].includes(syscall) ? "held by" : "other end";
+  const whose = { flock: "held by", fcntl: "held by", vfork: "child" }[syscall] ?? "other end";
   const end = holder ? `, ${whose} ${holder.comm ?? UNKNOWN} (pid ${holder.pid})` : "";
   const wanted = Number.isFinite(asked) ? `, for ${duration(asked)}` : "";
   if (!syscall || !target || target.startsWith(syscall)) { // "futex wait private" has both

@@ -42,6 +42,8 @@ static const struct {
     {item_fill_on,
      "{\"kernel\": {\"syscall\": \"read\", \"target\": \"pipe:[5]\", \"holder\": {\"pid\": 3, \"comm\": \"cat\"}}}",
      "read on pipe:[5], other end cat[3]"},
+    {item_fill_on, "{\"kernel\": {\"syscall\": \"vfork\", \"holder\": {\"comm\": \"cat\", \"pid\": 3}}}",
+     "vfork, child cat[3]"},
     {item_fill_on,
      "{\"kernel\": {\"syscall\": \"flock\", \"target\": \"/run/lock\", \"holder\": {\"pid\": 3, \"comm\": \"cat\"}}}",
      "flock on /run/lock, held by cat[3]"},

@@ -189,6 +189,10 @@ TEST(system_calls_and_holders, set_up, tear_down)
     assert_summary(&sighting, WHO "has been blocked for 13.8 s: flock, held by pid 77");
     memcpy(kernel->holder_comm, "cron", 5);
     assert_summary(&sighting, WHO "has been blocked for 13.8 s: flock, held by cron (pid 77)");
+    kernel->syscall = "vfork";
+    assert_summary(&sighting,
+                   WHO "has been blocked for 13.8 s: vfork, until its child ends or executes a program: cron "
+                       "(pid 77)");
     kernel->syscall = "read";
     kernel->asked_ns = 90 * SECOND;
     assert_summary(&sighting, WHO "has been blocked for 13.8 s: read, at the other end cron (pid 77), for 1 min 30 s "
