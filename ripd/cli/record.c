@@ -70,6 +70,7 @@ struct settings {
     int32_t pids[WORDS_MAX];
     int processes[WORDS_MAX]; /* pidfds of the processes; -1: not open */
     const char *names[WORDS_MAX];
+    char **words;   /* the rings and pids as the user gave them, terminated by NULL */
     char **command; /* NULL: none */
 };
 
@@ -192,6 +193,7 @@ static bool take_words(char **words, size_t count)
 {
     choose_name(settings.command != NULL ? settings.command[0] : count != 0 ? words[0] : NULL);
     choose_sources();
+    settings.words = words;
     if (settings.command != NULL && count != 0)
         return cli_error("%.100s: unexpected argument; expected a command, or rings and pids, not both", words[0]);
     if (count == 1 && strchr(words[0], '/') != NULL) {
@@ -633,6 +635,16 @@ static bool find_processes(void)
     return true;
 }
 
+static void report_no_ring(void)
+{
+    const struct cli_list *sources = &settings.sources;
+    const bool more = settings.words[1] != NULL;
+
+    cli_error("%.200s%s: no %s in %s%s%s that this user may read; `rip ls` lists rings", settings.words[0],
+              more ? " and the others" : "", settings.session.pid_count != 0 ? "ring of such a process" : "such ring",
+              sources->values[0], sources->count > 1 ? " or " : "", sources->count > 1 ? sources->values[1] : "");
+}
+
 /* Chooses the source; everything named must exist. Returns false after an error message. */
 static bool choose_source(void)
 {
@@ -652,7 +664,7 @@ static bool choose_source(void)
     if (!found && usable != NULL && all)
         settings.source = usable;
     else if (!found && usable != NULL)
-        cli_error("%s: no such ring or process that this user may read; `rip ls` lists rings", settings.source);
+        report_no_ring();
     else if (!found)
         cli_error("%s", error != NULL ? error : strerror(-result));
     free(error);
