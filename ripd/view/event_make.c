@@ -136,16 +136,6 @@ static struct event *begin_new(const struct stall_case *stall, const struct snap
     return event;
 }
 
-/* Returns the upper bound of frozen_for_ns at the moment at which the episode began. */
-static uint64_t frozen_max_then(const struct stall_case *stall, const struct snapshot *moment, uint64_t frozen_for_ns)
-{
-    const struct episode *episode = &stall->episode;
-
-    if (episode->moved_after_mono_ns != DETECTOR_UNKNOWN_NS)
-        return episode->begun_mono_ns - episode->moved_after_mono_ns;
-    return stall->item != NULL ? item_frozen_max_ns(stall->item, moment, frozen_for_ns, UINT64_MAX) : UINT64_MAX;
-}
-
 struct event *event_make_begin(const struct stall_case *stall, const struct snapshot *scan, struct event_label label,
                                const struct event *seen)
 {
@@ -161,8 +151,10 @@ struct event *event_make_begin(const struct stall_case *stall, const struct snap
     sighting.since_wall_ns = wall_before_ns(moment.scanned_wall_ns, sighting.frozen_for_ns);
     sighting.state = ID_STALLED;
     sighting.cause = episode->cause;
-    if (ago_ns != 0)
-        sighting.frozen_for_max_ns = frozen_max_then(stall, &moment, sighting.frozen_for_ns);
+    if (ago_ns != 0 && sighting.frozen_for_max_ns != UINT64_MAX)
+        sighting.frozen_for_max_ns = episode->moved_after_mono_ns != DETECTOR_UNKNOWN_NS
+                                         ? episode->begun_mono_ns - episode->moved_after_mono_ns
+                                         : UINT64_MAX;
     event = begin_new(stall, &moment, label, &sighting);
     if (event == NULL)
         return NULL;

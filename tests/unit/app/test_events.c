@@ -38,7 +38,6 @@ static struct {
     bool name_is_pending;
     enum id_cause cause; /* of those that are stalled */
     uint64_t progress;   /* likewise */
-    bool never_moved;    /* likewise */
     struct waits *waits; /* of the next scan, which takes ownership */
 } world;
 
@@ -139,8 +138,7 @@ static size_t list_suspects(struct detector_suspect suspects[IDS_MAX])
                 .cause = world.cause,
                 .progress = world.progress,
                 .frozen_for_ns = 6 * SECOND_NS,
-                .frozen_for_max_ns =
-                    world.items[slot] != NULL && !world.never_moved ? 7 * SECOND_NS : DETECTOR_UNKNOWN_NS,
+                .frozen_for_max_ns = world.items[slot] != NULL ? 7 * SECOND_NS : DETECTOR_UNKNOWN_NS,
                 .threshold_ns = 5 * SECOND_NS,
             };
     return count;
@@ -163,7 +161,6 @@ static void scan(void)
     world.now_ns += SECOND_NS;
     moment->scanned_mono_ns = world.now_ns;
     moment->scanned_wall_ns = world.wall_ns + world.now_ns;
-    moment->scanned_boot_ns = world.now_ns;
     moment->interval_ns = SECOND_NS;
     moment->waits = world.waits;
     world.waits = NULL;
@@ -591,24 +588,4 @@ TEST(a_belated_begin, set_up, tear_down)
     assert_int_equal(begin->duration_max_ns, 7 * SECOND_NS);
     assert_int_equal(end->at_wall_ns, WALL_NS + world.now_ns - SECOND_NS);
     assert_int_equal(end->duration_ns, 7 * SECOND_NS);
-}
-
-/* It froze after it was registered: this is as true of a begin that waits as of one that does not. */
-TEST(an_id_that_never_moved, set_up, tear_down)
-{
-    const uint64_t registered_ns = world.now_ns - 8 * SECOND_NS;
-
-    world.never_moved = true;
-    for (uint32_t slot = 1; slot <= 2; slot++) {
-        stall(slot);
-        world.items[slot]->registered_boot_ns = registered_ns;
-        world.cause = slot == 1 ? CAUSE_BLOCKED : CAUSE_NONE;
-        scan();
-    }
-    world.cause = CAUSE_BLOCKED;
-    scan();
-    assert_announced(2);
-    assert_int_equal(world.announced[0]->duration_max_ns, 9 * SECOND_NS);
-    assert_int_equal(world.announced[1]->duration_max_ns, 10 * SECOND_NS);
-    assert_int_equal(world.announced[1]->at_wall_ns, WALL_NS + world.now_ns - SECOND_NS);
 }
