@@ -6,8 +6,8 @@
  * A frame is called full if it starts a state (RECORDING_FRAME_BEGINS).
  *
  * Guarantees
- *   A. For any input, reading allocates at most RECORDING_FRAME_BYTES_MAX for the content of a frame, and the memory of
- *      recording_table.h for the ids that are live.
+ *   A. For any input, reading allocates at most RECORDING_PACKED_BYTES_MAX for a frame, RECORDING_FRAME_BYTES_MAX for
+ *      its content, and the memory of recording_table.h for the ids that are live.
  *   B. The reader yields what was written, event for event, with its data. A truncated or damaged frame yields no
  *      event, and the reader returns its offset.
  *   C. Reading can start at a full frame, without the frames before it.
@@ -18,6 +18,7 @@
 #include "session/sink.h"
 
 #define RECORDING_FRAME_BYTES_MAX (64u << 20)
+#define RECORDING_PACKED_BYTES_MAX (65u << 20) /* content that cannot be compressed becomes 0.4 % larger */
 
 /* Writing --------------------------------------------------------------------------------------------------------- */
 

@@ -112,6 +112,7 @@ static int find_frame(struct recording_reader *reader, uint64_t *offset, struct 
     if (result != 0)
         return result;
     if (frame.magic != RECORDING_FRAME_MAGIC || frame.raw_bytes > RECORDING_FRAME_BYTES_MAX ||
+        frame.packed_bytes > RECORDING_PACKED_BYTES_MAX ||
         frame.checksum != recording_checksum(&frame, offsetof(struct recording_frame, checksum)) ||
         frame.packed_bytes > reader->input.size_bytes - *offset - sizeof(frame))
         return -EBADMSG;

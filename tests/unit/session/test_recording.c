@@ -268,6 +268,35 @@ TEST_F(flipped_bit_is_detected)
     }
 }
 
+/* Yields zeros after the end of the file, as a sparse file does. */
+static long read_sparse(void *context, uint64_t at, void *buffer, size_t count)
+{
+    struct memory_file *source = context;
+
+    assert_true(count <= 2 * RECORDING_FRAME_BYTES_MAX);
+    if (at + count <= source->count)
+        return memory_read(source, at, buffer, count);
+    memset(buffer, 0, count);
+    return (long)count;
+}
+
+TEST_F(a_packed_frame_has_a_limit)
+{
+    struct recording_frame frame;
+    const struct recording_input input = {&file, read_sparse, UINT64_C(1) << 40};
+    struct recording_reader *reader;
+    const struct rip_event *event;
+
+    take_everything();
+    memcpy(&frame, file.bytes + sizeof(struct recording_header), sizeof(frame));
+    frame.packed_bytes = UINT32_MAX;
+    frame.checksum = recording_checksum(&frame, offsetof(struct recording_frame, checksum));
+    memcpy(file.bytes + sizeof(struct recording_header), &frame, sizeof(frame));
+    assert_int_equal(recording_reader_new(&reader, &input), 0);
+    assert_int_equal(recording_reader_next(reader, &event), -EBADMSG);
+    recording_reader_free(reader);
+}
+
 TEST_F(missing_frame_is_detected)
 {
     struct rip_id_info info = id_info(3);
