@@ -136,6 +136,34 @@ static int grow_places(struct recording_table *table, struct state_ring *ring)
     return 0;
 }
 
+static int grow_ids(struct recording_table *table, struct state_ring *ring)
+{
+    int result = 0;
+
+    if (ring->id_count == ring->id_capacity) {
+        result = grow_array(table, &ring->ids, ring->id_capacity, sizeof(*ring->ids));
+        if (result == 0)
+            ring->id_capacity += ring->id_capacity == 0 ? 1 : ring->id_capacity;
+    }
+    return result;
+}
+
+/* Gives back half of the memory when a quarter is left, so that ids that come and go do not reallocate each time. */
+static void shrink_ids(struct recording_table *table, struct state_ring *ring)
+{
+    const size_t bytes = ring->id_capacity / 2 * sizeof(*ring->ids);
+    struct state_id *ids;
+
+    if (ring->id_capacity < 4 || ring->id_count > ring->id_capacity / 4)
+        return;
+    ids = realloc(ring->ids, bytes);
+    if (ids == NULL)
+        return;
+    ring->ids = ids;
+    ring->id_capacity /= 2;
+    table->used_bytes -= bytes;
+}
+
 int recording_table_id(struct recording_table *table, uint32_t number, uint32_t slot, struct state_id **ret_id)
 {
     struct state_ring *ring;
@@ -148,7 +176,7 @@ int recording_table_id(struct recording_table *table, uint32_t number, uint32_t 
         return result;
     place = find_place(ring, slot);
     if (*place == 0) {
-        result = grow_array(table, &ring->ids, ring->id_count, sizeof(*ring->ids));
+        result = grow_ids(table, ring);
         if (result != 0)
             return result;
         ring->ids[ring->id_count] = (struct state_id){.info.slot = slot};
@@ -198,9 +226,8 @@ void recording_table_drop_id(struct recording_table *table, uint32_t number, uin
     *find_place(ring, last->info.slot) = *place;
     *hole = *last;
     clear_place(ring, (size_t)(place - ring->places));
-    table->used_bytes -=
-        array_bytes(ring->id_count, sizeof(*ring->ids)) - array_bytes(ring->id_count - 1, sizeof(*ring->ids));
     ring->id_count--;
+    shrink_ids(table, ring);
 }
 
 /* Rings, processes, modules ---------------------------------------------------------------------------------------- */
@@ -221,7 +248,8 @@ static void clear_ring(struct recording_table *table, struct state_ring *ring)
         drop_bytes(table, &ring->ids[i].note);
     table->used_bytes -= ring->place_count * sizeof(*ring->places);
     free(ring->places);
-    drop_array(table, ring->ids, ring->id_count, sizeof(*ring->ids));
+    table->used_bytes -= ring->id_capacity * sizeof(*ring->ids);
+    free(ring->ids);
     for (uint32_t i = 0; i < ring->process_count; i++) {
         drop_modules(table, &ring->processes[i]);
         drop_bytes(table, &ring->processes[i].process);

@@ -45,6 +45,7 @@ struct state_ring {
     uint32_t script_count;
     struct state_id *ids;
     uint32_t id_count;
+    uint32_t id_capacity;
     uint32_t *places;   /* hash table: 1 + index in ids; 0 = free */
     size_t place_count; /* a power of two, at least twice id_count */
 };

@@ -3,6 +3,7 @@
 #include "unit/session/session_test.h"
 
 #include <errno.h>
+#include <malloc.h>
 
 #include "session/recording_code.h"
 #include "session/recording_format.h"
@@ -587,6 +588,26 @@ TEST_F(maximum_number_of_rings)
     assert_int_equal(try_to_take(event), -EFBIG);
     take_ring_event(77, RIP_EVENT_RING_END);
     take_ring_event(RINGS + 1, RIP_EVENT_RING);
+}
+
+/* What rings hold after their ids have ended counts as used, or is freed. */
+TEST(memory_of_ended_ids_is_counted)
+{
+    enum { RINGS = 8, IDS = 1 << 14 };
+    struct recording_table table = {0};
+    const struct mallinfo2 before = mallinfo2();
+    struct mallinfo2 after;
+    struct state_id *id;
+
+    for (uint32_t ring = 1; ring <= RINGS; ring++) {
+        for (uint32_t slot = 0; slot < IDS; slot++)
+            assert_int_equal(recording_table_id(&table, ring, slot, &id), 0);
+        for (uint32_t slot = 0; slot < IDS; slot++)
+            recording_table_drop_id(&table, ring, slot);
+    }
+    after = mallinfo2();
+    assert_true(after.uordblks + after.hblkhd <= before.uordblks + before.hblkhd + table.used_bytes + (1u << 20));
+    recording_table_clear(&table);
 }
 
 /* Two runs in one file: the rings of the first run end, and those of the second have other numbers. */
