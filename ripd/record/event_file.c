@@ -166,7 +166,7 @@ void event_file_close(struct event_file *file)
 struct reading {
     char *buffer;
     size_t length;
-    bool skipping; /* inside a line that is too long */
+    uint64_t skipped_bytes; /* of the current line, which is too long; 0 = it is not */
     uint64_t complete_bytes;
     int (*visit)(void *context, const char *text, size_t length);
     void *context;
@@ -181,17 +181,16 @@ static int visit_lines(struct reading *reading)
     while (status == 0 && (end = memchr(at, '\n', left)) != NULL) {
         size_t length = (size_t)(end - at);
 
-        status = reading->visit(reading->context, at, reading->skipping ? 0 : length);
-        reading->skipping = false;
-        reading->complete_bytes += length + 1;
+        status = reading->visit(reading->context, at, reading->skipped_bytes != 0 ? 0 : length);
+        reading->complete_bytes += reading->skipped_bytes + length + 1;
+        reading->skipped_bytes = 0;
         at = end + 1;
         left -= length + 1;
     }
     memmove(reading->buffer, at, left);
     reading->length = left;
     if (left == EVENT_LINE_BYTES_MAX) {
-        reading->skipping = true;
-        reading->complete_bytes += left;
+        reading->skipped_bytes += left;
         reading->length = 0;
     }
     return status;

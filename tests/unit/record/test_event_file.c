@@ -179,6 +179,15 @@ TEST(read, set_up, state_directory_tear_down)
     assert_int_equal(event_file_cut(&file, complete), 0);
     assert_int_equal(file.bytes, complete);
     event_file_close(&file);
+
+    text[5 + long_bytes] = '\0'; /* an incomplete last line that is too long */
+    state_write(directory, EVENT_FILE_NAME, text, strlen(text));
+    open_file();
+    seen[0] = '\0';
+    assert_int_equal(event_file_read(&file, EVENT_FILE_NAME, collect, seen, &complete), 0);
+    assert_string_equal(seen, "[one][]");
+    assert_int_equal(complete, 5);
+    event_file_close(&file);
     free(text);
 }
 
