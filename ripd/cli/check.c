@@ -7,7 +7,8 @@
  *      CRITICAL, 3 UNKNOWN. A wrong flag is also UNKNOWN, because nothing was checked.
  *   B. UNKNOWN takes precedence over OK and WARNING, not over CRITICAL: what is known to be stuck is reported even if a
  *      host does not answer.
- *   C. A ripd that does not answer, does not scan, or cannot read a ring is never OK.
+ *   C. A ripd that does not answer, does not scan, or cannot read a ring is never OK. Nor is a ripd that Prometheus has
+ *      lost.
  */
 #include <stdio.h>
 #include <string.h>
@@ -80,6 +81,7 @@ struct finding {
     const json_t *longest; /* NULL: none is stalled */
     size_t host;           /* host of that stall */
     size_t silent;
+    size_t lost;               /* those of silent that only Prometheus knows */
     char detail[DETAIL_BYTES]; /* of the first host that is UNKNOWN */
 };
 
@@ -107,6 +109,15 @@ static void look_at(struct finding *finding, size_t i)
         finding->longest = first;
         finding->host = i;
     }
+}
+
+static void count_lost(struct finding *finding)
+{
+    const char *first;
+
+    finding->lost = finding->silent = hosts_lost(&first);
+    if (finding->lost != 0)
+        snprintf(finding->detail, sizeof(finding->detail), "Prometheus cannot reach the ripd of %s", first);
 }
 
 static enum severity judge(const struct finding *finding)
@@ -148,7 +159,7 @@ static void print_perfdata(const struct finding *finding, size_t host_count)
 
 static void print_finding(enum severity severity, const struct finding *finding)
 {
-    size_t host_count = hosts_count();
+    size_t host_count = hosts_count() + finding->lost;
     long long ms = finding->longest_ms;
 
     printf("RIP %s - ", severity_names[severity]);
@@ -198,6 +209,7 @@ static int check(const char *target)
     enum severity severity;
 
     hosts_get(target, "ripd/stalls/1", "stalls");
+    count_lost(&finding);
     for (size_t i = 0; i < hosts_count(); i++)
         look_at(&finding, i);
     severity = judge(&finding);

@@ -18,6 +18,7 @@
 #define NS_PER_MS 1000000u
 #define URL_BYTES 512u
 #define QUERY_BYTES 512u
+#define LOST_NAME_BYTES 128u
 
 /* Instances with stalls; and those whose ripd was seen in the last day and is not seen now. */
 #define STALLED_QUERY "ripd_ids{state=\"stalled\"} > 0"
@@ -28,6 +29,7 @@ static struct {
     bool named;
     size_t count;
     size_t lost_count; /* instances that Prometheus itself does not reach; named once */
+    char first_lost[LOST_NAME_BYTES];
     struct client clients[CLI_LIST_MAX];
     bool reads_rings; /* if there is no ripd */
     struct cli_list directories;
@@ -77,7 +79,8 @@ static int take_stalled(const char *instance)
 static int take_lost(const char *instance)
 {
     cli_error("%.200s: Prometheus cannot reach the ripd there", instance);
-    hosts.lost_count++;
+    if (hosts.lost_count++ == 0)
+        snprintf(hosts.first_lost, sizeof(hosts.first_lost), "%s", instance);
     return CLI_OK;
 }
 
@@ -271,6 +274,12 @@ json_t *hosts_document(size_t i)
 const char *hosts_error(size_t i)
 {
     return hosts.clients[i].error;
+}
+
+size_t hosts_lost(const char **ret_first)
+{
+    *ret_first = hosts.first_lost;
+    return hosts.lost_count;
 }
 
 int hosts_report(void)

@@ -86,6 +86,9 @@ json_t *hosts_get_one(size_t i, const char *target, const char *schema);
 json_t *hosts_document(size_t i);
 const char *hosts_error(size_t i);
 
+/* Returns how many instances Prometheus itself does not reach, and the name of the first one. */
+size_t hosts_lost(const char **ret_first);
+
 /* Prints error messages for hosts that did not answer. Returns CLI_OK if all did, else the exit status. */
 int hosts_report(void);
 

@@ -65,6 +65,28 @@ def unknown_states(world):
     server.close()
 
 
+class Prometheus(k.ImpostorHandler):
+    """Has no instance with stalls, and one that it no longer reaches."""
+    def do_GET(self):  # pylint: disable=invalid-name
+        lost = [{"metric": {"instance": "db|7:7470"}, "value": [0, "0"]}] if "unless" in self.path else []
+        body = json.dumps({"status": "success", "data": {"resultType": "vector", "result": lost}}).encode()
+        self.send_response(200)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+
+def a_host_that_prometheus_lost(world):
+    server = k.Impostor({})
+    server.RequestHandlerClass = Prometheus
+    arguments = ["--prometheus", server.url]
+    line = expect(world, UNKNOWN, *arguments, words=["db/7:7470", "Prometheus"])
+    assert line.endswith(NOTHING_KNOWN), line
+    assert json.loads(world.command("check", "--json", *arguments).stdout)["silent_hosts"] == 1
+    server.close()
+
+
 def wrong_flags(world):
     for arguments in (["--warning", "x"], ["--critical", "5"], ["--warning=2m", "--critical=1m"], ["--cause", "x"],
                       ["--no"], ["word"], ["--url", "x"], ["--timeout", "x"]):
@@ -75,4 +97,4 @@ def wrong_flags(world):
 
 
 if __name__ == "__main__":
-    w.run([a_stall_begins_and_ends, unknown_states, wrong_flags], k.CliWorld)
+    w.run([a_stall_begins_and_ends, unknown_states, a_host_that_prometheus_lost, wrong_flags], k.CliWorld)
