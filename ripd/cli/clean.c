@@ -66,11 +66,12 @@ static void print_line(const char *directory, const char *name, const char *done
 
 static void print_json(const char *directory, const char *name, uint32_t uid, bool removed)
 {
-    json_t *object =
-        json_pack("{s:s, s:s, s:i, s:b}", "ring", name, "directory", directory, "uid", (int)uid, "removed", removed);
+    json_t *object = json_pack("{s:s, s:s, s:I, s:b}", "ring", name, "directory", directory, "uid", (json_int_t)uid,
+                               "removed", removed);
 
     if (object == NULL) /* the name is not UTF-8 */
-        object = json_pack("{s:n, s:s, s:i, s:b}", "ring", "directory", directory, "uid", (int)uid, "removed", removed);
+        object = json_pack("{s:n, s:s, s:I, s:b}", "ring", "directory", directory, "uid", (json_int_t)uid, "removed",
+                           removed);
     table_print_json(object);
     json_decref(object);
 }

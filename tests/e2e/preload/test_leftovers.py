@@ -42,6 +42,9 @@ class Leftovers(PreloadTest):
         old, new = self.leave_unfinished()
         self.assertEqual(self.clean("--dry-run"), [f"would remove {old}"])
         self.assertTrue(os.path.exists(old))
+        if os.geteuid() == 0:
+            os.chown(old, 2**32 - 2, -1)
+            self.assertEqual(json.loads(self.clean("--dry-run", "--json")[0])["uid"], 2**32 - 2)
         self.assertEqual(self.clean(), [f"removed {old}"])
         self.assertEqual([os.path.exists(path) for path in (old, new)], [False, True])
 
