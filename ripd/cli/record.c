@@ -89,7 +89,7 @@ static const struct cli_flag flags[] = {
     CLI_BETWEEN("--segment-bytes", "SIZE", CLI_SIZE, recording.segment_bytes, BYTES_MIN, BYTES_MAX,
                 "make FILE a directory, and begin a new file in it at this size"),
     CLI_BETWEEN("--segment-time", "DUR", CLI_DURATION, recording.segment_ns, NS_PER_S, DURATION_SETTING_MAX_NS,
-                "... or at this age"),
+                "make FILE a directory, and begin a new file in it at this age"),
     CLI_BETWEEN("--keep", "N", CLI_NUMBER, keep, 1, 1000000, "keep this many of those files, and remove the oldest"),
     CLI_BETWEEN("--flight", "SIZE", CLI_SIZE, recording.flight_bytes, BYTES_MIN, BYTES_MAX,
                 "keep the newest breadcrumbs in memory, and write them on SIGUSR1 to FILE, then to FILE.2 and so on"),
