@@ -432,7 +432,7 @@ static void fill_share(struct table_cell *cell, const json_t *kernel)
 
     table_cell_clear(cell);
     if (window_ms > 0)
-        table_cell_add(cell, "%lld ms on a processor and %lld ms ready for one, of %lld ms",
+        table_cell_add(cell, "ran for %lld ms and waited for a processor for %lld ms, in %lld ms",
                        cpu_ms != ITEM_UNKNOWN ? cpu_ms : 0, wait_ms != ITEM_UNKNOWN ? wait_ms : 0, window_ms);
 }
 
@@ -480,7 +480,7 @@ static const struct table_column kernel_fields[] = {
     {"asked for", .key = "asked_ms", .fill = item_fill_ms},
     {"wchan", .key = "wchan"},
     {"mode", .key = "mode"},
-    {"used", .fill = fill_share},
+    {"processor", .fill = fill_share},
     {"denied", .key = "denied"},
 };
 

@@ -140,7 +140,7 @@ def shape(command, answer):
     # for show, only the names of rows; rows that depend on inlining and on the kernel are left out
     if command == "show":
         rows = [re.match(r"  (\w+(?: \w+)*)  ", line) for line in answer.splitlines()]
-        return [row.group(1) for row in rows if row and row.group(1) not in ("inlined", "used", "denied", "wchan")]
+        return [row.group(1) for row in rows if row and row.group(1) not in ("inlined", "processor", "denied", "wchan")]
     if command == "top":  # top may have been recorded before its first row
         return [line.split() for line in answer.splitlines() if "CAUSE" in line]
     if command == "check":
