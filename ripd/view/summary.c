@@ -334,7 +334,7 @@ static void put_call(struct sentence *sentence, const struct kernel_facts *kerne
     put_holder(sentence, kernel);
     if (kernel->asked_ns == KERNEL_UNKNOWN)
         return;
-    put(sentence, cause == CAUSE_SLEEPING ? " of " : ", for ");
+    put(sentence, ", for ");
     put_duration(sentence, kernel->asked_ns);
     if (cause != CAUSE_SLEEPING)
         put(sentence, " at most");

@@ -200,7 +200,7 @@ TEST(system_calls_and_holders, set_up, tear_down)
     kernel->holder_pid = 0;
     kernel->syscall = "clock_nanosleep";
     sighting.cause = CAUSE_SLEEPING;
-    assert_summary(&sighting, WHO "has been sleeping for 13.8 s: clock_nanosleep of 1 min 30 s");
+    assert_summary(&sighting, WHO "has been sleeping for 13.8 s: clock_nanosleep, for 1 min 30 s");
     kernel->syscall = NULL;
     assert_summary(&sighting, WHO "has been sleeping for 13.8 s");
     kernel->denied = KERNEL_DENIED(SYSCALL);
