@@ -144,11 +144,17 @@ static void fill_event(struct table_cell *cell, const json_t *event)
     cell->colour = item_is(event, "kind", "begin") ? TABLE_RED : item_is(event, "kind", "end") ? TABLE_GREEN : NULL;
 }
 
+/* ">5.0s" if the stall may have lasted twice as long or longer: if ripd did not run when it began or ended. */
 static void fill_duration(struct table_cell *cell, const json_t *event)
 {
-    long long lasted_ms = item_number(event, "lasted_ms");
+    const json_t *longest = json_object_get(event, "lasted_max_ms");
+    const long long lasted_ms = item_number(event, "lasted_ms");
+    const bool is_bound =
+        lasted_ms != ITEM_UNKNOWN && (json_is_null(longest) || json_integer_value(longest) / 2 >= lasted_ms);
+    struct table_cell shown;
 
-    item_fill_duration(cell, lasted_ms != ITEM_UNKNOWN ? lasted_ms : item_number(event, "frozen_for_ms"));
+    item_fill_duration(&shown, lasted_ms != ITEM_UNKNOWN ? lasted_ms : item_number(event, "frozen_for_ms"));
+    table_cell_format(cell, "%s%s", is_bound ? ">" : "", shown.text);
 }
 
 static const struct table_column columns[] = {

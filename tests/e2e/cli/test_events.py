@@ -102,6 +102,16 @@ def several_hosts(world):
     far.close()
 
 
+def lower_bounds(world):
+    """A stall whose end nobody observed is not shown as short."""
+    ends = [{"sequence": n, "kind": "end", "at": f"2026-01-01T00:00:0{n}.000Z", "ring": "far", "id": n, "name": "name",
+             "lasted_ms": 5000, "lasted_max_ms": longest} for n, longest in enumerate((5900, 10000, None))]
+    far = k.Impostor({"/events": {"schema": "ripd/events/1", "total": 3, "events": ends[::-1]}})
+    lines = world.rip("--url", far.url).stdout.splitlines()
+    assert [line.split()[6] for line in lines[1:]] == ["5.0s", ">5.0s", ">5.0s"], lines
+    far.close()
+
+
 def wrong_flags(world):
     """Wrong flags are refused before rip connects: nothing listens on that port."""
     for arguments, words in (
@@ -221,5 +231,5 @@ def full_disks_and_closed_pipes(world):
 
 
 if __name__ == "__main__":
-    w.run([table, filters, hostile_names, terminal, several_hosts, wrong_flags, without_rip_client,
+    w.run([table, filters, hostile_names, terminal, several_hosts, lower_bounds, wrong_flags, without_rip_client,
            servers_that_are_not_ripd, no_proxy, full_disks_and_closed_pipes], k.CliWorld)
