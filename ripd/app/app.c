@@ -79,7 +79,7 @@ struct app {
     struct probe *probe;
     struct events *events;
     struct hook *hook;
-    struct report_budget notice_budget;
+    struct report_notices notices;
     struct report_budget left_out_budget; /* for lines about stalls without events */
     uint64_t suppressed_count;            /* of cases_counters, as last logged */
     struct naming naming;
@@ -222,6 +222,7 @@ static void app_trim_heap(struct app *app)
 static void app_refresh(struct app *app, uint64_t now_mono_ns)
 {
     work_leak(app->work, WORK_CAPTURE_BYTES, WORK_CAPTURE_BYTES_PER_SCAN);
+    work_leak(app->work, WORK_NOTICES, WORK_NOTICES_PER_SCAN);
     capturing_take(app->capturing, app->snapshot); /* ended processes, while the registry still has their records */
     registry_refresh(app->registry, now_mono_ns);
     capturing_take(app->capturing, app->snapshot); /* processes that executed another program: their ids are gone */
@@ -585,7 +586,7 @@ static int app_open_events(struct app *app)
 {
     int error = -ENOMEM;
 
-    app->work = work_new();
+    app->work = app->notices.work = work_new();
     if (app->work != NULL)
         app->cases = cases_new(app->work, 0);
     if (app->cases != NULL) {
@@ -611,7 +612,7 @@ static int app_open_parts(struct app *app)
                                         .work = app->work,
                                         .health = &app->health,
                                         .noticed = report_notice,
-                                        .notice_context = &app->notice_budget};
+                                        .notice_context = &app->notices};
     struct probe_options probe = {.proc_path = "/proc",
                                   .cgroup_path = "/sys/fs/cgroup",
                                   .remote = app->privileges.remote,
@@ -729,7 +730,7 @@ int app_run(struct config *config)
     log_set_level(config->log_level);
     schedule_init(&app.schedule, config->interval_ns, clock_wall_ns());
     app.health.started_wall_ns = clock_wall_ns();
-    report_budget_init(&app.notice_budget, clock_mono_ns());
+    report_budget_init(&app.notices.budget, clock_mono_ns());
     report_budget_init(&app.left_out_budget, clock_mono_ns());
     /* before other descriptors are opened: a number that was not passed must not be reused */
     error = service_open(&app.service);

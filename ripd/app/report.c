@@ -82,12 +82,24 @@ bool report_budget_take(struct report_budget *budget, uint64_t now_mono_ns, cons
     return has_room;
 }
 
-void report_notice(void *budget, enum registry_notice_kind kind, const char *name, const char *reason)
+static bool take_notice(struct report_notices *notices, uint32_t user)
+{
+    const uint64_t now_mono_ns = clock_mono_ns();
+    bool has_room;
+
+    if (user == MAPPING_NOBODY)
+        return report_budget_take(&notices->budget, now_mono_ns, "notices");
+    has_room = work_take(notices->work, user, WORK_NOTICES, 1);
+    report_left_out(&notices->budget, now_mono_ns, "notices", has_room ? 0 : 1);
+    return has_room;
+}
+
+void report_notice(void *notices, uint32_t user, enum registry_notice_kind kind, const char *name, const char *reason)
 {
     const struct notice_line *line = &notice_lines[kind];
     char quoted_name[LOG_QUOTED_BYTES], quoted_reason[LOG_QUOTED_BYTES];
 
-    if (!report_budget_take(budget, clock_mono_ns(), "notices"))
+    if (!take_notice(notices, user))
         return;
     log_quote_text(name, quoted_name);
     if (reason != NULL)

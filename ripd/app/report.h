@@ -22,7 +22,7 @@ uint64_t report_due(struct report_pace *pace, uint64_t now_mono_ns, uint64_t cou
 
 /*
  * Rate limit of log lines: a burst, and a steady rate after it. A user that creates and removes rings all day must not
- * fill the disk with lines about them. Notices and stalls have a budget each.
+ * fill the disk with lines about them. Lines about rings are limited by user instead (WORK_NOTICES).
  */
 #define REPORT_BURST 1000u                      /* lines */
 #define REPORT_PER_SECOND 20u                   /* lines, on average */
@@ -42,8 +42,14 @@ bool report_budget_take(struct report_budget *budget, uint64_t now_mono_ns, cons
 /* Adds count lines that were not written, and logs their sum at intervals. what: plural noun for the log line. */
 void report_left_out(struct report_budget *budget, uint64_t now_mono_ns, const char *what, uint64_t count);
 
-/* A registry_noticed callback; budget is a struct report_budget. */
-void report_notice(void *budget, enum registry_notice_kind kind, const char *name, const char *reason);
+/* Context of report_notice(). */
+struct report_notices {
+    struct work *work;           /* borrowed */
+    struct report_budget budget; /* for lines that are not about a ring; sums the lines left out */
+};
+
+/* A registry_noticed callback; notices is a struct report_notices. */
+void report_notice(void *notices, uint32_t user, enum registry_notice_kind kind, const char *name, const char *reason);
 
 void report_event(const struct event *event);
 

@@ -54,7 +54,7 @@ static void close_directory(struct directory *directory)
 static void notice_missing(struct directories *directories, struct directory *directory, int error)
 {
     if (!directory->reported_missing)
-        host_notice(directories->host, NOTICE_DIRECTORY_MISSING, directory->path, strerror(-error));
+        host_notice(directories->host, MAPPING_NOBODY, NOTICE_DIRECTORY_MISSING, directory->path, strerror(-error));
     directory->reported_missing = true;
 }
 
@@ -71,7 +71,7 @@ static void open_directory(struct directories *directories, struct directory *di
     }
     directory->descriptor = descriptor;
     if (directory->reported_missing)
-        host_notice(directories->host, NOTICE_DIRECTORY_FOUND, directory->path, NULL);
+        host_notice(directories->host, MAPPING_NOBODY, NOTICE_DIRECTORY_FOUND, directory->path, NULL);
     directory->reported_missing = false;
     directories->listing_due = true;
 }

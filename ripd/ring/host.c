@@ -75,10 +75,11 @@ void host_done(struct ring_host *host)
 
 /* Notices ---------------------------------------------------------------------------------------------------------- */
 
-void host_notice(const struct ring_host *host, enum registry_notice_kind kind, const char *name, const char *reason)
+void host_notice(const struct ring_host *host, uint32_t user, enum registry_notice_kind kind, const char *name,
+                 const char *reason)
 {
     if (host->noticed != NULL)
-        host->noticed(host->notice_context, kind, name, reason);
+        host->noticed(host->notice_context, user, kind, name, reason);
 }
 
 void host_notice_limit(struct ring_host *host, const char *reason)
@@ -88,7 +89,7 @@ void host_notice_limit(struct ring_host *host, const char *reason)
             return;
     if (host->reason_count < HOST_REASONS_MAX)
         host->reasons_noticed[host->reason_count++] = reason;
-    host_notice(host, NOTICE_LIMIT, "registry", reason);
+    host_notice(host, MAPPING_NOBODY, NOTICE_LIMIT, "registry", reason);
 }
 
 void host_limit(struct ring_host *host, enum health_limit limit, const char *reason)

@@ -58,8 +58,9 @@ void host_done(struct ring_host *host);
  */
 void host_set_time(struct ring_host *host, uint64_t judging_ns);
 
-/* reason may be NULL. */
-void host_notice(const struct ring_host *host, enum registry_notice_kind kind, const char *name, const char *reason);
+/* See registry_noticed. */
+void host_notice(const struct ring_host *host, uint32_t user, enum registry_notice_kind kind, const char *name,
+                 const char *reason);
 
 /*
  * Report, once, that a limit was hit. reason is a static string. host_limit() also increments the limit's counter on

@@ -36,35 +36,58 @@ uint64_t known_files_settled(const struct file_identity *file)
     return file->changed_ns <= now_ns && now_ns - file->changed_ns < SETTLED_NS ? 0 : file->changed_ns;
 }
 
+static void release(struct known_files *known, struct known_file *entry)
+{
+    if (entry->charged)
+        work_give(known->work, entry->user, WORK_FILES, 1);
+    entry->charged = false;
+}
+
+/* Charges a file that is no ring to its owner, and releases what was charged before. */
+static bool charge(struct known_files *known, struct known_file *entry, uint32_t user)
+{
+    if (entry->user != user) {
+        known_files_unlist(known, entry);
+        release(known, entry);
+        entry->user = user;
+    }
+    if (entry->ring != NULL)
+        release(known, entry);
+    else if (!entry->charged)
+        entry->charged = work_take(known->work, user, WORK_FILES, 1);
+    return entry->ring != NULL || entry->charged;
+}
+
 struct known_file *known_files_set(struct known_files *known, const struct file_identity *file, struct ring *ring,
                                    uint32_t pass)
 {
+    const uint32_t user = work_user(known->work, file->uid);
     struct known_file *entry = known_files_find(known, file);
 
     if (entry == NULL) {
+        if (ring == NULL && !work_has_room(known->work, user, WORK_FILES, 1)) {
+            work_refuse(known->work, user, WORK_FILES, 1);
+            return NULL;
+        }
         if (!ARRAY_GROW(known->entries, known->count, known->capacity))
             return NULL;
         if (!hash_index_add(&known->index, hash_of(known, file->device, file->inode), (uint32_t)known->count + 1))
             return NULL;
         entry = &known->entries[known->count++];
-        entry->unreadable = NULL;
+        *entry = (struct known_file){.device = file->device, .inode = file->inode};
     }
-    *entry = (struct known_file){
-        .device = file->device,
-        .inode = file->inode,
-        .changed_ns = known_files_settled(file),
-        .size_bytes = file->size_bytes,
-        .ring = ring,
-        .pass = pass,
-        .unreadable = entry->unreadable,
-    };
-    return entry;
+    entry->changed_ns = known_files_settled(file);
+    entry->size_bytes = file->size_bytes;
+    entry->ring = ring;
+    entry->pass = pass;
+    return charge(known, entry, user) ? entry : NULL;
 }
 
 void known_files_unlist(struct known_files *known, struct known_file *file)
 {
     if (file == NULL || file->unreadable == NULL)
         return;
+    work_give(known->work, file->user, WORK_UNREADABLE, 1);
     free(file->unreadable);
     file->unreadable = NULL;
     known->unreadable_count--;
@@ -78,8 +101,9 @@ void known_files_sweep(struct known_files *known, uint32_t pass)
     for (size_t i = 0; i < known->count; i++) {
         struct known_file entry = known->entries[i];
 
-        if (entry.ring == NULL && entry.pass != pass) {
+        if (entry.ring == NULL && (entry.pass != pass || !entry.charged)) {
             known_files_unlist(known, &entry);
+            release(known, &entry);
             continue;
         }
         known->entries[kept++] = entry;
@@ -91,8 +115,10 @@ void known_files_sweep(struct known_files *known, uint32_t pass)
 
 void known_files_done(struct known_files *known)
 {
-    for (size_t i = 0; i < known->count; i++)
-        free(known->entries[i].unreadable);
+    for (size_t i = 0; i < known->count; i++) {
+        known_files_unlist(known, &known->entries[i]);
+        release(known, &known->entries[i]);
+    }
     free(known->entries);
     free(known->index.places);
 }

@@ -14,6 +14,7 @@
 #include "os/file.h"
 #include "util/hash.h"
 #include "util/hash_index.h"
+#include "work/work.h"
 
 struct ring;
 
@@ -34,12 +35,15 @@ struct known_file {
     uint64_t size_bytes;
     struct ring *ring;             /* NULL = not a ring that we can read */
     uint32_t pass;                 /* the last full listing that saw it */
-    struct unreadable *unreadable; /* NULL = not listed */
+    uint32_t user;                 /* the account of its owner */
+    bool charged;                  /* to that account, as WORK_FILES */
+    struct unreadable *unreadable; /* charged as WORK_UNREADABLE; NULL = not listed */
 };
 
-/* All zero at first, except the key. */
+/* All zero at first, except the key and the accounts. */
 struct known_files {
     struct hash_key hash_key;
+    struct work *work; /* borrowed */
     struct known_file *entries;
     size_t capacity;
     size_t count;
@@ -50,7 +54,10 @@ struct known_files {
 /* Returns NULL if the file is not known. The entry is valid until the next call of another function. */
 struct known_file *known_files_find(const struct known_files *known, const struct file_identity *file);
 
-/* Remembers a file as it is now. An entry in the list of unreadable rings is kept. Returns NULL if out of memory. */
+/*
+ * Remembers a file as it is now. An entry in the list of unreadable rings is kept, unless the file has another owner.
+ * Returns NULL if out of memory, or if the file is no ring and its owner has no quota: the next sweep forgets the file.
+ */
 struct known_file *known_files_set(struct known_files *known, const struct file_identity *file, struct ring *ring,
                                    uint32_t pass);
 
@@ -63,7 +70,7 @@ uint64_t known_files_settled(const struct file_identity *file);
 /* Removes a file from the list of unreadable rings. file may be NULL. */
 void known_files_unlist(struct known_files *known, struct known_file *file);
 
-/* Forgets files that are not rings and were not seen by this pass. */
+/* Forgets files that are not rings and were not seen by this pass, or are not charged. */
 void known_files_sweep(struct known_files *known, uint32_t pass);
 void known_files_done(struct known_files *known);
 

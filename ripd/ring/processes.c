@@ -424,10 +424,10 @@ static void notice_changes(struct ring_host *host, struct ring *ring, const stru
 
     snprintf(reason, sizeof(reason), "pid %u", process->pid != 0 ? process->pid : process->claim.pid);
     if (process->verdict == PROCESS_DEAD && before != PROCESS_DEAD && process->pid != 0)
-        host_notice(host, NOTICE_PROCESS_DEAD, name, reason);
+        host_notice(host, ring->user, NOTICE_PROCESS_DEAD, name, reason);
     if (process->verdict == PROCESS_ALIVE && (process->claim.flags & RIP_PROCESS_HAS_HOLDER_LOCK) != 0 &&
         !ring->warned_unattested) {
-        host_notice(host, NOTICE_UNATTESTED, name, reason);
+        host_notice(host, ring->user, NOTICE_UNATTESTED, name, reason);
         ring->warned_unattested = true;
     }
 }

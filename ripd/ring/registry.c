@@ -9,9 +9,10 @@
  *      change that another change would not show.
  *   2. A file that is, or may be, meant as a ring and cannot be read is listed with the reason, and reported once per
  *      inode. Other files are ignored silently.
- *   3. At most REGISTRY_FILES_MAX files are remembered, in addition to the rings. Removed files are forgotten at the
- *      next full listing. Files beyond the limit are examined at each listing. A listing of a directory with more files
- *      than that takes several refreshes. So a ring cannot be hidden by creating other files.
+ *   3. Files that are no rings are remembered as far as their owner's account allows (WORK_FILES). Removed files are
+ *      forgotten at the next full listing. Files beyond the limit are examined at each listing. If a directory has more
+ *      than REGISTRY_FILES_MAX files, a listing takes several refreshes. So a ring cannot be hidden by creating other
+ *      files.
  *   4. A ring follows its file if the file is renamed. If a file has several links, the first one found counts, as long
  *      as it exists.
  *   5. A name is given once and kept until the file is renamed, whatever rings come and go meanwhile. Only a ring that
@@ -236,17 +237,14 @@ static bool take_account(struct registry *registry, struct ring *ring)
 
 /* Unreadable files ------------------------------------------------------------------------------------------------- */
 
-/*
- * Remembers a file as it is now. Returns NULL if out of memory, or if the limit is reached and the file is not a ring.
- */
+/* Remembers a file as it is now. Returns NULL if out of memory, or if it is no ring and its owner has no quota. */
 static struct known_file *remember(struct registry *registry, const struct file_identity *file, struct ring *ring)
 {
-    if (ring == NULL && registry->known.count >= REGISTRY_FILES_MAX &&
-        known_files_find(&registry->known, file) == NULL) {
-        host_limit(&registry->host, HEALTH_LIMIT_FILES, "more files than can be remembered");
-        return NULL;
-    }
-    return known_files_set(&registry->known, file, ring, registry->pass);
+    struct known_file *known = known_files_set(&registry->known, file, ring, registry->pass);
+
+    if (known == NULL && ring == NULL)
+        host_limit(&registry->host, HEALTH_LIMIT_FILES, "a user has more files than can be remembered");
+    return known;
 }
 
 /*
@@ -262,13 +260,15 @@ static bool list_unreadable(struct registry *registry, const struct file_identit
 
     if (known == NULL)
         return false;
-    if (before == NULL && registry->known.unreadable_count >= REGISTRY_UNREADABLE_MAX) {
-        host_limit(&registry->host, HEALTH_LIMIT_UNREADABLE, "more unreadable rings than are listed");
+    if (before == NULL && !work_take(registry->host.work, known->user, WORK_UNREADABLE, 1)) {
+        host_limit(&registry->host, HEALTH_LIMIT_UNREADABLE, "a user has more unreadable rings than are listed");
         return false;
     }
     line = malloc(sizeof(*line) + name_bytes);
-    if (line == NULL)
+    if (line == NULL) {
+        work_give(registry->host.work, known->user, WORK_UNREADABLE, before == NULL ? 1 : 0);
         return false;
+    }
     *line = (struct unreadable){before != NULL ? before->serial : new_serial(registry), directory, file->uid,
                                 before != NULL && before->health > health ? before->health : health, reason};
     memcpy(line->name, name, name_bytes);
@@ -282,7 +282,7 @@ static void report_unreadable(struct registry *registry, const struct file_ident
                               const char *name, const char *reason)
 {
     if (list_unreadable(registry, file, directory, name, RING_UNREADABLE, reason))
-        host_notice(&registry->host, NOTICE_RING_UNREADABLE, name, reason);
+        host_notice(&registry->host, work_user(registry->host.work, file->uid), NOTICE_RING_UNREADABLE, name, reason);
 }
 
 void registry_damage(struct registry *registry, struct ring *ring)
@@ -297,7 +297,7 @@ void registry_damage(struct registry *registry, struct ring *ring)
         file_identify(ring->mapping.descriptor, &file);
     retire_ring(registry, index);
     registry->host.health->damaged_ring_count++;
-    host_notice(&registry->host, NOTICE_RING_DAMAGED, ring_name(ring), reason);
+    host_notice(&registry->host, ring->user, NOTICE_RING_DAMAGED, ring_name(ring), reason);
     if (file.links != 0)
         list_unreadable(registry, &file, ring->directory, ring_name(ring), RING_DAMAGED, reason);
 }
@@ -384,7 +384,7 @@ static void name_rings(struct registry *registry)
         if (ring->name == NULL)
             continue;
         if (!ring->announced)
-            host_notice(&registry->host, NOTICE_RING_FOUND, ring->name, NULL);
+            host_notice(&registry->host, ring->user, NOTICE_RING_FOUND, ring->name, NULL);
         ring->announced = true;
     }
 }
@@ -652,7 +652,7 @@ static void drop_rings(struct registry *registry)
             i++;
             continue;
         }
-        host_notice(&registry->host, NOTICE_RING_GONE, ring_name(ring), NULL);
+        host_notice(&registry->host, ring->user, NOTICE_RING_GONE, ring_name(ring), NULL);
         remove_ring(registry, i);
         free_ring(registry, ring);
     }
@@ -782,7 +782,8 @@ static void move_rings(struct registry *registry, const uint32_t *places)
             i++;
             continue;
         }
-        host_notice(&registry->host, NOTICE_RING_GONE, ring_name(ring), "its directory is not watched any more");
+        host_notice(&registry->host, ring->user, NOTICE_RING_GONE, ring_name(ring),
+                    "its directory is not watched any more");
         retire_ring(registry, i);
     }
     for (size_t i = 0; i < registry->known.count; i++) {
@@ -905,6 +906,7 @@ int registry_new(struct registry **ret_registry, const struct registry_options *
     registry->removes = options->removes;
     registry->descriptors_max = descriptors_max - kept_descriptors(descriptors_max);
     result = host_init(&registry->host, options);
+    registry->known.work = registry->host.work;
     if (result == 0)
         result = directories_new(&registry->directories, &registry->host, options->directories,
                                  options->directory_count, visit_file, registry);

@@ -41,9 +41,8 @@
 #define REGISTRY_RECHECK_NS UINT64_C(5000000000)  /* locks unchanged: /proc is still read this often */
 #define REGISTRY_JUDGING_NS UINT64_C(50000000)    /* per scan, for process records and threads of a single user */
 #define REGISTRY_MAPPED_BYTES (UINT64_C(1) << 37) /* of all rings; page tables take 1/512 of it at most */
-#define REGISTRY_FILES_MAX 65536u                 /* names listed per directory and refresh; files remembered */
+#define REGISTRY_FILES_MAX 65536u                 /* names listed per directory and refresh */
 #define REGISTRY_DIRECTORIES_MAX 64u
-#define REGISTRY_UNREADABLE_MAX 1024u  /* unreadable rings that are listed with the reason */
 #define REGISTRY_ENDINGS_MAX 4096u     /* processes whose end is noticed at once; the limit is WORK_ENDINGS */
 #define REGISTRY_ENDINGS_MIN 64u       /* below this limit no process is watched */
 #define REGISTRY_DESCRIPTORS_KEPT 800u /* reserved for connections, pidfds and /proc; at most half of all */
@@ -154,8 +153,12 @@ enum registry_notice_kind {
     NOTICE_LIMIT, /* reason names the limit; once per limit */
 };
 
-/* Reports a change, for the log. name is of a ring or a directory. reason may be NULL. The receiver limits the rate. */
-typedef void registry_noticed(void *context, enum registry_notice_kind kind, const char *name, const char *reason);
+/*
+ * Reports a change, for the log. user is the account of the ring, or MAPPING_NOBODY if the notice is not about a ring.
+ * name is of a ring or a directory. reason may be NULL. The receiver limits the rate.
+ */
+typedef void registry_noticed(void *context, uint32_t user, enum registry_notice_kind kind, const char *name,
+                              const char *reason);
 
 struct registry;
 struct registry_options {

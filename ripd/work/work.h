@@ -25,6 +25,7 @@
 
 #define WORK_USERS_MAX 1024u
 #define WORK_EVENTS_PER_SCAN 32u
+#define WORK_NOTICES_PER_SCAN 20u
 #define WORK_RESTALLS_PER_SCAN 20u
 #define WORK_CAPTURE_BYTES_PER_SCAN (UINT64_C(1) << 23)
 
@@ -32,6 +33,9 @@
 #define WORK_LIMIT_TABLE(X)                                                                                            \
     X(RINGS, "rings", 4096, "rings mapped at once")                                                                    \
     X(MAPPED_BYTES, "mapped_bytes", UINT64_C(1) << 44, "address space for rings")                                      \
+    X(FILES, "files", 131072, "files that are no rings, not opened again until they change")                           \
+    X(UNREADABLE, "unreadable", 2048, "unreadable rings listed with the reason")                                       \
+    X(NOTICES, "notices", 2000, "log lines about rings written at once; a few more with each scan")                    \
     X(CHARGED_BYTES, "charged_bytes", UINT64_C(1) << 27, "copies of ring pages, in memory charged to ripd")            \
     X(READ_TIME, "read_time", UINT64_MAX, "time to read rings in one scan")                                            \
     X(PROCESS_TIME, "process_time", UINT64_MAX, "time to judge processes in one scan")                                 \

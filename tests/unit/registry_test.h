@@ -36,9 +36,11 @@ static struct scene {
 
 #define SCENE(title) TEST(title, scene_open, scene_close)
 
-static inline void scene_noticed(void *context, enum registry_notice_kind kind, const char *name, const char *reason)
+static inline void scene_noticed(void *context, uint32_t user, enum registry_notice_kind kind, const char *name,
+                                 const char *reason)
 {
     (void)context;
+    (void)user;
     scene.notice_count++;
     scene.noticed[kind]++;
     snprintf(scene.last_name, sizeof(scene.last_name), "%s", name);

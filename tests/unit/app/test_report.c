@@ -9,6 +9,7 @@
 
 #include "app/log.h"
 #include "app/report.h"
+#include "os/clock.h"
 #include "support/test.h"
 #include "unit/event_samples.h"
 #include "unit/log_capture.h"
@@ -17,18 +18,38 @@
 
 TEST(notices, log_capture_begin, log_capture_end)
 {
-    struct report_budget budget;
+    struct report_notices notices = {.work = work_new()};
 
-    report_budget_init(&budget, 0);
-    report_notice(&budget, NOTICE_RING_FOUND, "checkout", NULL);
-    report_notice(&budget, NOTICE_RING_DAMAGED, "a\n\x1b[2Jb\"", "was cut short");
+    report_budget_init(&notices.budget, 0);
+    report_notice(&notices, 0, NOTICE_RING_FOUND, "checkout", NULL);
+    report_notice(&notices, 0, NOTICE_RING_DAMAGED, "a\n\x1b[2Jb\"", "was cut short");
     assert_string_equal(logged(), "ripd: info: ring found name=\"checkout\"\n"
                                   "ripd: warning: ring damaged name=\"a\\x0a\\x1b[2Jb\\\"\" "
                                   "reason=\"was cut short\"\n");
     for (enum registry_notice_kind kind = 0; kind <= NOTICE_LIMIT; kind++) {
-        report_notice(&budget, kind, "x", "y");
+        report_notice(&notices, kind < NOTICE_DIRECTORY_MISSING ? 0 : MAPPING_NOBODY, kind, "x", "y");
         assert_int_equal(count_lines(logged()), 1);
     }
+    work_free(notices.work);
+}
+
+/* A user's flood of notices leaves those of other users in the log. */
+TEST(notices_are_limited_by_user, log_capture_begin, log_capture_end)
+{
+    struct report_notices notices = {.work = work_new()};
+
+    report_budget_init(&notices.budget, clock_mono_ns());
+    for (int i = 0; i < 5000; i++)
+        report_notice(&notices, 1000, NOTICE_RING_FOUND, "flood", NULL);
+    assert_int_equal(count_lines(logged()), 1000 + 1); /* one for those left out */
+    report_notice(&notices, 1001, NOTICE_RING_DAMAGED, "theirs", "was cut short");
+    report_notice(&notices, MAPPING_NOBODY, NOTICE_DIRECTORY_MISSING, "/run/librip", NULL);
+    assert_int_equal(count_lines(logged()), 2);
+    work_leak(notices.work, WORK_NOTICES, WORK_NOTICES_PER_SCAN);
+    for (int i = 0; i < 100; i++)
+        report_notice(&notices, 1000, NOTICE_RING_FOUND, "flood", NULL);
+    assert_int_equal(count_lines(logged()), WORK_NOTICES_PER_SCAN);
+    work_free(notices.work);
 }
 
 TEST(a_flood, log_capture_begin, log_capture_end)

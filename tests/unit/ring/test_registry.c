@@ -216,7 +216,7 @@ SCENE(more_names_than_one_listing_reads)
 
 SCENE(more_unreadable_rings_than_are_listed)
 {
-    enum { RINGS = REGISTRY_UNREADABLE_MAX + 100 };
+    enum { LISTED = 1024, RINGS = LISTED + 100 };
     struct ring_facts *facts;
     char name[32];
     size_t count;
@@ -227,12 +227,54 @@ SCENE(more_unreadable_rings_than_are_listed)
     }
     usleep(150000); /* until a file that does not change counts as finished */
     rescan_times(3);
-    assert_int_equal(scene.noticed[NOTICE_RING_UNREADABLE], REGISTRY_UNREADABLE_MAX);
+    assert_int_equal(scene.noticed[NOTICE_RING_UNREADABLE], LISTED);
     assert_int_equal(scene.noticed[NOTICE_LIMIT], 1);
     assert_int_equal(registry_health(scene.registry)->limit_counts[HEALTH_LIMIT_UNREADABLE], 100);
     facts = facts_of_rings(&count);
     facts_free(facts, count);
-    assert_int_equal(count, REGISTRY_UNREADABLE_MAX);
+    assert_int_equal(count, LISTED);
+}
+
+/* Files and unreadable rings of one user do not hide an unreadable ring of another user. */
+SCENE(unreadable_rings_of_two_users)
+{
+    enum { STRANGER = 65534 };
+    struct work *work = work_new();
+    char name[32];
+
+    need_root();
+    work_set_total(work, WORK_FILES, 20);
+    work_set_total(work, WORK_UNREADABLE, 8);
+    scene_options(&(struct registry_options){.work = work});
+    for (char file[] = "a"; *file <= 'z'; ++*file) {
+        snprintf(name, sizeof(name), "junk-%s", file);
+        ring_stage_write(&scene.stage, name, "junk", 4);
+        give_file(name, STRANGER);
+        make_short_ring(file);
+        give_file(file, STRANGER);
+    }
+    rescan_times(2);
+    assert_in_range(scene.noticed[NOTICE_RING_UNREADABLE], 0, 4);
+    assert_int_equal(work_held(work, STRANGER, WORK_FILES), 10);
+    make_short_ring("mine");
+    scene.last_name[0] = '\0';
+    scene_rescan();
+    assert_string_equal(scene.last_name, "mine");
+    assert_int_equal(work_held(work, 0, WORK_UNREADABLE), 1);
+    give_file("mine", STRANGER); /* the other user has no quota for it */
+    scene_rescan();
+    assert_int_equal(work_held(work, 0, WORK_UNREADABLE), 0);
+    for (char file[] = "a"; *file <= 'z'; ++*file) {
+        snprintf(name, sizeof(name), "junk-%s", file);
+        remove_file(name);
+        remove_file(file);
+    }
+    rescan_times(2);
+    assert_int_equal(work_held(work, STRANGER, WORK_UNREADABLE), 1);
+    registry_free(scene.registry);
+    scene.registry = NULL;
+    assert_int_equal(work_held(work, STRANGER, WORK_FILES) + work_held(work, STRANGER, WORK_UNREADABLE), 0);
+    work_free(work);
 }
 
 /* Without a free file descriptor this is reported once. The ring is found as soon as there is a descriptor. */

@@ -8,9 +8,11 @@ static struct health health;
 static size_t limit_notice_count;
 static struct module_table *table;
 
-static void on_notice(void *context, enum registry_notice_kind kind, const char *name, const char *reason)
+static void on_notice(void *context, uint32_t user, enum registry_notice_kind kind, const char *name,
+                      const char *reason)
 {
     (void)context;
+    (void)user;
     (void)name;
     assert_non_null(reason);
     limit_notice_count += kind == NOTICE_LIMIT;
