@@ -128,14 +128,25 @@ static size_t place_of(const struct work *work, uint32_t user)
     return search_first(&user, work->accounts, work->count, sizeof(*work->accounts), compare_user);
 }
 
-/* Returns NULL if the user has no account. If the accounts are full, the user shares one. */
+static bool holds_something(const struct account *account)
+{
+    for (size_t i = 0; i < WORK_LIMIT_COUNT; i++)
+        if (account->values.held[i] != 0)
+            return true;
+    return account->heap.count != 0;
+}
+
+/* Returns NULL if the user has no account and shares none. */
 static struct account *find(const struct work *work, uint32_t user)
 {
+    struct account *last = work->count != 0 ? &work->accounts[work->count - 1] : NULL;
     size_t place = place_of(work, user);
 
     if (place < work->count && work->accounts[place].values.user == user)
         return &work->accounts[place];
-    return work->count >= WORK_USERS_MAX ? &work->accounts[user % WORK_USERS_MAX] : NULL;
+    if (last == NULL || last->values.user != WORK_SHARED)
+        return NULL;
+    return work->count > WORK_USERS_MAX || holds_something(last) ? last : NULL;
 }
 
 /* Returns the user's account, made if there is none. Returns NULL if out of memory. */
@@ -146,6 +157,8 @@ static struct account *open_account(struct work *work, uint32_t user)
 
     if (account != NULL)
         return account;
+    if (work->count >= WORK_USERS_MAX && user != WORK_SHARED)
+        return open_account(work, WORK_SHARED);
     if (!ARRAY_GROW(work->accounts, work->count, work->capacity))
         return NULL;
     place = place_of(work, user);
@@ -309,12 +322,12 @@ static struct work_job heap_pop(struct heap *heap)
     return first;
 }
 
-static bool holds_nothing(const struct account *account)
+static bool is_needed(const struct account *account)
 {
     for (size_t i = 0; i < WORK_LIMIT_COUNT; i++)
-        if (account->values.held[i] != 0 || account->values.refused[i] != 0)
-            return false;
-    return account->heap.count == 0 && account->spent_ns == 0 && account->paused_until_ns == 0;
+        if (account->values.refused[i] != 0)
+            return true;
+    return holds_something(account) || account->spent_ns != 0 || account->paused_until_ns != 0;
 }
 
 void work_begin(struct work *work)
@@ -327,10 +340,10 @@ void work_begin(struct work *work)
 
         account->spent_ns /= 2;
         ARRAY_TRIM(account->heap.jobs, account->heap.capacity, 0);
-        if (holds_nothing(account))
-            free(account->heap.jobs);
-        else
+        if (is_needed(account))
             work->accounts[kept++] = *account;
+        else
+            free(account->heap.jobs);
     }
     work->count = kept;
     ARRAY_TRIM(work->delayed, work->delayed_capacity, 0);

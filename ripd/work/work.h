@@ -12,7 +12,8 @@
  *   A. A user may hold at most as much of a limit as then stays free for others. A single user gets half of the total.
  *      However much many users hold, something is left for the next one. The total is never exceeded.
  *   B. Each refusal is counted, by user and by limit. The counts only grow while the account exists.
- *   C. There are at most WORK_USERS_MAX accounts. Further users share them.
+ *   C. There are at most WORK_USERS_MAX accounts. Further users share one more, WORK_SHARED. While it holds something,
+ *      every user without an account uses it, so that what was taken from it is given back to it.
  */
 #ifndef RIPD_WORK_WORK_H
 #define RIPD_WORK_WORK_H
@@ -24,6 +25,7 @@
 #include "util/uid_range.h"
 
 #define WORK_USERS_MAX 1024u
+#define WORK_SHARED UINT32_MAX /* no uid */
 #define WORK_EVENTS_PER_SCAN 32u
 #define WORK_NOTICES_PER_SCAN 20u
 #define WORK_RESTALLS_PER_SCAN 20u

@@ -221,9 +221,38 @@ TEST(further_users_share_accounts, setup, teardown)
     for (uint32_t user = 0; user < WORK_USERS_MAX; user++)
         push(user, 0);
     push(WORK_USERS_MAX + 5, 7);
-    assert_false(work_account(work, WORK_USERS_MAX, &account));
-    for (unsigned i = 0; i <= WORK_USERS_MAX; i++)
-        assert_int_not_equal(next(0, CLASS_ALL), NOBODY);
+    push(WORK_USERS_MAX + 6, 7);
+    assert_true(work_account(work, WORK_USERS_MAX, &account));
+    assert_int_equal(account.user, WORK_SHARED);
+    assert_false(work_account(work, WORK_USERS_MAX + 1, &account));
+    for (unsigned i = 0; i <= WORK_USERS_MAX + 1; i++) {
+        uint32_t user;
+
+        assert_true(work_next(work, 0, CLASS_ALL, &job, &user));
+    }
     work_begin(work); /* drops accounts that hold nothing */
     assert_false(work_account(work, 0, &account));
+}
+
+/* What was taken from a shared account is given back to it, also when there is room for more accounts again. */
+TEST(shared_amounts_are_given_back, setup, teardown)
+{
+    enum { FURTHER = WORK_USERS_MAX + 5, LATER };
+    struct work_account account;
+
+    for (uint32_t user = 0; user <= FURTHER; user++)
+        assert_true(work_take(work, user, WORK_STALLS, 1));
+    for (uint32_t user = 0; user < WORK_USERS_MAX; user++)
+        work_give(work, user, WORK_STALLS, 1);
+    work_begin(work);
+    assert_int_equal(work_held(work, FURTHER, WORK_STALLS), 6);
+    assert_true(work_take(work, LATER, WORK_STALLS, 1));
+    for (uint32_t user = WORK_USERS_MAX; user <= LATER; user++)
+        work_give(work, user, WORK_STALLS, 1);
+    work_begin(work);
+    assert_false(work_account(work, 0, &account));
+    work_set_total(work, WORK_STALLS, 2);
+    assert_true(work_take(work, FURTHER, WORK_STALLS, 1)); /* nothing is held any more */
+    assert_true(work_account(work, 0, &account));
+    assert_int_equal(account.user, FURTHER);
 }
