@@ -629,7 +629,7 @@ static int app_open_parts(struct app *app)
     if (error == 0)
         error = detector_new(&app->detector, &(struct detector_config){.interval_ns = config->interval_ns});
     if (error == 0) {
-        app->endings = endings_new();
+        app->endings = endings_new(app->work);
         error = app->endings != NULL ? 0 : -ENOMEM;
     }
     if (error == 0)

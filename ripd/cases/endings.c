@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* endings.c - a circular buffer of chains; the oldest is dropped. Pure. */
+/* endings.c - chains in the order in which they were stored; a user drops its oldest. Pure. */
 #include "cases/endings.h"
 
 #include <stdlib.h>
@@ -7,16 +7,21 @@
 
 #include "util/reference.h"
 
+#define PLACES 4096u /* more than chains: twice the total of WORK_CHAINS */
+
 struct ending {
     uint32_t ring;
     uint32_t slot;
     uint32_t generation;
-    struct wait_chain *chain;
+    uint32_t user;
+    struct wait_chain *chain; /* NULL: dropped */
 };
 
 struct endings {
-    size_t next; /* place of the next chain */
-    struct ending items[ENDINGS_MAX];
+    struct work *work;
+    size_t first; /* place of the oldest chain */
+    size_t end;   /* place of the next chain */
+    struct ending items[PLACES];
 };
 
 void wait_chain_unref(struct wait_chain *chain)
@@ -50,16 +55,70 @@ static struct wait_chain *copy_chain(const struct waits *waits, uint32_t node)
     return copy;
 }
 
-struct endings *endings_new(void)
+struct endings *endings_new(struct work *work)
 {
-    return calloc(1, sizeof(struct endings));
+    struct endings *endings = calloc(1, sizeof(*endings));
+
+    if (endings != NULL)
+        endings->work = work;
+    return endings;
 }
 
 void endings_free(struct endings *endings)
 {
-    for (size_t i = 0; endings != NULL && i < ENDINGS_MAX; i++)
+    for (size_t i = 0; endings != NULL && i < PLACES; i++)
         wait_chain_unref(endings->items[i].chain);
     free(endings);
+}
+
+/* Returns false if the user has no chain. */
+static bool drop_oldest(struct endings *endings, uint32_t user)
+{
+    size_t i = endings->first;
+
+    while (i < endings->end && (endings->items[i].chain == NULL || endings->items[i].user != user))
+        i++;
+    if (i == endings->end)
+        return false;
+    wait_chain_unref(endings->items[i].chain);
+    endings->items[i].chain = NULL;
+    work_give(endings->work, user, WORK_CHAINS, 1);
+    while (endings->first < endings->end && endings->items[endings->first].chain == NULL)
+        endings->first++;
+    return true;
+}
+
+/* Takes the quota for another chain. Drops the oldest chain of the user who has most. */
+static bool take_quota(struct endings *endings, uint32_t user)
+{
+    const struct work *work = endings->work;
+
+    while (!work_has_room(work, user, WORK_CHAINS, 1)) {
+        uint32_t largest = user;
+
+        if (work_largest(work, WORK_CHAINS, &largest) &&
+            work_held(work, largest, WORK_CHAINS) <= work_held(work, user, WORK_CHAINS) + 1)
+            largest = user;
+        if (!drop_oldest(endings, largest) && !drop_oldest(endings, user)) /* users may share an account */
+            break;
+    }
+    return work_take(endings->work, user, WORK_CHAINS, 1);
+}
+
+/* Takes ownership of ending.chain. */
+static void append(struct endings *endings, struct ending ending)
+{
+    size_t kept = 0;
+
+    if (endings->end == PLACES) {
+        for (size_t i = endings->first; i < PLACES; i++)
+            if (endings->items[i].chain != NULL)
+                endings->items[kept++] = endings->items[i];
+        memset(&endings->items[kept], 0, (PLACES - kept) * sizeof(endings->items[0]));
+        endings->first = 0;
+        endings->end = kept;
+    }
+    endings->items[endings->end++] = ending;
 }
 
 void endings_note(struct endings *endings, const struct detector_update *update, const struct waits *waits)
@@ -72,15 +131,17 @@ void endings_note(struct endings *endings, const struct detector_update *update,
 
         if (chain == NULL)
             continue;
-        wait_chain_unref(endings->items[endings->next].chain);
-        endings->items[endings->next] = (struct ending){event->ring, event->slot, event->generation, chain};
-        endings->next = (endings->next + 1) % ENDINGS_MAX;
+        if (take_quota(endings, waits->nodes[node].user))
+            append(endings,
+                   (struct ending){event->ring, event->slot, event->generation, waits->nodes[node].user, chain});
+        else
+            wait_chain_unref(chain);
     }
 }
 
 struct wait_chain *endings_find(const struct endings *endings, uint32_t ring, uint32_t slot, uint32_t generation)
 {
-    for (size_t i = 0; i < ENDINGS_MAX; i++) {
+    for (size_t i = endings->first; i < endings->end; i++) {
         const struct ending *item = &endings->items[i];
 
         if (item->chain != NULL && item->ring == ring && item->slot == slot && item->generation == generation)

@@ -3,7 +3,8 @@
  * endings.h - what ids waited for when they ended: chains copied from the last wait graph that had them. Pure.
  *
  * Guarantees
- *   A. The newest ENDINGS_MAX chains are kept, each with at most WAITS_CHAIN_MAX members.
+ *   A. The newest chains of each user are kept, as many as WORK_CHAINS allows, each with at most WAITS_CHAIN_MAX
+ *      members. A chain of another user is dropped for them only if that user has more.
  *   B. A chain does not change from its creation to the last unref. The reference count is atomic.
  */
 #ifndef RIPD_CASES_ENDINGS_H
@@ -16,8 +17,7 @@
 #include "cases/waits.h"
 #include "detect/detector.h"
 #include "util/reference.h"
-
-#define ENDINGS_MAX 1024u
+#include "work/work.h"
 
 /* As of the scan before the id ended. */
 struct wait_chain {
@@ -31,7 +31,7 @@ void wait_chain_unref(struct wait_chain *chain); /* Both: NULL is allowed. */
 
 struct endings;
 
-struct endings *endings_new(void); /* Returns NULL if out of memory. */
+struct endings *endings_new(struct work *work); /* Borrows work. Returns NULL if out of memory. */
 void endings_free(struct endings *endings);
 
 /* Stores the chains of ids that ended while stalled. waits is that of the scan before; NULL: nothing waited. */

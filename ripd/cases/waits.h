@@ -65,6 +65,7 @@ const char *waits_kind_name(enum waits_kind kind);
 struct waits_node {
     enum waits_kind kind;
     uint32_t ring; /* serial */
+    uint32_t user; /* of an id that waits: as in struct stall_case */
     uint32_t process;
     uint32_t slot;
     uint32_t generation;

@@ -59,10 +59,11 @@ static void add_case(struct waits *waits, struct work *work, struct ring *ring, 
         waits->left_out_count++;
         return;
     }
-    if (marked && waits_add(waits, ring->serial, &wait) == 0 && lock != NULL)
+    if ((marked ? waits_add(waits, ring->serial, &wait) : waits_add_thread(waits, ring->serial, &id, lock)) != 0)
+        return;
+    if (marked && lock != NULL)
         waits_add_lock(waits, lock);
-    else if (!marked)
-        waits_add_thread(waits, ring->serial, &id, lock);
+    waits->nodes[waits->count - 1].user = stall->user;
 }
 
 static void read_first(struct waits *waits, const struct waits_source *source)

@@ -45,6 +45,7 @@
     X(EVIDENCE_TIME, "evidence_time", UINT64_MAX, "time to examine suspects in one scan")                              \
     X(STALLS, "stalls", 196608, "stalls listed by one scan")                                                           \
     X(WAITS, "waits", 131072, "ids in the wait graph of one scan")                                                     \
+    X(CHAINS, "chains", 2048, "ended ids for which it is kept what they waited for")                                   \
     X(EPISODES, "episodes", 32768, "open stalls whose begin was published")                                            \
     X(BELATED, "belated", 2048, "stalls that ended before there was room for their begin")                             \
     X(EVENTS, "events", 1024, "stalls published at once; a few more with each scan")                                   \

@@ -17,7 +17,8 @@ static void note(struct endings *endings, enum detector_event_kind kind, uint32_
 /* 1 and 2 wait for each other, 3 for 1. The chain outlives the graph and the store. */
 TEST(a_chain_is_copied, make_waits)
 {
-    struct endings *endings = endings_new();
+    struct work *work = work_new();
+    struct endings *endings = endings_new(work);
     struct wait_chain *chain;
 
     add(1, 2, 10, 13, 0);
@@ -47,20 +48,47 @@ TEST(a_chain_is_copied, make_waits)
     wait_chain_unref(chain);
     wait_chain_unref(NULL);
     assert_null(wait_chain_ref(NULL));
+    work_free(work);
 }
 
-TEST(the_newest_are_kept, make_waits, free_waits)
+/* Count ids of the user end. All of them waited for 5. */
+static void end_ids(struct endings *endings, uint32_t user, uint32_t first, uint32_t count)
 {
-    struct endings *endings = endings_new();
-
-    for (uint32_t i = 0; i < ENDINGS_MAX + 5; i++) {
+    for (uint32_t i = first; i < first + count; i++) {
         renew_waits();
-        add(10 + i, 5, 10, 11, 0);
+        add(i, 5, 10, 11, 0);
+        waits->nodes[0].user = user;
         settle();
-        note(endings, DETECTOR_GONE, 10 + i, 2);
+        note(endings, DETECTOR_GONE, i, 2);
     }
-    for (uint32_t i = 0; i < ENDINGS_MAX + 5; i++)
-        assert_int_equal(endings_find(endings, RING, 10 + i, 2) != NULL, i >= 5);
+}
+
+static size_t kept_count(const struct endings *endings, uint32_t first, uint32_t count)
+{
+    size_t kept = 0;
+
+    for (uint32_t i = first; i < first + count; i++)
+        kept += endings_find(endings, RING, i, 2) != NULL;
+    return kept;
+}
+
+TEST(the_newest_of_each_user_are_kept, make_waits, free_waits)
+{
+    enum { KEPT = 1024, MORE = 5000, ANNA = 1000, BERT };
+    struct work *work = work_new();
+    struct endings *endings = endings_new(work);
+
+    end_ids(endings, BERT, 10, 3);
+    end_ids(endings, ANNA, 20, MORE);
+    assert_int_equal(kept_count(endings, 10, 3), 3);
+    assert_in_range(kept_count(endings, 20, MORE), KEPT - 3, KEPT);
+    assert_int_equal(kept_count(endings, 20 + MORE - (KEPT - 3), KEPT - 3), KEPT - 3);
+    end_ids(endings, BERT, 10000, MORE); /* takes the oldest of the user who has more */
+    assert_int_equal(kept_count(endings, 10, 3), 0);
+    assert_in_range(kept_count(endings, 20, MORE), 682, 683);
+    assert_in_range(kept_count(endings, 10000, MORE), 682, 683);
+    assert_int_equal(kept_count(endings, 20 + MORE - 682, 682), 682);
     endings_free(endings);
     endings_free(NULL);
+    work_free(work);
 }
