@@ -421,8 +421,11 @@ void events_adopt(struct events *events, struct registry *registry, struct detec
         log_line(LOG_LEVEL_ERROR, "stalls from before the restart cannot be resumed: %s", strerror(-error));
 }
 
-/* The episode keeps its number. Its end event will be made from the begin event of the previous run. */
-static void resume_episode(void *context, const struct restart_episode *restarted)
+/*
+ * The episode keeps its number. Its end event will be made from the begin event of the previous run. Returns false if
+ * its user has no quota for the case, or if out of memory.
+ */
+static bool resume_episode(void *context, const struct restart_episode *restarted)
 {
     const struct event_subject *subject = &restarted->subject;
     const struct episode episode = {
@@ -441,10 +444,9 @@ static void resume_episode(void *context, const struct restart_episode *restarte
 
     if (cases_adopt(events->options.cases, restarted->ring, subject->slot, subject->generation, restarted->user,
                     &episode) != 0)
-        log_line(LOG_LEVEL_ERROR, "out of memory: stall from before the restart is not resumed: episode=%" PRIu64,
-                 subject->episode);
-    else
-        recorder_adopted(events->recorder, &adoption, &episode);
+        return false;
+    recorder_adopted(events->recorder, &adoption, &episode);
+    return true;
 }
 
 /* Ends that happened while no ripd ran: as many as the budget allows, the rest on later scans. */

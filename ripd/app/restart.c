@@ -197,17 +197,21 @@ static int compare_numbers(const void *left, const void *right)
 }
 
 size_t restart_settle(struct restart *restart, const struct detector *detector,
-                      void (*go_on)(void *context, const struct restart_episode *episode), void *context)
+                      bool (*go_on)(void *context, const struct restart_episode *episode), void *context)
 {
     size_t over_count = 0, count = restart->count;
 
     for (size_t i = 0; i < count; i++) {
-        if (is_over(&restart->episodes[i], detector)) {
-            restart->episodes[over_count++] = restart->episodes[i];
+        struct restart_episode *episode = &restart->episodes[i];
+        const bool over = is_over(episode, detector);
+
+        if (!over && go_on(context, episode)) {
+            event_unref(episode->begin);
             continue;
         }
-        go_on(context, &restart->episodes[i]);
-        event_unref(restart->episodes[i].begin);
+        if (!over)
+            episode->reason = EVENT_REASON_UNWATCHED;
+        restart->episodes[over_count++] = *episode;
     }
     restart->count = over_count;
     restart->settled = true;

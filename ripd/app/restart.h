@@ -32,7 +32,7 @@ struct restart_episode {
     bool asked;               /* handed to the detector */
     uint32_t ring;            /* serial, if handed to the detector */
     uint32_t user;            /* the account that the ring is charged to */
-    enum event_reason reason; /* if it is over; UNWATCHED: its ring may exist, but is not read */
+    enum event_reason reason; /* if it is over; UNWATCHED: see event_kind.h */
 };
 
 /* All zero = nothing to do. */
@@ -56,10 +56,11 @@ int restart_prepare(struct restart *restart, struct registry *registry, const ui
 
 /*
  * Finds the episodes that are still open, and removes them. Calls go_on for each, in no particular order; go_on must
- * take its own reference to keep the begin. Returns their number.
+ * take its own reference to keep the begin. If it returns false, the episode is over: unwatched. Returns how many are
+ * open.
  */
 size_t restart_settle(struct restart *restart, const struct detector *detector,
-                      void (*go_on)(void *context, const struct restart_episode *episode), void *context);
+                      bool (*go_on)(void *context, const struct restart_episode *episode), void *context);
 
 /* Returns the query to the detector for an episode that has a ring. */
 struct detector_adoption restart_adoption(const struct restart_episode *episode);

@@ -180,7 +180,7 @@ void cases_note_exits(struct cases *cases, uint64_t now_wall_ns);
 
 /*
  * Continues an episode of an earlier run whose id is still stalled. Takes a reference to episode->begin. Returns 0,
- * -EEXIST if the id has an episode, or -ENOMEM.
+ * -EEXIST if the id has an episode, or -ENOMEM, also if the user has no quota for another case.
  */
 int cases_adopt(struct cases *cases, uint32_t ring, uint32_t slot, uint32_t generation, uint32_t user,
                 const struct episode *episode);

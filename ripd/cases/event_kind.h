@@ -23,7 +23,8 @@ enum event_kind {
     X(STOPPED, "stopped", "the id was stopped by a signal, a tracer, the freezer or a core dump")                      \
     X(GONE, "gone", "the thread or the process has ended, the ring is gone, or the system was rebooted")               \
     X(EXCUSED, "excused", "the threshold was raised above the time for which the id has not moved")                    \
-    X(UNWATCHED, "unwatched", "after a restart of ripd the ring cannot be read, or is in no watched directory")
+    X(UNWATCHED, "unwatched",                                                                                          \
+      "after a restart of ripd the ring cannot be read, is in no watched directory, or its user has too many stalls")
 
 enum event_reason {
 #define X(name, text, meaning) EVENT_REASON_##name,

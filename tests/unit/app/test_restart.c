@@ -11,7 +11,7 @@
 
 #define NOW_NS UINT64_C(1000000000000)
 
-enum { EPISODES_MAX = 16 };
+enum { EPISODES_MAX = 16, FULL_SLOT = 2 /* its case exceeds the quota */ };
 
 static struct {
     const struct ring *ring;
@@ -41,10 +41,13 @@ static struct event_subject *add(uint32_t slot)
     return &open->subject;
 }
 
-static void on_resume(void *context, const struct restart_episode *episode)
+static bool on_resume(void *context, const struct restart_episode *episode)
 {
     (void)context;
+    if (episode->subject.slot == FULL_SLOT)
+        return false;
     world.resumed[world.resumed_count++] = episode->subject.episode;
+    return true;
 }
 
 /* Runs one scan. Returns how many episodes have ended; their reasons are in ret_reasons, by episode. */
@@ -84,8 +87,9 @@ static size_t run(enum event_reason ret_reasons[EPISODES_MAX + 1])
 TEST(episodes_are_resumed_or_end, scene_open, scene_close)
 {
     static const enum event_reason expected[] = {
-        [1] = EVENT_REASON_GONE, [2] = EVENT_REASON_MOVED, [3] = EVENT_REASON_GONE,      [4] = EVENT_REASON_GONE,
-        [5] = EVENT_REASON_GONE, [6] = EVENT_REASON_GONE,  [7] = EVENT_REASON_UNWATCHED, [9] = EVENT_REASON_GONE};
+        [1] = EVENT_REASON_GONE,      [2] = EVENT_REASON_MOVED, [3] = EVENT_REASON_GONE,
+        [4] = EVENT_REASON_GONE,      [5] = EVENT_REASON_GONE,  [6] = EVENT_REASON_GONE,
+        [7] = EVENT_REASON_UNWATCHED, [9] = EVENT_REASON_GONE,  [10] = EVENT_REASON_UNWATCHED};
     enum event_reason reasons[EPISODES_MAX + 1] = {0};
     struct ring_builder builder;
     int proc = file_open_directory("/proc");
@@ -93,12 +97,12 @@ TEST(episodes_are_resumed_or_end, scene_open, scene_close)
     assert_true(proc >= 0);
     assert_int_equal(proc_boot_id(proc, world.boot_id), 0);
     close(proc);
-    own_ring_build(&scene.stage, "app", 64, 4, &builder);
+    own_ring_build(&scene.stage, "app", 64, 5, &builder);
     scene_refresh();
     world.ring = ring_named("app");
     add(0);                  /* 1: unchanged, but 8 is the same id */
     add(1)->progress = 9;    /* 2: has moved */
-    add(2)->generation = 4;  /* 3: another id in the slot */
+    add(4)->generation = 4;  /* 3: another id in the slot */
     add(3)->boot_id[0] ^= 1; /* 4: of an earlier boot */
     add(9);                  /* 5: an empty slot */
     add(3)->ring_id[5] ^= 1; /* 6: another ring */
@@ -106,7 +110,8 @@ TEST(episodes_are_resumed_or_end, scene_open, scene_close)
     world.open[6].subject.directory_inode ^= 1;
     add(0);                                             /* 8: the same id as 1 */
     memset(add(3)->ring_id, 0, EVENT_SUBJECT_ID_BYTES); /* 9: of an unknown ring */
-    assert_int_equal(run(reasons), 8);
+    add(FULL_SLOT);                                     /* 10: unchanged, but there is no quota for it */
+    assert_int_equal(run(reasons), 9);
     assert_int_equal(world.resumed_count, 1);
     assert_int_equal(world.resumed[0], 8);
     for (size_t i = 0; i < COUNT_OF(expected); i++)
