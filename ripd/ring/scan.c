@@ -46,11 +46,8 @@ static void begin_waits(struct ring *ring)
     }
 }
 
-/* Ids that announce no calls wait for nobody. A ring of such ids costs only one check per batch. */
 static void count_waits(struct ring *ring, const struct rip_sample *samples, size_t count)
 {
-    if (count == 0 || samples[0].call == RIP_CALL_NONE)
-        return;
     for (size_t i = 0; i < count; i++) {
         struct process_waits *waits;
 
