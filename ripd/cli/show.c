@@ -436,12 +436,28 @@ static void fill_share(struct table_cell *cell, const json_t *kernel)
                        cpu_ms != ITEM_UNKNOWN ? cpu_ms : 0, wait_ms != ITEM_UNKNOWN ? wait_ms : 0, window_ms);
 }
 
-static void fill_entry(struct table_cell *cell, const json_t *entry)
+/* Consecutive breadcrumbs at one place are one line. */
+static void show_trail(struct report *report, const json_t *trail)
 {
-    struct table_cell where;
+    const size_t count = json_array_size(trail);
+    struct table_cell cell, where, next;
 
-    item_fill_where(&where, entry);
-    table_cell_format(cell, "#%lld  %s", item_number(entry, "count"), where.bytes != 0 ? where.text : "-");
+    if (count != 0)
+        report_section(report, "breadcrumbs, newest first");
+    for (size_t i = 0, alike; i < count; i += alike) {
+        const json_t *entry = json_array_get(trail, i);
+
+        item_fill_where(&where, entry);
+        for (alike = 1; i + alike < count; alike++) {
+            item_fill_where(&next, json_array_get(trail, i + alike));
+            if (strcmp(next.text, where.text) != 0)
+                break;
+        }
+        table_cell_format(&cell, "#%lld  %s", item_number(entry, "count"), where.bytes != 0 ? where.text : "-");
+        if (alike > 1)
+            table_cell_add(&cell, ", %zu times", alike);
+        report_line(report, &cell);
+    }
 }
 
 static const struct table_column process_fields[] = {
@@ -486,9 +502,8 @@ static const struct table_column kernel_fields[] = {
 
 void show_item(struct report *report, size_t host, const json_t *item)
 {
-    const json_t *kernel = json_object_get(item, "kernel"), *trail = json_object_get(item, "trail"), *entry;
+    const json_t *kernel = json_object_get(item, "kernel");
     struct table_cell cell;
-    size_t i;
 
     table_cell_value(&cell, json_object_get(item, "summary"));
     report_title(report, &cell);
@@ -502,13 +517,7 @@ void show_item(struct report *report, size_t host, const json_t *item)
         report_fields(report, kernel, kernel_fields, ARRAY_COUNT(kernel_fields));
     }
     lock_tree_chain(report, host, NULL, item);
-    if (json_array_size(trail) != 0)
-        report_section(report, "breadcrumbs, newest first");
-    json_array_foreach(trail, i, entry)
-    {
-        fill_entry(&cell, entry);
-        report_line(report, &cell);
-    }
+    show_trail(report, json_object_get(item, "trail"));
 }
 
 /* ---- a process, a unit or a ring ---- */
