@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """`rip top` on a terminal: changes in the list, keys, terminal sizes, and restarts of ripd."""
 import re
+import socket
 import sys
 
 import cli_kit as k
@@ -128,7 +129,7 @@ def ripd_is_started_again(world):
 
 def stays_responsive(world):
     """ripd accepts the request and never answers: keys still work, and q ends rip immediately."""
-    server = k.socket.socket()
+    server = socket.socket()
     server.bind(("127.0.0.1", 0))
     server.listen()
     terminal = world.top("--url", f"http://127.0.0.1:{server.getsockname()[1]}", "--timeout", "1h")
