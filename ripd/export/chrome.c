@@ -277,7 +277,8 @@ static void end_stall(struct chrome *chrome, const json_t *document, uint64_t wa
 /* Ignores invalid JSON, because the source is not trusted. */
 static void take_stall(struct chrome *chrome, const struct rip_event *event)
 {
-    json_t *document = json_loadb(event->as.stall.json.bytes, event->as.stall.json.count, JSON_REJECT_DUPLICATES, NULL);
+    json_t *document = json_loadb(event->as.stall.json.bytes, event->as.stall.json.count,
+                                  JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, NULL);
 
     if (json_is_object(document) && event->kind == RIP_EVENT_STALL_BEGIN)
         begin_stall(chrome, document, event);

@@ -275,7 +275,7 @@ static void put_totals(struct ctf *ctf, const struct rip_event *event)
 static void put_stall(struct ctf *ctf, enum ctf_event number, const struct rip_event *event)
 {
     const struct rip_text *json = &event->as.stall.json;
-    json_t *document = json_loadb(json->bytes, json->count, JSON_REJECT_DUPLICATES, NULL);
+    json_t *document = json_loadb(json->bytes, json->count, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, NULL);
     const char *cause = json_string_value(json_object_get(document, "cause"));
     const char *summary = json_string_value(json_object_get(document, "summary"));
     char *text = json_dumps(document, JSON_COMPACT); /* NULL: invalid JSON */

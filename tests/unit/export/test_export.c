@@ -111,7 +111,7 @@ static void feed_stall(unsigned second, enum rip_event_kind kind, const char *js
     feed(second, (struct rip_event){.kind = kind, .ring = 1, .as.stall.json = {json, strlen(json)}});
 }
 
-/* An id that passes two places, stalls for three seconds, is idle, and ends. */
+/* An id that passes two places, stalls for three seconds, is idle, and ends. Its name ends with a NUL. */
 static void feed_all(void)
 {
     feed_process();
@@ -122,7 +122,8 @@ static void feed_all(void)
     feed_drain(2);
     feed_stall(
         3, RIP_EVENT_STALL_BEGIN,
-        "{\"episode\":9,\"since\":\"2023-11-14T22:13:21.000Z\",\"summary\":\"it is stuck\",\"cause\":\"blocked\"}");
+        "{\"episode\":9,\"since\":\"2023-11-14T22:13:21.000Z\",\"summary\":\"it is stuck\",\"cause\":\"blocked\","
+        "\"name\":\"w\\u0000\"}");
     feed_stall(3, RIP_EVENT_STALL_END, "{\"episode\":8,\"at\":\"2023-11-14T22:13:22.000Z\"}"); /* unknown */
     feed_drain(3);
     feed_stall(4, RIP_EVENT_STALL_END, "{\"episode\":9,\"at\":\"2023-11-14T22:13:24.000Z\"}");
