@@ -28,6 +28,7 @@ struct stalled {
     uint32_t slot;
     uint32_t generation;
     uint32_t process;
+    bool is_placed;
 };
 
 struct capture_source {
@@ -39,6 +40,7 @@ struct capture_source {
     struct drain_batch *batch;
     struct drain_moment moment;
     struct stalled *stalls;
+    struct stalled **by_id; /* sorted */
     size_t stall_count;
     enum phase phase;
     const struct rip_sink *sink; /* valid during a read */
@@ -87,6 +89,13 @@ static struct rip_event_death death_of(const json_t *end)
     return death;
 }
 
+static int compare_ids(const void *left, const void *right)
+{
+    const struct stalled *a = *(struct stalled *const *)left, *b = *(struct stalled *const *)right;
+
+    return (a->id > b->id) - (a->id < b->id);
+}
+
 /* Returns 0 or -ENOMEM. */
 static int read_stalls(struct capture_source *source)
 {
@@ -103,7 +112,13 @@ static int read_stalls(struct capture_source *source)
         if (stalled->json == NULL)
             return -ENOMEM;
     }
-    return source->stalls != NULL ? 0 : -ENOMEM;
+    source->by_id = calloc(count + 1, sizeof(struct stalled *));
+    if (source->stalls == NULL || source->by_id == NULL)
+        return -ENOMEM;
+    for (size_t i = 0; i < count; i++)
+        source->by_id[i] = &source->stalls[i];
+    qsort(source->by_id, count, sizeof(struct stalled *), compare_ids);
+    return 0;
 }
 
 /* Events ----------------------------------------------------------------------------------------------------------- */
@@ -136,6 +151,31 @@ static int yield_ring(struct capture_source *source)
     return yield(source, &event);
 }
 
+/* Stores the place of the id that was registered, if it was stalled. */
+static void place_stalls(struct capture_source *source, const struct rip_event *event)
+{
+    size_t low = 0, high = source->stall_count;
+
+    while (low < high) {
+        const size_t middle = low + (high - low) / 2;
+
+        if (source->by_id[middle]->id < event->id)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    for (; low < source->stall_count && source->by_id[low]->id == event->id; low++) {
+        struct stalled *stalled = source->by_id[low];
+
+        if (stalled->is_placed)
+            return; /* and so are all others of this id */
+        stalled->is_placed = true;
+        stalled->slot = event->slot;
+        stalled->generation = event->generation;
+        stalled->process = event->process;
+    }
+}
+
 /*
  * Passes on an event of the drain, except DEATH: the document has more about the end of the process than its record.
  * Stores the place of ids that were stalled.
@@ -146,15 +186,8 @@ static int take_drained(void *context, const struct rip_event *event)
 
     if (event->kind == RIP_EVENT_DEATH)
         return 0;
-    for (size_t i = 0; event->kind == RIP_EVENT_REGISTER && i < source->stall_count; i++) {
-        struct stalled *stalled = &source->stalls[i];
-
-        if (stalled->id != event->id || stalled->generation != 0)
-            continue;
-        stalled->slot = event->slot;
-        stalled->generation = event->generation;
-        stalled->process = event->process;
-    }
+    if (event->kind == RIP_EVENT_REGISTER)
+        place_stalls(source, event);
     return source->sink->take(source->sink->context, event);
 }
 
@@ -243,6 +276,7 @@ static void close_capture(struct source *base)
     for (size_t i = 0; i < source->stall_count; i++)
         free(source->stalls[i].json);
     free(source->stalls);
+    free(source->by_id);
     json_decref(source->document);
     capture_done(&source->capture);
     drain_free(source->drain);

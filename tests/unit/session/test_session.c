@@ -540,6 +540,41 @@ TEST_F(capture_reports_the_end_of_the_process)
     assert_int_equal(find(RIP_EVENT_DRAIN)->as.drain.wall_ns, UINT64_C(1769862896789000000));
 }
 
+/* A hostile capture with many ids and many stalls takes no time in proportion to their product. */
+TEST_F(many_ids_and_many_stalls)
+{
+    enum { IDS = 1 << 16, STALLS = 1000000 };
+    static const char head[] = "{\"stalls\":[{\"id\":7}", more[] = ",{}", tail[] = ",{\"id\":7}]}";
+    struct capture capture = {.document = malloc(sizeof(head) + 3 * STALLS + sizeof(tail))};
+    struct ring_builder many;
+    unsigned placed = 0;
+    clock_t begun;
+    char *at = stpcpy(capture.document, head);
+    void *bytes;
+    size_t count;
+
+    for (unsigned i = 0; i < STALLS; i++)
+        at = mempcpy(at, more, 3);
+    capture.document_bytes = (size_t)(stpcpy(at, tail) - capture.document);
+    ring_builder_new(&many, &(struct ring_geometry){.slot_capacity = IDS});
+    ring_builder_add_process(&many, 0, 500, 9, "server");
+    for (uint32_t slot = 0; slot < IDS; slot++)
+        ring_builder_add_id(&many, slot, slot + 1, 0, 0, "id");
+    capture.ring = many.bytes;
+    capture.ring_bytes = many.size_bytes;
+    assert_int_equal(capture_pack(&capture, &bytes, &count), 0);
+    ring_stage_write(&stage, "capture", bytes, count);
+    free(bytes);
+    free(capture.document);
+    ring_builder_free(&many);
+    begun = clock();
+    open_once("capture");
+    while (rip_session_next(session, &event) == 1)
+        placed += event->kind == RIP_EVENT_STALL_BEGIN && event->id == 7 && event->slot == 6;
+    assert_true(clock() - begun < 20 * CLOCKS_PER_SEC);
+    assert_int_equal(placed, 2);
+}
+
 /* Digits only, in any locale of the program, and in any capture. */
 TEST_F(a_fraction_of_a_second_is_digits)
 {
