@@ -25,7 +25,8 @@
 #include "util/array.h"
 
 #define LOCATIONS_MAX 20u /* in the summary by location */
-#define ENDED_MAX 16u     /* ids that had ended, in the report */
+#define KEY_BYTES 48u
+#define ENDED_MAX 16u /* ids that had ended, in the report */
 
 struct settings {
     const char *files;
@@ -128,39 +129,47 @@ static int take_events(struct dump *dump, struct dump_ids *ids)
     return result == 0 && rip_session_error(dump->session)[0] != '\0' ? -EBADMSG : result;
 }
 
-/* Returns ripd's facts about a stalled id. NULL: it was not stalled, or has moved since. */
-static json_t *find_stall(const struct dump *dump, const json_t *item)
+static const char *key_of(char key[KEY_BYTES], const json_t *item)
 {
+    snprintf(key, KEY_BYTES, "%lld %lld", item_number(item, "id"), item_number(item, "snaps"));
+    return key;
+}
+
+/* Returns ripd's facts about stalled ids, by id and count: an id that has moved since is not found. */
+static json_t *index_stalls(const struct dump *dump)
+{
+    json_t *index = json_object(), *stall;
+    char key[KEY_BYTES];
     size_t i;
-    json_t *stall;
 
     json_array_foreach(json_object_get(dump->document, "stalls"), i, stall)
     {
-        if (item_number(stall, "id") == item_number(item, "id") &&
-            item_number(stall, "snaps") == item_number(item, "snaps"))
-            return stall;
+        if (json_object_get(index, key_of(key, stall)) == NULL)
+            json_object_set(index, key, stall);
     }
-    return NULL;
+    return index;
 }
 
 /* Adds the facts of a capture's document. It has more than the ring, except names that ripd did not have yet. */
 static void join_document(const struct dump *dump)
 {
     static const char *const places[] = {"location", "trail"};
-    json_t *process = json_object_get(dump->document, "process"), *item, *stall;
+    json_t *process = json_object_get(dump->document, "process"), *index = index_stalls(dump), *item, *stall;
+    char key[KEY_BYTES];
     size_t i, j;
 
     json_array_foreach(dump->ended, i, item) json_object_set(item, "process", process);
     json_array_foreach(dump->items, i, item)
     {
         json_object_set(item, "process", process);
-        stall = find_stall(dump, item);
+        stall = json_object_get(index, key_of(key, item));
         if (stall == NULL)
             continue;
         for (j = 0; item_text(json_object_get(stall, "location"), "function") == NULL && j < ARRAY_COUNT(places); j++)
             json_object_set(stall, places[j], json_object_get(item, places[j]));
         json_array_set(dump->items, i, stall);
     }
+    json_decref(index);
 }
 
 /* Returns false after an error message; the part before the error has been read. */
