@@ -133,8 +133,9 @@ json_t *dump_ids_items(const struct dump_ids *ids, struct names *names)
     json_t *items = json_array();
 
     for (size_t i = 0; i < ids->ids.count; i++) {
-        const struct replay_ring *ring = ids->ids.rings[i];
+        struct replay_ring *ring = ids->ids.rings[i];
 
+        replay_ring_settle(ring);
         for (size_t j = 0; j < ring->count; j++) {
             struct item *item = replay_ring_item(ring, j);
 

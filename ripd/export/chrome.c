@@ -171,6 +171,7 @@ static void write_slice(struct chrome *chrome, const struct known_id *known, uin
 
 static void write_ring(struct chrome *chrome, struct replay_ring *ring, uint64_t to_wall_ns)
 {
+    replay_ring_settle(ring);
     for (size_t i = 0; i < ring->count; i++) {
         const struct known_id known = known_at(ring, i);
 

@@ -111,6 +111,7 @@ static void count_id(struct folded *folded, const struct known_id *known)
 
 static void count_ring(struct folded *folded, struct replay_ring *ring)
 {
+    replay_ring_settle(ring);
     for (size_t i = 0; i < ring->count; i++) {
         const struct known_id known = known_at(ring, i);
 

@@ -174,7 +174,7 @@ size_t replay_ring_find(const struct replay_ring *ring, uint32_t slot, uint32_t 
 {
     const size_t at = search_equal(&slot, ring->samples, ring->count, sizeof(*ring->samples), compare_slot);
 
-    return at < ring->count && ring->samples[at].generation == generation ? at : ring->count;
+    return at < ring->count && ring->samples[at].generation == generation && !ring->ids[at]->ended ? at : ring->count;
 }
 
 static uint32_t entries_max(const struct replay_ids *ids)
@@ -215,7 +215,8 @@ static int take_id(struct replay_ids *ids, struct replay_ring *ring, const struc
     if (id == NULL)
         return -ENOMEM;
     sample = &ring->samples[at];
-    is_new = id->serial == 0 || sample->generation != info->generation;
+    is_new = id->serial == 0 || sample->generation != info->generation || id->ended;
+    ring->ended_count -= id->ended;
     is_renamed = id->info.name_bytes != info->name_bytes || memcmp(id->info.name, info->name, info->name_bytes) != 0;
     if (is_new)
         *id = (struct replay_id){.serial = ++ids->serial, .since_drain = ids->drain_count};
@@ -242,7 +243,8 @@ static size_t find_next(struct replay_ring *ring, uint32_t slot, uint32_t genera
 {
     size_t at = ring->next;
 
-    if (at >= ring->count || ring->samples[at].slot != slot || ring->samples[at].generation != generation)
+    if (at >= ring->count || ring->samples[at].slot != slot || ring->samples[at].generation != generation ||
+        ring->ids[at]->ended)
         at = replay_ring_find(ring, slot, generation);
     ring->next = at + 1;
     return at;
@@ -283,13 +285,32 @@ static void take_note(struct replay_ring *ring, const struct rip_event *event)
         ring->ids[at]->note = *event->as.note;
 }
 
-static void remove_id(struct replay_ring *ring, size_t at)
+static void end_id(struct replay_ring *ring, size_t at)
 {
-    size_t id_count = ring->count;
+    ring->ids[at]->ended = true;
+    ring->ended_count++;
+}
 
-    free(ring->ids[at]);
-    ARRAY_CLOSE(ring->ids, id_count, at);
-    ARRAY_CLOSE(ring->samples, ring->count, at);
+static void remove_ids(struct replay_ring *ring, bool and_stale)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0; i < ring->count; i++) {
+        if (ring->ids[i]->ended || (and_stale && ring->ids[i]->stale)) {
+            free(ring->ids[i]);
+            continue;
+        }
+        ring->samples[kept] = ring->samples[i];
+        ring->ids[kept++] = ring->ids[i];
+    }
+    ring->count = kept;
+    ring->ended_count = 0;
+}
+
+void replay_ring_settle(struct replay_ring *ring)
+{
+    if (ring->ended_count != 0)
+        remove_ids(ring, false);
 }
 
 static void take_drain(struct replay_ids *ids)
@@ -298,9 +319,9 @@ static void take_drain(struct replay_ids *ids)
     for (size_t i = 0; i < ids->count; i++) {
         struct replay_ring *ring = ids->rings[i];
 
-        for (size_t j = ring->count; ring->renewed && j > 0; j--)
-            if (ring->ids[j - 1]->stale)
-                remove_id(ring, j - 1);
+        if (ring->renewed)
+            remove_ids(ring, true);
+        replay_ring_settle(ring);
         ring->renewed = false;
     }
 }
@@ -353,7 +374,7 @@ int replay_ids_take(struct replay_ids *ids, const struct rip_event *event)
     case RIP_EVENT_EXIT:
         at = replay_ring_find(ring, event->slot, event->generation);
         if (at != ring->count)
-            remove_id(ring, at);
+            end_id(ring, at);
         return 0;
     case RIP_EVENT_TOTALS:
         ring->unseen_count = event->as.totals.unseen_count;
@@ -367,6 +388,7 @@ int replay_ring_feed(struct replay_ring *ring, struct detector *detector)
 {
     int result;
 
+    replay_ring_settle(ring);
     ring->condition_count = ring->process_count;
     for (size_t i = 0; i < ring->process_count; i++)
         ring->conditions[i] = ring->processes[i].dead ? DETECTOR_DEAD : DETECTOR_LIVES;

@@ -27,6 +27,7 @@ struct replay_process {
 /* What is known of an id in addition to its sample. */
 struct replay_id {
     bool stale;                /* its ring is being renewed, and no event has repeated it yet */
+    bool ended;                /* removed by replay_ring_settle() */
     uint32_t serial;           /* from 1, in order of registration; never reused */
     uint64_t since_wall_ns;    /* last change of its entries or its idle state */
     uint64_t since_drain;      /* drains that were complete at that time */
@@ -45,7 +46,8 @@ struct replay_ring {
     struct rip_sample *samples; /* ascending by slot */
     struct replay_id **ids;     /* parallel to samples */
     size_t count;
-    size_t next; /* index after the id that moved last */
+    size_t ended_count; /* of ids that have ended and are still in the arrays */
+    size_t next;        /* index after the id that moved last */
     size_t sample_capacity;
     size_t id_capacity;
     struct module_facts *scripts; /* owned reference */
@@ -80,12 +82,18 @@ int replay_ids_take(struct replay_ids *ids, const struct rip_event *event);
 struct replay_ring *replay_ids_ring(const struct replay_ids *ids, uint32_t number); /* returns NULL if there is none */
 
 /*
+ * Removes ids that have ended from the arrays. A DRAIN does this; code that walks the arrays before a DRAIN must call
+ * it. Removing each id at its EXIT would move all others each time.
+ */
+void replay_ring_settle(struct replay_ring *ring);
+
+/*
  * Feeds the ring's samples to the detector; a process is either dead or alive. Returns as detector_ring() and
  * detector_feed().
  */
 int replay_ring_feed(struct replay_ring *ring, struct detector *detector);
 
-/* Returns the index of that generation of the slot, or ring->count if it is not there. */
+/* Returns the index of that generation of the slot, or ring->count if it is not there or has ended. */
 size_t replay_ring_find(const struct replay_ring *ring, uint32_t slot, uint32_t generation);
 
 /* Returns the process at an index of ring->processes, or NULL if it is not known. Borrowed: no reference is taken. */

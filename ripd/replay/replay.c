@@ -489,6 +489,7 @@ static int feed(struct replay *replay)
     for (size_t i = 0; i < replay->ids.count && result == 0; i++) {
         struct replay_ring *ring = replay->ids.rings[i];
 
+        replay_ring_settle(ring);
         while (skip < skipped->count && skipped->numbers[skip] < ring->number)
             skip++;
         if (skip < skipped->count && skipped->numbers[skip] == ring->number) {

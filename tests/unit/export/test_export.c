@@ -2,6 +2,7 @@
 /* test_export.c - one sequence of events in each of the formats: ripd/export. */
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "export/export.h"
 #include "support/test.h"
@@ -207,6 +208,37 @@ TEST(chrome_without_events)
     begin(&export_chrome);
     assert_int_equal(export_finish(exporter), 0);
     assert_string_equal(output, "{\"displayTimeUnit\":\"ms\",\"traceEvents\":[\n\n]}\n");
+    end();
+}
+
+/* The end of many ids in one drain takes time in proportion to their number, and each is exported once. */
+TEST(many_ends)
+{
+    enum { IDS = 300000 };
+    struct rip_id_info info = {.generation = 2, .name_bytes = 1, .name = "w"};
+    struct rip_event event = id_event(RIP_EVENT_REGISTER);
+    const clock_t begun = clock();
+
+    begin(&export_folded);
+    feed_process();
+    event.as.id_begin.info = &info;
+    for (event.slot = 0; event.slot < IDS; event.slot++) {
+        info.slot = event.slot;
+        feed(0, event);
+    }
+    feed_drain(0);
+    event.kind = RIP_EVENT_EXIT;
+    for (event.slot = 0; event.slot < IDS; event.slot++)
+        feed(1, event);
+    info.slot = 7;
+    info.generation = 4;
+    event = (struct rip_event){.kind = RIP_EVENT_REGISTER, .ring = 1, .slot = 7, .generation = 4, .id = 1};
+    event.as.id_begin.info = &info;
+    feed(1, event);
+    feed_drain(1);
+    assert_int_equal(export_finish(exporter), 0);
+    assert_string_equal(output, "app;w 300001\n");
+    assert_true(clock() - begun < 8 * CLOCKS_PER_SEC);
     end();
 }
 
