@@ -23,10 +23,12 @@
 #include "session/sources.h"
 
 #define MAGIC_BYTES 64u
+#define MISSED_FIRST 64u /* places */
 
 /* The last unseen_count that was seen in TOTALS of a ring. */
 struct missed {
     uint32_t ring;
+    bool is_used;
     uint64_t unseen_count;
 };
 
@@ -39,8 +41,9 @@ struct rip_session {
     bool between_drains;  /* the current event is a DRAIN, or there was none yet */
     bool written;         /* the current event was given to the writer, or there is none */
     struct rip_observer observer;
-    struct missed *missed;
+    struct missed *missed; /* hash table, by ring */
     size_t missed_count;
+    size_t missed_capacity;          /* a power of two, at least twice missed_count */
     struct recording_writer *writer; /* NULL: nothing is recorded */
     struct output *output;
     bool record_pending;          /* recording starts with the next drain */
@@ -416,27 +419,52 @@ int rip_session_observe(struct rip_session *session, const struct rip_observer *
     return 0;
 }
 
+/* Returns the entry of a ring, or the free one where it belongs. */
+static struct missed *find_missed(struct missed *missed, size_t capacity, uint32_t ring)
+{
+    size_t place = ring * UINT64_C(0x9e3779b97f4a7c15) >> 32 & (capacity - 1);
+
+    while (missed[place].is_used && missed[place].ring != ring)
+        place = (place + 1) & (capacity - 1);
+    return &missed[place];
+}
+
+/* Makes room for one more ring. Returns false if out of memory. */
+static bool grow_missed(struct rip_session *session)
+{
+    const size_t capacity = session->missed_capacity != 0 ? 2 * session->missed_capacity : MISSED_FIRST;
+    struct missed *grown;
+
+    if (2 * (session->missed_count + 1) <= session->missed_capacity)
+        return true;
+    grown = calloc(capacity, sizeof(*grown));
+    if (grown == NULL)
+        return false;
+    for (size_t i = 0; i < session->missed_capacity; i++)
+        if (session->missed[i].is_used)
+            *find_missed(grown, capacity, session->missed[i].ring) = session->missed[i];
+    free(session->missed);
+    session->missed = grown;
+    session->missed_capacity = capacity;
+    return true;
+}
+
 /* Returns whether unseen_count of the ring has grown since the last TOTALS, and stores the new value. */
 static bool has_new_unseen(struct rip_session *session, const struct rip_event *event)
 {
     const uint64_t unseen_count = event->as.totals.unseen_count;
-    struct missed *grown;
+    struct missed *missed;
+    bool more;
 
-    for (size_t i = 0; i < session->missed_count; i++)
-        if (session->missed[i].ring == event->ring) {
-            const bool more = unseen_count > session->missed[i].unseen_count;
-
-            session->missed[i].unseen_count = unseen_count;
-            return more;
-        }
-    if (unseen_count == 0)
+    if (!grow_missed(session))
+        return unseen_count != 0;
+    missed = find_missed(session->missed, session->missed_capacity, event->ring);
+    more = unseen_count > missed->unseen_count;
+    if (!missed->is_used && !more)
         return false;
-    grown = realloc(session->missed, (session->missed_count + 1) * sizeof(*grown));
-    if (grown == NULL)
-        return true;
-    session->missed = grown;
-    session->missed[session->missed_count++] = (struct missed){event->ring, unseen_count};
-    return true;
+    session->missed_count += !missed->is_used;
+    *missed = (struct missed){event->ring, true, unseen_count};
+    return more;
 }
 
 typedef int observe_function(void *context, struct rip_session *session, const struct rip_event *event);

@@ -486,6 +486,39 @@ TEST_F(observer_ends_the_run)
     assert_int_equal(counts.event, 3);
 }
 
+/* A hostile recording may count for any number of rings. Each is compared with its own last count. */
+TEST_F(lost_snaps_of_many_rings)
+{
+    enum { RINGS = 300000 };
+    struct rip_event totals = {.kind = RIP_EVENT_TOTALS};
+    const struct rip_event drain = {.kind = RIP_EVENT_DRAIN};
+    struct counts counts = {0};
+    const struct rip_observer observer = observer_of(&counts);
+    struct memory_file file = {0};
+    const struct recording_output output = {&file, memory_write};
+    struct recording_writer *writer;
+    clock_t begun;
+
+    assert_int_equal(recording_writer_new(&writer, &output, 5), 0);
+    for (totals.as.totals.unseen_count = 1; totals.as.totals.unseen_count <= 2; totals.as.totals.unseen_count++)
+        for (totals.ring = 1; totals.ring <= RINGS; totals.ring++)
+            assert_int_equal(recording_writer_take(writer, &totals), 0);
+    totals.ring = 7;
+    totals.as.totals.unseen_count = 2;
+    assert_int_equal(recording_writer_take(writer, &totals), 0);
+    assert_int_equal(recording_writer_take(writer, &drain), 0);
+    assert_int_equal(recording_writer_flush(writer), 0);
+    recording_writer_free(writer);
+    ring_stage_write(&stage, "recording", file.bytes, file.count);
+    free(file.bytes);
+    begun = clock();
+    open_once("recording");
+    assert_int_equal(rip_session_observe(session, &observer), 0);
+    assert_int_equal(rip_session_run(session, NULL), 0);
+    assert_int_equal(counts.lost, 2 * RINGS);
+    assert_true(clock() - begun < 5 * CLOCKS_PER_SEC);
+}
+
 /* More snaps than a trail holds: some are lost. */
 TEST_F(lost_snaps_are_observed)
 {
