@@ -1,8 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cli.c - errors, flags, help and dispatch for both programs. Touches stdout, stderr and /proc/self/exe. */
+/*
+ * cli.c - errors, flags, help and dispatch for both programs. Touches stdout, stderr, directories of rings and
+ * /proc/self/exe.
+ */
 #include "cli/cli.h"
 
+#include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <getopt.h>
 #include <inttypes.h>
 #include <limits.h>
@@ -203,6 +208,30 @@ void cli_add_directories(struct cli_list *directories)
     directories->values[directories->count++] = dir != NULL && dir[0] != '\0' ? dir : "/run/librip";
     if (dir == NULL || dir[0] == '\0')
         directories->values[directories->count++] = "/dev/shm";
+}
+
+int cli_find_unreadable(const char *directory, char *ret_path)
+{
+    DIR *entries = opendir(directory);
+    const struct dirent *entry;
+    int error = 0;
+
+    while (error == 0 && entries != NULL && (entry = readdir(entries)) != NULL) {
+        int file;
+
+        if (entry->d_name[0] == '.' || entry->d_type != DT_REG)
+            continue;
+        file = openat(dirfd(entries), entry->d_name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+        if (file >= 0)
+            close(file);
+        else if (errno == EACCES || errno == EPERM)
+            error = errno;
+        if (error != 0)
+            snprintf(ret_path, PATH_MAX, "%s/%s", directory, entry->d_name);
+    }
+    if (entries != NULL)
+        closedir(entries);
+    return error;
 }
 
 static void print_commands(const struct cli_command *commands, size_t count, FILE *stream)

@@ -128,6 +128,12 @@ struct cli_syntax {
 /* Adds the default directories of rings: $RIP_DIR, else /run/librip and /dev/shm. */
 void cli_add_directories(struct cli_list *directories);
 
+/*
+ * Finds a file of the directory that this user has no permission to open: it may be a ring. Writes its path into
+ * ret_path (PATH_MAX bytes). Returns the errno, or 0 if there is no such file.
+ */
+int cli_find_unreadable(const char *directory, char *ret_path);
+
 /* Flushes stdout, so that a message comes after it. Returns false if the output could not be written. */
 bool cli_flush(void);
 

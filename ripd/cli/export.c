@@ -8,6 +8,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -193,11 +194,23 @@ static int take_event(void *context, struct rip_session *session, const struct r
            (interrupted != 0 || clock_mono_ns() >= export->end_mono_ns);
 }
 
+static int report_no_ring(const char *directory)
+{
+    char path[PATH_MAX];
+    const int error = cli_find_unreadable(directory, path);
+
+    if (error != 0)
+        cli_error("%.200s: no ring that this user may read; %s: %s", directory, path, strerror(error));
+    else
+        cli_error("%.200s: no ring that this user may read", directory);
+    return CLI_UNREACHABLE;
+}
+
 static int report_source(const struct export *export, const char *source, int result)
 {
     if ((result >= 0 || result == -EINTR) && !export->found_ring &&
         rip_session_source(export->session) == RIP_SESSION_DIRECTORY)
-        return cli_fail(CLI_UNREACHABLE, "%.200s: no ring that this user may read", source);
+        return report_no_ring(source);
     if (result >= 0 || result == -EINTR)
         return CLI_OK;
     return cli_fail(CLI_UNREACHABLE, "%s%s", rip_session_error(export->session),

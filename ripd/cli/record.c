@@ -113,8 +113,9 @@ const struct cli_syntax cli_record_syntax = {
         "RING is a file name, a pattern of file names, or a path. SIZE is a number of bytes, optionally with K, M or "
         "G.\n"
         "\n"
-        "exit status: 0; 1 there is no such ring or process, or rip itself failed; 2 wrong flag; 4 not everything\n"
-        "could be written. With a command: its exit status, 128 plus the signal that killed it, or 125 rip failed\n",
+        "exit status: 0; 1 there is no such ring or process, no ring may be read, or rip itself failed; 2 wrong flag;\n"
+        "4 not everything could be written. With a command: its exit status, 128 plus the signal that killed it, or "
+        "125 rip failed\n",
     .words_max = WORDS_MAX - 4,
     .ends = true,
     CLI_FLAGS(flags),
@@ -136,6 +137,7 @@ struct recorder {
     uint64_t stalled_mono_ns;       /* time of the last stall for which a file was written; 0: none yet */
     bool on_terminal;               /* there is a line of progress */
     bool failed;                    /* something was lost */
+    bool denied;                    /* there was no ring at the begin, but a file that this user may not read */
     uint64_t found_ids;             /* ids that existed when the recording began */
     struct rip_event_totals *rings; /* the latest totals, by number from 1 */
     size_t ring_numbers;
@@ -645,8 +647,19 @@ static void report_no_ring(void)
               sources->values[0], sources->count > 1 ? " or " : "", sources->count > 1 ? sources->values[1] : "");
 }
 
+/* Reports a file that may be a ring. The recording waits for a ring that this user may read. */
+static void report_unreadable(struct recorder *recorder)
+{
+    char path[PATH_MAX];
+    int error = cli_find_unreadable(settings.source, path);
+
+    if (error != 0)
+        cli_error("%.200s: no ring that this user may read; %s: %s", settings.source, path, strerror(error));
+    recorder->denied = error != 0;
+}
+
 /* Chooses the source; everything named must exist. Returns false after an error message. */
-static bool choose_source(void)
+static bool choose_source(struct recorder *recorder)
 {
     bool all = settings.command != NULL || settings.session.pid_count + settings.session.name_count == 0, found = false;
     const char *usable = NULL;
@@ -668,6 +681,8 @@ static bool choose_source(void)
     else if (!found)
         cli_error("%s", error != NULL ? error : strerror(-result));
     free(error);
+    if (!found && usable != NULL && all && settings.command == NULL)
+        report_unreadable(recorder);
     return found || (all && usable != NULL);
 }
 
@@ -708,7 +723,7 @@ static int end(struct recorder *recorder, int result)
         cli_error("%s: %s", settings.source, strerror(-result));
     if (settings.command != NULL)
         return recorder->child == 0 ? recorder->child_status : RECORD_FAILED;
-    if (result != 0)
+    if (result != 0 || (recorder->denied && recorder->ring_numbers == 0))
         return CLI_UNREACHABLE;
     return recorder->failed || written != 0 || sums.state.lost_entry_count != 0 ? CLI_OUTPUT : CLI_OK;
 }
@@ -719,7 +734,8 @@ static int record(void)
     bool runs = settings.command != NULL;
     int gate = -1, status = runs ? RECORD_FAILED : CLI_UNREACHABLE;
 
-    if (find_processes() && choose_source() && (!runs || prepare_command(&recorder.child, &gate)) && begin(&recorder)) {
+    if (find_processes() && choose_source(&recorder) && (!runs || prepare_command(&recorder.child, &gate)) &&
+        begin(&recorder)) {
         child_pid = recorder.child;
         take_signals();
         if (!runs || write(gate, "", 1) == 1)

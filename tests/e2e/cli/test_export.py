@@ -139,8 +139,22 @@ def wrong_arguments(world):
                               check=False)
     assert done.returncode == 4 and done.stderr.startswith("rip: standard output: "), done
     done = world.command("export", "--folded", "-", "/proc/self")
-    assert done.returncode == 1 and done.stderr == "rip: export: /proc/self: no ring that this user may read\n", done
+    assert done.returncode == 1 and done.stderr.startswith("rip: export: /proc/self: no ring that this user may read")
+
+
+def rings_without_read_permission(world):
+    if os.geteuid() != 0:
+        raise w.Skip("only root becomes another user")
+    start(world)
+    for folder in (world.made, world.dir):
+        os.chmod(folder, 0o755)
+    done = subprocess.run([k.RIP, "export", "--folded", "-", world.dir], text=True, capture_output=True, user=65534,
+                          group=65534, extra_groups=[], check=False)
+    assert done.returncode == 1 and done.stdout == "", done
+    assert done.stderr == f"rip: export: {world.dir}: no ring that this user may read; {world.ring()}: " \
+                          "Permission denied\n", done
 
 
 if __name__ == "__main__":
-    w.run([folded, a_live_ring_is_followed, chrome, ctf, recorded, wrong_arguments], k.CliWorld)
+    w.run([folded, a_live_ring_is_followed, chrome, ctf, recorded, wrong_arguments, rings_without_read_permission],
+          k.CliWorld)

@@ -457,6 +457,13 @@ def rings_without_read_permission(scene):
         done = scene.rip("--output", os.path.join(mine, "x"), *words, user=65534, group=65534, extra_groups=[])
         assert done.returncode == 1 and done.stderr.count("\n") == 1, done
     assert os.listdir(mine) == []
+    os.chmod(scene.rings, 0o755)
+    done = scene.rip("--output", os.path.join(mine, "x"), "--duration", "100ms", user=65534, group=65534,
+                     extra_groups=[])
+    path = os.path.join(scene.rings, "maker")
+    assert done.returncode == 1 and done.stdout == "", done
+    assert done.stderr.startswith(f"rip: record: {scene.rings}: no ring that this user may read; {path}: "
+                                  "Permission denied\n") and done.stderr.count("\n") == 2, done
 
 
 if __name__ == "__main__":
