@@ -5,6 +5,7 @@
  * Guarantees
  *   A. No existing file is overwritten.
  *   B. If a recording is damaged, the part before the damage is exported, and the exit status reports it.
+ *   C. Any other failure removes the files that were created, so that the same command can be repeated.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -72,7 +73,8 @@ struct target {
     const struct export_format *format;
     const char *path; /* as given by the user */
     FILE *file;
-    int error; /* errno of the first write that failed; 0: none */
+    int error;    /* errno of the first write that failed; 0: none */
+    bool created; /* path did not exist before */
 };
 
 /* Returns NULL after an error message. */
@@ -106,6 +108,7 @@ static bool open_ctf(struct target *target)
 
     if (mkdir(target->path, 0777) != 0)
         return cli_error("%s: %s", target->path, strerror(errno));
+    target->created = true;
     snprintf(path, sizeof(path), "%s/metadata", target->path);
     if (!write_metadata(path))
         return false;
@@ -122,6 +125,7 @@ static bool open_target(struct target *target)
     if (settings.ctf != NULL)
         return open_ctf(target);
     target->file = strcmp(target->path, "-") == 0 ? stdout : create_file(target->path);
+    target->created = target->file != NULL && target->file != stdout;
     return target->file != NULL;
 }
 
@@ -145,6 +149,20 @@ static bool close_target(struct target *target)
     return target->error == 0;
 }
 
+static void remove_target(const struct target *target)
+{
+    static const char *const files[] = {"metadata", "stream"};
+    char path[PATH_BYTES];
+
+    if (!target->created)
+        return;
+    for (size_t i = 0; settings.ctf != NULL && i < ARRAY_COUNT(files); i++) {
+        snprintf(path, sizeof(path), "%s/%s", target->path, files[i]);
+        unlink(path);
+    }
+    (void)(settings.ctf != NULL ? rmdir(target->path) : unlink(target->path));
+}
+
 /* Events ----------------------------------------------------------------------------------------------------------- */
 
 struct export
@@ -156,6 +174,7 @@ struct export
     uint64_t end_mono_ns; /* if the source is live; 0: one drain */
     int failure;          /* -errno of the output; 0: none */
     bool found_ring;
+    bool is_damaged; /* the source; the part before the damage is exported */
 };
 
 static int write_file(void *context, const void *bytes, size_t count)
@@ -206,15 +225,16 @@ static int report_no_ring(const char *directory)
     return CLI_UNREACHABLE;
 }
 
-static int report_source(const struct export *export, const char *source, int result)
+static int report_source(struct export *export, const char *source, int result)
 {
     if ((result >= 0 || result == -EINTR) && !export->found_ring &&
         rip_session_source(export->session) == RIP_SESSION_DIRECTORY)
         return report_no_ring(source);
     if (result >= 0 || result == -EINTR)
         return CLI_OK;
+    export->is_damaged = result == -EBADMSG;
     return cli_fail(CLI_UNREACHABLE, "%s%s", rip_session_error(export->session),
-                    result == -EBADMSG ? "; the part before that is exported" : "");
+                    export->is_damaged ? "; the part before that is exported" : "");
 }
 
 /* Exports events until the end of the source, the end of the duration, or an interruption. */
@@ -249,6 +269,8 @@ static int export_to(struct export *export, const char *source)
         if (!close_target(&export->target))
             status = CLI_OUTPUT;
     }
+    if (status == CLI_OUTPUT || (status != CLI_OK && !export->is_damaged))
+        remove_target(&export->target);
     names_free(export->names);
     return status;
 }

@@ -4,7 +4,9 @@ import collections
 import json
 import os
 import re
+import resource
 import shutil
+import signal
 import subprocess
 
 import cli_kit as k
@@ -142,6 +144,28 @@ def wrong_arguments(world):
     assert done.returncode == 1 and done.stderr.startswith("rip: export: /proc/self: no ring that this user may read")
 
 
+def a_failed_export_leaves_no_output(world):
+    start(world)
+    empty, path, recording = (os.path.join(world.made, name) for name in ("empty", "out", "recording"))
+    os.mkdir(empty)
+    formats = ("--ctf", "--chrome", "--folded")
+    for flag in formats:
+        done = world.command("export", flag, path, empty)
+        assert done.returncode == 1 and "no ring" in done.stderr and not os.path.lexists(path), (flag, done)
+    for flag in formats:  # a file size limit acts like a full disk
+        done = subprocess.run([k.RIP, "export", flag, path, world.ring()], text=True, capture_output=True, check=False,
+                              preexec_fn=lambda: (signal.signal(signal.SIGXFSZ, signal.SIG_IGN),
+                                                  resource.setrlimit(resource.RLIMIT_FSIZE, (64, 64))))
+        assert done.returncode == 4 and "File too large" in done.stderr, (flag, done)
+        assert not os.path.lexists(path), flag
+    # of a damaged recording, the part before the damage stays
+    assert world.command("record", "--dir", world.dir, "-o", recording, "--duration", "300ms").returncode == 0
+    os.truncate(recording, os.path.getsize(recording) - 1)
+    for flag in formats:
+        done = world.command("export", flag, f"{path}{flag}", recording)
+        assert done.returncode == 1 and os.path.exists(f"{path}{flag}"), (flag, done)
+
+
 def rings_without_read_permission(world):
     if os.geteuid() != 0:
         raise w.Skip("only root becomes another user")
@@ -156,5 +180,5 @@ def rings_without_read_permission(world):
 
 
 if __name__ == "__main__":
-    w.run([folded, a_live_ring_is_followed, chrome, ctf, recorded, wrong_arguments, rings_without_read_permission],
-          k.CliWorld)
+    w.run([folded, a_live_ring_is_followed, chrome, ctf, recorded, wrong_arguments, a_failed_export_leaves_no_output,
+           rings_without_read_permission], k.CliWorld)
