@@ -213,6 +213,11 @@ bool hosts_are_local(void)
     return hosts.local != NULL;
 }
 
+const struct cli_list *hosts_directories(void)
+{
+    return &hosts.directories;
+}
+
 bool hosts_named(void)
 {
     return hosts.named;

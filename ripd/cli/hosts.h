@@ -68,6 +68,9 @@ int hosts_status(enum client_result result);
 /* Returns whether the answers are from the rings of this host: local.h. */
 bool hosts_are_local(void);
 
+/* Returns the directories of these rings. */
+const struct cli_list *hosts_directories(void);
+
 /*
  * Returns whether there are several --url, or --prometheus: tables then have a column HOST.
  */

@@ -17,6 +17,7 @@
 #include "cli/list.h"
 #include "cli/table.h"
 #include "util/array.h"
+#include "util/text.h"
 
 #define LINES_MAX 200u /* each may take a request for its counts */
 
@@ -161,6 +162,18 @@ static void fill_item_remarks(struct table_cell *cell, const json_t *item)
         cell->colour = TABLE_YELLOW;
 }
 
+static void report_no_ring(void)
+{
+    const bool all = settings.filters.values[FILTER_RING] == NULL && settings.filters.values[FILTER_PID] == NULL;
+    const struct cli_list *directories = hosts_directories();
+    char places[4096] = "";
+
+    for (size_t i = 0; hosts_are_local() && i < directories->count; i++)
+        text_append(places, sizeof(places), "%s%.200s", i == 0 ? " in " : " or ", directories->values[i]);
+    text_make_printable(places);
+    printf("no %srings%s%s\n", all ? "" : "such ", places, all ? "; `rip run COMMAND` makes one" : "");
+}
+
 static int list_rings(void)
 {
     static const struct table_column columns[] = {
@@ -186,9 +199,7 @@ static int list_rings(void)
     if (left_out != 0)
         printf("%zu more lines; --ring and --pid select\n", left_out);
     if (!settings.hosts.json && list.count == 0 && frame_of().answered != 0)
-        puts(settings.filters.values[FILTER_RING] == NULL && settings.filters.values[FILTER_PID] == NULL
-                 ? "no rings; `rip run COMMAND` makes one"
-                 : "no such rings");
+        report_no_ring();
     cli_flush();
     status = hosts_report();
     list_done(&list);

@@ -104,6 +104,16 @@ def flags_that_need_ripd(world):
     assert done.stderr == "rip: show: 'nothing': no such pid or ring; `rip ls` lists them\n", done
 
 
+def no_rings(world):
+    empty, other = (os.path.join(world.made, name) for name in ("empty", "other"))
+    os.mkdir(empty)
+    os.mkdir(other)
+    says = "; `rip run COMMAND` makes one\n"
+    assert world.command("ls", RIPD_URL=NOBODY, RIP_DIR=empty).stdout == f"no rings in {empty}{says}"
+    assert world.command("ls", "--dir", empty, "--dir", other).stdout == f"no rings in {empty} or {other}{says}"
+    assert world.command("ls", "--dir", empty, "--ring", "x").stdout == f"no such rings in {empty}\n"
+
+
 def rings_of_others(world):
     if os.geteuid() != 0:
         raise w.Skip("only root becomes another user")
@@ -164,5 +174,5 @@ def hostile_rings(world):
 
 
 if __name__ == "__main__":
-    w.run([without_ripd, two_samples_of_a_ring, names, flags_that_need_ripd, rings_of_others, hostile_rings],
+    w.run([without_ripd, two_samples_of_a_ring, names, flags_that_need_ripd, no_rings, rings_of_others, hostile_rings],
           k.CliWorld)
