@@ -59,17 +59,17 @@ static const struct cli_flag flags[] = {
 const struct cli_syntax cli_replay_syntax = {
     .name = "replay",
     .usage =
-        "usage: rip replay [FLAG...] FILE\n"
+        "usage: rip replay [FLAG...] FILE | DIR\n"
         "\n"
         "Computes the begins and ends of stalls from a recording, with the detector of ripd, one line per thread.\n"
-        "A recording of `ripd --record` is replayed as ripd decided it. With other thresholds, the output is how\n"
-        "often they would have alerted, and how much earlier or later. An alert is certain if its verdict was\n"
-        "recorded, or follows from the call that the thread announces. Otherwise evidence that was not recorded\n"
-        "might have shown that the thread only waits for work.\n"
+        "DIR is a recording in segments. A recording of `ripd --record` is replayed as ripd decided it. With other\n"
+        "thresholds, the output is how often they would have alerted, and how much earlier or later. An alert is\n"
+        "certain if its verdict was recorded, or follows from the call that the thread announces. Otherwise evidence\n"
+        "that was not recorded might have shown that the thread only waits for work.\n"
         "\n",
     .notes = "\n"
-             "exit status: 0; 1 FILE cannot be read or is damaged, or the events are not those of --assert; 2 wrong\n"
-             "flag; 4 output could not be written\n",
+             "exit status: 0; 1 the recording cannot be read or is damaged, or the events are not those of --assert;\n"
+             "2 wrong flag; 4 output could not be written\n",
     .words_max = 1,
     .missing = "expected a recording; `rip record` and `ripd --record` make them",
     CLI_FLAGS(flags),

@@ -267,6 +267,10 @@ def segments(scene):
     for path in [recorder.path, *(os.path.join(recorder.path, name) for name in names)]:
         found = sums(path)
         assert found["result"] == 0 and found["recorded"] > 0 and found["position"] == found["size"], (path, found)
+        done = subprocess.run([RIP, "replay", path], text=True, capture_output=True, check=False)
+        assert done.returncode == 0 and done.stdout.startswith("recorded by rip record from "), (path, done)
+    done = subprocess.run([RIP, "help", "replay"], text=True, capture_output=True, check=True)
+    assert "rip replay [FLAG...] FILE | DIR\n" in done.stdout, done
 
 
 def recordings_beside_rings(scene):
