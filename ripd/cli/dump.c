@@ -303,7 +303,7 @@ static void show_places(struct report *report, const json_t *list, const char *h
             report_line(report, &cell);
         }
         if (count > LOCATIONS_MAX) {
-            table_cell_format(&cell, "%zu more places", count - LOCATIONS_MAX);
+            table_cell_format(&cell, "%zu more place%s", count - LOCATIONS_MAX, count - LOCATIONS_MAX == 1 ? "" : "s");
             report_line(report, &cell);
         }
     }

@@ -197,7 +197,7 @@ static int list_rings(void)
         left_out = collect(&list);
     list_print(&list, 0, list.count);
     if (left_out != 0)
-        printf("%zu more lines; --ring and --pid select\n", left_out);
+        printf("%zu more line%s; --ring and --pid select\n", left_out, left_out == 1 ? "" : "s");
     if (!settings.hosts.json && list.count == 0 && frame_of().answered != 0)
         report_no_ring();
     cli_flush();

@@ -216,7 +216,7 @@ static void print_summary(const struct list *list, enum way way, size_t limit)
     const long long stall_count = frame.counts[ID_STALLED], id_count = frame.ids;
 
     if (list->count > limit)
-        printf("%zu more lines; --limit shows more\n", list->count - limit);
+        printf("%zu more line%s; --limit shows more\n", list->count - limit, list->count - limit == 1 ? "" : "s");
     if (hosts_are_local())
         printf("%lld of %lld ids have not moved for 1 s\n", stall_count, id_count);
     else if (stall_count == 0)

@@ -46,7 +46,7 @@ def filters(world):
     assert ids("--pid", str(app.pid)) == [5, 6] and ids("--cause", "!blocked") == [] and ids("--min", "1h") == []
     assert ids("--min=100ms") == [5, 6] and len(ids("--limit", "1")) == 1
     assert world.command("stalls", "--min", "1h").stdout == "no such stalls; 2 of 2 ids are stalled\n"
-    assert "1 more lines" in world.command("stalls", "--limit", "1").stdout
+    assert "1 more line; --limit" in world.command("stalls", "--limit", "1").stdout
 
 
 def incidents(world):
