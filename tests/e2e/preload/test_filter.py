@@ -1,11 +1,33 @@
 # SPDX-License-Identifier: Apache-2.0
 """After a program has installed a seccomp filter, the preload library makes no system calls. The filters here kill at
 every call that the program itself does not make."""
+import platform
 import subprocess
+import sys
 
 from preload_kit import PATIENCE_S, PreloadTest, helper, main
 
 HOW = ("prctl", "seccomp", "tsync")
+PROCESS_VM_READV = 310 if platform.machine() == "x86_64" else 270
+WAITS_FOR_A_REPLY = """
+import select, socket
+server = socket.create_server(("127.0.0.1", 0))
+client = socket.create_connection(server.getsockname())
+client.send(b"request")
+print(select.select([client], [], [], 0.01))
+poll = select.poll()
+poll.register(client, select.POLLIN)
+print(poll.poll(10))
+"""
+KILLS_AT_ONE_CALL = """
+import ctypes, os, struct, sys
+code = struct.pack("HBBI" * 4, 0x20, 0, 0, 0, 0x15, 0, 1, int(sys.argv[1]), 6, 0, 0, 1 << 31, 6, 0, 0, 0x7fff0000)
+buffer = ctypes.create_string_buffer(code)
+program = struct.pack("HxxxxxxQ", 4, ctypes.addressof(buffer))
+libc = ctypes.CDLL(None)
+assert libc.prctl(38, 1, 0, 0, 0) == 0 and libc.prctl(22, 2, program, 0, 0) == 0
+os.execv(sys.argv[2], sys.argv[2:])
+"""
 
 
 class Filter(PreloadTest):
@@ -50,6 +72,12 @@ class Filter(PreloadTest):
                 program.stdin.close()
                 self.assertEqual(program.wait(PATIENCE_S), 0)
                 self.assertEqual(program.stdout.read(), "done\n")
+
+    def test_inherited_filter(self):
+        """A filter that the program inherits does not kill it: the library makes only calls that most filters allow."""
+        program = [sys.executable, "-c", WAITS_FOR_A_REPLY]
+        traced = self.run_traced(sys.executable, "-c", KILLS_AT_ONE_CALL, str(PROCESS_VM_READV), *program)
+        self.assertEqual((traced.returncode, traced.stdout), (0, "([], [], [])\n[]\n"), traced.stderr)
 
     def test_refused_filter(self):
         """A filter that is refused changes nothing: the ring is removed at the end."""
