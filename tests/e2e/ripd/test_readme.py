@@ -64,7 +64,7 @@ def the_places_of_the_readme(_world):
 
 def the_paths_of_the_readme(world):
     paths = re.findall(r"curl localhost:7470(/\w+)", readme())
-    assert {"/stalls", "/threads"} <= set(paths)
+    assert {"/stalls", "/rings"} <= set(paths)
     for path in paths:
         assert world.request(path)[0] == 200, path
 
