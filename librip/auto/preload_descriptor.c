@@ -21,6 +21,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/futex.h>
 #include <linux/magic.h>
 #include <netinet/in.h>
 #include <poll.h>
@@ -39,6 +40,7 @@
 
 /* Limit on reading the kernel's table of TCP sockets. Listening sockets come first in it. */
 #define LISTENERS_BYTES_MAX (1u << 20)
+#define PAGE_BYTES_MIN 4096u
 
 struct preload_descriptor preload_descriptors[PRELOAD_DESCRIPTORS];
 static bool any_connected; /* without a connected descriptor no poll() waits for a reply */
@@ -302,27 +304,33 @@ static uint8_t call_ready(int fd)
 }
 
 /*
- * The kernel reads the new mask, and then refuses the unknown operation: nothing changes. Filters that a program
- * inherits rarely allow process_vm_readv(), and mostly kill a process that calls it; this call they all allow.
+ * Waits no time for the word of this byte to change: the kernel reads the word, and fails with EFAULT if it cannot.
+ * Filters that a program inherits rarely allow process_vm_readv(), and mostly kill a process that calls it. They all
+ * allow futex().
  */
-static bool is_readable(const unsigned char *word)
+static bool is_readable(uintptr_t byte)
 {
-    return raw_syscall(SYS_rt_sigprocmask, -1, word, NULL, (void *)sizeof(uint64_t), NULL) == 0 || errno == EINVAL;
+    static const struct timespec no_time;
+    const long word = (long)(byte & ~(uintptr_t)3);
+    const void *const rare = (const void *)(uintptr_t)0x80000001u; /* if it is the word's value, a timer is set */
+
+    return raw_syscall(SYS_futex, word, (const void *)FUTEX_WAIT_PRIVATE, rare, &no_time, NULL) == 0 ||
+           errno == EAGAIN || errno == ETIMEDOUT || errno == EINTR;
 }
 
 /*
- * Copies memory that a caller passed, at least 8 bytes and less than a page. Returns false if the memory cannot be
- * read; then the wrapped call fails, too.
+ * Copies memory that a caller passed, less than a page. Returns false if the memory cannot be read; then the wrapped
+ * call fails, too.
  */
 static bool copy_argument(void *to, const void *from, size_t size)
 {
-    const unsigned char *bytes = from;
+    const uintptr_t first = (uintptr_t)from, last = first + size - 1;
     int saved_errno = errno;
     bool readable;
 
     if (from == NULL || preload_filtered())
         return false;
-    readable = is_readable(bytes) && is_readable(bytes + size - sizeof(uint64_t));
+    readable = is_readable(first) && (first / PAGE_BYTES_MIN == last / PAGE_BYTES_MIN || is_readable(last));
     errno = saved_errno;
     if (readable)
         memcpy(to, from, size);
