@@ -168,7 +168,7 @@ LARGER = [
     Program("slapd", "slapd", "-d", "0", "-h", "ldapi://{encoded}%2Fsocket", "-f", "conf", files={
         "conf": "include /etc/ldap/schema/core.schema\npidfile {folder}/pid\ndatabase ldif\n"
                 "suffix dc=a\ndirectory {folder}\n"}),
-    Program("rsyslog", "rsyslogd", "-n", "-i", "none", "-f", "conf", files={
+    Program("rsyslog", "rsyslogd", "-n", "-i", "NONE", "-f", "conf", files={
         "conf": 'module(load="imuxsock" SysSock.Use="off")\ninput(type="imuxsock" Socket="{folder}/socket")\n'
                 '*.* action(type="omfile" file="{folder}/log" queue.type="linkedList")\n'}),
     Program("transmission", "transmission-daemon", "-f", "-g", "{folder}", "-p", "{port}", "-P", "{other_port}",
